@@ -9,7 +9,8 @@
 namespace phalanx {
 
 bool suits(const Algorithm& algorithm, const Communicator& group, const Operation& operation) {
-  const at::Tensor& own = operation.call.op == Op::kGather ? operation.input : operation.output;  // that all ranks have
+  // A tensor that every rank has.
+  const at::Tensor& own = operation.call.op == Op::kGather ? operation.input : operation.output;
   if (own.defined() && !own.is_cpu()) return false;
   return !algorithm.suits || algorithm.suits(group, operation);
 }

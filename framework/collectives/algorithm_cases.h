@@ -17,10 +17,10 @@
 #include "framework/collectives/steps.h"
 #include "framework/testing/worlds.h"
 
-/// What the tests of all registered algorithms share: which are tried, and with what.
+/// The cases that all tests of registered algorithms share: which algorithms run, on how many ranks, with which inputs.
 namespace phalanx::testing {
 
-using Case = std::tuple<const Algorithm*, int>;  // and the number of ranks
+using Case = std::tuple<const Algorithm*, int>;  // an algorithm and a number of ranks
 
 inline constexpr int kSizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 16};
 
@@ -36,14 +36,14 @@ inline std::string name_of(const ::testing::TestParamInfo<Case>& info) {
   return std::get<0>(info.param)->name + "_of_" + std::to_string(std::get<1>(info.param));
 }
 
-/// A registered algorithm on a number of ranks.
+/// A test of one registered algorithm on a given number of ranks.
 class AlgorithmTest : public ::testing::TestWithParam<Case> {
  protected:
   const Algorithm& algorithm() const { return *std::get<0>(GetParam()); }
   int ranks() const { return std::get<1>(GetParam()); }
 
-  // None, one, around the number of ranks, odd; and, where that many ranks do it in reasonable time, several chunks for
-  // each rank.
+  // Element counts: zero, one, just below, at and above the number of ranks, and a larger odd count. several_chunks()
+  // adds several chunks per rank where the group is small enough for that to take a reasonable time.
   std::vector<std::int64_t> elements() const { return {0, 1, ranks() - 1, ranks(), 2 * ranks() + 1, 1009}; }
   std::int64_t several_chunks() const { return ranks() > 5 ? 0 : (5 * collectives::kChunkBytes / 2) / 8 * ranks() + 1; }
   std::vector<int> roots() const { return {0, ranks() / 2, ranks() - 1}; }
@@ -59,7 +59,8 @@ class AlgorithmTest : public ::testing::TestWithParam<Case> {
 
   void run(const RankBody& body) { run_ranks("inproc", ranks(), body); }
 
-  // Tries it, or that it is refused.
+  // Runs `operation` if the algorithm suits it and returns true. Otherwise expects launch() to refuse it and returns
+  // false.
   bool does(const CommunicatorPtr& world, const Operation& operation) {
     if (suits(algorithm(), *world, operation)) {
       launch(world, algorithm(), operation).wait();

@@ -17,7 +17,7 @@ namespace {
 
 const Reduction kFirst = Reduction::custom<float>("first", [](auto, auto) {});
 
-// A user's algorithm: rank 0's elements doubled, for two ranks.
+// A user's algorithm for two ranks: its result is twice the elements of rank 0.
 void double_first(Communicator& group, const Operation& operation) {
   if (group.rank() == 0) operation.output.mul_(2);
   if (group.rank() == 0) group.send(operation.output, 1, kMaxTag + 1).wait();

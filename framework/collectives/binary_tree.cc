@@ -6,7 +6,7 @@
 namespace phalanx::collectives {
 namespace {
 
-// The chunks of several flows, which take turns: chunk 0 of each, chunk 1 of each, ...
+// The chunks of several flows, interleaved: chunk 0 of each flow, chunk 1 of each flow, ...
 class Chunks {
  public:
   explicit Chunks(std::span<const Flow> flows) : flows_(flows) {
@@ -46,7 +46,8 @@ class Upward {
   struct Pair {
     at::Tensor lower, upper;
   };
-  // Three pairs: what was combined of one item is sent from there while two others are received.
+  // There are three pairs of buffers: the combined result of one item is sent from one of them while two others
+  // receive.
   Pair received(std::int64_t item) const {
     const Pair& pair = received_[item % 3];
     const std::int64_t elements = chunks_.data(item).numel();
@@ -71,7 +72,7 @@ class Upward {
     } else {
       copy(own, result);
       finish(op_, own, group_.size());
-      sent_.add(Work());  // the window counts items
+      sent_.add(Work());  // the window counts items, so this one needs an entry, too
     }
   }
 

@@ -4,9 +4,10 @@
 // Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", Int. J. High
 // Perform. Comput. Appl. 19 (2005), section on broadcast.
 //
-// In each step every rank that has the tensor sends it on, so that twice as many have it. The k-nomial tree of radix 2.
+// In each step every rank that has the tensor sends it to one more rank, which doubles their number. This is the
+// k-nomial tree of radix 2.
 //
-// Steps: ceil(log2 P). On the wire: at most n ceil(log2 P) bytes from the root, n (P - 1) from all. For short tensors.
+// Steps: ceil(log2 P). On the wire: at most n ceil(log2 P) bytes from the root, n (P - 1) in total. For short tensors.
 #include "framework/collectives/algorithm.h"
 #include "framework/collectives/knomial.h"
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Binomial tree gather, of even and uneven parts.
+// Binomial tree gather, for even and uneven parts.
 //
 // Source: Chan, Heimlich, Purkayastha and van de Geijn, "Collective communication: theory, practice, and experience",
 // Concurrency Computat.: Pract. Exper. 19 (2007), section on short vectors (minimum spanning tree gather).
 //
-// Places are ranks counted from the root on, around the end. A subtree is a run of places: each rank gathers its
-// subtree's parts and sends them to its parent as one message; the root puts them in order of rank.
+// Place 0 is the root, and places continue through the ranks, wrapping around. A subtree is a run of places: each rank
+// gathers the parts of its subtree and sends them to its parent as one message. The root puts them in order of rank.
 //
-// Steps: ceil(log2 P). On the wire: each rank but the root sends the parts of its subtree, at most half of all;
-// together (n / 2) log2 P bytes for P a power of two and n bytes in all. For short tensors: a direct gather moves fewer
-// bytes, but in P - 1 messages to the root.
+// Steps: ceil(log2 P). On the wire: each rank but the root sends the parts of its subtree, at most half of all. The
+// total is (n / 2) log2 P bytes if P is a power of two and the whole tensor has n bytes. For short tensors: a direct
+// gather moves fewer bytes, but in P - 1 messages to the root.
 #include "framework/collectives/algorithm.h"
 #include "framework/collectives/knomial.h"
 #include "framework/collectives/steps.h"

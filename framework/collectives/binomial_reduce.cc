@@ -4,12 +4,12 @@
 // Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", Int. J. High
 // Perform. Comput. Appl. 19 (2005), section on reduce.
 //
-// The binomial broadcast backwards: in each step half of the ranks that are left send what they have combined to the
-// other half. The k-nomial tree of radix 2.
+// The reverse of the binomial broadcast: in each step half of the remaining ranks send their partial result to the
+// other half. This is the k-nomial tree of radix 2.
 //
 // Steps: ceil(log2 P), and one more when the reduction is not commutative and the root is not 0. On the wire: each rank
-// but the root sends n bytes; rank 0, too, in that case. Memory: up to 3 n. For short tensors. A subtree is a run of
-// ranks, so reductions need not be commutative.
+// but the root sends n bytes; in that case rank 0 sends n more. Memory: up to 3 n. For short tensors. A subtree is a
+// run of ranks, so reductions need not be commutative.
 #include "framework/collectives/algorithm.h"
 #include "framework/collectives/knomial.h"
 

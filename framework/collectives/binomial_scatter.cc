@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Binomial tree scatter, of even and uneven parts.
+// Binomial tree scatter, for even and uneven parts.
 //
 // Source: Chan, Heimlich, Purkayastha and van de Geijn, "Collective communication: theory, practice, and experience",
 // Concurrency Computat.: Pract. Exper. 19 (2007), section on short vectors (minimum spanning tree scatter).
 //
-// Places are ranks counted from the root on, around the end. A subtree is a run of places: each rank gets the parts of
-// its subtree as one message from its parent, and sends each child its share.
+// Place 0 is the root, and places continue through the ranks, wrapping around. A subtree is a run of places: each rank
+// receives the parts of its subtree as one message from its parent, and sends each child the parts of the child's
+// subtree.
 //
-// Steps: ceil(log2 P). On the wire: each rank but the root receives the parts of its subtree, at most half of all;
-// together (n / 2) log2 P bytes for P a power of two and n bytes in all. For short tensors: a direct scatter moves
-// fewer bytes, but in P - 1 messages from the root.
+// Steps: ceil(log2 P). On the wire: each rank but the root receives the parts of its subtree, at most half of all. The
+// total is (n / 2) log2 P bytes if P is a power of two and the whole tensor has n bytes. For short tensors: a direct
+// scatter moves fewer bytes, but in P - 1 messages from the root.
 #include "framework/collectives/algorithm.h"
 #include "framework/collectives/knomial.h"
 #include "framework/collectives/steps.h"
@@ -18,7 +19,7 @@
 namespace phalanx::collectives {
 namespace {
 
-// Root's parts by place.
+// Returns the root's input with its parts in order of place.
 at::Tensor placed_input(const Operation& operation, const PartLayout& parts, const PartLayout& placed) {
   const at::Tensor result = scratch(operation.input, placed.total());
   for (int rank = 0; rank < parts.ranks(); ++rank) {
@@ -41,7 +42,7 @@ void binomial_scatter(Communicator& group, const Operation& operation) {
     if (!tree.children.empty()) held = scratch(operation.output, placed.begin(tree.end) - placed.begin(own));
     recv(group, held, mod(tree.parent + root, ranks));
   }
-  std::vector<Work> works;  // the highest subtrees first: they take longest
+  std::vector<Work> works;  // the highest subtrees first, because they take the longest
   for (auto child = tree.children.rbegin(); child != tree.children.rend(); ++child) {
     const std::int64_t begin = placed.begin(child->place);
     works.push_back(start_send(group, run_of(held, begin - placed.begin(own), placed.begin(child->end) - begin),

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bruck all-gather, of even and uneven parts.
+// Bruck all-gather, for even and uneven parts.
 //
 // Source: Bruck, Ho, Kipnis, Upfal and Weathersby, "Efficient algorithms for all-to-all communications in multiport
 // message-passing systems", IEEE Trans. Parallel Distrib. Syst. 8 (1997), section on concatenation.
 //
-// Each rank holds parts rank, rank + 1, ... in this order. With distance d = 1, 2, 4, ... it sends all it holds, at
-// most P - d parts, to rank - d, and appends what it receives from rank + d. In the end the parts are put in order.
+// Each rank holds parts rank, rank + 1, ... in this order. With distance d = 1, 2, 4, ... it sends all parts that it
+// holds, at most P - d, to rank - d, and appends the parts that it receives from rank + d. Finally it puts the parts in
+// order of rank.
 //
 // Steps: ceil(log2 P), for any P. On the wire: each rank sends P - 1 parts, n (P - 1) / P bytes when parts are equal,
-// which is the least possible. Memory: n. For short tensors: the fewest steps there can be, at the price of two copies.
+// which is the least possible. Memory: n. For short tensors: it needs the fewest possible steps, at the cost of two
+// copies.
 #include "framework/collectives/algorithm.h"
 #include "framework/collectives/knomial.h"
 #include "framework/collectives/steps.h"

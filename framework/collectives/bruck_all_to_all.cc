@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bruck all-to-all, of even parts.
+// Bruck all-to-all, for even parts.
 //
 // Source: Bruck, Ho, Kipnis, Upfal and Weathersby, "Efficient algorithms for all-to-all communications in multiport
 // message-passing systems", IEEE Trans. Parallel Distrib. Syst. 8 (1997), section on index.
 //
 // Place i of each rank first holds its part for rank + i, which has to travel i ranks to the right. In step k the
-// places with bit k set are packed into one message to rank + 2^k. In the end place i holds what came from rank - i.
+// places with bit k set are packed into one message to rank + 2^k. In the end place i holds the part that came from
+// rank - i.
 //
-// Steps: ceil(log2 P). On the wire: about (n / 2) log2 P bytes per rank: for each place but 0, a part for each bit set
-// in its number. Memory: 2 n. For short parts on many ranks, where the P - 1 messages of pairwise cost more.
+// Steps: ceil(log2 P). On the wire: about (n / 2) log2 P bytes per rank: each place sends one part for every bit that
+// is set in its number. Memory: 2 n. For short parts on many ranks, where the P - 1 messages of the pairwise algorithm
+// cost more.
 #include "framework/collectives/algorithm.h"
 #include "framework/collectives/steps.h"
 

@@ -4,11 +4,11 @@
 // Source: Watts and van de Geijn, "A pipelined broadcast for multidimensional meshes", Parallel Processing Letters 5
 // (1995).
 //
-// Ranks form a chain that begins with the root and goes on around the end; each passes chunks on while it receives the
+// The ranks form a chain that begins with the root and wraps around. Each rank forwards chunks while it receives the
 // next ones.
 //
 // Steps: P - 2 + C for C chunks of at most kChunkBytes. On the wire: each rank but the last sends n bytes. For long
-// tensors, of many more chunks than ranks.
+// tensors with many more chunks than ranks.
 #include "framework/collectives/algorithm.h"
 #include "framework/collectives/binary_tree.h"
 #include "framework/collectives/steps.h"

@@ -3,30 +3,30 @@
 
 #include "framework/collectives/algorithm.h"
 
-/// Every collective in the simplest way: messages straight from those that have to those that want. Any number of
-/// ranks, any counts, any root, any reduction, combined in the order of ranks. They are registered as "direct", and are
-/// what a backend does that lacks an operation.
+/// Every collective in its simplest form: messages go straight from the ranks that have the data to the ranks that need
+/// it. These algorithms support any number of ranks, any counts, any root and any reduction, and they combine in rank
+/// order. They are registered as "direct", and a backend falls back to them for the operations that it lacks.
 ///
-/// n: bytes of the whole tensor; P: ranks. All messages of a rank are under way at once, but for those of reduce.
+/// n: bytes of the whole tensor; P: ranks. All messages of a rank are in flight at once, except for those of reduce.
 ///
 /// | | messages that a rank sends | bytes |
 /// |---|---|---|
 /// | broadcast | root: P - 1 | root: n (P - 1) |
-/// | reduce | all but root: one a chunk | n |
+/// | reduce | all but root: one per chunk | n |
 /// | all_reduce | 2 (P - 1) | 2 n (P - 1) / P |
 /// | reduce_scatter | P - 1 | all parts but its own |
 /// | all_gather | P - 1 | its own part, P - 1 times |
 /// | gather | all but root: 1 | its own part |
 /// | scatter | root: P - 1 | root: all parts but its own |
 /// | all_to_all | P - 1 | all parts but its own |
-/// | barrier | ceil(log2 P) | one each |
+/// | barrier | ceil(log2 P) | one byte per message |
 namespace phalanx {
 
-/// Does a collective whose arguments have been checked, blocking: in a body of Communicator::run(), or in what a
-/// backend launches itself.
+/// Performs a collective and blocks until it is complete. The arguments have been checked. Must be called from a body
+/// of Communicator::run(), or from an operation that a backend has launched itself.
 void do_directly(Communicator& group, const Operation& operation);
 
-// Those that others are made of.
+// Building blocks of other algorithms.
 void direct_reduce_scatter(Communicator& group, const Operation& operation);
 void direct_all_gather(Communicator& group, const Operation& operation);
 

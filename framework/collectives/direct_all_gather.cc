@@ -2,7 +2,7 @@
 // Direct all-gather: each rank sends its part to every other, all at once.
 //
 // Steps: 1, of P - 1 messages. On the wire: n (P - 1) / P bytes per rank when parts are equal, which is the least
-// possible; its own part P - 1 times. For few ranks.
+// possible. A rank sends its own part P - 1 times. For few ranks.
 #include "framework/collectives/direct.h"
 #include "framework/collectives/steps.h"
 #include "framework/comm/part_layout.h"

@@ -2,7 +2,7 @@
 // Direct all-reduce: a direct reduce-scatter and a direct all-gather of P nearly equal parts.
 //
 // Steps: 2, of P - 1 messages each. On the wire: 2 n (P - 1) / P bytes per rank, which is the least possible. Memory:
-// three parts. Combines in the order of ranks: the reference for the others. For few ranks.
+// three parts. Combines in rank order, so it is the reference for the other algorithms. For few ranks.
 #include "framework/base/parts.h"
 #include "framework/collectives/direct.h"
 #include "framework/comm/part_layout.h"

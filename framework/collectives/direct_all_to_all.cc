@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Direct all-to-all, of even and uneven parts: everybody sends everybody's part at once.
+// Direct all-to-all, for even and uneven parts: each rank sends its parts to all other ranks at once.
 //
-// Steps: 1, of P - 1 messages. On the wire: each part but the own once, n (P - 1) / P bytes when parts are equal, which
-// is the least possible. For few ranks.
+// Steps: 1, of P - 1 messages. On the wire: each rank sends every part but its own once, n (P - 1) / P bytes when parts
+// are equal, which is the least possible. For few ranks.
 #include "framework/collectives/direct.h"
 #include "framework/collectives/steps.h"
 #include "framework/comm/part_layout.h"

@@ -4,9 +4,10 @@
 // Source: Hensgen, Finkel and Manber, "Two algorithms for barrier synchronization", Int. J. Parallel Program. 17
 // (1988).
 //
-// In step k each rank tells rank + 2^k that it and all it has heard of are here, and hears the same from rank - 2^k.
+// In step k each rank tells rank + 2^k that it has arrived, and so have all ranks that it has heard of. It hears the
+// same from rank - 2^k.
 //
-// Steps: ceil(log2 P). On the wire: one byte a step.
+// Steps: ceil(log2 P). On the wire: each rank sends one byte per step.
 #include <ATen/ops/zeros.h>
 
 #include "framework/collectives/direct.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Direct broadcast: the root sends the tensor to each rank, all at once.
+// Direct broadcast: the root sends the tensor to all other ranks at once.
 //
 // Steps: 1, of P - 1 messages. On the wire: n (P - 1) bytes from the root. For few ranks.
 #include "framework/collectives/direct.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Direct reduce: each rank sends its tensor to the root, which combines them in the order of ranks.
 //
-// By chunks of at most kChunkBytes, so that the root needs little memory and combines one while it receives the next.
+// The tensor is cut into chunks of at most kChunkBytes, so that the root needs little memory and combines one chunk
+// while it receives the next.
 //
 // Steps: P - 1 messages to the root for each chunk. On the wire: n bytes from each rank but the root. Memory: 3 chunks.
 // For few ranks.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Direct reduce-scatter: each rank sends every other its part, and combines what it receives of its own in the order of
-// ranks.
+// Direct reduce-scatter: each rank sends every other rank that rank's part, and combines the contributions to its own
+// part in rank order.
 //
-// Steps: 1, of P - 1 messages. On the wire: each rank sends every part once but its own, n (P - 1) / P bytes when parts
+// Steps: 1, of P - 1 messages. On the wire: each rank sends every part but its own once, n (P - 1) / P bytes when parts
 // are equal, which is the least possible. Memory: three parts. For few ranks.
 #include "framework/collectives/direct.h"
 #include "framework/collectives/steps.h"
@@ -21,7 +21,8 @@ void direct_reduce_scatter(Communicator& group, const Operation& operation) {
     sent.push_back(start_send(group, parts.of(operation.input, to), to));
   }
 
-  // The output may be this rank's part of the input, which is not the first to be combined.
+  // The output may alias this rank's part of the input, which is needed later than the first part: combine in scratch
+  // memory.
   const at::Tensor total = scratch(operation.input, parts.count(own));
   const at::Tensor received[2] = {scratch(total, total.numel()), scratch(total, total.numel())};
   const auto start = [&](std::int64_t rank) {

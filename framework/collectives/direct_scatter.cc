@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Direct scatter: the root sends each rank its part.
 //
-// Steps: 1, of P - 1 messages from the root. On the wire: all parts but root's own, which is the least possible.
+// Steps: 1, of P - 1 messages from the root. On the wire: all parts but the root's own, which is the least possible.
 #include "framework/collectives/direct.h"
 #include "framework/collectives/steps.h"
 #include "framework/comm/part_layout.h"

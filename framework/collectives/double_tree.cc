@@ -9,12 +9,12 @@
 namespace phalanx::collectives {
 namespace {
 
-// Root of nodes (begin, end], counted from 1; 0 for no nodes.
+// Returns the root of nodes (begin, end], counted from 1, or 0 if the interval is empty.
 int root_of(int begin, int end) {
   return end <= begin ? 0 : begin + static_cast<int>(std::bit_floor(static_cast<unsigned>(end - begin)));
 }
 
-// Nodes count from 1 here, and 0 is none.
+// Returns the node's neighbors in the first tree. Nodes count from 1 here, and 0 means that there is no neighbor.
 TreeNode in_order_node(int node, int nodes) {
   int begin = 0, end = nodes, parent = 0;
   for (int root = root_of(begin, end); root != node; root = root_of(begin, end)) {
@@ -28,14 +28,15 @@ TreeNode in_order_node(int node, int nodes) {
   return {.parent = parent, .lower = root_of(begin, node - 1), .upper = root_of(node, end)};
 }
 
-// A node of the tree in which node i has the place that `place` gives it in the first tree; `back` is the inverse.
+// Returns the neighbors of `node` in the tree in which node i takes place(i) of the first tree. `back` is the inverse
+// of `place`.
 TreeNode moved(int node, int nodes, const std::function<int(int)>& place, const std::function<int(int)>& back) {
   const TreeNode first = in_order_node(place(node), nodes);
   const auto moved_back = [&](int other) { return other == 0 ? 0 : back(other); };
   return {.parent = moved_back(first.parent), .lower = moved_back(first.lower), .upper = moved_back(first.upper)};
 }
 
-// Both trees of nodes 1..nodes.
+// Returns the neighbors of `node` in both trees of nodes 1..nodes.
 DoubleTree trees_of(int node, int nodes) {
   DoubleTree trees{in_order_node(node, nodes), {}};
   if (nodes % 2 == 0) {
@@ -49,7 +50,7 @@ DoubleTree trees_of(int node, int nodes) {
   return trees;
 }
 
-// Numbers nodes as ranks; `none` is what stands for no parent: -1, or the rank on top.
+// Replaces node numbers by ranks. A node without a parent gets `none` as its parent: -1, or the rank at the top.
 template <class RankOf>
 DoubleTree with_ranks(DoubleTree trees, int none, const RankOf& rank_of) {
   for (TreeNode& node : trees) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Double binary tree all-reduce, pipelined by chunks (double_tree.h has the source and the trees).
 //
-// Each half of the tensor is combined up its tree, and then flows down the same tree.
+// Each half of the tensor is reduced up its tree and then broadcast down the same tree.
 //
 // Steps: about 2 (2 log2 P + C) for C chunks of at most kChunkBytes. On the wire: each rank sends at most 2 n bytes.
-// Memory: 6 chunks. Latency of a tree and nearly the bandwidth of a ring: for long tensors on many ranks. A subtree is
-// a run of ranks with its node between the children, so reductions need not be commutative.
+// Memory: 6 chunks. It has the latency of a tree and nearly the bandwidth of a ring: for long tensors on many ranks. A
+// subtree is a run of ranks, with its root between the two child subtrees, so reductions need not be commutative.
 #include "framework/collectives/algorithm.h"
 #include "framework/collectives/double_tree.h"
 

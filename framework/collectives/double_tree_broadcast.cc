@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Double binary tree broadcast, pipelined by chunks (double_tree.h has the source and the trees).
 //
-// The root is on top of both trees and feeds a half of the tensor into each.
+// The root is at the top of both trees and sends one half of the tensor through each.
 //
 // Steps: about 2 log2 P + C for C chunks of at most kChunkBytes. On the wire: each rank sends at most n bytes. For long
 // tensors.

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Double binary tree reduce, pipelined by chunks (double_tree.h has the source and the trees).
 //
-// The double tree broadcast backwards: the root is on top of both trees, and a half of the tensor is combined up each.
+// The reverse of the double tree broadcast: the root is at the top of both trees, and one half of the tensor is reduced
+// up each.
 //
 // Steps: about 2 log2 P + C for C chunks of at most kChunkBytes. On the wire: each rank but the root sends n bytes.
-// Memory: 6 chunks. For long tensors. Places are ranks counted from the root on, so commutative reductions only.
+// Memory: 6 chunks. For long tensors. The nodes are numbered from the root on, not from rank 0, so only commutative
+// reductions are supported.
 #include "framework/collectives/algorithm.h"
 #include "framework/collectives/double_tree.h"
 

@@ -13,7 +13,7 @@ namespace {
 
 using Trees = std::vector<DoubleTree>;  // by rank
 
-// Ranks of the subtree of `rank`, lower children first.
+// Returns the ranks of the subtree of `rank`, in the order lower subtree, `rank`, upper subtree.
 std::vector<int> subtree(const Trees& trees, int which, int rank) {
   if (rank < 0) return {};
   const TreeNode& node = trees[rank][which];

@@ -9,7 +9,7 @@
 namespace phalanx::testing {
 namespace {
 
-// x -> factor x + shift modulo 2^31, one after the other: associative and not commutative.
+// Composes two functions x -> factor x + shift modulo 2^31, which is associative and not commutative.
 std::int64_t compose(std::int64_t first, std::int64_t second) {
   constexpr std::int64_t kModulus = std::int64_t{1} << 31;
   const std::int64_t factor = (first / kModulus) * (second / kModulus) % kModulus;
@@ -23,7 +23,7 @@ Reduction composition() {
   });
 }
 
-// In unsigned arithmetic: products of int64 wrap.
+// Computes in unsigned arithmetic, because products of int64 wrap.
 std::int64_t fold(Reduction::Kind kind, std::int64_t a, std::int64_t b) {
   const auto ua = static_cast<std::uint64_t>(a), ub = static_cast<std::uint64_t>(b);
   switch (kind) {

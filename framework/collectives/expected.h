@@ -9,28 +9,30 @@
 
 #include "framework/comm/reduction.h"
 
-/// What collectives should give, computed element by element without any of their code. For tests.
+/// Expected results of collectives, computed element by element without any code of the collectives. For tests.
 namespace phalanx::testing {
 
-/// A reduction and the dtype it is tried on.
+/// A reduction and the dtype to test it with.
 struct Reducing {
   Reduction op;
   c10::ScalarType dtype;
 };
 
-/// Every kind of reduction, and every dtype, at least once; the last one is not commutative.
+/// Returns cases that cover every kind of reduction and every dtype at least once. The reduction of the last one is not
+/// commutative.
 const std::vector<Reducing>& reducings();
 
-/// What `rank` contributes: elements that differ by rank and place, and whose sums and products are exact in `dtype`.
+/// Returns the contribution of `rank`: the elements differ by rank and index, and their sums and products are exact in
+/// `dtype`.
 at::Tensor contribution(int rank, std::int64_t elements, c10::ScalarType dtype);
 
-/// The contributions of ranks 0..ranks-1, combined in this order.
+/// Returns the contributions of ranks 0..ranks-1, combined in this order.
 at::Tensor reduced(const Reducing& reducing, int ranks, std::int64_t elements);
 
-/// Counts for each of `ranks`: zeros, ones and more, differing by `seed`.
+/// Returns a count for each of `ranks` ranks: zeros, ones and larger ones, which depend on `seed`.
 std::vector<std::int64_t> uneven_counts(int ranks, int seed);
 
-/// A run of elements between two others, which show whether somebody wrote past its ends.
+/// A run of elements between two guard elements. intact() returns false if a guard was overwritten.
 class Guarded {
  public:
   Guarded(std::int64_t elements, c10::ScalarType dtype);

@@ -6,7 +6,7 @@
 namespace phalanx::collectives {
 namespace {
 
-// The parts of an interval, of a tensor that begins with part `first`.
+// Returns the parts of an interval from a tensor that begins with part `first`.
 at::Tensor parts_of(const at::Tensor& tensor, const PartLayout& parts, Halving::Interval interval, int first = 0) {
   const std::int64_t begin = parts.begin(interval.begin);
   return run_of(tensor, begin - parts.begin(first), parts.begin(interval.end) - begin);
@@ -22,7 +22,7 @@ std::vector<Halving> halvings(int rank, int ranks) {
     const int left = middle - begin, right = end - middle;
     Halving halving;
     if (rank < middle) {
-      const bool extra = rank - begin == right;  // only where the left half is longer
+      const bool extra = rank - begin == right;  // only if the left half is longer
       halving = {.keep = {begin, middle}, .give = {middle, end}, .to = extra ? middle : rank + left, .from = {}};
       if (!extra) halving.from = {rank + left};
       end = middle;

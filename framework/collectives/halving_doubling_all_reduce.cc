@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recursive halving-doubling all-reduce, for any number of ranks (halving.h has how).
+// Recursive halving-doubling all-reduce, for any number of ranks (halving.h describes how).
 //
 // Source: Rabenseifner, "Optimization of collective reduction operations", ICCS 2004: a reduce-scatter by
 // recursive halving, then an all-gather by recursive doubling.
 //
 // Steps: 2 ceil(log2 P). On the wire: 2 n (P - 1) / P bytes per rank when P is a power of two, which is the least
-// possible; otherwise that on average and at most n / 2 more. Memory: at most n. For tensors of medium
-// length. Combines ranks out of order, so commutative reductions only.
+// possible; otherwise the same on average, and at most n / 2 more on one rank. Memory: at most n. For tensors of medium
+// length. Combines ranks out of order, so only commutative reductions are supported.
 #include "framework/base/parts.h"
 #include "framework/collectives/algorithm.h"
 #include "framework/collectives/halving.h"

@@ -9,7 +9,7 @@ namespace phalanx::collectives {
 
 KnomialPlace knomial_place(int place, int ranks, int radix) {
   KnomialPlace result;
-  std::int64_t weight = 1;  // of the digit
+  std::int64_t weight = 1;  // place value of the current digit
   for (; weight < ranks; weight *= radix) {
     const auto digit = place / weight % radix;
     if (digit != 0) {
@@ -37,7 +37,7 @@ void knomial_broadcast(Communicator& group, const Operation& operation, int radi
   const int ranks = group.size(), root = operation.root();
   const auto place = knomial_place(mod(group.rank() - root, ranks), ranks, radix);
   if (place.parent >= 0) recv(group, operation.output, mod(place.parent + root, ranks));
-  std::vector<Work> works;  // the highest subtrees first: they take longest
+  std::vector<Work> works;  // the highest subtrees first, because they take the longest
   for (auto child = place.children.rbegin(); child != place.children.rend(); ++child) {
     works.push_back(start_send(group, operation.output, mod(child->place + root, ranks)));
   }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// K-nomial tree broadcast, of radix 4 and 8; of any other: knomial_broadcast() in knomial.h.
+// K-nomial tree broadcast with radix 4 and 8. For other radices see knomial_broadcast() in knomial.h.
 //
 // Source: Wilkins et al., "Generalized collective algorithms for the exascale era", IEEE CLUSTER 2023, section on
-// k-nomial trees. The binomial tree is the one of radix 2.
+// k-nomial trees. The binomial tree is the special case of radix 2.
 //
-// Each rank gets the whole tensor from its parent and sends it to all its children at once, those with the highest
-// subtrees first.
+// Each rank receives the whole tensor from its parent and sends it to all its children at once, in the order of
+// decreasing height of their subtrees.
 //
 // Steps: ceil(log_k P), each with up to k - 1 messages at once. On the wire: at most n (k - 1) ceil(log_k P) bytes from
-// the root, n (P - 1) from all. For short tensors where a rank can start several messages in the time that one takes.
+// the root, n (P - 1) in total. For short tensors, if a rank can start several messages in the time that one message
+// takes.
 #include "framework/collectives/algorithm.h"
 #include "framework/collectives/knomial.h"
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// K-nomial tree reduce, of radix 4 and 8; of any other: knomial_reduce() in knomial.h.
+// K-nomial tree reduce with radix 4 and 8. For other radices see knomial_reduce() in knomial.h.
 //
-// Source: the k-nomial broadcast (knomial_broadcast.cc), backwards.
+// Source: the same as for the k-nomial broadcast (knomial_broadcast.cc), of which this is the reverse.
 //
-// Each rank combines its tensor with those of its children, as they come, in order, and sends the whole to its parent.
+// Each rank combines its tensor with the results of its children, in order as they arrive, and sends the result to its
+// parent.
 //
 // Steps: ceil(log_k P), each with up to k - 1 messages at once, and one more when the reduction is not commutative and
-// the root is not 0. On the wire: each rank but the root sends n bytes; rank 0, too, in that case. Memory: up to 3 n.
-// For short tensors. A subtree is a run of ranks, so reductions need not be commutative.
+// the root is not 0. On the wire: each rank but the root sends n bytes; in that case rank 0 sends n more. Memory: up to
+// 3 n. For short tensors. A subtree is a run of ranks, so reductions need not be commutative.
 #include "framework/collectives/algorithm.h"
 #include "framework/collectives/knomial.h"
 

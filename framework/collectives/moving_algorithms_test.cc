@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every registered algorithm of the operations that only move elements, against values computed without it.
+// Tests every registered algorithm of the operations that only move elements, against values computed without it.
 #include <ATen/ops/concat.h>
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
@@ -105,7 +105,8 @@ INSTANTIATE_TEST_SUITE_P(, AllToAll, ::testing::ValuesIn(cases(Op::kAllToAll)), 
 TEST_P(AllToAll, TransposesParts) {
   run([&](const CommunicatorPtr& world) {
     const int own = world->rank();
-    // What goes from each rank to each. Rank s's input is its contribution, its parts one behind the other.
+    // `elements(from, to)` is the number of elements that go from one rank to another. The input of rank s is its
+    // contribution, with its parts one after the other.
     const auto check = [&](const auto& elements, bool is_even) {
       std::vector<std::int64_t> from, to;
       std::vector<at::Tensor> expected;

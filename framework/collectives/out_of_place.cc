@@ -43,7 +43,7 @@ Work all_reduce(const CommunicatorPtr& group, at::Tensor output, at::Tensor inpu
   });
 }
 
-// All ranks launch the same, whether they have something to copy or not: so they can be compared.
+// All ranks launch the same operation, even if they have nothing to copy, so that checks can compare the ranks' calls.
 Work reduce(const CommunicatorPtr& group, at::Tensor output, at::Tensor input, Reduction op, int root) {
   Operation operation = checked_reduce(*group, input, op, root);
   const Call call = operation.call;

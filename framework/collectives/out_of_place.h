@@ -5,21 +5,23 @@
 
 #include "framework/comm/communicator.h"
 
-/// The in-place operations of Communicator with input and output apart. The input is only read; it is read when the
-/// operation's turn comes, so it may be the output of one that was launched before. Input and output have the same
-/// dtype and number of elements; they may be the same memory, but must not overlap in part. Everything else is as in
-/// Communicator, errors too: what no rank could accept is an std::invalid_argument from the call.
+/// Out-of-place variants of the in-place operations of Communicator: the input is only read. It is read when the
+/// operation's turn comes, so it may be the output of an operation that was launched earlier. Input and output have the
+/// same dtype and number of elements. They may be the same memory, but must not overlap in part. Everything else,
+/// including errors, is as in Communicator: arguments that no rank could accept throw std::invalid_argument from the
+/// call.
 ///
 ///   Work work = all_reduce(world, mean, local, Reduction::kMean);
 namespace phalanx {
 
-/// All ranks' inputs combined, in `output` of all ranks.
+/// Combines the inputs of all ranks into `output` on every rank.
 Work all_reduce(const CommunicatorPtr& group, at::Tensor output, at::Tensor input, Reduction op);
 
-/// All ranks' inputs combined, in root's `output`, which is ignored elsewhere and may be undefined there.
+/// Combines the inputs of all ranks into `output` of the root. Other ranks ignore `output`, which may be undefined
+/// there.
 Work reduce(const CommunicatorPtr& group, at::Tensor output, at::Tensor input, Reduction op, int root);
 
-/// Root's `input`, in `output` of all ranks. The input is ignored elsewhere and may be undefined there.
+/// Copies the root's `input` to `output` on every rank. Other ranks ignore `input`, which may be undefined there.
 Work broadcast(const CommunicatorPtr& group, at::Tensor output, at::Tensor input, int root);
 
 }  // namespace phalanx

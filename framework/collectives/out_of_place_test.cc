@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Input and output apart.
 #include "framework/collectives/out_of_place.h"
 
 #include <ATen/ops/empty.h>

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pairwise exchange all-to-all, of even and uneven parts.
+// Pairwise exchange all-to-all, for even and uneven parts.
 //
 // Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", Int. J. High
 // Perform. Comput. Appl. 19 (2005), section on all-to-all.
 //
-// In step s = 1..P-1 each rank sends to rank + s and receives from rank - s, so that no rank is sent to by two at once.
+// In step s = 1..P-1 each rank sends to rank + s and receives from rank - s, so that no rank receives from two ranks at
+// once.
 //
-// Steps: P - 1. On the wire: each part but the own once, n (P - 1) / P bytes when parts are equal, which is the least
-// possible. For long tensors.
+// Steps: P - 1. On the wire: each rank sends every part but its own once, n (P - 1) / P bytes when parts are equal,
+// which is the least possible. For long tensors.
 #include "framework/collectives/algorithm.h"
 #include "framework/collectives/steps.h"
 #include "framework/comm/part_layout.h"

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recursive doubling all-gather, for any number of ranks (halving.h has the source).
 //
-// Neighbours exchange their parts, then pairs of ranks what they have, then fours, and so on.
+// Neighbors exchange their parts, then pairs of ranks exchange all parts that they have, then groups of four, and so
+// on.
 //
-// Steps: ceil(log2 P). On the wire: each rank receives every part once but its own; it sends n (P - 1) / P bytes when P
-// is a power of two and parts are equal, otherwise that on average and at most n / 2 more. For short tensors.
+// Steps: ceil(log2 P). On the wire: each rank receives every part but its own once. It sends n (P - 1) / P bytes when P
+// is a power of two and parts are equal, otherwise the same on average, and at most n / 2 more on one rank. For short
+// tensors.
 #include "framework/collectives/algorithm.h"
 #include "framework/collectives/halving.h"
 #include "framework/collectives/steps.h"

@@ -4,15 +4,15 @@
 // Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH", Int. J. High
 // Perform. Comput. Appl. 19 (2005), section on all-reduce.
 //
-// Let Q be the largest power of two up to P. First, of the lowest 2 (P - Q) ranks, each odd one gives its tensor to its
-// lower neighbour. Then Q ranks are left; in step k those whose places differ in bit k exchange all they have. Last,
-// the odd ones get the result.
+// Let Q be the largest power of two up to P. First, each odd rank among the lowest 2 (P - Q) ranks sends its tensor to
+// its lower neighbor. Q ranks remain; in step k, two ranks whose places differ in bit k exchange their tensors.
+// Finally, the odd ranks receive the result.
 //
-// Steps: log2 P for a power of two, otherwise floor(log2 P) + 2. On the wire: n log2 Q bytes per rank, n for an odd
-// one, n (log2 Q + 1) for its neighbour. The fewest steps: for short tensors.
+// Steps: log2 P for a power of two, otherwise floor(log2 P) + 2. On the wire: n log2 Q bytes per rank, n for such an
+// odd rank, n (log2 Q + 1) for its neighbor. It has the fewest steps: for short tensors.
 //
-// What is combined is always a run of neighbouring ranks, in rank order, also by both of two partners: reductions need
-// not be commutative, and all ranks have the same bits.
+// Every intermediate result covers a run of adjacent ranks, combined in rank order, and both partners combine in the
+// same order. So reductions need not be commutative, and all ranks get the same bits.
 #include <bit>
 
 #include "framework/collectives/algorithm.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recursive halving reduce-scatter, for any number of ranks (halving.h has the source).
 //
-// Partners half a group apart exchange what they have of each other's half of the parts and combine it; then each half
-// of the group goes on by itself.
+// Partners half a group apart send each other their data for the half of the parts that belongs to the partner's half
+// of the group, and combine what they receive. Then each half of the group goes on by itself.
 //
-// Steps: ceil(log2 P). On the wire: each rank sends every part once but its own, n (P - 1) / P bytes when parts are
+// Steps: ceil(log2 P). On the wire: each rank sends every part but its own once, n (P - 1) / P bytes when parts are
 // equal, which is the least possible. Memory: at most as much as the input. For tensors of medium length. Combines
-// ranks out of order, so commutative reductions only.
+// ranks out of order, so only commutative reductions are supported.
 #include "framework/collectives/algorithm.h"
 #include "framework/collectives/halving.h"
 #include "framework/collectives/steps.h"

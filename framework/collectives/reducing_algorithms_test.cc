@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every registered algorithm of all_reduce, reduce and reduce_scatter, against values computed without it.
+// Tests every registered algorithm of all_reduce, reduce and reduce_scatter, against values computed without it.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/zeros.h>
@@ -42,7 +42,7 @@ TEST_P(AllReduce, GivesAllRanksTheSameBits) {
   std::vector<at::Tensor> means(ranks()), least(ranks());
   run([&](const CommunicatorPtr& world) {
     const int rank = world->rank();
-    // Sums that depend on the order of addition; a minimum of zeros of both signs, and of NaNs.
+    // Sums that depend on the order of addition, and minima of NaNs and of zeros of both signs.
     const at::Tensor waves = at::arange(1003, c10::kFloat).sin_().mul_(1e3 * (rank + 1)).add_(1e-3);
     const at::Tensor zeros = at::zeros({1003}, c10::kFloat).mul_(rank % 2 == 0 ? 1 : -1);
     zeros[rank] = std::numeric_limits<float>::quiet_NaN();

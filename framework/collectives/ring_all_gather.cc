@@ -4,10 +4,10 @@
 // Source: Chan, Heimlich, Purkayastha and van de Geijn, "Collective communication: theory, practice, and experience",
 // Concurrency Computat.: Pract. Exper. 19 (2007), section on long vectors (bucket algorithm).
 //
-// In step s each rank sends part (rank - s) to the right and receives part (rank - s - 1) from the left, where it lies
-// for good. Parts are cut into chunks of at most kChunkBytes; two chunks are under way at a time.
+// In step s each rank sends part (rank - s) to the right and receives part (rank - s - 1) from the left, directly into
+// its final place. Parts are cut into chunks of at most kChunkBytes; two chunks are in flight at a time.
 //
-// Steps: P - 1. On the wire: each rank sends every part once but its right neighbour's, n (P - 1) / P bytes when parts
+// Steps: P - 1. On the wire: each rank sends every part but its right neighbor's once, n (P - 1) / P bytes when parts
 // are equal, which is the least possible. For long tensors.
 #include "framework/collectives/algorithm.h"
 #include "framework/collectives/steps.h"

@@ -4,14 +4,14 @@
 // Source: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", J. Parallel
 // Distrib. Comput. 69 (2009), section on the ring.
 //
-// The tensor is P nearly equal blocks. In step s each rank sends block (rank - s) to the right and receives block
-// (rank - s - 1) from the left; in the first P - 1 steps it combines what it receives, then it owns block (rank + 1)
-// and in P - 1 more steps all blocks go around once more. A block is cut into chunks of at most kChunkBytes, and two
-// chunks are under way while one is combined.
+// The tensor is cut into P nearly equal blocks. In step s each rank sends block (rank - s) to the right and receives
+// block (rank - s - 1) from the left. In the first P - 1 steps it combines the blocks that it receives; then it has the
+// result of block (rank + 1). In P - 1 more steps the results go around the ring. Blocks are cut into chunks of at most
+// kChunkBytes, and two chunks are in flight while one is combined.
 //
-// Steps: 2 (P - 1). On the wire: each rank sends all blocks twice but for two of them, 2 n (P - 1) / P bytes, which is
-// the least possible. For long tensors. Combines block b in the order b + 1, ..., P - 1, 0, ..., b, so commutative
-// reductions only.
+// Steps: 2 (P - 1). On the wire: each rank sends all blocks twice, except for two that it sends once, 2 n (P - 1) / P
+// bytes, which is the least possible. For long tensors. Combines block b in the order b + 1, ..., P - 1, 0, ..., b, so
+// only commutative reductions are supported.
 #include "framework/collectives/algorithm.h"
 #include "framework/collectives/steps.h"
 

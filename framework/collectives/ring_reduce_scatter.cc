@@ -4,13 +4,13 @@
 // Source: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", J. Parallel
 // Distrib. Comput. 69 (2009), section on the ring: the first half of the ring all-reduce.
 //
-// In step s each rank sends what it has of part (rank - 1 - s) to the right, and combines what it receives of part
-// (rank - 2 - s) with its own; in the last step that is its own part. Parts are cut into chunks of at most kChunkBytes,
-// and two chunks are under way while one is combined.
+// In step s each rank sends its partial result of part (rank - 1 - s) to the right, and combines the partial result of
+// part (rank - 2 - s) that it receives with its own input. In the last step this is its own part. Parts are cut into
+// chunks of at most kChunkBytes, and two chunks are in flight while one is combined.
 //
-// Steps: P - 1. On the wire: each rank sends every part once but its own, n (P - 1) / P bytes when parts are equal,
+// Steps: P - 1. On the wire: each rank sends every part but its own once, n (P - 1) / P bytes when parts are equal,
 // which is the least possible. Memory: two parts. For long tensors. Combines part r in the order r + 1, ..., P - 1, 0,
-// ..., r, so commutative reductions only.
+// ..., r, so only commutative reductions are supported.
 #include "framework/collectives/algorithm.h"
 #include "framework/collectives/steps.h"
 #include "framework/comm/part_layout.h"
@@ -44,8 +44,9 @@ class RingReduceScatter {
 
   at::Tensor chunk(std::int64_t item, const at::Tensor& part) const { return part_of(part, item % chunks_, chunks_); }
 
-  // What was received in `step` lies in held_[step % 2] until it is sent in the next. Chunks have places of their own,
-  // whatever the length of their part: the last one of a part may still be on its way when the first of another comes.
+  // The data received in step `step` lies in held_[step % 2] until it is sent in the next step. The offset of a chunk
+  // does not depend on the length of its part, since the last chunk of one part may still be in flight when the first
+  // chunk of the next part arrives.
   at::Tensor held(std::int64_t item, int step, int part) const {
     const std::int64_t elements = chunk(item, parts_.of(operation_.input, part)).numel();
     return run_of(held_[step % 2], item % chunks_ * slot_, elements);

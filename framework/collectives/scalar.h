@@ -14,16 +14,16 @@
 #include "framework/collectives/send_recv.h"
 #include "framework/comm/communicator.h"
 
-/// Collectives of one value of a C type: bool, every kind of char and integer, float and double. Blocking, collective,
-/// with the same type on all ranks; errors are those of the operation on tensors.
+/// Collectives of one value of a C type: bool, every kind of char and integer, float and double. They block, and all
+/// ranks must call them with the same type. Errors are the same as in the operations on tensors.
 ///
 ///   const double loss = all_reduce(*world, local_loss, Reduction::kMean);
 ///   const std::vector<std::size_t> sizes = all_gather(*world, samples.size());
 ///
-/// Results are exactly those of the C type: sums and products of integers wrap, unsigned ones compare as unsigned. A
-/// mean of integers is their sum, in 64 bits, divided by P and rounded toward zero. Of bool: the sum is the or, the
-/// product the and. std::invalid_argument: bit operations of float and double; a mean of bools; a reduction of the
-/// user's own of unsigned values of 16 bits or more, which are no dtype of tensors.
+/// Results are exactly those of the C type: sums and products of integers wrap, and unsigned integers compare as
+/// unsigned. The mean of integers is their 64-bit sum divided by P, rounded toward zero. For bool, the sum is the
+/// logical or and the product the logical and. These throw std::invalid_argument: bit operations on float and double,
+/// the mean of bools, and custom reductions of unsigned values of 16 bits or more, since tensors have no such dtype.
 namespace phalanx {
 
 template <class T>
@@ -45,8 +45,9 @@ constexpr c10::ScalarType dtype_of() {
   return c10::kLong;
 }
 
-// The integer of so many bytes that tensors have. They have no unsigned ones of 16 bits and more: 16 and 32 bits travel
-// in twice as many, where values, order and sums are the same; 64 bits as they are.
+// The integer type in which a T travels. Tensors have no unsigned dtypes of 16 bits or more: unsigned values of 16 and
+// 32 bits travel in signed integers of twice the size, with the same values, order and sums. Unsigned values of 64 bits
+// travel as they are.
 template <class T>
 constexpr auto carrier_of() {
   if constexpr (!std::integral<T> || std::is_same_v<T, bool>) {
@@ -73,13 +74,13 @@ C value_of(const at::Tensor& tensor) {
   return *tensor.const_data_ptr<C>();
 }
 
-// `reduction` of all ranks' values by `operation`, which reduces a tensor of one carrier.
+// Reduces the values of all ranks with `reduction`. `operation` performs the reduction of a tensor of one carrier.
 template <class T, class Operation>
 T reduced(T value, const Reduction& reduction, int ranks, const Operation& operation) {
-  // With the highest bit flipped, signed numbers are in the order of the unsigned ones.
+  // With the highest bit flipped, signed comparison orders the values as unsigned.
   Carrier<T> flip{};
   if constexpr (std::integral<T> && !std::is_same_v<T, bool>) {
-    if (reduction.kind() == Reduction::kMean) {  // here: the sum may need more bits, or division as unsigned
+    if (reduction.kind() == Reduction::kMean) {  // computed here: the sum may need more bits, or an unsigned division
       using Wide = std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>;
       return static_cast<T>(reduced<Wide>(value, Reduction::kSum, ranks, operation) / static_cast<Wide>(ranks));
     }
@@ -104,7 +105,7 @@ T reduced(T value, const Reduction& reduction, int ranks, const Operation& opera
 
 }  // namespace scalar
 
-/// All ranks' values combined.
+/// Returns the values of all ranks, combined.
 template <Scalar T>
 T all_reduce(Communicator& group, T value, Reduction op = Reduction::kSum) {
   return scalar::reduced(value, op, group.size(), [&](const at::Tensor& tensor, const Reduction& reduction) {
@@ -112,7 +113,7 @@ T all_reduce(Communicator& group, T value, Reduction op = Reduction::kSum) {
   });
 }
 
-/// All ranks' values combined, on root. The others get their own value back.
+/// Returns the values of all ranks, combined, on the root. Other ranks get their own value back.
 template <Scalar T>
 T reduce(Communicator& group, T value, Reduction op, int root) {
   const T result = scalar::reduced(value, op, group.size(), [&](const at::Tensor& tensor, const Reduction& reduction) {
@@ -121,7 +122,7 @@ T reduce(Communicator& group, T value, Reduction op, int root) {
   return group.rank() == root ? result : value;
 }
 
-/// Root's value.
+/// Returns the root's value.
 template <Scalar T>
 T broadcast(Communicator& group, T value, int root) {
   const at::Tensor tensor = scalar::tensor_of(static_cast<scalar::Carrier<T>>(value));
@@ -129,7 +130,7 @@ T broadcast(Communicator& group, T value, int root) {
   return static_cast<T>(scalar::value_of<scalar::Carrier<T>>(tensor));
 }
 
-/// Sends `value` to rank `to` and returns what comes from rank `from`.
+/// Sends `value` to rank `to` and returns the value that arrives from rank `from`.
 template <Scalar T>
 T send_recv(Communicator& group, T value, int to, int from, int tag = 0) {
   const at::Tensor tensor = scalar::tensor_of(static_cast<scalar::Carrier<T>>(value));
@@ -137,7 +138,7 @@ T send_recv(Communicator& group, T value, int to, int from, int tag = 0) {
   return static_cast<T>(scalar::value_of<scalar::Carrier<T>>(tensor));
 }
 
-/// All ranks' values, in order of rank.
+/// Returns the values of all ranks, in order of rank.
 template <Scalar T>
 std::vector<T> all_gather(Communicator& group, T value) {
   using C = scalar::Carrier<T>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scalars of every C type.
+// Tests the collectives of scalars with every C type.
 #include "framework/collectives/scalar.h"
 
 #include <gtest/gtest.h>
@@ -21,14 +21,14 @@ TYPED_TEST_SUITE(Scalars, CTypes);
 
 constexpr int kScalarRanks = 3;
 
-// Values that the wrong sign, width or order would get wrong: the highest, the lowest, and a small one.
+// Values that a wrong sign, width or order would change: the highest, the lowest, and a small one.
 template <class T>
 T value_of(int rank) {
   if (rank == 0) return std::numeric_limits<T>::max();
   return rank == 1 ? std::numeric_limits<T>::lowest() : static_cast<T>(1);
 }
 
-// What C itself makes of it. Unsigned arithmetic of enough bits: signed overflow is no C.
+// The sum in C arithmetic. Signed overflow is undefined in C, so the addition is unsigned and has enough bits.
 template <class T>
 T plus(T a, T b) {
   if constexpr (!std::integral<T>) return a + b;

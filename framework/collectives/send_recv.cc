@@ -30,7 +30,7 @@ class Exchange final : public Work::State {
   Work sent_;
 };
 
-// Both halves are checked before either is started: one that waits for a peer could not be taken back.
+// Checks both halves before either is started, because a half that waits for a peer could not be cancelled.
 void check(const Communicator& group, const at::Tensor& input, const at::Tensor& output, int to, int from, int tag) {
   checked_recv(group, input, from, tag);
   checked_send(group, output, to, tag);

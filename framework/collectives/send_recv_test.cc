@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both halves of an exchange at once.
 #include "framework/collectives/send_recv.h"
 
 #include <ATen/ops/empty.h>

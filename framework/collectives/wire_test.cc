@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes that each registered algorithm puts on the wire are those that its header promises.
+// Tests that each registered algorithm sends the number of bytes that the comment in its file promises.
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
@@ -30,10 +30,10 @@ class Counted final : public Decorator {
   std::int64_t bytes_ = 0;
 };
 
-// Of P ranks and n bytes; n is a multiple of 2 P.
+// The promise for P ranks and n bytes, where n is a multiple of 2 P.
 struct Promise {
-  std::function<double(int ranks)> total;  // what all ranks send, in units of n: exactly
-  std::function<double(int ranks)> most;   // what one rank sends, in units of n: at most
+  std::function<double(int ranks)> total;  // bytes that all ranks send together, in units of n; exact
+  std::function<double(int ranks)> most;   // upper bound of the bytes that one rank sends, in units of n
 };
 
 double floor_log2(int ranks) { return std::bit_width(static_cast<unsigned>(ranks)) - 1; }
@@ -100,7 +100,7 @@ const std::map<std::pair<Op, std::string>, Promise> kPromises{
     {{Op::kAllToAll, "pairwise"}, {all_but_one, least}},
 };
 
-// An operation on tensors of so many elements in all, with root 0.
+// Returns an operation on a tensor of `elements` elements, with root 0.
 Operation operation_of(Op op, std::int64_t elements, int ranks) {
   const Call call{.peer = 0, .op = op};
   const auto whole = [&] { return at::zeros({elements}, c10::kFloat); };
@@ -119,7 +119,7 @@ Operation operation_of(Op op, std::int64_t elements, int ranks) {
   }
 }
 
-// What each rank sends, in bytes.
+// Returns the bytes that each rank sends.
 std::vector<std::int64_t> sent(const Algorithm& algorithm, int ranks, const std::function<Operation()>& operation) {
   std::vector<std::int64_t> bytes(ranks);
   run_ranks("inproc", ranks, [&](const CommunicatorPtr& world) {
@@ -148,7 +148,7 @@ TEST_P(Wire, CarriesWhatTheHeaderPromises) {
   const auto found = kPromises.find({GetParam()->op, GetParam()->name});
   ASSERT_NE(found, kPromises.end()) << "promise something for this algorithm";
   for (const int ranks : {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16}) {
-    for (const int elements_per_rank : {2, ranks > 5 ? 100 : 100'000}) {  // one chunk, and several
+    for (const int elements_per_rank : {2, ranks > 5 ? 100 : 100'000}) {  // one chunk, and several chunks
       const std::int64_t elements = std::int64_t{ranks} * elements_per_rank;
       const auto bytes = sent(*GetParam(), ranks, [&] { return operation_of(GetParam()->op, elements, ranks); });
       const double n = static_cast<double>(elements) * 4;

@@ -21,7 +21,8 @@ const at::Tensor& tensor_of(const Operation& operation) {
   return operation.output.defined() ? operation.output : operation.input;
 }
 
-// That of this thread; none where there is no such device: an MPI that is aware of CUDA may run without one.
+// Returns the current stream of this thread, or nothing if there is no such device: a CUDA-aware MPI may run without
+// one.
 std::optional<c10::Stream> stream_in_use(c10::DeviceType type) {
   if (type == c10::kCPU || !c10::impl::hasDeviceGuardImpl(type)) return {};
   const c10::impl::VirtualGuardImpl devices(type);
@@ -29,7 +30,7 @@ std::optional<c10::Stream> stream_in_use(c10::DeviceType type) {
   return devices.getStream(devices.getDevice());
 }
 
-// What has run already; its error is thrown where it is waited for.
+// An operation that has already run. wait() throws its error.
 class Finished final : public Work::State {
  public:
   explicit Finished(std::exception_ptr error) : error_(std::move(error)) {}
@@ -57,7 +58,7 @@ Work DeviceCommunicator::launch_blocking(Operation operation) {
   if (call.op == Op::kSend) return send_staged(*inner(), std::move(operation));
   if (call.op == Op::kRecv) return recv_staged(*inner(), std::move(operation));
   const LaunchPoint point(tensor_of(operation));
-  // On a stream of the thread that runs it: what is launched meanwhile goes on.
+  // Runs on a stream of the thread that runs the body, so that work launched later on the caller's stream can go on.
   return run_in_turn(call, [host = inner(), operation = std::move(operation), point, ways = ways_] {
     const c10::DeviceGuard here(tensor_of(operation).device());
     point.precede_current_stream();

@@ -13,22 +13,23 @@
 
 namespace phalanx {
 
-/// Makes a group take tensors of a device, too. Those of the CPU stay with `host`.
+/// A communicator that also supports tensors on a device. Operations on CPU tensors are passed on to `host`.
 ///
-/// Of the device's, what a native group can is launched there, on a stream of its own. What `peers` can goes from
-/// device memory to device memory, what the host's group can do on device memory itself it does there, and everything
-/// else goes through the host's memory (staging.h); all of these block whoever waits. So every operation works on both
-/// kinds of tensors, in every dtype, and messages and barriers are always the host's.
+/// For device tensors there are four ways, tried in this order. Operations that the native group supports are launched
+/// on that group, which has its own stream. Operations that `peers` supports copy from device memory to device memory.
+/// Operations that the host's group can perform on device memory itself run there. All others go through host memory
+/// (staging.h). Except for the native group, all of these block the thread that waits. So every operation supports both
+/// kinds of tensors in every dtype. Messages and barriers always use the host's group.
 ///
-/// A body of run() has the stream of whoever launched it, on every thread, if there is such a device. With a native
-/// group, run() blocks until the body has run: operations of a device come in the order of their launch, and that must
-/// be the same on all ranks.
+/// A body of run() uses the current stream of the thread that launched it, on whichever thread it runs, if there is
+/// such a device. With a native group, run() blocks until the body has run: operations of a device execute in the order
+/// of their launch, which must be the same on all ranks.
 class DeviceCommunicator final : public Decorator {
  public:
   using Can = std::function<bool(const Operation&)>;
 
   struct Native {
-    CommunicatorPtr group;  // of the same ranks in the same order; null: there is none
+    CommunicatorPtr group;  // the same ranks in the same order; null if there is none
     Can can;
   };
 
@@ -36,9 +37,10 @@ class DeviceCommunicator final : public Decorator {
 
   struct Ways {
     Native native{};
-    std::shared_ptr<PeerGroup> peers{};      // of ranks that are all on one host; null: there is no memory in common
-    Can direct{};                            // what `host` does on device memory; null: nothing
-    std::int64_t chunk_bytes = kChunkBytes;  // of what goes through the host's memory
+    // Only if all ranks are on one host; null: the ranks share no device memory.
+    std::shared_ptr<PeerGroup> peers{};
+    Can direct{};                            // operations that `host` performs on device memory; null: none
+    std::int64_t chunk_bytes = kChunkBytes;  // of operations that go through host memory
   };
 
   DeviceCommunicator(CommunicatorPtr host, c10::DeviceType device)
@@ -51,7 +53,7 @@ class DeviceCommunicator final : public Decorator {
   Work run(const Call& call, std::function<void()> body) override;
   CommunicatorPtr split(int color, int key) override;
   CommunicatorPtr shrink() override;
-  bool shares_memory() const override;  // of the device
+  bool shares_memory() const override;  // true if the ranks share memory of the device
   at::Tensor do_allocate(const Allocation& allocation) override;
 
  protected:
@@ -60,7 +62,7 @@ class DeviceCommunicator final : public Decorator {
  private:
   Work launch_blocking(Operation operation);
   Work run_in_turn(const Call& call, std::function<void()> body);
-  Ways of_child() const;  // without the native group
+  Ways of_child() const;  // the ways of a child, without a native group
 
   c10::DeviceType device_;
   Ways ways_;

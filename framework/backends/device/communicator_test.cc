@@ -15,8 +15,8 @@ namespace {
 
 using testing::Scribe;
 
-// The meta device takes the place of one that this machine may lack: which group gets an operation can be told without
-// moving a byte.
+// The meta device stands for a real device, so that the tests run on any host. They check only which group receives an
+// operation; no bytes are moved.
 class DeviceRouting : public ::testing::Test {
  protected:
   static at::Tensor on_device(at::ScalarType dtype = at::kFloat) {
@@ -72,7 +72,7 @@ TEST_F(DeviceRouting, ErrorsOfBodiesAreThrownByWait) {
   EXPECT_THROW(work.wait(), CommError);
 }
 
-// As a group that could take tensors of GPUs does in a run on CPUs.
+// For example, a group that supports GPU tensors, in a run on CPUs.
 TEST_F(DeviceRouting, BodiesRunWithoutDevices) {
   DeviceCommunicator group(host_, c10::kXLA);
   bool ran = false;

@@ -12,13 +12,14 @@ namespace phalanx {
 /// Returns the current stream of this thread on a device that has streams.
 c10::Stream current_stream(const c10::Device& device);
 
-/// The point on the current stream of a tensor's device at which an operation was launched; of the CPU, which has no
-/// streams, nothing. For bodies of Communicator::run(), which may run in another thread, that work on such a tensor.
+/// The point on the current stream of a tensor's device at which an operation was launched. It is empty for the CPU,
+/// which has no streams. For bodies of Communicator::run() that work on such a tensor, since they may run in another
+/// thread.
 class LaunchPoint {
  public:
   explicit LaunchPoint(const at::Tensor& tensor);
 
-  /// What the current stream of this thread does from now on, comes after that point.
+  /// Makes all later work on this thread's current stream wait for that point.
   void precede_current_stream() const;
 
  private:

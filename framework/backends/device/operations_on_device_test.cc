@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every operation on tensors of a device, compared with the same one on the CPU. The device is that of
-// PHALANX_TEST_DEVICE, cpu or cuda: with cpu its tensors are taken for those of a device, with cuda the test fails
-// where there is none.
+// Compares every operation on device tensors with the same operation on the CPU. PHALANX_TEST_DEVICE names the device,
+// cpu or cuda. With cpu, CPU tensors are treated as device tensors. With cuda, the test fails if there is no CUDA
+// device.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
@@ -28,7 +28,8 @@ at::Tensor values(int rank, std::int64_t elements, at::ScalarType dtype) {
   return at::arange(elements, at::kLong).add_(rank).remainder_(5).to(dtype);
 }
 
-// Calls `operation(group, tensor of the CPU to where the operation wants it)` on both groups and compares `result`.
+// Calls `operation(group, put)` on both groups, where `put` moves a CPU tensor to the group's device, and compares the
+// results.
 struct Sides {
   Communicator& of_device;
   Communicator& of_cpu;
@@ -130,11 +131,11 @@ void try_everything(Communicator& of_device, Communicator& of_cpu) {
 class OperationsOnDevice : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    if (on_cuda()) (void)Cuda::global().devices();  // throws where there is none
+    if (on_cuda()) (void)Cuda::global().devices();  // throws if there is none
   }
 };
 
-// Several ranks may have one device.
+// Several ranks may share one device.
 TEST_F(OperationsOnDevice, ThroughTheHost) {
   for (const int ranks : {1, 2, 3}) {
     testing::run_ranks("inproc", ranks, [](const CommunicatorPtr& world) {
@@ -148,7 +149,7 @@ TEST_F(OperationsOnDevice, ThroughTheHost) {
   }
 }
 
-// As an MPI that is aware of CUDA does: here the CPU's memory is the device's.
+// Like a CUDA-aware MPI; here the CPU's memory is the device memory.
 TEST_F(OperationsOnDevice, ByAHostThatReadsAndWritesTheirMemory) {
   const auto direct = [](const Operation& operation) {
     return !on_cuda() && operation.call.op != Op::kBarrier &&

@@ -57,7 +57,7 @@ void combine(at::Tensor& sum, const at::Tensor& a, const at::Tensor& b, Reductio
   }
 }
 
-// Of the ranks' parts in their order, into `result`, which may be one of two parts.
+// Combines the parts in rank order into `result`, which may be one of the parts.
 void reduce_into(at::Tensor result, const std::vector<at::Tensor>& parts, const Reduction& reduction) {
   const auto dtype = result.scalar_type();
   const bool half = dtype == at::kHalf || dtype == at::kBFloat16;
@@ -79,7 +79,7 @@ std::vector<at::Tensor> narrowed(const std::vector<at::Tensor>& parts, std::int6
   return all;
 }
 
-// Each rank combines one part of all ranks' memory, and writes it to all of them.
+// Each rank combines one part of all ranks' memory and writes the result to all ranks.
 void all_reduce(Communicator& host, const std::vector<at::Tensor>& places, const Reduction& reduction) {
   const auto begin = part_begin(places[0].numel(), host.size(), host.rank());
   const auto end = part_begin(places[0].numel(), host.size(), host.rank() + 1);
@@ -94,7 +94,7 @@ void all_reduce(Communicator& host, const std::vector<at::Tensor>& places, const
   }
 }
 
-// What went wrong on this rank; empty: nothing.
+// Returns the error message of `body`; empty if it succeeds.
 std::string trouble_of(const std::function<void()>& body) {
   try {
     body();
@@ -104,7 +104,7 @@ std::string trouble_of(const std::function<void()>& body) {
   }
 }
 
-// On all ranks alike: of the first that has any.
+// Throws the error of the first rank that has one, the same on all ranks.
 void throw_first(const std::vector<std::string>& troubles) {
   for (std::size_t rank = 0; rank < troubles.size(); ++rank) {
     if (troubles[rank].empty()) continue;
@@ -118,15 +118,15 @@ void meet(Communicator& host, const at::Device& device) {
   host.barrier().wait();
 }
 
-// Of one rank: a reduction, or a broadcast, of what there is changes nothing.
+// Performs the operation in a group of one rank, where reductions and broadcasts change nothing.
 void alone(const Operation& operation, const at::Device& device) {
   at::Tensor output = operation.output;
   if (operation.input.defined()) output.copy_(operation.input.view(output.sizes()));
   synchronize_stream(device);
 }
 
-// What all ranks' places, or windows, hold becomes what the operation's tensor is to be, on all ranks where it reduces,
-// except that a broadcast and a reduce write on some of them alone.
+// Performs the operation on the memory or the windows of all ranks. all_reduce writes the result on all ranks, reduce
+// only on the root, and broadcast on all ranks but the root.
 void work_on(Communicator& host, const Operation& operation, const std::vector<at::Tensor>& places) {
   const auto root = static_cast<std::size_t>(operation.root()), rank = static_cast<std::size_t>(host.rank());
   at::Tensor own = places[rank];
@@ -194,7 +194,7 @@ bool PeerGroup::make_windows(Communicator& host) {
   }
 }
 
-// What one rank cannot make or open, the others close and give back.
+// If one rank cannot allocate or open the memory, the other ranks close and free theirs.
 PeerGroup::Block PeerGroup::allocate_block(Communicator& host, std::int64_t bytes) {
   Block block;
   std::string handle;
@@ -220,7 +220,7 @@ PeerGroup::Block PeerGroup::allocate_block(Communicator& host, std::int64_t byte
   return block;
 }
 
-// The blocks stay: others have them open.
+// The blocks are never freed, since other ranks have them open.
 at::Tensor PeerGroup::allocate(Communicator& host, const Allocation& allocation) {
   Block block = allocate_block(host, static_cast<std::int64_t>(allocation.bytes()));
   const at::Tensor own = block.own;
@@ -232,7 +232,8 @@ at::Tensor PeerGroup::allocate(Communicator& host, const Allocation& allocation)
       .make_tensor();
 }
 
-// Also the meeting before the operation: where a rank's memory is, is told once its device has come that far.
+// Also synchronizes the ranks before the operation: each rank sends the place of its memory only after its device has
+// finished its work.
 PeerGroup::Parts PeerGroup::in_place(Communicator& host, const at::Tensor& tensor) const {
   const auto* const begin = static_cast<const std::byte*>(tensor.const_data_ptr());
   const auto bytes = static_cast<std::int64_t>(tensor.nbytes());
@@ -263,7 +264,7 @@ PeerGroup::Parts PeerGroup::windows(const at::Tensor& like, std::int64_t element
   return parts;
 }
 
-// Each round: into the own window, together, and out of it.
+// A round copies a piece into the rank's own window, performs the operation on all windows, and copies the result back.
 void PeerGroup::in_rounds(Communicator& host, const Operation& operation) {
   const at::Tensor flat = operation.output.view({-1});
   const auto step = window_bytes_ / flat.element_size();
@@ -299,7 +300,7 @@ void PeerGroup::gather_in_rounds(Communicator& host, const Operation& operation)
   }
 }
 
-// A window holds as much of the part of each rank.
+// A window holds an equal piece of the part of each rank.
 void PeerGroup::scatter_in_rounds(Communicator& host, const Operation& operation) {
   const at::Tensor output = operation.output.view({-1});
   const at::Tensor input = operation.input.view({host.size(), output.numel()});

@@ -15,21 +15,22 @@
 
 namespace phalanx {
 
-/// Collectives among ranks of one host on tensors of their devices, which read and write each other's memory. Ranks
-/// meet by a group of the host, and each waits for its own device before it does.
+/// Collectives on device tensors among the ranks of one host, which read and write each other's device memory. The
+/// ranks synchronize through a group of the host; before that, each waits for its own device.
 ///
-/// Memory from allocate() is worked on where it is. Other tensors go through windows of `window_bytes` that each rank
-/// has, in as many rounds as that takes. Per rank, of n bytes on P ranks, in device memory:
+/// Memory from allocate() is used in place. Other tensors are copied through windows: each rank has one of
+/// `window_bytes`, and an operation takes as many rounds as it needs. Device memory traffic per rank, for n bytes on P
+/// ranks:
 ///
 /// | | read | written |
 /// |---|---|---|
 /// | all_reduce in place, 2 ranks | 1.5 n | n |
 /// | all_reduce in place | (P + 3) n / P + n | (2 P + 1) n / P |
 /// | reduce_scatter, of inputs of n | (P + 1) n / P | 2 n / P |
-/// | broadcast, all_gather | what the rank gets | the same |
+/// | broadcast, all_gather | bytes that the rank receives | the same |
 /// | through windows | 2 n more | 2 n more |
 ///
-/// (All ranks of one device share its bandwidth.) A group is of one world; one operation at a time.
+/// Ranks on the same device share its bandwidth. A PeerGroup belongs to one world and performs one operation at a time.
 class PeerGroup {
  public:
   static constexpr std::int64_t kWindowBytes = 8 << 20;
@@ -37,29 +38,29 @@ class PeerGroup {
   explicit PeerGroup(std::shared_ptr<PeerMemory> memory, std::int64_t window_bytes = kWindowBytes)
       : memory_(std::move(memory)), window_bytes_(window_bytes) {}
 
-  /// Whether it has such an operation: broadcast, reduce, all_reduce, and even all_gather and reduce_scatter, of
-  /// numbers and the reductions that LibTorch has on devices.
+  /// Returns true if the operation is supported: broadcast, reduce, all_reduce, and all_gather and reduce_scatter with
+  /// even parts. Reductions must be of numbers, and of a kind that LibTorch has on devices.
   static bool can(const Operation& operation);
 
-  /// Makes the windows that operations of several ranks need, at the first call; then tells whether there are any.
-  /// False on all ranks where one cannot make or open memory, which the log says once: operations have to go another
-  /// way. Collective; throws CommError for other failures.
+  /// Allocates the windows that groups of several ranks need at the first call. Returns true if there are windows.
+  /// Returns false on all ranks if one of them cannot allocate or open memory, which is logged once; operations must
+  /// then go another way. Collective. Throws CommError for other failures.
   bool open_windows(Communicator& host);
 
-  /// Does the operation, in a body of host.run(), after open_windows(). Blocks until the result is there. Throws
-  /// CommError.
+  /// Performs the operation. Must be called in a body of host.run(), after open_windows(). Blocks until the result is
+  /// complete. Throws CommError.
   void run(Communicator& host, const Operation& operation);
 
-  /// As Communicator::allocate().
+  /// Allocates memory as in Communicator::allocate().
   at::Tensor allocate(Communicator& host, const Allocation& allocation);
 
-  /// For a group that is split from this one.
+  /// Returns a PeerGroup for a group that is split from this one.
   std::shared_ptr<PeerGroup> of_child() const { return std::make_shared<PeerGroup>(memory_, window_bytes_); }
 
  private:
-  using Parts = std::vector<at::Tensor>;  // of each rank
+  using Parts = std::vector<at::Tensor>;  // one per rank
 
-  // Memory that all ranks have allocated at once, of as many bytes.
+  // Memory that all ranks have allocated together, with the same number of bytes on each.
   struct Block {
     at::Tensor own;
     Parts of_ranks;
@@ -75,9 +76,9 @@ class PeerGroup {
 
   std::shared_ptr<PeerMemory> memory_;
   std::int64_t window_bytes_;
-  std::optional<bool> open_;              // none: not tried yet
-  Block windows_;                         // of several ranks
-  std::map<std::int64_t, Block> blocks_;  // by number, alike on all ranks
+  std::optional<bool> open_;              // empty: not tried yet
+  Block windows_;                         // only if the group has several ranks
+  std::map<std::int64_t, Block> blocks_;  // by number, which is the same on all ranks
   std::int64_t next_block_ = 0;
 };
 

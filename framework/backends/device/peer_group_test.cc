@@ -21,7 +21,7 @@ namespace {
 
 using testing::run_ranks;
 
-// Memory of the CPU that a rank may be unable to open. `open`: how often all ranks have memory open.
+// CPU memory that a rank may be unable to open. `open` counts the openings of memory on all ranks together.
 class BarredMemory final : public PeerMemory {
  public:
   BarredMemory(bool barred, std::atomic<int>& open) : barred_(barred), open_(open) {}

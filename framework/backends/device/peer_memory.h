@@ -8,25 +8,27 @@
 
 namespace phalanx {
 
-/// Device memory that ranks of one host, each a process, open in each other: CUDA IPC. They may have one device or
-/// several. One thread at a time.
+/// Device memory that the ranks of one host, which are processes, open in each other by CUDA IPC. They may share one
+/// device or have several. Not thread-safe.
 class PeerMemory {
  public:
   virtual ~PeerMemory() = default;
 
   virtual at::Device device() const = 0;
 
-  /// Zeroed bytes, [bytes] uint8, that others can open. Since others may still have them open when the last tensor that
-  /// views them is gone, they are given back when the process ends. Throws CommError where there are not enough.
+  /// Returns zeroed memory, [bytes] uint8, that other ranks can open. It is freed only when the process ends, since
+  /// others may still have it open after the last tensor that views it is gone. Throws CommError if there is not enough
+  /// memory.
   virtual at::Tensor allocate(std::int64_t bytes) = 0;
 
-  /// Gives memory of allocate() back at once, which nobody has open any more.
+  /// Frees memory from allocate() at once. No other rank may have it open.
   virtual void give_back(const at::Tensor& memory) = 0;
 
-  /// What another rank opens memory of allocate() with; `memory` is all of it.
+  /// Returns the handle with which another rank opens memory from allocate(). `memory` is all of that memory.
   virtual std::string handle_of(const at::Tensor& memory) = 0;
 
-  /// The memory of another rank, [bytes] uint8, for as long as a tensor views it. Throws CommError.
+  /// Opens the memory of another rank and returns it as [bytes] uint8. It stays open as long as a tensor views it.
+  /// Throws CommError.
   virtual at::Tensor open(const std::string& handle, std::int64_t bytes) = 0;
 };
 

@@ -23,7 +23,7 @@ void mark(c10::Event& event, const at::Device& device) {
   if (has_streams(device)) event.record(current_stream(device));
 }
 
-// A tensor's elements on their way through the host.
+// A copy of a tensor's elements in host memory.
 class Staged {
  public:
   Staged(const at::Tensor& tensor, bool in)
@@ -39,7 +39,7 @@ class Staged {
   at::Tensor device_, host_;
 };
 
-// Operations of one tensor, whose elements do not depend on each other.
+// Performs operations with a single tensor whose elements are independent of each other.
 void do_in_chunks(Communicator& host, const Operation& operation, std::int64_t chunk_bytes) {
   const at::Tensor& tensor = operation.output;
   const at::Device device = tensor.device();
@@ -49,7 +49,7 @@ void do_in_chunks(Communicator& host, const Operation& operation, std::int64_t c
   const at::Tensor flat = tensor.view({-1}), staged = host_memory_for(tensor);
   const std::int64_t step = std::max<std::int64_t>(1, chunk_bytes / tensor.element_size());
 
-  // All copies to the host are under way before the first chunk is combined.
+  // Starts all copies to the host before the first chunk is combined.
   std::vector<c10::Event> arrived;
   for (std::int64_t begin = 0; begin < flat.numel() && reads; begin += step) {
     const std::int64_t count = std::min(step, flat.numel() - begin);
@@ -58,7 +58,7 @@ void do_in_chunks(Communicator& host, const Operation& operation, std::int64_t c
   }
   std::size_t chunk = 0;
   std::int64_t begin = 0;
-  do {  // also of no elements, where ranks still meet
+  do {  // runs even for zero elements, since the ranks must still meet
     const std::int64_t count = std::min(step, flat.numel() - begin);
     if (reads && has_streams(device) && chunk < arrived.size()) arrived[chunk].synchronize();
     Operation part = operation;

@@ -10,24 +10,28 @@
 
 namespace phalanx {
 
-/// Host memory of as many elements, from which a device copies fastest: pinned where the tensor is on a device.
+/// Allocates host memory for the elements of `tensor`. It is pinned if the tensor is on a device, so that copies are
+/// fast.
 at::Tensor host_memory_for(const at::Tensor& tensor);
 
-/// Blocks the host until the current stream of the device has done what it was given.
+/// Blocks the host until the current stream of the device has finished its work.
 void synchronize_stream(const at::Device& device);
 
-/// Does a collective on tensors of a device by `host`, which takes those of the CPU: copies what is read to the host,
-/// and what was written back. Blocking; in a body of host.run(). Broadcast, reduce and all_reduce go in chunks of
-/// `chunk_bytes`, so that the copies of some run while others are on their way between ranks.
+/// Performs a collective on device tensors through `host`, which supports CPU tensors: copies the inputs to the host
+/// and the results back. Blocks; must be called in a body of host.run(). Broadcast, reduce and all_reduce are cut into
+/// chunks of `chunk_bytes`, so that some chunks are copied while others travel between ranks.
 ///
-/// Bytes between ranks: those of the host's operation. Over the bus: what the rank gives once, what it gets once.
+/// Bytes between ranks: the same as in the host's operation. Bytes over the bus: the rank's inputs once, its results
+/// once.
 void do_staged(Communicator& host, const Operation& operation, std::int64_t chunk_bytes);
 
-/// Does a collective by a `host` that reads and writes device memory itself, as an MPI that is aware of CUDA: once the
-/// current stream has come that far. A mean is its sum, divided on the device. Blocking; in a body of host.run().
+/// Performs a collective through a `host` that reads and writes device memory itself, such as a CUDA-aware MPI, after
+/// the current stream has finished its work. A mean is computed as a sum and divided on the device. Blocks; must be
+/// called in a body of host.run().
 void do_direct(Communicator& host, Operation operation);
 
-/// Messages of a device. A send copies before it returns; a recv copies when it is waited for.
+/// Sends and receives device tensors. A send copies to the host before it returns; a receive copies to the device when
+/// it is waited for.
 Work send_staged(Communicator& host, Operation operation);
 Work recv_staged(Communicator& host, Operation operation);
 

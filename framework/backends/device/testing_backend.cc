@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend for the conformance suite: inproc, with every tensor of the CPU taken for one of a device, so that all of
-// it goes through staging, in chunks so small that most tensors have several.
+// A backend for the conformance suite: inproc with all CPU tensors treated as device tensors. All operations go through
+// staging, with chunks so small that most tensors have several.
 #include <memory>
 #include <utility>
 

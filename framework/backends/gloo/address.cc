@@ -12,7 +12,7 @@
 namespace phalanx::gloo {
 namespace {
 
-// Later versions of Gloo can connect peers when they first send; here all are connected at once.
+// Later versions of Gloo can delay connecting until the first message; here all peers are connected at once.
 template <class Device>
 std::shared_ptr<Device> make_device(const ::gloo::transport::tcp::attr& attributes) {
   if constexpr (std::is_constructible_v<Device, const ::gloo::transport::tcp::attr&>) {

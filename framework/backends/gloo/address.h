@@ -10,8 +10,8 @@ class Device;
 
 namespace phalanx::gloo {
 
-/// Gloo's thread and its place in the network. It does not get SIGPIPE. Throws ConfigError where `address` is not one
-/// of this host.
+/// Opens Gloo's thread and its listening address; the thread blocks SIGPIPE. Throws ConfigError if `address` is not an
+/// address of this host.
 std::shared_ptr<::gloo::transport::tcp::Device> open_device(const std::string& address);
 
 }  // namespace phalanx::gloo

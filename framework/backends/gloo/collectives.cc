@@ -20,7 +20,7 @@ namespace {
 
 std::size_t elements_in(const at::Tensor& tensor) { return static_cast<std::size_t>(tensor.numel()); }
 
-// Gloo takes elements by their type, but needs no more than its size.
+// Gloo takes elements by type, but needs only the size of the type.
 template <class Use>
 void with_pointer(const at::Tensor& tensor, const Use& use) {
   void* data = tensor.data_ptr();
@@ -71,7 +71,7 @@ void all_reduce(const Turn& turn, const Operation& operation) {
   finish(tensor, operation.reduction, turn.context->size);
 }
 
-// Gloo uses the output of all ranks.
+// Gloo writes to the output on all ranks.
 void reduce(const Turn& turn, const Operation& operation) {
   const bool is_root = turn.context->rank == operation.root();
   const at::Tensor output = is_root ? operation.output : at::empty_like(operation.output);

@@ -6,20 +6,20 @@
 #include "framework/backends/gloo/group.h"
 #include "framework/comm/operation.h"
 
-/// The collectives of one group, blocking. Those that Gloo has are Gloo's; n bytes, P ranks.
+/// The collectives of one group; they block. Gloo's own algorithms are used where it has them. n bytes, P ranks.
 ///
-///   broadcast       Gloo's: binomial tree; ceil(log2 P) steps, n bytes each
-///   all_reduce      Gloo's: up to kBcubeBytes a recursive halving and doubling where P is a power of two and a direct
-///                   exchange in the odd factors of P, beyond it a ring in segments; 2 n (P - 1) / P bytes per rank
-///   reduce          Gloo's: the ring's reduce-scatter, then a gather of the parts; 2 n (P - 1) / P bytes per rank.
-///                   Up to kDirectReduceBytes straight to root, by messages (framework/collectives/direct.h)
-///   all_gather      Gloo's: ring; P - 1 steps
-///   barrier         Gloo's: dissemination; ceil(log2 P) steps
-///   gather, scatter, all_to_all   each part from its owner to its user, all at once: what Gloo does, but with parts of
-///                   any size, straight from the tensor and into it
+///   broadcast       Gloo: binomial tree; ceil(log2 P) steps, n bytes each
+///   all_reduce      Gloo: up to kBcubeBytes recursive halving and doubling for the powers of two in P, and a direct
+///                   exchange for its odd factors; above that a ring in segments; 2 n (P - 1) / P bytes per rank
+///   reduce          Gloo: the reduce-scatter of the ring, then a gather of the parts; 2 n (P - 1) / P bytes per rank.
+///                   Up to kDirectReduceBytes, messages straight to the root (framework/collectives/direct.h)
+///   all_gather      Gloo: ring; P - 1 steps
+///   barrier         Gloo: dissemination; ceil(log2 P) steps
+///   gather, scatter, all_to_all   each part from its owner to its user, all at once: as in Gloo, but with parts of any
+///                   size, directly from and to the tensors
 ///
-/// Gloo combines elements in an order of its own, so reductions have to be commutative. Every element is combined by
-/// one rank, so all get the same bits.
+/// Gloo combines elements in its own order, so reductions must be commutative. Every element is combined by a single
+/// rank, so all ranks get the same bits.
 namespace phalanx::gloo {
 
 void broadcast(const Turn& turn, const Operation& operation);
@@ -32,7 +32,7 @@ void gather(const Turn& turn, const Operation& operation);
 void scatter(const Turn& turn, const Operation& operation);
 void all_to_all(const Turn& turn, const Operation& operation);
 
-inline constexpr std::size_t kBcubeBytes = 4 << 20;  // the ring waits for its neighbours too often for less
+inline constexpr std::size_t kBcubeBytes = 4 << 20;  // for fewer bytes the ring waits for its neighbors too often
 inline constexpr std::size_t kDirectReduceBytes = 64 << 10;
 
 }  // namespace phalanx::gloo

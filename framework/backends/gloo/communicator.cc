@@ -17,7 +17,8 @@
 namespace phalanx::gloo {
 namespace {
 
-// What Gloo cannot do or does slowly goes directly, by messages, with their errors.
+// Returns false for operations that Gloo does not support or performs slowly. These use messages, and throw the errors
+// of messages.
 bool can_by_gloo(const Operation& operation) {
   switch (operation.call.op) {
     case Op::kReduce:
@@ -75,7 +76,7 @@ void GlooCommunicator::execute(const Operation& operation) {
   });
 }
 
-// What a body throws by itself is its caller's, and says nothing about the group.
+// Exceptions of the body other than CommError are passed on to the caller and do not break the group.
 Work GlooCommunicator::run(const Call& call, std::function<void()> body) {
   return queue_->launch(*record_, call, [self = shared_from_this(), call, body = std::move(body)] {
     std::exception_ptr error;

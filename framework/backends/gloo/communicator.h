@@ -11,13 +11,13 @@
 
 namespace phalanx::gloo {
 
-/// Communicator over TCP, by Gloo. Collectives run in the OperationQueue of the world, in wait() or in its progress
-/// thread; messages are moved by Gloo's thread, of which a world has one.
+/// A communicator over TCP that uses Gloo. Collectives run in the OperationQueue of the world, in wait() or in its
+/// progress thread. Each world has one thread of Gloo, which moves the messages.
 ///
-/// What Gloo has is Gloo's (collectives.h); reduce_scatter, small reduces, and reductions that are not commutative, are
-/// those of framework/collectives/direct.h, over messages.
+/// Collectives that Gloo supports use Gloo (collectives.h). reduce_scatter, small reduces and reductions that are not
+/// commutative use framework/collectives/direct.h, over messages.
 ///
-/// What it cannot do: ranks that call different operations are not told so (kMismatch), but time out.
+/// Limitation: ranks that call different operations time out instead of getting kMismatch.
 class GlooCommunicator final : public Communicator, public std::enable_shared_from_this<GlooCommunicator> {
  public:
   GlooCommunicator(std::shared_ptr<Group> group, std::shared_ptr<OperationQueue> queue);
@@ -34,7 +34,7 @@ class GlooCommunicator final : public Communicator, public std::enable_shared_fr
   CommunicatorPtr shrink() override { refuse_shrink("gloo"); }
   bool shares_memory() const override { return size() == 1; }
 
-  /// Plain memory, and without meeting the other ranks: TCP moves all memory alike.
+  /// Allocates plain memory without synchronizing with the other ranks, because TCP moves all memory at the same speed.
   at::Tensor do_allocate(const Allocation& allocation) override;
 
   const FlightRecorder& recorder() const override { return queue_->recorder(); }

@@ -30,7 +30,7 @@ std::string where(const Member& member) {
                       "that no firewall is between");
 }
 
-// A rank that leaves before all are connected would be one that cannot be reached.
+// Waits for all ranks, because a rank that leaves before all are connected would appear unreachable to its peers.
 void meet(const Member& member, const std::shared_ptr<Transport>& transport) {
   try {
     ::gloo::BarrierOptions options(std::make_shared<Context>(transport));
@@ -47,7 +47,7 @@ void meet(const Member& member, const std::shared_ptr<Transport>& transport) {
 std::shared_ptr<Transport> connect(const Member& member, std::shared_ptr<::gloo::transport::tcp::Device> device,
                                    const Exchange& exchange) {
   auto transport = std::make_shared<Transport>(std::move(device), member.rank, member.size);
-  constexpr int kGlooWaitsTimes = 5;  // as long for a connection as it was told to
+  constexpr int kGlooWaitsTimes = 5;  // Gloo waits this many times the timeout for a connection
   transport->setTimeout(in_milliseconds(member.timeout / kGlooWaitsTimes));
   std::vector<std::string> notes(member.size);
   for (int peer = 0; peer < member.size; ++peer) {
@@ -56,7 +56,7 @@ std::shared_ptr<Transport> connect(const Member& member, std::shared_ptr<::gloo:
     notes[peer].assign(address.begin(), address.end());
   }
   const auto addresses = exchange(notes);
-  // In the order of the ranks, each waiting for one connection at a time: so no circle of ranks waits for each other.
+  // Connects in rank order and waits for one connection at a time, so that no cycle of ranks can wait for each other.
   for (int peer = 0; peer < member.size; ++peer) {
     if (peer == member.rank) continue;
     try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands for the backend where Gloo was not installed when Phalanx was built.
+// Replaces the backend if Gloo was not installed when Phalanx was built.
 #include <string>
 
 #include "framework/base/error.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is special about this backend: its transport, its order of combining, and how a world ends.
+// Tests the specifics of this backend: its transport, its order of combining, and the end of a world.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
@@ -53,7 +53,8 @@ std::size_t entries(const char* folder) {
   return std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator());
 }
 
-// Q7: the predecessor's minimum over Gloo was the maximum. Small and large: two of Gloo's algorithms.
+// Q7: in the predecessor, the minimum over Gloo returned the maximum. The small and the large size use different
+// algorithms of Gloo.
 TEST(Gloo, MinimumAndMaximumAreWhatTheirNamesSay) {
   run(3, [](const CommunicatorPtr& world) {
     for (const std::int64_t elements : {5, 2'200'000}) {
@@ -71,7 +72,7 @@ TEST(Gloo, MinimumAndMaximumAreWhatTheirNamesSay) {
   });
 }
 
-// K3: values whose sum depends on the order of addition, in each of the two algorithms.
+// K3: the sum of these values depends on the order of addition, in both algorithms.
 TEST(Gloo, AllReduceGivesEveryRankTheSameBits) {
   run(3, [](const CommunicatorPtr& world) {
     for (const std::int64_t elements : {1001, 1'100'003}) {
@@ -85,7 +86,7 @@ TEST(Gloo, AllReduceGivesEveryRankTheSameBits) {
   });
 }
 
-// Whichever comes last wins: associative, and its order shows.
+// The last argument wins: associative, and the result shows the order.
 Reduction last_of() {
   return Reduction::custom<std::int64_t>(
       "last", [](std::span<std::int64_t> result, auto next) { std::ranges::copy(next, result.begin()); });
@@ -126,7 +127,7 @@ TEST(Gloo, AMessageOfAnotherSizeIsAMismatchAtTheReceiverAndTheGroupGoesOn) {
   });
 }
 
-// A receiver that was posted before anything else, while this rank is busy in a collective.
+// The receive is posted first, and completes while this rank is in a collective.
 TEST(Gloo, MessagesMoveOnWhileTheRankWaitsForSomethingElse) {
   run(2, [](const CommunicatorPtr& world) {
     at::Tensor tensor = at::full({300'000}, world->rank());
@@ -136,7 +137,7 @@ TEST(Gloo, MessagesMoveOnWhileTheRankWaitsForSomethingElse) {
       EXPECT_TRUE(received.done());
       EXPECT_EQ(tensor[299'999].item<float>(), 1) << "done is done, without a wait";
     } else {
-      world->send(tensor, 0, 1).wait();  // completes although rank 0 waits in the barrier
+      world->send(tensor, 0, 1).wait();  // completes while rank 0 waits in the barrier
       world->barrier().wait();
     }
   });
@@ -212,7 +213,8 @@ TEST(Gloo, AMessageThatDoesNotComeIsNamed) {
   run(2, body, Seconds(1));
 }
 
-// Calls that differ do not meet: Gloo would take the shorter and end the process for the longer.
+// Messages of different calls do not match. If they did, Gloo would accept a shorter message and end the process for a
+// longer one.
 TEST(Gloo, DifferentCallsEndInATimeoutAndNotInTheEndOfTheProcess) {
   run(
       2,
@@ -226,7 +228,7 @@ TEST(Gloo, DifferentCallsEndInATimeoutAndNotInTheEndOfTheProcess) {
 TEST(Gloo, ARankThatLeavesIsNamedAtOnce) {
   run(3, [](const CommunicatorPtr& world) {
     world->barrier().wait();
-    if (world->rank() == 1) return;  // its body ends here, and with it its communicator
+    if (world->rank() == 1) return;  // the body and the communicator of this rank end here
     const auto start = Clock::now();
     at::Tensor tensor = at::ones({100'000});
     const auto error = error_of([&] { world->all_reduce(tensor, Reduction::kSum).wait(); });
@@ -280,7 +282,7 @@ TEST(Gloo, WhatALeavingRankHasSentStillArrives) {
   });
 }
 
-// C1: children live on their own connections, whichever of them ends first.
+// C1: child groups have their own connections, so groups may end in any order.
 TEST(Gloo, GroupsMayEndInAnyOrder) {
   run(4, [](const CommunicatorPtr& world) {
     auto half = world->split(world->rank() % 2, -world->rank());
@@ -320,7 +322,7 @@ TEST(Gloo, WorldsLeaveNoThreadsAndNoFilesBehind) {
     });
   };
   connect_once();
-  // A thread that was joined may be listed for a moment still.
+  // A joined thread may still be listed for a moment.
   const auto settled = [](const char* folder, std::size_t most) {
     const auto deadline = Clock::now() + std::chrono::seconds(10);
     while (entries(folder) > most && Clock::now() < deadline) std::this_thread::yield();

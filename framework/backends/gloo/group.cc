@@ -12,7 +12,7 @@
 namespace phalanx::gloo {
 namespace {
 
-constexpr std::uint64_t kPart = 0x43;  // first byte of a slot; Gloo's own have 1 to 8
+constexpr std::uint64_t kPart = 0x43;  // first byte of a slot; slots of Gloo's own algorithms begin with 1 to 8
 
 CommError explain(const std::string& where, const Absent& absent) {
   std::vector<std::string> ranks;
@@ -57,7 +57,7 @@ void Group::throw_if_broken() const {
   if (broken_.load(std::memory_order_acquire)) std::rethrow_exception(failure_);
 }
 
-// Whatever fails because the group is broken tells the cause of that.
+// If the group is already broken, throws the error that broke it.
 void Group::fail(const std::string& where) {
   std::exception_ptr error = std::current_exception();
   try {

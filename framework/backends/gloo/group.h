@@ -16,10 +16,11 @@
 
 namespace phalanx::gloo {
 
-/// One collective of a group: what tells its messages from those of others, and how long it may wait.
+/// One collective of a group: the identity of its messages and its timeout.
 ///
-/// The identity is a hash of the call and its number, so messages of ranks that call different operations never meet:
-/// such calls time out. Were they to meet, Gloo would take what is too short, and end the process for what is too long.
+/// The identity is a hash of the call and its number, so the messages of ranks that call different operations never
+/// match, and such calls time out. If they matched, Gloo would accept messages that are too short and end the process
+/// for messages that are too long.
 struct Turn {
   std::shared_ptr<::gloo::Context> context;
   std::uint64_t number = 0;  // in the group, from 1
@@ -28,14 +29,14 @@ struct Turn {
 
   std::uint32_t tag() const { return static_cast<std::uint32_t>(identity); }
 
-  /// For messages of `bytes` that are not sent by Gloo's own algorithms.
+  /// Returns the slot for messages of `bytes` that Gloo's own algorithms do not send.
   std::uint64_t slot(std::size_t bytes) const;
 };
 
-/// One rank's view of a group of connected ranks: counts its collectives and turns what goes wrong into CommErrors.
+/// One rank's view of a group of connected ranks. It counts the collectives and turns failures into CommErrors.
 ///
 /// After an error other than kMismatch the group is broken: its connections are closed, so that the peers notice, and
-/// every later call throws that error again. Thread-safe.
+/// every later call throws the same error again. Thread-safe.
 class Group {
  public:
   Group(std::string name, std::shared_ptr<Transport> transport);
@@ -47,14 +48,14 @@ class Group {
   std::chrono::milliseconds timeout() const { return transport_->getTimeout(); }
   std::string describe() const;  // for messages: "world, rank 0 of 2"
 
-  /// Runs body(turn), the group's next collective. Ranks call them in the same order.
+  /// Runs body(turn), the group's next collective. All ranks call them in the same order.
   template <class Body>
   void collective(const Call& call, std::optional<Seconds> timeout, const Body& body) {
     const Turn turn = next_turn(call, timeout);
     guard([&] { return std::string(to_string(call.op)) + " #" + std::to_string(turn.number); }, [&] { body(turn); });
   }
 
-  /// Runs `body`, any operation; its errors name what().
+  /// Runs `body`, any operation. Its errors are prefixed with what().
   template <class What, class Body>
   void guard(const What& what, const Body& body) {
     throw_if_broken();
@@ -68,7 +69,7 @@ class Group {
  private:
   Turn next_turn(const Call& call, std::optional<Seconds> timeout);
   void throw_if_broken() const;
-  [[noreturn]] void fail(const std::string& where);  // in a handler
+  [[noreturn]] void fail(const std::string& where);  // must be called in a catch handler
 
   std::string name_;
   std::shared_ptr<Transport> transport_;

@@ -10,18 +10,18 @@
 
 namespace phalanx::gloo {
 
-/// Messages of a rank to itself: Gloo connects a rank to others only. Thread-safe.
+/// Messages from a rank to itself, since Gloo connects a rank only to other ranks. Thread-safe.
 class Loopback {
  public:
   using Letter = std::vector<std::byte>;
 
   void send(int tag, Letter letter);
 
-  /// The next letter of this tag that no other call got or will get.
+  /// Returns the next letter with this tag that no other call receives.
   std::future<Letter> recv(int tag);
 
  private:
-  struct Box {  // one of them is empty
+  struct Box {  // at least one of the two is empty
     std::deque<Letter> letters;
     std::deque<std::promise<Letter>> readers;
   };

@@ -14,16 +14,17 @@
 namespace phalanx::gloo {
 namespace {
 
-constexpr std::uint64_t kFirst = 0x41, kRest = 0x42;  // first bytes of slots; Gloo's own have 1 to 8
+// The first bytes of slots. Slots of Gloo's own algorithms begin with 1 to 8.
+constexpr std::uint64_t kFirst = 0x41, kRest = 0x42;
 constexpr std::size_t kHeaderBytes = sizeof(std::uint64_t);
 constexpr std::size_t kShort = Messages::kFirstBytes - kHeaderBytes;
 
 }  // namespace
 
-// In order of posting, as Gloo keeps it for messages of one slot.
+// Messages of one slot arrive in the order of posting, which Gloo keeps.
 std::uint64_t Messages::Route::first_slot() const { return kFirst << 56 | static_cast<std::uint64_t>(tag); }
 
-// Its number and bytes are in it, so that it meets no message of another number or length.
+// Includes the number and the size of the message, so that it matches no message with another number or size.
 std::uint64_t Messages::Route::rest_slot(std::size_t bytes) const {
   return kRest << 56 | mix(mix(static_cast<std::uint64_t>(tag), number), bytes) >> 8;
 }
@@ -35,7 +36,7 @@ class Messages::Message {
       : owner_(owner.shared_from_this()), call_(call), tensor_(std::move(tensor)), bytes_(tensor_.nbytes()) {}
   virtual ~Message() = default;
 
-  // Begins. What goes wrong is told when it is waited for.
+  // Starts the message. Errors are thrown when it is waited for.
   void start() {
     ticket_ = owner_->queue_->recorder().launched(*owner_->record_, call_);
     try {
@@ -54,14 +55,14 @@ class Messages::Message {
 
   bool poll() {
     const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock) return false;  // somebody waits
+    if (!lock) return false;  // another thread is waiting
     if (!complete_ && (error_ || ready())) complete();
     return complete_;
   }
 
  protected:
   virtual void post() = 0;
-  virtual bool ready() = 0;  // finish() will not wait
+  virtual bool ready() = 0;  // finish() will not block
   virtual void finish() = 0;
 
   Group& group() const { return *owner_->group_; }
@@ -88,7 +89,7 @@ class Messages::Message {
   const Call& call() const { return call_; }
 
   std::vector<std::byte> letter_;       // the first part
-  std::optional<Buffer> first_, rest_;  // as posted; none for a message to oneself
+  std::optional<Buffer> first_, rest_;  // as posted; empty for a message to this rank
 
  private:
   std::string name() const { return describe(call_) + " #" + std::to_string(ticket_.sequence); }
@@ -105,7 +106,7 @@ class Messages::Message {
       error_ = std::current_exception();
     }
     owner_->queue_->recorder().finished(ticket_, error_ == nullptr);
-    rest_.reset();  // waits until Gloo's thread has left the tensor
+    rest_.reset();  // blocks until Gloo's thread no longer uses the tensor
     tensor_.reset();
   }
 
@@ -211,7 +212,7 @@ class Messages::SelfReceiving final : public Message {
   std::future<Loopback::Letter> from_self_;
 };
 
-// A Work's side of a message: done() is const, and yet moves things on.
+// The Work of a message. done() is const, but it can make progress.
 class Messages::State final : public Work::State {
  public:
   explicit State(std::unique_ptr<Message> message) : message_(std::move(message)) {}
@@ -222,7 +223,7 @@ class Messages::State final : public Work::State {
   std::unique_ptr<Message> message_;
 };
 
-// Takes what its receiver did not expect.
+// Receives a message of a size that its receiver did not expect.
 struct Messages::Drain {
   Drain(Transport& transport, std::size_t bytes)
       : letter(bytes), buffer(transport.shared_from_this(), letter.data(), bytes) {}

@@ -18,14 +18,14 @@
 
 namespace phalanx::gloo {
 
-/// Sends and receives of one rank in one group. Gloo's thread moves them, also while nobody waits.
+/// Sends and receives of one rank in one group. Gloo's thread moves them, even if no thread of the program waits.
 ///
-/// A message is one of Gloo's up to kFirstBytes: the number of bytes, and the bytes. A longer one is two: the number,
-/// and the bytes straight from tensor to tensor. So a receiver that expects another number learns it, and takes what
-/// was sent nevertheless, so that the sender can go on. A send is complete when the receiver has asked for it and the
-/// bytes are on their way.
+/// A message of up to kFirstBytes is one message of Gloo: the number of bytes, and then the bytes. A longer one is two
+/// messages: the number of bytes, and then the bytes directly from tensor to tensor. So a receiver that expects another
+/// number of bytes finds out, and takes the message anyway, so that the sender can go on. A send is complete when the
+/// receiver has asked for it and the bytes are on their way.
 ///
-/// Thread-safe. Works outlive it.
+/// Thread-safe. Works may outlive it.
 class Messages : public std::enable_shared_from_this<Messages> {
  public:
   static constexpr std::size_t kFirstBytes = 4096;
@@ -46,7 +46,7 @@ class Messages : public std::enable_shared_from_this<Messages> {
   class State;
   struct Drain;
 
-  // What the second part of the n-th message with a peer and tag is known by.
+  // Identifies the second part of message `number` between this rank and `peer` with `tag`.
   struct Route {
     int peer = 0;
     int tag = 0;
@@ -64,7 +64,7 @@ class Messages : public std::enable_shared_from_this<Messages> {
   std::shared_ptr<OperationQueue> queue_;
   std::shared_ptr<FlightRecorder::Group> record_;
   Loopback loopback_;
-  std::mutex mutex_;  // held while a message is posted, so that it keeps its number's place
+  std::mutex mutex_;  // held while a message is posted, so that messages are posted in the order of their numbers
   Numbers sent_, received_;
   std::list<Drain> drains_;
 };

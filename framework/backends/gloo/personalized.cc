@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives in which every part has one owner and one user.
+// Collectives in which every part has one sender and one receiver.
 #include <cstddef>
 #include <cstring>
 #include <memory>
@@ -13,7 +13,7 @@ namespace {
 
 using BufferPtr = std::unique_ptr<::gloo::transport::UnboundBuffer>;
 
-// The parts of a tensor, by rank, on their way to or from their ranks.
+// The parts of a tensor by rank, while they are sent or received.
 class Traffic {
  public:
   Traffic(const Turn& turn, const at::Tensor& tensor, const std::vector<std::int64_t>& counts)
@@ -26,7 +26,7 @@ class Traffic {
   std::byte* data(int rank) const { return data_ + parts_.begin(rank) * item_; }
   std::size_t bytes(int rank) const { return parts_.count(rank) * item_; }
 
-  // Nothing is nothing to send.
+  // An empty part sends no message.
   void send(int rank) {
     if (bytes(rank) == 0) return;
     buffer_->send(rank, turn_.slot(bytes(rank)), data(rank) - data_, bytes(rank));
@@ -51,7 +51,7 @@ class Traffic {
   int sends_ = 0, receives_ = 0;
 };
 
-// A tensor that is one part, to or from root.
+// Sends or receives a tensor that is a single part, to or from the root.
 void move_to(const Turn& turn, int root, const at::Tensor& tensor, bool sends) {
   const std::size_t bytes = tensor.nbytes();
   if (bytes == 0) return;
@@ -93,7 +93,7 @@ void scatter(const Turn& turn, const Operation& operation) {
   parts.wait();
 }
 
-// Each rank begins with its next one, so that not all send to the same.
+// Each rank begins with its right neighbor, so that not all ranks send to the same one.
 void all_to_all(const Turn& turn, const Operation& operation) {
   const int own = turn.context->rank, size = turn.context->size;
   Traffic sources(turn, operation.output, operation.output_counts);

@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::uint64_t kWishes = 1, kNotes = 2;  // the two collectives of a split
 
-// How many bytes go to each rank of the parent, and how many come: notes are of one length.
+// Returns the bytes that go to each rank of the parent. The same number of bytes comes back, because all notes have the
+// same length.
 std::vector<std::int64_t> bytes_by_rank(const Group& parent, const std::vector<int>& members, std::size_t note) {
   std::vector<std::int64_t> bytes(parent.size());
   for (const int member : members) {

@@ -9,11 +9,12 @@
 
 namespace phalanx::gloo {
 
-/// Ranks of `parent` with the color of this one, in their new order. Collective; empty for a negative color.
+/// Returns the ranks of `parent` that have this rank's color, in their new order; empty for a negative color.
+/// Collective.
 std::vector<int> members_of_color(Group& parent, int color, int key);
 
-/// Exchange between the members of a new group, ranks of `parent` in their new order, by the parent's own connections.
-/// Collective over the parent: where `members` is empty this rank only takes part.
+/// Returns an Exchange between the members of a new group, which are ranks of `parent` in their new order. It uses the
+/// connections of the parent. Collective over the parent: if `members` is empty, this rank only takes part.
 Exchange exchange_through(Group& parent, const std::vector<int>& members);
 
 }  // namespace phalanx::gloo

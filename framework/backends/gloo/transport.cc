@@ -13,7 +13,7 @@ namespace {
 namespace tcp = ::gloo::transport::tcp;
 using Clock = std::chrono::steady_clock;
 
-// How often a wait looks for what Gloo does not report.
+// The interval at which a wait checks for events that Gloo does not report.
 constexpr std::chrono::milliseconds kLook{50};
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -111,7 +111,8 @@ bool Buffer::waitSend(int* rank, std::chrono::milliseconds timeout) {
   return true;
 }
 
-// Gloo reports what was posted on a connection when it closes, but not a message of which a part has been moved.
+// When a connection closes, Gloo reports the messages that were posted on it, but not a message that was partly
+// transferred.
 void Buffer::await(std::condition_variable& changed, int& completions, std::chrono::milliseconds timeout) {
   const auto start = Clock::now();
   if (timeout == ::gloo::transport::kUnsetTimeout) timeout = context_->getTimeout();
@@ -123,7 +124,7 @@ void Buffer::await(std::condition_variable& changed, int& completions, std::chro
     changed.wait_until(lock, next_look, [&] { return completions > 0 || (ex_ != nullptr && !reported); });
     if (completions > 0) break;
     reported = ex_ != nullptr;
-    lock.unlock();  // Gloo's thread takes this lock while it holds a connection's
+    lock.unlock();  // Gloo's thread takes this lock while it holds the lock of a connection
     transport().throw_if_lost(*this, seconds_since(start));
     if (Clock::now() >= deadline) throw Absent{transport().needed_by(*this), seconds_since(start)};
     lock.lock();

@@ -16,33 +16,33 @@
 #include <string>
 #include <vector>
 
-/// Gloo's TCP transport, with waits of our own. Gloo's would not tell which rank is missing, would go on to the timeout
-/// when a peer dies in the middle of a message, could not ask without waiting, and what its thread cannot handle would
-/// end the process. Gloo's algorithms run on these classes unchanged.
+/// Gloo's TCP transport with our own waits. Gloo's waits do not say which rank is missing, go on until the timeout if a
+/// peer dies in the middle of a message, and cannot test without blocking. An error that Gloo's thread does not handle
+/// ends the process. Gloo's algorithms run on these classes unchanged.
 ///
-/// They derive from Gloo's own classes, of the versions from 2022-05 (Debian 12) to 2025-09 (Debian 14).
+/// The classes derive from Gloo's own, and support its versions from 2022-05 (Debian 12) to 2025-09 (Debian 14).
 namespace phalanx::gloo {
 
-/// Thrown by waits: peers that did not come in time.
+/// Thrown by waits if peers did not come in time.
 struct Absent {
   std::vector<int> ranks;
-  double seconds = 0;  // waited
+  double seconds = 0;  // time that the wait took
 };
 
-/// Thrown by waits, sends and receives: the connection to a peer is closed.
+/// Thrown by waits, sends and receives if the connection to a peer is closed.
 struct Lost {
   int rank = -1;
   std::string why;
-  double seconds = 0;  // waited
+  double seconds = 0;  // time that the wait took
 };
 
 class Buffer;
 
-/// Returns what an error of Gloo says, without the file and line of Gloo's source.
+/// Returns the message of an error from Gloo without the file and line of Gloo's source.
 std::string text_of(const std::exception& error);
 
-/// A pair that closes on what it cannot handle. Versions of Gloo differ in the arguments of handleEvents(): `Handle` is
-/// its type.
+/// A pair that closes its connection on an error that it cannot handle. The arguments of handleEvents() differ between
+/// versions of Gloo; `Handle` is its type.
 template <class Handle>
 class GuardedPair;
 
@@ -51,7 +51,7 @@ class GuardedPair<void (::gloo::transport::tcp::Pair::*)(Arguments...)> : public
  public:
   using Pair::Pair;
 
-  /// Called in Gloo's thread, where nothing may be thrown.
+  /// Called in Gloo's thread, where no exception may escape.
   void handleEvents(Arguments... arguments) override {
     try {
       Pair::handleEvents(arguments...);
@@ -61,15 +61,15 @@ class GuardedPair<void (::gloo::transport::tcp::Pair::*)(Arguments...)> : public
   }
 };
 
-/// The connection to one peer. Thread-safe, as is Gloo's.
+/// The connection to one peer. Thread-safe, like Gloo's own pair.
 class Link final : public GuardedPair<decltype(&::gloo::transport::tcp::Pair::handleEvents)> {
  public:
   using GuardedPair::GuardedPair;
 
-  /// Whether a message from or into this buffer is still under way on this connection.
+  /// Returns true if a message from or into this buffer is still in flight on this connection.
   bool holds(const Buffer& buffer);
 
-  /// Why the connection is closed; nothing while it is open.
+  /// Returns the reason why the connection is closed, or nothing if it is open.
   std::optional<std::string> closed();
 
  protected:
@@ -84,20 +84,21 @@ class Transport final : public ::gloo::transport::tcp::Context {
   Link& link(int peer) { return static_cast<Link&>(*getPair(peer)); }
   const std::shared_ptr<::gloo::transport::tcp::Device>& device() const { return device_; }
 
-  /// Throws Lost where a peer that this buffer needs is gone.
+  /// Throws Lost if a peer that this buffer needs is gone.
   void throw_if_lost(const Buffer& buffer, double seconds);
 
-  /// The peers that this buffer needs.
+  /// Returns the peers that this buffer needs.
   std::vector<int> needed_by(const Buffer& buffer);
 
-  /// Closes all connections: peers that wait for this rank get Lost, and so does what waits here.
+  /// Closes all connections. Peers that wait for this rank, and all waits of this rank, get Lost.
   void close(const std::string& why) { signalException(why); }
 
   std::unique_ptr<::gloo::transport::Pair>& createPair(int rank) override;
   std::unique_ptr<::gloo::transport::UnboundBuffer> createUnboundBuffer(void* data, std::size_t bytes) override;
 };
 
-/// Memory that messages are sent from or received into. It must outlive what was posted, unless the group is closed.
+/// Memory that messages are sent from or received into. It must outlive all posted messages, unless the group is
+/// closed.
 class Buffer final : public ::gloo::transport::tcp::UnboundBuffer {
  public:
   using UnboundBuffer::UnboundBuffer;
@@ -107,11 +108,11 @@ class Buffer final : public ::gloo::transport::tcp::UnboundBuffer {
   void send(int peer, std::uint64_t slot) { send(peer, slot, 0, size); }
   void recv(int peer, std::uint64_t slot) { recv(peer, slot, 0, size); }
 
-  /// For one message. Throw Lost, or Absent after `timeout`.
+  /// Block until one message is complete. Throw Lost, or Absent after `timeout`.
   bool waitRecv(int* rank, std::chrono::milliseconds timeout) override;
   bool waitSend(int* rank, std::chrono::milliseconds timeout) override;
 
-  /// Whether the next wait for a message will return at once.
+  /// Returns true if the next wait for a received message will return at once. sent() does the same for sent messages.
   bool received();
   bool sent();
 
@@ -122,7 +123,7 @@ class Buffer final : public ::gloo::transport::tcp::UnboundBuffer {
   void await(std::condition_variable& changed, int& completions, std::chrono::milliseconds timeout);
 };
 
-/// What Gloo's algorithms are called with.
+/// The context that Gloo's algorithms are called with.
 class Context final : public ::gloo::Context {
  public:
   explicit Context(std::shared_ptr<Transport> transport) : ::gloo::Context(transport->rank, transport->size) {

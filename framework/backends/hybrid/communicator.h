@@ -5,15 +5,16 @@
 
 namespace phalanx::hybrid {
 
-/// All ranks by one backend, those of each host by a faster one too: broadcast, all_reduce, reduce_scatter and
-/// all_gather go by hosts, everything else by the backend of all ranks.
+/// A communicator that connects all ranks by one backend, and the ranks of each host by a faster one as well.
+/// broadcast, all_reduce, reduce_scatter and all_gather work by hosts; all other operations use the backend of all
+/// ranks.
 ///
-/// A group that is split from it is hybrid in turn; or, where it is on one host, its collectives are the faster
-/// backend's (HostCommunicator).
+/// A group that is split from it is hybrid, too. If it lies on one host, its collectives use the faster backend
+/// (HostCommunicator).
 ///
-/// The two backends do not drive each other. Where messages (send, recv) move only while somebody waits for MPI, those
-/// of a rank rest while it is inside its host with a collective: a rank that such a collective waits for must not
-/// itself wait for these messages before it joins.
+/// The two backends do not make progress for each other. If messages (send, recv) move only while a rank waits for MPI,
+/// the messages of a rank stop while it is in a collective inside its host. So a rank that such a collective waits for
+/// must not wait for these messages before it joins the collective.
 class HybridCommunicator final : public HierarchicalCommunicator {
  public:
   explicit HybridCommunicator(Level hosts);

@@ -27,7 +27,7 @@ void check_backend(const char* key, const std::string& backend) {
                     join(Backends::global().names(), ", "));
 }
 
-// What starts processes of MPI says so by PMIx, also where torchrun's variables are set beside.
+// MPI launchers set PMIx variables, even if torchrun's variables are set as well.
 std::string choose_inter(const std::string& wanted, const ConnectOptions& options) {
   if (wanted != "auto") return wanted;
   if (environment("PMIX_RANK") && is_here("mpi")) return "mpi";

@@ -7,10 +7,10 @@
 
 namespace phalanx::hybrid {
 
-/// Which backends it is made of.
+/// The backends of a hybrid communicator.
 struct Config {
   std::string intra = "shm";
-  std::string inter = "auto";  // mpi where MPI's launcher started the ranks, otherwise gloo
+  std::string inter = "auto";  // mpi if MPI's launcher started the ranks, otherwise gloo
 
   template <class V>
   void visit(V& v) {
@@ -19,13 +19,15 @@ struct Config {
   }
 };
 
-/// Connects all ranks by `inter`, and those of equal `host` by `intra` too (framework/comm/locality.h has host_key()).
-/// Hosts need not have equal numbers of ranks, nor consecutive ones. Where all ranks are on one host this is plain
-/// `intra`, and where no two are, plain `inter`. Collective, with the same config on all ranks.
+/// Connects all ranks by `inter`, and ranks with equal `host` by `intra` as well (framework/comm/locality.h has
+/// host_key()). Hosts may have different numbers of ranks, and these need not be consecutive. If all ranks are on one
+/// host, the result is plain `intra`; if no two ranks share a host, it is plain `inter`. Collective, with the same
+/// config on all ranks.
 ///
-/// Without a store in `world` (mpi) the ranks of a host meet by a file in the folder for temporary files.
+/// If `world` has no store (mpi), the ranks of a host find each other by a file in the folder for temporary files.
 ///
-/// Throws ConfigError when a backend is not in this program or `auto` finds none, and what the backends throw.
+/// Throws ConfigError if a backend is not in this program or if `auto` finds no backend, and the errors of the
+/// backends.
 CommunicatorPtr connect(const Config& config, const ConnectOptions& options, const std::string& host);
 
 }  // namespace phalanx::hybrid

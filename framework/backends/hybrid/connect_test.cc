@@ -43,7 +43,7 @@ TEST(Hybrid, IsPlainWhereThereIsNothingToCombine) {
   run_hybrid("aab", [](const auto& world, const auto&) { EXPECT_TRUE(is<HybridCommunicator>(world)); });
 }
 
-// Pieces that are exchanged between hosts: the order of three hosts' ranks stands.
+// The operation exchanges pieces between three hosts and must keep the order of their ranks.
 TEST(Hybrid, KeepsTheOrderOfAReductionThatDoesNotCommute) {
   const auto append =
       Reduction::custom<std::int64_t>("append", [](std::span<std::int64_t> result, std::span<const std::int64_t> next) {
@@ -61,7 +61,7 @@ TEST(Hybrid, KeepsTheOrderOfAReductionThatDoesNotCommute) {
   }
 }
 
-// What goes by the world of all ranks.
+// Operations that use the world of all ranks.
 TEST(Hybrid, PassesOnWhatDoesNotGoByHosts) {
   run_hybrid("aabb", [](const CommunicatorPtr& world, const auto&) {
     const int rank = world->rank();
@@ -108,7 +108,7 @@ TEST(Hybrid, SplitsIntoPlainGroupsWithOneRankOfEachHost) {
   });
 }
 
-// The two backends have a queue each; ranks that wait in another order than they launched would block each other.
+// The two backends have one queue each. Ranks that wait in another order than they launched could block each other.
 TEST(Hybrid, KeepsOneOrderOverWorldAndGroups) {
   run_hybrid("aabb", [](const CommunicatorPtr& world, const auto&) {
     const auto host = world->split(world->rank() / 2, world->rank());

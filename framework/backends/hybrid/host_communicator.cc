@@ -33,7 +33,7 @@ at::Tensor HostCommunicator::do_allocate(const Allocation& allocation) {
   return memory;
 }
 
-// split() knows the host's part of a child. Of one that somebody else made, there is none.
+// split() also creates the host's part of a child. A child that was created in another way has no such part.
 CommunicatorPtr HostCommunicator::wrap(CommunicatorPtr child) { return child; }
 
 CommunicatorPtr split_in_order(Communicator& world, Communicator& host, int color, int key) {

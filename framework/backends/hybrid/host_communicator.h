@@ -5,8 +5,8 @@
 
 namespace phalanx::hybrid {
 
-/// A group of a hybrid world that lies on one host: collectives are those of `host`, which has the same ranks in the
-/// same order, but keep their place among the operations of the world. Messages and barrier stay with the world.
+/// A group of a hybrid world that lies on one host. Its collectives run on `host`, which has the same ranks in the same
+/// order, but they are ordered with the other operations of the world. Messages and barriers use the world.
 class HostCommunicator final : public Decorator {
  public:
   HostCommunicator(CommunicatorPtr inner, CommunicatorPtr host);
@@ -25,7 +25,7 @@ class HostCommunicator final : public Decorator {
   CommunicatorPtr host_;
 };
 
-/// host.split(color, key), in its place among the operations of `world`.
+/// Calls host.split(color, key), ordered with the other operations of `world`.
 CommunicatorPtr split_in_order(Communicator& world, Communicator& host, int color, int key);
 
 }  // namespace phalanx::hybrid

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Empty where it cannot be made: the others learn it in the same message.
+// Returns an empty string if no folder can be created, so that the other ranks learn it in the same message.
 std::string make_folder() {
   std::error_code error;
   const fs::path place = fs::temp_directory_path(error);
@@ -42,7 +42,8 @@ HostStore::HostStore(const Level& hosts, const ConnectOptions& options) {
   store_ = make_file_store(folder + "/store", host.size(), options.timeout);
 }
 
-// The last to leave a file store removes its file, or makes it anew where it is gone already.
+// The last rank that leaves a file store removes its file, or creates it again if it is already gone. So all ranks must
+// leave before the folder is removed.
 void HostStore::close(Communicator& host) {
   if (folder_.empty()) store_.reset();
   host.barrier().wait();
@@ -51,7 +52,7 @@ void HostStore::close(Communicator& host) {
 
 void HostStore::remove() {
   store_.reset();
-  std::error_code ignored;  // somebody else may have tidied up
+  std::error_code ignored;  // another process may have removed it already
   if (!folder_.empty()) fs::remove_all(folder_, ignored);
 }
 

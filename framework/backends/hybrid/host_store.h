@@ -10,11 +10,12 @@
 
 namespace phalanx::hybrid {
 
-/// A store for the ranks of one host: a part of the world's, or where it has none, a file in a folder of its own, which
-/// the host's first rank makes and removes.
+/// A store for the ranks of one host. It is a part of the world's store or, if the world has none, a file in a new
+/// folder, which the first rank of the host creates and removes.
 class HostStore {
  public:
-  /// Collective over hosts.intra, blocking. Throws CommError::kSystem, on all of its ranks, where there is no folder.
+  /// Collective over hosts.intra, and blocking. Throws CommError::kSystem on all of its ranks if no folder can be
+  /// created.
   HostStore(const Level& hosts, const ConnectOptions& options);
   ~HostStore() { remove(); }
   HostStore(const HostStore&) = delete;
@@ -22,13 +23,13 @@ class HostStore {
 
   const StorePtr& store() const { return store_; }
 
-  /// Nobody needs it any more. Collective over the host, blocking; no rank may hold store() then.
+  /// Releases the store. Collective over the host, and blocking; no rank may hold store() then.
   void close(Communicator& host);
 
  private:
   void remove();
 
-  std::filesystem::path folder_;  // of the host's first rank
+  std::filesystem::path folder_;  // on the first rank of the host
   StorePtr store_;
 };
 

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder for temporary files of this test's own, so that what is left there is seen.
+// A separate folder for temporary files, so that the test sees files that remain.
 class HostStores : public ::testing::Test {
  protected:
   HostStores() {

@@ -12,7 +12,7 @@ const char* const phalanx::testing::kBackend = "hybrid";
 namespace phalanx::testing {
 namespace {
 
-// Without hosts that are told apart the suite would try one of the two backends.
+// If the hosts were not distinguished, the suite would test only one of the two backends.
 TEST(HybridWorld, GoesByHosts) {
   run_ranks(kBackend, 8, [](const CommunicatorPtr& world) {
     EXPECT_NE(std::dynamic_pointer_cast<HierarchicalCommunicator>(world), nullptr);

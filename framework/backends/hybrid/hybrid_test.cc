@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backend as a program has it: processes, shared memory inside hosts and Gloo between them. The hosts are names.
+// Tests the backend as programs use it: processes with shared memory inside hosts and Gloo between them. The hosts are
+// only names.
 #include <ATen/core/Tensor.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 namespace phalanx {
 namespace {
 
-// Where the processes meet.
+// A temporary folder for the store of the processes.
 class Folder {
  public:
   Folder() { EXPECT_NE(::mkdtemp(path_.data()), nullptr); }
@@ -27,7 +28,7 @@ class Folder {
   std::string path_ = ::testing::TempDir() + "/hybrid.XXXXXX";
 };
 
-// Hosts of `per_host` ranks each, but for the last.
+// Every host but the last has `per_host` ranks.
 void compare(int ranks, int per_host) {
   const Folder folder;
   testing::run_ranks("shm", ranks, [&](const CommunicatorPtr& flat) {

@@ -15,11 +15,12 @@
 namespace phalanx {
 namespace {
 
-// The blocks of all worlds of this process, by number: a peer may ask for one whose owner has given up meanwhile.
+// The blocks of all worlds of this process, by number. A peer may ask for a block whose owner has given up in the
+// meantime.
 class Blocks {
  public:
   static Blocks& all() {
-    static auto& blocks = *new Blocks;  // ranks may outlive what is static
+    static auto& blocks = *new Blocks;  // never destroyed, because ranks may outlive static objects
     return blocks;
   }
 
@@ -42,7 +43,7 @@ class Blocks {
   std::int64_t last_ = 0;
 };
 
-// Ranks are threads: all memory is everybody's already, and a rank that ends says so by leaving its group.
+// Ranks are threads, so all memory is accessible to all ranks. A rank that ends announces it by leaving its group.
 class HeapFabric final : public shared_memory::Fabric {
  public:
   Block create(std::size_t bytes) override {
@@ -63,13 +64,13 @@ class HeapFabric final : public shared_memory::Fabric {
   void reserve(const Handle&, std::size_t, std::size_t) override {}
   void release() override { kept_.clear(); }
   bool reaches_everything() const override { return true; }
-  bool fetches() const override { return false; }  // nothing is out of reach
+  bool fetches() const override { return false; }  // all memory is within reach
   void fetch(int, std::byte* to, const std::byte* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
   bool alive(int) override { return true; }
   std::unique_ptr<Fabric> subset(std::span<const int>) override { return std::make_unique<HeapFabric>(); }
 
  private:
-  std::vector<std::shared_ptr<void>> kept_;  // made here, until release()
+  std::vector<std::shared_ptr<void>> kept_;  // blocks created here, until release()
 };
 
 struct InprocConfig {

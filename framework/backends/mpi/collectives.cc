@@ -20,12 +20,12 @@ void finish(const Execution& execution, const at::Tensor& result) {
 
 bool uneven(const Execution& execution) { return !execution.operation.input_counts.empty(); }
 
-// The whole tensor's parts; `whole` is used when all are equal.
+// Returns the parts of the whole tensor. `whole` is its number of elements, which is used only if all parts are equal.
 PartLayout parts_of(const Execution& execution, std::int64_t whole) {
   return {execution.operation.input_counts, execution.group->size(), whole};
 }
 
-// Where a rank's part of a tensor begins: without a view, which would cost as much as a short message.
+// Returns the address of a rank's part of a tensor. It creates no view, which would cost as much as a short message.
 void* part_of(const at::Tensor& whole, const PartLayout& parts, int rank) {
   return static_cast<std::byte*>(whole.data_ptr()) +
          parts.begin(rank) * static_cast<std::int64_t>(whole.element_size());
@@ -76,7 +76,7 @@ void reduce_scatter(Execution& execution) {
   const at::Tensor &output = execution.operation.output, &input = execution.operation.input;
   const auto type = type_of(input);
   const auto op = op_of(execution.operation.reduction, input.scalar_type());
-  // MPI's buffers must not overlap, and what it does in place would overwrite the others' parts.
+  // MPI's buffers must not overlap, and its in-place variant would overwrite the parts of the other ranks.
   execution.scratch = overlap(output, input) ? at::empty({output.numel()}, output.options()) : output;
   void* const result = execution.scratch.data_ptr();
   if (uneven(execution)) {
@@ -94,7 +94,7 @@ void reduce_scatter(Execution& execution) {
   finish(execution, output);
 }
 
-// In place on all ranks, because MPI wants it so on all or none.
+// Works in place on all ranks, because MPI requires it on all ranks or on none.
 void all_gather(Execution& execution) {
   const at::Tensor &output = execution.operation.output, &input = execution.operation.input;
   const auto type = type_of(output);
@@ -161,7 +161,7 @@ void scatter(Execution& execution) {
   }
 }
 
-// Uneven parts always by types of their own: whether this rank's are long, its peers do not know.
+// Uneven parts always use derived types, because the peers do not know whether the parts of this rank are long.
 void all_to_all(Execution& execution) {
   const at::Tensor &output = execution.operation.output, &input = execution.operation.input;
   const auto type = type_of(output);

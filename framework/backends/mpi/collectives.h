@@ -3,11 +3,12 @@
 
 #include "framework/backends/mpi/execution.h"
 
-/// Each function does its collective by MPI's nonblocking one, and blocks until it is complete or throws CommError.
+/// Each function performs its collective with MPI's nonblocking call, and blocks until it is complete or throws
+/// CommError.
 ///
-/// Where one rank may pass the same memory twice, MPI asks for MPI_IN_PLACE or forbids it; the functions see to that.
-/// Reductions are those of op_of(). Of gather, scatter, all_gather and reduce_scatter, all parts together are at most
-/// Group::Options::most_elements; the others take any number.
+/// If a rank passes the same memory twice, MPI requires MPI_IN_PLACE or forbids the call; these functions take care of
+/// that. Reductions use op_of(). For gather, scatter, all_gather and reduce_scatter, all parts together must have at
+/// most Group::Options::most_elements; the other operations take any number of elements.
 namespace phalanx::mpi {
 
 void broadcast(Execution& execution);

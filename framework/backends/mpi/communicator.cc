@@ -26,7 +26,7 @@
 namespace phalanx::mpi {
 namespace {
 
-// What fails breaks the group, and what MPI may still use of the operation stays for good.
+// An error breaks the group. Memory of the operation that MPI may still use is then kept until the process ends.
 template <class Body>
 void perform(Execution execution, const Body& body) {
   execution.group->throw_if_broken();
@@ -70,12 +70,12 @@ auto by_mpi(Op op) -> void (*)(Execution&) {
   }
 }
 
-// Of these, MPI takes no more elements of all parts together than an int counts.
+// Returns true for operations in which MPI counts the elements of all parts together with an int.
 bool is_counted_by_ints(Op op) {
   return op == Op::kReduceScatter || op == Op::kAllGather || op == Op::kGather || op == Op::kScatter;
 }
 
-// The messages say what went wrong, but not what for.
+// Adds the name of the operation to errors of messages, which name only the message.
 void perform_over_messages(Communicator& communicator, const std::string& where, const Operation& operation) {
   try {
     do_directly(communicator, operation);
@@ -130,7 +130,7 @@ Work MpiCommunicator::run(const Call& call, std::function<void()> body) {
                                 [self = shared_from_this(), body = std::move(body)] { body(); });
 }
 
-// MPI_Comm_split has no deadline. Behind a barrier it needs none, since all ranks are about to call it.
+// MPI_Comm_split has no timeout. After a barrier it needs none, since all ranks are about to call it.
 CommunicatorPtr MpiCommunicator::split(int color, int key) {
   const Operation operation{.call = {.op = Op::kSplit}};
   const auto sequence = group().next_sequence();
@@ -161,7 +161,8 @@ at::Tensor MpiCommunicator::do_allocate(const Allocation& allocation) {
 
 namespace {
 
-// How many cores the ranks of this host may use together: those that any of them may. Collective.
+// Returns the number of cores that the ranks of this host may use together: the union of the cores of each rank.
+// Collective.
 int cores_of_host(MPI_Comm world) {
   std::array<unsigned char, CPU_SETSIZE / CHAR_BIT> cores{};
   for (const int core : allowed_cores()) cores[core / CHAR_BIT] |= static_cast<unsigned char>(1U << core % CHAR_BIT);
@@ -194,7 +195,7 @@ std::shared_ptr<Group> duplicate_world(Group::Options options) {
       throw CommError(CommError::Kind::kTimeout, "connecting " + options.name + ": not all ranks came in time");
     });
     check(MPI_Comm_set_errhandler(pending->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-    options.local_cores = cores_of_host(pending->comm);  // no wait: all ranks are here
+    options.local_cores = cores_of_host(pending->comm);  // does not block: all ranks are here
   } catch (...) {
     static_cast<void>(pending.release());  // MPI may still write to it
     give_up();

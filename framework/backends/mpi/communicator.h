@@ -13,16 +13,16 @@
 
 namespace phalanx::mpi {
 
-/// Communicator over MPI. Collectives are MPI's nonblocking ones, one after the other (OperationQueue). What MPI has
-/// not goes the direct way over send and recv: reductions of a user's own, and gather, scatter, all_gather and
-/// reduce_scatter of more elements than an int counts.
+/// A communicator over MPI. Collectives use MPI's nonblocking calls, one after the other (OperationQueue). Operations
+/// that MPI does not support use direct messages over send and recv: custom reductions, and gather, scatter, all_gather
+/// and reduce_scatter of more elements than an int can count.
 ///
-/// What MPI cannot do: ranks that call different collectives are not told so. Such calls time out or end with what MPI
-/// makes of them: mostly an error, but a rank that gets more than it has room for may be overwritten. A timeout of a
-/// collective does not name the ranks that are absent. send and recv do tell a mismatch and a rank.
+/// Limitations of MPI: ranks that call different collectives are not told so. Such calls time out or give an MPI error,
+/// but the memory of a rank that receives more than it has room for may be overwritten. The timeout of a collective
+/// does not name the ranks that are absent. send and recv do report mismatches and name the peer.
 class MpiCommunicator final : public Communicator, public std::enable_shared_from_this<MpiCommunicator> {
  public:
-  /// `queue` is that of all communicators of the world, as `group`'s inbox is.
+  /// `queue` belongs to all communicators of the world, and so does the inbox of `group`.
   MpiCommunicator(std::shared_ptr<Group> group, std::shared_ptr<OperationQueue> queue);
 
   int rank() const override { return group().rank(); }
@@ -37,8 +37,8 @@ class MpiCommunicator final : public Communicator, public std::enable_shared_fro
   CommunicatorPtr shrink() override { refuse_shrink("mpi"); }
   bool shares_memory() const override { return size() == 1; }
 
-  /// Plain memory, and without meeting the other ranks: MPI moves all memory alike, while memory of MPI_Alloc_mem would
-  /// have to be given back before MPI ends, and tensors may live longer.
+  /// Allocates plain memory without synchronizing with the other ranks. MPI moves all memory at the same speed. Memory
+  /// from MPI_Alloc_mem would have to be freed before MPI ends, but tensors may live longer.
   at::Tensor do_allocate(const Allocation& allocation) override;
 
   const FlightRecorder& recorder() const override { return postbox_.queue->recorder(); }
@@ -51,8 +51,8 @@ class MpiCommunicator final : public Communicator, public std::enable_shared_fro
   Postbox postbox_;
 };
 
-/// The world on a communicator of its own, so that it does not meet messages of a host application. MPI must have been
-/// started (runtime.h). Collective; throws CommError.
+/// Duplicates the world communicator, so that its messages never match those of a host application. MPI must have been
+/// started (runtime.h). Collective. Throws CommError.
 std::shared_ptr<Group> duplicate_world(Group::Options options);
 
 }  // namespace phalanx::mpi

@@ -13,7 +13,7 @@
 #include "framework/comm/launch_environment.h"
 #include "framework/comm/reduction.h"
 
-// One rank that ends as its argument says. The other ranks do what an innocent rank would.
+// A rank that ends as its argument says. The guilty rank fails; the innocent ranks do what ranks normally do.
 namespace phalanx {
 namespace {
 
@@ -28,7 +28,7 @@ void reduce_once(Communicator& world) {
   world.all_reduce(tensor, Reduction::kSum).wait();
 }
 
-// What an innocent rank waits for in vain when the guilty one is absent.
+// An operation that an innocent rank waits for in vain if the guilty rank is absent.
 void wait_in_vain(Communicator& world, const std::string& how) {
   const int guilty = world.size() - 1;
   if (how == "absent") reduce_once(world);
@@ -41,7 +41,7 @@ void wait_in_vain(Communicator& world, const std::string& how) {
   }
 }
 
-// The first failure does not hide the second: the group is broken, and no later operation of it waits.
+// Also checks that a second operation after the failure does not wait, since the group is broken.
 void wait_in_vain_twice(Communicator& world, const std::string& how) {
   try {
     wait_in_vain(world, how);

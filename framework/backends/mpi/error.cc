@@ -2,7 +2,7 @@
 #include "framework/backends/mpi/error.h"
 
 #include <mpi.h>
-// After mpi.h, whose words it uses.
+// Must come after mpi.h, whose declarations it uses.
 #include <mpi-ext.h>
 
 #include <array>

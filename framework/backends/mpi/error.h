@@ -5,8 +5,8 @@
 
 namespace phalanx::mpi {
 
-/// Throws CommError unless `code`, which an MPI function returned, is MPI_SUCCESS: kPeerLost where MPI says that a
-/// process failed, kMismatch where a rank got more than it asked for, else kSystem. The message is "<where>:
+/// Throws CommError unless `code`, the result of an MPI function, is MPI_SUCCESS: kPeerLost if MPI reports that a
+/// process has failed, kMismatch if a rank received more than it asked for, otherwise kSystem. The message is "<where>:
 /// <MPI_Error_string>".
 void check(int code, const std::string& where);
 

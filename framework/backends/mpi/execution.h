@@ -17,15 +17,15 @@
 
 namespace phalanx::mpi {
 
-/// A collective while it runs, and all memory that MPI reads or writes until it is complete. Moving it moves none of
-/// that.
+/// A collective while it runs. It owns all memory that MPI reads or writes until the collective is complete. Moving an
+/// Execution does not move that memory.
 struct Execution {
   std::shared_ptr<Group> group;
   Operation operation;
   std::uint64_t sequence;
   Seconds timeout;
 
-  Layout layout{};  // of the tensor that has parts; of all_to_all, the input
+  Layout layout{};  // of the tensor that has parts; for all_to_all, of the input
   Layout output_layout{};
   at::Tensor scratch{};
 
@@ -34,7 +34,8 @@ struct Execution {
     if (code != MPI_SUCCESS) check(code, where());
   }
 
-  /// Calls start(comm, request), a nonblocking call of MPI that returns its code, and blocks until it is complete.
+  /// Calls start(comm, request), which makes a nonblocking MPI call and returns its code, and blocks until the call is
+  /// complete.
   template <class Start>
   void complete(const Start& start) {
     MPI_Request request = MPI_REQUEST_NULL;
@@ -47,8 +48,8 @@ struct Execution {
     group->wait(ready, timeout, [this] { return where(); }, [] { return std::string("ranks that did not come"); });
   }
 
-  /// The same for elements that are independent of each other, in as many calls of start(data, count, comm, request) as
-  /// it takes; also one for no elements, since each rank's calls must match.
+  /// Does the same for elements that are independent of each other, with as many calls of start(data, count, comm,
+  /// request) as needed. There is one call even for zero elements, since the calls of all ranks must match.
   template <class Start>
   void complete_all(const at::Tensor& tensor, const Start& start) {
     auto* data = static_cast<std::byte*>(tensor.data_ptr());

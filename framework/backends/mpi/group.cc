@@ -28,7 +28,8 @@ std::string Group::where(Op op, std::uint64_t sequence) const {
          std::to_string(rank_) + " of " + std::to_string(size_);
 }
 
-// Ranks that came too late may yet come to the end; what MPI itself reports is worse.
+// After a timeout, late ranks may still exit normally, so MPI may be finalized. Errors that MPI itself reports are
+// worse.
 void Group::fail(const CommError& error) {
   const std::lock_guard lock(failing_);
   if (failure_) return;

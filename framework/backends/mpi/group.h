@@ -19,23 +19,23 @@
 
 namespace phalanx::mpi {
 
-/// One rank's view of an MPI communicator: its place in it, and how it waits and fails.
+/// One rank's view of an MPI communicator. It implements waiting and error handling.
 ///
-/// MPI moves data only while somebody waits. After a CommError that is no mismatch the group is broken: every other
-/// operation, launched before or after, ends with that error, since it is the cause. Thread-safe.
+/// MPI moves data only while a thread waits. After a CommError other than a mismatch the group is broken: all other
+/// operations, launched before or after it, fail with that error, since it is the cause. Thread-safe.
 class Group {
  public:
   struct Options {
     std::string name;
     Seconds timeout{600};
-    int local_ranks = 1;                   // on this host; decides how long a wait spins, with
-    int local_cores = 0;                   // that they may use together; 0: as many as this thread
-    std::int64_t most_elements = INT_MAX;  // of one MPI call; longer operations are done in another way
+    int local_ranks = 1;                   // on this host; with local_cores it decides how long a wait spins
+    int local_cores = 0;                   // that these ranks may use together; 0: as many as this thread may use
+    std::int64_t most_elements = INT_MAX;  // maximum of one MPI call; longer operations are split or use messages
   };
 
-  /// Owns `comm`. Frees it unless something failed (here, or runtime.h's healthy()): then the end of the process does.
-  /// MPI_Comm_free is collective in name: in Open MPI it is local, so ranks may end at different times, in any order.
-  /// `inbox` is that of all communicators of a world.
+  /// Owns `comm` and frees it, unless an error occurred here or in runtime.h (see healthy()); then it is freed by the
+  /// end of the process. MPI_Comm_free is collective by definition, but local in Open MPI, so ranks may end at
+  /// different times and in any order. `inbox` belongs to all communicators of a world.
   Group(MPI_Comm comm, Options options, std::shared_ptr<Inbox> inbox);
   ~Group();
   Group(const Group&) = delete;
@@ -50,12 +50,12 @@ class Group {
   /// Counts launches, from 1, as FlightRecorder does.
   std::uint64_t next_sequence() { return sequence_.fetch_add(1, std::memory_order_relaxed) + 1; }
 
-  /// "all_reduce #12 of world, rank 0 of 2"
+  /// Returns a text such as "all_reduce #12 of world, rank 0 of 2".
   std::string where(Op op, std::uint64_t sequence) const;
 
-  /// Returns when ready() holds, which asks MPI; messages for this rank are received meanwhile. Throws CommError:
-  /// kTimeout after `timeout`, and what broke the group when it breaks. where() and awaited() are for its message: what
-  /// waits, and for whom.
+  /// Blocks until ready() returns true; ready() polls MPI. Messages for this rank are received while it waits. Throws
+  /// CommError: kTimeout after `timeout`, or the error that breaks the group. The message uses where(), the waiting
+  /// operation, and awaited(), the ranks that it waits for.
   template <class Ready, class Where, class Awaited>
   void wait(const Ready& ready, Seconds timeout, const Where& where, const Awaited& awaited) const {
     const auto progress = [&] {
@@ -75,7 +75,7 @@ class Group {
     if (broken()) throw CommError(*failure_);
   }
 
-  /// Breaks it; of several errors the first one counts.
+  /// Breaks the group. If there are several errors, the first one counts.
   void fail(const CommError& error);
 
  private:
@@ -93,7 +93,7 @@ class Group {
   std::atomic<bool> broken_{false};
 };
 
-/// What MPI may still read or write after an operation was given up, for as long as the process lives.
+/// Keeps memory until the process ends, because MPI may still use it after an operation was abandoned.
 void keep_for_good(std::shared_ptr<void> memory);
 
 }  // namespace phalanx::mpi

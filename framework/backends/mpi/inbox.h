@@ -11,11 +11,11 @@
 
 namespace phalanx::mpi {
 
-/// The receives of one rank whose messages have not come yet, over all communicators of a world.
+/// The pending receives of one rank, over all communicators of a world.
 ///
-/// MPI is given a receive only when its message is there and its length known. It would take the receive at once, but
-/// Open MPI 5 writes past the end of the memory when a longer message comes. And so whoever waits for anything must
-/// call progress(): otherwise senders of long messages would wait until this rank waits for those.
+/// A receive is passed to MPI only when its message has arrived and its length is known. MPI would accept it earlier,
+/// but Open MPI 5 writes past the end of the memory if a longer message arrives. Therefore every wait must call
+/// progress(); otherwise the senders of long messages would block until this rank waits for those messages.
 ///
 /// Thread-safe.
 class Inbox {
@@ -31,18 +31,18 @@ class Inbox {
   class Receiver {
    public:
     virtual ~Receiver() = default;
-    /// Takes the next message of its source if there is one, and says whether it is done with waiting. Called with the
-    /// inbox locked.
+    /// Takes the next message from its source if there is one. Returns true if the receiver no longer waits. Called
+    /// with the inbox locked.
     virtual bool take() noexcept = 0;
   };
 
-  /// Receivers of one source take its messages in the order in which they were added.
+  /// Adds a receiver. Receivers of one source take its messages in the order in which they were added.
   void add(const Source& source, Receiver& receiver);
 
-  /// From now on `receiver` is not called; nothing to do when it has taken its message.
+  /// Removes a receiver, which is not called after that. Does nothing if it has already taken its message.
   void remove(const Source& source, const Receiver& receiver);
 
-  /// Lets those take their messages that can. Nothing to do while another thread does it.
+  /// Lets receivers take the messages that have arrived. Does nothing if another thread is doing it.
   void progress() {
     if (waiting_.load(std::memory_order_acquire) > 0) take_all();
   }
@@ -51,7 +51,7 @@ class Inbox {
   void take_all();
 
   std::mutex mutex_;
-  std::atomic<int> waiting_{0};  // in all of receivers_
+  std::atomic<int> waiting_{0};  // the number of receivers in receivers_
   std::map<Source, std::deque<Receiver*>> receivers_;
 };
 

@@ -11,17 +11,17 @@
 
 namespace phalanx::mpi {
 
-/// Parts of a tensor in MPI's words: the arrays that its functions for uneven parts take. They must stay until the
+/// The parts of a tensor as the arrays that MPI's functions for uneven parts take. The arrays must live until the
 /// operation is complete; moving a Layout does not move them.
 class Layout {
  public:
   Layout() = default;
 
-  /// In elements, of which all parts together must be at most INT_MAX.
+  /// Counts in elements. All parts together must have at most INT_MAX elements.
   explicit Layout(const PartLayout& parts);
 
-  /// As MPI_Alltoallw wants it: a type for each part, begins in bytes. Takes any number of elements: where more than
-  /// `most` bytes are to be counted, each part is one element of a type of its own.
+  /// Builds the arrays for MPI_Alltoallw: a type for each part, and offsets in bytes. Supports any number of elements:
+  /// if the parts have more than `most` bytes, each part is one element of its own derived type.
   Layout(const PartLayout& parts, MPI_Datatype type, std::int64_t most);
 
   ~Layout();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Q18: more elements than MPI counts, which is INT_MAX, or here as few as kMost.
+// Q18: more elements than one MPI call counts. The limit is INT_MAX, but kMost here.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/concat.h>
@@ -20,20 +20,21 @@ namespace {
 
 constexpr std::int64_t kMost = 10;
 
-class LongOperations : public RanksUnderMpirun, public ::testing::WithParamInterface<std::int64_t> {  // by elements
+// Parameterized by the number of elements.
+class LongOperations : public RanksUnderMpirun, public ::testing::WithParamInterface<std::int64_t> {
  protected:
   CommunicatorPtr world_ = connect({.most_elements = kMost});
   int rank_ = world_->rank(), size_ = world_->size();
   std::int64_t elements_ = GetParam();
 
-  // What rank `of` contributes.
+  // Returns the contribution of rank `of`.
   at::Tensor run_of(int of) const { return at::arange(elements_, at::kLong).add(1000 * of); }
   std::vector<std::int64_t> uneven() const {
     std::vector<std::int64_t> counts(size_);
     for (int rank = 0; rank < size_; ++rank) counts[rank] = rank == 1 ? 0 : elements_ + 3 * rank;
     return counts;
   }
-  // Uneven parts, as one run.
+  // Returns the uneven parts as one run.
   at::Tensor ramp() const {
     const auto counts = uneven();
     return at::arange(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}), at::kLong);

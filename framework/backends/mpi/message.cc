@@ -10,7 +10,7 @@
 namespace phalanx::mpi {
 namespace {
 
-// Calls start(type, count), in MPI's words for `bytes` bytes.
+// Calls start(type, count) with an MPI type and count that describe `bytes` bytes.
 template <class Start>
 int with_bytes(std::int64_t bytes, std::int64_t most, const Start& start) {
   if (bytes <= most) return start(MPI_BYTE, static_cast<int>(bytes));
@@ -20,7 +20,7 @@ int with_bytes(std::int64_t bytes, std::int64_t most, const Start& start) {
   return code;
 }
 
-// What MPI may still use of a message that was given up.
+// The memory of an abandoned message, which MPI may still use.
 struct Leftover {
   at::Tensor tensor;
   std::vector<std::byte> stray;

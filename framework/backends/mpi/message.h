@@ -23,26 +23,26 @@
 
 namespace phalanx::mpi {
 
-/// What every message needs of its communicator.
+/// The objects of a communicator that every message needs.
 struct Postbox {
   std::shared_ptr<Group> group;
-  std::shared_ptr<OperationQueue> queue;  // for its recorder
+  std::shared_ptr<OperationQueue> queue;  // has the flight recorder
   std::shared_ptr<FlightRecorder::Group> record;
 };
 
-/// One message that is sent or received: bytes, whatever they mean. It is on its way when send() or receive() returns,
-/// of which one is called, once. A message of another length than the receiver's tensor is its kMismatch, and is lost;
-/// the group goes on. Any other error breaks the group. Thread-safe.
+/// One message that is sent or received, as raw bytes. It is on its way when send() or receive() returns; exactly one
+/// of them is called, once. If its length differs from the receiver's tensor, the receiver gets kMismatch and the
+/// message is lost, but the group goes on. Any other error breaks the group. Thread-safe.
 class Message final : public Work::State, private Inbox::Receiver {
  public:
-  /// `call` was checked; it says with whom, and the tag.
+  /// `call` has been checked; it gives the peer and the tag.
   Message(const Postbox& postbox, at::Tensor tensor, const Call& call);
 
   void send();
   void receive();
 
   void wait() override;
-  bool done() const override;  // asking moves it
+  bool done() const override;  // makes progress, too
 
  private:
   bool take() noexcept override;
@@ -69,7 +69,7 @@ class Message final : public Work::State, private Inbox::Receiver {
   at::Tensor tensor_;
   std::int64_t expected_bytes_;
   std::int64_t actual_bytes_;
-  std::vector<std::byte> stray_;  // takes a message of another length
+  std::vector<std::byte> stray_;  // receives a message of an unexpected length
   MPI_Request request_ = MPI_REQUEST_NULL;
   bool in_mpi_ = false;
   std::optional<CommError> error_;

@@ -19,7 +19,7 @@
 namespace phalanx::mpi {
 namespace {
 
-// Each rank sends to the next and receives from the one before; a rank alone sends to itself.
+// Each rank sends to the next and receives from the previous one; a single rank sends to itself.
 class Messages : public RanksUnderMpirun {
  protected:
   CommunicatorPtr world_ = connect();
@@ -27,7 +27,7 @@ class Messages : public RanksUnderMpirun {
   int next_ = (rank_ + 1) % size_, previous_ = (rank_ + size_ - 1) % size_;
 };
 
-// K4: also where receives are waited for in another order than launched.
+// K4: the order holds even if receives are waited for in another order than they were launched.
 TEST_F(Messages, OfOneTagArriveInTheOrderOfSending) {
   constexpr int kMessages = 20;
   std::vector<Work> works;
@@ -57,7 +57,7 @@ TEST_F(Messages, AreToldApartByAllTagsThereAre) {
   }
 }
 
-// What comes is longer or shorter, and of all the ways in which MPI moves messages.
+// The messages are longer or shorter than expected, and cover all the ways in which MPI moves messages.
 TEST_F(Messages, OfAnotherLengthAreMismatchesThatHarmNothing) {
   for (const std::int64_t expected : {0, 1, 10, 3000, 100'000, 3'000'000}) {
     for (const std::int64_t actual : {expected / 2, 2 * expected + 1}) {
@@ -84,7 +84,7 @@ TEST_F(Messages, OfAnotherLengthAreMismatchesThatHarmNothing) {
   EXPECT_EQ(tensor.item<float>(), static_cast<float>(size_)) << "the group goes on";
 }
 
-// A long message does not leave before its receiver is ready; here it never waits for the message itself.
+// A long message does not leave before its receiver is ready. Here the receiver waits for other operations first.
 TEST_F(Messages, MoveOnWhileTheirRankWaitsForSomethingElse) {
   auto received = at::zeros({2'000'000}, at::kInt);
   Work receive = world_->recv(received, previous_, 0);
@@ -126,7 +126,7 @@ TEST_F(Messages, ToOneself) {
   EXPECT_TRUE(received.equal(at::arange(100'000, at::kLong)));
 }
 
-// They are bytes.
+// Messages are raw bytes.
 TEST_F(Messages, MayBeReadAsAnotherType) {
   auto received = at::zeros({1}, at::kInt);
   Work send = world_->send(at::full({1}, 1.0F), next_, 0);

@@ -16,7 +16,8 @@ struct MpiConfig {
   void visit(V&) {}
 };
 
-// What MPI does with the tensors' own memory, and nothing of ours looks at it.
+// Returns true for operations that MPI performs on the memory of the tensors itself, without any code of ours that
+// reads it.
 bool does_directly(const Operation& operation) {
   const auto combines = [&] {
     const auto kind = operation.reduction.kind();
@@ -38,7 +39,7 @@ bool does_directly(const Operation& operation) {
   }
 }
 
-// The store stays unused: MPI's launcher has connected the ranks.
+// The store is not used, because MPI's launcher has connected the ranks.
 CommunicatorPtr connect(const ConnectOptions& options) {
   mpi::start(options.rank_info, options.timeout);
   auto group =

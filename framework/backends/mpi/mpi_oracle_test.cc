@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MPI itself as the oracle: every collective, dtype and reduction that MPI has, against its blocking call.
+// Uses MPI itself as the oracle: compares every collective, dtype and reduction that MPI has with its blocking call.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/arange.h>
@@ -31,7 +31,7 @@ struct Combination {
   MPI_Op mpi;
 };
 
-// What MPI calls the reductions of a type.
+// Returns the reductions of a dtype and the MPI operations that correspond to them.
 std::vector<Combination> combinations(at::ScalarType dtype) {
   if (dtype == at::kBool) {
     return {{Reduction::kSum, MPI_LOR},    {Reduction::kProduct, MPI_LAND}, {Reduction::kMin, MPI_LAND},
@@ -53,7 +53,7 @@ void divide(const at::Tensor& sum, Reduction::Kind kind, int ranks) {
   sum.copy_(c10::isFloatingType(sum.scalar_type()) ? sum.div(ranks) : sum.div(ranks, "trunc"));
 }
 
-// Sums and products of floating-point numbers depend on the order; all else is exact.
+// Sums and products of floating-point numbers depend on the order; all other results are exact.
 void expect_agreement(const at::Tensor& ours, const at::Tensor& oracle, Reduction::Kind kind = Reduction::kMax) {
   const bool rounded = kind == Reduction::kSum || kind == Reduction::kMean || kind == Reduction::kProduct;
   if (rounded && c10::isFloatingType(ours.scalar_type())) {
@@ -84,7 +84,7 @@ class Oracle : public RanksUnderMpirun {
     });
   }
 
-  // Differs by rank.
+  // Returns an input that differs by rank.
   at::Tensor input(const Type& type, std::int64_t elements) const {
     const auto numbers = at::arange(elements, at::kLong).mul(7).add(13 * rank_ + 1).remainder(31);
     if (type.dtype == at::kBool) return numbers.remainder(2).to(at::kBool);
@@ -93,7 +93,7 @@ class Oracle : public RanksUnderMpirun {
     return numbers.sub(15).to(type.dtype);
   }
 
-  // Of uneven parts, one of them empty.
+  // Returns the counts of uneven parts, one of them empty.
   std::vector<std::int64_t> counts(std::int64_t elements) const {
     std::vector<std::int64_t> counts;
     for (int rank = 0; rank < size_; ++rank) counts.push_back(rank == 1 ? 0 : elements + 3 * rank);

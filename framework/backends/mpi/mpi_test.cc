@@ -19,13 +19,13 @@
 #include "framework/backends/mpi/ranks_under_mpirun.h"
 #include "framework/base/error.h"
 
-// What is special to MPI; what all backends do alike, the conformance suite tests.
+// Tests the specifics of MPI; the conformance suite tests what all backends share.
 namespace phalanx::mpi {
 namespace {
 
 class Mpi : public RanksUnderMpirun {
  protected:
-  // Every rank's bytes, at every rank: broadcast from each in turn and compared with one's own.
+  // Expects the same bytes on all ranks: broadcasts from each rank in turn and compares with this rank's bytes.
   static void expect_same_everywhere(Communicator& world, const at::Tensor& mine, const std::string& what) {
     for (int root = 0; root < world.size(); ++root) {
       auto theirs = mine.clone();
@@ -44,7 +44,7 @@ TEST_F(Mpi, SumsAreBitwiseTheSameOnAllRanks) {
   }
 }
 
-// Which of a NaN and a number, and of the two zeros wins depends on the order, but is the same on all ranks.
+// The result for NaNs and numbers, or for the two zeros, depends on the order, but is the same on all ranks.
 TEST_F(Mpi, ExtremesAreBitwiseTheSameOnAllRanks) {
   auto world = connect();
   for (const auto dtype : {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16}) {
@@ -60,7 +60,7 @@ TEST_F(Mpi, ExtremesAreBitwiseTheSameOnAllRanks) {
   }
 }
 
-// K7: MPI has no such types, so the reductions are ours.
+// K7: MPI has no such types, so Reduction combines them.
 TEST_F(Mpi, NarrowFloatsAreCombinedByReduction) {
   auto world = connect();
   const auto part = [](int rank) { return at::arange(1000).remainder(7).add(rank + 1); };
@@ -79,7 +79,7 @@ TEST_F(Mpi, NarrowFloatsAreCombinedByReduction) {
   }
 }
 
-// MPI's operations know no context, so these go the direct way. Neither is commutative.
+// MPI's operations have no context, so custom reductions use direct messages. Neither reduction is commutative.
 TEST_F(Mpi, UsersReductionsAreCombinedInTheOrderOfRanks) {
   auto world = connect();
   const auto first = Reduction::custom<std::int16_t>("first", [](auto, auto) {});
@@ -118,7 +118,7 @@ TEST_F(Mpi, ReducesParametersThatRequireGradients) {
   EXPECT_EQ(parameter.detach().sum().item<float>(), 12.0F);
 }
 
-// MPI takes the same memory twice on all ranks or on none.
+// MPI allows in-place operations only on all ranks or on none.
 TEST_F(Mpi, EachRankMayWorkInPlaceOrNot) {
   auto world = connect();
   const int rank = world->rank(), size = world->size();
@@ -205,7 +205,7 @@ TEST_F(Mpi, RanksFreeTheirCommunicatorsWhenTheyLike) {
   std::vector<CommunicatorPtr> children;
   for (int i = 0; i < 3; ++i) children.push_back(world->split(0, world->rank()));
   const auto start = std::chrono::steady_clock::now();
-  if (world->rank() == 0) children.clear();  // its peers free theirs only behind the barrier, and in another order
+  if (world->rank() == 0) children.clear();  // the other ranks free theirs only after the barrier, and in another order
   world->barrier().wait();
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
   while (!children.empty()) children.pop_back();

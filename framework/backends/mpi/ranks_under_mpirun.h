@@ -35,7 +35,7 @@ class RanksUnderMpirun : public ::testing::Test {
     bool progress_thread = false;
   };
 
-  /// A world of its own.
+  /// Connects a new world.
   static CommunicatorPtr connect(const Wish& wish) {
     auto queue = std::make_shared<OperationQueue>();
     if (wish.progress_thread) queue->start_progress_thread();

@@ -60,7 +60,7 @@ std::string to_string(int thread_level) {
   return "thread level " + std::to_string(thread_level);
 }
 
-// What this process is according to the caller, or else to its launcher.
+// The rank and size of this process according to the caller or, if it does not know them, to the launcher.
 struct Told {
   RankInfo rank_info;
   std::string launcher = "the launcher";
@@ -81,12 +81,12 @@ void prepare_environment(const RankInfo& rank_info) {
   ::setenv("HOME", user != nullptr && user->pw_dir != nullptr ? user->pw_dir : "/tmp", kKeep);
   if (!rank_info.one_host() || environment("OMPI_MCA_pml") || environment("OMPI_MCA_btl")) return;
   ::setenv("OMPI_MCA_pml", "ob1", kKeep);
-  // tcp is for hosts that have no room in /dev/shm. A rank alone needs neither, and without a launcher nobody would
-  // remove its segment.
+  // tcp is for hosts without room in /dev/shm. A single rank needs neither, and without a launcher its segment would
+  // never be removed.
   ::setenv("OMPI_MCA_btl", rank_info.size == 1 ? "self" : "self,sm,tcp", kKeep);
 }
 
-// Whether all ranks have come to their end within `patience`.
+// Returns true if all ranks begin to exit within `patience`.
 bool everybody_leaves(Seconds patience) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
   MPI_Request request = MPI_REQUEST_NULL;
@@ -100,7 +100,8 @@ bool everybody_leaves(Seconds patience) {
   }
 }
 
-// The files of Open MPI's shared memory that this process has mapped: its own, and those of its peers on this host.
+// Returns the files of Open MPI's shared memory that this process has mapped: its own, and those of its peers on this
+// host.
 std::set<std::string> segments() {
   std::set<std::string> paths;
   std::ifstream maps("/proc/self/maps");
@@ -111,12 +112,13 @@ std::set<std::string> segments() {
   return paths;
 }
 
-// Open MPI removes them in MPI_Finalize alone, which a rank that is killed never calls.
+// Removes these files. Open MPI removes them only in MPI_Finalize, which a killed rank never calls.
 void remove_segments() {
   for (const auto& path : segments()) ::unlink(path.c_str());
 }
 
-// As soon as all ranks have mapped those of all others, which they do in MPI_Init, nobody needs the files any more.
+// Removes the files if all ranks have mapped the files of all others, which they do in MPI_Init. Then no one needs the
+// files.
 void remove_segments_if_mapped(int local_size) {
   int size = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -134,8 +136,8 @@ void leave(int status, void*) {
     return;
   }
   remove_segments();
-  if (environment("OMPI_COMM_WORLD_SIZE")) return;  // mpirun notices, and says less about it than MPI_Abort does
-  std::fflush(nullptr);                             // MPI_Abort does not return to exit()
+  if (environment("OMPI_COMM_WORLD_SIZE")) return;  // mpirun notices the exit, and prints less than MPI_Abort does
+  std::fflush(nullptr);                             // because MPI_Abort does not return to exit()
   MPI_Abort(MPI_COMM_WORLD, status == 0 ? 1 : status);
 }
 
@@ -145,7 +147,7 @@ void initialise(const RankInfo& rank_info) {
   check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-  ::on_exit(&leave, nullptr);  // and not atexit: only with the status can it tell an end from a failure
+  ::on_exit(&leave, nullptr);  // unlike atexit, it passes the status, which tells an error from a normal exit
   remove_segments_if_mapped(rank_info.local_size);
 }
 
@@ -165,7 +167,7 @@ std::string describe(int rank, int size) { return "rank " + std::to_string(rank)
                     "Slurm with `srun --mpi=pmix`");
 }
 
-// Whether anybody may have told MPI of other ranks. Open MPI 4 asks Slurm itself.
+// Returns true if a launcher may have told MPI about other ranks. Open MPI 4 asks Slurm itself.
 bool launched_for_mpi() {
   return environment("PMIX_NAMESPACE") || environment("PMI_RANK") || environment("PMI_FD") ||
          environment("SLURM_STEP_ID");

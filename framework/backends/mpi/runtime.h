@@ -6,37 +6,39 @@
 
 namespace phalanx::mpi {
 
-/// Makes MPI usable by every thread of this process and checks that its world is that of `rank_info` (one of a single
-/// rank yields to what the launcher says). The first call initialises MPI, unless the host application did; blocks
-/// until all ranks have done so. Errors: ConfigError when this MPI cannot connect these ranks (started without an MPI
-/// launcher, another rank or size, too few threads or tags allowed).
+/// Makes MPI usable by every thread of this process, and checks that its world matches `rank_info`. If `rank_info` has
+/// a single rank, the launcher's values are used instead. The first call initializes MPI, unless the host application
+/// has done so, and blocks until all ranks have done the same. Throws ConfigError if this MPI cannot connect these
+/// ranks: they were started without an MPI launcher, the rank or size differs, or MPI allows too few threads or tags.
 ///
-/// Where the environment has none, sets HOME, without which Open MPI stops. Where all ranks are on one host and the
-/// environment does not choose a transport (OMPI_MCA_pml, OMPI_MCA_btl), chooses shared memory: looking for networks
-/// takes Open MPI a second. Both change the environment, so no other thread may read it meanwhile.
+/// Sets HOME if it is not set, because Open MPI does not start without it. If all ranks are on one host and the
+/// environment does not choose a transport (OMPI_MCA_pml, OMPI_MCA_btl), chooses shared memory, because Open MPI takes
+/// a second to look for networks. Both change the environment, so no other thread may read it at the same time.
 ///
-/// When MPI was initialised here, the files of Open MPI's shared memory are removed as soon as all ranks have mapped
-/// them, so none is left however the ranks end; and exit() ends MPI. All ranks that exit with status 0 and without an
-/// error wait for each other, up to `farewell`, and call MPI_Finalize. One that exits with another status gives the
-/// others one second to do so too. In all other cases MPI is not finalised, which could block for ever: mpirun then
-/// ends the job because of this rank; under another launcher MPI_Abort does.
+/// If MPI was initialized here, the files of Open MPI's shared memory are removed as soon as all ranks have mapped
+/// them, so none remains however the ranks end, and exit() ends MPI. All ranks that exit with status 0 and without an
+/// error wait for each other, up to `farewell`, and call MPI_Finalize. A rank that exits with another status gives the
+/// others one second to do the same. In all other cases MPI is not finalized, since that could block forever. mpirun
+/// then ends the job because of this rank; under another launcher MPI_Abort does.
 void start(const RankInfo& rank_info, Seconds farewell);
 
-/// From now on peers cannot be counted on: MPI will not be finalised. Called for every CommError but mismatches and
-/// timeouts: operations that timed out do not keep Open MPI from its end once all ranks have come to theirs.
+/// Records that peers can no longer be relied on, so that MPI will not be finalized. Must be called for every CommError
+/// except mismatches and timeouts. Operations that timed out do not prevent Open MPI from finalizing once all ranks
+/// exit.
 void give_up() noexcept;
 
-/// Whether MPI may be called to clean up: it runs, nothing has failed and no exception is on its way.
+/// Returns true if MPI may be called to clean up: it is running, no error has occurred, and no exception is
+/// propagating.
 bool healthy() noexcept;
 
-/// Whether MPI reads and writes memory of CUDA devices itself, as far as it says so: an Open MPI that was built for it.
-/// After start().
+/// Returns true if MPI reports that it reads and writes the memory of CUDA devices itself, as an Open MPI with CUDA
+/// support does. Must be called after start().
 bool reads_device_memory() noexcept;
 
-/// Throws ConfigError unless `provided`, of MPI_Init_thread or MPI_Query_thread, is MPI_THREAD_MULTIPLE.
+/// Throws ConfigError unless `provided`, from MPI_Init_thread or MPI_Query_thread, is MPI_THREAD_MULTIPLE.
 void require_threads(int provided);
 
-/// Throws ConfigError unless messages may have all tags up to kMaxAnyTag. `highest`: of MPI_TAG_UB.
+/// Throws ConfigError unless messages may have all tags up to kMaxAnyTag. `highest` is the value of MPI_TAG_UB.
 void require_tags(int highest);
 
 }  // namespace phalanx::mpi

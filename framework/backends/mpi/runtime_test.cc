@@ -21,7 +21,7 @@ namespace {
 
 const std::string kEnding = "framework/backends/mpi/ending";
 
-// Launchers that do not tell MPI of the ranks.
+// Launchers that do not tell MPI about the ranks.
 const char* const kTorchrun =
     "RANK=2 WORLD_SIZE=4 LOCAL_RANK=2 LOCAL_WORLD_SIZE=4 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 ";
 const char* const kSrun =
@@ -66,7 +66,8 @@ TEST(Runtime, AnExceptionOfOneRankEndsTheJob) {
   EXPECT_LT(outcome.seconds, 20) << outcome.output;  // the timeout of the peers is 60 s
 }
 
-// What waited for an absent rank, how long, and for what; whatever comes later does not wait, and says the same.
+// Expects a message that names the operation, its waiting time and the awaited rank. A later operation must fail at
+// once with the same cause.
 void expect_timeout(const std::string& how, const std::string& operation, const std::string& awaited) {
   const auto outcome = run_ranks(2, "'" + how + "'");
   EXPECT_EQ(outcome.status, 1) << outcome.output;
@@ -102,7 +103,7 @@ TEST(Runtime, RunsAloneWithoutALauncherAndWithoutAHome) {
 TEST(Runtime, LeavesNoSharedMemory) {
   const auto folder = ::testing::TempDir() + "runtime_test-" + std::to_string(::getpid());
   std::filesystem::create_directory(folder);
-  ::setenv("OMPI_MCA_btl_sm_backing_directory", folder.c_str(), 1);  // apart from the segments of other tests
+  ::setenv("OMPI_MCA_btl_sm_backing_directory", folder.c_str(), 1);  // separate from the segments of other tests
   run("HOME=/tmp " + kEnding + " throw");
   EXPECT_TRUE(std::filesystem::is_empty(folder));
   for (const char* how : {"throw", "absent", "killed"}) {
@@ -124,16 +125,15 @@ TEST(Runtime, SaysWhatToDoWhenOnlySlurmKnowsOfTheOtherRanks) {
   EXPECT_NE(outcome.output.find("rank 2 of 4"), std::string::npos) << outcome.output;
 }
 
-// Last: it initialises MPI in this process.
-// L1
+// L1: must be the last test, because it initializes MPI in this process.
 TEST(Runtime, RefusesAHostApplicationsMpiWithTooFewThreads) {
   ::setenv("HOME", "/tmp", 0);
-  ::setenv("OMPI_MCA_btl", "self", 1);  // without a launcher nobody would remove its shared memory
+  ::setenv("OMPI_MCA_btl", "self", 1);  // without a launcher its shared memory would never be removed
   int provided = MPI_THREAD_MULTIPLE;
   ASSERT_EQ(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SINGLE, &provided), MPI_SUCCESS);
   try {
     start({}, Seconds(1));
-    EXPECT_EQ(provided, MPI_THREAD_MULTIPLE);  // an MPI may give more than was asked for
+    EXPECT_EQ(provided, MPI_THREAD_MULTIPLE);  // an MPI may provide more than requested
   } catch (const ConfigError& error) {
     EXPECT_NE(std::string(error.what()).find("MPI provides MPI_THREAD_SINGLE"), std::string::npos) << error.what();
   }

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-// Becomes mpirun, which starts this program again, once for each rank.
+// Replaces this process by mpirun, which starts this program again, once for each rank.
 static int become_mpirun(const std::string& ranks, char** arguments) {
   std::vector<std::string> words{PHALANX_MPI_HOME "/bin/mpirun", "--oversubscribe", "--bind-to", "none", "-np", ranks};
   if (::geteuid() == 0) words.emplace_back("--allow-run-as-root");
@@ -16,7 +16,7 @@ static int become_mpirun(const std::string& ranks, char** arguments) {
   std::vector<char*> command;
   for (auto& word : words) command.push_back(word.data());
   command.push_back(nullptr);
-  ::setenv("HOME", "/tmp", 0);  // mpirun will not start without one
+  ::setenv("HOME", "/tmp", 0);  // mpirun does not start without it
   ::execv(command[0], command.data());
   std::perror(command[0]);
   return 1;
@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
     if (argument.starts_with(kRanks)) return become_mpirun(std::string(argument.substr(kRanks.size())), argv);
   }
   if (rank != nullptr && std::string_view(rank) != "0") {
-    ::unsetenv("XML_OUTPUT_FILE");  // rank 0 writes it
+    ::unsetenv("XML_OUTPUT_FILE");  // only rank 0 writes the XML output
     ::testing::GTEST_FLAG(brief) = true;
   }
   ::testing::InitGoogleTest(&argc, argv);

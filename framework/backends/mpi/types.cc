@@ -10,7 +10,7 @@ namespace {
 
 using Kind = Reduction::Kind;
 
-// MPI: result[i] = source[i] . result[i]. These reductions are commutative.
+// MPI's convention is result[i] = source[i] . result[i]. These reductions are commutative.
 template <c10::ScalarType kDtype, Kind kKind>
 void combine(void* source, void* result, int* count, MPI_Datatype*) {
   Reduction(kKind).combine(kDtype, result, source, *count);
@@ -97,7 +97,7 @@ MPI_Datatype type_of(c10::ScalarType dtype) {
     case c10::kBool:
       return MPI_C_BOOL;
     default:
-      return MPI_DATATYPE_NULL;  // the checks of arguments let nothing else pass
+      return MPI_DATATYPE_NULL;  // unreachable: the argument checks refuse all other dtypes
   }
 }
 

@@ -17,12 +17,12 @@ void require(ncclResult_t result) {
   throw CommError(CommError::Kind::kSystem, std::string("NCCL says: ") + ncclGetErrorString(result));
 }
 
-// Calls that NCCL gets at once, and that may wait for each other.
+// A group of NCCL calls that are issued together and may wait for each other.
 class Together {
  public:
   Together() { require(ncclGroupStart()); }
   ~Together() {
-    if (open_) (void)ncclGroupEnd();  // another error is on its way
+    if (open_) (void)ncclGroupEnd();  // an exception is propagating
   }
   Together(const Together&) = delete;
   Together& operator=(const Together&) = delete;
@@ -61,7 +61,7 @@ ncclDataType_t type_of(const at::Tensor& tensor) {
 ncclRedOp_t reduction_of(const Reduction& reduction) {
   switch (reduction.kind()) {
     case Reduction::kSum:
-    case Reduction::kMean:  // divided afterwards, as everywhere
+    case Reduction::kMean:  // divided afterwards, as in all backends
       return ncclSum;
     case Reduction::kProduct:
       return ncclProd;

@@ -24,7 +24,7 @@ std::vector<at::Tensor> tensors_of(const Operation& operation) {
 
 std::string sizes_text(std::size_t bytes) { return std::to_string(bytes) + " bytes"; }
 
-// Of memory that was refused: how much was asked for, and how much there is.
+// Throws an error with the requested and the available memory.
 [[noreturn]] void refuse_memory(const Group& group, std::size_t bytes, ncclResult_t result) {
   std::size_t free = 0, total = 0;
   (void)cudaMemGetInfo(&free, &total);
@@ -96,7 +96,7 @@ at::Tensor NcclCommunicator::do_allocate(const Allocation& allocation) {
   }
   const auto let_go = [handle, registration, device](void* memory) {
     const c10::cuda::CUDAGuard guard(device);
-    (void)cudaDeviceSynchronize();  // as cudaFree does: nothing may use the memory any more
+    (void)cudaDeviceSynchronize();  // as in cudaFree: nothing may use the memory after this
     {
       const std::lock_guard lock(handle->mutex);
       if (handle->comm != nullptr) (void)ncclCommDeregister(handle->comm, registration);

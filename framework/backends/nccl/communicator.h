@@ -10,8 +10,9 @@
 
 namespace phalanx::nccl {
 
-/// Communicator of NCCL: takes tensors of CUDA devices, in the operations that has_native() names, and is the native
-/// half of a DeviceCommunicator, which has all others. Operations run on a stream of the group's own.
+/// A communicator over NCCL. It supports tensors on CUDA devices in the operations for which has_native() is true. It
+/// is the native group of a DeviceCommunicator, which handles all other operations. Each group runs its operations on
+/// its own stream.
 class NcclCommunicator final : public Communicator {
  public:
   explicit NcclCommunicator(std::shared_ptr<Group> group) : group_(std::move(group)) {}
@@ -22,12 +23,14 @@ class NcclCommunicator final : public Communicator {
   bool takes(c10::DeviceType device) const override { return device == c10::kCUDA; }
 
   Work launch(Operation operation) override;
-  Work run(const Call& call, std::function<void()> body) override;  // std::logic_error: the host's
-  CommunicatorPtr split(int color, int key) override;               // ncclCommSplit
+  // Throws std::logic_error: bodies run in the host's group.
+  Work run(const Call& call, std::function<void()> body) override;
+  CommunicatorPtr split(int color, int key) override;  // calls ncclCommSplit
   CommunicatorPtr shrink() override { refuse_shrink("nccl"); }
   bool shares_memory() const override { return size() == 1; }
 
-  /// Memory from ncclMemAlloc, registered with this communicator, so that devices read and write it without copies.
+  /// Allocates memory with ncclMemAlloc and registers it with this communicator, so that devices read and write it
+  /// without copies.
   at::Tensor do_allocate(const Allocation& allocation) override;
 
   const FlightRecorder& recorder() const override { return *group_->recorder(); }
@@ -36,7 +39,8 @@ class NcclCommunicator final : public Communicator {
   std::shared_ptr<Group> group_;
 };
 
-/// Collective. Null where nothing is made, see ConnectRequest.
+/// Connects a group. Collective. Returns null if the request allows ranks to share a device and two ranks do; see
+/// ConnectRequest.
 CommunicatorPtr connect(const ConnectRequest& request);
 
 }  // namespace phalanx::nccl

@@ -18,7 +18,8 @@ at::Tensor bytes_of(const void* data, std::size_t size) {
   return bytes;
 }
 
-// Whether two ranks have one device. NCCL itself says no more of it than "invalid usage". Throws unless they may.
+// Returns true if two ranks share a device. Throws unless `may_share`, because NCCL itself reports only "invalid
+// usage".
 bool share_a_device(Communicator& host, int device, bool may_share) {
   cudaDeviceProp properties{};
   C10_CUDA_CHECK(cudaGetDeviceProperties(&properties, device));

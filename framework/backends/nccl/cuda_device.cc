@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device `cuda`, as far as it is in every program.
+// The part of the device `cuda` that is in every program.
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -26,7 +26,7 @@ class CudaKind final : public DeviceKind {
     return devices;
   }
 
-  // By NCCL where each rank has a device; otherwise from memory to memory where all are on one host.
+  // Uses NCCL if each rank has its own device; otherwise copies between device memories if all ranks are on one host.
   CommunicatorPtr connect(CommunicatorPtr host, c10::Device own, Seconds timeout) const override {
     DeviceCommunicator::Native native{nullptr, &nccl::has_native};
     std::shared_ptr<PeerGroup> peers;

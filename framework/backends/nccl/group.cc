@@ -15,8 +15,8 @@
 namespace phalanx::nccl {
 namespace {
 
-constexpr auto kLook = std::chrono::milliseconds(5);  // how often operations in flight are looked at
-constexpr auto kLeave = std::chrono::seconds(30);     // how long peers that do not leave are waited for
+constexpr auto kLook = std::chrono::milliseconds(5);  // interval at which operations in flight are checked
+constexpr auto kLeave = std::chrono::seconds(30);     // maximum wait for peers that do not leave
 constexpr auto kPause = std::chrono::microseconds(20);
 
 Clock::time_point after(Seconds timeout) { return Clock::now() + std::chrono::duration_cast<Clock::duration>(timeout); }
@@ -77,7 +77,7 @@ class Group::InFlight final : public Work::State {
     ended_.block(c10::cuda::getCurrentCUDAStream(static_cast<c10::DeviceIndex>(device_)));
   }
 
-  // The watching thread keeps the deadline.
+  // The watching thread enforces the timeout.
   void synchronize() override {
     while (!done()) {
       health_->throw_if_broken();
@@ -88,7 +88,7 @@ class Group::InFlight final : public Work::State {
   bool done() const override {
     if (recorded_ || complete_.load(std::memory_order_acquire)) return true;
     if (health_->broken() || !has_ended()) return false;
-    if (health_->broken()) return false;  // the communicator was aborted meanwhile, which ends the operation, too
+    if (health_->broken()) return false;  // the communicator was aborted in the meantime, which also ends the operation
     complete_.store(true, std::memory_order_release);
     return true;
   }
@@ -98,10 +98,10 @@ class Group::InFlight final : public Work::State {
   Clock::time_point launched_ = Clock::now();
   std::vector<at::Tensor> tensors_;
   c10::cuda::CUDAEvent ended_;
-  bool recorded_ = false;  // into a graph, whose replays nobody watches; its memory is the graph's
+  bool recorded_ = false;  // captured into a graph; its replays are not watched, and the graph owns its memory
 
  private:
-  // A kernel that failed leaves an error that every later call of CUDA reports: the group fails with the first one.
+  // A failed kernel leaves an error that every later CUDA call reports. The group fails with the first one.
   bool has_ended() const {
     try {
       const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(device_));
@@ -126,7 +126,7 @@ Group::Group(Member member, ncclComm_t comm, std::shared_ptr<FlightRecorder> rec
   watcher_ = std::thread([this] { watch(); });
 }
 
-// What was launched is waited for, up to its deadline: peers count on it.
+// Waits for all launched operations, up to their timeout, because peers rely on them.
 Group::~Group() {
   {
     std::unique_lock lock(mutex_);
@@ -141,13 +141,13 @@ Group::~Group() {
 void Group::leave() noexcept {
   const std::lock_guard lock(handle_->mutex);
   const ncclComm_t comm = std::exchange(handle_->comm, nullptr);
-  if (comm == nullptr) return;  // it was aborted
+  if (comm == nullptr) return;  // aborted
   try {
     const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(member_.device));
     const bool left = !health_->broken() && settle(comm, ncclCommFinalize(comm), Clock::now() + kLeave) == ncclSuccess;
     const ncclResult_t ended = left ? ncclCommDestroy(comm) : ncclCommAbort(comm);
     if (ended != ncclSuccess) log_warning() << "leaving " << describe() << ": NCCL says: " << ncclGetErrorString(ended);
-  } catch (const std::exception& error) {  // of CUDA, after a kernel that failed
+  } catch (const std::exception& error) {  // from CUDA, after a failed kernel
     log_warning() << "leaving " << describe() << ": " << error.what();
   }
 }
@@ -157,7 +157,7 @@ std::string Group::describe() const {
 }
 
 Work Group::launch(const Call& call, std::vector<at::Tensor> tensors, const Body& body) {
-  std::vector<at::Tensor> used;  // freed here, and not by the thread that keeps the deadlines
+  std::vector<at::Tensor> used;  // freed here, and not by the watching thread
   {
     const std::lock_guard lock(mutex_);
     used.swap(used_);
@@ -168,7 +168,7 @@ Work Group::launch(const Call& call, std::vector<at::Tensor> tensors, const Body
   auto operation = std::make_shared<InFlight>(health_, member_.device, phalanx::describe(call), std::move(tensors));
   operation->ticket_ = recorder_->launched(*record_, call);
   operation->what_ += " #" + std::to_string(operation->ticket_.sequence) + " of " + describe();
-  if (health_->broken()) return Work(std::move(operation));  // throws where it is waited for
+  if (health_->broken()) return Work(std::move(operation));  // throws when it is waited for
   launch_now(*operation, operation->what_, body);
   operation->recorded_ = is_recording(c10::cuda::getCurrentCUDAStream(static_cast<c10::DeviceIndex>(member_.device)));
   if (health_->broken() || operation->recorded_) {
@@ -210,15 +210,15 @@ void Group::fail(const std::string& what, ncclResult_t result) {
   throw std::logic_error(where + ": failed without an error");
 }
 
-// With the handle's mutex.
+// The caller must hold the handle's mutex.
 void Group::abort(std::exception_ptr error) {
   if (!health_->fail(std::move(error))) return;
-  (void)ncclCommAbort(std::exchange(handle_->comm, nullptr));  // whose own error would say nothing about the cause
+  (void)ncclCommAbort(std::exchange(handle_->comm, nullptr));  // its own error would not help to find the cause
 }
 
-// Throws nothing: an error of CUDA is the group's failure (InFlight::has_ended).
+// Never throws: a CUDA error becomes the error of the group (InFlight::has_ended).
 void Group::watch() {
-  (void)cudaSetDevice(member_.device);  // of this thread, for what NCCL does in it
+  (void)cudaSetDevice(member_.device);  // sets the device of this thread, for NCCL calls
   for (;;) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return stopped_ || !in_flight_.empty(); });
@@ -229,7 +229,8 @@ void Group::watch() {
   }
 }
 
-// With the lock. They run on one stream, so they end in their order; those of a broken group end with it.
+// The caller must hold the lock. Operations run on one stream, so they end in order. Operations of a broken group end
+// with it.
 bool Group::look() {
   if (!health_->broken() && !in_flight_.front()->done()) end_late(*in_flight_.front());
   bool some_ended = false;
@@ -244,7 +245,7 @@ bool Group::look() {
   return some_ended;
 }
 
-// A call that is being made keeps to its own deadline, and is not disturbed.
+// Does not interrupt a call in progress, which has its own deadline.
 void Group::end_late(const InFlight& first) {
   const std::unique_lock calling(handle_->mutex, std::try_to_lock);
   if (!calling || handle_->comm == nullptr) return;

@@ -33,16 +33,16 @@ struct Member {
   Seconds timeout{};
 };
 
-/// Waits until a communicator has taken a call, which with us never blocks: its result, or ncclInProgress where the
-/// deadline passed first.
+/// Blocks until a nonblocking communicator has accepted a call. Returns the result of the call, or ncclInProgress if
+/// the deadline passes first.
 ncclResult_t settle(ncclComm_t comm, ncclResult_t result, Clock::time_point deadline);
 
-/// The first error of a group, if it has one. Operations share it with their group and outlive it.
+/// The first error of a group, if any. Operations share it with their group and may outlive the group.
 class Health {
  public:
   bool broken() const { return broken_.load(std::memory_order_acquire); }
   void throw_if_broken() const;
-  bool fail(std::exception_ptr error);  // whether it is the first
+  bool fail(std::exception_ptr error);  // returns true if it is the first
 
  private:
   std::atomic<bool> broken_{false};
@@ -50,27 +50,27 @@ class Health {
   std::exception_ptr failure_;
 };
 
-/// A communicator of NCCL, which takes calls of one thread at a time: whoever calls it holds the mutex. Memory that it
-/// knows may outlive it.
+/// An NCCL communicator. It accepts calls from one thread at a time, so callers must hold the mutex. Memory that is
+/// registered with it may outlive it.
 struct Handle {
   std::mutex mutex;
-  ncclComm_t comm = nullptr;  // null: it is gone
+  ncclComm_t comm = nullptr;  // null: destroyed or aborted
 };
 
-/// One rank's communicator of NCCL, and the stream on which its operations run.
+/// One rank's NCCL communicator and the stream on which its operations run.
 ///
-/// A thread watches the operations in flight: one that takes longer than the timeout, or an error that NCCL reports
-/// later, ends the communicator (ncclCommAbort). What waits on the device then goes on, and every operation in flight
-/// or launched later throws the CommError. So it does after an error of CUDA, such as that of a kernel that failed.
+/// A thread watches the operations in flight. If one takes longer than the timeout, or NCCL reports an error later, it
+/// aborts the communicator (ncclCommAbort). Work that waits on the device then goes on, and every operation that is in
+/// flight or is launched later throws the CommError. CUDA errors, such as a failed kernel, have the same effect.
 /// Thread-safe.
 ///
-/// An operation that is launched while the current stream is recorded becomes part of that graph, of which the Work is
-/// waited for before the recording ends. Of its replays nobody keeps deadlines.
+/// An operation that is launched while the current stream is captured becomes part of that graph; its Work must be
+/// waited for before the capture ends. Replays of the graph have no timeout.
 ///
-/// What it cannot do: ranks that call different operations are not told so (kMismatch), but time out.
+/// Limitation: ranks that call different operations time out instead of getting kMismatch.
 class Group {
  public:
-  /// Takes over `comm`.
+  /// Takes ownership of `comm`.
   Group(Member member, ncclComm_t comm, std::shared_ptr<FlightRecorder> recorder);
   ~Group();
   Group(const Group&) = delete;
@@ -81,12 +81,14 @@ class Group {
   const std::shared_ptr<Handle>& handle() const { return handle_; }
   std::string describe() const;  // for messages: "world, rank 0 of 2"
 
-  /// Launches what `body` gives to the stream: after everything on the current stream, and before what will be on those
-  /// whose owners wait for the Work. `tensors` are kept until the device is done with them.
+  /// Enqueues the work of `body` on the group's stream, after all earlier work on the current stream. Later work on a
+  /// stream is ordered after it if the stream's owner waits for the Work. `tensors` are kept alive until the device has
+  /// finished.
   using Body = std::function<void(ncclComm_t comm, cudaStream_t stream)>;
   Work launch(const Call& call, std::vector<at::Tensor> tensors, const Body& body);
 
-  /// Throws the CommError of a call that NCCL did not take; the group is broken then. With the handle's mutex.
+  /// Breaks the group and throws the CommError of a call that NCCL did not accept. The caller must hold the handle's
+  /// mutex.
   [[noreturn]] void fail(const std::string& what, ncclResult_t result);
   void throw_if_broken() const { health_->throw_if_broken(); }
 
@@ -107,10 +109,10 @@ class Group {
   std::shared_ptr<FlightRecorder::Group> record_;
   std::shared_ptr<Health> health_ = std::make_shared<Health>();
 
-  std::mutex mutex_;  // taken after the handle's
+  std::mutex mutex_;  // acquired after the handle's mutex
   std::condition_variable changed_;
   std::deque<std::shared_ptr<InFlight>> in_flight_;
-  std::vector<at::Tensor> used_;  // by operations that are complete; to free memory may take a while, see launch()
+  std::vector<at::Tensor> used_;  // tensors of completed operations; freeing them may take a while, see launch()
   bool stopped_ = false;
   std::thread watcher_;
 };

@@ -5,8 +5,8 @@
 
 namespace phalanx::nccl {
 
-/// Whether NCCL itself does such an operation on tensors of a device. It has no messages with tags, no barrier, no
-/// reductions of bool and int16, none by bits and none of users' own, and no mean of integers that rounds toward zero.
+/// Returns true if NCCL itself performs the operation on device tensors. NCCL has no messages with tags, no barrier, no
+/// reductions of bool and int16, no bitwise or custom reductions, and no mean of integers that rounds toward zero.
 bool has_native(const Operation& operation);
 
 }  // namespace phalanx::nccl

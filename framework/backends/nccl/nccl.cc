@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of the backend that is in every program: it loads the plug-in, which has NCCL.
+// The part of the backend that is in every program. It loads the plug-in, which contains NCCL.
 #include <string>
 
 #include "framework/backends/device/communicator.h"

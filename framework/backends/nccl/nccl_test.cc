@@ -48,7 +48,7 @@ TEST(Nccl, LeavesMessagesAndBarriersToTheHost) {
   }
 }
 
-// Also where there is a driver.
+// Applies also to systems with a driver.
 TEST(Nccl, WithoutADriverItSaysSoInOneLine) {
   ::setenv("PHALANX_CUDA_DRIVER", "/nowhere/libcuda.so.1", 1);
   EXPECT_THAT([] { Backends::Choice("nccl").make(ConnectOptions{}); },

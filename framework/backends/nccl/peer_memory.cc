@@ -14,27 +14,27 @@
 namespace phalanx::nccl {
 namespace {
 
-// The error is told here alone: LibTorch takes one that is left behind for that of its own next kernel.
+// Throws the error and clears it. LibTorch would attribute a remaining error to its own next kernel.
 void require(cudaError_t result, const std::string& what) {
   if (result == cudaSuccess) return;
   (void)cudaGetLastError();
   throw CommError(CommError::Kind::kSystem, what + ": CUDA says: " + cudaGetErrorString(result));
 }
 
-// What another rank gets. CUDA's handle is for other processes alone.
+// The handle that another rank receives. CUDA's own handle works only in other processes.
 struct Handle {
   pid_t process;
   void* address;
   cudaIpcMemHandle_t memory;
 };
 
-// What lies in one granule is shared together.
+// Rounds up to whole granules, because CUDA shares all memory of a granule together.
 std::size_t in_granules(std::int64_t bytes) {
   constexpr std::size_t kGranule = 2 << 20;
   return (static_cast<std::size_t>(bytes) + kGranule - 1) / kGranule * kGranule;
 }
 
-// By CUDA's handles of memory (cudaIpcGetMemHandle).
+// Uses CUDA's IPC memory handles (cudaIpcGetMemHandle).
 class CudaPeerMemory final : public PeerMemory {
  public:
   explicit CudaPeerMemory(c10::DeviceIndex device) : device_(c10::kCUDA, device) {}
@@ -47,11 +47,11 @@ class CudaPeerMemory final : public PeerMemory {
     void* memory = nullptr;
     require(cudaMalloc(&memory, in_granules(bytes)), what);
     require(cudaMemset(memory, 0, static_cast<std::size_t>(bytes)), what);
-    require(cudaDeviceSynchronize(), what);  // streams of LibTorch's do not wait for the one that sets
+    require(cudaDeviceSynchronize(), what);  // LibTorch's streams do not wait for the stream of cudaMemset
     return bytes_at(memory, bytes, [](void*) {});
   }
 
-  // Where CUDA does not take it, it ends with the process.
+  // If CUDA refuses to free the memory, it is freed when the process ends.
   void give_back(const at::Tensor& memory) override {
     const c10::cuda::CUDAGuard guard(device_);
     if (cudaFree(memory.data_ptr()) != cudaSuccess) (void)cudaGetLastError();
@@ -83,7 +83,7 @@ class CudaPeerMemory final : public PeerMemory {
   }
 
  private:
-  // Of this device, wherever they are: kernels reach both.
+  // Returns a tensor on this device, wherever the memory lies: kernels reach both.
   template <class Deleter>
   at::Tensor bytes_at(void* memory, std::int64_t bytes, const Deleter& deleter) const {
     return at::for_blob(memory, {bytes})

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs find in the plug-in (framework/base/cuda.h); everything else in it is its own.
+// The functions that programs look up in the plug-in (framework/base/cuda.h). All other symbols are private.
 #include "framework/backends/nccl/plugin.h"
 
 #include <cuda_runtime_api.h>

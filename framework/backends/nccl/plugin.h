@@ -8,26 +8,27 @@
 
 namespace phalanx::nccl {
 
-/// The arguments of Connect, which makes a group of NCCL with the ranks of `host`, in their order.
+/// The arguments of Connect, which creates an NCCL group of the ranks of `host`, in the same order.
 struct ConnectRequest {
-  CommunicatorPtr host;    // by which the ranks agree
-  int device = 0;          // this rank's
-  Seconds timeout{};       // of every operation
-  bool may_share = false;  // two ranks with one device, which NCCL does not take, are no error: nothing is made
+  CommunicatorPtr host;  // used by the ranks to agree
+  int device = 0;        // device of this rank
+  Seconds timeout{};     // timeout of every operation
+  // If true, two ranks on one device, which NCCL does not support, are not an error: no group is created.
+  bool may_share = false;
 };
 
-/// The plug-in's function "phalanx_nccl_connect". Collective. Throws ConfigError where two ranks have one device,
-/// unless they may, and CommError.
+/// The plug-in's function "phalanx_nccl_connect". Collective. Throws ConfigError if two ranks share a device, unless
+/// the request allows it, and CommError.
 using Connect = void(const ConnectRequest& request, CommunicatorPtr& made);
 
 /// The plug-in's function "phalanx_cuda_peer_memory".
 using MakePeerMemory = void(int device, std::shared_ptr<PeerMemory>& made);
 
-/// Makes memory of a CUDA device that other ranks of the host open by CUDA IPC. Defined in the plug-in alone.
+/// Creates memory of a CUDA device that other ranks of the host can open by CUDA IPC. Defined only in the plug-in.
 std::shared_ptr<PeerMemory> make_peer_memory(int device);
 
-/// LibTorch's graphs of devices (at::GraphImplInterface) are those of CUDA from now on, which it has but does not
-/// register itself. The plug-in's function "phalanx_cuda_register_graphs". Thread-safe.
+/// Registers CUDA graphs as LibTorch's graphs of devices (at::GraphImplInterface). LibTorch implements them but does
+/// not register them itself. The plug-in's function "phalanx_cuda_register_graphs". Thread-safe.
 void register_graphs();
 
 }  // namespace phalanx::nccl

@@ -9,7 +9,7 @@ void AllMessages::add(const std::shared_ptr<Messages>& messages) {
   all_.push_back(messages);
 }
 
-// Whoever finds another thread at it leaves it at that.
+// Does nothing if another thread is polling.
 void AllMessages::poll() {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return;

@@ -9,7 +9,8 @@
 
 namespace phalanx::shared_memory {
 
-/// The messages of all groups of one rank, so that those of one move on while the rank waits for another. Thread-safe.
+/// The messages of all groups of one rank, so that the messages of one group make progress while the rank waits in
+/// another. Thread-safe.
 class AllMessages {
  public:
   void add(const std::shared_ptr<Messages>& messages);

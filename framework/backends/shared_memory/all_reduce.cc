@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// all_reduce and reduce: every rank combines a slice.
+// all_reduce and reduce: every rank combines one slice.
 #include <algorithm>
 
 #include "framework/backends/shared_memory/collectives.h"
@@ -8,14 +8,14 @@
 namespace phalanx::shared_memory {
 namespace {
 
-constexpr int kAll = -1;  // for a root: everybody gets the result
+constexpr int kAll = -1;  // as a root: all ranks get the result
 
 struct Slice {
   std::int64_t begin = 0, count = 0;
 };
 
-// Rank's share of `count` elements: nearly equal, each but the last a whole number of cache lines, so that no two ranks
-// write to one line.
+// Returns the slice of a rank. Slices are nearly equal, and each but the last is a whole number of cache lines, so that
+// no two ranks write to the same line.
 Slice slice_of(std::int64_t count, std::size_t item, int rank, int size) {
   const auto per_line = static_cast<std::int64_t>(kLine / item);
   const std::int64_t lines = (count + per_line - 1) / per_line;
@@ -30,7 +30,8 @@ Addresses scratches(const Execution& execution, int half) {
   return all;
 }
 
-// Combines this rank's slice of what lies at `addresses` and writes it to root's, or to all of them.
+// Combines this rank's slice of the data at `addresses` and writes it to the root's memory, or to the memory of all
+// ranks.
 void reduce_own_slice(const Execution& execution, Addresses addresses, std::int64_t count, const Reduction& op,
                       int root) {
   const auto item = c10::elementSize(execution.call.dtype);
@@ -53,12 +54,12 @@ void two_shot(const Execution& execution, const Elements& elements, const Reduct
     copy_bytes(own, elements.data + range.begin, range.bytes);
     group.meet_again();
     reduce_own_slice(execution, scratches(execution, half), static_cast<std::int64_t>(range.bytes / item), op, root);
-    group.meet_again();  // the other half is free now: everybody has copied out what it held
+    group.meet_again();  // the other half is free now: all ranks have copied its data out
     if (gets_result) copy_bytes(elements.data + range.begin, own, range.bytes);
   }
 }
 
-// `scratch_of(rank)`: what each has brought along or copied into its scratch before the first meeting.
+// `scratch_of(rank)` is the payload of `rank`, or the data that it copied into its scratch before the first meeting.
 template <class ScratchOf>
 void combine_all(const Execution& execution, const Elements& elements, const Reduction& op, int root,
                  const ScratchOf& scratch_of) {
@@ -69,7 +70,7 @@ void combine_all(const Execution& execution, const Elements& elements, const Red
   reduce(elements.dtype, op, target, sources, elements.count);
 }
 
-// Then all ranks have prepared their scratch: they decided by the same sizes.
+// If this returns true, all ranks have prepared their scratch, since they decide by the same sizes.
 bool nobody_is_reachable(const Group& group) {
   for (int rank = 0; rank < group.size(); ++rank) {
     if (group.post_of(rank).input.region != 0) return false;

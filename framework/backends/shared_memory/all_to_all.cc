@@ -13,7 +13,7 @@
 namespace phalanx::shared_memory {
 namespace {
 
-// What every rank sends, by receiver.
+// The counts that every rank sends, by receiver.
 using Traffic = std::vector<PartLayout>;
 
 std::size_t largest_part(const Traffic& traffic, std::size_t item) {
@@ -31,7 +31,7 @@ void check(const Execution& execution, const Traffic& traffic, int sender, int r
                                                   std::to_string(expected));
 }
 
-// The first meeting of ranks that know only their own counts. Everybody looks at all of them, so that all see the same
+// The first meeting of ranks that know only their own counts. Every rank checks all counts, so that all see the same
 // disagreement.
 Traffic meet_and_exchange_counts(const Execution& execution, const Elements& input, const PartLayout& from,
                                  const PartLayout& to, std::size_t touched) {
@@ -50,7 +50,7 @@ Traffic meet_and_exchange_counts(const Execution& execution, const Elements& inp
       check(execution, traffic, sender, receiver, counts_of(receiver)[size + sender]);
     }
   }
-  execution.group.meet_again();  // the scratch may be used
+  execution.group.meet_again();  // after this, the scratch may be used again
   return traffic;
 }
 
@@ -58,7 +58,8 @@ void pull(const Execution& execution, const Elements& output, const Sources& sou
           const Traffic& traffic) {
   const auto item = output.item();
   for (int i = 0; i < execution.size(); ++i) {
-    const int rank = (execution.rank() + i) % execution.size();  // not all from the same one at a time
+    // Begins with this rank, so that not all ranks read from the same rank at a time.
+    const int rank = (execution.rank() + i) % execution.size();
     sources.copy(output.data + begin_of(from, rank, item), rank, begin_of(traffic[rank], execution.rank(), item),
                  bytes_of(from, rank, item));
   }
@@ -74,8 +75,9 @@ void all_to_all(const Execution& execution, Elements output, Elements input, con
   const int self = execution.rank();
   const std::size_t touched = 2 * input.bytes() * static_cast<std::size_t>(execution.size());
   const BulkCopy copy(touched);
+  // All ranks compute the same share size.
   const Shares shares(execution, small ? small_share_of(input.bytes() / execution.size())
-                                       : share_of(even ? input.bytes() : SIZE_MAX, execution.size()));  // all alike
+                                       : share_of(even ? input.bytes() : SIZE_MAX, execution.size()));
   const auto fill = [&](std::byte* own, std::int64_t chunk) { shares.fill(own, input, to, chunk); };
   const auto drain = [&](const auto& scratch_of, std::int64_t chunk) {
     for (int rank = 0; rank < execution.size(); ++rank) {

@@ -11,7 +11,7 @@
 namespace phalanx::shared_memory {
 namespace {
 
-// Rank r copies slice r of root's elements to everybody.
+// Copies slice r of the root's elements to all ranks, where r is this rank.
 void spread_own_slice(const Execution& execution, const Elements& elements, std::span<std::byte* const> addresses,
                       int root, const BulkCopy& copy) {
   const std::size_t lines = (elements.bytes() + kLine - 1) / kLine;

@@ -6,7 +6,7 @@
 namespace phalanx::shared_memory {
 namespace {
 
-// As the kernel says; sysconf() adds up caches that no core has to itself.
+// Asks the kernel. sysconf() would add up caches that are shared by different cores.
 std::size_t ask_kernel() {
   constexpr std::size_t kUnknown = 32 << 20;
   std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index3/size");

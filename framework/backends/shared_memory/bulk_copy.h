@@ -6,19 +6,19 @@
 
 namespace phalanx::shared_memory {
 
-/// memcpy for what this core will not read again: past its caches (non-temporal stores), where the machine can.
-/// Ordinary stores would first fetch every line, from the cache of the peer that has read it last where there is one.
-/// What is copied is visible to others after the next release store, as with memcpy.
+/// Copies data that this core will not read again. It bypasses the caches (non-temporal stores) if the CPU supports it.
+/// Ordinary stores would first fetch every line, possibly from the cache of the peer that read it last. As with memcpy,
+/// the data is visible to others after the next release store.
 void stream_copy(std::byte* to, const std::byte* from, std::size_t bytes);
 
-/// Bytes of the largest cache that cores share.
+/// Returns the size in bytes of the largest cache that cores share.
 std::size_t cache_bytes();
 
-/// Copies the runs of one operation: past the caches where they would not hold what all ranks together touch in it,
-/// since lines would be fetched to be overwritten and then thrown out.
+/// Copies the runs of one operation. It bypasses the caches if they cannot hold the data that all ranks together touch;
+/// otherwise lines would be fetched only to be overwritten and evicted.
 class BulkCopy {
  public:
-  /// `touched`: bytes that all ranks of this host read and write.
+  /// `touched` is the number of bytes that all ranks of this host read and write.
   explicit BulkCopy(std::size_t touched) : streams_(touched > cache_bytes()) {}
 
   void operator()(std::byte* to, const std::byte* from, std::size_t bytes) const {

@@ -9,9 +9,9 @@
 
 namespace phalanx::shared_memory {
 
-/// The way of messages from one rank to another: a ring of slots that the sender fills and the receiver empties, each
-/// at its own pace. A message begins with a slot of its own, which says what it is, and takes as many as its bytes
-/// fill; one that the receiver reaches where it lies takes a single slot, with no bytes in it.
+/// The channel for messages from one rank to another: a ring of slots that the sender fills and the receiver empties,
+/// each at its own pace. A message begins in a new slot with a header, and takes as many slots as its bytes fill. A
+/// message that the receiver reads directly from the sender's memory takes a single slot without bytes.
 struct Channel {
   static constexpr std::uint64_t kSlots = 8;
   static constexpr std::size_t kSlotBytes = 16 << 10;
@@ -22,9 +22,10 @@ struct Channel {
     Location location;  // region 0: the bytes follow in slots
   };
 
-  alignas(kLine) std::atomic<std::uint64_t> filled{0};   // slots, over all time; the sender's
-  alignas(kLine) std::atomic<std::uint64_t> emptied{0};  // the receiver's
-  Header headers[kSlots];                                // where a message begins
+  // The number of slots filled since the start; written by the sender.
+  alignas(kLine) std::atomic<std::uint64_t> filled{0};
+  alignas(kLine) std::atomic<std::uint64_t> emptied{0};  // the same for emptied slots; written by the receiver
+  Header headers[kSlots];                                // of the slots in which a message begins
   alignas(kLine) std::byte data[kSlots][kSlotBytes];
 };
 

@@ -12,38 +12,40 @@
 
 namespace phalanx::shared_memory {
 
-// Collectives of ranks that share memory. P ranks; n bytes are what the operation has in all: the tensor of broadcast,
-// reduce and all_reduce, the tensor of all parts of the others.
+// Collectives of ranks that share memory. P ranks. n is the total number of bytes of the operation: the tensor of
+// broadcast, reduce and all_reduce, or the tensor of all parts of the other operations.
 //
-// Each goes one of four ways, which all ranks choose alike:
+// Each operation uses one of four ways. All ranks choose the same one:
 //
-// - At once, where n is small: what others need comes along with the call, in flagged lines or, above kPayloadBytes, in
-//   scratch. 1 meeting.
-// - Where it lies, where all ranks reach the memory that is read (or else that is written): 2 meetings.
-// - Fetched, where ranks copy from each other and no more: the fabric reads what it does not reach (Fabric::fetch),
-//   with a call into the system for each peer. 2 meetings. Not for more than caches hold, since the kernel writes
-//   through them. Bytes as where it lies, but that all but root read root's n in a broadcast.
-// - Through scratch, otherwise: chunk by chunk (step_of), copied in, met, copied out, while others are at the chunk
-//   before. 2 meetings and one per chunk. What goes in may be written past the caches (ScratchWriter); but not for
-//   all_reduce and reduce, whose ranks take slices back from each other's scratch.
+// - At once, if n is small: the data of each rank comes along with its call, in flagged lines or, above kPayloadBytes,
+//   in scratch memory. 1 meeting.
+// - In place, if all ranks reach the memory that is read (or the memory that is written): 2 meetings.
+// - Fetched, if ranks can only copy from each other: the fabric reads memory that is not mapped here (Fabric::fetch),
+//   with one system call per peer. 2 meetings. Not used for more data than the caches hold, since the kernel writes
+//   through them. Bytes are the same as in place, except that in a broadcast all ranks but the root read the root's n
+//   bytes.
+// - Through scratch memory, otherwise: each chunk (step_of) is copied in and, after a meeting, copied out, while other
+//   ranks still process the previous chunk. 2 meetings, and one per chunk. Data may be written to scratch memory past
+//   the caches (ScratchWriter), except in all_reduce and reduce, whose ranks read slices back from each other's
+//   scratch.
 //
 // Bytes that all ranks together read and write:
 //
-//                   where it lies                    through scratch, in addition
-//   broadcast       (P-1) n, spread evenly           n written by root
-//   reduce          P n read, n written, evenly      P n written, n read; 2 meetings a chunk
-//   all_reduce      P n read, P n written, evenly    P n written, P n read; 2 meetings a chunk
-//   reduce_scatter  P n read, n written, evenly      (P-1) n written
-//   all_gather      P n, evenly                      n written
-//   gather          n, by root                       n written
-//   scatter         n, by root                       n written, by root
-//   all_to_all      P n, evenly                      (P-1) n written
+//                   in place                        through scratch, in addition
+//   broadcast       (P-1) n, spread evenly          n written by root
+//   reduce          P n read, n written, evenly     P n written, n read; 2 meetings per chunk
+//   all_reduce      P n read, P n written, evenly   P n written, P n read; 2 meetings per chunk
+//   reduce_scatter  P n read, n written, evenly     (P-1) n written
+//   all_gather      P n, evenly                     n written
+//   gather          n, by root                      n written
+//   scatter         n, by root                      n written, by root
+//   all_to_all      P n, evenly                     (P-1) n written
 //
-// The reductions combine in the order of the ranks whichever way they go, so results are bitwise the same. Where they
-// spread evenly, all_reduce and reduce are a reduce-scatter and a gather of slices (Rabenseifner 2004), with loads and
-// stores for messages.
+// Reductions combine in rank order in each of these ways, so the results are bitwise the same. Where the work is spread
+// evenly, all_reduce and reduce are a reduce-scatter and a gather of slices (Rabenseifner 2004), with loads and stores
+// instead of messages.
 
-/// Does `operation`, a collective or a barrier, by the function below that it takes.
+/// Performs `operation`, a collective or a barrier, with the corresponding function below.
 void execute(const Execution& execution, const Operation& operation);
 
 void broadcast(const Execution& execution, Elements elements, int root);
@@ -55,16 +57,17 @@ void all_gather(const Execution& execution, Elements output, Elements input, con
 void gather(const Execution& execution, Elements output, Elements input, const PartLayout& parts, int root);
 void scatter(const Execution& execution, Elements output, Elements input, const PartLayout& parts, int root);
 
-/// Throws kMismatch, on all ranks alike, where a rank expects another count than its peer sends.
+/// Throws kMismatch on all ranks if a rank expects another count than its peer sends.
 void all_to_all(const Execution& execution, Elements output, Elements input, const PartLayout& from,
                 const PartLayout& to);
 
-/// Every rank's `mine` to every rank, in rank order; at most kScratchBytes, the same size on all ranks. Part of `call`.
+/// Gathers the `mine` of every rank in `all` on every rank, in rank order. `mine` has the same size on all ranks, at
+/// most kScratchBytes. It is a part of operation `call`.
 void exchange(Group& group, const Call& call, std::span<const std::byte> mine, std::span<std::byte> all);
 
 void barrier(Group& group, std::optional<Seconds> timeout = {});
 
-/// all_reduce and reduce of more than this combine where it lies, if all ranks reach it.
+/// Larger tensors of all_reduce and reduce are combined in place, if all ranks reach them.
 inline constexpr std::size_t kInPlaceBytes = kPayloadBytes;
 
 }  // namespace phalanx::shared_memory

@@ -34,11 +34,11 @@ CommunicatorPtr make_communicator(Group::Options options, std::shared_ptr<void> 
   return std::make_shared<SharedMemoryCommunicator>(std::move(group), std::move(rank));
 }
 
-struct Wish {  // of one rank in a split
+struct Wish {  // the color and key of one rank in a split
   std::int32_t color = 0, key = 0;
 };
 
-// The ranks of `color` in their new order.
+// Returns the ranks of `color` in their new order.
 std::vector<int> members_of(const std::vector<Wish>& wishes, int color) {
   std::vector<int> members;
   for (int rank = 0; rank < static_cast<int>(wishes.size()); ++rank) {
@@ -60,7 +60,8 @@ SharedMemoryCommunicator::SharedMemoryCommunicator(std::unique_ptr<Group> group,
 
 SharedMemoryCommunicator::~SharedMemoryCommunicator() = default;
 
-// After an error that not all ranks see alike, peers would wait for what this rank leaves undone.
+// Breaks the group after an error that may differ between ranks, so that peers do not wait for the rest of this
+// operation.
 template <class Run>
 void SharedMemoryCommunicator::run_guarded(const Run& run) {
   try {
@@ -158,7 +159,7 @@ CommunicatorPtr SharedMemoryCommunicator::shrink() {
   return child;
 }
 
-// `members`: ranks here, in the order of the new group.
+// `members` are ranks of this group, in the order of the new group.
 CommunicatorPtr SharedMemoryCommunicator::make_subgroup(const std::string& name, const std::vector<int>& members,
                                                         std::shared_ptr<void> control) {
   Group::Options options = group_->options();
@@ -174,7 +175,7 @@ at::Tensor SharedMemoryCommunicator::do_allocate(const Allocation& allocation) {
   return at::from_blob(memory.get(), allocation.sizes, [memory](void*) {}, allocation.options);
 }
 
-// Of one block: a part of each rank's own, or one for all.
+// Allocates one block: a part for each rank, or one part for all ranks.
 std::shared_ptr<void> SharedMemoryCommunicator::allocate_now(const Allocation& allocation) {
   const bool shared = allocation.shared();
   const std::size_t stride = round_up(allocation.bytes());
@@ -183,7 +184,7 @@ std::shared_ptr<void> SharedMemoryCommunicator::allocate_now(const Allocation& a
   if (rank() == 0) made = fabric.create(shared ? stride : stride * size());
   const auto handle = exchange_values(*group_, allocation.call, made ? made->handle : Fabric::Handle{})[0];
   auto mapping = made ? made->memory : fabric.open(handle);
-  // By its user: the memory lies near to it.
+  // Each user reserves its own part, so that the memory is close to it.
   if (!shared || rank() == 0) fabric.reserve(handle, shared ? 0 : stride * rank(), stride);
   shared_memory::barrier(*group_);
   fabric.release();
@@ -197,8 +198,8 @@ Location SharedMemoryCommunicator::locate(const void* begin, std::size_t bytes) 
   return regions_->locate(begin, bytes);
 }
 
-// When all posts lie in one region, every rank knows it, because its own post lies there too. All ranks look at the
-// same posts, so they come to the same answer.
+// If all posts lie in one region, every rank knows the region, because its own post lies there, too. All ranks look at
+// the same posts, so they get the same answer.
 Addresses SharedMemoryCommunicator::addresses(const Group& group, Location Post::* which) const {
   const std::uint32_t id = (group.post_of(0).*which).region;
   for (int rank = 0; rank < group.size(); ++rank) {

@@ -16,18 +16,18 @@ namespace phalanx::shared_memory {
 
 class AllMessages;
 
-/// What the groups of one rank have in common.
+/// The objects that all groups of one rank share.
 struct Rank {
   OperationQueue queue;
   std::shared_ptr<AllMessages> messages;
 };
 
-/// Communicator of ranks that share memory: what the backends inproc (threads) and shm (processes) have in common. They
-/// differ by their Fabric alone.
+/// A communicator of ranks that share memory: the common part of the backends inproc (threads) and shm (processes),
+/// which differ only in their Fabric.
 ///
-/// Operations run in Work::wait(), in order of launch over all communicators split from one world (OperationQueue), or
-/// in the progress thread. Tensors from allocate() are moved where they lie; others go through 2 x 256 KB of scratch
-/// memory per rank.
+/// Operations run in Work::wait(), in the order of launch over all communicators split from one world (OperationQueue),
+/// or in the progress thread. Tensors from allocate() are used in place; others go through 2 x 256 KB of scratch memory
+/// per rank.
 class SharedMemoryCommunicator final : public Communicator,
                                        public AddressBook,
                                        public std::enable_shared_from_this<SharedMemoryCommunicator> {
@@ -49,7 +49,7 @@ class SharedMemoryCommunicator final : public Communicator,
   at::Tensor do_allocate(const Allocation& allocation) override;
   const FlightRecorder& recorder() const override { return rank_->queue.recorder(); }
 
-  // AddressBook
+  // AddressBook:
   Location locate(const void* begin, std::size_t bytes) const override;
   Addresses addresses(const Group& group, Location Post::* which) const override;
 
@@ -73,7 +73,7 @@ class SharedMemoryCommunicator final : public Communicator,
   std::uint32_t last_region_ = 0;
 };
 
-/// Connects a world: rank 0 makes the control block and passes its handle on through the store. Collective.
+/// Connects a world: rank 0 creates the control block and passes its handle on through the store. Collective.
 CommunicatorPtr connect(const std::string& backend, const ConnectOptions& options, std::unique_ptr<Fabric> fabric);
 
 }  // namespace phalanx::shared_memory

@@ -13,7 +13,8 @@ namespace phalanx::shared_memory {
 
 inline constexpr std::size_t kScratchBytes = 256 << 10;  // per rank and half
 
-/// What a rank is about to do: compared by all ranks before any of them acts on it; and where its memory lies.
+/// The next operation of a rank and the location of its memory. All ranks compare the posts before any of them acts on
+/// it.
 struct Post {
   Call call;
   Location input, output;
@@ -21,65 +22,66 @@ struct Post {
 
 enum class Presence : std::uint32_t {
   kHere,
-  kLeft,    // takes no part any more; what it posted stands
-  kFailed,  // gave up in the middle of the call `failed_in`; that post is void, those before it stand
+  kLeft,    // no longer takes part; its posts remain valid
+  kFailed,  // gave up during the call `failed_in`; that post is void, earlier ones remain valid
 };
 
-/// A few bytes that say for themselves whether they have come, so that those who wait for them fetch them while they
-/// wait, all at once, and not after a flag.
+/// A few bytes with their own sequence number. Readers fetch all lines at once while they wait, instead of one after
+/// the other after a separate flag.
 struct alignas(kLine) FlaggedLine {
   static constexpr std::size_t kBytes = kLine - sizeof(std::uint64_t);
 
   std::byte data[kBytes];
-  std::atomic<std::uint64_t> sequence{0};  // of the call, stored last
+  std::atomic<std::uint64_t> sequence{0};  // sequence number of the call; stored last
 };
 
-/// What a call can bring along in flagged lines.
+/// The largest payload that a call can carry in flagged lines.
 inline constexpr std::size_t kPayloadLines = 36;
 inline constexpr std::size_t kPayloadBytes = kPayloadLines * FlaggedLine::kBytes;
 
-/// A rank's place in shared memory. Written by that rank alone; every other rank reads it.
+/// A rank's place in shared memory. Only that rank writes to it; every other rank reads it.
 ///
-/// Posts alternate between two lines. A rank posts call n + 2 only when all have posted n + 1, so when all are done
-/// with reading n: one meeting per operation is enough for what fits into the scratch halves or the payload lines,
-/// which alternate alike.
+/// Posts alternate between two lines. A rank posts call n + 2 only after all ranks have posted n + 1, which means that
+/// all have finished reading n. So one meeting per operation is enough if the data fits into the scratch halves or the
+/// payload lines, which alternate in the same way.
 struct Member {
   struct alignas(kLine) Line {
-    std::atomic<std::uint64_t> sequence{0};  // of the call, from 1; stored last
+    std::atomic<std::uint64_t> sequence{0};  // sequence number of the call, from 1; stored last
     Post post;
   };
   Line posts[2];
-  alignas(kLine) std::atomic<std::uint64_t> stage{0};  // meetings after the first of each operation, over all time
+  // The number of meetings after the first of each operation, since the start.
+  alignas(kLine) std::atomic<std::uint64_t> stage{0};
   alignas(kLine) std::atomic<Presence> presence{Presence::kHere};
-  std::atomic<std::uint64_t> failed_in{0};  // sequence of the call that this rank gave up; before kFailed is stored
-  std::atomic<std::uint32_t> gone{0};       // 1: has destroyed its communicator, broken or not
-  std::atomic<std::uint32_t> round{0};      // how many ballots of survivors it has come to
+  std::atomic<std::uint64_t> failed_in{0};  // sequence of the call that this rank gave up; stored before kFailed
+  std::atomic<std::uint32_t> gone{0};       // 1: the rank has destroyed its communicator, broken or not
+  std::atomic<std::uint32_t> round{0};      // number of ballots that this rank has come to
   FlaggedLine payload[2][kPayloadLines];
   alignas(kLine) std::byte scratch[2][kScratchBytes];
 };
 static_assert(sizeof(Member::Line) == kLine && sizeof(FlaggedLine) == kLine);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
-/// One attempt of survivors to agree on who they are (survivors.h).
+/// One attempt of the survivors to agree on their members (survivors.h).
 struct Ballot {
-  static constexpr std::uint32_t kOpen = 0;             // then 1 + the rank that counts
-  static constexpr std::uint32_t kPublished = 1 << 30;  // who survives, and where their memory is
+  static constexpr std::uint32_t kOpen = 0;             // otherwise 1 + the rank that counts
+  static constexpr std::uint32_t kPublished = 1 << 30;  // the survivors and the location of their memory are set
   static constexpr std::uint32_t kCommitted = kPublished + 1;
   static constexpr std::uint32_t kAborted = kPublished + 2;
 
   alignas(kLine) std::atomic<std::uint32_t> state{kOpen};
-  Fabric::Handle memory;  // of the new group's ControlBlock
+  Fabric::Handle memory;  // memory of the new group's ControlBlock
 };
 
-/// A rank's line in a ballot.
+/// The entry of a rank in a ballot.
 struct Voice {
   std::atomic<std::uint32_t> survives{0};
-  std::atomic<std::uint32_t> ready{0};  // has opened the memory
+  std::atomic<std::uint32_t> ready{0};  // the rank has opened the memory
 };
 
-/// All that the ranks of a group share besides the memory of their tensors: their members side by side, then a channel
-/// from each to each, then a ballot for each rank that might be lost, with their voices. Zeroed memory is a valid
-/// start; what is never used takes no physical memory.
+/// All memory that the ranks of a group share, except the memory of their tensors: the members, then a channel from
+/// each rank to each rank, then a ballot for each rank that might be lost, and their voices. Zeroed memory is a valid
+/// initial state. Parts that are never used take no physical memory.
 class ControlBlock {
  public:
   static std::size_t bytes(int size) {

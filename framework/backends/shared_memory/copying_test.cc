@@ -34,7 +34,7 @@ TEST(StreamCopy, MovesEveryByteAndNoOther) {
 TEST(ScratchWriter, WritesTheSameInEitherWay) {
   const auto source = numbered(64 << 10);
   ScratchWriter writer;
-  for (int i = 0; i < 600; ++i) {  // more than once between tries
+  for (int i = 0; i < 600; ++i) {  // covers several trials of ordinary stores
     const std::size_t bytes = i % 3 == 0 ? 0 : source.size() / (1 + i % 17);
     std::vector<std::byte> target(source.size());
     writer.write(target.data(), source.data(), bytes);

@@ -7,9 +7,10 @@
 
 namespace phalanx::shared_memory {
 
-/// How many cores the ranks of this host may run on together: those that the calling thread of any of them may use. So
-/// ranks that were bound to cores of their own count as many as they are, and those under taskset the cores that it
-/// leaves them. Collective: `key` of the store is theirs, and each calls this in its own thread.
+/// Returns the number of cores that the ranks of this host may use together: the union of the cores that the calling
+/// thread of each rank may use. Ranks bound to separate cores count as many cores as ranks, and ranks under taskset
+/// count the cores of its mask. Collective: each rank calls this in its own thread, with a `key` of the store that only
+/// they use.
 int cores_of_ranks(Store& store, const std::string& key, int rank, int size);
 
 }  // namespace phalanx::shared_memory

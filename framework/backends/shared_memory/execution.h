@@ -15,16 +15,16 @@
 
 namespace phalanx::shared_memory {
 
-/// An address for each rank; empty: not all can be reached.
+/// One address per rank; empty if not all ranks can be reached.
 using Addresses = c10::SmallVector<std::byte*, 16>;
 
-/// Tells where each rank's memory of the current operation lies, in this rank's address space; empty if one of them
-/// cannot be reached from here. All ranks get the same answer, reachable or not.
+/// Translates the memory of each rank in the current operation to addresses of this rank; empty if one of them cannot
+/// be reached. All ranks get the same answer, reachable or not.
 class AddressBook {
  public:
   virtual ~AddressBook() = default;
   virtual Location locate(const void* begin, std::size_t bytes) const = 0;
-  virtual Addresses addresses(const Group& group, Location Post::* which) const = 0;  // after Group::meet()
+  virtual Addresses addresses(const Group& group, Location Post::* which) const = 0;  // valid after Group::meet()
 };
 
 /// A dense run of elements.
@@ -37,7 +37,7 @@ struct Elements {
   std::size_t bytes() const { return static_cast<std::size_t>(count) * item(); }
 };
 
-/// One rank doing an operation: how it meets the others that do it.
+/// One rank's part in an operation, and the ways in which it meets the other ranks.
 struct Execution {
   Group& group;
   const AddressBook& book;
@@ -46,20 +46,20 @@ struct Execution {
   int rank() const { return group.rank(); }
   int size() const { return group.size(); }
 
-  /// Into this rank's scratch.
+  /// Copies into this rank's scratch memory.
   void copy_in(std::byte* to, const std::byte* from, std::size_t bytes) const {
     group.scratch_writer().write(to, from, bytes);
   }
 
-  /// The first meeting. An operation that is done at once says nothing of where its memory lies.
+  /// The first meeting. An operation that is done at once posts no memory locations.
   void meet() const { group.meet({.call = call, .input = {}, .output = {}}); }
   void meet(const Elements& input, const Elements& output) const {
     group.meet({.call = call, .input = locate(input), .output = locate(output)});
   }
 
-  /// The same for an input that others copy from and do nothing else with. They may fetch it, which takes one copy
-  /// instead of two, unless this rank's output is one that they reach, or the operation touches more than the caches
-  /// hold: the kernel cannot write past them.
+  /// The first meeting for an input that other ranks only copy from. They may fetch it, which takes one copy instead of
+  /// two. It is not fetched if this rank's output can be reached, or if the operation touches more than the caches
+  /// hold, because the kernel cannot bypass the caches.
   void meet_to_copy(const Elements& input, const Elements& output, std::size_t touched) const {
     Post mine{.call = call, .input = locate(input), .output = locate(output)};
     if (mine.input.region == 0 && mine.output.region == 0 && touched <= cache_bytes() / 2 && group.fabric().fetches()) {
@@ -72,9 +72,10 @@ struct Execution {
   Addresses inputs() const { return book.addresses(group, &Post::input); }
   Addresses outputs() const { return book.addresses(group, &Post::output); }
 
-  /// Moves what does not lie in reachable memory, in `chunks` chunks. In each, every rank calls fill(own, chunk), with
-  /// its scratch, meets the others, and calls drain(scratch_of, chunk), where scratch_of(rank) is what each has filled.
-  /// Halves of the scratch take turns, so one meeting a chunk is enough, and one more at the end.
+  /// Moves data that is not in reachable memory, in `chunks` chunks. For each chunk, every rank calls fill(own, chunk)
+  /// with its scratch memory, meets the others, and calls drain(scratch_of, chunk), where scratch_of(rank) is the
+  /// scratch memory that `rank` has filled. The two halves of the scratch memory alternate, so one meeting per chunk is
+  /// enough, and one more at the end.
   template <class Fill, class Drain>
   void through_scratch(std::int64_t chunks, const Fill& fill, const Drain& drain) const {
     for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
@@ -83,11 +84,11 @@ struct Execution {
       group.meet_again();
       drain([&](int peer) { return group.scratch(peer, half); }, chunk);
     }
-    if (chunks > 0) group.meet_again();  // the scratch is its owner's again
+    if (chunks > 0) group.meet_again();  // after this, owners may use their scratch again
   }
 
-  /// The same for a single chunk, with no meeting but the first: for small operations. `bytes`: of the scratch that
-  /// each rank fills, or `sender` alone.
+  /// Does the same for a single chunk without a second meeting, for small operations. `bytes` is the size of the
+  /// scratch that each rank fills, or only `sender`.
   template <class Fill, class Drain>
   void at_once(std::size_t bytes, const Fill& fill, const Drain& drain, int sender = kEverybody) const {
     if (bytes > kPayloadBytes) {
@@ -101,7 +102,7 @@ struct Execution {
     bring_along({own, bytes}, drain, sender);
   }
 
-  /// The same with what `own` holds, of at most kPayloadBytes.
+  /// Does the same with the data in `own`, at most kPayloadBytes.
   template <class Drain>
   void bring_along(std::span<const std::byte> own, const Drain& drain, int sender = kEverybody) const {
     const bool sends = sender == kEverybody || sender == rank();
@@ -115,10 +116,10 @@ struct Execution {
   }
 };
 
-/// Operations that move no more bytes than this through any rank's scratch do it at once.
+/// Operations that move at most this many bytes through any rank's scratch do it at once.
 inline constexpr std::size_t kAtOnceBytes = 8 << 10;
 
-/// Chunk `index` of a run of `bytes`, cut every `step` bytes; empty where the run has ended.
+/// Chunk `index` of a run of bytes that is cut every `step` bytes; empty after the end of the run.
 struct ChunkRange {
   std::size_t begin = 0, bytes = 0;
 
@@ -130,19 +131,19 @@ inline std::int64_t chunks_of(std::size_t bytes, std::size_t step) {
   return static_cast<std::int64_t>((bytes + step - 1) / step);
 }
 
-/// How many bytes of `bytes` a rank puts into its scratch at a time: few enough that one rank copies in while another
-/// copies out what was there before, and that both find it in their caches.
+/// Returns how many of `bytes` bytes a rank puts into its scratch at a time. The step is small enough that one rank
+/// copies in while another copies out the previous chunk, and that both find the data in their caches.
 inline std::size_t step_of(std::size_t bytes) {
   constexpr std::size_t kLeast = 16 << 10, kMost = 128 << 10;
   return std::clamp((bytes / 4 + kLine - 1) / kLine * kLine, kLeast, kMost);
 }
 
-/// The same where each of `ranks` gets a share of the scratch: bytes of one share.
+/// Returns the bytes of one share if each of `ranks` gets a share of the scratch.
 inline std::size_t share_of(std::size_t bytes, int ranks) {
   return std::max(kLine, step_of(bytes) / static_cast<std::size_t>(ranks) / kLine * kLine);
 }
 
-/// The same of an operation that is done at once.
+/// Returns the bytes of one share in an operation that is done at once.
 inline std::size_t small_share_of(std::size_t part) { return (part + 7) / 8 * 8; }
 
 inline void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {

@@ -8,16 +8,16 @@
 
 namespace phalanx::shared_memory {
 
-/// How the ranks of a group come to share memory, and how they notice that one is gone: what differs between threads
-/// and processes. One per rank and group; used by one thread at a time.
+/// The interface through which the ranks of a group share memory and notice that a peer is gone. It is implemented for
+/// threads and for processes. There is one per rank and group. Not thread-safe.
 class Fabric {
  public:
-  /// What a peer needs to open a block. Plain bytes: it travels through stores and shared memory.
+  /// The data that a peer needs to open a block. Plain bytes, which travel through stores and shared memory.
   struct Handle {
     std::int64_t owner = 0;  // process id
-    std::int64_t token = 0;  // file descriptor there, or an address
+    std::int64_t token = 0;  // file descriptor in that process, or an address
     std::int64_t bytes = 0;
-    std::uint64_t cookie = 0;  // random, of this block: what lies at `token` must prove to be the block
+    std::uint64_t cookie = 0;  // random number of this block: the memory at `token` must prove that it is the block
   };
   struct Block {
     std::shared_ptr<void> memory;  // zeroed, aligned to a page
@@ -26,31 +26,32 @@ class Fabric {
 
   virtual ~Fabric() = default;
 
-  /// New memory for the group. Throws CommError::kSystem when there is none.
+  /// Creates memory for the group. Throws CommError::kSystem if there is not enough.
   virtual Block create(std::size_t bytes) = 0;
 
-  /// A peer's block. Throws CommError::kSystem when it cannot be reached or `handle` names something else.
+  /// Opens a block of a peer. Throws CommError::kSystem if it cannot be reached or if `handle` names something else.
   virtual std::shared_ptr<void> open(const Handle& handle) = 0;
 
-  /// Takes physical memory for a part of a block now, so that a lack of it is an error here and not a signal later.
+  /// Allocates physical memory for a part of a block now, so that a lack of memory is an error here and not a signal
+  /// later.
   virtual void reserve(const Handle& handle, std::size_t offset, std::size_t bytes) = 0;
 
-  /// After all ranks have opened the blocks made so far: their handles are needed no more.
+  /// Must be called after all ranks have opened the blocks created so far. Their handles are no longer needed.
   virtual void release() = 0;
 
-  /// Whether every rank reaches all memory of every other, also what was not created here.
+  /// Returns true if every rank reaches all memory of every other rank, including memory that was not created here.
   virtual bool reaches_everything() const = 0;
 
-  /// Whether every rank can fetch() from every other; the same on all ranks.
+  /// Returns true if every rank can fetch() from every other; the same on all ranks.
   virtual bool fetches() const = 0;
 
-  /// Copies memory of a peer, whatever it is, by a call into the system. Throws CommError::kPeerLost where the peer has
-  /// ended or has freed it.
+  /// Copies any memory of a peer with a system call. Throws CommError::kPeerLost if the peer has ended or has freed the
+  /// memory.
   virtual void fetch(int rank, std::byte* to, const std::byte* from, std::size_t bytes) = 0;
 
   virtual bool alive(int rank) = 0;
 
-  /// The same for a group of some of these ranks, given by their ranks here in the new order.
+  /// Returns a fabric for a group of some of these ranks, given by their ranks here in the new order.
   virtual std::unique_ptr<Fabric> subset(std::span<const int> ranks) = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// all_gather and gather: every rank has a part, and all or root want them all.
+// all_gather and gather: every rank has a part, and all ranks or the root receive all parts.
 #include "framework/backends/shared_memory/bulk_copy.h"
 #include "framework/backends/shared_memory/collectives.h"
 #include "framework/backends/shared_memory/part_bytes.h"
@@ -10,7 +10,7 @@ namespace {
 
 bool is_small(const Elements& input, const PartLayout& parts) { return all_of(parts, input.item()) <= kAtOnceBytes; }
 
-// `wanted`: whether this rank's output is one that gets the parts.
+// `wanted` is true if this rank's output receives the parts.
 void gather_through_scratch(const Execution& execution, const Elements& output, const Elements& input,
                             const PartLayout& parts, const BulkCopy& copy, bool wanted) {
   const auto item = input.item();
@@ -31,16 +31,17 @@ void gather_through_scratch(const Execution& execution, const Elements& output, 
   execution.through_scratch(chunks_of(most, step), fill, drain);
 }
 
-// This rank's output gets everybody's input.
+// Copies the inputs of all ranks to this rank's output.
 void pull(const Execution& execution, const Elements& output, const Sources& sources, const PartLayout& parts) {
   const auto item = output.item();
   for (int i = 0; i < execution.size(); ++i) {
-    const int rank = (execution.rank() + i) % execution.size();  // not all from the same one at a time
+    // Begins with this rank, so that not all ranks read from the same rank at a time.
+    const int rank = (execution.rank() + i) % execution.size();
     sources.copy(output.data + begin_of(parts, rank, item), rank, 0, bytes_of(parts, rank, item));
   }
 }
 
-// Everybody's output gets this rank's input.
+// Copies this rank's input to the outputs of all ranks.
 void push(const Execution& execution, const Elements& input, const Addresses& outputs, const PartLayout& parts,
           const BulkCopy& copy) {
   const std::size_t at = begin_of(parts, execution.rank(), input.item());

@@ -11,7 +11,7 @@ namespace phalanx::shared_memory {
 
 namespace {
 
-// Whole lines have a size that the compiler knows.
+// Copies whole lines separately, because the compiler knows their size.
 void write_lines(FlaggedLine* line, std::span<const std::byte> bytes, std::uint64_t sequence) {
   for (; bytes.size() >= FlaggedLine::kBytes; bytes = bytes.subspan(FlaggedLine::kBytes), ++line) {
     std::memcpy(line->data, bytes.data(), FlaggedLine::kBytes);
@@ -93,7 +93,7 @@ void Group::meet(const Post& mine, std::span<const std::byte> mine_too, std::siz
     if (peer != rank() && (sender < 0 || sender == peer)) {
       for (std::size_t i = 0; i < lines; ++i) here &= payload[i].sequence.load(std::memory_order_acquire) == sequence;
     }
-    // One that calls something else brings something else along.
+    // A rank that calls another operation also sends another payload.
     return posted(peer, sequence) && (here || post_of(peer).call != mine.call);
   });
   agree();
@@ -109,7 +109,7 @@ void Group::begin(std::optional<Seconds> timeout) {
   sequence_.store(sequence() + 1, std::memory_order_relaxed);
 }
 
-// All have posted.
+// Called after all ranks have posted.
 void Group::agree() {
   refuse_failed();
   compare_calls();
@@ -124,7 +124,7 @@ void Group::post(const Post& mine) {
   line.sequence.store(sequence(), std::memory_order_release);
 }
 
-// Whoever comes after the others have given up must not act on what they posted.
+// A rank that comes after others have given up must not act on their posts.
 void Group::refuse_failed() {
   for (int peer = 0; peer < size(); ++peer) {
     const auto& member = block_.member(peer);
@@ -139,7 +139,7 @@ void Group::meet_again() {
   await_all([this](int peer) { return block_.member(peer).stage.load(std::memory_order_acquire) >= stage_; });
 }
 
-// Every rank compares all calls with rank 0's, so that all of them see the same first disagreement.
+// Every rank compares all calls with rank 0's, so that all ranks report the same first disagreement.
 void Group::compare_calls() const {
   const Call& first = post_of(0).call;
   for (int peer = 1; peer < size(); ++peer) {
@@ -160,8 +160,8 @@ void Group::await_all(const Arrived& arrived) {
   }
 }
 
-// Looks at all who are missing, so that one who has died is noticed also while another is merely late. The deadline is
-// that of the operation, not of each meeting in it.
+// Checks all missing ranks, so that a dead rank is noticed even if another one is merely late. The timeout applies to
+// the operation, not to each of its meetings.
 void Group::give_up_if_lost(const std::function<bool(int)>& arrived, Waiter::Clock::duration waited) {
   const auto now = Waiter::Clock::now();
   if (!waiting_since_) waiting_since_ = now - waited;
@@ -171,7 +171,7 @@ void Group::give_up_if_lost(const std::function<bool(int)>& arrived, Waiter::Clo
     if (arrived(peer)) continue;
     missing = peer;
     const char* loss = loss_of(peer);
-    if (loss == nullptr || arrived(peer)) continue;  // its last act may have been to come
+    if (loss == nullptr || arrived(peer)) continue;  // it may have arrived just before it ended
     give_up(peer, loss, seconds);
   }
   if (missing < 0 || seconds < timeout_.count()) return;

@@ -20,9 +20,9 @@
 
 namespace phalanx::shared_memory {
 
-/// One rank's view of a group that shares memory: meets its peers and notices when they are gone or disagree.
+/// One rank's view of a group that shares memory. It meets its peers and notices when they are gone or disagree.
 ///
-/// Used by one thread at a time (the one that runs the rank's OperationQueue), but for what says otherwise. After a
+/// Not thread-safe, except where stated: it is used by the thread that runs the rank's OperationQueue. After a
 /// CommError other than kMismatch the group is broken: this rank has left it, and every later call throws that error
 /// again.
 class Group {
@@ -31,14 +31,14 @@ class Group {
     std::string name;
     int rank = 0;
     int size = 1;
-    Seconds timeout{600};  // of an operation, from where it begins to wait
-    int ranks_here = 0;    // that share the cores; 0: as many as the group has
-    int cores_here = 0;    // that they may use together; 0: as many as this thread
+    Seconds timeout{600};  // of an operation, from the time when it begins to wait
+    int ranks_here = 0;    // ranks that share the cores; 0: as many as the group has
+    int cores_here = 0;    // cores that they may use together; 0: as many as this thread may use
   };
 
-  /// `control` is the memory of a ControlBlock. `idle` is called in turn while this rank waits, and must not throw.
+  /// `control` is the memory of a ControlBlock. `idle` is called repeatedly while this rank waits, and must not throw.
   Group(Options options, std::shared_ptr<void> control, std::unique_ptr<Fabric> fabric, std::function<void()> idle);
-  ~Group();  // leaves
+  ~Group();  // calls leave()
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
 
@@ -49,56 +49,59 @@ class Group {
   Fabric& fabric() { return *fabric_; }
   const ControlBlock& block() const { return block_; }
 
-  /// Whether an error has broken the group. Any thread.
+  /// Returns true if an error has broken the group. Any thread may call it.
   bool broken() const { return broken_.load(std::memory_order_acquire); }
 
-  /// Throws the error that broke the group, if one has. Any thread.
+  /// Throws the error that broke the group, if any. Any thread may call it.
   void throw_if_broken() const {
     if (broken()) throw_failure();
   }
 
-  /// First meeting of an operation: posts `mine` and waits, up to `timeout` if that is given, until all ranks have
-  /// posted theirs. Throws kMismatch, on all ranks alike, unless the calls agree.
+  /// The first meeting of an operation: posts `mine` and blocks, up to `timeout` if given, until all ranks have posted.
+  /// Throws kMismatch on all ranks unless the calls agree.
   void meet(const Post& mine, std::optional<Seconds> timeout = {});
 
-  /// The same, and brings the others `mine_too`, of at most kPayloadBytes. `bytes`: what this rank gets of each of
-  /// the others, or of `sender` alone.
+  /// Does the same, and also sends `mine_too`, at most kPayloadBytes, to the other ranks. `bytes` is the size of the
+  /// payload that this rank receives from each other rank, or only from `sender`.
   void meet(const Post& mine, std::span<const std::byte> mine_too, std::size_t bytes, int sender);
 
-  /// What another rank has brought along to the last meeting, and room for what this one brings to the next.
+  /// Returns the payload that another rank sent in the last meeting. own_payload() is a buffer for this rank's payload
+  /// in the next meeting.
   const std::byte* payload_of(int rank) const { return payloads_.data() + kPayloadBytes * rank; }
   std::byte* own_payload() { return payloads_.data() + kPayloadBytes * rank(); }
 
-  /// A rank's post for the current operation; after meet().
+  /// Returns a rank's post for the current operation; valid after meet().
   const Post& post_of(int rank) const { return block_.member(rank).posts[parity()].post; }
 
-  /// A further meeting of the current operation.
+  /// Performs a further meeting of the current operation.
   void meet_again();
 
-  /// A rank's scratch half for the current operation; to be filled by its owner before meet(). Until it has called
-  /// meet(), a rank is at the operation that comes next.
+  /// Returns a rank's scratch half for the current operation, which its owner must fill before meet(). Before a rank
+  /// has called meet(), its next operation uses next_scratch().
   std::byte* scratch(int rank) { return block_.member(rank).scratch[parity()]; }
   std::byte* next_scratch() { return self().scratch[(sequence() + 1) % 2]; }
 
-  /// Both halves, for operations that move more than one half holds and meet again in between.
+  /// Returns one of both halves, for operations that move more data than fits into one half, with further meetings in
+  /// between.
   std::byte* scratch(int rank, int half) { return block_.member(rank).scratch[half]; }
 
   ScratchWriter& scratch_writer() { return scratch_writer_; }
 
-  /// The way of messages to or from a peer. The sender's and the receiver's thread each.
+  /// Return the channels to and from a peer. Only the sending or receiving thread may use each.
   Channel& channel_to(int peer) const { return block_.channel(options_.rank, peer); }
   Channel& channel_from(int peer) const { return block_.channel(peer, options_.rank); }
 
-  /// "left the group" or "ended" where a peer takes no part any more, else null. Any thread.
+  /// Returns "left the group" or "ended" if a peer no longer takes part, otherwise null. Any thread may call it.
   const char* loss_of(int peer) const;
 
-  /// Takes no part any more: peers that wait for this rank get kPeerLost.
+  /// Leaves the group: peers that wait for this rank get kPeerLost.
   void leave();
 
-  /// Leaves; every later call throws the first error that was given here, since it is the cause. Any thread.
+  /// Leaves the group with an error. Every later call throws the first such error, since it is the cause. Any thread
+  /// may call it.
   void fail(const CommError& error);
 
-  /// The same for what went wrong outside of any call: what this rank has posted stands. Any thread.
+  /// Does the same for an error outside of any call: the posts of this rank remain valid. Any thread may call it.
   void fail_between_calls(const CommError& error);
 
  private:
@@ -131,11 +134,11 @@ class Group {
   std::vector<std::byte> payloads_;
   ScratchWriter scratch_writer_;
   Waiter waiter_;
-  std::atomic<std::uint64_t> sequence_{0};  // written by the user's one thread
+  std::atomic<std::uint64_t> sequence_{0};  // written by the single user thread
   std::uint64_t stage_ = 0;
   Op op_ = Op::kNone;
-  Seconds timeout_{0};                                      // of the current operation
-  std::optional<Waiter::Clock::time_point> waiting_since_;  // in the current operation
+  Seconds timeout_{0};                                      // timeout of the current operation
+  std::optional<Waiter::Clock::time_point> waiting_since_;  // start of the wait in the current operation
   mutable std::mutex failing_;                              // guards failure_ until broken_
   std::optional<CommError> failure_;
   std::atomic<bool> broken_{false};

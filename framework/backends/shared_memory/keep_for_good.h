@@ -5,8 +5,8 @@
 
 namespace phalanx::shared_memory {
 
-/// Never frees this tensor: where a peer reaches this rank's memory directly, one that comes late to an operation that
-/// this rank has given up may still read or write it. Thread-safe.
+/// Never frees this tensor. If peers reach this rank's memory directly, a late peer may still read or write it after
+/// this rank has given up the operation. Thread-safe.
 void keep_for_good(const at::Tensor& tensor);
 
 }  // namespace phalanx::shared_memory

@@ -8,14 +8,14 @@ namespace phalanx::shared_memory {
 
 inline constexpr std::size_t kLine = 64;  // a cache line
 
-/// Where memory lies, as a peer can find it. Region 0: nobody but its owner reaches it.
+/// A memory location that a peer can resolve. Region 0: only its owner reaches it.
 #pragma pack(push, 4)
 struct Location {
-  std::uint64_t offset = 0;  // from the owner's part of the region; an address in kEverywhere
+  std::uint64_t offset = 0;  // from the beginning of the owner's part of the region; an address in kEverywhere
   std::uint32_t region = 0;
 };
 #pragma pack(pop)
 inline constexpr std::uint32_t kEverywhere = ~0u;   // the offset is an address that is valid for every rank
-inline constexpr std::uint32_t kFetched = ~0u - 1;  // an address of its owner, for Fabric::fetch()
+inline constexpr std::uint32_t kFetched = ~0u - 1;  // the offset is an address of the owner, for Fabric::fetch()
 
 }  // namespace phalanx::shared_memory

@@ -14,17 +14,17 @@ struct Messages::ToPeer {
     TransferPtr transfer;
     std::uint64_t slot;
   };
-  std::deque<TransferPtr> waiting;  // for slots; the first may be under way
-  std::deque<Lent> lent;            // being read by the peer, until it has emptied the slot
+  std::deque<TransferPtr> waiting;  // for slots; the first may be in progress
+  std::deque<Lent> lent;            // in the receiver's hands until it has emptied the slot
 };
 
-// A message that comes in.
+// A message that is being received.
 struct Messages::Incoming {
   std::size_t bytes = 0;
   int tag = 0;
   std::size_t moved = 0;
-  TransferPtr receiver;                // null as long as nobody has asked for it
-  std::unique_ptr<std::byte[]> aside;  // where it goes meanwhile
+  TransferPtr receiver;                // null until a receive is posted
+  std::unique_ptr<std::byte[]> aside;  // holds the message until then
   bool discard = false;
 
   bool complete() const { return moved == bytes; }
@@ -35,9 +35,9 @@ struct Messages::Incoming {
 };
 
 struct Messages::FromPeer {
-  std::deque<TransferPtr> posted;              // receives that no message has come for
-  std::shared_ptr<Incoming> current;           // begun, and not all here
-  std::list<std::shared_ptr<Incoming>> aside;  // nobody had asked for them when they came
+  std::deque<TransferPtr> posted;              // receives without a message
+  std::shared_ptr<Incoming> current;           // begun, but not complete
+  std::list<std::shared_ptr<Incoming>> aside;  // messages that arrived before their receives were posted
 };
 
 Messages::Messages(Group& group)
@@ -73,7 +73,7 @@ void Messages::recv(const TransferPtr& transfer) {
   if ((*found)->complete()) end(from, **found);
 }
 
-// In a broken group, or when there is no memory to put a message aside, every transfer ends with that error.
+// If the group is broken, or there is no memory to set a message aside, every transfer fails with that error.
 template <class Move>
 void Messages::move_or_abandon(const Move& move) {
   try {
@@ -125,7 +125,7 @@ void Messages::fill_slots(int peer) {
   }
 }
 
-// Puts what fits of the first message into a slot; returns whether that was the last of it.
+// Puts the next bytes of the first message into a slot. Returns true if they were the last.
 bool Messages::fill_slot(ToPeer& to, Channel& channel, std::uint64_t slot) {
   const auto& transfer = to.waiting.front();
   auto& header = channel.headers[slot % Channel::kSlots];
@@ -173,13 +173,13 @@ void Messages::empty_slots(int peer) {
   }
 }
 
-// From a peer that may have ended since it lent them.
+// Fetches a message from a peer, which may have ended after it sent the header.
 void Messages::fetch(int peer, const Incoming& incoming, const std::byte* source) {
   try {
     group_.fabric().fetch(peer, incoming.target(), source, incoming.bytes);
   } catch (const CommError& error) {
     if (!incoming.receiver) throw;
-    const char* loss = group_.loss_of(peer);  // its memory goes a moment before it is seen to have ended
+    const char* loss = group_.loss_of(peer);  // its memory disappears shortly before it is seen to have ended
     throw CommError(error.kind(), describe(*incoming.receiver) + ": rank " + std::to_string(peer) + ' ' +
                                       (loss == nullptr ? "ended" : loss));
   }
@@ -251,7 +251,7 @@ void Messages::give_up_if_lost(Transfer& transfer, double seconds) {
   if (loss == nullptr && !late) return;
   {
     const std::lock_guard lock(mutex_);
-    poll_locked();  // its last act may have been this message
+    poll_locked();  // the peer may have sent this message just before it ended
     if (transfer.done()) return;
   }
   std::ostringstream text;
@@ -266,7 +266,7 @@ void Messages::give_up_if_lost(Transfer& transfer, double seconds) {
       CommError(loss != nullptr ? CommError::Kind::kPeerLost : CommError::Kind::kTimeout, text.str()));
 }
 
-// The group is broken: whatever has not come will not.
+// The group is broken, so missing messages will never arrive.
 void Messages::abandon_all() {
   std::exception_ptr error;
   try {

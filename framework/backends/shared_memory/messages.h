@@ -15,12 +15,12 @@
 
 namespace phalanx::shared_memory {
 
-/// The messages of one rank in one group: sends and receives that are under way.
+/// The messages of one rank in one group: sends and receives in progress.
 ///
-/// A message goes through the slots of its channel, in as many turns as it needs: poll() moves what can be moved and
-/// never blocks. Where ranks reach all memory of each other, or can fetch it, one that is larger than a slot is copied
-/// once, by the receiver, while the sender may compute. What comes before anybody asked for it is put aside, so that no
-/// message holds up those behind it. Bytes copied: 2 n, or n where it is read in place.
+/// A message travels through the slots of its channel, in as many steps as needed. poll() moves as much as possible and
+/// never blocks. If ranks reach, or can fetch, all memory of each other, the receiver copies a message that is larger
+/// than a slot directly, while the sender may compute. A message that arrives before its receive is posted is set
+/// aside, so that no message blocks later ones. Bytes copied: 2 n, or n if the message is read in place.
 ///
 /// Thread-safe.
 class Messages {
@@ -28,14 +28,14 @@ class Messages {
   explicit Messages(Group& group);
   ~Messages();
 
-  /// Begin at once, and go on in poll().
+  /// Start a transfer, which goes on in poll().
   void send(const TransferPtr& transfer);
   void recv(const TransferPtr& transfer);
 
-  /// Cheap when nothing is under way.
+  /// Makes progress. Cheap if no message is in progress.
   void poll();
 
-  /// Blocks until the transfer is complete or has failed; `poll_all` moves the messages of all groups of this rank.
+  /// Blocks until the transfer is complete or has failed. `poll_all` moves the messages of all groups of this rank.
   void await(Transfer& transfer, const std::function<void()>& poll_all);
 
  private:
@@ -60,10 +60,10 @@ class Messages {
   std::string describe(const Transfer& transfer) const;
 
   Group& group_;
-  const std::uint32_t lent_from_;  // region of what the receiver can read where it lies; 0: it cannot
+  const std::uint32_t lent_from_;  // region of messages that the receiver reads in place; 0: it cannot
   Waiter waiter_;
   std::atomic<int> under_way_{0};
-  std::mutex mutex_;  // guards what follows, and the transfers in it
+  std::mutex mutex_;  // guards the members below and the transfers in them
   std::vector<ToPeer> to_;
   std::vector<FromPeer> from_;
 };

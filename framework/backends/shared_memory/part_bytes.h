@@ -8,7 +8,7 @@
 
 namespace phalanx::shared_memory {
 
-// Where the parts of a tensor with elements of `item` bytes lie.
+// Sizes and offsets in bytes of the parts of a tensor whose elements have `item` bytes.
 
 inline std::size_t bytes_of(const PartLayout& parts, int rank, std::size_t item) {
   return static_cast<std::size_t>(parts.count(rank)) * item;

@@ -10,7 +10,7 @@
 namespace phalanx::shared_memory {
 namespace {
 
-// Results of a block stay in the first-level cache until they are written.
+// Small enough that the results of a block stay in the L1 cache until they are written.
 constexpr std::size_t kBlockBytes = 2 << 10;
 
 template <class Narrow>
@@ -54,7 +54,8 @@ void reduce(c10::ScalarType dtype, const Reduction& op, std::span<std::byte* con
   for (std::int64_t begin = 0; begin < count; begin += block) {
     const std::int64_t n = std::min(block, count - begin);
     const auto offset = static_cast<std::size_t>(begin) * item, bytes = static_cast<std::size_t>(n) * item;
-    // All that a target may be has been read when the last step writes to it.
+    // Targets may be sources, so only the last step writes to a target, when all other sources of the block have been
+    // read.
     std::byte* result = custom ? sums : targets[0] + offset;
     const std::byte* sum = sources[0] + offset;
     for (int i = 1; i < ranks; ++i) {
@@ -62,7 +63,7 @@ void reduce(c10::ScalarType dtype, const Reduction& op, std::span<std::byte* con
       op.combine(dtype, next, sum, sources[i] + offset, n);
       sum = next;
     }
-    if (sum != result) std::memcpy(result, sum, bytes);  // a single rank's
+    if (sum != result) std::memcpy(result, sum, bytes);  // only one rank
     op.finish(dtype, result, n, ranks);
     for (auto* target : targets) {
       if (target + offset != result) std::memcpy(target + offset, result, bytes);

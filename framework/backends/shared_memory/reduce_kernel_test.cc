@@ -28,7 +28,7 @@ struct DtypeOf<std::int64_t> {
 template <class T>
 class ReduceKernel : public ::testing::Test {
  protected:
-  // Sources of `ranks` ranks, reduced in place into all of them.
+  // Reduces the elements of `ranks` ranks in place, into all of them.
   std::vector<std::vector<T>> reduce_in_place(Reduction op, int ranks, std::int64_t count) {
     std::vector<std::vector<T>> all(ranks, std::vector<T>(count));
     for (int rank = 0; rank < ranks; ++rank) {

@@ -10,7 +10,7 @@ std::shared_ptr<void> Regions::add(const std::shared_ptr<Regions>& regions, cons
     std::lock_guard lock(regions->mutex_);
     regions->parts_.emplace(part, region);
   }
-  // The entry goes before the mapping does: afterwards the addresses may belong to anything.
+  // The entry must be removed before the mapping: after that, the addresses may be used for other memory.
   return {part, [regions, mapping = std::move(mapping)](void* begin) mutable {
             regions->remove(static_cast<std::byte*>(begin));
             mapping.reset();

@@ -5,8 +5,9 @@
 
 namespace phalanx::shared_memory {
 
-/// Called wherever the order in which ranks act can matter: before what one publishes for the others, and in every turn
-/// of a wait. Null, but for tests that decide who goes on (framework/testing/fuzz); then a wait does nothing else.
+/// Called wherever the order in which ranks act can matter: before a rank publishes data for other ranks, and in every
+/// iteration of a wait. Null, except in tests that decide which rank goes on (framework/testing/fuzz); a wait then does
+/// nothing else.
 inline std::atomic<void (*)()> schedule_point_hook{nullptr};
 
 inline void set_schedule_point(void (*hook)()) { schedule_point_hook.store(hook, std::memory_order_release); }

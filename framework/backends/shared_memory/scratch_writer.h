@@ -9,9 +9,10 @@
 
 namespace phalanx::shared_memory {
 
-/// Copies into this rank's scratch, for others to read: past the caches, or with ordinary stores where those are fast
-/// now. They are where the cores are near to each other, and several times slower than the others where they are not;
-/// and virtual cores move. So they are tried now and then. Each rank decides for itself. Not thread-safe.
+/// Copies data into this rank's scratch memory for other ranks to read. It uses non-temporal stores, or ordinary stores
+/// if those are currently fast. Ordinary stores are faster if the cores are close to each other, and several times
+/// slower if they are not. Virtual cores may move, so ordinary stores are tried from time to time. Each rank decides
+/// for itself. Not thread-safe.
 class ScratchWriter {
  public:
   void write(std::byte* to, const std::byte* from, std::size_t bytes) {
@@ -30,8 +31,8 @@ class ScratchWriter {
   }
 
  private:
-  static constexpr std::size_t kStreamed = 4 << 10;  // what is smaller is read out of this core's cache sooner
-  static constexpr double kFast = 5e9;               // bytes a second of ordinary stores that are worth it
+  static constexpr std::size_t kStreamed = 4 << 10;  // smaller copies are read sooner from this core's cache
+  static constexpr double kFast = 5e9;               // minimum speed of ordinary stores in bytes per second
   static constexpr int kBetweenTries = 256;
 
   bool ordinary_ = false;

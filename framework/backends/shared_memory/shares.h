@@ -9,22 +9,22 @@
 
 namespace phalanx::shared_memory {
 
-/// How a rank's scratch holds a share for every other rank: a piece of the part that is meant for it. A rank finds its
-/// own part where it is.
+/// The layout of a rank's scratch with one share for every other rank: a piece of the part for that rank. A rank reads
+/// its own part directly from its input.
 class Shares {
  public:
-  /// `step`: bytes of one share.
+  /// `step` is the size of one share in bytes.
   Shares(const Execution& execution, std::size_t step) : execution_(execution), step_(step) {}
 
   std::size_t step() const { return step_; }
   std::size_t bytes() const { return step_ * static_cast<std::size_t>(execution_.size() - 1); }
 
-  /// This rank's share in `sender`'s scratch.
+  /// Returns this rank's share in the scratch of `sender`.
   const std::byte* from(const std::byte* scratch, int sender) const {
     return scratch + step_ * slot(sender, execution_.rank());
   }
 
-  /// Chunk `chunk` of all parts but its own.
+  /// Copies chunk `chunk` of all parts but this rank's own.
   void fill(std::byte* own, const Elements& input, const PartLayout& parts, std::int64_t chunk) const {
     for (int rank = 0; rank < parts.ranks(); ++rank) {
       if (rank == execution_.rank()) continue;

@@ -9,22 +9,23 @@
 
 namespace phalanx::shared_memory {
 
-/// What every rank has posted as its input of the current operation, for this rank to copy from: memory that it
-/// reaches, or that the fabric fetches. After the first meeting; all ranks get the same answer.
+/// The inputs that all ranks have posted for the current operation, from which this rank copies. They are in memory
+/// that it reaches or that the fabric fetches. Must be constructed after the first meeting; all ranks get the same
+/// answer.
 class Sources {
  public:
   Sources(const Execution& execution, const BulkCopy& copy)
       : execution_(execution), addresses_(execution.inputs()), fetched_(execution.input_is_fetched()), copy_(copy) {}
 
-  /// Whether there is a way to copy from all of them.
+  /// Returns true if this rank can copy from all of them.
   explicit operator bool() const { return !addresses_.empty(); }
 
-  /// Where they lie, if this rank reaches them; empty otherwise.
+  /// Returns their addresses if this rank reaches them, otherwise an empty span.
   std::span<std::byte* const> reached() const {
     return fetched_ ? std::span<std::byte* const>() : std::span<std::byte* const>(addresses_);
   }
 
-  /// From byte `begin` of what `rank` has posted. Throws CommError where that rank is gone.
+  /// Copies from byte `begin` of the input of `rank`. Throws CommError if that rank is gone.
   void copy(std::byte* to, int rank, std::size_t begin, std::size_t bytes) const {
     const std::byte* from = addresses_[rank] + begin;
     if (fetched_ && rank != execution_.rank()) {

@@ -48,7 +48,7 @@ class Count {
     return true;
   }
 
-  // Returns when ready() holds, or when the group's timeout has passed: false.
+  // Blocks until ready() returns true. Returns false if the group's timeout passes first.
   template <class Ready>
   bool wait_for(const Ready& ready) const {
     bool in_time = true;
@@ -57,11 +57,12 @@ class Count {
     return in_time;
   }
 
-  // After this the ballot is published. The new group's memory; null where it cannot be opened: its owner is gone.
+  // Returns after the ballot is published. Returns the new group's memory, or null if it cannot be opened because its
+  // owner is gone.
   std::shared_ptr<void> publish_or_find(int round) const {
     Ballot& ballot = block_.ballot(round);
     wait_for([&] { return ballot.state.load(kAcquire) >= Ballot::kPublished || all_have_come(round); });
-    // Whoever counts may end before it publishes: then another one does.
+    // The rank that counts may end before it publishes; then another one counts.
     const auto is_free = [&](std::uint32_t state) {
       return state == Ballot::kOpen || (state < Ballot::kPublished && gone(static_cast<int>(state) - 1));
     };
@@ -107,7 +108,7 @@ class Count {
     ballot.state.compare_exchange_strong(state, Ballot::kAborted);
   }
 
-  // Of a ballot in which this rank survives and has the memory: whether it is committed.
+  // Returns true if the ballot is committed. This rank survives in it and has opened the memory.
   bool decide(int round) const {
     Ballot& ballot = block_.ballot(round);
     block_.voice(round, group_.rank()).ready.store(1, std::memory_order_release);
@@ -118,7 +119,7 @@ class Count {
     return ballot.state.load(kAcquire) == Ballot::kCommitted;
   }
 
-  // Decides a published ballot if that can be done now.
+  // Decides a published ballot if possible, and returns true if it is decided.
   bool advance(int round) const {
     Ballot& ballot = block_.ballot(round);
     bool all_ready = true;

@@ -14,19 +14,20 @@ struct Survivors {
   std::shared_ptr<void> control;  // memory of their new group's ControlBlock
 };
 
-/// The ranks of a group that are still there agree on who they are: Communicator::shrink(). Breaks the group, so that
-/// peers that wait for this rank in an operation learn of it.
+/// Lets the remaining ranks of a group agree on the members of a new group; implements Communicator::shrink(). Breaks
+/// the group, so that peers that wait for this rank in an operation find out.
 ///
-/// In memory, by rounds of one Ballot each:
-///   1. A rank comes to the round. When every rank has come or is gone, or the group's timeout has passed, one of those
-///      that notice claims the ballot (compare and swap; another one, if the one that has done so is gone), writes down
-///      who has come and is not gone, makes the new group's memory and publishes both.
-///   2. Each of these opens the memory and says that it is ready. Whoever sees that all are commits the ballot; whoever
-///      sees that one of them is gone before that, or not ready within the timeout, aborts it. Both are a compare and
-///      swap of the same word, so all ranks come to the same end.
-///   3. Committed: that is the new group. Aborted: everybody goes on to the next round, which counts anew.
-/// Who is gone stays so, therefore at most as many rounds are needed as there are ranks, but for ranks that are late:
-/// these find that a round was decided without them and get CommError::kPeerLost.
+/// The protocol works in shared memory, in rounds of one Ballot each:
+///   1. A rank comes to the round. When every rank has come or is gone, or the group's timeout has passed, one of the
+///      ranks that notice it claims the ballot by compare-and-swap. If that rank is gone, another one claims it. The
+///      claimant records the ranks that have come and are not gone, creates the new group's memory and publishes both.
+///   2. Each of these ranks opens the memory and says that it is ready. A rank that sees that all are ready commits the
+///      ballot. A rank that sees that one is gone before that, or not ready within the timeout, aborts it. Both use
+///      compare-and-swap on the same word, so all ranks get the same result.
+///   3. If the ballot is committed, its ranks are the new group. If it is aborted, all go on to the next round, which
+///      counts again.
+/// A rank that is gone never comes back, so there are at most as many rounds as ranks. A late rank finds that a round
+/// was decided without it and gets CommError::kPeerLost.
 Survivors agree_on_survivors(Group& group, const std::function<void()>& idle);
 
 }  // namespace phalanx::shared_memory

@@ -15,7 +15,7 @@
 
 namespace phalanx::shared_memory {
 
-/// One message that is being sent or received. Its Messages move it, under their lock; anybody may ask and wait.
+/// One message that is sent or received. Its Messages object moves it under a lock; any thread may test it and wait.
 class Transfer final : public Work::State {
  public:
   Transfer(at::Tensor tensor, const Call& call)
@@ -36,7 +36,7 @@ class Transfer final : public Work::State {
   }
   bool done() const override { return done_.load(std::memory_order_acquire); }
 
-  /// Once: lets go of the tensor. `error`: why it did not work.
+  /// Completes the transfer and releases the tensor. Must be called once. `error` is the reason if it failed.
   void complete(std::exception_ptr error = nullptr) {
     recorder->finished(ticket, error == nullptr);
     error_ = std::move(error);
@@ -46,11 +46,11 @@ class Transfer final : public Work::State {
 
   const at::Tensor& tensor() const { return tensor_; }
 
-  std::size_t moved = 0;  // bytes that have left
+  std::size_t moved = 0;  // bytes that have been sent
   FlightRecorder* recorder = nullptr;
   FlightRecorder::Ticket ticket{};
 
-  /// Blocks until `transfer` is complete; holds what owns the Messages.
+  /// Sets the function that blocks until `transfer` is complete. It must keep the owner of the Messages alive.
   void set_await(std::function<void(Transfer& transfer)> await) { await_ = std::move(await); }
 
  private:

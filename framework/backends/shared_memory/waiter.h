@@ -14,18 +14,19 @@
 
 namespace phalanx::shared_memory {
 
-/// Waits for another thread or process to change shared memory: spins while the answer is likely near, then gives the
-/// core away, then naps, so that a long wait costs no core. Not thread-safe: one per waiting thread.
+/// Waits for another thread or process to change shared memory. It first spins, for changes that come soon, then yields
+/// the core, and then sleeps for short times, so that a long wait does not occupy a core. Not thread-safe: each waiting
+/// thread needs its own.
 class Waiter {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `ranks`: how many of them share `cores` (0: as many as this thread may use); with more ranks than cores it hardly
-  /// spins.
+  /// `ranks` is the number of ranks that share `cores` (0: as many cores as this thread may use). With more ranks than
+  /// cores it hardly spins.
   explicit Waiter(int ranks, int cores = 0) : spins_(ranks <= (cores > 0 ? cores : usable_cores()) ? 4000 : 20) {}
 
-  /// Returns when ready() holds. Calls check(elapsed), which may throw to give up, now and then while waiting, and
-  /// idle() more often, which may do something useful meanwhile.
+  /// Blocks until ready() returns true. While it waits, it calls check(elapsed) from time to time, which may throw to
+  /// give up, and idle() more often, which may do useful work.
   template <class Ready, class Check, class Idle>
   void wait(const Ready& ready, const Check& check, const Idle& idle) const {
     for (int i = 0; i < spins_ && !scheduled(); ++i) {
@@ -47,7 +48,7 @@ class Waiter {
   }
 
  private:
-  static constexpr std::uint64_t kYields = 4096;  // some milliseconds
+  static constexpr std::uint64_t kYields = 4096;  // a few milliseconds
   static constexpr std::uint64_t kYieldsBetweenChecks = 32;
   static constexpr std::chrono::microseconds kNap{50};
 

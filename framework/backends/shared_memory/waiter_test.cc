@@ -13,7 +13,7 @@
 namespace phalanx::shared_memory {
 namespace {
 
-// How often it asks before it gives the core away.
+// Returns the number of polls before the waiter yields the core.
 int spins_of(const Waiter& waiter) {
   int asked = 0, spins = 0;
   waiter.wait([&] { return spins > 0 || ++asked < 0; }, [](auto) {}, [&] { spins = asked; });
@@ -33,7 +33,7 @@ TEST(Waiter, CountsTheCoresThatItsThreadMayUse) {
   }).join();
 }
 
-// The cores that ranks count together, each in a thread on some of this process's.
+// Returns the number of cores that each rank counts, where each rank is a thread bound to some cores of this process.
 std::vector<int> counted(const std::vector<std::vector<int>>& cores_of_rank) {
   const auto store = make_hash_store(Seconds(60));
   const auto size = static_cast<int>(cores_of_rank.size());

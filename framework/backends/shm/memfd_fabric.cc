@@ -26,10 +26,11 @@ namespace {
   throw CommError(CommError::Kind::kSystem, "shm: " + what + ": " + std::strerror(error));
 }
 
-// The C library has it since 2.36, and there without extern "C".
+// Makes the system call directly: the C library has this function only since 2.36, and declares it there without extern
+// "C".
 int pidfd_open(int process) { return static_cast<int>(::syscall(SYS_pidfd_open, process, 0)); }
 
-// Bytes read, which may be fewer than asked for; -1 and errno.
+// Returns the number of bytes read, which may be less than `bytes`, or -1 and sets errno.
 ssize_t read_from(int process, void* to, const void* from, std::size_t bytes) {
   const iovec here{to, bytes}, there{const_cast<void*>(from), bytes};
   return ::process_vm_readv(process, &here, 1, &there, 1, 0);
@@ -38,11 +39,12 @@ ssize_t read_from(int process, void* to, const void* from, std::size_t bytes) {
 std::shared_ptr<void> map(int fd, std::size_t bytes) {
   void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (memory == MAP_FAILED) fail("cannot map " + std::to_string(bytes) + " bytes of shared memory", errno);
-  ::madvise(memory, bytes, MADV_HUGEPAGE);  // where the kernel offers it
+  ::madvise(memory, bytes, MADV_HUGEPAGE);  // if the kernel supports it
   return {memory, [bytes](void* begin) { ::munmap(begin, bytes); }};
 }
 
-// The kernel keeps a memory file's name, so it proves which block a descriptor leads to.
+// Returns the name of the memory file with this cookie. The kernel keeps the name, so it proves which block a
+// descriptor refers to.
 std::string name_of(std::uint64_t cookie) {
   return format_text("phalanx-%016llx", static_cast<unsigned long long>(cookie));
 }
@@ -59,8 +61,8 @@ std::string link_at(const std::string& path) {
   return std::string(text.data(), length < 0 ? 0 : static_cast<std::size_t>(length));
 }
 
-// A handle comes from a store or from shared memory and may name any descriptor of any process. Nothing is done to the
-// file behind it until it has proved to be the block: opening with O_PATH has no effect, not even on a device.
+// A handle comes from a store or from shared memory and may name any descriptor of any process. The file must prove to
+// be the block before anything is done to it: opening it with O_PATH has no effect, not even on a device.
 Descriptor open_block(const shared_memory::Fabric::Handle& handle) {
   const std::string path = "/proc/" + std::to_string(handle.owner) + "/fd/" + std::to_string(handle.token);
   const Descriptor named(::open(path.c_str(), O_PATH | O_CLOEXEC));
@@ -176,7 +178,7 @@ bool MemfdFabric::alive(int rank) {
   const Descriptor& peer = *peers_[rank].ended;
   if (!peer) return true;
   pollfd poll{.fd = peer.get(), .events = POLLIN, .revents = 0};
-  return ::poll(&poll, 1, 0) <= 0;  // a signal may interrupt it
+  return ::poll(&poll, 1, 0) <= 0;  // a signal may interrupt the call
 }
 
 std::unique_ptr<shared_memory::Fabric> MemfdFabric::subset(std::span<const int> ranks) {

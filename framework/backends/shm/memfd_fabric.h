@@ -28,16 +28,18 @@ class Descriptor {
   int fd_;
 };
 
-/// Processes of one host share memory files (memfd_create), which peers open through /proc/<pid>/fd.
+/// A fabric for the processes of one host. They share memory files (memfd_create), which peers open through
+/// /proc/<pid>/fd.
 ///
-/// Such a file is in no folder: nothing can be left behind, however the processes end, and the size of /dev/shm does
-/// not limit it. The name that the kernel keeps for it holds the block's cookie, so open() takes nothing else for a
-/// block, whatever process and descriptor a handle names. A peer's end shows at its pidfd. Needs Linux 5.3, one user,
-/// and a process-id namespace that all ranks share. Other memory of a peer can be fetched (process_vm_readv) where the
-/// system allows it, which some containers do not.
+/// Such a file is in no folder, so nothing can remain however the processes end, and the size of /dev/shm does not
+/// limit it. The kernel keeps a name for the file, which contains the block's cookie. So open() accepts nothing but the
+/// block, whatever process and descriptor a handle names. A pidfd shows when a peer has ended. Needs Linux 5.3, one
+/// user, and a process-id namespace that all ranks share. Other memory of a peer can be fetched (process_vm_readv) if
+/// the system allows it, which some containers do not.
 class MemfdFabric final : public shared_memory::Fabric {
  public:
-  /// `processes`: the id of every rank's process. Throws CommError::kPeerLost naming the rank when one is gone already.
+  /// `processes` are the process ids of all ranks. Throws CommError::kPeerLost, which names the rank, if one of them is
+  /// already gone.
   explicit MemfdFabric(const std::vector<int>& processes);
 
   Block create(std::size_t bytes) override;
@@ -46,18 +48,19 @@ class MemfdFabric final : public shared_memory::Fabric {
   void release() override { files_.clear(); }
   bool reaches_everything() const override { return false; }
 
-  /// Whether this process can read a word of every peer's, given where that lies and what it holds.
+  /// A word in a peer's memory, with its address and value. can_fetch() returns true if this process can read a word of
+  /// every peer.
   struct Word {
     const std::uint64_t* address = nullptr;
     std::uint64_t value = 0;
   };
   bool can_fetch(std::span<const Word> words);
 
-  /// Lets the peers fetch from this process where the system has a process say who may (Yama), while this fabric or a
-  /// subset of it lives. Before any of them calls can_fetch().
+  /// Allows the peers to fetch from this process, on systems where a process must name its readers (Yama), as long as
+  /// this fabric or a subset of it lives. Must be called before any peer calls can_fetch().
   void let_peers_fetch();
 
-  /// From now on fetches() says whether all ranks can; where they cannot, peers may not read this process any more.
+  /// Sets the result of fetches(): true if all ranks can fetch. If false, peers may no longer read this process.
   void allow_fetching(bool all_can);
   bool fetches() const override { return fetches_; }
   void fetch(int rank, std::byte* to, const std::byte* from, std::size_t bytes) override;
@@ -72,14 +75,14 @@ class MemfdFabric final : public shared_memory::Fabric {
   };
   struct Peer {
     int process = 0;
-    std::shared_ptr<const Descriptor> ended;  // pidfd; none for this process itself. Shared with subsets: a peer may
-                                              // have ended by then
+    // pidfd; none for this process itself. Shared with subsets, because a peer may have ended by then.
+    std::shared_ptr<const Descriptor> ended;
   };
 
   MemfdFabric() = default;
 
   std::vector<Peer> peers_;
-  std::vector<File> files_;                     // made or opened since the last release()
+  std::vector<File> files_;                     // created or opened since the last release()
   std::shared_ptr<const ReadableBy> readable_;  // shared with subsets; null: peers need not fetch from this process
   bool fetches_ = false;
 };

@@ -19,7 +19,7 @@
 namespace phalanx::shm {
 namespace {
 
-// A child that waits to be killed.
+// A child process that waits to be killed.
 class Peer {
  public:
   Peer() : pid_(::fork()) {
@@ -91,7 +91,7 @@ TEST(MemfdFabric, OpensNothingButTheBlockOfTheHandle) {
 TEST(MemfdFabric, OpensNoBlockOfAnotherSize) {
   MemfdFabric fabric({::getpid()});
   auto handle = fabric.create(4096).handle;
-  handle.bytes = 8192;  // writing behind the end would be a signal
+  handle.bytes = 8192;  // writing past the end would raise a signal
   EXPECT_THROW((void)fabric.open(handle), CommError);
 }
 
@@ -102,7 +102,7 @@ TEST(MemfdFabric, NoticesThatAPeerEndedBeforeAnybodyReapsIt) {
   EXPECT_TRUE(fabric.alive(1));
   peer.kill();
   siginfo_t info;
-  ::waitid(P_PID, peer.pid(), &info, WEXITED | WNOWAIT);  // ended, still a zombie
+  ::waitid(P_PID, peer.pid(), &info, WEXITED | WNOWAIT);  // ended, but still a zombie
   EXPECT_FALSE(fabric.alive(1));
 }
 
@@ -150,7 +150,7 @@ TEST(MemfdFabric, FetchesWhatItsPeerHasWhereverThatLies) {
   std::vector<std::uint64_t> words(100'000);
   for (std::size_t i = 0; i < words.size(); ++i) words[i] = i * i;
   const auto original = words;
-  Peer peer;  // has a copy of all this
+  Peer peer;  // has a copy of all this memory
   std::ranges::fill(words, 0);
   MemfdFabric fabric({::getpid(), peer.pid()});
   const auto* there = reinterpret_cast<const std::byte*>(words.data());

@@ -14,9 +14,9 @@ struct Readers {
   std::mutex mutex;
   std::multiset<pid_t> processes;
 
-  // Fails where there is no Yama, and then there is nothing to allow.
+  // The call fails on systems without Yama, where no permission is needed.
   void tell_system() const {
-    unsigned long reader = 0;  // nobody
+    unsigned long reader = 0;  // no process
     if (!processes.empty()) {
       const bool only_one = *processes.begin() == *processes.rbegin();
       reader = only_one ? static_cast<unsigned long>(*processes.begin()) : PR_SET_PTRACER_ANY;

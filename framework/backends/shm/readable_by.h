@@ -7,9 +7,9 @@
 
 namespace phalanx::shm {
 
-/// While it lives, the given processes may read this one's memory even where the system lets only ancestors do so
-/// (Linux's security module Yama). Linux keeps one such process, or all of them: all processes of this user may where
-/// the objects of this process name more than one. Thread-safe.
+/// Allows the given processes to read the memory of this process while it lives, even if the system otherwise allows
+/// only ancestors to do so (Linux's security module Yama). Linux stores either one such process or all: if the objects
+/// of this process name more than one, all processes of this user are allowed. Thread-safe.
 class ReadableBy {
  public:
   explicit ReadableBy(std::vector<pid_t> processes);

@@ -18,17 +18,17 @@
 namespace phalanx {
 namespace {
 
-// What a rank tells the others of itself.
+// The description of itself that each rank publishes for the others.
 struct Card {
   int process = 0;
   std::string host;
-  std::string process_ids;  // process_ids_key(): where `process` means anything
-  bool fetches = false;     // it wants to
+  std::string process_ids;  // process_ids_key(): the namespace in which `process` is valid
+  bool fetches = false;     // the rank wants to fetch
   std::uint64_t word = 0;   // the address of kWord in that process
 };
 
 constexpr std::uint64_t kValue = 0x7068616c616e78;
-const std::uint64_t kWord = kValue;  // with an address, for others to read
+const std::uint64_t kWord = kValue;  // an object with an address, for other ranks to read
 
 void publish(Store& store, const std::string& what, int rank, const std::string& text) {
   store.set("shm/" + what + "/" + std::to_string(rank), text);
@@ -40,7 +40,7 @@ bool wants_to_fetch() {
   return wish == "on";
 }
 
-// Before anything is done with a process id that `card` names.
+// Must be called before any use of the process id in `card`.
 void require_same_host(int rank, int peer, const Card& card) {
   const std::string ranks = "rank " + std::to_string(rank) + " is on " + host_name() + " and rank " +
                             std::to_string(peer) + " on " + card.host;
@@ -54,7 +54,7 @@ void require_same_host(int rank, int peer, const Card& card) {
                     "); use backend: gloo, or start all ranks in one container");
 }
 
-// Every rank's card, in rank order. Collective.
+// Returns the cards of all ranks, in rank order. Collective.
 std::vector<Card> introduce(const ConnectOptions& options) {
   std::ostringstream own;
   own << ::getpid() << ' ' << host_name() << ' ' << process_ids_key() << ' ' << wants_to_fetch() << ' '

@@ -17,11 +17,11 @@
 
 namespace {
 
-std::vector<unsigned long> readers;  // that this process has named, in order
+std::vector<unsigned long> readers;  // named by this process, in order
 
 }  // namespace
 
-// In place of the C library's, since the system does not tell who may read a process.
+// Replaces the C library's function to record its arguments, because the system does not report who may read a process.
 extern "C" int prctl(int option, ...) noexcept {
   va_list list;
   va_start(list, option);
@@ -37,7 +37,7 @@ namespace {
 
 using Named = std::vector<unsigned long>;
 
-// Connects rank 0 of two; `card` is what rank 1 has said of itself.
+// Connects rank 0 of two, where `card` is the card that rank 1 has published.
 std::string problem_with_peer(const std::string& card) {
   const auto store = make_hash_store(Seconds(5));
   store->set("shm/card/1", card);

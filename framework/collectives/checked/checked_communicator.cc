@@ -22,9 +22,9 @@ std::string list(const char* what, at::IntArrayRef numbers) {
   return std::string(what) + ' ' + join(texts, ", ");
 }
 
-// What calls that differ by their `detail` alone have to say.
+// Returns the details behind the hash `detail`, for calls that may differ only there.
 std::string note_of(const Operation& operation) {
-  if (is_uneven_exchange(operation)) return "with counts";  // which ranks do not have in common
+  if (is_uneven_exchange(operation)) return "with counts";  // the counts themselves differ between ranks
   std::vector<std::string> notes;
   if (operation.reduction.kind() == Reduction::Kind::kCustom) notes.push_back(operation.reduction.name());
   if (!operation.input_counts.empty()) notes.push_back(list("counts", operation.input_counts));

@@ -11,20 +11,21 @@
 
 namespace phalanx {
 
-/// A communicator whose ranks compare what they call before they do it: for programs whose ranks disagree, on backends
-/// that would hang or mix up their data then (mpi and gloo; inproc and shm compare in any case).
+/// A communicator that compares the calls of all ranks before it performs an operation. It is for debugging programs
+/// whose ranks disagree, on backends that would otherwise hang or mix up their data (mpi and gloo; inproc and shm
+/// always compare).
 ///
-/// Before each operation the ranks gather their calls. Where operation, dtype, size, root, reduction (with the name of
-/// a custom one), counts or the sizes of memory differ, all ranks get CommError::kMismatch, which names the same
-/// two ranks and what each of them calls; nothing was sent then but the calls, and the group stays usable. Where they
-/// agree, the operation is the inner communicator's, with its errors. An uneven all_to_all compares what each rank
-/// sends with what its receiver expects.
+/// Before each operation the ranks gather their calls. If operation, dtype, size, root, reduction (including the name
+/// of a custom one), counts or the sizes of memory differ, all ranks get CommError::kMismatch, which names the same two
+/// ranks and the call of each. In that case only the calls have been sent, and the group stays usable. If they agree,
+/// the inner communicator performs the operation and reports its errors. For an uneven all_to_all, the counts that each
+/// rank sends are compared with the counts that its receiver expects.
 ///
-/// Costs an all_gather of 80 bytes per rank and operation. send and recv are not compared, nor what run() is given for
-/// Op::kSend, kRecv or kNone, because not all ranks take part. A barrier with a deadline of its own is not compared
-/// either: the deadline counts from its call.
+/// The cost is an all_gather of 80 bytes per rank and operation. Not compared are send, recv and the calls of run() for
+/// Op::kSend, kRecv or kNone, because not all ranks take part in them. A barrier with its own timeout is not compared
+/// either, because the timeout counts from its call.
 ///
-/// Thread-safe as its inner communicator.
+/// Thread-safe if the inner communicator is.
 class CheckedCommunicator final : public Decorator {
  public:
   explicit CheckedCommunicator(CommunicatorPtr inner);
@@ -38,11 +39,12 @@ class CheckedCommunicator final : public Decorator {
   CommunicatorPtr wrap(CommunicatorPtr child) override;
 
  private:
-  // `start` launches the operation on the inner communicator; it runs in the body, once the ranks have agreed.
+  // Runs `start`, which launches the operation on the inner communicator, in the body of the operation, after the ranks
+  // have agreed on the call.
   template <class Start>
   Work check_first(const Call& call, const std::string& note, Start start);
 
-  // Number of operations compared so far: which one it is, for messages.
+  // The number of operations compared so far, which numbers the operations in messages.
   std::shared_ptr<std::atomic<std::uint64_t>> compared_ = std::make_shared<std::atomic<std::uint64_t>>(0);
 };
 

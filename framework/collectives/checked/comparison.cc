@@ -12,7 +12,7 @@
 namespace phalanx {
 namespace {
 
-// What travels.
+// The message that each rank sends.
 struct Entry {
   Call call{};
   char note[48] = {};
@@ -46,7 +46,7 @@ void compare_calls(Communicator& group, const Call& call, std::uint64_t number, 
   Entry mine{.call = call};
   note.copy(mine.note, sizeof mine.note - 1);
   const auto all = gather(group, mine);
-  // With rank 0's, so that all ranks see the same first disagreement.
+  // All calls are compared with rank 0's, so that all ranks report the same first disagreement.
   for (std::size_t peer = 1; peer < all.size(); ++peer) {
     if (all[peer].call == all[0].call) continue;
     throw_mismatch(

@@ -9,12 +9,13 @@
 
 namespace phalanx {
 
-/// Gathers the call of every rank and throws CommError::kMismatch, the same on all ranks, unless all are equal. Blocks;
-/// for the body of an operation of `group`. `number`: of the operation; `note`: what describe(call) does not say, as
-/// the name of a reduction; its first 47 bytes are shown.
+/// Gathers the calls of all ranks and throws the same CommError::kMismatch on every rank unless all calls are equal.
+/// Blocks; must be called in the body of an operation of `group`. `number` is the number of the operation. `note` adds
+/// details that describe(call) lacks, such as the name of a custom reduction; messages show its first 47 bytes.
 void compare_calls(Communicator& group, const Call& call, std::uint64_t number, const std::string& note);
 
-/// The same for the counts of an uneven all_to_all: what each rank sends must be what its receiver expects.
+/// Throws the same error unless the counts of an uneven all_to_all agree: each rank must send what its receiver
+/// expects.
 void compare_counts(Communicator& group, Counts output_counts, Counts input_counts, std::uint64_t number);
 
 }  // namespace phalanx

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that disagree are told so on all ranks, with both calls, also by backends that would not notice.
+// Tests that all ranks are told about a disagreement, with both calls, even on backends that would not notice it.
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
@@ -19,7 +19,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// What a rank gets for it; other errors than a mismatch are failures of the test.
+// Returns the message of the mismatch. Any error of another kind fails the test.
 std::string mismatch_of(const std::function<void()>& call) {
   try {
     call();
@@ -30,7 +30,8 @@ std::string mismatch_of(const std::function<void()>& call) {
   return "no error";
 }
 
-// Ranks other than `odd` call `most`, rank `odd` calls `other`; all must hear of both, and can go on.
+// All ranks except `odd` call `most`; rank `odd` calls `other`. All of them must be told about both calls and be able
+// to go on.
 void expect_disagreement(const std::function<void(Communicator&)>& most,
                          const std::function<void(Communicator&)>& other, const std::string& message, int odd = 1) {
   run_ranks(kBackend, 3, [&](const CommunicatorPtr& world) {
@@ -74,7 +75,7 @@ TEST(Checked, Sizes) {
                       "rank 0 calls broadcast(root 0) of 8 Float, rank 1 calls broadcast(root 0) of 9 Float");
 }
 
-// Also where the backend could not give memory that is shared.
+// Applies also to backends that cannot allocate shared memory.
 TEST(Checked, Memory) {
   expect_disagreement([](auto& group) { (void)group.allocate({2, 3}, at::kFloat); },
                       [](auto& group) { (void)group.allocate_shared({2, 3}, at::kFloat); },
@@ -123,7 +124,7 @@ TEST(Checked, Counts) {
       "(counts 1, 2, 3), rank 2 calls all_gather of 6 Float", 2);
 }
 
-// Rank 1 expects two elements of rank 0, which sends one.
+// Rank 1 expects two elements from rank 0, which sends one.
 TEST(Checked, CountsOfAnUnevenExchange) {
   const auto exchange = [](Communicator& group, std::int64_t from_first) {
     const std::vector<std::int64_t> received{from_first, 1, 1}, sent{1, 1, 1};
@@ -163,7 +164,7 @@ TEST(Checked, WhatRanksAgreeOnIsDone) {
   });
 }
 
-// Not all ranks take part in these.
+// Not all ranks take part in these operations.
 TEST(Checked, MessagesPassUnchecked) {
   run_ranks(kBackend, 3, [](const CommunicatorPtr& world) {
     CheckedCommunicator decorated(world);
@@ -177,7 +178,7 @@ TEST(Checked, MessagesPassUnchecked) {
   });
 }
 
-// The counting goes on in groups that were split off, under their own names.
+// Groups that are split off compare and number operations under their own names.
 TEST(Checked, GroupsThatAreSplitOffAreChecked) {
   run_ranks(kBackend, 3, [](const CommunicatorPtr& world) {
     CheckedCommunicator decorated(world);
@@ -190,7 +191,7 @@ TEST(Checked, GroupsThatAreSplitOffAreChecked) {
   });
 }
 
-// An operation in flight holds what it needs, in whatever order ranks wait.
+// An operation in flight owns its data, so ranks may wait in any order.
 TEST(Checked, OperationsInFlightAreToldApart) {
   run_ranks(kBackend, 3, [](const CommunicatorPtr& world) {
     CheckedCommunicator decorated(world);

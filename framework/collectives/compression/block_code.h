@@ -7,8 +7,8 @@
 
 namespace phalanx {
 
-/// How a run of float32 numbers is written in fewer bytes, block by block, each with a scale of its own. A pure
-/// function of its input; any number of threads.
+/// A code that stores a run of float32 numbers in fewer bytes, in blocks with one scale each. A pure function of its
+/// input; thread-safe.
 class BlockCode {
  public:
   explicit BlockCode(std::int64_t block) : block_(block) {}
@@ -16,16 +16,16 @@ class BlockCode {
 
   std::int64_t block() const { return block_; }  // elements that share a scale; the last block of a run may be shorter
 
-  /// Of the code of a run of `elements`: that of its blocks.
+  /// Returns the size in bytes of the code of `elements` elements.
   std::int64_t bytes(std::int64_t elements) const {
     return elements / block_ * block_bytes(block_) + (elements % block_ > 0 ? block_bytes(elements % block_) : 0);
   }
 
-  /// Writes the code, bytes(values.size()) long, and leaves in `values` what it does not hold: value minus decoded
-  /// value, 0 throughout a block with a number that is not finite.
+  /// Writes the code, of bytes(values.size()) bytes, and leaves the coding error in `values`: value minus decoded
+  /// value. The error is set to 0 throughout a block that contains a number that is not finite.
   void encode(std::span<float> values, std::uint8_t* code) const;
 
-  /// values[i] += factor * decoded[i]; a block with a number that was not finite decodes to NaN.
+  /// Performs values[i] += factor * decoded[i]. A block that contained a number that is not finite decodes to NaN.
   void add(const std::uint8_t* code, float factor, std::span<float> values) const;
 
  private:

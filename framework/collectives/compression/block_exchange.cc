@@ -57,7 +57,7 @@ void BlockExchange::divide(int rank, int ranks) {
   part_residual_.resize(begins_[rank + 1] - begins_[rank]);
 }
 
-// Steps 1 and 3 code in place: what a code does not hold is what stays behind.
+// Codes in place, as in steps 1 and 3: encode() leaves the coding error in the residual.
 at::Tensor BlockExchange::encode_own(const at::Tensor& tensor) {
   const float* values = tensor.const_data_ptr<float>();
   for (std::size_t i = 0; i < residual_.size(); ++i) residual_[i] += values[i];

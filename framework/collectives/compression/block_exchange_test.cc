@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// int8, int4 and one_bit against their recurrence, on ranks that are rows of numbers here.
+// Tests int8, int4 and one_bit against a reference of their recurrence, which holds all ranks as rows of numbers.
 #include "framework/collectives/compression/block_exchange.h"
 
 #include <ATen/TensorOperators.h>
@@ -27,7 +27,7 @@ const std::string kInt8 = "{name: int8, block: 16}";
 const std::string kInt4 = "{name: int4, block: 16}";
 const std::string kOneBit = "{name: one_bit, block: 16}";
 
-// What a block's code decodes to.
+// A function that returns the decoded code of a block.
 using Decoded = Row (*)(const Row& block);
 
 template <int kSteps>
@@ -59,7 +59,8 @@ Row decoded_run(const Row& run, Decoded decoded) {
   return result;
 }
 
-// The recurrence of the header, for all ranks at once. The parts are whole blocks, so they need not be known here.
+// The recurrence of block_exchange.h, for all ranks at once. Parts consist of whole blocks, so the reference need not
+// know them.
 class Reference {
  public:
   Reference(int ranks, std::int64_t elements, Decoded decoded)
@@ -97,7 +98,7 @@ class BlockExchangeTest : public ::testing::TestWithParam<std::tuple<int, int>> 
   int ranks() const { return std::get<0>(GetParam()); }
   std::int64_t size() const { return std::get<1>(GetParam()); }
 
-  // Where two numbers are not the same by more than rounding, signs and steps would soon differ much.
+  // The tolerance may be small: if two values differed by more than rounding, signs and steps would soon differ a lot.
   void expect_recurrence(const std::string& yaml, Decoded decoded, float tolerance) {
     testing::run_ranks("inproc", ranks(), [&](const CommunicatorPtr& group) {
       const auto compressor = make_compressor(yaml, {size()});
@@ -121,7 +122,7 @@ INSTANTIATE_TEST_SUITE_P(RanksAndSizes, BlockExchangeTest,
 
 TEST_P(BlockExchangeTest, OneBitFollowsItsRecurrence) { expect_recurrence(kOneBit, one_bit_decoded, 1e-6F); }
 
-// A step more or less where a number is in the middle of two, by rounding, is fed back: so the sums agree.
+// If a value lies midway between two steps, rounding may select either. The difference is fed back, so the sums agree.
 TEST_P(BlockExchangeTest, Int8FollowsItsRecurrence) { expect_recurrence(kInt8, steps_decoded<127>, 1e-6F); }
 
 TEST_P(BlockExchangeTest, Int4FollowsItsRecurrence) { expect_recurrence(kInt4, steps_decoded<7>, 1e-6F); }
@@ -137,7 +138,7 @@ TEST_P(BlockExchangeTest, Int8IsOffByHalfAScaleEachWay) {
       for (int rank = 0; rank < ranks(); ++rank) {
         scales += block(gradient_of(rank, 0, size())).abs().max().item<double>() / 127 / ranks();
       }
-      // The mean that is coded on the way back is off itself.
+      // The mean that is coded on the way back has an error itself.
       const double back = (block(mean).abs().max().item<double>() + scales / 2) / 127;
       EXPECT_LE((block(tensor) - block(mean)).abs().max().item<double>(), (scales + back) / 2 * (1 + 1e-4));
     }

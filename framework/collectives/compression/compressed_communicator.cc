@@ -19,10 +19,10 @@ bool is_compressible(const Communicator& group, const Operation& operation) {
   return tensor.scalar_type() == at::kFloat && tensor.numel() > 0 && group.size() > 1;
 }
 
-// Codes are computed on the CPU: a device's tensor goes there and comes back.
+// Codes are computed on the CPU: a tensor on another device is copied to the CPU and back.
 std::int64_t reduce_compressed(Compressor& compressor, Communicator& group, const at::Tensor& tensor, bool sum) {
   const at::NoGradGuard no_grad;
-  const at::Tensor host = tensor.to(at::kCPU);  // itself, if it is there
+  const at::Tensor host = tensor.to(at::kCPU);  // the tensor itself if it is on the CPU
   const auto sent = compressor.all_reduce_mean(group, host);
   if (sum) host.mul_(group.size());
   if (!tensor.is_cpu()) tensor.copy_(host);
@@ -41,9 +41,9 @@ CompressedCommunicator::CompressedCommunicator(CommunicatorPtr inner, Compressor
 Work CompressedCommunicator::launch(Operation operation) {
   if (!is_compressible(*inner(), operation)) return Decorator::launch(std::move(operation));
   Call call = operation.call;
-  // Ranks that compress differently mismatch.
+  // Makes ranks with different compressions mismatch.
   call.detail = mix(call.detail, std::hash<std::string>()(compression_.selected()));
-  // The order of launches and that of the tables must be one: both under the lock.
+  // Operations must be launched in the same order in which the table is used, so the lock covers both.
   const std::lock_guard lock(mutex_);
   auto compressor = table_.of(operation.output);
   auto body = [group = inner(), tensor = operation.output.detach(), sum = operation.reduction.kind() == Reduction::kSum,

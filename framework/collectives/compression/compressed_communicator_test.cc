@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// A communicator whose all_reduce compresses.
 #include "framework/collectives/compression/compressed_communicator.h"
 
 #include <ATen/TensorOperators.h>

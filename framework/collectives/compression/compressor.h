@@ -15,53 +15,57 @@
 
 namespace phalanx {
 
-/// A run of float32 elements, and the parameters that lie in it, one behind the other; what is between two of them
-/// counts as one without a shape, [n].
+/// A run of float32 elements and the shapes of the parameters that lie in it, one after the other. Padding between two
+/// parameters counts as a parameter of shape [n].
 struct BucketLayout {
   std::int64_t elements = 0;
-  std::vector<std::vector<std::int64_t>> shapes{};  // of the parameters; empty: not known
+  std::vector<std::vector<std::int64_t>> shapes{};  // of the parameters; empty: unknown
 };
 
-/// One compression of one gradient bucket on one rank, with what it remembers from one reduction to the next.
+/// The compressor of one gradient bucket on one rank, with the state that it keeps between reductions.
 ///
-/// A lossy one corrects its error (Karimireddy et al.: Error Feedback Fixes SignSGD and other Gradient Compression
-/// Schemes, 2019): what a reduction leaves out is kept on this rank and added to its next tensor. So over many steps
-/// all of every gradient is delivered, only some of it late. Rounding to fp16 and bf16 alone is not fed back.
+/// A lossy compressor corrects its error (Karimireddy et al.: Error Feedback Fixes SignSGD and other Gradient
+/// Compression Schemes, 2019): it keeps the error of a reduction on this rank and adds it to the next tensor. Over many
+/// steps every gradient is delivered completely, but parts of it late. Only the rounding of fp16 and bf16 is not fed
+/// back.
 ///
-/// The first `start_after` reductions may go uncompressed: a run's first gradients are large and soon out of date, and
-/// some compressions deliver them late.
+/// The first `start_after` reductions may be uncompressed: the first gradients of a run are large and soon out of date,
+/// and some compressors deliver them late.
 ///
-/// Numbers that are not finite are delivered as such, in every element that shares a scale or a matrix with them, and
+/// Numbers that are not finite are delivered as such, in every element that shares a scale or a matrix with them. They
 /// are not remembered.
 ///
-/// Used by one thread at a time, with the same group each time. After a CommError its memory may miss a step.
+/// Not thread-safe; must be used with the same group each time. After a CommError its state may lack a step.
 class Compressor {
  public:
-  /// Throws std::invalid_argument where the shapes do not have as many elements as the layout.
+  /// Throws std::invalid_argument if the shapes do not have as many elements as the layout.
   explicit Compressor(BucketLayout layout, std::int64_t start_after = 0);
   virtual ~Compressor() = default;
 
-  /// Replaces `tensor` by about the mean over all ranks, bitwise the same on all, and returns the bytes that this rank
-  /// put on the wire, as Wire counts them. Collective; blocks, so it belongs into a body of Communicator::run(). With
-  /// one rank it changes nothing.
+  /// Replaces `tensor` by an approximation of the mean over all ranks, bitwise the same on all of them, and returns the
+  /// bytes that this rank has sent, as Wire counts them. Collective and blocking, so it must be called in a body of
+  /// Communicator::run(). Does nothing in a group of one rank.
   ///
-  /// `tensor`: float32, contiguous, with as many elements as the layout, else std::invalid_argument. Values of one
-  /// bucket: passing another one's mixes up what is remembered.
+  /// `tensor` must be float32 and contiguous, and have as many elements as the layout; otherwise std::invalid_argument
+  /// is thrown. It must always hold values of the same bucket: those of another bucket would be mixed with the
+  /// remembered error.
   std::int64_t all_reduce_mean(Communicator& group, const at::Tensor& tensor);
 
-  /// What it remembers, complete between two reductions; as many tensors at any time. `group`: as in all_reduce_mean().
+  /// Returns the state that is kept between two reductions. The number of tensors never changes. `group` is the same as
+  /// in all_reduce_mean().
   virtual StateDict state(const Communicator& /*group*/) { return {}; }
 
  protected:
   const BucketLayout& layout() const { return layout_; }
   std::int64_t start_after() const { return start_after_; }
 
-  /// How many reductions came before the current one, [1] int64: for the state() of those whose exchange depends on it.
+  /// Returns the number of earlier reductions, [1] int64. It belongs in the state() of compressors whose exchange
+  /// depends on it.
   const at::Tensor& steps() const { return steps_; }
 
  private:
-  /// The same for more than one rank and at least one element, after the first `start_after`; `tensor` is [n] without
-  /// autograd.
+  /// Performs all_reduce_mean() for more than one rank and at least one element, after the first `start_after`
+  /// reductions. `tensor` is [n] and has no autograd.
   virtual void exchange(Wire& wire, at::Tensor tensor) = 0;
 
   BucketLayout layout_;
@@ -69,7 +73,7 @@ class Compressor {
   at::Tensor steps_;
 };
 
-/// Compressions by name. The same layout and fields on all ranks give compressors that fit together.
+/// The registry of compressions by name. Compressors with the same layout and fields work together across ranks.
 using Compressors = Registry<std::unique_ptr<Compressor>(const BucketLayout&)>;
 
 }  // namespace phalanx

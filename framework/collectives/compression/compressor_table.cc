@@ -20,8 +20,8 @@ std::shared_ptr<Compressor> CompressorTable::of(const at::Tensor& tensor,
     return entries_.front().compressor;
   }
   std::shared_ptr<Compressor> compressor = compression_.make({tensor.numel(), std::move(shapes)});
-  // Whose elements lie here no more lets go of its memory, but keeps its place in the row: whether an address comes
-  // again is a matter of each rank's allocator, and must not change which entry goes next.
+  // An entry whose tensor was replaced at this address drops its compressor, but keeps its place in the list. Reuse of
+  // an address depends on each rank's allocator and must not change which entry is evicted next.
   for (auto& entry : entries_) {
     if (entry.begin == tensor.const_data_ptr()) entry.compressor = nullptr;
   }

@@ -15,22 +15,23 @@
 
 namespace phalanx {
 
-/// The compressors of the tensors that one rank reduces, each with the memory of its own tensor.
+/// The compressors of the tensors that one rank reduces. Each of them keeps the state of one tensor.
 ///
-/// A tensor is known by where its elements lie, how many they are, and the storage that they are part of: so a tensor
-/// that comes to lie where another one lay before, longer, shorter or the same, starts without that one's memory. Of
-/// more tensors than `capacity` the one that was used longest ago loses its memory. Which ones do depends on the order
-/// of calls alone, so that all ranks agree as long as they pass the same tensors in the same order.
+/// A tensor is identified by the address and number of its elements and by its storage. A new tensor at the address of
+/// an old one therefore does not inherit its state, even if it has the same size. If there are more than `capacity`
+/// tensors, the least recently used one loses its state. Which one that is depends only on the order of calls, so all
+/// ranks agree if they pass the same tensors in the same order.
 ///
-/// Used by one thread at a time.
+/// Not thread-safe.
 class CompressorTable {
  public:
   CompressorTable(Compressors::Choice compression, std::size_t capacity);
 
-  /// The compressor of a float32 tensor: as it was left, or a new one.
+  /// Returns the compressor of a float32 tensor. Creates one for a new tensor.
   std::shared_ptr<Compressor> of(const at::Tensor& tensor) { return of(tensor, {}); }
 
-  /// The same, with the shapes of the parameters that lie in the tensor, for a new one.
+  /// Returns the compressor of a float32 tensor. If it is created, `shapes` are the shapes of the parameters in the
+  /// tensor.
   std::shared_ptr<Compressor> of(const at::Tensor& tensor, std::vector<std::vector<std::int64_t>> shapes);
 
   std::size_t size() const { return entries_.size(); }
@@ -40,14 +41,14 @@ class CompressorTable {
     const void* begin;
     std::int64_t elements;
     c10::weak_intrusive_ptr<c10::StorageImpl> storage;
-    std::shared_ptr<Compressor> compressor;  // null: another tensor has taken its place
+    std::shared_ptr<Compressor> compressor;  // null: another tensor now lies at this address
   };
 
   static bool is(const Entry& entry, const at::Tensor& tensor);
 
   Compressors::Choice compression_;
   std::size_t capacity_;
-  std::list<Entry> entries_;  // the last used first
+  std::list<Entry> entries_;  // most recently used first
 };
 
 }  // namespace phalanx

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is remembered of a tensor is never used for another one.
+// Tests that the state of one tensor is never used for another.
 #include "framework/collectives/compression/compressor_table.h"
 
 #include <ATen/ops/from_blob.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every compressor promises.
+// Tests the properties that every compressor promises.
 #include "framework/collectives/compression/compressor.h"
 
 #include <ATen/TensorOperators.h>
@@ -30,12 +30,12 @@ using testing::same_on_all_ranks;
 
 std::int64_t ceil_of(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-// Bytes that all ranks together send for n elements, by the formulas of the headers.
+// The bytes that all ranks together send for n elements, according to the comments of the compressors.
 using Formula = std::function<std::int64_t(std::int64_t n, int ranks)>;
 
 std::int64_t of_all_reduce(std::int64_t bytes, int ranks) { return ranks * ceil_of(2 * (ranks - 1) * bytes, ranks); }
 
-// The near-square matrix of n elements as factors of rank 2, what is left over as it is.
+// Returns the bytes for the near-square matrix of n elements as factors of rank 2, and its uncompressed remainder.
 std::int64_t of_powersgd(std::int64_t n, int ranks) {
   const auto rows = static_cast<std::int64_t>(std::sqrt(n));
   const auto columns = n / rows;
@@ -80,7 +80,7 @@ std::string name_of(const ::testing::TestParamInfo<Case>& info) {
 INSTANTIATE_TEST_SUITE_P(Ranks, EveryCompressor,
                          ::testing::Combine(::testing::ValuesIn(all_compressions()), ::testing::Range(1, 6)), name_of);
 
-// None, one, odd, a whole block, several with a short one, fewer blocks than ranks.
+// Zero, one, an odd number, one whole block, several blocks with a short one, and fewer blocks than ranks.
 const std::vector<std::int64_t> kSizes = {0, 1, 7, 64, 129, 1000, 4097};
 
 TEST(Compressors, AreTheOnesTestedHere) {
@@ -118,8 +118,8 @@ TEST_P(EveryCompressor, CountsTheBytesOfItsFormula) {
   });
 }
 
-// What is late is bounded: over many steps the error of the average goes down as 1 / steps. Without feedback it would
-// not: gradients that come again are off in the same way again.
+// The error that is still to be delivered is bounded: over many steps the error of the average decreases as 1 / steps.
+// Without feedback it would not, because repeated gradients would have the same error each time.
 class ErrorFeedback : public EveryCompressor {};
 INSTANTIATE_TEST_SUITE_P(Ranks, ErrorFeedback,
                          ::testing::Combine(::testing::Values("{name: int8, block: 64}", "{name: int4, block: 64}",
@@ -149,7 +149,7 @@ TEST_P(ErrorFeedback, DeliversTheSumOfTheMeansInTheLongRun) {
   });
 }
 
-// Those that can begin without compression.
+// Compressors that can begin without compression.
 class StartAfter : public EveryCompressor {};
 INSTANTIATE_TEST_SUITE_P(Ranks, StartAfter,
                          ::testing::Combine(::testing::Values("{name: one_bit, start_after: 2}",
@@ -170,7 +170,7 @@ TEST_P(StartAfter, TheFirstStepsAreExact) {
   });
 }
 
-// As a run that goes on from a checkpoint in the midst of them.
+// Like a run that resumes from a checkpoint written during the uncompressed steps.
 TEST_P(StartAfter, TheFirstStepsAreCountedInTheState) {
   run_ranks("inproc", ranks(), [this](const CommunicatorPtr& group) {
     const auto first = make_compressor(yaml(), {400}), second = make_compressor(yaml(), {400});

@@ -11,20 +11,21 @@
 
 namespace phalanx {
 
-/// The largest |x|; inf or NaN where any of them is not finite. As integers, magnitudes are ordered as they are as
-/// floats, and what is not finite is above all: one loop, which compilers vectorise, finds both.
+/// Returns the largest |x|; inf or NaN if any value is not finite. Magnitudes compare as integers in the same order as
+/// they do as floats, and numbers that are not finite compare above all others. So one loop, which compilers vectorize,
+/// finds both.
 inline float largest_magnitude(std::span<const float> values) {
   std::int32_t largest = 0;
   for (const float value : values) largest = std::max(largest, std::bit_cast<std::int32_t>(value) & 0x7fffffff);
   return std::bit_cast<float>(largest);
 }
 
-/// Integers from -n to n times a float32 scale, s = max |x| / n: how a block of numbers is written in a few bits each,
-/// off by at most s / 2.
+/// A quantizer that represents numbers by integers from -n to n times a float32 scale s = max |x| / n. The error is at
+/// most s / 2.
 struct EvenSteps {
   float scale, inverse;
 
-  /// The integer, as a float; what it does not hold stays in `value`.
+  /// Returns the nearest integer, as a float, and leaves the quantization error in `value`.
   float take(float& value) const {
     constexpr float kRounder = 0x1.8p23F;  // floats of this size are 1 apart: adding it rounds to the nearest integer
     const float rounded = value * inverse + kRounder - kRounder;
@@ -33,8 +34,8 @@ struct EvenSteps {
   }
 };
 
-/// Writes the scale of a block to the begin of its code. Of a block of zeros, or of numbers too small for a scale, all
-/// stays behind; one with a number that is not finite has NaN for a scale, and its values become 0.
+/// Writes the scale of a block to the beginning of its code. If all values are 0 or too small for a scale, they are
+/// left in `values` as the error. If a value is not finite, the scale is NaN and all values are set to 0.
 inline EvenSteps write_scale(std::span<float> values, float n, std::uint8_t* code) {
   const float largest = largest_magnitude(values);
   const bool finite = std::isfinite(largest);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Half as many bytes: each rank divides by P, rounds to fp16 or bf16, and the group adds those (mixed-precision
+// Halves the bytes: each rank divides by P and rounds to fp16 or bf16, and the group sums the results (mixed-precision
 // communication as in Micikevicius et al.: Mixed Precision Training, 2018). Dividing first keeps sums in range.
 //
-// Every rank rounds once and each of the P - 1 additions once, by a share of at most u = 2^-11 (fp16) or 2^-8 (bf16);
-// below 2^-14 fp16 rounds by up to 2^-25. So an element is off by at most
+// Each rank rounds once, and so does each of the P - 1 additions. The relative error of a rounding is at most u = 2^-11
+// (fp16) or 2^-8 (bf16); below 2^-14, fp16 rounds by up to 2^-25. So the error of an element is at most
 //
-//   ((1 + u)^P - 1) * (mean over ranks of its magnitude) + P 2^-25 (fp16 alone)
+//   ((1 + u)^P - 1) * (mean over ranks of its magnitude) + P 2^-25 (the last term only for fp16)
 //
-// fp16 has no numbers above 65504: what is larger after the division arrives as infinity.
-// Wire: 2 (P - 1) / P 2 n bytes per rank. Nothing is remembered.
+// fp16 has no numbers above 65504: larger values after the division arrive as infinity. Wire: 2 (P - 1) / P 2 n bytes
+// per rank. No state is kept.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/div.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// fp16 and bf16 on the wire.
+// Tests fp16 and bf16.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
@@ -28,7 +28,7 @@ class HalfPrecision : public ::testing::TestWithParam<std::tuple<std::string, in
 INSTANTIATE_TEST_SUITE_P(Ranks, HalfPrecision,
                          ::testing::Combine(::testing::Values("fp16", "bf16"), ::testing::Range(2, 6)));
 
-// Magnitudes from 2^-24 to 2^7: fp16's small numbers too.
+// Returns magnitudes from 2^-24 to 2^7, which include the subnormal numbers of fp16.
 at::Tensor wide_gradient(int rank, std::int64_t elements) {
   const at::Tensor gradient = gradient_of(rank, 0, elements);
   auto* values = gradient.mutable_data_ptr<float>();

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// 4-bit quantisation by blocks, for what is exchanged so seldom that it may be coarse: Streaming DiLoCo (Douillard et
-// al. 2025, arXiv:2501.18512, section 2.4) sends outer gradients with 4 bits. The paper has powers of two (E3M0) there;
-// here are even steps with a scale for each block, as int8_code.h has them (even_steps.h), reduced and fed back in the
-// same way.
+// 4-bit quantization by blocks, for rare exchanges that may be coarse: Streaming DiLoCo (Douillard et al. 2025,
+// arXiv:2501.18512, section 2.4) sends outer gradients with 4 bits. The paper uses powers of two (E3M0). Here the steps
+// are even with a scale per block (even_steps.h), as in int8_code.h, and reduction and error feedback are the same as
+// for int8.
 //
-// A block of B elements is a float32 scale s = max |x| / 7, and round(x / s), -7 to 7, for each element, two in a byte,
-// the first in the lower half: off by at most s / 2. Code of n elements in whole blocks: n / 2 + 4 n / B bytes; that of
-// a last, shorter block of m is ceil(m / 2) + 4. Wire: (P - 1) / P 2 C bytes per rank and step for a code of C bytes,
-// as BlockExchange shares it out.
+// A block of B elements is stored as a float32 scale s = max |x| / 7 and round(x / s), -7 to 7, for each element. Two
+// elements share a byte, the first in the lower half. The error is at most s / 2. The code of n elements in whole
+// blocks has n / 2 + 4 n / B bytes; the code of a shorter last block of m elements has ceil(m / 2) + 4. Wire: (P - 1) /
+// P 2 C bytes per rank and step for a code of C bytes, divided between ranks as in BlockExchange.
 #include <memory>
 #include <span>
 
@@ -47,7 +47,7 @@ class Int4Code final : public BlockCode {
     }
   }
 
-  // In two's complement.
+  // Returns the low four bits of the integer, in two's complement.
   static std::uint8_t four_bits(float integer) {
     return static_cast<std::uint8_t>(static_cast<std::int32_t>(integer) & 0xf);
   }

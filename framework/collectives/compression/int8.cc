@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// 8-bit quantisation by blocks (int8_code.h), reduced in float32 between two exchanges (as in Wang et al.: ZeRO++,
-// 2023), with error feedback.
+// 8-bit quantization by blocks (int8_code.h). Blocks are reduced in float32 between two exchanges (as in Wang et al.:
+// ZeRO++, 2023), with error feedback.
 //
-// Code of n elements: C = n + 4 ceil(n / B) bytes for blocks of B elements. An element of the mean is off by at most
-// half the mean of the ranks' scales plus half the scale of the mean's block. Wire: (P - 1) / P 2 C bytes per rank and
-// step, as BlockExchange shares it out.
+// The code of n elements has C = n + 4 ceil(n / B) bytes for blocks of B elements. The error of an element of the mean
+// is at most half the mean of the ranks' scales plus half the scale of the mean's block. Wire: (P - 1) / P 2 C bytes
+// per rank and step, divided between ranks as in BlockExchange.
 #include "framework/collectives/compression/block_exchange.h"
 #include "framework/collectives/compression/int8_code.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 8-bit quantisation by blocks (as in Dettmers et al.: 8-bit Optimizers via Block-wise Quantization, 2022, with even
-// steps).
+// 8-bit quantization by blocks (as in Dettmers et al.: 8-bit Optimizers via Block-wise Quantization, 2022, but with
+// even steps).
 #include "framework/collectives/compression/int8_code.h"
 
 #include "framework/collectives/compression/even_steps.h"

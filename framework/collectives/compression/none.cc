@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// No compression, to compare with: the mean of float32 by the group's own all-reduce. Exact but for rounding.
-// Wire: 2 (P - 1) / P 4 n bytes per rank.
+// No compression, as a baseline: the mean of float32 by the group's own all-reduce, exact up to rounding. Wire: 2 (P -
+// 1) / P 4 n bytes per rank.
 #include "framework/base/config/no_fields.h"
 #include "framework/collectives/compression/compressor.h"
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signs alone (Seide et al.: 1-Bit Stochastic Gradient Descent, 2014), with a scale for each block and error feedback
-// (Karimireddy et al. 2019), on the way to the rank that reduces and on the way back (Tang et al.: 1-bit Adam, 2021).
-// What comes back has the sign of the ranks' scaled signs added up: a majority weighted by magnitude.
+// Sends only signs (Seide et al.: 1-Bit Stochastic Gradient Descent, 2014), with a scale for each block and error
+// feedback (Karimireddy et al. 2019), both to the rank that reduces and back from it (Tang et al.: 1-bit Adam, 2021).
+// The sign of a result is the sign of the sum of the ranks' scaled signs: a majority vote weighted by magnitude.
 //
-// A block of B elements is a float32 scale s = mean |x|, and a bit for each element: + s, or - s where x < 0.
-// Code of n elements: C = ceil(n / 8) + 4 ceil(n / B) bytes, with B a multiple of 8; a block's bits end with a byte.
-// Wire: (P - 1) / P 2 C bytes per rank and step, as BlockExchange shares it out. 1-bit Adam begins with steps that are
-// not compressed, here the first `start_after`: of gradients that shrink, a residual keeps what was large.
+// A block of B elements is stored as a float32 scale s = mean |x| and a bit for each element: + s, or - s if x < 0. The
+// code of n elements has C = ceil(n / 8) + 4 ceil(n / B) bytes if B is a multiple of 8; the bits of each block fill
+// whole bytes. Wire: (P - 1) / P 2 C bytes per rank and step, divided between ranks as in BlockExchange.
+//
+// Like 1-bit Adam, it can begin with `start_after` uncompressed steps: gradients shrink during these steps, and a
+// residual would keep the large early ones.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -22,7 +24,7 @@ namespace {
 
 constexpr std::size_t kBits = 8;
 
-// As many sums as a byte has bits, so that the loop is not one long chain of additions.
+// Keeps as many sums as a byte has bits, so that the loop is not one long chain of additions.
 double sum_of_magnitudes(std::span<const float> values) {
   std::array<double, kBits> sums{};
   while (values.size() >= kBits) {
@@ -33,7 +35,8 @@ double sum_of_magnitudes(std::span<const float> values) {
   return std::reduce(sums.begin(), sums.end());
 }
 
-// The following take up to eight values; of exactly eight, the compiler knows the length and unrolls.
+// The next two functions take up to eight values. If there are exactly eight, the compiler knows the length and
+// unrolls.
 
 template <std::size_t Length>
 std::uint8_t take_signs(std::span<float, Length> values, float scale) {

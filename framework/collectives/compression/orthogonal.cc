@@ -6,7 +6,7 @@
 namespace phalanx {
 namespace {
 
-constexpr double kDependent = 1e-6;  // float32 columns are not known better
+constexpr double kDependent = 1e-6;  // float32 columns are not more accurate than this
 
 // The columns of a row-major matrix, each as a run of doubles.
 class Columns {

@@ -42,7 +42,7 @@ TEST(Orthonormalize, TurnsColumnsFromLeftToRight) {
   EXPECT_FLOAT_EQ(matrix.at(1, 1), 0.6F);
 }
 
-// One pass in float would leave dot products of 1e-2 here.
+// A single pass in float would leave dot products of 1e-2 here.
 TEST(Orthonormalize, HoldsForColumnsThatAreNearlyTheSame) {
   std::vector<float> values;
   for (int row = 0; row < 50; ++row) {
@@ -58,7 +58,7 @@ TEST(Orthonormalize, HoldsForColumnsThatAreNearlyTheSame) {
 }
 
 TEST(Orthonormalize, TellsColumnsThatAreNone) {
-  // 0, a vector, twice that vector, another one, the sum of the two.
+  // The columns are 0, a vector, twice that vector, another vector, and the sum of the two.
   Matrix matrix(3, 5,
                 {0, 1, 2, 1, 2,  //
                  0, 2, 4, 0, 2,  //

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// PowerSGD (Vogels et al.: PowerSGD: Practical Low-Rank Gradient Compression for Distributed Optimization, 2019): each
-// matrix M [m, l] of the bucket as a product of rank r, found by one step of subspace iteration, with error feedback.
-// With Q [l, r] the same on all ranks, random at first, and a residual e of each rank zero at first:
+// PowerSGD (Vogels et al.: PowerSGD: Practical Low-Rank Gradient Compression for Distributed Optimization, 2019):
+// approximates each matrix M [m, l] of the bucket by a product of rank r, found by one step of subspace iteration, with
+// error feedback. Q [l, r] is the same on all ranks and random at first; each rank has a residual e, which is zero at
+// first. A step is
 //
 //   1. M += e;  P = mean over ranks of M Q                     all_reduce of m r floats
-//   2. P = orthonormalize(P)                                   every rank for itself, the same bits
+//   2. P = orthonormalize(P)                                   each rank by itself, with the same bits
 //   3. Q = M' P;  e = M - P Q'
 //   4. Q = mean over ranks of Q;  M = P Q'                     all_reduce of l r floats
 //
-// Q is where the next step starts (warm start), so that over steps P finds the directions that matter. A direction that
-// P does not have is drawn anew. A mean of rank r or less is exact but for rounding.
+// The next step starts from Q (warm start), so that over several steps P finds the directions that matter. A direction
+// that P lacks is drawn again at random. A mean of rank r or less is exact up to rounding.
 //
-// A parameter of two or more dimensions is a matrix of its first by all others. Without shapes the bucket is one
-// matrix of floor(sqrt n) rows, and what is left over. All else goes uncompressed with P: vectors, what is left over,
-// and matrices that would not get smaller, (m + l) r >= m l. The first `start_after` steps are not compressed at all.
-// Wire: 2 (P - 1) / P 4 (u + sum of (m + l) r) bytes per rank and step, u elements being uncompressed.
+// A parameter with two or more dimensions is a matrix of its first dimension by the product of the others. Without
+// shapes, the bucket is one matrix of floor(sqrt n) rows, plus a remainder. Vectors, the remainder, and matrices that
+// would not get smaller, (m + l) r >= m l, are sent uncompressed together with P. The first `start_after` steps are not
+// compressed at all. Wire: 2 (P - 1) / P 4 (u + sum of (m + l) r) bytes per rank and step, where u elements are
+// uncompressed.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/isfinite.h>
@@ -48,7 +50,7 @@ struct PowerSgdConfig {
   }
 };
 
-// A run of the bucket: a matrix to compress, or, with rank 0, a vector that is not.
+// A run of the bucket: a matrix that is compressed or, with rank 0, a vector that is not.
 struct Piece {
   std::int64_t begin = 0;
   std::int64_t rows = 0;
@@ -86,7 +88,7 @@ std::vector<Piece> pieces_of(const BucketLayout& layout, std::int64_t rank) {
   return pieces;
 }
 
-// The same on every rank and platform; uniform in [-1, 1).
+// Sets one column of `q` to random numbers, uniform in [-1, 1), which are the same on every rank and platform.
 void draw(const at::Tensor& q, std::int64_t column, std::uint64_t seed) {
   auto* values = q.mutable_data_ptr<float>();
   for (std::int64_t row = 0; row < q.size(0); ++row) {
@@ -95,7 +97,7 @@ void draw(const at::Tensor& q, std::int64_t column, std::uint64_t seed) {
   }
 }
 
-// m = p q'. In one order of operations, unlike a library's product, so that all ranks get the same bits.
+// Computes m = p q' in a fixed order of operations, unlike a library's product, so that all ranks get the same bits.
 void multiply(const at::Tensor& m, const at::Tensor& p, const at::Tensor& q) {
   const at::Tensor transposed = q.t().contiguous();
   const auto rank = p.size(1);
@@ -127,8 +129,8 @@ class PowerSgd final : public Compressor {
   struct View {
     const Piece& piece;
     at::Tensor values;    // [rows, columns]
-    at::Tensor residual;  // the same
-    at::Tensor p;         // [rows, rank]; of a vector its values, [rows, 1]
+    at::Tensor residual;  // [rows, columns]
+    at::Tensor p;         // [rows, rank]; for a vector its values, [rows, 1]
     at::Tensor q;         // [columns, rank]
   };
 
@@ -200,7 +202,7 @@ class PowerSgd final : public Compressor {
     }
   }
 
-  // Steps 2 and 3; returns the columns of P that are none.
+  // Performs steps 2 and 3. Returns the dependent columns of P.
   static std::vector<std::int64_t> turn(const View& view) {
     if (view.piece.rank == 0) return {};
     at::Tensor q = view.q;
@@ -211,7 +213,7 @@ class PowerSgd final : public Compressor {
       at::Tensor residual = view.residual;
       residual.copy_(view.values).addmm_(view.p, q.t(), 1, -1);
     } else {
-      // Some rank's M is not finite: all of them deliver NaN and remember what they remembered before.
+      // M is not finite on at least one rank: all ranks deliver NaN and keep their previous residual.
       view.p.fill_(std::numeric_limits<float>::quiet_NaN());
       q.zero_();
     }
@@ -228,8 +230,8 @@ class PowerSgd final : public Compressor {
 
   PowerSgdConfig config_;
   std::vector<Piece> pieces_;
-  at::Tensor p_, q_;     // all pieces' P, or their values, and Q, one behind the other: a message each
-  at::Tensor residual_;  // [n] e; 0 where nothing is compressed
+  at::Tensor p_, q_;     // P (or the values) and Q of all pieces, one after the other; one message each
+  at::Tensor residual_;  // [n] e; 0 for uncompressed elements
 };
 
 const bool powersgd_registered =

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// PowerSGD.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/linalg_svdvals.h>
@@ -25,7 +24,7 @@ double relative_error(const at::Tensor& value, const at::Tensor& truth) {
   return ((value - truth).norm() / truth.norm()).item<double>();
 }
 
-// [rows, columns] of the given rank.
+// Returns a [rows, columns] matrix of the given rank.
 at::Tensor low_rank(int seed, std::int64_t rows, std::int64_t columns, std::int64_t rank) {
   return at::matmul(gradient_of(seed, 0, rows * rank).view({rows, rank}),
                     gradient_of(seed, 1, rank * columns).view({rank, columns}));
@@ -38,7 +37,7 @@ TEST_P(PowerSgd, IsExactWhereTheMeanHasNoHigherRank) {
   run_ranks("inproc", GetParam(), [](const CommunicatorPtr& group) {
     const auto compressor = make_compressor("{name: powersgd, rank: 3}", {600, {{20, 30}}});
     for (int step = 0; step < 4; ++step) {
-      // Of full rank on each rank: what they have in common is all that the mean has.
+      // Each rank has a matrix of full rank, but the mean is only the common matrix of rank 3.
       const at::Tensor common = low_rank(100 + step, 20, 30, 3);
       at::Tensor own = gradient_of(group->rank(), step, 600);
       own -= mean_gradient(group->size(), step, 600).to(at::kFloat);
@@ -75,7 +74,8 @@ TEST_P(PowerSgd, DeliversMatricesOfItsRank) {
 
 TEST_P(PowerSgd, VectorsAndSmallMatricesAreExact) {
   run_ranks("inproc", GetParam(), [](const CommunicatorPtr& group) {
-    // 4-dimensional: [8, 6 * 3 * 3]; [3, 2] would be no smaller as factors of rank 2; nothing in [0, 5].
+    // The 4-dimensional parameter is a matrix [8, 6 * 3 * 3]. [3, 2] would be no smaller as factors of rank 2. [0, 5]
+    // is empty.
     const BucketLayout layout{432 + 11 + 6 + 1, {{8, 6, 3, 3}, {11}, {3, 2}, {0, 5}, {}}};
     const auto compressor = make_compressor("{name: powersgd, rank: 2}", layout);
     for (int step = 0; step < 3; ++step) {
@@ -90,7 +90,7 @@ TEST_P(PowerSgd, VectorsAndSmallMatricesAreExact) {
   });
 }
 
-// Gradients that change slowly, with a few directions that matter.
+// Simulates gradients that change slowly and have a few dominant directions. Returns the norm of the undelivered part.
 double missing_after(int steps, const std::string& yaml, Communicator& group) {
   const auto compressor = make_compressor(yaml, {1600, {{40, 40}}});
   at::Tensor missing = at::zeros({1600}, at::kDouble);

@@ -17,7 +17,8 @@
 
 namespace phalanx::testing {
 
-/// What a config would choose by `compression: YAML`, e.g. "fp16" or "{name: topk, fraction: 0.1}".
+/// Returns the compression that a config chooses with `compression: YAML`, e.g. "fp16" or "{name: topk, fraction:
+/// 0.1}".
 inline Compressors::Choice choose_compression(const std::string& yaml) {
   return config::load_as<Compressors::Choice>("compression", yaml, "test");
 }
@@ -26,7 +27,7 @@ inline std::unique_ptr<Compressor> make_compressor(const std::string& yaml, cons
   return choose_compression(yaml).make(layout);
 }
 
-/// A rank's gradient in a step: [elements], uniform in [-1, 1), known to every rank.
+/// Returns the gradient of a rank in a step: [elements], uniform in [-1, 1). Every rank can compute it.
 inline at::Tensor gradient_of(int rank, int step, std::int64_t elements) {
   const at::Tensor gradient = at::empty({elements}, at::kFloat);
   auto* values = gradient.mutable_data_ptr<float>();
@@ -37,14 +38,14 @@ inline at::Tensor gradient_of(int rank, int step, std::int64_t elements) {
   return gradient;
 }
 
-/// Their mean over the ranks: [elements] of float64.
+/// Returns the mean of these gradients over all ranks: [elements] of float64.
 inline at::Tensor mean_gradient(int ranks, int step, std::int64_t elements) {
   const at::Tensor mean = at::zeros({elements}, at::kDouble);
   for (int rank = 0; rank < ranks; ++rank) mean.add_(gradient_of(rank, step, elements).to(at::kDouble));
   return mean.div_(ranks);
 }
 
-/// Whether all ranks have the same bits, NaN's included. Collective.
+/// Returns true if the tensor has the same bits on all ranks, including NaNs. Collective.
 inline bool same_on_all_ranks(const at::Tensor& tensor, Communicator& group) {
   const at::Tensor bits = tensor.view(at::kInt);
   const at::Tensor all = at::empty({group.size(), bits.numel()}, at::kInt);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The k largest of n elements by magnitude, and the rest later (Stich et al.: Sparsified SGD with Memory, 2018; Lin et
-// al.: Deep Gradient Compression, 2018). In each step, with a residual e of each rank zero at first:
+// Sends the k largest of n elements by magnitude now, and the rest later (Stich et al.: Sparsified SGD with Memory,
+// 2018; Lin et al.: Deep Gradient Compression, 2018). Each rank has a residual e, which is zero at first. A step is
 //
-//   1. e += tensor; each rank chooses its k = ceil(fraction n) largest |e|, and those leave e
-//   2. every rank's chosen values and their indices go to all                                  all_gather
-//   3. the mean adds them up in the order of ranks: at most P k elements of it are not 0
+//   1. e += tensor; each rank selects its k = ceil(fraction n) largest |e| and removes them from e
+//   2. the selected values of every rank and their indices go to all ranks                         all_gather
+//   3. the mean adds them in rank order; at most P k elements of it are not 0
 //
-// What is chosen is delivered exactly but for rounding.
-// Wire: (P - 1) 8 k bytes per rank and step (float32 value, int32 index): less than float32 where k < n / P.
+// The selected values are delivered exactly up to rounding. Wire: (P - 1) 8 k bytes per rank and step (float32 value,
+// int32 index): less than float32 if k < n / P.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
@@ -38,10 +38,11 @@ struct TopKConfig {
   }
 };
 
-// As integers, magnitudes are ordered as they are as floats, and NaN is above all, so it is delivered.
+// Magnitudes compare as integers in the same order as they do as floats. NaN compares above all others, so it is
+// delivered.
 std::int32_t magnitude(float value) { return std::bit_cast<std::int32_t>(value) & 0x7fffffff; }
 
-// The indices of the `count` largest magnitudes, in order; of equal ones the first.
+// Returns the indices of the `count` largest magnitudes, in ascending order. Ties go to the lower index.
 std::vector<std::int32_t> largest(std::span<const float> values, std::size_t count) {
   std::vector<std::int32_t> magnitudes(values.size());
   std::ranges::transform(values, magnitudes.begin(), magnitude);
@@ -76,7 +77,7 @@ class TopK final : public Compressor {
     return std::clamp<std::int64_t>(share, std::min<std::int64_t>(elements, 1), elements);
   }
 
-  // A rank's message is 2 k int32: the indices, then the values' bits.
+  // Sends 2 k int32 per rank: the indices, then the bits of the values.
   void exchange(Wire& wire, at::Tensor tensor) override {
     const at::Tensor chosen = choose(tensor);
     const at::Tensor all = at::empty({wire.size(), 2 * k_}, at::kInt);
@@ -96,7 +97,7 @@ class TopK final : public Compressor {
       *index++ = i;
       *bits++ = std::bit_cast<std::int32_t>(std::exchange(values[i], 0.0F));
     }
-    residual_.nan_to_num_(0, 0, 0);  // more of them than k
+    residual_.nan_to_num_(0, 0, 0);  // needed if more than k of them are not finite
     return message;
   }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// topk sends the largest, exactly, and the rest later.
+// Tests that topk sends the largest elements exactly, and the rest later.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/tensor.h>
@@ -61,7 +61,7 @@ TEST(TopK, AFractionOfOneIsExact) {
   });
 }
 
-// e += g; the k largest of |e| go and leave e; the mean of what went is delivered.
+// The recurrence: e += g; the k largest |e| are sent and removed from e; the mean of the sent values is delivered.
 class TopKReference {
  public:
   TopKReference(int ranks, std::size_t elements, std::size_t k) : residuals_(ranks, Row(elements)), k_(k) {}

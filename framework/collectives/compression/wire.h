@@ -9,18 +9,18 @@
 
 namespace phalanx {
 
-/// Bytes that a rank sends in an all-reduce of `bytes` that moves the minimum: 2 (P - 1) / P of them, rounded up.
+/// Returns the bytes that a rank sends in an optimal all-reduce of `bytes`: 2 (P - 1) / P times `bytes`, rounded up.
 std::int64_t all_reduce_bytes(std::int64_t bytes, int ranks);
 
-/// The collectives that compressors are made of, on one group: blocking, and with the bytes counted that this rank puts
-/// on the wire. What counts is what an algorithm sends that moves the minimum; a backend of one host may move less, and
-/// small tensors may travel by algorithms that move more:
+/// The collectives that compressors use, on one group. They block, and they count the bytes that this rank sends. The
+/// count is that of an algorithm that moves the minimum; a backend within one host may move less, and small tensors may
+/// use algorithms that move more:
 ///
 ///   all_reduce   2 (P - 1) / P of the tensor's bytes
 ///   all_gather   P - 1 times the input's bytes
-///   all_to_all   the input's bytes but for this rank's own part
+///   all_to_all   the input's bytes without this rank's own part
 ///
-/// Tensors and errors as in Communicator. Used by one thread.
+/// Tensors and errors are as in Communicator. Not thread-safe.
 class Wire {
  public:
   explicit Wire(Communicator& group) : group_(group) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is counted as put on the wire.
+// Tests the bytes that Wire counts.
 #include "framework/collectives/compression/wire.h"
 
 #include <ATen/ops/arange.h>
@@ -41,7 +41,7 @@ TEST_P(WireOf, CountsWhatEachOperationSends) {
     expected += (ranks - 1) * 12;
     EXPECT_EQ(wire.bytes(), expected);
 
-    // Rank r gets r + 1 bytes of each.
+    // Rank r receives r + 1 bytes from each rank.
     std::vector<std::int64_t> sent;
     for (int rank = 0; rank < ranks; ++rank) sent.push_back(rank + 1);
     const std::vector<std::int64_t> received(ranks, group->rank() + 1);

@@ -9,7 +9,7 @@
 namespace phalanx::hierarchical {
 namespace {
 
-// One piece of all parts, in the making.
+// One piece of all parts, while it is gathered.
 struct GatheredPiece {
   Staging staging;
   Work last_step;
@@ -36,7 +36,8 @@ Work gather_by_leaders(const Level& level, const Staging& staging, const at::Ten
 
 }  // namespace
 
-// While a piece is inside the group, the next one may be between groups, in the other half of the scratch.
+// While a piece is gathered inside the group, the next one may be gathered between groups, in the other half of the
+// scratch memory.
 void all_gather(const Level& level, Scratch& scratch, const at::Tensor& output, const at::Tensor& input,
                 const PartLayout& parts) {
   const auto bundles = bundles_of(level);

@@ -12,7 +12,7 @@
 namespace phalanx::hierarchical {
 namespace {
 
-// A piece on its way: into this rank's slice, between the groups, and out to the group again.
+// A piece on its way through three steps: into this rank's slice, between the groups, and back to the whole group.
 class Sliced {
  public:
   Sliced(const Level& level, at::Tensor piece)
@@ -24,7 +24,7 @@ class Sliced {
 
   void cross(const Reduction& op) {
     entering_.wait();
-    if (slice_.numel() == 0) return;  // and so is that of every rank it would talk to
+    if (slice_.numel() == 0) return;  // the same holds for every rank that this one would communicate with
     level_.inter->all_reduce(slice_, step_of(op)).wait();
     finish(level_, slice_, op);
   }
@@ -41,7 +41,7 @@ class Sliced {
   Work leaving_;
 };
 
-// The same where messages of a piece travel while others are combined.
+// The same steps, but with an Exchange between groups: the messages of one piece travel while others are combined.
 class Exchanged {
  public:
   Exchanged(const Level& level, at::Tensor piece, const Reduction& op)
@@ -75,7 +75,7 @@ class Exchanged {
   Exchange exchange_;
 };
 
-// Three pieces are under way at a time, so there are always messages of one while another is in its group.
+// Three pieces are in flight at a time, so the messages of one travel while another is processed inside its group.
 void exchange(const Level& level, const at::Tensor& tensor, const Reduction& op) {
   std::vector<Exchanged> pieces;
   for (auto& piece : pieces_of(level, tensor)) pieces.emplace_back(level, std::move(piece), op);
@@ -86,7 +86,7 @@ void exchange(const Level& level, const at::Tensor& tensor, const Reduction& op)
   }
 }
 
-// The same by way of the leader.
+// The same steps through the leader.
 class Led {
  public:
   Led(const Level& level, at::Tensor piece) : level_(level), piece_(std::move(piece)) {}
@@ -110,7 +110,7 @@ class Led {
   Work leaving_;
 };
 
-// One piece enters ahead of the one that is between groups. All ranks of a group launch in this same order.
+// One piece enters its group before the previous one is sent between groups. All ranks of a group launch in this order.
 template <class Way>
 void take(const Level& level, const at::Tensor& tensor, const Reduction& op) {
   std::vector<Way> ways;

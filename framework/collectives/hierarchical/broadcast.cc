@@ -11,17 +11,17 @@
 namespace phalanx::hierarchical {
 namespace {
 
-// A rank of scope as its group sees it.
+// A rank of scope, given by its group and its rank in that group.
 struct Root {
   Root(const Groups& groups, int root) {
     while (!std::ranges::binary_search(groups[group], root)) ++group;
     rank = static_cast<int>(std::ranges::lower_bound(groups[group], root) - groups[group].begin());
   }
   int group = 0;
-  int rank = 0;  // in the group
+  int rank = 0;  // rank in the group
 };
 
-// A piece between the groups and inside them.
+// The broadcast of one piece, inside the groups and between them.
 class Way {
  public:
   Way(const Level& level, Root root, bool sliced, at::Tensor piece)
@@ -56,7 +56,7 @@ class Way {
   bool sliced_;
   std::vector<std::int64_t> counts_;  // elements of the ranks' slices
   at::Tensor piece_;
-  at::Tensor slice_;  // what this rank carries between groups
+  at::Tensor slice_;  // the part that this rank sends or receives between groups
   Work spreading_;
 };
 

@@ -55,8 +55,8 @@ Work HierarchicalCommunicator::launch(Operation operation) {
   });
 }
 
-// In its place among the operations: the group meets for it, and ranks may be behind with others of the scope. What all
-// ranks share is the scope's.
+// Allocates in the order of operations, because allocation is collective over the group, and some ranks may still be
+// behind with operations of the scope. Memory that all ranks share comes from the scope.
 at::Tensor HierarchicalCommunicator::do_allocate(const Allocation& allocation) {
   if (allocation.shared()) return Decorator::do_allocate(allocation);
   at::Tensor memory;

@@ -10,18 +10,18 @@
 
 namespace phalanx {
 
-/// A communicator of which broadcast, all_reduce, reduce_scatter and all_gather go by groups: inside a group, and by
-/// few and long messages between groups. The headers beside this one have the steps and bytes of each. Everything else
-/// is the scope's.
+/// A communicator whose broadcast, all_reduce, reduce_scatter and all_gather work by groups: they communicate inside
+/// the groups, and send few and long messages between them. collectives.h describes the steps and bytes of each. All
+/// other operations are passed on to the scope.
 ///
-/// allocate() gives memory that the groups move fastest. A reduction that does not commute goes by groups only where
-/// they are runs of consecutive ranks, and is the scope's own otherwise: its order is kept in either case.
+/// allocate() returns the memory that the groups move fastest. A reduction that does not commute works by groups only
+/// if they are runs of consecutive ranks, and otherwise runs on the scope. Its order is kept in both cases.
 ///
-/// Where a group's communicator is hierarchical in turn, operations go by its groups too; see make_hierarchical().
+/// If the communicator of a group is itself hierarchical, operations also use its groups; see make_hierarchical().
 class HierarchicalCommunicator : public Decorator {
  public:
-  /// `level.intra` may be of another world than `level.scope`, but nobody else may launch on it. `keys` divide a group
-  /// that is split from this one; the first is that of `level`.
+  /// `level.intra` may belong to another world than `level.scope`, but no one else may launch operations on it. `keys`
+  /// divide a group that is split from this one; the first key is the key of `level`.
   HierarchicalCommunicator(Level level, std::vector<Key> keys);
 
   bool takes(c10::DeviceType device) const override { return device == c10::kCPU && Decorator::takes(device); }
@@ -31,11 +31,11 @@ class HierarchicalCommunicator : public Decorator {
  protected:
   const Level& level() const { return shared_->level; }
 
-  /// The same hierarchy of the ranks that are left of it.
+  /// Returns the same hierarchy, restricted to the ranks of `child`.
   CommunicatorPtr wrap(CommunicatorPtr child) override;
 
  private:
-  struct Shared {  // with the operations, which may outlive this
+  struct Shared {  // shared with the operations, which may outlive the communicator
     Level level;
     hierarchical::Scratch scratch;
   };
@@ -46,8 +46,8 @@ class HierarchicalCommunicator : public Decorator {
   std::vector<Key> keys_;
 };
 
-/// Communicator over all ranks of a hierarchy that goes by all its levels. A level that is one group, or that has
-/// groups of one rank alone, is left out; if none is left, this is the world itself.
+/// Returns a communicator of all ranks that uses all levels of the hierarchy. A level is skipped if it is a single
+/// group, or if all its groups have one rank. If no level remains, returns the world itself.
 CommunicatorPtr make_hierarchical(const Hierarchy& hierarchy);
 
 }  // namespace phalanx

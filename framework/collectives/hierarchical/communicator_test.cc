@@ -64,7 +64,7 @@ TEST_P(Hierarchical, DoesWhatTheWorldDoes) {
   });
 }
 
-// Order of ranks: what is combined are decimal numbers, one digit for each rank.
+// Checks the order of ranks by concatenating decimal numbers, one digit per rank.
 TEST_P(Hierarchical, KeepsTheOrderOfAReductionThatDoesNotCommute) {
   const auto append =
       Reduction::custom<std::int64_t>("append", [](std::span<std::int64_t> result, std::span<const std::int64_t> next) {
@@ -94,7 +94,7 @@ TEST(HierarchicalAllReduce, RefusesAnOrderThatItCannotKeep) {
   });
 }
 
-// Many at once, waited for backwards.
+// Launches several operations at once and waits for them in reverse order.
 TEST(HierarchicalCommunicator, CompletesInOrderOfLaunch) {
   run_ranks("inproc", 4, [](const CommunicatorPtr& world) {
     const auto group = make_hierarchical(Hierarchy(world, {{"pair", std::to_string(world->rank() / 2)}}));
@@ -121,7 +121,7 @@ TEST(HierarchicalCommunicator, GivesMemoryOfAllRanksSize) {
   });
 }
 
-// What is left of a hierarchy of two levels after ranks have gone is one in turn.
+// The remaining ranks of a hierarchy of two levels form a hierarchy again.
 TEST(HierarchicalCommunicator, SplitsIntoHierarchies) {
   run_ranks("inproc", 8, [](const CommunicatorPtr& world) {
     const int rank = world->rank();

@@ -20,17 +20,17 @@ const at::ScalarType kDtypes[] = {at::kByte, at::kChar,     at::kShort, at::kInt
                                   at::kHalf, at::kBFloat16, at::kFloat, at::kDouble, at::kBool};
 const Reduction kReductions[] = {Reduction::kSum, Reduction::kMean,   Reduction::kProduct, Reduction::kMin,
                                  Reduction::kMax, Reduction::kBitAnd, Reduction::kBitOr,   Reduction::kBitXor};
-// Nothing, less than there are ranks, by leaders, by slices, in several pieces.
+// Zero elements, fewer than ranks, a size that leaders carry, a size that is sliced, and several pieces.
 const std::int64_t kElements[] = {0, 1, 3, 1000, 5001, 600'001};
 
-// Whole numbers of which no order and no bracketing of a reduction loses a bit, in any dtype.
+// Returns small integers: reductions of them are exact in every dtype, in any order.
 at::Tensor pattern(int rank, std::int64_t elements, at::ScalarType dtype) {
   return ((at::arange(elements, at::kLong) * 7 + rank * 13) % 5 - 2).to(dtype);
 }
 
 at::Tensor unset(std::int64_t elements, at::ScalarType dtype) { return at::full({elements}, 1, dtype); }
 
-// Parts of which some are empty and one is long.
+// Returns counts of which some are zero and one is large.
 std::vector<std::int64_t> uneven(int ranks, std::int64_t elements) {
   std::vector<std::int64_t> counts;
   for (int rank = 0; rank < ranks; ++rank) counts.push_back(rank % 3 == 1 ? 0 : elements / (rank + 1));

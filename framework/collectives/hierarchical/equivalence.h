@@ -5,8 +5,9 @@
 
 namespace phalanx::testing {
 
-/// Fails unless the collectives of `tested` leave bitwise what those of `flat`, of the same ranks in the same order,
-/// do: all dtypes and reductions, even and uneven parts, in place and not, from nothing to several pieces. Collective.
+/// Fails unless the collectives of `tested` give bitwise the same results as those of `flat`, which has the same ranks
+/// in the same order. Covers all dtypes and reductions, even and uneven parts, in-place and out-of-place operations,
+/// and sizes from zero to several pieces. Collective.
 void expect_same_collectives(Communicator& flat, Communicator& tested);
 
 }  // namespace phalanx::testing

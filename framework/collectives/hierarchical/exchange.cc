@@ -33,7 +33,7 @@ void Exchange::scatter() {
   }
 }
 
-// Into what came from the first rank, so that lower ranks stand before higher ones.
+// Combines into the data from the first rank, so that lower ranks come before higher ones.
 void Exchange::combine() {
   wait_for_messages();
   const at::Tensor& result = received_.front();

@@ -11,17 +11,18 @@
 
 namespace phalanx::hierarchical {
 
-/// All-reduce in place of one slice among the N ranks of `inter`, in two steps that can be under way for several slices
-/// at a time: every rank sends each other its part of the slice and combines its own, in the order of the ranks; then
-/// it sends its own to all. The direct exchange in both halves of Rabenseifner's all-reduce (2004).
+/// All-reduces one slice in place among the N ranks of `inter`. It has two steps, and several slices may be in progress
+/// at a time. First every rank sends each other rank that rank's part of the slice, and combines its own part in rank
+/// order. Then it sends its combined part to all other ranks. This is the direct exchange, used for both halves of
+/// Rabenseifner's all-reduce (2004).
 ///
-/// 2 steps; n bytes: 2 (N - 1) / N n sent by each rank, the least there can be. All N - 1 messages of a step are sent
+/// 2 steps; for n bytes, each rank sends 2 (N - 1) / N n, which is the minimum. All N - 1 messages of a step are sent
 /// at once, so it is for few groups.
 ///
 ///   scatter(), combine(), gather(), wait()      in this order; combine() and wait() block
 class Exchange {
  public:
-  /// `op` combines and does not end: of a mean this is the sum.
+  /// `op` is applied without Reduction::finish(): the result of a mean is the sum.
   Exchange(CommunicatorPtr inter, const at::Tensor& slice, Reduction op);
 
   void scatter();
@@ -29,7 +30,7 @@ class Exchange {
   void gather();
   void wait();
 
-  /// This rank's part of the slice: combined after combine().
+  /// Returns this rank's part of the slice, which is combined after combine().
   const at::Tensor& own() const { return own_; }
 
   static constexpr int kMostGroups = 16;
@@ -44,7 +45,7 @@ class Exchange {
   std::vector<std::int64_t> counts_;
   PartLayout parts_;
   at::Tensor own_;
-  std::vector<at::Tensor> received_;  // by rank; the others' elements of this rank's part
+  std::vector<at::Tensor> received_;  // by rank; the other ranks' elements of this rank's part
   std::vector<Work> messages_;
 };
 

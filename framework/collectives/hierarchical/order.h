@@ -7,16 +7,17 @@
 
 namespace phalanx::hierarchical {
 
-/// Whether combining group by group gives what combining in the order of the ranks gives.
+/// Returns true if combining group by group gives the same result as combining in rank order.
 bool keeps_order(const Level& level, const Reduction& op);
 
-/// Throws std::invalid_argument, in the name of `operation`, unless keeps_order().
+/// Throws std::invalid_argument, with the name `operation` in its message, unless keeps_order().
 void check_order(const char* operation, const Level& level, const Reduction& op);
 
-/// What every step of a reduction does: a mean is summed by all steps, and divided once, after the last.
+/// Returns the reduction that each step performs. For a mean, all steps compute the sum, which is divided once after
+/// the last step.
 Reduction step_of(const Reduction& op);
 
-/// Ends the reduction of these elements, over all ranks of the level's scope.
+/// Finishes the reduction of these elements over all ranks of the level's scope.
 void finish(const Level& level, const at::Tensor& elements, const Reduction& op);
 
 }  // namespace phalanx::hierarchical

@@ -6,7 +6,7 @@
 
 namespace phalanx::hierarchical {
 
-// A world has one recorder, and a queue with it.
+// Each world has one flight recorder and one queue.
 bool overlaps(const Level& level) { return &level.intra->recorder() != &level.scope->recorder(); }
 
 std::vector<at::Tensor> pieces_of(const Level& level, const at::Tensor& tensor) {

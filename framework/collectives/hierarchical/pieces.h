@@ -10,20 +10,21 @@
 
 namespace phalanx::hierarchical {
 
-/// Whether operations on the level's intra can run while its inter is waited for: that is so where they are of two
-/// worlds, each with a queue of operations of its own, as shared memory inside hosts and a network between them.
+/// Returns true if operations on the level's intra can run while this rank waits for its inter. This is so if they
+/// belong to two worlds, each with its own queue of operations, such as shared memory inside hosts and a network
+/// between them.
 bool overlaps(const Level& level);
 
-/// Views of a tensor's elements, one behind the other, in which a collective takes its steps: while one piece is
-/// between groups, others are inside them. One piece, where steps would not overlap.
+/// Returns views of a tensor's elements, one after the other. A collective processes them in turn: while one piece is
+/// sent between groups, others are processed inside them. Returns a single piece if steps would not overlap.
 std::vector<at::Tensor> pieces_of(const Level& level, const at::Tensor& tensor);
 
-/// Below this, slices are not worth a message of their own, and leaders alone talk between groups.
+/// Messages shorter than this are not cut into slices; only the leaders then communicate between groups.
 inline constexpr std::int64_t kSlicedBytes = 8 << 10;
 
 inline constexpr std::int64_t kPieceBytes = 1 << 20;
 
-/// Whether each rank carries a slice of a message of so many bytes between groups.
+/// Returns true if each rank sends a slice of the message between groups.
 bool slices(const Level& level, const at::Tensor& tensor);
 
 }  // namespace phalanx::hierarchical

@@ -9,7 +9,7 @@
 namespace phalanx::hierarchical {
 namespace {
 
-// One piece of all parts, on its way into the group.
+// One piece of all parts, while it is reduced inside the group.
 struct ReducedPiece {
   Staging staging;
   Work entering;
@@ -37,7 +37,8 @@ void cross(const Level& level, const Staging& staging, const at::Tensor& own, co
 
 }  // namespace
 
-// A piece may enter its group while the one before is between groups, from the other half of the scratch.
+// While a piece is reduced between groups, the next one may be reduced inside its group, in the other half of the
+// scratch memory.
 void reduce_scatter(const Level& level, Scratch& scratch, const at::Tensor& output, const at::Tensor& input,
                     const Reduction& op, const PartLayout& parts) {
   check_order("reduce_scatter", level, op);

@@ -12,7 +12,7 @@
 namespace phalanx::hierarchical {
 
 at::Tensor Scratch::half(int number, std::int64_t elements, c10::ScalarType dtype) {
-  // An element of every rank, at the least.
+  // Large enough for at least one element of every rank.
   const std::int64_t bytes = kPieceBytes;
   const auto wanted = elements * static_cast<std::int64_t>(c10::elementSize(dtype));
   if (!bytes_.defined() || bytes_.size(1) < wanted) {

@@ -36,7 +36,7 @@ Decisions::Decisions(const SelectionTable& table, int ranks, const std::vector<s
   }
 }
 
-// What comes after native, which always suits, and after the same way once more is never tried.
+// Skips ways that would never be tried: those after native, which always suits, and repetitions of an earlier way.
 void Decisions::add_range(Op op, std::int64_t up_to, const std::vector<std::pair<std::int64_t, Way>>& rules) {
   const std::size_t begin = ways_.size();
   for (const auto& [limit, way] : rules) {
@@ -51,7 +51,7 @@ void Decisions::add_range(Op op, std::int64_t up_to, const std::vector<std::pair
 }
 
 std::int64_t selection_bytes(const Call& call) {
-  const bool uneven_exchange = call.op == Op::kAllToAll && call.detail != 0;  // in which ranks differ
+  const bool uneven_exchange = call.op == Op::kAllToAll && call.detail != 0;  // its elements differ between ranks
   return uneven_exchange ? kAnySize : call.elements * static_cast<std::int64_t>(c10::elementSize(call.dtype));
 }
 

@@ -11,8 +11,8 @@
 
 namespace phalanx {
 
-/// What a SelectionTable comes to for one group: for every operation its sizes, sorted, and for each range of sizes the
-/// ways that its rules allow, in their order. Finding them takes some nanoseconds. Immutable; thread-safe.
+/// A SelectionTable resolved for one group. For every operation it holds sorted ranges of sizes, and for each range the
+/// ways that the rules allow, in order. A lookup takes a few nanoseconds. Immutable and thread-safe.
 class Decisions {
  public:
   struct Way {
@@ -22,10 +22,12 @@ class Decisions {
     bool operator==(const Way&) const = default;
   };
 
-  /// For a group of `ranks` ranks that `backends` connect too. Throws ConfigError for a rule that names another one.
+  /// Resolves the table for a group of `ranks` ranks that is also connected by `backends`. Throws ConfigError if a rule
+  /// names another backend.
   Decisions(const SelectionTable& table, int ranks, const std::vector<std::string>& backends);
 
-  /// The first that suits is to be taken; where none does, or there are none, native on the group's own backend.
+  /// Returns the ways in order of preference; the first that suits must be used. If none suits, or the result is empty,
+  /// the operation runs natively on the group's own backend.
   std::span<const Way> find(Op op, std::int64_t bytes) const {
     for (const Range& range : ranges_[static_cast<std::size_t>(op)]) {
       if (bytes <= range.up_to) return {ways_.data() + range.begin, ways_.data() + range.end};
@@ -36,7 +38,7 @@ class Decisions {
  private:
   struct Range {
     std::int64_t up_to;
-    std::size_t begin, end;  // in ways_
+    std::size_t begin, end;  // range of indices in ways_
   };
 
   void add_range(Op op, std::int64_t up_to, const std::vector<std::pair<std::int64_t, Way>>& rules);
@@ -45,7 +47,7 @@ class Decisions {
   std::vector<Way> ways_;
 };
 
-/// The size by which a call is looked up (see SelectionRule).
+/// Returns the size that is used to look up a call (see SelectionRule).
 std::int64_t selection_bytes(const Call& call);
 
 }  // namespace phalanx

@@ -19,7 +19,8 @@ std::vector<std::string> algorithms_of(Op op) {
   return names;
 }
 
-// The operations that have an algorithm of this name, for the one that stands in the wrong rule.
+// Returns the operations that have an algorithm of this name, to suggest them if the name is used with another
+// operation.
 std::vector<std::string> owners_of(const std::string& algorithm) {
   std::vector<std::string> owners;
   for (const Op op : selectable_ops()) {
@@ -112,7 +113,7 @@ ParsedRule parse(const SelectionRule& rule) {
 std::vector<ConfigProblem> problems_of(const std::vector<SelectionRule>& rules, const std::string& origin,
                                        const std::string& key) {
   std::vector<ConfigProblem> all;
-  std::vector<std::optional<ParsedRule>> parsed;  // nothing: a rule with problems, which hides none
+  std::vector<std::optional<ParsedRule>> parsed;  // nothing for a rule with problems, which hides no other rule
   for (std::size_t i = 0; i < rules.size(); ++i) {
     std::vector<ConfigProblem> problems;
     const ParsedRule rule = read(rules[i], problems);

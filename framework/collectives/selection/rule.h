@@ -14,27 +14,28 @@
 
 namespace phalanx {
 
-/// What stands for an algorithm and means the backend's own way, and for a backend and means the group's own.
+/// Names in a rule that are neither an algorithm nor a backend: the backend's own implementation, and the group's own
+/// backend.
 inline constexpr const char* kNative = "native";
 inline constexpr const char* kOwn = "own";
 
-/// "native", and the algorithms of all operations that this program has.
+/// Returns "native" and the names of all algorithms of this program, of all operations.
 std::vector<std::string> known_algorithms();
 
-/// "own", and the backends that this program has.
+/// Returns "own" and the names of all backends of this program.
 std::vector<std::string> known_alternatives();
 
-/// Which algorithm an operation takes, and on which backend, when the rule is the first that matches. As in a config:
+/// A rule that sets the algorithm and the backend of an operation, if it is the first rule that matches. In a config:
 ///
 ///     - {op: all_reduce, up_to: 64KB, algorithm: recursive_doubling}
 ///
-/// The size of an operation is the one that all its ranks know: the bytes of a rank's whole input (all_reduce, reduce,
-/// broadcast), or of all ranks' parts together (the others). An uneven all_to_all has none, and matches only rules
-/// without `up_to`.
+/// The size of an operation is one that all its ranks know: the bytes of a rank's whole input (all_reduce, reduce,
+/// broadcast), or of the parts of all ranks together (other operations). An uneven all_to_all has no size, and matches
+/// only rules without `up_to`.
 struct SelectionRule {
   std::string op{};                 // required
-  std::string up_to{};              // bytes, this many included; empty: any number
-  std::int64_t ranks = 0;           // of the group; 0: any number
+  std::string up_to{};              // bytes, inclusive; empty: any size
+  std::int64_t ranks = 0;           // size of the group; 0: any size
   std::string backend = kOwn;       // a connected backend
   std::string algorithm = kNative;  // an algorithm of `op`
 
@@ -50,7 +51,7 @@ struct SelectionRule {
 
 inline constexpr std::int64_t kAnySize = std::numeric_limits<std::int64_t>::max();
 
-/// A rule that was understood.
+/// A rule that has been parsed.
 struct ParsedRule {
   Op op = Op::kNone;
   std::int64_t up_to = kAnySize;
@@ -60,21 +61,20 @@ struct ParsedRule {
 
   bool matches_group(int size) const { return ranks == 0 || ranks == size; }
 
-  /// Whether `later` never gets its turn behind this rule, which matches all that `later` matches, and either suits
-  /// always or does not suit where `later` would not either.
+  /// Returns true if `later` is unreachable after this rule: this rule matches every operation that `later` matches,
+  /// and either its algorithm always suits, or both rules have the same algorithm and backend.
   bool hides(const ParsedRule& later) const;
 };
 
-/// Throws ConfigError with what is wrong with it.
+/// Parses a rule. Throws ConfigError with all its problems.
 ParsedRule parse(const SelectionRule& rule);
 
-/// All that is wrong with a list of rules: operations and algorithms that are not there (with the nearest), sizes that
-/// are none, rules that can never be reached. `origin` and `key` say where the list stands: "config" and
-/// "framework.selection".
+/// Returns all problems of a list of rules: unknown operations and algorithms (with the nearest name), invalid sizes,
+/// and unreachable rules. `origin` and `key` give the place of the list: "config" and "framework.selection".
 std::vector<ConfigProblem> problems_of(const std::vector<SelectionRule>& rules, const std::string& origin,
                                        const std::string& key);
 
-/// "all_reduce up to 64 KB on 4 ranks -> ring on shm".
+/// Returns a description such as "all_reduce up to 64 KB on 4 ranks -> ring on shm".
 std::string describe(const SelectionRule& rule);
 
 }  // namespace phalanx

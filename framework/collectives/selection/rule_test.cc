@@ -29,14 +29,14 @@ std::string problems(const std::vector<SelectionRule>& rules) {
   return all.empty() ? "" : ConfigError(all).what();
 }
 
-// "native", then the algorithms of `op` that this program has.
+// Returns "native" and the algorithms of `op` in this program.
 std::string known(Op op) {
   std::vector<std::string> names{"native"};
   for (const auto* algorithm : Algorithms::global().of(op)) names.push_back(algorithm->name);
   return join(names, ", ");
 }
 
-// "native, A, B or C", of all operations.
+// Returns "native, A, B or C" with the algorithms of all operations.
 std::string any_algorithm() {
   std::set<std::string> names;
   for (const Op op : selectable_ops()) {
@@ -47,7 +47,7 @@ std::string any_algorithm() {
   return join(but_last, ", ") + " or " + *names.rbegin();
 }
 
-// Thresholds are bytes, whatever the dtype.
+// Thresholds are in bytes for every dtype.
 TEST(SelectionRule, IsReadFromYamlAndWrittenBack) {
   Section section;
   config::load_text(section, R"(

@@ -9,15 +9,15 @@
 
 namespace phalanx {
 
-/// The operations that can be done in several ways: broadcast, reduce, all_reduce, reduce_scatter, all_gather, gather,
-/// scatter, all_to_all.
+/// Returns the operations that have several implementations: broadcast, reduce, all_reduce, reduce_scatter, all_gather,
+/// gather, scatter, all_to_all.
 std::span<const Op> selectable_ops();
 bool is_selectable(Op op);
 
-/// "broadcast", ...
+/// Returns "broadcast", ...
 std::vector<std::string> selectable_op_names();
 
-/// The operation of that name; Op::kNone for none of them.
+/// Returns the operation of that name, or Op::kNone for an unknown name.
 Op selectable_op(const std::string& name);
 
 }  // namespace phalanx

@@ -44,7 +44,7 @@ Work SelectingCommunicator::launch(Operation operation) {
     const auto& group = way.backend < 0 ? inner() : alternatives_[way.backend].group;
     if (way.algorithm != nullptr && !suits(*way.algorithm, *group, operation)) continue;
     if (way.backend < 0) return launch_by(way, group, std::move(operation));
-    // Another backend has an order of its own. Inside run() its operation waits for all that was launched here before.
+    // Another backend has its own order. Inside run(), its operation waits for all operations launched here earlier.
     return inner()->run(call, [way, group, operation = std::move(operation)]() mutable {
       launch_by(way, group, std::move(operation)).wait();
     });

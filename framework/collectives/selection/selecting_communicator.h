@@ -10,26 +10,26 @@
 
 namespace phalanx {
 
-/// A communicator that does each operation in the way that a table says: the backend's own way, an algorithm over its
-/// sends and receives, or either of the two on another backend that connects the same ranks.
+/// A communicator that performs each operation as a table says: with the backend's own implementation, with an
+/// algorithm over its sends and receives, or with either of the two on another backend that connects the same ranks.
 ///
 ///     SelectingCommunicator group(world, SelectionTable{{.op = "all_reduce", .algorithm = "ring"}});
 ///     group.all_reduce(gradients, Reduction::kMean).wait();
 ///
-/// Every way keeps the contract of Communicator: what runs as an algorithm or on another backend takes its place in the
-/// order of this one's operations, by run(). All ranks must have the same table: they would wait for each other's
-/// messages otherwise, until the deadline. Groups that are split from this one have the same table and are split on the
-/// other backends too. send, recv, barrier, run and allocate are the inner communicator's.
+/// The contract of Communicator holds in every case: an operation that runs as an algorithm or on another backend is
+/// ordered with the other operations of this communicator by run(). All ranks must have the same table; otherwise they
+/// wait for messages that never come, until the deadline. Groups that are split from this one have the same table and
+/// are also split on the other backends. send, recv, barrier, run and allocate are passed on to the inner communicator.
 class SelectingCommunicator final : public Decorator {
  public:
-  /// Another backend's communicator of the same ranks in the same order, which nobody else uses.
+  /// A communicator of another backend with the same ranks in the same order. No one else may use it.
   struct Alternative {
     std::string backend;
     CommunicatorPtr group;
   };
 
-  /// Throws ConfigError for a rule that names a backend which is not among the alternatives, std::invalid_argument for
-  /// an alternative of other ranks.
+  /// Throws ConfigError if a rule names a backend that is not among the alternatives, and std::invalid_argument if an
+  /// alternative has other ranks.
   SelectingCommunicator(CommunicatorPtr inner, SelectionTable table, std::vector<Alternative> alternatives = {});
 
   const SelectionTable& table() const { return table_; }

@@ -28,7 +28,7 @@ using testing::times_run;
 constexpr int kRanks = 3;
 constexpr std::int64_t kPart = 40;
 
-// Any operation: parts of kPart elements that tell their rank, root 1.
+// Returns an operation of the given kind with root 1, on parts of kPart elements that identify their rank.
 Operation operation_of(const Communicator& group, Op op) {
   const auto whole = [&] { return at::arange(kPart * kRanks, at::kLong).add(1000 * group.rank()); };
   const auto part = [&] { return at::arange(kPart, at::kLong).add(1000 * group.rank()); };
@@ -53,7 +53,7 @@ Operation operation_of(const Communicator& group, Op op) {
   }
 }
 
-// What the operation leaves on this rank; where it promises nothing, zeros.
+// Returns the result of the operation on this rank; zeros if the operation promises none there.
 at::Tensor result_of(Communicator& group, Op op) {
   const Operation operation = operation_of(group, op);
   group.launch(operation).wait();
@@ -80,7 +80,7 @@ TEST_F(Selecting, RunsTheAlgorithmOfTheTableOnEveryRank) {
   }
 }
 
-// Whatever the table says, results are the same.
+// Results do not depend on the table.
 TEST_F(Selecting, EveryAlgorithmGivesWhatTheBackendsOwnWayGives) {
   for (const Op op : selectable_ops()) {
     const auto algorithms = Algorithms::global().of(op);
@@ -95,7 +95,7 @@ TEST_F(Selecting, EveryAlgorithmGivesWhatTheBackendsOwnWayGives) {
   }
 }
 
-// An algorithm of another size, group or operation is not run.
+// An algorithm for another size, group or operation is not run.
 TEST_F(Selecting, TakesTheRuleOfTheSizeInBytes) {
   run_ranks("inproc", kRanks, [](const CommunicatorPtr& world) {
     SelectingCommunicator selecting(world, SelectionTable{{.op = "all_reduce", .up_to = "80", .algorithm = "counting"},
@@ -119,7 +119,7 @@ TEST_F(Selecting, AnAlgorithmThatDoesNotSuitYieldsToTheNextRule) {
     selecting.all_reduce(even, Reduction::kSum).wait();
     selecting.all_reduce(odd, Reduction::kSum).wait();
     selecting.all_reduce(odd, Reduction::kSum).wait();
-    selecting.broadcast(odd, 0).wait();  // natively
+    selecting.broadcast(odd, 0).wait();  // runs natively
     EXPECT_EQ(odd[0].item<float>(), kRanks * kRanks);
   });
   EXPECT_EQ(times_run(Op::kAllReduce, "counting_even"), kRanks);
@@ -139,7 +139,8 @@ TEST_F(Selecting, GroupsThatAreSplitOffFollowTheTable) {
   EXPECT_EQ(times_run(Op::kAllReduce, "counting"), 2);
 }
 
-// Two backends of the same ranks: here another world of threads. The recorders tell which of them did it.
+// Two backends with the same ranks: the second is another group of the same kind. The recorders show which one was
+// used.
 class Alternatives : public Selecting {
  protected:
   static std::unique_ptr<SelectingCommunicator> selecting(const CommunicatorPtr& world, const CommunicatorPtr& other,
@@ -148,7 +149,7 @@ class Alternatives : public Selecting {
         world, table, std::vector<SelectingCommunicator::Alternative>{{.backend = "inproc", .group = other}});
   }
 
-  // Operations of the kind that `group` has launched.
+  // Returns the number of operations of this kind that `group` has launched.
   static int launched(const Communicator& group, Op op) {
     int count = 0;
     for (const auto& record : group.recorder().records()) count += record.group == group.name() && record.call.op == op;
@@ -173,7 +174,7 @@ TEST_F(Alternatives, CarryWhatTheTableGivesThem) {
   EXPECT_EQ(times_run(Op::kAllReduce, "counting"), kRanks);
 }
 
-// Whoever waits for the last one finds that the earlier ones have been done, on whichever backend.
+// After a wait for the last operation, the earlier ones are complete, on every backend.
 TEST_F(Alternatives, KeepTheOrderOfLaunch) {
   run_ranks("inproc", kRanks, [](const CommunicatorPtr& world) {
     const auto both =

@@ -9,29 +9,29 @@
 
 namespace phalanx {
 
-/// Which algorithm each operation takes: rules of which the first that matches wins, and after them native for all.
-/// A rule whose algorithm does not suit the arguments (Algorithm::suits) is passed over, and the next one that matches
-/// is tried. A value.
+/// The selection of algorithms: a list of rules, of which the first that matches wins. Operations without a matching
+/// rule run natively. If the algorithm of a rule does not suit the arguments (Algorithm::suits), the next matching rule
+/// is tried. A value type.
 class SelectionTable {
  public:
   SelectionTable() = default;
 
-  /// Throws ConfigError with all problems_of() the rules.
+  /// Throws ConfigError with all problems of the rules, as returned by problems_of().
   explicit SelectionTable(std::vector<SelectionRule> rules);
   SelectionTable(std::initializer_list<SelectionRule> rules) : SelectionTable(std::vector<SelectionRule>(rules)) {}
 
-  /// This table's rules, and `next`'s where none of them matches. Here rules of `next` may be unreachable: what was
-  /// written by hand goes before what was measured.
+  /// Returns a table with the rules of this one, followed by the rules of `next`. Rules of `next` may be unreachable
+  /// here, because rules written by hand take precedence over measured ones.
   SelectionTable followed_by(const SelectionTable& next) const;
 
   bool empty() const { return rules_.empty(); }
   const std::vector<SelectionRule>& rules() const { return rules_; }
   const std::vector<ParsedRule>& parsed() const { return parsed_; }
 
-  /// The backends that rules name, each once: they must be connected beside the group's own.
+  /// Returns the backends that rules name, each once. They must be connected in addition to the group's own backend.
   std::vector<std::string> backends() const;
 
-  /// For a terminal, a line for each rule:
+  /// Returns the table as text for a terminal, one line per rule:
   ///
   ///     operation   up to  ranks  backend  algorithm
   ///     all_reduce  64 KB  any    own      recursive_doubling

@@ -16,7 +16,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-// "counting", "native on mpi", ...: the ways that a table has for so many bytes, in their order.
+// Returns the ways that a table has for a size, in order: "counting", "native on mpi", ...
 std::vector<std::string> ways(const SelectionTable& table, Op op, std::int64_t bytes, int ranks = 4) {
   const std::vector<std::string> backends{"mpi"};
   const Decisions decisions(table, ranks, backends);
@@ -57,7 +57,7 @@ TEST(SelectionTable, WhatNoRuleMatchesIsNative) {
   EXPECT_EQ(ways(SelectionTable(), Op::kAllReduce, 1), Ways());
 }
 
-// They are tried in turn while algorithms do not suit.
+// The next ways are tried in turn if an algorithm does not suit.
 TEST(SelectionTable, BehindTheFirstComeTheOthersThatMatch) {
   EXPECT_EQ(ways(by_size(), Op::kAllReduce, 1024), (Ways{"counting", "counting_even", "native on mpi"}));
 }
@@ -98,7 +98,7 @@ TEST(SelectionTable, RefusesRulesThatCannotBe) {
   EXPECT_THROW((SelectionTable{{.op = "all_reduce", .algorithm = "rings"}}), ConfigError);
 }
 
-// Bytes of the whole tensor, as all ranks know them.
+// The size is the bytes of the whole tensor, which all ranks know.
 TEST(SelectionBytes, AreTheWholesBytes) {
   EXPECT_EQ(selection_bytes({.elements = 1LL << 40, .op = Op::kAllReduce, .dtype = at::kDouble}), 1LL << 43);
   EXPECT_EQ(selection_bytes({.elements = 12, .op = Op::kAllToAll, .dtype = at::kHalf}), 24);

@@ -7,11 +7,11 @@
 
 namespace phalanx::testing {
 
-/// For every operation of which one can select, two algorithms that do it natively and count that they did: "counting",
-/// which always suits, and "counting_even", which suits an even number of elements of the output. And for broadcast a
-/// third one that no other operation has: "counting_broadcast".
+/// Algorithms for tests, which run the operation natively and count their runs. Every selectable operation has
+/// "counting", which always suits, and "counting_even", which suits outputs with an even number of elements. Broadcast
+/// also has "counting_broadcast", a name that no other operation has.
 
-/// How often this one ran, on all ranks of this process together, since the last forget_runs(). Thread-safe.
+/// Returns the number of runs of this algorithm on all ranks of this process since the last forget_runs(). Thread-safe.
 int times_run(Op op, const std::string& algorithm);
 void forget_runs();
 

@@ -21,14 +21,14 @@ namespace {
 
 constexpr std::size_t kLongest = 127;
 
-// What a rank tells the others of the host it is on.
+// The description of its host that each rank sends to the others.
 struct Card {
   char host[kLongest + 1] = {};
   char cpu[kLongest + 1] = {};
   std::int64_t cores = 0;
 };
 
-// Where the processor has no name (ARM), the architecture has to do.
+// Processors without a model name (ARM) are described by their architecture.
 std::string cpu_model() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {

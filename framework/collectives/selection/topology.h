@@ -8,12 +8,13 @@
 
 namespace phalanx {
 
-/// The ranks, machines and programs that figures were measured with, and to which alone they apply. A value.
+/// The ranks, hosts and software versions of a measurement. The measurement applies only to the same topology. A value
+/// type.
 struct Topology {
   struct Host {
     int ranks = 0;      // on this host
-    int cores = 0;      // that this process may use
-    std::string cpu{};  // its model, as Linux calls it
+    int cores = 0;      // available to this process
+    std::string cpu{};  // model name, as Linux reports it
 
     bool operator==(const Host&) const = default;
   };
@@ -22,17 +23,18 @@ struct Topology {
   std::string device = "cpu";
   std::string backend{};
   std::string phalanx{}, libtorch{};  // versions
-  std::string mpi{};                  // version; empty where the backend does not use MPI
+  std::string mpi{};                  // version; empty if the backend does not use MPI
 
   bool operator==(const Topology&) const = default;
 
   int ranks() const;
 };
 
-/// The topology of the world's ranks, the same on all of them. Collective. `mpi`: its version, where `backend` uses it.
+/// Returns the topology of the world's ranks, the same on all of them. Collective. `mpi` is the version of MPI if
+/// `backend` uses it.
 Topology detect_topology(Communicator& world, const std::string& backend, const std::string& mpi);
 
-/// What is not alike, for messages: "cores per host: 8, here 2". Empty: nothing.
+/// Returns the differences, for messages: "cores per host: 8, here 2". Empty if the topologies are equal.
 std::vector<std::string> differences(const Topology& measured, const Topology& here);
 
 /// "2 ranks on 1 host: 2 x Intel Xeon (2 cores), shm", for a table's head.

@@ -10,16 +10,16 @@
 
 namespace phalanx {
 
-/// One way of an operation, at one size.
+/// The measurement of one algorithm of an operation at one size.
 struct Measured {
   std::string op{}, algorithm{};
   std::int64_t bytes = 0;
-  double p50_us = 0;  // of the slowest rank
+  double p50_us = 0;  // median of the slowest rank, in microseconds
 
   bool operator==(const Measured&) const = default;
 };
 
-/// What tools:tune leaves: the rules that were best, for whom, and the figures that say so. As JSON:
+/// The result of tools:tune: the best rules, the topology that they apply to, and the measurements. As JSON:
 ///
 ///     {"format": 1,
 ///      "topology": {"hosts": [{"ranks", "cores", "cpu"}], "device", "backend", "phalanx", "libtorch", "mpi"},
@@ -33,15 +33,15 @@ struct TunedFile {
   std::vector<Measured> measured{};
 };
 
-/// Throws DataError when the file cannot be written.
+/// Throws DataError if the file cannot be written.
 void save_tuned(const std::string& path, const TunedFile& tuned);
 
-/// Throws ConfigError with the path for a file that cannot be read, is no such JSON, has another format (and how to
-/// make a new one), or has rules that this program cannot follow.
+/// Throws ConfigError with the path if the file cannot be read, is not such JSON, has another format (the message says
+/// how to create a new file), or has rules that this program does not support.
 TunedFile load_tuned(const std::string& path);
 
-/// Throws ConfigError that says what differs, and how to make a new file, unless `tuned` was measured in the topology
-/// that is `here`. `path`: of the file.
+/// Throws ConfigError unless `tuned` was measured in the topology `here`. The message names the differences and says
+/// how to create a new file. `path` is the path of the file.
 void check_fits(const TunedFile& tuned, const Topology& here, const std::string& path);
 
 }  // namespace phalanx

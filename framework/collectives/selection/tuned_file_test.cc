@@ -71,7 +71,7 @@ TEST(TunedFile, OneWithAnAlgorithmThatThisProgramLacksIsRefused) {
   expect_refused(text, "rules[0].algorithm: \"cunting\" is not an algorithm of all_reduce");
 }
 
-// Each difference alone is enough, and is named.
+// A single difference is enough, and the message names it.
 TEST(TunedFile, OneThatWasMeasuredElsewhereIsRefused) {
   const auto expect_foreign = [](const std::function<void(Topology&)>& change, const std::string& why) {
     Topology here = somewhere();
