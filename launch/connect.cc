@@ -17,12 +17,12 @@
 namespace phalanx {
 namespace {
 
-// The store through which ranks of these backends find each other; null if they need none.
+// Returns the store through which ranks of these backends find each other, or null if they need none.
 StorePtr meet(const std::vector<std::string>& backends, const LaunchEnvironment& launched, Seconds timeout,
               const StorePtr& met) {
   const int size = launched.rank_info.size;
   const auto needs_store = std::ranges::find_if(backends, [&](const auto& backend) {
-    return backend != "mpi" && !(backend == "hybrid" && launched.rendezvous.empty());  // which then goes by mpi
+    return backend != "mpi" && !(backend == "hybrid" && launched.rendezvous.empty());  // it uses mpi in that case
   });
   if (needs_store == backends.end()) return nullptr;
   if (size == 1) return make_hash_store(timeout);
@@ -37,13 +37,13 @@ StorePtr meet(const std::vector<std::string>& backends, const LaunchEnvironment&
   return met ? met : rendezvous(launched.rendezvous, timeout).store;
 }
 
-// Whether the hybrid backend uses MPI depends on the launcher.
+// Returns true if the backend uses MPI. For the hybrid backend, that depends on the launcher.
 bool uses_mpi(const std::string& backend) {
   int running = 0;
   return (backend == "mpi" || backend == "hybrid") && MPI_Initialized(&running) == MPI_SUCCESS && running != 0;
 }
 
-// "Open MPI v5.0.6" of "Open MPI v5.0.6, package: ..., ident: ...".
+// Returns e.g. "Open MPI v5.0.6" from "Open MPI v5.0.6, package: ..., ident: ...".
 std::string mpi_version() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
   int length = 0;

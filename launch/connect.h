@@ -12,7 +12,7 @@
 
 namespace phalanx {
 
-/// The registered name of the backend that connect() uses. Throws ConfigError for an unknown name.
+/// Returns the registered name of the backend that connect() uses. Throws ConfigError for an unknown name.
 std::string choose_backend(const std::string& wanted, const LaunchEnvironment& launched);
 
 /// Connects this process to the others that its launcher started. `backend` is a registered name or "auto", which
@@ -23,13 +23,13 @@ std::string choose_backend(const std::string& wanted, const LaunchEnvironment& l
 CommunicatorPtr connect(const std::string& backend, const LaunchEnvironment& launched, Seconds timeout,
                         std::optional<bool> progress_thread = {});
 
-/// The same for several backends, with one rendezvous: one communicator per backend, all with the same ranks. `met`:
-/// the store of ranks that have already met (find_local_rank()).
+/// Does the same for several backends, with one rendezvous, and returns one communicator per backend, all with the same
+/// ranks. `met` is the store of ranks that have already met (find_local_rank()).
 std::vector<CommunicatorPtr> connect_all(const std::vector<std::string>& backends, const LaunchEnvironment& launched,
                                          Seconds timeout, std::optional<bool> progress_thread = {},
                                          StorePtr met = nullptr);
 
-/// The topology of a world connected by `backend`, with the version of MPI if it uses that. Collective.
+/// Returns the topology of a world connected by `backend`, with the version of MPI if it uses MPI. Collective.
 Topology world_topology(Communicator& world, const std::string& backend);
 
 }  // namespace phalanx

@@ -26,7 +26,7 @@ void keep_console() {
   const int kept = ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
   if (kept < 0) return;
   console_file = kept;
-  kept_console = new Console(kept);  // never destroyed, as those of the standard streams
+  kept_console = new Console(kept);  // never destroyed, like those of the standard streams
 }
 
 }  // namespace phalanx

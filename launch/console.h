@@ -5,12 +5,13 @@
 
 namespace phalanx {
 
-/// Writes a line (without its end) to where a person reads of the job: this process's standard error, or what that was
-/// when keep_console() was called. In one write, so that lines of several ranks do not mix; a line that is redrawn on a
-/// terminal makes room for it. Where nobody reads any more, nothing happens. Any thread.
+/// Writes a line (without its end) for the person who follows the job: to this process's standard error, or to the one
+/// it had when keep_console() was called. Uses a single write, so lines of several ranks do not mix. On a terminal, a
+/// line that is being redrawn makes room for it. Does nothing if no one reads any more. Thread-safe.
 void tell_console(std::string_view line);
 
-/// For a rank whose standard error is about to become a log. In a process with one thread.
+/// Keeps the current standard error for tell_console(). Called by a rank before its standard error becomes a log, while
+/// the process has one thread.
 void keep_console();
 
 }  // namespace phalanx

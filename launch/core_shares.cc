@@ -17,7 +17,7 @@ namespace {
 
 using Threads = std::vector<int>;
 
-// The first of the hardware threads of a core, which tells it from others: of "0,4" or "0-1" the 0.
+// Returns the first hardware thread of a core, which identifies the core: 0 for "0,4" or "0-1".
 int first_sibling(int thread, const std::string& system) {
   std::ifstream file(system + "/devices/system/cpu/cpu" + std::to_string(thread) + "/topology/thread_siblings_list");
   int first = thread;
@@ -33,7 +33,7 @@ Threads threads_of(const std::vector<PhysicalCore>& cores) {
 }  // namespace
 
 std::vector<PhysicalCore> physical_cores(const Threads& threads, const std::string& system) {
-  std::map<std::pair<int, int>, Threads> cores;  // by node and first sibling
+  std::map<std::pair<int, int>, Threads> cores;  // keyed by node and first sibling
   for (const int thread : threads) cores[{numa_node(thread, system), first_sibling(thread, system)}].push_back(thread);
   std::vector<PhysicalCore> list;
   for (auto& [key, siblings] : cores) list.push_back({.node = key.first, .threads = std::move(siblings)});
@@ -54,7 +54,7 @@ Threads own_nodes(const std::vector<PhysicalCore>& cores, int rank, int ranks) {
     if (nodes.empty() || nodes.back() != core.node) nodes.push_back(core.node);
   }
   const auto count = static_cast<int>(nodes.size());
-  // Where there are more ranks, neighbours are on one node.
+  // If there are more ranks than nodes, neighboring ranks share a node.
   const auto mine = ranks < count ? part_of(nodes, rank, ranks) : part_of(nodes, rank * count / ranks, count);
   std::vector<PhysicalCore> there;
   std::ranges::copy_if(cores, std::back_inserter(there),

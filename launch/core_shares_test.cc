@@ -18,8 +18,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-// Two nodes of two cores of two hardware threads, numbered as Intel does: first one thread of each core, then the
-// other.
+// Two nodes of two cores of two hardware threads, numbered as on Intel processors: first one thread of each core, then
+// the other thread.
 class CoreShares : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -85,7 +85,7 @@ TEST(DescribeCores, NamesRanges) {
   EXPECT_EQ(describe_cores({2, 0, 1}), "0-2");
 }
 
-// A container, taskset(1) or a batch system has left this process some of them.
+// A container, taskset(1) or a batch system has left only some hardware threads to this process.
 TEST_F(CoreShares, WhatIsForbiddenIsNoOnes) {
   const auto cores = physical_cores({1, 3, 5}, system_);
   EXPECT_THAT(own_cores(cores, 0, 2), ElementsAre(1, 5));

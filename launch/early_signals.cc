@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps the dispositions of the signals that stop a run as the parent of this process set them. Loading the program's
-// libraries takes up to a second, and the constructor of UCX, which Open MPI loads, installs a handler for SIGHUP:
-// without this file, closing the terminal during that second would have no effect, and nohup would have none at all.
+// Keeps the dispositions of the signals that stop a run as the parent of this process has set them. Loading the
+// program's libraries takes up to a second, and the constructor of UCX, which Open MPI loads, installs a handler for
+// SIGHUP. Without this file, closing the terminal during that second would have no effect, and nohup would never have
+// any.
 //
 // The signals are blocked before the first library is initialized. Before the program's own globals are initialized,
 // the dispositions are restored and the signals that have arrived are delivered.

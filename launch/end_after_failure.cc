@@ -8,7 +8,7 @@
 namespace phalanx {
 
 EndAfterFailure::EndAfterFailure(std::chrono::milliseconds patience) : patience_(patience) {
-  const BlockedSignals blocked;  // they go to the threads that expect them
+  const BlockedSignals blocked;  // signals go to the threads that expect them
   thread_ = std::thread([this] { watch(); });
 }
 
@@ -33,7 +33,7 @@ void EndAfterFailure::watch() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return over_ || status_; });
   const bool all_ended = changed_.wait_for(lock, patience_, [this] { return over_; });
-  if (!all_ended) ::_exit(*status_);  // destructors would wait for the thread that hangs
+  if (!all_ended) ::_exit(*status_);  // destructors would wait for the hanging thread
 }
 
 }  // namespace phalanx

@@ -9,19 +9,19 @@
 
 namespace phalanx {
 
-/// Ends this process if ranks that are its threads do not end after one of them has failed, as a launcher ends ranks
-/// that are processes: a thread that hangs cannot be stopped by itself, and would keep the process from reporting the
+/// Ends this process if one of its rank threads has failed and the others do not end, as a launcher does with ranks
+/// that are processes. A thread that hangs cannot be stopped on its own, and would keep the process from reporting the
 /// failure.
 class EndAfterFailure {
  public:
-  /// `patience`: the time that the other ranks have to end by themselves.
+  /// `patience` is the time that the other ranks have to end by themselves.
   explicit EndAfterFailure(std::chrono::milliseconds patience = std::chrono::milliseconds(3500));
   ~EndAfterFailure();
   EndAfterFailure(const EndAfterFailure&) = delete;
   EndAfterFailure& operator=(const EndAfterFailure&) = delete;
 
-  /// Starts the countdown, at whose end the process exits with `status` unless this object has been destroyed. Only the
-  /// first call counts. Thread-safe.
+  /// Starts the countdown. When it is over, the process exits with `status`, unless this object has been destroyed.
+  /// Only the first call counts. Thread-safe.
   void failed(int status);
 
  private:

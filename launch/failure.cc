@@ -34,7 +34,7 @@ constexpr const char* kReported = "/failure.reported";
 std::string to_json(const Failure& failure) {
   const json fields = {{"rank", failure.rank},       {"host", failure.host},           {"log", failure.log},
                        {"message", failure.message}, {"secondary", failure.secondary}, {"time", failure.time}};
-  // A message may hold any bytes, such as a file name of another encoding.
+  // A message may contain any bytes, such as a file name in another encoding.
   return fields.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
@@ -52,7 +52,7 @@ bool is_failure(const std::filesystem::path& path) {
   return path.extension() == kSuffix && path.filename().string().starts_with(kPrefix);
 }
 
-// Nothing where another rank has taken it meanwhile.
+// Returns nothing if another rank has taken the file in the meantime.
 std::optional<Failure> read(const std::filesystem::path& path) {
   try {
     return from_json(read_file(path));
@@ -111,13 +111,13 @@ std::vector<Failure> take_failures(const std::string& folder, const std::string&
   auto paths = reports_in(folder);
   if (!spare.empty()) std::ranges::move(reports_in(spare), std::back_inserter(paths));
   auto failures = read(paths);
-  std::error_code ignored;  // at worst it is reported again, by the next run in this folder
+  std::error_code ignored;  // at worst, the next run in this folder reports it again
   for (const auto& path : paths) std::filesystem::remove(path, ignored);
   return failures;
 }
 
 bool claim_report(const std::string& folder) {
-  return create_new_file(folder + kReported).valid() || errno != EEXIST;  // better twice than not at all
+  return create_new_file(folder + kReported).valid() || errno != EEXIST;  // reporting twice is better than not at all
 }
 
 void forget_failures(const std::string& folder) {

@@ -32,10 +32,11 @@
 namespace phalanx {
 namespace {
 
-// MPI ends a rank that loses its connection to mpirun, a moment before mpirun itself has ended.
+// MPI ends a rank that loses its connection to mpirun, shortly before mpirun itself has ended.
 constexpr int kLingerMs = 1000;
 
-// What the launcher gives to its ranks and does not have itself; empty: there is none to look for.
+// Returns the variable that the launcher sets for its ranks and does not have itself, or an empty string if no such
+// variable is known.
 std::string variable_of_ranks(const LaunchEnvironment& launched) {
   if (launched.launcher == "mpirun") return "OMPI_COMM_WORLD_RANK";
   if (launched.launcher == "srun") return "SLURM_PROCID";
@@ -44,7 +45,8 @@ std::string variable_of_ranks(const LaunchEnvironment& launched) {
   return launched.launcher == "torchrun" && environment(torchrun) ? torchrun : "";
 }
 
-// False too where the process is another user's, as Slurm's are: such a one is no script of ours.
+// Also returns false if the process belongs to another user, such as Slurm's processes: it cannot be one of our
+// scripts.
 bool started_with(pid_t process, const std::string& variable) {
   std::ifstream file("/proc/" + std::to_string(process) + "/environ", std::ios::binary);
   for (std::string entry; std::getline(file, entry, '\0');) {
@@ -65,7 +67,7 @@ pid_t parent_of(pid_t process) {
   return kEnded;
 }
 
-// Starts again if a script in between ends meanwhile, since its child then has another parent.
+// Starts over if a script in between ends during the search, since its child then gets another parent.
 pid_t find_launcher(const std::string& variable) {
   for (;;) {
     pid_t process = ::getppid();
@@ -98,7 +100,7 @@ bool names(const std::string& session, pid_t process) {
   return made_by_open_mpi && std::ranges::count(parts_of(name), std::to_string(process)) > 0;
 }
 
-// The address at which Open MPI's process on this host serves its ranks; empty if it is not known.
+// Returns the address at which Open MPI's process on this host serves its ranks, or an empty string if it is unknown.
 std::string server_address() {
   for (const char* name : {"PMIX_SERVER_URI41", "PMIX_SERVER_URI4", "PMIX_SERVER_URI3", "PMIX_SERVER_URI2"}) {
     if (const auto uri = environment(name)) return *uri;  // ...;tcp4://127.0.0.1:59553
@@ -126,7 +128,7 @@ bool is_abandoned(const std::string& uri) {
 // container, process 1 may be the launcher itself.
 bool is_orphan(pid_t found, const std::string& variable, const LaunchEnvironment& launched,
                const std::string& session) {
-  if (found < 1 || started_with(1, variable)) return false;  // of another process-id namespace
+  if (found < 1 || started_with(1, variable)) return false;  // in another process-id namespace
   if (launched.launcher == "mpirun") return !names(session, found) && is_abandoned(server_address());
   if (found != 1) return false;
   std::ifstream file("/proc/1/comm");
@@ -135,10 +137,10 @@ bool is_orphan(pid_t found, const std::string& variable, const LaunchEnvironment
   return name == "systemd" || name == "init";
 }
 
-// Files that stay behind when the launcher is killed. Each of its ranks removes them.
+// Files that are left behind when the launcher is killed. Each of its ranks removes them.
 struct Leftovers {
-  std::string session;  // mpirun's folder; anybody may have set the variable, so it is checked before it is removed
-  std::string store;    // the file in which the ranks meet
+  std::string session;  // mpirun's folder; checked before removal, because anyone may have set the variable
+  std::string store;    // the file through which the ranks meet
 
   explicit Leftovers(const LaunchEnvironment& launched) {
     if (launched.launcher == "mpirun") session = environment("PMIX_SERVER_TMPDIR").value_or("");
@@ -154,15 +156,15 @@ struct Leftovers {
   }
 };
 
-// The launcher's process id is not known, but it is one of the numbers in the session's name.
+// The launcher's process id is unknown, but it is one of the numbers in the name of the session.
 void end_as_orphan(const Leftovers& leftovers) {
   for (const auto& part : parts_of(name_of(leftovers.session))) leftovers.remove(std::atoi(part.c_str()));
   ::raise(SIGKILL);
 }
 
-// No signal but SIGKILL reaches it: what is meant for the whole group, such as Ctrl-C, is not meant for it.
+// Only SIGKILL can reach this process: signals for the whole group, such as Ctrl-C, are not meant for it.
 [[noreturn]] void watch(int launcher, int rank, const Leftovers& leftovers, pid_t launcher_id) {
-  // Whoever reads the rank's output waits for its end, not for this one's.
+  // Closes all other files: a reader of the rank's output must not have to wait for this process to end.
   constexpr int kLauncher = 0, kRank = 1, kRest = 2;
   const int kept_launcher = ::fcntl(launcher, F_DUPFD, kRest), kept_rank = ::fcntl(rank, F_DUPFD, kRest);
   ::dup2(kept_launcher, kLauncher);
@@ -199,7 +201,7 @@ void end_with_launcher(const LaunchEnvironment& launched) {
   const Leftovers leftovers(launched);
   const pid_t found = find_launcher(variable);
   if (is_orphan(found, variable, launched, leftovers.session)) end_as_orphan(leftovers);
-  if (found <= 1) return;  // of another process-id namespace, or the system's first process, which outlives all others
+  if (found <= 1) return;  // in another process-id namespace, or the system's first process, which outlives all others
   const Descriptor launcher = open_process(found);
   if (!launcher.valid() && errno == ESRCH) end_as_orphan(leftovers);
   const Descriptor self = open_process(::getpid());

@@ -9,21 +9,21 @@
 
 namespace phalanx {
 
-/// From now on this process ends with SIGKILL when the launcher that started it ends, in whichever way. If mpirun, or a
-/// launcher below the system's init, has ended already, it does so at once. The files that then stay behind are
-/// removed: mpirun's session folder (PMIX_SERVER_TMPDIR, if it is one), and the file in which the ranks meet.
+/// From now on, this process ends with SIGKILL when the launcher that started it ends, in whatever way. If mpirun, or a
+/// launcher below the system's init, has already ended, this happens at once. Files left behind are removed: mpirun's
+/// session folder (PMIX_SERVER_TMPDIR, if it is one), and the file through which the ranks meet.
 ///
-/// The launcher is the nearest ancestor that was started without the variable by which its ranks know it, so scripts in
-/// between may come and go. Not for ranks of launch_local(), which has its own way, and not for those to which a script
-/// gave RANK and WORLD_SIZE alone: it may end before them, as one that calls nohup does.
+/// The launcher is the nearest ancestor that was started without the variable by which its ranks recognize it, so
+/// scripts in between may come and go. Does not apply to ranks of launch_local(), which uses its own mechanism, nor to
+/// ranks to which a script gave only RANK and WORLD_SIZE: such a script may end before them, e.g. if it uses nohup.
 ///
-/// A process named phalanx-tidy is forked for it; call with one thread. run_main() calls it before anything else, since
-/// loading a program takes time in which its launcher may end; further calls do nothing.
+/// Forks a process named phalanx-tidy, so it must be called with one thread. run_main() calls it first, since the
+/// launcher may end while a program is being loaded. Further calls do nothing.
 void end_with_launcher(const LaunchEnvironment& launched);
 
-/// Says that `folder` is what Open MPI's process `launcher` made for its session, and so may be removed: a folder, not
-/// a link, that belongs to this user, is closed to all others, and is called ompi or prte with that process's id
-/// (/tmp/ompi.24296, /tmp/prte.node1.24296.1000).
+/// Returns true if `folder` is the session folder of Open MPI's process `launcher` and may therefore be removed: a
+/// folder, not a link, that belongs to this user, is closed to all others, and is named ompi or prte with that
+/// process's id (/tmp/ompi.24296, /tmp/prte.node1.24296.1000).
 bool is_session_folder(const std::string& folder, pid_t launcher);
 
 }  // namespace phalanx

@@ -53,7 +53,7 @@ void set_environment(int rank, int ranks, const std::string& meeting) {
   set(kSpareFailureFolder, meeting);
 }
 
-// Opened in the child, so that no rank inherits another rank's log.
+// Opens the log in the child, so that no rank inherits another rank's log.
 void redirect(int rank, const std::string& log) {
   ::dup2(open("/dev/null", O_RDONLY).get(), STDIN_FILENO);
   if (rank == 0) return;
@@ -91,7 +91,7 @@ int launch_local(const LocalLaunch& options, const std::function<int(int rank)>&
     supervisor.start([&] { return be_rank(rank, options, meeting.path(), body); });
   }
   const auto ends = ends_of_ranks(supervisor.run());
-  // A process with several ranks ends only once for all of them.
+  // A process with several ranks has one exit status for all of them.
   const int status = exit_status_of(ends.front().status);
   const Verdict verdict =
       judge(ends, take_failures(options.log_folder, meeting.path()), supervisor.interrupted(), status);

@@ -10,30 +10,31 @@ namespace phalanx {
 
 struct LocalLaunch {
   int ranks = 2;
-  std::string log_folder{};  // exists; takes rank<r>.log and failures
-  int reported_ranks = 0;    // of how many ranks a report speaks, where a process holds several; 0: `ranks`
-  Stopping stopping{};       // by a signal
-  std::function<std::string()> kept = {};  // what is left of a job that was ended before it had stopped
+  std::string log_folder{};                // must exist; receives rank<r>.log and failures
+  int reported_ranks = 0;                  // number of ranks to report, if a process runs several; 0: `ranks`
+  Stopping stopping{};                     // reaction to a signal
+  std::function<std::string()> kept = {};  // describes the saved state of a job that was ended before it had stopped
 };
 
 /// Runs `body(rank)` in `ranks` child processes forked from this one, and returns the job's exit status (ExitStatus).
 ///
-/// Call it while this process has a single thread. The children inherit everything it has loaded, which is why they
-/// start fast. A child's environment is that of a torchrun worker (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE) plus
-/// PHALANX_RENDEZVOUS, the file:// URL of the rendezvous, and PHALANX_LAUNCHER=local. `body` runs under run_rank(): its
-/// result becomes the child's exit status, and an exception is left in log_folder as a failure. A child ends with
-/// _exit(), so destructors of globals do not run. Its standard input is empty; standard output and error of ranks other
-/// than 0 are appended to log_folder/rank<r>.log.
+/// Must be called while this process has a single thread. The children inherit everything it has loaded, which is why
+/// they start fast. A child's environment is that of a torchrun worker (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE)
+/// plus PHALANX_RENDEZVOUS, the file:// URL of the rendezvous, and PHALANX_LAUNCHER=local. `body` runs under
+/// run_rank(): its result becomes the child's exit status, and an exception is left in log_folder as a failure. A child
+/// ends with _exit(), so destructors of globals do not run. Its standard input is empty. For ranks other than 0,
+/// standard output and error are appended to log_folder/rank<r>.log.
 ///
-/// The job ends when all ranks have. If one fails (a status other than kDone and kInterrupted), the others have 2 s to
-/// end on their own, since they notice the lost peer; then they get SIGTERM, and SIGKILL at 3.5 s. The first cause is
-/// printed once to standard error, framed: what that rank left with leave_failure(), or how it died with the last lines
-/// of its log. It determines the job's status (see verdict.h). Failures of an earlier job in log_folder are discarded.
+/// The job ends when all ranks have ended. If one fails (with a status other than kDone and kInterrupted), the others
+/// have 2 s to end on their own, since they notice the lost peer. Then they get SIGTERM, and SIGKILL at 3.5 s. The
+/// first cause is printed once to standard error, in a frame: the failure that the rank left with leave_failure(), or
+/// how it died, with the last lines of its log. It determines the job's status (see verdict.h). Failures of an earlier
+/// job in log_folder are discarded.
 ///
-/// A first SIGINT, SIGTERM, SIGUSR1 or SIGHUP asks all ranks to stop (SIGTERM, see stop_signal.h), however long that
-/// takes; a second SIGINT or SIGTERM, 0.2 s or more after the first, kills them at once, as does the end of the time
-/// that `stopping` leaves after SIGTERM; in each case standard error says so, and the status is kInterrupted. Children
-/// die with this process, also when it is killed. Throws Error when it cannot start them all.
+/// The first SIGINT, SIGTERM, SIGUSR1 or SIGHUP asks all ranks to stop (with SIGTERM, see stop_signal.h), however long
+/// that takes. A second SIGINT or SIGTERM, 0.2 s or more after the first, kills them at once, and so does the end of
+/// the grace period of `stopping` after SIGTERM. In each case a message is printed to standard error, and the status is
+/// kInterrupted. Children die with this process, even if it is killed. Throws Error if it cannot start all of them.
 int launch_local(const LocalLaunch& options, const std::function<int(int rank)>& body);
 
 }  // namespace phalanx

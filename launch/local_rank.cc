@@ -17,7 +17,7 @@ namespace {
 bool told(const LaunchEnvironment& launched) { return launched.tells_local || launched.rank_info.one_host(); }
 
 struct Entry {
-  std::int64_t local_rank = 0;  // as the environment has it, or above all others
+  std::int64_t local_rank = 0;  // from the environment; without it, larger than all others
   int rank = 0;
   std::string host{};
 

@@ -31,7 +31,7 @@ using testing::is_running;
 using testing::LauncherProcess;
 using testing::text_of;
 
-// Gives each test a log folder and a TMPDIR of its own; nothing may be left there.
+// Gives each test its own log folder and TMPDIR. No files may be left in TMPDIR.
 class Launches : public ::testing::Test {
  protected:
   Launches() {
@@ -112,7 +112,7 @@ TEST_F(LaunchLocal, RanksInheritNoDescriptorOfTheLauncher) {
   const auto before = open_files();
   const int status = launch(2, [&](int rank) {
     const auto here = open_files();
-    // One more is where the standard error that this test captures goes; another the console of a rank that has a log.
+    // One more file for the standard error captured by this test; and one for the console, if the rank has a log.
     const auto expected = before + (rank == 0 ? 1 : 2);
     if (here > expected) std::fprintf(stderr, "%td, was %td\n", here, before);
     return here <= expected ? 0 : 1;
@@ -211,7 +211,7 @@ TEST_F(LaunchLocal, CostsLittle) {
   EXPECT_LT(seconds_, 2);
 }
 
-// What signals do to a launcher.
+// Tests of signals sent to a launcher.
 class LocalSignals : public Launches {
  protected:
   LauncherProcess in_background(const std::function<int(int)>& body, const Stopping& stopping = {}) {
@@ -230,7 +230,7 @@ class LocalSignals : public Launches {
     return becomes_true([&] { return marked("ready0") && marked("ready1"); });
   }
 
-  // A rank that stops when it is asked to.
+  // Runs a rank that stops when asked.
   int train(int rank) const {
     install_stop_signal(StopOn::kLauncher);
     mark("ready" + std::to_string(rank));
@@ -239,7 +239,7 @@ class LocalSignals : public Launches {
     return kInterrupted;
   }
 
-  // A rank that does not listen.
+  // Runs a rank that ignores requests to stop.
   int hang(int rank) const {
     ::signal(SIGTERM, SIG_IGN);
     ::signal(SIGINT, SIG_IGN);
@@ -273,7 +273,7 @@ TEST_F(LocalSignals, WhatTheLauncherIgnoresDoesNotStopItsRanks) {
   ASSERT_TRUE(both_ready());
   launcher.signal(SIGHUP);
   launcher.signal(SIGINT);
-  ::usleep(300'000);  // a second SIGINT would count
+  ::usleep(300'000);  // so that a second SIGINT would count
   launcher.signal(SIGINT);
   launcher.signal(SIGUSR1);
   EXPECT_EQ(launcher.wait(), kInterrupted);
@@ -284,7 +284,7 @@ TEST_F(LocalSignals, SecondInterruptKills) {
   auto launcher = in_background([&](int rank) { return hang(rank); });
   ASSERT_TRUE(both_ready());
   launcher.signal(SIGINT);
-  launcher.signal(SIGINT);  // still the first
+  launcher.signal(SIGINT);  // still counts as the first
   ::usleep(300'000);
   EXPECT_GE(launcher.descendants().size(), 3u);
   launcher.signal(SIGINT);

@@ -28,7 +28,7 @@ std::string meeting_notice(const LaunchEnvironment& launched, Seconds after, boo
 
 MeetingNotice::MeetingNotice(const LaunchEnvironment& launched, Seconds after,
                              std::function<void(std::string_view)> tell) {
-  // The others would only say the same.
+  // More ranks would only repeat the same text.
   if (after.count() <= 0 || launched.rank_info.size == 1 || launched.rank_info.rank > 1) return;
   // srun gives its tasks a terminal only with --pty.
   const bool terminal_of_one =

@@ -11,8 +11,8 @@
 
 namespace phalanx {
 
-/// Tells a user that a rank is waiting for the others to connect when that takes longer than it should. Without it, a
-/// rank waits in silence until framework.timeout for ranks that have never been started.
+/// Tells the user that a rank is waiting for the others to connect if that takes longer than it should. Without it, a
+/// rank waits silently until framework.timeout for ranks that may never have been started.
 class MeetingNotice {
  public:
   /// Calls `tell` once, in another thread, unless this object is destroyed within `after`. 0 means never.
@@ -25,7 +25,8 @@ class MeetingNotice {
   std::jthread thread_;
 };
 
-/// Returns the text of the notice. `terminal_of_one` says that Slurm gave its terminal to this task only (srun --pty).
+/// Returns the text of the notice. `terminal_of_one` means that Slurm connected its terminal to this task only (srun
+/// --pty).
 std::string meeting_notice(const LaunchEnvironment& launched, Seconds after, bool terminal_of_one);
 
 }  // namespace phalanx

@@ -29,8 +29,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// mpirun dies of a signal that comes before it passes signals on, and drops one that comes before its ranks are there.
-// It ends the ranks when it gets SIGTERM, with SIGKILL where they do not listen, within 0.3 s; the rest is for an
+// mpirun dies of a signal that arrives before it forwards signals, and drops one that arrives before its ranks have
+// started. On SIGTERM it ends the ranks within 0.3 s, using SIGKILL if they do not react. The other signals are for an
 // mpirun that hangs.
 Supervisor::Policy policy_of(const MpiLaunch& options) {
   return {.stop = SIGUSR1,
@@ -60,7 +60,7 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return all;
 }
 
-// In the child. Everything it needs was created before the fork.
+// Runs in the child. Everything it needs was created before the fork.
 int become(const std::vector<char*>& command, const std::vector<char*>& environment, int output, int error_output) {
   ::setpgid(0, 0);
   const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -72,7 +72,7 @@ int become(const std::vector<char*>& command, const std::vector<char*>& environm
   return 127;
 }
 
-// What can be read without waiting.
+// Reads whatever is available without waiting.
 void take(int fd, const std::function<void(std::string_view)>& use) {
   std::array<char, 4096> chunk;
   for (ssize_t count; (count = ::read(fd, chunk.data(), chunk.size())) > 0;) {
@@ -80,7 +80,7 @@ void take(int fd, const std::function<void(std::string_view)>& use) {
   }
 }
 
-// mpirun's own end stands for the ranks' where it reports nothing about them.
+// Returns the ends of the ranks. If mpirun reports none, its own end is used instead.
 std::vector<RankEnd> ends_of_ranks(const Supervisor::End& mpirun, const std::vector<std::string>& notices) {
   auto ends = ends_in(notices);
   for (auto& end : ends) end.time = mpirun.time;
@@ -92,7 +92,8 @@ int conclude(const MpiLaunch& options, const std::string& meeting, const Supervi
              const MpirunNotices& notices) {
   auto failures = take_failures(options.log_folder, meeting);
   auto ends = ends_of_ranks(mpirun, notices.notices());
-  // In an interrupted job, only what ranks report is news: mpirun names those that it ended for us.
+  // In an interrupted job, only the ranks' failures matter: mpirun's notices name the ranks that it ended on our
+  // request.
   if (interrupted || (!failures.empty() && ends.front().rank < 0)) ends.clear();
   Verdict verdict = judge(ends, std::move(failures), interrupted, exit_status_of(mpirun.status));
   const std::string text = join(notices.notices(), "\n");
@@ -124,7 +125,7 @@ int launch_mpi(const MpiLaunch& options) {
   const auto argv = pointers(command), envp = pointers(environment);
   take_failures(options.log_folder);
 
-  // mpirun waits for ever where its output is not read; but of a terminal it tells the ranks the width.
+  // Both pipes must be read, or mpirun would wait forever. A terminal is passed on, since mpirun tells ranks its width.
   Pipe output = make_pipe(), errors = make_pipe();
   MpirunNotices notices;
   const auto take_output = [&] {

@@ -42,7 +42,7 @@ class LaunchMpi : public ::testing::Test {
     return status;
   }
 
-  // A script in which $rank is the rank.
+  // Runs a script in which $rank is the rank.
   int launch(const std::string& script) {
     return launch(Command{"/bin/sh", "-c", "rank=$OMPI_COMM_WORLD_RANK; " + script});
   }
@@ -130,7 +130,7 @@ TEST_F(LaunchMpi, InterruptStopsAllRanks) {
 TEST_F(LaunchMpi, SecondInterruptEndsRanksThatDoNotListen) {
   auto launcher = in_background(rank_that("hang"));
   ASSERT_TRUE(both_ready());
-  ::kill(pid_of_rank(0), SIGSTOP);  // or it would stop, and mpirun end the other one
+  ::kill(pid_of_rank(0), SIGSTOP);  // otherwise it would stop, and mpirun would end the other one
   launcher.signal(SIGINT);
   ::usleep(300'000);
   launcher.signal(SIGINT);
@@ -155,7 +155,7 @@ TEST_F(LaunchMpi, NothingOutlivesAKilledMpirun) {
   ASSERT_TRUE(both_ready());
   const auto processes = launcher.descendants();
   ASSERT_GE(processes.size(), 4u);
-  const auto is_mpirun = [](pid_t process) {  // the launcher's other child removes its folder
+  const auto is_mpirun = [](pid_t process) {  // the launcher has another child, which removes its folder
     return text_of("/proc/" + std::to_string(process) + "/comm") != "phalanx-tidy\n";
   };
   ::kill(*std::ranges::find_if(processes, is_mpirun), SIGKILL);

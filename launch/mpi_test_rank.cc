@@ -24,7 +24,7 @@ int wait_for_stop() {
   return phalanx::kInterrupted;
 }
 
-// Rank 0 says that it lost rank 1, and then rank 1 is killed.
+// Rank 0 reports the loss of rank 1, and then rank 1 is killed.
 int echo(int rank, const std::string& folder) {
   if (rank == 0) {
     phalanx::leave_failure(folder, {.rank = 0, .message = "rank 1 is gone", .secondary = true, .time = 1});

@@ -31,7 +31,7 @@ bool is_program(const std::string& path) {
   return std::filesystem::is_regular_file(path, none) && ::access(path.c_str(), X_OK) == 0;
 }
 
-// Empty if there is none.
+// Returns an empty string if the program is not found.
 std::string on_path(const std::string& name, const std::string& path) {
   std::istringstream folders(path);
   for (std::string folder; std::getline(folders, folder, ':');) {
@@ -53,7 +53,7 @@ void set(std::vector<std::string>& environment, const std::string& name, const s
 
 bool is_set(const char* variable) { return !environment(variable).value_or("").empty(); }
 
-// A socket can be bound to the addresses of this host, and to no others.
+// A socket can be bound only to addresses of this host.
 bool is_address_here(const addrinfo& address) {
   const int file = ::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (file < 0) return false;
@@ -74,7 +74,7 @@ bool is_this_host(const std::string& name) {
   return false;
 }
 
-// What Open MPI 4 and 5 start their daemons with, other than the first of ssh and rsh that is on PATH.
+// Returns true if Open MPI 4 or 5 would start its daemons with something other than the first of ssh and rsh on PATH.
 bool has_own_way() {
   constexpr std::array kVariables = {"SLURM_JOB_ID",
                                      "PBS_JOBID",
@@ -89,7 +89,7 @@ bool has_own_way() {
   return std::ranges::any_of(kVariables, is_set);
 }
 
-constexpr std::size_t kDashes = 60;  // or more: the parts of mpirun do not agree
+constexpr std::size_t kDashes = 60;  // minimum; the parts of mpirun use different numbers
 
 bool is_rule(std::string_view line) { return line.size() >= kDashes && line.find_first_not_of('-') == line.npos; }
 

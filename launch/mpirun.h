@@ -8,41 +8,41 @@
 #include "launch/mpi.h"
 #include "launch/verdict.h"
 
-// The program mpirun: where it is, how it is called, and what it prints.
+// The program mpirun: its location, its command line, and its output.
 namespace phalanx {
 
-/// The mpirun that launch_mpi() uses: the one in MPI_HOME if that is set, else the one on PATH, else that of the MPI
-/// this program was built with. Throws a ConfigError that lists where it looked and what to do.
+/// Returns the mpirun that launch_mpi() uses: the one in MPI_HOME if that is set, else the one on PATH, else the one of
+/// the MPI with which this program was built. Throws a ConfigError that lists where it looked and what to do.
 std::string find_mpirun();
 
-/// The same with a different folder for the last place.
+/// Does the same with a different folder in the last step.
 std::string find_mpirun(const std::string& built_with);
 
-/// The environment for mpirun, as NAME=value: `inherited`, changed as launch_mpi() documents. `rendezvous`: the URL of
-/// a rendezvous for ranks of this host; empty: none.
+/// Returns the environment for mpirun, as NAME=value: `inherited`, changed as launch_mpi() documents. `rendezvous` is
+/// the URL of a rendezvous for ranks of this host, or empty.
 std::vector<std::string> mpirun_environment(const std::vector<std::string>& inherited, const std::string& rendezvous,
                                             bool terminal);
 
-/// Throws ConfigError where mpirun would have no way to start ranks on one of the hosts ("name" or "name:slots"): one
-/// that is not this host, without ssh or rsh on PATH, another agent in Open MPI's environment variables, or a batch
-/// system that starts them; and for what is no host. May wait for name servers then.
+/// Throws ConfigError if mpirun could not start ranks on one of the hosts ("name" or "name:slots"): a host other than
+/// this one, without ssh or rsh on PATH, without another agent in Open MPI's environment variables, and without a batch
+/// system that starts ranks. Also throws for malformed host names. May wait for name servers.
 void require_way_to(const std::vector<std::string>& hosts);
 
-/// mpirun's command line, which passes every PHALANX_* variable of `environment` on to all hosts.
+/// Returns mpirun's command line, which passes every PHALANX_* variable of `environment` on to all hosts.
 std::vector<std::string> mpirun_command(const std::string& mpirun, const MpiLaunch& options,
                                         const std::vector<std::string>& environment, bool root);
 
-/// Separates mpirun's own output on standard error from that of the ranks: Open MPI puts its notices between two lines
-/// of 74 dashes.
+/// Separates mpirun's own messages on standard error from the output of the ranks: Open MPI prints its notices between
+/// two lines of 74 dashes.
 class MpirunNotices {
  public:
-  /// Takes the next piece of mpirun's standard error, and returns the complete lines in it that came from ranks.
+  /// Takes the next piece of mpirun's standard error and returns the complete lines in it that came from ranks.
   std::string feed(std::string_view piece);
 
-  /// The rest of the ranks' last line, if it is incomplete.
+  /// Returns the rest of the ranks' last line, if it is incomplete.
   std::string finish();
 
-  /// The notices so far, without dashes.
+  /// Returns the notices so far, without the lines of dashes.
   const std::vector<std::string>& notices() const { return notices_; }
 
  private:
@@ -51,9 +51,9 @@ class MpirunNotices {
   std::vector<std::string> notices_;
 };
 
-/// The ends of ranks that the notices report: "process rank 1 with PID 4711 on node n7 exited on signal 9 (Killed)" and
-/// "Process name: [prterun-n7-4711@1,1] Exit code: 7", also in the form of Open MPI 4. Their time is 0, because mpirun
-/// reports the first one.
+/// Returns the ends of ranks that the notices report: "process rank 1 with PID 4711 on node n7 exited on signal 9
+/// (Killed)" and "Process name: [prterun-n7-4711@1,1] Exit code: 7", also in the format of Open MPI 4. Their time is 0,
+/// because mpirun reports only the first one.
 std::vector<RankEnd> ends_in(const std::vector<std::string>& notices);
 
 }  // namespace phalanx

@@ -21,7 +21,7 @@
 namespace phalanx {
 namespace {
 
-// Makes <folder>/bin/mpirun, a program of no use, and returns the folder.
+// Creates <folder>/bin/mpirun, a program that does nothing, and returns the folder.
 std::string mpi_in(const std::string& name) {
   const std::filesystem::path folder = ::testing::TempDir() + "find_mpirun_test/" + name;
   std::filesystem::create_directories(folder / "bin");

@@ -26,13 +26,13 @@ namespace {
 
 constexpr const char* kCallersFolder = "BUILD_WORKING_DIRECTORY";  // set by `bazel run`
 
-// `bazel run` starts programs in a folder of its own and passes the folder of its caller.
+// `bazel run` starts programs in its own folder and passes the folder of its caller.
 void return_to_caller() {
   const auto caller = environment(kCallersFolder);
   if (caller && ::chdir(caller->c_str()) != 0) throw ConfigError("cannot change to folder " + *caller);
 }
 
-// Returns nullopt if the launcher's variables are wrong, too: the code that needs them reports that.
+// Returns nullopt also if the launcher's variables are wrong: the code that needs them reports the error.
 std::optional<LaunchEnvironment> launcher_if_clear() {
   try {
     return detect_launch_environment();
@@ -52,10 +52,10 @@ int fail(const std::exception& error, ExitStatus status) {
   return status;
 }
 
-constexpr int kStartField = 22;  // of /proc/self/stat: clock ticks from boot to the start of the process
+constexpr int kStartField = 22;  // field of /proc/self/stat: clock ticks from boot to the start of the process
 constexpr int kFirstAfterName = 3;
 
-// Of the program, after that of its libraries.
+// When the program was loaded, after its libraries.
 const auto loaded = std::chrono::steady_clock::now();
 
 double seconds_from_boot() {
@@ -81,7 +81,7 @@ int run_main(const std::function<int()>& program) {
 std::chrono::steady_clock::time_point process_start() {
   if (environment(kCallersFolder)) return loaded;
   const std::string stat = read_file("/proc/self/stat");
-  std::istringstream fields(stat.substr(stat.rfind(')') + 1));  // the name before it may hold anything
+  std::istringstream fields(stat.substr(stat.rfind(')') + 1));  // the name before it may contain any characters
   std::string field;
   for (int i = kFirstAfterName; i <= kStartField; ++i) fields >> field;
   const double start = std::stod(field) / static_cast<double>(::sysconf(_SC_CLK_TCK));

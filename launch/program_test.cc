@@ -65,7 +65,7 @@ TEST(RunMain, GoesToWhereBazelRunWasCalled) {
   EXPECT_EQ(lost.told, "cannot change to folder " + scratch.path("absent") + "\n");
 }
 
-// Of the program's start.
+// The time when the program was loaded.
 const auto loaded = std::chrono::steady_clock::now();
 
 TEST(ProcessStart, LiesBeforeTheProgramIsLoadedAndDoesNotMove) {

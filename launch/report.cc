@@ -28,12 +28,13 @@ int columns() {
   return std::min<int>(kColumns, size.ws_col);
 }
 
-// In characters: bytes that continue one of UTF-8 take no column.
+// Returns the width in characters: continuation bytes of UTF-8 take no column.
 int width(std::string_view text) {
   return static_cast<int>(std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-// Output meant for a terminal, such as a progress bar, would break the frame.
+// Removes escape sequences and control characters. Output for a terminal, such as a progress bar, would break the
+// frame.
 std::string without_style(std::string_view line) {
   std::string text;
   bool escape = false;  // within ESC [ ... letter
@@ -85,7 +86,7 @@ class Frame {
     } while (!text.empty());
   }
 
-  // The bytes up to the last space that leave the line within `room` columns; at least one word.
+  // Returns the number of bytes up to the last space at which the line fits into `room` columns; at least one word.
   static std::size_t fitting(std::string_view text, int room) {
     if (width(text) <= room) return text.size();
     const auto indent = text.find_first_not_of(' ');
@@ -135,7 +136,7 @@ std::vector<std::string> last_lines(const std::string& path, int count) {
   file.seekg(start);
   std::deque<std::string> lines;
   std::string line;
-  if (start > 0) std::getline(file, line);  // most likely the second half of one
+  if (start > 0) std::getline(file, line);  // most likely the second half of a line
   while (std::getline(file, line)) {
     if (line.find_first_not_of(" \t\r") == line.npos) continue;
     lines.push_back(line);

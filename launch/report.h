@@ -7,18 +7,18 @@
 #include "launch/failure.h"
 #include "launch/verdict.h"
 
-// A failure as a person at a terminal is told of it.
+// Presents a failure to a person at a terminal.
 namespace phalanx {
 
-/// What the job knows about a failure in addition to the rank's message.
+/// Facts about a failure that the job knows in addition to the rank's message.
 struct FrameContext {
-  int ranks = 0;                          // of the job; 0: not known
+  int ranks = 0;                          // number of ranks of the job; 0 if unknown
   int others = 0;                         // further ranks that ended because of this one
-  std::vector<std::string> last_lines{};  // of the rank's log
+  std::vector<std::string> last_lines{};  // last lines of the rank's log
   int columns = 100;
 };
 
-/// The failure, framed, with rank, host and log file; ends with a newline:
+/// Returns the failure in a frame, with rank, host and log file. The text ends with a newline:
 ///
 ///     ┌─ Rank 1 of 4 on node7 failed ───────────────────
 ///     │ loss is not finite in step 120
@@ -27,19 +27,19 @@ struct FrameContext {
 ///     │ 3 other ranks ended with it.
 ///     └─────────────────────────────────────────────────
 ///
-/// Long lines are broken between words; a word longer than a line, such as a path, stays whole so that it can be
-/// copied. Control characters are left out. A negative rank is the job's launcher.
+/// Long lines are broken between words. A word longer than a line, such as a path, stays whole so that it can be
+/// copied. Control characters are removed. A negative rank means the job's launcher.
 std::string frame(const Failure& failure, const FrameContext& context = {});
 
-/// The last `count` lines of a file that are not empty. Reads only the file's end, so a log of any length will do.
-/// None when there is no such file: a log is a help, never a reason to fail.
+/// Returns the last `count` lines of a file that are not empty. Reads only the end of the file, so the log may be of
+/// any length. Returns nothing if the file does not exist, since a log is only a help and never a reason to fail.
 std::vector<std::string> last_lines(const std::string& path, int count);
 
-/// Path of a rank's log file in a run's log folder.
+/// Returns the path of a rank's log file in a run's log folder.
 std::string log_path(const std::string& log_folder, int rank);
 
-/// Prints the verdict's cause to standard error, framed, in one write, with the rank's log file in `log_folder` and its
-/// last lines where the rank left no message. Nothing when there is no cause.
+/// Prints the verdict's cause to standard error, in a frame and in one write, with the rank's log file in `log_folder`,
+/// and with its last lines if the rank left no message. Prints nothing if there is no cause.
 void report(const Verdict& verdict, int ranks, const std::string& log_folder);
 
 }  // namespace phalanx

@@ -29,15 +29,15 @@ SignalWatch::SignalWatch() {
   fd_ = Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!fd_.valid()) throw Error("cannot watch signals: " + std::generic_category().message(errno));
   ::pthread_sigmask(SIG_BLOCK, &set, &old_mask_);
-  // If the parent of this process ignored SIGCHLD, so does this process, and the kernel would discard the exit statuses
-  // of children.
+  // If the parent of this process ignored SIGCHLD, this process does too, and the kernel would discard the exit
+  // statuses of children.
   struct sigaction action{};
   action.sa_handler = SIG_DFL;
   ::sigaction(SIGCHLD, &action, &old_child_action_);
 }
 
 SignalWatch::~SignalWatch() {
-  take();  // those that came too late to matter must not end this process now
+  take();  // signals that arrived too late to matter must not end this process now
   ::sigaction(SIGCHLD, &old_child_action_, nullptr);
   ::pthread_sigmask(SIG_SETMASK, &old_mask_, nullptr);
 }

@@ -9,10 +9,11 @@
 
 namespace phalanx {
 
-/// Makes SIGINT, SIGTERM, SIGUSR1, SIGHUP and SIGCHLD readable from a descriptor during its lifetime: they are blocked,
-/// so no handler runs at a bad moment and none is missed. One that is ignored, other than SIGCHLD, stays ignored.
+/// Makes SIGINT, SIGTERM, SIGUSR1, SIGHUP and SIGCHLD readable from a descriptor while this object exists. They are
+/// blocked, so no handler runs at a bad moment and no signal is missed. Ignored signals, except SIGCHLD, stay ignored.
 ///
-/// Only one at a time, in a process with a single thread. Throws Error if the system has no descriptor left.
+/// Only one object may exist at a time, in a process with a single thread. Throws Error if the system has no descriptor
+/// left.
 class SignalWatch {
  public:
   SignalWatch();
@@ -20,12 +21,12 @@ class SignalWatch {
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;
 
-  int fd() const { return fd_.get(); }  // readable when take() has something
+  int fd() const { return fd_.get(); }  // readable when take() would return signals
 
-  /// The signals that came since the last call. Does not block.
+  /// Returns the signals that arrived since the last call. Does not block.
   std::vector<int> take();
 
-  /// For a child of fork(): gives it the signals as they were before, and closes the descriptor.
+  /// Restores the former signal handling in a child of fork(), and closes the descriptor.
   void restore_in_child();
 
  private:

@@ -16,7 +16,7 @@ WaitNote in_recv(int rank, int peer) {
   return {.rank = rank, .operation = "recv #3 of world", .peer = peer, .since = 0};
 }
 
-// What all ranks of 4 tell of these waits after 20.5 s.
+// Returns the lines that 4 ranks print about these waits after 20.5 s.
 std::vector<std::string> told(std::vector<WaitNote> notes, std::vector<int> visible = {0, 1, 2, 3}) {
   const Waits waits{.notes = std::move(notes), .visible = std::move(visible), .size = 4, .now = 20.5, .ripe = 18};
   std::vector<std::string> lines;

@@ -37,7 +37,7 @@ bool StallWatch::Running::same_as(const Running& other) const {
 
 StallWatch::StallWatch(const Communicator& world, Options options)
     : world_(world), options_(std::move(options)), interval_(std::min(kMostBetweenLooks, options_.warn_after / 4)) {
-  forget_wait(options_.log_folder, world_.rank());  // of a run that was killed
+  forget_wait(options_.log_folder, world_.rank());  // left by a run that was killed
   thread_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
 }
 
@@ -57,13 +57,13 @@ void StallWatch::watch(const std::stop_token& stop) {
     try {
       look();
     } catch (const std::exception& error) {
-      // A run must not end because it cannot tell why it is slow; but somebody should know why it does not.
+      // A run must not end because it cannot report why it is slow, but the user should know that it cannot.
       if (!std::exchange(trouble_, true)) options_.tell("framework.warn_after: " + std::string(error.what()));
     }
   }
 }
 
-// What runs now. Messages that were posted and that nobody waits for do not run.
+// Returns the running operations, if any. Posted messages for which no one waits are not running.
 std::optional<StallWatch::Running> StallWatch::running() const {
   const auto records = world_.recorder().records();
   const auto runs = [](const auto& record) { return record.state == FlightRecorder::State::kRunning; };
@@ -99,7 +99,7 @@ void StallWatch::tell_if_ripe() {
   Waits waits{.notes = read_waits(options_.log_folder, world_.size()),
               .size = world_.size(),
               .now = failure_time(),
-              .ripe = (options_.warn_after - 2 * interval_).count()};  // ranks that began together agree on who tells
+              .ripe = (options_.warn_after - 2 * interval_).count()};  // ranks that began together agree who reports
   for (int rank = 0; rank < world_.size(); ++rank) {
     std::error_code unknown;
     if (std::filesystem::exists(log_path(options_.log_folder, rank), unknown)) waits.visible.push_back(rank);
@@ -111,7 +111,7 @@ void StallWatch::tell_if_ripe() {
   options_.tell(*text);
 }
 
-// An operation that has failed is told of by its error.
+// Reports that an operation continues, unless it has failed: then its error is reported.
 void StallWatch::end_wait() {
   const auto note = std::exchange(note_, std::nullopt);
   const auto wait = std::exchange(wait_, std::nullopt);

@@ -15,28 +15,29 @@
 
 namespace phalanx {
 
-/// Tells the console when the ranks of a world wait for one of them: once in each stall, by one of those that wait, and
-/// again when it goes on.
+/// Tells the console when the ranks of a world wait for one of them. In each stall, one of the waiting ranks prints a
+/// line, and another one when it continues.
 ///
-/// A thread of its own looks at the flight recorder of this rank now and then, so operations cost what they did. A rank
-/// whose operation makes no progress leaves a note for the others in the log folder (wait_note.h); after `warn_after`
-/// one of them tells for whom they wait (stall.h). A rank that hangs or was stopped leaves none, whatever the reason.
+/// A separate thread examines the flight recorder of this rank from time to time, so operations do not become slower. A
+/// rank whose operation makes no progress leaves a note for the others in the log folder (wait_note.h). After
+/// `warn_after`, one of them prints for whom they wait (stall.h). A rank that hangs or was stopped leaves no note,
+/// whatever the reason.
 class StallWatch {
  public:
   struct Options {
-    std::string log_folder{};                    // of the run, the same for all ranks
-    Seconds warn_after{20};                      // above 0
-    std::function<void(std::string_view)> tell;  // a line, to the console; in the watch's thread
+    std::string log_folder{};                    // log folder of the run, the same for all ranks
+    Seconds warn_after{20};                      // must be positive
+    std::function<void(std::string_view)> tell;  // prints a line on the console; called in the watch's thread
   };
 
-  /// `world` must outlive it. Not collective.
+  /// `world` must outlive this object. Not collective.
   StallWatch(const Communicator& world, Options options);
   ~StallWatch();
   StallWatch(const StallWatch&) = delete;
   StallWatch& operator=(const StallWatch&) = delete;
 
  private:
-  // An operation that runs, and what would change if it made progress.
+  // A running operation, with values that change if it makes progress.
   struct Running {
     FlightRecorder::Record oldest;
     std::uint64_t newest_running = 0, newest_launched = 0;
@@ -52,11 +53,11 @@ class StallWatch {
   const Communicator& world_;
   Options options_;
   Seconds interval_;
-  std::optional<Running> wait_;   // that lasts
-  std::optional<WaitNote> note_;  // of it, once it has lasted a while
+  std::optional<Running> wait_;   // the wait that is going on
+  std::optional<WaitNote> note_;  // its note, once it has lasted for a while
   double since_ = 0;
-  bool trouble_ = false;  // the folder takes no notes
-  std::jthread thread_;   // last: it uses the rest
+  bool trouble_ = false;  // notes cannot be written to the folder
+  std::jthread thread_;   // last, because it uses the other members
 };
 
 }  // namespace phalanx

@@ -23,13 +23,13 @@ constexpr const char* kLogFolder = "PHALANX_LOG_FOLDER";  // for the ranks of mp
 int be_rank(const LaunchEnvironment& launched, const Body& body) {
   end_with_launcher(launched);
   const auto logs = environment(kLogFolder);
-  if (!logs) return body(launched);  // nobody would read what a failure leaves
+  if (!logs) return body(launched);  // a failure file would not be read
   return run_rank(launched.rank_info.rank, *logs, "", [&] { return body(launched); });
 }
 
 int start_by_mpirun(const RankStart& start, const std::string& logs) {
   auto command = start.command;
-  command.at(0) = std::filesystem::canonical("/proc/self/exe").string();  // for ranks in whatever folder
+  command.at(0) = std::filesystem::canonical("/proc/self/exe").string();  // valid in any folder of the ranks
   ::setenv(kLogFolder, logs.c_str(), 1);
   const int status =
       launch_mpi({.ranks = start.ranks, .hosts = start.hosts, .log_folder = logs, .command = std::move(command)});

@@ -57,7 +57,7 @@ TEST(StartRanks, ReportsTheFailureOfOne) {
   EXPECT_NE(outcome.told.find("out of paper"), std::string::npos) << outcome.told;
 }
 
-// mpirun starts this very test again, as each rank.
+// mpirun starts this test program as each rank.
 TEST(StartRanks, StartsItsOwnProgramByMpirun) {
   const auto given = environment("PHALANX_START_RANKS_TEST");
   std::optional<Scratch> scratch;
@@ -70,7 +70,7 @@ TEST(StartRanks, StartsItsOwnProgramByMpirun) {
     becomes_true([&] { return text_of(*given + "/rank0") == "mpirun 2"; });  // mpirun ends it with rank 1
     throw ConfigError("rank 1 disagrees");
   });
-  if (given) ::exit(status);  // this is a rank
+  if (given) ::exit(status);  // this process is a rank
   ::unsetenv("PHALANX_START_RANKS_TEST");
   EXPECT_EQ(status, kUsage);
   for (const char* rank : {"rank0", "rank1"}) EXPECT_EQ(text_of(scratch->path(rank)), "mpirun 2");

@@ -18,7 +18,7 @@
 namespace phalanx {
 namespace {
 
-std::atomic<std::int64_t> requested_at{0};  // milliseconds; 0: not
+std::atomic<std::int64_t> requested_at{0};  // milliseconds; 0: not requested
 static_assert(std::atomic<std::int64_t>::is_always_lock_free, "a handler may use it");
 
 std::int64_t now_ms() {
@@ -27,7 +27,7 @@ std::int64_t now_ms() {
   return now.tv_sec * 1000 + now.tv_nsec / 1'000'000 + 1;
 }
 
-// Made before any signal comes: a handler only reads them.
+// Composed before any signal arrives, because a handler may only read them.
 struct Texts {
   std::string interrupt, terminate, hang_up, user, ended, overdue;
 
@@ -49,7 +49,7 @@ unsigned grace_seconds = 0;
 
 void say(const std::string& text) {
   const NoSigpipe guard;
-  // Where nobody reads any more, there is nowhere to tell of it.
+  // If no one reads standard error any more, the error cannot be reported.
   if (!text.empty() && ::write(STDERR_FILENO, text.data(), text.size()) < 0) return;
 }
 

@@ -5,22 +5,22 @@
 
 namespace phalanx {
 
-/// Which signals ask this process to stop after the current step.
+/// Selects the signals that ask this process to stop after the current step.
 enum class StopOn {
-  kInterrupt,  // SIGINT, SIGTERM, SIGHUP, SIGUSR1: a process at the terminal; a SIGINT 0.2 s or more after the first of
-               // them ends it at once with status 130
-  kLauncher,   // SIGTERM, SIGUSR1; SIGINT and SIGHUP are ignored, since the terminal sends them to launcher and ranks
+  kInterrupt,  // a process at the terminal: SIGINT, SIGTERM, SIGHUP, SIGUSR1; a SIGINT 0.2 s or more after the first
+               // of them ends it at once with status 130
+  kLauncher,   // a rank: SIGTERM, SIGUSR1; SIGINT and SIGHUP are ignored, since the launcher gets them as well
 };
 
-/// Installs the handlers for the whole process. Call before threads exist. A signal that is ignored (see ignored())
-/// stays so, except for those by which a launcher asks its ranks to stop.
-/// System calls that a handler breaks into are restarted where the system can (SA_RESTART).
+/// Installs the handlers for the whole process. Must be called before other threads exist. A signal that is ignored
+/// (see ignored()) stays ignored, except for the signals with which a launcher asks its ranks to stop. System calls
+/// that are interrupted by a handler are restarted if possible (SA_RESTART).
 ///
-/// A process at the terminal ends with status 130 where it has not by the end of `stopping.grace` after SIGTERM, by
-/// alarm(). It says on standard error what a signal brings about, if it `speaks`.
+/// A process at the terminal that has not stopped within `stopping.grace` after SIGTERM is ended by alarm() with status
+/// 130. If `speaks` is true, the process prints to standard error what a signal causes.
 void install_stop_signal(StopOn on, const Stopping& stopping = {}, bool speaks = false);
 
-/// Whether a stop has been requested. Async-signal-safe; may be called from any thread.
+/// Returns true if a stop has been requested. Async-signal-safe; may be called from any thread.
 bool stop_requested();
 
 }  // namespace phalanx

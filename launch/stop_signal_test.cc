@@ -12,7 +12,7 @@
 namespace phalanx {
 namespace {
 
-// Each in a process of its own: a stop cannot be taken back.
+// Runs each test in its own process, since a stop cannot be undone.
 #define EXPECT_IN_PROCESS(statement, status) \
   EXPECT_EXIT(                               \
       {                                      \
@@ -22,7 +22,7 @@ namespace {
       },                                     \
       ::testing::ExitedWithCode(status), "")
 
-// The tests may have been started with signals ignored, as by nohup.
+// The tests may have been started with ignored signals, for example by nohup.
 void take_signals() {
   for (const int signal : {SIGHUP, SIGINT, SIGTERM, SIGUSR1}) ::signal(signal, SIG_DFL);
 }

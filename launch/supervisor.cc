@@ -25,7 +25,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A script that wraps a program may never catch the signals that the program would catch.
+// A script that wraps a program may never handle the signals that the program would handle.
 constexpr milliseconds kPatience{3000};
 
 }  // namespace
@@ -39,14 +39,14 @@ Supervisor::~Supervisor() {
 }
 
 void Supervisor::start(const std::function<int()>& body) {
-  std::fflush(nullptr);  // or what is in the buffers would be written twice
+  std::fflush(nullptr);  // otherwise the contents of the buffers would be written twice
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
   if (pid < 0) throw Error("cannot start a process: " + std::generic_category().message(errno));
   if (pid == 0) {
     die_with_parent(policy_.orphaned, parent);
     signals_.restore_in_child();
-    // An exception must not escape: this process would continue as a second supervisor of the children so far.
+    // An exception must not escape: this process would continue as a second supervisor of the children started so far.
     const int status = [&]() noexcept { return body(); }();
     std::cout.flush();
     std::fflush(nullptr);
@@ -83,7 +83,7 @@ void Supervisor::wait_for_something() {
   for (std::size_t i = 0; i < watched_.size(); ++i) {
     const auto happened = sources[i + 1].revents;
     if (happened != 0) watched_[i].readable();
-    // At its end it would be ready for ever, and this loop would spin.
+    // At its end, the descriptor would always be ready, and this loop would spin.
     if (happened != 0 && (happened & POLLIN) == 0) watched_[i].fd = -1;
   }
 }
@@ -139,7 +139,7 @@ void Supervisor::reap() {
 }
 
 void Supervisor::escalate(Phase phase, const std::vector<Blow>& blows) {
-  if (phase <= phase_) return;  // each failure and each further Ctrl-C would put it off
+  if (phase <= phase_) return;  // each failure and each further Ctrl-C would postpone it
   phase_ = phase;
   escalation_start_ = Clock::now();
   escalation_ = blows;

@@ -15,20 +15,20 @@
 
 namespace phalanx {
 
-/// Child processes, from their start until all have ended. Meanwhile it sleeps in poll().
+/// Manages child processes from their start until all have ended. While waiting, it sleeps in poll().
 ///
-/// A first SIGINT, SIGTERM, SIGUSR1 or SIGHUP asks the children to stop, with Policy::stop; the console is told so at
-/// once. There is no deadline, since a checkpoint may take long, but SIGTERM's, for who sends it will not wait for
-/// ever. A second SIGINT or SIGTERM ends them, which is told too; a closed terminal may hang up twice. When one fails
-/// the others are ended as well, after a while in which they can do so by themselves. No child outlives this object,
-/// nor this process, in whichever way that ends.
+/// The first SIGINT, SIGTERM, SIGUSR1 or SIGHUP asks the children to stop, with Policy::stop, and prints a message on
+/// the console at once. There is no deadline, since a checkpoint may take long, except after SIGTERM, whose sender will
+/// not wait forever. A second SIGINT or SIGTERM ends the children and prints another message; a second SIGHUP does not,
+/// since a closed terminal may hang up twice. When one child fails, the others get some time to end by themselves and
+/// are then ended as well. No child outlives this object or this process, in whatever way the process ends.
 ///
-/// Not thread-safe. Only one at a time, created and used in the only thread of a process.
+/// Not thread-safe. Only one object may exist at a time, created and used in the only thread of a process.
 class Supervisor {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// A signal for all remaining children, at some time after their end was initiated.
+  /// A signal sent to all remaining children, at a given time after the supervisor has begun to end them.
   struct Blow {
     std::chrono::milliseconds after;
     int signal;
@@ -40,39 +40,39 @@ class Supervisor {
     std::vector<Blow> after_failure;  // times from the first failure
     std::vector<Blow> at_once;        // times from the second interrupt, or from the end of Stopping::grace
 
-    /// For children that pass `stop` on and may not be ready to: they get it once they catch it, or after 3 s, and then
-    /// repeatedly at this interval until they have ended. 0: they get it only once.
+    /// For children that forward `stop` but may not be ready to do so: they get it once they have a handler for it, or
+    /// after 3 s, and then repeatedly at this interval until they have ended. 0: they get it only once.
     std::chrono::milliseconds repeat_stop{0};
 
-    Stopping stopping{};                     // for what the console is told
-    std::function<std::string()> kept = {};  // what is left of children that are ended before they have stopped
+    Stopping stopping{};                     // for the messages on the console
+    std::function<std::string()> kept = {};  // describes the saved state of children that were ended early
   };
 
-  /// How a child ended.
+  /// The end of a child.
   struct End {
-    int child;    // from 0, in order of start()
-    int status;   // as wait() gives it
+    int child;    // index in the order of start(), from 0
+    int status;   // value returned by wait()
     double time;  // seconds since the epoch
-    bool by_us;   // of a signal sent by this supervisor
+    bool by_us;   // caused by a signal from this supervisor
   };
 
   explicit Supervisor(Policy policy) : policy_(std::move(policy)) {}
-  ~Supervisor();  // kills what is left
+  ~Supervisor();  // kills the remaining children
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
   /// Forks a child that runs `body`, which must not throw, and exits with its result, using _exit(): neither
-  /// destructors of globals nor atexit handlers run. In the child, signals are as they were before this object existed.
-  /// Throws Error.
+  /// destructors of globals nor atexit handlers run. The child's signal handling is that before this object was
+  /// created. Throws Error.
   void start(const std::function<int()>& body);
 
-  /// Makes run() call `readable` whenever `fd`, which is not owned, has data or is at its end.
+  /// Makes run() call `readable` whenever `fd`, which is not owned, has data or has reached its end.
   void watch(int fd, std::function<void()> readable);
 
-  /// Waits until all children have ended. Returns their ends in order.
+  /// Waits until all children have ended. Returns their ends in the order in which they happened.
   std::vector<End> run();
 
-  /// Starts ending the children, as after a failure. For use in `readable`.
+  /// Starts to end the children, as after a failure. For use in `readable`.
   void wind_down();
 
   bool interrupted() const { return interrupted_at_.has_value(); }
@@ -112,10 +112,10 @@ class Supervisor {
   std::vector<Watched> watched_;
   Phase phase_ = Phase::kRunning;
   std::optional<Clock::time_point> interrupted_at_;
-  std::optional<Clock::time_point> end_at_;  // unless all have stopped
-  Clock::time_point next_stop_;              // while asking
+  std::optional<Clock::time_point> end_at_;  // time at which children that have not stopped are ended
+  Clock::time_point next_stop_;              // next repetition of the stop signal
   Clock::time_point escalation_start_;
-  std::vector<Blow> escalation_;  // blows still to come, the next one first
+  std::vector<Blow> escalation_;  // remaining signals, the next one first
 };
 
 }  // namespace phalanx

@@ -11,7 +11,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// How a child that passes signals on ends when this process was interrupted before it was ready.
+// Returns the end of a child that forwards signals, after this process was interrupted before the child was ready.
 Supervisor::End end_of(const char* script) {
   Supervisor supervisor({.stop = SIGUSR1,
                          .orphaned = SIGKILL,

@@ -21,14 +21,14 @@ namespace {
 constexpr int kParentEnded = SIGUSR2;
 
 void remove(const std::string& path) noexcept {
-  std::error_code ignored;  // what cannot be removed was not ours
+  std::error_code ignored;  // files that cannot be removed were not created by this program
   std::filesystem::remove_all(path, ignored);
 }
 
-// Only SIGKILL can end it before its parent: signals meant for the whole group, such as that of Ctrl-C, are not meant
-// for it.
+// Only SIGKILL can end this process before its parent: signals for the whole group, such as Ctrl-C, are not meant for
+// it.
 [[noreturn]] void take_care(const std::string& path, pid_t parent) {
-  ::close_range(0, ~0U, 0);  // whoever reads the parent's output waits for its end, not for this one's
+  ::close_range(0, ~0U, 0);  // a reader of the parent's output must not wait for this process
   ::prctl(PR_SET_NAME, "phalanx-tidy");
   ::prctl(PR_SET_PDEATHSIG, kParentEnded);
   sigset_t set;
@@ -56,7 +56,7 @@ TemporaryFolder::TemporaryFolder(Removal removal) {
     return;
   }
   const pid_t parent = ::getpid();
-  const BlockedSignals blocked;  // none ends this process between the two
+  const BlockedSignals blocked;  // no signal may end this process between the next two calls
   make();
   caretaker_ = ::fork();
   if (caretaker_ == 0) take_care(path_, parent);

@@ -13,8 +13,8 @@ class TemporaryFolder {
  public:
   enum class Removal {
     kAtItsEnd,
-    kAlways,  // also when this process is killed: a process named phalanx-tidy is forked, which waits for the end of
-              // this one. To be made by the thread that lives longest.
+    kAlways,  // even if this process is killed: forks a process named phalanx-tidy that waits for its end.
+              // Must be created by the thread that lives longest.
   };
 
   explicit TemporaryFolder(Removal removal = Removal::kAtItsEnd);

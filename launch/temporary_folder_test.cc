@@ -39,7 +39,7 @@ TEST(TemporaryFolder, IsRemovedWhenItsProcessIsKilled) {
     return 0;
   });
   EXPECT_EQ(process.wait(), 128 + SIGKILL);
-  // What is left is the process's output.
+  // Only the output of the process is left.
   EXPECT_TRUE(testing::becomes_true(
       [&] { return std::distance(std::filesystem::directory_iterator(scratch.folder()), {}) == 1; }));
   ::unsetenv("TMPDIR");

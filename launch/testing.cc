@@ -19,14 +19,14 @@ namespace phalanx::testing {
 namespace {
 
 struct Stat {
-  char state = 'X';  // as if it had ended
+  char state = 'X';  // default: ended
   pid_t parent = 0;
 };
 
 Stat stat_of(pid_t pid) {
   const std::string text = text_of("/proc/" + std::to_string(pid) + "/stat");
   Stat stat;
-  // The name before it may hold anything, also spaces and brackets.
+  // The name before it may contain any characters, including spaces and brackets.
   if (const auto name_end = text.rfind(')'); name_end != text.npos) {
     std::sscanf(text.c_str() + name_end + 1, " %c %d", &stat.state, &stat.parent);
   }
@@ -56,7 +56,7 @@ Scratch::~Scratch() {
 std::string text_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
-  text << file.rdbuf();  // what can be read: a process in /proc may end meanwhile
+  text << file.rdbuf();  // reads as much as possible: a process in /proc may end during the call
   return text.str();
 }
 
@@ -65,7 +65,7 @@ LauncherProcess::LauncherProcess(const Scratch& scratch, const std::function<int
   std::fflush(nullptr);
   pid_ = ::fork();
   if (pid_ != 0) return;
-  for (const int signal : {SIGHUP, SIGINT, SIGTERM, SIGUSR1}) ::signal(signal, SIG_DFL);  // whatever the test ignores
+  for (const int signal : {SIGHUP, SIGINT, SIGTERM, SIGUSR1}) ::signal(signal, SIG_DFL);  // even if the test ignores it
   const int file = ::open(output_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   ::dup2(file, STDOUT_FILENO);
   ::dup2(file, STDERR_FILENO);

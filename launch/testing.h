@@ -9,7 +9,7 @@
 
 namespace phalanx::testing {
 
-/// A folder of its own for a test, removed at its end.
+/// A temporary folder for a test, removed at its end.
 class Scratch {
  public:
   Scratch();
@@ -24,7 +24,7 @@ class Scratch {
   std::string folder_;
 };
 
-/// The file's text; empty when there is none.
+/// Returns the file's text, or an empty string if there is no file.
 std::string text_of(const std::string& path);
 
 /// A child process that runs a launcher, so that a test can signal and kill it. Its standard output and error go to a
@@ -37,10 +37,10 @@ class LauncherProcess {
   LauncherProcess& operator=(const LauncherProcess&) = delete;
 
   void signal(int signal) const;
-  int wait();  // exit status, or 128 + the signal it died of; also 124 when it takes more than 10 s
+  int wait();  // returns the exit status, 128 + the signal it died of, or 124 after more than 10 s
   std::string output() const { return text_of(output_); }
 
-  /// Its children and theirs.
+  /// Returns its children and their descendants.
   std::vector<pid_t> descendants() const;
 
  private:
@@ -48,10 +48,10 @@ class LauncherProcess {
   std::string output_;
 };
 
-/// Whether the process runs; one that has ended but that nobody has waited for does not.
+/// Returns true if the process is running. A zombie is not.
 bool is_running(pid_t pid);
 
-/// Asks until it is so, for at most `seconds`; whether it became so.
+/// Polls `condition` for at most `seconds`. Returns true if it became true.
 bool becomes_true(const std::function<bool()>& condition, double seconds = 5);
 
 }  // namespace phalanx::testing

@@ -12,8 +12,8 @@
 namespace phalanx {
 namespace {
 
-// The terminal, or whatever ended the whole process group, also sends these to ranks that are not yet ready to handle
-// them.
+// The terminal, or whatever ended the whole process group, also sends these signals to ranks that are not ready to
+// handle them yet.
 bool is_interrupt(int status) {
   const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGUSR1;
@@ -30,7 +30,7 @@ Failure failure_of(const RankEnd& end) {
 int status_of(int rank, const std::vector<RankEnd>& ends, int without_end) {
   const auto end = std::ranges::find(ends, rank, &RankEnd::rank);
   if (end == ends.end()) return without_end == kDone ? kFailed : without_end;
-  // It failed and then hung, or reported a failure and then stopped as asked: its failure counts.
+  // The rank failed and then hung, or reported a failure and then stopped as requested: its failure counts.
   if (end->by_us || !failed(end->status)) return kFailed;
   return exit_status_of(end->status);
 }

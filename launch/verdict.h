@@ -9,40 +9,40 @@
 
 namespace phalanx {
 
-/// How a rank's process ended, as its parent saw it.
+/// The end of a rank's process, as observed by its parent.
 struct RankEnd {
-  int rank = 0;        // -1: not a rank but what launched them all
-  int status = 0;      // as wait() gives it
+  int rank = 0;        // -1: not a rank but the program that launched all ranks
+  int status = 0;      // value returned by wait()
   double time = 0;     // seconds since the epoch
-  bool by_us = false;  // of a signal that the launcher sent it
+  bool by_us = false;  // caused by a signal that the launcher sent
   std::string host{};
 };
 
-/// What became of a job.
+/// The outcome of a job.
 struct Verdict {
   int status = 0;                  // ExitStatus
-  std::optional<Failure> cause{};  // what to report; without log file
-  bool unexplained = false;        // the rank itself left no message: the end of its log may tell more
-  int others = 0;                  // further ranks that did not end well
+  std::optional<Failure> cause{};  // failure to report; has no log file
+  bool unexplained = false;        // the rank itself left no message, so the end of its log may help
+  int others = 0;                  // number of further ranks that ended with another status than 0
 };
 
-/// Finds the first cause. A failure left by a rank with leave_failure(), a death by a signal that the launcher did not
-/// send, and an exit status without a message are all candidates, and the earliest one is the cause. Secondary failures
-/// count only if there is nothing else, whichever was seen first.
+/// Determines the first cause. Candidates are failures that ranks left with leave_failure(), deaths by a signal that
+/// the launcher did not send, and exit statuses without a message. The earliest candidate is the cause. Secondary
+/// failures count only if there is no other candidate, regardless of their time.
 ///
-/// Status: kInterrupted if the job was interrupted; otherwise that of the rank with the first cause (see
-/// exit_status_of), or `status_without_end` if its end is not among `ends`; kTimeUp or kInterrupted if ranks stopped on
-/// their own; otherwise kDone.
+/// The status is kInterrupted if the job was interrupted. Otherwise it is the status of the rank with the first cause
+/// (see exit_status_of), or `status_without_end` if its end is not among `ends`. Without a cause, it is kTimeUp or
+/// kInterrupted if ranks stopped on their own, and kDone otherwise.
 Verdict judge(const std::vector<RankEnd>& ends, std::vector<Failure> failures, bool interrupted,
               int status_without_end = 1);
 
-/// ExitStatus for the end of one process: its own where it is one of ours, else kRankDied.
+/// Returns the ExitStatus for the end of a process: its exit status if that is one of ours, otherwise kRankDied.
 int exit_status_of(int wait_status);
 
-/// Whether a process failed: it ended otherwise than with kDone, kTimeUp or kInterrupted.
+/// Returns true if a process failed: it ended otherwise than with kDone, kTimeUp or kInterrupted.
 bool failed(int wait_status);
 
-/// "It was killed by signal 9 (SIGKILL). ...", with what commonly is behind it.
+/// Returns a text such as "It was killed by signal 9 (SIGKILL). ...", with common causes of that signal.
 std::string describe_end(int wait_status);
 
 }  // namespace phalanx

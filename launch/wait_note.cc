@@ -29,7 +29,7 @@ void leave_wait(const std::string& folder, const WaitNote& note) {
 }
 
 void forget_wait(const std::string& folder, int rank) noexcept {
-  std::error_code ignored;  // there may be none
+  std::error_code ignored;  // the file may not exist
   std::filesystem::remove(path_of(folder, rank), ignored);
 }
 
@@ -37,7 +37,7 @@ std::vector<WaitNote> read_waits(const std::string& folder, int size) {
   std::vector<WaitNote> notes;
   for (int rank = 0; rank < size; ++rank) {
     const auto path = path_of(folder, rank);
-    std::error_code unknown;  // of a file system that errs, nothing is known of that rank
+    std::error_code unknown;  // if the file system reports an error, nothing is known about that rank
     if (!std::filesystem::exists(path, unknown)) continue;
     try {
       const json fields = parse_json(read_file(path), path).raw();
@@ -47,9 +47,9 @@ std::vector<WaitNote> read_waits(const std::string& folder, int size) {
                        .since = fields.at("since"),
                        .told = fields.at("told")});
     } catch (const DataError&) {
-      // The rank has gone on meanwhile.
+      // The rank has continued in the meantime.
     } catch (const json::exception&) {
-      // Not by this program.
+      // The file was not written by this program.
     }
   }
   return notes;

@@ -15,7 +15,8 @@ Json metadata(const char* name, int rank, int lane, const char* key, const Json&
   return {{"name", name}, {"ph", "M"}, {"pid", rank}, {"tid", lane}, {"args", {{key, value}}}};
 }
 
-// Nanoseconds of a window are exact as a double; those since the host was started need not be, divided by 1000.
+// A double represents the nanoseconds of a trace exactly, since they begin at its origin. Nanoseconds since the host
+// was started might be rounded.
 double microseconds(std::int64_t ns) { return static_cast<double>(ns) / 1000; }
 
 }  // namespace

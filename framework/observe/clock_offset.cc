@@ -41,7 +41,7 @@ ClockOffset ping(Communicator& group, const std::function<std::int64_t()>& now_n
   return best;
 }
 
-// The clock starts with the host, so ranks that see the same boot see the same clock.
+// CLOCK_MONOTONIC starts at boot, so ranks that see the same boot share a clock.
 std::int64_t boot() {
   return static_cast<std::int64_t>(std::hash<std::string>{}(read_file("/proc/sys/kernel/random/boot_id")));
 }

@@ -6,7 +6,7 @@
 
 namespace phalanx {
 
-/// Nanoseconds of CLOCK_MONOTONIC: one clock for all processes of a host, which nobody sets.
+/// Returns the nanoseconds of CLOCK_MONOTONIC. All processes of a host share this clock, and it is never adjusted.
 inline std::int64_t monotonic_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
       .count();

@@ -7,8 +7,8 @@
 
 namespace phalanx {
 
-/// A part of a thread's time with a name, for those who watch (NvtxRanges): from begin() to end() or to its own end.
-/// Costs nanoseconds where nobody does. Ranges of a thread nest.
+/// A named interval of a thread's time, from begin() to end() or to the destructor, for tools such as NvtxRanges. Costs
+/// a few nanoseconds if no tool is active. The ranges of a thread nest.
 class NamedRange {
  public:
   void begin(const char* name) {

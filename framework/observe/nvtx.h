@@ -5,11 +5,11 @@
 
 namespace phalanx {
 
-/// While one lives, what this process does has a name in NVIDIA's tools, such as Nsight Systems: operators of LibTorch,
-/// forward and backward, and NamedRange. In all threads; costs a call into NVTX for each.
+/// While an object of this class exists, operators of LibTorch (forward and backward) and NamedRanges have names in
+/// NVIDIA's tools, such as Nsight Systems. Applies to all threads. Costs a call into NVTX for each name.
 class NvtxRanges {
  public:
-  /// Throws ConfigError where LibTorch has no NVTX: without CUDA.
+  /// Throws ConfigError if LibTorch has no NVTX, because it was built without CUDA.
   NvtxRanges();
   ~NvtxRanges();
   NvtxRanges(const NvtxRanges&) = delete;

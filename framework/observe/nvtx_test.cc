@@ -14,7 +14,7 @@
 namespace phalanx {
 namespace {
 
-// What LibTorch for CUDA registers, for a process without it.
+// A replacement for the functions that LibTorch for CUDA registers.
 struct Recorded final : torch::profiler::impl::ProfilerStubs {
   void record(c10::DeviceIndex*, torch::profiler::impl::ProfilerVoidEventStub*, std::int64_t*) const override {}
   float elapsed(const torch::profiler::impl::ProfilerVoidEventStub*,
@@ -33,7 +33,7 @@ struct Recorded final : torch::profiler::impl::ProfilerStubs {
 
 TEST(Nvtx, NamesOperatorsAndRangesWhileItLivesAndIsRefusedWithoutCuda) {
   EXPECT_THAT([] { NvtxRanges(); }, ::testing::ThrowsMessage<ConfigError>(::testing::HasSubstr("watch.nvtx")));
-  static auto& cuda = *new Recorded;  // LibTorch keeps it
+  static auto& cuda = *new Recorded;  // LibTorch keeps a pointer to it
   torch::profiler::impl::registerCUDAMethods(&cuda);
   {
     const NvtxRanges ranges;

@@ -36,7 +36,7 @@ void spread_over_lanes(std::vector<TraceEvent>& events, const std::string& lane)
   std::ranges::sort(events, [](const TraceEvent& a, const TraceEvent& b) {
     return a.begin_ns != b.begin_ns ? a.begin_ns < b.begin_ns : a.end_ns > b.end_ns;
   });
-  std::vector<std::vector<std::int64_t>> open;  // by lane: the ends of events that have begun, the innermost last
+  std::vector<std::vector<std::int64_t>> open;  // for each lane: the ends of the open events, innermost last
   for (auto& event : events) {
     std::size_t i = 0;
     for (; i < open.size(); ++i) {

@@ -9,17 +9,19 @@
 
 namespace phalanx {
 
-/// The operations of communicators that this rank has run since `begin_ns` (of monotonic_ns()), as the flight recorder
-/// of `group`'s world remembers them: the last FlightRecorder::kEntries. They are as long as they ran; details say when
-/// each was launched. Lanes are kOperationsLane and, for what ran at the same time, "communication 2", ...
+/// Returns the communicator operations that this rank has run since `begin_ns` (a time of monotonic_ns()), as recorded
+/// by the flight recorder of `group`'s world: at most the last FlightRecorder::kEntries. An event lasts while its
+/// operation runs; its details tell when it was launched. The lanes are kOperationsLane and, for simultaneous
+/// operations, "communication 2" and so on.
 ///
-/// Runs one operation on the group, to compare the recorder's clock with monotonic_ns(): all ranks call it, in the same
-/// order with what else they launch.
+/// Runs one operation on the group, to compare the recorder's clock with monotonic_ns(). Therefore all ranks must call
+/// this function, in the same order with respect to their other operations.
 std::vector<TraceEvent> trace_operations(Communicator& group, std::int64_t begin_ns);
 
 inline constexpr const char* kOperationsLane = "communication";
 
-/// Gives events that overlap lanes of their own: `lane`, "<lane> 2", ...; those that lie within another stay with it.
+/// Moves overlapping events to separate lanes: `lane`, "<lane> 2" and so on. An event that lies within another one
+/// stays in its lane.
 void spread_over_lanes(std::vector<TraceEvent>& events, const std::string& lane);
 
 }  // namespace phalanx

@@ -22,8 +22,8 @@ namespace {
 constexpr std::string_view kName = "phalanx::OperatorTrace";
 constexpr c10::DebugInfoKind kKind(&kName);
 
-// A callback is a plain function, so what it writes to belongs to the thread. LibTorch takes both along to the threads
-// that run a backward.
+// A callback is a plain function, so it finds its output in thread-local storage. LibTorch passes both the callback and
+// the storage on to the threads that run a backward.
 CollectedOperators* current() { return static_cast<CollectedOperators*>(c10::ThreadLocalDebugInfo::get(kKind)); }
 
 std::shared_ptr<CollectedOperators> make_collected() {

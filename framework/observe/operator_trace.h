@@ -15,9 +15,9 @@ inline constexpr const char* kOperatorsLane = "operators";
 
 struct CollectedOperators;
 
-/// While it lives, collects every operator of LibTorch that this thread runs, and those of backwards that it begins,
-/// also in threads of devices, with what they call in turn. Costs about a microsecond for each. One at a time in a
-/// thread, which also destroys it.
+/// While an object of this class exists, it collects every LibTorch operator that this thread runs, including nested
+/// ones and the operators of backward passes that it starts, even if they run in device threads. Costs about a
+/// microsecond per operator. A thread can have only one at a time, and must destroy it itself.
 class OperatorTrace {
  public:
   OperatorTrace();
@@ -25,7 +25,7 @@ class OperatorTrace {
   OperatorTrace(const OperatorTrace&) = delete;
   OperatorTrace& operator=(const OperatorTrace&) = delete;
 
-  /// Those that have ended, in the order in which they did; they are on kOperatorsLane.
+  /// Returns the operators that have ended, in the order in which they ended, all on kOperatorsLane.
   std::vector<TraceEvent> take();
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of backwards that LibTorch runs in threads of devices, which are pretended.
+// Operators of backward passes that LibTorch runs in threads of (pretended) devices.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/ones.h>
 #include <gmock/gmock.h>

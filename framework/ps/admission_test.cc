@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Peers that do not say who they are, and servers that cannot go on.
+// Tests of peers that do not identify themselves, and of servers that cannot continue.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -130,7 +130,7 @@ TEST(Admission, AClientIsNotHeldToTheDeadlineOfGreetings) {
   const Server server(options_with({.greeting = Seconds(1)}));
   const auto client = client_of(server);
   const auto silent = connect_to(server.addresses()[0], 10);
-  EXPECT_TRUE(is_closed(silent));  // which has come later than the client
+  EXPECT_TRUE(is_closed(silent));  // the silent one connected later than the client
   EXPECT_EQ(client->status().size(), 1U);
 }
 
@@ -151,7 +151,7 @@ TEST(Admission, MoreConnectionsThanAreAllowedWaitForOthersToEnd) {
   EXPECT_EQ(client_of(server)->status().size(), 1U);
 }
 
-// As many files as are open already, and no more.
+// Limits this process to the files that are already open.
 class NoMoreFiles {
  public:
   NoMoreFiles() {
@@ -177,7 +177,7 @@ TEST(Admission, WithoutFilesItSaysSoOnceAndGoesOnWhenThereAreSome) {
     Descriptor other = connect_to(address, 10);
     socklen_t bytes = sizeof(where);
     ::getpeername(other.get(), reinterpret_cast<sockaddr*>(&where), &bytes);
-    client->status();  // by now the server has accepted the other one
+    client->status();  // the server has accepted the other connection once it answers
     const NoMoreFiles none;
     ASSERT_EQ(::connect(waiting.get(), reinterpret_cast<sockaddr*>(&where), bytes), 0);
     for (int i = 0; i < 100; ++i) client->status();  // rounds of the server's loop

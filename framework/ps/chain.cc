@@ -15,7 +15,7 @@
 namespace phalanx::ps {
 namespace {
 
-constexpr Seconds kAttempt(2);  // to connect to another member
+constexpr Seconds kAttempt(2);  // time limit for an attempt to connect to another member
 constexpr std::chrono::milliseconds kBetweenAttempts(100);
 
 bool says_something_to_leader(ReplicaMessage::Kind kind) {
@@ -45,7 +45,7 @@ void Chain::send(int member, ReplicaMessage message) {
   }
 }
 
-// By a thread of its own, until there is a connection.
+// Runs in its own thread until there is a connection.
 void Chain::connect(int member, const std::stop_token& stop) {
   std::vector<std::string> addresses;
   std::istringstream list(options_.members[member]);
@@ -153,7 +153,7 @@ void Chain::tend() {
     }
     if (peer.channel || !leads() || peer.is_connecting) continue;
     peer.is_connecting = true;
-    const BlockedSignals blocked;  // signals go to those threads that expect them
+    const BlockedSignals blocked;  // signals go to the threads that expect them
     peer.connecting = std::jthread([this, member](const std::stop_token& stop) { connect(member, stop); });
   }
 }

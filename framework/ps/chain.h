@@ -16,20 +16,20 @@
 
 namespace phalanx::ps {
 
-/// A server's membership of one chain: its Replica, and while it leads the connections to the others, which threads
-/// make and make again. For the server's thread.
+/// One server's membership of a chain. Owns the Replica and, while this server leads, the connections to the other
+/// members, which threads establish and re-establish. Must be used only by the server's thread.
 class Chain {
  public:
   struct Options {
-    std::vector<std::string> members;  // of each its addresses, separated by commas
-    int member = 0;                    // which of them this server is
+    std::vector<std::string> members;  // addresses of each member, separated by commas
+    int member = 0;                    // index of this server in `members`
     std::string secret;
     HostLimits limits;
-    std::uint64_t start = 0;     // of the values, where they begin here
-    Seconds failover{0};         // of its clients
-    std::function<void()> wake;  // makes the server's thread call tend(); from any thread
-    std::function<void(int socket, bool added, bool writes)> watch;  // writes: whether there is something to write
-    std::function<void(int member, Message reply)> to_leader;        // over the connection that this member has made
+    std::uint64_t start = 0;     // random number of the values, if they begin here
+    Seconds failover{0};         // ClientOptions::failover of the chain's clients
+    std::function<void()> wake;  // makes the server's thread call tend(); called from any thread
+    std::function<void(int socket, bool added, bool writes)> watch;  // writes: there is data to write
+    std::function<void(int member, Message reply)> to_leader;        // sends over the connection that `member` has made
   };
 
   explicit Chain(Options options);
@@ -41,29 +41,29 @@ class Chain {
   const Options& options() const { return options_; }
   bool leads() const { return replica_.role() == Replica::Role::kLeader; }
 
-  /// What was said by a member that leads, or believes that it does.
+  /// Handles a message from a member that leads or believes that it leads.
   void receive(int from, Message message);
 
-  /// Something has happened at a socket that was given to `watch`. False: it is none of this chain's.
+  /// Handles an event on a socket that was given to `watch`. Returns false if the socket is not one of this chain's.
   bool serve(int socket);
 
-  /// Takes new connections, and makes those again that have broken. To be called after whatever has happened.
+  /// Takes over new connections and re-establishes broken ones. Must be called after every event.
   void tend();
 
-  /// Bytes that wait to be sent to another member.
+  /// Returns the number of bytes queued for the member with the longest queue.
   std::size_t queued_bytes() const;
 
  private:
   struct Peer {
     std::unique_ptr<Channel> channel{};
     bool broken = false;
-    bool writes = false;  // as `watch` knows it
+    bool writes = false;  // the value that `watch` was last called with
     std::jthread connecting{};
     bool is_connecting = false;
   };
   struct News {
     int member;
-    std::unique_ptr<Channel> channel;  // null: nobody listens there
+    std::unique_ptr<Channel> channel;  // null: nothing listens at its addresses
   };
 
   void send(int member, ReplicaMessage message);
@@ -74,7 +74,7 @@ class Chain {
   Options options_;
   std::vector<Peer> peers_;
   Replica replica_;
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // protects news_
   std::vector<News> news_;
 };
 

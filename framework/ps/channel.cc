@@ -17,7 +17,8 @@ std::size_t bytes_of(const Message& message) {
   return sizeof(Header) + message.text.size() + message.header.streamed_bytes();
 }
 
-// [begin, end) of memory, as far as the first `written` bytes of the message do not cover it.
+// Adds the part of [memory, memory + bytes) that has not been written yet, and subtracts the written part from
+// `written`.
 void add_rest(std::vector<iovec>& parts, std::size_t& written, const void* memory, std::size_t bytes) {
   const std::size_t skipped = std::min(written, bytes);
   written -= skipped;
@@ -44,7 +45,7 @@ void Channel::flush() {
   }
 }
 
-// Bytes of the first message that the socket took; fewer than the rest: it is full.
+// Returns how many bytes of the first message the socket accepted. If these are not all the rest, the socket is full.
 std::size_t Channel::write_front() {
   const Message& message = output_.front();
   std::size_t written = written_, total = 0;
@@ -66,7 +67,7 @@ std::size_t Channel::write_front() {
   }
 }
 
-// Whether all of them are there.
+// Returns true if all bytes have arrived.
 bool Channel::read_into(void* memory, std::size_t bytes) {
   while (read_ < bytes) {
     const ssize_t count = ::recv(socket_.get(), static_cast<char*>(memory) + read_, bytes - read_, 0);

@@ -12,31 +12,32 @@
 
 namespace phalanx::ps {
 
-/// Messages over a connected stream socket; never blocks. Not thread-safe.
+/// Sends and receives messages over a connected stream socket without ever blocking. Not thread-safe.
 class Channel {
  public:
-  /// Provides [payload_bytes] of memory for the payload of a message of which only header and text are there yet.
-  /// Throws ConnectionError to end the connection.
+  /// Provides [payload_bytes] of memory for the payload of a message of which only the header and the text have
+  /// arrived. Throws ConnectionError to end the connection.
   using MakeRoom = std::function<at::Tensor(const Message& begun)>;
 
   Channel(Descriptor socket, MakeRoom make_room) : socket_(std::move(socket)), make_room_(std::move(make_room)) {}
 
   int socket() const { return socket_.get(); }
 
-  /// The longest text that a message may have, which is kMostText at first. A longer one is a ConnectionError, and no
-  /// memory is taken for it.
+  /// Sets the longest text that a message may have; the default is kMostText. Receiving a longer text throws
+  /// ConnectionError before any memory is allocated for it.
   void limit_text(std::size_t bytes) { most_text_ = bytes; }
 
-  /// Queues a message and writes what the socket takes. The payload must not change before everything was written.
+  /// Queues a message and writes as much as the socket accepts. The payload must not change until all of it has been
+  /// written.
   void send(Message message);
 
-  /// Writes what the socket takes. Throws ConnectionError if the peer has gone.
+  /// Writes as much as the socket accepts. Throws ConnectionError if the peer has gone.
   void flush();
   bool has_output() const { return !output_.empty(); }
   std::size_t queued_bytes() const { return queued_bytes_; }
 
-  /// The next message, once all of it is there; nothing while it is not. Throws ConnectionError at the end of the
-  /// stream, and for what no message begins with.
+  /// Returns the next message if all of it has arrived, otherwise nothing. Throws ConnectionError at the end of the
+  /// stream and for data that cannot be the beginning of a message.
   std::optional<Message> receive();
 
  private:
@@ -48,11 +49,11 @@ class Channel {
   MakeRoom make_room_;
   std::size_t most_text_ = kMostText;
   std::deque<Message> output_;
-  std::size_t written_ = 0;  // of the first of them
+  std::size_t written_ = 0;  // bytes of the first message in output_
   std::size_t queued_bytes_ = 0;
 
-  Message input_;         // so far
-  std::size_t read_ = 0;  // of its present part
+  Message input_;         // the message being received
+  std::size_t read_ = 0;  // bytes of its current part
   enum class Part { kHeader, kText, kPayload } part_ = Part::kHeader;
 };
 

@@ -11,7 +11,7 @@
 namespace phalanx::ps {
 
 CheckpointWriter::CheckpointWriter(Checkpoints checkpoints) : checkpoints_(std::move(checkpoints)) {
-  const BlockedSignals blocked;  // signals go to those threads that expect them
+  const BlockedSignals blocked;  // signals go to the threads that expect them
   thread_ = std::thread([this] { run(); });
 }
 

@@ -10,29 +10,30 @@
 
 namespace phalanx::ps {
 
-/// Writes checkpoints in a thread of its own. What goes wrong is logged, and the next one is tried as if nothing had
-/// been: a full disk ends no server.
+/// Writes checkpoints in its own thread. A failure, such as a full disk, is logged and does not end the server; the
+/// next checkpoint is attempted as usual.
 class CheckpointWriter {
  public:
   explicit CheckpointWriter(Checkpoints checkpoints);
 
-  /// After what has been begun.
+  /// Waits until a checkpoint that has been started is written or has failed.
   ~CheckpointWriter();
 
-  /// Copies what the host holds now, and begins to write it. False: it is still busy with the last one.
+  /// Copies the current state of the host and starts writing it. Returns false if the previous checkpoint is still
+  /// being written.
   bool begin(const ShardHost& host);
 
-  /// Why the last one could not be written; empty: it could.
+  /// Returns why the last checkpoint could not be written, or an empty string if it was written.
   std::string failure() const;
 
-  /// Blocks until what has been begun is written, or has failed.
+  /// Blocks until a checkpoint that has been started is written or has failed.
   void finish();
 
  private:
   void run();
 
   Checkpoints checkpoints_;
-  std::string file_;  // the writing thread's while busy_
+  std::string file_;  // belongs to the writing thread while busy_
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -55,7 +55,7 @@ Checkpoints::Checkpoints(const std::string& folder) : folder_(folder) {
   if (error) throw DataError(folder + ": cannot keep checkpoints there: " + error.message());
   for (const auto& path : files_in(folder)) {
     if (path.filename().string().starts_with(kPrefix) && path.extension() == kTemporary) {
-      fs::remove(path, error);  // half-made
+      fs::remove(path, error);  // incomplete
     }
   }
   if (const auto all = numbers(); !all.empty()) next_ = all.back() + 1;

@@ -11,27 +11,28 @@
 
 namespace phalanx::ps {
 
-/// The checkpoints of one server in its folder: `shards-NUMBER.safetensors`, in which tensor "description" is
-/// HostState::description, and `shards-NUMBER.json` with its size and CRC-32C, written last: without it there is no
-/// checkpoint. One process at a time uses the folder.
+/// Reads and writes the checkpoints of one server in its folder. A checkpoint consists of `shards-NUMBER.safetensors`,
+/// in which tensor "description" is HostState::description, and `shards-NUMBER.json`, which has its size and CRC-32C.
+/// The JSON file is written last; without it there is no checkpoint. Only one process at a time may use the folder.
 class Checkpoints {
  public:
-  /// Makes the folder. Throws DataError where it cannot.
+  /// Creates the folder if necessary. Throws DataError if that fails.
   explicit Checkpoints(const std::string& folder);
 
-  /// A state as the file that it becomes, in place of what `file` holds: a copy.
+  /// Copies a state into `file`, in the format in which it is stored, and replaces the former contents of `file`.
   static void lay_out(const HostState& state, std::string& file);
 
-  /// Writes one more, and removes all but the last two. Killed anywhere, the older ones or the new one are there.
-  /// Throws DataError, for example of a full disk, and leaves the older ones as they were.
+  /// Writes a new checkpoint and removes all but the last two. If the process is killed at any point, the older
+  /// checkpoints or the new one still exist. Throws DataError if the checkpoint cannot be written, for example because
+  /// the disk is full; the older ones are then unchanged.
   void write(const std::string& file);
 
-  /// The newest one that is whole; `refuse` is told of others. Nothing where there is none.
+  /// Returns the newest intact checkpoint, or nothing. Calls `refuse` for each newer one that is damaged.
   std::optional<HostState> newest(const std::function<void(const std::string& why)>& refuse);
 
  private:
   std::string path_of(std::int64_t number, const char* ending) const;
-  std::vector<std::int64_t> numbers() const;  // rising
+  std::vector<std::int64_t> numbers() const;  // ascending
   HostState read(std::int64_t number) const;
 
   std::string folder_;

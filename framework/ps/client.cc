@@ -19,7 +19,7 @@
 namespace phalanx::ps {
 namespace {
 
-// Requests to all shards as one.
+// The requests to all shards, combined.
 class Pending final : public Work::State {
  public:
   struct Part {
@@ -68,7 +68,7 @@ const char* name_of(Verb verb) {
   }
 }
 
-// The same, or nearly so, to all servers.
+// Sends a request to each server, made by `make`, and returns the replies.
 template <class Make>
 std::vector<Message> ask_all(const std::vector<std::shared_ptr<Link>>& links, const std::string& what,
                              const Make& make) {
@@ -97,10 +97,10 @@ Header Client::request_of(Verb verb, const PushOptions& options, std::int64_t cl
           .scale = options.scale};
 }
 
-// Requests in flight outlive the table.
+// Shared, because requests in flight may outlive the table.
 struct Table::Shared {
   std::mutex mutex;
-  std::vector<std::int64_t> versions;  // of each shard, when it was read last, and this client's own updates since
+  std::vector<std::int64_t> versions;  // for each shard: version at the last read, plus this client's own updates since
   std::vector<std::int64_t> staleness_seen = std::vector<std::int64_t>(kStalenessPlaces);
 };
 

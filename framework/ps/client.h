@@ -21,22 +21,22 @@ namespace phalanx::ps {
 class Link;
 
 struct ClientOptions {
-  std::vector<std::vector<std::string>> servers{};  // of each, the addresses to try, best first
+  std::vector<std::vector<std::string>> servers{};  // addresses of each server, best first
   std::string job = "default";                      // namespace of the tables
-  int number = 0;                                   // of this client, by which tables count clocks
+  int number = 0;                                   // number of this client, by which tables count clocks
   std::string secret{};
-  Seconds timeout{60};  // of every request, and of connecting
-  Seconds retry{0};     // for which a connection that broke is made again; 0: not at all
-  int replicas = 1;     // servers that hold each part of the tables; above 1, see Client
-  Seconds failover{5};  // above 1: after which another one takes the place of a server that cannot be reached
+  Seconds timeout{60};  // limit for each request, and for connecting
+  Seconds retry{0};     // time limit for re-establishing a broken connection; 0: do not try
+  int replicas = 1;     // servers that hold each part of the tables; see Client
+  Seconds failover{5};  // with replicas: time until another server takes the place of one that cannot be reached
 };
 
-/// A table as one client uses it: what create() returned. Not thread-safe.
+/// A table from the point of view of one client, as returned by Client::create(). Not thread-safe.
 class Table {
  public:
   const TableSpec& spec() const { return spec_; }
 
-  /// This client's pushes with a tick so far.
+  /// Returns how many pushes with a tick this client has made.
   std::int64_t clock() const { return clock_; }
 
   /// How many pulls there were, by how many clocks the slowest client was behind this one; of the slowest shard.
@@ -49,98 +49,103 @@ class Table {
 
   TableSpec spec_{};
   std::int64_t clock_ = 0;
-  std::vector<std::uint32_t> numbers_;  // on each server
-  std::shared_ptr<Shared> shared_;      // with the requests in flight
+  std::vector<std::uint32_t> numbers_;  // number of the table on each server
+  std::shared_ptr<Shared> shared_;      // shared with the requests in flight
 };
 
-/// Reads and changes tables that servers hold. Every server has one shard of every table.
+/// Reads and changes tables that are held by servers. Every server has one shard of every table.
 ///
-/// Requests are asynchronous: each returns a Work that is complete when all shards have answered, for a push when they
-/// have applied it. Requests of one client to one shard are carried out in the order in which they were made; those to
-/// different shards are not ordered. A tensor belongs to its request until the Work is complete.
+/// Requests are asynchronous. Each returns a Work that completes when all shards have answered; a shard answers a push
+/// after applying it. A shard carries out the requests of one client in the order in which they were made. There is no
+/// order between requests to different shards. A tensor belongs to its request until the Work is complete.
 ///
-/// Within a host a server copies from and to the tensors directly, where the system permits that, and only the request
-/// itself travels. Otherwise the values travel through the connection, moved on by whoever waits for a request, and by
-/// a thread of the client's own.
+/// Within a host, a server copies from and to the tensors directly if the system permits that, and only the request
+/// itself is transmitted. Otherwise the values travel through the connection. They are moved by any thread that waits
+/// for a request, and by a thread of the client.
 ///
-/// Errors: a request that a server refuses is an Error of Work::wait() with the server's reason; a server that has
-/// ended or does not answer within the timeout is a CommError (kPeerLost, kTimeout) with its address. The client is of
-/// no more use then. With ClientOptions::retry, requests to a server that is gone wait for it to come back; what it had
-/// applied is not applied again. It may have resumed from a checkpoint: see lost_updates().
+/// Errors: if a server refuses a request, Work::wait() throws an Error with the server's reason. If a server has ended
+/// or does not answer within the timeout, it throws a CommError (kPeerLost or kTimeout) with the server's address, and
+/// the client cannot be used any more. With ClientOptions::retry, requests to a server that is gone wait for it to come
+/// back; requests that it had applied are not applied again. A server may come back from a checkpoint: see
+/// lost_updates().
 ///
-/// With ClientOptions::replicas = k, part i of the tables is on servers i to i + k - 1, modulo their number, which
-/// apply the same requests in the same order (replica.h). A request is answered when all of them that live have applied
-/// it. When one is lost, another goes on with its part: no acknowledged update is lost, none is applied twice, and
-/// bounds of staleness hold. A server that is started again in its place is given the values. All clients of a job have
-/// the same servers in the same order, with the same addresses, which servers too reach each other by; retry is at
-/// least timeout.
+/// With ClientOptions::replicas = k, part i of the tables is on servers i to i + k - 1, modulo the number of servers,
+/// which apply the same requests in the same order (replica.h). A request is answered when all of these that are alive
+/// have applied it. When one of them is lost, another one takes over its part: no acknowledged update is lost, no
+/// update is applied twice, and the bounds of staleness hold. A server that is restarted in its place is sent the
+/// values. All clients of a job must list the same servers in the same order and with the same addresses, through which
+/// the servers also reach each other. `retry` is raised to at least `timeout`.
 ///
-/// Thread-safe, but for Table.
+/// Thread-safe, except for Table.
 class Client {
  public:
-  /// Connects to all servers. Throws CommError where one cannot be reached, and Error where it refuses this client.
+  /// Connects to all servers. Throws CommError if a server cannot be reached, and Error if a server refuses this
+  /// client.
   explicit Client(ClientOptions options);
   ~Client();
 
   std::size_t servers() const { return links_.size(); }
 
-  /// A new table of zeros, or the one of this name if it is the same. Blocks.
+  /// Creates a table of zeros, or returns the existing table of this name if its spec is the same. Blocks.
   Table create(const TableSpec& spec);
 
   struct PushOptions {
-    std::size_t rule = 0;  // of TableSpec::rules
+    std::size_t rule = 0;  // index into TableSpec::rules
     double scale = 1;
-    bool tick = false;       // the last push of this clock
-    ElementRanges unused{};  // of a dense table: UpdateInfo::unused
+    bool tick = false;       // this is the last push of the current clock
+    ElementRanges unused{};  // for dense tables: UpdateInfo::unused
   };
 
-  /// `update`: [elements] of the table's dtype, dense. Of a device's tensor a copy travels, which is made before this
-  /// returns; what is read is copied to a device by whoever waits.
+  /// Sends an update. `update` has the table's elements and dtype and is contiguous. If it is on a device, it is copied
+  /// to the host before this function returns, and the copy is sent. The functions below copy values that they read to
+  /// a device in the thread that waits.
   Work push(Table& table, at::Tensor update, const PushOptions& options);
 
-  /// `values`: as `update`; filled. Completes once the table's contract lets a client of this clock read.
+  /// Reads the table into `values`, which is like `update` above. Completes once the table's contract lets a client of
+  /// this clock read.
   Work pull(Table& table, at::Tensor values);
 
-  /// A push and then a pull into the same tensor, with no other update between the two on any shard. One round trip.
+  /// Pushes and then pulls into the same tensor, with no other update between the two on any shard. Takes one round
+  /// trip.
   Work exchange(Table& table, at::Tensor update_and_values, const PushOptions& options);
 
-  /// Reads and writes what the servers keep of a dense table beside its values, tensor `number` of Shard::state(), from
-  /// 1: rule after rule in their order, what each remembers. `values` are divided among the servers like a table of so
-  /// many elements: as many as the table has for what a rule remembers of each, as many as there are servers for a
-  /// number of each shard. Waits for no clock, and is no update.
+  /// Read and write the state that the servers keep of a dense table in addition to its values: tensor `number` of
+  /// Shard::state(), counted from 1, rule by rule. `values` [n] is divided among the servers like a table of n
+  /// elements. For a state with one number per element, n is the table's number of elements; for a state with one
+  /// number per shard, it is the number of servers. Does not wait for any clock and does not count as an update.
   Work read_state(Table& table, std::size_t number, at::Tensor values);
   Work write_state(Table& table, std::size_t number, at::Tensor values);
 
-  /// Forgets the table, for all clients. Blocks.
+  /// Removes the table for all clients. Blocks.
   void free(Table& table);
 
-  /// Forgets all tables of the job, before others of it connect: what an earlier start of it may have left. Blocks.
-  /// Throws Error where others are connected.
+  /// Removes all tables of the job, which may be left from an earlier start of it. Must be called before other clients
+  /// of the job connect; throws Error if others are connected. Blocks.
   void clear();
 
-  /// Updates of a shard that had been acknowledged, as far as this client was told of them, and are gone since a server
-  /// came back with an older checkpoint.
+  /// Returns how many acknowledged updates that this client knows of were lost because a server resumed from an older
+  /// checkpoint.
   std::int64_t lost_updates() const;
 
-  /// The namespace of its tables.
+  /// Returns the namespace of the client's tables.
   const std::string& job() const { return options_.job; }
 
-  /// What each server says of itself, as JSON. Blocks.
+  /// Returns the status of each server as JSON. Blocks.
   std::vector<std::string> status();
 
  private:
   friend class SparseTable;
 
-  // Without its table.
+  // Returns the header of a request without the number of its table.
   static Header request_of(Verb verb, const PushOptions& options, std::int64_t clock);
 
-  // What one server is asked.
+  // The part of a request that goes to one server.
   struct Part {
     std::size_t server;
     at::Tensor tensor;
     Transfer transfer;
     std::uint32_t rows = 0;
-    std::function<void(const Header& reply)> done{};  // of requests other than pulls
+    std::function<void(const Header& reply)> done{};  // set only by requests other than pulls
     std::string text{};
   };
   Work launch(Table& table, at::Tensor tensor, const Header& request, const ElementRanges& unused = {});

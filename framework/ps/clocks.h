@@ -8,24 +8,24 @@
 
 namespace phalanx::ps {
 
-/// How far each client of a table has come, as a server knows it.
+/// The clocks that the clients of a table have reached, as known to a server.
 class Clocks {
  public:
   explicit Clocks(std::int64_t clients) : clocks_(clients, 0) {}
 
-  /// Client `client` has finished `clock`. Clients that do not count are ignored.
+  /// Records that client `client` has finished `clock`. Clients that do not count are ignored.
   void tick(int client, std::int64_t clock) {
     if (counts(client)) clocks_[client] = std::max(clocks_[client], clock + 1);
   }
 
-  /// Nobody waits for this client any more.
+  /// Records that the client has left, so that no one waits for it.
   void leave(int client) {
     if (counts(client)) clocks_[client] = kLeft;
   }
 
-  /// It counts again, if it had left, from the clock that it says it has come to; and where the server had forgotten
-  /// the last ones, since it resumed from an older checkpoint, from that one too.
-  /// Whether that lets anybody go on.
+  /// Counts the client again if it had left, from the clock that it reports. If the server knows only an earlier clock,
+  /// because it resumed from an older checkpoint, the reported clock replaces it. Returns true if the client's clock
+  /// has advanced, so that waiting clients may be able to continue.
   bool join(int client, std::int64_t clock) {
     if (!counts(client)) return false;
     const auto before = clocks_[client];
@@ -33,12 +33,12 @@ class Clocks {
     return clocks_[client] > before;
   }
 
-  /// kLeft: all have left.
+  /// Returns the lowest clock, or kLeft if all clients have left.
   std::int64_t slowest() const { return *std::ranges::min_element(clocks_); }
 
   const std::vector<std::int64_t>& all() const { return clocks_; }
 
-  /// Those of all(), of as many clients.
+  /// Restores the clocks that all() returned, which must be of the same number of clients.
   void resume(const std::vector<std::int64_t>& clocks) { clocks_ = clocks; }
 
   static constexpr std::int64_t kLeft = std::numeric_limits<std::int64_t>::max();

@@ -9,19 +9,21 @@
 
 namespace phalanx::ps {
 
-/// The servers that a run uses, in whose place others may come while it goes on. Of one rank; not thread-safe.
+/// The servers that a run uses, which can be replaced by others during the run. Each rank has its own. Not thread-safe.
 class CurrentServers {
  public:
   explicit CurrentServers(ServerList list) : list_(std::move(list)) {}
 
   const ServerList& list() const { return list_; }
 
-  /// `move` takes what its owner keeps on the former servers, which still answer, to those that list() has by then. It
-  /// is collective among those who share what is kept, must not be called after its owner's end, and owners are added
-  /// in the same order on all ranks.
+  /// Registers `move`, which moves the data that its owner keeps on the former servers to the servers in list(), which
+  /// is already the new one when `move` is called. The former servers still answer at that time. `move` is collective
+  /// among the ranks that share the data, and must not be called after its owner has been destroyed. Owners must be
+  /// added in the same order on all ranks.
   void on_change(std::function<void()> move) { moves_.push_back(std::move(move)); }
 
-  /// Between two steps, with the same list on all ranks. Collective. Throws what the moves throw.
+  /// Replaces the list and calls all moves. Collective: must be called between two steps with the same list on all
+  /// ranks. Throws whatever the moves throw.
   void change(ServerList list) {
     list_ = std::move(list);
     for (const auto& move : moves_) move();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Delay-compensated asynchronous SGD (Zheng et al. 2017, Asynchronous Stochastic Gradient Descent with Delay
-// Compensation, algorithm 2): an update is a gradient g that client m computed from values b_m, which have become x
-// since. The server goes to x - s (g + lambda g g (x - b_m)), where g g approximates the diagonal of the Hessian. The
-// adaptive lambda of section 5 is lambda0 / sqrt(v + eps), v a moving average of g g.
-// Memory: a copy of the shard for each client; with `mean_square` one more.
+// Compensation, algorithm 2). An update is a gradient g that client m computed from values b_m; the current values are
+// x. The server changes them to x - s (g + lambda g g (x - b_m)), where g g approximates the diagonal of the Hessian.
+// The adaptive lambda of section 5 is lambda0 / sqrt(v + eps), where v is a moving average of g g.
+// Memory: one copy of the shard per client; with `mean_square`, one more.
 #include <ATen/ops/addcmul.h>
 #include <ATen/ops/zeros_like.h>
 
@@ -64,7 +64,7 @@ class DcAsgd final : public UpdateRule {
     }
   }
 
-  // Clients read again before they push, when a server resumes.
+  // The values read by clients are not saved: after a server has resumed, clients read before they push.
   StateDict state() override {
     if (!squares_.defined()) return {};
     return {{"mean_square", squares_}};
@@ -75,7 +75,7 @@ class DcAsgd final : public UpdateRule {
 
   DcAsgdConfig config_;
   at::Tensor values_, squares_;
-  std::map<int, at::Tensor> read_;  // by client: the values that it has read last
+  std::map<int, at::Tensor> read_;  // key: client; value: the values that it read last
 };
 
 const bool dc_asgd_registered = UpdateRules::global().add<DcAsgdConfig>(

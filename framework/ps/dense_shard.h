@@ -12,10 +12,10 @@
 
 namespace phalanx::ps {
 
-/// Consecutive elements of a dense table. Requests carry all of them.
+/// Consecutive elements of a dense table. A request always transfers all of them.
 class DenseShard final : public Shard {
  public:
-  /// Zeroed. Throws ConfigError for rules that are unknown or do not suit the dtype.
+  /// Creates a shard of zeros. Throws ConfigError if a rule is unknown or does not support the dtype.
   DenseShard(const TableSpec& spec, int shard, int shards);
 
   Transfer transfer(const Header& request) const override;

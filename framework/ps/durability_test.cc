@@ -41,15 +41,14 @@ ClientOptions options_for(const std::string& address, int number = 0, Seconds re
   return {.servers = {{address}}, .number = number, .secret = kSecret, .timeout = Seconds(20), .retry = retry};
 }
 
-// A folder of its own, removed at the end.
+// A temporary folder, removed at the end.
 struct Folder {
   Folder() { fs::create_directories(path); }
   ~Folder() { fs::remove_all(path); }
   const std::string path = ::testing::TempDir() + "ps-" + random_text().substr(0, 12);
 };
 
-// Between a client and a server, on TCP, so that their connection can be cut as a network does: in the middle of
-// anything.
+// A proxy between a client and a server on TCP that can cut their connections at any byte, as a network failure does.
 class Cuttable {
  public:
   explicit Cuttable(std::string server) : server_(std::move(server)), listener_(listen_at("127.0.0.1:0")) {
@@ -62,14 +61,14 @@ class Cuttable {
 
   std::string address() const { return address_of(listener_.get()); }
 
-  /// All connections, after so many more bytes from the server.
+  /// Cuts all connections after `bytes` more bytes from the server.
   void cut_after(std::int64_t bytes) { left_ = bytes; }
   int cuts() const { return cuts_; }
 
  private:
-  using Pair = std::pair<Descriptor, Descriptor>;  // of the client, of the server
+  using Pair = std::pair<Descriptor, Descriptor>;  // to the client and to the server
 
-  // False: the connection is over.
+  // Returns false if the connection has ended.
   bool forward(int from, int to, bool counts) {
     std::vector<char> bytes(4096);
     const ssize_t count = ::recv(from, bytes.data(), bytes.size(), 0);
@@ -129,7 +128,7 @@ TEST(Durability, WhatWasAppliedBeforeTheConnectionBrokeIsNotAppliedAgain) {
   auto values = filled(0);
   std::int64_t sum = 0;
   for (int round = 1; round <= 60; ++round) {
-    // In the answer to the push, which has been applied then, or somewhere in the values.
+    // This cuts the reply to the push, which has been applied by then, or the values.
     network.cut_after(round * 997 % 60'000 + 1);
     client.push(table, filled(round), {.rule = kAdd}).wait();
     sum += round;
@@ -229,7 +228,7 @@ TEST(Durability, NothingIsLostWhenAServerEndsInOrderAndComesBack) {
   EXPECT_TRUE(sum.equal(filled(2 * kClients * kRounds))) << sum[0].item<std::int64_t>();
 }
 
-// What a process that is killed leaves behind is what its folder held some time before its end.
+// A server that was killed resumes from an older copy of its folder.
 TEST(Durability, UpdatesAfterTheCheckpointAreCountedAsLost) {
   const Folder folder, earlier;
   const std::string address = unix_address();
@@ -346,7 +345,7 @@ TEST(Durability, CheckpointsAreWrittenWhileTheServerServes) {
     client.push(table, filled(1), {.rule = kAdd}).wait();
     ++sum;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    const auto state = reader.newest([](const std::string&) {});  // one may be removed while it is read
+    const auto state = reader.newest([](const std::string&) {});  // a checkpoint may be removed while it is read
     if (!state) continue;
     const at::Tensor& values = state->tensors.at(0).second;
     const auto value = values[0].item<std::int64_t>();
@@ -420,14 +419,14 @@ TEST(Checkpoints, KeepTwoAndTakeTheNewestThatIsWhole) {
 TEST(Checkpoints, AFullDiskEndsNoServer) {
   if (!fs::exists("/dev/full")) GTEST_SKIP() << "needs /dev/full";
   const Folder folder;
-  // What is about to be written leads to a disk without room.
+  // The file of the next checkpoint is a link to a disk without space.
   const std::string next = folder.path + "/shards-0000000001.safetensors.tmp";
   auto server = std::make_unique<Server>(durable(folder.path, "127.0.0.1:0", Seconds(0.05)));
   fs::create_symlink("/dev/full", next);
   Client client(options_for(server->addresses()[0]));
   Table table = client.create(kIntegers);
   client.push(table, filled(1), {.rule = kAdd}).wait();
-  // The failed attempt removes the link: the next one succeeds.
+  // The failed attempt removes the link, so the next one succeeds.
   for (int tries = 0; tries < 1000 && !fs::exists(folder.path + "/shards-0000000001.json"); ++tries) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }

@@ -16,22 +16,22 @@ struct ElementRange {
   bool operator==(const ElementRange&) const = default;
 };
 
-/// Ranges that hold at least one element each, in ascending order, none of which overlap.
+/// Non-empty ranges in ascending order that do not overlap.
 using ElementRanges = std::vector<ElementRange>;
 
-/// The part of the ranges that lies in [begin, begin + count), counted from `begin`.
+/// Returns the part of the ranges that lies in [begin, begin + count), relative to `begin`.
 ElementRanges ranges_within(const ElementRanges& ranges, std::int64_t begin, std::int64_t count);
 
-/// The ranges of elements of a byte tensor [n] that are 0.
+/// Returns the ranges of elements of a byte tensor [n] that are 0.
 ElementRanges ranges_of_zeros(const at::Tensor& bytes);
 
-/// The ranges as the text of a message: 16 bytes each, little-endian. No ranges are an empty text.
+/// Encodes the ranges as the text of a message: 16 bytes per range, little-endian. No ranges give an empty text.
 std::string to_text(const ElementRanges& ranges);
 
-/// Reads what to_text() has written for a tensor of so many elements. Throws Error for anything else.
+/// Decodes the text that to_text() has written for a tensor with `elements` elements. Throws Error for any other text.
 ElementRanges ranges_of_text(const std::string& text, std::int64_t elements);
 
-/// Copies of some elements of a few tensors, so that these can be written as a whole and the elements put back.
+/// Copies of some elements of a few tensors. After the tensors have been overwritten, put_back() restores the elements.
 class KeptElements {
  public:
   /// The tensors are [n], and the ranges lie within them.
@@ -40,7 +40,7 @@ class KeptElements {
   void put_back() const;
 
  private:
-  std::vector<at::Tensor> elements_, copies_;  // as views, and what they were
+  std::vector<at::Tensor> elements_, copies_;  // views of the elements, and copies of their former values
 };
 
 }  // namespace phalanx::ps

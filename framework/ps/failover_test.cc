@@ -26,7 +26,8 @@
 #include "framework/ps/sparse_table.h"
 #include "framework/ps/testing_service.h"
 
-// Parts of tables on several servers, each a process, which are killed, stopped and started again under load.
+// Parts of tables on several servers, each in its own process. The servers are killed, stopped and restarted under
+// load.
 namespace phalanx::ps {
 namespace {
 
@@ -44,7 +45,7 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  // Returns when it listens: a leader goes on without a member at whose address nobody does.
+  // Returns once the server listens: a leader continues without a member if no process listens at its address.
   void start() {
     std::array<int, 2> ready{};
     if (::pipe2(ready.data(), O_CLOEXEC) != 0) throw Error("no pipe");
@@ -95,7 +96,8 @@ class Failover : public ::testing::Test {
     return std::make_unique<Client>(options);
   }
 
-  // Two clients, each in a thread; `between` is called meanwhile, and told of the rounds that both have done.
+  // Runs two clients, each in a thread. `between` is called while they run; its argument waits until both have done a
+  // number of rounds.
   void run(const std::function<void(Client& client, int number, std::atomic<int>& rounds)>& body,
            const std::function<void(const std::function<void(int)>& wait_for_rounds)>& between) {
     std::atomic<int> rounds = 0, running = 2;
@@ -117,7 +119,7 @@ class Failover : public ::testing::Test {
     for (auto& thread : threads) thread.join();
   }
 
-  // Pushes and exchanges; each is counted where it was acknowledged.
+  // Pushes and exchanges, and counts the ones that were acknowledged.
   void add(Client& client, std::atomic<int>& rounds, int count) {
     Table table = client.create(kTwoClients);
     for (int round = 0; round < count; ++round, ++rounds) {
@@ -201,7 +203,7 @@ TEST_F(Failover, ALeaderThatOnlySeemedLostGivesWay) {
   expect_sum();
 }
 
-// Nothing breaks its connections: it has to be asked whether it lives.
+// A silent leader breaks no connection, so it is found by pinging it.
 TEST_F(Failover, ALeaderThatIsSilentIsReplaced) {
   start(2, 2);
   run([&](Client& client, int, std::atomic<int>& rounds) { add(client, rounds, 150); },
@@ -249,7 +251,7 @@ TEST_F(Failover, BulkSynchronousClientsReadTheSameValuesAllAlong) {
         for (int step = 0; step < 100; ++step, ++rounds) {
           auto values = filled(0);
           client.pull(table, values).wait();
-          // The other may be one clock ahead, and have pushed for it already, but not two.
+          // The other client may be one clock ahead and have pushed for it, but not two.
           EXPECT_GE(values.min().item<std::int64_t>(), 2 * step);
           EXPECT_LT(values.max().item<std::int64_t>(), 2 * (step + 1));
           client.push(table, filled(1), {.rule = kAdd, .tick = true}).wait();

@@ -13,9 +13,9 @@
 namespace phalanx::ps {
 namespace {
 
-constexpr std::int64_t kMostMembers = 64;  // of a chain
+constexpr std::int64_t kMostMembers = 64;  // per chain
 
-// Every field is written as "5:hello," (a netstring), always in the same order.
+// Parses the fields of a greeting. Each is written as "5:hello," (a netstring), always in the same order.
 class Fields {
  public:
   explicit Fields(std::string_view text) : rest_(text) {}

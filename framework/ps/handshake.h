@@ -11,29 +11,29 @@
 #include "framework/ps/deadline.h"
 #include "framework/ps/greeting.h"
 
-/// The end of a new connection to a server from which it was made: a client's, or another server's.
+/// The connecting side of a new connection to a server. Clients and other servers use it.
 namespace phalanx::ps {
 
-/// A connection on which both ends have proved that they know the secret.
+/// A connection on which both sides have proved that they know the secret.
 struct Greeted {
   std::unique_ptr<Channel> channel{};
   std::string address{};
-  bool reaches_memory = false;  // the server reaches ours
-  std::int64_t start = 0;       // of the server: another number each time
+  bool reaches_memory = false;  // the server can access our memory
+  std::int64_t start = 0;       // random number of this start of the server
 };
 
-/// A server that knows the secret does not do what the greeting wants: it does not lead its chain (replica.h).
+/// The server knows the secret but refuses the greeting, for example because it does not lead the chain (replica.h).
 class NotLeading : public Error {
  public:
   using Error::Error;
 };
 
-/// Sends a request and waits for its reply, over a connection that nobody else uses. Throws ConnectionError, also where
-/// `stopping` becomes true.
+/// Sends a request and waits for its reply, over a connection that no one else uses. Throws ConnectionError at the
+/// deadline, if the connection fails, or if `stopping` becomes true.
 Message converse(Channel& channel, Message message, Clock::time_point deadline, const std::atomic<bool>& stopping);
 
-/// Connects to `address` and greets the server there: `greeting` without memory. Throws Error,
-/// ConnectionRefused and NotLeading.
+/// Connects to `address` and greets the server there. Fills in the memory fields of `greeting`. Throws Error,
+/// ConnectionRefused or NotLeading.
 Greeted greet_server(const std::string& address, Greeting greeting, const std::string& secret,
                      Channel::MakeRoom make_room, Clock::time_point deadline, const std::atomic<bool>& stopping);
 

@@ -25,12 +25,13 @@
 namespace phalanx::ps {
 namespace {
 
-constexpr Seconds kFarewell(1);                 // to hear that a server knows that we leave
-constexpr std::chrono::microseconds kSpin(50);  // for a reply, before the thread sleeps
-constexpr std::uint64_t kSmall = 4096;          // bytes that travel through the connection in any case
-constexpr std::uint64_t kWorthAThread = 65536;  // bytes that do not go through a socket at once
+constexpr Seconds kFarewell(1);                 // for a server to confirm that we leave
+constexpr std::chrono::microseconds kSpin(50);  // time to poll for a reply before sleeping
+constexpr std::uint64_t kSmall = 4096;          // up to this size, values travel through the connection
+constexpr std::uint64_t kWorthAThread = 65536;  // above this size, a thread moves values through the socket
 
-// A server that woke up after we had given up on it would write into this memory: nobody else must ever get it.
+// Never frees the request: a server that wakes up after we have given up on it would write into its memory, which must
+// therefore never be reused.
 void keep_for_good(Link::RequestPtr request) { new Link::RequestPtr(std::move(request)); }
 
 }  // namespace
@@ -59,7 +60,7 @@ Link::~Link() {
   if (thread_.joinable()) thread_.join();
 }
 
-// A server that does not hear of it waits for its grace.
+// Tells the server that the client leaves. Otherwise the server would wait for the grace time.
 void Link::leave() {
   auto request = std::make_shared<Request>();
   request->message.header.verb = Verb::kLeave;
@@ -79,7 +80,7 @@ void Link::wake_poller() {
   (void)!::write(wake_.get(), &one, sizeof(one));  // a counter of 0 has room for one more
 }
 
-// Why everything fails that waits for the server: with Options::retry a ServerLost.
+// Returns the error for requests that wait for a lost server: a ServerLost with Options::retry.
 std::exception_ptr Link::lost(const std::string& message) const {
   if (options_.retry > Seconds(0)) return std::make_exception_ptr(ServerLost(message));
   return std::make_exception_ptr(CommError(CommError::Kind::kPeerLost, message));
@@ -150,20 +151,20 @@ void Link::send(const RequestPtr& request) {
     start_thread();
     moved_.notify_all();
   }
-  if (polling_ && channel_ && channel_->has_output()) wake_poller();  // it does not know yet that there is more
+  if (polling_ && channel_ && channel_->has_output()) wake_poller();  // tell it about the output
 }
 
-// Under the lock, over a connection.
+// Sends a request over the connection. The lock must be held.
 void Link::transmit(const RequestPtr& request) {
   Message sent{.header = request->message.header, .text = request->message.text};
   const at::Tensor& tensor = request->tensor;
   const Transfer& transfer = request->transfer;
-  sent.header.flags &= static_cast<std::uint8_t>(~kInMemory);  // perhaps not as it was sent before
+  sent.header.flags &= static_cast<std::uint8_t>(~kInMemory);  // this may differ from an earlier transmission
   sent.header.address = 0;
   if (tensor.defined()) {
     sent.header.dtype = static_cast<std::uint8_t>(transfer.dtype);
     sent.header.payload_bytes = transfer.sent;
-    // A leader that only seemed lost must not write where nobody expects it any more.
+    // A leader that was wrongly believed lost must not write into memory that is no longer expecting it.
     const bool may_write = !options_.replicated() || transfer.returned == 0;
     if (reaches_memory_ && may_write && std::max(transfer.sent, transfer.returned) > kSmall) {
       sent.header.flags |= kInMemory;
@@ -182,7 +183,7 @@ bool Link::done(const RequestPtr& request) {
   return request->finished;
 }
 
-// What can be done without waiting. Under the lock.
+// Does everything that is possible without waiting. The lock must be held.
 void Link::move_on() {
   if (broken_ || !channel_) return;
   try {
@@ -224,7 +225,7 @@ void Link::fail_all(const std::exception_ptr& error) {
   moved_.notify_all();
 }
 
-// One thread waits at the socket, the others for that one.
+// One thread waits at the socket, and the others wait for that thread.
 void Link::poll_once(std::unique_lock<std::mutex>& lock, Clock::time_point deadline) {
   if (polling_ || !channel_) {
     moved_.wait_until(lock, deadline);
@@ -248,7 +249,7 @@ void Link::wait(const RequestPtr& request) {
   const auto end = after(options_.timeout), spin_end = Clock::now() + kSpin;
   std::unique_lock lock(mutex_);
   while (!request->finished) {
-    // While there is no connection, giving up is the business of the thread that makes it again.
+    // While there is no connection, the reconnecting thread decides when to give up.
     const auto deadline = channel_ ? std::max(end, connected_again_at_ + duration_of(options_.timeout))
                                    : give_up_at_ + duration_of(kAttempt + options_.timeout);
     if (Clock::now() < spin_end && !polling_) {
@@ -280,7 +281,7 @@ void Link::wait(const RequestPtr& request) {
   if (const auto error = std::exchange(request->error, nullptr)) std::rethrow_exception(error);
 }
 
-// The client's own thread: moves what travels through the connection while nobody waits.
+// Runs in the client's own thread and moves data through the connection while no other thread waits.
 void Link::run() {
   std::unique_lock lock(mutex_);
   try {
@@ -295,7 +296,7 @@ void Link::run() {
     }
   } catch (const std::exception&) {
     if (!lock.owns_lock()) lock.lock();
-    fail_all(std::current_exception());  // those who wait throw it
+    fail_all(std::current_exception());  // waiting threads throw it
   }
 }
 

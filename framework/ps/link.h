@@ -22,23 +22,24 @@
 
 namespace phalanx::ps {
 
-/// A client's end of the connection to one server: requests in flight, and their replies as they come. Thread-safe.
+/// A client's end of the connection to one server. Keeps the requests in flight and receives their replies.
+/// Thread-safe.
 ///
-/// With Options::retry, a connection that breaks is made again, by a thread of the link, and what was not answered is
-/// sent again. An exchange then keeps a copy of its update, over which the answer is written.
+/// With Options::retry, a thread of the link re-establishes a broken connection and sends unanswered requests again. An
+/// exchange then keeps a copy of its update, because the reply overwrites the tensor.
 ///
-/// Where several servers hold the same part (replica.h), the link is to that which leads them. Once the leader has
-/// ended, or could not be reached for Options::failover, another one is asked to lead.
+/// If several servers hold the same part (replica.h), the link connects to the one that leads them. Once the leader has
+/// ended, or could not be reached for Options::failover, another server is asked to lead.
 class Link {
  public:
   struct Options {
-    std::vector<std::vector<std::string>> members;  // servers that hold the part; of each, addresses to try, best first
+    std::vector<std::vector<std::string>> members;  // servers that hold the part; addresses of each, best first
     std::string job;
     int number = 0;
     std::string secret;
     Seconds timeout{60};
-    Seconds retry{0};     // for which a connection that broke is made again; 0: not at all
-    Seconds failover{0};  // after which another member is asked to lead
+    Seconds retry{0};     // time limit for re-establishing a broken connection; 0: do not try
+    Seconds failover{0};  // time until another member is asked to lead if the leader cannot be reached
 
     bool replicated() const { return members.size() > 1; }
   };
@@ -51,54 +52,55 @@ class Link {
   /// A request in flight.
   struct Request {
     Message message{};                                                     // without a payload
-    at::Tensor tensor{};                                                   // belongs to it until it is done
-    Transfer transfer{};                                                   // of the tensor
-    std::string what{};                                                    // for errors: "push of table weights"
-    std::function<void(const Header& reply)> done = [](const Header&) {};  // called under the link's lock
+    at::Tensor tensor{};                                                   // belongs to the request until finished
+    Transfer transfer{};                                                   // bytes of `tensor` to send and return
+    std::string what{};                                                    // for errors, e.g. "push of table weights"
+    std::function<void(const Header& reply)> done = [](const Header&) {};  // called with the link's lock held
 
-    at::Tensor update{};  // copy of what is sent, where the answer may overwrite it
+    at::Tensor update{};  // copy of the values sent, if the reply may overwrite them
     bool finished = false;
     std::exception_ptr error{};
     Message reply{};
   };
   using RequestPtr = std::shared_ptr<Request>;
 
-  /// Numbers the request, and sends as much of it as goes at once.
+  /// Assigns an id to the request and sends as much of it as the socket accepts at once.
   void send(const RequestPtr& request);
 
-  /// Blocks until it is done; throws its error.
+  /// Blocks until the request is finished and throws its error, if any.
   void wait(const RequestPtr& request);
   bool done(const RequestPtr& request);
 
   const std::string& address() const { return address_; }
 
-  /// Table `number` here is called so: its version is asked for when a server comes back that had been started anew.
+  /// Registers the name of table `number`. If the server comes back after a restart, the link asks it for the version
+  /// of every registered table.
   void know_table(std::uint32_t number, const std::string& name);
   void forget_table(std::uint32_t number);
   void forget_tables();
 
-  /// How many updates of tables that it knows were acknowledged, by what this client has been told, and are gone since
-  /// the server resumed from an older checkpoint.
+  /// Returns how many acknowledged updates of registered tables were lost because the server resumed from an older
+  /// checkpoint. Only updates that this client knows of are counted.
   std::int64_t lost_updates();
 
  private:
   struct Known {
     std::string name;
-    std::int64_t version = 0;  // as we were told last
+    std::int64_t version = 0;  // the last version received from the server
   };
   using TimePoint = Clock::time_point;
-  static constexpr Seconds kAttempt{5};  // to connect again
+  static constexpr Seconds kAttempt{5};  // time limit for an attempt to reconnect
 
   std::exception_ptr lost(const std::string& message) const;
   static std::string what_of(const std::exception_ptr& error);
-  static at::Tensor bytes_of(const at::Tensor& tensor, std::uint64_t begin, std::uint64_t count);  // dense in memory
+  static at::Tensor bytes_of(const at::Tensor& tensor, std::uint64_t begin, std::uint64_t count);  // must be contiguous
 
-  // What one look at all members has found.
+  // The result of trying all members once.
   struct Search {
     std::optional<Greeted> found{};
     std::vector<std::string> failures{};
     bool leader_has_ended = false;
-    bool nobody_there = true;  // no member could be talked to
+    bool nobody_there = true;  // no member answered
   };
   Search search(bool take_over, TimePoint deadline);
   Greeted connect(TimePoint deadline);
@@ -125,27 +127,27 @@ class Link {
   const Options options_;
   const std::string incarnation_;
   std::string address_;
-  bool reaches_memory_ = false;  // the server reaches ours
-  std::int64_t start_ = 0;       // of the server
+  bool reaches_memory_ = false;  // the server can access our memory
+  std::int64_t start_ = 0;       // random number of this start of the server
 
   std::mutex mutex_;
   std::condition_variable moved_;
-  std::unique_ptr<Channel> channel_;         // null: the connection broke, and is being made again
-  TimePoint give_up_at_ = TimePoint::max();  // unless the server answers before
+  std::unique_ptr<Channel> channel_;         // null while a broken connection is being re-established
+  TimePoint give_up_at_ = TimePoint::max();  // deadline, unless the server answers earlier
   TimePoint connected_again_at_{};
   std::map<std::uint32_t, Known> tables_;
   std::int64_t lost_updates_ = 0;
   std::map<std::uint64_t, RequestPtr> in_flight_;
   std::uint64_t next_id_ = 1;
-  std::size_t leader_ = 0;  // of the members, as far as known; of the thread that connects
+  std::size_t leader_ = 0;  // index of the last known leader; used by the connecting thread
   TimePoint lost_at_ = Clock::now();
-  TimePoint heard_at_ = Clock::now();  // from the server
-  RequestPtr ping_{};                  // that asks whether it lives; null: none is under way
+  TimePoint heard_at_ = Clock::now();  // when the server last answered
+  RequestPtr ping_{};                  // checks that the server is alive; null: none is in flight
   TimePoint pinged_at_{};
-  bool polling_ = false;  // a thread waits at the socket, for all
+  bool polling_ = false;  // a thread waits at the socket on behalf of all
   std::atomic<bool> stopping_ = false;
   std::exception_ptr broken_{};
-  Descriptor wake_;  // the thread that waits at the socket
+  Descriptor wake_;  // wakes the thread that waits at the socket
   std::thread thread_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a link connects, and connects again.
+// Connecting and reconnecting of a link.
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -14,10 +14,10 @@
 namespace phalanx::ps {
 namespace {
 
-constexpr Seconds kLeast(1);  // to hear whether a server leads
+constexpr Seconds kLeast(1);  // the least time for a server to say whether it leads
 constexpr std::chrono::milliseconds kBetweenAttempts(100);
 
-// A server that came back is not the one that it was.
+// The server that came back does not have the state of the former one.
 class Refusal : public Error {
  public:
   using Error::Error;
@@ -25,7 +25,7 @@ class Refusal : public Error {
 
 }  // namespace
 
-// Its answer is used under the lock, once the channel is ours.
+// The returned function is called with the lock held, once the channel belongs to the link.
 Channel::MakeRoom Link::room_for_replies() {
   return [this](const Message& begun) {
     const auto found = in_flight_.find(begun.header.id);
@@ -37,7 +37,8 @@ Channel::MakeRoom Link::room_for_replies() {
   };
 }
 
-// The first address at which a server proves that it knows the secret, and leads. Without the lock.
+// Tries all members and finds the first address at which a server proves that it knows the secret, and leads. The lock
+// must not be held.
 Link::Search Link::search(bool take_over, TimePoint deadline) {
   Search search;
   Greeting greeting{.job = options_.job, .client = options_.number, .incarnation = incarnation_};
@@ -72,7 +73,7 @@ Link::Search Link::search(bool take_over, TimePoint deadline) {
   return search;
 }
 
-// One attempt. Without the lock.
+// Makes one attempt. The lock must not be held.
 Greeted Link::connect(TimePoint deadline) {
   Search found = search(false, deadline);
   const bool may_fail_over = options_.replicated() && !found.found;
@@ -85,7 +86,7 @@ Greeted Link::connect(TimePoint deadline) {
   throw Error(message);
 }
 
-// Servers of their own may be started after their clients.
+// Repeats the attempt, since external servers may be started after their clients.
 Greeted Link::connect_first() {
   const auto deadline = after(options_.timeout);
   bool told = false;
@@ -104,7 +105,7 @@ Greeted Link::connect_first() {
   }
 }
 
-// Under the lock, unless the link is new.
+// Starts to use a new connection. The lock must be held, unless the link is still being constructed.
 void Link::go_on_with(Greeted greeted) {
   channel_ = std::move(greeted.channel);
   address_ = greeted.address;
@@ -114,7 +115,7 @@ void Link::go_on_with(Greeted greeted) {
   ping_ = nullptr;
 }
 
-// The connection is of no more use. Under the lock.
+// Handles a broken connection. The lock must be held.
 void Link::lose(const std::exception_ptr& error) {
   if (options_.retry <= Seconds(0) || stopping_) return fail_all(error);
   log_warning() << "parameter server " << address_ << " is lost (" << what_of(error) << "): connecting again for "
@@ -126,8 +127,8 @@ void Link::lose(const std::exception_ptr& error) {
   moved_.notify_all();
 }
 
-// A server whose host is silent breaks no connection, and one that waits for others answers late: it is asked. Under
-// the lock.
+// Pings the server if necessary. Silence alone proves nothing: a connection to a host that has died does not break, and
+// a server that waits for other clients answers late. The lock must be held.
 void Link::look_whether_it_lives() {
   const auto now = Clock::now();
   const auto failover = duration_of(options_.failover);
@@ -151,7 +152,7 @@ void Link::look_whether_it_lives() {
   }
 }
 
-// One attempt, by the link's own thread.
+// Makes one attempt to reconnect. Runs in the link's own thread.
 void Link::reconnect(std::unique_lock<std::mutex>& lock) {
   auto known = tables_;
   std::int64_t lost = 0;
@@ -202,7 +203,7 @@ void Link::reconnect(std::unique_lock<std::mutex>& lock) {
   moved_.notify_all();
 }
 
-// Throws Refusal where the server does not have what it has to.
+// Asks for the versions of all tables. Throws Refusal if the server does not have one of the tables.
 void Link::ask_for_versions(Greeted& greeted, std::map<std::uint32_t, Known>& known, std::int64_t& lost,
                             TimePoint deadline) {
   for (auto& [number, table] : known) {

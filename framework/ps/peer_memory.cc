@@ -8,7 +8,7 @@
 namespace phalanx::ps {
 namespace {
 
-// The kernel copies 2 GB at most in one call.
+// Repeats the copy, since the kernel copies at most 2 GB per call.
 template <class Copy>
 bool copy_all(std::uint64_t remote, char* local, std::size_t bytes, const Copy& copy) {
   while (bytes > 0) {

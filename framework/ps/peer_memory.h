@@ -10,21 +10,21 @@
 
 namespace phalanx::ps {
 
-/// The memory of a client on this host, so that large tensors are copied once, by the server, and not through a socket.
-/// Threads of this process have it in common anyway.
+/// Accesses the memory of a client on the same host. Large tensors are then copied once, by the server, instead of
+/// going through a socket. Threads of this process share its memory in any case.
 ///
-/// A client is trusted with its own memory only: the kernel lets one process reach another if it could debug it
-/// (process_vm_readv(2)).
+/// A client can only give access to its own memory: the kernel lets a process access another one only if it could debug
+/// it (process_vm_readv(2)).
 class PeerMemory {
  public:
-  /// Of the process at the other end of a Unix socket. Nothing where the system does not let us reach it, which `check`
-  /// at `address` there shows.
+  /// Returns access to the process at the other end of a Unix socket. Returns nothing if the system does not permit it,
+  /// which is tested by comparing `check` with the memory at `address` of that process.
   static std::optional<PeerMemory> behind(int socket, std::uint64_t address, const std::string& check);
 
-  /// Whether the client is a thread of this process: its memory is here.
+  /// Returns true if the client is a thread of this process, whose memory can be used directly.
   bool is_ours() const;
 
-  /// Copies. False: the client is gone, or has no such memory; a part may have been copied.
+  /// Copy memory. Return false if the client is gone or has no such memory; part of it may have been copied.
   bool read(std::uint64_t address, void* to, std::size_t bytes) const;
   bool write(std::uint64_t address, const void* from, std::size_t bytes) const;
 

@@ -11,7 +11,7 @@
 
 namespace phalanx::ps {
 
-/// How many clients of each job are connected, and have been. Thread-safe.
+/// Counts the clients of each job that are connected now and that have ever connected. Thread-safe.
 class Presence {
  public:
   struct Count {
@@ -26,7 +26,7 @@ class Presence {
     changed_.notify_all();
   }
 
-  /// Blocks until `holds` is true of a job's clients, or until the deadline. Whether it is.
+  /// Blocks until `holds` is true for the clients of a job, or until the deadline. Returns true if it holds.
   template <class Predicate>
   bool wait_until(const std::string& job, const Predicate& holds, Clock::time_point deadline) {
     std::unique_lock lock(mutex_);

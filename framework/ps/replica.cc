@@ -41,7 +41,7 @@ void Replica::become_blank(std::int64_t epoch) {
   held_.clear();
 }
 
-// Whether it was refused at once.
+// Returns true if the request was refused at once.
 bool Replica::carry_out(const ClientId& client, const Message& request, const ShardHost::Answer& answer) {
   if (request.header.verb == Verb::kForgetReads) {
     host_->forget_reads(client);
@@ -144,7 +144,8 @@ void Replica::receive(int from, const ReplicaMessage& message) {
 void Replica::install(int from, const ReplicaMessage& message) {
   if (message.epoch < epoch_) return refuse(from, "it has seen a later leader");
   if (role_ == Role::kFollower && message.epoch == epoch_ && message.start != start_) {
-    // The first member, which was started anew, knows nothing, and began again: the epoch is that of its first life.
+    // The first member was restarted, knows nothing and began again in epoch 0, which is also the epoch of its former
+    // life.
     ReplicaMessage reply{
         .kind = ReplicaMessage::Kind::kRefused, .epoch = epoch_ + 1, .why = "its leader has forgotten"};
     return send_(from, std::move(reply));

@@ -13,69 +13,74 @@
 
 namespace phalanx::ps {
 
-/// What the members of a chain say to each other about the part that they hold in common.
+/// The messages that members of a chain exchange about the part of the tables that they share.
 struct ReplicaMessage {
   enum class Kind : std::uint8_t {
     kInstall = 1,  // leader: become a copy of this state, and follow
     kApply,        // leader: the next request
-    kApplied,      // follower: has it, up to `number`
-    kRefused,      // follower: is no copy. Of a higher epoch: and nobody's who leads in an older one
+    kApplied,      // follower: has applied all requests up to `number`
+    kRefused,      // follower: is not a copy. With a higher epoch: the receiver must stop leading
   };
   Kind kind{};
   std::int64_t epoch = 0;
-  std::int64_t number = 0;  // of requests applied
-  std::uint64_t start = 0;  // of the values: kept by all who lead them in turn
-  ClientId client{};        // kApply: who made the request
-  Message request{};        // kApply: a request as it came, or kForgetReads and kStopWaiting, which no client sends
+  std::int64_t number = 0;  // number of requests applied
+  std::uint64_t start = 0;  // random number of the values: kept by all members that lead them in turn
+  ClientId client{};        // kApply: the client that made the request
+  Message request{};        // kApply: a client's request, or kForgetReads or kStopWaiting, which clients never send
   bool refused = false;     // kApply: the leader has refused it
   HostState state{};        // kInstall
   std::string why{};        // kRefused
 };
 
-/// One of the servers that hold the same part of the tables, so that it outlives them all but one: replication by a
-/// leader that applies every request and forwards it, in this order, to the others (followers), as in primary-backup
-/// replication and chain replication with two members (van Renesse & Schneider 2004, Chain Replication for Supporting
-/// High Throughput and Availability, OSDI). Bytes on the wire for each request: what it sent of its values and 200 or
-/// so, to each follower. Knows nothing of connections, and is not thread-safe.
+/// One of the servers that hold the same part of the tables, so that the part survives as long as one of them does. The
+/// leader applies every request and forwards it to the other members (followers) in the same order, as in
+/// primary-backup replication and in chain replication with two members (van Renesse & Schneider 2004, Chain
+/// Replication for Supporting High Throughput and Availability, OSDI). Bytes on the wire per request and follower: the
+/// values that the request sent, and about 200. Does not handle connections. Not thread-safe.
 ///
-/// Requests: all but questions are forwarded, reads too, since a read may change what a rule or the eviction of rows
-/// remembers. Every member carries out the same requests in the same order with the same code, so their values are
-/// equal bit for bit. The leader gives out no reply before every member in its view has applied all that it had applied
-/// when it computed the reply.
+/// Requests: all requests except queries are forwarded. Reads are forwarded too, since a read may change the state of a
+/// rule or which row is evicted next. Every member carries out the same requests in the same order with the same code,
+/// so their values are bitwise equal. The leader releases a reply only when every member in its view has applied all
+/// requests that the leader had applied when it computed the reply.
 ///
-/// Epochs: whoever begins to lead does so in an epoch that nobody else ever leads in (of M members, member m in those
-/// that are m modulo M), higher than all that it has seen. A member that has seen an epoch obeys no leader of an older
-/// one, and tells it so, which then leads no more. The view of a leader begins with all other members, but for the
-/// leader that it takes over from. One leaves it only by being known not to be a copy: its process has ended (whoever
-/// listens at its address later begins with nothing), or it says so itself. It enters it when a state is sent to it.
+/// Epochs: each time a member begins to lead, it chooses an epoch higher than all that it has seen, in which no other
+/// member ever leads (of M members, member m leads in epochs equal to m modulo M). A member that has seen an epoch
+/// rejects the messages of a leader of an older epoch and reports the newer one, whereupon that leader stops leading.
+/// The view of a new leader contains all other members, except for the leader from which it takes over. A member leaves
+/// the view only when it is known not to be a copy: its process has ended (another process that listens at its address
+/// later begins with nothing), or it reports this itself. It enters the view when a state is sent to it.
 ///
-/// Why no acknowledged update is lost, and none that was read: a reply was given out when all of the leader's view had
-/// applied what it tells of. Whoever takes over is a copy, hence was in the view of every leader that it followed, or
-/// has been given a state by one that came later. So it holds all that such a reply tells of. Why there are not two
-/// histories: the old leader, if it lives after all, gives out no reply without the member that took over, which
-/// refuses it. Two members that take over from the same leader are in each other's views: the one with the lower epoch
-/// gives out nothing, and gives way. Why nothing is applied twice: ShardHost's last request of each client is part of
-/// what is replicated, and clients send unanswered requests again with the same numbers. Waiting reads of ssp and
-/// sync_ps are asked again by their clients; clocks are replicated.
+/// Why no acknowledged or visible update is lost: a reply is released only when the whole view of the leader has
+/// applied what the reply depends on. A member that takes over is a copy. It was therefore in the view of every leader
+/// that it followed, or has received its state from a later one, so it has everything that such a reply depends on.
 ///
-/// Only chains of two are in use: with three, where two take over at once, the argument above does not hold in every
-/// order of events.
+/// Why there are never two histories: if the old leader is still alive, it releases no reply without the member that
+/// took over, and this member rejects it. Two members that take over from the same leader are in each other's view. The
+/// one with the lower epoch releases nothing and stops leading.
 ///
-/// No quorum and no outside judge is needed, at a price: a member that can neither be reached nor is known to have
-/// ended (its host is silent) stays in the view, and its leader gives out nothing until it is back. See
-/// stop_counting_on().
+/// Why no update is applied twice: the last request of each client in ShardHost is part of the replicated state, and
+/// clients resend unanswered requests with the same numbers. Waiting reads of ssp and sync_ps are repeated by their
+/// clients. Clocks are replicated.
+///
+/// Only chains of two are used. With three members, if two of them take over at the same time, the argument above does
+/// not hold for every order of events.
+///
+/// The protocol needs neither a quorum nor an external arbiter. The price is that a member that cannot be reached, but
+/// is not known to have ended (its host is silent), stays in the view, and its leader releases no replies until it is
+/// back. See stop_counting_on().
 class Replica {
  public:
   enum class Role {
-    kBlank,     // no copy
-    kFollower,  // a copy
+    kBlank,     // has no copy
+    kFollower,  // has a copy
     kLeader,
   };
 
-  /// To another member, over a connection on which messages arrive in order, or not at all. May not call back.
+  /// Sends a message to another member, over a connection on which messages arrive in order or not at all. Must not
+  /// call back.
   using Send = std::function<void(int member, ReplicaMessage message)>;
 
-  /// `start`: of the values, where they begin here.
+  /// `start` is the random number of the values, if they begin at this member.
   Replica(int member, int members, HostLimits limits, std::uint64_t start, Send send);
 
   Role role() const { return role_; }
@@ -86,40 +91,42 @@ class Replica {
   ShardHost& host() { return *host_; }
   const ShardHost& host() const { return *host_; }
 
-  /// Leads a part that has nothing in it yet. Only the first member, and only if it has never heard of another leader.
-  /// False: it may not.
+  /// Starts leading a part that is still empty. Only the first member can do this, and only if it has never heard from
+  /// another leader; otherwise returns false.
   bool begin();
 
-  /// A client has lost the leader: a follower leads from now on. False: this member has no copy.
+  /// Makes a follower the leader, because a client has lost the current leader. Returns false if this member has no
+  /// copy.
   bool take_over();
 
-  // ---- of a leader
+  // ---- For a leader:
 
-  /// Carries out a request here, and sends it to the others. `answer` as that of ShardHost::handle().
+  /// Carries out a request and forwards it to the other members. `answer` is called as in ShardHost::handle().
   void submit(const ClientId& client, const Message& request, const ShardHost::Answer& answer);
 
-  /// Calls `give_out` once the view has applied all that this member has by now; never, if it does not lead until then.
+  /// Calls `give_out` once all members in the view have applied the requests that this member has applied so far. Never
+  /// calls it if this member stops leading before that.
   void when_applied(std::function<void()> give_out);
 
-  /// There is a new connection to this member: it is sent the state.
+  /// Sends the state to a member, to which there is a new connection.
   void connected(int member);
 
-  /// The connection has broken; the member still counts.
+  /// Records that the connection to a member has broken. The member stays in the view.
   void disconnected(int member);
 
-  /// The member's process has ended.
+  /// Records that the process of a member has ended.
   void ended(int member) { stop_counting_on(member); }
 
   bool counts_on(int member) const { return peers_[member].counts; }
 
-  /// Its copy is not waited for any more. Only for what is known to lead nobody ever again.
+  /// Removes a member from the view. Must be called only if the member will never lead again.
   void stop_counting_on(int member);
 
-  /// Members of the view that have not yet applied what this one has.
+  /// Returns the members of the view that have not yet applied everything that this member has applied.
   std::vector<int> awaited() const;
   std::size_t held() const { return held_.size(); }
 
-  /// Servers, with this one, that hold the same as this one.
+  /// Returns the number of servers, including this one, that hold the same values as this one.
   int copies() const { return 1 + static_cast<int>(counted() - awaited().size()); }
 
   // ----
@@ -147,13 +154,13 @@ class Replica {
   HostLimits limits_;
   Send send_;
   Role role_ = Role::kBlank;
-  std::int64_t epoch_ = -1;  // the highest seen
-  int leader_ = -1;          // of a follower
+  std::int64_t epoch_ = -1;  // the highest epoch seen
+  int leader_ = -1;          // follower: the member that it follows
   std::uint64_t start_;
   std::unique_ptr<ShardHost> host_;
   std::int64_t applied_ = 0;
-  std::vector<Peer> peers_;                                          // by member; its own is not used
-  std::deque<std::pair<std::int64_t, std::function<void()>>> held_;  // by applied_ when they came
+  std::vector<Peer> peers_;                                          // indexed by member; the own entry is not used
+  std::deque<std::pair<std::int64_t, std::function<void()>>> held_;  // replies, by applied_ at the time
 };
 
 }  // namespace phalanx::ps

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kMostPayload = std::uint64_t{1} << 42;
 
-// Of a request, before its job and its own text.
+// The beginning of the text of kApply, before the job and the request's own text.
 struct Fixed {
   Header request{};
   std::uint64_t incarnation = 0;
@@ -26,8 +26,8 @@ struct Fixed {
 };
 static_assert(sizeof(Fixed) == sizeof(Header) + 16);
 
-// A state as bytes: 8 of the length of a JSON text, the text, and the elements of its tensors, each from a multiple of
-// kAligned on.
+// A state as bytes: the length of a JSON text (8 bytes), the text, and the elements of the tensors, each aligned to
+// kAligned bytes.
 constexpr std::size_t kAligned = 64;
 
 std::size_t aligned(std::size_t bytes) { return (bytes + kAligned - 1) / kAligned * kAligned; }
@@ -57,7 +57,7 @@ at::Tensor bytes_of(const HostState& state) {
   return bytes;
 }
 
-// Views of the bytes.
+// The tensors are views of the bytes.
 HostState state_of(const at::Tensor& bytes) {
   const auto* const in = bytes.const_data_ptr<std::uint8_t>();
   const std::size_t all = bytes.nbytes();

@@ -4,17 +4,17 @@
 #include "framework/ps/message.h"
 #include "framework/ps/replica.h"
 
-/// A ReplicaMessage on the wire: a message of verb kReplica. Its text has what the header has no place for; its payload
-/// is that of the request, or all bytes of the state. Between programs of the same kind: integers as they lie in
-/// memory.
+/// A ReplicaMessage on the wire is a message of verb kReplica. Its text has the fields for which the header has no
+/// place. Its payload is the payload of the request, or all bytes of the state. Both ends must run the same program,
+/// since integers are sent as they lie in memory.
 namespace phalanx::ps {
 
 Message encoded(const ReplicaMessage& message);
 
-/// Throws ConnectionError for what is none.
+/// Decodes a message. Throws ConnectionError if it is not a valid ReplicaMessage.
 ReplicaMessage decoded(Message message);
 
-/// Memory for the payload of a message that another server begins.
+/// Allocates memory for the payload of a message that another server has begun to send.
 at::Tensor room_for_replica(const Message& begun);
 
 }  // namespace phalanx::ps

@@ -18,8 +18,8 @@
 
 #include "framework/base/config/config.h"
 
-// Every order in which a small schedule of clients and members of a chain can go on, with the end of a leader at any
-// point, or with one that is believed to be lost and is not. No threads and no sockets: a run is a list of choices.
+// Runs a small schedule of clients and members of a chain in every possible order, with a leader that ends at any
+// point, or that is wrongly believed to be lost. Uses neither threads nor sockets: a run is a list of choices.
 namespace phalanx::ps {
 namespace {
 
@@ -27,16 +27,16 @@ using Value = std::int64_t;
 
 enum class Fault {
   kNone,
-  kLeaderEnds,         // at any point; what it has sent arrives, or not
-  kLeaderIsSuspected,  // a client asks the next member to lead, and the old leader lives
-  kServerRestarts      // any member ends at any point, and is there again at any later one, without what it knew
+  kLeaderEnds,         // at any point; messages that it has sent arrive or are lost
+  kLeaderIsSuspected,  // a client asks the next member to lead although the leader is alive
+  kServerRestarts      // any member ends at any point, and restarts later without its state
 };
 
-constexpr std::uint64_t kStart = 100;  // of the values that clients have begun with
+constexpr std::uint64_t kStart = 100;  // random number of the values with which the clients began
 
 struct Operation {
   bool reads;
-  Value value;  // of a push: a power of ten, so that a sum says which are in it and how often
+  Value value;  // push: a power of ten, so a sum shows which pushes it includes and how often
 };
 using Script = std::vector<Operation>;
 
@@ -76,7 +76,7 @@ class World {
     while (!wires_.empty()) deliver(wires_.begin()->first);
   }
 
-  // What may happen next.
+  // Returns the steps that are possible now.
   std::vector<std::function<void()>> steps() {
     std::vector<std::function<void()>> all;
     for (const auto& [wire, messages] : wires_) all.emplace_back([this, wire = wire] { deliver(wire); });
@@ -87,10 +87,10 @@ class World {
         if (!client.waits) all.emplace_back([this, i] { ask(i); });
         if (fault_ != Fault::kLeaderIsSuspected || fault_used_) continue;
       }
-      // Another one that leads, or that takes over: which of them the client reaches is not known.
+      // Another member leads or takes over; any of them may be the one that the client reaches.
       for (int member = 0; member < members(); ++member) {
         if (member == client.leader || !alive_[member] || members_[member]->role() == Replica::Role::kBlank) continue;
-        if (members_[member]->start() != kStart) continue;  // a client takes no other values for its own
+        if (members_[member]->start() != kStart) continue;  // a client refuses any other values
         all.emplace_back([this, i, member] { go_to(i, member); });
       }
     }
@@ -98,7 +98,7 @@ class World {
     for (int member = 0; fault_ == Fault::kServerRestarts && member < members(); ++member) {
       if (!fault_used_) all.emplace_back([this, member] { end(member); });
       if (!alive_[member]) all.emplace_back([this, member] { restart(member); });
-      // The first member leads when a client of another job asks it before it has heard of the others.
+      // The first member starts to lead if a client of another job asks it before it has heard from the other members.
       const bool may_begin = member == 0 && alive_[0] && restarted_ && members_[0]->epoch() < 0 &&
                              members_[0]->role() == Replica::Role::kBlank;
       if (may_begin) all.emplace_back([this] { EXPECT_TRUE(members_[0]->begin()); });
@@ -116,7 +116,7 @@ class World {
     return all;
   }
 
-  // Once nothing more can happen.
+  // Checks the result once no step is possible.
   void check_end() {
     Value all = 0;
     for (const auto& client : clients_) {
@@ -133,7 +133,7 @@ class World {
 
  private:
   struct Wire {
-    int leader, from, to;  // over the connection that `leader` has made
+    int leader, from, to;  // over the connection that `leader` has established
     auto operator<=>(const Wire&) const = default;
   };
   struct Client {
@@ -142,7 +142,7 @@ class World {
     bool waits = false;
     int leader = 0;
     int attempt = 0;
-    Value known = 0;  // what the answer must have
+    Value known = 0;  // updates that the next reply must include
     std::int64_t clock = 0;
   };
 
@@ -184,7 +184,7 @@ class World {
     std::erase_if(wires_, [ended](const auto& one) { return one.first.to == ended; });
   }
 
-  // Its connections have ended before others make new ones.
+  // Restarts a member. Its connections end before others make new ones.
   void restart(int member) {
     alive_[member] = restarted_ = true;
     members_[member] = std::make_unique<Replica>(
@@ -197,7 +197,7 @@ class World {
     }
   }
 
-  // As Link does, and as a server does when a connection ends.
+  // Does what Link does when a connection ends, and what a server does.
   void go_to(int i, int member) {
     Client& client = clients_[i];
     if (serves(client.leader)) {
@@ -238,7 +238,7 @@ class World {
 
   void take(int i, int attempt, const std::optional<Value>& value) {
     Client& client = clients_[i];
-    if (client.attempt != attempt || !client.waits) return;  // to somebody who has gone elsewhere
+    if (client.attempt != attempt || !client.waits) return;  // a reply to an earlier attempt
     const Operation operation = client.script[client.next++];
     client.waits = false;
     if (value) {
@@ -252,7 +252,7 @@ class World {
     }
   }
 
-  // Of a bulk synchronous table: all pushes of clocks before this client's.
+  // Checks a read of a bulk synchronous table: it must include all pushes of clocks before the client's.
   void check_bound(int i, Value value) const {
     if (!synchronous_) return;
     for (const auto& other : clients_) {
@@ -284,14 +284,14 @@ class World {
   std::map<Wire, std::deque<ReplicaMessage>> wires_;
   std::set<std::pair<int, int>> linked_;
   std::vector<Client> clients_;
-  Value known_ = 0;  // what any client has been told of
+  Value known_ = 0;  // all updates that any client knows of
 };
 
 TableSpec table(std::int64_t staleness) {
   return {.name = "t", .elements = 2, .dtype = "int64", .rules = {"copy", "add"}, .clients = 2, .staleness = staleness};
 }
 
-// One order: which of the steps that are possible comes next is `choose`'s business. False: something was wrong.
+// Runs one order: `choose` selects the next step from the possible ones. Returns false if something was wrong.
 bool run(World& world, const std::function<std::size_t(std::size_t depth, std::size_t steps)>& choose) {
   std::string chosen;
   std::size_t depth = 0;
@@ -306,7 +306,7 @@ bool run(World& world, const std::function<std::size_t(std::size_t depth, std::s
   return !::testing::Test::HasFailure();
 }
 
-// The number of orders.
+// Runs all orders and returns their number.
 int for_all_orders(const std::vector<Script>& scripts, std::int64_t staleness, int members, Fault fault) {
   std::vector<std::size_t> choices, most;
   int orders = 0;
@@ -323,7 +323,7 @@ int for_all_orders(const std::vector<Script>& scripts, std::int64_t staleness, i
   return orders;
 }
 
-// Where there are too many to try all: the same ones each time.
+// Runs some of the orders if there are too many to try all. The choice is the same each time.
 void for_some_orders(const std::vector<Script>& scripts, std::int64_t staleness, int members, Fault fault, int orders) {
   std::uint64_t random = 1;
   for (int i = 0; i < orders; ++i) {

@@ -27,7 +27,7 @@ constexpr const char* kRows = "rows";
 
 using Entry = SafetensorsFile::Entry;
 
-// Null where the file has none of the name, dtype and number of dimensions.
+// Returns null if the file has no entry with this name, dtype and number of dimensions.
 const Entry* find(const SafetensorsFile& file, const char* name, at::ScalarType dtype, std::size_t dimensions) {
   const auto found = std::ranges::find(file.entries(), name, &Entry::name);
   if (found == file.entries().end() || found->dtype != dtype || found->shape.size() != dimensions) return nullptr;

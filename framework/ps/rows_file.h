@@ -13,21 +13,22 @@
 
 namespace phalanx::ps {
 
-/// Writes the rows of a table, without what its rules remember of them, as tensors `keys` [r] int64 and `rows` [r, dim]
-/// float32 of a safetensors file, in no particular order. Needs memory for a block of rows at a time. Nobody may pull
-/// or push meanwhile. Blocks. Throws DataError where the file cannot be written.
+/// Writes the rows of a table, without the state of its rules, as tensors `keys` [r] int64 and `rows` [r, dim] float32
+/// of a safetensors file, in no particular order. Needs memory for one block of rows. No client may pull or push during
+/// the call. Blocks. Throws DataError if the file cannot be written.
 void write_rows_file(const std::string& path, SparseTable& table);
 
-/// Such a file, of which rows are read without a server; those that are not in it as they would begin. Of the rows none
-/// is in memory, of the keys all are. Not thread-safe.
+/// Reads rows from such a file without a server. Rows that are not in the file are read as their initial values. All
+/// keys are kept in memory, but none of the rows. Not thread-safe.
 class RowsFile {
  public:
-  /// Opens it as one of such a table. Throws DataError where it is missing, damaged, or of another table.
+  /// Opens the file of a table with this spec. Throws DataError if it is missing, damaged, or of another table.
   RowsFile(const std::string& path, const TableSpec& spec);
 
   std::int64_t rows() const { return keys_.numel(); }
 
-  /// `keys` [n] int64; `rows` [n, dim] float32, filled. Throws DataError where the file cannot be read any more.
+  /// Reads rows. `keys` is [n] int64, and `rows` [n, dim] float32 is filled. Throws DataError if the file cannot be
+  /// read any more.
   void read(const at::Tensor& keys, const at::Tensor& rows) const;
 
  private:
@@ -39,7 +40,7 @@ class RowsFile {
   std::int64_t dim_;
   SparseInitial initial_;
   at::Tensor keys_;    // [r] ascending
-  at::Tensor places_;  // [r], of their rows
+  at::Tensor places_;  // [r], positions of their rows
   std::uint64_t rows_begin_ = 0;
   Descriptor file_;
 };

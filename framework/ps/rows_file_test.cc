@@ -54,7 +54,7 @@ at::Tensor read(const RowsFile& file, const at::Tensor& keys) {
   return rows;
 }
 
-// More than a block of each server, so that a file of several has to be put together.
+// The table has more than one block of rows per server, so several blocks are combined in the file.
 TEST_F(RowsFileTest, HasWhatTheServersHadAndOthersAsTheyBegin) {
   const auto keys = at::arange(5000, at::kLong) * 101, others = keys + 1;
   for (const int servers : {1, 3}) {

@@ -9,8 +9,8 @@
 //   add    x + s f u / (1 + t)^p   f: `factor`. p: `staleness_power`; 1 divides the step by the staleness, as Zhang,
 //                                  Gupta, Lian and Liu 2015 (Staleness-aware Async-SGD, equation 5) do.
 //
-//   sum_of_clock   s u where u is the first of a later clock than the one before, else x + s u: a sum that begins
-//                  anew in every clock
+//   sum_of_clock   s u if u is the first update of a later clock than the one before, else x + s u: a sum that
+//                  starts again in every clock
 //
 // Integers are added exactly: their scale must be 1.
 #include <ATen/TensorOperators.h>
@@ -76,7 +76,7 @@ class Lerp final : public StatelessRule {
   }
 
   void apply(const at::Tensor& update, const UpdateInfo& info) override {
-    // lerp_ keeps values that equal the update as they are, to the bit.
+    // If a value equals the update, lerp_ leaves it bitwise unchanged.
     values_.lerp_(info.scale == 1 ? update : update * info.scale, weight_);
   }
 
@@ -144,7 +144,7 @@ class SumOfClock final : public UpdateRule {
 
  private:
   at::Tensor values_;
-  at::Tensor clock_ = at::full({1}, -1, at::kLong);  // of the sum
+  at::Tensor clock_ = at::full({1}, -1, at::kLong);  // clock of the sum
 };
 
 template <class Rule>

@@ -21,7 +21,7 @@ std::unique_ptr<UpdateRule> rule(const std::string& yaml) {
   return config::load_as<UpdateRules::Choice>("rule", yaml, "test").make();
 }
 
-// Of a rule's values after an update of 3 elements.
+// Returns the values after a rule has applied an update of 3 elements.
 std::vector<double> after(const std::string& yaml, const std::vector<double>& values, const std::vector<double>& update,
                           const UpdateInfo& info = {}) {
   const auto x = at::tensor(values, at::kDouble), u = at::tensor(update, at::kDouble);
@@ -76,8 +76,8 @@ TEST(UpdateRules, IntegersAreAddedExactlyOrNotAtAll) {
   EXPECT_THROW(rule("dc_asgd")->attach(x), ConfigError);
 }
 
-// Zheng et al. 2017, equation 10 and section 5, by hand: two clients read 1, one moves the values, then the other's
-// gradient comes late.
+// Zheng et al. 2017, equation 10 and section 5, computed by hand: two clients read 1, one of them changes the values,
+// and then the gradient of the other arrives late.
 TEST(DcAsgd, CompensatesForHowFarTheValuesHaveMovedSinceTheClientReadThem) {
   const double lambda = 0.5, decay = 0.9, rate = 0.1;
   double x = 1, average = 0;
@@ -95,7 +95,7 @@ TEST(DcAsgd, CompensatesForHowFarTheValuesHaveMovedSinceTheClientReadThem) {
   made->apply(at::full({1}, -3.0, at::kDouble), {.client = 1, .staleness = 1, .scale = rate});
   by_hand(-3, 1);
   EXPECT_NEAR(values.item<double>(), x, 1e-12);
-  EXPECT_NE(x, 1 - 0.1 * 2 + 0.1 * 3);  // it is not plain gradient descent
+  EXPECT_NE(x, 1 - 0.1 * 2 + 0.1 * 3);  // the result differs from plain gradient descent
 }
 
 TEST(DcAsgd, KeepsWhatItRemembersOfUnusedElements) {

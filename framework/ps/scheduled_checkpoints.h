@@ -12,20 +12,19 @@
 
 namespace phalanx::ps {
 
-/// When a server writes its checkpoints. For the server's thread.
+/// Decides when a server writes checkpoints. Must be used only by the server's thread.
 class ScheduledCheckpoints {
  public:
-  /// Gives `host`, which holds nothing, the newest state in the folder. Throws Error where there are some and none can
-  /// be used.
+  /// Loads the newest usable state in the folder into `host`, which must be empty. Throws Error if the folder has
+  /// checkpoints but none can be used.
   ScheduledCheckpoints(const CheckpointOptions& options, ShardHost& host);
 
   Clock::time_point next() const { return next_; }
 
-  /// Begins the next one where it is due.
+  /// Starts the next checkpoint if it is due.
   void tend();
 
-  /// Writes the last one, once nothing changes any more. Blocks. Throws DataError, "FILE: why", if it cannot be
-  /// written.
+  /// Writes the last checkpoint, after the last change. Blocks. Throws DataError, "FILE: why", if it cannot be written.
   void finish();
 
  private:

@@ -14,13 +14,13 @@
 namespace phalanx::ps {
 
 Server::Server(const ServerOptions& options) : loop_(std::make_unique<Loop>(options)) {
-  const BlockedSignals blocked;  // signals go to those threads that expect them
+  const BlockedSignals blocked;  // signals go to the threads that expect them
   thread_ = std::thread([this] {
     try {
       loop_->run();
     } catch (const std::exception& error) {
       log_error() << "parameter server: ends this process, because it cannot go on: " << error.what();
-      std::_Exit(EXIT_FAILURE);  // other threads may be anywhere
+      std::_Exit(EXIT_FAILURE);  // not std::exit: other threads may be in any state
     }
   });
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// New connections, and how long and how many of them may stay without saying who they are.
+// Accepts connections, and limits the number and the lifetime of those that have not identified themselves.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -13,8 +13,8 @@
 namespace phalanx::ps {
 namespace {
 
-constexpr Seconds kPause(1);        // after a connection could not be accepted
-constexpr Seconds kTimeToGreet(1);  // a stranger who has been there for longer makes room for a newcomer
+constexpr Seconds kPause(1);        // after a failure to accept a connection
+constexpr Seconds kTimeToGreet(1);  // after this time, a newcomer may replace a stranger
 
 }  // namespace
 
@@ -43,7 +43,7 @@ void Server::Loop::add_session(Descriptor socket) {
   sessions_.emplace(file, std::move(session));
 }
 
-// Accepting pauses if there is none.
+// Returns false, and pauses accepting, if there is no room.
 bool Server::Loop::make_room_for_stranger() {
   const auto& limits = options_.admission;
   if (sessions_.size() >= limits.connections) {

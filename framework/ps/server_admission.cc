@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is let in: clients that know the secret, and other members of chains.
+// Admits clients that know the secret, and other members of chains.
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,12 +15,12 @@
 namespace phalanx::ps {
 namespace {
 
-constexpr std::size_t kLongestChain = 2;  // of a chain
+constexpr std::size_t kLongestChain = 2;  // members of a chain
 
 }  // namespace
 
-// One that is still connected, as it seems, has found out before us that its connection is broken. Of older
-// incarnations, nothing can come any more.
+// Ends former connections of the newcomer. A connection that still seems to be open belongs to a peer that has noticed
+// before us that it is broken. Nothing can arrive from older incarnations any more.
 void Server::Loop::welcome(const Session& newcomer) {
   std::vector<SessionPtr> old;
   for (const auto& [socket, session] : sessions_) {
@@ -48,7 +48,7 @@ void Server::Loop::greet(const SessionPtr& session, const Message& message) {
   session->channel.send(std::move(reply));
 }
 
-// Checks the proof before it looks at the greeting.
+// Checks the proof before decoding the greeting.
 void Server::Loop::admit(const SessionPtr& session, const Message& message, Message& reply) {
   if (std::exchange(session->has_tried, true)) throw ConnectionError("a client that was refused asks again");
   const std::string identity = message.text.substr(std::min(kProofBytes, message.text.size()));
@@ -74,7 +74,7 @@ void Server::Loop::admit(const SessionPtr& session, const Message& message, Mess
   reply.header.clock = static_cast<std::int64_t>(session->chain ? session->chain->replica().start() : start_);
 }
 
-// Throws Error where the greeting wants what this server does not do.
+// Throws Error if this server does not do what the greeting asks for.
 void Server::Loop::take_in(const SessionPtr& session, const Greeting& greeting) {
   if (!greeting.chain.empty()) join_chain(*session, greeting);
   if (!session->leader) {

@@ -25,7 +25,7 @@ std::vector<std::string> listen_addresses(bool one_host) {
   return addresses;
 }
 
-// Those of all ranks, in their order.
+// Returns the servers of all ranks, in the order of the ranks.
 std::vector<ServerList::One> gather(const Server* own, Communicator& group) {
   std::string text;
   if (own != nullptr) {
@@ -51,7 +51,7 @@ bool looks_like_an_address(const std::string& text) {
          text.find_first_not_of("0123456789", colon + 1) == std::string::npos;
 }
 
-// Cuts what is too long for a message.
+// Shortens a line that is too long for a message.
 std::string shown(const std::string& line) {
   constexpr std::size_t kLongest = 100;
   return line.size() <= kLongest ? line : line.substr(0, kLongest - 3) + "...";

@@ -10,42 +10,43 @@
 
 namespace phalanx::ps {
 
-/// The servers that a job uses, and the secret that its clients share.
+/// The servers that a job uses, and the secret shared by its clients.
 struct ServerList {
   struct One {
     std::string host;                    // host_key()
-    std::vector<std::string> addresses;  // Unix sockets, which only its host reaches, before others
+    std::vector<std::string> addresses;  // Unix sockets first, which can only be reached from the same host
   };
   std::vector<One> servers;
   std::string secret;
-  std::string run{};    // namespace of the run's tables, where the servers are not of this job; empty: they are
+  std::string run{};    // namespace of the run's tables if the servers do not belong to this job, otherwise empty
   Seconds retry{0};     // ClientOptions::retry
   int replicas = 1;     // ClientOptions::replicas
   Seconds failover{5};  // ClientOptions::failover
 
-  /// The same with servers elsewhere, one at each address.
+  /// Returns the same list with external servers, one at each address.
   ServerList at(const std::vector<std::string>& addresses) const;
 
-  /// Of each server the addresses that somebody on `host` may try, for ClientOptions::servers.
+  /// Returns, for each server, the addresses that a process on `host` may try (see ClientOptions::servers).
   std::vector<std::vector<std::string>> reached_from(const std::string& host) const;
 };
 
-/// The addresses in a file: one in each line, as framework/base/sockets.h has them; what follows a # is a comment.
-/// Throws DataError, with file and line, for a file that cannot be read, another form, an address that comes twice, and
-/// where there is none.
+/// Reads addresses from a file: one per line, in the format of framework/base/sockets.h; a # starts a comment. Throws
+/// DataError, with file and line, if the file cannot be read, a line is malformed, an address is repeated, or there is
+/// no address.
 std::vector<std::string> read_addresses(const std::string& path);
 
-/// The same, as rank 0 reads it. Collective; throws on all ranks alike.
+/// Returns the addresses as read by rank 0. Collective; throws the same error on all ranks.
 std::vector<std::string> read_addresses(const std::string& path, Communicator& group);
 
-/// What start_servers() leaves on a rank.
+/// The result of start_servers() on one rank.
 struct StartedServers {
-  std::unique_ptr<Server> own;  // null: this rank serves nobody
+  std::unique_ptr<Server> own;  // null: this rank is not a server
   ServerList all;
 };
 
-/// Starts a server on each rank of a group where `serves` is true, with a new secret: it listens at a Unix socket of
-/// its own, and on the network unless all ranks are on one host. Collective. Throws Error where a server cannot listen.
+/// Starts a server on each rank of a group for which `serves` is true, with a new secret. Each server listens at its
+/// own Unix socket, and also on the network unless all ranks are on one host. Collective. Throws Error if a server
+/// cannot listen.
 StartedServers start_servers(bool serves, Communicator& group);
 
 }  // namespace phalanx::ps

@@ -22,12 +22,12 @@
 namespace phalanx::ps {
 namespace {
 
-constexpr std::chrono::microseconds kSpin(50);  // for the next request, before the thread sleeps
-constexpr Seconds kReturn(5);  // in which a client of a chain connects, beside the time that it waits for the leader
+constexpr std::chrono::microseconds kSpin(50);  // time to poll for the next request before sleeping
+constexpr Seconds kReturn(5);  // time for a client of a chain to connect, in addition to waiting for the leader
 constexpr std::size_t kMostQueued =
-    256 << 20;  // bytes of replies that a client has not taken, before it is not read from
+    256 << 20;  // bytes of replies that a client has not received; above this, its requests are not read
 
-// For epoll_wait: as long as to `due`, or -1 for ever.
+// Returns the timeout for epoll_wait until `due`, or -1 for no timeout.
 int milliseconds_to(Clock::time_point due) {
   if (due == Clock::time_point::max()) return -1;
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(due - Clock::now()).count();
@@ -80,7 +80,7 @@ void Server::Loop::watch(int socket, std::uint32_t events, int how) {
   }
 }
 
-// Looks for a while before it sleeps: waking up takes longer than a small request does.
+// Polls for a while before it sleeps, because waking up takes longer than a small request.
 int Server::Loop::wait_for_events(std::array<epoll_event, 64>& events) const {
   const auto end = Clock::now() + kSpin;
   auto due = checkpoints_ ? checkpoints_->next() : Clock::time_point::max();
@@ -109,7 +109,7 @@ void Server::Loop::run() {
         std::uint64_t count = 0;
         (void)!::read(news_.get(), &count, sizeof(count));
       } else if (const auto found = sessions_.find(socket); found != sessions_.end()) {
-        const SessionPtr session = found->second;  // lives to the end of this, even where that is the connection's
+        const SessionPtr session = found->second;  // keeps the session alive if its connection ends
         serve(session, events[i].events);
       } else if (std::ranges::none_of(chains_, [&](const auto& one) { return one.second->serve(socket); }) &&
                  std::ranges::any_of(listeners_, [&](const auto& one) { return one.get() == socket; })) {
@@ -141,7 +141,7 @@ void Server::Loop::tend_away() {
   }
 }
 
-// Something that happens to the shards without a request.
+// Applies an event that does not come from a request to the shards.
 void Server::Loop::happens(Verb event, const std::shared_ptr<Chain>& chain, const ClientId& client) {
   if (chain) {
     if (chain->leads())
@@ -153,8 +153,8 @@ void Server::Loop::happens(Verb event, const std::shared_ptr<Chain>& chain, cons
   }
 }
 
-// Clients of a chain that this server does not lead any more have to find its leader. Of a chain that it has come to
-// lead, the clients have to find this server: others wait for them as for those whose connection has broken.
+// Handles changes of leadership. If this server no longer leads a chain, its clients must find the new leader. If it
+// has become the leader, the clients must find this server: others wait for them as for clients whose connection broke.
 void Server::Loop::tend_chains() {
   for (const auto& [key, chain] : chains_) {
     chain->tend();
@@ -178,7 +178,7 @@ void Server::Loop::tend_chains() {
   }
 }
 
-// When the thread has ended.
+// Called after the thread has ended.
 void Server::Loop::write_last_checkpoint() {
   if (checkpoints_) checkpoints_->finish();
 }
@@ -210,7 +210,7 @@ void Server::Loop::end(const SessionPtr& session, const std::string& why) {
   if (sessions_.erase(session->channel.socket()) == 0) return;
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, session->channel.socket(), nullptr);
   no_longer_stranger(session);
-  // Anybody could fill the log with the lines of strangers.
+  // Anyone could fill the log with lines about strangers.
   if (const auto more = session->is_stranger() ? log_strangers_.pass() : std::string()) {
     log_info() << "parameter server: the connection of " << describe(*session) << " ended: " << why << *more;
   }
@@ -221,7 +221,7 @@ void Server::Loop::end(const SessionPtr& session, const std::string& why) {
            client->number == session->client->number;
   });
   presence_.add(session->client->job, -1);
-  if (another) return;  // of a newer incarnation
+  if (another) return;  // a newer incarnation is connected
   happens(Verb::kForgetReads, session->chain, *session->client);
   const Seconds grace = grace_of(session->chain.get());
   if (!session->left && grace > Seconds(0)) {
@@ -231,12 +231,12 @@ void Server::Loop::end(const SessionPtr& session, const std::string& why) {
   }
 }
 
-// A client of a chain may have to find out first who leads it.
+// A client of a chain may first have to find out which server leads it.
 Seconds Server::Loop::grace_of(const Chain* chain) const {
   return chain == nullptr ? options_.grace : std::max(options_.grace, 2 * chain->options().failover + kReturn);
 }
 
-// To a client other than the one that is being served, too, whose pull had to wait.
+// Sends a reply. The client may be another one than the one being served: its pull had to wait.
 void Server::Loop::answer(const SessionPtr& session, Message reply) {
   if (!sessions_.contains(session->channel.socket())) return;
   const bool was_idle = !session->channel.has_output();

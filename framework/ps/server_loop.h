@@ -26,11 +26,11 @@
 
 namespace phalanx::ps {
 
-/// What the first 16 hexadecimal digits of a random text say.
+/// Parses the first 16 hexadecimal digits of a text.
 std::uint64_t leading_number(const std::string& hexadecimal);
 
-/// Runs in a server's thread. Its parts are connections and timers (server_loop.cc), accepting (server_accept.cc),
-/// admission (server_admission.cc) and requests (server_requests.cc).
+/// The event loop of a server's thread. It is implemented in several files: connections and timers (server_loop.cc),
+/// accepting (server_accept.cc), admission (server_admission.cc) and requests (server_requests.cc).
 class Server::Loop {
  public:
   explicit Loop(const ServerOptions& options);
@@ -85,17 +85,17 @@ class Server::Loop {
   ServerOptions options_;
   std::vector<Descriptor> listeners_;
   std::vector<std::string> addresses_;
-  Descriptor wake_, news_, epoll_;  // news_: of what a chain's threads have done
+  Descriptor wake_, news_, epoll_;  // news_: signals events from a chain's threads
   ShardHost host_;
-  std::map<int, SessionPtr> sessions_;                          // by socket
-  std::deque<SessionPtr> strangers_;                            // have not been let in yet; oldest first
-  Clock::time_point accepts_again_ = Clock::time_point::max();  // no connection is accepted until then; max: accepts
+  std::map<int, SessionPtr> sessions_;                          // keyed by socket
+  std::deque<SessionPtr> strangers_;                            // not identified yet; oldest first
+  Clock::time_point accepts_again_ = Clock::time_point::max();  // when accepting resumes; max: accepting
   Seldom log_pauses_{Seconds(60)}, log_strangers_{Seconds(1)};
-  std::map<std::string, std::shared_ptr<Chain>> chains_;  // by their members
-  std::map<const Chain*, bool> led_;                      // as it was when chains were tended last
+  std::map<std::string, std::shared_ptr<Chain>> chains_;  // keyed by their members
+  std::map<const Chain*, bool> led_;                      // leads() of each chain when chains were last tended
   using Away = std::pair<std::shared_ptr<Chain>, ClientId>;
-  std::map<Away, Clock::time_point> away_;               // whose connection has broken: until when others wait for them
-  std::uint64_t start_ = leading_number(random_text());  // of this start of the server
+  std::map<Away, Clock::time_point> away_;               // lost clients, and how long others wait for them
+  std::uint64_t start_ = leading_number(random_text());  // random number of this start of the server
   std::unique_ptr<ScheduledCheckpoints> checkpoints_;
   Presence presence_;
 };

@@ -5,8 +5,8 @@
 
 namespace phalanx::ps {
 
-/// A server that clients were to wait for (ClientOptions::retry) cannot be reached, or has not come back in time, or
-/// not as what it was. Unlike a rank that is lost, nobody else reports that.
+/// A server with which clients would wait (ClientOptions::retry) cannot be reached, has not come back in time, or has
+/// come back without its tables. Unlike the loss of a rank, this is not reported by any other process.
 class ServerLost : public CommError {
  public:
   explicit ServerLost(const std::string& message) : CommError(Kind::kPeerLost, message) {}

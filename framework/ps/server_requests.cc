@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What clients ask, and how values come and go.
+// Handles the requests of clients and transfers values.
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 
@@ -23,7 +23,7 @@ at::Tensor empty_payload(const Transfer& transfer) {
   return at::empty({elements_sent(transfer)}, at::dtype(transfer.dtype));
 }
 
-// What is wrong with the payload that a request announces; empty: nothing.
+// Returns how the payload that a request announces differs from the expected one, or an empty string.
 std::string mismatch(const Header& request, const Transfer& transfer) {
   if (request.payload_bytes == transfer.sent && request.dtype == static_cast<std::uint8_t>(transfer.dtype)) return {};
   return "the request has " + std::to_string(request.payload_bytes) + " bytes where " + std::to_string(transfer.sent) +
@@ -32,8 +32,8 @@ std::string mismatch(const Header& request, const Transfer& transfer) {
 
 }  // namespace
 
-// Memory is only taken for what fits the table; the connection is of no more use where it does not, since what follows
-// cannot be told from the next request.
+// Allocates memory only if the payload fits the table. If it does not, the connection cannot be used any more, since
+// the payload could not be told from the next request.
 at::Tensor Server::Loop::make_room(Session& session, const Message& begun) {
   if (session.leader) return room_for_replica(begun);
   if (!session.client) throw ConnectionError("a client sent values before it said who it is");
@@ -61,7 +61,7 @@ void Server::Loop::fetch_payload(Session& session, Message& request) {
   if (session.memory->is_ours()) {
     request.payload =
         at::from_blob(reinterpret_cast<void*>(header.address), {elements_sent(transfer)}, at::dtype(transfer.dtype));
-    if (session.chain) request.payload = request.payload.clone();  // forwarded later, when the answer may be over it
+    if (session.chain) request.payload = request.payload.clone();  // the reply may overwrite it before it is forwarded
     return;
   }
   request.payload = empty_payload(transfer);
@@ -76,11 +76,11 @@ void Server::Loop::give_values(const SessionPtr& session, const Header& request,
     reply.header.payload_bytes = values.nbytes();
     reply.header.dtype = static_cast<std::uint8_t>(values.scalar_type());
     if (!request.in_memory()) {
-      reply.payload = values.clone();  // the shard goes on
+      reply.payload = values.clone();  // the shard may change before the reply is sent
     } else if (!session->memory->write(
                    request.address + host_of(*session).transfer(*session->client, request).returned_at,
                    values.const_data_ptr(), values.nbytes())) {
-      return;  // its end comes with the next event
+      return;  // the next event reports that the connection has ended
     } else {
       reply.header.flags = kInMemory;
     }
@@ -95,7 +95,7 @@ void Server::Loop::give_values(const SessionPtr& session, const Header& request,
   });
 }
 
-// Of this server: all that it holds, alone and as a member of chains.
+// Returns the status of this server: all tables that it holds alone and as a member of chains.
 Message Server::Loop::status_of_all(const Header& request) const {
   auto status = nlohmann::json::parse(host_.status());
   for (const auto& [key, chain] : chains_) {
@@ -111,7 +111,7 @@ Message Server::Loop::status_of_all(const Header& request) const {
   return {.header = {.verb = request.verb, .status = Status::kDone, .id = request.id}, .text = status.dump()};
 }
 
-// That of the part, and how it is replicated.
+// Returns the status of the part that a chain holds, and of its replication.
 Message Server::Loop::status_of(Chain& chain, const Header& request) {
   const Replica& replica = chain.replica();
   auto status = nlohmann::json::parse(replica.host().status());
@@ -119,7 +119,7 @@ Message Server::Loop::status_of(Chain& chain, const Header& request) {
   status["epoch"] = replica.epoch();
   status["copies"] = replica.copies();
   status["replies_held"] = replica.held();
-  status["queued_bytes"] = chain.queued_bytes();  // to the slowest copy
+  status["queued_bytes"] = chain.queued_bytes();  // for the slowest copy
   return {.header = {.verb = request.verb, .status = Status::kDone, .id = request.id}, .text = status.dump()};
 }
 

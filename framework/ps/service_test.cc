@@ -135,7 +135,7 @@ TEST_P(ServiceOver, BulkSynchronousClientsReadTheSameValues) {
     auto values = at::zeros({spec.elements}, at::kLong);
     for (int step = 0; step < kSteps; ++step) {
       client->pull(table, values).wait();
-      // The others may be one clock ahead, and have pushed for it already, but not two.
+      // The others may be one clock ahead and have pushed for it, but not two.
       const auto least = values.min().item<std::int64_t>();
       EXPECT_GE(least, step * kClients);
       EXPECT_LT(values.max().item<std::int64_t>(), (step + 1) * kClients);
@@ -154,7 +154,7 @@ INSTANTIATE_TEST_SUITE_P(Transports, ServiceOver, ::testing::Values("unix", "tcp
 TEST(Service, RefusesAClientThatDoesNotKnowTheSecret) {
   Service service(1, "tcp");
   EXPECT_THROW(Client({.servers = {{service.address()}}, .secret = "another", .timeout = Seconds(10)}), CommError);
-  service.client();  // the others still get in
+  service.client();  // other clients are still admitted
 }
 
 TEST(Service, SaysWhatTheServerRefused) {
@@ -192,7 +192,7 @@ TEST(Service, AServerThatEndsIsNamed) {
 
 TEST(Service, AReadThatNobodyLetsGoOnEndsAtTheDeadline) {
   const Service service(1, "unix");
-  const auto client = service.client(0, Seconds(2));  // connecting must not take longer on a busy machine
+  const auto client = service.client(0, Seconds(2));  // long enough to connect on a busy machine
   TableSpec spec = kFloats;
   spec.clients = 2, spec.staleness = 0;
   Table table = client->create(spec);
@@ -247,7 +247,7 @@ TEST(Service, SurvivesMalformedRequests) {
   EXPECT_TRUE(values.equal(at::full({10}, 1, at::kFloat)));
 }
 
-// What a rule remembers of each element is divided like the values; a number of each shard has one place for each
+// A state with one number per element is divided like the values. A state with one number per shard has one element per
 // server.
 TEST(StateOfRules, IsReadAndWrittenThroughTheClient) {
   for (const int servers : {1, 2}) {
@@ -267,7 +267,7 @@ TEST(StateOfRules, IsReadAndWrittenThroughTheClient) {
     EXPECT_TRUE(at::equal(squares, others));
     EXPECT_THROW(client->read_state(table, 3, squares).wait(), Error) << "there are not so many";
     EXPECT_THROW(client->write_state(table, 2, others).wait(), Error) << "of another size";
-    client->read_state(table, 1, squares).wait();  // the connection is as good as before
+    client->read_state(table, 1, squares).wait();  // the connection still works
   }
 }
 

@@ -19,7 +19,7 @@ namespace phalanx::ps {
 
 class Chain;
 
-/// A connection that somebody has made to a server.
+/// A connection that a client or another server has made to this server.
 struct Session {
   explicit Session(Descriptor socket)
       : channel(std::move(socket), [this](const Message& begun) { return make_room(begun); }) {
@@ -30,14 +30,14 @@ struct Session {
 
   Channel channel;
   Clock::time_point since = Clock::now();
-  std::string nonce = random_text();  // of the server
+  std::string nonce = random_text();  // nonce of the server
   std::string client_nonce{};         // empty until the first message
-  bool has_tried = false;             // to prove that it knows the secret, which it may do once
-  std::optional<ClientId> client{};   // once it has proved who it is
-  std::shared_ptr<Chain> chain{};     // whose part of the tables it is about; null: what this server holds alone
-  std::optional<int> leader{};        // not a client but this member of the chain, which leads it
+  bool has_tried = false;             // to prove that it knows the secret, which is allowed once
+  std::optional<ClientId> client{};   // set once the client has been admitted
+  std::shared_ptr<Chain> chain{};     // chain that holds the tables used; null: only this server does
+  std::optional<int> leader{};        // set if the peer is this member of the chain, which leads it
   std::optional<PeerMemory> memory{};
-  bool left = false;  // it said so
+  bool left = false;  // the client has announced that it leaves
   std::function<at::Tensor(const Message& begun)> make_room;
 };
 

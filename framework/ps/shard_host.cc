@@ -225,7 +225,7 @@ void ShardHost::push(Table& table, const ClientId& client, const Message& reques
 void ShardHost::pull(Table& table, const ClientId& client, const Message& request, Answer answer) {
   const Header& header = request.header;
   Shard& shard = *table.values;
-  // A tick of an exchange has brought its client to the next clock.
+  // If an exchange ticks, its read belongs to the client's next clock.
   const std::int64_t clock = header.clock + (header.verb == Verb::kExchange && header.ticks() ? 1 : 0);
   shard.pull(
       {.client = client.number,

@@ -18,23 +18,23 @@
 
 namespace phalanx::ps {
 
-/// Who sends a request.
+/// The sender of a request.
 struct ClientId {
-  std::string job{};              // namespace of its tables: jobs do not see each other's
-  int number = 0;                 // in the job; tables count clocks by it
-  std::uint64_t incarnation = 0;  // another one each time that a client of this number starts anew
+  std::string job{};              // namespace of the client's tables; jobs cannot access each other's tables
+  int number = 0;                 // number in the job, by which tables count clocks
+  std::uint64_t incarnation = 0;  // differs each time a client with this number is started
 
   auto operator<=>(const ClientId&) const = default;
 };
 
 struct HostLimits {
-  std::int64_t memory_bytes = std::int64_t{1} << 40;  // of the values of all shards
+  std::int64_t memory_bytes = std::int64_t{1} << 40;  // for the values of all shards
 };
 
-/// What a creation of a table says.
+/// The text of a request that creates a table.
 struct CreateRequest {
   TableSpec table{};
-  std::int64_t shard = 0;  // which of them this server is to hold
+  std::int64_t shard = 0;  // index of the shard that this server will hold
   std::int64_t shards = 1;
 
   template <class V>
@@ -45,54 +45,54 @@ struct CreateRequest {
   }
 };
 
-/// What a server has to keep to go on as if nothing had happened.
+/// Everything that a server must save to continue where it stopped.
 struct HostState {
-  std::string description{};  // JSON: tables, their versions and clocks, clients and their last requests
-  NamedTensors tensors{};     // NUMBER/NAME, of Shard::state()
+  std::string description{};  // JSON: tables with their versions and clocks, clients with their last requests
+  NamedTensors tensors{};     // named NUMBER/NAME, with NAME from Shard::state()
 };
 
-/// All shards of one server, and what requests do to them. Knows nothing of connections. Not thread-safe: one thread
-/// carries out one request after the other, so nothing is locked and nobody sees half an update.
+/// All shards of one server, and the requests that act on them. Independent of connections. Not thread-safe: a single
+/// thread carries out one request at a time, so nothing is locked and no client sees an update in part.
 ///
-/// A request is applied once, however often it comes: a client numbers its requests in rising order, and of those that
-/// change something the host remembers the last number of each client.
+/// A request is applied only once, even if it arrives several times: each client numbers its requests in ascending
+/// order, and the host remembers the number of the last request of each client that changed something.
 class ShardHost {
  public:
   explicit ShardHost(HostLimits limits) : limits_(limits) {}
 
-  /// Called once for each request, with what it is answered and the values that go with it: undefined, or the shard's
-  /// own, dense in memory, which are only the right ones during the call. For a pull that has to wait, that is in a
+  /// Called once per request, with the reply and the values that belong to it. `values` are undefined or the shard's
+  /// own contiguous values, which are valid only during the call. For a pull that has to wait, the call happens in a
   /// later handle() or leave().
   using Answer = std::function<void(Message reply, const at::Tensor& values)>;
 
-  /// Carries out any request but kHello. Never throws because of what the request says: it is refused.
+  /// Carries out any request except kHello. An invalid request does not make it throw; the request is refused.
   void handle(const ClientId& client, const Message& request, const Answer& answer);
 
-  /// How many bytes of a request's tensor travel. Throws Error where the request is about no tensor.
+  /// Returns how many bytes of a request's tensor are transferred. Throws Error if the request has no tensor.
   Transfer transfer(const ClientId& client, const Header& request);
 
-  /// The client is gone for good: others do not wait for it any more, and its last request is forgotten.
+  /// Removes a client that is gone for good: others stop waiting for it, and its last request is forgotten.
   void leave(const ClientId& client);
 
-  /// Others do not wait for the client any more, but it may come back.
+  /// Lets other clients continue without waiting for this one, which may come back.
   void stop_waiting_for(const ClientId& client);
 
-  /// The client does not take what it still waits for: it will ask again, or never.
+  /// Drops the waiting reads of a client, which will repeat them if it still needs them.
   void forget_reads(const ClientId& client);
 
-  /// Nor does any other: all will ask again.
+  /// Drops the waiting reads of all clients.
   void forget_all_reads();
 
-  /// Grows with whatever changes what state() says.
+  /// Returns a counter that increases with every change of state().
   std::int64_t changes() const { return changes_; }
 
-  /// The tensors are those of the shards, which change with the next request.
+  /// Returns the state. Its tensors are the shards' own, which change with the next request.
   HostState state() const;
 
-  /// Becomes what had this state; for a host that holds nothing. Throws Error, and is of no more use, where it cannot.
+  /// Restores a state into an empty host. Throws Error if that fails; the host cannot be used any more then.
   void load(const HostState& state);
 
-  /// Those of which state() says something that may come back.
+  /// Returns the clients mentioned in state(), which may come back.
   std::vector<ClientId> known_clients() const;
 
   std::string status() const;  // JSON
@@ -112,7 +112,7 @@ class ShardHost {
   std::uint32_t create(const ClientId& client, const std::string& text);
   Table& add(std::uint32_t number, Table table);
   void remove(Tables::iterator table);
-  bool has_come(const ClientId& client, const Header& request) const;  // before, and was applied
+  bool has_come(const ClientId& client, const Header& request) const;  // true if the request was applied before
   void free(const ClientId& client, const Header& request);
   void clear(const ClientId& client, const Header& request);
   at::Tensor state_of(const ClientId& client, const Header& request);
@@ -124,9 +124,9 @@ class ShardHost {
   void carry_out(const ClientId& client, const Message& request, const Answer& answer);
 
   HostLimits limits_;
-  std::int64_t bytes_ = 0;  // of all values
+  std::int64_t bytes_ = 0;  // size of the values of all shards
   Tables tables_;
-  std::map<std::pair<std::string, std::string>, std::uint32_t> numbers_;  // by job and name
+  std::map<std::pair<std::string, std::string>, std::uint32_t> numbers_;  // keyed by job and name
   std::uint32_t next_number_ = 1;
   std::map<ClientId, std::uint64_t> last_applied_;  // id of the last request that changed something
   std::int64_t changes_ = 0;

@@ -31,7 +31,7 @@ TableSpec table(std::int64_t elements, std::int64_t staleness = kAsynchronous, s
           .staleness = staleness};
 }
 
-// What comes back at once; nothing where the request has to wait.
+// The immediate reply; nothing if the request has to wait.
 struct Answered {
   Message reply;
   std::vector<std::int64_t> values;
@@ -100,7 +100,7 @@ TEST(ShardHost, ARequestThatComesAgainIsAppliedOnce) {
   ShardHost host({});
   ask(host, client(0), create(table(3)));
   for (int time = 0; time < 3; ++time) EXPECT_EQ((*ask(host, client(0), push(2, 5, 3)))->reply.header.version, 1);
-  ask(host, client(1), push(2, 5, 3));  // another client's number 2 is another request
+  ask(host, client(1), push(2, 5, 3));  // request number 2 of another client is a different request
   EXPECT_EQ((*ask(host, client(0), pull(3)))->values, std::vector<std::int64_t>(3, 10));
 }
 
@@ -155,22 +155,22 @@ TEST(ShardHost, NobodyWaitsForAClientThatHasLeft) {
 
 // ---- all interleavings of a small schedule
 
-// Two clients do two operations each on two shards: requests to one shard arrive in the order in which a client sent
-// them, and in any order otherwise.
+// Two clients do two operations each on two shards. The requests of a client to one shard arrive in the order in which
+// they were sent. Otherwise they may arrive in any order.
 struct Sent {
   int client;
   Verb verb;
   std::int64_t value;
 };
-using ClientScripts = std::array<std::vector<Sent>, 2>;  // by client
+using ClientScripts = std::array<std::vector<Sent>, 2>;  // indexed by client
 
 struct Seen {
-  std::array<std::vector<std::vector<std::int64_t>>, 2> read;  // by client: the values of each pull and shard
-  std::array<std::int64_t, 2> final{};                         // of each shard
+  std::array<std::vector<std::vector<std::int64_t>>, 2> read;  // indexed by client: the values of each pull and shard
+  std::array<std::int64_t, 2> final{};                         // final values of each shard
 };
 
-// Runs the script once for each order in which its requests can arrive at each shard; shards are independent, so the
-// orders of one are combined with all of the other.
+// Runs the script once for each order in which its requests can arrive at the shards. Since shards are independent, all
+// orders for one are combined with all orders for the other.
 void for_all_interleavings(const ClientScripts& script, std::int64_t staleness,
                            const std::function<void(const std::vector<Sent>& order, const Seen& seen)>& check) {
   std::vector<int> turns(script[0].size(), 0);
@@ -201,7 +201,7 @@ void for_all_interleavings(const ClientScripts& script, std::int64_t staleness,
   } while (std::next_permutation(turns.begin(), turns.end()));
 }
 
-// Values are powers of ten, so that a sum says which updates are in it.
+// Values are powers of ten, so a sum shows which updates it includes.
 const ClientScripts kScript{
     {{{0, Verb::kPush, 1}, {0, Verb::kPull, 0}, {0, Verb::kPush, 10}, {0, Verb::kPull, 0}},
      {{1, Verb::kPush, 100}, {1, Verb::kPull, 0}, {1, Verb::kPush, 1000}, {1, Verb::kPull, 0}}}};
@@ -220,7 +220,7 @@ TEST(EveryInterleaving, LosesNoUpdateAndTearsNoRead) {
     EXPECT_EQ(seen.read[0][0][0] % 10, 1) << "a client reads its own update";
     EXPECT_EQ(seen.read[1][1][0] / 100, 11);
   });
-  EXPECT_EQ(orders, 70);  // 8 over 4
+  EXPECT_EQ(orders, 70);  // the binomial coefficient 8 over 4
 }
 
 TEST(EveryInterleaving, BulkSynchronousReadsHaveAllUpdatesOfEarlierClocks) {

@@ -13,14 +13,14 @@
 namespace phalanx::ps {
 namespace {
 
-constexpr std::int64_t kAhead = 8;  // keys and rows that are fetched before they are needed
+constexpr std::int64_t kAhead = 8;  // distance, in keys and rows, at which memory is prefetched
 
 }  // namespace
 
 SparseBatch::SparseBatch(const SparseKeys& layout, std::int64_t dim, const at::Tensor& keys)
     : dim_(dim), unique_(static_cast<std::size_t>(keys.numel())), blocks_(static_cast<std::size_t>(layout.servers())) {
   const std::int64_t count = keys.numel();
-  sparse_transfer(Verb::kPush, static_cast<std::uint64_t>(count), dim);  // throws where there are too many
+  sparse_transfer(Verb::kPush, static_cast<std::uint64_t>(count), dim);  // throws if there are too many keys
   const auto* const data = keys.const_data_ptr<std::int64_t>();
   SparseIndex index(count);
   std::vector<std::int64_t> unique;

@@ -12,8 +12,8 @@
 namespace phalanx::ps {
 namespace {
 
-constexpr std::size_t kMostPushes = 8;    // under way
-constexpr std::size_t kKeptBegun = 1024;  // that were pushed early, before they are looked for
+constexpr std::size_t kMostPushes = 8;    // pushes in flight
+constexpr std::size_t kKeptBegun = 1024;  // tolerated entries of pending_ that were pushed early
 
 }  // namespace
 
@@ -25,7 +25,7 @@ CachedSparseTable::CachedSparseTable(SparseTable& table, const SparseCacheOption
   }
 }
 
-// The update of a row is no longer pending, but to be sent. Rows on their way lack it: they are not kept.
+// Takes the pending update of a row, to be sent. Rows being fetched lack this update, so they will not be kept.
 void CachedSparseTable::take_pending(Slot slot) {
   Entry& entry = entries_[slot];
   if (entry.pending_since == kNever) return;
@@ -78,7 +78,7 @@ CachedSparseTable::Slot CachedSparseTable::make_room() {
   return slot;
 }
 
-// What was begun since the row was asked for is not in it yet.
+// Stores a row that was pulled. Updates begun since the row was requested are not included in it.
 void CachedSparseTable::keep(std::int64_t key, const float* row, std::int64_t pulled_at) {
   Slot slot = index_.use(key);
   if (slot == SparseIndex::kNone) {
@@ -105,7 +105,7 @@ void CachedSparseTable::start_fetch(const std::vector<std::int64_t>& keys) {
               .work = {}};
   std::ranges::copy(keys, fetch.keys.mutable_data_ptr<std::int64_t>());
   for (std::int64_t i = 0; i < count; ++i) fetch.wanted.insert(keys[i], static_cast<Slot>(i));
-  fetch.work = table_.pull(fetch.keys, fetch.rows);  // behind what was pushed
+  fetch.work = table_.pull(fetch.keys, fetch.rows);  // ordered after the pushes above
   counts_.pulled += count;
   fetches_.push_back(std::move(fetch));
 }
@@ -114,14 +114,14 @@ void CachedSparseTable::wait_for(Fetch& fetch) {
   try {
     fetch.work.wait();
   } catch (const std::exception&) {
-    fetches_.clear();  // whose rows nobody knows
+    fetches_.clear();  // their rows are unknown
     throw;
   }
 }
 
 void CachedSparseTable::finish_fetches() {
   while (!fetches_.empty()) {
-    Fetch& fetch = fetches_.front();  // stays there: keeping one row may evict, and push, another one of it
+    Fetch& fetch = fetches_.front();  // stays in the list: keep() may evict and push another row of the same fetch
     wait_for(fetch);
     const auto* const rows = fetch.rows.const_data_ptr<float>();
     const auto* const keys = fetch.keys.const_data_ptr<std::int64_t>();
@@ -147,7 +147,7 @@ void CachedSparseTable::pull(const at::Tensor& keys, const at::Tensor& rows) {
   const std::int64_t count = keys.numel();
   SparseIndex seen;
   std::vector<std::int64_t> missing;
-  std::vector<std::int64_t> places;  // of rows that are missing
+  std::vector<std::int64_t> places;  // positions of missing rows
   for (std::int64_t i = 0; i < count; ++i) {
     if (i + 8 < count) index_.prefetch(data[i + 8]);
     const Slot slot = index_.use(data[i]);
@@ -165,7 +165,7 @@ void CachedSparseTable::pull(const at::Tensor& keys, const at::Tensor& rows) {
   send_taken(false);
   if (missing.empty()) return;
   start_fetch(missing);
-  // What is kept may evict others of the same batch: rows are read where they arrive.
+  // Keeping rows may evict others of the same batch, so the result is read from the fetch.
   wait_for(fetches_.back());
   const auto* const from = fetches_.back().rows.const_data_ptr<float>();
   for (const auto i : places) std::copy_n(from + seen.find(data[i]) * dim_, dim_, to + i * dim_);
@@ -214,7 +214,7 @@ void CachedSparseTable::push(const at::Tensor& keys, const at::Tensor& updates, 
   for (std::int64_t i = 0; i < keys.numel(); ++i) {
     const float* const update = from + i * dim_;
     const Slot slot = index_.use(data[i]);
-    if (slot == SparseIndex::kNone) {  // nobody reads it here
+    if (slot == SparseIndex::kNone) {  // the row is not cached
       taken_keys_.push_back(data[i]);
       taken_.insert(taken_.end(), update, update + dim_);
       for (auto& fetch : fetches_) fetch.wanted.erase(data[i]);

@@ -17,52 +17,54 @@ namespace phalanx::ps {
 
 struct SparseCacheOptions {
   std::int64_t capacity = 1 << 16;  // rows, each with room for its update
-  std::int64_t staleness = 0;       // clocks of this client; 0: nothing is cached
-  double own_updates = 0;           // what is read of a row has its pending update, times its scale and this: 1 where
-                                    // the rule is add, -1 where it is sgd; 0: own updates show once they were pushed
-                                    // and the row is pulled again
+  std::int64_t staleness = 0;       // in clocks of this client; 0: nothing is cached
+  double own_updates = 0;           // a read adds the row's pending update, times its scale and this factor: 1 for
+                                    // rule add, -1 for sgd; 0: own updates become visible once they have been
+                                    // pushed and the row is pulled again
 };
 
-/// A sparse table whose rows a client keeps for a while (HET: Miao et al. 2022, HET: Scaling out Huge Embedding Model
+/// A client's cache of the rows of a sparse table (HET: Miao et al. 2022, HET: Scaling out Huge Embedding Model
 /// Training via Cache-enabled Distributed Framework, section 3). With s = `staleness`:
 ///
 ///   reads    a row pulled at clock c is read from the cache up to clock c + s
-///   updates  those of a row are summed here; what was begun at clock c is pushed before this client's clock becomes
-///            c + s + 1, or sooner: when the row is pulled anew or evicted, or the rule or the scale changes
+///   updates  the updates of a row are summed here; a sum begun at clock c is pushed before this client's clock becomes
+///            c + s + 1, or earlier, when the row is pulled again or evicted, or when the rule or the scale changes
 ///
-/// Evicted are rows that were not used lately, and their updates are pushed. The table's own staleness comes on top.
+/// Rows that have not been used recently are evicted; their updates are pushed. The table's own staleness comes on top.
 ///
-/// With s = 0 every pull and push goes to the servers, as without a cache.
+/// With s = 0, every pull and push goes to the servers, as without a cache.
 ///
-/// Not thread-safe. Errors of pushes under way are thrown by a later call, at the latest by flush().
+/// Not thread-safe. The error of a pending push is thrown by a later call, at the latest by flush().
 class CachedSparseTable {
  public:
-  /// `table` must outlive the cache, and be used by nobody else. Throws std::invalid_argument for options that make no
-  /// sense.
+  /// `table` must outlive the cache and must not be used by anyone else. Throws std::invalid_argument for invalid
+  /// options.
   CachedSparseTable(SparseTable& table, const SparseCacheOptions& options);
 
-  /// `rows`: as of SparseTable::pull(). Blocks for those that are not here.
+  /// Fills `rows` as SparseTable::pull() does. Blocks until rows that are not in the cache have been pulled.
   void pull(const at::Tensor& keys, const at::Tensor& rows);
   at::Tensor pull(const at::Tensor& keys);
 
-  /// Updates of equal keys are summed. With a tick, the clock's.
+  /// Adds updates; updates of equal keys are summed. With a tick, these are the last updates of the current clock.
   void push(const at::Tensor& keys, const at::Tensor& updates, const Client::PushOptions& options);
 
-  /// Begins to pull those rows that are not here, or too old to be read at the next clock. With s = 0 it does nothing.
+  /// Starts to pull the rows that are not in the cache or are too old to be read at the next clock. Does nothing if s
+  /// is 0.
   void prefetch(const at::Tensor& keys);
 
-  /// Pushes what is pending, and waits until all pushes are complete. Work that is not flushed is lost with the cache.
+  /// Pushes all pending updates and waits until all pushes are complete. Updates that are not flushed are lost with the
+  /// cache.
   void flush();
 
-  /// The same, and forgets all rows: what is read next comes from the servers.
+  /// Does the same as flush(), and removes all rows from the cache, so that later reads go to the servers.
   void clear();
 
   std::int64_t clock() const { return table_.clock(); }
 
   struct Counts {
-    std::int64_t hits = 0;    // rows read that were here, or on their way
-    std::int64_t pulled = 0;  // from servers
-    std::int64_t pushed = 0;  // to servers: each a sum of updates
+    std::int64_t hits = 0;    // rows read that were in the cache or being fetched
+    std::int64_t pulled = 0;  // rows pulled from servers
+    std::int64_t pushed = 0;  // rows pushed to servers, each with a sum of updates
     std::int64_t evicted = 0;
   };
   const Counts& counts() const { return counts_; }
@@ -73,16 +75,16 @@ class CachedSparseTable {
 
   struct Entry {
     std::int64_t key = 0;
-    std::int64_t pulled_at = 0;           // clock
-    std::int64_t pending_since = kNever;  // clock
+    std::int64_t pulled_at = 0;           // clock of the pull
+    std::int64_t pending_since = kNever;  // clock of the first pending update
     std::uint64_t begun = 0;              // number of the pending update
   };
 
-  // Rows on their way.
+  // Rows that are being fetched.
   struct Fetch {
     at::Tensor keys, rows;
     std::int64_t clock;
-    SparseIndex wanted;  // places of the keys that were not pushed since
+    SparseIndex wanted;  // places of the keys that have not been pushed since
     Work work;
   };
 
@@ -101,8 +103,8 @@ class CachedSparseTable {
   SparseCacheOptions options_;
   std::size_t dim_;
   SparseIndex index_;
-  SparseRows rows_;             // values, then the pending update
-  std::vector<Entry> entries_;  // by slot
+  SparseRows rows_;             // values, followed by the pending update
+  std::vector<Entry> entries_;  // indexed by slot
   struct Begun {
     Slot slot;
     std::int64_t clock;
@@ -113,9 +115,9 @@ class CachedSparseTable {
     return entry.pending_since != kNever && entry.begun == begun.number;
   }
   std::uint64_t begun_ = 0;
-  std::deque<Begun> pending_;  // in the order in which they were begun; some may have been pushed since
+  std::deque<Begun> pending_;  // in the order in which they began; some may have been pushed already
   Client::PushOptions pending_options_{};
-  std::vector<std::int64_t> taken_keys_;  // of updates to be pushed
+  std::vector<std::int64_t> taken_keys_;  // keys of the updates that will be pushed next
   std::vector<float> taken_;
   std::list<Fetch> fetches_;
   std::deque<Work> pushes_;

@@ -25,7 +25,7 @@ using testing::SparseRule;
 
 constexpr std::int64_t kCachedDim = 4, kKeys = 60;
 
-// Two servers, and two clients that each have a table of the same rows.
+// Two servers, and two clients that each have a table with the same rows.
 class SparseCache : public ::testing::TestWithParam<const char*> {
  protected:
   SparseCache() {
@@ -71,14 +71,16 @@ TEST_P(SparseCache, WithoutStalenessIsAsWithoutACache) {
   }
 }
 
-// With sums of integers, which are exact: own updates show at once, whatever was pushed, pulled and evicted when.
+// Uses sums of integers, which are exact. Own updates are visible at once, no matter when rows are pushed, pulled and
+// evicted.
 TEST_P(SparseCache, AClientAloneReadsItsOwnUpdates) {
   for (const std::int64_t staleness : {1, 3, 100}) {
     for (const std::int64_t capacity : {1, 5, 30, 1000}) {
       const std::string name = std::to_string(staleness) + "/" + std::to_string(capacity);
       SparseTable plain(table(0, name)), behind(table(0, name));
       SparseTable cleared = table(0, name);
-      cleared.push(at::arange(kKeys, at::kLong), -cleared.pull(at::arange(kKeys, at::kLong)), {}).wait();  // integers
+      // Clearing the rows makes them integers.
+      cleared.push(at::arange(kKeys, at::kLong), -cleared.pull(at::arange(kKeys, at::kLong)), {}).wait();
       CachedSparseTable cached(behind, {.capacity = capacity, .staleness = staleness, .own_updates = -1});
       auto expected = at::zeros({kKeys, kCachedDim});
       for (int step = 0; step < 200; ++step) {
@@ -99,7 +101,7 @@ TEST_P(SparseCache, AClientAloneReadsItsOwnUpdates) {
   }
 }
 
-// One client adds 1 to all rows at each clock, so that a row says up to which clock it is.
+// One client adds 1 to all rows at each clock, so the value of a row shows the clock up to which it has updates.
 TEST_P(SparseCache, KeepsTheBoundAndUsesIt) {
   for (const std::int64_t staleness : {1, 2, 5}) {
     const std::string name = "bound" + std::to_string(staleness);
@@ -110,8 +112,8 @@ TEST_P(SparseCache, KeepsTheBoundAndUsesIt) {
     CachedSparseTable reader(reading, {.capacity = 40, .staleness = staleness});
     std::int64_t oldest = 0;
     for (std::int64_t clock = 0; clock < 50; ++clock) {
-      // Both are at this clock. What the writer did at clocks before clock - s is pushed; the reader's rows are at most
-      // s clocks old, when the same was true.
+      // Both clients are at this clock. The writer's updates of clocks before clock - s have been pushed. The reader's
+      // rows are at most s clocks old, and the same was true when they were read.
       for (int time = 0; time < 3; ++time) {
         const auto keys = some_keys();
         if (keys.numel() == 0) continue;
@@ -123,7 +125,7 @@ TEST_P(SparseCache, KeepsTheBoundAndUsesIt) {
       writer.pull(all.narrow(0, 0, 30));
       writer.push(all, at::ones({kKeys, kCachedDim}), {.rule = kAddRows, .tick = true});
       reader.push(at::zeros({0}, at::kLong), at::zeros({0, kCachedDim}), {.tick = true});
-      // Pushes of the writer are complete before the reader goes on: by a pull behind them.
+      // A pull ordered after the writer's pushes makes sure that they are complete before the reader continues.
       EXPECT_GE(writing.pull(all).min().item<float>(), static_cast<float>(clock + 1 - staleness));
     }
     EXPECT_GT(oldest, 0) << "the cache was used";

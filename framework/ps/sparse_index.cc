@@ -33,7 +33,7 @@ SparseIndex::Slot SparseIndex::erase(std::int64_t key) {
   return slot;
 }
 
-// Entries behind move up, unless that would bring them before their home.
+// Entries behind the gap move up, unless that would place them before their home.
 void SparseIndex::erase_at(std::size_t place) {
   const std::size_t mask = entries_.size() - 1;
   for (std::size_t next = (place + 1) & mask; entries_[next].slot != kNone; next = (next + 1) & mask) {
@@ -52,7 +52,7 @@ SparseIndex::Evicted SparseIndex::evict() {
     Entry& entry = entries_[hand_];
     if (entry.slot != kNone && entry.used == 0) {
       const Evicted evicted{.key = entry.key, .slot = entry.slot};
-      erase_at(hand_);  // what moves up to here is looked at next
+      erase_at(hand_);  // the entry that moves up is examined next
       return evicted;
     }
     entry.used = 0;

@@ -8,40 +8,40 @@
 
 namespace phalanx::ps {
 
-/// Which slot belongs to which key: a hash table with linear probing, at most half full, whose entries lie in one array
-/// (16 bytes each, four to a cache line), so that most look-ups cost one miss, which prefetch() can hide. Entries that
-/// are erased are filled from behind (Knuth, The Art of Computer Programming 3, algorithm 6.4R), so that look-ups do
-/// not slow down as keys come and go.
+/// Maps keys to slots: a hash table with linear probing that is at most half full. Its entries lie in one array (16
+/// bytes each, four to a cache line), so most look-ups cost one cache miss, which prefetch() can hide. An erased entry
+/// is filled with one behind it (Knuth, The Art of Computer Programming 3, algorithm 6.4R), so look-ups do not slow
+/// down as keys come and go.
 ///
-/// It also says who has to go when slots run out, by the second-chance approximation of least recently used (Corbato
-/// 1968, A Paging Experiment with the Multics System): a hand goes round the entries and takes the first that was not
-/// used since it came by.
+/// It also chooses the key to evict when there are no free slots, by the second-chance approximation of least recently
+/// used (Corbato 1968, A Paging Experiment with the Multics System): a hand moves round the entries and takes the first
+/// one that has not been used since the hand last passed it.
 class SparseIndex {
  public:
   using Slot = std::uint32_t;
   static constexpr Slot kNone = 0xffffffff;
 
-  /// Does not grow up to this many keys.
+  /// Creates an index that does not grow until it has more than `keys` keys.
   explicit SparseIndex(std::int64_t keys = 0);
 
   std::size_t size() const { return size_; }
 
   void prefetch(std::int64_t key) const { __builtin_prefetch(&entries_[home_of(key)]); }
 
-  /// kNone: there is none.
+  /// Returns the slot of the key, or kNone.
   Slot find(std::int64_t key) const { return entries_[place_of(key)].slot; }
 
-  /// The same, and the hand spares it next time.
+  /// Does the same as find(), and protects the key when the hand passes it the next time.
   Slot use(std::int64_t key) {
     Entry& entry = entries_[place_of(key)];
     if (entry.slot != kNone) entry.used = 1;
     return entry.slot;
   }
 
-  /// The key must not be there.
+  /// Adds a key, which must not be present.
   void insert(std::int64_t key, Slot slot);
 
-  /// Of the key that was removed; kNone: it was not there.
+  /// Removes a key and returns its slot, or kNone if the key was not present.
   Slot erase(std::int64_t key);
 
   struct Evicted {
@@ -49,10 +49,10 @@ class SparseIndex {
     Slot slot;
   };
 
-  /// Removes a key that was not used lately. There must be one.
+  /// Removes a key that has not been used recently. The index must not be empty.
   Evicted evict();
 
-  /// Calls `visit(key, slot)` for each, in no particular order.
+  /// Calls `visit(key, slot)` for each key, in no particular order.
   template <class Visit>
   void for_each(const Visit& visit) const {
     for (const auto& entry : entries_) {
@@ -60,7 +60,8 @@ class SparseIndex {
     }
   }
 
-  /// The same of up to `most` keys, from place `first` on. Where to go on; -1: there are no more.
+  /// Does the same for up to `most` keys, starting at place `first`. Returns the place to continue from, or -1 if there
+  /// are no more keys.
   template <class Visit>
   std::int64_t for_each_from(std::int64_t first, std::int64_t most, const Visit& visit) const {
     for (auto place = static_cast<std::uint64_t>(first); place < entries_.size(); ++place) {
@@ -72,7 +73,7 @@ class SparseIndex {
     return -1;
   }
 
-  /// Bytes that an index of this many keys takes at most, also while it grows.
+  /// Returns the maximum size in bytes of an index with this many keys, including while it grows.
   static std::int64_t most_bytes(std::int64_t keys);
 
  private:
@@ -85,14 +86,14 @@ class SparseIndex {
 
   static constexpr std::size_t kSmallest = 64;
 
-  // Multiplying scatters upwards: the high bits depend on all of the key.
+  // Multiplication only mixes bits upwards: the high bits depend on the whole key.
   std::size_t home_of(std::int64_t key) const {
     auto bits = static_cast<std::uint64_t>(key);
     bits = (bits ^ (bits >> 32)) * 0x9e3779b97f4a7c15;
     return ((bits ^ (bits >> 29)) * 0xbf58476d1ce4e5b9) >> shift_;
   }
 
-  // Where the key is, or else would go.
+  // Returns the place of the key, or the place where it would be inserted.
   std::size_t place_of(std::int64_t key) const {
     std::size_t place = home_of(key);
     while (entries_[place].slot != kNone && entries_[place].key != key) place = (place + 1) & (entries_.size() - 1);
@@ -102,8 +103,8 @@ class SparseIndex {
   void erase_at(std::size_t place);
   void grow();
 
-  std::vector<Entry> entries_;  // a power of two
-  int shift_;                   // 64 less its logarithm
+  std::vector<Entry> entries_;  // the size is a power of two
+  int shift_;                   // 64 minus log2 of the size
   std::size_t size_ = 0;
   std::size_t hand_ = 0;
 };

@@ -11,8 +11,8 @@
 
 namespace phalanx::ps {
 
-/// Values of rows that nobody has updated yet: a pure function of the seed, the key and the column, so that neither the
-/// order in which rows are created nor the number of servers changes them.
+/// Initial values of rows. They are a pure function of the seed, the key and the column, so they depend neither on the
+/// order in which rows are created nor on the number of servers.
 class SparseInitial {
  public:
   explicit SparseInitial(const SparseSpec& spec)
@@ -34,7 +34,7 @@ class SparseInitial {
     if (kind_ == Kind::kZeros) return 0;
     const std::uint64_t bits = mix(of_row, column);
     if (kind_ == Kind::kUniform) return static_cast<float>(scale_ * (std::ldexp(double(bits >> 11), -52) - 1));
-    // Box and Muller 1958; never the logarithm of 0.
+    // Box and Muller 1958. The argument of the logarithm is never 0.
     const double first = std::ldexp(double((bits >> 32) + 1), -32), second = std::ldexp(double(bits & 0xffffffff), -32);
     return static_cast<float>(scale_ * std::sqrt(-2 * std::log(first)) * std::cos(2 * std::numbers::pi * second));
   }

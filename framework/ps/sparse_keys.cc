@@ -28,7 +28,7 @@ SparseKeys::SparseKeys(const TableSpec& spec, int servers)
 int SparseKeys::server_of(std::int64_t key) const {
   if (servers_ == 1) return 0;
   if (!by_range_) return static_cast<int>(mix(0, static_cast<std::uint64_t>(key)) % static_cast<unsigned>(servers_));
-  const std::int64_t each = keys_ / servers_, longer = keys_ % servers_;  // as part_begin()
+  const std::int64_t each = keys_ / servers_, longer = keys_ % servers_;  // divided like part_begin()
   const std::int64_t in_longer = longer * (each + 1);
   return static_cast<int>(key < in_longer ? key / (each + 1) : longer + (key - in_longer) / each);
 }
@@ -39,7 +39,7 @@ std::int64_t SparseKeys::capacity_of(int server) const {
 
 namespace {
 
-// Of rows with their keys.
+// Returns the size of a block of rows with their keys.
 std::uint64_t block_bytes(std::uint64_t rows, std::int64_t numbers) {
   const std::uint64_t one = sizeof(std::int64_t) + sizeof(float) * static_cast<std::uint64_t>(numbers);
   if (rows <= kMostBlockBytes / one) return rows * one;

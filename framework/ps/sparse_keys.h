@@ -9,18 +9,19 @@
 namespace phalanx::ps {
 
 inline constexpr std::int64_t kMostDim = 1 << 16;
-inline constexpr std::uint64_t kMostBlockBytes = 1 << 30;  // of one request: memory that a client makes a server take
+/// The limit for one request: it bounds the memory that a client makes a server allocate.
+inline constexpr std::uint64_t kMostBlockBytes = 1 << 30;
 
-/// Which keys a sparse table has, and which server holds which.
+/// Defines which keys a sparse table can have, and which server holds each of them.
 class SparseKeys {
  public:
-  /// Throws ConfigError for a spec that makes no sense, or not for this number of servers.
+  /// Throws ConfigError if the spec is invalid, or not possible with this number of servers.
   SparseKeys(const TableSpec& spec, int servers);
 
   bool has(std::int64_t key) const { return key >= 0 && key < keys_; }
   int server_of(std::int64_t key) const;
 
-  /// Rows that this server holds at most.
+  /// Returns the maximum number of rows on a server.
   std::int64_t capacity_of(int server) const;
 
   int servers() const { return servers_; }
@@ -32,11 +33,12 @@ class SparseKeys {
   bool by_range_;
 };
 
-/// Of the tensor of a request about `rows` keys: bytes, first the keys (int64), then the rows of `dim` float32.
+/// Returns the transfer of a request with `rows` keys. Its tensor has bytes: first the keys (int64), then the rows of
+/// `dim` float32.
 Transfer sparse_transfer(Verb verb, std::uint64_t rows, std::int64_t dim);
 
-/// Of one of kReadRows or kWriteRows: bytes, first the keys (int64), then as many rows of `numbers` float32: the values
-/// and what rules remember, in their order.
+/// Returns the transfer of a kReadRows or kWriteRows request. Its tensor has bytes: first the keys (int64), then the
+/// same number of rows of `numbers` float32: the values, followed by the state of each rule.
 Transfer record_transfer(Verb verb, std::uint64_t rows, std::int64_t numbers);
 
 }  // namespace phalanx::ps

@@ -11,8 +11,8 @@
 
 namespace phalanx::ps {
 
-/// Rows of numbers in slots, in slabs of about 1 MB that never move. Slots are given out once, in order; whoever has
-/// one may use it for another row.
+/// Stores rows of numbers in slots, in slabs of about 1 MB that never move. Slots are allocated in order and never
+/// freed; the owner of a slot may reuse it for another row.
 class SparseRows {
  public:
   explicit SparseRows(std::int64_t numbers) : stride_(stride_of(numbers)) {
@@ -39,12 +39,12 @@ class SparseRows {
   static constexpr std::size_t kSlabBytes = 1 << 20;
 
  private:
-  static constexpr std::size_t kLine = 16;  // numbers of a cache line
+  static constexpr std::size_t kLine = 16;  // numbers per cache line
 
   static std::size_t stride_of(std::int64_t numbers) { return (static_cast<std::size_t>(numbers) + 3) / 4 * 4; }
 
   std::size_t stride_;
-  int shift_ = 0;  // a slab has 2^shift rows
+  int shift_ = 0;  // a slab has 2^shift_ rows
   SparseIndex::Slot size_ = 0;
   std::vector<std::unique_ptr<float[]>> slabs_;
 };

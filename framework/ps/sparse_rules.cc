@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of sparse tables. x: a row of dim elements, u: an update of it, s: the scale of the push, which is the
-// learning rate where u is a gradient.
+// The rules of sparse tables. x: a row of dim elements, u: its update, s: the scale of the push, which is the learning
+// rate if u is a gradient.
 //
 //   copy      s u
 //   add       x + s u
@@ -9,8 +9,9 @@
 //             Online Learning and Stochastic Optimization, figure 1). With `rowwise`, a is one number for each row,
 //             to which the mean of u u is added: the EXACT_ROWWISE_ADAGRAD of FBGEMM, which TorchRec uses. State: dim
 //             numbers, or one.
-//   adam      Adam (Kingma and Ba 2015, algorithm 1) whose moments and step count are the row's own and move only when
-//             the row is updated, as those of torch.optim.SparseAdam do but for the count. State: 2 dim + 1 numbers.
+//   adam      Adam (Kingma and Ba 2015, algorithm 1). Each row has its own moments and step count, which change only
+//             when the row is updated. torch.optim.SparseAdam does the same, except for the count. State: 2 dim + 1
+//             numbers.
 #include <cmath>
 #include <memory>
 
@@ -74,7 +75,7 @@ class Adagrad final : public RowRule {
   }
 
  private:
-  // Without eps, an element whose gradients were all zero stays where it is.
+  // Without eps, an element whose gradients were all zero does not change.
   static float divided(float value, float by) { return by > 0 ? value / by : 0; }
 
   AdagradConfig config_;

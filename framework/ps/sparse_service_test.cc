@@ -33,7 +33,7 @@ using testing::Service;
 using testing::SparseRule;
 constexpr std::int64_t kServedDim = 16;
 
-// A client that says what it likes.
+// A client that sends arbitrary messages.
 class RawClient {
  public:
   explicit RawClient(const std::string& address)
@@ -45,7 +45,7 @@ class RawClient {
     ask({.header = {.verb = Verb::kHello}, .text = proof(kSecret, Role::kClient, own, nonce, identity) + identity});
   }
 
-  // Throws ConnectionError where the server ends the connection.
+  // Throws ConnectionError if the server ends the connection.
   Message ask(Message request) {
     request.header.id = ++id_;
     channel_.send(std::move(request));
@@ -82,7 +82,7 @@ TEST_P(SparseOver, WhatIsPushedIsPulledByKey) {
     table.push(keys, updates, {.rule = kAddRows, .scale = 2}).wait();
     const auto rows = table.pull(keys);
     ASSERT_EQ(rows.sizes(), (std::vector<std::int64_t>{2, 3, kServedDim}));
-    const std::vector<float> expected{2, 36, 8, 16, 36, 64};  // key 0 came twice
+    const std::vector<float> expected{2, 36, 8, 16, 36, 64};  // key 0 occurs twice
     for (int i = 0; i < 6; ++i)
       EXPECT_TRUE(rows.view({6, kServedDim})[i].equal(at::full({kServedDim}, expected[i]))) << i;
   }
@@ -96,7 +96,7 @@ TEST_P(SparseOver, LargeAndEmptyBatches) {
   const auto updates = keys.to(at::kFloat).unsqueeze(1).expand({-1, kServedDim}).contiguous();
   Work push = table.push(keys, updates, {.rule = kSgdRows});
   auto rows = at::zeros({30'000, kServedDim});
-  Work pull = table.pull(keys, rows);  // behind the push
+  Work pull = table.pull(keys, rows);  // ordered after the push
   pull.wait();
   push.wait();
   EXPECT_TRUE(rows.equal(-updates));
@@ -144,7 +144,7 @@ TEST_P(SparseOver, AddsOfTwoClientsAtOnceAreAllThere) {
   EXPECT_TRUE(table.pull(at::arange(500, at::kLong) * 1'999'993).equal(sums[0] + sums[1]));
 }
 
-// What a run saves of its rows, and goes on with on another number of servers.
+// Rows are saved and restored on a different number of servers.
 TEST_P(SparseOver, RowsAreReadAndWrittenWithAllThatRulesRememberOfThem) {
   TableSpec spec = sparse();
   spec.rules = {"adagrad", "adam"}, spec.sparse.initial = "normal";
@@ -191,7 +191,7 @@ TEST_P(SparseOver, BulkSynchronousClientsReadAllOfEarlierClocks) {
       const auto all = at::arange(20, at::kLong);
       for (int step = 0; step < kSteps; ++step) {
         const auto rows = table.pull(all);
-        // Of the others' next clock some may be there already.
+        // Some updates of the other clients' next clock may already be included.
         EXPECT_GE(rows.min().item<float>(), step / 20 * kClients);
         EXPECT_TRUE(rows.narrow(0, 0, step).ge(kClients).all().item<bool>()) << step;
         table.push(at::full({1}, step, at::kLong), at::ones({1, kServedDim}), {.rule = kAddRows, .tick = true}).wait();
@@ -249,7 +249,7 @@ TEST_P(SparseOver, MalformedRequestsAreRefusedOrEndTheConnection) {
   words.insert(words.end(), row.begin(), row.end());
   refused(request(Verb::kPush, 1, words), "no key -5");
   refused(request(Verb::kExchange, 1, words), "no key -5");
-  // Where what follows cannot be told from the next request.
+  // These end the connection, since the server cannot find the beginning of the next request.
   const auto ended = [&](Message message) {
     RawClient other(service.address());
     EXPECT_THROW(other.ask(std::move(message)), ConnectionError);
@@ -261,7 +261,7 @@ TEST_P(SparseOver, MalformedRequestsAreRefusedOrEndTheConnection) {
   huge.header.payload_bytes = std::uint64_t{0xffffffff} * (8 + 4 * kServedDim);
   RawClient last(service.address());
   huge.payload = at::zeros({16}, at::kByte);
-  huge.header.flags = kInMemory;  // so that nothing of it is sent
+  huge.header.flags = kInMemory;  // so that the payload is not sent
   EXPECT_EQ(last.ask(std::move(huge)).header.status, Status::kRefused);
   EXPECT_TRUE(table.pull(keys).equal(at::ones({2, kServedDim})));
 }

@@ -16,8 +16,8 @@
 namespace phalanx::ps {
 namespace {
 
-constexpr std::int64_t kBlock = 256;     // keys that are looked up before their rows are touched
-constexpr std::int64_t kKeysAhead = 12;  // of the one looked up, whose entries are fetched
+constexpr std::int64_t kBlock = 256;     // keys that are looked up before their rows are accessed
+constexpr std::int64_t kKeysAhead = 12;  // distance, in keys, at which entries are prefetched
 constexpr std::int64_t kRowsAhead = 6;
 
 const at::Tensor& entry_of(const NamedTensors& state, const std::string& name, at::IntArrayRef sizes,
@@ -104,8 +104,8 @@ SparseIndex::Slot SparseShard::find_or_create(std::int64_t key) {
   return slot;
 }
 
-// `visit(i, row)` in order; without `create`, the row is null where there is none. Memory is fetched for many keys at
-// once, which takes a tenth of the time that one after the other would.
+// Calls `visit(i, row)` in order. Without `create`, the row is null if it does not exist. Memory is prefetched for many
+// keys at a time, which takes a tenth of the time of accessing them one after the other.
 template <class Visit>
 void SparseShard::for_rows(const std::int64_t* keys, std::int64_t count, bool create, const Visit& visit) {
   std::array<SparseIndex::Slot, kBlock> slots{};
@@ -121,7 +121,7 @@ void SparseShard::for_rows(const std::int64_t* keys, std::int64_t count, bool cr
         if (const auto ahead = slots[i + kRowsAhead - begin]; ahead != SparseIndex::kNone) rows_.prefetch(ahead);
       }
       SparseIndex::Slot slot = slots[i - begin];
-      // A key may have come twice, and an eviction have taken what was found.
+      // The key may have occurred before in this block, or an eviction may have removed its row.
       if (create && (slot == SparseIndex::kNone || evicted_ != evicted)) slot = find_or_create(keys[i]);
       visit(i, slot == SparseIndex::kNone ? nullptr : rows_[slot]);
     }

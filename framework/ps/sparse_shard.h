@@ -18,34 +18,34 @@
 
 namespace phalanx::ps {
 
-/// The rows of a sparse table whose keys belong to one server. A row is created when it is first pulled or pushed; at
-/// the capacity, one that was not used lately is evicted for it with all that rules remember of it, and begins anew
-/// when it is used again.
+/// The rows of a sparse table whose keys belong to one server. A row is created when it is first pulled or pushed. At
+/// the capacity, a row that has not been used recently is evicted to make room, together with the state of its rules;
+/// it starts from its initial values when it is used again.
 ///
-/// The payload of a request are its keys and, of a push, an update for each. Keys may repeat: their updates are applied
-/// one after the other.
+/// The payload of a request consists of its keys and, for a push, one update per key. Keys may repeat: their updates
+/// are applied one after the other.
 class SparseShard final : public Shard {
  public:
-  /// Throws ConfigError for what does not suit a sparse table.
+  /// Throws ConfigError if the spec is not valid for a sparse table.
   SparseShard(const TableSpec& spec, int shard, int shards);
 
   Transfer transfer(const Header& request) const override;
 
-  /// Of a row of such a table: its values, and what rules remember.
+  /// Returns the number of floats per row of such a table: the values and the state of the rules.
   static std::int64_t numbers(const TableSpec& spec);
 
   Rows read_rows(std::int64_t first, std::int64_t most) override;
   void write_rows(const at::Tensor& records, std::int64_t count) override;
 
-  /// At the capacity.
+  /// Returns the size at full capacity.
   std::int64_t bytes() const override { return most_bytes_; }
   static std::int64_t most_bytes(const TableSpec& spec, int shard, int shards);
 
-  /// `keys` [r], `rows` [r, dim], and for each rule that remembers something `ruleI/state` [r, numbers]: copies.
+  /// Returns copies: `keys` [r], `rows` [r, dim], and `ruleI/state` [r, numbers] for each rule that has state.
   StateDict state() override;
 
-  /// Replaces all rows by those of a state() of this table that belong here, of whichever shard and however many there
-  /// were. Throws DataError, and has changed nothing, where it does not fit.
+  /// Replaces all rows with the rows of a state() of this table that belong to this server. The state may come from any
+  /// shard and any number of shards. Throws DataError if it does not match, without changing anything.
   void load_state(const NamedTensors& state) override;
 
   std::map<std::string, std::int64_t> counts() const override;
@@ -53,7 +53,7 @@ class SparseShard final : public Shard {
  private:
   struct Rule {
     std::unique_ptr<RowRule> rule;
-    std::size_t begin, size;  // of its state, in a row
+    std::size_t begin, size;  // position of the rule's state in a row
   };
   static std::vector<Rule> rules_of(const TableSpec& spec);
   static std::size_t numbers_of(const TableSpec& spec, const std::vector<Rule>& rules);
@@ -71,12 +71,12 @@ class SparseShard final : public Shard {
   SparseKeys keys_;
   SparseInitial initial_;
   std::vector<Rule> rules_;
-  std::size_t numbers_;  // of a row: its values, and the state of each rule
+  std::size_t numbers_;  // floats per row: the values, and the state of each rule
   std::int64_t capacity_, most_bytes_;
   SparseIndex index_;
   SparseRows rows_;
   std::int64_t created_ = 0, evicted_ = 0;
-  at::Tensor reply_;  // of the last read
+  at::Tensor reply_;  // buffer of the last read
 };
 
 }  // namespace phalanx::ps

@@ -53,7 +53,7 @@ std::vector<float> pull(Shard& shard, const std::vector<std::int64_t>& keys, boo
   return all;
 }
 
-// Against std::map, with keys that collide, come and go.
+// Compares the index with std::map, with keys that collide and are added and removed.
 TEST(SparseIndex, IsAMap) {
   SparseIndex index;
   std::map<std::int64_t, SparseIndex::Slot> expected;
@@ -152,7 +152,7 @@ TEST(SparseShard, NeverHoldsMoreThanItsCapacity) {
   EXPECT_EQ(counts.at("rows_created") - counts.at("rows_evicted"), 100);
 }
 
-// A row found first may be gone when its turn comes.
+// A row that was found first may have been evicted when it is used.
 TEST(SparseShard, ABatchMayBeLargerThanTheCapacity) {
   SparseShard shard(sparse(4), 0, 1);
   std::vector<std::int64_t> keys;

@@ -17,9 +17,9 @@
 namespace phalanx::ps {
 namespace {
 
-constexpr std::int64_t kMostRecordBytes = 32 << 20;  // of a request, so that servers go on between two
+constexpr std::int64_t kMostRecordBytes = 32 << 20;  // per request, so that servers handle others in between
 
-// Rows in a block of bytes as record_transfer() has it.
+// Rows in a block of bytes in the format of record_transfer().
 struct Records {
   at::Tensor bytes;
   at::Tensor keys;     // [rows]
@@ -33,7 +33,7 @@ struct Records {
   }
 };
 
-// A pull whose rows are handed out once all servers have answered.
+// A pull. Its rows are copied to the caller once all servers have answered.
 class Pulling final : public Work::State {
  public:
   Pulling(Work inner, SparseBatch batch, at::Tensor rows)
@@ -47,7 +47,7 @@ class Pulling final : public Work::State {
     handed_out_ = true;
   }
 
-  // Rows are handed out in wait() alone.
+  // True only after wait(), which copies the rows.
   bool done() const override {
     const std::lock_guard lock(mutex_);
     return handed_out_;
@@ -92,7 +92,7 @@ void SparseTable::check(const at::Tensor& keys, const at::Tensor& rows) const {
   }
 }
 
-// To the servers that have something of the batch; a tick goes to all of them.
+// Sends requests to the servers that have keys of the batch. A tick goes to all servers.
 Work SparseTable::launch(const SparseBatch& batch, const Header& request) {
   std::vector<Client::Part> parts;
   for (std::size_t server = 0; server < batch.blocks().size(); ++server) {
@@ -139,7 +139,7 @@ std::int64_t SparseTable::most_records() const {
 
 void SparseTable::for_each_block(std::size_t server, const std::function<void(const Rows& block)>& visit) {
   std::int64_t most = std::min<std::int64_t>(1024, most_records());
-  const auto answered = std::make_shared<Header>();  // with the place to go on from
+  const auto answered = std::make_shared<Header>();  // holds the place to continue from
   do {
     const Records block(most, numbers_);
     client_

@@ -16,13 +16,14 @@ namespace phalanx::ps {
 
 class SparseBatch;
 
-/// A sparse table as one client uses it: rows of TableSpec::dim float32 by their keys. Not thread-safe.
+/// A sparse table from the point of view of one client: rows of TableSpec::dim float32, identified by keys. Not
+/// thread-safe.
 ///
-/// A request goes to those servers only that have one of its keys, at most one message to each; keys that repeat travel
-/// once. Requests are asynchronous as those of Client, which must outlive the table.
+/// A request sends at most one message to each server, and only to servers that have one of its keys. Repeated keys are
+/// sent once. Requests are asynchronous like those of Client, which must outlive the table.
 class SparseTable {
  public:
-  /// Creates the table, or takes the one of this name if it is the same. Blocks.
+  /// Creates the table, or opens the existing one of this name if its spec is the same. Blocks.
   SparseTable(Client& client, const TableSpec& spec);
 
   const TableSpec& spec() const { return table_.spec(); }
@@ -30,42 +31,44 @@ class SparseTable {
   const std::vector<std::int64_t>& staleness_seen() const { return table_.staleness_seen(); }
 
   struct PullOptions {
-    bool read_only = false;  // rows that do not exist are read as they would begin, and not created
+    bool read_only = false;  // rows that do not exist are read as their initial values and not created
   };
 
-  /// `keys`: int64 of any shape; `rows`: float32 [keys..., dim], filled when the Work is complete. The table's contract
-  /// lets it read as of dense tables (TableSpec::staleness).
+  /// Reads rows. `keys` is int64 of any shape; `rows` is float32 [keys..., dim] and is filled when the Work is
+  /// complete. The contract of TableSpec::staleness applies as for dense tables.
   Work pull(const at::Tensor& keys, at::Tensor rows, const PullOptions& options);
   Work pull(const at::Tensor& keys, at::Tensor rows) { return pull(keys, std::move(rows), {}); }
 
-  /// The same, into a new tensor. Blocks.
+  /// Does the same and returns a new tensor. Blocks.
   at::Tensor pull(const at::Tensor& keys);
 
-  /// Updates rows by rule `options.rule`; those of equal keys are summed before, in their order. With a tick, also
-  /// servers that have none of the keys are told of it. `updates` may be changed as soon as this returns.
+  /// Updates rows by rule `options.rule`. Updates of equal keys are summed in order before they are sent. With a tick,
+  /// servers that have none of the keys are informed as well. `updates` may be changed as soon as this function
+  /// returns.
   Work push(const at::Tensor& keys, const at::Tensor& updates, const Client::PushOptions& options);
 
-  /// Rows with all that rules remember of them.
+  /// Rows together with the state of the rules.
   struct Rows {
     at::Tensor keys;     // [r] int64
-    at::Tensor numbers;  // [r, numbers_of_row()] float32: the values, and what each rule remembers
+    at::Tensor numbers;  // [r, numbers_of_row()] float32: the values, then the state of each rule
   };
   std::int64_t numbers_of_row() const { return numbers_; }
 
-  /// All that a server holds, in no particular order. Waits for no clock: nobody may pull or push meanwhile. Blocks.
+  /// Returns all rows of a server, in no particular order. Does not wait for any clock. No client may pull or push
+  /// during the call. Blocks.
   Rows read_rows(std::size_t server);
 
-  /// The same by blocks of at most 32 MB, which belong to the table again when `visit` returns.
+  /// Does the same in blocks of at most 32 MB. A block is valid only during the call of `visit`.
   void for_each_block(std::size_t server, const std::function<void(const Rows& block)>& visit);
 
-  /// Rows on the servers that their keys belong to become these; is no update. Blocks. Throws std::invalid_argument for
-  /// keys that the table does not have.
+  /// Sets rows on the servers to which their keys belong. Does not count as an update. Blocks. Throws
+  /// std::invalid_argument if the table cannot have one of the keys.
   void write_rows(const Rows& rows);
 
-  /// How many rows each server holds now. Blocks.
+  /// Returns the current number of rows on each server. Blocks.
   std::vector<std::int64_t> rows_of_servers();
 
-  /// Bytes of keys and rows that have travelled from servers and to them, with their keys.
+  /// Bytes of keys and rows received from servers and sent to them.
   struct Bytes {
     std::int64_t pulled = 0, pushed = 0;
   };
@@ -75,7 +78,7 @@ class SparseTable {
   friend class CachedSparseTable;
 
   void check_keys(const at::Tensor& keys) const;
-  std::int64_t most_records() const;  // of a request
+  std::int64_t most_records() const;  // per request
   void check(const at::Tensor& keys, const at::Tensor& rows) const;
   std::vector<std::int64_t> row_sizes(const at::Tensor& keys) const;  // [keys..., dim]
   Work launch(const SparseBatch& batch, const Header& request);

@@ -14,10 +14,10 @@ namespace phalanx::ps {
 
 inline constexpr std::int64_t kAsynchronous = -1;
 
-/// In histograms of staleness, whose last place counts everything beyond.
+/// Size of histograms of staleness. The last entry also counts all larger values.
 inline constexpr std::size_t kStalenessPlaces = 64;
 
-/// Of tables whose rows are found by a key: embeddings.
+/// Options of sparse tables, whose rows are found by a key (embeddings).
 struct SparseSpec {
   std::string partition = "hash";
   std::int64_t keys = 0;
@@ -40,27 +40,27 @@ struct SparseSpec {
   }
 };
 
-/// A tensor that servers hold for clients, in one shard for each server: of n elements and S servers, server i has
-/// floor(n / S), and one more if i < n mod S, in order.
+/// A tensor that servers hold for clients, with one shard per server. Of n elements on S servers, server i has
+/// floor(n / S), plus one if i < n mod S, in order.
 ///
-/// With `dim` the table is sparse: rows of that many elements, each with a key, of which only those exist that were
-/// used (SparseSpec). Its rules are RowRules (sparse_rule.h).
+/// If `dim` is positive, the table is sparse: it has rows of `dim` elements, each with a key, and a row exists only
+/// once it has been used (SparseSpec). Its rules are RowRules (sparse_rule.h).
 ///
-/// When a client may read depends on `staleness`, the contract between the clients of the table. A client's clock is
-/// the number of its pushes that carried a tick.
+/// `staleness` is the contract between the clients of the table: it determines when a client may read. A client's clock
+/// is the number of its pushes that carried a tick.
 ///
-///   kAsynchronous  always: it gets whatever has been applied by then
+///   kAsynchronous  always: a read returns whatever has been applied by then
 ///   s > 0          bounded staleness: a client at clock c sees at least all updates of clocks before c - s, of every
 ///                  client (SSP: Ho et al. 2013, More Effective Distributed ML via a Stale Synchronous Parallel
 ///                  Parameter Server, section 3)
-///   0              bulk synchronous: all updates of clocks before c
+///   0              bulk synchronous: a client at clock c sees all updates of clocks before c
 struct TableSpec {
   std::string name{};
   std::int64_t elements = 0;
   std::string dtype = "float32";
-  std::vector<std::string> rules{"{name: copy}", "{name: add}"};  // that pushes may choose from, as YAML
+  std::vector<std::string> rules{"{name: copy}", "{name: add}"};  // YAML; a push names one by its index
   std::int64_t clients =
-      1;  // whose clocks count: those numbered from 0; others push and pull, but nobody waits for them
+      1;  // clients 0 to clients - 1, whose clocks count; others can push and pull, but no client waits for them
   std::int64_t staleness = kAsynchronous;
   std::int64_t dim = 0;
   SparseSpec sparse{};
@@ -80,11 +80,12 @@ struct TableSpec {
   }
 };
 
-/// float32 -> at::kFloat. Throws ConfigError for a name that TableSpec::dtype does not take.
+/// Converts a name to a dtype, e.g. "float32" to at::kFloat. Throws ConfigError for a name that TableSpec::dtype does
+/// not accept.
 c10::ScalarType dtype_of(const std::string& name);
 std::string name_of(c10::ScalarType dtype);
 
-/// Where the shard of server `shard` of `shards` begins; that of `shards` itself: the end.
+/// Returns the first element of the shard of server `shard` of `shards`. For shard == shards, returns the end.
 std::int64_t begin_of_shard(const TableSpec& spec, int shard, int shards);
 inline std::int64_t elements_of_shard(const TableSpec& spec, int shard, int shards) {
   return begin_of_shard(spec, shard + 1, shards) - begin_of_shard(spec, shard, shards);

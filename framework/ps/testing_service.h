@@ -15,23 +15,23 @@
 #include "framework/ps/server.h"
 #include "framework/ps/table.h"
 
-// What the tests of servers and clients share.
+// Helpers shared by the tests of servers and clients.
 namespace phalanx::ps::testing {
 
 inline const std::string kSecret = "a secret of the tests";
 
-/// Rules of the tests' tables of elements, and of rows, in this order.
+/// Indices of the rules in the tests' dense and sparse tables.
 enum Rule : std::size_t { kCopy, kAdd, kZero };
 enum SparseRule : std::size_t { kAddRows, kSgdRows, kAdagradRows };
 
-/// A table of 5,000 integers, and values for all of them.
+/// A table of 5,000 integers, and a function that returns values for all of them.
 inline const TableSpec kIntegers{.name = "t", .elements = 5000, .dtype = "int64", .rules = {"copy", "add"}};
 inline at::Tensor filled(std::int64_t value) { return at::full({kIntegers.elements}, value, at::kLong); }
 
-/// Of a socket that nobody else has.
+/// Returns a unique Unix socket address.
 inline std::string unix_address() { return "unix:@phalanx-test-" + random_text().substr(0, 16); }
 
-/// Servers in this process, each at an address of its own: `transport` is unix or tcp.
+/// Servers in this process, each with its own address. `transport` is unix or tcp.
 class Service {
  public:
   Service(int servers, const std::string& transport) {
@@ -41,7 +41,7 @@ class Service {
     }
   }
 
-  /// Of the first server.
+  /// Returns the address of the first server.
   const std::string& address() const { return servers_[0]->addresses()[0]; }
 
   std::unique_ptr<Client> client(int number = 0, Seconds timeout = Seconds(30)) const {

@@ -12,37 +12,37 @@
 
 namespace phalanx::ps {
 
-/// What a rule is told of an update beside its values.
+/// Information about an update that a rule receives in addition to its values.
 struct UpdateInfo {
-  int client = 0;              // who sent it
+  int client = 0;              // client that sent it
   std::int64_t staleness = 0;  // updates of others applied since the values from which it was computed were read
-  std::int64_t clock = 0;      // of the client
-  double scale = 1;            // as the client asked for; a rule that has a learning rate multiplies it
-  ElementRanges unused{};      // elements without an update; it is 0 there
+  std::int64_t clock = 0;      // clock of the client
+  double scale = 1;            // requested by the client; a rule with a learning rate multiplies the two
+  ElementRanges unused{};      // elements without an update; the update is 0 there
 };
 
-/// How an update changes the values of a shard. Whatever a rule remembers is sharded like the values. A rule belongs
+/// Defines how an update changes the values of a shard. The state of a rule is sharded like the values. A rule belongs
 /// to one shard and is called by one thread.
 class UpdateRule {
  public:
   virtual ~UpdateRule() = default;
 
-  /// The shard's values [n], before the first update; allocates the state. Throws ConfigError for a dtype that the rule
-  /// cannot work with.
+  /// Called with the shard's values [n] before the first update; allocates the state. Throws ConfigError for a dtype
+  /// that the rule does not support.
   virtual void attach(const at::Tensor& values) = 0;
 
-  /// Changes the values by an `update` of the same size and dtype, which is only read. A rule whose
-  /// updates are gradients changes neither the values nor its state in UpdateInfo::unused.
+  /// Changes the values by an `update` of the same size and dtype, which must not be modified. A rule whose updates are
+  /// gradients leaves both the values and its state unchanged in UpdateInfo::unused.
   virtual void apply(const at::Tensor& update, const UpdateInfo& info) = 0;
 
-  /// A client has read the values as they are now.
+  /// Called when a client has read the current values.
   virtual void read_by(int client) = 0;
 
-  /// For checkpoints.
+  /// Returns the state for checkpoints.
   virtual StateDict state() = 0;
 };
 
-/// A rule that remembers nothing but the values.
+/// A rule without state.
 class StatelessRule : public UpdateRule {
  public:
   void attach(const at::Tensor& values) override { values_ = values; }
@@ -53,7 +53,7 @@ class StatelessRule : public UpdateRule {
   at::Tensor values_;
 };
 
-/// Rules by name. One's own is a file with a class and its registration; tables name it like any other.
+/// Rules by name. To add one, write a file with a class and its registration; tables can then name it.
 using UpdateRules = Registry<std::unique_ptr<UpdateRule>()>;
 
 }  // namespace phalanx::ps

@@ -12,25 +12,26 @@
 
 namespace phalanx::testing {
 
-/// Where the tensors of a test lie.
+/// The kind of memory of a test's tensors.
 enum class Memory {
-  kPrivate,    // of this rank alone
+  kPrivate,    // private to this rank
   kAllocated,  // from Communicator::allocate()
-  kMixed,      // in turn, and in another order on every other rank
+  kMixed,      // alternately, in a different order on each rank
 };
 const char* to_string(Memory memory);
 
-/// Tensors with guards around them: what an operation writes beside its output shows. They begin at addresses that are
-/// multiples of their element's size, and of nothing else.
+/// Provides tensors with guards around them, which reveal writes outside an operation's output. The tensors are aligned
+/// to the size of their element and no more.
 ///
-/// Collective to make. For each test of a few tensors: reset(), take() them, check guards_are_intact().
+/// The constructor is collective. In each test of a few tensors, call reset(), take() the tensors, and check
+/// guards_are_intact().
 class Arena {
  public:
-  /// `bytes`: of all tensors between two resets.
+  /// `bytes` is the total size of the tensors between two resets.
   Arena(Communicator& group, Memory memory, std::size_t bytes);
 
   void reset();
-  at::Tensor take(std::int64_t elements, at::ScalarType dtype);  // one dimension; what it holds is arbitrary
+  at::Tensor take(std::int64_t elements, at::ScalarType dtype);  // one-dimensional, with arbitrary contents
   at::Tensor take(const at::Tensor& values);                     // a copy
   bool guards_are_intact() const;
 

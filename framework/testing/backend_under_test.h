@@ -5,7 +5,7 @@
 
 namespace phalanx::testing {
 
-/// The backend that a suite was linked for. Defined by the test that links suite and backend.
+/// The name of the backend that a suite tests. Defined by the test that links the suite and the backend.
 extern const char* const kBackend;
 
 }  // namespace phalanx::testing

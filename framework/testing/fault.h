@@ -9,7 +9,7 @@
 
 namespace phalanx::testing {
 
-/// The CommError that `call` must throw.
+/// Returns the CommError that `call` must throw.
 template <class Call>
 CommError error_of(const Call& call) {
   try {
@@ -25,7 +25,8 @@ inline bool contains(const CommError& error, const std::string& text) {
   return std::string(error.what()).find(text) != std::string::npos;
 }
 
-/// How long an error says that it waited; a busy machine makes it longer than the timeout. 0 where it does not say.
+/// Returns the waiting time that an error text mentions, or 0 if it mentions none. On a busy machine it can be longer
+/// than the timeout.
 inline double seconds_waited(const std::string& text) {
   const std::string key = "waited ";
   const auto at = text.find(key);

@@ -6,7 +6,8 @@
 
 namespace phalanx::testing {
 
-/// `text` as the name of a file or of a test, or part of one: what is no letter or digit becomes an underscore.
+/// Converts `text` to the name of a file or a test, or a part of one: all characters except letters and digits become
+/// underscores.
 inline std::string file_name(const std::string& text) {
   std::string name;
   for (const char letter : text) name += std::isalnum(static_cast<unsigned char>(letter)) != 0 ? letter : '_';

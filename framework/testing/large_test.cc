@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// More elements than 32 bits count, in memory that is shared.
+// Tests of shared memory with more elements than 32 bits can count.
 #include <ATen/ops/full.h>
 #include <gtest/gtest.h>
 
@@ -13,9 +13,9 @@ namespace {
 
 constexpr std::int64_t kElements = (std::int64_t{1} << 31) + 5;
 
-class Large : public ::testing::TestWithParam<const char*> {};  // by backend
+class Large : public ::testing::TestWithParam<const char*> {};  // parameter: backend
 
-// shm first: it forks, which must come before there are threads.
+// shm comes first, because it forks, which must happen before threads are started.
 INSTANTIATE_TEST_SUITE_P(Backends, Large, ::testing::Values("shm", "inproc"),
                          [](const auto& info) { return std::string(info.param); });
 

@@ -16,7 +16,7 @@ constexpr int kFirst = 15'000, kLast = 32'000;
 bool bind_to(int socket, int port) {
   sockaddr_in6 address{};
   address.sin6_family = AF_INET6;
-  address.sin6_addr = in6addr_any;  // IPv4 as well
+  address.sin6_addr = in6addr_any;  // accepts IPv4 as well
   address.sin6_port = htons(static_cast<std::uint16_t>(port));
   return ::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
 }

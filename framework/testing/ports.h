@@ -3,11 +3,10 @@
 
 namespace phalanx::testing {
 
-/// A TCP port that nobody uses now. It lies below those that the system hands out by itself, so that no connection that
-/// is opened meanwhile gets it.
+/// Returns an unused TCP port. It lies below the ports that the system assigns itself, so no new connection gets it.
 int free_port();
 
-/// A port on which nobody answers as long as this object lives: taken, but not listened on.
+/// Reserves a port without listening on it, so that connections to it fail as long as this object exists.
 class SilentPort {
  public:
   SilentPort();

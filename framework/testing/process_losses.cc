@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that are processes and end without a word.
+// Tests of ranks that are processes and end without notice.
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
@@ -21,7 +21,8 @@ using Kind = CommError::Kind;
 
 [[noreturn]] void die() { ::_exit(0); }
 
-// Until nobody can read its memory any more: of a process that has ended the system keeps a status at most.
+// Waits until no one can read the memory of a process any more. Of a process that has ended, the system keeps at most a
+// status.
 void wait_for_end_of(std::int64_t process) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   while (std::chrono::steady_clock::now() < deadline) {
@@ -42,7 +43,7 @@ TEST(ProcessLosses, AProcessThatEndsInsideAReductionIsNoticed) {
         if (dies) die();
       });
       world->barrier().wait();
-      // Whoever needs nothing of the dead one any more is well, this time.
+      // A rank that needs nothing more from the dead one may succeed this time.
       try {
         world->all_reduce(at::zeros({elements}), fatal).wait();
       } catch (const CommError& error) {
@@ -62,7 +63,7 @@ TEST(ProcessLosses, AProcessThatEndsInTheMidstOfAMessageIsNoticed) {
     const at::Tensor process = at::full({1}, ::getpid(), at::kLong);
     world->broadcast(process, 1).wait();
     if (world->rank() == 1) {
-      Work send = world->send(large, 0, 4);  // has filled what there is to fill
+      Work send = world->send(large, 0, 4);  // fills the available buffers
       die();
     }
     wait_for_end_of(process.item<std::int64_t>());
@@ -83,7 +84,8 @@ TEST(ProcessLosses, AProcessThatTakesAMessageAndEndsIsNoticed) {
   });
 }
 
-// Ranks 1 and 3 end at any moment, also while the others agree. Each sum is of a group whose ranks all have it.
+// Ranks 1 and 3 end at arbitrary moments, including while the others agree. All ranks of the last group must get its
+// sum.
 TEST(ProcessLosses, SurvivorsAgreeWheneverOthersEnd) {
   for (int attempt = 0; attempt < 20; ++attempt) {
     run_ranks(kBackend, 5, [&](const CommunicatorPtr& world) {

@@ -58,13 +58,13 @@ void add_customs(std::vector<Reduction>& all, at::ScalarType dtype) {
 
 bool composes(const Reduction& op) { return op.kind() == Kind::kCustom && op.name() == kCompose; }
 
-// One element of a rank's input.
+// Returns one element of a rank's input.
 std::int64_t value(int rank, std::int64_t i, at::ScalarType dtype, const Reduction& op) {
   const bool is_signed = dtype != at::kByte && dtype != at::kBool;
   if (dtype == at::kBool) return (i * 7 + rank * 3) % 5 < 2;
   if (composes(op)) return (i * 11 + rank * 17) % (kModulus * kModulus);
   if (op.kind() != Kind::kProduct) return (i * 7 + rank * 13) % 31 - (is_signed ? 15 : 0);
-  if ((i + rank) % 3 == 0) return 2;  // of 8 ranks at most 3
+  if ((i + rank) % 3 == 0) return 2;  // for at most 3 of 8 ranks
   return is_signed && (i + rank) % 5 == 1 ? -1 : 1;
 }
 
@@ -91,7 +91,7 @@ std::int64_t combined(const Reduction& op, std::int64_t a, std::int64_t b) {
   throw std::logic_error("no reference for " + op.name());
 }
 
-// Divided as the dtype divides, where it is a mean.
+// Converts the result to the dtype. A mean is divided as that dtype divides.
 at::Tensor finished(const at::Tensor& whole, std::int64_t ranks, at::ScalarType dtype, const Reduction& op) {
   if (op.kind() != Kind::kMean) return whole.to(dtype);
   if (at::isIntegralType(dtype, /*includeBool=*/true)) return whole.div(ranks, "trunc").to(dtype);

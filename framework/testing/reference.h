@@ -11,21 +11,22 @@
 
 namespace phalanx::testing {
 
-/// All dtypes that a Communicator moves.
+/// Returns all dtypes that a Communicator supports.
 std::span<const at::ScalarType> all_dtypes();
 
-/// All reductions of `dtype`: those that have a name, and two of a user, "larger" (commutative) and "compose", which is
-/// not: affine maps x -> a x + b modulo 7, each written as 7 a + b, composed in the order of ranks. bool has no maps.
+/// Returns all reductions for `dtype`: the named ones and two custom ones. "larger" is commutative; "compose" is not.
+/// The latter composes affine maps x -> a x + b modulo 7, each encoded as 7 a + b, in the order of ranks. It does not
+/// exist for bool.
 std::vector<Reduction> reductions_of(at::ScalarType dtype);
 
-/// What `rank` puts into a test: whole numbers, other ones on each rank, so small that sums and products over 8 ranks
-/// are exact in every dtype and in every order. One dimension.
+/// Returns the input of `rank` in a test: one dimension of integers that differ between ranks and are so small that
+/// sums and products over 8 ranks are exact in every dtype and order.
 at::Tensor input_of(int rank, std::int64_t elements, at::ScalarType dtype, const Reduction& op = Reduction::kSum);
 
-/// input_of() of ranks 0 to `ranks` - 1 combined, as one process computes it with a plain loop.
+/// Returns the combination of input_of() of ranks 0 to `ranks` - 1, computed in one process with a plain loop.
 at::Tensor reduced(int ranks, std::int64_t elements, at::ScalarType dtype, const Reduction& op);
 
-/// The same over any ranks, in this order.
+/// Does the same for any ranks, in the given order.
 at::Tensor reduced(std::span<const int> ranks, std::int64_t elements, at::ScalarType dtype, const Reduction& op);
 
 }  // namespace phalanx::testing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults that backends with shared memory detect by themselves: mismatched calls, absent and lost peers.
+// Faults that backends with shared memory detect themselves: mismatched calls, absent and lost peers.
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
@@ -35,7 +35,7 @@ TEST(SharedMemoryFaults, DifferentOperationsAreNamedOnAllRanksAndTheGroupGoesOn)
   });
 }
 
-// Calls that one rank makes otherwise than the rest. Each is a mismatch of its own, and the group goes on.
+// Rank 1 calls each operation with a different argument. Each call is a mismatch, and the group remains usable.
 TEST(SharedMemoryFaults, CallsThatDifferInOneArgumentAreMismatches) {
   using Launch = std::function<Work(Communicator & world, bool odd)>;
   const auto f = [](std::int64_t elements) { return at::zeros({elements}); };
@@ -79,7 +79,7 @@ TEST(SharedMemoryFaults, CallsThatDifferInOneArgumentAreMismatches) {
   });
 }
 
-// What rank 1 sends to rank 0 are 40 elements, not 400.
+// Rank 1 sends 40 or 40,000 elements to rank 0, which expects 400.
 TEST(SharedMemoryFaults, UnevenExchangesThatDoNotFitEachOtherAreAMismatchAndTheGroupGoesOn) {
   run_ranks(kBackend, 2, [](const CommunicatorPtr& world) {
     for (const std::int64_t sent : {40, 40'000}) {
@@ -98,7 +98,7 @@ TEST(SharedMemoryFaults, UnevenExchangesThatDoNotFitEachOtherAreAMismatchAndTheG
   });
 }
 
-// Sizes, shapes, dtypes, and whether all ranks share the memory.
+// Differences in size, shape, dtype, and in sharing.
 TEST(SharedMemoryFaults, AllocationsThatDifferAreAMismatchAndTheGroupGoesOn) {
   const struct {
     std::function<void(Communicator& world)> first, second;
@@ -183,7 +183,7 @@ TEST(SharedMemoryFaults, AnAbsentPeerIsNamedAfterTheTimeout) {
 TEST(SharedMemoryFaults, APeerThatLeavesIsNamedAtOnce) {
   run_ranks(kBackend, 3, [](const CommunicatorPtr& world) {
     world->barrier().wait();
-    if (world->rank() == 1) return;  // its body ends here, and with it its communicator
+    if (world->rank() == 1) return;  // its body ends here and destroys its communicator
     const auto start = std::chrono::steady_clock::now();
     at::Tensor tensor = at::ones({100'000});
     const auto error = error_of([&] { world->all_reduce(tensor, Reduction::kSum).wait(); });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank that goes, or never comes, in each operation of backends with shared memory.
+// A rank that leaves or never arrives, in each operation of backends with shared memory.
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
@@ -22,12 +22,12 @@ using Kind = CommError::Kind;
 
 struct Case {
   const char* name;
-  std::function<void(Communicator& world, std::int64_t elements)> run;  // of one part
+  std::function<void(Communicator& world, std::int64_t elements)> run;  // `elements`: size of one part
 };
 
 at::Tensor floats(std::int64_t elements) { return at::zeros({elements}); }
 
-// All that need every rank. Root is rank 0, which stays.
+// All operations that need every rank. The root is rank 0, which stays.
 const Case kCases[] = {
     {"broadcast", [](auto& world, auto n) { world.broadcast(floats(n), 0).wait(); }},
     {"reduce(sum, root 0)", [](auto& world, auto n) { world.reduce(floats(n), Reduction::kSum, 0).wait(); }},
@@ -68,7 +68,7 @@ TEST(SharedMemoryLosses, ARankThatIsGoneIsNamedByEveryOperation) {
 TEST(SharedMemoryLosses, ARankThatNeverComesIsNamedByEveryOperationAfterTheTimeout) {
   for (const auto& [name, run] : kCases) {
     const auto body = [&](const CommunicatorPtr& world) {
-      const auto here = world->split(0, 0);  // a broken group leaves the world whole
+      const auto here = world->split(0, 0);  // its failure does not affect the world
       if (world->rank() == 0) {
         const auto error = error_of([&] { run(*here, 10); });
         EXPECT_EQ(error.kind(), Kind::kTimeout) << error.what();
@@ -82,7 +82,7 @@ TEST(SharedMemoryLosses, ARankThatNeverComesIsNamedByEveryOperationAfterTheTimeo
   }
 }
 
-// The first to combine gives up in the midst of it.
+// The first rank to combine elements fails while doing so.
 TEST(SharedMemoryLosses, ARankThatFailsInsideAReductionIsNoticed) {
   const auto throws = Reduction::custom<float>("throws", [](auto, auto) { throw std::length_error("in the middle"); });
   const std::function<Work(Communicator&)> launches[] = {
@@ -96,7 +96,7 @@ TEST(SharedMemoryLosses, ARankThatFailsInsideAReductionIsNoticed) {
       try {
         launch(*world).wait();
       } catch (const std::length_error&) {
-        // Its own error; of the others, that it gave up.
+        // This rank gets its own error; the others learn that it gave up.
       } catch (const CommError& error) {
         EXPECT_EQ(error.kind(), Kind::kPeerLost) << error.what();
       }
@@ -106,9 +106,9 @@ TEST(SharedMemoryLosses, ARankThatFailsInsideAReductionIsNoticed) {
   }
 }
 
-// ---- those that are left
+// ---- survivors
 
-// Each rank that is left brings its rank in the first world.
+// Returns the sum of the survivors' ranks in the first world.
 double sum_of_ranks(Communicator& group, int world_rank) {
   const at::Tensor mine = at::full({1000}, world_rank, at::kFloat);
   group.all_reduce(mine, Reduction::kSum).wait();
@@ -143,7 +143,7 @@ TEST(Survivors, GoOnWithoutARankThatHasLeft) {
 TEST(Survivors, ComeFromOperationsThatWouldHaveWaited) {
   run_ranks(kBackend, 3, [](const CommunicatorPtr& world) {
     world->barrier().wait();
-    // Nobody is lost: rank 0 has other reasons, and the others learn of them.
+    // No rank is lost: rank 0 shrinks the group for other reasons, and the others learn of it.
     if (world->rank() != 0) {
       EXPECT_EQ(error_of([&] { world->barrier().wait(); }).kind(), Kind::kPeerLost);
     }
@@ -232,7 +232,7 @@ TEST(SharedMemoryLosses, AMessageThatNobodyAsksForIsATimeout) {
   run_ranks(kBackend, 2, body, kShort);
 }
 
-// A message to a rank that has left, but that was sent before, is no reason to fail; one that came in full is one.
+// A message that was sent completely can be received after its sender has left.
 TEST(SharedMemoryLosses, AMessageOutlivesItsSender) {
   run_ranks(kBackend, 2, [](const CommunicatorPtr& world) {
     if (world->rank() == 1) {

@@ -36,7 +36,7 @@ RankInfo rank_info_of(int rank, int ranks) {
   return {.rank = rank, .size = ranks, .local_rank = rank, .local_size = ranks};
 }
 
-// In a process that is to have a place on one of several hosts.
+// Assigns the current process to one of several simulated hosts.
 RankInfo take_place_on_host(int rank, int ranks) {
   const int per_host = ranks > 4 ? 3 : 2;
   const int host = rank / per_host;
@@ -47,7 +47,7 @@ RankInfo take_place_on_host(int rank, int ranks) {
           .local_size = std::min(per_host, ranks - host * per_host)};
 }
 
-// Leaves the world before it reports: peers of a rank that fails are not kept waiting.
+// Destroys the world before reporting a failure, so that the peers of a failed rank do not wait for it.
 void run_rank(const std::string& backend, RankInfo rank_info, const StorePtr& store, const RankBody& body,
               Seconds timeout) {
   std::optional<std::string> failure;
@@ -102,7 +102,7 @@ CommunicatorPtr connect_by_mpi(const std::string& backend, Seconds timeout) {
 }
 
 void run_under_mpirun(const std::string& backend, int ranks, const RankBody& body, Seconds timeout) {
-  static const CommunicatorPtr all = connect_by_mpi(backend, timeout);  // MPI starts once in a program
+  static const CommunicatorPtr all = connect_by_mpi(backend, timeout);  // MPI can be initialized only once in a program
   ASSERT_GE(all->size(), ranks) << "start this test with mpirun -np " << ranks << " or more";
   const auto world = all->split(all->rank() < ranks ? 0 : -1, all->rank());
   try {

@@ -24,7 +24,7 @@ namespace {
 
 std::shared_ptr<const DeviceKind> kind_named(const std::string& name) { return DeviceKinds::Choice(name).make(); }
 
-// The devices of this process; none where they cannot be used.
+// Returns the number of devices of this process, or 0 if they cannot be used.
 int usable_devices(const DeviceKind& kind) {
   if (const std::string missing = kind.missing(); !missing.empty()) {
     log_info() << "computes on the CPU: " << missing;
@@ -45,7 +45,7 @@ bool on_all_ranks(bool here, Communicator& world) {
   return least.item<std::int64_t>() == 1;
 }
 
-// What of a config no device has; empty: all of it can be there.
+// Returns which setting of the config no device supports, or an empty string.
 std::string for_cpus_alone(const ExperimentConfig& config, Communicator& world) {
   if (config.train.data_parallel > 1) return "train.data_parallel has threads, which are of the CPU";
   const auto& traits = config.strategy.traits();
@@ -57,7 +57,7 @@ std::string for_cpus_alone(const ExperimentConfig& config, Communicator& world) 
   return "";
 }
 
-// Null: the CPU.
+// Returns null for the CPU.
 std::shared_ptr<const DeviceKind> choose_kind(const ExperimentConfig& config, Communicator& world) {
   if (config.device == "cpu") return nullptr;
   const std::string why = for_cpus_alone(config, world);
@@ -76,13 +76,13 @@ std::shared_ptr<const DeviceKind> choose_kind(const ExperimentConfig& config, Co
   return nullptr;
 }
 
-// A rank's number among those of its host.
+// Returns the rank's number among the ranks of its host.
 int number_on_host(Communicator& world) {
   const auto hosts = all_gather_text(host_key(), world);
   return static_cast<int>(std::count(hosts.begin(), hosts.begin() + world.rank(), hosts[world.rank()]));
 }
 
-// Why ranks cannot compute on devices that they share; empty: they can.
+// Returns why ranks cannot share devices, or an empty string if they can.
 std::string shared_by_threads(Communicator& world, const c10::Device& device, int devices) {
   const auto all = all_gather_text(host_key() + "/" + std::to_string(::getpid()) + "/" + device.str(), world);
   for (std::size_t second = 0; second < all.size(); ++second) {
@@ -95,8 +95,8 @@ std::string shared_by_threads(Communicator& world, const c10::Device& device, in
   return "";
 }
 
-// Of the whole process. Otherwise cuDNN tries which of its kernels is the fastest, and may choose another one in each
-// run.
+// Applies to the whole process. Unless deterministic, cuDNN measures which of its kernels is the fastest, and may
+// choose a different one in each run.
 void choose_kernels(bool deterministic) {
   at::Context& context = at::globalContext();
   if (deterministic) ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);  // before cuBLAS is used

@@ -8,20 +8,20 @@
 
 namespace phalanx {
 
-/// Where a rank computes, and the group of those that do so together, which takes tensors of such devices.
+/// The device of a rank, and the group of the ranks that compute together, which accepts tensors of such devices.
 struct Placed {
   CommunicatorPtr world;
   c10::Device device{c10::kCPU};
 };
 
-/// Gives each rank of `world` a device, as `device` of the config says: ranks of one host take its devices in turn.
-/// With "auto" all of them compute on CUDA devices where every rank has one, otherwise on the CPU. Collective. Ranks
-/// that are threads of one process cannot have one device, where their backwards wait for each other: with "auto" they
-/// compute on the CPU. What no device has (memory in common, train.data_parallel) leaves "auto" on the CPU, too.
-/// Throws ConfigError for these with another name, and where there is no such device.
+/// Chooses a device for each rank of `world` according to `device` in the config. The ranks of a host take its devices
+/// in turn. With "auto", all ranks compute on CUDA devices if every rank has one, and on the CPU otherwise. "auto" also
+/// chooses the CPU in two other cases: if ranks that are threads of one process would share a device, because their
+/// backward passes would wait for each other; and if the config needs something that no device supports (shared memory,
+/// train.data_parallel). With another name, these cases throw ConfigError, and so does a missing device. Collective.
 ///
-/// The calling thread's current device is that one from then on, and its current stream one of the thread's own: on the
-/// default one, no step could be recorded (CapturedStep).
+/// Makes the device the current one of the calling thread, and sets a new stream as its current stream, since steps
+/// cannot be recorded on the default stream (CapturedStep).
 Placed choose_devices(const ExperimentConfig& config, CommunicatorPtr world);
 
 }  // namespace phalanx

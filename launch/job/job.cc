@@ -37,7 +37,7 @@ Way choose_way(const ExperimentConfig& config, const std::optional<LaunchEnviron
   return Way::kForks;
 }
 
-// Of a job that was ended before it had stopped.
+// Describes the saved state of a job that was ended before it had stopped.
 std::string kept(const RunFolder& folder) {
   std::vector<Checkpoint> checkpoints;
   try {
@@ -54,7 +54,7 @@ std::function<std::string()> kept_of(const Job& job, const RunFolder& folder) {
   return [folder] { return kept(folder); };
 }
 
-// More would spend their time waiting for a core, and keep the host from all else. Other hosts' cores are not known.
+// More ranks would mostly wait for a core, and block everything else on the host. The cores of other hosts are unknown.
 void refuse_too_many_ranks(const LaunchConfig& launch) {
   constexpr int kMostPerCore = 32;
   const int cores = usable_cores();
@@ -67,7 +67,7 @@ void refuse_too_many_ranks(const LaunchConfig& launch) {
                                  std::to_string(kMostPerCore * cores) + ", or set launch.oversubscribe: true"}});
 }
 
-// Of ranks that we start ourselves; on several hosts it depends on what mpirun makes of them.
+// Returns the backend of ranks that we start ourselves. On several hosts, it depends on how mpirun starts them.
 std::string backend_of(const ExperimentConfig& config) {
   if (config.backend != "auto" || !config.launch.hosts.empty()) return config.backend;
   return config.launch.ranks == 1 ? "inproc" : "shm";
@@ -91,7 +91,7 @@ int launch_forks(Job& job) {
   });
 }
 
-// In a process of their own, so that its death is reported as that of any rank.
+// The threads run in their own process, so that its death is reported like the death of any rank.
 int launch_threads(Job& job) {
   const auto folder = begin(job);
   const LocalLaunch options{.ranks = 1,
@@ -106,7 +106,7 @@ int launch_threads(Job& job) {
 }
 
 int launch_mpirun(Job& job) {
-  require_way_to(job.config.launch.hosts);  // before there is a run folder
+  require_way_to(job.config.launch.hosts);  // before the run folder is created
   const auto folder = begin(job);
   MpiLaunch options{.ranks = static_cast<int>(job.config.launch.ranks),
                     .hosts = job.config.launch.hosts,

@@ -18,39 +18,40 @@
 
 namespace phalanx {
 
-/// What a rank of a job works with.
+/// The environment in which a rank of a job works.
 struct RankContext {
   const ExperimentConfig& config;
   const RunFolder& folder;
-  CommunicatorPtr world;                          // of the ranks that train; takes tensors of `device`
-  c10::Device device{c10::kCPU};                  // this rank's, where it computes
+  CommunicatorPtr world;                          // the ranks that train; accepts tensors of `device`
+  c10::Device device{c10::kCPU};                  // the device on which this rank computes
   Splits splits;                                  // the config's dataset
-  std::shared_ptr<ps::CurrentServers> servers;    // parameter servers of the run; null: none
-  bool terminal = false;                          // standard output ends at one
+  std::shared_ptr<ps::CurrentServers> servers;    // parameter servers of the run; null without servers
+  bool terminal = false;                          // standard output is a terminal
   std::chrono::steady_clock::time_point started;  // when the user started the job
 };
 
-/// Trains as the config says, and tells on rank 0 how it ended. Returns the exit status.
+/// Trains according to the config and prints on rank 0 how it ended. Returns the exit status.
 int train(const RankContext& rank);
 
-/// Something that all ranks of a config do together: an experiment, or an evaluation of saved weights.
+/// An action that all ranks of a config perform together: an experiment, or an evaluation of saved weights.
 struct Job {
   ExperimentConfig config{};
-  config::Sources sources{};           // of the config, for the places of errors
-  std::string run_dir{};               // as given; empty: to be chosen
-  std::vector<std::string> command{};  // this process's own command line, for ranks that mpirun starts
+  config::Sources sources{};           // places of the config's values, to locate errors
+  std::string run_dir{};               // folder as given; empty: will be chosen
+  std::vector<std::string> command{};  // command line of this process, for ranks started by mpirun
   std::chrono::steady_clock::time_point started{};
-  std::function<int(const RankContext&)> body = train;  // what each rank does; returns its exit status
-  bool saves = true;                                    // body stops after a step when it is asked to, and saves itself
-  bool quiet = false;                                   // tells nothing of its own accord but failures
-  std::shared_ptr<void> claim{};  // of the run folder, once it is chosen; in the process that has chosen it
+  std::function<int(const RankContext&)> body = train;  // the work of each rank; returns its exit status
+  bool saves = true;                                    // body stops after a step if requested, and saves its state
+  bool quiet = false;                                   // prints only failures on its own initiative
+  std::shared_ptr<void> claim{};                        // claim of the run folder, in the process that has chosen it
 };
 
 /// Runs the job and returns its exit status (ExitStatus).
 ///
-/// A process that a launcher started as a rank (mpirun, srun, torchrun: see launch_environment.h) joins its peers. One
-/// that nobody launched starts the ranks that the config asks for: as threads (backend inproc, or one rank), as forks
-/// of itself on this host, or by mpirun. Call in a process with one thread. Throws ConfigError before anything runs.
+/// A process that a launcher started as a rank (mpirun, srun, torchrun: see launch_environment.h) joins its peers. Any
+/// other process starts the ranks that the config asks for: as threads (backend inproc, or one rank), as forks of
+/// itself on this host, or by mpirun. Must be called while the process has one thread. Throws ConfigError before
+/// anything runs.
 int run_job(Job& job);
 
 }  // namespace phalanx

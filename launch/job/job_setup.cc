@@ -45,8 +45,8 @@ std::string differing_processors(Communicator& world) {
 
 namespace {
 
-// Whether the run in this folder is to go on. One that has ended without a checkpoint cannot; and a checkpoint of
-// another run is where a new one begins.
+// Returns true if the run in this folder will be resumed. A run that has ended without a checkpoint cannot be resumed,
+// and a checkpoint of another run is the start of a new one.
 bool goes_on(const std::string& resume, const std::string& run_dir) {
   if (resume == "none") return false;
   const RunFolder folder(run_dir);
@@ -58,7 +58,8 @@ bool goes_on(const std::string& resume, const std::string& run_dir) {
   return std::filesystem::equivalent(run.empty() ? "." : run, run_dir, none);
 }
 
-// The newest checkpoint below the folder: people name the run, or its checkpoints/. Empty: there is none.
+// Returns the newest checkpoint below the folder, which may be the run's or its checkpoints/. Returns an empty string
+// if no checkpoint is found.
 std::string newest_below(const std::string& folder) {
   for (const auto& checkpoints : {folder + "/checkpoints", folder}) {
     const auto found = CheckpointFolder(checkpoints).list([](const std::string&) {});
@@ -67,7 +68,7 @@ std::string newest_below(const std::string& folder) {
   return "";
 }
 
-// Whether it is intact, and of this run, its reader finds out.
+// The code that reads the checkpoint finds out if it is intact and belongs to this run.
 void check_is_checkpoint(const std::string& resume) {
   std::error_code none;
   if (resume == "none" || resume == "auto" || std::filesystem::exists(resume + "/" + kManifestName, none)) return;
@@ -90,10 +91,10 @@ RunFolder prepare_folder(Job& job) {
   if (job.run_dir.empty()) job.run_dir = choose_run_dir(job.config.name);
   const auto folder = RunFolder::create(job.run_dir, goes_on(resume, job.run_dir));
   job.claim = folder.claim();
-  // Whoever had the claim until now may have begun a run here, or ended one that cannot go on.
+  // The previous holder of the claim may have begun a run here, or ended one that cannot be resumed.
   const bool resumed = goes_on(resume, job.run_dir);
   if (!resumed) folder.refuse_if_held();
-  // The config of a run that goes on is replaced once its checkpoint has been accepted: see train().
+  // The config of a resumed run is replaced once its checkpoint has been accepted: see train().
   std::error_code unknown;
   if (!resumed || !std::filesystem::exists(folder.config(), unknown)) {
     write_atomically(folder.config(), config::dump(job.config));

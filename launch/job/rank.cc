@@ -35,12 +35,12 @@
 namespace phalanx {
 namespace {
 
-// To the file alone: what a user must know is reported, once for all ranks.
+// Logs only to the file: what a user must know is reported once for all ranks.
 LogOptions log_options(const RunFolder& folder, int rank) {
   return {.file = folder.log(rank), .stderr_threshold = LogLevel::kNone, .rank = rank};
 }
 
-// What goes wrong in a rank's body is in its log too. What is wrong with the config has its place there.
+// Logs exceptions of a rank's body as well. Errors of the config are logged with their location.
 template <class Body>
 auto logged(const Job& job, const Body& body) {
   try {
@@ -55,7 +55,7 @@ auto logged(const Job& job, const Body& body) {
   }
 }
 
-// Before the first product of this process, for all of its ranks.
+// Selects the kernels for all ranks of this process, before its first matrix product.
 void use_kernels(const Job& job) {
   const auto plan = kernels::use_kernels(job.config.kernels);
   log_info() << "kernels: " << plan.summary();
@@ -66,7 +66,7 @@ void tell_of_differing_processors(Communicator& world) {
   if (world.rank() == 0 && !text.empty()) tell_console(text);
 }
 
-// What people are told is taken, as far as somebody takes it, before the process ends.
+// Makes sure that text for the user has been written, if anyone reads it, before the process ends.
 struct Told {
   ~Told() { standard_output().flush(); }
 };
@@ -93,8 +93,9 @@ void tell(const std::vector<Failure>& failures, const RunFolder& folder, int ran
   report({.cause = failures.front(), .others = static_cast<int>(failures.size()) - 1}, ranks, folder.logs());
 }
 
-// One rank tells for all, and rather why it failed than that it lost a peer: a peer that knows more is about to say so.
-// Until one has claimed the report, all of them must find every failure.
+// Reports a failure once for all ranks, preferring the reason of a failure over the loss of a peer: a peer that knows
+// the reason is about to report it. Until one rank has claimed the report, all ranks must be able to find every
+// failure.
 void tell_once(const RunFolder& folder, int ranks) {
   using std::chrono::steady_clock;
   const auto deadline = steady_clock::now() + std::chrono::milliseconds(500);
@@ -103,7 +104,7 @@ void tell_once(const RunFolder& folder, int ranks) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     failures = read_failures(folder.logs());
   }
-  if (failures.empty()) return;  // another rank has told
+  if (failures.empty()) return;  // another rank has reported them
   if (claim_report(folder.logs())) tell(failures, folder, ranks);
   take_failures(folder.logs());
 }
@@ -115,7 +116,7 @@ void quiet_other_ranks(int rank) {
 
 bool is_failure(int status) { return status != kDone && status != kTimeUp && status != kInterrupted; }
 
-// Of ranks that are threads; before there are any, the log is that of the first.
+// Creates the data for ranks that are threads. There are no ranks yet, so it uses the log of the first one.
 Splits make_shared_splits(const Job& job, const RunFolder& folder) {
   const ThreadLog log(log_options(folder, 0));
   return logged(job, [&] {
@@ -170,7 +171,7 @@ int run_joined_rank(const Job& job, const RunFolder& folder, const LaunchEnviron
 int join(Job& job, const LaunchEnvironment& told) {
   end_with_launcher(told);
   const int rank = told.rank_info.rank;
-  const bool ours = environment("PHALANX_LAUNCHER").has_value();  // it knows the folder, and reports failures
+  const bool ours = environment("PHALANX_LAUNCHER").has_value();  // our launcher knows the folder and reports failures
   install_stop_signal(ours ? StopOn::kLauncher : StopOn::kInterrupt, stopping_of(job), !ours && rank == 0);
   quiet_other_ranks(rank);
   if (ours) {

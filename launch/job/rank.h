@@ -11,35 +11,36 @@
 
 namespace phalanx {
 
-/// How the job stops when it is asked to.
+/// Returns how the job stops when a stop is requested.
 Stopping stopping_of(const Job& job);
 
-/// Runs all ranks of the job as threads of this process. Returns its exit status; failures are left in the log folder.
+/// Runs all ranks of the job as threads of this process and returns the job's exit status. Failures are left in the log
+/// folder.
 int run_threads(const Job& job, const RunFolder& folder);
 
-/// Runs this process's rank, in a folder that exists. Returns its exit status; exceptions are its caller's.
+/// Runs this process's rank in an existing folder and returns its exit status. Exceptions propagate to the caller.
 int run_joined_rank(const Job& job, const RunFolder& folder, const LaunchEnvironment& launched);
 
-/// Runs this process's rank of a job started by mpirun, srun or torchrun. Unless that was launch_mpi(), the ranks agree
-/// on the run folder and report their failures themselves. Returns the exit status.
+/// Runs this process's rank of a job started by mpirun, srun or torchrun. Unless launch_mpi() started it, the ranks
+/// agree on the run folder and report their failures themselves. Returns the exit status.
 int join(Job& job, const LaunchEnvironment& told);
 
-/// Does what this rank is there for: the job's body among the ranks that train, or serving them until all of them have
-/// gone (`roles.server`). `context.world` is of all ranks. Collective. Returns the exit status. Throws ConfigError
-/// where no rank is left to train.
+/// Performs the role of this rank: it either runs the job's body with the other training ranks, or serves them until
+/// all of them have left (`roles.server`). `context.world` contains all ranks. Collective. Returns the exit status.
+/// Throws ConfigError if no rank is left to train.
 int run_in_role(const Job& job, RankContext context);
 
-/// Who decided which cores this process may use.
+/// Tells who decided which cores this process may use.
 enum class CoresFrom {
-  kUs,        // Phalanx has started the ranks: all of this host may use the same ones
-  kLauncher,  // another launcher, which may have bound each rank to cores of its own
+  kUs,        // Phalanx started the ranks: all ranks of this host may use the same cores
+  kLauncher,  // another launcher, which may have bound each rank to its own cores
 };
 
-/// Binds this thread and those it starts later as launch.bind_to says, and gives LibTorch as many threads as
-/// launch.threads says. Returns a description for the log: "computes with 2 threads, bound to cores 0-1". Call it
-/// before the rank has other threads. Throws ConfigError if there are fewer cores than ranks that want one each, if
-/// another launcher or a container has restricted this rank to some of the host's cores, which may already be its own,
-/// and if the kernel refuses.
+/// Binds this thread, and threads that it starts later, as launch.bind_to specifies, and sets LibTorch's number of
+/// threads to launch.threads. Returns a description for the log: "computes with 2 threads, bound to cores 0-1". Must be
+/// called before the rank has other threads. Throws ConfigError if there are fewer cores than ranks that need one each,
+/// if another launcher or a container has restricted this rank to some of the host's cores, which may already be
+/// exclusive to it, or if the kernel refuses.
 std::string take_cores(const LaunchConfig& launch, const RankInfo& rank_info, CoresFrom from);
 
 }  // namespace phalanx

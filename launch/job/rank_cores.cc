@@ -19,7 +19,7 @@ namespace {
 
 int online_cores() { return static_cast<int>(std::thread::hardware_concurrency()); }
 
-// The cores of this rank among those that the ranks of its host have in common.
+// Returns the cores of this rank, out of the cores shared by the ranks of its host.
 std::vector<int> choose(const std::string& to, const RankInfo& rank_info, CoresFrom from) {
   const auto allowed = allowed_cores();
   if (allowed.empty()) throw ConfigError("the kernel does not report which cores this process may use");
@@ -43,14 +43,15 @@ std::vector<int> bind(const std::string& to, const RankInfo& rank_info, CoresFro
   }
 }
 
-// Cores that ranks share are shared out to them; of those that a launcher may have given a rank alone it takes all, but
-// not more than its part of the host.
+// Returns the number of threads without other settings. Cores shared by ranks are divided among them. Cores that a
+// launcher may have given to this rank alone are all used, but no more than the rank's part of the host.
 int usual_threads(int ranks, CoresFrom from) {
   const int usable = usable_cores();
   return std::max(1, from == CoresFrom::kUs ? usable / ranks : std::min(online_cores() / ranks, usable));
 }
 
-// What the user, or a launcher such as torchrun, lets each process have: the first of OpenMP's list, if it is a number.
+// Returns the limit per process set by the user or a launcher such as torchrun: the first entry of OpenMP's list, if it
+// is a number.
 int most_threads() {
   constexpr int kAny = std::numeric_limits<int>::max();
   const auto list = environment("OMP_NUM_THREADS").value_or("");

@@ -18,7 +18,7 @@
 namespace phalanx {
 namespace {
 
-// The namespace in which ranks that train tell the servers that they are still there.
+// The namespace in which training ranks show the servers that they are still present.
 constexpr const char* kPresence = "ranks";
 
 int serve(ps::Server& server, int clients, Seconds timeout) {
@@ -33,7 +33,8 @@ int serve(ps::Server& server, int clients, Seconds timeout) {
   return kDone;
 }
 
-// Those of tools:ps. They may be restarted, and are waited for as long as anything is. Collective.
+// Returns the external servers (tools:ps). They may be restarted, so clients wait for them up to the usual timeout.
+// Collective.
 std::shared_ptr<ps::CurrentServers> servers_elsewhere(const ExperimentConfig& config, Communicator& world) {
   const auto& roles = config.roles;
   const ps::ServerList list{.servers = {},

@@ -24,7 +24,7 @@ std::string choose_run_dir(const std::string& name) {
 std::string newest_run_dir(const std::string& name) {
   const std::regex form("-[0-9]{8}-[0-9]{6}(-[0-9]+)?");
   std::error_code none;
-  std::pair<std::string, int> newest;  // stamp, and which of that second
+  std::pair<std::string, int> newest;  // time stamp, and number within that second
   std::string path;
   std::error_code end_of_list;
   for (std::filesystem::directory_iterator entry("runs", end_of_list), end; !end_of_list && entry != end;

@@ -28,7 +28,7 @@ namespace {
 using testing::becomes_true;
 using testing::run_ranks;
 
-// What the ranks of a job tell its console.
+// Collects the lines that the ranks of a job print on its console.
 class Console {
  public:
   void tell(std::string_view line) {
@@ -91,7 +91,7 @@ TEST_F(StallWatches, TellWhoWaitsForWhomAndWhenItGoesOn) {
 }
 
 TEST_F(StallWatches, GoOnOnAFileSystemThatErrs) {
-  // Looking at a link to itself is an error, as looking at any file is where a server of files is gone.
+  // Accessing a link to itself is an error, like accessing any file when a file server is unreachable.
   const std::string log = log_path(scratch_.folder(), 1);
   std::filesystem::remove(log);
   std::filesystem::create_symlink(log, log);
@@ -109,7 +109,7 @@ TEST_F(StallWatches, SayNothingOfMessagesThatNobodyWaitsForYet) {
     at::Tensor tensor = at::zeros({4});
     const int size = world->size();
     Work received = world->recv(tensor, (world->rank() + 1) % size);
-    std::this_thread::sleep_for(std::chrono::milliseconds(1500));  // as an evaluation would take
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500));  // the time of an evaluation
     EXPECT_EQ(console_.lines(), std::vector<std::string>{});
     all_have_looked.arrive_and_wait();
     Work sent = world->send(at::ones({4}), (world->rank() + size - 1) % size);

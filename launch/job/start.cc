@@ -25,17 +25,17 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Clock = std::chrono::steady_clock;
 
-constexpr milliseconds kLook(50);  // how often it is looked whether a stop was asked for
+constexpr milliseconds kLook(50);  // interval at which a request to stop is checked
 constexpr milliseconds kPatience(500);
 constexpr seconds kPlainInterval(5);
 
-/// Tells for how long something has been going on, and ends the process when it is asked to stop.
+/// Prints how long something has been going on, and ends the process when it is asked to stop.
 class Wait {
  public:
-  /// `speaks`: says so where it ends the process; `counts`: tells the time.
+  /// `speaks`: prints a message when it ends the process; `counts`: prints the time.
   Wait(std::string what, bool speaks, bool counts, bool terminal)
       : what_(std::move(what)), speaks_(speaks), counts_(counts), terminal_(terminal) {
-    const BlockedSignals blocked;  // they go to the threads that expect them
+    const BlockedSignals blocked;  // signals go to the threads that expect them
     thread_ = std::thread([this] { watch(); });
   }
   ~Wait() {
@@ -100,7 +100,7 @@ class Wait {
 
 bool on_terminal() {
   if (const auto told = environment("PHALANX_TERMINAL")) return *told == "1";
-  // Open MPI gives its ranks a pseudo-terminal, whatever its own output is.
+  // Open MPI always gives its ranks a pseudo-terminal, even if its own output is not a terminal.
   return !environment("OMPI_COMM_WORLD_RANK") && ::isatty(STDOUT_FILENO) != 0;
 }
 

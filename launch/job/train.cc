@@ -15,7 +15,7 @@
 namespace phalanx {
 namespace {
 
-// A run that goes on has a config already, which stays as it is where the checkpoint is refused.
+// A resumed run already has a config, which stays unchanged if the checkpoint is refused.
 void replace_config_at_start(const RankContext& rank, Engine& engine) {
   if (rank.world->rank() != 0 || rank.config.checkpoint.resume == "none") return;
   engine.on(Event::kStart, [&rank](State&) {
@@ -24,7 +24,8 @@ void replace_config_at_start(const RankContext& rank, Engine& engine) {
   });
 }
 
-// A checkpoint is accepted only if the dataset still fits to the same (Checkpointing), so the file stays as it was.
+// A checkpoint is accepted only if the dataset is still fitted to the same values (Checkpointing), so the file's
+// contents do not change.
 void save_fitted_at_start(const RankContext& rank, Engine& engine) {
   if (rank.world->rank() != 0 || rank.splits.fitted.empty()) return;
   engine.on(Event::kStart, [&rank](State&) { write_atomically(rank.folder.dataset(), rank.splits.fitted); });

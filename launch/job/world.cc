@@ -32,7 +32,7 @@ std::vector<std::string> others_than(const std::string& own, const ExperimentCon
   return names;
 }
 
-// The config's rules; the backend of the world may be called by its name there.
+// Returns the rules of the config. They may name the world's own backend, which is replaced by kOwn.
 SelectionTable own_table(const std::string& backend, const ExperimentConfig& config) {
   auto rules = config.framework.selection;
   for (auto& rule : rules) {
@@ -41,7 +41,7 @@ SelectionTable own_table(const std::string& backend, const ExperimentConfig& con
   return SelectionTable(std::move(rules));
 }
 
-// Ranks on several hosts may have different files of one name, and would wait for each other's messages then.
+// Ranks on several hosts may have different files with the same name, and would then wait for each other's messages.
 void check_same_table(Communicator& world, const SelectionTable& table, const std::string& path) {
   const auto hash = static_cast<std::int64_t>(std::hash<std::string>()(table.to_text()));
   at::Tensor least = at::zeros({1}, at::kLong).fill_(hash), greatest = least.clone();

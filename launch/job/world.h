@@ -11,20 +11,20 @@
 
 namespace phalanx {
 
-/// The backends named by rules of `framework.selection`, other than the config's own.
+/// Returns the backends named by rules of `framework.selection`, other than the config's own.
 std::vector<std::string> selected_backends(const ExperimentConfig& config);
 
-/// A communicator of all ranks for each backend that the config uses: its own first, then those of selected_backends().
-/// Collective. Throws what connect() throws. `met`: as in connect_all().
+/// Returns a communicator of all ranks for each backend that the config uses: its own first, followed by
+/// selected_backends(). `met` is as in connect_all(). Collective. Throws what connect() throws.
 using Connections = std::vector<SelectingCommunicator::Alternative>;
 Connections connect_backends(const ExperimentConfig& config, const LaunchEnvironment& launched, StorePtr met = nullptr);
 
-/// The same for a rank that is a thread of this process, with backend inproc; `store` is shared by all ranks.
+/// Does the same for a rank that is a thread of this process, with backend inproc. All ranks share `store`.
 Connections connect_thread(const ExperimentConfig& config, const RankInfo& rank_info, const StorePtr& store);
 
-/// The communicator for training: operations follow `framework.selection` and `framework.selection_file`, and are
-/// compared beforehand if `framework.check_collectives` is set. Collective, with the same config on all ranks. Throws
-/// ConfigError, on all ranks alike, for a selection file that was measured elsewhere or differs between ranks.
+/// Returns the communicator for training. Its operations follow `framework.selection` and `framework.selection_file`,
+/// and are compared beforehand if `framework.check_collectives` is set. Collective, with the same config on all ranks.
+/// Throws ConfigError on all ranks if a selection file was measured on another system or differs between ranks.
 CommunicatorPtr decorate(Connections connections, const ExperimentConfig& config);
 
 }  // namespace phalanx

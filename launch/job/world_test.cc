@@ -62,7 +62,7 @@ TEST(World, SelectsAndChecks) {
   });
 }
 
-// A file that fits, behind the rules of the config.
+// The file fits this topology. Its rules come after those of the config.
 TEST(World, FollowsASelectionFile) {
   const std::string path = ::testing::TempDir() + "/world.json";
   testing::run_ranks("inproc", 2, [&](const CommunicatorPtr& plain) {

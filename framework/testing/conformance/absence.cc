@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// barrier(timeout): a rank that does not come.
+// Tests of barrier(timeout) with a rank that does not arrive.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -22,7 +22,7 @@ TEST_P(Absence, EndsABarrierAfterItsTimeout) {
         group->barrier(Seconds(0.3)).wait();
         ADD_FAILURE() << "the last rank never came";
       } catch (const CommError& error) {
-        // Whoever gives up second may hear of the first.
+        // The second rank to give up may already know about the first.
         EXPECT_TRUE(error.kind() == CommError::Kind::kTimeout || error.kind() == CommError::Kind::kPeerLost);
         EXPECT_TRUE(world->size() > 2 || error.kind() == CommError::Kind::kTimeout);
         for (const char* word : {"barrier", group->name().c_str(), " s"}) {
@@ -30,7 +30,7 @@ TEST_P(Absence, EndsABarrierAfterItsTimeout) {
         }
       }
     }
-    world->barrier().wait();  // another group goes on
+    world->barrier().wait();  // other groups still work
   });
 }
 

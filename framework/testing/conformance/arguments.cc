@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments that no rank could accept. framework/comm/arguments_test has every message; this, that every backend asks.
+// Arguments that no rank could accept. framework/comm/arguments_test checks all messages; these tests check that every
+// backend validates its arguments.
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +14,7 @@ namespace {
 class Refusing : public Suite {};
 INSTANTIATE_TEST_SUITE_P(Ranks, Refusing, ::testing::ValuesIn(world_sizes()), ranks_of);
 
-// `launch` must throw at once, naming `operation`.
+// Expects `launch` to throw at once and to name `operation`.
 template <class Launch>
 void refuses(const std::string& operation, const Launch& launch) {
   try {
@@ -24,7 +25,7 @@ void refuses(const std::string& operation, const Launch& launch) {
   }
 }
 
-// Every operation that takes one tensor, with this one.
+// Expects every operation that takes one tensor to refuse `bad`.
 void refuse_everywhere(Communicator& world, const at::Tensor& bad) {
   const at::Tensor good = at::zeros({4}), all = at::zeros({4 * world.size()});
   const int here = world.rank();
@@ -51,7 +52,7 @@ TEST_P(Refusing, TensorsThatCannotMove) {
     refuse_everywhere(*world, at::zeros({4, 2}).t());
     refuse_everywhere(*world, at::zeros({4}, at::kComplexFloat));
     refuse_everywhere(*world, at::zeros({4}, at::device(at::kMeta)));
-    world->barrier().wait();  // still in step
+    world->barrier().wait();  // the ranks are still in step
   });
 }
 

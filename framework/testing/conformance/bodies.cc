@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// run(): operations of the caller's own.
+// Tests of run(), which executes a function of the caller as an operation.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
@@ -36,7 +36,7 @@ TEST_P(Bodies, TakeTheirTurn) {
   });
 }
 
-// A ring of sends and receives, as algorithms have, between collectives outside and with one inside.
+// A ring of sends and receives, as in algorithms, between collectives outside and with one collective inside.
 TEST_P(Bodies, MaySendReceiveAndCallCollectives) {
   run([](const CommunicatorPtr& world) {
     const auto half = world->split(world->rank() % 2, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table without holes: every operation that there is, on this backend.
+// Runs every operation that exists on this backend.
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/full_like.h>
@@ -18,8 +18,8 @@ namespace {
 class Coverage : public Suite {};
 INSTANTIATE_TEST_SUITE_P(Ranks, Coverage, ::testing::ValuesIn(world_sizes()), ranks_of);
 
-// Does `op` once, and says whether it did what it should. No default: an operation that is added to Op and not here
-// does not compile.
+// Runs `op` once and returns true if the result is correct. There is no default, so the compiler reports an operation
+// that was added to Op but not here.
 bool works(Op op, Communicator& world) {
   const int size = world.size(), here = world.rank(), last = size - 1;
   const at::Tensor mine = at::full({2}, here, at::kLong), sevens = at::full({2 * size}, 7, at::kLong);
@@ -83,7 +83,7 @@ bool works(Op op, Communicator& world) {
   return false;
 }
 
-// Those that cannot say so. A hybrid world on one host is one of shm.
+// Returns true if the backend cannot shrink groups. A hybrid world on one host is a shm world.
 bool refuses_to_shrink(Communicator& world) {
   const std::string backend = kBackend;
   try {
@@ -100,7 +100,7 @@ TEST_P(Coverage, EveryOperationWorksAndIsRecorded) {
   run([](const CommunicatorPtr& world) {
     for (int i = 0; i <= static_cast<int>(Op::kCustom); ++i) {
       const auto op = static_cast<Op>(i);
-      if (op == Op::kAllocateShared && !world->shares_memory()) continue;  // memory.cc: it says so
+      if (op == Op::kAllocateShared && !world->shares_memory()) continue;  // memory.cc tests that it is refused
       if (op == Op::kShrink && refuses_to_shrink(*world)) continue;
       EXPECT_TRUE(works(op, *world)) << to_string(op);
       const auto records = world->recorder().records();

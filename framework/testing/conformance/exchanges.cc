@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// all_to_all.
+// Tests of all_to_all.
 #include <ATen/ops/concat.h>
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
@@ -16,12 +16,12 @@ INSTANTIATE_TEST_SUITE_P(Ranks, Exchanging, ::testing::ValuesIn(world_sizes()), 
 
 using Sizes = std::vector<std::int64_t>;
 
-// What `from` sends to `to`.
+// Returns the elements that `from` sends to `to`.
 at::Tensor part(int from, int to, std::int64_t elements, at::ScalarType dtype) {
   return input_of(from * 8 + to, elements, dtype);
 }
 
-// `count(from, to)`: elements of each part.
+// `count(from, to)` returns the number of elements of a part.
 template <class Count>
 void all_to_all(Communicator& world, Arena& arena, const Count& count, bool even, at::ScalarType dtype,
                 const std::string& where) {
@@ -71,7 +71,7 @@ TEST_P(Exchanging, UnevenParts) {
   });
 }
 
-// One rank has all and another gets all; nobody else has a part.
+// One rank sends everything to one other rank; all other parts are empty.
 TEST_P(Exchanging, OnePartAlone) {
   run([](const CommunicatorPtr& world) {
     in_all_memory(*world, 1 << 20, [&](Arena& arena, const std::string& where) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// broadcast, all_gather, gather, scatter.
+// Tests of broadcast, all_gather, gather and scatter.
 #include <ATen/ops/concat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
@@ -40,7 +40,7 @@ TEST_P(Gathering, BroadcastGivesRootsElements) {
   });
 }
 
-// What each rank gives, one behind the other; with counts, or `elements` each.
+// The inputs of all ranks, concatenated. The sizes are `counts`, or `elements` each.
 struct Gathered {
   Gathered(int ranks, Counts counts, std::int64_t elements, at::ScalarType dtype)
       : parts(counts, ranks, elements * ranks) {
@@ -54,7 +54,7 @@ struct Gathered {
   at::Tensor all;
 };
 
-// Calls body(counts, elements, dtype) for every dtype and size, even and uneven.
+// Calls body(counts, elements, dtype) for every dtype and size, with even and uneven counts.
 template <class Body>
 void each_shape(int ranks, const Body& body) {
   for (const auto dtype : all_dtypes()) {
@@ -98,7 +98,7 @@ TEST_P(Gathering, AllGatherMayFindItsInputInItsOutput) {
   });
 }
 
-// Every root, and on it each second time with the input inside the output.
+// Tests every root. Every second time, the root's input lies inside its output.
 TEST_P(Gathering, GatherGivesEveryRanksElementsToRoot) {
   run([](const CommunicatorPtr& world) {
     in_all_memory(*world, 6 << 20, [&](Arena& arena, const std::string& where) {
@@ -151,7 +151,7 @@ TEST_P(Gathering, ScatterGivesEveryRankItsPart) {
   });
 }
 
-// Off root the other tensor may be anything.
+// On other ranks than the root, the other tensor may be anything.
 TEST_P(Gathering, OnlyRootsOtherTensorCounts) {
   run([](const CommunicatorPtr& world) {
     const int root = world->size() - 1;

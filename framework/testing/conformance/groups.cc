@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// split and meshes.
+// Tests of split and meshes.
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
@@ -68,7 +68,7 @@ TEST_P(Groups, GroupsOfGroupsWork) {
   });
 }
 
-// Groups that overlap, used alternately; waited for in another order than launched.
+// Overlapping groups that are used alternately and waited for in a different order than launched.
 TEST_P(Groups, SeveralGroupsTakeTurns) {
   run([](const CommunicatorPtr& world) {
     const auto half = world->split(world->rank() % 2, 0);
@@ -109,7 +109,7 @@ TEST_P(Groups, MeshHasOneGroupPerAxis) {
   });
 }
 
-// Each operation on a group whose ranks are other ones than the world's.
+// Runs each operation on a group whose ranks differ from those in the world.
 TEST_P(Groups, OperationsCountTheRanksOfTheirGroup) {
   run([](const CommunicatorPtr& world) {
     const auto group = world->split(world->rank() % 2, -world->rank());

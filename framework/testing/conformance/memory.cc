@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// allocate() and allocate_shared().
+// Tests of allocate() and allocate_shared().
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
@@ -39,14 +39,14 @@ TEST_P(Allocating, BeginsWithACacheLine) {
   });
 }
 
-// Hosts of hybrid have two or three ranks, so that a small world may lie on one.
+// Hosts of hybrid have two or three ranks, so a small world may lie on a single host.
 bool may_refuse(int ranks) {
   const std::string backend = kBackend;
   return backend != "inproc" && backend != "shm" && backend != "staged" && ranks > 1;
 }
 bool must_refuse(int ranks) { return may_refuse(ranks) && (kBackend != std::string("hybrid") || ranks > 3); }
 
-// Threads and processes of one host see the same memory; others say that they do not.
+// Threads and processes of one host share memory. Other backends report that they cannot.
 TEST_P(Allocating, SharesOnePieceWhereThereIsMemoryInCommon) {
   run([](const CommunicatorPtr& world) {
     const int size = world->size();
@@ -103,7 +103,7 @@ TEST_P(Allocating, ServesOtherGroupsToo) {
   });
 }
 
-// Two tensors of one region, of one operation.
+// Input and output of one operation are parts of the same region.
 TEST_P(Allocating, PartsOfARegionAreTensorsLikeOthers) {
   run([](const CommunicatorPtr& world) {
     const at::Tensor region = world->allocate({1000 * (world->size() + 1)}, at::kInt);
@@ -123,7 +123,7 @@ TEST_P(Allocating, RefusesSizesThatCannotBe) {
                  std::invalid_argument);
     EXPECT_THROW((void)world->allocate({1}, at::device(at::kMeta)), std::invalid_argument);
     EXPECT_THROW((void)world->allocate_shared({-1}, at::kFloat), std::invalid_argument);
-    world->barrier().wait();  // still in step
+    world->barrier().wait();  // the ranks are still in step
   });
 }
 

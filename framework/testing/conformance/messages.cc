@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// send and recv. Neighbours: rank r's right one is r + 1, the last one's is 0; a rank alone talks to itself.
+// Tests of send and recv. The right neighbor of rank r is r + 1, and of the last rank 0. A single rank sends to itself.
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
@@ -24,7 +24,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks, Messaging, ::testing::ValuesIn(world_sizes()), r
 
 at::Tensor floats(std::int64_t elements, int value) { return at::full({elements}, value, at::kFloat); }
 
-constexpr std::int64_t kLarge = 300'000;  // floats: more than any backend holds back for a receiver that is not there
+constexpr std::int64_t kLarge = 300'000;  // floats: more than any backend buffers for an absent receiver
 
 TEST_P(Messaging, ArriveAsTheyWereSent) {
   run([](const CommunicatorPtr& world) {
@@ -68,14 +68,14 @@ TEST_P(Messaging, AllRanksToAllAtOnce) {
   });
 }
 
-// The highest tag of a user's is one of them.
+// The tags include the highest one that users may choose.
 TEST_P(Messaging, TagsTellMessagesApart) {
   run([](const CommunicatorPtr& world) {
     const int tags[] = {kMaxTag, 7, 0};
     for (const std::int64_t elements : {std::int64_t{5}, kLarge}) {
       std::vector<Work> sends;
       for (const int tag : tags) sends.push_back(world->send(floats(elements, tag), right(*world), tag));
-      for (const int tag : {0, 7, kMaxTag}) {  // the other way round
+      for (const int tag : {0, 7, kMaxTag}) {  // in reverse order
         const at::Tensor received = at::zeros({elements});
         world->recv(received, left(*world), tag).wait();
         EXPECT_TRUE(at::equal(received, floats(elements, tag))) << "tag " << tag;
@@ -145,7 +145,8 @@ TEST_P(Messaging, MoveOnWhileTheirSenderWaitsInACollective) {
   });
 }
 
-// Rank 0 waits for the last one in a group of their own; that one comes when rank 1 has got rank 0's message.
+// Rank 0 waits for the last rank in a group of these two. The last rank joins once rank 1 has received rank 0's
+// message.
 TEST_P(Messaging, MoveOnWhileTheirSenderWaitsInAnotherGroup) {
   run([](const CommunicatorPtr& world) {
     const int last = world->size() - 1;
@@ -206,7 +207,7 @@ TEST_P(Messaging, OfAGroupKnowItsRanks) {
     world->recv(on_world, left(*world)).wait();
     for (auto& send : sends) send.wait();
     EXPECT_EQ(on_world[99].item<float>(), left(*world));
-    // Keys fall as ranks rise: the one on the left is the next higher of the world, and for the highest the lowest.
+    // Keys decrease with the rank: the left neighbor is the next higher world rank, or the lowest for the highest.
     const int higher = world->rank() + 2;
     EXPECT_EQ(on_group[99].item<float>(), 50 + (higher < world->size() ? higher : world->rank() % 2));
   });
@@ -239,7 +240,7 @@ TEST_P(Messaging, KeepTheirTensors) {
   });
 }
 
-// Threads talk to each other's peers, each by its own tag, while nobody orders them.
+// Several threads exchange messages, each with its own tag and without any order between the threads.
 TEST_P(Messaging, OfSeveralThreadsGoTheirOwnWays) {
   run([](const CommunicatorPtr& world) {
     constexpr int kThreads = 3, kRounds = 40;

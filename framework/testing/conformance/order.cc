@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work, the order of operations, threads.
+// Tests of Work, the order of operations, and threads.
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
@@ -38,21 +38,21 @@ TEST_P(Ordering, OperationsCompleteInOrderOfLaunch) {
   });
 }
 
-// One tensor goes from operation to operation.
+// One tensor is passed from operation to operation.
 TEST_P(Ordering, AnOperationFindsWhatTheOneBeforeItLeft) {
   run([](const CommunicatorPtr& world) {
     const int size = world->size(), last = size - 1;
     at::Tensor part = at::zeros({1}, at::kLong), all = at::full({size}, world->rank(), at::kLong);
     std::vector<Work> works;
-    works.push_back(world->broadcast(all, last));                        // last, ...
+    works.push_back(world->broadcast(all, last));                        // the last rank, ...
     works.push_back(world->reduce_scatter(part, all, Reduction::kSum));  // last x size
-    works.push_back(world->all_gather(all, part));                       // the same, of each
-    works.push_back(world->all_reduce(all, Reduction::kMax));            // the same
-    works.push_back(world->reduce(all, Reduction::kSum, last));          // on the last: last x size x size
-    works.push_back(world->scatter(part, all, last));                    // to each
+    works.push_back(world->all_gather(all, part));                       // the same, from each rank
+    works.push_back(world->all_reduce(all, Reduction::kMax));            // unchanged
+    works.push_back(world->reduce(all, Reduction::kSum, last));          // last x size x size, on the last rank
+    works.push_back(world->scatter(part, all, last));                    // sent to each rank
     works.push_back(world->barrier());
     works.push_back(world->all_to_all(all, all.new_full({size}, 7)));  // sevens
-    works.push_back(world->gather(all, part, 0));                      // on the first: what was scattered
+    works.push_back(world->gather(all, part, 0));                      // on rank 0: the scattered values
     for (auto work = works.rbegin(); work != works.rend(); ++work) work->wait();
     EXPECT_EQ(part.item<std::int64_t>(), last * size * size);
     EXPECT_TRUE(at::equal(all, at::full({size}, world->rank() == 0 ? last * size * size : 7, at::kLong)));
@@ -91,7 +91,7 @@ TEST_P(Ordering, AWorkMayOutliveItsCommunicator) {
   });
 }
 
-// A launch that waited for its peers would take as long as the last of them is late.
+// If launching waited for peers, it would take until the last of them arrives.
 TEST_P(Ordering, LaunchingDoesNotWaitForPeers) {
   constexpr auto kLate = milliseconds(600);
   run([&](const CommunicatorPtr& world) {
@@ -106,7 +106,7 @@ TEST_P(Ordering, LaunchingDoesNotWaitForPeers) {
   });
 }
 
-// By the one clock that the ranks of a host have: nobody leaves before the last has come.
+// Uses the clock that the ranks of a host share: no rank leaves before the last one has arrived.
 TEST_P(Ordering, BarrierWaitsForTheLast) {
   run([](const CommunicatorPtr& world) {
     const auto now = [] { return at::full({1}, Clock::now().time_since_epoch().count(), at::kLong); };
@@ -122,7 +122,7 @@ TEST_P(Ordering, BarrierWaitsForTheLast) {
   });
 }
 
-// Many operations and regions leave nothing behind that a later one could meet.
+// Many operations and regions leave no state behind that could affect a later one.
 TEST_P(Ordering, ReusesWhatItHolds) {
   run([](const CommunicatorPtr& world) {
     for (int i = 0; i < 200; ++i) {
@@ -134,7 +134,7 @@ TEST_P(Ordering, ReusesWhatItHolds) {
   });
 }
 
-// Threads that launch by turns, in one order on all ranks, and wait as they like.
+// Threads that launch in turn, in the same order on all ranks, and wait in any order.
 TEST_P(Ordering, SeveralThreadsLaunch) {
   run([](const CommunicatorPtr& world) {
     constexpr int kThreads = 3, kRounds = 60;
@@ -155,7 +155,7 @@ TEST_P(Ordering, SeveralThreadsLaunch) {
   });
 }
 
-// One Work is handed to another thread.
+// One Work is passed to another thread.
 TEST_P(Ordering, AnotherThreadMayWait) {
   run([](const CommunicatorPtr& world) {
     at::Tensor tensor = at::ones({5000});

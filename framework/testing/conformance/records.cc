@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// recorder(): what a rank has launched.
+// Tests of recorder(), which shows what a rank has launched.
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,8 @@ using State = FlightRecorder::State;
 
 class Recording : public Suite {
  protected:
-  // Those of the group after `number`. What its operations are made of may have records too, of other groups.
+  // Returns the records of the group after `number`. Its operations may consist of operations of other groups, which
+  // also have records.
   static std::vector<Record> records_since(const Communicator& group, std::uint64_t number) {
     auto records = group.recorder().records();
     std::erase_if(records,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// all_reduce, reduce, reduce_scatter.
+// Tests of all_reduce, reduce and reduce_scatter.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
@@ -16,8 +16,8 @@ namespace {
 class Reducing : public Suite {};
 INSTANTIATE_TEST_SUITE_P(Ranks, Reducing, ::testing::ValuesIn(world_sizes()), ranks_of);
 
-// Calls `body` with the sizes of kFew, with the first reduction of each dtype, and with the largest one, with the
-// others: what a size changes does not depend on how two elements are combined.
+// Calls `body` with all sizes of kFew for the first reduction of each dtype, and with the largest size for the other
+// reductions, since the effect of a size does not depend on how two elements are combined.
 template <class Body>
 void with_every_dtype(const Body& body) {
   for (const auto dtype : all_dtypes()) {
@@ -58,7 +58,7 @@ TEST_P(Reducing, AllReduceCombinesEverySize) {
   });
 }
 
-// Values whose sum depends on the order of addition.
+// The sum of these values depends on the order of addition.
 TEST_P(Reducing, AllReduceGivesEveryRankTheSameBits) {
   run([](const CommunicatorPtr& world) {
     in_all_memory(*world, 1 << 20, [&](Arena& arena, const std::string& where) {
@@ -118,7 +118,7 @@ TEST_P(Reducing, ReduceCombinesEverySizeOnEveryRoot) {
   });
 }
 
-// `elements` of each part, or counts of each.
+// Each part has `elements` elements, or the number given in `counts`.
 void reduce_scatter(Communicator& world, Arena& arena, const Reduction& op, Counts counts, std::int64_t elements,
                     at::ScalarType dtype, const std::string& where) {
   arena.reset();

@@ -15,15 +15,12 @@
 
 namespace phalanx::testing {
 
-/// A theme of the conformance suite: tests that every backend passes in worlds of every size.
-///
-///   class Gathers : public Suite {};
-///   INSTANTIATE_TEST_SUITE_P(Ranks, Gathers, ::testing::ValuesIn(world_sizes()), ranks_of);
+/// A theme of the conformance suite: tests that every backend must pass in worlds of every size.
 class Suite : public ::testing::TestWithParam<int> {
  protected:
   void run(const RankBody& body, Seconds timeout = Seconds(60)) { run_ranks(kBackend, GetParam(), body, timeout); }
 
-  /// Calls body(arena, where), where the arena is in each kind of memory in turn.
+  /// Calls body(arena, where) with an arena in each kind of memory.
   template <class Body>
   static void in_all_memory(Communicator& group, std::size_t bytes, const Body& body) {
     for (const Memory memory : {Memory::kPrivate, Memory::kAllocated, Memory::kMixed}) {
@@ -33,19 +30,19 @@ class Suite : public ::testing::TestWithParam<int> {
   }
 };
 
-/// 1 to 5 and 8; under mpirun, those that it has started enough processes for.
+/// Returns 1 to 5 and 8. Under mpirun, returns those sizes for which enough processes were started.
 std::vector<int> world_sizes();
 std::string ranks_of(const ::testing::TestParamInfo<int>& info);
 
-/// None, one, odd: for what is done in every dtype. And around a cache line, beyond what goes in one message, beyond
-/// two scratch buffers.
+/// Sizes. kFew, for tests of every dtype: none, one, and an odd number. kMany: around a cache line, beyond a single
+/// message, and beyond two scratch buffers.
 inline constexpr std::array<std::int64_t, 3> kFew{0, 1, 1025};
 inline constexpr std::array<std::int64_t, 6> kMany{7, 16, 17, 1023, 65'537, 150'001};
 
-/// Counts that differ by rank, some of them zero, `scale` elements at most.
+/// Returns counts that differ by rank; some are zero, and none exceeds `scale` elements.
 std::vector<std::int64_t> uneven_counts(int ranks, std::int64_t scale);
 
-/// What a failed expectation says.
+/// Return a text for failed expectations.
 std::string about(const Reduction& op, std::int64_t elements, at::ScalarType dtype);
 std::string about(std::int64_t elements, at::ScalarType dtype);
 

@@ -8,7 +8,7 @@
 
 namespace phalanx::testing {
 
-/// Numbers that depend on a seed alone.
+/// Random numbers that depend only on a seed.
 class Dice {
  public:
   explicit Dice(std::uint64_t seed) : seed_(seed) {}

@@ -23,8 +23,8 @@ std::vector<std::int64_t> counts_of(const Step& step, int ranks) {
   return counts;
 }
 
-// An operation that an exception out of a schedule point would leave half done, for others to see, which no death does:
-// as long as one is under way, a rank is not killed in an operation.
+// Returns true for operations that an exception at a schedule point would leave half done and visible to other ranks,
+// which no real death does. While one of them is in flight, the rank is not killed inside an operation.
 bool ends_well_only(Op op) { return op == Op::kSend || op == Op::kRecv || op == Op::kBarrier || op == Op::kCustom; }
 
 bool is_message(Op op) { return op == Op::kSend || op == Op::kRecv; }
@@ -74,7 +74,7 @@ void Player::wait_for_some() {
   std::erase_if(tasks_, [](const Task& each) { return each.is_over; });
 }
 
-// A message does not bring about the collectives that were launched before it, and its sender may be in one of them.
+// Waiting for a message does not advance the collectives launched before it, and its sender may be in one of them.
 void Player::wait_in_order(Task& task) {
   if (is_message(program_.steps[task.step].op)) {
     for (auto& earlier : tasks_) {
@@ -102,14 +102,14 @@ void Player::compare(const Task& task) {
   if (task.want.defined() && !at::equal(task.output, task.want)) fault(task.step, "a wrong result");
 }
 
-// Waits for all that is under way, and leaves. What completes must be right also now.
+// Waits for everything in flight and leaves the groups. Operations that complete must still give correct results.
 void Player::wind_up() {
   schedule_.progress(/*killable=*/false);
   for (auto& task : tasks_) {
     try {
       wait_for(task);
     } catch (const std::exception&) {
-      // That this rank or another was killed.
+      // This rank or another one was killed.
     }
   }
   tasks_.clear();
@@ -233,7 +233,7 @@ Player::Task Player::launch_all_to_all(const Step& step, Communicator& group) {
           .step = at_};
 }
 
-// Sends in a ring and a collective, as algorithms have them.
+// A body with sends in a ring and a collective, like those of algorithms.
 Player::Task Player::launch_body(const Step& step, const CommunicatorPtr& group) {
   const int ranks = group->size(), right = (group->rank() + 1) % ranks, left = (group->rank() + ranks - 1) % ranks;
   const auto sent = keep(input_of(group->rank(), step.elements, at::kInt));

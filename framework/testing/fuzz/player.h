@@ -14,27 +14,27 @@
 
 namespace phalanx::testing {
 
-/// One rank that plays a program: launches what it says, waits now and then for something that it has launched, drawn
-/// from the seed and the rank, and compares every result with the reference.
+/// Runs a program as one rank: launches its operations, sometimes waits for one of them, chosen by the seed and the
+/// rank, and compares every result with the reference.
 ///
-/// A rank that is killed, or that meets a CommError because another was, waits for what it has launched and leaves all
-/// its groups.
+/// A rank that is killed, or that gets a CommError because another one was, waits for its operations and leaves all its
+/// groups.
 class Player {
  public:
   Player(const Program& program, Schedule& schedule, int rank);
 
-  /// In the thread that has entered the schedule. Does not throw.
+  /// Runs the program in the thread that has entered the schedule. Does not throw.
   void play(CommunicatorPtr world);
 
-  /// What went wrong; empty if nothing did. Being killed, or losing a peer that was, is no fault.
+  /// Returns the errors found, if any. Being killed is not an error, and neither is losing a peer that was killed.
   const std::vector<std::string>& faults() const { return faults_; }
-  bool finished() const { return finished_; }  // the whole program
-  int at() const { return at_; }               // the step
+  bool finished() const { return finished_; }  // true if the whole program has run
+  int at() const { return at_; }               // index of the current step
 
  private:
   struct Task {
     Work work;
-    at::Tensor output, want;  // undefined where there is nothing to compare
+    at::Tensor output, want;  // undefined if there is nothing to compare
     int step;
     bool is_over = false;
   };
@@ -66,7 +66,7 @@ class Player {
   Dice dice_;
   std::vector<CommunicatorPtr> groups_;
   std::vector<Task> tasks_;
-  std::vector<at::Tensor> kept_;  // peers may look at them as long as there are any
+  std::vector<at::Tensor> kept_;  // kept because peers may still read them
   std::vector<std::string> faults_;
   bool finished_ = false;
   int at_ = 0;

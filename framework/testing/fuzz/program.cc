@@ -10,14 +10,14 @@
 namespace phalanx::testing {
 namespace {
 
-// All operations, those with most ways to go wrong more often.
+// All operations. Those that can go wrong in more ways occur more often.
 constexpr std::array kOps{Op::kBroadcast,      Op::kBroadcast, Op::kReduce,    Op::kReduce,        Op::kAllReduce,
                           Op::kAllReduce,      Op::kAllReduce, Op::kAllReduce, Op::kReduceScatter, Op::kReduceScatter,
                           Op::kAllGather,      Op::kAllGather, Op::kGather,    Op::kScatter,       Op::kAllToAll,
                           Op::kAllToAll,       Op::kSend,      Op::kSend,      Op::kSend,          Op::kSend,
                           Op::kSend,           Op::kSend,      Op::kBarrier,   Op::kSplit,         Op::kAllocate,
                           Op::kAllocateShared, Op::kCustom};
-// Up to what goes beside the call, around a message's slot, and beyond a scratch half of floats.
+// Sizes that travel with the call, sizes around a message's slot, and sizes beyond half of a scratch buffer of floats.
 constexpr std::array<std::int64_t, 8> kElements{0, 1, 2, 7, 64, 1000, 5000, 70'000};
 constexpr int kMostGroups = 6;
 
@@ -30,14 +30,14 @@ bool may_mismatch(Op op) { return op == Op::kBroadcast || op == Op::kReduce || o
 
 std::int64_t draw_elements(Dice& dice) {
   const auto elements = one_of(dice, kElements);
-  return elements < 5000 || dice.once_in(3) ? elements : 100;  // long ones take long
+  return elements < 5000 || dice.once_in(3) ? elements : 100;  // fewer long operations, to save time
 }
 
 Step draw_step(Dice& dice, const std::vector<std::vector<int>>& groups) {
   Step step;
   do {
     step.group = dice.below(static_cast<int>(groups.size()));
-  } while (groups[step.group].empty());  // a color that nobody took
+  } while (groups[step.group].empty());  // a color that no rank chose
   const int size = static_cast<int>(groups[step.group].size());
   step.op = one_of(dice, kOps);
   step.elements = draw_elements(dice);
@@ -52,7 +52,7 @@ Step draw_step(Dice& dice, const std::vector<std::vector<int>>& groups) {
   return step;
 }
 
-// The groups that a split makes.
+// Adds the groups that a split creates.
 void add_children(Dice& dice, Step& step, std::vector<std::vector<int>>& groups) {
   const auto parent = groups[step.group];
   step.first_child = static_cast<int>(groups.size());

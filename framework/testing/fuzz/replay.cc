@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs one seed of the schedule fuzzer again:  bazel run //framework/testing/fuzz:replay -- --seed 42
+// Repeats one seed of the schedule fuzzer:  bazel run //framework/testing/fuzz:replay -- --seed 42
 #include <gflags/gflags.h>
 
 #include <cstdio>

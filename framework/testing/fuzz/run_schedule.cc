@@ -12,7 +12,7 @@
 namespace phalanx::testing {
 namespace {
 
-constexpr Seconds kNever{1e6};  // time does not exist under a schedule
+constexpr Seconds kNever{1e6};  // schedules do not depend on time
 
 CommunicatorPtr connect(int rank, int ranks, const StorePtr& store) {
   const RankInfo rank_info{.rank = rank, .size = ranks, .local_rank = rank, .local_size = ranks};

@@ -11,21 +11,21 @@
 
 namespace phalanx::testing {
 
-/// How a schedule went.
+/// The outcome of a schedule.
 struct Outcome {
-  std::vector<std::string> faults;  // none if all is well
-  std::uint64_t trace = 0;          // the same whenever this seed is run
+  std::vector<std::string> faults;  // empty if there were no errors
+  std::uint64_t trace = 0;          // identical for every run of the same seed
   std::uint64_t points = 0;         // schedule points
-  int killed = -1;                  // the rank; -1: none
-  int finished = 0;                 // ranks that came to the end of their program
+  int killed = -1;                  // rank that was killed; -1: none
+  int finished = 0;                 // ranks that reached the end of their program
 };
 
-/// Who is killed under this seed, and when: nobody in half of them.
+/// Returns which rank this seed kills, and when. Half of the seeds kill none.
 std::optional<Kill> draw_kill(const Program& program);
 
-/// Plays the program of `seed` on ranks of the inproc backend, under the schedule of `seed`, in threads that it starts
-/// and joins. A hang is reported on stderr, with the seed and what each rank was at, and aborts the process. One at a
-/// time.
+/// Runs the program of `seed` on ranks of the inproc backend, under the schedule of `seed`, in threads that it starts
+/// and joins. If the ranks hang, it reports the seed and the step of each rank on stderr and aborts the process. Must
+/// not run more than once at the same time.
 Outcome run_schedule(std::uint64_t seed);
 
 }  // namespace phalanx::testing

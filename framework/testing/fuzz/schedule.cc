@@ -11,10 +11,10 @@ namespace phalanx::testing {
 namespace {
 
 constexpr std::array kSteadiness{1, 2, 8};
-constexpr int kPauses = 50;           // one point in so many puts a rank to sleep
-constexpr int kLongestPauseBits = 8;  // for less than 2^this points
+constexpr int kPauses = 50;           // one point in kPauses puts a rank to sleep
+constexpr int kLongestPauseBits = 8;  // a sleep lasts less than 2^kLongestPauseBits points
 
-// The schedule that this thread is in.
+// The schedule that this thread has entered.
 thread_local Schedule* current = nullptr;
 
 }  // namespace
@@ -81,7 +81,7 @@ void Schedule::point() {
   throw Killed();
 }
 
-// -1: everybody has left.
+// Returns the next rank to run, or -1 if all have left.
 int Schedule::choose() {
   if (dice_.once_in(kPauses)) {
     auto& one = *ranks_[dice_.below(static_cast<int>(ranks_.size()))];

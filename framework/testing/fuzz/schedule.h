@@ -14,34 +14,34 @@
 
 namespace phalanx::testing {
 
-/// Ends a rank in the midst of what it does.
+/// Thrown to end a rank in the middle of an operation.
 class Killed : public std::runtime_error {
  public:
   Killed() : std::runtime_error("killed by the schedule") {}
 };
 
-/// When a rank is ended, by the schedule points that it has passed.
+/// Defines which rank is killed, how, and after how many of its schedule points.
 struct Kill {
   enum class Way {
-    kInOperation,        // Killed comes out of a schedule point, once the rank is killable there
-    kBetweenOperations,  // the rank asks is_to_leave(), and leaves like one that has lost interest
+    kInOperation,        // a schedule point throws Killed as soon as the rank is killable
+    kBetweenOperations,  // the rank calls is_to_leave() and then leaves its groups
   };
   int rank = 0;
   std::uint64_t after = 0;
   Way way = Way::kInOperation;
 };
 
-/// Decides from a seed which of several threads, the ranks, goes on: exactly one runs at a time, and at every schedule
-/// point (framework/backends/shared_memory/schedule_point.h) it hands over to one that is drawn. Some fall asleep for a
-/// while: a rank that is late. So one seed is one order of all that ranks do to each other, whatever the machine does.
+/// Decides from a seed which of several threads, the ranks, runs next. Exactly one runs at a time, and at every
+/// schedule point (framework/backends/shared_memory/schedule_point.h) it hands over to a randomly chosen one. Sometimes
+/// a rank sleeps for a while, to simulate a slow rank. A seed therefore determines one order of all interactions
+/// between ranks, independently of the machine.
 ///
-/// A rank's thread calls enter(), which returns when all have entered and it is this one's turn, and leave() at its
-/// end. In between it must not block on another rank but at schedule points. What the threads share under a schedule
-/// needs no lock.
+/// The thread of a rank calls enter(), which returns once all ranks have entered and it is this rank's turn, and
+/// finally leave(). In between, it must not block on another rank except at schedule points. Data shared by the threads
+/// under a schedule needs no lock.
 class Schedule {
  public:
-  /// `on_hang` tells the user; then the process aborts. It is called when no rank has reported progress for
-  /// `patience` points.
+  /// Calls `on_hang` and aborts the process if no rank has reported progress for `patience` points.
   Schedule(std::uint64_t seed, int ranks, std::optional<Kill> kill, std::function<void()> on_hang,
            std::uint64_t patience = 100'000);
   ~Schedule();
@@ -51,13 +51,13 @@ class Schedule {
   void enter(int rank);
   void leave();
 
-  /// The running rank came a step further, and may be killed from now on, or not.
+  /// Reports that the running rank has made progress, and sets whether it may be killed from now on.
   void progress(bool killable);
   bool is_to_leave();
 
-  int killed() const { return killed_; }  // the rank; -1: none so far
+  int killed() const { return killed_; }  // rank that was killed; -1: none so far
   std::uint64_t points() const { return points_; }
-  std::uint64_t trace() const { return trace_; }  // a hash of all decisions
+  std::uint64_t trace() const { return trace_; }  // hash of all decisions
 
  private:
   struct Rank;
@@ -71,7 +71,7 @@ class Schedule {
   std::optional<Kill> kill_;
   std::function<void()> on_hang_;
   std::uint64_t patience_;
-  int steadiness_;  // a rank goes on with the odds of 1 to this
+  int steadiness_;  // a rank continues with odds of 1 to steadiness_
   std::vector<std::unique_ptr<Rank>> ranks_;
   std::atomic<int> entered_{0};
   int running_ = 0;

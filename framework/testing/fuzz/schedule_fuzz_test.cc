@@ -19,7 +19,7 @@ std::uint64_t schedules() {
   return given != nullptr ? std::strtoull(given, nullptr, 10) : 500;
 }
 
-// No hang, no wrong result, no error but that a peer was killed.
+// There must be no hang, no wrong result, and no error except the loss of a killed peer.
 TEST(ScheduleFuzz, EverySeedEndsWell) {
   std::uint64_t points = 0;
   int killed = 0;
@@ -64,15 +64,15 @@ TEST(ScheduleFuzz, ProgramsHoldEveryOperation) {
     }
   }
   for (int op = 1; op <= static_cast<int>(Op::kCustom); ++op) {
-    if (static_cast<Op>(op) == Op::kRecv) continue;    // a step with Op::kSend is both
-    if (static_cast<Op>(op) == Op::kShrink) continue;  // would be the end of its group: see shared_memory_losses.cc
+    if (static_cast<Op>(op) == Op::kRecv) continue;    // a step with Op::kSend also receives
+    if (static_cast<Op>(op) == Op::kShrink) continue;  // it would end its group: see shared_memory_losses.cc
     EXPECT_GT(counts[static_cast<Op>(op)], 50) << to_string(static_cast<Op>(op));
   }
   EXPECT_GT(mismatches, 50);
   EXPECT_GT(groups.size(), 2u);
 }
 
-// Two ranks that wait for each other for ever.
+// Two ranks that wait for each other forever.
 TEST(ScheduleFuzzDeathTest, AHangIsTold) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backend `on_device` of tests: whatever a test does with tensors of the CPU is done with copies of them on a
-// device, and copied back when it is waited for. So every suite of communicators is one of groups of devices too. The
-// device is that of PHALANX_TEST_DEVICE, such as cuda, or else the pretended one. Ranks are threads: they need no
-// backward, and a process takes long to get a device.
+// The backend `on_device`, for tests: each operation on CPU tensors is performed on copies of them on a device, and the
+// results are copied back when it is waited for. In this way, every communicator suite also tests groups of devices.
+// The device is the one in PHALANX_TEST_DEVICE, such as cuda, or else the pretended one. Ranks are threads, since they
+// need no backward and it takes a process a long time to acquire a device.
 #include "framework/comm/backend.h"
 
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -26,7 +26,7 @@ class OnDevice final : public Decorator {
 
   bool takes(c10::DeviceType type) const override { return type == c10::kCPU; }
 
-  // In its turn among all others, as the CPU's memory is then.
+  // Copies in the operation's turn, when earlier operations have updated the CPU tensors.
   Work launch(Operation operation) override {
     if (!operation.output.defined() && !operation.input.defined()) return inner()->launch(std::move(operation));
     if (operation.call.op == Op::kSend || operation.call.op == Op::kRecv) return launch_message(std::move(operation));
@@ -45,7 +45,7 @@ class OnDevice final : public Decorator {
 
  private:
   static Operation moved(Operation operation, const c10::Device& device) {
-    c10::impl::VirtualGuardImpl(device.type()).setDevice(device);  // whichever thread this is
+    c10::impl::VirtualGuardImpl(device.type()).setDevice(device);  // may be called in any thread
     for (auto* tensor : {&operation.output, &operation.input}) {
       if (tensor->defined()) *tensor = tensor->to(device);
     }

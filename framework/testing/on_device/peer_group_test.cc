@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device memory that ranks reach in each other: what is allocated by the group is worked on in place, on a pretended
-// device each or one for all.
+// Device memory that ranks can access in each other: operations on memory allocated by the group work in place. Ranks
+// have their own pretended devices or share one.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
@@ -18,7 +18,7 @@ namespace {
 
 using testing::run_ranks;
 
-// Ranks, devices.
+// Parameters: number of ranks, number of devices.
 class PeerGroups : public ::testing::TestWithParam<std::tuple<int, int>> {
  protected:
   struct Rank {
@@ -40,7 +40,7 @@ class PeerGroups : public ::testing::TestWithParam<std::tuple<int, int>> {
     });
   }
 
-  // Of one rank: small integers, so that no dtype rounds their sums.
+  // Returns the input of one rank: small integers, so no dtype rounds their sums.
   static at::Tensor values(int rank, std::int64_t count, at::ScalarType dtype) {
     return at::arange(count, at::kLong).add_(3 * rank).remainder_(7).to(dtype);
   }
@@ -83,7 +83,7 @@ TEST_P(PeerGroups, WorkOnPartsOfIt) {
   });
 }
 
-// Where a rank comes with other memory, or with that of another allocation, all go through windows.
+// If a rank uses other memory, or memory of another allocation, all ranks use windows.
 TEST_P(PeerGroups, MeetInWindowsWhereTheirMemoryIsNotOne) {
   run([](const Rank& rank) {
     const at::Tensor first = rank.allocate({2000}, at::kFloat), second = rank.allocate({2000}, at::kFloat);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device `pretend`, for tests: CUDA, as far as LibTorch's CPU library knows of it, with kernels that compute on the
-// CPU. What runs on it goes the ways that it goes on a GPU, in the same threads. What its memory is for, memory.h says.
+// The device `pretend`, for tests. It poses as CUDA, so far as LibTorch's CPU library knows CUDA, but its kernels
+// compute on the CPU. Code that runs on it takes the same paths as on a GPU, in the same threads. See memory.h for its
+// memory.
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <ATen/ops/from_blob.h>
@@ -34,7 +35,7 @@ thread_local c10::DeviceIndex current_device = 0;
 thread_local std::int64_t current_stream[kDevices] = {};
 std::atomic<std::int64_t> last_stream{0};
 
-// Everything has been done when a call returns, so streams are only numbers and events nothing.
+// All work is complete when a call returns, so streams are just numbers and events are empty.
 class Guard final : public c10::impl::DeviceGuardImplInterface {
  public:
   c10::DeviceType type() const override { return c10::kCUDA; }
@@ -99,7 +100,7 @@ struct Hooks final : at::CUDAHooksInterface {
   c10::Allocator* getPinnedMemoryAllocator() const override { return c10::GetCPUAllocator(); }
   c10::Allocator* getCUDADeviceAllocator() const override { return &pretended_memory(); }
 
-  // Of the CPU's kind, which its operators can draw from.
+  // The generators are CPU generators, since the operators run on the CPU.
   const at::Generator& getDefaultGenerator(c10::DeviceIndex device) const override {
     static const std::vector<at::Generator> generators = [] {
       std::vector<at::Generator> all;
@@ -110,7 +111,7 @@ struct Hooks final : at::CUDAHooksInterface {
   }
 };
 
-// Ranks that are threads have all memory in common.
+// Peer memory of ranks that are threads and therefore share all memory.
 class PeersInThreads final : public PeerMemory {
  public:
   explicit PeersInThreads(c10::Device device) : device_(device) {}
@@ -143,7 +144,7 @@ class PeersInThreads final : public PeerMemory {
 std::shared_ptr<PeerGroup> peers_of(Communicator& host, c10::Device own) {
   const auto processes = all_gather_text(std::to_string(::getpid()), host);
   if (std::ranges::count(processes, processes[0]) < host.size()) return nullptr;
-  constexpr std::int64_t kSmallWindow = 4096;  // so that most tensors take several rounds
+  constexpr std::int64_t kSmallWindow = 4096;  // small, so most tensors take several rounds
   return std::make_shared<PeerGroup>(std::make_shared<PeersInThreads>(own), kSmallWindow);
 }
 
@@ -159,7 +160,7 @@ class PretendedKind final : public DeviceKind {
   }
 };
 
-// Not beside a real one, which tests have as PHALANX_TEST_DEVICE.
+// Not registered if tests use a real device, given in PHALANX_TEST_DEVICE.
 bool enter() {
   if (environment("PHALANX_TEST_DEVICE")) return false;
   static const Guard guard;

@@ -9,9 +9,9 @@
 
 namespace phalanx::testing {
 
-/// A graph of the pretended device. As with CUDA's, what is recorded has not happened when the recording ends: memory
-/// is as it was before; and the host can neither read what kernels write nor give them anything while it records.
-/// Recording is of all threads of the process.
+/// A graph of the pretended device. As with CUDA graphs, recorded work has not been executed when the recording ends:
+/// memory has its former contents. During the recording, the host can neither read what kernels write nor pass data to
+/// them. All threads of the process are recorded.
 class PretendedGraph final : public at::GraphImplInterface {
  public:
   void capture_begin(c10::MempoolId_t pool, at::GraphCaptureMode mode) override;
@@ -23,10 +23,11 @@ class PretendedGraph final : public at::GraphImplInterface {
   void enable_debug_mode() override {}
   void debug_dump(const std::string&) override {}
 
-  /// Whether what this thread does is recorded.
+  /// Returns true if the work of this thread is being recorded.
   static bool records();
 
-  /// While one lives, what this thread does is a part of something that is recorded as a whole, or not at all.
+  /// While an object of this class exists, the work of this thread belongs to an operation that is recorded as a whole
+  /// or not at all.
   class Whole {
    public:
     Whole();
@@ -35,7 +36,7 @@ class PretendedGraph final : public at::GraphImplInterface {
     Whole& operator=(const Whole&) = delete;
 
     bool recorded() const { return recorded_; }
-    void add(std::function<void()> call) const;  // what a replay does, if it is recorded
+    void add(std::function<void()> call) const;  // sets what a replay does, if recorded
 
    private:
     bool recorded_;

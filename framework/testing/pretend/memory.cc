@@ -22,8 +22,8 @@ using c10::CachingAllocator::Stat;
 using c10::CachingAllocator::StatType;
 using c10::CachingDeviceAllocator::DeviceStats;
 
-constexpr std::size_t kBytes = std::size_t{8} << 30;  // of addresses; pages take memory once they are written
-constexpr std::size_t kSmallest = 512;                // as CUDA's caching allocator rounds
+constexpr std::size_t kBytes = std::size_t{8} << 30;  // address space; pages take memory once they are written
+constexpr std::size_t kSmallest = 512;                // the rounding of CUDA's caching allocator
 
 std::byte* reserve(int protection) {
   void* const address = ::mmap(nullptr, kBytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -31,7 +31,7 @@ std::byte* reserve(int protection) {
   return static_cast<std::byte*>(address);
 }
 
-// Blocks of a power of two of bytes, which are handed out again once they are free.
+// Allocates blocks whose sizes are powers of two and reuses freed blocks.
 class Memory final : public c10::DeviceAllocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
@@ -119,9 +119,9 @@ class Memory final : public c10::DeviceAllocator {
   std::byte* const mirror_begin_ = reserve(PROT_READ | PROT_WRITE);
   std::mutex mutex_;
   std::size_t used_ = 0, limit_ = kBytes;
-  std::map<std::size_t, std::vector<std::byte*>> free_;  // by size
+  std::map<std::size_t, std::vector<std::byte*>> free_;  // keyed by size
   std::map<const void*, Block> blocks_;                  // in use
-  std::array<DeviceStats, 16> stats_;                    // by device
+  std::array<DeviceStats, 16> stats_;                    // indexed by device
 };
 
 // Never destroyed: tensors may outlive main().

@@ -8,20 +8,21 @@
 
 namespace phalanx::testing {
 
-/// Memory of pretended devices. Its addresses belong to the process but cannot be read or written, as those of a GPU
-/// cannot: whoever takes a tensor of a device for one of the CPU ends by SIGSEGV. The kernels of the pretended device
-/// work on a mirror of it. New memory has all bits set, so floating-point numbers that nobody wrote are NaN.
-/// Thread-safe.
+/// Returns the allocator of the pretended devices' memory. As with a GPU, its addresses belong to the process but
+/// cannot be read or written: code that mistakes a device tensor for a CPU tensor ends with SIGSEGV. The kernels of the
+/// pretended device work on a mirror of the memory. In new memory all bits are set, so floating-point numbers that were
+/// never written are NaN. Thread-safe.
 c10::DeviceAllocator& pretended_memory();
 
-/// Where the kernels find what lies at `device_address`; null of null.
+/// Returns the address at which the kernels find the contents of `device_address`, or null for null.
 void* mirror_of(const void* device_address);
 
-/// All that pretended devices hold, and the way back to it. What was allocated meanwhile keeps what it has.
+/// Save and restore the contents of all pretended devices. Memory allocated in between keeps its contents.
 std::vector<std::byte> save_pretended_memory();
 void restore_pretended_memory(const std::vector<std::byte>& saved);
 
-/// From now on, allocations that would take more than so many bytes in all fail as on a GPU; 0: as many as there are.
+/// Makes allocations fail, as on a GPU, if they would raise the total above `bytes`. 0 removes the limit, except for
+/// the size of the address space.
 void limit_pretended_memory(std::size_t bytes);
 
 }  // namespace phalanx::testing

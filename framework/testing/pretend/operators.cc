@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What LibTorch calls for tensors of the pretended device. A few operators are done here; all others copy their tensors
-// to the CPU, compute there and copy back, once it is clear that a GPU would have taken them.
+// The operators for tensors of the pretended device. A few are implemented here. All others copy their tensors to the
+// CPU, compute there and copy back, after checking that a GPU would have accepted the tensors.
 #include "framework/testing/pretend/operators.h"
 
 #include <ATen/Context.h>
@@ -51,7 +51,7 @@ at::Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides, std::op
   return at::detail::empty_strided_generic(sizes, strides, &pretended_memory(), kKeys, dtype.value_or(at::kFloat));
 }
 
-// A tensor of the CPU on the same elements.
+// Returns a CPU tensor with the same elements.
 at::Tensor mirrored(const at::Tensor& tensor) {
   if (tensor.device().type() != c10::kCUDA) return tensor;
   void* const data = tensor.numel() == 0 ? nullptr : mirror_of(tensor.const_data_ptr());
@@ -84,7 +84,7 @@ at::Scalar local_scalar_dense(const at::Tensor& tensor) {
 const at::Tensor& resize(const at::Tensor& self, at::IntArrayRef sizes, std::optional<at::MemoryFormat> format) {
   const std::size_t bytes = at::detail::computeStorageNbytesContiguous(sizes, self.dtype().itemsize(),
                                                                        static_cast<std::size_t>(self.storage_offset()));
-  if (self.sizes() == sizes && bytes <= self.storage().nbytes()) return self;  // with the strides that it has
+  if (self.sizes() == sizes && bytes <= self.storage().nbytes()) return self;  // keeps its strides
   const c10::Storage& storage = self.storage();
   if (bytes > storage.nbytes()) {
     const c10::DeviceGuard guard(self.device());
@@ -106,7 +106,8 @@ at::Tensor& set_storage(at::Tensor& self, at::Storage storage, std::int64_t offs
   return self;
 }
 
-// Its schema does not say that it writes the running statistics, so they would be those of a copy.
+// Implemented here because its schema does not mention that it writes the running statistics: the fallback would update
+// a copy of them.
 std::tuple<at::Tensor, at::Tensor, at::Tensor> native_batch_norm(const at::Tensor& input,
                                                                  const std::optional<at::Tensor>& weight,
                                                                  const std::optional<at::Tensor>& bias,
@@ -137,7 +138,7 @@ bool may_be_mixed(const std::string& name) {
   return name == "aten::index.Tensor" || name == "aten::index_put_" || name == "aten::_index_put_impl_";
 }
 
-// Of a GPU's operators, only single numbers may be on the CPU.
+// Only scalars may be on the CPU among the operands of a GPU operator.
 void check_place(const std::string& name, const at::Tensor& tensor, std::optional<at::Device>& device) {
   if (!tensor.defined()) return;
   if (tensor.is_cpu()) {
@@ -149,7 +150,7 @@ void check_place(const std::string& name, const at::Tensor& tensor, std::optiona
   device = tensor.device();
 }
 
-// What is drawn for a device comes from its own generator.
+// Makes random operators use the generator of their device.
 void draw_from_generator_of(const std::optional<at::Device>& device, const c10::OperatorHandle& op,
                             torch::jit::Stack& stack) {
   const auto& arguments = op.schema().arguments();
@@ -161,7 +162,7 @@ void draw_from_generator_of(const std::optional<at::Device>& device, const c10::
   }
 }
 
-// Sizes that depend on values are known to the host alone once it has waited for them.
+// Returns true for operators whose output size depends on values, which the host knows only after waiting for them.
 bool waits(const std::string& name) {
   static const std::set<std::string> all{"aten::nonzero",           "aten::masked_select", "aten::unique_dim",
                                          "aten::_unique2",          "aten::equal",         "aten::repeat_interleave",
@@ -169,7 +170,7 @@ bool waits(const std::string& name) {
   return all.contains(name);
 }
 
-// As it is computed now, it is computed again by each replay, of and into the same memory.
+// Computes now, and makes each replay compute again from and to the same memory.
 void record(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   TORCH_CHECK(!waits(op.schema().operator_name().name), op.schema().operator_name().name,
               ": the host waits for the device while a graph is recorded");

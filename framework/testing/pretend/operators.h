@@ -3,7 +3,7 @@
 
 namespace phalanx::testing {
 
-/// From now on, LibTorch computes with tensors of pretended devices.
+/// Registers the operators with which LibTorch computes on pretended devices.
 void register_operators();
 
 }  // namespace phalanx::testing
