@@ -52,8 +52,8 @@ std::vector<double> EarlyStop::state() const {
   return {seen_ ? 1.0 : 0.0, best_, static_cast<double>(best_step_), static_cast<double>(bad_), stopped_ ? 1.0 : 0.0};
 }
 
-// A checkpoint of a run that did not watch begins to watch; one that has waited long enough by a shorter patience than
-// the config's goes on.
+// If the checkpoint's run had no early stopping, watching starts now. If it has stopped with a shorter patience than
+// the config's, the run continues.
 void EarlyStop::load(const std::vector<double>& state) {
   if (state.empty()) return;
   if (state.size() != this->state().size()) {

@@ -10,7 +10,7 @@
 
 namespace phalanx {
 
-/// When a run ends because it no longer gets better.
+/// Defines when a run ends because it no longer improves.
 struct EarlyStopConfig {
   std::string metric;
   std::string best = "auto";
@@ -28,28 +28,29 @@ struct EarlyStopConfig {
   }
 };
 
-/// Early stopping (Prechelt 1998, Early Stopping - But When?, criterion UP on the validation metric): after more than
-/// `patience` tests in a row none of which was better than the best one before, training is to stop. A reading that is
-/// not a number is never better. Readings are alike on all ranks, and so are the answers.
+/// Early stopping (Prechelt 1998, Early Stopping - But When?, criterion UP on the validation metric): training stops
+/// after more than `patience` tests in a row without a new best result. NaN is never better. All ranks have the same
+/// readings, and so get the same answers.
 class EarlyStop {
  public:
   explicit EarlyStop(EarlyStopConfig config) : config_(std::move(config)) {}
 
   bool enabled() const { return !config_.metric.empty(); }
 
-  /// Throws ConfigError where `measured`, the readings of a test, lack the metric.
+  /// Throws ConfigError if `measured`, the readings of a test, does not contain the metric.
   void check(const Readings& measured) const;
 
-  /// After the test that was made after `step` updates.
+  /// Receives the readings of the test after `step` updates.
   void observe(std::int64_t step, const Readings& readings);
 
-  /// Whether to stop; for good.
+  /// Returns true if training must stop; never becomes false again.
   bool stopped() const { return stopped_; }
 
-  /// Why, for people: "accuracy was 0.971 at step 800, and no better in 4 tests since"; empty until stopped().
+  /// Returns the reason for people: "accuracy was 0.971 at step 800, and no better in 4 tests since". Empty until
+  /// stopped().
   std::string reason() const;
 
-  /// All that the next answers depend on, to be kept and given back.
+  /// Returns everything that the next answers depend on, for checkpoints.
   std::vector<double> state() const;
   void load(const std::vector<double>& state);
 
@@ -57,10 +58,10 @@ class EarlyStop {
   bool better(double reading) const;
 
   EarlyStopConfig config_;
-  bool seen_ = false;  // a test
+  bool seen_ = false;  // true after the first test with a number
   double best_ = 0;
   std::int64_t best_step_ = 0;
-  std::int64_t bad_ = 0;  // tests in a row that were not better
+  std::int64_t bad_ = 0;  // consecutive tests that were not better
   bool stopped_ = false;
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// The step after which a run with these tests stops, one after every tenth step; -1: it does not.
+// Returns the step after which a run with one of these tests after every tenth step stops, or -1 if it does not.
 std::int64_t stops_at(EarlyStop& stop, const std::vector<double>& readings) {
   std::int64_t step = 0;
   for (const double reading : readings) {

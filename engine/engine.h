@@ -14,24 +14,24 @@
 
 namespace phalanx {
 
-/// The only training loop. What varies is given to it; what watches is a hook.
+/// The only training loop. The variable parts are passed to it, and observers are hooks.
 class Engine {
  public:
   using Hook = Hooks::Hook;
 
-  /// All must outlive the engine.
+  /// All arguments must outlive the engine.
   Engine(Step& step, Optimizer& optimizer, Synchronizer& synchronizer)
       : step_(step), optimizer_(optimizer), synchronizer_(synchronizer) {}
 
-  /// Hooks of one event are called in the order of their registration.
+  /// Registers a hook. Hooks of the same event are called in the order of registration.
   void on(Event event, Hook hook) { hooks_.on(event, std::move(hook)); }
   void on(const std::string& event, Hook hook) { on(event_from_name(event), std::move(hook)); }
 
-  /// From `state` on, which hooks of on_start may set to where another run was, to the end of its last epoch or until
-  /// a hook says stop. Collective.
+  /// Trains from `state`, which hooks of on_start may replace by the state of an earlier run, to the end of its last
+  /// epoch or until a hook sets `stop`. Collective.
   State train(const FlatParameters& parameters, Loader& loader, State state);
 
-  /// What this rank updates, from on_start on.
+  /// Returns the slices that this rank updates. Valid from on_start on.
   const std::vector<Slice>& slices() const { return slices_; }
 
  private:

@@ -9,15 +9,15 @@
 
 namespace phalanx {
 
-/// Passes over a dataset without gradients or updates. What measures is a hook.
+/// Passes over a dataset without gradients or updates. Everything that measures is a hook.
 class Evaluator {
  public:
-  explicit Evaluator(Step& step) : step_(step) {}  // which must outlive it
+  explicit Evaluator(Step& step) : step_(step) {}  // `step` must outlive it
 
   /// Events are on_start, on_sample, on_forward, on_forward_criterion and on_end.
   void on(Event event, Hooks::Hook hook) { hooks_.on(event, std::move(hook)); }
 
-  /// One pass over the loader's epoch 0. Hooks see `state` with each batch and its result. Collective.
+  /// Makes one pass over the loader's epoch 0. Hooks see `state` with each batch and its result. Collective.
   void run(Loader& loader, State state) const;
 
  private:

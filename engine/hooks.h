@@ -18,11 +18,11 @@ namespace phalanx {
 enum class Event {
   kStart,              // on_start
   kStartEpoch,         // on_start_epoch
-  kSample,             // on_sample: a batch is there
-  kForward,            // on_forward: the output is there
-  kForwardCriterion,   // on_forward_criterion: the loss is there
-  kBackwardCriterion,  // on_backward_criterion: the gradient of the output is there
-  kBackward,           // on_backward: the gradients of all parameters are there, not yet agreed between ranks
+  kSample,             // on_sample: a batch was loaded
+  kForward,            // on_forward: the output was computed
+  kForwardCriterion,   // on_forward_criterion: the loss was computed
+  kBackwardCriterion,  // on_backward_criterion: the gradient of the output was computed
+  kBackward,           // on_backward: all gradients were computed, but not yet synchronized
   kUpdate,             // on_update: the parameters have changed
   kEndEpoch,           // on_end_epoch
   kEnd,                // on_end
@@ -31,22 +31,22 @@ inline constexpr int kEvents = 10;
 
 std::string_view to_string(Event event);
 
-/// The event called `name` ("on_sample"). Throws ConfigError with the nearest name otherwise.
+/// Returns the event called `name` ("on_sample"). Throws ConfigError with the nearest name if there is none.
 Event event_from_name(const std::string& name);
 
-/// What hooks see and may change.
+/// The state that hooks see and may change.
 struct State {
   std::int64_t epoch = 0;   // of the current step, from 0
-  std::int64_t epochs = 0;  // to train in all
-  std::int64_t step = 0;    // updates done
-  std::int64_t cursor = 0;  // batches taken of the epoch
+  std::int64_t epochs = 0;  // total to train
+  std::int64_t step = 0;    // completed updates
+  std::int64_t cursor = 0;  // batches taken from the epoch
   bool training = true;     // false in an evaluation
-  bool stop = false;        // set by a hook: leave after this step; all ranks must set it after the same step
+  bool stop = false;        // set by a hook: stop after this step; all ranks must set it after the same step
   Batch batch{};
-  Step::Result result{};  // of a training step of a pipeline, on one of its ranks: see Step::Result::elsewhere()
+  Step::Result result{};  // in pipelines, training results are on one rank; see Step::Result::elsewhere()
 };
 
-/// Functions that wait for events, called in the order of their registration.
+/// Functions that are called for events, in the order of their registration.
 class Hooks {
  public:
   using Hook = std::function<void(State&)>;
@@ -57,7 +57,8 @@ class Hooks {
     for (const auto& hook : hooks_[static_cast<int>(event)]) hook(state);
   }
 
-  /// Puts the result of each stage of a step into `state` and emits the stage's event. Both must outlive it.
+  /// Returns a watcher that stores the result of each stage of a step in `state` and emits the stage's event. Both
+  /// objects must outlive it.
   Step::Watch watch(State& state) const;
 
  private:

@@ -9,8 +9,8 @@
 
 namespace phalanx {
 
-/// Copies tensors, and writes the copies back when it is destroyed. To autograd that is no change: a gradient that
-/// saved one of the tensors before can still be computed.
+/// Copies tensors, and writes the copies back in its destructor. Autograd does not see this as a modification:
+/// gradients that depend on a tensor saved before can still be computed.
 class KeptValues {
  public:
   explicit KeptValues(std::vector<at::Tensor> tensors) : tensors_(std::move(tensors)) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the loop itself costs a step: an engine whose parts do nothing, without a hook and with one of each event.
+// Measures the cost of the loop itself per step: an engine whose parts do nothing, with no hooks and with one for each
+// event.
 //   bazel run //engine:loop_benchmark
 #include <ATen/ops/scalar_tensor.h>
 #include <benchmark/benchmark.h>
@@ -28,7 +29,7 @@ class NoLoader final : public Loader {
   std::int64_t batches_, cursor_ = 0;
 };
 
-// Announces every stage, as steps do.
+// Reports every stage, as steps do.
 class NoStep final : public Step {
  public:
   Result run(const Batch& batch, const Watch& watch) override {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Save on P ranks, load on Q, however they share the update.
+// Saves on P ranks and restores on Q, with different divisions of the update.
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/randn.h>
@@ -109,7 +109,7 @@ TEST_F(Checkpoints, PartsOfRanksComeBackToThem) {
     });
   };
   run(3, false, 0, 0);
-  run(2, true, 123, 5);  // rank 0 alone has saved what is common
+  run(2, true, 123, 5);  // only rank 0 has saved the common part
 }
 
 TEST_F(Checkpoints, ReplicasThatDifferComeBackToTheirRanks) {

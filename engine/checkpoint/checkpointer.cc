@@ -32,7 +32,7 @@ std::string run_folder(const CheckpointFolder& folder) {
   return parent.empty() ? "." : parent;
 }
 
-// The folder would be created again, with a checkpoint and nothing else.
+// Otherwise the folder would be created again, with nothing in it but a checkpoint.
 void require_same(const std::string& folder, const std::optional<FileIdentity>& at_start) {
   if (!at_start || FileIdentity::of(folder) == at_start) return;
   throw DataError(folder + ": was removed or renamed while the run goes on");
@@ -143,7 +143,7 @@ void Checkpointer::begin_commit() {
   commit_ = std::async(std::launch::async, [this] { folder_.commit(manifest_, retention_); });
 }
 
-// All ranks learn at the same time that a checkpoint has failed, so this is collective.
+// All ranks learn of a failed checkpoint at the same time, so this can be collective.
 std::string Checkpointer::first_reason() const {
   for (const auto& reason : all_gather_text(reason_, *world_)) {
     if (!reason.empty()) return reason;

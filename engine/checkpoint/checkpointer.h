@@ -13,57 +13,56 @@
 
 namespace phalanx {
 
-/// One rank's share of a checkpoint, copied, as the two files that it becomes.
+/// A copy of one rank's share of a checkpoint, in the format of the two files that it is written to.
 ///
-///   weights  whole parameters by their names; on rank 0 the model's buffers too: what Python loads. Where ranks have
-///            parts of the values alone, these (stored_name(), with the shape)
-///   state    optimizer/KIND/PARAMETER        what the optimizer remembers of it, in its shape
-///            optimizer/KIND/PARAMETER[A:B]   the same of its elements from A to B
-///            part/PART/TENSOR                the rank's own
-///            replica/...                     parameters and optimizer of this rank, where replicas differ
+///   weights  whole parameters by name, and on rank 0 also the model's buffers; this is the file that Python loads. If
+///            ranks have only parts of the values, these parts (stored_name(), with the shape)
+///   state    optimizer/KIND/PARAMETER        optimizer state for a parameter, in its shape
+///            optimizer/KIND/PARAMETER[A:B]   the same for its elements from A to B
+///            part/PART/TENSOR                this rank's own state
+///            replica/...                     this rank's parameters and optimizer state, if replicas differ
 ///
-/// Of a parameter of which this rank has a part, PARAMETER is its name with the part behind it (to_text(Placement)),
-/// also in the file of weights.
+/// If this rank has only a part of a parameter, PARAMETER is its name followed by the part (to_text(Placement)), also
+/// in the file of weights.
 struct Snapshot {
   std::string weights, state;
 };
 
-/// Copies what `plan` gives to this rank into `snapshot`, whose memory is used again.
+/// Copies this rank's share according to `plan` into `snapshot`, whose memory is reused.
 void take_snapshot(const RunState& state, const WritePlan& plan, bool replicas_equal, Snapshot& snapshot);
 
-/// Writes checkpoints while training goes on; all ranks together, one checkpoint at a time.
+/// Writes checkpoints while training continues: all ranks together, one checkpoint at a time.
 ///
-/// save() copies this rank's share and returns; a thread writes it to disk. After every step the ranks tell each other
-/// how far they are, by a small all-gather that is read a step later, when all have long cast it. When all have
-/// written, rank 0's thread completes the manifest, renames the folder, and removes what is not kept. The ranks' files
-/// must lie in one file system.
+/// save() copies this rank's share and returns, and a thread writes the copy to disk. After every step, ranks exchange
+/// their progress in a small all-gather, whose result is read one step later, when all ranks have long contributed.
+/// When all have written their files, rank 0's thread completes the manifest, renames the folder, and removes
+/// checkpoints that are not to be kept. The files of all ranks must be in the same file system.
 ///
-/// If the folder that contains `folder` was removed or renamed since the start, nothing is written: it would be created
-/// again. What goes wrong is logged and the checkpoint given up on all ranks; nothing of it is left. Older ones stay,
-/// and the next one is tried as if nothing had been.
+/// If the folder that contains `folder` was removed or renamed since the start, nothing is written, because writing
+/// would create it again. Errors are logged, and the checkpoint is abandoned on all ranks, without leaving files. Older
+/// checkpoints are kept, and the next one is attempted as usual.
 ///
-/// All calls are collective and come from one thread.
+/// All calls are collective and must come from one thread.
 class Checkpointer {
  public:
-  /// `state` must outlive this.
+  /// `state` must outlive this object.
   Checkpointer(CheckpointFolder folder, Retention retention, CommunicatorPtr world, const RunState& state);
-  ~Checkpointer();  // waits for its threads; what is not committed by then stays half-made, to be removed by the next
-                    // run
+  ~Checkpointer();  // waits for its threads; uncommitted files stay for the next run to remove
   Checkpointer(const Checkpointer&) = delete;
   Checkpointer& operator=(const Checkpointer&) = delete;
 
-  /// Begins a checkpoint; blocks while the one before is not complete. Of the manifest, `ranks` and `files` are filled
-  /// in here; it is the same on all ranks.
+  /// Begins a checkpoint. Blocks until the previous one is complete. `manifest` must be the same on all ranks; this
+  /// function sets its `ranks` and `files`.
   void save(Manifest manifest, bool replicas_equal);
 
-  /// Once a step. Does nothing, and says nothing to the other ranks, while no checkpoint is being made.
+  /// Must be called once per step. Does nothing, and does not communicate, while no checkpoint is being written.
   void advance();
 
-  /// Blocks until the checkpoint that was begun is complete or given up.
+  /// Blocks until the current checkpoint is complete or abandoned.
   void settle();
 
-  /// Why the last checkpoint that was settled was given up: the reason of the first rank that had one, the same on all
-  /// ranks. Empty: the checkpoint is there, or there was none.
+  /// Returns the reason why the last settled checkpoint was abandoned: the reason of the first rank that had one, the
+  /// same on all ranks. Empty if the checkpoint was written, or if there was none.
   const std::string& failure() const { return failure_; }
   std::int64_t written() const { return written_; }  // since the start
   std::int64_t failed() const { return failed_; }
@@ -74,9 +73,9 @@ class Checkpointer {
     FileRecord weights, state;
   };
 
-  void look();      // how far this rank's own threads are
+  void look();      // checks the progress of this rank's own threads
   void tell();      // launches the all-gather
-  bool conclude();  // reads it; whether the checkpoint is done
+  bool conclude();  // reads it; returns true if the checkpoint is done
   void begin_commit();
   void finish(bool complete);
   std::string first_reason() const;
@@ -84,7 +83,7 @@ class Checkpointer {
 
   CheckpointFolder folder_;
   Retention retention_;
-  std::optional<FileIdentity> run_folder_;  // at the start; none if it was not there
+  std::optional<FileIdentity> run_folder_;  // at the start; empty if it did not exist
   CommunicatorPtr world_;
   const RunState& state_;
   WritePlan plan_;

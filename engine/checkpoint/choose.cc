@@ -29,19 +29,19 @@ std::string without_last_slash(std::string path) {
   return path;
 }
 
-/// What a run that wants to go on is like.
+/// The properties of the resuming run.
 struct Run {
   const Manifest::Words& identity;
   const RunState& state;
 
-  // Throws DataError where it could not go on from this checkpoint.
+  // Throws DataError if the run cannot resume from this checkpoint.
   void check(const Checkpoint& checkpoint) const {
     check_identity(checkpoint, identity);
     check_fits(checkpoint, state);
   }
 };
 
-// What to take in place of one that cannot be used.
+// Returns advice to use a different checkpoint than the one that was refused.
 std::string offer_in(const CheckpointFolder& folder, const Run& run) {
   const auto ignore = [](const std::string&) {};
   for (const auto& other : folder.list(ignore)) {
@@ -60,7 +60,7 @@ template <class Refusal>
   throw Refusal("checkpoint.resume: " + std::string(why.what()) + "; " + offer_in(folder, run));
 }
 
-// A damaged checkpoint is an error of data, and one that the config does not fit is an error of the config.
+// A damaged checkpoint is a DataError, and one that does not fit the config is a ConfigError.
 Checkpoint open(const std::string& path, const Run& run) {
   const std::string parent = fs::path(path).parent_path().string();
   const CheckpointFolder folder(parent.empty() ? "." : parent);
@@ -79,7 +79,7 @@ Checkpoint open(const std::string& path, const Run& run) {
   return checkpoint;
 }
 
-// One of another run is an error, not a reason to look further: most likely the config is not that which was meant.
+// A checkpoint of another run is an error, not a reason to search further: most likely the wrong config was used.
 Checkpoint newest(const CheckpointFolder& folder, const Run& run, std::vector<std::string>& refused) {
   Checkpoint found = folder.newest_good([&](const std::string& reason) { refused.push_back(reason); });
   if (found.path.empty() && !refused.empty()) {

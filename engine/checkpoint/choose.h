@@ -11,18 +11,18 @@
 
 namespace phalanx {
 
-/// Where a run goes on.
+/// The point from which a run continues.
 struct Choice {
-  std::optional<Checkpoint> checkpoint{};  // nothing: it begins
-  std::vector<std::string> refused{};      // on rank 0: why newer checkpoints were not taken
+  std::optional<Checkpoint> checkpoint{};  // empty if the run starts from scratch
+  std::vector<std::string> refused{};      // on rank 0: reasons why newer checkpoints were refused
 };
 
-/// Finds the checkpoint that `resume` asks for: "none"; "auto", the newest in `folder` that is whole, if there is any;
-/// or a path of one. Rank 0 looks at every byte of it and compares it with the run (`identity`, names and shapes).
+/// Finds the checkpoint that `resume` specifies: "none"; "auto", the newest intact one in `folder`, if any; or the path
+/// of one. Rank 0 verifies every byte of it and compares it with the run (`identity`, names and shapes).
 ///
-/// Throws, alike on all ranks, ConfigError where the checkpoint is of another run, and DataError where that of a path
-/// is not whole, and where there are checkpoints but none that is whole. The message offers the newest one beside it
-/// from which the run can go on. Collective.
+/// Throws on all ranks: ConfigError if the checkpoint belongs to another run; DataError if the checkpoint at a path is
+/// damaged, or if there are checkpoints but none of them is intact. The message names the newest other checkpoint from
+/// which the run can continue. Collective.
 Choice choose(const std::string& resume, const CheckpointFolder& folder, const Manifest::Words& identity,
               const RunState& state, Communicator& world);
 

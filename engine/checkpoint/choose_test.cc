@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which checkpoint a run goes on from, and what it is told of those that it refuses.
+// Checks which checkpoint a run resumes from, and the messages about those that it refuses.
 #include <gmock/gmock.h>
 
 #include <cstdint>
@@ -25,7 +25,7 @@ using ::testing::ThrowsMessage;
 
 class Choosing : public Checkpoints {
  protected:
-  // What a run of one rank is told.
+  // Returns the error message of a run on one rank.
   std::string refusal(const std::string& resume, std::int64_t width = 3, const std::string& seed = "1",
                       const std::string& optimizer = "{name: sgd, momentum: 0.9}") {
     std::string message;

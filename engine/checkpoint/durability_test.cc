@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is on disk when a checkpoint gets its name, and when the one before it is deleted: what a power cut leaves. The
-// C library's fsync() is replaced by one that first tells the test what is about to be synced.
+// Checks the files on disk when a checkpoint gets its name, and when the previous one is deleted, since a power cut
+// leaves these. The C library's fsync() is replaced by a function that first tells the test which path is synced.
 #include <gmock/gmock.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -41,7 +41,7 @@ class Durability : public ::testing::Test {
   }
   ~Durability() override { before_sync = nullptr; }
 
-  // Writes a checkpoint of step 1, and returns what was synced: each time the path, and the weights under both names.
+  // Writes a checkpoint of step 1 and returns, for each sync, the path and the weights under both names.
   std::vector<std::string> syncs_of_saving(const std::string& weights) {
     syncs_.clear();
     const std::string path = folder_.temporary_path(1);

@@ -24,7 +24,7 @@ constexpr std::string_view kStep = "step-";
 
 std::string manifest_of(const std::string& path) { return path + "/" + kManifestName; }
 
-// False if it cannot be told: what is done with the path then fails, and says why.
+// Returns false if this cannot be determined: later use of the path then fails with a message.
 bool exists(const std::string& path) {
   std::error_code hidden;
   return fs::exists(path, hidden);
@@ -36,7 +36,7 @@ std::vector<std::string> folders_in(const std::string& path) {
   for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
     if (entry->is_directory(none)) names.push_back(entry->path().filename());
   }
-  // A part of the list would let a run begin at an older checkpoint, or from scratch.
+  // With an incomplete list, a run could start from an older checkpoint, or from scratch.
   if (error && error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory) {
     throw DataError(path + ": cannot be listed: " + error.message());
   }
@@ -44,7 +44,7 @@ std::vector<std::string> folders_in(const std::string& path) {
   return names;
 }
 
-// What is, or was to be, a checkpoint; in the order of names.
+// Returns folders that are checkpoints or look like them, sorted by name.
 std::vector<std::string> candidates_in(const std::string& path) {
   std::vector<std::string> found;
   for (const auto& name : folders_in(path)) {
@@ -67,7 +67,8 @@ void remove(const std::string& path) {
   if (error) throw DataError(path + ": cannot be removed: " + error.message());
 }
 
-// In one step, so that a run that is killed has one of the two. Not where there is only one, nor on every file system.
+// Exchanges the names atomically, so that one of the two always exists. Returns false if `other` does not exist, or if
+// the file system cannot do this.
 bool exchanged(const std::string& one, const std::string& other) {
   return exists(other) && ::renameat2(AT_FDCWD, one.c_str(), AT_FDCWD, other.c_str(), RENAME_EXCHANGE) == 0;
 }
@@ -80,7 +81,7 @@ void set_aside(const std::string& path) {
   rename(path, free);
 }
 
-// Those whose test was that of the very weights that they hold, the best first.
+// Returns the checkpoints whose test used exactly the weights in them, the best first.
 std::vector<const Checkpoint*> by_reading(const std::vector<Checkpoint>& all, const Retention& retention) {
   std::vector<std::pair<double, const Checkpoint*>> found;
   for (const auto& checkpoint : all) {
@@ -149,7 +150,7 @@ void CheckpointFolder::commit(const Manifest& manifest, const Retention& retenti
   sync_folder(temporary);
   if (exchanged(temporary, final)) {
     sync_folder(path_);  // until the exchange is on disk, a power cut may leave the old names
-    remove(temporary);   // what the run had saved at this step before
+    remove(temporary);   // the run's earlier checkpoint of this step
   } else {
     if (exists(final)) set_aside(final);
     rename(temporary, final);
@@ -170,7 +171,7 @@ void CheckpointFolder::prune(const Retention& retention) const {
   }
   for (const auto& checkpoint : all) {
     if (kept.contains(checkpoint.path)) continue;
-    // Killed in the middle of it, no half of a checkpoint is left under a checkpoint's name.
+    // If the process is killed during removal, no incomplete checkpoint has a checkpoint's name.
     rename(checkpoint.path, checkpoint.path + std::string(kTemporary));
     remove(checkpoint.path + std::string(kTemporary));
   }
@@ -184,7 +185,7 @@ void CheckpointFolder::remove_temporary() const {
 
 void CheckpointFolder::set_aside_after(std::int64_t step) const {
   for (const auto& path : candidates_in(path_)) {
-    bool later = true;  // what cannot be read is no checkpoint either
+    bool later = true;  // unreadable checkpoints are set aside too
     try {
       later = read_checkpoint(path).manifest.position.step > step;
     } catch (const DataError&) {

@@ -9,15 +9,15 @@
 
 namespace phalanx {
 
-/// What stays when another checkpoint has been written.
+/// Defines the checkpoints that are kept when another one has been written.
 struct Retention {
-  std::int64_t keep_last = 3;  // the newest
-  std::int64_t keep_best = 0;  // those whose test was best, besides
-  std::string best_by{};       // reading
-  bool highest = true;         // is the best
+  std::int64_t keep_last = 3;  // number of newest checkpoints
+  std::int64_t keep_best = 0;  // number of checkpoints with the best test results, in addition
+  std::string best_by{};       // name of the reading
+  bool highest = true;         // if false, the lowest is the best
 };
 
-/// A checkpoint as it lies on disk.
+/// A checkpoint on disk.
 struct Checkpoint {
   std::string path{};
   Manifest manifest{};
@@ -26,13 +26,13 @@ struct Checkpoint {
 /// Reads the manifest of the checkpoint in folder `path`. Throws DataError.
 Checkpoint read_checkpoint(const std::string& path);
 
-/// Throws DataError unless every file is what the manifest says.
+/// Throws DataError unless every file matches the manifest.
 void verify(const Checkpoint& checkpoint);
 
-/// The checkpoints of a run. A checkpoint is a folder with a manifest, whatever its name is. One process at a time
-/// changes the folder.
+/// The checkpoints of a run. Any folder with a manifest is a checkpoint, whatever its name. Only one process may change
+/// the folder at a time.
 ///
-/// Names that end in ".tmp" are checkpoints in the making, or on the way out.
+/// Names that end in ".tmp" are checkpoints that are being written or removed.
 class CheckpointFolder {
  public:
   explicit CheckpointFolder(std::string path) : path_(std::move(path)) {}
@@ -41,26 +41,26 @@ class CheckpointFolder {
   std::string final_path(std::int64_t step) const;      // step-00001234
   std::string temporary_path(std::int64_t step) const;  // step-00001234.tmp
 
-  /// Told why something is no checkpoint that can be used.
+  /// Called with the reason why a checkpoint cannot be used.
   using Refuse = std::function<void(const std::string& reason)>;
 
-  /// Returns the checkpoints that have a good manifest, the newest first, without a look at their other files. Throws
-  /// DataError if the folder is there and cannot be listed.
+  /// Returns the checkpoints with a valid manifest, newest first, without checking their other files. Throws DataError
+  /// if the folder exists but cannot be listed.
   std::vector<Checkpoint> list(const Refuse& refuse) const;
 
-  /// The newest checkpoint that is whole, or one without a path.
+  /// Returns the newest intact checkpoint, or one with an empty path.
   Checkpoint newest_good(const Refuse& refuse) const;
 
-  /// Writes the manifest into temporary_path() of its step, whose other files are complete on disk, gives it its final
-  /// name, and removes what `retention` does not keep. Killed anywhere, all older checkpoints or the new one are there.
-  /// Throws DataError.
+  /// Writes the manifest into temporary_path() of its step, whose other files must be complete on disk, gives the
+  /// folder its final name, and removes checkpoints that `retention` does not keep. If the process is killed at any
+  /// point, either all older checkpoints or the new one exist. Throws DataError.
   void commit(const Manifest& manifest, const Retention& retention) const;
 
-  /// Removes what an earlier run has left half-made.
+  /// Removes unfinished checkpoints of an earlier run.
   void remove_temporary() const;
 
-  /// Renames all checkpoints of later steps to "set-aside-...": the run goes on from an earlier one, and its future
-  /// will be another. They are not found any more, and stay.
+  /// Renames all checkpoints of later steps to "set-aside-...", for a run that continues from an earlier step and will
+  /// produce different ones. They are not found any more, but are kept.
   void set_aside_after(std::int64_t step) const;
 
  private:

@@ -28,7 +28,7 @@ class Folder : public ::testing::Test {
  protected:
   Folder() { fs::remove_all(folder_.path()); }
 
-  // A checkpoint of two files that depend on the step.
+  // Writes a checkpoint of two files that depend on the step.
   void write(std::int64_t step, const Retention& retention = {}, double accuracy = 0, bool tested = true) const {
     const std::string path = folder_.temporary_path(step);
     fs::create_directories(path);

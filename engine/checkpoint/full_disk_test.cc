@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints that cannot be written.
+// Tests checkpoints that cannot be written.
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -20,7 +20,7 @@ using testing::Rank;
 using testing::run_ranks;
 using testing::Sharing;
 
-// Files beyond a limit fail like those on a full disk.
+// Writing files beyond a limit fails as on a full disk.
 class FullDisk : public Checkpoints {
  protected:
   void limit(rlim_t bytes) {

@@ -11,37 +11,38 @@
 
 namespace phalanx {
 
-/// Where a run stands: what the next step is.
+/// The position of a run: its next step.
 struct Position {
-  std::int64_t step = 0;   // updates done
+  std::int64_t step = 0;   // completed updates
   std::int64_t epoch = 0;  // of the next step
-  std::int64_t batch = 0;  // of that epoch; its number of batches: the epoch's end, with its test, is still to come
+  std::int64_t batch =
+      0;  // index within that epoch; the number of batches if only the test at the end of the epoch is left
 
   bool operator==(const Position&) const = default;
 };
 
-/// What a checkpoint is, in its manifest.json: written last, so that a folder with a manifest is a whole checkpoint.
+/// The description of a checkpoint in its manifest.json. It is written last, so a folder with a manifest is complete.
 struct Manifest {
   using Words = std::vector<std::pair<std::string, std::string>>;
 
   Position position;
-  int ranks = 0;                // that wrote it
+  int ranks = 0;                // number of ranks that wrote it
   std::int64_t updates = 0;     // the optimizer's
-  Words identity{};             // of the run: with others it cannot go on
-  std::string strategy{};       // by which replicas agreed, with its fields and buckets
+  Words identity{};             // of the run; a run with a different identity cannot resume from it
+  std::string strategy{};       // with its fields and buckets
   Readings readings{};          // of the last test
-  std::int64_t tested_at = -1;  // step of that; -1: no test yet
-  std::string config{};         // YAML, for people: a checkpoint may be copied away from its run folder
-  Words provenance{};           // for people too
+  std::int64_t tested_at = -1;  // step of the last test; -1 if there was none
+  std::string config{};         // YAML, for people: a checkpoint may be copied out of its run folder
+  Words provenance{};           // for people
   std::vector<FileRecord> files{};
 };
 
 inline constexpr const char* kManifestName = "manifest.json";
 
-/// JSON, the last line but one of which has the CRC-32C of all before it.
+/// Returns JSON, whose last line but one has the CRC-32C of everything before it.
 std::string to_text(const Manifest& manifest);
 
-/// Reads it back. Throws DataError naming `path` where one bit is not as it was written.
+/// Parses the result of to_text(). Throws DataError naming `path` if a single bit has changed.
 Manifest parse_manifest(const std::string& text, const std::string& path);
 
 }  // namespace phalanx

@@ -9,7 +9,8 @@
 
 namespace phalanx {
 
-/// A part that is a few numbers, alike on all ranks. `load` gets none from a checkpoint that lacks the part.
+/// Returns a part that consists of a few numbers, the same on all ranks. `load` gets none from a checkpoint without the
+/// part.
 CheckpointPart numbers_part(std::string name, std::function<std::vector<double>()> save,
                             std::function<void(const std::vector<double>&)> load);
 

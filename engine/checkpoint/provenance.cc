@@ -22,7 +22,7 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
-// A line of .git/packed-refs: "<commit> <reference>".
+// Looks for a line of .git/packed-refs: "<commit> <reference>".
 std::string packed(const std::string& git, const std::string& reference) {
   std::ifstream file(git + "/packed-refs");
   for (std::string line; std::getline(file, line);) {

@@ -7,12 +7,12 @@
 
 namespace phalanx {
 
-/// Where and how a checkpoint was made, for people: version of Phalanx and of LibTorch, the commit that is checked out
-/// where the program was called (where that is a git repository), host, the kernels in use (framework/kernels), command
-/// line and time (UTC).
+/// Returns the origin of a checkpoint, for people: versions of Phalanx and LibTorch, the commit that is checked out in
+/// the folder from which the program was called (if that is a git repository), host, kernels in use
+/// (framework/kernels), command line and time (UTC).
 Manifest::Words provenance();
 
-/// The commit that is checked out in `folder`; empty where it is no git repository.
+/// Returns the commit that is checked out in `folder`, or an empty string if it is not a git repository.
 std::string git_commit(const std::string& folder);
 
 }  // namespace phalanx

@@ -13,7 +13,8 @@
 namespace phalanx {
 namespace {
 
-// A rank whose own state is not there draws other numbers than the one whose state it has.
+// Seeds a rank that has no saved state of this kind, so that it draws different numbers from the rank that saved
+// `state`.
 void branch_off(const at::Tensor& state, int rank) {
   std::uint64_t seed = static_cast<std::uint64_t>(rank);
   const auto* const bytes = state.const_data_ptr<std::uint8_t>();

@@ -7,10 +7,10 @@
 
 namespace phalanx {
 
-/// The state of LibTorch's default generator of the device where a rank computes, from which dropout draws: each rank's
-/// own. Ranks that are threads of one process have one in common, and do not draw (engine/step/no_random_step.h). A
-/// rank that was not there when the run was saved gets a state that follows from another's, as does one that goes on on
-/// another kind of device.
+/// Returns the part with the state of LibTorch's default generator on a rank's device, from which dropout draws. Each
+/// rank has its own; ranks that are threads of one process share one and do not draw from it
+/// (engine/step/no_random_step.h). A rank that did not exist when the run was saved gets a state derived from another
+/// rank's. So does a rank that resumes on a different kind of device.
 CheckpointPart random_part(int rank, c10::Device device = c10::kCPU);
 
 }  // namespace phalanx

@@ -83,7 +83,7 @@ void check_optimizer(const Checkpoint& checkpoint, const StoredTensors& stored, 
   }
 }
 
-// What an optimizer remembers, in the runs that are stored.
+// A part of the optimizer state that is stored as one range.
 struct StateRun {
   std::string name;
   std::int64_t offset;
@@ -130,7 +130,7 @@ void restore_optimizer(const StoredTensors& stored, const std::vector<StateRun>&
   for (const auto& run : runs) stored.read(run.name, run.range(), run.values);
 }
 
-// Under the names that it was saved by.
+// Returns the tensors under their original names.
 NamedTensors saved_in(const SafetensorsFile& file, const std::string& prefix) {
   NamedTensors all;
   for (const auto& entry : file.entries()) {
@@ -143,7 +143,7 @@ void load(const CheckpointPart& part, const std::vector<SafetensorsFile>& files)
   const std::string prefix = "part/" + part.name + "/";
   const StoredTensors all(files, prefix);
   const auto read = [&](const std::string& name, const Placement* placement, const at::Tensor& into) {
-    // Others of the name may be of other stages of a pipeline.
+    // Other tensors with this name may belong to other stages of a pipeline.
     if (all.read_first(name, placement, into)) return true;
     if (!all.has(name)) return false;
     const auto wanted = placement == nullptr ? into.numel() : c10::multiply_integers(placement->shape);
@@ -167,7 +167,7 @@ void check_fits(const Checkpoint& checkpoint, const RunState& state) {
 
 void restore(const Checkpoint& checkpoint, RunState& state, std::optional<int> same_rank) {
   const auto weights = open_files(checkpoint, weights_file), rest = open_files(checkpoint, state_file);
-  // Of those that differ, the first replica: the first rank that has a parameter, or a part of it.
+  // If replicas differ, values come from the first replica: the first rank that has a parameter, or a part of it.
   const auto mine = same_rank ? std::vector{rest.at(static_cast<std::size_t>(*same_rank))} : rest;
   const StoredTensors whole(weights, ""), replica(mine, "replica/weights/");
   const auto runs = runs_of(state);
@@ -176,7 +176,8 @@ void restore(const Checkpoint& checkpoint, RunState& state, std::optional<int> s
     restore_optimizer(StoredTensors(rest, "optimizer/"), runs);
   } else {
     restore_weights(replica, state);
-    // What one rank had to update may be less than this one has, or another part. Together they had all.
+    // The saved rank may have updated fewer parameters than this one, or a different part. Together, the ranks have all
+    // state.
     const StoredTensors own_state(mine, "replica/optimizer/"), all_state(rest, "optimizer/");
     const bool has_all =
         std::ranges::all_of(runs, [&](const StateRun& run) { return own_state.has(run.name, run.range()); });

@@ -8,13 +8,13 @@
 
 namespace phalanx {
 
-/// Throws DataError where the checkpoint is of another model or another optimizer: it names the first parameter whose
-/// name or shape differs, or the state that is missing.
+/// Throws DataError if the checkpoint belongs to another model or another optimizer, naming the first parameter whose
+/// name or shape differs, or the missing state.
 void check_fits(const Checkpoint& checkpoint, const RunState& state);
 
-/// Puts all of this rank's state back, on any number of ranks and however they share the update. Where replicas had
-/// differed, this rank gets back that of rank `same_rank`, which is its own where as many ranks go on in the same way;
-/// where there is none, all get the first. Throws DataError.
+/// Restores all of this rank's state, on any number of ranks and with any division of the update. If replicas differed,
+/// this rank gets the replica of rank `same_rank`, which is its own if the run resumes on the same number of ranks with
+/// the same division. Without `same_rank`, all ranks get the first replica. Throws DataError.
 void restore(const Checkpoint& checkpoint, RunState& state, std::optional<int> same_rank);
 
 }  // namespace phalanx

@@ -20,7 +20,7 @@ constexpr std::int64_t kRowColumns = 4;  // rank, parameter, offset, count
 using Numbers = std::map<std::string, std::int64_t>;
 using Held = std::vector<std::vector<ParameterRange>>;  // by rank
 
-// Every rank's parameters, by their stored names, and the part of the model that it has.
+// Every rank's parameters, by stored name, and the part of the model that it has.
 struct Inventory {
   struct Item {
     std::string name;
@@ -57,8 +57,8 @@ std::vector<ParameterRange> ranges_of(const RunState& state, const Numbers& numb
   return ranges;
 }
 
-// Leaves of each parameter the ranges of ranks that have the first part of the model that has it: others may have cut
-// it elsewhere.
+// For each parameter, keeps only the ranges of ranks that have the first part of the model with this parameter. Ranks
+// with other parts may divide it differently.
 void leave_first_parts(Held& held, const std::vector<int>& parts) {
   std::map<std::int64_t, int> first;
   for (std::size_t rank = 0; rank < held.size(); ++rank) {

@@ -16,7 +16,7 @@
 
 namespace phalanx {
 
-/// Elements [offset, offset + count) of parameter number `parameter`, in the order in which they lie in memory.
+/// Elements [offset, offset + count) of the parameter with index `parameter`, in the order of memory.
 struct ParameterRange {
   std::int64_t parameter = 0;
   std::int64_t offset = 0;
@@ -28,64 +28,68 @@ struct ParameterRange {
 /// The rank that writes each range into a checkpoint.
 using Division = std::map<ParameterRange, int>;
 
-/// Gives every range to one of the ranks that hold it (`held[r]`: the ranges of rank r), the largest ranges first, each
-/// to the one with the fewest elements so far: replicated state is shared out evenly, sharded state stays where it is.
-/// A pure function, so that ranks agree without asking.
+/// Assigns every range to one of the ranks that hold it (`held[r]`: the ranges of rank r). The largest ranges are
+/// assigned first, each to the rank with the fewest elements so far: replicated state is divided evenly, and sharded
+/// state stays where it is. This is a pure function, so ranks agree without communication.
 ///
-/// `sizes`: elements of each parameter. Throws Error unless the ranges of each parameter are all of it, once.
+/// `sizes` has the number of elements of each parameter. Throws Error unless the ranges of each parameter cover it
+/// exactly once.
 Division divide(const std::vector<std::vector<ParameterRange>>& held, const std::vector<std::int64_t>& sizes);
 
-/// All that a checkpoint holds of one rank, and that goes back there. What it names must outlive it.
+/// Everything in a checkpoint that belongs to one rank and is restored there. The referenced objects must outlive it.
 struct RunState {
   const FlatParameters* parameters = nullptr;
-  std::vector<Slice> slices{};     // that the optimizer was attached to
+  std::vector<Slice> slices{};     // the optimizer's slices
   Optimizer* optimizer = nullptr;  // after attach()
   NamedTensors buffers{};          // saved and restored with the weights
-  NamedTensors frozen{};           // parameters that are not trained, the same
+  NamedTensors frozen{};           // parameters that are not trained, saved and restored in the same way
   std::vector<CheckpointPart> parts{};
 
-  // Of ranks that have a part of the model each.
-  Placements placements{};            // of the parameters of which this one has a part
+  // For ranks that each have a part of the model.
+  Placements placements{};            // of the parameters of which this rank has a part
   std::set<std::string> elsewhere{};  // parameters and buffers that only other ranks have
-  bool owns_buffers = true;           // writes its buffers; of the ranks that have the same ones, the first
-  bool owns_frozen = true;            // writes its whole frozen parameters; of the replicas, the first
-  bool owns_frozen_parts = true;      // writes the frozen parameters of which it has a part; the first with this part
-  int part = 0;                       // which part of the model this is: ranks with the same one share the update of it
+  bool owns_buffers = true;           // true on the first of the ranks with the same buffers, which writes them
+  bool owns_frozen = true;            // true on the first replica, which writes whole frozen parameters
+  bool owns_frozen_parts = true;  // true on the first rank with this part, which writes its parts of frozen parameters
+  int part = 0;                   // index of the part of the model; ranks with the same one divide its update
 
-  // Values are in the slices alone; buckets have none.
+  // If true, only slices have values, and buckets have none.
   bool values_in_slices = false;
 };
 
-/// Who writes what.
+/// The assignment of data to the ranks that write it.
 struct WritePlan {
   int rank = 0, ranks = 1;
-  std::map<std::string, std::int64_t> numbers{};  // of this rank's parameters; the same on all ranks that have them
-  Division weights;                               // what each rank has of a parameter's values
-  Division state;                                 // parts of that: what optimizers remember of them
+  std::map<std::string, std::int64_t>
+      numbers{};     // indices of this rank's parameters; the same on all ranks that have them
+  Division weights;  // ranges of parameters' values
+  Division state;    // smaller ranges, of optimizer state
 };
 
-/// Where this rank's part of a parameter is; null: it has all of it.
+/// Returns the placement of this rank's part of a parameter, or null if the rank has all of it.
 const Placement* placement_of(const RunState& state, const std::string& parameter);
 
-/// The same of what an optimizer remembers of one parameter by itself: as the parameter, if it is a number for each of
-/// its elements.
+/// Returns the placement of state that an optimizer keeps for a single parameter: the parameter's placement, if the
+/// state has a number for each of its elements.
 const Placement* placement_of(const RunState& state, const StateTensor& of_parameter);
 
-/// What this rank has of a parameter, as checkpoints name it: the parameter, with its placement behind it.
+/// Returns the name in checkpoints of this rank's part of a parameter: the parameter, followed by its placement.
 std::string stored_name(const RunState& state, const std::string& parameter);
 
-/// The same of what an optimizer remembers of one parameter by itself.
+/// Returns the same for state that an optimizer keeps for a single parameter.
 std::string stored_name(const RunState& state, const StateTensor& of_parameter);
 
-/// The same of what a slice has of it: "[A:B]" behind that says which elements. Of values, which are read by their
-/// shape, this is behind a placement in any case: that of the whole parameter, where it has no other.
+/// Returns the same for the elements in a slice, followed by "[A:B]" unless the slice has all of them. With
+/// `with_shape`, a placement precedes "[A:B]" in any case, for values, which are read by their shape. It is the
+/// placement of the whole parameter if this rank has no other.
 std::string stored_name(const RunState& state, const Segment& segment, bool with_shape);
 
-/// Agrees on it. What several parts of the model have alike, the ranks of the first of them write. Collective. Throws
-/// Error where the slices of all ranks are not all parameters, each once or as often as there are replicas.
+/// Computes the plan, the same on all ranks. If several parts of the model have the same parameters, the ranks of the
+/// first part write them. Collective. Throws Error unless the slices of all ranks cover each parameter once, or as
+/// often as there are replicas.
 WritePlan make_plan(const RunState& state, Communicator& world);
 
-/// Numbers of the parameters by name, in the order of the buckets.
+/// Returns whole parameters, in the order of the buckets.
 std::vector<Segment> whole_parameters(const FlatParameters& parameters);
 
 /// "weights-00001-of-00002.safetensors".

@@ -16,7 +16,7 @@ Mine share_of(const Division& division, int rank) {
   };
 }
 
-// A state that is not one number for each element goes with the parameter's first element.
+// State that is not one number per element is written together with the parameter's first element.
 bool has_first(const Division& division, std::int64_t parameter, int rank) {
   const auto found = division.lower_bound(ParameterRange{parameter, 0, 0});
   return found != division.end() && found->first.parameter == parameter && found->second == rank;
@@ -33,7 +33,7 @@ void add_weights(const RunState& state, const WritePlan& plan, const Mine& mine,
   }
 }
 
-// Where no rank has more of the values.
+// Adds this rank's values if no rank has whole parameters.
 void add_values(const RunState& state, const WritePlan& plan, const Mine& mine, NamedTensors& tensors) {
   for (const auto& slice : state.slices) {
     for (const auto& segment : slice.segments) {

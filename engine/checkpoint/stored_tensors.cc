@@ -14,7 +14,7 @@
 namespace phalanx {
 namespace {
 
-// Returns where the elements of an entry end that begin at element `begin`.
+// Returns the end of the elements of an entry that begins at element `begin`.
 std::int64_t end_of(const SafetensorsFile::Entry& entry, std::int64_t begin) {
   const auto elements = checked_product(entry.shape);
   std::int64_t end = 0;
@@ -22,7 +22,7 @@ std::int64_t end_of(const SafetensorsFile::Entry& entry, std::int64_t begin) {
   throw DataError("the checkpoint has more elements of " + entry.name + " than can be counted");
 }
 
-// Cuts "[A:B]" off the name, and says what A is; -1: there is none.
+// Removes "[A:B]" from the name and returns A, or -1 if the name does not have it.
 std::int64_t take_offset(std::string& name) {
   const auto bracket = name.rfind('[');
   if (bracket == std::string::npos || !name.ends_with("]") || name.find(':', bracket) == std::string::npos) return -1;
@@ -99,7 +99,7 @@ bool StoredTensors::read_first(const std::string& name, const Placement* placeme
   return true;
 }
 
-// Fills rows [n] with elements [offset, offset + n) of what is stored with this placement, and returns how many of them
+// Fills rows [n] with elements [offset, offset + n) that are stored with this placement, and returns how many of them
 // there are.
 std::int64_t StoredTensors::fill(const Runs& runs, const Placement* placement, std::int64_t offset,
                                  const at::Tensor& rows) {
@@ -114,7 +114,8 @@ std::int64_t StoredTensors::fill(const Runs& runs, const Placement* placement, s
   return filled;
 }
 
-// The whole tensor, of all its placements; or of what is stored without one, as a tensor of one dimension.
+// Returns the whole tensor, assembled from all placements. If it is stored without placements, the result has one
+// dimension.
 const at::Tensor& StoredTensors::put_together(const std::string& name) const {
   if (whole_name_ == name && whole_.defined()) return whole_;
   const Runs& runs = runs_of(name);

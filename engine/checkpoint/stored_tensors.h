@@ -12,45 +12,48 @@
 
 namespace phalanx {
 
-/// The tensors of some files whose names begin with `prefix`, by the rest of their names. A name that ends in "[A:B]"
-/// is of elements A to B of a tensor, and one with a placement behind it (to_text(Placement)) of a part of it; both may
-/// be there, [A:B] last. The parts of a tensor may lie in several files. Of what is there several times, the first
-/// counts.
+/// The tensors in some files whose names begin with `prefix`, by the rest of their names. A name that ends in "[A:B]"
+/// denotes elements A to B of a tensor, and a name followed by a placement (to_text(Placement)) for a part of it. A
+/// name may have both, with [A:B] last. The parts of a tensor may be in several files. If the same elements are stored
+/// several times, the first ones count.
 class StoredTensors {
  public:
-  /// The files must outlive this.
+  /// The files must outlive this object.
   StoredTensors(const std::vector<SafetensorsFile>& files, const std::string& prefix);
 
   std::vector<std::string> names() const;  // sorted, without placements and "[A:B]"
   bool has(const std::string& name) const { return tensors_.contains(name); }
 
-  /// Which elements: [offset, offset + count) of a tensor or, where `placement` is not null, of that part of it.
+  /// A range of elements: [offset, offset + count) of a tensor or, if `placement` is not null, of that part of it.
   struct Range {
     std::int64_t offset = 0;
     std::int64_t count = 0;
     const Placement* placement = nullptr;
   };
 
-  /// Whether these elements of it are stored with the same placement.
+  /// Returns true if these elements are stored with the same placement.
   bool has(const std::string& name, const Range& range) const;
 
-  /// Shape of a whole one, or of one that has placements. That of another one in parts is not known: empty, and false.
+  /// Gets the shape of a tensor that is stored whole or with placements. Returns false, and an empty shape, for other
+  /// tensors stored in parts, whose shape is not known.
   bool shape(const std::string& name, std::vector<std::int64_t>& shape) const;
 
-  /// Fills `into` with the first whole tensor, or the first part with this placement, of this name and of as many
-  /// elements, whatever else is under the name. False, and nothing is changed, where there is none.
+  /// Fills `into` with the first whole tensor of this name and number of elements or, if `placement` is not null, with
+  /// the first part that has this placement. Other tensors with the name are ignored. Returns false and changes nothing
+  /// if no tensor fits.
   bool read_first(const std::string& name, const Placement* placement, const at::Tensor& into) const;
 
-  /// Fills `into`, range.count elements of any dtype and strides. What is stored with other placements is put together
-  /// in memory, one tensor at a time. Throws DataError where not all of them are stored.
+  /// Fills `into`, which has range.count elements of any dtype and strides. If the elements are stored with other
+  /// placements, the whole tensor is assembled in memory, one at a time. Throws DataError if some elements are not
+  /// stored.
   void read(const std::string& name, const Range& range, const at::Tensor& into) const;
 
  private:
   struct Run {
     const SafetensorsFile* file;
     const SafetensorsFile::Entry* entry;
-    std::int64_t begin, end;  // elements, of the part
-    bool in_parts;            // by "[A:B]"
+    std::int64_t begin, end;  // range of elements in the part
+    bool in_parts;            // named with "[A:B]"
     std::optional<Placement> placement;
   };
   using Runs = std::vector<Run>;
@@ -60,7 +63,7 @@ class StoredTensors {
   const at::Tensor& put_together(const std::string& name) const;
 
   std::map<std::string, Runs> tensors_;
-  mutable std::string whole_name_;  // of the last tensor that was put together
+  mutable std::string whole_name_;  // of the last tensor that was assembled
   mutable at::Tensor whole_;
 };
 

@@ -21,13 +21,13 @@
 #include "framework/parallel/slice.h"
 #include "framework/testing/worlds.h"
 
-// What the tests of checkpoints share: ranks with a small model and its optimizer, which are saved and loaded.
+// Helpers for tests of checkpoints: ranks with a small model and its optimizer, which are saved and restored.
 namespace phalanx::testing {
 
-/// Which part of the parameters a rank updates: all, or its own part of each bucket, or its own rows of each parameter.
+/// The parameters that a rank updates: all, its own part of each bucket, or its own rows of each parameter.
 enum class Sharing { kReplicas, kShards, kRows };
 
-/// A slice in memory of its own, with these segments.
+/// Returns a slice in its own memory, with these segments.
 inline Slice slice_of(std::vector<Segment> segments) {
   const std::int64_t size = segments.empty() ? 0 : segments.back().end();
   return {at::zeros({size}), at::zeros({size}), std::move(segments)};
@@ -58,7 +58,7 @@ struct Rank {
     state.owns_buffers = world.rank() == 0;
   }
 
-  /// Values that depend on parameter and element alone: the same however they are cut.
+  /// Sets values that depend only on parameter and element, not on how parameters are divided.
   void fill(float shift) {
     weight.copy_(at::arange(weight.numel(), at::kFloat).view(weight.sizes()) + shift);
     bias.copy_(at::arange(7, at::kFloat) * 2 + shift);
@@ -79,12 +79,12 @@ struct Rank {
   RunState state;
 };
 
-/// As many ranks as there were go on with their own replicas.
+/// Restores each rank's own replica if the number of ranks is the same.
 inline void restore_own(const Checkpoint& checkpoint, Rank& rank, const Communicator& world) {
   restore(checkpoint, rank.state, checkpoint.manifest.ranks == world.size() ? world.rank() : 0);
 }
 
-/// Saves and loads in a folder of the test's own, on ranks that are threads.
+/// Saves and restores in a folder of the test, on ranks that are threads.
 class Checkpoints : public ::testing::Test {
  protected:
   Checkpoints() { std::filesystem::remove_all(folder_.path()); }
@@ -93,7 +93,7 @@ class Checkpoints : public ::testing::Test {
     return {.position = {step, 1, 2}, .updates = step, .identity = {{"seed", "1"}}};
   }
 
-  /// Saves with the ranks' momentum shared as `sharing` says, filled with `shift`.
+  /// Saves on ranks that divide the momentum according to `sharing`, with values from fill(shift).
   void save(int ranks, Sharing sharing, std::int64_t step, float shift = 0.5f) {
     run_ranks("inproc", ranks, [&](const CommunicatorPtr& world) {
       Rank rank(*world, sharing);
@@ -111,7 +111,7 @@ class Checkpoints : public ::testing::Test {
     return choose(resume, folder_, {{"seed", seed}}, rank.state, world);
   }
 
-  /// The newest one loads on `ranks` and gives them what was saved.
+  /// Expects that the newest checkpoint can be restored on `ranks` ranks, with the saved values.
   void expect_loads(int ranks, Sharing sharing, float shift = 0.5f) {
     run_ranks("inproc", ranks, [&](const CommunicatorPtr& world) {
       Rank rank(*world, sharing), expected(*world, sharing);

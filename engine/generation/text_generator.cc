@@ -15,7 +15,7 @@
 namespace phalanx {
 namespace {
 
-// While it lives, the model goes on from a cache.
+// Makes the model use a cache during its lifetime.
 class WithCache {
  public:
   WithCache(Model& model, std::int64_t context) : model_(model), cache_(context) { model_.go_on_from(&cache_); }

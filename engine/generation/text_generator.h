@@ -10,26 +10,27 @@
 
 namespace phalanx {
 
-/// Goes on with a text: gives a language model the tokens so far, draws the next one from the scores behind the last of
-/// them, and so on. Where the text has outgrown the model's context, the older half of what the model sees is let go.
+/// Continues a text: gives a language model the tokens so far, draws the next token from the scores for the last
+/// position, and repeats this. If the text exceeds the model's context, the older half of the tokens in the context is
+/// dropped.
 class TextGenerator {
  public:
   struct Options {
-    std::int64_t context;  // most tokens that the model takes
+    std::int64_t context;  // maximum number of tokens that the model accepts
 
-    /// Keys and values of tokens that were seen are kept, not computed again for each token. Scores are the same but
-    /// for rounding, unless the model has experts with a capacity (MixtureOfExperts), which is that of the tokens
-    /// computed at once: with the cache, a new token is computed alone and never dropped.
+    /// If true, keys and values of earlier tokens are kept instead of being recomputed for each token. Scores are the
+    /// same up to rounding, unless the model has experts with a capacity (MixtureOfExperts). The capacity applies to
+    /// the tokens computed together: with the cache, a new token is computed alone and never dropped.
     bool cache = true;
     SamplingOptions sampling{};
   };
 
-  /// The model's outputs are [n, t, classes] of inputs [n, t]. It must outlive the generator. Throws ConfigError where
-  /// `cache` is wanted and the model has none.
+  /// The model's outputs must be [n, t, classes] for inputs [n, t]. It must outlive the generator. Throws ConfigError
+  /// if `cache` is set but the model has none.
   TextGenerator(Model& model, const Options& options);
 
-  /// Draws up to `count` tokens behind `prompt`, which has one at least, and gives each to `next` as it comes; a false
-  /// from there is the end. std::invalid_argument for an empty prompt.
+  /// Draws up to `count` tokens after `prompt` and passes each to `next`, until that returns false. Throws
+  /// std::invalid_argument if the prompt is empty.
   void run(std::vector<std::int64_t> prompt, std::int64_t count, const std::function<bool(std::int64_t token)>& next);
 
  private:

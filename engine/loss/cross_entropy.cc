@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cross entropy of logits [n, ..., classes] and class numbers [n, ...] int64: the mean over all of these but those that
-// are kIgnored. Targets may be shares of all classes instead, [n, ..., classes] of numbers that add up to 1, as mixed
-// samples have them; smoothing spreads a part of these too.
+// Cross entropy of logits [n, ..., classes] and class indices [n, ...] int64: the mean over all targets that are not
+// kIgnored. Targets may also be probabilities of all classes, [n, ..., classes] with the sum 1, as in mixed samples;
+// label smoothing applies to these too.
 #include <ATen/ops/cross_entropy_loss.h>
 
 #include "engine/loss/loss.h"

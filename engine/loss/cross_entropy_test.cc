@@ -30,7 +30,7 @@ std::shared_ptr<const Loss> with_smoothing(double share) {
   return config::load_as<Losses::Choice>("loss", yaml, "test.yaml").make();
 }
 
-// The definition, in double.
+// Computes the definition in double.
 double by_hand(const at::Tensor& logits, const at::Tensor& target, double smoothing) {
   const auto scores = logits.reshape({-1, kClasses}).to(at::kDouble);
   const auto classes = target.flatten();
@@ -67,7 +67,7 @@ TEST_F(CrossEntropy, IsTheMeanOverAllTargets) {
   }
 }
 
-// What a rank's share weighs is its number of samples, however many targets each sample has.
+// The weight of a rank's share is its number of samples, regardless of the number of targets in each sample.
 TEST_F(CrossEntropy, SharesWeightedBySamplesAddUpToTheWhole) {
   double sum = 0;
   for (const auto& [begin, rows] : {std::pair{0, 1}, {1, 3}, {4, 1}}) {

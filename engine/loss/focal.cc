@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Focal loss (Lin et al. 2017, Focal Loss for Dense Object Detection, arXiv:1708.02002, equations 4 and 5): the cross
-// entropy of each target times (1 - p)^gamma, where p is the probability that the output gives to what is so. Samples
-// that are easy count less, so that many of them do not outweigh the few others.
+// entropy of each target times (1 - p)^gamma, where p is the predicted probability of the target. Easy samples count
+// less, so that large numbers of them do not outweigh the few others.
 //
-//   class numbers: logits [n, ..., classes], target [n, ...] int64; the mean over all of these but those kIgnored
-//   values from 0 to 1, each for itself: logits and target of one shape, as torchvision's sigmoid_focal_loss
+//   class indices: logits [n, ..., classes], target [n, ...] int64; the mean over all targets that are not kIgnored
+//   independent values from 0 to 1: logits and target of the same shape, as in torchvision's sigmoid_focal_loss
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
 #include <ATen/ops/log_softmax.h>
@@ -52,7 +52,7 @@ class Focal final : public Loss {
   }
 
  private:
-  // A base of 0 would have no derivative where gamma is below 1.
+  // A base of 0 would have no derivative if gamma is below 1.
   at::Tensor modulated(const at::Tensor& entropy, const at::Tensor& missed) const {
     return gamma_ == 0 ? entropy : entropy * missed.clamp_min(1e-12).pow(gamma_);
   }

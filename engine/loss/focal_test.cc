@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What focal is by its definition; tests/zoo/losses_test.cc compares it with torchvision's.
+// Compares focal with its definition; tests/zoo/losses_test.cc compares it with torchvision's.
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>

@@ -15,18 +15,18 @@ class Loss {
  public:
   virtual ~Loss() = default;
 
-  /// [n, ...], [n, ...] -> [], of the predictions' dtype: the mean over all targets that are not ignored (kIgnored);
-  /// there is at least one. Throws c10::Error where the shapes do not go together.
+  /// Returns the mean over all targets that are not kIgnored, of which there is at least one: [n, ...], [n, ...] -> [],
+  /// in the predictions' dtype. Throws c10::Error if the shapes do not match.
   virtual at::Tensor mean(const at::Tensor& output, const at::Tensor& target) const = 0;
 
-  /// The same of an output whose last dimension has scores of classes that ranks divide: the mean() of all of them, on
-  /// each of these ranks. Gathers them unless a loss can do without. Collective.
+  /// Returns the mean() over all scores if ranks divide the class scores in the output's last dimension, on each of
+  /// these ranks. Gathers the scores unless a loss can avoid it. Collective.
   virtual at::Tensor mean_of_parts(const at::Tensor& part, const ClassParts& parts, const at::Tensor& target) const {
     return mean(gather_scores(part, parts), target);
   }
 };
 
-/// Losses by name; "auto" makes none: the task takes its own.
+/// Losses by name; "auto" creates none, which selects the task's default.
 using Losses = Registry<std::shared_ptr<const Loss>()>;
 
 }  // namespace phalanx

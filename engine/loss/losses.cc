@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The other losses: of each element of an output and the target's, as long as the shapes agree.
+// The other losses, which compare each element of an output with the same element of a target of the same shape.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
 #include <ATen/ops/huber_loss.h>
@@ -74,7 +74,7 @@ const bool binary_cross_entropy = Losses::global().add<NoFields>(
     });
 
 // ListNet (Cao et al. 2007, Learning to Rank, section 4.3): the cross entropy between the top-one probabilities of the
-// relevances and those of the scores.
+// relevances and of the scores.
 const bool list_net = Losses::global().add<NoFields>(
     "list_net", "cross entropy of the softmax of scores and that of relevances [n, items]", [](const NoFields&) {
       return std::make_shared<Elementwise>("list_net", [](const at::Tensor& output, const at::Tensor& target) {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses between embeddings, which training brings near each other where samples are of one class, and apart where they
-// are not. Embeddings [n, members, width] and the class of each, [n, members] int64; D is the distance between two.
+// Losses on embeddings, which pull embeddings of the same class together and push embeddings of different classes
+// apart. The output is [n, members, width] and the target [n, members] int64 class indices; D is the distance between
+// two embeddings.
 //
-//   contrastive (Hadsell, Chopra, LeCun 2006, Dimensionality Reduction by Learning an Invariant Mapping, equation 4),
-//   of
-//     pairs: D^2 / 2 where they are of one class, max(0, margin - D)^2 / 2 elsewhere
-//   triplet (Schroff, Kalenichenko, Philbin 2015, FaceNet, arXiv:1503.03832, equation 2), of an anchor a, another
-//   sample
-//     p of its class and one of another class n: max(0, D(a, p) - D(a, n) + margin). D is squared, as in the paper, or
-//     not, as in torch.nn.functional.triplet_margin_loss.
+//   contrastive  (Hadsell, Chopra, LeCun 2006, Dimensionality Reduction by Learning an Invariant Mapping, equation 4)
+//       on pairs: D^2 / 2 within a class, max(0, margin - D)^2 / 2 between classes
+//   triplet      (Schroff, Kalenichenko, Philbin 2015, FaceNet, arXiv:1503.03832, equation 2)
+//       on an anchor a, another sample p of its class and a sample n of another class:
+//       max(0, D(a, p) - D(a, n) + margin). D is squared, as in the paper, or not, as in
+//       torch.nn.functional.triplet_margin_loss.
 //
-// Triplets are those of the samples (mining: given), or of each embedding as anchor with the farthest one of its class
-// and the nearest one of another (batch_hard: Hermans, Beyer, Leibe 2017, arXiv:1703.07737, equation 5). The latter
-// knows the samples that one rank has together, so what it gives depends on how many ranks share a batch.
+// Triplets are the samples (mining: given), or each embedding as anchor with the farthest one of its class and the
+// nearest one of another class (batch_hard: Hermans, Beyer, Leibe 2017, arXiv:1703.07737, equation 5). The latter
+// compares only samples on the same rank, so the result depends on the number of ranks that share a batch.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/eye.h>
@@ -98,7 +98,8 @@ class Triplet final : public Loss {
     return squared_ ? (a - b).square().sum(-1) : at::pairwise_distance(a, b);
   }
 
-  // The mean over all embeddings, of which those without another one of their class, or of another class, cost nothing.
+  // Returns the mean over all embeddings. Embeddings without another one of their class, or of a different class, cost
+  // nothing.
   at::Tensor mean_of_hardest(const at::Tensor& output, const at::Tensor& target) const {
     require_of_loss(output.dim() == target.dim() + 1 && target.scalar_type() == at::kLong &&
                         target.sizes() == output.sizes().slice(0, static_cast<std::size_t>(target.dim())),

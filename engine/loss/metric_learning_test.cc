@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// contrastive and triplet by hand; tests/zoo/losses_test.cc compares them with torch's.
+// Tests contrastive and triplet by hand; tests/zoo/losses_test.cc compares them with torch's.
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/randn.h>
@@ -30,7 +30,7 @@ at::Tensor classes(const std::vector<std::int64_t>& numbers, at::IntArrayRef sha
   return at::tensor(numbers, at::kLong).view(shape);
 }
 
-// Distances 5, 0.5 and 5.
+// The distances are 5, 0.5 and 5.
 TEST(Contrastive, PullsWithinAClassAndPushesUpToTheMargin) {
   const auto output = points({0, 0, 3, 4, 1, 1, 1, 1.5, 0, 0, 4, 3}, {3, 2, 2});
   const auto target = classes({7, 7, 1, 2, 3, 4}, {3, 2});
@@ -44,7 +44,7 @@ TEST(Contrastive, HasAGradientWherePairsAreOnePoint) {
   EXPECT_TRUE(output.grad().isfinite().all().item<bool>());
 }
 
-// From the anchor: 1 and 3, then 2 and 1.
+// The distances from the anchor are 1 and 3, then 2 and 1.
 TEST(Triplet, ComparesTheTwoDistancesOfAnAnchor) {
   const auto output = points({0, 0, 1, 0, 0, 3, 1, 1, 1, 3, 2, 1}, {2, 3, 2});
   const auto target = classes({5, 5, 6, 1, 1, 0}, {2, 3});
@@ -53,12 +53,12 @@ TEST(Triplet, ComparesTheTwoDistancesOfAnAnchor) {
               1e-4);
 }
 
-// On a line: class 0 at 0 and 2, class 1 at 3 and 10; one of class 2 at 50 has no other of its class.
+// Points on a line: class 0 at 0 and 2, class 1 at 3 and 10, and a point at 50 that is alone in class 2.
 TEST(Triplet, TakesTheHardestOfABatch) {
   const auto output = points({0, 2, 3, 10, 50}, {5, 1});
   const auto target = classes({0, 0, 1, 1, 2}, {5});
   const std::string yaml = "{name: triplet, mining: batch_hard, distance: euclidean, margin: 1}";
-  const double expected = 0 + (2 - 1 + 1) + (7 - 1 + 1) + (7 - 8 + 1);  // of the first one: 2 - 3 + 1
+  const double expected = 0 + (2 - 1 + 1) + (7 - 1 + 1) + (7 - 8 + 1);  // the first term is 2 - 3 + 1
   EXPECT_NEAR(testing::mean_loss(yaml, output, target), expected / 5, 1e-4);
   const auto half = output.slice(0, 0, 4).view({2, 2, 1}), half_target = target.slice(0, 0, 4).view({2, 2});
   EXPECT_NEAR(testing::mean_loss(yaml, half, half_target), expected / 4, 1e-4)

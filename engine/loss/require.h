@@ -7,8 +7,8 @@
 
 namespace phalanx {
 
-/// Throws ConfigError, whose message begins with the key "loss", unless a loss fits what it is computed of. The parts
-/// of the message are put together as by c10::str().
+/// Throws ConfigError, with a message that starts with the key "loss", unless the arguments of a loss are valid. The
+/// parts of the message are concatenated as in c10::str().
 template <class... Parts>
 void require_of_loss(bool fits, const Parts&... parts) {
   if (!fits) throw ConfigError(c10::str("loss: ", parts...));

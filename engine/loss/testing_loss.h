@@ -11,12 +11,12 @@
 
 namespace phalanx::testing {
 
-/// Returns the loss that a config with this section `loss` has.
+/// Returns the loss of a config with this section `loss`.
 inline std::shared_ptr<const Loss> make_loss(const std::string& yaml) {
   return config::load_as<Losses::Choice>("loss", yaml, "test.yaml").make();
 }
 
-/// Returns its mean over these outputs of a model.
+/// Returns the mean of a loss for these outputs of a model.
 inline double mean_loss(const std::string& yaml, const at::Tensor& output, const at::Tensor& target) {
   return make_loss(yaml)->mean(output, target).item<double>();
 }

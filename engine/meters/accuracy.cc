@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Share of rows whose largest score is the target class; of equal scores the lower class is the guess. Output
-// [n, ..., classes], target [n, ...] int64: the positions of a sequence count one by one.
+// The share of rows in which the target class has the highest score; if scores are equal, the lower class is predicted.
+// Output [n, ..., classes], target [n, ...] int64: each position of a sequence counts separately.
 #include <ATen/core/Tensor.h>
 
 #include "engine/meters/labels.h"

@@ -11,12 +11,14 @@
 
 namespace phalanx {
 
-// How meters bring together what ranks have measured. Collective, and the same result on all ranks.
+// Functions by which meters combine the measurements of ranks. All are collective, with the same result on all ranks.
 
-/// Every number, by the sum of it over all ranks. One all-reduce for all runs, which are as long on all ranks.
+/// Replaces every number with its sum over all ranks. Makes one all-reduce for all runs, whose lengths must be the same
+/// on all ranks.
 void sum_over_ranks(std::initializer_list<std::span<std::int64_t>> runs, Communicator& group);
 
-/// All ranks' elements, rank by rank: [n_r] on rank r -> [n_0 + n_1 + ...]. The ranks may have unequally many.
+/// Concatenates the elements of all ranks in the order of ranks: [n_r] on rank r -> [n_0 + n_1 + ...]. Ranks may have
+/// different numbers of elements.
 at::Tensor gather_ranks(const at::Tensor& elements, Communicator& group);
 
 std::int64_t largest_of_ranks(std::int64_t number, Communicator& group);

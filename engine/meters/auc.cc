@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Area under the receiver operating characteristic (torchnet's AUCMeter); of several classes the mean over those that
-// have samples of both kinds, each against the rest. Where no class has, it is undefined: NaN and a warning, as in
-// scikit-learn. Needs all scores: see thresholds.h.
+// Area under the receiver operating characteristic (torchnet's AUCMeter); for several classes, the mean over the
+// classes that have positive and negative samples, each against the rest. If no class has both, the reading is NaN with
+// a warning, as in scikit-learn. Needs all scores: see thresholds.h.
 //
-// Output [n] or [n, 1] with target 0 or 1; or [n, K] with target [n, K], or class numbers [n] int64.
+// Output [n] or [n, 1] with target 0 or 1; or [n, K] with target [n, K] or class indices [n] int64.
 #include <cstdint>
 #include <limits>
 #include <utility>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mean and standard deviation (of a sample: n - 1) over all elements of the outputs or the targets.
+// Mean and sample standard deviation (n - 1) over all elements of the outputs or the targets.
 //
-// Sum and sum of squares are exact, and so is n * squares - sum^2, up to a last rounding: no cancellation, however
-// small the deviation is beside the mean.
+// The sum and the sum of squares are exact, and so is n * squares - sum^2, up to a final rounding. There is no
+// cancellation, however small the deviation is compared to the mean.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 
@@ -33,7 +33,7 @@ struct Sums {
   std::int64_t count = 0;
 };
 
-// The sum in three doubles, which hold 159 of its bits: more than numbers within 2^50 of each other have.
+// Returns the sum as three doubles, which hold 159 of its bits. This is more than numbers within a factor of 2^50 have.
 std::array<double, 3> parts_of(ExactSum sum) {
   std::array<double, 3> parts;
   for (auto& part : parts) {
@@ -93,7 +93,7 @@ class Average final : public Meter {
   }
 
  private:
-  // Without what belongs to targets that are ignored.
+  // Returns the elements that do not belong to ignored targets.
   at::Tensor counted(const Batch& batch, const Step::Result& result) const {
     if (batch.row_weights.defined()) {
       const auto classes = classes_of(batch, result);

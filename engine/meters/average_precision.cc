@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Average precision: of each class, "average_precision[i]", and their mean over the classes that have samples,
+// Average precision of each class, "average_precision[i]", and its mean over the classes that have samples,
 // "mean_average_precision" (torchnet's APMeter and mAPMeter). Needs all scores: see thresholds.h.
 //
-// Output [n, K] and target [n, K], above 0 where a label holds, or class numbers [n] int64; or one score per sample.
+// Output [n, K] and target [n, K], above 0 for labels that apply, or class indices [n] int64; or one score per sample.
 #include "engine/meters/meter.h"
 #include "engine/meters/thresholds.h"
 #include "framework/base/config/no_fields.h"

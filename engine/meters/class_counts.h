@@ -10,17 +10,17 @@
 
 namespace phalanx {
 
-/// A table of counts with a row for each class, [K, columns] int64. K is what the first batch has, and may be unknown
-/// to ranks without any.
+/// A table of counts with a row for each class, [K, columns] int64. The first batch determines K, so ranks without
+/// batches may not know it.
 class ClassCounts {
  public:
   void add(const at::Tensor& counts);  // [K, columns] int64 on the CPU
 
-  /// The counts of all ranks, which have called add() with as many columns, [K, columns]; [0, 0] where nobody has.
-  /// Starts anew. Collective.
+  /// Returns the counts of all ranks, [K, columns], and clears the table. Returns [0, 0] if no rank has called add().
+  /// All calls of add() must have had the same number of columns. Collective.
   at::Tensor take(Communicator& group);
 
-  /// The table, [0, 0] without batches. See Meter.
+  /// Returns the table, [0, 0] without batches. See Meter.
   std::vector<at::Tensor> state() const;
   void absorb(const std::vector<at::Tensor>& state);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Share of rows whose class is not among the k with the largest scores (torchnet's ClassErrorMeter). Of equal scores
-// the lower class comes first; a row whose score of the class is NaN is an error. Output [n, ..., classes], target [n,
-// ...] int64.
+// The share of rows whose class is not among the k classes with the highest scores (torchnet's ClassErrorMeter). If
+// scores are equal, the lower class comes first; a row whose score for the class is NaN is an error. Output [n, ...,
+// classes], target [n, ...] int64.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/arange.h>
 
@@ -29,7 +29,7 @@ void measure_class_error(const Batch& batch, const Step::Result& result, std::in
   }
   const at::Tensor column = target.unsqueeze(1), own = scores.gather(1, column);
   const at::Tensor lower = at::arange(scores.size(1), target.options()).lt(column);  // [m, K]
-  const at::Tensor not_above = scores.le(own);                                       // a NaN is above everything
+  const at::Tensor not_above = scores.le(own);                                       // NaN is above everything
   const at::Tensor before = not_above.logical_not().logical_or(scores.eq(own).logical_and(lower)).sum(1);
   mean.add(before.ge(k).sum().item<double>(), target.numel());
 }

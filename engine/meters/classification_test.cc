@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Class error, confusion, multi-label confusion, precision, recall; by hand, and against loops over samples.
+// Tests class error, confusion, multi-label confusion, precision and recall by hand, and against loops over samples.
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/one_hot.h>
@@ -27,7 +27,7 @@ using testing::readings_of;
 
 constexpr std::int64_t kSamples = 200, kClasses = 5;
 
-// Scores with many ties, and the classes that they were made of now and then.
+// Scores with many ties, which depend on the classes.
 struct Random {
   Random() {
     at::manual_seed(3);
@@ -101,7 +101,7 @@ TEST(Confusion, EqualsALoopOverSamples) {
   EXPECT_EQ(readings, table);
 }
 
-// Per label, what a loop over samples counts: true and false positives, false and true negatives.
+// Counts true and false positives, and false and true negatives, for each label in a loop over samples.
 std::vector<double> count(const Random& random, double threshold) {
   std::vector<double> counts(kClasses * 4);
   for (std::int64_t j = 0; j < kClasses; ++j) {
@@ -145,7 +145,7 @@ TEST(PrecisionAndRecall, EqualALoopOverSamples) {
 }
 
 TEST(PrecisionAndRecall, WithClassNumbersTheLargestScoreSaysYes) {
-  // Guesses 0, 0, 1, 2 for classes 0, 1, 1, 0.
+  // Predicts 0, 0, 1, 2 for classes 0, 1, 1, 0.
   const at::Tensor scores = at::one_hot(integers({0, 0, 1, 2}), 3).to(at::kFloat), target = integers({0, 1, 1, 0});
   EXPECT_THAT(readings_of("{name: precision, average: none}", scores, target),
               ElementsAre(Pair("precision[0]", 0.5), Pair("precision[1]", 1.0), Pair("precision[2]", 0.0)));

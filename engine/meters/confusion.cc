@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often samples of class i are taken for class j, the one with the largest score (torchnet's ConfusionMeter).
-// "confusion[i][j]" is a count, or, normalized, the share of class i's samples. Output [n, ..., K], target [n, ...]
-// int64.
+// The number of samples of class i for which class j is predicted, the one with the highest score (torchnet's
+// ConfusionMeter). "confusion[i][j]" is a count or, normalized, the share of class i's samples. Output [n, ..., K],
+// target [n, ...] int64.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/bincount.h>
 

@@ -8,7 +8,7 @@ namespace phalanx {
 namespace {
 
 constexpr std::uint64_t kMask = 0xffffffff;
-constexpr std::int64_t kMostUncarried = std::int64_t{1} << 20;  // each adds less than 2^33 to a limb
+constexpr std::int64_t kMostUncarried = std::int64_t{1} << 20;  // each value adds less than 2^33 to a limb
 
 }  // namespace
 
@@ -37,7 +37,7 @@ void ExactSum::add_product(double a, double b) {
   add(std::fma(a, b, -product));
 }
 
-// All limbs but the last, which has the sign, to [0, 2^32): the one way to write the sum.
+// Brings all limbs except the last, which has the sign, into [0, 2^32). This representation is unique.
 void ExactSum::carry() {
   for (int i = 0; i + 1 < kLimbs; ++i) {
     const std::int64_t carried = cells_[i] >> kBits;
@@ -63,7 +63,8 @@ double ExactSum::value() const {
     for (auto& cell : sum.cells_) cell = -cell;
     sum.carry();
   }
-  // From the top, a partial sum that a double can hold is exact, and the first that it cannot is the last to matter.
+  // Summed from the top, partial sums are exact while a double can hold them, and the first one that it cannot hold is
+  // the last that matters.
   double value = 0;
   for (int i = kLimbs - 1; i >= 0; --i) value += std::ldexp(static_cast<double>(sum.cells_[i]), kBits * i - kBias);
   return sign * value;

@@ -7,21 +7,21 @@
 
 namespace phalanx {
 
-/// A sum of doubles without rounding, so that it is the same in whatever order and by however many ranks they are
-/// added: a fixed-point number wide enough for every double (Kulisch: Computer Arithmetic and Validity, 2008), in limbs
-/// of 32 bits with room for carries. Adding costs some ten nanoseconds.
+/// A sum of doubles without rounding, which does not depend on the order of the values or on the ranks that add them.
+/// It is a fixed-point number wide enough for every double (Kulisch: Computer Arithmetic and Validity, 2008), in limbs
+/// of 32 bits with room for carries. Adding a value takes about ten nanoseconds.
 class ExactSum {
  public:
   void add(double value);
 
-  /// The sum of a and b's exact product, as far as it neither overflows nor falls below 2^-1074.
+  /// Adds the exact product of a and b, provided that it neither overflows nor falls below 2^-1074.
   void add_product(double a, double b);
 
-  /// The sum, rounded: exact where a double can hold it, otherwise off by less than the distance to the next double. A
-  /// sum with a NaN, or with infinities of both signs, is NaN.
+  /// Returns the rounded sum: exact if a double can represent it, otherwise with an error below the distance to the
+  /// next double. A sum that contains NaN, or infinities of both signs, is NaN.
   double value() const;
 
-  /// What adds up across ranks: cell i of the sum of several is the sum of their cells i, for up to 2^30 of them.
+  /// Returns the cells, which can be added across ranks: cell i of a total is the sum of cells i, for up to 2^30 sums.
   std::span<std::int64_t> cells();
 
  private:
@@ -30,7 +30,7 @@ class ExactSum {
 
   void carry();
 
-  std::array<std::int64_t, kCells> cells_{};  // limbs, then how many were NaN or infinite
+  std::array<std::int64_t, kCells> cells_{};  // limbs, followed by the numbers of NaNs and infinities
   std::int64_t uncarried_ = 0;
 };
 

@@ -20,7 +20,7 @@ ExactSum sum_of(const std::vector<double>& values) {
   return sum;
 }
 
-// Of all magnitudes and both signs; drawn by a linear congruence, since which they are does not matter.
+// Returns values of all magnitudes and both signs from a linear congruential generator. The exact values do not matter.
 std::vector<double> many_values() {
   std::vector<double> values;
   std::uint64_t state = 1;
@@ -69,7 +69,7 @@ TEST(ExactSum, DoesNotDependOnWhoAdds) {
 TEST(ExactSum, OfWholeNumbersIsTheWholeNumber) {
   std::int64_t whole = 0;
   ExactSum sum;
-  for (std::int64_t i = 1; i < 3'000'000; ++i) {  // more than fit between two carries
+  for (std::int64_t i = 1; i < 3'000'000; ++i) {  // exceeds the number of additions between two carries
     whole += i % 2 == 0 ? i : -3 * i;
     sum.add(static_cast<double>(i % 2 == 0 ? i : -3 * i));
   }

@@ -24,7 +24,7 @@ bool has_class_numbers(const at::Tensor& output, const at::Tensor& target) {
                              "; choose others in evaluate.meters and watch.meters"));
 }
 
-// The class of the largest share where a target has shares of all classes that add up to 1, as mixed samples have them.
+// Returns the most likely class if the target consists of class probabilities that add up to 1, as in mixed samples.
 at::Tensor class_numbers(const at::Tensor& output, const at::Tensor& target) {
   if (!c10::isFloatingType(target.scalar_type()) || target.dim() < 2 || target.dim() != output.dim()) return target;
   const bool shares = (target.sum(-1) - 1).abs().max().item<double>() < 1e-3;

@@ -8,37 +8,38 @@
 
 namespace phalanx {
 
-// What meters of classification see of a batch: its valid rows, with positions of a sequence as rows of their own.
-// Where ranks divide the scores of classes, all of them call these functions, in the same order.
+// The valid rows of a batch for meters of classification. The positions of a sequence are separate rows. If ranks
+// divide the class scores, all of them must call these functions, in the same order.
 
-/// One class per row, out of as many as there are scores.
+/// Rows with one class each, out of as many classes as there are scores.
 struct Classes {
-  at::Tensor scores;  // [m, K], as the model made them
+  at::Tensor scores;  // the model's scores
   at::Tensor target;  // [m] int64
 };
 
-/// Of output [n, ..., K] and target [n, ...] int64, without targets that are ignored. Views where possible. A target of
-/// shares [n, ..., K] that add up to 1 counts as the class of the largest one. Throws ConfigError for other shapes.
+/// Extracts output [n, ..., K] and target [n, ...] int64, without ignored targets. Returns views if possible. A target
+/// [n, ..., K] of class probabilities that add up to 1 counts as the most likely class. Throws ConfigError for other
+/// shapes.
 Classes classes_of(const Batch& batch, const Step::Result& result);
 
-/// The same with the one class of highest score, of equal ones the lowest. Where ranks divide the scores, none of them
-/// gets all.
+/// The same with the predicted class, which has the highest score; the lowest one if scores are equal. If ranks divide
+/// the scores, no rank gets all of them.
 struct Guesses {
   at::Tensor guess;   // [m] int64
   at::Tensor target;  // [m] int64
 };
 Guesses guesses_of(const Batch& batch, const Step::Result& result);
 
-/// How relevant each of K classes or items is to a row.
+/// The relevance of each of K classes or items for each row.
 struct Labels {
-  at::Tensor scores;     // [m, K] double on the CPU; what was NaN is -inf, which ranks last
-  at::Tensor relevance;  // [m, K] double on the CPU; 0 is not relevant, above 0 is
-  bool one_class;        // made of class numbers
+  at::Tensor scores;     // [m, K] double on the CPU; NaN is replaced by -inf, which ranks last
+  at::Tensor relevance;  // [m, K] double on the CPU; relevant if above 0
+  bool one_class;        // true if computed from class indices
 };
 
-/// Of output [n, ..., K] with a target of the same shape (relevance: 0 or 1, or graded) or with class numbers
-/// [n, ...] int64; of one score per row, output [n] or [n, 1], with a target of as many elements. Throws ConfigError
-/// for other shapes.
+/// Extracts output [n, ..., K] with a target of the same shape (relevance: 0 or 1, or graded) or with class indices [n,
+/// ...] int64; or one score per row, output [n] or [n, 1], with a target with as many elements. Throws ConfigError for
+/// other shapes.
 Labels labels_of(const Batch& batch, const Step::Result& result);
 
 }  // namespace phalanx

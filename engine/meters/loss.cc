@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mean loss; and its exponential, which of a cross entropy over tokens is the perplexity.
+// The mean loss, and its exponential, which is the perplexity if the loss is a cross entropy over tokens.
 #include <cmath>
 
 #include "engine/meters/mean.h"
@@ -8,7 +8,7 @@
 namespace phalanx {
 namespace {
 
-// A loss is a float and a weight an integer below 2^29: their product is exact.
+// The product is exact, since a loss is a float and a weight an integer below 2^29.
 void measure_loss(const Batch&, const Step::Result& result, Mean& mean) {
   if (result.loss_sums.defined()) {
     mean.add_later(result.loss_sums, 1, result.weight);

@@ -12,7 +12,7 @@
 namespace phalanx {
 namespace {
 
-constexpr std::size_t kMostPending = 1024;  // so that what is not asked for takes no memory
+constexpr std::size_t kMostPending = 1024;  // limits the memory of values that are never read
 
 }  // namespace
 
@@ -34,7 +34,7 @@ void Mean::add_later(const at::Tensor& parts, double factor, double weight) {
   if (pending_.size() == kMostPending) read_pending();
 }
 
-// All at once: each read waits for the device.
+// Reads all values together, because each read waits for the device.
 void Mean::read_pending() {
   if (pending_.empty()) return;
   std::vector<at::Tensor> parts;

@@ -17,21 +17,22 @@ namespace phalanx {
 /// A mean of values that are added without rounding.
 class Mean {
  public:
-  /// `sum` over values that together count as `weight`: mostly their number. One sum may come in parts, of which all
-  /// but one count nothing.
+  /// Adds the sum over values with a total weight of `weight`, which is usually their number. A sum may be added in
+  /// several parts, of which only one has the weight.
   void add(double sum, double weight);
 
-  /// Each element is a value. Any shape and floating-point dtype.
+  /// Adds each element as a value. Any shape and floating-point dtype.
   void add(const at::Tensor& values);
 
-  /// As add(), of a sum that is `factor` times all elements of `parts`, which stay on their device until the mean is
-  /// asked for: nobody waits for the device meanwhile. Any shape and floating-point dtype; not to be changed later.
+  /// Like add(), for a sum that is `factor` times the sum of all elements of `parts`. These stay on their device until
+  /// the mean is read, so that the caller does not wait for the device. Any shape and floating-point dtype. Must not be
+  /// modified afterwards.
   void add_later(const at::Tensor& parts, double factor, double weight);
 
-  /// The mean over all values of all ranks, nothing of none; starts anew. Collective.
+  /// Returns the mean over all values of all ranks, or nothing if no rank has values, and starts again. Collective.
   std::optional<double> take(Communicator& group);
 
-  /// [2 cells] int64, which add up: of the sum, then of the weight. See Meter.
+  /// Returns [2 cells] int64, which can be added: the cells of the sum, then of the weight. See Meter.
   at::Tensor state();
   void absorb(const at::Tensor& state);
 
@@ -48,10 +49,10 @@ class Mean {
   ExactSum weight_;
 };
 
-/// A meter whose one reading is a mean.
+/// A meter whose only reading is a mean.
 class MeanMeter final : public Meter {
  public:
-  /// Adds what is measured in a batch with valid rows.
+  /// Adds the measured values of a batch that has valid rows.
   using Measure = std::function<void(const Batch&, const Step::Result&, Mean&)>;
   using Finish = std::function<double(double mean)>;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Meters that are means, and what all meters promise.
+// Tests meters that are means, and the requirements for all meters.
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
@@ -34,7 +34,7 @@ using ::testing::Pair;
 
 constexpr std::int64_t kMeanSamples = 11, kMeanClasses = 4;
 
-// Sample i is of class i % 4, is guessed right unless 3 divides i, and has a loss of i.
+// Sample i has class i % 4, is predicted correctly unless i is divisible by 3, and has the loss i.
 at::Tensor targets_of(const at::Tensor& samples) { return samples % kMeanClasses; }
 at::Tensor logits_of(const at::Tensor& samples) {
   const at::Tensor wrong = samples.remainder(3).eq(0).to(at::kLong);
@@ -47,7 +47,7 @@ MeterSet set_of(const std::vector<std::string>& names) {
   return MeterSet(std::move(meters));
 }
 
-// The batch and result of some samples followed by padding that is guessed right, so that counting it would show.
+// Adds samples followed by padding. The padding is predicted correctly, so that counting it would show.
 void add_rows(MeterSet& meters, const at::Tensor& samples, std::int64_t padding, std::int64_t global_rows) {
   const at::Tensor all = at::concat({samples, at::full({padding}, 1, at::kLong)});
   const auto valid = samples.numel();
@@ -69,7 +69,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks, MetersAcrossRanks, ::testing::Range(1, 5));
 
 TEST_P(MetersAcrossRanks, MeansAreExactWithUnevenAndEmptyShares) {
   testing::run_ranks("inproc", GetParam(), [](const CommunicatorPtr& group) {
-    // 11 samples by 3: the last batch has 2, so with 3 and 4 ranks some shares are padding alone.
+    // 11 samples in batches of 3: the last batch has 2, so with 3 and 4 ranks some shares are only padding.
     DistributedSampler sampler(
         {.samples = kMeanSamples, .global_batch = 3, .seed = 5, .rank = group->rank(), .size = group->size()});
     MeterSet meters = set_of({"loss", "accuracy"});
@@ -85,7 +85,7 @@ TEST_P(MetersAcrossRanks, MeansAreExactWithUnevenAndEmptyShares) {
 
 TEST_P(MetersAcrossRanks, RanksWithMoreSamplesCountMore) {
   testing::run_ranks("inproc", GetParam(), [](const CommunicatorPtr& group) {
-    // Rank r has r + 1 samples of loss r: a mean of the ranks' means would be another number.
+    // Rank r has r + 1 samples with loss r, so a mean of the ranks' means would give a different number.
     const auto rows = group->rank() + 1;
     MeterSet meters = set_of({"loss"});
     add_loss(meters, rows, group->rank());
@@ -131,8 +131,7 @@ TEST(Meters, NothingAddedReadsZero) {
   });
 }
 
-// A diverged run must not look like a good one.
-// A loss of the meta device cannot be read at all.
+// A loss on the meta device cannot be read at all.
 TEST(Meters, LeaveALossOnItsDeviceUntilTheyAreAsked) {
   alone([](const CommunicatorPtr& group) {
     for (const auto* name : {"loss", "perplexity", "moving_average"}) {
@@ -151,6 +150,7 @@ TEST(Meters, OfMoreBatchesThanTheyKeepAddThemAll) {
   });
 }
 
+// A diverged run must not look like a good one.
 TEST(Meters, ALossThatIsNotANumberStaysOne) {
   alone([](const CommunicatorPtr& group) {
     MeterSet meters = set_of({"loss"});
@@ -173,7 +173,7 @@ TEST(Meters, ReadingsAreInTheOrderOfTheMeters) {
 }
 
 TEST(Meters, TokensOfASequenceCountOneByOne) {
-  // Two sequences of three tokens; the second's last is wrong.
+  // Two sequences of three tokens; the last token of the second is wrong.
   const at::Tensor target = at::tensor({0, 1, 2, 2, 1, 0}, at::kLong).reshape({2, 3});
   const at::Tensor guess = at::tensor({0, 1, 2, 2, 1, 1}, at::kLong).reshape({2, 3});
   const at::Tensor output = at::one_hot(guess, 3).to(at::kFloat);
@@ -210,7 +210,7 @@ TEST(Mse, IsTheMeanOfTheSquares) {
             (Readings::value_type{"rmse", std::sqrt(3.5)}));
 }
 
-// Of {1, 3}: 2, and the square root of ((1 - 2)^2 + (3 - 2)^2) / (2 - 1).
+// The mean of {1, 3} is 2, and its deviation the square root of ((1 - 2)^2 + (3 - 2)^2) / (2 - 1).
 TEST(Average, HasMeanAndDeviation) {
   const at::Tensor values = testing::numbers({1, 3}), others = testing::numbers({5, 5});
   EXPECT_THAT(testing::readings_of("average", values, others),
@@ -242,7 +242,7 @@ TEST(Average, OfOneValueHasNoDeviation) {
               ElementsAre(Pair("output_mean", 7.0), Pair("output_std", 0.0)));
 }
 
-// After 1, 3, 5, 4, 0 a window of 3 has 5, 4, 0; then 4, 0, 8.
+// After 1, 3, 5, 4, 0, a window of 3 contains 5, 4, 0; then 4, 0, 8.
 TEST(MovingAverage, IsOfTheLastBatchesAndMovesOn) {
   alone([](const CommunicatorPtr& group) {
     MeterSet meters = set_of({"{name: moving_average, window: 3}"});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every meter that is registered: ranks with uneven shares of all samples, one of them with padding alone, read bit for
-// bit what one rank with all samples reads.
+// For every registered meter, ranks with uneven shares of all samples, one of them with only padding, must have the
+// same readings, bit for bit, as one rank with all samples.
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/concat.h>
@@ -24,9 +24,9 @@ namespace phalanx {
 namespace {
 
 constexpr std::int64_t kBatches = 5, kRows = 8, kMergedSamples = kBatches * kRows;
-constexpr std::array<std::int64_t, 4> kShares = {4, 2, 0, 2};  // rows of each batch, by rank
+constexpr std::array<std::int64_t, 4> kShares = {4, 2, 0, 2};  // rows in each batch, by rank
 
-// What a model says of the samples, and what is so.
+// A model's outputs for the samples, and the targets.
 struct Samples {
   at::Tensor output, target, losses{};
 };
@@ -89,14 +89,15 @@ const std::vector<Case> kCases = {
     {"{name: retrieval, k: 3}", classes},
 };
 
-// Rows [begin, begin + rows) of the samples, and then two that must not count: their scores and labels are all 1.
+// Adds rows [begin, begin + rows) of the samples, followed by two rows that must not count, whose scores and labels are
+// 1.
 void add(Meter& meter, const Samples& samples, std::int64_t begin, std::int64_t rows) {
   const auto padded = [&](const at::Tensor& all) {
     const at::Tensor two = at::full_like(all.narrow(0, 0, 2), 1);
     return at::concat({all.narrow(0, begin, rows), two});
   };
   const Batch batch{.targets = {padded(samples.target)}, .valid = rows, .global_rows = kRows};
-  // Eighths, of which a mean over 2, 4 or 8 is exact, as the sums are.
+  // Multiples of 1/8, whose mean over 2, 4 or 8 is exact, as the sums are.
   const at::Tensor loss = rows > 0 ? samples.losses.narrow(0, begin, rows).mean() : at::full({}, NAN);
   meter.add(batch, {.outputs = {padded(samples.output)}, .loss = loss, .weight = static_cast<double>(rows)});
 }
@@ -130,7 +131,7 @@ TEST_P(Merge, UnevenSharesReadWhatOneRankReads) {
   testing::run_ranks("inproc", 4, [&](const CommunicatorPtr& group) {
     const auto rank = static_cast<std::size_t>(group->rank());
     const auto meter = testing::make_meter(GetParam().meter);
-    for (int round = 0; round < 2; ++round) {  // the second starts anew
+    for (int round = 0; round < 2; ++round) {  // the second round starts again
       for (std::int64_t batch = 0; batch < kBatches; ++batch) {
         std::int64_t begin = batch * kRows;
         for (std::size_t before = 0; before < rank; ++before) begin += kShares[before];
@@ -177,7 +178,7 @@ INSTANTIATE_TEST_SUITE_P(Meters, Merge, ::testing::ValuesIn(kCases));
 TEST(MergeCases, HaveEveryMeter) {
   std::set<std::string> missing;
   for (const auto& name : Meters::global().names()) missing.insert(name);
-  missing.erase("time");  // depends on no samples; see means_test.cc
+  missing.erase("time");  // does not depend on samples; see means_test.cc
   for (const auto& c : kCases) missing.erase(config::load_as<Meters::Choice>("meter", c.meter, "test.yaml").selected());
   EXPECT_THAT(missing, ::testing::IsEmpty());
 }

@@ -17,39 +17,42 @@
 
 namespace phalanx {
 
-/// Something that is measured over many samples, on all ranks together.
+/// A metric that is measured over many samples, on all ranks together.
 ///
-/// What ranks measure together is what one rank that saw all samples would read, bit for bit: counts are integers, sums
-/// are exact (ExactSum) and rounded once, and what needs all scores gathers them and does not depend on their order.
-/// A loss is the exception, as its value is what a rank computed over its share: adding the shares is exact.
+/// The readings of several ranks are the same, bit for bit, as the readings of one rank that sees all samples: counts
+/// are integers, sums are exact (ExactSum) and rounded once, and meters that need all scores gather them and do not
+/// depend on their order. Losses are an exception, since each value is the loss that a rank computed over its share;
+/// adding the shares is exact.
 ///
-/// Padding rows of a batch do not count. One thread at a time.
+/// Padding rows of a batch do not count. Must be used by one thread at a time.
 class Meter {
  public:
   virtual ~Meter() = default;
 
-  /// This rank's share of a batch. Throws ConfigError where target and output are not of the kind that it measures.
+  /// Adds this rank's share of a batch. Throws ConfigError if target and output are not of the kind that the meter
+  /// measures.
   virtual void add(const Batch& batch, const Step::Result& result) = 0;
 
-  /// In place of add(), for a batch whose results another rank of the group has.
+  /// Called instead of add() for a batch whose results are on another rank of the group.
   virtual void add_nothing() {}
 
-  /// The readings over all that the ranks of `group` have added since the last take(), and starts anew. 0 where nothing
-  /// was added, NaN and a warning where what was added has no such value. Collective.
+  /// Returns the readings over everything that the ranks of `group` have added since the last take(), and starts again.
+  /// A reading is 0 if nothing was added, and NaN with a warning if it is undefined for the samples. Collective.
   virtual Readings take(Communicator& group) = 0;
 
-  /// What this rank has added since the last take(), for checkpoints; as many tensors at any time, which may be empty.
+  /// The measurements of this rank since the last take(), for checkpoints. The number of tensors never changes; they
+  /// may be empty.
   using State = std::vector<at::Tensor>;
   virtual State state() = 0;
 
-  /// Adds what a meter of the same config had added, on this or another rank. Going on, each of the ranks that were is
-  /// absorbed by one rank and passed over by the others, all in the same order.
+  /// Adds the state of a meter with the same config, from this rank or another. When a run resumes, the state of each
+  /// former rank is absorbed by one rank and passed over by the others, in the same order on all ranks.
   virtual void absorb(const State& state) = 0;
   virtual void pass_over(const State& /*state*/) {}
 };
 
-/// Returns what samples have added to a State, one after the other along the first dimension; empty, of `type`, where
-/// `parts` is empty.
+/// Concatenates the parts that samples have added to a State along the first dimension. Returns an empty tensor of
+/// `type` if `parts` is empty.
 inline at::Tensor joined(std::vector<at::Tensor> parts, at::ScalarType type) {
   parts.push_back(at::empty({0}, type));
   return at::concat(parts);

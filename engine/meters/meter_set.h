@@ -23,7 +23,7 @@ struct MeterConfig {
   }
 };
 
-/// Several meters that see the same batches.
+/// A list of meters that see the same batches.
 class MeterSet {
  public:
   explicit MeterSet(std::vector<std::unique_ptr<Meter>> meters) : meters_(std::move(meters)) {}
@@ -35,7 +35,7 @@ class MeterSet {
     for (auto& meter : meters_) result.elsewhere() ? meter->add_nothing() : meter->add(batch, result);
   }
 
-  /// The readings of all, in the order of the meters. Collective.
+  /// Returns the readings of all meters, in order. Collective.
   Readings take(Communicator& group) {
     Readings all;
     for (auto& meter : meters_) {
@@ -44,7 +44,7 @@ class MeterSet {
     return all;
   }
 
-  /// What all have added, by the number of the meter and of its tensor: "0/1". See Meter.
+  /// Returns the state of all meters, named by the indices of the meter and of its tensor: "0/1". See Meter.
   std::vector<std::pair<std::string, at::Tensor>> state() {
     std::vector<std::pair<std::string, at::Tensor>> all;
     for (std::size_t i = 0; i < meters_.size(); ++i) {
@@ -56,7 +56,7 @@ class MeterSet {
     return all;
   }
 
-  /// `mine`: absorb it, else pass over it. Throws DataError where it is of other meters.
+  /// Absorbs the state if `mine`, and passes over it otherwise. Throws DataError if it belongs to other meters.
   void load(const std::vector<std::pair<std::string, at::Tensor>>& saved, bool mine) {
     const std::map<std::string, at::Tensor> by_name(saved.begin(), saved.end());
     std::size_t found = 0;

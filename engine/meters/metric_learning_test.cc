@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// verification and retrieval: meters of embeddings.
+// Tests verification and retrieval, the meters of embeddings.
 #include <ATen/core/Tensor.h>
 #include <gmock/gmock.h>
 
@@ -25,7 +25,7 @@ using ::testing::ThrowsMessage;
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-// Distances 0.1 and 0.9 within a class, 0.4 and 2 between classes.
+// The distances are 0.1 and 0.9 within a class, and 0.4 and 2 between classes.
 const at::Tensor kPairs = numbers({0, 0.1, 1, 1.9, 2, 2.4, 3, 5}).view({4, 2, 1});
 const at::Tensor kIdentities = integers({1, 1, 2, 2, 1, 2, 3, 4}).view({4, 2});
 
@@ -52,7 +52,7 @@ TEST(Verification, RefusesSamplesOfOneMemberAndOtherShapes) {
               ThrowsMessage<ConfigError>(HasSubstr("a meter needs embeddings")));
 }
 
-// On a line: class 1 at 0 and 1, class 2 at 1.4 and 8, class 3 at 20, alone. Nearest to 1 is 1.4, to 8 too.
+// Points on a line: class 1 at 0 and 1, class 2 at 1.4 and 8, class 3 at 20. The point nearest to 1 and to 8 is 1.4.
 const at::Tensor kLine = numbers({0, 1, 1.4, 8, 20}).view({5, 1});
 const at::Tensor kLineClasses = integers({1, 1, 2, 2, 3});
 
@@ -77,7 +77,7 @@ TEST(Retrieval, LooksAtAllRanksSamplesAndNotAtPadding) {
     const auto line = numbers({0, 1, 1.4, 8, 1.45}).view({5, 1}), classes = integers({1, 1, 2, 2, 2});
     const std::int64_t from = 2 * group->rank(), rows = 2 + group->rank();
     Batch batch = testing::batch_of(classes.narrow(0, from, rows));
-    batch.valid = 2;  // without that at 1.45
+    batch.valid = 2;  // the row at 1.45 is padding
     meter->add(batch, {.outputs = {line.narrow(0, from, rows)}});
     EXPECT_THAT(meter->take(*group), ElementsAre(Pair("recall_at_1", 0.5)));
     EXPECT_THAT(meter->take(*group), ElementsAre(Pair("recall_at_1", 0.0))) << "nothing added";

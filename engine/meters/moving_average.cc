@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mean and standard deviation (n - 1) of the losses of the last `window` batches: what a training curve looks like when
-// it is smoothed. The loss of a batch is the mean over what counts in it on all ranks, which add the same batches.
-// take() does not start it anew: the window moves on.
+// Mean and standard deviation (n - 1) of the losses of the last `window` batches, a smoothed training curve. The loss
+// of a batch is the mean over everything that counts in it on all ranks, which must add the same batches. take() does
+// not start again: the window keeps moving.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/stack.h>
@@ -27,7 +27,7 @@ struct MovingAverageConfig {
   }
 };
 
-// Of n values: the mean, then the deviation around it. In the order of the batches.
+// Returns the mean and the deviation of values, in the order of the batches.
 Readings mean_and_deviation(const std::vector<double>& values) {
   ExactSum sum, squares;
   for (const double value : values) sum.add(value);
@@ -63,7 +63,7 @@ class MovingAverage final : public Meter {
     return mean_and_deviation(losses);
   }
 
-  // [2 n]: sum and weight of each batch.
+  // Returns [2 n]: sum and weight of each batch.
   State state() override {
     read_losses();
     at::Tensor all = at::empty({static_cast<std::int64_t>(2 * shares_.size())}, at::kDouble);
@@ -75,7 +75,7 @@ class MovingAverage final : public Meter {
     return {all};
   }
 
-  // All ranks' windows are of the same batches.
+  // The windows of all ranks contain the same batches.
   void absorb(const State& state) override {
     read_losses();
     const auto* number = state.at(0).data_ptr<double>();
@@ -89,7 +89,7 @@ class MovingAverage final : public Meter {
 
  private:
   struct Share {
-    at::Tensor loss{};  // as long as it has not been read into `sum`
+    at::Tensor loss{};  // defined until it has been read into `sum`
     double sum = 0, weight = 0;
   };
 
@@ -98,7 +98,7 @@ class MovingAverage final : public Meter {
     if (shares_.size() > window_) shares_.pop_front();
   }
 
-  // All at once: each read waits for the device.
+  // Reads all losses together, because each read waits for the device.
   void read_losses() {
     std::vector<at::Tensor> losses;
     for (const auto& share : shares_) {
@@ -115,7 +115,7 @@ class MovingAverage final : public Meter {
   }
 
   std::size_t window_;
-  std::deque<Share> shares_;  // this rank's of the last batches
+  std::deque<Share> shares_;  // this rank's shares of the last batches
 };
 
 const bool moving_average_registered = Meters::global().add<MovingAverageConfig>(

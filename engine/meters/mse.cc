@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mean squared error over all elements; its root on request. Output and target with as many elements per sample.
+// Mean squared error over all elements, or its root. Output and target must have as many elements per sample.
 #include <ATen/core/Tensor.h>
 #include <c10/util/StringUtil.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table of two by two for each label: "true_positives[i]", "false_positives[i]", "false_negatives[i]" and
-// "true_negatives[i]", as counts. See outcomes.h.
+// Counts for each label: "true_positives[i]", "false_positives[i]", "false_negatives[i]" and "true_negatives[i]". See
+// outcomes.h.
 #include "engine/meters/outcomes.h"
 
 namespace phalanx {

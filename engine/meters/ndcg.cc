@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalized discounted cumulative gain of the k items with the largest scores, a mean over queries that have relevant
-// items (Jarvelin, Kekalainen: Cumulated Gain-Based Evaluation of IR Techniques, 2002).
+// Normalized discounted cumulative gain of the k items with the highest scores, as a mean over queries that have
+// relevant items (Jarvelin, Kekalainen: Cumulated Gain-Based Evaluation of IR Techniques, 2002).
 //
-// The gain of an item is its relevance >= 0, discounted by its place i = 1, 2, ...: divided by log2(i + 1), as is usual
-// today, or by log2(i) from the second place on, as in that paper and in torchnet. Divided by what the best order of
-// the items would have. Output [n, items], target of that shape; or class numbers. See ranking.h.
+// The gain of an item is its relevance >= 0, discounted by its position i = 1, 2, ...: divided by log2(i + 1), as is
+// usual today, or by log2(i) from the second position on, as in that paper and in torchnet. The sum is divided by that
+// for the best order of the items. Output [n, items], target of the same shape or class indices. See ranking.h.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -43,7 +43,7 @@ class Ndcg {
   double discounted(const std::vector<double>& gains) const {
     double sum = 0;
     for (std::size_t i = 1; i <= std::min(k_, gains.size()); ++i) {
-      sum += gains[i - 1] / std::max(1.0, std::log2(static_cast<double>(i) + shift_));  // the first place has 1
+      sum += gains[i - 1] / std::max(1.0, std::log2(static_cast<double>(i) + shift_));  // 1 at the first position
     }
     return sum;
   }

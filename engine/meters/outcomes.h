@@ -30,8 +30,9 @@ struct AveragedConfig {
   }
 };
 
-/// How often a yes or no was right, per class. With class numbers as target, the class of the largest score has a yes
-/// and the others a no; with labels, every score above the threshold is a yes.
+/// Counts correct and incorrect binary decisions per class. With class indices as target, the class with the highest
+/// score is decided positively and the others negatively. With labels, every score above the threshold is a positive
+/// decision.
 class Outcomes {
  public:
   enum Column { kTruePositive, kFalsePositive, kFalseNegative, kTrueNegative, kColumns };
@@ -40,7 +41,7 @@ class Outcomes {
 
   void add(const Batch& batch, const Step::Result& result);
 
-  /// [K, kColumns] int64, of all ranks; K = 0 where nobody has added. Starts anew. Collective.
+  /// Returns [K, kColumns] int64 over all ranks, and starts again. K = 0 if no rank has added anything. Collective.
   at::Tensor take(Communicator& group) { return counts_.take(group); }
   Meter::State state() const { return counts_.state(); }
   void absorb(const Meter::State& state) { counts_.absorb(state); }
@@ -50,7 +51,7 @@ class Outcomes {
   ClassCounts counts_;
 };
 
-/// A meter of true positives / (true positives + `misses`), 0 where that is 0 / 0.
+/// A meter for true positives / (true positives + `misses`), or 0 if that is 0 / 0.
 class ShareOfTruePositives final : public Meter {
  public:
   ShareOfTruePositives(std::string name, Outcomes::Column misses, const AveragedConfig& config)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// True positives / (true + false positives): how many of those found are right. See outcomes.h.
+// True positives / (true + false positives): the share of positive predictions that are correct. See outcomes.h.
 #include "engine/meters/outcomes.h"
 
 namespace phalanx {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The share of relevant items among the k with the largest scores, a mean over queries (torchnet's PrecisionAtKMeter).
-// Output [n, items], target of that shape, above 0 where an item is relevant; or class numbers. See ranking.h.
+// The share of relevant items among the k items with the highest scores, as a mean over queries (torchnet's
+// PrecisionAtKMeter). Output [n, items], target of the same shape, above 0 for relevant items, or class indices. See
+// ranking.h.
 #include <algorithm>
 
 #include "engine/meters/ranking.h"

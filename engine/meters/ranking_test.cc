@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Average precision, its mean, area under the curve, NDCG, precision at k; by hand, and against their definitions.
+// Tests average precision, its mean, area under the curve, NDCG and precision at k by hand, and against their
+// definitions.
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/rand.h>
@@ -36,7 +37,8 @@ struct RandomRanking {
   at::Tensor labels, scores;
 };
 
-// The mean over the positives of the precision among all that score no less: the same as the sum over thresholds.
+// Returns the mean over the positives of the precision among all samples with at least the same score, which is equal
+// to the sum over thresholds.
 double average_precision_of(const RandomRanking& random, std::int64_t j) {
   double sum = 0, positives = 0;
   for (std::int64_t i = 0; i < kRankedSamples; ++i) {
@@ -53,7 +55,7 @@ double average_precision_of(const RandomRanking& random, std::int64_t j) {
   return sum / positives;
 }
 
-// The share of pairs of a positive and a negative that are in order; half of one for equal scores.
+// Returns the share of pairs of a positive and a negative that are in order; pairs with equal scores count half.
 double area_of(const RandomRanking& random, std::int64_t j) {
   double won = 0, pairs = 0;
   for (std::int64_t i = 0; i < kRankedSamples; ++i) {
@@ -68,7 +70,7 @@ double area_of(const RandomRanking& random, std::int64_t j) {
 }
 
 TEST(AveragePrecision, IsTheMeanPrecisionAtTheRelevantPlaces) {
-  // Relevant in places 1, 3 and 4: precisions 1, 2/3 and 3/4.
+  // Positions 1, 3 and 4 are relevant, with precisions 1, 2/3 and 3/4.
   const at::Tensor scores = numbers({.9, .8, .7, .6, .5}), target = integers({1, 0, 1, 1, 0});
   EXPECT_DOUBLE_EQ(reading_of("average_precision", scores, target), (1 + 2.0 / 3 + 3.0 / 4) / 3);
 }
@@ -117,7 +119,7 @@ TEST(Auc, EqualsItsDefinitionWithTies) {
   EXPECT_DOUBLE_EQ(reading_of("auc", random.scores, random.labels), sum / kClasses);
 }
 
-// As scikit-learn's roc_auc_score and average_precision_score: NaN and 0.
+// As in scikit-learn's roc_auc_score and average_precision_score, the readings are NaN and 0.
 TEST(Auc, IsUndefinedWithSamplesOfOneKindOnly) {
   for (const std::int64_t kind : {0, 1}) {
     ::testing::internal::CaptureStderr();
@@ -143,7 +145,7 @@ TEST(Thresholds, WithoutPositivesThereIsNoPrecisionAndNoOrder) {
   EXPECT_TRUE(std::isnan(area_under_roc({{.positives = 0, .negatives = 3}})));
 }
 
-// NDCG@6 of items with the relevance 3, 2, 3, 0, 1, 2, in the order in which they are found.
+// NDCG@6 of items with relevance 3, 2, 3, 0, 1, 2, in the order of their scores.
 TEST(Ndcg, HasBothDiscounts) {
   const at::Tensor scores = numbers({6, 5, 4, 3, 2, 1}).reshape({1, 6});
   const at::Tensor relevance = numbers({3, 2, 3, 0, 1, 2}).reshape({1, 6});

@@ -7,7 +7,7 @@
 
 namespace phalanx {
 
-/// What was measured, by name, as in metrics.jsonl; in the order in which it is shown. The same on all ranks.
+/// Measured values by name, as in metrics.jsonl, in the order in which they are shown. The same on all ranks.
 using Readings = std::vector<std::pair<std::string, double>>;
 
 }  // namespace phalanx

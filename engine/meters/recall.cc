@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// True positives / (true positives + false negatives): how many of the right ones are found. See outcomes.h.
+// True positives / (true positives + false negatives): the share of positives that are found. See outcomes.h.
 #include "engine/meters/outcomes.h"
 
 namespace phalanx {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recall at k of retrieval (Jegou, Douze, Schmid 2011, Product Quantization for Nearest Neighbor Search): the share of
-// samples that have one of their class among the k embeddings nearest to theirs, out of all that were measured. Of
-// samples with several members the first one's. Of equal distances the one of the class counts first. Samples that are
-// alone in their class do not count.
+// samples for which one of the k nearest embeddings, among all measured ones, has the same class. If samples have
+// several members, the first one is used. If distances are equal, the embedding of the same class comes first. Samples
+// that are alone in their class do not count.
 //
 // Output [n, members, width], target [n, members] int64; or [n, width] and [n]. Needs all embeddings: 8 width + 8 bytes
-// per sample, at the end of all ranks on each, which compare equal parts of them: samples^2 width / ranks steps.
+// per sample. At the end each rank has the embeddings of all ranks, and compares an equal part of them: samples^2 width
+// / ranks operations.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/full.h>
 
@@ -84,7 +85,7 @@ class Retrieval final : public Meter {
   Hit is_found(std::int64_t sample, const double* vectors, const std::int64_t* classes, std::int64_t count) const {
     distances_.resize(static_cast<std::size_t>(count));
     bool counts = false;
-    double nearest = std::numeric_limits<double>::infinity();  // of its class
+    double nearest = std::numeric_limits<double>::infinity();  // within the same class
     for (std::int64_t i = 0; i < count; ++i) {
       if (i == sample) continue;
       const double distance = square_distance(vectors + sample * width_, vectors + i * width_, width_);
@@ -93,7 +94,7 @@ class Retrieval final : public Meter {
       counts = true;
       if (distance < nearest) nearest = distance;
     }
-    std::int64_t nearer = 0;  // of other classes
+    std::int64_t nearer = 0;  // from other classes
     for (std::int64_t i = 0; i < count; ++i) {
       if (i != sample && classes[i] != classes[sample] && distances_[static_cast<std::size_t>(i)] < nearest) ++nearer;
     }
@@ -103,7 +104,7 @@ class Retrieval final : public Meter {
   std::int64_t k_;
   std::int64_t width_ = 0;
   std::vector<at::Tensor> vectors_, classes_;  // flat, by batch
-  mutable std::vector<double> distances_;      // of one sample to all
+  mutable std::vector<double> distances_;      // from one sample to all others
 };
 
 const bool retrieval_registered = Meters::global().add<RetrievalConfig>(

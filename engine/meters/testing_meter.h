@@ -16,17 +16,17 @@
 
 namespace phalanx::testing {
 
-/// The meter that a config file would make of this YAML.
+/// Returns the meter that a config file with this YAML would create.
 inline std::unique_ptr<Meter> make_meter(const std::string& yaml) {
   return config::load_as<Meters::Choice>("meter", yaml, "test.yaml").make();
 }
 
-/// Rows that all count.
+/// Returns a batch without padding.
 inline Batch batch_of(const at::Tensor& target) {
   return {.inputs = {target}, .targets = {target}, .valid = target.size(0), .global_rows = target.size(0)};
 }
 
-/// What the meter reads of one batch, on one rank.
+/// Returns a meter's readings of one batch, on one rank.
 inline Readings readings_of(const std::string& yaml, const at::Tensor& output, const at::Tensor& target) {
   const auto meter = make_meter(yaml);
   meter->add(batch_of(target),
@@ -36,7 +36,7 @@ inline Readings readings_of(const std::string& yaml, const at::Tensor& output, c
   return readings;
 }
 
-/// The first reading alone.
+/// Returns only the first reading.
 inline double reading_of(const std::string& yaml, const at::Tensor& output, const at::Tensor& target) {
   return readings_of(yaml, output, target).at(0).second;
 }

@@ -52,7 +52,7 @@ double average_precision(const Thresholds& thresholds) {
 double area_under_roc(const Thresholds& thresholds) {
   const auto positives = static_cast<double>(positives_of(thresholds));
   const auto negatives = static_cast<double>(negatives_of(thresholds));
-  double twice_won = 0, below = negatives;  // pairs, whole numbers; negatives of lower scores
+  double twice_won = 0, below = negatives;  // pairs, as whole numbers; negatives with lower scores
   for (const auto& threshold : thresholds) {
     const auto equal = static_cast<double>(threshold.negatives);
     below -= equal;

@@ -12,32 +12,33 @@
 
 namespace phalanx {
 
-/// The samples of one class that have one score. Equal scores are one threshold, so that no order among them matters.
+/// The samples of one class with the same score. They share one threshold, so their order does not matter.
 struct Threshold {
   std::int64_t positives = 0, negatives = 0;  // relevant samples, and others
 };
 using Thresholds = std::vector<Threshold>;  // the largest score first
 
-/// Sum over thresholds of recall gained times precision there; 0 without positives.
+/// Returns the sum over thresholds of the gain in recall times the precision; 0 without positives.
 double average_precision(const Thresholds& thresholds);
 
-/// Area under the curve of true against false positive rate: the chance that a positive has a larger score than a
-/// negative, equal scores counting half. NaN without positives or without negatives.
+/// Returns the area under the curve of true against false positive rate, which is the probability that a positive has a
+/// higher score than a negative, where equal scores count half. NaN without positives or without negatives.
 double area_under_roc(const Thresholds& thresholds);
 
 std::int64_t positives_of(const Thresholds& thresholds);
 std::int64_t negatives_of(const Thresholds& thresholds);
 
-/// All scores of all samples, with whether they are relevant: 9 bytes per sample and class on each rank, and at the end
-/// those of all ranks on each.
+/// All scores of all samples, with their relevance: 9 bytes per sample and class on each rank. take() collects the
+/// scores of all ranks on each rank.
 class Scores {
  public:
   void add(const Batch& batch, const Step::Result& result);
 
-  /// One per class, of all ranks' samples; none where nobody has added. Starts anew. Collective.
+  /// Returns one entry per class, over the samples of all ranks, or none if no rank has added any. Starts again.
+  /// Collective.
   std::vector<Thresholds> take(Communicator& group);
 
-  /// Columns, scores, whether they are relevant. See Meter.
+  /// Returns columns, scores, and relevance. See Meter.
   std::vector<at::Tensor> state() const;
   void absorb(const std::vector<at::Tensor>& state);
 

@@ -21,7 +21,7 @@ Readings TimeMeter::take(Communicator& group) {
   return {{"total_seconds", reading[0]}, {"seconds_per_batch", reading[1]}};
 }
 
-// The slowest rank counts here too.
+// The slowest rank determines the restored state too.
 void TimeMeter::absorb(const State& state) {
   const auto* saved = state.at(0).data_ptr<double>();
   const auto age = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(saved[0]));

@@ -8,8 +8,8 @@
 
 namespace phalanx {
 
-/// "total_seconds" since the last take() (at first: since it was made) and "seconds_per_batch": those of the rank that
-/// took longest. For tests, `now` may be another clock.
+/// Reads "total_seconds" since the last take() or, for the first one, since construction, and "seconds_per_batch", both
+/// from the slowest rank. Tests may pass another clock as `now`.
 class TimeMeter final : public Meter {
  public:
   using Clock = std::chrono::steady_clock;

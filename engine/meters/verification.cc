@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verification: whether two samples are of one class, told by the distance of their embeddings. The share of pairs that
-// are told rightly: the first member of each sample with each of the others. Output [n, members, width] with two
-// members or more, target [n, members] int64.
+// Verification decides by the distance of two embeddings if the samples have the same class. Reads the share of correct
+// decisions for the first member of each sample with each of the others. Output [n, members, width] with at least two
+// members, target [n, members] int64.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 
@@ -34,7 +34,7 @@ void measure_verification(const Batch& batch, const Step::Result& result, double
   const at::Tensor differences = vectors.narrow(1, 1, others) - vectors.narrow(1, 0, 1);
   const at::Tensor told = differences.square().sum(2).lt(threshold * threshold);
   const at::Tensor same = classes.narrow(1, 1, others).eq(classes.narrow(1, 0, 1));
-  // What is not a number is near nothing, and no right answer either.
+  // NaN is never near another embedding, but must not count as a correct decision either.
   const at::Tensor right = told.eq(same).logical_and(differences.isfinite().all(2));
   mean.add(right.sum().item<double>(), static_cast<double>(same.numel()));
 }

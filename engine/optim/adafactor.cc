@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adafactor (Shazeer and Stern 2018, arXiv:1804.04235, algorithms 4 and 5), without momentum, t being the update's
-// number and RMS the root of the mean square:
-//   b = 1 - t^-decay                                      what is kept of the second moment
+// Adafactor (Shazeer and Stern 2018, arXiv:1804.04235, algorithms 4 and 5), without momentum, where t is the number of
+// the update and RMS the root mean square:
+//   b = 1 - t^-decay                                      decay of the second moment
 //   a = max(eps2, RMS(p)) * min(lr, 1 / sqrt(t))          relative_step; otherwise a = lr
-//   matrix [n, m]: R = b * R + (1 - b) * mean of (g^2 + eps1) over rows' elements;  C the same over columns'
+//   matrix [n, m]: R = b * R + (1 - b) * mean of (g^2 + eps1) over each row;  C the same over each column
 //                  V = R C / mean(R)
 //   vector:        V = b * V + (1 - b) * (g^2 + eps1)
 //   u = g / sqrt(V);  u /= max(1, RMS(u) / clip)
 //   p *= 1 - lr * weight_decay;  p -= a * u
 // A matrix of n x m needs n + m numbers of state. Weights of convolutions [out, in, ...] are matrices [out, rest].
-// Means in place of the paper's sums change nothing but that eps1 is counted once.
+// Means replace the paper's sums, with the only difference that eps1 is counted once.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/outer.h>
@@ -71,7 +71,7 @@ class Adafactor final : public LayerwiseOptimizer {
     parameter.values.sub_(step, rate);
   }
 
-  // 1 / sqrt(V), after V has learned of these gradients; `fresh` is their share in it.
+  // Returns 1 / sqrt(V) after updating V with these gradients, whose weight in V is `fresh`.
   at::Tensor inverse_root(const Parameter& parameter, double fresh) const {
     const at::Tensor squares = parameter.gradients.square().add_(config_.eps1);
     const auto& state = parameter.own_state;

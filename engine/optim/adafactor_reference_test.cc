@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adafactor against algorithms 4 and 5 of Shazeer and Stern 2018 as they are printed, and against
-// torch.optim.Adafactor 2.13.
+// Compares Adafactor with algorithms 4 and 5 of Shazeer and Stern 2018 as printed, and with torch.optim.Adafactor 2.13.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/tensor.h>
 
@@ -52,8 +51,8 @@ TEST(Adafactor, RemembersRowsAndColumnsOfMatrices) {
   EXPECT_EQ(numbers, (6 + 27) + 6 + (20 + 33) + 20 + (10 + 20) + 10);
 }
 
-// torch.optim.Adafactor([p], lr=0.05, weight_decay=0.1). Its numbers are not better than float: it makes the size of a
-// step one.
+// torch.optim.Adafactor([p], lr=0.05, weight_decay=0.1). Its results are only as accurate as float, because it converts
+// the size of a step to float.
 TEST(AdafactorReference, MatrixAsInTorch) {
   expect_near(after_ten_updates("{name: adafactor, lr: 0.05, weight_decay: 0.1}", {3, 4}),
               {1.025191835, 0.7869341206, 0.4130297016, 0.06229648232, -0.3039039487, -0.702162283, -1.001566977,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adagrad (Duchi, Hazan and Singer 2011, JMLR 12), as torch.optim.Adagrad defines it, t being the update's number:
+// Adagrad (Duchi, Hazan and Singer 2011, JMLR 12), as in torch.optim.Adagrad, where t is the number of the update:
 //   g += weight_decay * p;  s += g^2
 //   p -= lr / (1 + (t - 1) * lr_decay) * g / (sqrt(s) + eps)
 #include <ATen/ops/_fused_adagrad.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adam (Kingma and Ba 2015, arXiv:1412.6980) and AdamW, which has weight decay apart from the gradient (Loshchilov and
-// Hutter 2019, arXiv:1711.05101), both with AMSGrad (Reddi et al. 2018, arXiv:1904.09237), as torch.optim.Adam and
-// torch.optim.AdamW define them, t being the update's number:
+// Adam (Kingma and Ba 2015, arXiv:1412.6980) and AdamW, in which weight decay is decoupled from the gradient
+// (Loshchilov and Hutter 2019, arXiv:1711.05101), both with optional AMSGrad (Reddi et al. 2018, arXiv:1904.09237), as
+// in torch.optim.Adam and torch.optim.AdamW, where t is the number of the update:
 //   adam:  g += weight_decay * p
 //   adamw: p *= 1 - lr * weight_decay
 //   m = beta1 * m + (1 - beta1) * g;  v = beta2 * v + (1 - beta2) * g^2;  w = amsgrad ? max(w, v) : v

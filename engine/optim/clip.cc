@@ -19,8 +19,8 @@
 namespace phalanx {
 namespace {
 
-// The square of a float is exact as a double, which also holds the sum of more of them than memory does. A piece is
-// converted in the cache.
+// Returns a sum of squares. The square of a float is exact as a double, and a double can hold the sum of more of them
+// than fit in memory. Pieces are converted in the cache.
 double sum_of_squares(const at::Tensor& values) {
   constexpr std::int64_t kPiece = 16384;
   double sum = 0;
@@ -87,7 +87,7 @@ void Clip::clip_norm() {
   for (auto& slice : slices()) slice.gradients.mul_(factor);
 }
 
-// What lies between parameters does not count.
+// Padding between parameters does not count.
 at::Tensor Clip::sums_of_squares() {
   const auto count = static_cast<std::int64_t>(parts_.count);
   if (on_device_.parts.defined()) {

@@ -14,30 +14,30 @@
 
 namespace phalanx {
 
-/// Limits of gradients; 0: none.
+/// Limits on gradients; 0 means no limit.
 struct ClipLimits {
-  double norm = 0;   // Euclidean, of all gradients of all parameters together
-  double value = 0;  // of each
+  double norm = 0;   // on the Euclidean norm of all parameters' gradients together
+  double value = 0;  // on the absolute value of each element
 };
 
-/// Makes gradients smaller before an update when they are too large (Pascanu et al. 2013, arXiv:1211.5063): all by one
-/// factor, limit / (norm + 1e-6), if their norm is above the limit, as torch.nn.utils.clip_grad_norm_ does; and then
-/// each that is beyond [-value, value] to there. The norm is that over all ranks' slices, alike on all ranks.
+/// Reduces gradients that are too large before an update (Pascanu et al. 2013, arXiv:1211.5063). If their norm is above
+/// the limit, all are multiplied by one factor, limit / (norm + 1e-6), as in torch.nn.utils.clip_grad_norm_. Then each
+/// element is clamped to [-value, value]. The norm covers the slices of all ranks and is the same on all of them.
 ///
-/// Gradients whose norm is not finite have no direction: they reach the inner optimizer as they are, and finite() says
-/// so.
+/// Gradients with a non-finite norm have no direction. They are passed to the inner optimizer unchanged, and finite()
+/// returns false.
 class Clip final : public OptimizerDecorator {
  public:
-  /// Parameters that other ranks have in other ways. `of`: which of `count` sums a parameter's gradient belongs to, all
-  /// of which `sum` gets at once and which are added up after it. `share`: how much of it counts here; 1 / n of one
-  /// that n of the ranks that `sum` adds up have alike.
+  /// Describes parameters that other ranks hold differently. There are `count` sums, which `sum` reduces in one call
+  /// and which are added up afterwards. `of` returns the sum that a parameter's gradient belongs to. `share` returns
+  /// the fraction of it that counts on this rank: 1 / n for a parameter that n of the ranks hold completely.
   struct Parts {
     std::size_t count = 1;
     std::function<std::size_t(const std::string& parameter)> of = [](const std::string&) { return std::size_t{0}; };
     std::function<double(const std::string& parameter)> share = [](const std::string&) { return 1.0; };
   };
 
-  /// `device`: of all ranks' slices, also where this one has none.
+  /// `device` is the device of all ranks' slices, even if this rank has no slices.
   Clip(std::unique_ptr<Optimizer> inner, ClipLimits limits, SumOverSlices sum)
       : Clip(std::move(inner), limits, std::move(sum), Parts(), at::kCPU) {}
   Clip(std::unique_ptr<Optimizer> inner, ClipLimits limits, SumOverSlices sum, Parts parts, c10::Device device);
@@ -46,24 +46,24 @@ class Clip final : public OptimizerDecorator {
 
   void attach(std::vector<Slice> slices) override;
 
-  /// Collective where `sum` is, if there is a limit of the norm; `sum` then gets sums on the slices' device. Does not
-  /// wait for the device.
+  /// Collective if `sum` is and the norm is limited; `sum` then gets tensors on the slices' device. Does not wait for
+  /// the device.
   void update() override;
 
-  /// Of the gradients of the last update, before they were clipped; not a number before the first and where there is no
-  /// limit of the norm. Waits for the device.
+  /// Returns the norm of the last update's gradients before clipping. NaN before the first update, or if the norm is
+  /// not limited. Waits for the device.
   double norm() const;
-  void set_norm(double norm);  // of a run that goes on
+  void set_norm(double norm);  // restores the norm when a run resumes
 
-  /// Whether the gradients of the last update had a finite norm; true where there is no limit of the norm.
+  /// Returns true if the last update's gradients had a finite norm, or if the norm is not limited.
   bool finite() const;
 
  private:
-  // Gradients whose squares are summed on a device, by one kernel for all.
+  // Gradients on a device, whose squares are summed by one kernel for all of them.
   struct OnDevice {
     std::vector<at::Tensor> gradients;  // a view for each parameter
-    at::Tensor parts;                   // [gradients] int64: which sum it belongs to
-    at::Tensor shares;                  // [gradients] double: how much of it counts
+    at::Tensor parts;                   // [gradients] int64: the sum that each belongs to
+    at::Tensor shares;                  // [gradients] double: the fraction of each that counts
   };
 
   void clip_norm();
@@ -73,8 +73,8 @@ class Clip final : public OptimizerDecorator {
   SumOverSlices sum_;
   Parts parts_;
   c10::Device device_;
-  OnDevice on_device_;  // empty: slices are on the CPU
-  at::Tensor norm_;     // [] double, where the slices are
+  OnDevice on_device_;  // empty if slices are on the CPU
+  at::Tensor norm_;     // [] double, on the slices' device
 };
 
 }  // namespace phalanx

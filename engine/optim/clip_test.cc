@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clipping by norm and by value.
+// Tests clipping by norm and by value.
 #include "engine/optim/clip.h"
 
 #include <ATen/TensorOperators.h>
@@ -22,7 +22,7 @@ namespace {
 using testing::no_other_slices;
 using testing::Recorder;
 
-// Gradients as the inner optimizer sees them.
+// Returns the gradients that the inner optimizer sees.
 struct Clipped {
   explicit Clipped(ClipLimits limits, SumOverSlices sum = no_other_slices)
       : clip(std::unique_ptr<Optimizer>(recorder = new Recorder), limits, std::move(sum)) {}
@@ -78,7 +78,7 @@ TEST(Clip, SaysWhenTheNormIsNotFiniteAndLeavesTheGradients) {
   EXPECT_FALSE(clipped.clip.finite());
 }
 
-// The square of each gradient is beyond float.
+// The square of each gradient exceeds the range of float.
 TEST(Clip, FindsNormsWhoseSquareIsNoFloat) {
   Clipped clipped({.norm = 1});
   EXPECT_TRUE(at::allclose(clipped({at::tensor({3e30F, 4e30F})})[0], at::tensor({0.6F, 0.8F})));

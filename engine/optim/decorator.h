@@ -12,10 +12,11 @@
 
 namespace phalanx {
 
-/// Makes sums over this rank's slices sums over all parameters of the model, alike on all ranks. sums: [k] double.
+/// Turns sums over this rank's slices into sums over all parameters of the model, the same on all ranks. sums: [k]
+/// double.
 using SumOverSlices = std::function<void(at::Tensor& sums)>;
 
-/// An optimizer that is another one and something more: overrides what it adds to and passes on the rest.
+/// An optimizer that extends another one: it overrides some functions and forwards the rest.
 class OptimizerDecorator : public Optimizer {
  public:
   explicit OptimizerDecorator(std::unique_ptr<Optimizer> inner) : inner_(std::move(inner)) {}

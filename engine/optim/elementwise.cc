@@ -14,13 +14,14 @@
 namespace phalanx {
 namespace {
 
-// A run of floats, its gradients and two kinds of state are half a MiB: they fit into the second level of cache of
-// current cores, and the calls into LibTorch, a microsecond each, do not show beside 32 K elements. It is a little
-// less, because LibTorch divides 32768 elements among threads, wherever that cuts.
+// A run of floats with its gradients and two kinds of state takes half a MiB, which fits into the second-level cache of
+// current cores. The calls into LibTorch take a microsecond each, which is small compared to the work for 32 K
+// elements. The run is slightly shorter than that, because LibTorch splits 32768 elements between threads, at arbitrary
+// places.
 constexpr std::int64_t kRun = 32768 - 64;
 
-// LibTorch's kernels go through a tensor in whole vectors and round what remains at its end otherwise. This is a whole
-// number of vectors of any width, also where a loop takes two at a time.
+// LibTorch's kernels process a tensor in whole vectors and round the rest at its end differently. This is a whole
+// number of vectors of any width, even if a loop processes two at a time.
 constexpr std::int64_t kVectors = 64;
 
 }  // namespace
@@ -51,7 +52,7 @@ void ElementwiseOptimizer::divide() {
 
 void ElementwiseOptimizer::divide(std::size_t slice) {
   std::int64_t begin = 0;
-  std::size_t group = groups_.size() - 1;  // of what has no name
+  std::size_t group = groups_.size() - 1;  // for elements without a name
   for (const auto& segment : slices_[slice].segments) {
     if (left_out_.contains(segment.name)) {
       add_pieces(slice, group, std::exchange(begin, segment.end()), segment.begin);
@@ -94,7 +95,7 @@ void ElementwiseOptimizer::update() {
   const at::Tensor& first = pieces_.front().run.values;
   const at::Tensor update_tensor = fused_step(first, updates_);
   const auto update_pieces = [&](std::int64_t begin, std::int64_t end) {
-    // What is updated is detached: there is nothing for autograd to see, which takes time at every call.
+    // The tensors are detached, so autograd would have nothing to record but would cost time in every call.
     const at::AutoDispatchBelowADInplaceOrView of_this_thread;
     for (auto i = begin; i < end; ++i) update_piece(pieces_[static_cast<std::size_t>(i)], update_tensor);
   };

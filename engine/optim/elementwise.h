@@ -13,11 +13,11 @@
 
 namespace phalanx {
 
-/// An optimizer that treats every element by itself. A subclass says what it remembers and how a run of elements is
-/// updated. On the CPU runs are short enough to stay in a core's cache, where their gradients are then zeroed, so that
-/// memory is passed once; threads share them. On a device a run is as long as it can be, since each costs launches.
-/// What becomes of an element depends, to the last bit, on nothing else: not on where slices are cut, nor on its
-/// neighbours, nor on the number of threads.
+/// An optimizer that treats every element independently. A subclass defines its state and how a run of elements is
+/// updated. On the CPU, runs are short enough to stay in a core's cache, where their gradients are then zeroed, so that
+/// memory is traversed once; threads divide the runs among them. On a device, a run is as long as possible, since each
+/// one costs kernel launches. The new value of an element depends, to the last bit, only on the element itself: not on
+/// the borders of slices, nor on its neighbours, nor on the number of threads.
 class ElementwiseOptimizer : public Optimizer {
  public:
   ElementwiseOptimizer(double learning_rate, double weight_decay, const ParameterGroups& groups)
@@ -33,33 +33,33 @@ class ElementwiseOptimizer : public Optimizer {
   void set_updates(std::int64_t updates) final { updates_ = updates; }
 
  protected:
-  /// A kind of state, a tensor like the values.
+  /// A kind of state, stored as a tensor like the values.
   struct Kind {
     std::string name;
     double initial = 0;
   };
 
-  /// What belongs to the same n elements, on the CPU a multiple of 64. All tensors are [n].
+  /// The tensors for the same n elements; on the CPU, n is a multiple of 64. All tensors are [n].
   struct Run {
     at::Tensor values, gradients;
     std::vector<at::Tensor> state;  // by kind
   };
 
-  /// What all elements of a group share.
+  /// The settings that all elements of a group share.
   struct Rates {
     double learning_rate, weight_decay;
-    std::int64_t update;              // its number, from 1
-    const at::Tensor& update_tensor;  // the same, [], as LibTorch's fused kernels take it: where the values are
+    std::int64_t update;              // number of the update, from 1
+    const at::Tensor& update_tensor;  // the same as a tensor, [], for LibTorch's fused kernels, on the values' device
   };
 
   virtual std::vector<Kind> kinds() const = 0;
 
-  /// Called without autograd, by several threads at a time with a run each. May overwrite the gradients, which are
-  /// zeroed afterwards.
+  /// Updates a run. Called without autograd, by several threads at a time with different runs. May overwrite the
+  /// gradients, which are zeroed afterwards.
   virtual void update_run(const Run& run, const Rates& rates) const = 0;
 
  private:
-  // A run, or the end of one that is too short for a whole one: that is updated in a copy.
+  // A run, or the end of one that is too short for a whole run, which is updated in a copy.
   struct Piece {
     std::size_t group;
     Run run;

@@ -40,12 +40,12 @@ void Ema::with_averages(const std::function<void()>& body) {
   exchange();
   share_();
   body();
-  share_();  // ranks may have memory in common: none takes the averages away while another one reads them
+  share_();  // ranks may share memory: no rank may take the averages away while another one reads them
   exchange();
   share_();
 }
 
-// Parameters are views of the slices, so the elements move and not the tensors.
+// Exchanges elements instead of tensors, because parameters are views of the slices.
 void Ema::exchange() {
   const at::NoGradGuard no_grad;
   for (std::size_t i = 0; i < averages_.size(); ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The moving average of the values.
+// Tests the moving average of the values.
 #include "engine/optim/ema.h"
 
 #include <ATen/TensorOperators.h>
@@ -36,7 +36,7 @@ TEST(Ema, FollowsItsRecurrence) {
   EXPECT_TRUE(at::allclose(ema.state().back().values, average, 1e-12, 1e-12));
 }
 
-// The first update counts for 9 / 11, whatever the decay.
+// The first update has the weight 9 / 11, for any larger decay.
 TEST(Ema, ForgetsTheInitialValuesSoon) {
   Ema ema(std::make_unique<Recorder>(), 0.9999);
   const Slice slice{at::full({1}, 0.0), at::full({1}, -11.0)};
@@ -48,7 +48,7 @@ TEST(Ema, ForgetsTheInitialValuesSoon) {
 TEST(Ema, AveragesAreInPlaceForAWhile) {
   Ema ema(std::make_unique<Recorder>(), 0.5);
   const Slice first{at::ones({3}), at::ones({3})}, second{at::ones({2}), at::ones({2})};
-  const auto parameter = first.values.narrow(0, 1, 2);  // as a module sees it
+  const auto parameter = first.values.narrow(0, 1, 2);  // a view, as modules have it
   ema.attach({first, second});
   ema.update();
   const auto average = ema.state()[0].values.clone(), trained = first.values.clone();
@@ -65,7 +65,7 @@ TEST(Ema, AveragesAreInPlaceForAWhile) {
   EXPECT_TRUE(at::equal(ema.state()[0].values, average));
 }
 
-// Of a rank that updates the first half of the parameters: the other half is another's.
+// Tests a rank that updates the first half of the parameters. The other half belongs to another rank.
 TEST(Ema, SharesTheAveragesAndThenTheValuesAgain) {
   const at::Tensor all = at::ones({4});
   const Slice own{all.narrow(0, 0, 2), at::ones({2})};

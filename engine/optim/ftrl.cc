@@ -2,10 +2,10 @@
 // FTRL-Proximal (McMahan et al. 2013, Ad Click Prediction: a View from the Trenches, algorithm 1), alpha = lr:
 //   s = (sqrt(n + g^2) - sqrt(n)) / alpha;  z += g - s * p;  n += g^2
 //   p = |z| <= l1 ? 0 : -(z - sign(z) * l1) / ((beta + sqrt(n)) / alpha + l2)
-// with l2 = weight_decay. Kept instead of z is c, z clamped to l1: with d = beta + sqrt(n) + alpha l2, z is c - d p /
-// alpha, so that p changes by alpha (c' - c - g) / d'. A change of the rate alone thus moves nothing, and what the L1
-// penalty made 0 stays 0 under a schedule. The paper begins at p = 0 with z = 0; other initial values begin with the z
-// from which they follow.
+// with l2 = weight_decay. The state is not z but c, which is z clamped to [-l1, l1]. With d = beta + sqrt(n) + alpha
+// l2, z is c - d p / alpha, so p changes by alpha (c' - c - g) / d'. A change of only the learning rate thus moves
+// nothing, and values that the L1 penalty made 0 stay 0 under a schedule. The paper starts at p = 0 with z = 0; for
+// other initial values, z starts as the value from which they follow.
 #include <ATen/core/Tensor.h>
 
 #include <memory>
@@ -50,7 +50,7 @@ class Ftrl final : public ElementwiseOptimizer {
     const at::Tensor linear = moved.addcmul(divisor, run.values, -1);
     clamped.copy_(linear.clamp(-l1, l1));
     run.values.addcdiv_(moved.sub_(clamped), divisor, -1);
-    run.values.masked_fill_(linear.eq(clamped), 0);  // not what rounding leaves
+    run.values.masked_fill_(linear.eq(clamped), 0);  // instead of a rounding error
   }
 
   FtrlConfig config_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FTRL-Proximal against algorithm 1 of McMahan et al. 2013 as it is printed.
+// Compares FTRL-Proximal with algorithm 1 of McMahan et al. 2013 as printed.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/equal.h>

@@ -10,10 +10,11 @@
 
 namespace phalanx {
 
-/// Finds the group of a parameter. What no group matches is in a last one, whose factors are 1.
+/// Finds the group of a parameter. Parameters that no group matches are in an additional last group, whose factors are
+/// 1.
 class GroupTable {
  public:
-  /// Throws ConfigError for an expression that is none.
+  /// Throws ConfigError if a group's `match` is not a regular expression.
   explicit GroupTable(ParameterGroups groups);
 
   std::size_t size() const { return groups_.size(); }
@@ -22,7 +23,7 @@ class GroupTable {
 
  private:
   ParameterGroups groups_;
-  std::vector<std::regex> matches_;  // one less
+  std::vector<std::regex> matches_;  // one per group, except the last
 };
 
 }  // namespace phalanx

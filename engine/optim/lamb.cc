@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// LAMB (You et al. 2020, arXiv:1904.00962, algorithm 2, phi the identity), per parameter, t being the update's number:
+// LAMB (You et al. 2020, arXiv:1904.00962, algorithm 2, phi the identity), per parameter, t the number of the update:
 //   m = beta1 * m + (1 - beta1) * g;  v = beta2 * v + (1 - beta2) * g^2
 //   u = (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps) + weight_decay * p
 //   p -= lr * |p| / |u| * u
-// The ratio of norms is 1 where one of them is 0. As in the authors' code, biases and parameters of normalizations have
+// The ratio of norms is 1 if one of them is 0. As in the authors' code, biases and parameters of normalizations have
 // neither the ratio nor weight decay.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/linalg_vector_norm.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LAMB against algorithm 2 of You et al. 2020 as it is printed.
+// Compares LAMB with algorithm 2 of You et al. 2020 as printed.
 #include <ATen/TensorOperators.h>
 
 #include <cmath>
@@ -34,7 +34,7 @@ TEST(LambReference, AdaptsAllWhenAsked) { expect_follows_lamb(true, 0.1); }
 
 TEST(LambReference, WithoutWeightDecay) { expect_follows_lamb(false, 0); }
 
-// From zero no ratio of norms leads away: it counts as 1.
+// If all values are zero, the ratio of norms counts as 1, because otherwise they would stay zero.
 TEST(Lamb, LeavesZero) {
   const auto optimizer = make_optimizer("{name: lamb, lr: 0.5, weight_decay: 0}");
   auto network = small_network();

@@ -3,7 +3,7 @@
 //   r = trust * |p| / (|g| + weight_decay * |p| + eps)
 //   v = momentum * v + lr * r * (g + weight_decay * p)
 //   p -= v
-// r is 1 where |p| or |g| is 0. Biases and parameters of normalizations have r = 1 and no weight decay, as in the
+// r is 1 if |p| or |g| is 0. Biases and parameters of normalizations have r = 1 and no weight decay, as in the
 // implementations of MLPerf.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/linalg_vector_norm.h>

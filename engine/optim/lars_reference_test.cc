@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LARS against algorithm 1 of You, Gitman and Ginsburg 2017 as it is printed.
+// Compares LARS with algorithm 1 of You, Gitman and Ginsburg 2017 as printed.
 #include <ATen/TensorOperators.h>
 
 #include "engine/optim/testing_paper.h"
@@ -31,7 +31,7 @@ TEST(LarsReference, AdaptsAllWhenAsked) { expect_follows_lars(true, 0.9); }
 
 TEST(LarsReference, WithoutMomentum) { expect_follows_lars(false, 0); }
 
-// From zero no ratio of norms leads away: it counts as 1.
+// If all values are zero, the ratio of norms counts as 1, because otherwise they would stay zero.
 TEST(Lars, LeavesZero) {
   const auto optimizer = make_optimizer("{name: lars, lr: 0.5}");
   auto network = small_network();

@@ -47,7 +47,8 @@ void LayerwiseOptimizer::add_parameter(std::size_t slice, const Segment& segment
   Parameter parameter{segment.name, view(slices_[slice].values), view(slices_[slice].gradients), {}};
   for (const auto& kind : state_) parameter.state.push_back(view(kind[slice]));
   for (const auto& kind : own_kinds(parameter)) {
-    const bool each = parameter.values.sizes().equals(kind.shape);  // of its elements, and so with its strides
+    const bool each =
+        parameter.values.sizes().equals(kind.shape);  // one number per element, stored with the same strides
     parameter.own_state.push_back(each ? at::zeros_like(parameter.values)
                                        : at::zeros(kind.shape, parameter.values.options()));
   }

@@ -12,17 +12,18 @@
 
 namespace phalanx {
 
-/// An optimizer that looks at whole parameters: at their norms, or at their rows and columns. Slices therefore hold
-/// whole parameters. A subclass says what it remembers and how one parameter is updated.
+/// An optimizer that needs whole parameters: their norms, or their rows and columns. Slices therefore hold whole
+/// parameters. A subclass defines its state and how one parameter is updated.
 class LayerwiseOptimizer : public Optimizer {
  public:
-  /// `name`: as registered, for errors.
+  /// `name` is the registered name, for errors.
   LayerwiseOptimizer(std::string name, double learning_rate, double weight_decay, const ParameterGroups& groups)
       : name_(std::move(name)), learning_rate_(learning_rate), weight_decay_(weight_decay), groups_(groups) {}
 
   Cut cut() const final { return Cut::kBetweenParameters; }
 
-  /// Throws ConfigError naming the parameter that is cut, std::invalid_argument for elements of no parameter.
+  /// Throws ConfigError naming the parameter that is split, or std::invalid_argument if elements belong to no
+  /// parameter.
   void attach(std::vector<Slice> slices) final;
   void update() final;
   void leave_out(const std::set<std::string>& parameters) final { left_out_ = parameters; }
@@ -33,18 +34,18 @@ class LayerwiseOptimizer : public Optimizer {
   void set_updates(std::int64_t updates) final { updates_ = updates; }
 
  protected:
-  /// A parameter as it lies in its slice.
+  /// Views of a parameter and its state in a slice.
   struct Parameter {
     std::string name;
     at::Tensor values, gradients;         // of the parameter's shape
     std::vector<at::Tensor> state;        // of the same shape, by kind
-    std::vector<at::Tensor> own_state{};  // by kind of its own
+    std::vector<at::Tensor> own_state{};  // by index in own_kinds()
 
-    /// Biases, and the scales and shifts of normalizations.
+    /// Returns true for biases, and for the scales and shifts of normalizations.
     bool vector() const { return values.dim() <= 1; }
   };
 
-  /// State of a parameter's own, of any shape.
+  /// A kind of state with its own shape, for a single parameter.
   struct OwnKind {
     std::string name;
     std::vector<std::int64_t> shape;
@@ -52,40 +53,40 @@ class LayerwiseOptimizer : public Optimizer {
 
   struct Rates {
     double learning_rate, weight_decay;
-    std::int64_t update;  // its number, from 1
+    std::int64_t update;  // number of the update, from 1
   };
 
-  /// Kinds of state that every parameter has, each a tensor like its values, zero at first.
+  /// Returns the kinds of state that every parameter has, each a tensor like its values that starts as zeros.
   virtual std::vector<std::string> kinds() const { return {}; }
 
-  /// Further ones that `parameter` has, zero at first. No name is among kinds().
+  /// Returns additional kinds for `parameter`, which start as zeros. Their names must not be among kinds().
   virtual std::vector<OwnKind> own_kinds(const Parameter& /*parameter*/) const { return {}; }
 
-  /// Called without autograd. May overwrite the gradients, which are zeroed afterwards.
+  /// Updates one parameter. Called without autograd. May overwrite the gradients, which are zeroed afterwards.
   virtual void update_parameter(const Parameter& parameter, const Rates& rates) const = 0;
 
-  /// An update of one parameter.
+  /// The pending update of one parameter.
   struct Due {
     const Parameter& parameter;
     Rates rates;
-    bool left_out;  // it stays as it is
+    bool left_out;  // if true, the parameter must not change
   };
 
-  /// All of one update(), for optimizers that do something for several parameters at once.
+  /// Does all updates of one update(). Optimizers that process several parameters together override it.
   virtual void update_parameters(const std::vector<Due>& all) const {
     for (const auto& due : all) {
       if (!due.left_out) update_parameter(due.parameter, due.rates);
     }
   }
 
-  /// What attach() has attached.
+  /// Called at the end of attach() with all parameters.
   virtual void attached(const std::vector<const Parameter*>& /*all*/) {}
 
  private:
   void add_parameters(std::size_t slice);
   void add_parameter(std::size_t slice, const Segment& segment);
 
-  // A parameter, with where it lies and whose settings it has.
+  // A parameter, with the indices of its slice and of its group.
   struct Attached {
     Parameter parameter;
     std::size_t slice, group;

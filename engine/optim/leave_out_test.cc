@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optimizer::leave_out() of every optimizer.
+// Tests Optimizer::leave_out() for every optimizer.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/zeros_like.h>
@@ -85,7 +85,7 @@ TEST_P(LeaveOut, UpdatesParametersThatAreNamedNoMore) {
   EXPECT_FALSE(at::equal(values(), attached)) << "what is attached is updated";
 }
 
-// A gradient that is not a number has no effect.
+// A gradient of NaN must have no effect.
 TEST_P(LeaveOut, DoesNotReadGradients) {
   const auto optimizer = make(GetParam());
   const auto network = testing::small_network();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lion against algorithm 2 of Chen et al. 2023 as it is printed.
+// Compares Lion with algorithm 2 of Chen et al. 2023 as printed.
 #include <ATen/TensorOperators.h>
 
 #include "engine/optim/testing_paper.h"

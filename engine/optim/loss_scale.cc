@@ -14,8 +14,8 @@
 namespace phalanx {
 namespace {
 
-// Beyond these a scale says nothing: the largest fp16 gradient, 65504, times the least scale is below the least fp16
-// number, and the least fp16 number times the largest scale is above the largest.
+// Scales outside of these limits are useless: the largest fp16 gradient, 65504, times the smallest scale is below the
+// smallest fp16 number, and the smallest fp16 number times the largest scale is above the largest one.
 constexpr double kLeast = 0x1p-40, kMost = 0x1p40;
 
 }  // namespace
@@ -58,7 +58,7 @@ void LossScale::update() {
   good_ = 0;
 }
 
-// Whether the gradients of all ranks are finite.
+// Divides the gradients by the scale. Returns true if the gradients of all ranks are finite.
 bool LossScale::unscale() {
   std::vector<at::Tensor> gradients;
   for (const auto& slice : slices()) gradients.push_back(slice.gradients);

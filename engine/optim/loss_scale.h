@@ -9,7 +9,7 @@
 
 namespace phalanx {
 
-/// How a loss scale changes.
+/// Defines how a loss scale changes.
 struct LossScaleConfig {
   double initial = 65536;
   double growth = 2;
@@ -25,31 +25,32 @@ struct LossScaleConfig {
   }
 };
 
-/// Dynamic loss scaling (Micikevicius et al. 2018, arXiv:1710.03740): fp16 gradients of a loss that was multiplied with
-/// scale() do not vanish, but may overflow. An update divides them by the scale. When one of any rank is not finite,
-/// all ranks leave the update out (updates() stays as it is), zero their gradients and make the scale smaller; after
-/// `growth_interval` good updates in a row they make it larger.
+/// Dynamic loss scaling (Micikevicius et al. 2018, arXiv:1710.03740): fp16 gradients of a loss that was multiplied by
+/// scale() do not vanish, but may overflow. An update divides them by the scale. If a gradient of any rank is not
+/// finite, all ranks skip the update (updates() does not change), zero their gradients and reduce the scale. After
+/// `growth_interval` finite updates in a row they increase it.
 class LossScale final : public OptimizerDecorator {
  public:
   LossScale(std::unique_ptr<Optimizer> inner, const LossScaleConfig& config, SumOverSlices sum);
 
-  /// What the loss of the next step is multiplied with.
+  /// Returns the factor for the loss of the next step.
   double scale() const { return scale_; }
 
-  /// Whether the last update was left out.
+  /// Returns true if the last update was skipped.
   bool skipped() const { return skipped_; }
 
   void attach(std::vector<Slice> slices) override;
 
-  /// Collective where `sum` is. Throws Error when the scale is so small that the gradients are not finite for another
-  /// reason.
+  /// Collective if `sum` is. Throws Error if the scale has become so small that it cannot be the reason for non-finite
+  /// gradients.
   void update() override;
 
-  /// Updates left out since attach().
+  /// Returns the number of updates skipped since attach().
   std::int64_t left_out() const { return left_out_; }
 
-  /// What the next updates depend on beside state(): the scale, the good updates since it changed, and left_out().
-  /// Alike on all ranks. set_progress() throws DataError where these are not three numbers.
+  /// Returns the state other than state() that the next updates depend on: the scale, the number of finite updates
+  /// since it changed, and left_out(). The same on all ranks. set_progress() throws DataError unless it gets three
+  /// numbers.
   std::vector<double> progress() const;
   void set_progress(const std::vector<double>& progress);
 
@@ -60,7 +61,7 @@ class LossScale final : public OptimizerDecorator {
   LossScaleConfig config_;
   SumOverSlices sum_;
   double scale_;
-  std::int64_t good_ = 0;  // updates since it changed
+  std::int64_t good_ = 0;  // finite updates since the scale changed
   std::int64_t left_out_ = 0;
   bool skipped_ = false;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dynamic loss scaling; what is found on one rank, all ranks agree on.
+// Tests dynamic loss scaling. All ranks must react to a value that is found on one of them.
 #include "engine/optim/loss_scale.h"
 
 #include <ATen/TensorOperators.h>
@@ -78,7 +78,7 @@ TEST(LossScale, GrowsAfterGoodUpdatesInARow) {
   EXPECT_THAT(scales, ::testing::ElementsAre(8, 8, 4, 4, 4, 8, 8, 8, 16));
 }
 
-// One rank's overflow is all ranks' overflow: none goes on alone.
+// If gradients overflow on one rank, all ranks skip the update.
 TEST(LossScale, AllRanksLeaveOutWhatOneFound) {
   testing::run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
     Scaled scaled({.initial = 8}, [&](at::Tensor& sums) { group->all_reduce(sums, Reduction::kSum).wait(); });

@@ -25,7 +25,7 @@ struct Holders {
   std::vector<int> ranks;
 };
 
-// By name, then by part.
+// The ranks that hold each part, by name, then by part.
 using Held = std::map<std::string, std::map<std::string, Holders>>;
 
 Held held_by(const std::vector<std::string>& of_ranks) {
@@ -46,7 +46,7 @@ Held held_by(const std::vector<std::string>& of_ranks) {
 
 std::int64_t elements_in(const Placement& placement) { return c10::multiply_integers(placement.part_shape()); }
 
-// So many replicas have a matrix.
+// Returns the number of replicas that have a matrix.
 std::size_t replicas_of(const std::string& name, const std::map<std::string, Holders>& parts) {
   const auto replicas = parts.begin()->second.ranks.size();
   const auto& shape = parts.begin()->second.placement.shape;
@@ -59,8 +59,8 @@ std::size_t replicas_of(const std::string& name, const std::map<std::string, Hol
   return replicas;
 }
 
-// Operations of a product with its transpose, about: they are what an update costs. Of three dimensions, the first
-// counts matrices.
+// Returns about the number of operations for the product of a matrix with its transpose, on which the cost of an update
+// depends. The first of three dimensions is the number of matrices.
 double cost_of(at::IntArrayRef shape) {
   const bool several = shape.size() == 3;
   const auto all = static_cast<double>(c10::multiply_integers(shape));
@@ -78,7 +78,8 @@ const Placement* MatrixExchange::placement(const std::string& name) const {
   return found == placements_.end() ? nullptr : &found->second;
 }
 
-// Most expensive first, each to that of its ranks which has least to do so far. All ranks come to the same.
+// Assigns the most expensive matrices first, each to the rank with the least work so far among the ranks that hold
+// parts of it. All ranks compute the same result.
 std::vector<MatrixExchange::Visit> MatrixExchange::deal_out(const std::vector<std::string>& of_ranks) const {
   const Held held = held_by(of_ranks);
   std::vector<std::pair<double, const Held::value_type*>> matrices;
@@ -131,7 +132,7 @@ void MatrixExchange::attach(const std::vector<std::string>& names) {
     leaving_.push_back(index.at(visit.name));
   }
   std::ranges::stable_sort(visits, {}, &Visit::rank);
-  std::map<std::size_t, std::size_t> place;  // in owned_, by matrix
+  std::map<std::size_t, std::size_t> place;  // index in owned_, by matrix
   for (auto& visit : visits) {
     if (visit.owner != group_->rank()) continue;
     from_[static_cast<std::size_t>(visit.rank)] += elements_in(visit.placement);

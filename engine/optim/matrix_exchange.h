@@ -15,46 +15,47 @@
 
 namespace phalanx {
 
-/// Matrices that ranks have divided, for updates that need the whole of each, such as Muon's (Liu et al. 2025, Muon is
-/// Scalable for LLM Training, arXiv:2502.16982, gather each for that). Every matrix has an owner among the ranks that
-/// have its parts: these send it their parts, it computes the update, and they get their parts of that back. Where
-/// several replicas have the same matrix, each does so for itself. Matrices are dealt out so that ranks compute as much
-/// as each other, about.
+/// Collects matrices that are divided between ranks, for updates that need whole matrices, such as Muon's (as in Liu et
+/// al. 2025, Muon is Scalable for LLM Training, arXiv:2502.16982). Every matrix has an owner among the ranks that hold
+/// its parts. The others send their parts to it, it computes the update, and they get their parts of the result. If
+/// several replicas have the same matrix, each replica does this separately. Matrices are assigned so that ranks have
+/// about equal amounts of computation.
 ///
-/// Two all_to_alls per update, whatever the number of matrices. With n bytes of divided matrices per rank and T ranks
-/// that have parts of each, a rank sends (T - 1) / T n and then, if it owns as much as it has, the same once more. It
-/// needs buffers of 2 n, and those of the largest matrix.
+/// An update makes two all_to_alls, regardless of the number of matrices. With n bytes of divided matrices per rank and
+/// T ranks that hold parts of each, a rank sends (T - 1) / T n bytes, and then as many again if the matrices that it
+/// owns are as large as its parts. It needs buffers of 2 n bytes, and buffers for the largest matrix.
 class MatrixExchange {
  public:
-  /// `group`: all ranks that may have parts of the same matrices, or the same parts. `placements`: of this rank's
-  /// parts; what has none is whole. `options`: dtype and device of all parts.
+  /// `group` must contain all ranks that may have parts of the same matrices, or the same parts. `placements` describes
+  /// this rank's parts; matrices without a placement are whole. `options` are the dtype and device of all parts.
   MatrixExchange(CommunicatorPtr group, Placements placements, at::TensorOptions options);
 
-  /// Where this rank's part of a parameter is; null: it has all of it.
+  /// Returns the placement of this rank's part of a parameter, or null if the rank has all of it.
   const Placement* placement(const std::string& name) const;
 
-  /// Deals out the matrices. `names`: of which this rank has parts to update from now on. Collective. Throws
-  /// std::logic_error where the ranks do not have all of a matrix, ConfigError in a world without peers.
+  /// Assigns owners to the matrices. `names` lists the matrices of which this rank will update parts from now on.
+  /// Collective. Throws std::logic_error if the ranks together do not have a complete matrix, and ConfigError in a
+  /// world without peers.
   void attach(const std::vector<std::string>& names);
 
-  /// Replaces each of `parts`, in the order of attach(), by that part of what `update` gives for the whole; it is
-  /// called for the matrices that this rank owns. Collective.
+  /// Calls `update` for each matrix that this rank owns, and replaces each of `parts`, in the order of attach(), with
+  /// its part of the result. Collective.
   using Update = std::function<at::Tensor(const at::Tensor& whole)>;
   void update(const std::vector<at::Tensor>& parts, const Update& update) const;
 
-  /// Matrices that this rank owns.
+  /// Returns the number of matrices that this rank owns.
   std::size_t owned() const { return owned_.size(); }
 
  private:
-  struct Visit {  // of a part with the owner of its matrix
+  struct Visit {  // a part, and the owner of its matrix
     std::string name;
-    std::size_t matrix;  // those of two replicas are two
+    std::size_t matrix;  // differs between replicas
     int rank, owner;
     Placement placement{};
   };
   struct Owned {
     std::vector<std::int64_t> shape;
-    std::vector<std::size_t> visits;  // in arriving_
+    std::vector<std::size_t> visits;  // indices in arriving_
   };
 
   std::vector<Visit> deal_out(const std::vector<std::string>& of_ranks) const;
@@ -62,19 +63,19 @@ class MatrixExchange {
   CommunicatorPtr group_;
   Placements placements_;
   at::TensorOptions options_;
-  bool any_ = false;                  // on any rank
+  bool any_ = false;                  // true if any rank has parts
   std::vector<Visit> arriving_;       // by rank
-  std::vector<std::size_t> leaving_;  // parts, by owner
+  std::vector<std::size_t> leaving_;  // indices of parts, by owner
   std::vector<Owned> owned_;
-  std::vector<std::int64_t> to_, from_;  // elements for and from each rank
+  std::vector<std::int64_t> to_, from_;  // number of elements to and from each rank
 };
 
-/// An optimizer that looks at whole matrices and has the parts that ranks have of one brought together.
+/// An optimizer that needs whole matrices and collects the parts that ranks have of them.
 class GathersMatrices {
  public:
   virtual ~GathersMatrices() = default;
 
-  /// Before attach(), which is collective from then on, as is update().
+  /// Must be called before attach(). From then on, attach() and update() are collective.
   virtual void gather_by(std::unique_ptr<MatrixExchange> exchange) = 0;
 };
 

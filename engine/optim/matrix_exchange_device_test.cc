@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same on devices, which are pretended.
+// Tests MatrixExchange on (pretended) devices.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrices that come together on one of the ranks that have their parts.
+// Tests the collection of matrices on one of the ranks that hold their parts.
 #include "engine/optim/matrix_exchange.h"
 
 #include <ATen/TensorOperators.h>
@@ -32,7 +32,7 @@ at::Tensor numbers(at::IntArrayRef shape, double first) {
   return (at::arange(count, at::kDouble) + first).view(shape);
 }
 
-// What no rank could compute from its part.
+// Computes a result that no rank could compute from its part.
 at::Tensor updated(const at::Tensor& whole) { return whole * whole.sum(); }
 
 TEST(MatrixExchange, GivesEachRankItsPartOfWhatIsComputedFromTheWhole) {
@@ -69,7 +69,7 @@ TEST(MatrixExchange, GivesEachRankItsPartOfWhatIsComputedFromTheWhole) {
   });
 }
 
-// Ranks 0 and 1 are one replica, 2 and 3 another one, with gradients of its own.
+// Ranks 0 and 1 are one replica, and ranks 2 and 3 another one, with different gradients.
 TEST(MatrixExchange, ReplicasComputeTheirsForThemselves) {
   run_ranks("inproc", 4, [](const CommunicatorPtr& group) {
     const int place = group->rank() % 2, replica = group->rank() / 2;

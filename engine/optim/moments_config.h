@@ -6,7 +6,7 @@
 
 namespace phalanx {
 
-/// What optimizers have in common that divide a running mean of gradients by the root of one of their squares.
+/// Options of optimizers that divide a running mean of gradients by the root of a running mean of their squares.
 struct MomentsConfig {
   double lr = 0.001;
   double beta1 = 0.9;
@@ -21,7 +21,7 @@ struct MomentsConfig {
     v("eps", eps, "added to the denominator for numerical stability", config::above(0));
   }
 
-  /// Throws ConfigError for shares of 1, which would never leave the initial zeros.
+  /// Throws ConfigError for betas of 1, with which the moments would stay at their initial zeros.
   void check() const {
     if (beta1 == 1 || beta2 == 1) throw ConfigError("beta1 and beta2 must be below 1");
   }

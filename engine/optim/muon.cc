@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Muon (Jordan et al. 2024, kellerjordan.github.io/posts/muon), for a weight [n, m]; weights of convolutions
-// [out, in, height, width] are taken for [out, rest], and weights [experts, n, m] for as many matrices:
+// Muon (Jordan et al. 2024, kellerjordan.github.io/posts/muon), for a weight [n, m]. Weights of convolutions [out, in,
+// height, width] are treated as [out, rest], and weights [experts, n, m] as that many matrices:
 //   b = momentum * b + (1 - momentum) * g;  u = nesterov ? (1 - momentum) * g + momentum * b : b
 //   p *= 1 - lr * weight_decay
 //   p -= lr * sqrt(max(1, n / m)) * orthogonal(u)
-// orthogonal() makes all singular values about 1, by `steps` iterations of a Newton-Schulz polynomial of degree 5:
+// orthogonal() brings all singular values close to 1, with `steps` iterations of a Newton-Schulz polynomial of degree
+// 5:
 //   X = u / |u|;  X = a X + (b A + c A^2) X with A = X X^T
-// Of a weight that ranks have divided, each has that part of g, b and p, and u is brought together on one of them,
-// which computes orthogonal(u) and gives each rank its part (matrix_exchange.h). All else (vectors, and what
-// `adamw.match` names: embeddings and the output layer) is updated by AdamW (adam.cc), whose learning rate follows the
-// schedule as well.
+// If a weight is divided between ranks, each has its part of g, b and p. The parts of u are collected on one rank,
+// which computes orthogonal(u) and gives each rank its part of it (matrix_exchange.h). All other parameters (vectors,
+// and those that `adamw.match` matches: embeddings and the output layer) are updated by AdamW (adam.cc), whose learning
+// rate follows the same schedule.
 #include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/linalg_vector_norm.h>
@@ -66,11 +67,11 @@ struct MuonConfig {
   }
 };
 
-// The coefficients raise small singular values fastest; those of the result lie between about 0.7 and 1.2.
+// The coefficients raise small singular values fastest. The resulting singular values are between about 0.7 and 1.2.
 at::Tensor orthogonal(at::Tensor x, std::int64_t steps) {
   constexpr double a = 3.4445, b = -4.7750, c = 2.0315;
   const bool tall = x.size(0) > x.size(1);
-  if (tall) x = x.t();  // A is then the smaller of the two
+  if (tall) x = x.t();  // makes A the smaller of the two products
   x = x.div(at::linalg_vector_norm(x).clamp_min_(1e-7));
   for (std::int64_t i = 0; i < steps; ++i) {
     const at::Tensor gram = at::mm(x, x.t());
@@ -96,7 +97,7 @@ class Muon final : public LayerwiseOptimizer, public GathersMatrices {
   void gather_by(std::unique_ptr<MatrixExchange> exchange) override { exchange_ = std::move(exchange); }
 
  private:
-  // The mean gradient is Muon's momentum.
+  // The first moment is Muon's momentum.
   std::vector<std::string> kinds() const override { return {"exp_avg"}; }
 
   std::vector<OwnKind> own_kinds(const Parameter& parameter) const override {
@@ -117,7 +118,7 @@ class Muon final : public LayerwiseOptimizer, public GathersMatrices {
     }
   }
 
-  // Of this parameter, ranks have parts.
+  // Returns true if this parameter is divided between ranks.
   bool divided(const Parameter& parameter) const {
     return exchange_ && hidden(parameter) && exchange_->placement(parameter.name) != nullptr;
   }
@@ -135,7 +136,7 @@ class Muon final : public LayerwiseOptimizer, public GathersMatrices {
     std::vector<Due> divided_ones;
     std::vector<at::Tensor> directions;
     for (const auto& due : all) {
-      if (divided(due.parameter)) {  // one that is left out too, since other ranks may update their parts
+      if (divided(due.parameter)) {  // even if it is excluded, since other ranks may update their parts
         divided_ones.push_back(due);
         directions.push_back(due.left_out ? at::zeros_like(due.parameter.values) : ahead(due.parameter));
       } else if (!due.left_out) {
@@ -154,7 +155,7 @@ class Muon final : public LayerwiseOptimizer, public GathersMatrices {
     move(parameter, rates, direction(ahead(parameter)), parameter.values.sizes());
   }
 
-  // The gradient with momentum, in memory of its own.
+  // Returns the gradient with momentum, in its own memory.
   at::Tensor ahead(const Parameter& parameter) const {
     const auto& mean = parameter.state[0];
     mean.lerp_(parameter.gradients, 1 - config_.momentum);
@@ -171,7 +172,7 @@ class Muon final : public LayerwiseOptimizer, public GathersMatrices {
     return orthogonal(ahead.reshape({rows, columns}), config_.steps).reshape(ahead.sizes());
   }
 
-  // `shape`: of the whole parameter.
+  // `shape` is the shape of the whole parameter.
   static void move(const Parameter& parameter, const Rates& rates, const at::Tensor& direction, at::IntArrayRef shape) {
     if (shape.size() == 3) shape = shape.slice(1);
     const auto rows = static_cast<double>(shape[0]), all = static_cast<double>(c10::multiply_integers(shape));
@@ -189,7 +190,7 @@ class Muon final : public LayerwiseOptimizer, public GathersMatrices {
 
   MuonConfig config_;
   std::regex others_;
-  std::unique_ptr<MatrixExchange> exchange_;  // null: no rank has parts
+  std::unique_ptr<MatrixExchange> exchange_;  // null if no rank has parts
 };
 
 const bool muon_registered = Optimizers::global().add<MuonConfig>(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Muon against the code in Jordan et al. 2024, and against torch.optim.Muon 2.13 without its rounding to bfloat16.
+// Compares Muon with the code in Jordan et al. 2024, and with torch.optim.Muon 2.13 without its rounding to bfloat16.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/linalg_svdvals.h>
@@ -86,7 +86,7 @@ TEST(Muon, StepsAreAboutOrthogonal) {
   }
 }
 
-// Of experts [experts, n, m], each is a matrix of its own, of any scale.
+// In a weight [experts, n, m], each expert is a separate matrix with its own scale.
 TEST(Muon, OrthogonalizesEachExpertByItself) {
   const auto step_of = [](std::vector<std::int64_t> shape, const at::Tensor& gradients) {
     Bucket bucket;

@@ -15,7 +15,7 @@
 
 namespace phalanx {
 
-/// Settings for the parameters whose names match; of several groups that match, the first counts.
+/// Settings for the parameters whose names match. If several groups match, the first one applies.
 struct ParameterGroup {
   std::string match;
   double lr_factor = 1;
@@ -30,15 +30,15 @@ struct ParameterGroup {
 };
 using ParameterGroups = std::vector<ParameterGroup>;
 
-/// What an optimizer remembers of a slice from update to update.
+/// A part of an optimizer's state for a slice.
 struct StateTensor {
   std::string kind;         // "momentum", "exp_avg", ...
   std::size_t slice = 0;    // in the order of attach()
-  at::Tensor values;        // [n], one for each element of the slice; or any of parameter `parameter`
-  std::string parameter{};  // empty: of all elements of the slice
+  at::Tensor values;        // [n], one for each element of the slice; or of any shape, for `parameter`
+  std::string parameter{};  // empty if it is for all elements of the slice
 };
 
-/// The kind of state that is a moving average of the values: it goes where they go.
+/// The kind of state that is a moving average of the values. If the values are averaged or moved, it must be too.
 inline constexpr const char* kMovingAverage = "ema";
 
 /// Updates slices of parameters in place.
@@ -46,31 +46,32 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  /// Where slices may begin and end.
+  /// Returns the places at which slices may begin and end.
   virtual Cut cut() const { return Cut::kAnywhere; }
 
-  /// What to update from now on; allocates state for these slices only, as before the first update.
+  /// Sets the slices to update from now on, and allocates state for them, as before the first update.
   virtual void attach(std::vector<Slice> slices) = 0;
 
-  /// One update with the learning rate set last, which also zeroes the gradients.
+  /// Updates the slices with the current learning rate, and zeroes the gradients.
   virtual void update() = 0;
 
-  /// Until the next call, updates leave these parameters as they are, values and state, as PyTorch's optimizers do with
-  /// a grad of None, and zero their gradients. They write nothing there, so others may update the same memory
-  /// meanwhile. A gradient of zeros is a gradient: weight decay and momentum move such a parameter. The optimizer may
-  /// have none of the parameters named.
+  /// Excludes these parameters from updates until the next call: their values and state do not change, as in PyTorch's
+  /// optimizers for a grad of None, and their gradients are zeroed. The optimizer writes nothing else to them, so other
+  /// ranks may update the same memory at the same time. A gradient of zeros does not exclude a parameter: weight decay
+  /// and momentum still move it. Names of parameters that this optimizer does not have are ignored.
   virtual void leave_out(const std::set<std::string>& parameters) = 0;
 
   virtual double learning_rate() const = 0;
   virtual void set_learning_rate(double rate) = 0;
 
-  /// All that the next updates depend on besides values and gradients: the tensors themselves, to be read or written.
+  /// Returns all tensors that the next updates depend on, other than values and gradients. Callers may read and write
+  /// them.
   virtual std::vector<StateTensor> state() { return {}; }
-  virtual std::int64_t updates() const = 0;  // since attach() or as set
+  virtual std::int64_t updates() const = 0;  // since attach() or set_updates()
   virtual void set_updates(std::int64_t updates) = 0;
 };
 
-/// A factory throws ConfigError for settings that do not go together and for an expression that is none.
+/// A factory throws ConfigError for settings that contradict each other and for invalid regular expressions.
 using Optimizers = Registry<std::unique_ptr<Optimizer>(const ParameterGroups&)>;
 
 }  // namespace phalanx

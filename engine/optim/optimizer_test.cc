@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every registered optimizer must do, with its defaults and with all that it can remember.
+// Checks the requirements for all registered optimizers, with their defaults and with all kinds of state.
 #include <ATen/Parallel.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
@@ -25,7 +25,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-// Fields of an optimizer, without the braces.
+// Returns the fields of optimizers, without the braces.
 std::vector<std::string> optimizers() {
   std::vector<std::string> all{"name: sgd, momentum: 0.9, nesterov: true",
                                "name: sgd, momentum: 0.9, dampening: 0.5",
@@ -52,7 +52,7 @@ class EveryOptimizer : public ::testing::TestWithParam<std::string> {
     return make_optimizer("{" + GetParam() + more + "}", groups);
   }
 
-  // The network after 7 updates.
+  // Returns the network after 7 updates.
   static Bucket trained(Optimizer& optimizer, double rate) {
     auto network = small_network();
     optimizer.attach({whole(network)});
@@ -120,8 +120,8 @@ TEST_P(EveryOptimizer, GroupsHaveTheirOwnWeightDecay) {
   EXPECT_FALSE(same(a, b, false)) << "weight decay does something";
 }
 
-// Where parameters lie does not matter: not to the optimizers that look at elements, nor to those that look at
-// parameters.
+// The division of parameters into slices must not matter, neither to elementwise optimizers nor to those that need
+// whole parameters.
 TEST_P(EveryOptimizer, SeveralSlicesAreAsGoodAsOne) {
   const ParameterGroups groups{{"bias$", 0.5, 0}};
   const auto one = make("", groups), several = make("", groups);
@@ -137,7 +137,7 @@ TEST_P(EveryOptimizer, SeveralSlicesAreAsGoodAsOne) {
   EXPECT_TRUE(at::equal(parts.values, network.values));
 }
 
-// What shards change is nothing, wherever they are cut.
+// Sharding must not change any bit, wherever the borders are.
 TEST_P(EveryOptimizer, CutsChangeNoBitWhereTheyAreAllowed) {
   const ParameterGroups groups{{"bias$", 0.5, 0}};
   const auto one = make("", groups), sharded = make("", groups);
@@ -160,9 +160,9 @@ TEST_P(EveryOptimizer, CutsChangeNoBitWhereTheyAreAllowed) {
   EXPECT_TRUE(at::equal(parts.values, network.values));
 }
 
-// S7: nor do shards that are rows of each parameter, in memory of their own.
+// Shards that consist of rows of each parameter, in separate memory, must not change any bit either.
 TEST_P(EveryOptimizer, RowShardsChangeNoBitWhereTheyAreAllowed) {
-  if (make()->cut() != Cut::kAnywhere) return;  // the test above has what is refused
+  if (make()->cut() != Cut::kAnywhere) return;  // the test above covers refusals
   constexpr int kRanks = 3;
   const ParameterGroups groups{{"bias$", 0.5, 0}};
   const auto network = trained(*make("", groups), 0.01), parts = small_network();
@@ -190,10 +190,10 @@ TEST_P(EveryOptimizer, RowShardsChangeNoBitWhereTheyAreAllowed) {
   EXPECT_TRUE(at::equal(parts.values, network.values));
 }
 
-// Nor does it matter how many threads share many runs.
+// The number of threads that share many runs must not matter either.
 TEST_P(EveryOptimizer, ThreadsAndCutsOfManyElementsChangeNoBit) {
   const auto one = make(), sharded = make();
-  if (one->cut() != Cut::kAnywhere) return;  // norms of whole parameters are sums, whose order threads may change
+  if (one->cut() != Cut::kAnywhere) return;  // norms of whole parameters are sums, whose order may depend on threads
   const auto threads = at::get_num_threads();
   const at::Tensor values = gradients_of(-1, 100003), shared = values.clone();
   const Slice all{values, at::zeros_like(values)}, copy{shared, at::zeros_like(values)};
@@ -208,7 +208,7 @@ TEST_P(EveryOptimizer, ThreadsAndCutsOfManyElementsChangeNoBit) {
   EXPECT_TRUE(at::equal(values, shared));
 }
 
-// A run that goes on is the run that was not interrupted.
+// A resumed run must be equal to an uninterrupted one.
 TEST_P(EveryOptimizer, StateGoesOnInAnotherOptimizerBitForBit) {
   const auto first = make(), second = make();
   auto network = trained(*first, 0.01), copy = small_network();
@@ -287,7 +287,7 @@ TEST(Optimizers, SgdRefusesNesterovWithoutMomentumOrWithDampening) {
   EXPECT_THAT([] { make_optimizer("{name: sgd, nesterov: true, momentum: 0.9, dampening: 0.1}"); }, refused);
 }
 
-// Compression may have left something between parameters, which is nobody's.
+// Compression may leave values in the padding between parameters.
 TEST(Optimizers, ZeroTheGradientsBetweenParametersToo) {
   for (const char* name : {"sgd", "lamb"}) {
     const Slice slice{at::full({8}, 1.0), at::full({8}, 1.0), {{"a", {3}, 0, 3, 0}, {"b", {2}, 4, 2, 0}}};
@@ -298,7 +298,7 @@ TEST(Optimizers, ZeroTheGradientsBetweenParametersToo) {
   }
 }
 
-// An elementwise one needs no names; one of whole parameters does.
+// Elementwise optimizers need no names, but optimizers of whole parameters do.
 TEST(Optimizers, ElementsOfNoParameterAreRefusedByThoseThatLookAtParameters) {
   const auto network = small_network();
   const Slice nameless{network.values, network.gradients};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RMSprop (Tieleman and Hinton 2012, Coursera lecture 6.5), centered as in Graves 2013 (arXiv:1308.0850), as
-// torch.optim.RMSprop defines it:
+// RMSprop (Tieleman and Hinton 2012, Coursera lecture 6.5), centered as in Graves 2013 (arXiv:1308.0850), as in
+// torch.optim.RMSprop:
 //   g += weight_decay * p
 //   s = alpha * s + (1 - alpha) * g^2;  m = alpha * m + (1 - alpha) * g
 //   d = g / (sqrt(centered ? s - m^2 : s) + eps);  b = momentum * b + d
@@ -63,7 +63,7 @@ class Rmsprop final : public ElementwiseOptimizer {
     }
   }
 
-  // Of the mean square or, centered, of the variance of the gradients; a new tensor.
+  // Returns the root of the mean square or, if centered, of the variance of the gradients, as a new tensor.
   at::Tensor root(const Run& run) const {
     if (!config_.centered) return run.state[0].sqrt();
     const auto& mean = run.state[1];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stochastic gradient descent with momentum, as torch.optim.SGD defines it:
+// Stochastic gradient descent with momentum, as in torch.optim.SGD:
 //   g += weight_decay * p;  v = momentum * v + (1 - dampening) * g (v = g at first)
 //   p -= lr * (nesterov ? g + momentum * v : v)
 #include <ATen/ops/_fused_sgd.h>

@@ -13,7 +13,7 @@
 
 namespace phalanx::testing {
 
-/// An optimizer that takes gradients away from values, keeps what gradients it saw, and zeroes them.
+/// An optimizer that subtracts gradients from values, records the gradients that it saw, and zeroes them.
 class Recorder final : public Optimizer {
  public:
   void attach(std::vector<Slice> slices) override { slices_ = std::move(slices); }
@@ -40,7 +40,7 @@ class Recorder final : public Optimizer {
   std::int64_t updates_ = 0;
 };
 
-/// Of slices that are all there are.
+/// Leaves sums unchanged, for tests in which one rank has all slices.
 inline void no_other_slices(at::Tensor&) {}
 
 }  // namespace phalanx::testing

@@ -12,41 +12,41 @@
 
 namespace phalanx::testing {
 
-/// The optimizer that a config file would make of this YAML.
+/// Returns the optimizer that a config file with this YAML would create.
 std::unique_ptr<Optimizer> make_optimizer(const std::string& yaml, const ParameterGroups& groups = {});
 
-/// Six parameters as a small network has them (weights of a convolution and of layers, biases; hidden weights and an
-/// output layer, "head"), in one run of elements. Their values are always the same, their gradients zero.
+/// Returns six parameters like those of a small network, concatenated: weights and biases of a convolution, of a hidden
+/// layer and of an output layer, "head". Their values are always the same, and their gradients are zero.
 Bucket small_network(at::ScalarType dtype = at::kFloat);
 
-/// The elements of a parameter in a run of elements, in the parameter's shape.
+/// Returns a parameter's elements in concatenated parameters, in the parameter's shape.
 at::Tensor parameter_of(const at::Tensor& run, const Segment& segment);
 
-/// Gradients [elements] of an update, by its number alone.
+/// Returns the gradients [elements] of an update, which depend only on its number.
 at::Tensor gradients_of(std::int64_t update, std::int64_t elements, at::ScalarType dtype = at::kFloat);
 
-/// Updates slices that make up small_network(), in order, with the gradients of updates [from, to).
+/// Updates slices that together form small_network(), in order, with the gradients of updates [from, to).
 void train(Optimizer& optimizer, const std::vector<Slice>& slices, std::int64_t from, std::int64_t to);
 
-/// One parameter of a reference.
+/// One parameter of a reference implementation.
 struct Twin {
   std::string name;
   at::Tensor values, gradients;
   double lr_factor, weight_decay_factor;
 };
 
-/// An optimizer of small_network() beside a reference that is to have the same values. Biases learn at half the rate,
-/// without weight decay.
+/// An optimizer of small_network() together with a reference that must compute the same values. Biases have half the
+/// learning rate and no weight decay.
 class Twins {
  public:
   Twins(const std::string& yaml, at::ScalarType dtype);
 
   std::vector<Twin>& reference() { return reference_; }
 
-  /// The reference's parameters of one group, as leaves with gradients.
+  /// Returns the reference's parameters of one group, as leaves with gradients.
   std::vector<at::Tensor> leaves(bool biases);
 
-  /// An update of both; `update_reference` does that of the reference.
+  /// Does an update of both. `update_reference` must update the reference.
   template <class Update>
   void update(const Update& update_reference) {
     next_gradients();
@@ -54,7 +54,7 @@ class Twins {
     update_reference();
   }
 
-  /// Both have the same values, to `tolerance` relative to 1 or to the larger value; and not those of the beginning.
+  /// Expects both to have the same values, with `tolerance` relative to 1 or to the larger value, and to have changed.
   void expect_same(double tolerance) const;
 
  private:

@@ -16,11 +16,12 @@
 
 namespace phalanx::testing {
 
-/// What a reference remembers of a parameter, by name; undefined before the first update.
+/// State of a reference for a parameter, by name; undefined before the first update.
 using TwinState = std::map<std::string, at::Tensor>;
 
-/// The optimizer of this YAML gives the values that `update_twin(twin, state, t)` gives every parameter in 100
-/// updates, t from 1: to 1e-6 in float, and to 1e-10 in double, where rounding hides nothing.
+/// Expects the optimizer of this YAML to compute, in 100 updates of all parameters, the same values as
+/// `update_twin(twin, state, t)`, with t from 1. The tolerance is 1e-6 in float and 1e-10 in double, where rounding
+/// cannot hide a mistake.
 template <class UpdateTwin>
 void expect_follows_paper(const std::string& yaml, const UpdateTwin& update_twin) {
   for (const auto& [dtype, tolerance] : {std::pair{at::kFloat, 1e-6}, std::pair{at::kDouble, 1e-10}}) {
@@ -36,15 +37,15 @@ void expect_follows_paper(const std::string& yaml, const UpdateTwin& update_twin
   }
 }
 
-/// state[name], zero like `values` at first.
+/// Returns state[name], initialized with zeros like `values`.
 inline at::Tensor& remembered(TwinState& state, const std::string& name, const at::Tensor& values) {
   auto& tensor = state[name];
   if (!tensor.defined()) tensor = values * 0;
   return tensor;
 }
 
-/// A parameter "weight" of this shape after 10 updates in double, from cos(i / 2) with gradients sin(1.3 i + t^2), t
-/// from 0, for element i: what golden values were made of.
+/// Returns a parameter "weight" of this shape after 10 updates in double. Element i starts as cos(i / 2) and has the
+/// gradients sin(1.3 i + t^2), t from 0. The golden values were computed in the same way.
 inline at::Tensor after_ten_updates(const std::string& yaml, const std::vector<std::int64_t>& shape) {
   const auto elements = c10::multiply_integers(shape);
   const at::Tensor places = at::arange(elements, at::kDouble), values = places.div(2).cos_();
@@ -58,7 +59,7 @@ inline at::Tensor after_ten_updates(const std::string& yaml, const std::vector<s
   return values;
 }
 
-/// `values` are `golden`, relative to 1.
+/// Expects `values` to be `golden`, with a tolerance relative to 1.
 inline void expect_near(const at::Tensor& values, const std::vector<double>& golden, double tolerance) {
   ASSERT_EQ(values.numel(), static_cast<std::int64_t>(golden.size()));
   for (std::size_t i = 0; i < golden.size(); ++i)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each optimizer that LibTorch has against LibTorch's own, and clipping against torch::nn::utils. In one file, since
-// these headers take longer to parse than all the rest takes to compile.
+// Compares each optimizer that LibTorch also has with LibTorch's, and clipping with torch::nn::utils. All of this is in
+// one file, since these headers take longer to parse than everything else takes to compile.
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
@@ -37,14 +37,14 @@ using torch::optim::RMSpropOptions;
 using torch::optim::SGD;
 using torch::optim::SGDOptions;
 
-// The optimizer of this YAML gives the values that LibTorch's own has after 100 updates: to 1e-6 in float, and to
-// 1e-10 in double, where rounding hides nothing.
+// Expects the optimizer of this YAML to compute the same values as LibTorch's in 100 updates. The tolerance is 1e-6 in
+// float and 1e-10 in double, where rounding cannot hide a mistake.
 template <class Reference, class Options>
 void expect_follows(const std::string& yaml, const Options& options) {
   for (const auto& [dtype, tolerance] : {std::pair{at::kFloat, 1e-6}, std::pair{at::kDouble, 1e-10}}) {
     SCOPED_TRACE(yaml + (dtype == at::kFloat ? " in float" : " in double"));
     Twins twins(yaml, dtype);
-    // LibTorch takes a group's field for the optimizer's where it has the default of its type: so for no weight decay.
+    // LibTorch replaces a group's field by the optimizer's if it has the default of its type, such as no weight decay.
     Options without_decay = options, of_biases = options;
     without_decay.weight_decay(0);
     of_biases.lr(options.lr() * 0.5).weight_decay(0);

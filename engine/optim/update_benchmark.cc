@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An update of ResNet-18's 11 M parameters, gradients zeroed, beside LibTorch's own optimizer over the same tensors one
-// by one. One thread; interleaved, since the speed of memory changes from minute to minute:
+// Measures an update of ResNet-18's 11 M parameters, including zeroing gradients, and LibTorch's own optimizer, which
+// updates the same tensors one by one. Uses one thread. Run it interleaved, since the speed of memory varies from
+// minute to minute:
 //   bazel run //engine/optim:update_benchmark -- --benchmark_enable_random_interleaving --benchmark_repetitions=9
 #include <ATen/Parallel.h>
 #include <ATen/ops/randn.h>
@@ -17,7 +18,8 @@ namespace {
 
 using Shapes = std::vector<std::vector<std::int64_t>>;
 
-// For images of 32 x 32 and 10 classes: a convolution and its normalization, eight blocks of two, an output layer.
+// Returns the shapes for images of 32 x 32 and 10 classes: a convolution and its normalization, eight blocks of two
+// convolutions each, and an output layer.
 Shapes resnet18() {
   Shapes shapes;
   const auto convolution = [&](std::int64_t out, std::int64_t in, std::int64_t size) {
@@ -35,7 +37,7 @@ Shapes resnet18() {
   return shapes;
 }
 
-// Gradients are small, so that many updates leave the values finite; both sides begin an update with none zero.
+// Gradients are small, so that values stay finite for many updates. Both sides start an update with nonzero gradients.
 constexpr double kGradient = 1e-3;
 
 void flat(benchmark::State& state, const char* yaml) {

@@ -10,11 +10,11 @@
 
 namespace phalanx {
 
-/// Counts, by the axes of the group, what a run launches on a world and the groups that are split from it. A split
-/// takes an all_gather of the ranks' numbers, which is not counted.
+/// Counts, by axes of the group, the operations that a run launches on a world and on groups split from it. A split
+/// makes an all_gather of the ranks' numbers, which is not counted.
 class CountedCommunicator final : public Decorator {
  public:
-  /// `ranks`: of the world, in the order of `inner`.
+  /// `ranks` are numbers in the world, in the order of `inner`.
   CountedCommunicator(CommunicatorPtr inner, const MeshShape& shape, std::vector<int> ranks,
                       std::shared_ptr<OperationLog> log);
 
@@ -31,7 +31,7 @@ class CountedCommunicator final : public Decorator {
   std::shared_ptr<OperationLog> log_;
 };
 
-/// Collective in no way.
+/// Wraps `world` in a CountedCommunicator. Not collective.
 CommunicatorPtr count_operations(CommunicatorPtr world, const MeshShape& shape, std::shared_ptr<OperationLog> log);
 
 }  // namespace phalanx

@@ -9,15 +9,15 @@
 
 namespace phalanx {
 
-/// Counts what LibTorch's CPU allocator gives this thread, and takes back from it, while this exists: as LibTorch's own
-/// profiler does. Not together with that profiler.
+/// Counts the memory that LibTorch's CPU allocator gives to this thread, and takes back, while this object exists, in
+/// the same way as LibTorch's own profiler. Cannot be used together with that profiler.
 class LiveMemory {
  public:
   LiveMemory();
   ~LiveMemory();
 
-  std::int64_t now() const;   // bytes given and not taken back
-  std::int64_t peak() const;  // the most of them at any time
+  std::int64_t now() const;   // bytes currently allocated
+  std::int64_t peak() const;  // maximum of now() so far
 
  private:
   class Reports;

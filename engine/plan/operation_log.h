@@ -16,13 +16,13 @@ namespace phalanx {
 /// Axes of a mesh along which the ranks of a group differ, as bits: 1 << axis.
 using AxisBits = unsigned;
 
-/// Of ranks of a world with this mesh.
+/// Returns the axes of these ranks of a world with this mesh.
 AxisBits axes_of(const MeshShape& shape, const std::vector<int>& ranks);
 
-/// "data", "data+expert"
+/// Returns a name such as "data" or "data+expert".
 std::string axes_name(AxisBits axes);
 
-/// How many ranks differ along these axes.
+/// Returns the number of ranks that differ along these axes.
 std::int64_t ranks_along(const MeshShape& shape, AxisBits axes);
 
 /// Operations of one kind among the ranks that differ along the same axes.
@@ -41,22 +41,22 @@ struct OperationCount {
 };
 using OperationCounts = std::map<OperationKind, OperationCount>;
 
-/// Bytes of the tensor that an operation is of: of all_gather that of its output, of reduce_scatter and all_to_all that
-/// of its input, of others their only one; 0 of a barrier.
+/// Returns the size of the tensor of an operation: the output of all_gather, the input of reduce_scatter and
+/// all_to_all, and the only tensor of other operations. 0 for a barrier.
 std::int64_t bytes_of(const Operation& operation);
 
-/// What a rank of P sends for operations of so many bytes, in all: 2 (P - 1) / P of an all_reduce's, (P - 1) / P of
-/// those of reduce_scatter, all_gather and all_to_all, all of a broadcast's. What algorithms move that move the minimum
-/// (Thakur, Rabenseifner and Gropp 2005, section 4; framework/collectives).
+/// Returns the bytes that one of P ranks sends for operations with this number of bytes: 2 (P - 1) / P of them for
+/// all_reduce, (P - 1) / P for reduce_scatter, all_gather and all_to_all, and all of them for broadcast. This is the
+/// traffic of algorithms that move the minimum (Thakur, Rabenseifner and Gropp 2005, section 4; framework/collectives).
 double wire_bytes(Op op, std::int64_t ranks, std::int64_t bytes);
 
-/// Counts operations of groups of more than one rank. Thread-safe.
+/// Counts operations in groups of more than one rank. Thread-safe.
 class OperationLog {
  public:
   void add(AxisBits axes, const Operation& operation);
   void add(AxisBits axes, Op op, std::int64_t bytes);
 
-  /// Those since the last call.
+  /// Returns the operations since the last call.
   OperationCounts take();
 
  private:

@@ -16,7 +16,7 @@
 namespace phalanx {
 namespace {
 
-// As many elements of `from` as fit, into as many of `to`; the rest becomes zero.
+// Copies as many elements of `from` as fit into `to`, and fills the rest with zeros.
 void fill(const at::Tensor& to, const at::Tensor& from) {
   const auto count = std::min(to.numel(), from.numel());
   elements_of(to, 0, count).copy_(elements_of(from, 0, count));
@@ -86,13 +86,13 @@ class RehearsalGroup final : public PeerlessWorld {
     }
     if (call.op == Op::kAllGather || (call.op == Op::kGather && rank_ == operation.root())) {
       const PartLayout parts(counts, size(), output.numel());
-      const at::Tensor own = input.clone();  // which may be a part of output
+      const at::Tensor own = input.clone();  // it may be a part of output
       for (int rank = 0; rank < size(); ++rank) fill(parts.of(output, rank), own.flatten());
     }
   }
 
   std::shared_ptr<Common> common_;
-  std::vector<int> ranks_;  // of the world
+  std::vector<int> ranks_;  // numbers in the world
   int world_rank_, rank_ = 0;
   AxisBits axes_;
   std::string name_;

@@ -9,9 +9,10 @@
 
 namespace phalanx {
 
-/// What a rehearsal takes place in: one rank of a mesh whose other ranks do not exist. Its operations are complete at
-/// once, move nothing, and are counted in `log`. A rank gets what it would get if all ranks had what it has itself, as
-/// far as sizes go; values mean nothing. `shares_memory`: whether the real ranks would.
+/// Returns one rank of a mesh whose other ranks do not exist, for a rehearsal of a step. Its operations are complete
+/// immediately, move no data, and are counted in `log`. A rank receives data of the size that it would receive if all
+/// ranks had the same tensors as itself; the values are meaningless. `shares_memory` specifies if the real ranks would
+/// share memory.
 CommunicatorPtr make_rehearsal_world(const MeshShape& shape, int rank, bool shares_memory,
                                      std::shared_ptr<OperationLog> log);
 

@@ -8,17 +8,17 @@
 
 namespace phalanx {
 
-/// How a step computes. Parameters, gradients, what the optimizer remembers and the loss are float64 with kDouble, else
-/// float32.
+/// The arithmetic of a step. Parameters, gradients, optimizer state and the loss are float64 with kDouble, and float32
+/// otherwise.
 struct Arithmetic {
-  /// What matrix products and convolutions compute with: kFloat, kBFloat16 or kHalf; kDouble: what everything does.
+  /// The dtype of matrix products and convolutions: kFloat, kBFloat16 or kHalf; kDouble: the dtype of everything.
   c10::ScalarType dtype = c10::ScalarType::Float;
 
-  /// How images, [n, c, h, w], lie in memory; layers keep it up.
+  /// The memory layout of images, [n, c, h, w], which layers preserve.
   c10::MemoryFormat images = c10::MemoryFormat::Contiguous;
 
-  /// What the loss is multiplied with before backward, so that fp16 gradients do not vanish; asked in every step,
-  /// before backward. Gradients come out multiplied with it, the Result's loss does not. Null: 1.
+  /// Returns the factor for the loss before backward, which keeps fp16 gradients from vanishing. Called in every step,
+  /// before backward. Gradients are multiplied by it, but the Result's loss is not. If null, the factor is 1.
   std::function<double()> loss_scale{};
 };
 

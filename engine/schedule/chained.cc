@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules one after the other. Each counts its own steps from 0 and takes its part for the whole run.
+// Runs schedules one after the other. Each counts its own steps from 0 and treats its part as the whole run.
 #include <algorithm>
 #include <utility>
 
@@ -56,7 +56,7 @@ class Chained final : public Schedule {
     return all;
   }
 
-  // The part that has made the updates that were tested.
+  // The readings go to the part that made the tested updates.
   void observe(std::int64_t step, const Readings& readings) override {
     const Part& part = at(std::max<std::int64_t>(0, step - 1));
     part.schedule->observe(step - part.begin, readings);
@@ -96,7 +96,7 @@ class Chained final : public Schedule {
   }
 
   std::vector<Part> parts_;
-  std::int64_t begin_ = 0;  // of the part that is added next
+  std::int64_t begin_ = 0;  // first step of the part that is added next
 };
 
 const bool chained_registered = Schedules::global().add<ChainedConfig>(

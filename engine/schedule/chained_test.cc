@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules that hold others: chained and warmup.
+// Tests schedules that contain others: chained and warmup.
 #include <gmock/gmock.h>
 
 #include <string>
@@ -50,7 +50,7 @@ TEST(Chained, TestsAreForThePartThatMadeTheUpdates) {
   observe(*chained, 4, 2.0);  // after the first part's last update
   EXPECT_EQ(chained->factor(3, 10), 0.5);
   EXPECT_EQ(chained->factor(4, 10), 1);
-  observe(*chained, 5, 3.0);  // the second part's first: the best so far
+  observe(*chained, 5, 3.0);  // the first test of the second part is the best so far
   EXPECT_EQ(chained->factor(5, 10), 1);
   observe(*chained, 6, 3.0);
   EXPECT_EQ(chained->factor(6, 10), 0.5);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Falls by one factor with every step, as torch's ExponentialLR.
+// Decreases by a constant factor with every step, like torch's ExponentialLR.
 #include <cmath>
 
 #include "engine/schedule/schedule.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From one factor to another in equal steps, as torch's LinearLR: up it warms up, down it decays.
+// Changes linearly from one factor to another, like torch's LinearLR: rising, it is a warm-up, and falling, a decay.
 #include <algorithm>
 
 #include "engine/schedule/schedule.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Falls by one factor at given steps, as torch's MultiStepLR.
+// Decreases by a constant factor at given steps, like torch's MultiStepLR.
 #include <algorithm>
 #include <cmath>
 

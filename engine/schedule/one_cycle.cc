@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Up to the optimizer's learning rate and far down again, once (Smith, Topin: Super-Convergence, 2018), with the steps
-// and the cosine of torch's OneCycleLR. That paper also lowers the momentum while the rate rises; this schedule leaves
-// the momentum alone, as torch does with cycle_momentum=False.
+// Rises to the optimizer's learning rate and decays far below the start, once (Smith, Topin: Super-Convergence, 2018),
+// with the steps and the cosine of torch's OneCycleLR. The paper also lowers the momentum while the rate rises; this
+// schedule does not change the momentum, like torch with cycle_momentum=False.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -33,7 +33,7 @@ class OneCycle final : public Schedule {
   double factor(std::int64_t step, std::int64_t steps) const override {
     const double first = 1 / config_.divide_by, last = first / config_.final_divide_by;
     const double end = static_cast<double>(steps - 1), now = std::min(static_cast<double>(step), end);
-    // The step of the factor 1. It is before the first one, as in torch, if the rise is shorter than a step.
+    // The step at which the factor is 1. As in torch, it is before the first step if the rise is shorter than a step.
     const double top = config_.rise * static_cast<double>(steps) - 1;
     if (now < top) return between(first, 1, now / top);
     return top < end && steps > 1 ? between(1, last, (now - top) / (end - top)) : 1;

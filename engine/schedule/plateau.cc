@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Falls when a test stops getting better, as torch's ReduceLROnPlateau.
+// Decreases when a test metric stops improving, like torch's ReduceLROnPlateau.
 //
-// A test is better when it beats the best one so far by more than `threshold`; a NaN never is. After more than
-// `patience` tests in a row that were not, the factor is multiplied by `gamma`, and the next `cooldown` tests do not
-// count.
+// A test is an improvement if it is better than the best one so far by more than `threshold`; NaN never is. After more
+// than `patience` tests in a row without improvement, the factor is multiplied by `gamma`, and the next `cooldown`
+// tests do not count.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -101,8 +101,8 @@ class Plateau final : public Schedule {
   PlateauConfig config_;
   double factor_ = 1;
   double best_;
-  std::int64_t bad_ = 0;      // tests in a row that were not better
-  std::int64_t cooling_ = 0;  // tests to come that do not count
+  std::int64_t bad_ = 0;      // consecutive tests without improvement
+  std::int64_t cooling_ = 0;  // upcoming tests that do not count
 };
 
 const bool plateau_registered = Schedules::global().add<PlateauConfig>(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Against torch.optim.lr_scheduler.ReduceLROnPlateau 2.13: the factor after each of some tests.
+// Compares the factor after each of several tests with torch.optim.lr_scheduler.ReduceLROnPlateau 2.13.
 #include <gmock/gmock.h>
 
 #include <cmath>

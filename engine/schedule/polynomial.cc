@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// (1 - step / over)^power, as torch's PolynomialLR.
+// Computes (1 - step / over)^power, like torch's PolynomialLR.
 #include <cmath>
 
 #include "engine/schedule/schedule.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Falls by one factor after every so many steps, as torch's StepLR.
+// Decreases by a constant factor every `every` steps, like torch's StepLR.
 #include <cmath>
 
 #include "engine/schedule/schedule.h"

@@ -9,7 +9,7 @@
 
 namespace phalanx::testing {
 
-/// The schedule that a config file would make of this YAML.
+/// Returns the schedule that a config file with this YAML would create.
 inline std::unique_ptr<Schedule> make_schedule(const std::string& yaml) {
   return config::load_as<Schedules::Choice>("schedule", yaml, "test.yaml").make();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every schedule that torch has too, against torch.optim.lr_scheduler 2.13: what its optimizer's learning rate of 1 has
-// become when it makes update `step`, stepping the scheduler once after each.
+// Compares every schedule that torch also has with torch.optim.lr_scheduler 2.13: the learning rate of an optimizer
+// with rate 1 at update `step`, where the scheduler steps once after each update.
 #include <gtest/gtest.h>
 
 #include <ostream>

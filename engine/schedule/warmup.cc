@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A linear rise laid over the first steps of any other schedule, whose own steps stay where they are. A rise that comes
-// before another schedule begins is a part of `chained`.
+// A linear rise that is applied to the first steps of another schedule without shifting that schedule's steps. To put a
+// rise before another schedule, use `chained`.
 #include <optional>
 
 #include "engine/schedule/schedule.h"
@@ -36,8 +36,8 @@ class Warmup final : public Schedule {
   void load(const std::vector<double>& saved) override { schedule_->load(saved); }
 
  private:
-  // Without `from`, 1/n, 2/n, ..., n/n, as the warm-up of the cosine; with it, as torch's LinearLR, which begins at
-  // `from` and reaches 1 in the step after the rise.
+  // Without `from`, the factors are 1/n, 2/n, ..., n/n, as in the warm-up of the cosine. With it, they start at `from`
+  // and reach 1 in the step after the rise, as in torch's LinearLR.
   double share(std::int64_t step) const {
     if (step >= over_) return 1;
     const auto over = static_cast<double>(over_);

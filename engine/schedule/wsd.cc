@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Warm-up, stable, decay (Hu et al.: MiniCPM, 2024): flat until the last part of the run, so that a run can be
-// prolonged from any checkpoint of its flat part. The shape 1-sqrt is that of Haegele et al. (Scaling Laws and
+// Warm-up, stable, decay (Hu et al.: MiniCPM, 2024): constant until the last part of the run, so that a run can be
+// extended from any checkpoint of its constant part. The shape 1-sqrt is from Haegele et al. (Scaling Laws and
 // Compute-Optimal Training Beyond Fixed Training Durations, 2024).
 #include <algorithm>
 #include <cmath>
@@ -34,7 +34,7 @@ class Wsd final : public Schedule {
     const auto now = static_cast<double>(step), end = static_cast<double>(steps);
     if (step < config_.warmup_steps) return (now + 1) / static_cast<double>(config_.warmup_steps);
     const double falling = std::min(std::round(config_.decay * end), end - static_cast<double>(config_.warmup_steps));
-    const double fallen = now - (end - falling);  // steps
+    const double fallen = now - (end - falling);  // number of steps
     if (fallen <= 0 && step < steps) return 1;
     const double share = fallen < falling ? fallen / falling : 1;
     return config_.final_factor + (1 - config_.final_factor) * left(share);

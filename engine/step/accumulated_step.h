@@ -7,17 +7,18 @@
 
 namespace phalanx {
 
-/// Takes a batch in several parts, one after the other, so that it needs the memory of one part alone. The gradients
-/// add up to those of the whole batch, and so does the loss; batch normalisation sees the parts: over all ranks, the
-/// i-th parts of all of them.
+/// Computes a batch in several parts, one after the other, so that it needs the memory of only one part. Gradients and
+/// losses add up to the gradients and the loss of the whole batch. Batch normalisation sees parts: the i-th parts of
+/// all ranks together.
 ///
-/// Where a batch has fewer rows than there are to be parts, it has as many parts as rows; or some parts are one row of
-/// padding, where ranks communicate in each part and all must have as many.
+/// A batch with fewer rows than parts is divided into as many parts as it has rows. If ranks communicate in each part,
+/// they need equal numbers of parts; some of them are then one row of padding.
 ///
-/// Who watches sees each stage once, after the last part, with the outputs of all parts and their common loss.
+/// A watcher sees each stage once, after the last part, with the outputs of all parts and their common loss.
 class AccumulatedStep final : public Step {
  public:
-  /// `parts` > 0: nearly equal. `always_all`: all of them for each batch. `step` must outlive this one.
+  /// `parts` > 0 is the number of parts, which are nearly equal. With `always_all`, every batch has all of them. `step`
+  /// must outlive this object.
   AccumulatedStep(Step& step, std::int64_t parts, bool always_all)
       : step_(step), parts_(parts), always_all_(always_all) {}
 

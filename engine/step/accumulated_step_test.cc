@@ -14,10 +14,10 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Rows, and how many of them are samples.
+// The number of rows, and how many of them are samples.
 using Part = std::tuple<std::int64_t, std::int64_t>;
 
-// Gives its input back, and the mean of it as the loss.
+// Returns its input as output, and the mean of it as the loss.
 class Recorder final : public Step {
  public:
   Result run(const Batch& batch, const Watch& watch) override {
@@ -55,7 +55,7 @@ TEST(AccumulatedStep, PaddingLiesInTheLastParts) {
   EXPECT_THAT(step.parts, ElementsAre(Part{2, 2}, Part{2, 1}, Part{2, 0}));
 }
 
-// Ranks that communicate in every part must have equally many.
+// Ranks that communicate in every part must have equal numbers of parts.
 TEST(AccumulatedStep, FewerRowsThanPartsArePaddedWhereAllPartsMustBe) {
   Recorder step;
   const auto result = run(step, 2, 2, 4, /*always_all=*/true);
@@ -64,7 +64,7 @@ TEST(AccumulatedStep, FewerRowsThanPartsArePaddedWhereAllPartsMustBe) {
   EXPECT_FLOAT_EQ(result.loss.item<float>(), 0.5);
 }
 
-// Batch norm would take padding into its statistics.
+// Batch norm would include padding in its statistics.
 TEST(AccumulatedStep, FewerRowsThanPartsAreFewerPartsElse) {
   Recorder step;
   run(step, 2, 2, 4);

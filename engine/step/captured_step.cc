@@ -15,7 +15,7 @@ std::unique_ptr<at::GraphImplInterface> make_graph(const c10::Device& device) {
   throw ConfigError("train.capture: the device " + device.str() + " records no graphs; leave it out");
 }
 
-// Of a recording that failed: the stream computes again.
+// Ends a recording that failed, so that the stream executes work again.
 void end_recording(at::GraphImplInterface& graph) {
   try {
     graph.capture_end();
@@ -63,7 +63,7 @@ Step::Result CapturedStep::run(const Batch& batch, const Watch& watch) {
 
 void CapturedStep::record(const Batch& batch) {
   recorded_.reset();
-  graph_ = make_graph(device_);  // the old one, and its memory, is not needed any more
+  graph_ = make_graph(device_);  // frees the old graph and its memory
   batch_ = batch;
   for (auto* tensors : {&batch_.inputs, &batch_.targets}) {
     for (auto& tensor : *tensors) tensor = tensor.clone();

@@ -15,31 +15,31 @@
 
 namespace phalanx {
 
-/// A step whose forward and backward are recorded once, as a graph of the device, and replayed for every other batch
-/// like it: one call in place of a launch for each kernel. Batches are copied to where the recorded one lay. What is
-/// recorded are kernels with the addresses and numbers that they had, so
-/// - a batch of other shapes, or one that counts otherwise, is computed by the inner step;
-/// - the first `warm_up` batches are, too: libraries of the device choose their kernels then;
-/// - stages are told after the replay, when all of them are under way; nothing may communicate within the step;
-/// - outputs of a result lie where the next replay writes, its loss does not.
-/// Where no two batches in a row are alike, nothing is ever recorded, which the log says after 50.
+/// A step whose forward and backward are recorded once as a graph of the device, and replayed for every other batch
+/// like the recorded one: one call replaces a launch per kernel. Batches are copied to the memory of the recorded one.
+/// The recording contains kernels with their addresses and numbers, which has these consequences:
+/// - A batch with other shapes, or whose samples count differently, is computed by the inner step.
+/// - The first `warm_up` batches are computed by it too, because libraries of the device choose their kernels then.
+/// - Stages are reported after the replay was launched. Nothing may communicate within the step.
+/// - The next replay overwrites the outputs of a result, but not its loss.
+/// If batches differ so often that nothing was replayed among the first 50 computed ones, a warning is logged.
 ///
-/// The recorded kernels keep all memory of a step for as long as the step lives. On a current stream that is not the
-/// device's default one, where nothing can be recorded. One thread at a time.
+/// The recorded kernels keep all memory of a step as long as the step lives. Requires that the current stream is not
+/// the device's default stream, on which nothing can be recorded. Must be used by one thread at a time.
 class CapturedStep final : public Step {
  public:
-  /// `inner` must outlive it. `loss_scale`: what a recorded step has in it, too; null: none. Throws ConfigError where
-  /// the device records nothing.
+  /// `inner` must outlive it. `loss_scale`, which may be null, returns the scale that a recorded step contains. Throws
+  /// ConfigError if the device cannot record graphs.
   CapturedStep(Step& inner, c10::Device device, std::function<double()> loss_scale = {}, std::int64_t warm_up = 3);
 
-  /// Throws ConfigError where the step waits for the device, which cannot be recorded.
+  /// Throws ConfigError if the step waits for the device, which cannot be recorded.
   Result run(const Batch& batch, const Watch& watch) override;
   Result evaluate(const Batch& batch, const Watch& watch) override { return inner_.evaluate(batch, watch); }
 
   std::int64_t replays() const { return replays_; }
 
  private:
-  // All that a recording depends on.
+  // Everything that a recording depends on.
   struct Likeness {
     std::vector<std::vector<std::int64_t>> sizes;
     std::vector<c10::ScalarType> dtypes;
@@ -61,12 +61,12 @@ class CapturedStep final : public Step {
   std::function<double()> loss_scale_;
   std::int64_t warm_up_;
   std::optional<Likeness> last_;  // of the last batch
-  std::int64_t alike_ = 0;        // batches in a row that were like it
+  std::int64_t alike_ = 0;        // number of consecutive batches that were like it
   std::int64_t replays_ = 0, computed_ = 0;
 
   std::optional<Likeness> recorded_;
-  Batch batch_;    // where the recording reads
-  Result result_;  // where it writes
+  Batch batch_;    // the recording reads from here
+  Result result_;  // the recording writes to here
   std::unique_ptr<at::GraphImplInterface> graph_;
 };
 

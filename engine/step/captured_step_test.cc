@@ -21,7 +21,7 @@ using ::testing::ThrowsMessage;
 
 const at::Device kDevice(c10::kCUDA, 0);  // pretended
 
-// Adds the input to a gradient; the loss is the sum of both.
+// Adds the input to a gradient. The loss is the sum of the gradient.
 class Adding final : public Step {
  public:
   Result run(const Batch& batch, const Watch& watch) override {

@@ -28,7 +28,7 @@ std::optional<RandomKey> Computation::key(const Batch& batch) const {
   return RandomKey{.step = seed_->value, .first_row = batch.first_row, .step_on_device = seed_->on_device};
 }
 
-// Losses see at least float32: a softmax of many classes is beyond what fp16 holds.
+// Losses get at least float32: a softmax over many classes exceeds the range of fp16.
 Tensors Computation::predictions(Tensors outputs) const {
   for (auto& output : outputs) {
     if (!doubles() && arithmetic_.dtype != at::kFloat && output.is_floating_point()) output = output.to(at::kFloat);

@@ -13,36 +13,36 @@
 
 namespace phalanx {
 
-/// What steps do before and behind the model, which they run with `arithmetic`.
+/// The parts of a step before and after the model, which runs with `arithmetic`.
 class Computation {
  public:
-  /// `class_parts`: as models give their first output; null: whole. `seed`: of random numbers by row; null: models draw
-  /// from LibTorch's generator. The task must outlive it.
+  /// `class_parts` describes the first output of the model; null if it is whole. `seed` is for random numbers by row;
+  /// if it is null, models use LibTorch's generator. The task must outlive this object.
   Computation(const Task& task, Arithmetic arithmetic, ClassPartsPtr class_parts, StepSeed seed)
       : task_(task), arithmetic_(std::move(arithmetic)), class_parts_(std::move(class_parts)), seed_(std::move(seed)) {}
 
-  /// The inputs as models get them.
+  /// Returns the inputs in the form that models get.
   Tensors inputs(const Batch& batch) const;
 
-  /// An image, or what a layer has made of it, in the layout that models get.
+  /// Returns an image, or a layer's output for one, in the memory layout that models get.
   at::Tensor laid_out(at::Tensor input) const;
 
-  /// Scopes in which the model is to run.
+  /// Parameters of the scopes in which the model must run.
   std::optional<RandomKey> key(const Batch& batch) const;
   c10::ScalarType autocast() const { return doubles() ? at::kFloat : arithmetic_.dtype; }
 
-  /// What losses and meters see of the model's outputs.
+  /// Turns the model's outputs into the predictions that losses and meters see.
   Tensors predictions(Tensors outputs) const;
 
-  /// Over what counts in the batch, whose Batch::weight() is `weight`. Padding lies at the end. A batch in which
-  /// nothing counts has loss 0, with gradients of 0 rather than none.
+  /// Returns the mean loss over the targets that count in the batch. `weight` is Batch::weight(). Padding must be at
+  /// the end. If nothing counts, the loss is 0 and the gradients are 0 instead of undefined.
   at::Tensor mean_loss(const Tensors& predictions, Batch batch, double weight) const;
 
-  /// What a mean loss is multiplied with before backward, for gradients that are `factor` times the batch's part of
-  /// those of the global batch's mean loss.
+  /// Returns the factor for a mean loss before backward. Gradients are then `factor` times the batch's part of the
+  /// gradients of the global batch's mean loss.
   double scale(const Batch& batch, double weight, double factor) const;
 
-  /// Returns the same factor for a mean over the batch's samples, in which all samples have the same weight.
+  /// Returns the same factor for a mean over the batch's samples, with equal weights.
   double scale_of_samples(const Batch& batch, double factor) const;
 
  private:

@@ -12,7 +12,7 @@ namespace phalanx {
 /// Counts the floating-point operations of the first step of training (engine/watch/operation_count.h).
 class CountedStep final : public Step {
  public:
-  explicit CountedStep(Step& inner) : inner_(inner) {}  // which must outlive it
+  explicit CountedStep(Step& inner) : inner_(inner) {}  // `inner` must outlive it
 
   Result run(const Batch& batch, const Watch& watch) override {
     if (operations_) return inner_.run(batch, watch);
@@ -23,7 +23,7 @@ class CountedStep final : public Step {
   }
   Result evaluate(const Batch& batch, const Watch& watch) override { return inner_.evaluate(batch, watch); }
 
-  /// Returns the operations of this rank, and the samples of all ranks; 0 before the first step.
+  /// Returns the operations of this rank and the samples of all ranks, or 0 before the first step.
   double operations() const { return operations_.value_or(0); }
   std::int64_t samples() const { return samples_; }
 

@@ -29,7 +29,7 @@ DataParallelStep::DataParallelStep(Step& first, Model& model, const FlatParamete
   }
 }
 
-// The first replica's parameters may have been moved since.
+// The first replica's parameters may have been moved since the last step.
 void DataParallelStep::prepare() {
   for (const auto& other : other_parameters_) {
     for (std::size_t i = 0; i < other.buckets().size(); ++i) {
@@ -40,7 +40,7 @@ void DataParallelStep::prepare() {
   copy_buffers();
 }
 
-// Once and for all: threads of LibTorch that have had work wait for more of it on a core of their own.
+// The limit is set once: LibTorch's threads that have had work spin on their own cores while they wait for more.
 DataParallelStep::ThreadShare::ThreadShare(int among) : before_(at::get_num_threads()) {
   at::set_num_threads(std::max(1, before_ / among));
 }
@@ -62,7 +62,7 @@ Step::Result DataParallelStep::evaluate(const Batch& batch, const Watch& watch) 
   return whole;
 }
 
-// Parts are of rows, padding included: a share without samples has one row, for the first replica.
+// Parts are made of rows, including padding: a share without samples has one row, for the first replica.
 Step::Result DataParallelStep::scatter(const Batch& batch, const OneStep& one) {
   const auto replicas = static_cast<std::int64_t>(others_.size()) + 1;
   const std::int64_t rows = batch.rows(), used = std::min(rows, replicas);

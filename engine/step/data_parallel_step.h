@@ -14,24 +14,24 @@
 
 namespace phalanx {
 
-/// Data parallelism inside one process: a batch is scattered to replicas of the model, each in a thread of its own, and
-/// their outputs are gathered, their gradients added in the order of the replicas. Replicas have the first one's
-/// parameters in common, not copies of them, and gradients of their own. Buffers (running statistics) are copied from
-/// the first replica before each step, and what the others make of theirs is forgotten: as torch.nn.DataParallel.
+/// Data parallelism inside one process: a batch is scattered to replicas of the model, each in its own thread. Their
+/// outputs are gathered, and their gradients are added in the order of the replicas. Replicas share the parameters of
+/// the first one and have their own gradients. Buffers (running statistics) are copied from the first replica before
+/// each step, and changes to the copies are discarded, as in torch.nn.DataParallel.
 ///
-/// Each replica computes with its share of the constructing thread's threads, and that thread, which is to run the
-/// step, with no more than it until this is destroyed. Who watches sees each stage once, after all replicas; the first
-/// one's step may have a watch of its own.
+/// The constructing thread's threads are divided among the replicas. That thread must also run the step, and is limited
+/// to its share until this object is destroyed. A watcher sees each stage once, after all replicas. The first replica's
+/// step may have its own watcher.
 class DataParallelStep final : public Step {
  public:
-  /// A model beside the first: `step` runs it.
+  /// A model other than the first, and the step that runs it.
   struct Replica {
     std::shared_ptr<Model> model;
     std::unique_ptr<Step> step;
   };
 
-  /// `first` runs `model`, whose parameters are `parameters`; all three must outlive this. The others' parameters are
-  /// moved: `memory` allocates their gradients, in buckets like those of `parameters`.
+  /// `first` runs `model`, whose parameters are `parameters`; all three must outlive this object. The parameters of the
+  /// others are replaced by views of these. `memory` allocates their gradients, in buckets like those in `parameters`.
   DataParallelStep(Step& first, Model& model, const FlatParameters& parameters, std::vector<Replica> others,
                    Communicator& memory, std::int64_t bucket_bytes);
 
@@ -65,7 +65,7 @@ class DataParallelStep final : public Step {
   std::vector<Replica> others_;
   std::vector<FlatParameters> other_parameters_;
   ThreadShare share_;
-  c10::ThreadPool threads_;  // one for each of the others
+  c10::ThreadPool threads_;  // one for each replica except the first
 };
 
 }  // namespace phalanx

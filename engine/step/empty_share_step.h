@@ -11,11 +11,11 @@
 
 namespace phalanx {
 
-/// A step of a model whose buffers are this rank's own, as batch norm's statistics of its shares: of a share without
-/// samples, in whose place a row of padding runs, they learn nothing.
+/// A step for models whose buffers differ by rank, such as batch norm's statistics of this rank's shares. If a share
+/// has no samples, a row of padding is computed instead, and the buffers are restored afterwards.
 class EmptyShareStep final : public Step {
  public:
-  /// `inner` must outlive it; `buffers` are the model's.
+  /// `inner` must outlive it. `buffers` must be the model's.
   EmptyShareStep(Step& inner, std::vector<at::Tensor> buffers) : inner_(inner), buffers_(std::move(buffers)) {}
 
   Result run(const Batch& batch, const Watch& watch) override {

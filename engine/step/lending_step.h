@@ -8,7 +8,7 @@
 
 namespace phalanx {
 
-/// A step of ranks of which the first updates parameters for the others.
+/// A step for ranks of which the first one updates parameters for all.
 class LendingStep final : public Step {
  public:
   /// `inner` must outlive it.

@@ -13,7 +13,7 @@ namespace {
 
 using testing::run_ranks;
 
-// Adds 1 to a gradient, and remembers which values it has computed with.
+// Adds 1 to a gradient, and records the values that it was computed with.
 class AddsOne final : public Step {
  public:
   explicit AddsOne(const at::Tensor& parameter) : parameter_(parameter) {}

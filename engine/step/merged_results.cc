@@ -10,8 +10,8 @@
 
 namespace phalanx {
 
-// A loss is a float and a weight an integer below 2^29: their product is exact; with train.precision: fp64 it is
-// rounded.
+// The product of a loss and a weight is exact, since a loss is a float and a weight an integer below 2^29. With
+// train.precision: fp64 it is rounded.
 void MergedResults::add(const Step::Result& result) {
   outputs_.resize(result.outputs.size());
   class_parts_ = result.class_parts;

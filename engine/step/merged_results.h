@@ -11,13 +11,13 @@
 
 namespace phalanx {
 
-/// What the parts of a batch, taken one after the other, come to.
+/// Merges the results of the parts of a batch, which are computed one after the other.
 class MergedResults {
  public:
   void add(const Step::Result& result);
 
-  /// Outputs one behind the other, the mean loss over all that counts, and what each part adds to it. At least one part
-  /// has been added.
+  /// Returns the concatenated outputs, the mean loss over everything that counts, and the loss sum of each part. At
+  /// least one part must have been added.
   Step::Result whole() const;
 
  private:
@@ -28,10 +28,10 @@ class MergedResults {
   at::ScalarType dtype_ = at::kFloat;  // of the loss
 };
 
-/// For steps inside of a step.
+/// A watcher that ignores everything, for steps inside of a step.
 inline void unwatched(Stage, const Step::Result&) {}
 
-/// Tells who watches of a step that is over, or of an evaluation.
+/// Report all stages of a completed step, or of an evaluation.
 void tell_step(const Step::Watch& watch, const Step::Result& result);
 void tell_evaluation(const Step::Watch& watch, const Step::Result& result);
 

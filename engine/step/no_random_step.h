@@ -9,13 +9,12 @@
 
 namespace phalanx {
 
-/// A step of one of several threads that train in one process, which have LibTorch's generator of random numbers in
-/// common: what each of them draws from it depends on who comes first, and so would the result. (Dropout of
-/// models/dropout.h does not draw from it.) The first run() looks whether the generator has moved on, and throws
-/// ConfigError where it has.
+/// A step of one of several threads that train in one process and share LibTorch's random number generator. The numbers
+/// that each of them draws depend on their order, so the results would too. (Dropout of models/dropout.h does not use
+/// this generator.) The first run() checks if the generator was used, and throws ConfigError if it was.
 class NoRandomStep final : public Step {
  public:
-  explicit NoRandomStep(Step& inner) : inner_(inner) {}  // which must outlive it
+  explicit NoRandomStep(Step& inner) : inner_(inner) {}  // `inner` must outlive it
 
   Result run(const Batch& batch, const Watch& watch) override {
     if (looked_) return inner_.run(batch, watch);

@@ -11,7 +11,7 @@
 
 namespace phalanx {
 
-// What this rank has computed, or room for what another one has.
+// Returns the outputs of a micro-batch, or memory for them if another rank has computed them.
 Tensors PipelineResults::outputs_or_room(int micro_batch) const {
   Tensors outputs;
   if (here(micro_batch)) {
@@ -27,7 +27,7 @@ Tensors PipelineResults::outputs_or_room(int micro_batch) const {
   return outputs;
 }
 
-// [micro-batches] double: 0 where others have them.
+// Returns the losses that this rank has computed, [micro-batches] double, with 0 for all others.
 at::Tensor PipelineResults::own_losses() const {
   at::Tensor losses = at::zeros({count()}, at::kDouble);
   for (int i = 0; i < count(); ++i) {
@@ -57,7 +57,7 @@ Step::Result PipelineResults::collect() const {
   return collects ? merged(std::move(outputs), losses) : Step::Result();
 }
 
-// A sum of one loss and zeros is that loss.
+// Sums the losses over the ranks, of which all but one have 0.
 Step::Result PipelineResults::share() const {
   std::vector<Tensors> outputs(parts_.size());
   std::vector<Work> works;

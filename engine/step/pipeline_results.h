@@ -14,32 +14,31 @@
 
 namespace phalanx {
 
-/// What the last stage of a pipeline gives of a batch, micro-batch by micro-batch: first each on the rank that computes
-/// it.
+/// Collects the results of a batch, by micro-batch, from the ranks that computed the last stage of a pipeline.
 class PipelineResults {
  public:
   struct Setup {
-    CommunicatorPtr pipe, control;  // the same ranks
+    CommunicatorPtr pipe, control;  // two groups of the same ranks
     std::vector<int> from;          // rank that computes the last stage, by micro-batch
     std::vector<RowSpec> predictions;
     c10::ScalarType loss = c10::ScalarType::Float;
   };
 
-  /// `parts`: the micro-batches, of which those in `empty` have no rows. All three must outlive it.
+  /// `parts` are the micro-batches; `empty` marks those without rows. All three arguments must outlive the object.
   PipelineResults(const Setup& setup, const std::vector<Batch>& parts, const std::vector<bool>& empty)
       : setup_(setup), parts_(parts), empty_(empty), own_(setup.from.size()) {}
 
-  /// Of a micro-batch that this rank has computed.
+  /// Sets the result of a micro-batch that this rank has computed.
   void set(int micro_batch, Step::Result result) { own_[static_cast<std::size_t>(micro_batch)] = std::move(result); }
 
-  /// The rank that collect() brings them to.
+  /// Returns the rank on which collect() gathers the results.
   static int collector(const Setup& setup) { return setup.from.front(); }
 
-  /// All of them on one rank; others get no outputs, no loss, and the weight 0. No rank waits for one that has computed
-  /// none. Collective.
+  /// Gathers all results on one rank. The others get no outputs, no loss, and weight 0. No rank waits for a rank that
+  /// has computed none. Collective.
   Step::Result collect() const;
 
-  /// All of them on all ranks. Collective.
+  /// Gathers all results on all ranks. Collective.
   Step::Result share() const;
 
  private:
@@ -57,7 +56,7 @@ class PipelineResults {
   std::vector<Step::Result> own_;
 };
 
-/// Tags of the messages of collect(); those of activations are below.
+/// Tag of the messages of collect(). The tags of activations are below it.
 inline constexpr int kResultsTag = kMaxTag - 3;
 
 }  // namespace phalanx

@@ -31,7 +31,7 @@ using Clock = std::chrono::steady_clock;
 using pipeline::Action;
 using Kind = Action::Kind;
 
-// Receives that are posted before their turn, while the rank computes.
+// The number of receives that are posted ahead of their turn, while the rank computes.
 constexpr std::size_t kAhead = 2;
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
@@ -69,7 +69,7 @@ at::Tensor PipelineStep::run_blocks(std::size_t stage, at::Tensor x, bool traini
   return run_in_segments(own, blocks.size(), training ? setup_.segments : 0, run, std::move(x));
 }
 
-/// One batch on its way.
+/// The computation of one batch.
 class PipelineStep::Pass {
  public:
   Pass(PipelineStep& step, const Batch& batch, bool training)
@@ -115,7 +115,7 @@ class PipelineStep::Pass {
 
  private:
   struct Live {
-    at::Tensor input, output;  // output: what backward begins from
+    at::Tensor input, output;  // backward starts from `output`
     at::Tensor auxiliary;
     double auxiliary_scale = 0;
   };
@@ -131,7 +131,7 @@ class PipelineStep::Pass {
     return step_.ranks_[static_cast<std::size_t>(stage * schedule_.micro_batches + micro_batch)];
   }
 
-  // Of what goes into a stage, and of its gradient.
+  // Returns the tag of a stage's input, or of the gradient of this input.
   int tag(const Action& of, int stage, bool gradient) const {
     return ((gradient ? schedule_.stages : 0) + stage) * schedule_.micro_batches + of.micro_batch;
   }
@@ -155,7 +155,7 @@ class PipelineStep::Pass {
     arriving_.emplace(number, Message{std::move(tensor), std::move(work)});
   }
 
-  // What another stage gave, wherever it is.
+  // Returns the tensor that another stage has sent or left on this rank.
   at::Tensor take(int number) {
     auto node = arriving_.extract(number);
     if (node.empty())
@@ -181,14 +181,14 @@ class PipelineStep::Pass {
   const pipeline::Schedule& schedule_;
   const Batch& batch_;
   bool training_;
-  std::vector<Batch> parts_;  // by micro-batch, as the next one
-  std::vector<bool> empty_;   // one row of padding, for a part without any
+  std::vector<Batch> parts_;  // by micro-batch, like empty_
+  std::vector<bool> empty_;   // true if the part is only a row of padding
   PipelineResults results_;
   std::vector<Action> actions_;               // of this rank
-  bool defers_ = false;                       // gradients of weights
-  std::size_t posted_ = 0;                    // of the actions, those whose receive is posted
-  std::map<int, Message> arriving_, sent_;    // by tag; sent_: activations
-  std::deque<Work> sent_gradients_;           // each keeps its tensor
+  bool defers_ = false;                       // true if gradients of weights are deferred
+  std::size_t posted_ = 0;                    // number of actions whose receives are posted
+  std::map<int, Message> arriving_, sent_;    // by tag; sent_ has activations
+  std::deque<Work> sent_gradients_;           // each keeps its tensor alive
   std::map<std::pair<int, int>, Live> live_;  // by stage and micro-batch
   std::map<std::pair<int, int>, DeferredGradients> deferred_;
   std::size_t most_live_ = 0;
@@ -265,7 +265,7 @@ void PipelineStep::Pass::backward(const Action& action) {
       roots.push_back(live.output);
       gradients.push_back(std::move(gradient));
     }
-    // Whoever has sent a gradient has got what it is of.
+    // The sender of a gradient has received the activation that belongs to it.
     const auto sent = sent_.find(tag(action, action.stage + 1, false));
     if (sent != sent_.end()) {
       sent->second.work.wait();
@@ -287,7 +287,7 @@ void PipelineStep::Pass::backward(const Action& action) {
   if (action.stage > 0) send_gradient(action, live);
 }
 
-// Of layers that have put off nothing, they are there already.
+// Layers that deferred nothing have added their gradients already.
 void PipelineStep::Pass::add_deferred(const Action& action) {
   const auto node = deferred_.extract({action.stage, action.micro_batch});
   if (node.empty()) throw Error("pipeline: schedule " + schedule_.name + " has the gradient of weights first");
@@ -308,8 +308,9 @@ void PipelineStep::Pass::send_gradient(const Action& action, const Live& live) {
   }
 }
 
-// What was launched before, such as a vote of all ranks, runs in the next operation that is waited for, of stages that
-// communicate inside of them: while one rank is there, others would wait for its messages, and nobody would come.
+// Completes operations that were launched earlier, such as a vote of all ranks. Otherwise they would run in the next
+// operation that is waited for, which may be inside a stage that communicates. While one rank ran them there, other
+// ranks would wait for its messages instead of taking part, which is a deadlock.
 void PipelineStep::meet() { setup_.pipe->barrier().wait(); }
 
 Step::Result PipelineStep::run(const Batch& batch, const Watch& watch) {

@@ -38,7 +38,7 @@ at::Tensor values(at::IntArrayRef shape, double of) {
   return ((at::arange(count, at::kFloat) * of).sin()).view(shape);
 }
 
-// Four layers, each a block; the last one uses the first one's weight.
+// Four layers, each of them a block. The last one uses the weight of the first.
 class Layers final : public Model {
  public:
   Layers() {
@@ -82,7 +82,7 @@ class Layers final : public Model {
 
 using RankOf = std::function<int(int stage, int micro_batch)>;
 
-// All forwards and then all backwards, wherever the stages are.
+// All forwards followed by all backwards, for any placement of the stages.
 Schedule schedule_of(int ranks, int stages, int micro_batches, const RankOf& rank_of, bool split) {
   Schedule schedule{.name = "of this test",
                     .ranks = ranks,
@@ -137,8 +137,8 @@ void expect_same_results(const Step::Result& got, const Step::Result& expected) 
   EXPECT_EQ(got.weight, expected.weight);
 }
 
-// Losses and outputs, in training on the rank with the last stage of the first micro-batch; and, added up over the
-// ranks, gradients.
+// Compares losses and outputs, in training on the rank with the last stage of the first micro-batch, and the sums of
+// the ranks' gradients.
 void expect_as_plain(const Schedule& schedule, const Batch& batch) {
   run_ranks("inproc", schedule.ranks, [&](const CommunicatorPtr& world) {
     const Task3 task;
@@ -209,7 +209,7 @@ TEST(SharedParameters, OfOneRankAreUpdatedThereAndLentToTheOthers) {
     at::Tensor by_columns = at::full({3, 2}, own).t().requires_grad_();
     SharedParameters shared({{world, {row_by_row, by_columns}}}, SharedParameters::Updates::kOnce);
     for (auto* parameter : {&row_by_row, &by_columns}) {
-      if (world->rank() == 0) parameter->mutable_grad() = at::zeros_like(*parameter);  // as a bucket has one
+      if (world->rank() == 0) parameter->mutable_grad() = at::zeros_like(*parameter);  // in a run, a bucket provides it
       parameter->mutable_grad().add_(own);
     }
     shared.add_up_gradients();
@@ -222,7 +222,7 @@ TEST(SharedParameters, OfOneRankAreUpdatedThereAndLentToTheOthers) {
   });
 }
 
-// In its second step the first rank computes before the last one has begun, which waits for that.
+// In its second step, the first rank computes before the last one has started, because the last rank waits for it.
 TEST(PipelineStep, ARankBeginsItsNextStepWithoutWaitingForLaterStages) {
   run_ranks("inproc", 2, [](const CommunicatorPtr& world) {
     const Task3 task;

@@ -19,8 +19,8 @@ Tensors detached(const Tensors& tensors) {
   return all;
 }
 
-// From where the criterion's backward has ended, and from what the model adds to the loss. What the loss did not look
-// at has no gradient.
+// Continues backward from the gradients at the outputs, where the criterion's backward has ended, and from the model's
+// own addition to the loss. Outputs that the loss did not use have no gradient.
 void backward(const Tensors& outputs, const Tensors& boundary, const at::Tensor& auxiliary, double scale) {
   Tensors roots, gradients;
   if (auxiliary.defined() && auxiliary.requires_grad()) {
@@ -44,7 +44,7 @@ Step::Result PlainStep::run(const Batch& batch, const Watch& watch) {
   Result result{.outputs = detached(outputs), .weight = batch.weight(), .class_parts = class_parts_};
   watch(Stage::kForward, result);
 
-  // The criterion's backward ends at the outputs, so that it can be watched before the model's begins.
+  // The criterion's backward ends at the outputs, so that it can be watched before the model's backward starts.
   Tensors boundary = detached(outputs);
   for (auto& output : boundary) output.requires_grad_(output.is_floating_point());
   const at::Tensor loss = computation_.mean_loss(boundary, batch, result.weight);

@@ -12,13 +12,13 @@
 
 namespace phalanx {
 
-/// Forward and backward of the whole batch at once.
+/// Computes forward and backward of the whole batch at once.
 class PlainStep final : public Step {
  public:
-  /// Gradients are `factor` times this rank's part of those of the global batch's mean loss: the number of ranks, of
-  /// which a strategy takes the mean, makes them add up to these. `class_parts`: as the model gives its first output
-  /// (Model::leave_scores_divided()). `seed`: of random numbers by row; null: models draw from LibTorch's generator.
-  /// The model and the task must outlive the step.
+  /// Gradients are `factor` times this rank's part of the gradients of the global batch's mean loss. If the strategy
+  /// takes the mean over ranks, `factor` must be their number. `class_parts` describes the model's first output
+  /// (Model::leave_scores_divided()). `seed` is for random numbers by row; if it is null, models use LibTorch's
+  /// generator. The model and the task must outlive the step.
   PlainStep(Model& model, const Task& task, double factor, Arithmetic arithmetic = {},
             ClassPartsPtr class_parts = nullptr, StepSeed seed = nullptr)
       : model_(model),
@@ -35,7 +35,7 @@ class PlainStep final : public Step {
   Model& model_;
   Computation computation_;
   double factor_;
-  ClassPartsPtr class_parts_;  // null: outputs are whole
+  ClassPartsPtr class_parts_;  // null if outputs are whole
 };
 
 }  // namespace phalanx

@@ -53,7 +53,7 @@ class PlainSteps : public ::testing::Test {
  protected:
   Batch whole_batch() const { return {.inputs = {input_}, .targets = {target_}, .valid = kRows, .global_rows = kRows}; }
 
-  // Rows [begin, end) of the batch and then `padding` rows that make a large loss.
+  // Returns rows [begin, end) of the batch followed by `padding` rows that would have a large loss.
   Batch share(std::int64_t begin, std::int64_t end, std::int64_t padding) const {
     return {.inputs = {at::concat({input_.slice(0, begin, end), at::full({padding, 4}, 1000.0)})},
             .targets = {at::concat({target_.slice(0, begin, end), at::full({padding}, 2, at::kLong)})},
@@ -61,7 +61,7 @@ class PlainSteps : public ::testing::Test {
             .global_rows = kRows};
   }
 
-  // What one backward through the mean over all rows gives.
+  // Returns the gradients of a single backward through the mean over all rows.
   std::vector<at::Tensor> plain_gradients() {
     for (auto& parameter : model_.parameters()) parameter.mutable_grad().reset();
     loss_->mean(model_.forward(input_), target_).backward();
@@ -117,7 +117,7 @@ struct Share {
 
 class SharesOfABatch : public PlainSteps, public ::testing::WithParamInterface<std::vector<Share>> {};
 
-// The mean over ranks is the gradient of the mean over all samples, however unevenly they lie.
+// The mean over ranks is the gradient of the mean over all samples, even if ranks have different numbers of them.
 TEST_P(SharesOfABatch, MeanOverRanksIsTheGradientOfTheMeanOverTheUnion) {
   const auto expected = plain_gradients();
   const auto ranks = GetParam().size();
@@ -150,7 +150,7 @@ TEST_F(PlainSteps, AnEmptyShareHasLossZeroAndGradientsOfZero) {
 TEST_F(PlainSteps, TheLossIsTheMeanOverSamplesWithoutPadding) {
   PlainStep step(model_, *task_, 1);
   const float unpadded = step.evaluate(share(0, 3, 0), unwatched).loss.item<float>();
-  // A product of more rows may be rounded in another way.
+  // A product with more rows may be rounded differently.
   EXPECT_FLOAT_EQ(step.evaluate(share(0, 3, 2), unwatched).loss.item<float>(), unpadded);
   EXPECT_FLOAT_EQ(step.run(share(0, 3, 2), unwatched).loss.item<float>(), unpadded);
   EXPECT_EQ(step.evaluate(share(3, 3, 1), unwatched).loss.item<float>(), 0);
@@ -201,7 +201,7 @@ TEST_F(PlainSteps, TheLossScaleIsInTheGradientsAloneAndAskedForInEveryStep) {
   EXPECT_TRUE(at::equal(take_gradients()[1], expected[1] * 2));
 }
 
-// Gives pictures back as rows, and remembers how they lay.
+// Returns images as rows, and records their memory layout.
 class Pictures final : public Plain {
  public:
   Tensors outputs(const Tensors& inputs) override {
@@ -221,7 +221,7 @@ TEST_F(PlainSteps, ImagesLieAsTheArithmeticSays) {
   EXPECT_THAT(pictures.channels_last, ElementsAre(false, true));
 }
 
-// Stage, and whether output, loss and the parameters' gradients are known by then.
+// A stage, and three flags: output, loss and the parameters' gradients exist at that point.
 using Seen = std::tuple<Stage, bool, bool, bool>;
 
 TEST_F(PlainSteps, StagesAreWatchedInOrderWithWhatIsKnownByThen) {

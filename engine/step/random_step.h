@@ -13,10 +13,10 @@
 
 namespace phalanx {
 
-/// The random numbers of the step that is being computed: see RandomKey for both.
+/// The seed of the random numbers in the current step. RandomKey describes both members.
 struct SeedOfStep {
   std::uint64_t value = 0;
-  at::Tensor on_device{};  // undefined, or made once and then written in each step
+  at::Tensor on_device{};  // undefined, or created once and then overwritten in each step
 
   void set(std::uint64_t seed) {
     value = seed;
@@ -25,14 +25,14 @@ struct SeedOfStep {
 };
 using StepSeed = std::shared_ptr<SeedOfStep>;
 
-/// Around all others: gives each step a seed of its own.
+/// The outermost step, which gives each step its own seed.
 class RandomStep final : public Step {
  public:
-  /// `current` is what the steps inside look at. `inner` must outlive it.
+  /// `current` is read by the inner steps. `inner` must outlive this object.
   RandomStep(Step& inner, StepSeed current, std::uint64_t seed)
       : inner_(inner), current_(std::move(current)), seed_(seed) {}
 
-  /// The next step is that of this number.
+  /// Sets the number of the next step.
   void set_step(std::int64_t step) { step_ = step; }
 
   Result run(const Batch& batch, const Watch& watch) override {

@@ -8,7 +8,7 @@
 
 namespace phalanx {
 
-/// A step with something behind each of its backwards, before whoever watches it hears of that.
+/// A step that calls a function after each of its backwards, before watchers are told about the backward.
 class ReducedStep final : public Step {
  public:
   /// `inner` must outlive it.

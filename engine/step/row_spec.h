@@ -8,12 +8,12 @@
 
 namespace phalanx {
 
-/// What a layer gives of one row of a batch.
+/// The shape and dtype of a layer's output for one row of a batch.
 struct RowSpec {
   std::vector<std::int64_t> shape{};  // without the batch dimension
   c10::ScalarType dtype = c10::ScalarType::Float;
 
-  /// Of so many rows.
+  /// Returns the sizes for this number of rows.
   std::vector<std::int64_t> sizes(std::int64_t rows) const {
     std::vector<std::int64_t> sizes{rows};
     sizes.insert(sizes.end(), shape.begin(), shape.end());

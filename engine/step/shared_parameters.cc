@@ -9,7 +9,7 @@
 namespace phalanx {
 namespace {
 
-constexpr int kValuesTag = kMaxTag - 2;  // above those of activations
+constexpr int kValuesTag = kMaxTag - 2;  // above the tags of activations
 
 }  // namespace
 
@@ -31,7 +31,7 @@ void SharedParameters::lend() const {
   wait_all(sent);
 }
 
-// What the first rank has sent.
+// Sends or receives the values of the first rank. Returns its sends.
 std::vector<Work> SharedParameters::take_first_values() const {
   const at::NoGradGuard no_grad;
   std::vector<Work> sent;

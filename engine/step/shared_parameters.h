@@ -9,37 +9,37 @@
 
 namespace phalanx {
 
-/// Parameters that some ranks of one replica have alike, such as a tied embedding in two stages of a pipeline, or layer
-/// norms on tensor ranks, as one of these ranks sees them. All functions are collective over these ranks. Values travel
-/// as messages, so that the first rank waits for nobody before a step.
+/// Parameters that several ranks of one replica share, such as an embedding that is tied between two stages of a
+/// pipeline, or layer norms on tensor ranks, as seen by one of these ranks. All functions are collective over these
+/// ranks. Values are sent as messages, so the first rank does not wait for other ranks before a step.
 class SharedParameters {
  public:
-  /// Who updates them, and with which gradients. Where the first rank does, the others have its values before the next
-  /// step, and no gradients after one.
+  /// Defines which ranks update them and with which gradients. If only the first rank does, the others get its values
+  /// before the next step and have no gradients after a step.
   enum class Updates {
-    kAlike,      // every rank its own, to the same bits, with the sum of all ranks' gradients
-    kNearly,     // the same up to rounding: before each step all take the values of the first rank
-    kOnce,       // the first rank, with that sum
-    kOnceAsOne,  // the first rank, with its own gradients, which are those of every other rank
+    kAlike,      // every rank, with the same bits, using the sum of all ranks' gradients
+    kNearly,     // as kAlike but only up to rounding, so before each step all ranks take the values of the first one
+    kOnce,       // the first rank, using that sum
+    kOnceAsOne,  // the first rank, using its own gradients, which all other ranks have too
   };
 
   struct Group {
     CommunicatorPtr ranks;
-    std::vector<at::Tensor> parameters;  // in the same order on all of them
+    std::vector<at::Tensor> parameters;  // in the same order on all ranks
   };
 
   SharedParameters() = default;
 
-  /// Where others update a parameter for this rank, makes its grad, which is in no bucket.
+  /// For parameters that another rank updates, allocates grads, because they are in no bucket.
   SharedParameters(std::vector<Group> groups, Updates updates);
 
   void before_step();
 
-  /// After backward: gradients become those to update with.
+  /// Turns the gradients after backward into those for the update.
   void add_up_gradients();
 
-  /// Where the first rank alone updates them, gives the others its values: for whoever looks at these between two
-  /// steps.
+  /// If only the first rank updates the parameters, copies its values to the others. Needed by code that reads them
+  /// between two steps.
   void lend() const;
 
  private:
@@ -50,7 +50,7 @@ class SharedParameters {
 
   std::vector<Group> groups_;
   Updates updates_ = Updates::kAlike;
-  std::vector<Work> sent_;  // values, which do not change before others have them
+  std::vector<Work> sent_;  // sends of values, which must not change before they are complete
 };
 
 }  // namespace phalanx

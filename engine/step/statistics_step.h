@@ -9,10 +9,10 @@
 
 namespace phalanx {
 
-/// Another step, whose model has layers of batch norm with these statistics: tells them what of each batch is padding.
+/// Tells the model's batch norm layers, which share `statistics`, which rows of each batch are padding.
 class StatisticsStep final : public Step {
  public:
-  /// `step` must outlive this one.
+  /// `step` must outlive this object.
   StatisticsStep(Step& step, std::shared_ptr<BatchStatistics> statistics)
       : step_(step), statistics_(std::move(statistics)) {}
 

@@ -13,15 +13,16 @@
 
 namespace phalanx {
 
-/// The steps of a task whose turns train different parameters (Task::turns()): each one is of the turn that comes next,
-/// and only its parameters get gradients.
+/// The steps of a task whose turns train different parameters (Task::turns()). Turns alternate from step to step, and
+/// only the parameters of the current turn get gradients.
 class TurnStep final : public Step {
  public:
-  /// `parameters` of each turn. `turn` is set to whose turn it is, for the optimizer. All must outlive it.
+  /// `parameters` lists the parameters of each turn. `turn` is set to the current turn, for the optimizer. All
+  /// arguments must outlive the step.
   TurnStep(Step& inner, Task& task, std::vector<std::vector<at::Tensor>> parameters, std::size_t& turn)
       : inner_(inner), task_(task), parameters_(std::move(parameters)), turn_(turn) {}
 
-  /// The next step is that of this number.
+  /// Sets the number of the next step.
   void set_step(std::int64_t step) { step_ = step; }
 
   Result run(const Batch& batch, const Watch& watch) override {

@@ -43,7 +43,7 @@ VirtualShards::VirtualShards(Step& step, CommunicatorPtr group, std::vector<at::
   for (auto& buffer : buffers) (buffer.is_floating_point() ? averaged_ : counted_).push_back(buffer);
 }
 
-// In memory of its own: where kernels begin to read may decide how they round.
+// The rows are copied to their own memory, because the alignment of the data may affect how kernels round.
 Batch VirtualShards::shard_of(const Batch& batch, int shard) const {
   const auto begin_of = [&](int i) { return part_begin(batch.global_rows, options_.shards, i); };
   const auto start = begin_of(buffer_sum_.first());
@@ -74,7 +74,8 @@ Step::Result VirtualShards::run(const Batch& batch, const Watch& watch) {
   }
   average_buffers(batch.global_rows);
   ++step_number_;
-  // A share without samples has one row of padding, which changes nothing but gives an output of the right shape.
+  // A share without samples has one row of padding. Evaluating it changes nothing but gives an output of the right
+  // shape.
   if (batch.valid == 0) results.add(step_.evaluate(batch, unwatched));
   const Result whole = results.whole();
   tell_step(watch, whole);
@@ -93,7 +94,8 @@ Step::Result VirtualShards::evaluate(const Batch& batch, const Watch& watch) {
   return whole;
 }
 
-// A shard without samples has made none. What counts steps is alike wherever there was one, and rank 0 has had one.
+// Shards without samples contribute no buffers. Integer buffers, which count steps, are the same on all ranks that had
+// a sample, and rank 0 always has one.
 void VirtualShards::average_buffers(std::int64_t global_rows) {
   const at::NoGradGuard no_grad;
   if (!averaged_.empty()) {

@@ -12,29 +12,30 @@
 
 namespace phalanx {
 
-/// Takes a batch in the virtual shards that the global batch has, however many ranks there are, so that what a shard
-/// computes does not depend on the ranks: its rows lie in memory of their own, random numbers begin anew with each, and
-/// each begins with the buffers (running statistics) that the step began with. After the step the buffers are the mean
-/// of those that the shards have made.
+/// Computes a batch in virtual shards, whose number in a global batch is independent of the number of ranks, so that
+/// the result of a shard does not depend on the ranks either. The rows of a shard have their own memory, random numbers
+/// are seeded for each shard, and each shard starts with the buffers (running statistics) from the beginning of the
+/// step. After the step, the buffers are the mean over the shards.
 ///
-/// Who watches sees each stage once, after the last shard.
+/// A watcher sees each stage once, after the last shard.
 class VirtualShards final : public Step {
  public:
   struct Options {
     int shards = 1;          // of a global batch; a multiple of the group's size
-    std::uint64_t seed = 0;  // of the random numbers
+    std::uint64_t seed = 0;  // for random numbers
   };
-  /// After a shard's backward, the gradients are its own alone; to be taken away, and zeroed.
+  /// Called after a shard's backward, when the gradients belong to this shard alone. Must take them away and zero them.
   using TakeGradients = std::function<void(int shard)>;
 
-  /// `step` takes a shard as one of `options.shards` ranks, and must outlive this one. `buffers`: the model's.
+  /// `step` computes a shard as one of `options.shards` ranks, and must outlive this object. `buffers` must be the
+  /// model's.
   VirtualShards(Step& step, CommunicatorPtr group, std::vector<at::Tensor> buffers, Options options,
                 TakeGradients take);
 
   Result run(const Batch& batch, const Watch& watch) override;
   Result evaluate(const Batch& batch, const Watch& watch) override;
 
-  /// The step with which random numbers go on: 0 at first, and one more after each run().
+  /// Sets the step number that random numbers depend on: 0 at first, incremented by each run().
   void set_step(std::int64_t step) { step_number_ = step; }
 
  private:
@@ -45,7 +46,7 @@ class VirtualShards final : public Step {
 
   Step& step_;
   CommunicatorPtr group_;
-  std::vector<at::Tensor> averaged_, counted_;  // floating-point buffers, and others
+  std::vector<at::Tensor> averaged_, counted_;  // floating-point buffers, and the others
   Options options_;
   TakeGradients take_;
   CanonicalSum buffer_sum_;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Synchronous data parallelism: the mean of all ranks' gradients after backward, one all-reduce per bucket.
-// Replicas start equal by a broadcast from rank 0 and stay bitwise equal, because all-reduce gives every rank the same
-// bits.
-// Wire: 2 (P - 1) / P of the gradients' bytes per rank and step where the backend moves the minimum; with
-// `compression:` what that compression sends (framework/collectives/compression).
+// Synchronous data parallelism: the mean of all ranks' gradients after backward, one all-reduce per bucket. Replicas
+// start equal by a broadcast from rank 0 and stay bitwise equal, because all-reduce gives every rank the same bits.
+// Wire: 2 (P - 1) / P of the gradients' bytes per rank and step if the backend moves the minimum; with `compression:`,
+// the bytes that the compression sends (framework/collectives/compression).
 #include "engine/sync/gradient_group.h"
 #include "engine/sync/initial_values.h"
 #include "engine/sync/replicated_synchronizer.h"

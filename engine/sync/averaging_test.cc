@@ -28,7 +28,7 @@ constexpr const char* kLossy[] = {"int8", "int4", "one_bit", "{name: topk, fract
 
 class Averaging : public ::testing::TestWithParam<int> {
  protected:
-  // One local step of all ranks.
+  // Takes one local step of all ranks.
   static void step_all(std::vector<at::Tensor>& x, int step) {
     for (std::size_t rank = 0; rank < x.size(); ++rank) {
       x[rank] = x[rank] - kRate * gradient_at(x[rank], static_cast<int>(rank), step);
@@ -45,7 +45,7 @@ class Averaging : public ::testing::TestWithParam<int> {
       const auto strategy = make_strategy("{name: gossip, compression: " + compression + "}", group);
       const auto slice = strategy->attach(parameters, Cut::kAnywhere).at(0);
       const at::Tensor offsets = at::arange(16) * 0.07;
-      slice.values.copy_(offsets + group->rank());  // and no gradients
+      slice.values.copy_(offsets + group->rank());  // the gradients are zero
       for (int step = 0; step < 60; ++step) strategy->after_update(step);
       const at::Tensor mean = offsets + (group->size() - 1) / 2.0;
       EXPECT_TRUE(at::allclose(slice.values, mean, 0, 0.3)) << compression;
@@ -82,7 +82,7 @@ TEST_P(Averaging, DilocoTakesStepsOfAnOuterOptimizer) {
             step_all(x, step);
             const bool outer = (step + 1) % 3 == 0;
             if (outer) {
-              const auto gradient = last - mean_of(x);  // as the paper has it
+              const auto gradient = last - mean_of(x);  // with the sign of the paper
               velocity = 0.9 * velocity + gradient;
               last = last - 0.7 * (gradient + 0.9 * velocity);
               std::ranges::fill(x, last);
@@ -100,7 +100,7 @@ TEST_P(Averaging, FragmentsTakeTheirOuterStepsInTurn) {
     ASSERT_EQ(parameters.buckets().size(), 3u);
     const auto strategy = make_strategy("{name: diloco, every: 4, fragments: 3, outer_lr: 0.7}", group);
     strategy->attach(parameters, Cut::kAnywhere);
-    const std::vector<std::int64_t> turns{1, 2, 0};  // steps done, modulo 4
+    const std::vector<std::int64_t> turns{1, 2, 0};  // number of steps done, modulo 4
     std::vector<at::Tensor> last, velocity;
     for (const auto& bucket : parameters.buckets()) {
       last.push_back(bucket.values.clone());
@@ -160,8 +160,8 @@ TEST_P(Averaging, OverlappedOuterStepsAreMergedWhenTheyAreLate) {
   }
 }
 
-// The table of docs/strategies.md: a step sends one fragment, as an all-reduce does, 4 bits and a share of a scale for
-// each value, and other steps send nothing.
+// The table of docs/strategies.md: a step sends one fragment as an all-reduce does, with 4 bits per value and a scale
+// per block. Steps without a fragment send nothing.
 TEST_P(Averaging, AStepSendsOneFragmentInFourBits) {
   run_ranks("inproc", GetParam(), [](const CommunicatorPtr& group) {
     const at::NoGradGuard no_grad;
@@ -211,7 +211,8 @@ TEST_P(Averaging, PostLocalSgdIsSynchronousAtFirst) {
           [&](int step, const at::Tensor& all, Synchronizer& strategy) {
             step_all(x, step);
             const bool averages = step < 3 || (step - 3) % 2 == 1;
-            if (averages) std::ranges::fill(x, mean_of(x));  // of gradients or of values: the same from equal values
+            if (averages)
+              std::ranges::fill(x, mean_of(x));  // averaging gradients or values is the same if the values are equal
             expect_near(all, x, step);
             EXPECT_EQ(strategy.replicas_equal(), averages);
           });
@@ -233,8 +234,8 @@ TEST_P(Averaging, AWarmUpMayCompressItsGradients) {
   });
 }
 
-// What an average sends is how far replicas have moved since the warm-up: replicas that were told to move so far from
-// somewhere else would throw the warm-up away.
+// An average must send how far replicas have moved since the warm-up. If the movement were measured from an earlier
+// point, the averages would undo the warm-up.
 TEST_P(Averaging, CompressedAveragesAfterAWarmUpStartFromWhatItHasReached) {
   for (const char* compression : kLossy) {
     run_ranks("inproc", GetParam(), [&](const CommunicatorPtr& group) {
@@ -244,7 +245,7 @@ TEST_P(Averaging, CompressedAveragesAfterAWarmUpStartFromWhatItHasReached) {
       train(strategy, group, 22, [&](int step, const at::Tensor& all, auto&) {
         if (step == 19) reached = all[0].clone();
         if (step < 21) return;
-        // Two steps, each by kRate times a gradient that is no larger than that of the rank that is farthest away.
+        // Two steps, each of at most kRate times the gradient on the rank that is farthest away.
         const double most = 2 * kRate * gradient_at(reached, group->size() + 3.0, step).norm().template item<double>();
         EXPECT_LE((all[0] - reached).norm().template item<double>(), most) << compression;
       });
@@ -282,7 +283,7 @@ TEST_P(Averaging, MomentumIsAveragedForgottenOrLeftAlone) {
   });
 }
 
-// Each rank's exchange is with the values of the step before; whom it met shows in what it moved to.
+// An exchange uses the values of the previous step. The peer of a rank is found from the point that the rank moved to.
 TEST_P(Averaging, GossipMovesHalfwayToOnePeerAStepLate) {
   run_ranks("inproc", GetParam(), [this](const CommunicatorPtr& group) {
     const int size = group->size();
@@ -322,7 +323,7 @@ TEST_P(Averaging, GossipKeepsTheMeanAndBringsReplicasTogether) {
   expect_gossip_to_meet("none", 16 * 4);
   expect_gossip_to_meet("bf16", 16 * 2);
   expect_gossip_to_meet("fp16", 16 * 2);
-  expect_gossip_to_meet("int8", 16 + sizeof(float));  // and a scale
+  expect_gossip_to_meet("int8", 16 + sizeof(float));  // with a scale
 }
 
 }  // namespace

@@ -11,21 +11,21 @@
 
 namespace phalanx {
 
-/// Memory for whole buckets that are there for a while: buffers of one size, that of the largest of some buckets, as
-/// many as were ever taken at a time. It is allocated when it is taken first, by the group that it is sent in: so all
-/// ranks take and give in the same order.
+/// A pool of buffers for whole buckets that are needed only for a while. All buffers have the size of the largest
+/// bucket, and the pool keeps as many as were ever in use at the same time. A buffer is allocated from the group that
+/// it is sent in when it is first needed, so all ranks must take and give buffers in the same order.
 class BufferPool {
  public:
   explicit BufferPool(CommunicatorPtr group) : group_(std::move(group)) {}
 
-  /// From now on buffers are large enough for this bucket. Before the first one is taken.
+  /// Makes buffers that are allocated from now on large enough for this bucket. Must be called before the first take().
   void make_room_for(const Bucket& bucket);
 
-  /// [n], with any values. Collective.
+  /// Returns a buffer of the size of the largest bucket, with undefined values. Collective.
   at::Tensor take();
   void give(at::Tensor buffer) { free_.push_back(std::move(buffer)); }
 
-  std::int64_t bytes() const { return bytes_; }  // of all buffers, taken or not
+  std::int64_t bytes() const { return bytes_; }  // of all buffers, in use or not
 
  private:
   CommunicatorPtr group_;

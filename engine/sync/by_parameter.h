@@ -11,9 +11,10 @@
 
 namespace phalanx {
 
-/// Appends to `all` what a strategy remembers alike on all ranks that have a bucket: `values`, a number for each of its
-/// elements, or one for all of them, [1]. It is named by the parameters in the bucket, "<prefix><parameter>": so it is
-/// found again in other buckets, and on other ranks of a pipeline. The tensors are views.
+/// Appends to `all` the state that a strategy keeps for a bucket and that is the same on all ranks that have the
+/// bucket. `values` has a number for each element of the bucket, or [1], one number for all of them. Each entry is
+/// named after a parameter of the bucket, "<prefix><parameter>", so it can be found again in other buckets and on other
+/// ranks of a pipeline. The tensors are views.
 inline void append_by_parameter(StateDict& all, const std::string& prefix, const at::Tensor& values,
                                 const std::vector<Segment>& segments) {
   const bool of_elements = segments.empty() || values.numel() >= segments.back().end();

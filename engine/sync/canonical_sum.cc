@@ -19,7 +19,7 @@ namespace {
 
 using Node = PairwiseSum::Node;
 
-// The nodes that shards [first, last) become, without their values.
+// Returns the nodes that shards [first, last) are combined into, without values.
 std::vector<Node> nodes_of(int first, int last) {
   std::vector<Node> nodes;
   while (first < last) {
@@ -79,7 +79,7 @@ void CanonicalSum::finish(const at::Tensor& sum) {
   group_->all_gather(sum, all.total(), parts).wait();
 }
 
-// Every rank's j-th node in turn; ranks may have different numbers of them.
+// Exchanges every rank's j-th node, for each j. Ranks may have different numbers of nodes.
 std::vector<Node> CanonicalSum::exchange(const std::vector<Node>& own, const std::vector<std::int64_t>& parts) {
   const auto size = static_cast<std::size_t>(group_->size());
   const std::int64_t mine = parts[group_->rank()];

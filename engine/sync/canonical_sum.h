@@ -9,47 +9,48 @@
 
 namespace phalanx {
 
-/// Terms of a sum over shards 0, 1, ..., V - 1, added pairwise in one tree, whoever adds which of them: 2k to 2k + 1,
-/// then pairs of pairs, and so on (pairwise summation: Higham 1993, The Accuracy of Floating Point Summation,
-/// section 2). Where V is no power of two, the trees that remain are added from the last to the first.
+/// Adds terms for shards 0, 1, ..., V - 1 pairwise in one fixed tree, regardless of which rank adds which of them: 2k
+/// and 2k + 1, then pairs of pairs, and so on (pairwise summation: Higham 1993, The Accuracy of Floating Point
+/// Summation, section 2). If V is not a power of two, the remaining trees are added from the last to the first.
 class PairwiseSum {
  public:
-  /// Terms of shards [first, first + count), added already: a power of two of them, of which `first` is a multiple.
+  /// The sum of the terms of shards [first, first + count). `count` is a power of two and divides `first`.
   struct Node {
     int first = 0, count = 1;
-    at::Tensor values;  // taken over, and changed
+    at::Tensor values;  // moved in and modified
   };
 
-  /// Nodes come in the order of their shards, without gaps.
+  /// Adds a node. Nodes must come in the order of their shards, without gaps.
   void add(Node node);
 
-  /// What could not be added yet, in order; begins anew.
+  /// Returns the nodes that could not be combined yet, in order, and clears the sum.
   std::vector<Node> take();
 
-  /// The sum, once all shards from 0 on have come; begins anew.
+  /// Returns the sum and clears it. All shards from 0 on must have been added.
   at::Tensor total();
 
  private:
   std::vector<Node> nodes_;
 };
 
-/// A sum over V shards of which rank r of P holds shards [r V / P, (r + 1) V / P), with bits that do not depend on P.
+/// Sums over V shards, of which rank r of P holds [r V / P, (r + 1) V / P). The bits of the result do not depend on P.
 ///
-/// Every rank adds its own shards as they come, holding log2(V / P) + 1 of them at most. Then each rank gets its part
-/// of the others' sums (all_to_all), adds them in the order of the shards, and all gather the parts. Wire: (k + 1) (P -
-/// 1) / P n per rank, for n bytes of a term and the k nodes of a rank's shards: 1 where V / P is a power of two.
+/// Every rank adds its own shards as they are computed and holds at most log2(V / P) + 1 sums of them. Each rank then
+/// gets its part of the other ranks' sums (all_to_all), adds them in the order of the shards, and all ranks gather the
+/// parts. Wire: (k + 1) (P - 1) / P n bytes per rank, where n is the size of a term and k the number of nodes of a
+/// rank's shards, which is 1 if V / P is a power of two.
 class CanonicalSum {
  public:
-  /// Throws std::invalid_argument where the group's size does not divide `shards`.
+  /// Throws std::invalid_argument if the group's size does not divide `shards`.
   CanonicalSum(CommunicatorPtr group, int shards);
 
-  int first() const { return first_of(group_->rank()); }     // of this rank's shards
-  int last() const { return first_of(group_->rank() + 1); }  // and the one behind them
+  int first() const { return first_of(group_->rank()); }     // this rank's first shard
+  int last() const { return first_of(group_->rank() + 1); }  // one past this rank's last shard
 
-  /// Shards of this rank, one after the other. `values`: [n], copied.
+  /// Adds this rank's shards, in order. `values`: [n], copied.
   void add(int shard, const at::Tensor& values);
 
-  /// Writes the sum over all ranks' shards. `sum`: [n]. Collective.
+  /// Writes the sum over the shards of all ranks. `sum`: [n]. Collective.
   void finish(const at::Tensor& sum);
 
  private:

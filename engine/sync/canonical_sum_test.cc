@@ -21,7 +21,7 @@ namespace {
 
 using testing::run_ranks;
 
-// Of very different sizes, so that another order of adding gives other bits.
+// Returns terms of very different sizes, so that a different order of addition gives different bits.
 std::vector<at::Tensor> terms(int shards, std::int64_t elements) {
   at::manual_seed(7);
   std::vector<at::Tensor> all;
@@ -60,7 +60,7 @@ TEST_P(Canonical, SumsHaveTheSameBitsOnAnyNumberOfRanks) {
   }
 }
 
-// Else the test above would hold for any order.
+// Shows that the order matters, without which the test above would prove nothing.
 TEST(CanonicalSum, AnotherOrderGivesOtherBits) {
   const auto all = terms(8, 1000);
   at::Tensor in_order = all[0].clone();

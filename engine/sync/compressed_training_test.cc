@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model learns as well with each compression of its gradients.
+// A model must learn equally well with each compression of its gradients.
 #include <ATen/Parallel.h>
 #include <ATen/ops/concat.h>
 #include <ATen/ops/equal.h>
@@ -38,7 +38,7 @@ ExperimentConfig config_for(const std::string& compression) {
 
 struct Trained {
   double accuracy = 0;
-  at::Tensor weights;  // all parameters, one after the other
+  at::Tensor weights;  // all parameters, concatenated
 };
 
 Trained train(const ExperimentConfig& config, const CommunicatorPtr& world, const RunFolder& folder) {
@@ -54,7 +54,7 @@ Trained train(const ExperimentConfig& config, const CommunicatorPtr& world, cons
   return trained;
 }
 
-// What both replicas have learned, which must be the same.
+// Returns the result of both replicas, which must be the same.
 Trained train_two(const std::string& compression) {
   const auto config = config_for(compression);
   const std::string path = ::testing::TempDir() + "/compressed";

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Delay-compensated asynchronous SGD (Zheng et al. 2017, Asynchronous Stochastic Gradient Descent with Delay
 // Compensation, arXiv:1609.08326, algorithms 1 and 2): each rank computes a gradient g at the parameters b that it has
-// read last, pushes it, and reads the parameters anew, without waiting for anybody. The servers, whose parameters have
-// become x by then, and which know b, go to
+// read last, pushes it, and reads the parameters again, without waiting for any other rank. The servers, which remember
+// b and whose parameters are x when g arrives, go to
 //
 //   x - rate (g + lambda g g (x - b))                  DC-ASGD-c
 //   the same with lambda / sqrt(v + 1e-7) as lambda    DC-ASGD-a: v = m v + (1 - m) g g, m: `mean_square`
 //
-// where lambda g g approximates the Hessian; all products are by element. Memory: the servers keep b for every rank.
+// where lambda g g approximates the Hessian; all products are elementwise. Memory: the servers keep b for every rank.
 // Wire: the parameters' bytes to the servers and back, per rank and step.
 #include <memory>
 

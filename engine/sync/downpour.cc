@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asynchronous SGD through parameter servers. Each rank trains its own replica x with its own optimizer; what its
-// updates add up to travels to the servers, which add it to the centre c, and the rank goes on from there.
+// Asynchronous SGD through parameter servers. Each rank trains its own replica x with its own optimizer. It sends the
+// accumulated change of x to the servers, which add it to the centre c, and continues from c.
 //
 //   downpour  every `every` steps (Dean et al. 2012, Large Scale Distributed Deep Networks, section 4.1, with
-//             n_push = n_fetch): d = x - base is added to c, then x = base = c. Nobody waits for anybody.
+//             n_push = n_fetch): d = x - base is added to c, then x = base = c. No rank waits for another.
 //   ssp       the same in every step, but a rank that is more than `staleness` steps ahead of the slowest waits for it
 //             (Ho et al. 2013, More Effective Distributed ML via a Stale Synchronous Parallel Parameter Server,
-//             section 3). With staleness 0 all updates of a step are there before the next begins.
+//             section 3). With staleness 0, all updates of a step are applied before the next one begins.
 //
-// With `prefetch`, c is asked for some steps before it is taken over: then x moves on by what it has done since it was
-// asked, as c does not know that yet.
-// With `server_optimizer` the ranks have no optimizer: what travels to the servers is the mean of a rank's gradients
-// since it last read c, and the servers' optimizer takes a step with it (Dean et al. have Adagrad there); see
-// pushed_gradients.h.
+// With `prefetch`, c is requested some steps before it is used. x then becomes c plus the changes that x has made since
+// the request, which c does not contain yet.
+// With `server_optimizer`, the ranks have no optimizer. A rank sends the mean of its gradients since it last read c,
+// and the servers' optimizer takes a step with it (Dean et al. use Adagrad there); see pushed_gradients.h.
 // Wire: the parameters' bytes to the servers and back, per rank and exchange.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/add.h>
@@ -84,7 +83,7 @@ class Downpour final : public ServedSynchronizer {
     end_writes();
   }
 
-  void end_writes() {  // of what was measured before
+  void end_writes() {  // for the changes measured last
     wait_all(writes_);
     writes_.clear();
   }
@@ -108,7 +107,7 @@ class Downpour final : public ServedSynchronizer {
     for (std::size_t i = 0; i < values_.size(); ++i) base_[i].copy_(values_[i]);
   }
 
-  // Nothing is pushed until the values are taken over, so what x has done since then is x - base.
+  // Nothing is pushed until the values are used, so the change of x since the request is still x - base.
   void ask_ahead() { reads_ = tables_.pull(read_); }
 
   void integrate() {
@@ -123,9 +122,9 @@ class Downpour final : public ServedSynchronizer {
 
   UpdateSchedule schedule_;
   bool counts_staleness_;
-  std::vector<at::Tensor> base_;   // the centre, as this rank's updates since are measured from it
+  std::vector<at::Tensor> base_;   // the centre from which this rank's changes are measured
   std::vector<at::Tensor> moved_;  // x - base
-  std::vector<at::Tensor> read_;   // asked ahead
+  std::vector<at::Tensor> read_;   // requested ahead
   std::vector<Work> reads_, writes_;
 };
 

@@ -5,13 +5,13 @@
 //
 //   e = alpha (x - c)    x -= e    c += e    alpha = beta / P
 //
-// Asynchronous, the servers move c when x arrives, one rank after the other: c' = c + alpha (x - c). The rank gets c'
-// and knows e from it, alpha (x - c) = alpha / (1 - alpha) (x - c'). Synchronous, all ranks read the same c before any
-// of them moves it. With `prefetch`, c was read some steps before.
+// If asynchronous, the servers move c when x arrives, one rank after the other: c' = c + alpha (x - c). The rank gets
+// c' and computes e from it, alpha (x - c) = alpha / (1 - alpha) (x - c'). If synchronous, all ranks read the same c
+// before any of them moves it. With `prefetch`, c was read some steps earlier.
 //
-// With sgd with nesterov it is the paper's EAMSGD, algorithm 2, but for one thing: of the paper's x and velocity v the
-// replica holds x + delta v, where gradients are taken, and the elastic force is that between this point and c, while
-// the paper's is between x and c.
+// With sgd and nesterov this is the paper's EAMSGD, algorithm 2, with one difference. The paper has x and a velocity v;
+// the replica holds x + delta v, the point at which gradients are computed. The elastic force acts between this point
+// and c, while in the paper it acts between x and c.
 // Wire: the parameters' bytes from the servers and back, per rank and exchange.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty_like.h>
@@ -76,7 +76,7 @@ class Easgd final : public ServedSynchronizer {
 
   StateDict own_state() override { return {}; }
 
-  // Values that were asked for are not needed any more.
+  // Waits for values that were requested, without using them.
   void settle() override {
     wait_all(reads_);
     reads_.clear();
@@ -84,7 +84,7 @@ class Easgd final : public ServedSynchronizer {
     writes_.clear();
   }
 
-  // The servers move, then this rank.
+  // The servers move first, then this rank.
   void meet() {
     tables_.exchange(
         centre_, {.rule = kLerp, .tick = true}, [this](std::size_t i) { centre_[i].copy_(values_[i]); },
@@ -100,7 +100,7 @@ class Easgd final : public ServedSynchronizer {
     wait_all(writes_);
     wait_all(reads_);
     reads_.clear();
-    if (config_.synchronous) group_->barrier().wait();  // until all have read, none of the moves may be applied
+    if (config_.synchronous) group_->barrier().wait();  // no move may be applied until all ranks have read
     for (std::size_t i = 0; i < values_.size(); ++i) {
       at::sub_out(elastic_[i], values_[i], centre_[i]).mul_(alpha_);
       values_[i].sub_(elastic_[i]);

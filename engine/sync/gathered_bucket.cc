@@ -9,7 +9,7 @@
 namespace phalanx {
 namespace {
 
-// The storage keeps the memory alive, as the tensor that it is of. Undefined: no memory.
+// Makes the storage of `values` use `memory` and keep it alive, or have no memory if `memory` is undefined.
 void set_memory(const at::Tensor& values, const at::Tensor& memory) {
   auto* const storage = values.storage().unsafeGetStorageImpl();
   if (!memory.defined()) {
@@ -23,7 +23,7 @@ void set_memory(const at::Tensor& values, const at::Tensor& memory) {
 
 }  // namespace
 
-// A storage of its own for the values: what they lie in may hold something else, or not begin with them.
+// Gives the values their own storage: their present storage may contain other data, or not begin with them.
 GatheredBucket::GatheredBucket(const Bucket& bucket, const Shards& shards, Communicator& group, BufferPool& pool)
     : bucket_(bucket), shards_(shards), group_(group), pool_(pool), elements_(bucket.values.numel()) {
   const at::NoGradGuard no_grad;

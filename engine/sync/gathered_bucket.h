@@ -12,30 +12,30 @@
 
 namespace phalanx {
 
-/// A bucket of whose values each rank keeps its own part; all of them are gathered where they are needed, and released
-/// after it. Parameters stay the same tensors: it is the storage which they, the bucket's values and all views of these
-/// lie in that has its memory taken away and gets other memory, with the same values. So what autograd saved of them in
-/// forward is there again in backward. Whoever reads a parameter without its values gets LibTorch's error of a tensor
-/// without data.
+/// A bucket of which each rank keeps only its own part of the values. The whole values are gathered when they are
+/// needed and released afterwards. The parameters stay the same tensors: the memory is taken from, and given back to,
+/// the storage that they share with the bucket's values and all views of these. Tensors that autograd saved in forward
+/// therefore have their values again in backward. Reading a parameter without its values gives LibTorch's error about a
+/// tensor without data.
 class GatheredBucket {
  public:
-  /// Takes the own part of the values that are there, and releases them. All must outlive it; `group` and `pool` have
-  /// the same ranks.
+  /// Copies this rank's part of the current values and releases the whole ones. All arguments must outlive the object;
+  /// `group` and `pool` have the same ranks.
   GatheredBucket(const Bucket& bucket, const Shards& shards, Communicator& group, BufferPool& pool);
 
   const Bucket& bucket() const { return bucket_; }
 
-  /// This rank's part of the values, in memory of its own.
+  /// This rank's part of the values, in its own memory.
   const at::Tensor& own() const { return own_; }
 
-  /// Launches the gathering, unless it was; the values are there after wait(). Collective.
+  /// Launches the gathering unless it was launched already. The values can be used after wait(). Collective.
   void launch();
   void wait();
 
-  /// Takes the values away, if they are there.
+  /// Releases the memory of the values, if they have any.
   void release();
 
-  /// Gathers them for good, into memory that is not the pool's. Collective.
+  /// Gathers the values permanently, into memory that is not from the pool. Collective.
   void keep();
 
  private:
@@ -48,7 +48,7 @@ class GatheredBucket {
   BufferPool& pool_;
   std::int64_t elements_;
   at::Tensor own_;
-  at::Tensor memory_;  // undefined: released
+  at::Tensor memory_;  // undefined if released
   std::optional<Work> work_;
 };
 

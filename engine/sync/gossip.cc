@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asynchronous gossip (Lian et al. 2018, Asynchronous Decentralized Parallel SGD; Blot et al. 2016, Gossip training for
-// deep learning): every rank updates its own replica with its own gradients. After each step the ranks are matched in
-// pairs, anew and at random but alike on all ranks; the two exchange their values x while the next step computes, and
-// after that step each moves halfway to the other: x_r += (x_p - x_r) / 2, with the values that were exchanged. For
-// values nobody waits for more than one peer, nor for that one longer than it is a step behind. Of replicas that weigh
-// differently, the heavier moves less: both to where the weighted mean of the two is. With an odd number of ranks one
-// sits out. After the last step the replicas become their mean. With `compression:` both values are rounded
-// on the way; both ranks move by what was sent, so that the mean stays. Compressions that keep a residual have nothing
-// to count from: two ranks that meet know no state of each other.
-// Wire: the parameters' bytes per rank and step, to one peer; half of them with bf16 or fp16, a quarter with int8.
+// deep learning): every rank updates its own replica with its own gradients. After each step the ranks are paired at
+// random, in the same way on all ranks. The two ranks of a pair exchange their values x while they compute the next
+// step, and after that step each moves halfway to the other: x_r += (x_p - x_r) / 2, with the exchanged values. For
+// values, a rank waits for at most one peer, and only if that peer is more than a step behind. If replicas have
+// different weights, the heavier one moves less: both move to their weighted mean. With an odd number of ranks, one has
+// no peer. After the last step the replicas become their mean.
+//
+// With `compression:` both values are rounded before they are sent. Both ranks move by the rounded values, so the mean
+// does not change. Compressions that keep a residual cannot be used, because two ranks that meet have no common state
+// to which a residual could refer.
+// Wire: the parameters' bytes per rank and step, to one peer; half of that with bf16 or fp16, a quarter with int8.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
 
@@ -41,7 +43,8 @@ struct GossipConfig {
   }
 };
 
-// Whom `rank` meets after `step`; itself: nobody. A random order of the ranks (Fisher and Yates), two by two.
+// Returns the peer of `rank` after `step`, or `rank` itself if it has none. Pairs are neighbours in a random
+// permutation of the ranks (Fisher and Yates).
 int partner_of(int rank, int size, std::int64_t seed, std::int64_t step) {
   std::vector<int> order(size);
   std::iota(order.begin(), order.end(), 0);
@@ -77,7 +80,7 @@ class Gossip final : public ReplicatedSynchronizer {
 
   void attach_state(const std::vector<StateTensor>& state) override { state_ = state; }
 
-  // What is under way moves the values by a difference, whatever they are then.
+  // An exchange in flight moves the values by a difference, which is valid for any values.
   void begin_anew() override {}
   void before_update(std::int64_t) override {}
   std::vector<CommunicatorPtr> gradient_groups() const override { return {nullptr}; }
@@ -89,7 +92,7 @@ class Gossip final : public ReplicatedSynchronizer {
 
   bool replicas_equal() const override { return group_->size() == 1; }
 
-  // An exchange that has come to its end, but has not moved the values yet.
+  // Waits for the exchange in flight, which has not moved the values yet.
   StateDict state() override {
     wait_all(works_);
     works_.clear();
@@ -137,13 +140,13 @@ class Gossip final : public ReplicatedSynchronizer {
   GossipConfig config_;
   CommunicatorPtr group_;
   ParameterCode code_;
-  std::vector<double> weights_;  // of all ranks' replicas
+  std::vector<double> weights_;  // weights of all ranks' replicas
   ParameterAverage average_;
   std::vector<StateTensor> state_;  // of the optimizer
   std::vector<Slice> slices_;
   std::vector<at::Tensor> sent_, received_;  // messages, by slice
-  std::vector<Work> works_;                  // of the exchange under way
-  at::Tensor under_way_;                     // [1]: the peer's rank + 1, or 0 where there is none
+  std::vector<Work> works_;                  // of the exchange in flight
+  at::Tensor under_way_;                     // [1]: the peer's rank + 1, or 0 if there is no exchange
 };
 
 const bool gossip_registered = Synchronizers::global().add<GossipConfig>(

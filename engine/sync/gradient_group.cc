@@ -11,7 +11,8 @@
 namespace phalanx {
 namespace {
 
-// Of a parameter that is not all here, what is here has no shape, and neither has what is between parameters.
+// Returns the shapes of a bucket's parameters. A parameter that is split between ranks has no shape here: its local
+// part is a flat range. The same holds for the padding between parameters.
 std::vector<std::vector<std::int64_t>> shapes_of(const Bucket& bucket) {
   std::vector<std::vector<std::int64_t>> shapes;
   std::int64_t end = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The option `compression:` of a strategy.
+// Tests the option `compression:` of strategies.
 #include "engine/sync/gradient_group.h"
 
 #include <ATen/TensorOperators.h>
@@ -27,7 +27,7 @@ using testing::make_strategy;
 using testing::run_ranks;
 using ::testing::ThrowsMessage;
 
-// Two buckets: a matrix with its bias, and a long vector.
+// Returns two buckets: a matrix with its bias, and a long vector.
 FlatParameters make_parameters(Communicator& group, at::ScalarType dtype = at::kFloat) {
   std::vector<at::Tensor> parameters;
   for (const auto& shape : std::vector<std::vector<std::int64_t>>{{500}, {40}, {40, 30}}) {
@@ -82,7 +82,7 @@ TEST(CompressionOption, BucketsHaveTheShapesOfTheirParameters) {
     GradientGroup gradients(group, Compressors::Choice("powersgd"));
     gradients.attach(parameters);
     for (const auto& bucket : parameters.buckets()) gradients.all_reduce_mean(bucket.gradients).wait();
-    // Factors of rank 2 of the [40, 30] matrix, and the vectors as they are, up to the next cache lines.
+    // Factors of rank 2 of the [40, 30] matrix, and the vectors uncompressed, padded to cache lines.
     EXPECT_EQ(gradients.traffic().sent_bytes, 4 * (40 * 2 + 48 + 30 * 2 + 512));
     EXPECT_EQ(gradients.traffic().uncompressed_bytes, 4 * (40 * 30 + 48 + 512));
     gradients.attach(parameters);
@@ -90,7 +90,7 @@ TEST(CompressionOption, BucketsHaveTheShapesOfTheirParameters) {
   });
 }
 
-// A task that trains in turns has such buckets.
+// Tasks that train in turns have such buckets.
 TEST(CompressionOption, ABucketWithoutGradientsKeepsItsResidual) {
   run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
     const auto parameters = make_parameters(*group);

@@ -11,28 +11,29 @@
 
 namespace phalanx {
 
-/// Says during backward when all gradients of a bucket have come. One backward gives a parameter its gradient at most
-/// once, however often the model uses it (but not both inside and outside of what is computed again: std::logic_error),
-/// so a bucket is ready after `backwards` gradients of each of its parameters that require one (now, not later); one
-/// with a parameter that the loss does not depend on is never ready, and with `backwards` 0 none is.
+/// Reports during backward when all gradients of a bucket are complete. One backward gives a parameter its gradient at
+/// most once, however often the model uses it, so a bucket is ready after `backwards` gradients of each parameter that
+/// requires one at construction. A bucket with a parameter that the loss does not depend on is never ready. If
+/// `backwards` is 0, no bucket is. A parameter that is used both inside and outside of a recomputed part of the model
+/// gets several gradients in one backward, which throws std::logic_error.
 ///
-/// Called in the threads that run backward: one for parameters on the CPU.
+/// The callback runs in the threads that run backward, a single thread for parameters on the CPU.
 class GradientHooks {
  public:
   using Ready = std::function<void(std::size_t bucket)>;
 
   GradientHooks(const FlatParameters& parameters, std::int64_t backwards, Ready ready);
 
-  /// Begins to count anew: before the first backward of a step.
+  /// Restarts the count. Must be called before the first backward of a step.
   void start();
 
  private:
   void arrived(std::size_t bucket);
 
-  std::vector<std::int64_t> sizes_;  // parameters with gradients, by bucket
+  std::vector<std::int64_t> sizes_;  // number of parameters with gradients, by bucket
   std::int64_t backwards_;
   Ready ready_;
-  std::vector<std::int64_t> missing_;  // gradients, by bucket
+  std::vector<std::int64_t> missing_;  // number of gradients still missing, by bucket
   ParameterHooks hooks_;
 };
 

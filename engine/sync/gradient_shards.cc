@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMostInFlight = 2;
 
-// Moves what the parameters have of gradients to where they lie in the bucket; zeros elsewhere.
+// Moves the parameters' grads to their places in the bucket, and writes zeros for parameters without one.
 void move_gradients(const Bucket& bucket, const at::Tensor& run) {
   std::int64_t end = 0;
   const auto zero_until = [&](std::int64_t next) { run.narrow(0, end, next - end).zero_(); };

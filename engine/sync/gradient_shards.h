@@ -15,26 +15,27 @@
 
 namespace phalanx {
 
-/// This rank's part of the mean gradients of all buckets, and nothing else of them between two backwards: a parameter
-/// has a grad of its own, which autograd makes, until its bucket is reduced. What is reduced is added to the part, so
-/// that several backwards add up. Ranks reduce the buckets in the same order.
+/// This rank's shard of the mean gradients of all buckets. Between two backwards it is the only memory for gradients: a
+/// parameter's grad is made by autograd and freed when its bucket is reduced. Reduced gradients are added to the shard,
+/// so several backwards accumulate. All ranks must reduce the buckets in the same order.
 class GradientShards {
  public:
   /// Frees the gradients of the buckets.
   GradientShards(CommunicatorPtr group, const FlatParameters& parameters, const std::vector<Shards>& shards);
 
-  /// [count of the own part] each; zeros at the beginning.
+  /// Returns this rank's shard of a bucket, [count of the shard]. Shards start as zeros.
   const at::Tensor& shard(std::size_t bucket) const { return parts_[bucket].own; }
 
-  /// Frees the grad of the bucket's parameters, those that have one, and launches its reduction; waits for that before
-  /// the last one. Once in a backward.
+  /// Frees the existing grads of the bucket's parameters and launches the reduction of the bucket, with at most two
+  /// reductions in flight. Called once for each bucket in a backward.
   void reduce(std::size_t bucket);
 
-  /// Reduces the buckets that were not yet, and waits for all; the next backward may begin.
+  /// Reduces the buckets that were not reduced in this backward, and waits for all of them. The next backward may then
+  /// start.
   void complete();
 
-  std::int64_t bytes() const;                                  // of the parts
-  std::int64_t buffer_bytes() const { return pool_.bytes(); }  // of buckets on their way
+  std::int64_t bytes() const;                                  // of the shards
+  std::int64_t buffer_bytes() const { return pool_.bytes(); }  // of buckets in flight
 
  private:
   struct Part {

@@ -9,7 +9,7 @@
 
 namespace phalanx {
 
-// What takes the gradients of all groups, each those of its own slices.
+// The optimizers of all members. Each takes the gradients of its member's slices.
 class GroupedSynchronizer::Takers final : public Optimizer {
  public:
   Takers(std::vector<std::unique_ptr<Optimizer>> members, const std::vector<std::size_t>& slices)
@@ -43,10 +43,10 @@ class GroupedSynchronizer::Takers final : public Optimizer {
 
  private:
   std::vector<std::unique_ptr<Optimizer>> members_;
-  const std::vector<std::size_t>& slices_;  // how many each has
+  const std::vector<std::size_t>& slices_;  // number of slices of each member
 };
 
-// All members are strategies of one kind. What takes gradients for one remembers nothing.
+// All members are strategies of the same kind. An optimizer that takes gradients for a strategy has no state.
 std::unique_ptr<Optimizer> GroupedSynchronizer::make_optimizer() {
   std::vector<std::unique_ptr<Optimizer>> takers;
   for (auto& member : members_) {
@@ -68,7 +68,7 @@ std::vector<Slice> GroupedSynchronizer::attach(const FlatParameters&, Cut cut) {
   return all;
 }
 
-// Each strategy knows its slices by their numbers among its own.
+// Each strategy expects numbers that count only its own slices.
 void GroupedSynchronizer::attach_state(const std::vector<StateTensor>& state) {
   std::size_t begin = 0;
   for (std::size_t i = 0; i < members_.size(); begin += slices_[i++]) {
@@ -90,7 +90,7 @@ void GroupedSynchronizer::after_backward() {
   for (auto& member : members_) member.strategy->after_backward();
 }
 
-// Each runs blocks that the ones after it run.
+// Nests the runners of the members: each one runs the blocks inside the runner before it.
 BlockRunner GroupedSynchronizer::run_blocks(const std::vector<Block>& blocks) {
   BlockRunner all;
   for (auto member = members_.rbegin(); member != members_.rend(); ++member) {
@@ -150,7 +150,8 @@ void GroupedSynchronizer::share_values() {
   for (auto& member : members_) member.strategy->share_values();
 }
 
-// What is alike and named by a parameter is told apart by that, on any mesh.
+// State that is the same on all ranks and named after a parameter has unique names on any mesh. All other state gets
+// the number of its group as a prefix.
 StateDict GroupedSynchronizer::state() {
   StateDict all;
   for (std::size_t i = 0; i < members_.size(); ++i) {

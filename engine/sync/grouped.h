@@ -12,9 +12,10 @@
 
 namespace phalanx {
 
-/// A strategy for each group of parameters, as one: they take their turns in the order of the groups.
+/// Combines one strategy per group of parameters into a single strategy. They act one after the other, in the order of
+/// the groups.
 ///
-/// sum_over_slices() takes as many sums as there are groups: of the slices of each.
+/// sum_over_slices() takes one sum per group, over that group's slices.
 class GroupedSynchronizer final : public Synchronizer {
  public:
   struct Member {
@@ -26,7 +27,7 @@ class GroupedSynchronizer final : public Synchronizer {
 
   std::unique_ptr<Optimizer> make_optimizer() override;
 
-  /// `parameters` are those of all groups.
+  /// `parameters` must be the parameters of all groups.
   std::vector<Slice> attach(const FlatParameters& parameters, Cut cut) override;
   void attach_state(const std::vector<StateTensor>& state) override;
   void begin_anew() override;
@@ -42,13 +43,13 @@ class GroupedSynchronizer final : public Synchronizer {
   void share_values() override;
   StateDict state() override;
   void finish() override;
-  Figures figures() const override;  // of the first group
+  Figures figures() const override;  // from the first group
 
  private:
   class Takers;
 
   std::vector<Member> members_;
-  std::vector<std::size_t> slices_;  // how many each has
+  std::vector<std::size_t> slices_;  // number of slices of each member
 };
 
 }  // namespace phalanx

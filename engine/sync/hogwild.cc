@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared parameters without locks (Niu et al. 2011, Hogwild): the ranks of a host have one copy of the parameters, and
-// each updates it with its own gradients as soon as it has them, while others read and write. Every rank keeps an
-// optimizer's state of its own, and takes its own step with the full learning rate, so a step of P ranks moves the
-// parameters as P steps on shares of the batch do.
-// Elements are written one by one: of two updates at one time one may be lost. Results differ from run to run.
+// Shared parameters without locks (Niu et al. 2011, Hogwild): the ranks of a host share one copy of the parameters, and
+// each rank updates it with its own gradients as soon as it has them, while others read and write. Every rank keeps its
+// own optimizer state and takes its own step with the full learning rate, so a step of P ranks moves the parameters as
+// much as P steps on shares of the batch.
+// Elements are written one by one: if two updates happen at the same time, one may be lost. Results differ from run to
+// run.
 // Wire: nothing. Memory: one copy of the parameters for all ranks.
 #include <memory>
 #include <vector>
@@ -30,7 +31,7 @@ class Hogwild final : public ReplicatedSynchronizer {
   std::vector<CommunicatorPtr> gradient_groups() const override { return {nullptr}; }
   void after_update(std::int64_t) override {}
 
-  // They are, where nobody is at work: but somebody may be.
+  // They are equal while no rank writes to them, but a rank may be writing at any time.
   bool replicas_equal() const override { return group_->size() == 1; }
 
   StateDict state() override { return {}; }

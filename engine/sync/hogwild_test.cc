@@ -20,7 +20,8 @@ using testing::run_ranks;
 class Hogwild : public ::testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Ranks, Hogwild, ::testing::Values(1, 2, 3));
 
-// Where ranks take turns, all updates arrive, and each sees those before it: plain SGD on one share after the other.
+// If ranks take turns, no update is lost and each one sees all earlier ones, which is plain SGD on one share after the
+// other.
 TEST_P(Hogwild, InTurnsIsSgdOnOneShareAfterTheOther) {
   run_ranks("inproc", GetParam(), [](const CommunicatorPtr& group) {
     const at::NoGradGuard no_grad;
@@ -32,7 +33,7 @@ TEST_P(Hogwild, InTurnsIsSgdOnOneShareAfterTheOther) {
     for (int step = 0; step < 5; ++step) {
       for (int turn = 0; turn < group->size(); ++turn) {
         if (turn == group->rank()) {
-          slice.gradients.copy_(gradient_at(own, turn, step));  // as the model sees its parameter
+          slice.gradients.copy_(gradient_at(own, turn, step));  // through the parameter, as the model sees it
           strategy->before_update(step);
           slice.values.sub_(slice.gradients, kRate);
           strategy->after_update(step);
@@ -47,8 +48,9 @@ TEST_P(Hogwild, InTurnsIsSgdOnOneShareAfterTheOther) {
   });
 }
 
-// Without turns too, updates arrive: each rank alone pulls its own elements away from where they begin, and all ranks
-// see them arrive. Of two updates at one time one may be lost, so a round has several; after a round nobody is at work.
+// Without turns, updates still arrive: each rank pulls only its own elements away from their initial values, and all
+// ranks see the result. If two updates happen at the same time, one may be lost, so a round has several steps. No rank
+// writes between rounds.
 TEST_P(Hogwild, WithoutTurnsTheUpdatesOfEveryRankReachAll) {
   run_ranks("inproc", GetParam(), [](const CommunicatorPtr& group) {
     const at::NoGradGuard no_grad;

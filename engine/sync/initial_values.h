@@ -9,13 +9,13 @@
 
 namespace phalanx {
 
-// How Synchronizer::attach() makes replicas equal. Both are collective and return all buckets.
+// Implementations of Synchronizer::attach() that make replicas equal. Both are collective and return all buckets.
 
 /// Gives all ranks the values of rank 0.
 std::vector<Slice> broadcast_all(const FlatParameters& parameters, Communicator& group);
 
-/// Moves the values of all buckets into memory that the ranks have in common, with the values of rank 0. Throws
-/// ConfigError where they have none.
+/// Moves the values of all buckets into memory that all ranks share, with the values of rank 0. Throws ConfigError if
+/// the ranks share no memory.
 std::vector<Slice> share_memory(const FlatParameters& parameters, Communicator& group);
 
 }  // namespace phalanx

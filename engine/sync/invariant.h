@@ -8,9 +8,9 @@
 
 namespace phalanx {
 
-/// Synchronous data parallelism whose bits do not depend on the number of ranks: the mean of the gradients of virtual
-/// shards, which VirtualShards computes, summed in one fixed tree. Not a strategy that a config names, because the step
-/// has a part in it.
+/// Synchronous data parallelism whose result has the same bits on any number of ranks: the mean of the gradients of
+/// virtual shards, which VirtualShards computes, summed in one fixed tree. Configs cannot select this strategy, because
+/// it needs a matching step.
 /// Wire: see CanonicalSum.
 class Invariant final : public GradientSynchronizer {
  public:
@@ -18,7 +18,7 @@ class Invariant final : public GradientSynchronizer {
 
   std::vector<Slice> attach(const FlatParameters& parameters, Cut cut) override;
 
-  /// The gradients as they are now are those of `shard`. Zeroes them.
+  /// Adds the current gradients for `shard` to the sums, and zeroes them.
   void take_gradients(int shard);
 
   void before_update(std::int64_t step) override;

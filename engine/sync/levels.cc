@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// One strategy inside each host and another between hosts (as Lin et al. 2020, Don't Use Large Mini-Batches, Use Local
-// SGD, section 4.3, has local SGD between nodes). The ranks of a host are one replica. Per step:
+// One strategy inside each host and another between hosts (Lin et al. 2020, Don't Use Large Mini-Batches, Use Local
+// SGD, section 4.3, use local SGD between nodes). The ranks of a host form one replica. Each step consists of
 //
 //   intra.before_update   the host's mean gradients
-//   inter.before_update   of this rank's part alone, with the ranks that have the same part in other hosts
+//   inter.before_update   for this rank's part only, with the ranks that have the same part in other hosts
 //   the optimizer         updates this rank's part
-//   inter.after_update    as before
+//   inter.after_update    for this rank's part only
 //   all-gather            of the parts, inside the host
 //
-// So what crosses hosts crosses them once, on as many links at a time as a host has ranks, and the optimizer's state is
-// shared out as in `sharded`. A host with more ranks than the smallest one has ranks without a part. With `leaders: 1`
-// only the first rank of a host talks to others, for all of it. In means over hosts, of gradients as of parameters, a
-// host weighs as much as it has ranks.
-// Wire, per rank: inside the host as `intra`, and an all-gather of the parameters; between hosts as `inter` of 1 / L of
-// the parameters, for L ranks in a host.
+// Data therefore crosses between hosts only once, over as many links at a time as a host has ranks, and the optimizer
+// state is sharded as in `sharded`. If a host has more ranks than the smallest one, some of its ranks have no part.
+// With `leaders: 1`, only the first rank of a host communicates with others, for the whole host. In means over hosts,
+// of gradients or parameters, the weight of a host is the number of its ranks.
+// Wire, per rank: inside the host the bytes of `intra`, and an all-gather of the parameters; between hosts the bytes of
+// `inter` for 1 / L of the parameters, with L ranks in a host.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -32,7 +32,7 @@
 namespace phalanx {
 namespace {
 
-// Strategies that work at this level with their default options.
+// Returns the names of the strategies that work at this level with their default options.
 std::string known(bool StrategyTraits::* level) { return join(Synchronizers::global().names_where(level), ", "); }
 
 struct LevelsConfig {
@@ -63,7 +63,7 @@ void check_level(const char* name, const Synchronizers::Choice& chosen, bool Str
   throw ConfigError(where + " does not work at this level; known: " + join(names, ", "));
 }
 
-// Exact is only what is so inside hosts and between them.
+// Returns the combined traits. The combination is exact only if the strategies at both levels are.
 StrategyTraits levels_traits(const LevelsConfig& config) {
   const auto intra = config.intra.traits(), inter = config.inter.traits();
   return {.reduces_gradients = intra.reduces_gradients && inter.reduces_gradients,
@@ -87,13 +87,13 @@ std::string sizes_of(const Groups& groups) {
   return join(sizes, ", ");
 }
 
-// Of this rank's host in means over hosts: its share of the ranks, times the number of hosts.
+// Returns the weight of this rank's host in means over hosts: its share of the ranks, times the number of hosts.
 double weight_of(const Level& level, const Communicator& group) {
   return static_cast<double>(level.intra->size()) * static_cast<double>(level.groups.size()) /
          static_cast<double>(group.size());
 }
 
-// Slices as buckets. No parameter has its gradient in one of them alone.
+// Returns slices as buckets without parameters, since autograd completes no gradient in a single one of them.
 FlatParameters flat(const std::vector<Slice>& slices) {
   std::vector<Bucket> buckets;
   for (const auto& slice : slices) buckets.push_back({slice.values, slice.gradients, {}, slice.segments});
@@ -149,7 +149,7 @@ class Levels final : public Synchronizer {
     for (const auto& bucket : shared_) bucket.zero_other_gradients();
   }
 
-  // All ranks get the same answer from `inter`, also those that are alone in its group.
+  // All ranks get the same answer from `inter`, including ranks that are alone in its group.
   std::vector<CommunicatorPtr> gradient_groups() const override {
     return {inter_->gradient_groups().at(0) ? group_ : level_.intra};
   }
@@ -171,7 +171,7 @@ class Levels final : public Synchronizer {
     StateDict all;
     append(all, "intra/", intra_->state());
     append(all, "inter/", inter_->state());
-    for (auto& one : all) one.alike = false;  // of another host, or of another part
+    for (auto& one : all) one.alike = false;  // differs between hosts and between parts
     return all;
   }
 
@@ -194,7 +194,7 @@ class Levels final : public Synchronizer {
   }
 
  private:
-  // Where `intra` leaves every rank of the host all buckets, the first ranks of the host take a part of each.
+  // Divides the buckets among the first ranks of the host, if `intra` leaves all buckets with every rank.
   std::vector<Slice> share_out(const std::vector<Slice>& buckets, Cut cut) {
     std::vector<Slice> own;
     for (const auto& bucket : buckets) {
@@ -204,7 +204,8 @@ class Levels final : public Synchronizer {
     return own;
   }
 
-  // Unless there are leaders, as many ranks of a host as every host has.
+  // Returns the number of ranks of each host that have a part: `leaders_`, or without leaders the size of the smallest
+  // host.
   int owners() const {
     const auto most = static_cast<std::int64_t>(std::ranges::min(level_.groups, {}, &std::vector<int>::size).size());
     return static_cast<int>(leaders_ == 0 ? most : std::min(leaders_, most));
@@ -216,14 +217,14 @@ class Levels final : public Synchronizer {
     wait_all(works);
   }
 
-  std::int64_t leaders_;  // of a host; 0: as many as there can be
+  std::int64_t leaders_;  // per host; 0 means as many as possible
   CommunicatorPtr group_;
   Level level_;
   CommunicatorPtr links_;  // the ranks of all hosts that have this rank's place in theirs
   std::unique_ptr<Synchronizer> intra_, inter_;
   std::vector<Slice> own_;
-  bool shares_out_;           // else `intra` itself does
-  bool begins_equal_ = true;  // strategies whose replicas train apart from the first step say so before it
+  bool shares_out_;           // otherwise `intra` divides the buckets
+  bool begins_equal_ = true;  // false for strategies whose replicas differ from the first step on
   std::vector<ShardedBucket> shared_;
 };
 

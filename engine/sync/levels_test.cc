@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One strategy inside hosts and another between them, against what the two promise together.
+// Compares one strategy inside hosts and another between them with the result that the two promise together.
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/stack.h>
@@ -30,7 +30,7 @@ std::string levels(const std::string& intra, const std::string& inter, int ranks
   return "{intra: " + intra + ", inter: " + inter + ", ranks_per_group: " + std::to_string(ranks_per_group) + "}";
 }
 
-// One step of hosts that go their own ways: each with the mean gradient of its ranks.
+// Takes one step of hosts that train independently, each with the mean gradient of its ranks.
 void step_hosts(std::vector<at::Tensor>& x, int ranks, int per_host, int step) {
   for (int host = 0; host < static_cast<int>(x.size()); ++host) {
     const int first = host * per_host, end = std::min(ranks, first + per_host);
@@ -40,7 +40,7 @@ void step_hosts(std::vector<at::Tensor>& x, int ranks, int per_host, int step) {
   }
 }
 
-// Over ranks: a host counts as often as it has ranks.
+// Returns the mean over ranks: the weight of a host is the number of its ranks.
 at::Tensor mean_of(const std::vector<at::Tensor>& x, int ranks, int per_host) {
   at::Tensor sum = at::zeros({kElements});
   for (int rank = 0; rank < ranks; ++rank) sum += x[rank / per_host];
@@ -103,7 +103,7 @@ TEST_P(Levels, AWarmUpBetweenHostsIsTheMeanOverAllRanks) {
     train(strategy, group, 9, [&](int step, const at::Tensor& all, Synchronizer&) {
       step_hosts(x, ranks(), per_host(), step);
       const bool averages = step < 4 || step == 6;
-      if (averages) std::ranges::fill(x, mean_of(x, ranks(), per_host()));  // of gradients or of values: the same
+      if (averages) std::ranges::fill(x, mean_of(x, ranks(), per_host()));  // averaging gradients or values is the same
       expect_near(all, x, step);
     });
   });
@@ -127,7 +127,7 @@ TEST_P(Levels, GossipBetweenHostsKeepsTheMeanOverRanks) {
   run_ranks("inproc", ranks(), [this](const CommunicatorPtr& group) {
     at::Tensor mean = at::full({kElements}, 3.0);
     train(levels(intra(), "gossip", per_host()), group, 12, [&](int step, const at::Tensor& all, auto&) {
-      mean = mean - kRate * gradient_at(mean, (ranks() - 1) / 2.0, step);  // which is linear
+      mean = mean - kRate * gradient_at(mean, (ranks() - 1) / 2.0, step);  // the gradient is linear
       EXPECT_TRUE(at::allclose(all.mean(0), mean, 1e-5, 1e-6)) << "step " << step;
     });
   });
@@ -173,8 +173,8 @@ TEST_P(Levels, SumsOfSlicesAreOfAHostsReplica) {
   });
 }
 
-// Ranks that disagreed would not evaluate together. A group has one rank more than the other, which meets no other
-// group.
+// If ranks disagreed, they would not evaluate together. One group has one rank more than the other, and this rank has
+// no counterpart.
 TEST(LevelsOption, AllRanksOfUnequalGroupsSayWhetherReplicasAreEqual) {
   for (const std::string inter :
        {"all_reduce", "sync_ps", "local_sgd", "gossip", "easgd", "downpour", "ssp", "dc_asgd"}) {
@@ -190,7 +190,7 @@ TEST(LevelsOption, AllRanksOfUnequalGroupsSayWhetherReplicasAreEqual) {
   }
 }
 
-// Each host's gradients count once, whatever the number of its ranks.
+// The gradients of each host count once, regardless of the number of its ranks.
 TEST(LevelsOption, LeadersTalkForTheirHosts) {
   for (const std::string inter : {"all_reduce", "sync_ps"}) {
     run_ranks("inproc", 5, [&](const CommunicatorPtr& group) {

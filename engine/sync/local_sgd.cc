@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Local SGD (Stich 2019, Local SGD Converges Fast and Communicates Little): every rank updates its own replica with its
-// own gradients, and every k-th step the replicas become their mean. Post-local SGD (Lin et al. 2020, Don't Use Large
-// Mini-Batches, Use Local SGD, section 3): the first `warmup_steps` are synchronous, by the mean of the gradients.
-// What the optimizer remembers (momentum) can be averaged with the parameters, forgotten, or left as it is on each rank
-// (Wang et al. 2020, SlowMo, section 2, compares them). After the last step the replicas are equal.
+// own gradients, and every k-th step the replicas become their mean. In post-local SGD (Lin et al. 2020, Don't Use
+// Large Mini-Batches, Use Local SGD, section 3), the first `warmup_steps` are synchronous: they use the mean of the
+// gradients. The optimizer's momentum can be averaged with the parameters, reset, or left as it is on each rank (Wang
+// et al. 2020, SlowMo, section 2, compares these). After the last step the replicas are equal.
 // With `compression:` an average sends how far each replica has moved since the replicas were last equal.
 //
-// diloco is the same with an outer optimizer (Douillard et al. 2023, DiLoCo: Distributed Low-Communication Training of
-// Language Models, algorithm 1): what the replicas have moved in `every` steps of their own optimizer (the inner one,
-// AdamW in the paper), in the mean, is the gradient of SGD with Nesterov momentum, whose step all of them take. With
-// `fragments` F, every F-th bucket is a fragment, and each of them is exchanged at a time of its own within the `every`
-// steps, so that a link has to carry a fragment at a time (Douillard et al. 2025, Streaming DiLoCo with Overlapping
+// diloco adds an outer optimizer (Douillard et al. 2023, DiLoCo: Distributed Low-Communication Training of Language
+// Models, algorithm 1). The mean movement of the replicas in `every` steps of their own optimizer (the inner one, AdamW
+// in the paper) is the gradient for SGD with Nesterov momentum, and all replicas take its step. With `fragments` F,
+// every F-th bucket belongs to the same fragment, and each fragment is exchanged at its own time within the `every`
+// steps, so that a link carries one fragment at a time (Douillard et al. 2025, Streaming DiLoCo with Overlapping
 // Communication, arXiv:2501.18512, section 2.2, with the strided pattern; compression int4 is its section 2.4 with even
-// steps). With `overlap` tau, its section 2.3: what is launched after step t is merged after step t + tau, and
-// meanwhile the ranks compute. Of its values then, a rank keeps the share alpha (`mix`): x = alpha x + (1 - alpha) y,
-// where y are those to which the outer step leads.
+// quantization steps). With `overlap` tau, as in its section 2.3, the exchange that is launched after step t is merged
+// after step t + tau, while the ranks go on computing. A rank then keeps the share alpha (`mix`) of its own values: x =
+// alpha x + (1 - alpha) y, where y are the values to which the outer step leads.
 //
-// Wire: 2 (P - 1) / P of the parameters' bytes per rank and k steps, and of the state's if that is averaged. At most 1
-// / F of that in one step.
+// Wire: 2 (P - 1) / P of the parameters' bytes per rank and k steps, and as much of the optimizer state if it is
+// averaged. At most 1 / F of that in a single step.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
@@ -43,7 +43,7 @@ struct LocalSgdConfig {
   std::string momentum = "local";
   Compressors::Choice compression{"none"};
   Compressors::Choice warmup_compression{"none"};
-  std::int64_t fragments = 1;  // these are of diloco
+  std::int64_t fragments = 1;  // the fields from here on are set for diloco only
   std::int64_t overlap = 0;
   double mix = 0;
 
@@ -99,7 +99,7 @@ struct DilocoConfig {
   }
 };
 
-// Optimizers by their own measure of sizes (second moments) keep that, and forget where they were heading.
+// Resetting clears the direction of the last steps, but keeps second moments, by which optimizers scale their steps.
 bool is_momentum(const std::string& kind) { return kind == "momentum" || kind == "exp_avg"; }
 
 class LocalSgd final : public ReplicatedSynchronizer {
@@ -116,7 +116,7 @@ class LocalSgd final : public ReplicatedSynchronizer {
     warm_up_.attach(parameters);
     average_.attach(parameters);
     const auto buckets = static_cast<std::int64_t>(average_.buckets());
-    if (buckets > 0 && config_.fragments > buckets) {  // between hosts, a rank may have none
+    if (buckets > 0 && config_.fragments > buckets) {  // between hosts, a rank may have no bucket
       throw ConfigError("strategy.fragments: the " + std::to_string(buckets) + " buckets do not make " +
                         std::to_string(config_.fragments) + " fragments; lower framework.bucket_bytes");
     }
@@ -135,7 +135,7 @@ class LocalSgd final : public ReplicatedSynchronizer {
   void before_update(std::int64_t step) override {
     warming_up_ = step < config_.warmup_steps;
     if (!warming_up_) {
-      if (!apart()) average_.begin_anew();  // after the warm-up, too
+      if (!apart()) average_.begin_anew();  // also at the end of the warm-up
       return;
     }
     std::vector<Work> works;
@@ -201,8 +201,8 @@ class LocalSgd final : public ReplicatedSynchronizer {
 
   void merge(std::int64_t fragment) { merge(fragment, config_.overlap > 0 ? config_.mix : 0); }
 
-  // With the last fragment goes what the optimizer remembers. While some are equal, others are apart; and all are,
-  // where a rank keeps something of its own or an average is late.
+  // Merges a fragment. The optimizer state is handled together with the last one. With several fragments, the replicas
+  // still differ in the others. If ranks keep a share of their own values, they differ in the merged one too.
   void merge(std::int64_t fragment, double own) {
     const at::NoGradGuard no_grad;
     average_.merge(static_cast<std::size_t>(fragment), static_cast<std::size_t>(config_.fragments), own);
@@ -225,8 +225,8 @@ class LocalSgd final : public ReplicatedSynchronizer {
   bool warming_up_ = false;
   std::vector<StateTensor> state_;                   // of the optimizer
   at::Tensor apart_ = at::zeros({1}, at::kLong);     // 1: the replicas may differ
-  at::Tensor equal_ = at::full({1}, -1, at::kLong);  // the fragment that the last step has made equal; -1: none
-  at::Tensor under_way_;                             // [fragments] 1: launched and not merged yet
+  at::Tensor equal_ = at::full({1}, -1, at::kLong);  // the fragment that the last step made equal; -1 if none
+  at::Tensor under_way_;                             // [fragments] 1: launched but not merged yet
 };
 
 StrategyTraits local_sgd_traits(const LocalSgdConfig& config) {

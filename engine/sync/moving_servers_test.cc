@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strategies in whose parameter servers' place others come while they train.
+// Strategies whose parameter servers are replaced during training.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/equal.h>
@@ -34,7 +34,7 @@ ps::ServerList list_of(Service& service) {
   return list;
 }
 
-// How many tables the first of the servers has.
+// Returns the number of tables on the first of the servers.
 std::size_t tables_on(const Service& service) {
   return nlohmann::json::parse(service.client()->status()[0]).at("tables").size();
 }
@@ -42,10 +42,11 @@ std::size_t tables_on(const Service& service) {
 struct Case {
   std::string strategy;
   int ranks;
-  bool in_turn = true;  // rank 0 talks to the servers first, then rank 1: where they do not wait for each other there
+  bool in_turn = true;  // the ranks talk to the servers in order, unless they wait for each other there
 };
 
-// The values of all ranks after each of 9 steps. With one server alone, or with one, two and one for three steps each.
+// Returns the values of all ranks after each of 9 steps, either with the same single server throughout, or with one,
+// two and one servers for three steps each.
 std::vector<at::Tensor> train(const Case& of, bool moves) {
   Service one(1, "unix"), two(2, "unix");
   std::vector<at::Tensor> seen;
@@ -106,7 +107,7 @@ TEST_P(MovingServers, ChangeNoBitOfTheResult) {
   for (std::size_t step = 0; step < moved.size(); ++step) EXPECT_TRUE(at::equal(moved[step], stayed[step])) << step;
 }
 
-// Groups of a host and groups of several hosts have the same names.
+// The group inside a host and the group between hosts have the same name.
 TEST(ServersOfLevels, HaveTablesForEachLevel) {
   Service service(2, "unix");
   testing::run_ranks("inproc", 4, [&](const CommunicatorPtr& group) {

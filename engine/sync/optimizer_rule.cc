@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// An engine's optimizer as the update rule of a table: what is pushed are gradients, whose scale is the learning rate,
-// and what the optimizer remembers lies beside the values, on every server for its own part. Of staleness-aware rates
-// (Zhang, Gupta, Lian and Liu 2015, arXiv:1511.05950, equation 5, where p is 1) a gradient that is t updates late is
-// applied at rate / (1 + t)^p. With `clients` P > 1, the mean of every P gradients is one step: where each client waits
-// for all of its clock, a step for each clock. A step leaves elements that all of its gradients leave out as they are.
+// An optimizer of the engine as the update rule of a table. Clients push gradients, and the scale of a push is the
+// learning rate. The optimizer state is stored with the values, on every server for the elements that it holds. With a
+// staleness power p, a gradient that is t updates late is applied at rate / (1 + t)^p (staleness-aware rates: Zhang,
+// Gupta, Lian and Liu 2015, arXiv:1511.05950, equation 5, where p is 1). With `clients` P > 1, one step is taken with
+// the mean of every P gradients; if each client waits for all others in its clock, this is one step per clock. A step
+// does not change elements that are unused in all of its gradients.
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
@@ -79,7 +80,7 @@ class OptimizerRule final : public ps::UpdateRule {
     if (config_.clients > 1) {
       all.push_back({"gathered", gathered_});
       all.push_back({"gathered_use", used_});
-      all.push_back({"gathered_gradients", gradients_});  // no optimizer's name, as "sum" would be
+      all.push_back({"gathered_gradients", gradients_});  // unlike "sum", not a name that an optimizer uses
     }
     return all;
   }
@@ -96,7 +97,7 @@ class OptimizerRule final : public ps::UpdateRule {
     used_.narrow(0, begin, used_.numel() - begin).fill_(1);
   }
 
-  // All that has a number for each element.
+  // Returns all tensors that have a number for each element.
   std::vector<at::Tensor> of_elements() {
     std::vector<at::Tensor> all{values_};
     for (const auto& one : optimizer_->state()) all.push_back(one.values);
@@ -106,8 +107,8 @@ class OptimizerRule final : public ps::UpdateRule {
   OptimizerRuleConfig config_;
   std::unique_ptr<Optimizer> optimizer_;
   at::Tensor values_;
-  at::Tensor gradients_;  // of the step to come, so far
-  at::Tensor used_;       // [n] bytes, with several clients: 1 where one of these gradients is used
+  at::Tensor gradients_;  // of the next step, accumulated
+  at::Tensor used_;       // [n] bytes, with several clients: 1 if one of these gradients uses the element
   at::Tensor gathered_ = at::zeros({1}, at::kLong), updates_ = at::zeros({1}, at::kLong);
 };
 

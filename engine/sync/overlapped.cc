@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Synchronous data parallelism with communication under backward (Li et al. 2020, PyTorch Distributed, section 3.2.3):
-// a bucket's mean over all ranks is launched as soon as backward has made its last gradient, while it goes on with the
-// layers before. Buckets are launched in one order on all ranks, however their gradients come; those that lack a
-// gradient, because the loss does not depend on a parameter, follow after backward. Which gradients, and so every bit
-// of the result, are those of all_reduce. It takes a progress thread: without one, all happens where it is waited for.
+// Synchronous data parallelism with communication during backward (Li et al. 2020, PyTorch Distributed, section 3.2.3):
+// the mean of a bucket over all ranks is launched as soon as backward has computed its last gradient, while backward
+// goes on with earlier layers. All ranks launch buckets in the same order, regardless of the order in which gradients
+// are completed. Buckets that lack a gradient, because the loss does not depend on a parameter, are launched after
+// backward. The result has the same bits as all_reduce. The overlap needs a progress thread: without one, all
+// communication happens while it is waited for.
 // Wire: as all_reduce.
 #include <memory>
 #include <utility>
@@ -66,7 +67,7 @@ class Overlapped final : public GradientSynchronizer {
   std::vector<Slice> slices_;  // the buckets
   std::unique_ptr<GradientHooks> hooks_;
   std::vector<bool> ready_;  // of this step
-  std::vector<Work> works_;  // of the first buckets, which are launched
+  std::vector<Work> works_;  // of the first buckets, the launched ones
 };
 
 StrategyTraits overlapped_traits(const GradientConfig& config) {

@@ -61,7 +61,7 @@ TEST(GradientHooks, WaitForAllBackwardsOfAStepAndForSharedParametersOnce) {
   });
 }
 
-// A weight that is used twice by layers that add its gradient by themselves, and by another that does not.
+// Uses a weight in two layers that accumulate its gradient themselves, and in a third that does not.
 TEST(GradientHooks, ComeOnceAfterWhatLayersAddThemselves) {
   run_ranks("inproc", 1, [](const CommunicatorPtr& group) {
     const at::Tensor weight = at::rand({8, 8}).requires_grad_();
@@ -75,7 +75,7 @@ TEST(GradientHooks, ComeOnceAfterWhatLayersAddThemselves) {
     EXPECT_TRUE(at::equal(at_hook, weight.grad()));
     EXPECT_GT(weight.grad().abs().sum().item<double>(), 0);
 
-    const at::Tensor input = at::rand({4, 8});  // by layers that add it alone
+    const at::Tensor input = at::rand({4, 8});  // only in layers that accumulate the gradient themselves
     hooks.start();
     apply_linear(apply_linear(input, weight, {}), weight, {}).sum().backward();
     EXPECT_EQ(ready, 2);
@@ -109,8 +109,8 @@ TEST(GradientHooks, AreGoneWithTheirOwner) {
 class Overlapped : public ::testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Ranks, Overlapped, ::testing::Range(1, 5));
 
-// Also where a rank's loss depends on some of the parameters alone, which is another order of launch but for the
-// rule that there is only one.
+// Covers losses that depend on only some of the parameters of a rank. Ranks would then launch in different orders if
+// the order were not fixed.
 TEST_P(Overlapped, GradientsAreTheMeanEvenIfSomeDoNotCome) {
   run_ranks("inproc", GetParam(), [](const CommunicatorPtr& group) {
     const auto parameters = make_parameters();

@@ -63,7 +63,7 @@ void ParameterAverage::merge(std::size_t first, std::size_t stride, double own) 
   }
 }
 
-// From where the replicas were last equal, along their mean movement.
+// Moves the replicas along their mean movement, starting from where they were last equal.
 void ParameterAverage::step(std::size_t bucket, double own) {
   auto &last = last_[bucket], &moved = moved_[bucket];
   if (outer_) {

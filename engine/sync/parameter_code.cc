@@ -12,7 +12,7 @@
 namespace phalanx {
 namespace {
 
-constexpr std::int64_t kBlock = 256;  // as compression int8 has it by default
+constexpr std::int64_t kBlock = 256;  // the default of compression int8
 
 std::span<float> elements_of(const at::Tensor& values) {
   return {values.mutable_data_ptr<float>(), static_cast<std::size_t>(values.numel())};

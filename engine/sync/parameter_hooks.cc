@@ -13,8 +13,8 @@ namespace phalanx {
 
 using torch::autograd::variable_list;
 
-// After the node of a parameter, which is the last of backward that touches its gradient: also where a layer has
-// added it by itself and the node got none.
+// Runs after the node of a parameter, which is the last part of backward that touches its gradient. It runs even if a
+// layer has accumulated the gradient itself and passed none to the node.
 class ParameterHooks::Hook final : public torch::autograd::FunctionPostHook {
  public:
   Hook(const Arrived& arrived, std::size_t bucket, std::size_t parameter)
@@ -29,7 +29,8 @@ class ParameterHooks::Hook final : public torch::autograd::FunctionPostHook {
   std::size_t bucket_, parameter_;
 };
 
-// A hook's key at a parameter's node, which would otherwise live no longer than a graph.
+// The key of a hook and the parameter's node that has it. Holding the node keeps it alive, since otherwise it lives
+// only as long as a graph that uses it.
 struct ParameterHooks::Added {
   decltype(torch::autograd::impl::grad_accumulator({})) node;
   std::uintptr_t key;

@@ -9,11 +9,11 @@
 
 namespace phalanx {
 
-/// Calls a function in backward after the gradient of a parameter has come: once for each backward in which the
-/// parameter has a part. A gradient that a layer has added to grad by itself counts like any other: as a run of the
-/// parameter's node. Parameters that require no gradient when this is made are left out.
+/// Calls a function in backward after the gradient of a parameter has been accumulated, once for each backward that
+/// involves the parameter. A gradient that a layer accumulates into grad itself also counts, because the parameter's
+/// node in the autograd graph runs in that case too. Parameters that require no gradient at construction are skipped.
 ///
-/// Called in the threads that run backward: one for parameters on the CPU.
+/// The function runs in the threads that run backward, a single thread for parameters on the CPU.
 class ParameterHooks {
  public:
   using Arrived = std::function<void(std::size_t bucket, std::size_t parameter)>;

@@ -21,7 +21,7 @@
 namespace phalanx {
 namespace {
 
-// What a shard of two elements keeps beside its values.
+// Returns the state that the rules keep for a shard of two elements.
 StateDict remembered_by(const std::vector<std::string>& rules, at::ScalarType dtype) {
   StateDict all;
   const at::Tensor values = at::zeros({2}, dtype);
@@ -42,7 +42,7 @@ ParameterService::ParameterService(const SyncContext& context)
       servers_(context.servers) {
   if (servers_) {
     const auto& list = servers_->list();
-    // What an earlier start left in the namespace that this one comes to later.
+    // An earlier start may have left tables in the namespace that the first move leads to.
     if (!list.run.empty() && group_->rank() == 0) connect(list, 1)->clear();
     client_ = connect_anew(list, 0);
   } else {
@@ -50,7 +50,7 @@ ParameterService::ParameterService(const SyncContext& context)
     server_ = std::move(started.own);
     client_ = connect(started.all, 0);
   }
-  group_->barrier().wait();  // no server ends before all have found it
+  group_->barrier().wait();  // all ranks must connect before any server ends
 }
 
 std::unique_ptr<ps::Client> ParameterService::connect(const ps::ServerList& list, std::int64_t moves) const {
@@ -69,11 +69,11 @@ std::unique_ptr<ps::Client> ParameterService::connect(const ps::ServerList& list
 }
 
 std::unique_ptr<ps::Client> ParameterService::connect_anew(const ps::ServerList& list, std::int64_t moves) const {
-  if (list.run.empty()) return connect(list, moves);  // they begin with the job
+  if (list.run.empty()) return connect(list, moves);  // servers that start with the job have no old tables
   if (group_->rank() > 0) group_->barrier().wait();
   auto client = connect(list, moves);
   if (group_->rank() == 0) {
-    client->clear();  // the values of this start come from its checkpoint
+    client->clear();  // the values of this start come from its own checkpoint
     group_->barrier().wait();
   }
   return client;
@@ -92,11 +92,11 @@ std::unique_ptr<ps::Client> ParameterService::follow_servers() {
 
 void ParameterService::leave(std::unique_ptr<ps::Client> former) {
   if (group_->rank() > 0) former.reset();
-  group_->barrier().wait();  // nobody else uses the namespace
+  group_->barrier().wait();  // no other rank uses the namespace any more
   if (group_->rank() > 0) return;
   try {
     former->clear();
-  } catch (const Error& error) {  // nobody will read them
+  } catch (const Error& error) {  // the remaining tables are never read
     log_warning() << "a parameter server that the run has left keeps its tables: " << error.what();
   }
 }
@@ -197,7 +197,7 @@ void BucketTables::exchange(const std::vector<at::Tensor>& tensors, const ps::Cl
   }
 }
 
-// On all servers a number is the same, once every rank's updates have been applied.
+// A number of a shard is the same on all servers once every rank's updates have been applied.
 void BucketTables::read_state(const StateDict& state) {
   for_each_state(state, [this](ps::Table& table, std::size_t number, const at::Tensor& own, const at::Tensor& one) {
     service_.client().read_state(table, number, own).wait();
@@ -216,7 +216,7 @@ StateDict BucketTables::state_of_rules() const {
   return all;
 }
 
-// `launch` gets a tensor as it is divided among the servers, and the entry of `state`.
+// Calls `launch` for each entry of `state`, with a tensor that has the layout of the servers' state and with the entry.
 template <class Launch>
 void BucketTables::for_each_state(const StateDict& state, const Launch& launch) {
   const auto servers = static_cast<std::int64_t>(service_.client().servers());
@@ -234,7 +234,7 @@ void BucketTables::pull_last(const std::vector<at::Tensor>& tensors, const State
   auto works = pull(tensors);
   wait_all(works);
   read_state(state);
-  service_.group().barrier().wait();  // nobody goes on to push while others read
+  service_.group().barrier().wait();  // no rank may push while others still read
 }
 
 Figures BucketTables::figures() const {

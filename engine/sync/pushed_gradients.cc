@@ -18,7 +18,7 @@ void scale(const at::Tensor& sum, double factor) {
 
 }  // namespace
 
-// What the run takes for the optimizer: it gives the gradients away, as whatever is around it has left them.
+// Replaces the run's optimizer: it passes the gradients to the strategy, after clipping and other decorators.
 class PushedGradients::Taker final : public Optimizer {
  public:
   explicit Taker(PushedGradients& strategy) : strategy_(strategy), learning_rate_(strategy.options_.learning_rate) {}
@@ -67,7 +67,7 @@ void PushedGradients::begin(const std::vector<at::Tensor>& values) {
 }
 
 StateDict PushedGradients::own_state() {
-  if (options_.every == 1) return {};  // nothing stays from step to step
+  if (options_.every == 1) return {};  // no state is carried from step to step
   StateDict all{{"progress", progress_}};
   for (std::size_t i = 0; i < sums_.size(); ++i) {
     all.push_back({"gradients/" + std::to_string(i), sums_[i]});
@@ -89,7 +89,7 @@ void PushedGradients::take(const std::vector<Slice>& slices, const std::set<std:
 }
 
 void PushedGradients::after_update(std::int64_t step) {
-  const bool none = progress_[0].item<double>() == 0;  // where gradients were left out, on all ranks
+  const bool none = progress_[0].item<double>() == 0;  // the update was skipped on all ranks
   if (none || (step + 1) % options_.every != 0) return;
   const at::NoGradGuard no_grad;
   const auto mean = mean_since_last();
@@ -102,7 +102,7 @@ void PushedGradients::after_update(std::int64_t step) {
       mean.unused);
 }
 
-// Elements between parameters are in no range: nobody reads them, so they may be updated.
+// Padding between parameters is in no range: it is never read, so it may be updated.
 std::vector<ps::ElementRanges> PushedGradients::take_unused() {
   std::vector<ps::ElementRanges> all;
   for (std::size_t i = 0; i < used_.size(); ++i) {
@@ -131,7 +131,7 @@ void PushedGradients::send_rest() {
   wait_all(works);
 }
 
-// What a rank begins with counts as read: gradients are as late as updates came after it.
+// The values that a rank starts with count as read, so the staleness of its gradients is the number of later updates.
 void PushedGradients::servers_were_set() { read_what_was_set(); }
 
 }  // namespace phalanx

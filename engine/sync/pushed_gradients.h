@@ -13,18 +13,18 @@
 
 namespace phalanx {
 
-/// A strategy whose ranks push gradients to parameter servers, which update the parameters by a rule that makes steps
-/// of them; the scale of a push is the learning rate of the moment. A rank trains on the values that it has read last,
-/// and what it pushes is the mean of its gradients since. A push leaves out parameters for which it has no gradient
+/// A strategy whose ranks push gradients to parameter servers. The servers update the parameters by a rule that takes
+/// optimizer steps; the scale of a push is the current learning rate. A rank trains on the values that it read last,
+/// and pushes the mean of its gradients since then. A push excludes parameters for which the rank has no gradient
 /// (ps::UpdateInfo::unused). Wire: the parameters' bytes to the servers and back, per rank and exchange.
 class PushedGradients final : public ServedSynchronizer {
  public:
   struct Options {
-    std::string rule;                            // of the servers, as YAML
-    double learning_rate = 0;                    // before the schedule
+    std::string rule;                            // of the servers, in YAML
+    double learning_rate = 0;                    // before the schedule is applied
     std::int64_t every = 1;                      // steps between exchanges
     std::int64_t staleness = ps::kAsynchronous;  // of the tables
-    bool synchronous = false;                    // the rule makes one step of the gradients of all ranks
+    bool synchronous = false;                    // the rule takes one step for the gradients of all ranks
   };
 
   PushedGradients(const Options& options, const SyncContext& context);
@@ -45,7 +45,7 @@ class PushedGradients final : public ServedSynchronizer {
   void take(const std::vector<Slice>& slices, const std::set<std::string>& unused, double learning_rate);
   std::vector<ps::ElementRanges> take_unused();
 
-  // What makes the sums the mean of the gradients since the last time, and how that is pushed.
+  // The factor that turns the sums into the mean of the gradients since the last push, and how to push it.
   struct Mean {
     double factor;
     ps::Client::PushOptions options;
@@ -57,7 +57,7 @@ class PushedGradients final : public ServedSynchronizer {
   double weight_;                 // of this rank's gradients
   std::vector<at::Tensor> sums_;  // of gradients since the last exchange
   std::vector<at::Tensor> used_;  // [segments] int64, by bucket: 1 if the sum has a gradient of that parameter
-  at::Tensor progress_;           // [2] double: how many of them there are, and the learning rate of the last
+  at::Tensor progress_;           // [2] double: number of gradients in the sums, and the learning rate of the last
 };
 
 }  // namespace phalanx

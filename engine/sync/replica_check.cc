@@ -30,7 +30,7 @@ void ReplicaCheck::at_end(std::int64_t step) {
   due_ = false;
 }
 
-// By rank; in the order of the buckets and their segments.
+// Returns the digests by rank, in the order of the buckets and their segments.
 std::vector<std::vector<std::int64_t>> ReplicaCheck::all_digests(const ReplicaGroup& group) {
   Communicator& control = *group.control;
   std::vector<std::int64_t> own;

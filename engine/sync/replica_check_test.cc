@@ -24,7 +24,7 @@ FlatParameters make_parameters(Communicator& group) {
   return {parameters, group, 100};
 }
 
-// A changed sign and an exchange of elements are seen.
+// The check detects a changed sign and swapped elements.
 TEST(ReplicaCheck, NamesTheStepTheParameterAndTheRankThatDiffers) {
   run_ranks("inproc", 3, [](const CommunicatorPtr& group) {
     const auto parameters = make_parameters(*group);

@@ -13,7 +13,8 @@ std::vector<ReplicaGroup> replica_groups(const Mesh& mesh, const FlatParameters&
     (expert ? experts : dense).push_back(bucket);
   }
   constexpr AxisSet kSameExperts{Axis::kData, Axis::kContext};
-  if (mesh.shape()[Axis::kExpert] > 1) {  // also on ranks whose layers have no experts: making a group is collective
+  if (mesh.shape()[Axis::kExpert] >
+      1) {  // including ranks whose layers have no experts: creating a group is collective
     mesh.group(kSameExperts);
     mesh.control(kSameExperts);
   }

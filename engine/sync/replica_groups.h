@@ -10,15 +10,15 @@
 
 namespace phalanx {
 
-/// Some of a rank's parameters, and the ranks that have the same ones.
+/// Some of a rank's parameters, together with the ranks that have the same ones.
 struct ReplicaGroup {
-  CommunicatorPtr group, control;  // the same ranks (Mesh)
-  FlatParameters parameters;       // whole buckets of those that it was taken from, in the same memory
+  CommunicatorPtr group, control;  // two groups of the same ranks (see Mesh)
+  FlatParameters parameters;       // a subset of the buckets, in the same memory
 };
 
-/// The parameters by the ranks that have the same ones: first those that all ranks of the mesh's replicas have; then,
-/// where the mesh has an expert axis, those of experts, which only ranks with the same experts have. No bucket may hold
-/// both. At least one group. Collective.
+/// Groups the parameters by the ranks that have the same ones. The first group has the parameters that all ranks of the
+/// mesh's replicas have. If the mesh has an expert axis, the parameters of experts, which only ranks with the same
+/// experts have, form a second group. No bucket may contain both. Returns at least one group. Collective.
 std::vector<ReplicaGroup> replica_groups(
     const Mesh& mesh, const FlatParameters& parameters,
     const std::function<bool(const std::string& parameter)>& is_expert = [](const std::string&) { return false; });

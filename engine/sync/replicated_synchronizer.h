@@ -7,17 +7,17 @@
 
 namespace phalanx {
 
-/// A strategy each of whose ranks updates all parameters: its slices are all buckets. Sums over them are sums over the
-/// replica, and no rank has values in them that it would have to give to others.
+/// A strategy in which each rank updates all parameters: its slices are all buckets. Sums over the slices are therefore
+/// already sums over the replica, and no rank has values that it would have to send to others.
 class ReplicatedSynchronizer : public Synchronizer {
  public:
   void sum_over_slices(at::Tensor&) final {}
   void share_values() final {}
 };
 
-/// One that agrees on gradients, the same bits on all ranks, and on nothing else: replicas begin equal and get the same
-/// updates, so that they are equal after each. It remembers nothing of the parameters, and nothing at all unless it
-/// says so.
+/// A strategy that agrees only on gradients, with the same bits on all ranks. Replicas begin equal and get the same
+/// updates, so they are equal after each one. It keeps no state about the parameters, and none at all unless it
+/// overrides state().
 class GradientSynchronizer : public ReplicatedSynchronizer {
  public:
   void attach_state(const std::vector<StateTensor>&) final {}

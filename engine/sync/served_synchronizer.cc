@@ -48,7 +48,7 @@ void ServedSynchronizer::read_what_was_set() {
   for (const auto& value : values_) centre.push_back(at::empty_like(value));
   auto works = tables_.pull(centre);
   wait_all(works);
-  group_->barrier().wait();  // before anybody pushes
+  group_->barrier().wait();  // before any rank pushes
 }
 
 void ServedSynchronizer::make_room_for_rules() {

@@ -9,11 +9,11 @@
 
 namespace phalanx {
 
-/// A strategy whose ranks train replicas of their own, which meet in the values that parameter servers hold: the
-/// centre. After the last step all replicas are the centre.
+/// A strategy whose ranks train their own replicas and exchange updates through values that parameter servers hold, the
+/// centre. After the last step all replicas are equal to the centre.
 ///
-/// For checkpoints, the ranks meet: what is saved is the centre after all updates of all ranks, parameter by parameter,
-/// and after resuming the servers have it again before anybody reads. So it is when the run moves to other servers.
+/// A checkpoint contains the centre after all updates of all ranks, by parameter. When the run resumes, the servers get
+/// it back before any rank reads. The same happens when the run moves to other servers.
 class ServedSynchronizer : public ReplicatedSynchronizer {
  public:
   std::vector<Slice> attach(const FlatParameters& parameters, Cut cut) final;
@@ -32,40 +32,41 @@ class ServedSynchronizer : public ReplicatedSynchronizer {
     service_.on_change_of_servers([this] { follow_servers(); });
   }
 
-  /// The replicas are equal to `centre`, or were written anew.
+  /// Called when the replicas are equal to the centre, or after their values were replaced.
   virtual void begin(const std::vector<at::Tensor>& values) = 0;
 
-  /// What the strategy remembers beside the centre, each as many tensors at any time.
+  /// Returns the state of the strategy other than the centre, always the same number of tensors.
   virtual StateDict own_state() = 0;
 
-  /// Nothing is in flight, and a checkpoint that has own_state() leaves out nothing that this rank has still to send.
+  /// Waits for all requests in flight. Afterwards a checkpoint with own_state() contains everything that this rank has
+  /// not sent yet.
   virtual void settle() = 0;
 
-  /// After the last step: everything that this rank has still to send is applied.
+  /// Called after the last step: applies everything that this rank has not sent yet.
   virtual void send_rest() { settle(); }
 
-  /// The servers have just got the centre, from which all ranks go on. Collective.
+  /// Called when the servers have just been given the centre from which all ranks continue. Collective.
   virtual void servers_were_set() {}
 
-  /// For it: every rank reads the centre, so that updates are late by what came after that, not by what was written for
-  /// all to begin with.
+  /// An implementation of it in which every rank reads the centre. The staleness of updates then counts from this
+  /// point, not from the write that set the initial values.
   void read_what_was_set();
 
   CommunicatorPtr group_;
   ParameterService service_;
   BucketTables tables_;
   std::vector<at::Tensor> values_;              // of this rank's replica, by bucket
-  std::vector<std::vector<Segment>> segments_;  // of these
+  std::vector<std::vector<Segment>> segments_;  // of these buckets
 
  private:
   void follow_servers();
-  void read_centre();  // for the checkpoint; collective
+  void read_centre();  // for a checkpoint; collective
   void make_room_for_rules();
 
   std::vector<at::Tensor> centre_;  // for checkpoints
-  StateDict rules_;                 // the same of what the servers' rules remember, once it is needed
+  StateDict rules_;                 // state of the servers' rules, for the same purpose; empty until it is needed
   std::vector<StateTensor> state_;  // of the optimizer
-  bool anew_ = false;               // the servers have to get the centre before anybody reads
+  bool anew_ = false;               // the servers must get the centre before any rank reads
 };
 
 }  // namespace phalanx

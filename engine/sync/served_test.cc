@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strategies that meet on parameter servers, each against its recurrence in a few lines, under a schedule in which the
-// ranks come one after the other.
+// Compares each strategy that uses parameter servers with its recurrence in a few lines, under a schedule in which the
+// ranks act one after the other.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/allclose.h>
@@ -38,12 +38,13 @@ using testing::run_ranks;
 using Tensors = std::vector<at::Tensor>;
 using Gradient = std::function<at::Tensor(const at::Tensor& x, double rank, std::int64_t step)>;
 
-// That of a network with a hidden layer of 8, whose 48 weights these are, on samples of its own for each rank and step.
+// Returns the gradient of a network with a hidden layer of 8 units and 48 weights, on samples that differ by rank and
+// step.
 at::Tensor gradient_of_net(const at::Tensor& x, double rank, std::int64_t step) {
   const at::AutoGradMode with_gradients(true);
   const at::Tensor weights = (x.detach() - 3).requires_grad_();  // training begins at 3
   const at::Tensor samples = at::sin(at::arange(20) * (rank + 1) + static_cast<double>(step)).view({5, 4});
-  const at::Tensor offsets = at::cos(at::arange(kElements)) * 0.5;  // so that units of the layer differ
+  const at::Tensor offsets = at::cos(at::arange(kElements)) * 0.5;  // makes the units of the layer differ
   const at::Tensor all = weights + offsets;
   const at::Tensor hidden = at::tanh(at::matmul(samples, all.narrow(0, 0, 32).view({4, 8})) + all.narrow(0, 32, 8));
   const at::Tensor missed = at::matmul(hidden, all.narrow(0, 40, 8)) - samples.sum(1);
@@ -51,9 +52,9 @@ at::Tensor gradient_of_net(const at::Tensor& x, double rank, std::int64_t step) 
   return weights.grad();
 }
 
-constexpr const char* kPlainSgd = "{name: sgd, lr: 0.1}";  // kRate
+constexpr const char* kPlainSgd = "{name: sgd, lr: 0.1}";  // with kRate
 
-// Trains as testing::train(), but in every step rank 0 talks to the servers first, then rank 1, ...
+// Trains like testing::train(), but in every step rank 0 talks to the servers first, then rank 1, and so on.
 void train_in_turn(const std::string& strategy, const CommunicatorPtr& group, int steps,
                    const std::function<void(int step, const at::Tensor& all)>& after,
                    const std::string& optimizer_yaml = kPlainSgd, const Gradient& gradient = gradient_at) {
@@ -82,7 +83,7 @@ void train_in_turn(const std::string& strategy, const CommunicatorPtr& group, in
 
 class Served : public ::testing::TestWithParam<int> {
  protected:
-  // The ranks' values and what the servers hold, as the paper has it.
+  // The ranks' values and the servers' values, as defined by the paper.
   struct Reference {
     explicit Reference(int ranks)
         : x(ranks, at::full({kElements}, 3.0f)), base(x), centre(at::full({kElements}, 3.0f)) {}
@@ -96,7 +97,7 @@ class Served : public ::testing::TestWithParam<int> {
     at::Tensor centre;
   };
 
-  // `exchange`: what rank `rank` does when it meets the servers.
+  // `exchange` is what a rank does when it communicates with the servers.
   using Exchange = std::function<void(Reference& at, std::size_t rank)>;
   void compare(const std::string& strategy, const UpdateSchedule& schedule, const Exchange& exchange) const {
     run_ranks("inproc", GetParam(), [&](const CommunicatorPtr& group) {
@@ -122,7 +123,8 @@ TEST_P(Served, DownpourFollowsItsRecurrence) {
   compare("{name: downpour, every: 3, delay: 2}", {.every = 3, .delay = 2}, downpour);
 }
 
-// Of the first step, updates are as late as ranks came before; later, each of the others has come since.
+// In the first step, the staleness of an update is the number of ranks that came before. Later, all other ranks have
+// pushed an update in between.
 TEST_P(Served, DownpourDividesUpdatesByHowLateTheyAre) {
   const auto ranks = static_cast<std::size_t>(GetParam());
   const std::string strategy = "{name: downpour, every: 1, staleness_power: 1}";
@@ -146,8 +148,8 @@ TEST_P(Served, EasgdFollowsItsRecurrenceAndMovesTheCentre) {
   });
 }
 
-// EAMSGD (algorithm 2 of the paper) with its x and v. A replica is at x + delta v, where the paper takes the gradient:
-// there the centre pulls at it, too.
+// EAMSGD (algorithm 2 of the paper) with its x and v. A replica is at x + delta v, where the paper computes the
+// gradient. The elastic force acts on that point too.
 TEST_P(Served, EasgdWithNesterovMomentumIsEamsgdWhoseCentrePullsAtThePointAhead) {
   const float alpha = 0.9f / static_cast<float>(GetParam()), delta = 0.8f;
   run_ranks("inproc", GetParam(), [&](const CommunicatorPtr& group) {
@@ -171,7 +173,7 @@ TEST_P(Served, EasgdWithNesterovMomentumIsEamsgdWhoseCentrePullsAtThePointAhead)
   });
 }
 
-// All ranks exchange at once, and none reads what another has moved already.
+// All ranks exchange at the same time, and no rank reads values that another one has already moved.
 TEST_P(Served, SynchronousEasgdMovesFromOneCentre) {
   const float alpha = 0.5f / static_cast<float>(GetParam());
   run_ranks("inproc", GetParam(), [&](const CommunicatorPtr& group) {
@@ -191,14 +193,15 @@ TEST_P(Served, SynchronousEasgdMovesFromOneCentre) {
   });
 }
 
-// Ranks push the means of their gradients since they read the centre, one rank after the other; `step` is the servers'.
+// Ranks push the mean of their gradients since they last read the centre, one rank after the other. `step` is the
+// servers' update.
 using ServerStep = std::function<void(std::size_t rank, const at::Tensor& gradient, at::Tensor& centre)>;
 void compare_with_servers(const std::string& strategy, int ranks, int every, const ServerStep& step,
                           const Gradient& gradient = gradient_at) {
   run_ranks("inproc", ranks, [&](const CommunicatorPtr& group) {
     Tensors x(ranks, at::full({kElements}, 3.0f)), sums(ranks, at::zeros({kElements}));
     at::Tensor centre = x[0].clone();
-    const ServerStep own = step;  // each rank has a reference, and so a state, of its own
+    const ServerStep own = step;  // each rank has its own reference and therefore its own state
     train_in_turn(
         strategy, group, 12,
         [&](int number, const at::Tensor& all) {
@@ -228,7 +231,7 @@ TEST_P(Served, OptimizersOfServersTakeAStepWithEveryGradientThatComes) {
   }
 }
 
-// Each rank's gradient is as many updates late as there are other ranks, but for the first ones.
+// The staleness of each rank's gradient is the number of other ranks, except for the first gradients.
 TEST_P(Served, AStalenessPowerLowersTheRateOfServers) {
   const int ranks = GetParam();
   compare_with_servers("{name: downpour, every: 1, staleness_power: 1, server_optimizer: {name: sgd, lr: 0.1}}", ranks,
@@ -238,7 +241,7 @@ TEST_P(Served, AStalenessPowerLowersTheRateOfServers) {
                        });
 }
 
-// Algorithm 2 of the paper, on a quadratic and on a small network.
+// Compares with algorithm 2 of the paper, on a quadratic function and on a small network.
 void expect_dc_asgd(int ranks, const Gradient& gradient) {
   for (const double mean_square : {0.0, 0.9}) {
     const std::string strategy =
@@ -259,7 +262,8 @@ void expect_dc_asgd(int ranks, const Gradient& gradient) {
 TEST_P(Served, DcAsgdFollowsItsRecurrenceOnAQuadratic) { expect_dc_asgd(GetParam(), gradient_at); }
 TEST_P(Served, DcAsgdFollowsItsRecurrenceOnANetwork) { expect_dc_asgd(GetParam(), gradient_of_net); }
 
-// A step leaves out what none of its gradients is of, and what one of them leaves out counts as 0 there.
+// A step does not change elements that are unused in all of its gradients. An element that is unused in some of them
+// counts as 0 there.
 TEST(ServerOptimizers, LeaveUnusedElementsAsTheyAre) {
   for (const std::string optimizer :
        {"{name: sgd, momentum: 0.9, weight_decay: 0.1}", "{name: adam, weight_decay: 0.1}",
@@ -301,7 +305,7 @@ TEST(ServerOptimizers, LeaveUnusedElementsAsTheyAre) {
   }
 }
 
-// As from a server's checkpoint, in the middle of a clock.
+// Restores the state in the middle of a clock, as from a server's checkpoint.
 TEST(ServerOptimizers, GoOnFromTheStateOfTheirRule) {
   const auto gradient = [](int update) { return at::sin(at::arange(kElements) * (update + 1.0)); };
   for (const std::string optimizer : {"{name: sgd, momentum: 0.9}", "adam", "adagrad", "rmsprop", "ftrl"}) {
@@ -359,13 +363,13 @@ TEST(ServerOptimizers, ThatLookAtWholeParametersAreRefused) {
   });
 }
 
-// What was asked for `prefetch` steps before the exchange is what the servers had then.
+// Values requested `prefetch` steps before the exchange must be the ones that the servers had then.
 TEST(ServedAhead, PrefetchedValuesAreThoseOfTheStepInWhichTheyWereAskedFor) {
   run_ranks("inproc", 1, [](const CommunicatorPtr& group) {
     at::Tensor x = at::full({kElements}, 3.0f);
     train_in_turn("{name: downpour, every: 4, prefetch: 2}", group, 13, [&](int step, const at::Tensor& all) {
       x = x - kRate * gradient_at(x, 0, step);
-      // Alone, a rank gets back what it has sent itself: reading early must not undo what it did since.
+      // A single rank gets back its own updates: reading early must not undo the changes it has made since.
       EXPECT_TRUE(at::allclose(all[0], x, 1e-5, 1e-6)) << "step " << step;
     });
   });

@@ -10,16 +10,17 @@
 
 namespace phalanx {
 
-/// Of a strategy's config: `none`, or the optimizer that parameter servers apply to gradients. It is one that treats
-/// every element by itself, since a server has parts of parameters, without their names.
+/// An option of strategies: `none`, or the optimizer that parameter servers apply to gradients. It must be an
+/// elementwise optimizer, since a server has only parts of parameters, without their names.
 class ServerOptimizer final : public config::Selection {
  public:
   bool any() const { return name_ != kNone; }
 
-  /// The learning rate of its own.
+  /// Returns the learning rate in the optimizer's own options.
   double learning_rate() const;
 
-  /// A table's rule that applies it to the mean of every `clients` gradients, as YAML; see optimizer_rule.cc.
+  /// Returns the rule of a table, in YAML, that applies the optimizer to the mean of every `clients` gradients; see
+  /// optimizer_rule.cc.
   std::string rule(double staleness_power, std::int64_t clients) const;
 
   std::vector<std::string> names() const override;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Synchronous data parallelism with the update shared out (ZeRO stage 1, Rajbhandari et al. 2020, section 5.1): every
-// rank gets the mean gradients of its own part of each bucket, keeps optimizer state for that part alone, updates it,
-// and all gather the new values. An optimizer's state takes 1 / P of the memory and its update 1 / P of the time.
+// Synchronous data parallelism with a sharded update (ZeRO stage 1, Rajbhandari et al. 2020, section 5.1): every rank
+// gets the mean gradients of its part of each bucket, keeps optimizer state only for that part and updates it, and then
+// all ranks gather the new values. The optimizer state takes 1 / P of the memory and the update 1 / P of the time.
 // Wire: 2 (P - 1) / P of the gradients' bytes per rank and step, as all_reduce: a reduce-scatter and an all-gather.
-// With `compression:` gradients are reduced as in all_reduce, compressed, and values gathered as they are. With
-// `one_copy:` there is no all-gather: the ranks of a host write their parts into one copy of the parameters. Stages 2
-// and 3 share out gradients and values too (sharded_stages.h).
+// With `compression:`, gradients are all-reduced in compressed form, as in all_reduce, and values are gathered exactly.
+// With `one_copy:`, there is no all-gather: the ranks of a host write their parts into one copy of the parameters.
+// Stages 2 and 3 shard gradients and values too (sharded_stages.h).
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -54,7 +54,7 @@ class Sharded final : public Synchronizer {
     return slices;
   }
 
-  // Another rank's state is of other elements.
+  // The state on each rank belongs to different elements, so nothing has to be synchronized.
   void attach_state(const std::vector<StateTensor>&) override {}
   void begin_anew() override {}
 
@@ -72,8 +72,8 @@ class Sharded final : public Synchronizer {
 
   bool replicas_equal() const override { return true; }
 
-  // Of one copy, nobody reads what another rank is writing: a rank writes after it got its gradients, to which all
-  // others have contributed when their backward was over.
+  // With one copy, no rank reads what another one is writing: a rank writes only after it got its gradients, to which
+  // all other ranks contribute after their backward.
   void share_values() override {
     if (one_copy_) return group_->barrier().wait();
     run_all([this](const ShardedBucket& bucket) { return bucket.gather_values(*group_); });
@@ -101,7 +101,8 @@ class Sharded final : public Synchronizer {
   std::vector<ShardedBucket> buckets_;
 };
 
-// What frees gradients has none to compress where they lie, and what frees values none to have in common.
+// Stages above 1 free the gradients, which compression needs in place. Stage 3 also frees the values, so there is
+// nothing to share in one copy.
 void check_stage(const ShardedConfig& config) {
   const auto refuse = [&](const char* key) {
     throw ConfigError(std::string("strategy.") + key + ": cannot be combined with stage: " +

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ZeRO stage 2 (Rajbhandari et al. 2020, arXiv:1910.02054, section 5.2): a bucket's gradients are reduce-scattered as
-// soon as backward has made the last of them and are freed then, so that of gradients a rank holds 1 / P and the
-// buckets on their way. Between the backwards of a step that accumulates, too. Wire: as stage 1, (P - 1) / P of the
-// gradients' bytes in each backward and as much of the values' in each step.
+// soon as backward has computed the last of them, and then freed. A rank therefore holds 1 / P of the gradients and the
+// buckets in flight, also between the backwards of a step that accumulates. Wire: as stage 1, (P - 1) / P of the
+// gradients' bytes in each backward and as much of the values' bytes in each step.
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -30,7 +30,7 @@ class ShardedGradients final : public Synchronizer {
       const auto& own = slices.emplace_back(part(all, shard.begin(group_->rank()), shard.count(group_->rank())));
       values_.push_back({all.values, own.values, shard});
     }
-    for (auto& slice : slices) slice.gradients.reset();  // of the bucket's, which are freed
+    for (auto& slice : slices) slice.gradients.reset();  // views of the bucket's gradients, which are freed
     gradients_ = std::make_unique<GradientShards>(group_, parameters, shards);
     hooks_ = std::make_unique<GradientHooks>(parameters, 1, [this](std::size_t bucket) { reduce_if_next(bucket); });
     frozen_.clear();
@@ -83,7 +83,7 @@ class ShardedGradients final : public Synchronizer {
     if (hooks_) hooks_->start();
   }
 
-  // In one order on all ranks, however gradients come.
+  // All ranks reduce buckets in the same order, regardless of the order in which gradients are completed.
   void reduce_if_next(std::size_t bucket) {
     ready_[bucket] = true;
     while (next_ < ready_.size() && ready_[next_]) gradients_->reduce(next_++);
@@ -94,7 +94,7 @@ class ShardedGradients final : public Synchronizer {
   std::unique_ptr<GradientShards> gradients_;
   std::unique_ptr<GradientHooks> hooks_;
   std::vector<bool> frozen_, ready_;  // by bucket
-  std::size_t next_ = 0;              // to be reduced in this backward
+  std::size_t next_ = 0;              // the next bucket to reduce in this backward
 };
 
 }  // namespace

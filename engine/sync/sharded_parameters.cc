@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// ZeRO stage 3 (Rajbhandari et al. 2020, arXiv:1910.02054, section 5.3), by blocks of the model as FSDP has it (Zhao et
-// al. 2023, PyTorch FSDP, arXiv:2304.11277, section 3): between steps a rank has its part of each bucket's values, of
-// its gradients and of the optimizer's state, 1 / P of all three. A bucket holds parameters of one block.
+// ZeRO stage 3 (Rajbhandari et al. 2020, arXiv:1910.02054, section 5.3), by blocks of the model as in FSDP (Zhao et al.
+// 2023, PyTorch FSDP, arXiv:2304.11277, section 3). Between steps a rank has its part of each bucket's values,
+// gradients and optimizer state, 1 / P of all three. A bucket holds parameters of one block.
 //
-//   forward    a block's buckets are gathered before it, while the block before computes, and released after it
-//   backward   they are gathered again, while backward is in the block after it; when it is through the block they are
-//              released, and the gradients reduce-scattered and freed
+//   forward    a block's buckets are gathered before it, while the previous block computes, and released after it
+//   backward   they are gathered again while backward is in the following block; when backward has left the block, they
+//              are released, and the gradients are reduce-scattered and freed
 //
-// A bucket with parameters of several blocks (tied embeddings), or of none, stays from the first block that uses it to
-// the end of backward; so do a block's that is the last of forward until backward is through it.
-// When backward is through a block is known by the next one that it enters: a hook on the gradient of a block's output,
-// before which autograd has run all that was recorded later. Neither depends on which gradients there are, so all ranks
-// gather and reduce in the same order.
-// Wire, for each backward: 3 (P - 1) / P of the values' bytes per rank, two gatherings and a reduction; without
+// A bucket with parameters of several blocks (tied embeddings), or of no block, stays from the first block that uses it
+// to the end of backward. The buckets of the last block of forward stay until backward has left the block.
+// Backward is known to have left a block when it enters the next one. A hook on the gradient of a block's output
+// reports that; before it runs, autograd has processed everything recorded later. Neither event depends on which
+// parameters have gradients, so all ranks gather and reduce in the same order.
+// Wire, for each backward: 3 (P - 1) / P of the values' bytes per rank, in two gathers and a reduction; without
 // reshard_after_forward, 2 (P - 1) / P. A forward alone (evaluation): (P - 1) / P.
 #include <ATen/core/grad_mode.h>
 
@@ -84,7 +84,7 @@ class ShardedParameters final : public Synchronizer {
   void after_update(std::int64_t) override {}
   bool replicas_equal() const override { return true; }
   void sum_over_slices(at::Tensor& sums) override { group_->all_reduce(sums, Reduction::kSum).wait(); }
-  void share_values() override {}  // whoever needs them gathers them
+  void share_values() override {}  // values are gathered when they are needed
   StateDict state() override { return {}; }
   void finish() override {}
 
@@ -118,17 +118,17 @@ class ShardedParameters final : public Synchronizer {
 
     bool shared() const { return first != last; }
   };
-  struct Part {  // of the model: a block
+  struct Part {  // a block of the model
     std::set<std::string> parameters;
     std::vector<Unit*> units;
-    bool recorded = false;  // its forward, for a backward that has not come to it yet
+    bool recorded = false;  // forward has run, and backward has not reached the block yet
   };
 
   static std::vector<Segment> cut_of(const Bucket& bucket, std::int64_t begin, std::int64_t count) {
     return phalanx::cut(bucket.segments, begin, count);
   }
 
-  // The first and the last block that use a bucket; of one that none uses, of all.
+  // Returns the first and the last block that use a bucket. A bucket that no block uses counts as used by all.
   std::pair<std::size_t, std::size_t> users(const Bucket& bucket) const {
     std::set<std::size_t> all;
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
@@ -164,7 +164,7 @@ class ShardedParameters final : public Synchronizer {
     return output;
   }
 
-  // Backward follows at once on what is computed again, and on the last block.
+  // Keeps the values of a recomputed block and of the last block, because backward follows immediately.
   void after_forward(std::size_t block, bool recording) {
     const bool stays = recording && (!reshard_ || recomputing() || block + 1 == blocks_.size());
     for (auto* const unit : blocks_[block].units) {
@@ -195,7 +195,7 @@ class ShardedParameters final : public Synchronizer {
   CommunicatorPtr group_;
   bool reshard_;
   BufferPool pool_, shared_pool_;
-  std::map<std::string, std::size_t> numbers_;  // of the blocks
+  std::map<std::string, std::size_t> numbers_;  // indices of the blocks
   std::vector<Part> blocks_;
   std::deque<Unit> units_;  // by bucket
   std::optional<GradientShards> gradients_;

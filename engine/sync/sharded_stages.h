@@ -8,13 +8,13 @@
 
 namespace phalanx {
 
-// The stages of `strategy: sharded` above the first, where that of the optimizer's state is described.
+// The stages of `strategy: sharded` above the first. sharded.cc describes the first, which shards the optimizer state.
 
-/// ZeRO stage 2: gradients, too, are there in parts alone, but during backward.
+/// ZeRO stage 2: gradients are sharded too, except during backward.
 std::unique_ptr<Synchronizer> make_sharded_gradients(const SyncContext& context);
 
-/// ZeRO stage 3: values, too, are there in parts alone, but where a block of the model needs them. Without
-/// `reshard_after_forward` what forward has gathered stays until backward is through it.
+/// ZeRO stage 3: values are sharded too, except while a block of the model needs them. Without `reshard_after_forward`,
+/// values that forward has gathered stay until backward has passed the block.
 std::unique_ptr<Synchronizer> make_sharded_parameters(const SyncContext& context, bool reshard_after_forward);
 
 }  // namespace phalanx

@@ -7,7 +7,7 @@
 namespace phalanx {
 namespace {
 
-// Where a parameter begins, or all of them end.
+// Returns the border nearest to `wanted`: the beginning of a parameter, or the end of the bucket.
 std::int64_t nearest_border(const Slice& bucket, std::int64_t wanted) {
   std::int64_t best = bucket.values.numel();
   for (const auto& segment : bucket.segments) {

@@ -10,14 +10,15 @@
 
 namespace phalanx {
 
-/// A bucket in as many contiguous parts as there are ranks, nearly equal, some of them empty where it is short.
+/// The division of a bucket into contiguous parts, one per rank and nearly equal. If the bucket is short, some are
+/// empty.
 ///
-/// Cut anywhere, they are cut at multiples of 16 elements, so that vectorised updates of the parts round as that of the
-/// whole does. Cut between parameters, each border lies between the two parameters where it is nearest to an equal cut;
-/// so are buckets with parameters that do not lie row by row.
+/// With Cut::kAnywhere, the borders are multiples of 16 elements, so that vectorised updates of the parts round like an
+/// update of the whole bucket. With Cut::kBetweenParameters, each border is the one between two parameters that is
+/// nearest to an equal division; the same holds for all buckets with parameters that are not stored row by row.
 class Shards {
  public:
-  /// Parts for the first `owners` of the ranks, empty ones for the others.
+  /// Divides the bucket among the first `owners` ranks. The other ranks get empty parts.
   Shards(const Slice& bucket, int ranks, Cut cut, int owners);
   Shards(const Slice& bucket, int ranks, Cut cut) : Shards(bucket, ranks, cut, ranks) {}
 
@@ -29,7 +30,7 @@ class Shards {
   std::vector<std::int64_t> begins_, counts_;
 };
 
-/// A bucket whose parts the ranks of a group update, each its own.
+/// A bucket whose parts are updated by the ranks of a group, each rank updating its own.
 class ShardedBucket {
  public:
   ShardedBucket(Slice all, const Communicator& group, Cut cut, int owners)
@@ -41,7 +42,8 @@ class ShardedBucket {
   const Slice& all() const { return all_; }
   const Slice& own() const { return own_; }
 
-  /// Launches the mean of the own part's gradients over the group; what the others hold of theirs is not defined.
+  /// Launches the mean of the gradients of this rank's part over the group. The gradients of other parts are undefined
+  /// afterwards.
   Work reduce_gradients(Communicator& group) const {
     return group.reduce_scatter(own_.gradients, all_.gradients, Reduction::kMean, shards_.counts());
   }
@@ -49,7 +51,8 @@ class ShardedBucket {
   /// Launches the exchange that gives every rank the values of all parts.
   Work gather_values(Communicator& group) const { return group.all_gather(all_.values, own_.values, shards_.counts()); }
 
-  /// The optimizer zeroes the gradients that it has used; the next backward adds to the others too.
+  /// Zeroes the gradients outside of this rank's part. The optimizer zeroes only those that it has used, and the next
+  /// backward adds to all of them.
   void zero_other_gradients() const;
 
  private:

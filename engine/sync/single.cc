@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One process, nothing to agree on.
+// A single process, which has no peers.
 #include "engine/sync/replicated_synchronizer.h"
 #include "engine/sync/synchronizers.h"
 #include "framework/base/config/no_fields.h"

@@ -9,9 +9,9 @@
 
 namespace phalanx {
 
-/// What a client's reads saw, of `reads[b]`, how many were b clocks ahead of the slowest client: "pulls",
-/// "staleness_mean", "staleness_max", and the histogram "pulls_at_staleness_<clocks>" as far as it is not 0, whose last
-/// place counts all beyond. `prefix` comes before each name.
+/// Returns the staleness of a client's reads, where `reads[b]` is the number of reads that were b clocks ahead of the
+/// slowest client: "pulls", "staleness_mean", "staleness_max", and the nonzero entries of the histogram
+/// "pulls_at_staleness_<clocks>", whose last entry counts all larger values. `prefix` comes before each name.
 Figures staleness_figures(const std::string& prefix, const std::vector<std::int64_t>& reads);
 
 }  // namespace phalanx

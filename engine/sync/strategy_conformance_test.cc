@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the interface asks of every strategy, and what its traits promise of it, for all that are registered.
+// Checks the requirements of the interface and the promises of the traits for all registered strategies.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/allclose.h>
@@ -27,7 +27,7 @@ constexpr int kRanks = 4;
 
 StrategyTraits traits_of(const std::string& strategy) { return testing::load_strategy(strategy).traits(); }
 
-// With what their options change about them.
+// Returns all strategies, including variants whose options change their traits.
 std::vector<std::string> strategies() {
   std::vector<std::string> all = Synchronizers::global().names();
   all.insert(
@@ -62,7 +62,7 @@ std::int64_t elements_of(const std::vector<Slice>& slices) {
   return elements;
 }
 
-/// What one rank has of a strategy that was attached.
+/// The objects that one rank has after a strategy was attached.
 struct Attached {
   CommunicatorPtr group;
   std::vector<at::Tensor> own;  // the parameters
@@ -71,8 +71,7 @@ struct Attached {
   std::vector<Slice> slices;
 };
 
-// As a backward would. What lies between parameters belongs to none, and has none where there is no bucket of
-// gradients.
+// Sets gradients as a backward would. Padding between parameters has gradients only if there is a bucket of gradients.
 void give_gradients(const Attached& rank, double value) {
   for (const auto& bucket : rank.parameters.buckets()) bucket.gradients.fill_(value);
   for (auto parameter : rank.own) {
@@ -85,7 +84,7 @@ class StrategyConformance : public ::testing::TestWithParam<std::string> {
  protected:
   static StrategyTraits traits() { return traits_of(GetParam()); }
 
-  // Ranks begin with other values each.
+  // Runs `body` on every rank, starting from different values.
   static void run(const std::function<void(const Attached&)>& body) {
     testing::run_ranks("inproc", kRanks, [&](const CommunicatorPtr& group) {
       const at::NoGradGuard no_grad;
@@ -93,7 +92,7 @@ class StrategyConformance : public ::testing::TestWithParam<std::string> {
       const FlatParameters parameters(own, *group, testing::kBucketBytes);
       const auto strategy = testing::make_strategy(GetParam(), group);
       body({group, own, parameters, *strategy, strategy->attach(parameters, Cut::kAnywhere)});
-      group->barrier().wait();  // nobody changes what ranks share while others look at it
+      group->barrier().wait();  // no rank may change shared values while others look at them
       strategy->finish();
     });
   }
@@ -133,7 +132,7 @@ TEST_P(StrategyConformance, TensorsOfItsStateHaveDistinctNames) {
   });
 }
 
-// Where a rank's slices are all of the buckets, there is nobody whom its values have to reach.
+// If a rank's slices are all of the buckets, its values do not have to reach other ranks.
 class ShardingStrategies : public StrategyConformance {};
 INSTANTIATE_TEST_SUITE_P(Strategies, ShardingStrategies,
                          ::testing::ValuesIn(strategies_where(&StrategyTraits::shards_update)),
@@ -190,7 +189,7 @@ TEST_P(StrategyConformance, NamesTheRanksWhoseGradientsTheOptimizerGets) {
   });
 }
 
-// As many backwards as a step has add up, and in between there is nothing but the parts.
+// The backwards of a step accumulate, and between them only the shards of the gradients exist.
 class FreeingStrategies : public StrategyConformance {};
 INSTANTIATE_TEST_SUITE_P(Strategies, FreeingStrategies,
                          ::testing::ValuesIn(strategies_where(&StrategyTraits::frees_gradients)),

@@ -6,70 +6,72 @@
 
 namespace phalanx {
 
-/// Of strategies that set no bound themselves (StrategyTraits::steps_ahead).
+/// The value of StrategyTraits::steps_ahead for strategies that set no bound themselves.
 inline constexpr std::int64_t kStepsAhead = 64;
 
-/// What others need to know of a strategy before it is made. Each registers its own, beside its name: who has to tell
-/// strategies apart asks for these facts, never for names. They may depend on the strategy's fields.
+/// Properties of a strategy that other code needs to know before the strategy is created. Each strategy registers its
+/// traits together with its name. Code that must distinguish strategies checks these traits and never names. Traits may
+/// depend on the strategy's fields.
 struct StrategyTraits {
-  /// In every step the optimizer gets the mean of the gradients of all ranks: with train.gradients: sum, their sum.
+  /// In every step the optimizer gets the mean of the gradients of all ranks, or their sum with train.gradients: sum.
   bool reduces_gradients = false;
 
-  /// Of a step's gradients something stays for the steps after it, as in the residual of a compression: a value that is
-  /// not finite would never leave.
+  /// It carries part of a step's gradients over to later steps, such as the residual of a compression. A non-finite
+  /// value would never leave it.
   bool remembers_gradients = false;
 
-  /// It trains on one rank and no more.
+  /// It trains only on a single rank.
   bool one_rank = false;
 
-  /// Its ranks must have memory in common (Communicator::shares_memory()).
+  /// Its ranks must share memory (Communicator::shares_memory()).
   bool shared_memory = false;
 
-  /// The same of the ranks of each host.
+  /// The ranks of each host must share memory.
   bool shared_memory_in_hosts = false;
 
-  /// Which of its fields asks for that, as "intra.one_copy"; empty: the strategy itself.
+  /// The field that requires shared memory, such as "intra.one_copy"; empty if the strategy itself does.
   std::string shared_memory_key{};
 
-  /// Ranks write into the same memory while others read and write there: nothing else may exchange what is in it.
+  /// Ranks write into shared memory while others read and write it, so no other code may exchange its contents.
   bool concurrent_updates = false;
 
   /// It keeps parameters, or sums of gradients, on parameter servers.
   bool parameter_servers = false;
 
-  /// Servers update the parameters there: the config's `optimizer` has nothing to do (Synchronizer::make_optimizer()).
+  /// Servers update the parameters, so the config's `optimizer` is not used (Synchronizer::make_optimizer()).
   bool servers_update = false;
 
-  /// It sends buckets during backward, as each is complete: small ones leave less to send afterwards.
+  /// It sends each bucket during backward as soon as it is complete. Small buckets leave less to send afterwards.
   bool overlaps_backward = false;
 
-  /// A rank's slices are its own share of the buckets; elsewhere they are all of the buckets.
+  /// A rank's slices are its own shard of the buckets. Without this trait they are all of the buckets.
   bool shards_update = false;
 
-  /// Parameters have a grad during backward alone: it is reduced and freed there (Synchronizer::after_backward()).
+  /// Parameters have a grad only during backward, where it is reduced and freed (Synchronizer::after_backward()).
   bool frees_gradients = false;
 
-  /// Parameters have values only where a block of the model needs them (Synchronizer::run_blocks()); elsewhere there is
-  /// nothing but each rank's slices, and no second copy of anything.
+  /// Parameters have values only while a block of the model needs them (Synchronizer::run_blocks()). At other times
+  /// only each rank's slices exist, with no second copy of anything.
   bool shards_values = false;
 
-  /// Strategy `levels` may take it for the ranks of a host. It reduces gradients, and after after_update() these ranks
+  /// Strategy `levels` may use it among the ranks of a host. It reduces gradients, and after after_update() these ranks
   /// are one replica.
   bool intra_level = false;
 
-  /// Strategy `levels` may take it between hosts, where buckets are slices without parameters: it updates all of them,
-  /// and needs nothing of backward.
+  /// Strategy `levels` may use it between hosts, where buckets are slices without parameters. It updates all of them
+  /// and does not depend on backward.
   bool inter_level = false;
 
-  /// It does nothing but reduce gradients as they are, so that those of virtual shards may take its place, whose sums
-  /// are the same bits on any number of ranks (determinism: world_size_invariant).
+  /// It only reduces gradients, without changing them, so the sums over virtual shards may replace it. These have the
+  /// same bits on any number of ranks (determinism: world_size_invariant).
   bool virtual_shards = false;
 
-  /// How many steps a rank may be ahead of the slowest before anything but the strategy makes it wait: more than 1
-  /// where the ranks do not meet in every step. So many steps a run goes on after it was asked to stop.
+  /// The number of steps that a rank may be ahead of the slowest before something other than the strategy makes it
+  /// wait; more than 1 if the ranks do not all meet in every step. A run continues for as many steps after it was asked
+  /// to stop.
   std::int64_t steps_ahead = 1;
 
-  /// Whether time that a rank spends in communication is its own, not that of others.
+  /// Returns true if the time that a rank spends in communication is its own and not spent waiting for other ranks.
   bool waits_for_nobody() const { return steps_ahead == kStepsAhead; }
 };
 

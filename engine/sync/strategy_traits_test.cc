@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A strategy that nobody has heard of fits in everywhere by its traits.
+// A strategy that no other code knows by name works everywhere by its traits.
 #include "engine/sync/strategy_traits.h"
 
 #include <ATen/ops/allclose.h>
@@ -28,7 +28,7 @@ using ::testing::HasSubstr;
 using testing::kElements;
 using testing::kRate;
 
-// The mean by a sum.
+// Computes the mean as a sum and a division.
 class SumSynchronizer final : public GradientSynchronizer {
  public:
   explicit SumSynchronizer(CommunicatorPtr group) : group_(std::move(group)) {}
@@ -114,7 +114,8 @@ TEST(StrategyTraits, AreWhatLevelsGoBy) {
   });
 }
 
-// Rank 1 does not go on after its second step before rank 0 has done ten; where that waits for it, `held_up` says so.
+// Runs two ranks, of which rank 1 stops after its second step until rank 0 has done ten. Returns true if rank 0 waits
+// for rank 1.
 bool holds_up_others(const std::string& strategy) {
   std::atomic<std::int64_t> first = 0;
   std::atomic<bool> held_up = false;

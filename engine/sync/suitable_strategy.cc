@@ -11,7 +11,7 @@
 namespace phalanx {
 namespace {
 
-// Those that all it may stand for have in common.
+// Has only the traits that all strategies it may select have in common.
 const bool suitable_strategy_registered = Synchronizers::global().add<NoFields>(
     "auto", "the exact strategy that suits where the ranks are",
     StrategyTraits{.reduces_gradients = true, .virtual_shards = true}, [](const NoFields&, const SyncContext& context) {

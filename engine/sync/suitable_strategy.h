@@ -6,23 +6,23 @@
 
 namespace phalanx {
 
-/// Where the ranks of a group are, as far as it matters for how they agree.
+/// Facts about the location of a group's ranks that affect the choice of a strategy.
 struct RankPlacement {
   int ranks = 1;
   bool shares_memory = true;
-  bool one_numa_node = true;  // none of them may run outside of it
+  bool one_numa_node = true;  // no rank may run outside of that node
 };
 
-/// Collective; the same on all ranks.
+/// Returns the placement of a group, the same on all ranks. Collective.
 RankPlacement placement_of(Communicator& group);
 
-/// What `strategy: auto` stands for: of the exact strategies the one that suits where the ranks are. Nothing is
-/// measured, so that runs on ranks that lie alike agree alike, to the bit.
+/// Returns the strategy that `strategy: auto` selects: the exact strategy that suits the placement of the ranks.
+/// Nothing is measured, so runs on ranks with the same placement agree bit for bit.
 ///
-///   one rank                                single
-///   memory in common, in one NUMA node      sharded, with one copy of the parameters
-///   memory in common, in several            all_reduce: each rank has all parameters near to it
-///   no memory in common                     overlapped
+///   one rank                                  single
+///   shared memory, in one NUMA node           sharded, with one copy of the parameters
+///   shared memory, in several NUMA nodes      all_reduce: each rank has all parameters in nearby memory
+///   no shared memory                          overlapped
 Synchronizers::Choice suitable_strategy(const RankPlacement& placement);
 
 }  // namespace phalanx

@@ -42,7 +42,7 @@ TEST(SuitableStrategy, IsExactAndFitsTheRanks) {
   }
 }
 
-// On a machine of several NUMA nodes threads that keep to one core are in one of them, too.
+// Threads that are bound to one core are in one NUMA node, even on a machine with several.
 TEST(SuitableStrategy, RanksThatKeepToACoreAreInOneNumaNode) {
   ASSERT_FALSE(allowed_cores().empty());
   const int core = allowed_cores().front();

@@ -13,21 +13,21 @@
 
 namespace phalanx {
 
-/// What a strategy is made for: which replicas it makes agree, and where in the run they are.
+/// Describes what a strategy is made for: the replicas that it synchronizes, and their place in the run.
 ///
-/// A strategy answers for the parameters that it is attached to, and makes them agree among the ranks of `group`.
-/// Strategies that are made of others give each a group of its own (over()). The mesh is that of the whole run, for
-/// whatever a strategy needs beside it.
+/// A strategy manages the parameters that it is attached to, and synchronizes them among the ranks of `group`. A
+/// strategy that consists of others gives each of these a group (over()). The mesh is the mesh of the whole run, for
+/// anything else that a strategy needs.
 struct SyncContext {
   Mesh mesh;                   // of the run
-  CommunicatorPtr group;       // the ranks that hold a replica each of the strategy's parameters
-  std::int64_t backwards = 1;  // that add up to a step's gradients; 0: those are complete in before_update() alone
-  double weight = 1;           // of this rank's replica in means over the group, in which all weights have the mean 1
-  std::shared_ptr<ps::CurrentServers> servers{};  // parameter servers of the run; null: none
-  Seconds timeout{600};                           // of requests to parameter servers
-  std::string level{};                            // which of several in one strategy this is, for servers' tables
+  CommunicatorPtr group;       // the ranks that each hold a replica of the strategy's parameters
+  std::int64_t backwards = 1;  // per step, accumulated; 0 if gradients are complete only in before_update()
+  double weight = 1;           // of this rank's replica in means over the group; the mean of all weights is 1
+  std::shared_ptr<ps::CurrentServers> servers{};  // parameter servers of the run, or null
+  Seconds timeout{600};                           // for requests to parameter servers
+  std::string level{};                            // names this part of a strategy, for tables on servers
 
-  /// The same for a part of the ranks, or of the parameters.
+  /// Returns the context of a strategy for some of the ranks or of the parameters.
   SyncContext over(CommunicatorPtr ranks, std::int64_t times, double weight = 1) const {
     SyncContext part = *this;
     part.group = std::move(ranks);
@@ -36,7 +36,7 @@ struct SyncContext {
     return part;
   }
 
-  /// The same for one of the strategies that another one is made of, whose groups may have the same name.
+  /// Returns the context of one of the strategies that another one consists of, whose groups may have the same name.
   SyncContext at_level(const std::string& name) const {
     SyncContext part = *this;
     part.level += name + " ";

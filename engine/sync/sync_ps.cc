@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Synchronous SGD through parameter servers: in every step the servers sum the gradients of all ranks, which read the
-// sum and divide it by their number. The result is that of all_reduce, but for the order of additions, which is that of
-// arrival. Each step's sum begins anew (rule sum_of_clock). Two tables take turns: a rank that is done with one step
-// adds to the next sum, while others still read this one.
-// With `server_optimizer` the servers keep the parameters instead, and an optimizer of theirs takes a step with the
-// mean of all ranks' gradients, once in each step; the ranks read the parameters (pushed_gradients.h). Wire: the
-// gradients' bytes to the servers and back, per rank and step; a server of P ranks receives and sends P times its
-// share.
+// sum and divide it by the number of ranks. The result is the same as with all_reduce, except for the order of
+// additions, which is the order of arrival. Each step's sum starts from zero (rule sum_of_clock). Two tables are used
+// in turn: a rank that has finished a step adds to the next sum while others still read the current one.
+// With `server_optimizer` the servers keep the parameters instead. Their optimizer takes a step with the mean of all
+// ranks' gradients, once per step, and the ranks read the parameters (pushed_gradients.h).
+// Wire: the gradients' bytes to the servers and back, per rank and step; a server for P ranks receives and sends P
+// times its share.
 #include <ATen/core/grad_mode.h>
 
 #include <array>
@@ -66,7 +66,7 @@ class SyncPs final : public GradientSynchronizer {
   CommunicatorPtr group_;
   double weight_;  // of this rank's gradients
   ParameterService service_;
-  std::array<BucketTables, 2> sums_;  // of steps of even and of odd numbers
+  std::array<BucketTables, 2> sums_;  // for even and odd steps
   std::size_t turn_ = 0;
   std::vector<at::Tensor> gradients_;
 };
@@ -80,7 +80,7 @@ struct SyncPsConfig {
   }
 };
 
-// Gradients that servers have applied are nothing that others could reduce any more.
+// If the servers apply the gradients, no other strategy can reduce them.
 StrategyTraits sync_ps_traits(const SyncPsConfig& config) {
   const bool servers_update = config.server_optimizer.any();
   return {.reduces_gradients = !servers_update,

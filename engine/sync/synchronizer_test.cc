@@ -23,7 +23,7 @@ using testing::make_parameters;
 using testing::make_strategy;
 using ::testing::ThrowsMessage;
 
-// All ranks' copies of a tensor, bit for bit.
+// Returns true if all ranks have the same bits of a tensor.
 bool same_on_all_ranks(const at::Tensor& tensor, Communicator& group) {
   at::Tensor all = at::zeros({group.size(), tensor.numel()});
   all[group.rank()].copy_(tensor);

@@ -10,10 +10,10 @@
 
 namespace phalanx {
 
-/// Strategies by name. Their make() takes for granted that the traits fit the ranks: use make_synchronizer().
+/// Strategies by name. Their make() assumes that the traits fit the ranks, so call make_synchronizer() instead.
 using Synchronizers = Registry<std::unique_ptr<Synchronizer>(const SyncContext&), StrategyTraits>;
 
-/// The strategy for these ranks. Throws ConfigError where its traits say, or itself does, that it does not fit them.
+/// Creates the strategy for these ranks. Throws ConfigError if its traits, or the strategy itself, do not fit them.
 std::unique_ptr<Synchronizer> make_synchronizer(const Synchronizers::Choice& strategy, const SyncContext& context);
 
 }  // namespace phalanx

@@ -18,7 +18,7 @@
 #include "framework/base/error.h"
 #include "framework/comm/decorator.h"
 
-// What the tests of strategies share: strategies as configs name them, and a small problem that tells ranks apart.
+// Helpers for tests of strategies: strategies in the form that configs use, and a small problem that differs by rank.
 namespace phalanx::testing {
 
 inline Synchronizers::Choice load_strategy(const std::string& yaml) {
@@ -30,7 +30,7 @@ inline std::unique_ptr<Synchronizer> make_strategy(const std::string& strategy, 
   return make_synchronizer(load_strategy(strategy), {Mesh(group), group, backwards});
 }
 
-/// A group that says of itself that its ranks have no memory in common.
+/// A group that reports that its ranks share no memory.
 class Apart final : public Decorator {
  public:
   using Decorator::Decorator;
@@ -42,7 +42,7 @@ class Apart final : public Decorator {
 
 inline constexpr std::int64_t kBucketBytes = 20 * sizeof(float);
 
-/// For 3 buckets of so many bytes; every value is the rank, so that replicas start different.
+/// Returns parameters for 3 buckets of kBucketBytes. Every value is the rank, so replicas start different.
 inline std::vector<at::Tensor> make_parameters(int rank) {
   std::vector<at::Tensor> parameters;
   for (const std::int64_t size : {7, 30, 1, 20}) {
@@ -51,7 +51,7 @@ inline std::vector<at::Tensor> make_parameters(int rank) {
   return parameters;
 }
 
-/// All ranks' tensors, [P, n].
+/// Returns the tensors of all ranks, [P, n].
 inline at::Tensor gather(const at::Tensor& own, Communicator& group) {
   const at::Tensor all = at::zeros({group.size(), own.numel()}, own.options());
   group.all_gather(all, own).wait();
@@ -61,13 +61,13 @@ inline at::Tensor gather(const at::Tensor& own, Communicator& group) {
 constexpr std::int64_t kElements = 48;
 constexpr double kRate = 0.1;
 
-/// What a rank's gradient is at its own values: each rank pulls elsewhere.
+/// Returns a rank's gradient at its own values. Each rank pulls towards a different point.
 inline at::Tensor gradient_at(const at::Tensor& x, double rank, std::int64_t step) {
   return (x - rank) * 0.5 + 0.01 * static_cast<double>(step);
 }
 
-/// Trains kElements values with plain SGD; `after(step, values of all ranks, strategy)` compares. After the last step
-/// the replicas are to be equal.
+/// Trains kElements values with plain SGD and calls `after(step, values of all ranks, strategy)` after each step. After
+/// the last step the replicas must be equal.
 template <class After>
 void train(const std::string& strategy, const CommunicatorPtr& group, int steps, const After& after) {
   const at::NoGradGuard no_grad;

@@ -19,14 +19,14 @@
 
 namespace phalanx {
 
-/// Finds the parameters that had no part in a step: no rank whose gradients are combined in it computed a gradient for
-/// them, in any part of its batch. Padding alone does not use a parameter. A recorded step, in which backward runs
-/// without the host, uses what it used when it was recorded.
+/// Finds the parameters that were not used in a step: none of the ranks whose gradients are combined in it computed a
+/// gradient for them in any part of its batch. A use by padding rows alone does not count. In a recorded step, where
+/// backward runs without the host, parameters count as used if they were used when the step was recorded.
 class UnusedParameters {
  public:
   using Predicate = std::function<bool(const std::string& parameter)>;
 
-  /// Parameters for which `always_used` holds are never unused. Parameters must be where they stay.
+  /// Parameters for which `always_used` returns true are never unused. Parameters must not move afterwards.
   UnusedParameters(const std::vector<ReplicaGroup>& groups, const Predicate& always_used);
 
   /// Also looks at another replica of the model on this rank, whose parameters have the same names. A parameter is used
@@ -38,24 +38,24 @@ class UnusedParameters {
   /// groups: it sends 8 bytes, and 8 bytes for each parameter if any of the ranks has an unused one.
   void agree(const std::vector<CommunicatorPtr>& combined);
 
-  /// As of the last agree().
+  /// Returns the unused parameters found by the last agree().
   const std::set<std::string>& names() const { return names_; }
 
  private:
   struct Member {
     std::vector<std::string> names;   // in the order of the buckets
-    std::vector<std::size_t> always;  // numbers of those that are never unused
-    std::vector<std::int64_t> used;   // [n], in this step so far: 1 where there was a gradient
-    std::vector<std::int64_t> last;   // the same of the last step
+    std::vector<std::size_t> always;  // indices of the parameters that are never unused
+    std::vector<std::int64_t> used;   // [n], 1 if there was a gradient in this step so far
+    std::vector<std::int64_t> last;   // the same for the last step
     at::Tensor ballot;                // [1] int64
     std::atomic<bool> any{false};     // backward has run in this step
   };
 
   void agree(Member& member, Communicator* combined);
 
-  std::vector<std::unique_ptr<Member>> members_;  // in one place, as hooks know them
+  std::vector<std::unique_ptr<Member>> members_;  // at fixed addresses, which hooks keep
   std::map<std::string, std::pair<Member*, std::size_t>> numbers_;
-  std::vector<std::unique_ptr<ParameterHooks>> hooks_;  // of each group and each further replica
+  std::vector<std::unique_ptr<ParameterHooks>> hooks_;  // of each group and each additional replica
   std::set<std::string> names_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of parameters without a gradient under every strategy, with momentum and weight decay.
+// Checks the treatment of parameters without a gradient under every strategy, with momentum and weight decay.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/concat.h>
@@ -24,9 +24,9 @@
 namespace phalanx {
 namespace {
 
-constexpr int kUnusedRanks = 4, kSteps = 6;  // a mean over 4 equal values is that value
+constexpr int kUnusedRanks = 4, kSteps = 6;  // the mean of 4 equal values is exact
 constexpr float kStart = 3;
-constexpr double kMomentum = 0.9, kDecay = 0.1;  // and kRate
+constexpr double kMomentum = 0.9, kDecay = 0.1;  // used with kRate
 constexpr const char* kSgd = "{name: sgd, lr: 0.1, momentum: 0.9, weight_decay: 0.1}";
 
 std::string with_servers(const std::string& strategy) {
@@ -62,13 +62,13 @@ std::vector<std::string> strategies_with_unused() {
                          levels("all_reduce", "{ssp: {server_optimizer: " + std::string(kSgd) + "}}")});
   std::erase_if(all, [](const std::string& strategy) {
     const auto traits = testing::load_strategy(strategy).traits();
-    return traits.one_rank || traits.frees_gradients;  // those have a step of their own
+    return traits.one_rank || traits.frees_gradients;  // strategies that free gradients have a different step
   });
   return all;
 }
 
-/// One rank's replica of a model of three parameters: all ranks use `all` in every step, rank 0 alone uses `first`, and
-/// nobody uses `none`.
+/// One rank's replica of a model with three parameters: all ranks use `all` in every step, only rank 0 uses `first`,
+/// and no rank uses `none`.
 class Replica {
  public:
   Replica(const std::string& strategy, const CommunicatorPtr& group)
@@ -103,7 +103,7 @@ class Replica {
     step(number, [](const auto& update) { update(); });
   }
 
-  /// Returns a copy of this rank's optimizer state of a parameter, and with `values` of its values.
+  /// Returns a copy of this rank's optimizer state for a parameter, preceded by its values if `values` is true.
   at::Tensor kept_of(const std::string& parameter, bool values) {
     std::vector<std::vector<at::Tensor>> runs;  // by slice
     for (const auto& slice : slices_) runs.push_back(values ? std::vector{slice.values} : std::vector<at::Tensor>{});
@@ -150,7 +150,7 @@ TEST_P(UnusedUnder, AParameterThatNobodyUsesKeepsValuesAndStateToTheBit) {
       const at::Tensor state = replica.kept_of("none", false);
       EXPECT_TRUE(at::equal(state, at::zeros_like(state))) << "step " << step;
     }
-    for (const auto& one : replica.strategy().state()) {  // what servers remember of its elements
+    for (const auto& one : replica.strategy().state()) {  // state of its elements on servers
       const bool of_servers = one.name.find("servers/") != std::string::npos && one.name.ends_with("/none");
       if (!of_servers || one.values.numel() == 1) continue;
       EXPECT_TRUE(at::equal(one.values, at::zeros_like(one.values))) << one.name;
@@ -163,9 +163,9 @@ TEST_P(UnusedUnder, AParameterThatNobodyUsesKeepsValuesAndStateToTheBit) {
   });
 }
 
-// An update leaves out what none of the ranks uses whose gradients it has, and no more.
+// An update skips exactly the parameters that no rank uses whose gradients it combines.
 TEST_P(UnusedUnder, AParameterOfOneRankIsUpdatedWithItsGradientAlone) {
-  if (traits().servers_update) return;  // the ranks have no optimizer
+  if (traits().servers_update) return;  // ranks have no optimizer
   const bool values = !traits().concurrent_updates;
   run([values](Replica& replica, const CommunicatorPtr& group) {
     for (int step = 0; step < kSteps; ++step) {
@@ -185,7 +185,7 @@ TEST_P(UnusedUnder, AParameterOfOneRankIsUpdatedWithItsGradientAlone) {
   });
 }
 
-// Other ranks, whose updates meet those of rank 0 in one place, add nothing to them.
+// Other ranks, whose updates meet the updates of rank 0 in the same place, must add nothing to them.
 class UnusedInOnePlace : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Strategies, UnusedInOnePlace,
                          ::testing::Values("hogwild", "downpour", "ssp", "{name: downpour, every: 2}",

@@ -7,9 +7,9 @@
 
 namespace phalanx {
 
-/// In which steps a rank talks to parameter servers: in every `every`-th, the first time in step `delay` + `every`
-/// (from 1). What it reads there it may ask for `prefetch` steps before, so that it arrives while the rank computes. A
-/// function of the step alone: all buckets do the same in the same step.
+/// The steps in which a rank communicates with parameter servers: every `every`-th step, the first time in step `delay`
+/// + `every` (counted from 1). It may request the values that it reads `prefetch` steps earlier, so that they arrive
+/// while the rank computes. The schedule depends on the step alone, so all buckets are exchanged in the same step.
 struct UpdateSchedule {
   std::int64_t every = 4;
   std::int64_t delay = 0;
@@ -23,10 +23,10 @@ struct UpdateSchedule {
       config::at_least(0));
   }
 
-  /// Whether a step, from 0, ends with an exchange.
+  /// Returns true if a step, counted from 0, ends with an exchange.
   bool exchanges(std::int64_t step) const { return step >= delay && (step + 1 - delay) % every == 0; }
 
-  /// Whether, at the end of a step, the values of a later exchange are asked for.
+  /// Returns true if the values of a later exchange are requested at the end of a step.
   bool asks_ahead(std::int64_t step) const { return prefetch > 0 && exchanges(step + prefetch); }
 };
 

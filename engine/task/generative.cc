@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tasks of models that are to make samples like those of a dataset. Samples are a tensor of numbers, and noise as a
-// second input, as the dataset with_noise has it.
+// Tasks for models that generate samples like the samples of a dataset. Samples are a tensor of numbers, with noise as
+// a second input, as in the dataset with_noise.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/aminmax.h>
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
@@ -19,7 +19,7 @@
 namespace phalanx {
 namespace {
 
-// The tensor to be imitated. Throws ConfigError for other samples.
+// Returns the tensor that the model must imitate. Throws ConfigError for other samples.
 const TensorSpec& imitated(const char* task, const SampleSpec& sample) {
   const bool numbers = sample.inputs.size() == 2 && c10::isFloatingType(sample.inputs[0].dtype) &&
                        c10::isFloatingType(sample.inputs[1].dtype) && sample.inputs[1].shape.size() == 1;
@@ -46,8 +46,8 @@ struct VariationalConfig {
 };
 
 // The negative evidence lower bound of variational autoencoders (Kingma and Welling 2014, Auto-Encoding Variational
-// Bayes, arXiv:1312.6114, section 2.3 and appendix B), with Higgins' beta (2017, beta-VAE), in nats a sample. Of
-// gaussian likelihoods without their constant.
+// Bayes, arXiv:1312.6114, section 2.3 and appendix B), with the beta of Higgins (2017, beta-VAE), in nats per sample.
+// The constant of gaussian likelihoods is omitted.
 class Variational final : public Task {
  public:
   Variational(const VariationalConfig& config, const SampleSpec& sample)
@@ -99,10 +99,10 @@ class Variational final : public Task {
   ModelSpec model_;
 };
 
-// A generator and a discriminator in turns (Goodfellow et al. 2014, Generative Adversarial Nets, arXiv:1406.2661,
-// section 3): the discriminator learns to tell samples from what the generator makes, and the generator, by the
-// non-saturating loss, to be taken for samples. The loss of tests is the discriminator's; 2 log 2 = 1.386 where it
-// cannot tell.
+// Trains a generator and a discriminator in turns (Goodfellow et al. 2014, Generative Adversarial Nets,
+// arXiv:1406.2661, section 3): the discriminator learns to distinguish samples from the generator's output, and the
+// generator learns, with the non-saturating loss, to make output that is classified as samples. The loss in tests is
+// the discriminator's, which is 2 log 2 = 1.386 if it cannot distinguish them.
 class Adversarial final : public Task {
  public:
   explicit Adversarial(const SampleSpec& sample) {

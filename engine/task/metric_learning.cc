@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Metric learning: embeddings that are near each other for samples of one class. Of samples of several members, as the
-// datasets pairs and triplets make them, with targets [members] int64: outputs [members, width]. Of single samples with
-// one class each: outputs [width].
+// Metric learning: embeddings that are close to each other for samples of the same class. For samples with several
+// members, as in the datasets pairs and triplets with targets [members] int64, outputs are [members, width]. For single
+// samples with one class each, outputs are [width].
 #include <memory>
 #include <utility>
 #include <vector>

@@ -16,67 +16,70 @@
 
 namespace phalanx {
 
-/// The reading by which one version of a model is better than another.
+/// The metric that decides which version of a model is better.
 struct Goal {
   std::string metric;
   bool highest = true;
 };
 
-/// What a model is trained for: which tensors of a sample it gets, what it is to make of them, how far off it is, and
-/// what is measured. The engine, the strategies and the models know no more of a batch than its task tells them.
+/// Defines what a model is trained for: the tensors of a sample that it gets, the outputs that it must produce, their
+/// loss, and the metrics. The engine, the strategies and the models know nothing about a batch except through its task.
 ///
-/// Tensors may be on any device; no function reads a value from one that is not on the CPU.
+/// Tensors may be on any device. No function reads values from tensors that are not on the CPU.
 class Task {
  public:
   virtual ~Task() = default;
 
-  /// What models of this task take and give.
+  /// Returns the inputs and outputs that models for this task must have.
   virtual const ModelSpec& model() const = 0;
 
-  /// The targets of a batch, once it is prepared: mostly those of the samples.
+  /// Returns the targets of a prepared batch, which are usually the samples' targets.
   virtual std::vector<TensorSpec> targets(const SampleSpec& sample) const { return sample.targets; }
 
-  /// What losses and meters see of a model's outputs: class scores in the last dimension. Each [n, ...].
+  /// Turns a model's outputs into the predictions for losses and meters, with class scores in the last dimension. Each
+  /// is [n, ...].
   virtual Tensors predictions(Tensors outputs) const { return outputs; }
 
-  /// The loss function to minimise, as the mean over what counts in `batch`: sum of losses / Batch::weight(). Of
-  /// predictions of valid rows alone, of which at least one counts. -> [] of their dtype, differentiable.
+  /// Returns the loss to minimise, as the mean over everything that counts in `batch`: sum of losses / Batch::weight().
+  /// Predictions are for valid rows only, at least one of which counts. The result is [] in their dtype and
+  /// differentiable.
   virtual at::Tensor mean_loss(const Tensors& predictions, const Batch& batch) const = 0;
 
-  /// The same where ranks divide the scores that the first of the predictions has: of all of them, on each of these
-  /// ranks. Gathers them unless a task can do without. Collective.
+  /// Returns the same loss if ranks divide the class scores in the first prediction; all of these ranks get the loss
+  /// over all scores. Gathers the scores unless the task can avoid it. Collective.
   virtual at::Tensor mean_loss_of_parts(Tensors predictions, const ClassParts& parts, const Batch& batch) const {
     predictions.at(0) = gather_scores(predictions.at(0), parts);
     return mean_loss(predictions, batch);
   }
 
-  /// Completes a batch as the dataset gave it, on the CPU: targets that follow from the inputs, and row_weights where
-  /// samples do not count alike, such as the number of targets that are not ignored. Not global_weight.
+  /// Completes a batch from the dataset, on the CPU: sets targets that follow from the inputs, and row_weights if
+  /// samples have different weights, such as the number of targets that are not ignored. Does not set global_weight.
   /// Weights are whole numbers, so that sums of them are exact on any number of ranks.
   virtual void prepare(Batch& /*batch*/) const {}
 
-  /// Throws ConfigError for values that the task cannot be computed with. Each rank asks this of the first
-  /// batch that it has prepared, and of no other.
+  /// Throws ConfigError for values with which the task cannot be computed. Each rank calls this only for the first
+  /// batch that it has prepared.
   virtual void check_values(const Batch& /*batch*/) const {}
 
-  /// What is measured unless the config says otherwise. The goal's metric is among their readings.
+  /// Returns the default meters. The goal's metric is among their readings.
   virtual std::vector<MeterConfig> meters() const = 0;
   virtual Goal goal() const = 0;
 
-  /// Training in turns, as of a generator and its discriminator: update k (from 0) changes the parameters of turn k mod
-  /// turns().size() alone, by gradients of the mean_loss() of that turn. Empty: every update changes all parameters.
+  /// For training in turns, as a generator and its discriminator do: update k (from 0) changes only the parameters of
+  /// turn k mod turns().size(), using gradients of that turn's mean_loss(). If empty, every update changes all
+  /// parameters.
   struct Turn {
     std::string name;
-    std::string parameters;  // regular expression (ECMAScript), found anywhere in their names
+    std::string parameters;  // regular expression (ECMAScript) that matches anywhere in their names
   };
   virtual std::vector<Turn> turns() const { return {}; }
 
-  /// Whose turn it is: before each forward, and 0 in tests.
+  /// Sets the current turn. Called before each forward, and with 0 in tests.
   virtual void take_turn(std::size_t /*turn*/) {}
 };
 
-/// Tasks by name; "auto" is the one that the samples name. The loss is the config's; null: the task's own default.
-/// Factories throw ConfigError for samples that do not suit the task.
+/// Tasks by name; "auto" is the task that the samples name. The loss is the one in the config, or null for the task's
+/// default. Factories throw ConfigError for samples that do not suit the task.
 using Tasks = Registry<std::unique_ptr<Task>(const SampleSpec&, std::shared_ptr<const Loss>)>;
 
 }  // namespace phalanx

@@ -27,7 +27,7 @@ std::unique_ptr<Task> make(const std::string& name, const SampleSpec& sample, co
   return Tasks::Choice(name).make(sample, Losses::Choice(loss).make());
 }
 
-// Samples that each task can be made for.
+// Returns samples that are suitable for each task.
 SampleSpec sample_for(const std::string& task) {
   const TensorSpec image{.name = "image", .shape = {3, 4, 5}};
   if (task == "regression") return {{image}, {{.name = "y", .shape = {2}}}, task};
@@ -45,7 +45,7 @@ SampleSpec sample_for(const std::string& task) {
   return classification_samples({3, 4, 5}, 6);
 }
 
-// One that the task has made of random inputs, and targets that are all `target`.
+// Returns a batch prepared by the task, with random inputs and with all targets equal to `target`.
 Batch batch_for(const Task& task, const SampleSpec& sample, std::int64_t rows, std::int64_t target) {
   Batch batch{.valid = rows, .global_rows = rows};
   const auto with_rows = [rows](Shape shape) {

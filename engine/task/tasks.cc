@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tasks of supervised learning: one output, one target, one loss between the two.
+// The tasks of supervised learning, with one output, one target, and a loss between the two.
 #include <ATen/TensorOperators.h>
 
 #include <memory>
@@ -14,14 +14,14 @@
 namespace phalanx {
 namespace {
 
-// What one of them is. `output` throws ConfigError for samples that do not suit it.
+// Describes one of the tasks. `output` throws ConfigError for unsuitable samples.
 struct Kind {
   std::string name;
-  std::string loss;  // by default
+  std::string loss;  // default
   std::vector<std::string> meters;
   Goal goal;
   TensorSpec (*output)(const std::string& task, const SampleSpec& sample);
-  bool scores_second = false;  // models give [n, classes, ...], as convolutions do
+  bool scores_second = false;  // models return [n, classes, ...], as convolutions do
   bool target_is_input = false;
 };
 
@@ -40,7 +40,7 @@ const TensorSpec& classes_of(const std::string& task, const SampleSpec& sample) 
   return target;
 }
 
-// A score for each class, wherever the target has a class number.
+// A score for each class at every place where the target has a class index.
 TensorSpec scores_last(const std::string& task, const SampleSpec& sample) {
   const auto& target = classes_of(task, sample);
   auto shape = target.shape;

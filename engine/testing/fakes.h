@@ -14,7 +14,7 @@
 
 namespace phalanx::testing {
 
-// Parts of an engine that do nothing but write down, in one common list, that they were called.
+// Parts of an engine that do nothing except recording their calls in a common list.
 using Calls = std::vector<std::string>;
 
 class FakeLoader final : public Loader {
@@ -37,7 +37,7 @@ class FakeLoader final : public Loader {
   Calls* calls_;
 };
 
-/// Its loss is the batch's number in the epoch, from 1.
+/// A step whose loss is the number of the batch in its epoch, from 1.
 class FakeStep final : public Step {
  public:
   Result run(const Batch& batch, const Watch& watch) override {
@@ -104,7 +104,7 @@ inline FlatParameters no_parameters() {
   return *none;
 }
 
-/// An engine of such parts.
+/// An engine that consists of these parts.
 struct FakeEngine {
   Calls calls{};
   FakeLoader loader;
