@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::string_view kField = "\nbucket_bytes: ";
 
-// The size of the buckets in a description; 0: it is not of this strategy.
+// Returns the size of the buckets in a description. 0: the description is not of this strategy.
 std::int64_t described_bytes(const std::string& text, Agreement agreement, const ExperimentConfig& config) {
   const auto at = text.rfind(kField);
   if (at == std::string::npos) return 0;
@@ -30,7 +30,8 @@ std::int64_t described_bytes(const std::string& text, Agreement agreement, const
   return text == describe(agreement, config) ? agreement.bucket_bytes : 0;
 }
 
-// Which checkpoint it will be, and whether it is whole, is found out later; all of one run have the same buckets.
+// Returns a checkpoint of the run, not necessarily the one that will be restored: that one is chosen and verified
+// later. All checkpoints of a run have the same buckets.
 std::optional<Checkpoint> likely_checkpoint(const std::string& resume, const RunFolder& folder) {
   if (resume == "none") return std::nullopt;
   if (resume != "auto") return read_checkpoint(resume);
@@ -38,7 +39,7 @@ std::optional<Checkpoint> likely_checkpoint(const std::string& resume, const Run
   return all.empty() ? std::nullopt : std::optional(std::move(all.front()));
 }
 
-// 0: none, or not known.
+// Returns the size of the buckets in the checkpoint to resume from. 0: there is no checkpoint, or its size is unknown.
 std::int64_t bytes_so_far(const ExperimentConfig& config, const Agreement& agreement, const RunFolder& folder,
                           int ranks) {
   try {
@@ -48,7 +49,7 @@ std::int64_t bytes_so_far(const ExperimentConfig& config, const Agreement& agree
     if (bytes > 0) log_info() << "buckets of " << format_bytes(bytes) << ", as in " << checkpoint->path;
     return bytes;
   } catch (const Error&) {
-    return 0;  // choose() refuses it, with the reason
+    return 0;  // choose() will report the error
   }
 }
 

@@ -11,22 +11,26 @@
 
 namespace phalanx {
 
-/// By what the replicas of a run agree, with what the config leaves to the program ("auto") filled in.
+/// The settings that all replicas of a run must share, with every "auto" of the config resolved.
 struct Agreement {
   Synchronizers::Choice strategy;
-  std::int64_t bucket_bytes = 0;  // how large buckets of parameters are
+  std::int64_t bucket_bytes = 0;  // size of the buckets of parameters
 };
 
-/// For "auto" the strategy is what suits where the replicas' ranks are (suitable_strategy()); with determinism:
-/// world_size_invariant, which has a way of its own, all_reduce. For framework.bucket_bytes: default the size is
-/// default_bucket_bytes(). For auto it is what suits an all-reduce of the replicas (best_bucket_bytes()), which is
-/// measured; or, as other buckets may round otherwise, what it was in the checkpoint from which the run resumes, if
-/// that is of as many ranks and the same strategy. `parameters`: bytes of all of them. Collective; all ranks return the
-/// same.
+/// Resolves the strategy and the bucket size of a run. Collective; all ranks return the same. `parameters`: bytes of
+/// all parameters together.
+///
+/// Strategy "auto" becomes the one that suits the placement of the replicas' ranks (suitable_strategy()), or all_reduce
+/// with determinism: world_size_invariant, which reduces gradients by its own algorithm.
+///
+/// The bucket size follows framework.bucket_bytes. `default` means default_bucket_bytes(). `auto` means
+/// best_bucket_bytes() for a measured all-reduce of the replicas. However, buckets of another size may round
+/// differently, so a run that resumes from a checkpoint keeps the checkpoint's size if the number of ranks and the
+/// strategy are unchanged.
 Agreement choose_agreement(const ExperimentConfig& config, const RunFolder& folder, std::int64_t parameters,
                            const Mesh& mesh);
 
-/// For a checkpoint: a run goes on alike only where it is the same.
+/// Returns the text that a checkpoint stores. A resumed run can only reproduce the same bits if its own text is equal.
 std::string describe(const Agreement& agreement, const ExperimentConfig& config);
 
 }  // namespace phalanx

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// train.memory_format: channels_last changes how weights lie in memory, and nothing that anybody else sees.
+// Tests that train.memory_format: channels_last changes only the memory layout of weights.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
 #include <gmock/gmock.h>
@@ -53,7 +53,8 @@ bool lies_channels_last(const Finished& run, const std::string& parameter) {
   return false;
 }
 
-// Optimizers that look at elements, at matrices, and at rows and columns; and shards, which are not cut within these.
+// Covers optimizers that work on elements, on matrices, and on rows and columns, and shards, which are not cut within
+// these.
 class ChannelsLast : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(ChannelsLast, FollowsContiguous) {
@@ -65,7 +66,8 @@ TEST_P(ChannelsLast, FollowsContiguous) {
   expect_same_files(contiguous, last);
 }
 
-// A step further from a checkpoint of the other kind is a step further: weights, momentum and all that belongs to them.
+// Steps that follow a checkpoint of the other memory format give the same result: the checkpoint restores weights,
+// momentum and all related state in the right order.
 TEST_P(ChannelsLast, GoesOnFromContiguousAndBack) {
   const auto whole = run_tiny(2, new_folder(), with({GetParam()}));
   const auto folder = new_folder();

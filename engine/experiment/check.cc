@@ -23,7 +23,7 @@ namespace {
 // Each traced step may keep some hundred operators in memory until the window ends.
 constexpr std::int64_t kMostTracedSteps = 1000;
 
-// Components know best which of their fields go together.
+// Adds a problem if the component cannot be made. Each component checks the combination of its fields.
 template <class Choice, class... Args>
 void refuse_if_not_made(std::vector<ConfigProblem>& problems, const char* key, const Choice& choice,
                         const Args&... args) {
@@ -34,7 +34,7 @@ void refuse_if_not_made(std::vector<ConfigProblem>& problems, const char* key, c
   }
 }
 
-// The ranks check that the file fits them when they are connected.
+// Adds a problem if the file cannot be read. The ranks check later, when they are connected, that it fits them.
 void refuse_unreadable(std::vector<ConfigProblem>& problems, const std::string& selection_file) {
   if (selection_file.empty()) return;
   try {
@@ -44,7 +44,8 @@ void refuse_unreadable(std::vector<ConfigProblem>& problems, const std::string& 
   }
 }
 
-// Looks for the devices, and so loads their libraries before ranks are forked, which then share them.
+// Checks that the device exists. This loads the libraries of devices before ranks are forked, so that the ranks share
+// them.
 void check_device(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   if (config.device == "cpu") return;
   if (config.device == "auto") {
@@ -57,9 +58,9 @@ void check_device(std::vector<ConfigProblem>& problems, const ExperimentConfig& 
             "threads of one rank have no device each; start a rank for each device");
 }
 
-constexpr std::size_t kLongestName = 100;  // with the time after it, well below the 255 bytes of a file's name
+constexpr std::size_t kLongestName = 100;  // with the time appended, well below the limit of 255 bytes for a file name
 
-// Checks a name that becomes part of the run folder's: every file system and shell must take it as it is.
+// Checks a name that becomes part of the run folder's name: it must be valid in every file system and shell.
 void check_name(std::vector<ConfigProblem>& problems, const std::string& name) {
   const auto allowed = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
@@ -115,7 +116,7 @@ void check_ranks(std::vector<ConfigProblem>& problems, const ExperimentConfig& c
   refuse_if(
       problems, replicas > 1 && !config.roles.servers_at.empty() && replicas > there, "roles.replicas",
       std::to_string(replicas) + " of each part need as many servers; roles.servers_at has " + std::to_string(there));
-  // Ranks that have the same samples count once.
+  // Ranks with the same samples count as one.
   std::string sharing;
   for (const auto& [axis, size] : divided_axes(config.mesh)) {
     if (axis != "expert") sharing += ", by mesh." + axis + ": " + std::to_string(size);
@@ -139,7 +140,8 @@ void check_ranks(std::vector<ConfigProblem>& problems, const ExperimentConfig& c
             "the ranks of inproc are threads of one process, but launch.hosts names hosts");
 }
 
-// Backends that move all data between ranks as messages. Of ranks that a launcher has started, each finds out itself.
+// Refuses strategies that need shared memory with backends that move all data between ranks as messages. Ranks that a
+// launcher has started check this themselves.
 void check_shared_memory(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto traits = config.strategy.traits();
   const auto& launch = config.launch;
@@ -193,7 +195,7 @@ void check_training(std::vector<ConfigProblem>& problems, const ExperimentConfig
             "needs tests during training: set evaluate.every_epochs or evaluate.every_steps");
 }
 
-// Refuses what a recorded step leaves out when it is replayed: messages, and decisions of the host.
+// Refuses operations that the replay of a recorded step omits: messages, and decisions of the host.
 void check_capture(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   if (!config.train.capture) return;
   const auto refuse = [&](bool wrong, const char* key, const std::string& message) {
@@ -210,8 +212,8 @@ void check_capture(std::vector<ConfigProblem>& problems, const ExperimentConfig&
   refuse(!config.turns.empty(), "turns", "change what a step computes and cannot be combined");
 }
 
-// Refuses what cannot be combined with sharded gradients or values, which are communicated block by block and in each
-// backward.
+// Refuses settings that cannot be combined with sharded gradients or values, which are communicated block by block and
+// in each backward.
 void check_shards(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   if (!config.strategy.traits().frees_gradients) return;
   const auto refuse = [&](bool wrong, const char* key, const std::string& message) {
@@ -237,7 +239,7 @@ void check_loader(std::vector<ConfigProblem>& problems, const ExperimentConfig& 
   }
 }
 
-// Checks loader.shares as far as that is possible before the ranks are there.
+// Checks the parts of loader.shares that do not depend on the ranks.
 void check_shares(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto& shares = config.loader.shares;
   if (shares == "equal") return;
@@ -250,8 +252,8 @@ void check_shares(std::vector<ConfigProblem>& problems, const ExperimentConfig& 
             "backward, so that all look equally slow; give each rank a share, such as 2:1");
 }
 
-// Refuses what would make bits depend on the number of ranks, or what needs another reduction than the one that does
-// not.
+// Refuses settings by which bits would depend on the number of ranks, and settings that need another reduction than the
+// one with `world_size_invariant`.
 void check_determinism(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   if (config.determinism != "world_size_invariant") return;
   const auto refuse = [&](bool wrong, const char* key, const std::string& message) {
@@ -287,13 +289,13 @@ void check_profile(std::vector<ConfigProblem>& problems, const ExperimentConfig&
                 " at most, or set operators: false");
 }
 
-// Returns whether a reading is always between 0 and 1.
+// Returns true if a reading is always between 0 and 1.
 bool is_share(const std::string& metric) {
   constexpr std::array kShares{"accuracy", "auc", "mean_average_precision"};
   return std::ranges::count(kShares, metric) > 0;
 }
 
-// Returns whether all of them are regular expressions.
+// Returns true if all `match` fields are valid regular expressions.
 bool check_groups(std::vector<ConfigProblem>& problems, const ParameterGroups& groups) {
   const auto before = problems.size();
   for (std::size_t i = 0; i < groups.size(); ++i) {

@@ -32,7 +32,7 @@
 namespace phalanx {
 namespace {
 
-// A section as one line: what it says, wherever files lie.
+// Returns a section as one line, without the folders of files.
 std::string in_one_line(const std::string& key, const std::string& yaml) {
   std::istringstream lines(yaml);
   std::string text;
@@ -49,7 +49,7 @@ std::string describe(const Datasets::Choice& dataset) {
   return in_one_line("dataset", config::dump_as("dataset", dataset));
 }
 
-// In which order they are taken.
+// Describes the order of the samples.
 std::string order_of(const LoaderConfig& loader) {
   std::string text = loader.shuffle ? "true" : "false";
   if (loader.sampler.selected() != "auto") {
@@ -65,8 +65,8 @@ CheckpointPart schedule_part(Schedule& schedule) {
       [&schedule](const std::vector<double>& state) { schedule.load(state); });
 }
 
-// Each rank saves its own running statistics, since ranks see other batches. As many ranks restore them; another number
-// keeps the means, which were restored with the weights.
+// Each rank saves its own running statistics, since ranks see different batches. The same number of ranks restores
+// them; another number keeps the means, which were restored with the weights.
 CheckpointPart buffers_part(Model& model, int rank, int ranks) {
   return {.name = "buffers",
           .save = [&model] { return model.named_buffers(); },
@@ -77,7 +77,7 @@ CheckpointPart buffers_part(Model& model, int rank, int ranks) {
                 const NamedTensors own = saved.of(rank);
                 const std::map<std::string, at::Tensor> by_name(own.begin(), own.end());
                 for (auto& [name, buffer] : model.named_buffers()) {
-                  const auto found = by_name.find(name);  // not there: that rank had other layers
+                  const auto found = by_name.find(name);  // absent if that rank had other layers
                   if (found != by_name.end()) buffer.copy_(found->second);
                 }
               }};
@@ -90,7 +90,7 @@ CheckpointPart flag_part(const std::string& name, bool& flag) {
           .every_rank = false};
 }
 
-// Removes the results of a run that goes on, which are out of date.
+// Removes the results of the resumed run, which are out of date.
 void remove_results(const RunFolder& folder) {
   for (const auto& file : {folder.summary(), folder.report()}) {
     std::error_code error;
@@ -179,13 +179,13 @@ void Checkpointing::start(State& state) {
   }
   if (choice.checkpoint) go_on(*choice.checkpoint, state);
   if (first && !choice.checkpoint && config.resume == "auto") cut_metrics(run_.folder.metrics(), 0);
-  // Nobody writes before rank 0 has tidied up, or changes memory that ranks share before all have filled it.
+  // No rank may write before rank 0 has cleaned up, or change memory that ranks share before all ranks have filled it.
   run_.world->barrier().wait();
 }
 
 void Checkpointing::go_on(const Checkpoint& checkpoint, State& state) {
   const auto& manifest = checkpoint.manifest;
-  // Replicas that had diverged can only be restored by as many ranks with the same strategy.
+  // Replicas that have diverged can only be restored by the same number of ranks with the same strategy.
   goes_on_alike_ = manifest.ranks == run_.world->size() && manifest.strategy == run_.agreement;
   restore(checkpoint, state_, goes_on_alike_ ? std::optional(run_.world->rank()) : std::nullopt);
   were_apart_ &= goes_on_alike_;
@@ -207,7 +207,7 @@ void Checkpointing::go_on(const Checkpoint& checkpoint, State& state) {
   standard_output().write(format_text("Resumes after step %" PRId64 ", from ", state.step) + checkpoint.path + "\n");
 }
 
-// The run goes on, but not with the same bits as without the interruption.
+// Warns if other kernels compute now: the run resumes, but its bits differ from a run without interruption.
 void Checkpointing::tell_other_kernels(const Manifest& manifest) const {
   const auto before = std::ranges::find(manifest.provenance, "kernels", &Manifest::Words::value_type::first);
   const std::string now = kernels::kernels_in_use();
@@ -250,7 +250,7 @@ void Checkpointing::update(const State& state) {
 }
 
 void Checkpointing::end_epoch(State& state) {
-  state.stop |= state.step >= run_.steps;  // a run that was stopped after its last step only had this to do
+  state.stop |= state.step >= run_.steps;  // true if a run that was stopped after its last step resumes
   if (run_.vote.stopped()) return;
   const auto& config = run_.config.checkpoint;
   const bool whole = state.cursor == run_.loader.batches();
@@ -261,7 +261,7 @@ void Checkpointing::end_epoch(State& state) {
 }
 
 void Checkpointing::save(const Position& position) {
-  checkpointer_->settle();  // the one before is of a run that was well
+  checkpointer_->settle();  // the one before is good, whatever the guard finds now
   run_.nan_guard.check_now();
   state_.buffers = run_.shared_buffers();
   checkpointer_->save({.position = position,

@@ -16,21 +16,21 @@
 
 namespace phalanx {
 
-/// The last evaluation of a run, of the split that versions of the model are compared by.
+/// The last evaluation of a run on the split by which versions of the model are compared.
 struct LastEvaluation {
   Readings readings{};
   std::int64_t step = -1;  // -1: there was none
 };
 
-/// When a run saves itself, and where it goes on.
+/// Decides when a run saves checkpoints, and where it resumes.
 ///
-///   after every n-th step     before what the end of an epoch brings; if the step is an epoch's last: after it
+///   after every n-th step     for the last step of an epoch, after the hooks and the test at the end of the epoch
 ///   after every n-th epoch    after its test
-///   after a test              where the best ones are kept
-///   at the end                where any of these is asked for; also at an early one
-///   when it is stopped        in any case, after the step that all ranks stop at
+///   after a test              if the best checkpoints are kept
+///   at the end                if any of these is asked for; also after early stopping
+///   when it is stopped        in any case, after the step at which all ranks stop
 ///
-/// Values that are not finite are never saved, so that they do not replace good ones: the guard ends the run instead.
+/// Values that are not finite are never saved, so that they do not replace good ones. The guard ends the run instead.
 class Checkpointing {
  public:
   /// The parts of a run that this class reads. They must outlive it.
@@ -39,7 +39,7 @@ class Checkpointing {
     const RunFolder& folder;
     CommunicatorPtr world;
     const Mesh& mesh;
-    c10::Device device;  // where the rank computes
+    c10::Device device;  // where this rank computes
     Engine& engine;
     const FlatParameters& parameters;
     const Placements& placements;
@@ -52,32 +52,33 @@ class Checkpointing {
     const StopVote& vote;
     NanGuard& nan_guard;
     LastEvaluation& last_evaluation;
-    std::function<NamedTensors()> shared_buffers;  // the model's, as it is tested; collective
+    std::function<NamedTensors()> shared_buffers;  // the model's buffers as they are evaluated; collective
     std::int64_t samples;                          // in the training split
     std::string fitted;                            // Splits::fitted
     std::int64_t steps;                            // of the whole run
-    std::string agreement;                         // by what replicas agree
+    std::string agreement;                         // describe() of the run's Agreement
   };
 
   explicit Checkpointing(const Run& run) : run_(run) {}
 
-  /// Something more to save; before attach().
+  /// Adds a part to all checkpoints. Must be called before attach().
   void add(CheckpointPart part) { parts_.push_back(std::move(part)); }
 
-  /// Throws ConfigError where the best checkpoints are to be kept by a metric that evaluations do not read.
+  /// Throws ConfigError if the best checkpoints are chosen by a metric that is not in `measured`, the readings of
+  /// evaluations.
   void check_metric(const Readings& measured) const;
 
-  /// After all other hooks.
+  /// Adds the hooks. Must be called after all other hooks were added.
   void attach();
 
   /// Blocks until the checkpoint that is being written is complete.
   void settle() { checkpointer_->settle(); }
 
-  /// Returns why a run that was stopped could not be saved, the same on all ranks; empty: it was saved, or not stopped.
-  /// After training.
+  /// Returns why a stopped run could not be saved, the same on all ranks. Empty if the run was saved or was not
+  /// stopped. Call it after training.
   std::string why_unsaved() const;
 
-  /// Throws it as a DataError, unless it is empty.
+  /// Throws why_unsaved() as a DataError, unless it is empty.
   void check() const;
 
   std::int64_t failed() const { return checkpointer_->failed(); }
@@ -103,9 +104,10 @@ class Checkpointing {
   std::vector<CheckpointPart> parts_;
   RunState state_;
   std::optional<Checkpointer> checkpointer_;
-  std::int64_t told_ = 0;       // failures that the user has seen
-  bool goes_on_alike_ = false;  // as many ranks, strategy and buckets as the run that it goes on from
-  bool were_apart_ = false;  // replicas or their gradients have differed: the state of optimizers may differ since then
+  std::int64_t told_ = 0;       // number of failures that the user was told of
+  bool goes_on_alike_ = false;  // same ranks, strategy and buckets as the run that it resumes
+  // Replicas or their gradients have differed at some time. Since then the optimizer state may differ between ranks.
+  bool were_apart_ = false;
 };
 
 }  // namespace phalanx

@@ -190,7 +190,8 @@ struct PipelineConfig {
     v("cut", cut, "first block of each stage but the first; empty: stages of equal cost");
   }
 
-  /// For make_schedule(), of so many ranks; the costs are to be filled in.
+  /// Returns options for make_schedule() with `count` micro-batches on `ranks` ranks, without the costs, which the
+  /// caller sets.
   pipeline::ScheduleOptions options(std::int64_t ranks, int count) const {
     return {.ranks = static_cast<int>(ranks),
             .stages_per_rank = static_cast<int>(stages_per_rank),
@@ -248,21 +249,21 @@ struct CheckpointConfig {
   }
 };
 
-/// "auto", and the backends that this program has.
+/// Returns "auto" and the names of all backends of this program.
 inline std::vector<std::string> known_backends() {
   auto names = Backends::global().names();
   names.insert(names.begin(), "auto");
   return names;
 }
 
-/// "auto", "cpu", and the kinds of devices that this program has.
+/// Returns "auto", "cpu" and the names of all kinds of devices of this program.
 inline std::vector<std::string> known_devices() {
   auto names = DeviceKinds::global().names();
   names.insert(names.begin(), {"auto", "cpu"});
   return names;
 }
 
-/// One turn of a task that trains in turns.
+/// Section of one turn, for tasks that train different parameters in turns.
 struct TurnConfig {
   Optimizers::Choice optimizer;
 
@@ -272,7 +273,7 @@ struct TurnConfig {
   }
 };
 
-/// Everything that a run is made of: the YAML file of tools:train.
+/// The whole config of a run: the YAML file of tools:train.
 struct ExperimentConfig {
   std::string name = "run";
   std::vector<std::string> plugins;
@@ -310,7 +311,7 @@ struct ExperimentConfig {
   void visit(V& v) {
     v("name", name, "name of the run, used for its folder");
     v("plugins", plugins, "shared libraries of your own that add models, datasets and so on; loaded before all else");
-    load_plugins(plugins);  // what they register can be named from here on
+    load_plugins(plugins);  // names that plugins register are valid from here on
     v("seed", seed, "random seed of initial values and sample order", config::at_least(0));
     v("launch", launch, "how to start the ranks");
     v("roles", roles, "what ranks do other than training");
@@ -348,13 +349,13 @@ struct ExperimentConfig {
   }
 };
 
-/// Returns how many of the ranks that are started train.
+/// Returns how many of the started ranks train, which are those that are not parameter servers.
 inline std::int64_t training_ranks(const ExperimentConfig& config) { return config.launch.ranks - config.roles.server; }
 
-/// The mesh of `ranks` that train. Throws ConfigError where it does not fit them.
+/// Returns the mesh of the `ranks` ranks that train. Throws ConfigError if its size is not `ranks`.
 MeshShape mesh_shape(const MeshConfig& mesh, std::int64_t ranks);
 
-/// Throws ConfigError for values that are fine each but not together.
+/// Throws ConfigError for values that are valid alone but not in combination.
 void check(const ExperimentConfig& config);
 
 }  // namespace phalanx

@@ -5,7 +5,7 @@
 namespace phalanx {
 namespace {
 
-// "highest" or "lowest" for "auto", which knows of the task's own metric alone.
+// Replaces "auto" by "highest" or "lowest" if `metric` is the task's own metric, the only one whose direction is known.
 void complete_direction(std::string& direction, const std::string& metric, const Goal& goal) {
   if (direction == "auto" && metric == goal.metric) direction = goal.highest ? "highest" : "lowest";
 }

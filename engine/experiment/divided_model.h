@@ -11,10 +11,10 @@
 
 namespace phalanx {
 
-/// Which parameters of a replica its ranks have parts of.
+/// The parameters of a replica that are divided between its ranks.
 struct DividedModel {
-  Placements placements;          // of all that are divided
-  std::set<std::string> experts;  // of these, the parameters of experts
+  Placements placements;          // of all divided parameters
+  std::set<std::string> experts;  // the parameters of experts among them
 
   /// Returns true if all ranks of the tensor axis have the whole parameter.
   bool same_along_tensor(const std::string& parameter) const {
@@ -24,9 +24,9 @@ struct DividedModel {
   bool is_expert(const std::string& parameter) const { return experts.contains(parameter); }
 };
 
-/// Divides a whole model along the axes tensor, expert and context of the mesh, in place: its layers by the config's
-/// plan, or else by the model's own. A plan of the config is tried with a sample. Collective. Throws ConfigError for a
-/// model that cannot be divided so.
+/// Divides a whole model along the axes tensor, expert and context of the mesh, in place. Its layers follow the
+/// config's plan, or the model's plan if the config has none. A plan of the config is tested with one sample.
+/// Collective. Throws ConfigError if the model cannot be divided this way.
 DividedModel divide_model(const ExperimentConfig& config, const Task& task, const Mesh& mesh, Model& model);
 
 }  // namespace phalanx

@@ -19,7 +19,7 @@
 namespace phalanx {
 namespace {
 
-struct Stopped {};  // because a rank was asked to; on all ranks at once
+struct Stopped {};  // thrown on all ranks at the same batch if one of them was asked to stop
 
 }  // namespace
 

@@ -16,28 +16,28 @@
 
 namespace phalanx {
 
-/// Inputs of an evaluation, apart from the config of the run.
+/// Inputs of an evaluation besides the config of the run.
 struct EvaluationContext {
   CommunicatorPtr world{};
-  c10::Device device{c10::kCPU};  // this rank's, where it computes
+  c10::Device device{c10::kCPU};  // where this rank computes
   Splits splits{};                // the same data on all ranks
   std::string weights;            // safetensors file with all parameters and buffers of the config's model
   std::string split{"test"};      // or "validation"
-  std::string predictions{};      // file to write them to, see Predictions; empty: none
+  std::string predictions{};      // file for the predictions, see Predictions; empty: none
   std::function<bool()> stop_asked = [] { return false; };  // polled once a batch
 };
 
 struct EvaluationResult {
   Readings readings{};  // the same on all ranks
   std::int64_t samples = 0;
-  std::optional<Unreadable> unreadable{};  // what loader.on_error: skip has skipped; the same on all ranks
+  std::optional<Unreadable> unreadable{};  // samples skipped by loader.on_error: skip; same on all ranks
 };
 
-/// Measures saved weights on a split, as a run with this config would: on any number of ranks, with the same result but
-/// for rounding.
-/// Collective. Throws DataError where the weights are not those of the model, ConfigError where there is no such split,
-/// and Error where the loss is not finite, unless watch.nan_guard is off. Nothing, on all ranks, where one of them was
-/// asked to stop.
+/// Measures saved weights on a split in the same way as a run with this config. The result does not depend on the
+/// number of ranks, except for rounding. Returns nullopt on all ranks if one of them was asked to stop.
+///
+/// Collective. Throws DataError if the weights do not fit the model, ConfigError if the split does not exist, and Error
+/// if the loss is not finite, unless watch.nan_guard is off.
 std::optional<EvaluationResult> evaluate_weights(const ExperimentConfig& config, const EvaluationContext& context);
 
 }  // namespace phalanx

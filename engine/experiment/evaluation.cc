@@ -20,7 +20,7 @@ namespace phalanx {
 
 namespace {
 
-// An order of the config's own, and what becomes of its last batch.
+// Sets the order of loader.sampler, and the treatment of the last batch.
 void order_by(const ExperimentConfig& config, const Dataset& split, DistributedSampler::Options& options) {
   const auto& loader = config.loader;
   options.shuffle = loader.shuffle;
@@ -94,7 +94,7 @@ Readings Evaluation::run(const std::string& split, const State& state) {
   return readings;
 }
 
-// Nothing waits for the device here: any_not_finite() does, once.
+// Does not wait for the device. any_not_finite() waits for it once.
 void Evaluation::look_at(const Step::Result& result) {
   if (!guarded_ || result.elsewhere()) return;
   const at::Tensor bad = at::isfinite(result.loss.detach()).all().logical_not();

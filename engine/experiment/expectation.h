@@ -10,7 +10,7 @@
 
 namespace phalanx {
 
-/// Bounds on a reading; both are allowed values.
+/// Bounds of a reading. The bounds themselves are allowed values.
 struct BoundsConfig {
   std::optional<double> min;
   std::optional<double> max;
@@ -24,7 +24,7 @@ struct BoundsConfig {
 
 using ExpectedReadings = std::map<std::string, BoundsConfig>;
 
-/// Section `expect` of a config: {test: {accuracy: {min: 0.97}}}. A run whose result is otherwise fails.
+/// Section `expect` of a config: {test: {accuracy: {min: 0.97}}}. A run fails if its result is out of bounds.
 struct ExpectConfig {
   ExpectedReadings train;
   ExpectedReadings validation;
@@ -39,10 +39,10 @@ struct ExpectConfig {
   }
 };
 
-/// Throws ConfigError where one of the metrics that are expected of a split is not among its readings.
+/// Throws ConfigError if one of the metrics that are expected of `split` is missing in its readings.
 void check_measured(const ExpectedReadings& expected, const Readings& readings, const std::string& split);
 
-/// Throws Error, with the first that is out of bounds: a value that is not a number is out of all.
+/// Throws Error for the first reading that is out of bounds. NaN is out of all bounds.
 void check_expected(const ExpectedReadings& expected, const Readings& readings, const std::string& split);
 
 }  // namespace phalanx

@@ -33,10 +33,11 @@ namespace {
 
 bool due(std::int64_t every, std::int64_t count) { return every > 0 && count % every == 0; }
 
-/// One rank's share of a run: builds what the config names and lets the engine run.
+/// One rank's share of a run: builds the components of the config and runs the engine.
 class Experiment {
  public:
-  /// `config` and `splits` are complete: see run_experiment(). `unreadable` counts samples of these that are skipped.
+  /// `config` must have the task's defaults, and `splits` the held-out split (see run_experiment()). `unreadable`
+  /// counts the skipped samples of these splits.
   Experiment(const ExperimentConfig& config, const Splits& splits, UnreadableSamples& unreadable, Task& task,
              const ExperimentContext& context)
       : config_(config),
@@ -77,7 +78,8 @@ class Experiment {
 
   ExperimentResult run() {
     replica_.broadcast_buffers();
-    // Before the first step, not at the first evaluation: meters that have seen nothing already say what they read.
+    // Check before the first step instead of at the first evaluation: meters know the names of their readings even if
+    // they have seen nothing.
     check_metrics(evaluation_.names());
     add_hooks();
     const State end = engine_.train(replica_.parameters(), *loader_, {.epochs = config_.train.epochs});
@@ -88,7 +90,7 @@ class Experiment {
     if (config_.checkpoint.final_weights) embeddings_.write_rows(folder_.embeddings());
     finish(result);
     replica_.keep_values();
-    // Rank 0 has written everything before any rank ends, because launchers end the other ranks when one fails.
+    // Rank 0 must have written everything before any rank ends, because launchers end the other ranks if one fails.
     mesh_.control()->barrier().wait();
     checkpointing_.check();
     if (!diverged_.empty()) throw_diverged(diverged_);
@@ -96,8 +98,8 @@ class Experiment {
   }
 
  private:
-  // On a full disk, a run that was stopped can write neither its checkpoint nor its weights; the error has both
-  // reasons.
+  // Writes the results. On a full disk, a stopped run can write neither its checkpoint nor its weights; then the error
+  // has both reasons.
   void finish(const ExperimentResult& result) {
     try {
       replica_.as_evaluated([&] { report_.finish(result, replica_.whole_weights(config_.checkpoint.final_weights)); });
@@ -216,7 +218,7 @@ class Experiment {
     moves_.attach(engine_);
     engine_.on(Event::kStart, [this](State& state) {
       state.stop |= early_stop_.stopped();
-      if (state.step > 0) set_learning_rate(state.step - 1);  // that of the last step, until there is another
+      if (state.step > 0) set_learning_rate(state.step - 1);  // rate of the last step, until the next one
       replica_.step().start(state.step);
     });
     add_own_hooks_(engine_);
@@ -242,7 +244,8 @@ class Experiment {
     sequence_.cut(batch);
   }
 
-  // The mean loss of the global batch is over what counts on all ranks.
+  // Sums the weights of the batch over the ranks, because the mean loss of the global batch is a weighted mean over all
+  // ranks.
   void add_up_weight(Batch& batch) const {
     if (!batch.row_weights.defined()) return;
     const at::Tensor weight = at::full({1}, batch.weight(), at::kDouble);
@@ -273,10 +276,10 @@ class Experiment {
     Readings readings;
     replica_.as_evaluated([&] { readings = evaluation_.run(split, state); });
     if (evaluation_.diverged()) {
-      checkpointing_.settle();            // the last good one, which may still be under way
-      watching_.nan_guard().check_now();  // training may have the cause
+      checkpointing_.settle();            // the last good checkpoint may not be complete yet
+      watching_.nan_guard().check_now();  // the cause may be in training
       if (!trained_) throw_diverged(split);
-      if (diverged_.empty()) diverged_ = split;  // thrown when the weights have been written
+      if (diverged_.empty()) diverged_ = split;  // thrown after the weights were written
     }
     report_.end_evaluation(state, {split, evaluation_.samples(split), tested_version(), shown}, readings);
     return readings;
@@ -289,9 +292,9 @@ class Experiment {
     return averages;
   }
 
-  // The test split is measured once, with the final model; unless it has to do for the validation split as well.
+  // Evaluates the final model. The test split is measured only here, unless it also serves as the validation split.
   ExperimentResult evaluate_at_end(const State& end) {
-    const State last{.epoch = end.epoch - 1, .step = end.step};  // the epoch that `end` is in never began
+    const State last{.epoch = end.epoch - 1, .step = end.step};  // `end` is in an epoch that never began
     if (!vote_.stopped() && (last_.step != end.step || evaluated_apart_)) evaluate(last);
     ExperimentResult result = result_after(end.step);
     if (!evaluation_.has_validation()) {
@@ -303,7 +306,7 @@ class Experiment {
     return result;
   }
 
-  // Collective. Returns 0 if nothing was counted.
+  // Returns the floating-point operations of training on one sample. 0: nothing was counted. Collective.
   double operations_per_sample() {
     const auto* const counted = replica_.step().counted();
     const at::Tensor operations = at::full({1}, counted == nullptr ? 0 : counted->operations(), at::kDouble);
@@ -312,7 +315,7 @@ class Experiment {
     return has_samples ? operations.item<double>() / static_cast<double>(counted->samples()) : 0;
   }
 
-  // Collective.
+  // Returns the result of a run of this many steps, without the evaluations. Collective.
   ExperimentResult result_after(std::int64_t steps) {
     const auto& config = config_;
     Figures figures = replica_.synchronizer().figures();
@@ -347,7 +350,7 @@ class Experiment {
   Watching watching_;
   Replica replica_;
   ServedEmbeddings embeddings_;
-  double rate_;  // that the schedule's factors are of
+  double rate_;  // the schedule's factors multiply this
   std::unique_ptr<Schedule> schedule_;
   EarlyStop early_stop_;
   SampleShares shares_;
@@ -361,12 +364,12 @@ class Experiment {
   ServerMoves moves_;
   Report report_;
   LastEvaluation last_;
-  std::string diverged_;          // a split whose final loss is not finite
-  bool trained_ = false;          // replicas have become equal for good
+  std::string diverged_;          // split whose final loss is not finite; empty: none
+  bool trained_ = false;          // training has ended, and replicas are equal from now on
   bool evaluated_apart_ = false;  // the last evaluation was of replicas that differed
   bool two_versions_ = false;     // there was such an evaluation
   Checkpointing checkpointing_;
-  std::function<void(Engine&)> add_own_hooks_;  // the caller's
+  std::function<void(Engine&)> add_own_hooks_;  // of the caller
 };
 
 }  // namespace

@@ -87,7 +87,7 @@ TEST(Experiment, BucketsOfAnySizeGiveTheSame) {
   EXPECT_LT(relative_difference(small.weights[0], large.weights[0]), 1e-6);
 }
 
-// Sums of two ranks are twice the means, which is the same to the bit as twice the learning rate.
+// Sums over two ranks are twice the means, so bits are the same with half the learning rate.
 TEST(Experiment, GradientsMayBeSums) {
   for (const std::string strategy :
        {"auto", "all_reduce", "overlapped", "sharded", "{intra: overlapped, inter: all_reduce, ranks_per_group: 1}"}) {
@@ -98,7 +98,7 @@ TEST(Experiment, GradientsMayBeSums) {
   }
 }
 
-// Another rank's parameters are changed behind the strategy's back in the seventh step.
+// Changes the parameters of rank 1 in the seventh step, without the strategy's knowledge.
 Interference divergence() {
   return {.add_hooks = [](Engine& engine, int rank) {
     if (rank != 1) return;
@@ -292,13 +292,13 @@ TEST(Experiment, RefusesTheSingleStrategyOnSeveralRanks) {
 TEST(Experiment, AScheduleDecidesTheLearningRate) {
   const auto constant = run(1), cosine = run(1, {"schedule=cosine"});
   EXPECT_FALSE(at::equal(constant.weights[0], cosine.weights[0]));
-  // The whole schedule lies in the steps that are taken: with factor 1 at step 0 a run of one step is the same.
+  // The schedule spans the steps that are taken. Its factor at step 0 is 1, so a run of one step is the same.
   EXPECT_TRUE(
       at::equal(run(1, {"train.max_steps=1"}).weights[0], run(1, {"train.max_steps=1", "schedule=cosine"}).weights[0]));
 }
 
 TEST(Experiment, PlateauSeesEveryTest) {
-  // No test is better by so much than the first, so after the second the learning rate is 0.
+  // No test exceeds the first by the threshold, so the learning rate is 0 after the second.
   const std::string plateau =
       "schedule={name: plateau, patience: 0, threshold: 1000, threshold_is: absolute, gamma: 0}";
   const auto two = run(2, {plateau, "train.epochs=2"}), four = run(2, {plateau, "train.epochs=4"});

@@ -20,7 +20,7 @@ struct RenameConfig {
   }
 };
 
-/// The values that a model begins with, and which of them stay as they are.
+/// The initial values of a model, and the parameters that are not trained.
 struct InitConfig {
   std::string from;
   bool strict = true;

@@ -49,7 +49,7 @@ std::regex compiled(const std::string& expression, const char* key) {
   }
 }
 
-// Returns the rules by which names of the file become names of the model.
+// Returns the rules that turn names of the file into names of the model.
 std::vector<std::pair<std::regex, std::string>> rules_for(const InitConfig& init, const Model& model) {
   std::vector<std::pair<std::regex, std::string>> rules;
   for (const auto& [match, with] : init.rename) rules.emplace_back(compiled(match, "rename"), with);
@@ -59,7 +59,7 @@ std::vector<std::pair<std::regex, std::string>> rules_for(const InitConfig& init
   return rules;
 }
 
-// Finds the parameters that may have fewer rows than in the file.
+// The parameters that may have fewer rows in the model than in the file.
 class Truncation {
  public:
   Truncation(const std::string& expression, const Model& model) {
@@ -80,7 +80,8 @@ class Truncation {
   std::set<std::string> names_;
 };
 
-// Returns what PyTorch's wrappers, such as DistributedDataParallel and torch.compile, have put before all names.
+// Returns the prefix that PyTorch's wrappers, such as DistributedDataParallel and torch.compile, have put before all
+// names of the file.
 std::string wrappers_of(const WeightsFile& file, const Model& model) {
   const auto begins_with = [](const std::string& prefix) {
     return [prefix](const std::string& name) { return name.starts_with(prefix); };
@@ -105,10 +106,11 @@ bool same_bits(const at::Tensor& a, const at::Tensor& b) {
   return a.nbytes() == b.nbytes() && std::memcmp(a.const_data_ptr(), b.const_data_ptr(), a.nbytes()) == 0;
 }
 
-// A file may have a tied weight under each of its names, of which the model has one.
+// Returns true if `entry` has the same bits as a matched entry. A file may have a tied weight under each of its names,
+// of which the model has only one.
 bool repeats_a_fitting_one(const WeightsFile& file, const WeightsFile::Entry& entry, const WeightsFit& fit) {
   if (entry.shape.empty()) return false;
-  at::Tensor elements;  // read once there is something to compare them with
+  at::Tensor elements;  // read only when there is something to compare
   for (const auto& [tensor, other] : fit.fitting) {
     if (other->shape != entry.shape || other->dtype != entry.dtype) continue;
     if (!elements.defined()) elements = file.read(entry);
@@ -137,7 +139,7 @@ WeightsFile opened(const std::string& path) {
   }
 }
 
-// Matches the names of all but adapters and what `expression` is found in.
+// Returns a regular expression that matches all names except adapters and names in which `expression` is found.
 std::string all_but(const std::string& expression) {
   const std::string adapter = "\\.lora_[AB]\\.weight$";
   return "^(?!.*(" + adapter + (expression.empty() ? "" : "|" + expression) + "))";
@@ -193,7 +195,8 @@ WeightsFit fit_weights(const WeightsFile& file, const InitConfig& init, const Mo
       there.erase(found);
     }
   }
-  constexpr std::size_t kMostTied = 8;  // of more, a file is of another model, and not read in full to say so
+  // If there are more names, the file is of another model, and need not be read in full to report that.
+  constexpr std::size_t kMostTied = 8;
   for (const auto& [name, entry] : there) {
     if (there.size() <= kMostTied && repeats_a_fitting_one(file, *entry, fit)) continue;
     fit.unexpected.push_back(name);
@@ -208,7 +211,7 @@ std::string load_initial_weights(const InitConfig& init, const LoraConfig& lora,
     const WeightsFile file = opened(init.from);
     WeightsFit fit = fit_weights(file, init, model);
     if (std::ranges::all_of(adapters_of(model), [&](const auto& name) { return contains(fit.missing, name); })) {
-      std::erase_if(fit.missing, of_adapter);  // the file is of a model without
+      std::erase_if(fit.missing, of_adapter);  // the file is of a model without adapters
     }
     left_over = fit.text();
     if (init.strict && !fit.exact()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run begins with where init names a file, and what stays as it is.
+// Tests the initial values of runs for which `init` names a file, and frozen parameters.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/concat.h>
 #include <ATen/ops/equal.h>
@@ -36,7 +36,7 @@ ByName tensors_in(const std::string& file) {
   return {all.begin(), all.end()};
 }
 
-// The weights of a run of three hidden layers: fc1 to fc4.
+// Returns the path of the weights of a run with three hidden layers: fc1 to fc4.
 const std::string& pretrained() {
   static const std::string file = [] {
     const auto run = run_tiny(1, new_folder(), {"model.hidden=[16, 16, 16]", "seed=11"});
@@ -68,7 +68,7 @@ std::string written(const NamedTensors& tensors, const std::string& extension = 
 }
 
 TEST(InitialWeights, ARunBeginsWithThemInAnyFormatOnAnyMesh) {
-  // One step with a rate of nearly nothing.
+  // One step with a learning rate of nearly zero.
   const Changes still{"train.max_steps=1", "optimizer.lr=1e-20", "optimizer.momentum=0"};
   const std::string torch = written(load_weights(pretrained()), ".pt");
   const at::Tensor expected =
@@ -127,7 +127,7 @@ TEST(InitialWeights, FrozenOnesAreInCheckpointsAndAResumeGoesBeforeTheFile) {
     begun.push_back("init.from=" + pretrained());
     const auto whole = run_tiny(2, new_folder(), begun);
     ASSERT_THAT(whole.errors, Each("")) << how[0];
-    // The file is not even there any more.
+    // The file of init.from does not even exist.
     Changes resumed = changes;
     resumed.insert(resumed.end(), {"init.from=" + new_path() + ".pt",
                                    "checkpoint.resume=" + CheckpointFolder(whole.folder.checkpoints()).final_path(9)});
@@ -150,7 +150,8 @@ TEST(InitialWeights, ConvertsFloatingPointNumbersAndRenames) {
       at::equal(tensors_in(finished.folder.weights()).at(first_name()), tensors_in(pretrained()).at(first_name())));
 }
 
-// As DistributedDataParallel around torch.compile saves them, with a tied weight under a second name.
+// The file has the names that DistributedDataParallel around torch.compile gives, and a tied weight under a second
+// name.
 TEST(InitialWeights, LoadsWhatWrappersAndTiedWeightsOfPyTorchLeave) {
   NamedTensors wrapped;
   const NamedTensors all = load_weights(pretrained());
@@ -164,7 +165,7 @@ TEST(InitialWeights, LoadsWhatWrappersAndTiedWeightsOfPyTorchLeave) {
   EXPECT_THAT(error_of({"init.from=" + written(wrapped)}), HasSubstr("1 unexpected (lm_head.weight)"));
 }
 
-// Weights of 20 classes for a model of 10, as positions of a longer context would be.
+// The file has weights of 20 classes for a model of 10, similar to positions of a longer context.
 TEST(InitialWeights, TakeTheFirstRowsWhereTheyAreTruncated) {
   NamedTensors longer = load_weights(pretrained());
   for (auto& [name, tensor] : longer) {

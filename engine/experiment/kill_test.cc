@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SIGKILL at random moments: what goes on from the checkpoints equals the run that nobody has killed, bit for bit.
+// Kills runs with SIGKILL at random moments. A run that resumes from its checkpoints must equal an uninterrupted run
+// bit for bit.
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -29,7 +30,7 @@ using testing::metrics_but_times;
 using testing::new_path;
 using testing::run_tiny;
 
-// 7 steps an epoch, 42 in all; saves after every second step, so that most kills hit a checkpoint in the making.
+// 7 steps an epoch, 42 steps in total. Saves after every second step, so that most kills hit an unfinished checkpoint.
 const Changes kChanges{"model.hidden=[64]",
                        "framework.bucket_bytes=25MB",
                        "schedule={name: plateau, patience: 0, threshold: 0.2, gamma: 0.5}",
@@ -37,10 +38,10 @@ const Changes kChanges{"model.hidden=[64]",
                        "watch.every_steps=5",
                        "checkpoint={every_steps: 2, keep_last: 2, resume: auto}"};
 
-// Where a process notes that it has gone on from a checkpoint.
+// Returns the path of the file that a process writes when it has resumed from a checkpoint.
 std::string note_of(const std::string& path) { return path + ".resumed"; }
 
-// Two ranks in one process, which SIGKILL ends together.
+// Trains with two ranks in one process, so that SIGKILL ends both at the same time.
 [[noreturn]] void train(const std::string& path) {
   const auto note = [&](Engine& engine, int rank) {
     engine.on(Event::kStart, [&, rank](State& state) {
@@ -52,8 +53,8 @@ std::string note_of(const std::string& path) { return path + ".resumed"; }
   ::_exit(::testing::Test::HasFailure() ? 1 : 0);
 }
 
-// Whether it came to its end within the time. A child that fails is a failure, and so is one that dies of anything but
-// the kill: a crash is no kill.
+// Trains in a child process and kills it after `time`. Returns true if it ended by itself. The test fails if the child
+// exits with an error or dies of any other signal.
 bool train_for(const std::string& path, Clock::duration time) {
   const pid_t child = ::fork();
   if (child == 0) train(path);
@@ -86,7 +87,7 @@ TEST(Kill, AtRandomMomentsItEndsLikeTheRunThatNobodyKilled) {
   std::int64_t killed = 0, resumed = 0;
   for (std::uint64_t run = 0; killed < kills; ++run) {
     const std::string path = new_path();
-    // After two kills it is let be; a run that is killed early again and again would never end.
+    // The third attempt is not killed: a run that is killed early every time would never end.
     for (std::uint64_t attempt = 0; attempt < 2; ++attempt) {
       const auto moment = static_cast<double>(mix(mix(11, run), attempt) % 1000) / 1000;
       if (!train_for(path, std::chrono::duration_cast<Clock::duration>(duration * moment))) ++killed;

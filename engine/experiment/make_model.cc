@@ -21,7 +21,8 @@
 namespace phalanx {
 namespace {
 
-// A group without parameters is a typing error: what it was to match would be trained as everything else.
+// Throws ConfigError for a group that matches no parameter. It must be a typing error: the parameters that it was meant
+// to match would be trained like all others.
 void check_groups(const ParameterGroups& groups, const Model& model) {
   for (std::size_t i = 0; i < groups.size(); ++i) {
     refuse_unmatched(model, groups[i].match, "parameter_groups[" + std::to_string(i) + "].match");
@@ -30,7 +31,7 @@ void check_groups(const ParameterGroups& groups, const Model& model) {
 
 }  // namespace
 
-// LibTorch draws initial values from one generator per process, and ranks may be threads.
+// Holds a lock, because LibTorch draws initial values from one generator per process, and ranks may be threads.
 std::shared_ptr<Model> make_model(const ExperimentConfig& config, const ModelSpec& spec) {
   static std::mutex generator;
   std::lock_guard lock(generator);
@@ -47,8 +48,7 @@ std::shared_ptr<Model> make_model(const ExperimentConfig& config, const ModelSpe
   return model;
 }
 
-// A run that goes on from a checkpoint that it names has all its values from there. One that looks for a checkpoint may
-// find none.
+// A run that resumes from a given checkpoint takes all values from there. With `auto` there may be no checkpoint.
 std::shared_ptr<Model> make_initial_model(const ExperimentConfig& config, const ModelSpec& spec, bool speaks) {
   auto model = make_model(config, spec);
   check_groups(config.parameter_groups, *model);

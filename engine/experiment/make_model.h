@@ -8,15 +8,16 @@
 
 namespace phalanx {
 
-/// The model that the config names for what the task asks of it, whole and on the CPU, with the initial values of the
-/// config's seed: the same on all ranks. Throws ConfigError.
+/// Returns the config's model for the inputs and outputs of `spec`. It is whole, on the CPU, and has the initial values
+/// of the config's seed, which are the same on all ranks. Throws ConfigError.
 std::shared_ptr<Model> make_model(const ExperimentConfig& config, const ModelSpec& spec);
 
-/// The same as a run begins with it: with the weights of init.from, unless the run goes on from a checkpoint that its
-/// config names. `speaks`: says which they are. Throws ConfigError.
+/// Returns the model with which a run starts. It has the weights of init.from, unless the config names a checkpoint to
+/// resume from. If `speaks`, reports the weights. Throws ConfigError.
 std::shared_ptr<Model> make_initial_model(const ExperimentConfig& config, const ModelSpec& spec, bool speaks);
 
-/// The model for another thread of the process, with the frozen parameters of `first`. What is trained is its own.
+/// Returns a model for another thread of the process. It shares the frozen parameters of `first` and has separate
+/// trained parameters.
 std::shared_ptr<Model> make_other_model(const ExperimentConfig& config, const ModelSpec& spec, const Model& first);
 
 }  // namespace phalanx

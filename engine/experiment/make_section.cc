@@ -14,7 +14,7 @@ namespace phalanx {
 namespace {
 
 [[noreturn]] void refuse(const std::string& key, const std::string& yaml, const std::exception& error) {
-  log_info() << "cannot make the " << key << ": " << error.what();  // with the stack trace
+  log_info() << "cannot make the " << key << ": " << error.what();  // includes the stack trace
   throw Error("cannot make the " + key + ": " + reason(error) + "\nReduce the sizes in this section of the config:\n" +
               yaml.substr(0, yaml.find_last_not_of('\n') + 1));
 }
@@ -28,7 +28,7 @@ void with_section(const std::string& key, const std::function<std::string()>& ya
     refuse(key, yaml(), error);
   } catch (const std::bad_alloc& error) {
     refuse(key, yaml(), error);
-  } catch (const std::length_error& error) {  // of a container, before it asks for memory
+  } catch (const std::length_error& error) {  // thrown by a container before it allocates memory
     refuse(key, yaml(), error);
   }
 }

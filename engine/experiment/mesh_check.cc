@@ -6,7 +6,7 @@
 namespace phalanx {
 namespace {
 
-// A mesh of so many ranks, and as close to the one that was asked for as there is.
+// Returns the mesh of `ranks` ranks that is closest to the requested one.
 std::string nearest_mesh(const MeshConfig& mesh, std::int64_t ranks) {
   std::string text;
   for (const auto& [name, wanted] : divided_axes(mesh)) {
@@ -28,7 +28,7 @@ MeshShape shape_of(const MeshConfig& mesh, std::int64_t ranks) {
   return shape;
 }
 
-// Why the ranks do not make up the mesh; empty: they do.
+// Returns why the ranks do not fit the mesh; empty: they do.
 std::string misfit_of(const MeshConfig& mesh, std::int64_t ranks) {
   const auto shape = shape_of(mesh, ranks);
   if (shape.product() == ranks) return "";
@@ -99,7 +99,7 @@ MeshShape mesh_shape(const MeshConfig& mesh, std::int64_t ranks) {
   return shape_of(mesh, ranks);
 }
 
-// Checks how the ranks divide samples and model.
+// Checks the division of samples and model between the ranks.
 void check_mesh(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto ranks = training_ranks(config);
   if (ranks < 1) return;

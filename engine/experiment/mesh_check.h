@@ -13,22 +13,21 @@
 
 namespace phalanx {
 
-/// Adds a problem of `key` where something is wrong. Problems that concern the relation of several keys have no one
-/// line.
+/// Adds a problem of `key` if `wrong`. Problems have no line number, because many of them concern several keys.
 inline void refuse_if(std::vector<ConfigProblem>& problems, bool wrong, const char* key, const std::string& message) {
   if (wrong) problems.push_back({.origin = "config", .key = key, .message = message, .suggestion = {}});
 }
 
-/// The names of the strategies that have a trait, as a list to read.
+/// Returns the names of the strategies that have a trait, separated by commas.
 inline std::string strategies_where(bool StrategyTraits::* trait) {
   return join(Synchronizers::global().names_where(trait), ", ");
 }
 
-/// The axes of more than one rank along which a replica, its experts or its sequences are divided, from the outermost:
-/// {"pipe", 2}.
+/// Returns the axes of more than one rank along which a replica, its experts or its sequences are divided, with their
+/// sizes, such as {"pipe", 2}. The outermost axis is first.
 std::vector<std::pair<std::string, std::int64_t>> divided_axes(const MeshConfig& mesh);
 
-/// Adds what does not go together with sections mesh, pipeline and plan.
+/// Adds the problems of sections mesh, pipeline and plan, among themselves and with other sections.
 void check_mesh(std::vector<ConfigProblem>& problems, const ExperimentConfig& config);
 
 }  // namespace phalanx

@@ -12,7 +12,7 @@
 namespace phalanx {
 namespace {
 
-// A sample's tensors, as a batch of one.
+// Returns a batch of one sample of zeros.
 Tensors zeros_of(const std::vector<TensorSpec>& specs) {
   Tensors all;
   for (const auto& spec : specs) {

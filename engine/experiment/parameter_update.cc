@@ -16,7 +16,8 @@ std::unique_ptr<Optimizer> remember(std::unique_ptr<Decorator> decorator, Decora
   return decorator;
 }
 
-// Outside of what is timed as the update, so that it counts as communication.
+// Asks for the unused parameters before each update. This wrapper is outside of the timed update, so that its time
+// counts as communication.
 class UpdateOfUsed final : public OptimizerDecorator {
  public:
   UpdateOfUsed(std::unique_ptr<Optimizer> inner, std::function<std::set<std::string>()> unused)
@@ -83,7 +84,7 @@ Readings ParameterUpdate::readings() const {
   return readings;
 }
 
-// A checkpoint of a run without one of them has nothing to go on from.
+// Loads nothing if the checkpoint is of a run without the wrapper.
 std::vector<CheckpointPart> ParameterUpdate::parts() {
   std::vector<CheckpointPart> parts;
   if (clip_ != nullptr) {

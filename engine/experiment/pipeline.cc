@@ -25,8 +25,8 @@
 namespace phalanx {
 namespace {
 
-// Operations of matrix products and convolutions that this thread calls while it lives, by their shapes: the same in
-// every run, which measured times are not.
+// Counts the operations of matrix products and convolutions that this thread calls during the counter's lifetime. The
+// count follows from shapes, so it is the same in every run, unlike measured times.
 class FlopCount {
  public:
   FlopCount()
@@ -68,7 +68,7 @@ std::string names_of(const std::vector<BlockCost>& blocks) {
   return join(names, ", ");
 }
 
-// About four for each rank, and no more than there are samples.
+// Returns the number of micro-batches: about four for each rank, but not more than there are samples.
 int micro_batches(const ExperimentConfig& config, const Mesh& mesh) {
   const auto& wanted = config.pipeline.micro_batches;
   if (wanted > 0) return static_cast<int>(wanted);
@@ -83,7 +83,8 @@ std::vector<std::size_t> cut_evenly(const std::vector<BlockCost>& blocks, std::s
   const std::size_t count = blocks.size();
   std::vector<double> before(count + 1, 0);
   for (std::size_t i = 0; i < count; ++i) before[i + 1] = before[i] + blocks[i].cost;
-  // best[s][i]: of the first i blocks in s stages, the largest cost; from[s][i]: where the last of these begins.
+  // best[s][i]: the largest cost of a stage if the first i blocks are divided into s stages. from[s][i]: the first
+  // block of the last of these stages.
   constexpr double kNone = std::numeric_limits<double>::infinity();
   std::vector<std::vector<double>> best(stages + 1, std::vector<double>(count + 1, kNone));
   std::vector<std::vector<std::size_t>> from(stages + 1, std::vector<std::size_t>(count + 1, 0));
@@ -184,8 +185,8 @@ std::vector<Pipeline::Whole> Pipeline::described(const NamedTensors& tensors) {
   return all;
 }
 
-// Measures the blocks with an input of zeros in evaluation mode, which leaves buffers and random numbers as they were.
-// If other ranks have some of the positions, the input has those of this rank.
+// Measures the blocks with an input of zeros in evaluation mode, so that buffers and random numbers do not change. If
+// the positions are divided between ranks, the input has the positions of this rank.
 void Pipeline::measure(Model& model, const Task& task, const Mesh& mesh, Arithmetic arithmetic) {
   const at::NoGradGuard no_grad;
   const Computation computation(task, std::move(arithmetic), nullptr, nullptr);
@@ -206,8 +207,8 @@ void Pipeline::measure(Model& model, const Task& task, const Mesh& mesh, Arithme
   agree_on_costs(*mesh.control());
 }
 
-// Ranks that divide a layer may have parts of different cost, such as one of them its bias. All must cut the model at
-// the same places.
+// Sums the costs over all ranks, because all must cut the model at the same places. Ranks that divide a layer may have
+// parts of different cost, for example if one of them has the bias.
 void Pipeline::agree_on_costs(Communicator& ranks) {
   const at::Tensor costs = at::empty({std::ssize(blocks_)}, at::kDouble);
   auto* const values = costs.mutable_data_ptr<double>();
@@ -238,7 +239,7 @@ void Pipeline::find_holders(const Model& model) {
   }
 }
 
-// A rank with nothing to update would take no part in what the others agree on.
+// Refuses a division in which a rank has nothing to update: it would not take part in operations of the other ranks.
 void Pipeline::check_updates(const Model& model) const {
   std::set<int> training, updating;
   for (const auto& [name, parameter] : trained_parameters(model)) {
@@ -269,7 +270,7 @@ std::vector<std::size_t> Pipeline::blocks_of(int rank) const {
   return blocks;
 }
 
-// One group for each set of ranks that have something alike.
+// Makes one group for each set of ranks that have the same parameters.
 void Pipeline::share(const Model& model, const Mesh& mesh) {
   std::map<std::vector<int>, std::vector<std::string>> names;
   for (const auto& parameter : parameters_) {
@@ -293,7 +294,8 @@ PipelineStep::Setup Pipeline::setup(Model& model, const Task& task, const Mesh& 
   for (std::size_t s = 0; s + 1 < begins_.size(); ++s) inputs.push_back(s == 0 ? RowSpec() : given_[begins_[s] - 1]);
   using Updates = SharedParameters::Updates;
   const bool divided = mesh.world()->size() > mesh.shape()[Axis::kPipe] * mesh.data()->size();
-  // Two stages' strategies may round, or compress, what they reduce in different places of their buckets.
+  // The strategies of two stages may have the same parameter at different places of their buckets, and so round or
+  // compress it differently.
   const auto updates = lends_ ? Updates::kOnce : mesh.replicas()->size() > 1 ? Updates::kNearly : Updates::kAlike;
   return {.model = model,
           .task = task,

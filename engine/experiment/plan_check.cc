@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::int64_t kSteps = 24, kCounted = 3;  // the operations after step 2 up to this one are counted
+constexpr std::int64_t kSteps = 24, kCounted = 3;  // the operations between step 2 and this one are counted
 
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -41,7 +41,7 @@ double slowest(double seconds, Communicator& world) {
 
 constexpr std::int64_t kLarge = 1 << 20;  // elements
 
-// One more of each.
+// Measures one small and one large all-reduce.
 void measure_links(Communicator& world, std::vector<double>& latencies, std::vector<double>& wires) {
   const at::Tensor small = at::zeros({2}, at::kFloat), large = at::zeros({kLarge}, at::kFloat);
   latencies.push_back(all_reduce_seconds(world, small));
@@ -98,7 +98,7 @@ PlanCheck check_plan(const ExperimentConfig& config, const ExperimentContext& co
         meet();
         const auto start = Clock::now();
         rehearsal.seconds();
-        meet();  // in each step, ranks wait for the slowest
+        meet();  // ranks wait for the slowest in each step
         own.push_back(since(start));
         measure_links(world, latencies, wires);
       }

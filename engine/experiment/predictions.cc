@@ -14,11 +14,11 @@
 namespace phalanx {
 namespace {
 
-// All ranks' rows, batch by batch, each batch in the order of ranks; on rank 0. counts: [ranks, batches].
+// Returns the rows of all ranks on rank 0, ordered by batch and within a batch by rank. counts: [ranks, batches].
 at::Tensor gather_rows(const Tensors& batches, const at::Tensor& counts, Communicator& group) {
   const at::Tensor own = at::concat(batches).contiguous();
   const at::Tensor per_rank = counts.sum(1);
-  std::int64_t length = 1;  // of a row
+  std::int64_t length = 1;  // number of elements of a row
   for (const auto size : own.sizes().slice(1)) length *= size;
   std::vector<std::int64_t> parts;
   for (int rank = 0; rank < group.size(); ++rank) parts.push_back(per_rank[rank].item<std::int64_t>() * length);
@@ -27,7 +27,7 @@ at::Tensor gather_rows(const Tensors& batches, const at::Tensor& counts, Communi
   const at::Tensor all = group.rank() == 0 ? at::empty(sizes, own.options()) : at::Tensor();
   group.gather(all, own, 0, parts).wait();
   if (group.rank() != 0) return {};
-  std::vector<std::int64_t> next(parts.size(), 0);  // row of each rank
+  std::vector<std::int64_t> next(parts.size(), 0);  // next row of each rank
   for (std::size_t rank = 1; rank < next.size(); ++rank) {
     next[rank] = next[rank - 1] + per_rank[static_cast<std::int64_t>(rank) - 1].item<std::int64_t>();
   }
@@ -46,7 +46,7 @@ std::int64_t elements_of(const TensorSpec& tensor) {
   return std::accumulate(tensor.shape.begin(), tensor.shape.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-// For each class of the first target.
+// Returns true if the output has one score for each class of the first target.
 bool has_scores(const TensorSpec& output, const std::vector<TensorSpec>& targets) {
   if (targets.empty() || targets.front().classes == 0) return false;
   return elements_of(output) == elements_of(targets.front()) * targets.front().classes;

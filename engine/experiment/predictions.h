@@ -11,27 +11,28 @@
 
 namespace phalanx {
 
-/// The outputs of a model for each sample of a split, and the targets.
+/// Collects the outputs of a model for each sample of a split, and the targets, and writes them to a file.
 ///
-/// A safetensors file of these tensors, each [samples, ...] in the order of the dataset: the model's outputs as the
-/// task's losses see them, by the names of ModelSpec::outputs; the task's targets, by their names; and where the
-/// first output has a score for each class of the first target, "predicted": the class with the largest score, int64.
+/// The safetensors file has these tensors, each [samples, ...] in the order of the dataset: the model's outputs as the
+/// task's losses see them, under the names of ModelSpec::outputs; and the task's targets, under their names. If the
+/// first output has a score for each class of the first target, the file also has "predicted", int64: the class with
+/// the largest score.
 class Predictions {
  public:
-  /// `targets`: Task::targets().
+  /// Expects the result of Task::targets() as `targets`.
   Predictions(const ModelSpec& model, const std::vector<TensorSpec>& targets);
 
-  /// This rank's share of a batch, after its forward; in the order of the batches.
+  /// Adds this rank's share of a batch after its forward. Must be called in the order of the batches.
   void add(const State& state);
 
-  /// Gathers the shares of all ranks on rank 0, which writes the file. Collective. Throws DataError on rank 0 where it
-  /// cannot be written.
+  /// Gathers the shares of all ranks on rank 0, which writes the file. Collective. Throws DataError on rank 0 if the
+  /// file cannot be written.
   void save(const std::string& path, Communicator& group) const;
 
  private:
   std::vector<std::string> names_;
-  std::size_t outputs_;                   // of the names; those of targets follow
-  bool classes_;                          // whether there is "predicted", the last name
+  std::size_t outputs_;                   // number of outputs; they are the first names, then follow the targets
+  bool classes_;                          // the last name is "predicted"
   std::vector<Tensors> rows_;             // by name, then by batch
   std::vector<std::int64_t> valid_rows_;  // by batch
 };

@@ -30,7 +30,7 @@ class CompletingLoader final : public Loader {
   std::function<void(Batch&)> complete_;
 };
 
-// Has one batch on its way to the device.
+// Keeps the next batch on its way to the device.
 class DeviceLoader final : public Loader {
  public:
   DeviceLoader(std::unique_ptr<Loader> inner, std::function<void(Batch&)> complete, c10::Device device)
@@ -63,7 +63,8 @@ class DeviceLoader final : public Loader {
   }
 
  private:
-  // The loader keeps the memory of its own batch, whose tensors `complete_` may replace.
+  // Fetches the next batch. The loader reuses the memory of its batch, so host_ keeps it even if `complete_` replaces
+  // the tensors.
   void fetch() {
     if (!inner_->next(host_)) return;
     Batch batch = host_;
@@ -80,11 +81,12 @@ class DeviceLoader final : public Loader {
   std::function<void(Batch&)> complete_;
   c10::Device device_;
   c10::impl::VirtualGuardImpl guard_;
-  c10::Stream stream_;                  // of the copies
-  c10::Event arrived_{device_.type()};  // the copy of coming_
+  c10::Stream stream_;                  // for the copies
+  c10::Event arrived_{device_.type()};  // the copy of coming_ is complete
   Batch host_;
   std::optional<Batch> coming_;
-  std::optional<std::int64_t> left_;  // batches of this epoch that next() has not given; absent: nobody began one
+  // Number of batches of this epoch that next() has not returned yet. Absent if no epoch has begun.
+  std::optional<std::int64_t> left_;
 };
 
 }  // namespace

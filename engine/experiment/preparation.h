@@ -11,13 +11,13 @@
 
 namespace phalanx {
 
-/// Transformations of a batch between the loader and the step.
+/// The preparation of a batch between the loader and the step.
 struct Preparation {
-  std::function<void(Batch&)> complete;  // as datasets gave them, on the CPU
-  c10::Device device{c10::kCPU};         // where inputs and targets are to be
+  std::function<void(Batch&)> complete;  // changes a batch of a dataset, on the CPU
+  c10::Device device{c10::kCPU};         // destination of inputs and targets
 
-  /// The same batches, prepared. To a device other than the CPU they are copied from pinned memory, on a stream of its
-  /// own, while the device computes with the batch before. Weights of rows stay on the CPU.
+  /// Returns a loader of the same batches, prepared. If the device is not the CPU, a batch is copied there from pinned
+  /// memory on a separate stream, while the device computes with the batch before. Weights of rows stay on the CPU.
   std::unique_ptr<Loader> of(std::unique_ptr<Loader> loader) const;
 };
 

@@ -32,7 +32,7 @@ bool equal(const Json& file, const Json& model) {
   return std::abs(a - b) <= kFloat32 * std::max(std::abs(a), std::abs(b));
 }
 
-// Returns the element of a list of equal ones: [224, 224] means 224.
+// Returns the element of a list of equal elements: 224 for [224, 224]. Returns any other value unchanged.
 const Json& of_square(const Json& value) {
   const bool square = value.is_array() && !value.empty() &&
                       std::ranges::all_of(value, [&](const Json& one) { return one == value.front(); });
@@ -48,7 +48,7 @@ bool allows(const PublishedSetting& setting, const Json& found, bool truncated) 
   return std::ranges::any_of(setting.values, [&](const Value& one) { return equal(value, to_json(one)); });
 }
 
-/// The keys of a config.json by the names of PublishedSetting.
+/// The values of a config.json, under the names that PublishedSetting uses.
 class ConfigFile {
  public:
   ConfigFile(std::string path, const Json& all) : path_(std::move(path)) {
@@ -74,7 +74,7 @@ class ConfigFile {
   const std::string& path() const { return path_; }
   const Json& scaling() const { return scaling_; }
 
-  // Returns the names of the members of rope_scaling that have a value.
+  // Returns the names of all members of rope_scaling that have a value.
   std::vector<std::string> scaling_keys() const {
     std::vector<std::string> keys;
     for (const auto& [key, value] : values_) {
@@ -97,7 +97,7 @@ class ConfigFile {
     }
   }
 
-  // Adds the original context, which a file may name beside the section, or mean by max_position_embeddings.
+  // Adds the original context length, which a file may give outside of the section, or as max_position_embeddings.
   void complete_scaling() {
     const std::string type = scaling_.contains("rope_type") && scaling_["rope_type"].is_string()
                                  ? scaling_["rope_type"].get<std::string>()
@@ -118,7 +118,7 @@ class ConfigFile {
   std::map<std::string, Json> values_;
 };
 
-// Compares one setting. Empty if it agrees.
+// Compares one setting. Returns the contradiction; empty if they agree.
 std::string contradiction(const ConfigFile& file, const PublishedSetting& setting, bool truncated = false) {
   const Json* const found = file.find(setting.key);
   if (found == nullptr && !setting.absent) return "";
@@ -130,7 +130,7 @@ std::string contradiction(const ConfigFile& file, const PublishedSetting& settin
          (setting.field.empty() ? "" : "; set model." + setting.field + ": " + of_square(value).dump());
 }
 
-// Compares the members of rope_scaling, which belong together.
+// Compares the members of rope_scaling as a whole, because they belong together.
 std::string contradiction_of_scaling(const ConfigFile& file, const std::vector<PublishedSetting>& settings) {
   std::vector<std::string> unknown = file.scaling_keys();
   bool wrong = false;

@@ -13,8 +13,8 @@ namespace phalanx {
 ///
 ///     pretrained/config.json has rms_norm_eps: 1e-06, and the model 1e-05; set model.epsilon: 1e-06
 ///
-/// Empty if there is no such file, and for other models. A file with more positions than the model agrees if
-/// `truncated`. Throws DataError for a file that is no JSON.
+/// Returns an empty list if there is no such file, and for other models. If `truncated`, the file may have more
+/// positions than the model. Throws DataError for a file that is not JSON.
 std::vector<std::string> contradictions_of_config(const std::string& weights, const Model& model,
                                                   bool truncated = false);
 

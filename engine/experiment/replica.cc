@@ -60,13 +60,15 @@ std::optional<Pipeline> Replica::divide_into_stages(const Task& task) {
   return Pipeline(config_, *model_, task, mesh_, arithmetic_of(config_.train, task.model()));
 }
 
-// Whole, and divided, on the CPU: a device need not have room for what other ranks keep.
+// Moves the model to the device after it was made and divided on the CPU: the device need not have memory for the parts
+// of other ranks.
 c10::Device Replica::moved_to(c10::Device device) const {
   if (!device.is_cpu()) move_weights(*model_, device);
   return device;
 }
 
-// Parameter servers have each parameter once: two copies that they update in the order of arrival would drift apart.
+// Returns true if only the first tensor rank updates the parameter. Parameter servers have each parameter once: two
+// copies that they update in the order of arrival would diverge.
 bool Replica::lends_along_tensor(const std::string& parameter) const {
   return agreement_.strategy.traits().parameter_servers && mesh_.along(Axis::kTensor)->size() > 1 &&
          divided_.same_along_tensor(parameter);
@@ -90,7 +92,7 @@ std::vector<at::Tensor> Replica::lent_along_tensor() const {
   return lent;
 }
 
-// A parameter that several ranks of a sum have alike counts in part on each of them.
+// The norm sums over ranks. If several of them have the same parameter, each adds a fraction of its square.
 Clip::Parts Replica::parts_of_norm() const {
   return {.count = divided_.experts.empty() ? 1u : 2u,
           .of = [this](const std::string& name) { return divided_.experts.count(name); },
@@ -102,7 +104,8 @@ Clip::Parts Replica::parts_of_norm() const {
               }};
 }
 
-// They would take no part in what the others agree on. All ranks throw where one is idle.
+// Throws ConfigError on all ranks if one of them has nothing to update: it would not take part in operations of the
+// other ranks.
 void Replica::refuse_idle_ranks(bool idle) const {
   if (!agreement_.strategy.traits().parameter_servers || mesh_.along(Axis::kTensor)->size() == 1) return;
   const at::Tensor any = at::full({1}, idle ? 1 : 0, at::kLong);
@@ -115,7 +118,8 @@ void Replica::refuse_idle_ranks(bool idle) const {
       ", and the other ranks would have nothing to update; divide more layers (plan), or use another strategy");
 }
 
-// Buckets hold the parameters of experts or others, so that those of blocks by turns would be many.
+// Experts come last. A bucket cannot hold both experts and other parameters, so the order of the blocks, in which the
+// two alternate, would lead to many small buckets.
 NamedTensors Replica::updated_here() const {
   NamedTensors parameters = trained_parameters(*model_);
   const bool any = !parameters.empty();
@@ -125,8 +129,8 @@ NamedTensors Replica::updated_here() const {
   return parameters;
 }
 
-// Buckets of a strategy that has values only where a block needs them are of one block each; parameters of several
-// blocks, and those of none, are in others.
+// If a strategy has values only while a block needs them, each bucket belongs to one block. Parameters of several
+// blocks and parameters of no block are in separate buckets.
 FlatParameters::GroupOf Replica::bucket_groups() const {
   if (!agreement_.strategy.traits().shards_values) {
     return [this](const std::string& name) { return 2 * turns_.of(name) + divided_.experts.count(name); };
@@ -176,7 +180,7 @@ Figures Replica::pipeline_figures() const {
           {"pipeline_live_micro_batches", live.item<double>()}};
 }
 
-// Gradients of replicas in threads, and of parameters that several ranks of a pipeline have, come together after the
+// With replicas in threads, or parameters that several ranks of a pipeline have, gradients are complete only after the
 // last backward.
 std::unique_ptr<Synchronizer> Replica::make_synchronizer(const ExperimentContext& context) {
   const auto& train = config_.train;
@@ -203,8 +207,8 @@ std::unique_ptr<Synchronizer> Replica::make_synchronizer(const ExperimentContext
   return invariant;
 }
 
-// Ranks that make the same update must leave out the same parameters. A parameter that stages of a pipeline have in
-// common always counts as used, since its gradient may come from another stage.
+// Ranks that make the same update must skip the same parameters. A parameter that several stages of a pipeline have
+// always counts as used, since its gradient may come from another stage.
 std::set<std::string> Replica::find_unused() {
   unused_.agree(synchronizer_->gradient_groups());
   return unused_.names();
@@ -221,10 +225,10 @@ std::unique_ptr<Optimizer> Replica::make_optimizer() {
   throw ConfigError("strategy: servers that update the parameters take no turns; let the ranks update them");
 }
 
-// Optimizers that look at whole parameters would look at parts.
+// Makes an optimizer of whole parameters gather their parts from other ranks, or throws ConfigError if it cannot.
 void Replica::gather_parts(Optimizer& optimizer) const {
   constexpr AxisSet kPartsAndReplicas{Axis::kData, Axis::kTensor, Axis::kExpert, Axis::kContext};
-  const auto& group = mesh_.group(kPartsAndReplicas);  // all ranks make it
+  const auto& group = mesh_.group(kPartsAndReplicas);  // collective, so all ranks call it
   if (optimizer.cut() == Cut::kAnywhere) return;
   if (auto* const gathers = dynamic_cast<GathersMatrices*>(&optimizer)) {
     const auto options = parameters_.buckets().at(0).values.options();
@@ -236,7 +240,8 @@ void Replica::gather_parts(Optimizer& optimizer) const {
                     "trains in turns, or one that looks at elements, such as adamw");
 }
 
-// A recorded step is replayed without what the host does beside it.
+// Throws ConfigError if the strategy communicates within a recorded step. The replay omits communication, which the
+// host starts.
 void Replica::refuse_to_record_messages() const {
   const auto& traits = agreement_.strategy.traits();
   if (!config_.train.capture || !(traits.overlaps_backward || traits.frees_gradients || traits.shards_values)) return;
@@ -278,7 +283,7 @@ void Replica::broadcast_buffers() {
   for (auto& buffer : model_->buffers()) mesh_.replicas()->broadcast(buffer, 0).wait();
 }
 
-// With an invariant strategy they are equal, to the bit.
+// With an invariant strategy, the buffers of all ranks have the same bits.
 NamedTensors Replica::shared_buffers() const {
   return invariant_ ? model_->named_buffers() : phalanx::shared_buffers(*model_, *mesh_.batch());
 }
@@ -295,7 +300,7 @@ void Replica::as_evaluated(const std::function<void()>& body) {
     step_.lend_parameters();
     body();
   });
-  step_.lend_parameters();  // that are no averages any more
+  step_.lend_parameters();  // they are no longer averages
 }
 
 }  // namespace phalanx

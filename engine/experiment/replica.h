@@ -32,31 +32,32 @@
 
 namespace phalanx {
 
-/// One rank's replica of the model, and all that changes it: its step, its optimizer, and how it agrees with others.
+/// One rank's replica of the model with everything that changes it: its step, its optimizer, and its strategy.
 class Replica {
  public:
-  /// All must outlive it. Collective. Throws ConfigError where the parts of the config do not go together.
+  /// All arguments must outlive the replica. Collective. Throws ConfigError if parts of the config cannot be combined.
   Replica(const ExperimentConfig& config, Task& task, const Mesh& mesh, const ExperimentContext& context,
           Watching& watching);
 
-  /// This rank's part of the model, where the mesh divides it.
+  /// Returns this rank's part of the model, or the whole model if the mesh does not divide it.
   const std::shared_ptr<Model>& model() const { return model_; }
   const Placements& placements() const { return divided_.placements; }
   const WholeModel& whole() const { return whole_; }
 
-  /// Parameters and buffers that only other ranks of the replica have, or update.
+  /// Returns the names of parameters and buffers that this rank does not have, or that other ranks of the replica
+  /// update.
   std::set<std::string> elsewhere() const;
 
-  /// The parameters by the ranks that have the same ones; none where each value is on one rank alone.
+  /// Returns the parameters, grouped by the ranks that have copies of them. Empty if each value is on one rank only.
   std::vector<ReplicaGroup> groups() const;
 
-  /// Returns figures of the pipeline: the part of the steps' time in which its ranks waited, the same for a schedule
-  /// whose stages all take as long as each other, and the most micro-batches whose activations a rank had at once.
-  /// Collective.
+  /// Returns figures of the pipeline: the share of the steps' time in which its ranks waited, the same share for an
+  /// ideal run of the schedule whose stages all take equally long, and the largest number of micro-batches whose
+  /// activations a rank held at the same time. Collective.
   Figures pipeline_figures() const;
 
-  /// Parameters and buffers of the whole model, also where a strategy has values only while they are used: see
-  /// WholeModel::gather(). Collective.
+  /// Returns the parameters and buffers of the whole model, even if the strategy materializes values only while they
+  /// are used. See WholeModel::gather(). Collective.
   NamedTensors whole_weights(bool wanted) const;
 
   const FlatParameters& parameters() const { return parameters_; }
@@ -66,24 +67,26 @@ class Replica {
   const ParameterUpdate& update() const { return update_; }
   TrainingStep& step() { return step_; }
 
-  /// Returns the parts of a checkpoint with what the update remembers beside the optimizer's state.
+  /// Returns the parts of a checkpoint that the update needs in addition to the optimizer's state.
   std::vector<CheckpointPart> parts();
   const Agreement& agreement() const { return agreement_; }
 
-  /// The pipeline of which the model is a stage; null: the model is whole.
+  /// Returns the pipeline in which the model is a stage; null if the model is not divided into stages.
   const Pipeline* pipeline() const { return pipeline_ ? &*pipeline_ : nullptr; }
 
-  /// Gives all ranks the buffers of rank 0, before the first step. Collective.
+  /// Copies the buffers of rank 0 to all ranks, before the first step. Collective.
   void broadcast_buffers();
 
-  /// The buffers as they are evaluated; see as_evaluated(). Collective.
+  /// Returns the buffers that as_evaluated() uses. Collective.
   NamedTensors shared_buffers() const;
 
-  /// The model has all its values from now on, and is nobody's but the caller's. After the last step. Collective.
+  /// Materializes all values of the model for good and hands the model over to the caller. Must be called after the
+  /// last step. Collective.
   void keep_values();
 
-  /// Calls `body` with the model as it is evaluated: all ranks with the same buffers, so that results do not depend on
-  /// which rank has which samples, and with averages of the parameters where the config asks for them. Collective.
+  /// Calls `body` while the model is as in evaluations: all ranks have the same buffers, so that results do not depend
+  /// on the division of samples between ranks, and parameters hold their averages if the config asks for averages.
+  /// Collective.
   void as_evaluated(const std::function<void()>& body);
 
  private:
@@ -111,10 +114,10 @@ class Replica {
   WholeModel whole_;
   Agreement agreement_;
   TrainingTurns turns_;
-  c10::Device device_;         // where the model is from here on
-  FlatParameters parameters_;  // that this rank's strategy updates
+  c10::Device device_;         // device of the model, once it has been moved there
+  FlatParameters parameters_;  // parameters that this rank updates
   std::vector<ReplicaGroup> groups_;
-  Invariant* invariant_ = nullptr;  // what synchronizer_ is with determinism: world_size_invariant
+  Invariant* invariant_ = nullptr;  // synchronizer_, with determinism: world_size_invariant; otherwise null
   std::unique_ptr<Synchronizer> synchronizer_;
   UnusedParameters unused_;
   ParameterUpdate update_;

@@ -42,7 +42,8 @@ at::Tensor as_text(const std::vector<MeterConfig>& meters) {
   return letters;
 }
 
-// The mean loss of an epoch is shown when it ends; of other meters there may be a hundred readings.
+// Returns the meters that are shown at the end of an epoch: only the loss, because other meters may have a hundred
+// readings.
 std::vector<MeterConfig> meters_of_epochs(const WatchConfig& watch) {
   std::vector<MeterConfig> meters;
   for (const auto& config : watch.meters) {
@@ -164,9 +165,9 @@ double Report::peak_of_ranks(Communicator& ranks) const {
 void Report::read_epoch(const State& state) {
   const auto so_far = epoch_meters_.state();
   Readings readings = epoch_meters_.take(*mesh_->control(kResultAxes));
-  // A run that ends within an epoch may be resumed there.
+  // A run that ends within an epoch may be resumed there, so its meters must continue.
   if (state.cursor < steps_per_epoch_) epoch_meters_.load(so_far, true);
-  const bool measured = std::exchange(epoch_has_steps_, false);  // a run that resumes may only have an end to come
+  const bool measured = std::exchange(epoch_has_steps_, false);  // false if a resumed run had no step left here
   if (!progress_ || readings.empty() || !measured) return;
   for (auto& [name, value] : readings) name = "mean " + name;
   progress_->result({.step = state.step,
@@ -191,7 +192,7 @@ std::vector<CheckpointPart> Report::parts() {
           meters_part("epoch_meters", epoch_meters_)};
 }
 
-// Meters that were changed begin with the next window, or epoch.
+// Returns the checkpoint part of some meters. If the config has changed them, they start empty.
 CheckpointPart Report::meters_part(const std::string& name, MeterSet& meters) const {
   const auto save = [this, &meters] {
     NamedTensors state = meters.state();
@@ -243,14 +244,14 @@ void Report::load(const NamedTensors& saved) {
 }
 
 void Report::start_evaluation() {
-  clock_.lap(Phase::kHooks);  // those of the step that it interrupts
+  clock_.lap(Phase::kHooks);  // hooks of the step that the evaluation interrupts
   evaluation_start_ = Clock::now();
 }
 
 void Report::end_evaluation(const State& state, const Evaluated& evaluated, const Readings& readings) {
   const double seconds = seconds_since(evaluation_start_);
-  if (train_seconds_ == 0) evaluation_seconds_ += seconds;  // one after the end is no part of training
-  // The window's samples of before the evaluation stay in it, so must their time.
+  if (train_seconds_ == 0) evaluation_seconds_ += seconds;  // an evaluation after the end is not part of training
+  // Samples that were trained on before the evaluation stay in the window, and so must their time.
   window_start_ += Clock::now() - evaluation_start_;
   clock_.skip();
   if (!speaks_) return;
@@ -291,8 +292,8 @@ double Report::seconds_since(Clock::time_point start) const {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Returns the operations of training and the share of the peak that they reach. The peak is measured on one core, and
-// all cores are assumed to be as fast.
+// Returns the operations of training and their share of the peak. The peak is measured on one core, assuming that all
+// cores are equally fast.
 nlohmann::ordered_json Report::matrix_products(double operations_per_sample, double samples_per_second) const {
   if (operations_per_sample == 0) return nullptr;
   const double peak = measure_matrix_peak(PeakEffort::kQuick);

@@ -21,42 +21,43 @@
 
 namespace phalanx {
 
-/// Output of a run: readings while it trains, to all the places that the config names; at the end summary.json,
-/// report.html and the weights. All ranks measure, rank 0 writes.
+/// The output of a run. While it trains, readings go to all destinations that the config names. At the end
+/// summary.json, report.html and the weights are written. All ranks measure; rank 0 writes.
 class Report {
  public:
-  /// All must outlive it. Throws DataError, and ConfigError where metrics cannot be served.
+  /// All arguments must outlive the report. Throws DataError if a file cannot be opened, and ConfigError if metrics
+  /// cannot be served.
   Report(const ExperimentConfig& config, const ExperimentContext& context, Progress::Total total, StepClock& clock,
          const ParameterUpdate& update);
 
-  /// The model and its data, as they are shown before the first step.
+  /// Facts about the model and its data that are shown before the first step.
   struct Start {
     std::int64_t training_samples = 0, validation_samples = 0, test_samples = 0, parameters = 0;
     std::string strategy;
-    bool selected = false;  // where the config leaves the choice of the strategy to us
+    bool selected = false;  // the config has strategy: auto
   };
   void tell_start(const Start& start);
 
-  void attach(Engine& engine, const Mesh& mesh);  // which must outlive it
+  void attach(Engine& engine, const Mesh& mesh);  // `mesh` must outlive the report
 
-  /// An evaluation: of a split, which has so many samples, and of a version of the model (see Measurement).
+  /// Facts about an evaluation: the split, its number of samples, and the version of the model (see Measurement).
   struct Evaluated {
     std::string split;
     std::int64_t samples = 0;
     std::string version{};
-    bool shown = true;  // as progress; the rest is told in any case
+    bool shown = true;  // on the console; all other destinations get it in any case
   };
   void start_evaluation();
   void end_evaluation(const State& state, const Evaluated& evaluated, const Readings& readings);
 
-  /// The last readings of the training meters, over all ranks.
+  /// Returns the last readings of the training meters, over all ranks.
   const Readings& last_training() const { return latest_.readings; }
 
-  /// For checkpoints: going on, metrics.jsonl is cut back to where it was, TensorBoard told what no longer counts, and
-  /// times and counts are of the whole run.
+  /// Returns the parts of a checkpoint. When a run resumes, metrics.jsonl is cut back to its length at the checkpoint,
+  /// TensorBoard is told which events are obsolete, and times and counts continue, so that they cover the whole run.
   std::vector<CheckpointPart> parts();
 
-  /// Writes what remains; on rank 0 `weights` are those of the whole model.
+  /// Writes the final files. On rank 0 `weights` must be the weights of the whole model.
   void finish(const ExperimentResult& result, const NamedTensors& weights);
 
  private:
@@ -85,19 +86,19 @@ class Report {
     BestEffort effort{};
   };
   std::vector<Sink> sinks_;
-  TensorBoard* board_ = nullptr;  // one of them, if any
+  TensorBoard* board_ = nullptr;  // owned by sinks_; null: none
   std::unique_ptr<Progress> progress_;
-  const Mesh* mesh_ = nullptr;      // since attach()
-  MeterSet meters_, epoch_meters_;  // since the last reading, since the epoch began
+  const Mesh* mesh_ = nullptr;      // null before attach()
+  MeterSet meters_, epoch_meters_;  // one since the last reading, the other since the epoch began
   std::int64_t steps_per_epoch_;
-  bool epoch_has_steps_ = false;  // that this process has taken
-  at::Tensor meters_config_;      // as text
-  Measurement latest_;            // of training
+  bool epoch_has_steps_ = false;  // this process has taken a step of the epoch
+  at::Tensor meters_config_;      // the section watch.meters, as text
+  Measurement latest_;            // the last one of training
 
   Clock::time_point train_start_, evaluation_start_, window_start_;
   std::int64_t window_samples_ = 0, samples_ = 0;
   double seconds_to_first_step_ = 0, evaluation_seconds_ = 0, train_seconds_ = 0;
-  PhaseTimes window_times_;  // on the clock when the window began
+  PhaseTimes window_times_;  // total of the clock when the window began
   StepTimes times_;          // of all steps that this process has taken
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run that was stopped, killed or saved in between goes on as if nothing had been.
+// Tests that a run which was stopped, killed or saved in between continues as if it had not been interrupted.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/equal.h>
@@ -30,7 +30,7 @@ using testing::metrics_but_times;
 using testing::new_folder;
 using testing::relative_difference;
 
-// A hook that makes parameters no numbers before the forward of a step.
+// Returns a function that adds a hook, which sets parameters to NaN before the forward of a step.
 std::function<void(Engine&)> spoil_in(std::int64_t step) {
   return [step](Engine& engine) {
     engine.on(Event::kSample, [&engine, step](State& state) {
@@ -40,11 +40,13 @@ std::function<void(Engine&)> spoil_in(std::int64_t step) {
   };
 }
 
-// For such a hook: of one copy of the parameters the others may still be saving the step before.
+// The strategy for such a hook: each rank has a separate copy of the parameters. With a shared copy, other ranks may
+// still be saving the step before.
 const std::string kOwnCopies = "strategy=all_reduce";
 
-// 16 steps; a line of metrics after every third one, so that windows lie across everything. `stop_after`: as by
-// SIGTERM; the ranks agree a step later. `add_hooks`: on every rank.
+// Trains for 16 steps, with a line of metrics after every third one, so that windows cross the ends of epochs and of
+// interrupted runs. `stop_after`: the step after which the run is asked to stop, like by SIGTERM; the ranks agree one
+// step later. `add_hooks` is called on every rank.
 Finished run(
     int ranks, const RunFolder& folder, const Changes& changes = {}, std::int64_t stop_after = -1,
     const std::function<void(Engine&)>& add_hooks = [](Engine&) {}) {
@@ -57,7 +59,8 @@ Finished run(
        .add_hooks = [&](Engine& engine, int) { add_hooks(engine); }});
 }
 
-// A run that begins anew ends like `reference` as well, so it must have begun after so many steps.
+// Expects that `run` resumed after step `after` and ended like `reference`. The first check is necessary because a run
+// from the start would end the same way.
 void expect_resumed(std::int64_t after, const Finished& run, const Finished& reference) {
   EXPECT_THAT(run.errors, Each(""));
   EXPECT_THAT(run.began_after, Each(after));
@@ -126,7 +129,7 @@ TEST(Resume, ResumingAgainAndAgainIsTheSameToo) {
   expect_resumed(12, run(2, folder, {"checkpoint.resume=auto"}), whole);
 }
 
-// Those of 1 KB are none that a measurement would choose.
+// A measurement never selects buckets of 1 KB.
 TEST(Resume, BucketsThatWereMeasuredStayAsTheyWere) {
   const auto whole = run(2, new_folder(), {"framework.bucket_bytes=1KB"});
   const auto folder = new_folder();
@@ -141,7 +144,7 @@ TEST(Resume, BucketsThatWereMeasuredStayAsTheyWere) {
   EXPECT_EQ(other_ranks.results[0].bucket_bytes, 64 << 10) << "measured anew";
 }
 
-// Copied away from its folder, a checkpoint still says what it is of.
+// A checkpoint that is copied out of its folder still describes its run.
 TEST(Resume, ACheckpointHasTheConfigAndWhereItComesFrom) {
   const Changes changes{"checkpoint.every_epochs=2", "optimizer.lr=0.03125"};
   const auto finished = run(2, new_folder(), changes);
@@ -198,7 +201,7 @@ TEST(Resume, ShardsOfAnyNumberGoOn) {
   EXPECT_LT(relative_difference(replicated.weights[0], whole.weights[0]), 1e-5);
 }
 
-// Batch norm over all ranks, averages, clipping, and a loss scale that falls and rises.
+// Covers batch norm over all ranks, averages, clipping, and a loss scale that falls and rises.
 TEST(Resume, EverythingThatTrainingRemembersGoesOn) {
   const Changes training{"model=norms_under_test",
                          "train.sync_batch_norm=true",
@@ -224,7 +227,7 @@ TEST(Resume, EverythingThatTrainingRemembersGoesOn) {
   }
 }
 
-// One rank: of those that are threads none may draw.
+// One rank only, because ranks that are threads must not draw random numbers.
 TEST(Resume, DropoutGoesOnWithItsRandomNumbers) {
   const Changes dropout{"model={name: norms_under_test, dropout: 0.3}", "train.precision=bf16"};
   const auto whole = run(1, new_folder(), dropout);
@@ -266,7 +269,7 @@ TEST(Resume, KeepsTheBestOfTestsWithinEpochs) {
 }
 
 TEST(Resume, KeepsTheLastAndTheBest) {
-  // The loss falls from test to test, after steps 4, 8, 12 and 16.
+  // The loss decreases with each test, after steps 4, 8, 12 and 16.
   const auto kept_by = [](const std::string& best_is) {
     const auto kept = run(2, new_folder(),
                           {"checkpoint.keep_best=1", "checkpoint.keep_last=1", "checkpoint.best_by=loss",
@@ -284,7 +287,8 @@ TEST(Resume, SavesAfterSoManyEpochs) {
 }
 
 TEST(Resume, WhatIsNotFiniteIsNeverSaved) {
-  // Long before the guard looks by itself. The run is to be stopped after step 9, to be saved in any case.
+  // Both saves come long before the regular check of the guard. The second run is stopped after step 9, where it would
+  // be saved in any case.
   const auto spoil = spoil_in(7);
   for (const std::string often : {"checkpoint.every_steps=5", "checkpoint.every_steps=1"}) {
     const auto folder = new_folder();
@@ -298,7 +302,7 @@ TEST(Resume, WhatIsNotFiniteIsNeverSaved) {
   EXPECT_THAT(steps_saved(stopped), ElementsAre());
 }
 
-// Early stopping watches, the best checkpoint stays, and the run diverges between two tests, or in time for one.
+// Early stopping is on, the best checkpoint is kept, and the run diverges between two tests or in the step of a test.
 TEST(Resume, ADivergedRunGoesOnFromTheBestThatItHasKept) {
   const Changes watched{kOwnCopies,
                         "evaluate.every_steps=3",

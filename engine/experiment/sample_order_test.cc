@@ -33,7 +33,7 @@ using testing::relative_difference;
 using testing::run_tiny;
 using testing::summary;
 
-// Points of two classes; samples 10 and 11 of those to train on cannot be read.
+// Points of two classes. Samples 10 and 11 of the training split cannot be read.
 class Torn final : public Dataset {
  public:
   explicit Torn(bool torn) : torn_(torn) {}
@@ -75,7 +75,7 @@ TEST(Sampler, LearnsTheSameOnAnyNumberOfRanks) {
 }
 
 TEST(LastBatchOfARun, DecidesOnTheStepsOfAnEpoch) {
-  // 40 samples by 32, three epochs.
+  // 40 samples in batches of 32, three epochs.
   for (const auto& [last, steps] : {std::pair("smaller", 6), {"pad", 6}, {"drop", 3}}) {
     const auto run =
         run_tiny(1, new_folder(),
@@ -134,7 +134,7 @@ TEST(OnError, HoldsForAnEvaluationToo) {
   EXPECT_THAT(result.unreadable->first, HasSubstr("points.bin: byte 1"));
 }
 
-// As a sensor that fails leaves them.
+// A dataset with one sample of NaN, like the output of a broken sensor.
 class NotFinite final : public Dataset {
  public:
   std::int64_t size() const override { return points_.size(); }

@@ -18,7 +18,7 @@ namespace phalanx {
 namespace {
 
 constexpr std::int64_t kLargestShare = 1'000'000;
-constexpr double kChange = 1.5;  // of a rate, beyond which it is no fluctuation
+constexpr double kChange = 1.5;  // a rate that differs by this factor is not a fluctuation
 
 std::string joined(const std::vector<std::int64_t>& shares) {
   std::vector<std::string> words;
@@ -26,7 +26,7 @@ std::string joined(const std::vector<std::int64_t>& shares) {
   return join(words, ":");
 }
 
-// "2:1" is {2, 1}; where it is not such a list, ConfigError.
+// Returns {2, 1} for "2:1". Throws ConfigError if `text` is not such a list.
 std::vector<std::int64_t> parse_shares(const std::string& text) {
   std::vector<std::int64_t> shares;
   const char* next = text.data();
@@ -67,7 +67,7 @@ std::vector<std::int64_t> proportional_shares(std::int64_t batch, std::vector<do
   for (auto& rate : rates) rate = rate > 0 ? rate : mean;
   const double sum = std::accumulate(rates.begin(), rates.end(), 0.0);
   std::vector<std::int64_t> shares;
-  std::vector<double> lacking;  // of the exact share, what rounding has left out
+  std::vector<double> lacking;  // exact share minus rounded share
   for (const double rate : rates) {
     const double exact = static_cast<double>(batch) * rate / sum;
     shares.push_back(std::max<std::int64_t>(1, static_cast<std::int64_t>(exact)));
@@ -79,7 +79,7 @@ std::vector<std::int64_t> proportional_shares(std::int64_t batch, std::vector<do
     ++shares[static_cast<std::size_t>(rank)];
     --lacking[static_cast<std::size_t>(rank)];
   }
-  for (; left < 0; ++left) --*std::ranges::max_element(shares);  // where the slowest have got more than their due
+  for (; left < 0; ++left) --*std::ranges::max_element(shares);  // if the slowest ranks were rounded up to 1
   return shares;
 }
 
@@ -115,7 +115,7 @@ void SampleShares::attach(Engine& engine) {
   if (!measured_) return;
   engine.on(Event::kStartEpoch, [this](State&) { start_epoch(); });
   engine.on(Event::kSample, [this](State& state) { samples_ += state.batch.valid; });
-  // Between epochs nobody gathers batches: a loader that does so ahead has come to the end of this one.
+  // No loader gathers batches between epochs: a loader that prefetches has reached the end of this epoch.
   engine.on(Event::kEndEpoch, [this](State& state) {
     if (!state.stop) end_epoch();
   });
@@ -142,7 +142,7 @@ void SampleShares::end_epoch() {
   for (int rank = 0; rank < all_->size(); ++rank) {
     auto& slowest = measured[static_cast<std::size_t>(all.data_ptr<double>()[2 * rank])];
     const double rate = all.data_ptr<double>()[2 * rank + 1];
-    slowest = slowest > 0 ? std::min(slowest, rate) : rate;  // of those that have the same samples
+    slowest = slowest > 0 ? std::min(slowest, rate) : rate;  // of the ranks that have the same samples
   }
   for (std::size_t i = 0; i < rates_.size(); ++i) {
     if (measured[i] > 0) rates_[i] = expected_rate(rates_[i], measured[i]);
@@ -160,7 +160,7 @@ CheckpointPart SampleShares::part() {
         return state;
       },
       [this](const std::vector<double>& state) {
-        if (state.size() != 2 * rates_.size()) return;  // of another number of ranks: they are measured anew
+        if (state.size() != 2 * rates_.size()) return;  // saved on another number of ranks: measure again
         const auto middle = state.begin() + static_cast<std::ptrdiff_t>(rates_.size());
         rates_.assign(middle, state.end());
         const std::vector<std::int64_t> shares(state.begin(), middle);

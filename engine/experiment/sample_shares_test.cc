@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// loader.shares: how the ranks divide a batch.
+// Tests loader.shares, the division of a batch between the ranks.
 #include <gmock/gmock.h>
 
 #include <chrono>
@@ -58,7 +58,7 @@ TEST(SampleShares, RanksTakeTheirShareOfWholeAndLastBatches) {
   }
 }
 
-thread_local int milliseconds_per_sample = 0;  // more, for a rank that is slow
+thread_local int milliseconds_per_sample = 0;  // above 0 on a slow rank
 
 class SlowDataset final : public Dataset {
  public:
@@ -123,7 +123,7 @@ const bool slow_optimizer = Optimizers::global().add<NoFields>(
           config::load_as<Optimizers::Choice>("optimizer", "adam", "test").make(groups));
     });
 
-// Where the ranks wait for each other, that takes as long whatever the shares are.
+// If ranks wait for each other, an update takes equally long whatever the shares are.
 TEST(SampleShares, MeasuredOnesCountUpdatesWhereNobodyWaits) {
   const Interference slow{.add_hooks = [](Engine& engine, int rank) {
     engine.on(Event::kStart, [rank](State&) {
@@ -143,7 +143,7 @@ TEST(SampleShares, MeasuredOnesCountUpdatesWhereNobodyWaits) {
   EXPECT_GE(share_of_slow("all_reduce"), 12);
 }
 
-// Whatever the shares have been, an exact strategy learns the same.
+// An exact strategy learns the same with any shares.
 TEST(SampleShares, MeasuredOnesLeaveTheGradientExact) {
   const auto one = run_tiny(1, new_folder(), {});
   const auto run = run_tiny(

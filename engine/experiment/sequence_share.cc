@@ -16,7 +16,7 @@ bool is_sequence(const TensorSpec& tensor, std::int64_t length) {
   return !tensor.shape.empty() && tensor.shape.front() == length;
 }
 
-// With a class number at each position, and a score for each class.
+// Returns true if samples are sequences with a class number at each position, and a score for each class.
 bool counts_by_position(const ModelSpec& model, const std::vector<TensorSpec>& targets) {
   if (model.outputs.size() != 1 || targets.size() != 1 || model.inputs.front().shape.empty()) return false;
   const auto length = model.inputs.front().shape.front();
@@ -28,7 +28,7 @@ bool counts_by_position(const ModelSpec& model, const std::vector<TensorSpec>& t
          is_sequence(output, length);
 }
 
-// The largest number of ranks below, and the nearest length.
+// Throws ConfigError, which suggests the largest smaller number of ranks that fits, and the nearest length.
 [[noreturn]] void refuse_length(std::int64_t length, std::int64_t ranks) {
   auto fewer = ranks;
   while (fewer > 1 && length % (2 * fewer) != 0) --fewer;

@@ -8,16 +8,17 @@
 
 namespace phalanx {
 
-/// Which positions of each sequence are this rank's, where mesh.context divides them: ranks along that axis get the
-/// same samples, and each keeps its own positions of their inputs and targets (framework/parallel/sequence_part.h).
+/// The positions of each sequence that this rank computes if mesh.context divides them. Ranks along that axis get the
+/// same samples, and each keeps only its positions of their inputs and targets (framework/parallel/sequence_part.h).
 class SequenceShare {
  public:
-  /// `along`: the ranks of the context axis. With more than one of them throws ConfigError unless samples are
-  /// sequences of a length that they can divide, with one target at each position.
+  /// `along`: the ranks of the context axis. If there is more than one, throws ConfigError unless samples are sequences
+  /// with one target at each position and of a length that these ranks can divide.
   SequenceShare(const Task& task, const SampleSpec& samples, CommunicatorPtr along);
 
-  /// Cuts a batch that its task has prepared down to the positions of this rank. A row then counts once for each target
-  /// of this rank that is not ignored, so that the loss of a global batch is the mean over all targets of all ranks.
+  /// Reduces a batch, which the task has prepared, to the positions of this rank. The weight of a row becomes its
+  /// number of targets on this rank that are not ignored, so that the loss of a global batch is the mean over all
+  /// targets of all ranks.
   void cut(Batch& batch) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// mesh.context: sequences whose positions ranks divide, some of which have no target.
+// Tests mesh.context with sequences whose positions are divided between ranks. Some positions have no target.
 #include <gmock/gmock.h>
 
 #include <string>
@@ -18,7 +18,7 @@ using testing::new_folder;
 using testing::reading;
 using testing::run_tiny;
 
-// Of 8 tokens most samples end before the last, so that ranks have different numbers of targets.
+// Most samples end before the last of 8 tokens, so that ranks have different numbers of targets.
 Finished run_shared(int ranks, Changes changes) {
   changes.insert(changes.begin(), {"model={name: char_lm, layers: 1, heads: 2, width: 16}",
                                    "dataset=padded_tokens_under_test", "train.epochs=4"});

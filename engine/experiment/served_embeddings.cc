@@ -32,9 +32,9 @@ void check_combination(const ExperimentConfig& config) {
   refuse(train.ema_decay > 0, "train.ema_decay", "embeddings on servers have no moving average");
 }
 
-constexpr std::size_t kIds = 1;  // of the inputs of recommenders (models/embedding/embedding.h)
+constexpr std::size_t kIds = 1;  // position of the ids in inputs of recommenders (models/embedding/embedding.h)
 
-// Has gathered the next batch when it gives one out.
+// A loader that gathers the next batch when it returns one.
 class LoaderAhead final : public Loader {
  public:
   LoaderAhead(std::unique_ptr<Loader> loader, std::optional<Batch>& next) : loader_(std::move(loader)), next_(next) {}
@@ -90,7 +90,8 @@ void ServedEmbeddings::follow_servers() {
   auto former = service_->follow_servers();
   connect();
   rows_->table().write_rows(rows);
-  service_->leave(std::move(former));  // which all ranks do together: nobody reads rows before they are there
+  // Collective, so no rank reads rows before all are written.
+  service_->leave(std::move(former));
 }
 
 ServedEmbeddings::~ServedEmbeddings() {
@@ -99,7 +100,7 @@ ServedEmbeddings::~ServedEmbeddings() {
 
 void ServedEmbeddings::attach(Engine& engine, std::function<double(std::int64_t step)> factor) {
   if (rows_ == nullptr) return;
-  // Ranks have the gradient of their part of the batch times their number.
+  // The gradient of a rank is the gradient of its part of the batch times the number of ranks.
   const double share = 1.0 / static_cast<double>(service_->group().size());
   engine.on(Event::kForwardCriterion, [this](State&) {
     if (next_) rows_->prefetch(next_->inputs.at(kIds));
@@ -138,7 +139,7 @@ ps::SparseTable::Rows ServedEmbeddings::read_rows() {
     keys.push_back(std::move(rows.keys));
     numbers.push_back(std::move(rows.numbers));
   }
-  group.barrier().wait();  // nobody goes on to push while others read
+  group.barrier().wait();  // no rank pushes while others read
   return {.keys = at::concat(keys), .numbers = at::concat(numbers)};
 }
 
@@ -163,15 +164,16 @@ void ServedEmbeddings::load(const SavedRanks& saved) {
     }
     table.write_rows({.keys = keys, .numbers = rows});
   }
-  service_->group().barrier().wait();  // nobody reads rows before they are there
+  service_->group().barrier().wait();  // no rank reads rows before all are written
 }
 
-// Rows that only evaluation has read were not created, so the servers hold those of training, and nobody else asks.
+// The servers hold exactly the rows of training, because rows that only evaluation reads are not created. No other rank
+// uses them now.
 void ServedEmbeddings::write_rows(const std::string& path) {
   if (rows_ == nullptr) return;
   settle();
   if (service_->group().rank() == 0) ps::write_rows_file(path, rows_->table());
-  service_->group().barrier().wait();  // before anybody's server ends
+  service_->group().barrier().wait();  // servers must not end before
 }
 
 Figures ServedEmbeddings::figures() {

@@ -18,39 +18,40 @@
 
 namespace phalanx {
 
-/// The rows of embeddings that a model has on parameter servers (ServedRows), as part of a run: on the servers of
-/// `roles`, else on one in every rank. Of a model without such rows, nothing.
+/// The rows of embeddings that a model has on parameter servers (ServedRows), as part of a run. They are on the servers
+/// of section `roles`, or else on one server in every rank. Does nothing for a model without such rows.
 class ServedEmbeddings {
  public:
-  /// Connects the model to its servers. All must outlive it. Collective. Throws ConfigError for what cannot be combined
-  /// with rows on servers.
+  /// Connects the model to its servers. All arguments must outlive the object. Collective. Throws ConfigError for
+  /// settings that cannot be combined with rows on servers.
   ServedEmbeddings(const ExperimentConfig& config, Model& model, const Mesh& mesh, const ExperimentContext& context);
   ~ServedEmbeddings();
   ServedEmbeddings(const ServedEmbeddings&) = delete;
   ServedEmbeddings& operator=(const ServedEmbeddings&) = delete;
 
-  /// Every step pushes its gradients. `factor`: the schedule's, of a step.
+  /// Adds the hooks by which every step pushes its gradients. `factor` returns the schedule's factor of a step.
   void attach(Engine& engine, std::function<double(std::int64_t step)> factor);
 
-  /// The same batches. Where rows are asked for ahead (`prefetch`), it has the next batch already when it gives one
-  /// out, whose rows are asked for once the forward of the present one has its own.
+  /// Returns a loader of the same batches. If rows are prefetched (`prefetch`), it gathers the next batch when it
+  /// returns one. The rows of the next batch are requested once the forward of the current batch has its rows.
   std::unique_ptr<Loader> ahead_of(std::unique_ptr<Loader> loader);
 
-  /// All rows with what their rules remember, as they are when no rank has anything left to push: rank r of n saves
-  /// those of servers r, r + n, r + 2 n and so on. They go on on any number of ranks and servers. Saving is collective,
-  /// and forgets what is cached, so that a run that goes on from there reads what this one reads. Null: none.
+  /// Returns a checkpoint part with all rows and the state of their update rules, taken when no rank has anything left
+  /// to push. Rank r of n saves the rows of servers r, r + n, r + 2 n and so on. They can be restored on any number of
+  /// ranks and servers. Saving is collective and clears the cache, so that a run that resumes from the checkpoint reads
+  /// the same rows as this one. Returns nullopt if there are no rows.
   std::optional<CheckpointPart> part();
 
   /// Blocks until the servers have applied all updates that any rank has pushed. Collective.
   void settle();
 
-  /// Writes all rows to a file, without what their rules remember (ps::RowsFile): rank 0 does, block by block.
-  /// Collective. Throws DataError.
+  /// Writes all rows to a file, without the state of their update rules (ps::RowsFile). Rank 0 does this block by
+  /// block. Collective. Throws DataError.
   void write_rows(const std::string& path);
 
   /// Returns figures of this rank (rows read from the cache, pulled, pushed and evicted from the cache, their bytes,
-  /// and the number of pulls by staleness) and the rows that each server holds. All are counted since the run uses
-  /// these servers.
+  /// and the number of pulls by staleness) and the number of rows on each server. Counting starts when the run begins
+  /// to use the current servers.
   Figures figures();
 
  private:
@@ -63,7 +64,7 @@ class ServedEmbeddings {
   Mesh mesh_;
   ServedRows* rows_;
   std::optional<ParameterService> service_;
-  std::optional<Batch> next_;  // of the training data, where rows are asked for ahead
+  std::optional<Batch> next_;  // of the training data, if rows are prefetched
 };
 
 }  // namespace phalanx

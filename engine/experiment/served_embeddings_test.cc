@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Embeddings on parameter servers, in whole runs.
+// Tests embeddings on parameter servers in whole runs.
 #include <ATen/ops/argsort.h>
 #include <ATen/ops/concat.h>
 #include <ATen/ops/equal.h>
@@ -41,7 +41,7 @@ using ::testing::StartsWith;
 constexpr const char* kClicks =
     "dataset={name: clicks, train_samples: 160, test_samples: 20, features: 3, keys: 50, dense: 2}";
 
-// 20 steps.
+// Returns the changes for a run of 20 steps.
 Changes changes_of(const std::string& embeddings, const Changes& changes) {
   Changes all{kClicks,
               "model={name: dlrm, dim: 4, bottom: [8], top: [8], embeddings: " + embeddings + "}",
@@ -59,7 +59,8 @@ Finished run(int ranks, const std::string& embeddings, const Changes& changes = 
   return run_tiny(ranks, folder, changes_of(embeddings, changes), interference);
 }
 
-// With scale 0 rows begin alike, and with staleness 0 and no cache each step reads what the one before has pushed.
+// With scale 0 all rows start equal. With staleness 0 and no cache each step reads the values that the step before has
+// pushed.
 TEST(ServedEmbeddings, AreTrainedAsThoseOfTheModelAre) {
   const auto local = run(1, "{name: local, scale: 0}");
   const auto served = run(1, "{name: servers, scale: 0, staleness: 0, cache_staleness: 0, rule: sgd, lr: 0.5}");
@@ -99,7 +100,7 @@ TEST(ServedEmbeddings, TheResultSaysWhatTheCacheDid) {
   EXPECT_LT(reading(with, "embedding_rows_pushed"), reading(without, "embedding_rows_pushed"));
 }
 
-// All rows of a checkpoint with what their rule remembers, in the order of their keys.
+// Returns the keys of all rows of a checkpoint, sorted, and the rows in this order with the state of their update rule.
 std::pair<at::Tensor, at::Tensor> rows_in(const std::string& checkpoint, int ranks) {
   std::vector<at::Tensor> keys, rows;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -112,7 +113,7 @@ std::pair<at::Tensor, at::Tensor> rows_in(const std::string& checkpoint, int ran
   return {all.index_select(0, order), at::concat(rows).index_select(0, order)};
 }
 
-// Asks each rank to stop once it has done so many steps.
+// Asks each rank to stop after `step` steps. `steps` counts the steps of each rank.
 testing::Interference stop_after(std::int64_t step, std::vector<std::int64_t>& steps) {
   return {.stop_asked = [step, &steps](int rank) { return ++steps[static_cast<std::size_t>(rank)] == step; }};
 }
@@ -138,7 +139,7 @@ TEST(ServedEmbeddings, ARunThatWasInterruptedGoesOnBitForBit) {
   EXPECT_TRUE(at::equal(rows, expected_rows)) << "with moments and counts of steps";
 }
 
-// What a rank has in its cache is on the servers before they are read, and is pulled again.
+// Cached rows are written to the servers before a checkpoint reads them, and pulled again afterwards.
 TEST(ServedEmbeddings, FromACheckpointWithCachesTheSameFollowsAsAfterIt) {
   const std::string embeddings =
       "{name: servers, rule: adagrad, lr: 0.1, staleness: 0, cache_staleness: 3, prefetch: true}";
@@ -152,7 +153,8 @@ TEST(ServedEmbeddings, FromACheckpointWithCachesTheSameFollowsAsAfterIt) {
   EXPECT_EQ(resumed.results[0].test, whole.results[0].test);
 }
 
-// Each rank serves, so as many servers as ranks. With a rule to which it is the same whether gradients come at once.
+// Each rank has a server, so there are as many servers as ranks. The rule's result must not depend on when gradients
+// arrive.
 TEST(ServedEmbeddings, RowsGoOnOnAnotherNumberOfRanksAndServers) {
   const std::string embeddings = "{name: servers, rule: sgd, lr: 0.5, staleness: 0}";
   const auto whole = run(1, embeddings);
@@ -176,7 +178,7 @@ TEST(ServedEmbeddings, ACheckpointOfOtherEmbeddingsIsRefused) {
   EXPECT_THAT(run(1, "{name: servers, rule: adam}", {resume}).errors[0], HasSubstr("numbers a row"));
 }
 
-// With a cache and without prefetching, the rows of a step are those of the step before at the earliest.
+// With a cache but without prefetching, the rows of a step are at best the rows of the step before.
 TEST(ServedEmbeddings, RowsAreAskedForWhileTheStepBeforeComputes) {
   const auto ahead = run(1, "{name: servers, rule: sgd, lr: 0.5, cache_staleness: 1, prefetch: true}");
   const auto late = run(1, "{name: servers, rule: sgd, lr: 0.5, cache_staleness: 1}");
@@ -192,7 +194,7 @@ TEST(ServedEmbeddings, TheResultSaysWhatTravelledAndWhereRowsAre) {
   const auto two = run(2, "{name: servers, staleness: 0}");
   ASSERT_THAT(two.errors, Each(""));
   const auto& figures = two.results[0].figures;
-  // Keys of 8 bytes and rows of 4 numbers of 4 bytes; both ways, and evaluation pulls too.
+  // Each row travels as a key of 8 bytes and 4 numbers of 4 bytes, in both directions. Evaluation also pulls.
   EXPECT_GE(reading(figures, "embedding_bytes_pulled"), 24 * reading(figures, "embedding_rows_pulled"));
   EXPECT_EQ(reading(figures, "embedding_bytes_pushed"), 24 * reading(figures, "embedding_rows_pushed"));
   EXPECT_EQ(reading(figures, "embedding_staleness_max"), 0);
@@ -203,16 +205,16 @@ TEST(ServedEmbeddings, TheResultSaysWhatTravelledAndWhereRowsAre) {
   EXPECT_LE(first + second, 150) << "3 features of 50 keys";
 }
 
-// Most ids of the test samples are in none of the training samples.
+// Most ids of the test samples do not occur in the training samples.
 constexpr const char* kRareIds =
     "dataset={name: clicks, train_samples: 160, test_samples: 100, features: 3, keys: 5000, dense: 2}";
 
 struct Measured {
   Readings readings;
-  std::string error;  // that rank 0 threw; empty: none
+  std::string error;  // text of the error that rank 0 threw; empty: no error
 };
 
-// What the weights in a folder are measured as, on so many ranks, where there are no servers.
+// Evaluates the weights in a folder on `ranks` ranks, without servers.
 Measured measure(int ranks, const RunFolder& folder, const std::string& embeddings) {
   const auto config = testing::tiny_config(changes_of(embeddings, {kRareIds}));
   const auto splits = config.dataset.make();

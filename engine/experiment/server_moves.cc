@@ -51,7 +51,7 @@ std::int64_t ServerMoves::changes_of_file() {
   const auto now = std::chrono::steady_clock::now();
   if (now < next_look_) return changes_;
   next_look_ = now + kBetweenLooks;
-  std::error_code missing;  // as it may be for a moment, where others write it
+  std::error_code missing;  // the file may be missing for a moment while it is replaced
   const auto written = std::filesystem::last_write_time(options_.file, missing);
   if (!missing && written != written_) {
     written_ = written;

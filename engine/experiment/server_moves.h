@@ -14,34 +14,34 @@
 
 namespace phalanx {
 
-/// Has a run move to other parameter servers when the file that lists them has changed (roles.servers_file).
+/// Moves a run to other parameter servers when the file that lists them changes (roles.servers_file).
 ///
-/// Rank 0 looks at the file once a second. The ranks agree on a step as they do where a run is to stop, then each of
-/// them tries to reach all new servers. If all can, whatever the run keeps on servers moves between two steps
-/// (CurrentServers). Otherwise, and where the file cannot be read, there is a warning, and the run goes on with the
-/// servers that it has until the file changes again.
+/// Rank 0 looks at the file once a second. The ranks agree on a step by the same kind of vote that stops a run, and
+/// then each of them tries to reach all new servers. If all succeed, all data that the run keeps on servers moves
+/// between two steps (CurrentServers). Otherwise, and if the file cannot be read, the run warns and keeps its current
+/// servers until the file changes again.
 class ServerMoves {
  public:
   struct Options {
-    std::string file;        // roles.servers_file; empty: servers stay
-    std::int64_t delay = 1;  // in steps, of the agreement
+    std::string file;        // roles.servers_file; empty: the servers never change
+    std::int64_t delay = 1;  // number of steps that the vote takes
     bool apart = false;      // see DelayedVote
-    bool shown = false;      // on rank 0's standard output
+    bool shown = false;      // moves are reported on rank 0's standard output
   };
 
-  /// All must outlive it. `servers`: null where the file is empty.
+  /// All arguments must outlive the object. `servers` is null if the file is empty.
   ServerMoves(Options options, CommunicatorPtr group, std::shared_ptr<ps::CurrentServers> servers);
 
-  /// After those hooks of an update that use the servers.
+  /// Adds the hook. Must be called after all hooks of kUpdate that use the servers were added.
   void attach(Engine& engine);
 
   std::int64_t moves() const { return moves_; }
 
  private:
   void after_step(const State& state);
-  std::int64_t changes_of_file();  // rank 0: so far, of which the first is that it is there
+  std::int64_t changes_of_file();  // on rank 0: so far; the appearance of the file is the first
   void follow_file(std::int64_t step);
-  std::string unreachable(const ps::ServerList& list) const;  // empty: all servers are there for this rank
+  std::string unreachable(const ps::ServerList& list) const;  // empty: this rank reaches all
   void warn(const std::string& why) const;
 
   Options options_;
@@ -49,9 +49,9 @@ class ServerMoves {
   std::shared_ptr<ps::CurrentServers> servers_;
   DelayedVote vote_;
   std::chrono::steady_clock::time_point next_look_{};
-  std::filesystem::file_time_type written_{};  // as it was seen last
+  std::filesystem::file_time_type written_{};  // modification time when the file was last looked at
   std::int64_t changes_ = 0;
-  std::int64_t followed_ = 0;  // of the changes
+  std::int64_t followed_ = 0;  // number of changes that were followed
   std::int64_t moves_ = 0;
 };
 

@@ -8,12 +8,12 @@
 
 namespace phalanx {
 
-/// Copies of the model's buffers, of floating-point ones the means over the ranks of a group: what batch norm has seen
-/// of each rank's share becomes what it has seen of all. Collective.
+/// Returns copies of the model's buffers, averaged over the ranks of a group if they are floating-point: the batch norm
+/// statistics of each rank's share become statistics of all samples. Collective.
 NamedTensors shared_buffers(const Model& model, Communicator& group);
 
-/// As long as it lives, the model's buffers are the shared ones. Afterwards they are the rank's own again. Making one
-/// is collective.
+/// Gives the model's buffers the values of shared_buffers() during the lifetime of this object, and the rank's own
+/// values afterwards. Construction is collective.
 class SharedStatistics {
  public:
   SharedStatistics(const Model& model, Communicator& group);

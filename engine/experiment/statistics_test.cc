@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose buffers a model has: in training, and where it is tested and kept.
+// Tests the source of a model's buffers: in training, in tests, and in saved weights.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/allclose.h>
@@ -37,7 +37,7 @@ at::Tensor buffer(const Finished& run, std::size_t rank, const std::string& name
   return named(*run.results.at(rank).model).at(name);
 }
 
-// Each model is made with another number.
+// Each model is made with a different number.
 TEST(Statistics, BeginAsThoseOfRank0) {
   const auto two = testing::run_tiny(2, testing::new_folder(), kNorms);
   EXPECT_TRUE(at::equal(buffer(two, 0, "number"), buffer(two, 1, "number")));
@@ -54,7 +54,7 @@ TEST(Statistics, AreKeptAsTheMeanOverTheRanks) {
   }
 }
 
-// The fourth batch has four samples, so that the last rank has none of them.
+// The fourth batch has four samples, so that the last of five ranks has no sample.
 TEST(Statistics, OfAShareWithoutSamplesAreNone) {
   const auto after = [](int steps) {
     Changes changes = kNorms;
@@ -70,7 +70,8 @@ TEST(Statistics, OfAShareWithoutSamplesAreNone) {
   }
 }
 
-// A checkpoint's weights are those of the test that it comes with, and who goes on with other ranks begins with them.
+// A checkpoint's buffers are the ones of the test at the same step. A run that resumes on another number of ranks
+// starts with them.
 TEST(Statistics, ACheckpointKeepsTheMeanAndEachRanksOwn) {
   Changes saved = kNorms;
   saved.insert(saved.end(), {"train.max_steps=5", "checkpoint.every_steps=5"});
@@ -95,7 +96,7 @@ TEST(Statistics, ACheckpointKeepsTheMeanAndEachRanksOwn) {
   }
 }
 
-// What a run reports of its test is what the weights do that it leaves.
+// The reported test result is the result of the saved weights.
 TEST(Statistics, ATestIsOfTheModelThatIsKept) {
   for (const int ranks : {2, 3}) {
     const auto run = testing::run_tiny(ranks, testing::new_folder(), kNorms);

@@ -23,7 +23,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kTimed = 9;  // steps, of which the median counts
+constexpr int kTimed = 9;  // number of timed steps, of which the median counts
 constexpr int kOps = static_cast<int>(Op::kCustom) + 1;
 
 constexpr AxisSet kSameExperts{Axis::kData, Axis::kContext};
@@ -69,7 +69,7 @@ void refuse_unplanned(const ExperimentConfig& config) {
 
 }  // namespace
 
-/// A replica in its world without peers.
+/// A replica in a world without peers.
 class StepRehearsal::Replica {
  public:
   Replica(const ExperimentConfig& config, const Splits& splits, const PlanOptions& options)
@@ -107,13 +107,13 @@ class StepRehearsal::Replica {
       if (!traits.shards_values) plan.parameter_bytes += static_cast<std::int64_t>(bucket.values.nbytes());
       if (!traits.frees_gradients) plan.gradient_bytes += static_cast<std::int64_t>(bucket.gradients.nbytes());
     }
-    if (by_blocks()) attach();  // blocks have no values before
+    if (by_blocks()) attach();  // blocks need it to have values
     for (const auto& slice : slices_) {
       if (traits.shards_values) plan.parameter_bytes += static_cast<std::int64_t>(slice.values.nbytes());
       if (traits.frees_gradients) plan.gradient_bytes += static_cast<std::int64_t>(slice.gradients.nbytes());
     }
     options_.meet();
-    run();  // what is made once is made here
+    run();  // warms up, since the first step allocates and creates what later ones reuse
     log_->take();
     {
       const LiveMemory memory;
@@ -131,7 +131,7 @@ class StepRehearsal::Replica {
     for (const auto& state : optimizer().state()) {
       plan.optimizer_bytes += static_cast<std::int64_t>(state.values.nbytes());
     }
-    seconds();  // what is made once is made here
+    seconds();  // warms up
     options_.meet();
     std::vector<double> timed;
     for (int i = 0; i < kTimed; ++i) timed.push_back(seconds());
@@ -166,7 +166,8 @@ class StepRehearsal::Replica {
 
   void run() {
     replica_.step().step().run(batch_, [this](Stage stage, const Step::Result& result) {
-      if (stage == Stage::kForwardCriterion) meters_.add(batch_, result);  // which may look at divided outputs
+      if (stage == Stage::kForwardCriterion)
+        meters_.add(batch_, result);  // meters may read outputs that are divided between ranks
     });
   }
 
@@ -180,8 +181,8 @@ class StepRehearsal::Replica {
   // Returns true for ZeRO's stages 2 and 3, which communicate during forward and backward.
   bool by_blocks() const { return replica_.agreement().strategy.traits().frees_gradients; }
 
-  // Layers that are divided gather and scatter along other axes. Where parameters stay whole, they are gathered after
-  // the update.
+  // Runs an update, and separates the operations of the strategy from the operations of divided layers, which gather
+  // and scatter along other axes. With whole parameters, the strategy gathers them after the update.
   void take_of_strategy(StepPlan& plan) {
     replica_.synchronizer().before_update(steps_);
     replica_.synchronizer().after_update(steps_++);
@@ -200,10 +201,10 @@ class StepRehearsal::Replica {
     return bits_of(shape_, group.group == mesh_.replicas() ? kReplicaAxes : kSameExperts);
   }
 
-  // Returns the axes along which ranks have the same parameters or, if values are sharded, parts of them.
+  // Returns the axes along which ranks have the same parameters or, if values are sharded, shards of them.
   std::vector<AxisBits> axes_of_replicas() const {
     std::vector<AxisBits> all;
-    if (replica_.agreement().strategy.traits().shards_values) {  // in no group
+    if (replica_.agreement().strategy.traits().shards_values) {  // groups() is empty
       all.push_back(bits_of(shape_, kReplicaAxes));
       if (shape_[Axis::kExpert] > 1) all.push_back(bits_of(shape_, kSameExperts));
     }
@@ -250,13 +251,13 @@ class StepRehearsal::Replica {
       add(plan.control, bits_of(shape_, kModelAxes), Op::kAllReduce, sums);
       if (experts) add(plan.control, bits_of(shape_, {Axis::kExpert}), Op::kAllReduce, kNumber);
     }
-    // The vote on unused parameters; a plan has none.
+    // Adds the vote on unused parameters. A plan has no unused ones.
     for (const auto axes : axes_of_replicas()) add(plan.control, axes, Op::kAllReduce, kNumber);
     if (batch_.row_weights.defined()) add(plan.control, bits_of(shape_, kBatchAxes), Op::kAllReduce, kNumber);
     plan_vote(plan, kNumber);
   }
 
-  // On stopping.
+  // Adds the vote on stopping.
   void plan_vote(StepPlan& plan, std::int64_t bytes) const {
     const auto all = bits_of(shape_, AxisSet::all());
     if (shape_[Axis::kPipe] == 1) return add(plan.control, all, Op::kAllReduce, bytes);
@@ -275,11 +276,11 @@ class StepRehearsal::Replica {
   Watching watching_;
   SequenceShare sequence_;
   phalanx::Replica replica_;
-  MeterSet meters_;  // of training
+  MeterSet meters_;  // meters of training
   std::unique_ptr<Loader> loader_;
   Batch batch_;
-  std::vector<Slice> slices_;           // after attach()
-  std::int64_t epoch_ = 0, steps_ = 0;  // of seconds()
+  std::vector<Slice> slices_;           // empty before attach()
+  std::int64_t epoch_ = 0, steps_ = 0;  // counted by seconds()
 };
 
 OperationCounts StepPlan::all() const {

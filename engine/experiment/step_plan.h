@@ -13,55 +13,57 @@
 
 namespace phalanx {
 
-/// Memory and operations that one rank needs for a training step. Bytes are of this rank.
+/// The memory and the operations that one rank needs for a training step. All bytes are bytes of this rank.
 struct StepPlan {
   MeshShape shape{};
-  std::string strategy{};       // "auto" is resolved
+  std::string strategy{};       // its name; "auto" is resolved
   std::int64_t parameters = 0;  // of the whole model
   std::int64_t parameter_bytes = 0, gradient_bytes = 0, optimizer_bytes = 0;
-  std::int64_t activation_bytes = 0;  // the most that forward and backward hold at once beside these
+  std::int64_t activation_bytes = 0;  // peak of forward and backward, in addition to these
   std::int64_t buckets = 0;
-  std::int64_t samples = 0;        // of this rank's share of a batch
-  std::int64_t micro_batches = 1;  // into which it is cut
-  OperationCounts gradients{};     // what the strategy does
-  OperationCounts layers{};        // what divided layers, experts and batch norm do in forward and backward
-  OperationCounts control{};       // norms, weights of batches, votes, unused parameters
-  double bubble = 0;               // share of the step in which a pipeline's ranks wait for each other
-  double seconds = 0;              // batch, forward, backward and update of this rank, without communication
+  std::int64_t samples = 0;        // in this rank's share of a batch
+  std::int64_t micro_batches = 1;  // number of parts of this share
+  OperationCounts gradients{};     // operations of the strategy
+  OperationCounts layers{};        // operations of divided layers, experts and batch norm in forward and backward
+  OperationCounts control{};       // operations for norms, weights of batches, votes, unused parameters
+  double bubble = 0;               // share of the step in which the ranks of a pipeline wait for each other
+  double seconds = 0;              // for batch, forward, backward and update of this rank, without communication
 
   OperationCounts all() const;
 };
 
 struct PlanOptions {
   int rank = 0;
-  bool shares_memory = true;           // whether the real ranks would
-  std::function<void()> meet = [] {};  // of ranks that plan together: before the first step, and before steps are
-                                       // timed. Threads of one process have to: they share random numbers.
+  bool shares_memory = true;  // true if the ranks of the real run share memory
+
+  /// A barrier of the ranks that plan together. It is called before the first step and before steps are timed. Threads
+  /// of one process must set it, because they share random numbers.
+  std::function<void()> meet = [] {};
 };
 
-/// Plans an ordinary step: not the last of an epoch, and none after which the config evaluates, saves, reports or
-/// checks. Nothing is launched and no other rank is needed: the rank's replica is built in a world without peers
+/// Plans an ordinary step. It is not the last of an epoch, and the config does not evaluate, save, report or check
+/// after it. Launches nothing and needs no other rank: the rank's replica is built in a world without peers
 /// (engine/plan/rehearsal_world.h) and computes a step there.
 ///
-///   the strategy's   operations follow from the buckets, the groups that have the same parameters, and the strategy;
-///                    those of ZeRO's stages 2 and 3 are counted in a step, as those of the layers
-///   the layers'      are those that forward and backward of the replica's layers, divided by their plan, ask for
-///   activations      are counted by the allocator in that forward and backward
+///   strategy      its operations follow from the buckets, the groups that have the same parameters, and the strategy;
+///                 for ZeRO's stages 2 and 3 they are counted during a step, as the operations of layers are
+///   layers        their operations are counted in forward and backward of the layers, divided by their plan
+///   activations   their bytes are counted by the allocator in that forward and backward
 ///
-/// Throws ConfigError for a strategy whose operations are not a function of the buckets: those with parameter servers,
-/// compression, gossip, averaging now and then.
+/// Throws ConfigError for a strategy whose operations are not a function of the buckets: strategies with parameter
+/// servers, compression, gossip, or averaging after several steps.
 StepPlan plan_step(const ExperimentConfig& config, const Splits& splits, const PlanOptions& options);
 
-/// The same, where the replica stays for more steps.
+/// A replica that plans a step like plan_step() and can then compute more steps.
 class StepRehearsal {
  public:
   StepRehearsal(const ExperimentConfig& config, const Splits& splits, const PlanOptions& options);
   ~StepRehearsal();
 
-  /// Once, and before seconds().
+  /// Returns the plan. Must be called once, before seconds().
   StepPlan plan();
 
-  /// Another step, with a batch of its own: what it takes without communication.
+  /// Computes another step with the next batch, and returns its seconds without communication.
   double seconds();
 
  private:
@@ -70,13 +72,14 @@ class StepRehearsal {
   std::unique_ptr<Replica> replica_;
 };
 
-/// The config without what happens besides ordinary steps, for `steps` of them: for comparing them with the plan.
+/// Returns the config reduced to `steps` ordinary steps, for a comparison with the plan.
 ExperimentConfig only_steps(ExperimentConfig config, std::int64_t steps);
 
 /// Describes the differences between two counts of the same operations, one per line; empty: there are none.
 std::string differences(const MeshShape& shape, const OperationCounts& planned, const OperationCounts& seen);
 
-/// Collective over `world`, whose ranks have all_to_alls of different sizes: each kind's sum over the ranks.
+/// Returns the sums over the ranks of `world` for each kind of operation. Sums are compared because ranks may have
+/// all_to_alls of different sizes. Collective over `world`.
 OperationCounts over_ranks(const OperationCounts& counts, Communicator& world);
 
 }  // namespace phalanx

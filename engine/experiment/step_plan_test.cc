@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is planned for a step is what a run does in it.
+// Tests that the plan of a step equals the operations of a real step.
 #include "engine/experiment/step_plan.h"
 
 #include <gmock/gmock.h>
@@ -102,7 +102,7 @@ TEST(StepPlan, CountsBytesOfEachRank) {
   const auto alone = plan({"strategy=single", "optimizer={name: adamw, lr: 0.1}"});
   EXPECT_EQ(alone.parameters, 256 * 16 + 16 + 16 * 10 + 10);
   EXPECT_GE(alone.parameter_bytes, alone.parameters * 4);
-  EXPECT_LT(alone.parameter_bytes, alone.parameters * 4 + 4 * 64);  // each begins with a cache line
+  EXPECT_LT(alone.parameter_bytes, alone.parameters * 4 + 4 * 64);  // each parameter begins at a cache line
   EXPECT_EQ(alone.gradient_bytes, alone.parameter_bytes);
   EXPECT_EQ(alone.optimizer_bytes, 2 * alone.parameter_bytes);
   const auto sharded = plan({"strategy=sharded", "optimizer={name: adamw, lr: 0.1}", "launch.ranks=2"});
@@ -120,9 +120,9 @@ TEST(StepPlan, DividesParametersAndActivations) {
   EXPECT_LT(half.activation_bytes, whole.activation_bytes);
 }
 
-// By hand: 2 blocks of an all-reduce forward and backward for each pair of layers, that of the embedding, and of the
-// gradient of what the logits are made of; 12 sequences of 16 tokens of 16 floats. The loss of divided logits takes two
-// more, of 4 and of 8 bytes a token.
+// Calculated by hand. There is one all-reduce in forward and one in backward for each of 2 pairs of layers in 2 blocks,
+// one of the embedding, and one of the gradient of the input of the logits. Each has 12 sequences of 16 tokens of 16
+// floats. The loss of divided logits needs two more, of 4 and of 8 bytes a token.
 TEST(StepPlan, HasTheAllReducesOfDividedLayers) {
   const auto divided = plan(gpt({"launch.ranks=2", "mesh.tensor=2"}));
   const OperationCount sums = divided.layers.at({1U << static_cast<int>(Axis::kTensor), Op::kAllReduce});
@@ -130,7 +130,7 @@ TEST(StepPlan, HasTheAllReducesOfDividedLayers) {
   EXPECT_EQ(sums.bytes, 10 * 12 * 16 * 16 * 4 + 12 * 16 * (4 + 8));
 }
 
-// By hand: two gatherings of all values in forward and backward, and a reduction of all gradients.
+// Calculated by hand: two all-gathers of all values, in forward and backward, and one reduce-scatter of all gradients.
 TEST(StepPlan, CountsWhatShardedValuesSendAsTheStrategys) {
   const auto planned = plan({"strategy={sharded: {stage: 3}}", "launch.ranks=2"});
   const auto along_data = 1U << static_cast<int>(Axis::kData);

@@ -12,8 +12,8 @@
 namespace phalanx {
 namespace {
 
-// Returns the placement of the parameter if an entry, the same on all ranks, has one number for each element of this
-// rank's part; otherwise null, as for whole parameters.
+// Returns the placement of an entry's parameter if the entry is the same on all ranks and has one number for each
+// element of this rank's part. Otherwise returns null, as for whole parameters.
 const Placement* placement_of(const StateEntry& entry, const Placements& placements) {
   if (!entry.alike) return nullptr;
   const auto found = placements.find(entry.name.substr(entry.name.rfind('/') + 1));
@@ -27,7 +27,7 @@ std::string stored_name(const StateEntry& entry, const Placements& placements) {
   return placement == nullptr ? entry.name : entry.name + to_text(*placement);
 }
 
-// Puts back what a rank like this one has saved, and leaves the rest in `wanted`.
+// Loads the entries that the checkpoint has under the same name and shape, and removes them from `wanted`.
 void take(StateDict& wanted, const NamedTensors& there, const Placements& placements) {
   const std::map<std::string, at::Tensor> by_name(there.begin(), there.end());
   std::erase_if(wanted, [&](const StateEntry& one) {

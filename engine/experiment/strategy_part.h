@@ -7,12 +7,13 @@
 
 namespace phalanx {
 
-/// What a strategy keeps from step to step (Synchronizer::state()).
+/// Returns the checkpoint part with the state that a strategy keeps from step to step (Synchronizer::state()).
 ///
-/// `alike`: at load, whether the checkpoint is of as many ranks with the same strategy, in the same buckets. Then each
-/// rank has its own state back. From any other checkpoint it gets what is alike on all ranks that have a parameter, in
-/// whichever parts the ranks had it there and have it here; the rest begins anew. `placements`: of the parameters of
-/// which this rank has a part. All must outlive the part.
+/// `alike` is read at load: true if the checkpoint has the same number of ranks, strategy and buckets. Then each rank
+/// gets its state back. From any other checkpoint it only gets the state that is the same on all ranks with a
+/// parameter, however the parameter was divided between ranks there and is divided here. The rest starts from its
+/// initial state. `placements`: the placements of the parameters of which this rank has a part. All arguments must
+/// outlive the part.
 CheckpointPart strategy_part(Synchronizer& strategy, int rank, const Placements& placements, const bool& alike);
 
 }  // namespace phalanx

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of tasks other than the classification of images: what counts in a batch, and what is measured of it.
+// Tests runs of tasks other than the classification of images: the weights of samples in a batch, and the metrics.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/equal.h>
@@ -30,7 +30,7 @@ using testing::run_tiny;
 
 struct Workload {
   std::string name, model, dataset;
-  double reached;  // the least loss of the first epochs that says that it learns: a share of the first one
+  double reached;  // least ratio of the last loss to the first one that counts as learning
 };
 
 class Workloads : public ::testing::TestWithParam<Workload> {
@@ -97,7 +97,7 @@ TEST_P(Workloads, SavedWeightsAreEvaluatedToTheSameReadings) {
     const auto saved = load_safetensors(predictions);
     ASSERT_GE(saved.size(), 2u);
     for (const auto& [name, tensor] : saved) EXPECT_EQ(tensor.size(0), 26) << name;
-    // In the order of the dataset, whoever had which sample.
+    // Rows are in the order of the dataset, whichever rank had which sample.
     Batch all;
     std::vector<std::int64_t> indices(26);
     for (std::size_t i = 0; i < indices.size(); ++i) indices[i] = static_cast<std::int64_t>(i);
@@ -249,7 +249,7 @@ TEST(Turns, GoOnWhereARunWasStopped) {
   EXPECT_EQ(turns.size(), 2u) << "before either turn";
 }
 
-// Expects a run that was stopped after either turn to end like one that was not.
+// Expects that a run which was stopped after either turn ends like a run which was not stopped.
 void expect_to_go_on(const Changes& changes) {
   auto all = adversaries(changes);
   all.emplace_back("train.max_steps=7");
@@ -276,7 +276,7 @@ TEST(Turns, GoOnWithWhatCompressionHasLeftOut) {
   }
 }
 
-// The first step overflows, so that the first turn has had one update less.
+// The first step overflows, so that the first turn has had one update fewer.
 TEST(Turns, GoOnWithTheUpdatesThatEachHasHad) {
   expect_to_go_on({"train.precision=fp16",
                    "train.loss_scale={initial: 1000000000, backoff: 0.000001, growth_interval: 1000}",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A generator that learns to make numbers like those of the dataset, and a discriminator that learns to tell the two
-// apart (Goodfellow et al. 2014, Generative Adversarial Nets): a task with an optimizer for each, for tests.
+// A task for tests with one optimizer for each of two parts: a generator learns to make numbers like the ones of the
+// dataset, and a discriminator learns to distinguish the two (Goodfellow et al. 2014, Generative Adversarial Nets).
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
 #include <ATen/ops/full_like.h>
@@ -24,8 +24,8 @@ class Adversaries final : public Network {
     second_ = register_module("discriminator2", torch::nn::Linear(8, 1));
   }
 
-  // Takes real samples and noise. Returns the scores of the samples, the scores of what was generated from the noise,
-  // and the generated samples.
+  // Takes real samples and noise. Returns the scores of the samples, the scores of the samples that were generated from
+  // the noise, and the generated samples.
   Tensors outputs(const Tensors& inputs) override {
     const at::Tensor made = generator_(inputs.at(1));
     return {score(inputs.at(0)), score(made), made};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Datasets for tests of whole runs, which the program makes: sequences of different lengths, numbers to predict, and
-// pairs. Sample i depends on i alone.
+// Generated datasets for tests of whole runs: sequences of different lengths, numbers to predict, and pairs. Sample i
+// depends only on i.
 #include <ATen/TensorOperators.h>
 
 #include <array>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::int64_t kTrainSamples = 100, kTestSamples = 26;
 
-// A dataset whose rows `fill` writes: of a random stream that is the sample's own, for a row of each tensor.
+// A dataset whose rows `fill` writes. It gets the random stream of the sample and one row of each tensor.
 class Made final : public Dataset {
  public:
   using Fill = void (*)(RandomStream random, Tensors inputs, Tensors targets);
@@ -59,7 +59,7 @@ class Made final : public Dataset {
   Fill fill_;
 };
 
-// From 1 to all of 8 tokens, each of which follows from the one before; the rest is padding.
+// Writes 1 to 8 tokens, each of which follows from the one before. The rest is padding.
 void fill_tokens(RandomStream random, Tensors inputs, Tensors targets) {
   const auto length = inputs[0].numel();
   const auto used = 1 + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(length)));
@@ -72,7 +72,7 @@ void fill_tokens(RandomStream random, Tensors inputs, Tensors targets) {
   }
 }
 
-// Two numbers that depend on three.
+// Writes two targets that depend on three inputs.
 void fill_numbers(RandomStream random, Tensors inputs, Tensors targets) {
   std::array<float, 3> x{};
   for (int i = 0; i < 3; ++i) inputs[0][i] = x[static_cast<std::size_t>(i)] = random.between(-1, 1);
@@ -80,7 +80,7 @@ void fill_numbers(RandomStream random, Tensors inputs, Tensors targets) {
   targets[0][1] = x[1] * x[2];
 }
 
-// The target is 1 if a number is above the sum of two others, and 0 otherwise.
+// Writes a target of 1 if a number is above the sum of two others, and 0 otherwise.
 void fill_pairs(RandomStream random, Tensors inputs, Tensors targets) {
   const float a = random.between(-1, 1), b = random.between(-1, 1), c = random.between(-1, 1);
   inputs[0][0] = a;
@@ -89,7 +89,7 @@ void fill_pairs(RandomStream random, Tensors inputs, Tensors targets) {
   targets[0].fill_(a > b + c ? 1 : 0);
 }
 
-// A number around 2, and noise.
+// Writes a number around 2, and noise.
 void fill_real(RandomStream random, Tensors inputs, Tensors) {
   inputs[0][0] = 2 + random.between(-0.5F, 0.5F);
   inputs[1][0] = random.between(-1, 1);

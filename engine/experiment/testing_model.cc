@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models for tests of whole runs: a convolution with batch norm and dropout, and one that takes two inputs.
+// Models for tests of whole runs: a convolution with batch norm and dropout, and a model with two inputs.
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/full.h>
 #include <torch/nn/modules/conv.h>
@@ -33,7 +33,7 @@ class Norms final : public Network {
         register_module("conv", torch::nn::Conv2d(torch::nn::Conv2dOptions(spec.inputs[0].shape[0], 4, 5).stride(2)));
     norm_ = register_module("norm", BatchNorm2d(4));
     fc_ = register_module("fc", torch::nn::Linear(4, spec.outputs[0].shape[0]));
-    register_buffer("number", at::full({1}, ++made, at::kLong));  // each model has another
+    register_buffer("number", at::full({1}, ++made, at::kLong));  // differs between models
   }
 
   at::Tensor forward(at::Tensor input) override {
@@ -51,7 +51,7 @@ const bool testing_model_registered = Models::global().add<NormsConfig>(
     "norms_under_test", "batch norm and dropout",
     [](const NormsConfig& config, const ModelSpec& spec) { return std::make_shared<Norms>(config, spec); });
 
-// A model of two inputs: a linear layer for each, and one for what they make together.
+// A model of two inputs: one linear layer for each input, and one for the sum of both.
 class TwoTowers final : public Network {
  public:
   explicit TwoTowers(const ModelSpec& spec) {

@@ -52,7 +52,7 @@ void checkpoint_activations(Model& model, const TrainConfig& config) {
 }
 
 double factor_of(const TrainingStep::Setup& setup) {
-  const auto ranks = static_cast<double>(setup.mesh.replicas()->size());  // whose gradients' mean is taken
+  const auto ranks = static_cast<double>(setup.mesh.replicas()->size());  // strategies take the mean of their gradients
   const auto sharing = setup.invariant == nullptr ? ranks : static_cast<double>(setup.config.virtual_shards);
   return setup.config.gradients == "sum" ? sharing * ranks : sharing;
 }
@@ -125,7 +125,7 @@ void TrainingStep::nest(const Setup& setup) {
   steps_.push_back(std::make_unique<TimedStep>(step(), setup.clock));
   if (config.data_parallel > 1) share_out(setup);
   if (config.accumulate > 1) {
-    // Ranks with experts communicate in each part, so all ranks take the same number of parts.
+    // Ranks that divide experts communicate in each part, so all ranks take the same number of parts.
     const bool together = config.sync_batch_norm || reduces || has_experts(setup.model);
     steps_.push_back(std::make_unique<AccumulatedStep>(step(), config.accumulate, together));
   }
@@ -143,7 +143,7 @@ void TrainingStep::nest(const Setup& setup) {
   }
 }
 
-// Before a pipeline lends what its first rank has to the stages behind.
+// Lends parameters along the tensor axis, before a pipeline lends parameters of its first rank to later stages.
 void TrainingStep::lend(const Setup& setup) {
   if (setup.lent.empty()) return;
   auto lending = std::make_unique<LendingStep>(
@@ -153,7 +153,7 @@ void TrainingStep::lend(const Setup& setup) {
   steps_.push_back(std::move(lending));
 }
 
-// Among replicas in threads.
+// Divides the samples of this rank between replicas in threads.
 void TrainingStep::share_out(const Setup& setup) {
   if (setup.config.sync_batch_norm) {
     throw ConfigError(
@@ -181,8 +181,8 @@ void TrainingStep::divide(const Setup& setup) {
   steps_.push_back(std::move(shards));
 }
 
-// All ranks have drawn the same initial values from one seed; only the first goes on with what follows them. In a run
-// that goes on each has its generator back.
+// All ranks have drawn the same initial values from one seed. From here on only the first rank continues with that
+// generator. When a run resumes, each rank has restored the state of its generator.
 void TrainingStep::start(std::int64_t step) {
   random_->set_step(step);
   if (shards_ != nullptr) return shards_->set_step(step);

@@ -35,11 +35,11 @@ namespace phalanx {
 /// if it asks for a memory format of images and the model takes no images.
 Arithmetic arithmetic_of(const TrainConfig& config, const ModelSpec& model);
 
-/// Forward and backward as section `train` says: precision, memory format, batch norm over ranks, checkpointed
+/// Computes forward and backward as section `train` asks: precision, memory format, batch norm over ranks, checkpointed
 /// activations, stages of a pipeline, a graph of the device, replicas in threads, accumulation, virtual shards.
 class TrainingStep {
  public:
-  /// The parts of a step. All that are not values must outlive it.
+  /// The parts of a step. All that are passed by reference or pointer must outlive the step.
   struct Setup {
     const TrainConfig& config;
     Model& model;
@@ -49,54 +49,55 @@ class TrainingStep {
     std::function<double()> loss_scale;  // see Arithmetic; null: 1
     StepClock& clock;
     const FlatParameters& parameters;                      // of the model
-    UnusedParameters& unused;                              // which looks at all replicas of the model
-    std::function<std::shared_ptr<Model>()> make_replica;  // another model like it, with any values
+    UnusedParameters& unused;                              // finds unused parameters in all replicas of the model
+    std::function<std::shared_ptr<Model>()> make_replica;  // makes a model of the same kind, with any values
     std::int64_t bucket_bytes = 0;
     Invariant* invariant = nullptr;          // takes the gradients of virtual shards; null: there are none
     std::function<void()> after_backward{};  // see Synchronizer; null: nothing
-    const Pipeline* pipeline = nullptr;      // that the model is a part of; null: it is whole
+    const Pipeline* pipeline = nullptr;      // pipeline in which the model is a stage; null: whole model
     std::vector<at::Tensor> lent{};          // parameters that the first tensor rank updates for all
     std::uint64_t seed = 0;                  // of random numbers that are drawn in steps
-    c10::Device device{c10::kCPU};           // where the model is
+    c10::Device device{c10::kCPU};           // device of the model
   };
 
-  /// Collective. Throws ConfigError where the config asks for what model or samples do not have; so does the first step
-  /// where threads of one process would draw random numbers.
+  /// Makes the step. Collective. Throws ConfigError if the config needs something that the model or the samples do not
+  /// have. The first step throws it if threads of one process would draw random numbers.
   explicit TrainingStep(const Setup& setup);
 
   Step& step() { return *steps_.back(); }
 
-  /// Counts the operations of the first step; null on other devices than the CPU, and if threads share the samples of a
-  /// rank.
+  /// Returns the step that counts the operations of the first step. Null on devices other than the CPU, and if threads
+  /// share the samples of a rank.
   const CountedStep* counted() const { return counted_; }
 
-  /// The one inside of the others; null: the model is whole.
+  /// Returns the innermost step if the model is a stage of a pipeline; null otherwise.
   const PipelineStep* pipeline() const { return pipeline_; }
 
-  /// Gives this rank the values of parameters that others of its replica update for it. Collective.
+  /// Copies the values of parameters that other ranks of this replica update. Collective.
   void lend_parameters() const {
     if (lending_ != nullptr) lending_->shared().lend();
     if (pipeline_ != nullptr) pipeline_->shared().lend();
   }
 
-  /// Before the first step, which is that of this number; after a checkpoint was restored. Random numbers begin here:
-  /// those that belong to the rows of the global batch, and those of LibTorch's generator, each rank's with others.
+  /// Prepares for the first step, which has this number. Must be called after a checkpoint was restored. Seeds random
+  /// numbers: the ones that belong to rows of the global batch, and LibTorch's generator, with another seed on each
+  /// rank.
   void start(std::int64_t step);
 
  private:
   std::unique_ptr<Step> innermost(const Setup& setup);
   std::unique_ptr<Step> plain(const Setup& setup, Model& model) const;
-  void nest(const Setup& setup);  // the steps around the plain one
+  void nest(const Setup& setup);  // adds the steps around the innermost one
   void lend(const Setup& setup);
   void share_out(const Setup& setup);
   void divide(const Setup& setup);
 
-  std::vector<std::unique_ptr<Step>> steps_;  // each around the one before
+  std::vector<std::unique_ptr<Step>> steps_;  // each one runs the one before it
   std::uint64_t seed_;
   StepSeed step_seed_ = std::make_shared<SeedOfStep>();
   int rank_;
-  bool threads_;                     // train beside each other in this process
-  VirtualShards* shards_ = nullptr;  // one of them, if any; so is this
+  bool threads_;                     // several ranks or replicas train in threads of this process
+  VirtualShards* shards_ = nullptr;  // in steps_, like all pointers below; null: none
   TurnStep* turns_ = nullptr;
   PipelineStep* pipeline_ = nullptr;
   LendingStep* lending_ = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What section `train` asks for: precision, averages, tests while training, early stopping.
+// Tests section `train` of the config: precision, averages, tests during training, early stopping.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
 #include <gmock/gmock.h>
@@ -37,7 +37,7 @@ using testing::run_tiny;
 using ::testing::SizeIs;
 using testing::summary;
 
-// 24 steps; a line of metrics after each, and a test at the end.
+// Trains for 24 steps, with a line of metrics after each, and a test at the end.
 Finished run(int ranks, const Changes& changes, const Interference& interference = {}) {
   Changes all{"train.epochs=6", "evaluate.every_epochs=0", "watch.every_steps=1"};
   all.insert(all.end(), changes.begin(), changes.end());
@@ -60,9 +60,9 @@ TEST(Training, HalfPrecisionFollowsFloat32) {
   }
 }
 
-// Samples that were trained on before a test within a window still count for it, with their time. A step takes 20 ms at
-// least, so three take 60: fewer seconds cannot be in the first window. A test takes 400 ms, 200 for each of its two
-// batches, which are in the seconds of the run, but in no window.
+// Samples that were trained on before a test stay in their window, with their time. Each step takes at least 20 ms, so
+// the first window of three steps takes at least 60 ms. A test takes 400 ms, 200 for each of its two batches. This time
+// is in the seconds of the run, but in no window.
 TEST(Training, ThroughputLeavesOutTestsAndNothingElse) {
   const auto sleep = [](int milliseconds) {
     return [milliseconds](State&) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); };
@@ -81,8 +81,8 @@ TEST(Training, ThroughputLeavesOutTestsAndNothingElse) {
   EXPECT_LE(4 / rates.at(1), seconds.at(1) - seconds.at(0)) << "the second window begins where the first one ends";
 }
 
-// An mlp: a multiplication for each weight and sample, forward, for the weights and, but for the first layer, for the
-// inputs.
+// In an mlp each weight and sample needs one multiplication in forward, one for the gradient of the weights and, except
+// in the first layer, one for the gradient of the inputs.
 TEST(Training, OperationsOfASampleAreThoseOfTheModelOnAnyMesh) {
   const double expected = 2.0 * (2 * 256 * 16 + 3 * 16 * 16 + 3 * 16 * 10);
   for (const Changes& changes : {Changes{"strategy=all_reduce"}, Changes{"mesh.pipe=2"}, Changes{"mesh.tensor=2"},
@@ -112,7 +112,7 @@ TEST(Training, TheSameConfigGivesTheSameBits) {
   }
 }
 
-// Gradients that are multiplied, added up over parts and ranks, divided again and then clipped.
+// Gradients are multiplied by the scale, added up over parts and ranks, divided by the scale and then clipped.
 TEST(Training, LossScalesDoNotShowInClippingAccumulationOrShards) {
   const Changes clipped{"train.clip_norm=0.2", "train.accumulate=3"};
   const auto full = run(1, clipped);
@@ -193,7 +193,7 @@ TEST(Training, RefusesWhatModelOrSamplesDoNotHave) {
   EXPECT_THAT(run(1, {"train.early_stop.metric=auc"}).errors, Each(HasSubstr("train.early_stop.metric is \"auc\"")));
 }
 
-// Each rank averages what it updates, and all see all of it.
+// Each rank averages the parameters that it updates, and all ranks evaluate all averages.
 TEST(Training, AveragesOfShardsAreThoseOfOneRank) {
   const Changes averaged{"train.ema_decay=0.9", "evaluate.every_epochs=1"};
   const auto one = run(1, averaged);
@@ -211,8 +211,8 @@ TEST(Training, AveragesOfShardsAreThoseOfOneRank) {
   }
 }
 
-// Clock laps follow each other without a gap, so all that lies around an update is told by their order: unscaling with
-// the vote of the ranks, the norm with the sum over them, and at last clipping, the update itself and averages.
+// Laps of the clock follow each other without gaps, so their order describes an update: unscaling with the vote of the
+// ranks, the norm with its sum over the ranks, and finally clipping, the update itself and averages.
 TEST(Training, WhatIsWrappedAroundAnUpdateIsUpdateAndItsSumsAreCommunication) {
   const auto phases = [](const Changes& changes) {
     Changes traced{"watch.profile={from: 2, to: 2, operators: false}", "train.max_steps=2"};
@@ -251,7 +251,7 @@ TEST(Training, TestsWhileTrainingChangeNothing) {
   EXPECT_TRUE(at::equal(run(2, {"evaluate.every_steps=3"}).weights[0], run(2, {}).weights[0]));
 }
 
-// No test is better by so much than the first, so after the second the learning rate is 0.
+// No test exceeds the first by the threshold, so the learning rate is 0 after the second.
 TEST(Training, PlateauSeesTestsAfterSteps) {
   const std::string plateau =
       "schedule={name: plateau, patience: 0, threshold: 1000, threshold_is: absolute, gamma: 0}";
@@ -263,7 +263,7 @@ TEST(Training, PlateauSeesTestsAfterSteps) {
 }
 
 TEST(Training, StopsEarlyOnAllRanksAndSaysWhy) {
-  // Nothing is better than the first test by 10, so the third test is the last.
+  // No test exceeds the first by 10, so the third test is the last.
   const Changes early{"evaluate.every_steps=3", "train.early_stop={metric: accuracy, patience: 1, min_delta: 10}"};
   const auto stopped = run(3, early);
   for (const auto& result : stopped.results) {

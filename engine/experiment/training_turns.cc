@@ -36,7 +36,7 @@ TrainingTurns::TrainingTurns(const ExperimentConfig& config, const Task& task, c
   if (config.train.data_parallel > 1) {
     throw ConfigError("train.data_parallel: cannot be combined with a task that trains in turns; use ranks instead");
   }
-  // What a level reduces between hosts are slices, which belong to no parameter whose turn it could be.
+  // Strategy `levels` compresses slices between hosts. A slice belongs to no parameter, and thus to no turn.
   const auto traits = config.strategy.traits();
   if (traits.remembers_gradients && traits.reduces_gradients && !traits.intra_level) {
     throw ConfigError("strategy: " + config.strategy.selected() +
@@ -68,7 +68,7 @@ std::unique_ptr<Optimizer> TrainingTurns::make_optimizer() {
   return all;
 }
 
-// A checkpoint without the part has the sum of all turns, which the optimizer has shared out.
+// If a checkpoint lacks the part, the optimizer derives the updates of each turn from the sum over all turns.
 std::vector<CheckpointPart> TrainingTurns::parts() {
   if (optimizer_ == nullptr) return {};
   return {numbers_part(

@@ -16,30 +16,32 @@
 
 namespace phalanx {
 
-/// Which parameters a task trains when (Task::turns()), and with which optimizers. A task without turns has one turn of
-/// all parameters.
+/// The turns in which a task trains its parameters (Task::turns()), and their optimizers. A task without turns has one
+/// turn with all parameters.
 class TrainingTurns {
  public:
-  /// `config` must outlive it. Throws ConfigError where it names a turn that the task has not, or asks for what does
-  /// not go with turns, and where a parameter is in no turn.
+  /// `config` must outlive the object. Throws ConfigError if it names a turn that the task does not have or settings
+  /// that cannot be combined with turns, and if a parameter is in no turn.
   TrainingTurns(const ExperimentConfig& config, const Task& task, const Model& model);
 
   bool any() const { return !turns_.empty(); }
 
-  /// The turn of a parameter. Buckets hold the parameters of one turn.
+  /// Returns the turn of a parameter. Buckets hold the parameters of one turn.
   std::size_t of(const std::string& parameter) const { return any() ? table_.of(parameter) : 0; }
 
-  /// The parameters of each turn.
+  /// Returns the parameters of each turn.
   std::vector<std::vector<at::Tensor>> parameters(const Model& model) const;
 
-  /// The config's optimizer, or one for each turn: that of its section in `turns`, else the config's.
+  /// Returns the config's optimizer or, if there are turns, one that combines an optimizer for each turn. A turn uses
+  /// its section in `turns`, or the config's optimizer if it has no section.
   std::unique_ptr<Optimizer> make_optimizer();
 
-  /// Returns a part of checkpoints with the number of updates of each turn, which differ where loss scaling leaves some
-  /// out; none without turns. To be called after make_optimizer(), whose optimizer must outlive the part.
+  /// Returns a part of checkpoints with the number of updates of each turn, which differ if loss scaling skips some of
+  /// them. Returns no part if there are no turns. Must be called after make_optimizer(), whose optimizer must outlive
+  /// the part.
   std::vector<CheckpointPart> parts();
 
-  /// The current turn, which the step sets and the optimizer reads.
+  /// Returns the current turn, which the step sets and the optimizer reads.
   std::size_t& current() { return *current_; }
 
  private:

@@ -37,7 +37,8 @@ std::set<std::string> WholeModel::elsewhere(const std::function<bool(const std::
   return names;
 }
 
-// On the first of the ranks `parts`, which have the parts of one replica. A sum of zeros, and each element of one rank.
+// Returns the whole tensor on the first rank of `parts`, the ranks that have the parts of one replica. The tensor is a
+// sum: each element comes from one rank, and all other ranks add zero.
 at::Tensor WholeModel::gathered(const Pipeline::Whole& tensor, const CommunicatorPtr& parts) const {
   const bool expert = divided_.is_expert(tensor.name);
   const auto found = divided_.placements.find(tensor.name);
@@ -64,7 +65,7 @@ at::Tensor WholeModel::gathered(const Pipeline::Whole& tensor, const Communicato
 NamedTensors WholeModel::gather(bool wanted) const {
   NamedTensors weights;
   constexpr AxisSet kParts{Axis::kPipe, Axis::kTensor, Axis::kExpert};
-  const auto& parts = mesh_.group(kParts);  // all ranks make it
+  const auto& parts = mesh_.group(kParts);  // collective, so all ranks call it
   if (!wanted || mesh_.position(Axis::kData) != 0 || mesh_.position(Axis::kContext) != 0) return weights;
   const at::NoGradGuard no_grad;
   const bool first = mesh_.world()->rank() == 0;

@@ -17,22 +17,22 @@
 
 namespace phalanx {
 
-/// The whole model, of which each rank has a part: layers cut by a mesh's axes tensor and expert, and the blocks of a
-/// stage.
+/// The whole model, of which each rank has a part: layers are divided along the axes tensor and expert of a mesh, and
+/// blocks are divided between the stages of a pipeline.
 class WholeModel {
  public:
-  /// `pipeline`: null where all ranks have all blocks. All must outlive it.
+  /// `pipeline` is null if all ranks have all blocks. All arguments must outlive the object.
   WholeModel(const Mesh& mesh, const Model& part, const DividedModel& divided, const Pipeline* pipeline)
       : mesh_(mesh), part_(part), divided_(divided), pipeline_(pipeline) {}
 
   std::int64_t parameter_count() const;
 
-  /// Parameters and buffers that only other ranks of the replica have, or update; `updates`: whether this one does,
-  /// where it has a parameter.
+  /// Returns the names of parameters and buffers that this rank does not have, or that other ranks of the replica
+  /// update. `updates` returns true if this rank updates a parameter that it has.
   std::set<std::string> elsewhere(const std::function<bool(const std::string& parameter)>& updates) const;
 
-  /// Parameters and buffers, on rank 0; elsewhere, and unless `wanted`, none. Those that are not divided are the
-  /// model's own tensors. Collective.
+  /// Returns all parameters and buffers on rank 0, and nothing on other ranks or unless `wanted`. Tensors that are not
+  /// divided share the model's memory. Collective.
   NamedTensors gather(bool wanted) const;
 
  private:

@@ -7,7 +7,8 @@
 
 namespace phalanx {
 
-/// One sample of zeros, of the positions that this rank has, for a model that is tried before there are samples.
+/// Returns a batch of one sample of zeros, with the positions that this rank has, for running a model before there are
+/// samples.
 Tensors zero_inputs(const Task& task, const Mesh& mesh);
 
 }  // namespace phalanx

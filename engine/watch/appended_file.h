@@ -9,17 +9,17 @@
 
 namespace phalanx {
 
-/// A file to which records are appended, each on disk as soon as it is added. A record that cannot be written, for
-/// example because the disk is full, is kept and written before the next one; nothing of it is left in the file
-/// meanwhile, so that readers find whole records alone.
+/// A file to which records are appended. Each record is on disk as soon as it is added. A record that cannot be
+/// written, for example because the disk is full, is kept and written before the next one. No part of it remains in the
+/// file until then, so that readers only see whole records.
 class AppendedFile {
  public:
   /// Throws DataError, "PATH: cannot be opened: why".
   explicit AppendedFile(std::string path);
 
-  /// Throws DataError, "PATH: cannot be written: why", where records are left to be written. Of more than 16 MiB, the
-  /// newest ones are dropped. Throws DataError, "PATH: was removed or renamed ...", if the record was written to the
-  /// file that was opened, but the path does not lead there any longer.
+  /// Appends a record. Throws DataError, "PATH: cannot be written: why", if records remain unwritten. If these exceed
+  /// 16 MiB, the newest ones are dropped. Throws DataError, "PATH: was removed or renamed ...", if the record was
+  /// written to the opened file, but the path no longer leads to this file.
   void add(std::string_view record);
 
   const std::string& path() const { return path_; }

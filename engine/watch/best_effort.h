@@ -5,7 +5,7 @@
 
 namespace phalanx {
 
-/// Does what only watches a run, which must not end because it cannot be watched: on a full disk, for example.
+/// Runs tasks that only observe a run. The run must not end because such a task fails, for example on a full disk.
 class BestEffort {
  public:
   /// Calls `task`. If the task throws, writes the reason and `what_happens_now` to the log and to standard error,

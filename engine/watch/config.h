@@ -9,7 +9,7 @@
 
 namespace phalanx {
 
-/// The endpoint of metrics on rank 0; see PrometheusEndpoint.
+/// Settings of the metrics endpoint on rank 0; see PrometheusEndpoint.
 struct PrometheusConfig {
   std::int64_t port = 0;
   std::string address = "127.0.0.1";
@@ -21,7 +21,7 @@ struct PrometheusConfig {
   }
 };
 
-/// See NanGuard.
+/// Settings of NanGuard.
 struct NanGuardConfig {
   std::int64_t every_steps = 50;
 
@@ -32,7 +32,7 @@ struct NanGuardConfig {
   }
 };
 
-/// See Profiler. Steps are numbered as in metrics.jsonl: the first one is 1.
+/// Settings of Profiler. Steps are numbered as in metrics.jsonl: the first one is 1.
 struct ProfileConfig {
   std::int64_t from = 0;
   std::int64_t to = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches that a thread of its own gathers: what counts as waiting for data is what the loop waits, not what that
+// Tests prefetched batches: the time that the loop waits counts as waiting for data, not the time that the prefetching
 // thread works.
 #include <gmock/gmock.h>
 
@@ -28,7 +28,7 @@ struct Span {
   bool holds(const Span& other) const { return begin_ns <= other.begin_ns && other.end_ns <= end_ns; }
 };
 
-// Where step and loader wait for each other.
+// The semaphores by which step and loader wait for each other.
 class Meeting {
  public:
   void step_begins() { step_.release(); }
@@ -40,7 +40,7 @@ class Meeting {
   std::counting_semaphore<> step_{0}, batch_{0};
 };
 
-// Gathers every batch but the first while the step with the one before is at work.
+// Gathers every batch except the first while the step with the batch before runs.
 class SlowLoader final : public Loader {
  public:
   SlowLoader(Meeting& meeting, std::vector<Span>& gathered) : meeting_(meeting), gathered_(gathered) {}
@@ -63,13 +63,13 @@ class SlowLoader final : public Loader {
   std::int64_t cursor_ = 0;
 };
 
-// Is at work until the next batch has been gathered.
+// Runs until the next batch has been gathered.
 class SlowStep final : public Step {
  public:
   explicit SlowStep(Meeting& meeting) : meeting_(meeting) {}
 
   Result run(const Batch& batch, const Watch& watch) override {
-    if (batch.valid == 1) meeting_.wait_for_batch();  // which is its own
+    if (batch.valid == 1) meeting_.wait_for_batch();  // the batch of this step
     if (batch.valid < kBatches) {
       meeting_.step_begins();
       meeting_.wait_for_batch();

@@ -9,7 +9,7 @@
 namespace phalanx {
 namespace {
 
-constexpr int kVoteTag = kMaxTag - 1;  // kMaxTag: clocks
+constexpr int kVoteTag = kMaxTag - 1;  // kMaxTag is used for clocks
 
 }  // namespace
 

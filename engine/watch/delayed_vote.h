@@ -11,28 +11,28 @@
 
 namespace phalanx {
 
-/// What the ranks of a group agree on in every step: the greatest of their ballots, read some steps after it was cast.
-/// By then all ranks have long cast theirs: a vote costs a little communication and no waiting, unless a rank is that
-/// many steps ahead of the slowest.
+/// A vote of the ranks of a group in every step. Its result is the greatest of their ballots, which is read some steps
+/// after it was cast. By then all ranks have usually cast their ballots, so a vote costs little communication and no
+/// waiting, unless a rank is that many steps ahead of the slowest.
 ///
-/// A vote is an all-reduce, or messages from each to each, of 8 bytes to each other rank. An all-reduce that was
-/// launched is carried out before whatever is launched and waited for after it: messages are for ranks that go on to
-/// agree on something else, with others, while the slowest has not yet voted. These are ranks that may be several steps
-/// apart, and those of a pipeline (`apart`), whose steps do not end at the same time.
+/// A vote is an all-reduce, or a message from each rank to each other rank, of 8 bytes. An all-reduce is carried out
+/// before all operations that are launched and waited for after it. Messages are used if ranks must be able to
+/// communicate with each other on something else while the slowest rank has not voted yet. This concerns ranks that may
+/// be several steps apart, and ranks of a pipeline (`apart`), whose steps do not end at the same time.
 class DelayedVote {
  public:
-  /// delay: at least 1. Votes of one group are cast in the same order on all of its ranks.
+  /// `delay` is at least 1. Votes of one group must be cast in the same order on all of its ranks.
   explicit DelayedVote(CommunicatorPtr group, std::int64_t delay = 1, bool apart = false);
 
-  /// The greatest ballot of the call `delay` calls before; 0 in the first ones. Waits for it.
+  /// Returns the greatest ballot of the cast() `delay` calls before; 0 in the first `delay` calls. Waits for it.
   std::int64_t read();
 
-  /// After each read().
+  /// Casts a ballot. Must be called after each read().
   void cast(std::int64_t ballot);
 
  private:
   struct Cast {
-    at::Tensor ballots;  // [1] int64, or one of each rank
+    at::Tensor ballots;  // int64: [1], or one element for each rank
     std::vector<Work> sent;
   };
 
@@ -40,8 +40,8 @@ class DelayedVote {
 
   CommunicatorPtr group_;
   bool by_messages_;
-  std::vector<Cast> cast_;  // the last `delay`, in turn
-  std::size_t oldest_ = 0;  // of them
+  std::vector<Cast> cast_;  // ring of the last `delay` votes
+  std::size_t oldest_ = 0;  // index in cast_
 };
 
 }  // namespace phalanx

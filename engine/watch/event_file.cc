@@ -40,7 +40,7 @@ std::string real(int field, double value) { return key(field, kFixed64) + raw(va
 std::string real32(int field, float value) { return key(field, kFixed32) + raw(value); }
 std::string bytes(int field, const std::string& value) { return key(field, kLength) + varint(value.size()) + value; }
 
-// Fields of the messages.
+// Field numbers of the messages.
 constexpr int kWallTime = 1, kStep = 2, kFileVersion = 3, kSummary = 5, kSessionLog = 7;  // Event
 constexpr int kValue = 1, kTag = 1, kSimpleValue = 2;                                     // Summary, Summary.Value
 constexpr int kStatus = 1, kSessionStart = 1;                                             // SessionLog
@@ -50,12 +50,13 @@ std::string wall_time() {
   return real(kWallTime, std::chrono::duration<double>(now).count());
 }
 
-// A checksum of data that itself holds checksums is a bad one; so they are stored otherwise than they are computed.
+// Returns the masked CRC-32C. Checksums of data that contains checksums are weak, so the format stores them masked.
 std::uint32_t masked_crc(const std::string& data) {
   return std::rotr(crc32c(data.data(), data.size()), 15) + 0xa282ead8u;
 }
 
-// TensorBoard reads the files of a folder in the order of their names; of two that begin in one second, too.
+// Returns a file name whose order is the order of creation, because TensorBoard reads the files of a folder in the
+// order of their names. A counter orders files that are created in the same second.
 std::string file_name() {
   static std::atomic<int> count{0};
   char number[40];
@@ -66,12 +67,12 @@ std::string file_name() {
 }
 
 std::string path_in(const std::string& folder) {
-  std::error_code error;  // opening the file then says why
+  std::error_code error;  // ignored, since opening the file then fails with the reason
   std::filesystem::create_directories(folder, error);
   return folder + "/" + file_name();
 }
 
-// A record of a TFRecord file.
+// Returns a record of a TFRecord file.
 std::string framed(const std::string& event) {
   const std::string length = raw(static_cast<std::uint64_t>(event.size()));
   return length + raw(masked_crc(length)) + event + raw(masked_crc(event));

@@ -29,7 +29,7 @@ std::string number(double value) {
   return {text, std::to_chars(text, text + sizeof(text), value).ptr};
 }
 
-/// One metric with all its samples; without any it is left out.
+/// One metric with all its samples. Its text is empty if there are no samples.
 class Gauge {
  public:
   Gauge(std::string name, const std::string& help)

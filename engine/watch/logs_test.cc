@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is measured, as TensorBoard and Prometheus read it.
+// Tests the formats in which TensorBoard and Prometheus read measurements.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <netinet/in.h>
@@ -57,7 +57,7 @@ T take(const std::string& bytes, std::size_t& at) {
   return value;
 }
 
-// The contents of a TFRecord file; both checksums of each record must hold.
+// Returns the records of a TFRecord file. Expects that both checksums of each record are correct.
 std::vector<std::string> records(const std::string& path) {
   const auto unmasked = [](std::uint32_t masked) { return std::rotl(masked - 0xa282ead8u, 15); };
   const std::string file = read_file(path);
@@ -97,7 +97,7 @@ TEST_F(TensorBoardTest, RecordsAreFramedAndBeginWithTheVersion) {
   ASSERT_THAT(all, SizeIs(3));
   EXPECT_THAT(all[0], HasSubstr("\x1a\x0d"
                                 "brain.Event:2"));
-  // Field 2, the first step that is to come, is 300; field 7, the session's log, says that it starts.
+  // Field 2, the first step of this file, is 300. Field 7, the session log, has the status "start".
   EXPECT_THAT(all[1], HasSubstr("\x10\xac\x02\x3a\x02\x08\x01"));
 }
 
@@ -106,7 +106,7 @@ TEST_F(TensorBoardTest, AScalarIsATagAndAFloat) {
   file.add(5, {{"t", 0.5}});
   const auto event = records(file.path()).back();
   EXPECT_EQ(event[0], '\x09') << "field 1, a double: when";
-  // Step 5; summary of 10 bytes: a value of 8 bytes, with tag "t" and the float 0.5.
+  // Step 5, then a summary of 10 bytes: a value of 8 bytes with tag "t" and the float 0.5.
   EXPECT_EQ(event.substr(9), std::string("\x10\x05\x2a\x0a\x0a\x08\x0a\x01t\x15\0\0\0\x3f", 14));
 }
 
@@ -165,7 +165,7 @@ TEST(Exposition, WhatIsNoNumberIsWrittenAsPrometheusReadsIt) {
               AllOf(HasSubstr("name=\"loss\"} NaN\n"), HasSubstr("name=\"norm\"} +Inf\n")));
 }
 
-// One connection to a port of this host.
+// A connection to a port of this host.
 class Client {
  public:
   explicit Client(int port) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
@@ -179,7 +179,7 @@ class Client {
   bool say(const std::string& bytes) {
     return ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
   }
-  // Until the other side has said all.
+  // Returns all data until the other side closes the connection.
   std::string hear() {
     std::string all;
     char piece[512];
@@ -223,11 +223,11 @@ TEST(Prometheus, ServesNothingElse) {
   Client endless(endpoint.port());
   while (endless.say(std::string(4096, 'x'))) {
   }
-  Client(endpoint.port()).say("GET /metrics HTTP/1.1\r\n\r\n");  // and leaves
+  Client(endpoint.port()).say("GET /metrics HTTP/1.1\r\n\r\n");  // closes the connection at once
   EXPECT_THAT(answer(endpoint, "GET /metrics"), StartsWith("HTTP/1.1 200 "));
 }
 
-// One after the other, each of them would be waited for.
+// If connections were served one after another, the endpoint would wait for each of them.
 TEST(Prometheus, SilentConnectionsDoNotDelayAScrape) {
   PrometheusEndpoint endpoint({}, "run", 1);
   for (const std::size_t silent : {std::size_t{20}, TextEndpoint::kMostConnections + 10}) {
@@ -253,7 +253,7 @@ TEST(Prometheus, EndsWhateverItsClientsDo) {
     while (!over && slow.say("G")) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   });
   EXPECT_TRUE(waiting.say("G"));
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // within which the slow one is most likely being served
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // by then the slow client is most likely being served
   endpoint.reset();
   over = true;
   dripping.join();

@@ -18,7 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Keeps LibTorch to one thread while it lives.
+// Limits LibTorch to one thread during its lifetime.
 class OneThread {
  public:
   OneThread() : threads_(at::get_num_threads()) { at::set_num_threads(1); }
@@ -30,7 +30,7 @@ class OneThread {
   int threads_;
 };
 
-// Returns the rate of the fastest call: what disturbs a core makes it slower, never faster.
+// Returns the rate of the fastest call, because disturbances make a core slower, never faster.
 template <class Multiply>
 double best_rate(std::int64_t side, int samples, const Multiply& multiply) {
   const double n = static_cast<double>(side), operations = 2 * n * n * n;

@@ -8,9 +8,9 @@ enum class PeakEffort {
   kQuick,     // takes some hundredths of a second, and may be a few per cent too low
 };
 
-/// Returns the floating-point operations a second that one core computes in float32 matrix products: the best of some
-/// large square ones, by LibTorch's product and by the one that models use (models/apply_linear.h), with the kernels
-/// that this process uses (kernels::use_kernels). Other cores should be idle.
+/// Returns the floating-point operations per second of one core in float32 matrix products. This is the best rate of
+/// several large square products, computed by LibTorch and by the function that models use (models/apply_linear.h),
+/// with the kernels of this process (kernels::use_kernels). Other cores should be idle.
 double measure_matrix_peak(PeakEffort effort = PeakEffort::kThorough);
 
 }  // namespace phalanx

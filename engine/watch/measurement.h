@@ -10,17 +10,17 @@
 
 namespace phalanx {
 
-/// What was measured over some steps, or in a test, by all ranks together.
+/// A measurement over some steps, or in a test, by all ranks together.
 struct Measurement {
-  std::int64_t step = 0;   // updates done
-  std::int64_t epoch = 0;  // from 0
+  std::int64_t step = 0;   // number of completed updates
+  std::int64_t epoch = 0;  // counted from 0
   std::string split;       // "train", "validation" or "test"
   Readings readings;       // "loss" first
   double samples_per_second = 0;
-  double seconds = 0;                     // since training began
-  std::optional<double> learning_rate{};  // of training: of the last step
-  std::optional<StepTimes> times{};       // of training
-  std::string version{};                  // of the model, in words, where more than one is tested: "final model"
+  double seconds = 0;                     // since the start of training
+  std::optional<double> learning_rate{};  // only of training: rate of the last step
+  std::optional<StepTimes> times{};       // only of training
+  std::string version{};                  // version of the model, if more than one is tested: "final model"
 };
 
 /// Receives measurements, on rank 0 and in one thread. add() throws DataError if it cannot write now, and the next call

@@ -27,7 +27,7 @@ void cut_metrics(const std::string& path, std::int64_t bytes) {
   std::ifstream file(path, std::ios::binary);
   file.read(kept.data(), bytes);
   kept.resize(static_cast<std::size_t>(file.gcount()));
-  kept.resize(kept.find_last_of('\n') + 1);  // of no line: 0
+  kept.resize(kept.find_last_of('\n') + 1);  // 0 if there is no line
   std::filesystem::resize_file(path, kept.size(), error);
   if (error) throw DataError(path + ": cannot be truncated: " + error.message());
 }

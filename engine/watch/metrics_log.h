@@ -9,8 +9,8 @@
 
 namespace phalanx {
 
-/// metrics.jsonl: one JSON object per line, on disk as soon as it is added, so that a run can be followed and nothing
-/// is lost with a crash.
+/// Writes metrics.jsonl: one JSON object per line. Lines are on disk as soon as they are added, so that readers can
+/// follow a run and a crash loses none.
 class MetricsLog final : public MeasurementSink {
  public:
   explicit MetricsLog(const std::string& path) : file_(path) {}  // throws DataError
@@ -20,8 +20,9 @@ class MetricsLog final : public MeasurementSink {
   AppendedFile file_;
 };
 
-/// Cuts the file back to `bytes`, to where a checkpoint has seen it, and a line that was begun and not ended. A file
-/// that is not there, or shorter, is left as it is. Open logs go on behind the cut. Throws DataError.
+/// Truncates the file to `bytes`, its length at a checkpoint, and removes an incomplete line at the end. Does not
+/// change a missing or shorter file, except for an incomplete line. Open logs continue at the new end. Throws
+/// DataError.
 void cut_metrics(const std::string& path, std::int64_t bytes);
 
 }  // namespace phalanx

@@ -18,9 +18,10 @@
 namespace phalanx {
 namespace {
 
-constexpr std::size_t kMostLosses = 1024;  // that wait to be looked at
+constexpr std::size_t kMostLosses = 1024;  // losses that are kept before a check
 
-// One pass that is as fast as memory. Finite values whose sum is not are told apart afterwards.
+// Checks all values in one pass at the speed of memory. Returns true also for finite values with an infinite sum; the
+// caller then checks the values themselves.
 bool may_hold_no_number(const at::Tensor& values) {
   return values.numel() > 0 && !std::isfinite(values.sum().item<double>());
 }
@@ -75,7 +76,7 @@ void NanGuard::attach(Engine& engine) {
     if (state.step % every_ == 0) vote();
   });
   engine.on(Event::kEnd, [this](State& state) {
-    step_ = state.step;  // of a run that went on and had nothing left to do
+    step_ = state.step;  // a resumed run may have had no step left
     check_now();
   });
 }
@@ -130,7 +131,7 @@ void NanGuard::read_vote() {
   if (*ballot_.data_ptr<std::int64_t>() != 0) fail();
 }
 
-// All ranks know the findings of all, and say the same.
+// Throws the same error on all ranks. They exchange all findings.
 void NanGuard::fail() {
   std::ostringstream text;
   if (finding_) text << finding_->step << ' ' << static_cast<std::int64_t>(finding_->kind) << ' ' << finding_->name;

@@ -15,36 +15,37 @@
 
 namespace phalanx {
 
-/// Ends a run whose numbers are none any more, on all ranks after the same step, with the name of the tensor that was
-/// the first: a loss, else a gradient as it reaches the optimizer, else a parameter.
+/// Ends a run whose numbers are no longer finite, on all ranks after the same step. The error names the tensor in which
+/// this happened first: a loss, else a gradient as the optimizer gets it, else a parameter.
 ///
-/// Every loss is looked at, so its first step is known exactly, but only in every n-th step, all losses since the last
-/// look at once: until then they stay on their device, and nobody waits for it. So are gradients and parameters of that
-/// step, which cost a pass over memory each. Then the ranks vote: a small all-reduce, read one step later, so that
-/// nobody waits. At the end of a run parameters are looked at once more.
+/// Every loss is checked, so that the first bad step is known exactly. However, all losses since the last check are
+/// checked together in every n-th step. Until then they stay on their device, and no thread waits for it. Gradients and
+/// parameters are only checked in that step, which costs a pass over memory each. Then the ranks vote by a small
+/// all-reduce, which is read one step later, so that no rank waits. At the end of a run parameters are checked again.
 class NanGuard {
  public:
-  /// 0 steps: looks at nothing.
+  /// Checks nothing if `every_steps` is 0.
   NanGuard(std::int64_t every_steps, CommunicatorPtr group);
 
-  /// The optimizer, with a look at its slices before and after an update. It is the one that changes parameters: what
-  /// scales losses, clips or skips updates lies around it. This must outlive it.
+  /// Returns the optimizer with checks of its slices before and after an update. It must be the optimizer that changes
+  /// parameters: wrappers that scale losses, clip or skip updates must be outside. The guard must outlive it.
   std::unique_ptr<Optimizer> guard(std::unique_ptr<Optimizer> inner);
 
-  /// Hooks, which throw Error on all ranks alike.
+  /// Adds the hooks, which throw Error on all ranks at the same step.
   void attach(Engine& engine);
 
-  /// Looks at the parameters as they are, and asks all ranks whether one has found something, also since the last vote:
-  /// throws Error on all alike. Before what must not be kept of a run that has diverged. Collective; while training.
+  /// Checks the current parameters, and asks all ranks whether one of them has found something since the last vote. If
+  /// so, throws Error on all ranks. Must be called before data is saved, because data of a diverged run must not be
+  /// saved. Collective; only during training.
   void check_now();
 
  private:
   class GuardedUpdate;
   enum class Kind : std::int64_t { kLoss, kGradient, kParameter };
   struct Finding {
-    std::int64_t step = 0;  // numbered from 1
+    std::int64_t step = 0;  // counted from 1
     Kind kind = Kind::kLoss;
-    std::string name{};  // of the parameter
+    std::string name{};  // name of the parameter
   };
 
   void keep_loss(const State& state);
@@ -57,13 +58,13 @@ class NanGuard {
 
   std::int64_t every_;
   CommunicatorPtr group_;
-  std::int64_t step_ = 0;                      // that is under way, or the last one
-  bool due_ = false;                           // to look at gradients and parameters of it
-  std::vector<at::Tensor> losses_;             // not looked at yet
-  std::vector<std::int64_t> steps_of_losses_;  // in order; a step of several turns has several losses
+  std::int64_t step_ = 0;                      // current or last step
+  bool due_ = false;                           // true if gradients and parameters of this step are checked
+  std::vector<at::Tensor> losses_;             // not checked yet
+  std::vector<std::int64_t> steps_of_losses_;  // ascending; a step of several turns has several losses
   std::optional<Finding> finding_;
-  GuardedUpdate* update_ = nullptr;  // whoever called guard() owns it
-  at::Tensor ballot_;                // [1] int64: whether a rank has found something
+  GuardedUpdate* update_ = nullptr;  // owned by the caller of guard()
+  at::Tensor ballot_;                // [1] int64: 1 if a rank has found something
   Work pending_;
 };
 

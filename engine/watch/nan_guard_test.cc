@@ -28,7 +28,7 @@ using ::testing::Matcher;
 using testing::run_ranks;
 using ::testing::StartsWith;
 
-// Step n of a rank, and the tensors that a run of it has.
+// The tensors and the loss of a rank.
 struct Numbers {
   at::Tensor values = at::ones({6}), gradients = at::zeros({6});
   double loss = 1;
@@ -73,7 +73,7 @@ class OneSlice final : public GradientSynchronizer {
   Numbers& numbers_;
 };
 
-// Adds gradients to values.
+// An optimizer that adds gradients to values.
 class Sum final : public Optimizer {
  public:
   void attach(std::vector<Slice> slices) override { slices_ = std::move(slices); }
@@ -91,11 +91,11 @@ class Sum final : public Optimizer {
 };
 
 struct Ended {
-  std::string why;  // empty: as it should
+  std::string why;  // text of the error; empty: no error
   std::int64_t steps = 0;
 };
 
-// `save_every`: after so many steps something is kept that must be finite; 0: nothing is.
+// Trains for 20 steps. After every `save_every` steps, check_now() is called as before a checkpoint; 0: never.
 Ended train(const CommunicatorPtr& world, std::int64_t every, const Spoil& spoil, std::int64_t save_every = 0) {
   Numbers numbers;
   SpoiledStep step(numbers, spoil);
@@ -119,7 +119,7 @@ Ended train(const CommunicatorPtr& world, std::int64_t every, const Spoil& spoil
   return ended;
 }
 
-// What each of three ranks ends with must be the same.
+// Expects that each of three ranks ends with this error after this number of steps.
 void expect_all(std::int64_t every, const std::function<Spoil(int rank)>& spoil, const Matcher<std::string>& why,
                 std::int64_t steps, std::int64_t save_every) {
   run_ranks("inproc", 3, [&](const CommunicatorPtr& world) {
@@ -148,7 +148,7 @@ TEST(NanGuard, NamesTheStepAndTheRankOfALossAlsoBetweenItsLooks) {
     if (rank != 1) return never();
     return [](std::int64_t step, Numbers& numbers) { numbers.loss = step >= 7 ? NAN : 1; };
   };
-  // The vote after step 8 is read after step 9, before the other hooks.
+  // The vote after step 8 is read after step 9, before the other hooks run.
   expect_diverged(4, spoil, "in step 7 the loss is not finite, on rank 1;", 8);
 }
 
@@ -210,14 +210,14 @@ TEST(NanGuard, BeforeSomethingIsKeptItAsksAtOnce) {
 TEST(NanGuard, LeavesFiniteNumbersAloneHoweverLarge) {
   const auto spoil = [](int) -> Spoil {
     return [](std::int64_t, Numbers& numbers) {
-      numbers.values.fill_(std::numeric_limits<float>::max() / 2);  // whose sum is not finite
+      numbers.values.fill_(std::numeric_limits<float>::max() / 2);  // their sum is not finite
       numbers.loss = 1e30;
     };
   };
   expect_trains_to_the_end(1, spoil);
 }
 
-// A loss of the meta device cannot be read at all: who tries, fails.
+// A loss on the meta device cannot be read: reading it throws.
 TEST(NanGuard, ReadsNoLossBetweenItsLooks) {
   run_ranks("inproc", 1, [](const CommunicatorPtr& world) {
     Numbers numbers;

@@ -21,7 +21,7 @@ double elements(const at::Tensor& tensor) { return static_cast<double>(tensor.nu
 
 double last_size(const at::Tensor& tensor) { return static_cast<double>(tensor.size(-1)); }
 
-// [..., m, k] times [..., k, n].
+// Operations of [..., m, k] times [..., k, n].
 template <std::size_t left>
 double product(Arguments arguments) {
   return 2 * elements(tensor(arguments, left)) * last_size(tensor(arguments, left + 1));
@@ -29,18 +29,18 @@ double product(Arguments arguments) {
 
 double matrix_times_vector(Arguments arguments) { return 2 * elements(tensor(arguments, 0)); }
 
-// [..., k] times the transpose of [n, k].
+// Operations of [..., k] times the transpose of [n, k].
 double linear(Arguments arguments) {
   return 2 * elements(tensor(arguments, 0)) * static_cast<double>(tensor(arguments, 1).size(0));
 }
 
-// Each element of the smaller side of a weight [a, b, ...] is multiplied with it: of the output [n, a, ...], or of the
-// input of a transposed convolution, which has a channels.
+// Operations of a convolution with a weight [a, b, ...]. Each element of `side` is multiplied with a part of the
+// weight. `side` is the output [n, a, ...], or the input of a transposed convolution, which has `a` channels.
 double convolved(const at::Tensor& side, const at::Tensor& weight) {
   return 2 * elements(side) * elements(weight) / static_cast<double>(weight.size(0));
 }
 
-// input, weight, bias, stride, padding, dilation, transposed, output_padding, groups
+// Arguments: input, weight, bias, stride, padding, dilation, transposed, output_padding, groups.
 double convolution(Arguments arguments) {
   const at::Tensor &input = tensor(arguments, 0), &weight = tensor(arguments, 1);
   if (arguments[6].toBool()) return convolved(input, weight);
@@ -56,7 +56,8 @@ double convolution(Arguments arguments) {
   return 2 * outputs * elements(weight) / static_cast<double>(weight.size(0));
 }
 
-// grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask
+// Arguments: grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups,
+// output_mask.
 double convolution_backward(Arguments arguments) {
   const bool transposed = arguments[7].toBool();
   const auto wanted = arguments[10].toBoolList();
@@ -64,14 +65,15 @@ double convolution_backward(Arguments arguments) {
   return one * ((wanted[0] ? 1 : 0) + (wanted[1] ? 1 : 0));
 }
 
-// Query [n, h, t, d] and key [n, h, s, d]: as many products of t x s x d as `products`, for each of n h heads.
+// Operations of attention with query [n, h, t, d] and key [n, h, s, d]: `products` products of t x s x d for each of n
+// h heads.
 template <std::size_t query, int products>
 double attention(Arguments arguments) {
   const double keys = static_cast<double>(tensor(arguments, query + 1).size(-2));
   return 2.0 * products * elements(tensor(arguments, query)) * keys;
 }
 
-// A layer of an LSTM: input [t, n, in], weights [4 h, in] and [4 h, h] for each step of each sequence.
+// Operations of an LSTM layer with input [t, n, in], and weights [4 h, in] and [4 h, h] for each step of each sequence.
 template <int products>
 double recurrent(Arguments arguments) {
   const at::Tensor& input = tensor(arguments, 0);
@@ -101,7 +103,8 @@ const std::map<std::string_view, Count*>& counted() {
   return all;
 }
 
-// Counts while it lives what this thread calls. An operator that is counted may call others, which are not.
+// Counts the operators that this thread calls during the counter's lifetime. Operators that are called by a counted
+// operator do not count.
 class Counter {
  public:
   Counter()
@@ -135,7 +138,7 @@ class Counter {
   static thread_local Counter* current;
 
   double count_ = 0;
-  int inside_ = 0;  // operators that are counted and have not returned
+  int inside_ = 0;  // counted operators that have not returned
   at::CallbackHandle handle_;
 };
 

@@ -30,7 +30,7 @@ std::int64_t of_rank_0(std::int64_t value, Communicator& world) {
   return number;
 }
 
-// In the order of events: those of operations may have more lanes than the first.
+// Returns the fixed lanes, and then others in the order of events: operations may have more than one lane.
 std::vector<std::string> lanes_of(const std::vector<TraceEvent>& events) {
   std::vector<std::string> lanes{kSteps, kPhaseLane, kOperatorsLane, kOperationsLane};
   for (const auto& event : events) {
@@ -66,7 +66,7 @@ void Profiler::begin() {
   clock_.skip();
   begin_ns_ = monotonic_ns();
   clock_.listen([this](Phase phase, std::int64_t begin_ns, std::int64_t end_ns) {
-    if (phase == Phase::kData) step_begin_ns_ = begin_ns;  // between steps there may be a test
+    if (phase == Phase::kData) step_begin_ns_ = begin_ns;  // there may be a test between steps
     events_.push_back(
         {.name = std::string(to_string(phase)), .lane = kPhaseLane, .begin_ns = begin_ns, .end_ns = end_ns});
   });

@@ -15,17 +15,17 @@
 
 namespace phalanx {
 
-/// Writes what all ranks did in a window of steps to one file, on the clock of rank 0: each step and its phases, the
-/// operators of LibTorch, and the operations between ranks (of a long window the last 4096 of a rank).
+/// Writes a trace of all ranks in a window of steps to one file, on the clock of rank 0: each step and its phases, the
+/// operators of LibTorch, and the operations between ranks (in a long window, only the last 4096 of a rank).
 class Profiler {
  public:
-  /// All but the config, which is copied, must outlive it. `path`: of the file, which rank 0 writes.
+  /// All arguments except the config, which is copied, must outlive the profiler. `path`: the file that rank 0 writes.
   Profiler(const ProfileConfig& config, CommunicatorPtr world, StepClock& clock, std::string path)
       : config_(config), world_(std::move(world)), clock_(clock), path_(std::move(path)) {}
 
-  /// After the hooks that end the clock's laps, so that they are in the window. `steps`: of the whole run; throws
-  /// ConfigError for a window that begins after them. Going on with a run in the middle of the window, the trace begins
-  /// there; behind it there is none.
+  /// Adds the hooks. Must be called after the hooks that end the clock's laps were added, so that the laps are in the
+  /// window. `steps`: steps of the whole run. Throws ConfigError for a window that begins after them. If a run resumes
+  /// within the window, the trace begins there. If it resumes after the window, there is no trace.
   void attach(Engine& engine, std::int64_t steps);
 
  private:

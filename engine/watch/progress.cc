@@ -14,11 +14,11 @@ namespace {
 
 constexpr auto kTerminalInterval = std::chrono::milliseconds(100);
 constexpr auto kPlainInterval = std::chrono::seconds(5);
-constexpr int kLeastCells = 6, kMostCells = 30;  // of the bar
-constexpr int kPlainColumns = 160;               // of a line elsewhere
-constexpr int kUnknownColumns = 80;              // of a terminal that does not say
-constexpr std::size_t kMostReadings = 6;         // beside a bar
-constexpr std::size_t kSureReadings = 2;         // of a result, for which other things are left out
+constexpr int kLeastCells = 6, kMostCells = 30;  // cells of the bar
+constexpr int kPlainColumns = 160;               // of a line if there is no terminal
+constexpr int kUnknownColumns = 80;              // of a terminal that does not report its width
+constexpr std::size_t kMostReadings = 6;         // next to a bar
+constexpr std::size_t kSureReadings = 2;         // readings of a result that are more important than other items
 
 std::string format_seconds(double seconds) {
   if (!std::isfinite(seconds) || seconds < 0) return "--:--";
@@ -53,7 +53,7 @@ int Progress::width() const {
 void Progress::update(const Measurement& train) {
   const auto now = Clock::now();
   if (now - last_ < (terminal_ ? Clock::duration(kTerminalInterval) : Clock::duration(kPlainInterval))) return;
-  // A plain line stays, so it waits until there is something to read; but not so long that nothing seems to happen.
+  // A plain line cannot be redrawn, so it waits for readings, but not so long that training seems to hang.
   if (!terminal_ && train.readings.empty() && std::chrono::duration<double>(train.seconds) < kPlainInterval) return;
   last_ = now;
   const StyledText drawn = line(train);
@@ -66,7 +66,8 @@ void Progress::result(const Measurement& test) {
   const auto fits = [&](std::size_t count, Beside beside) {
     return result_line(test, count, beside).columns() <= width;
   };
-  // Of all that fits that which has most readings, up to the sure ones; of those the one with most beside them.
+  // Selects, among all variants that fit, the one with the most readings, up to kSureReadings, and then the one with
+  // the most other items.
   std::size_t count = std::min<std::size_t>(test.readings.size(), 1);
   Beside beside{};
   for (std::size_t sure = count; sure <= std::min(test.readings.size(), kSureReadings); ++sure) {
@@ -74,7 +75,7 @@ void Progress::result(const Measurement& test) {
                                  Beside{.split = true, .more = true, .step = true},
                                  Beside{.split = true, .more = true, .step = true, .epoch = true},
                                  Beside{.split = true, .more = true, .step = true, .epoch = true, .time = true}}) {
-      if (sure > 1 && !wanted.split) continue;  // what they are of comes before a second one
+      if (sure > 1 && !wanted.split) continue;  // the split is more important than a second reading
       if (!fits(sure, wanted)) break;
       count = sure;
       beside = wanted;
@@ -111,7 +112,7 @@ StyledText Progress::readings(const Readings& readings, std::size_t count) const
   return shown;
 }
 
-// "▕███▌   ▏" with eighths of a cell.
+// Returns a bar such as "▕███▌   ▏", with eighths of a cell.
 StyledText Progress::bar(double share, int cells) const {
   static const char* const kEighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
   const int eighths = static_cast<int>(std::clamp(share, 0.0, 1.0) * cells * 8);
@@ -128,13 +129,14 @@ StyledText Progress::bar(double share, int cells) const {
 
 StyledText Progress::line(const Measurement& train) const {
   const StyledText epoch = text().add(epoch_words(train, total_.epochs), StyledText::kSoft);
-  // In the last column the cursor would go to the next line.
+  // One column stays free, because after the last column the cursor would move to the next line.
   return line_beside_bar(train, epoch, terminal_ ? width() - 1 : 0);
 }
 
 StyledText Progress::line_beside_bar(const Measurement& train, const StyledText& epoch, int width) const {
   const double left = train.step > 0 ? train.seconds / train.step * (total_.steps - train.step) : NAN;
-  const std::string total = std::to_string(total_.steps);  // the step is as wide, or all that follows would jump
+  // The step is padded to the width of the total, so that other items do not move.
+  const std::string total = std::to_string(total_.steps);
   const int digits = terminal_ ? static_cast<int>(total.size()) : 0;
   const std::string steps = format_text("%*" PRId64, digits, train.step) + "/" + total;
   const std::string rate = train.samples_per_second > 0 ? format_text("  %.0f", train.samples_per_second) : "";
@@ -160,10 +162,11 @@ StyledText Progress::line_beside_bar(const Measurement& train, const StyledText&
   for (const std::string& bare : {epoch_words(train, total_.epochs) + "  " + position, position}) {
     if (static_cast<int>(bare.size()) <= width) return text().add(bare);
   }
-  return text();  // half a number would be another one
+  return text();  // part of a number would be a wrong number
 }
 
-// A terminal that has become narrower has broken the line into several.
+// Returns the control sequence that clears the line. A terminal that has become narrower has wrapped it into several
+// rows.
 std::string Progress::clearing() const {
   if (!terminal_) return {};
   const int rows = drawn_columns_ > 0 ? (drawn_columns_ - 1) / std::max(1, width()) : 0;

@@ -12,30 +12,31 @@
 
 namespace phalanx {
 
-/// Tells a person how training goes: one line that is redrawn on a terminal, plain lines elsewhere. What does not fit
-/// into a narrow terminal is left out, the least important first, and never a part of a number; a terminal may change
-/// its width at any time.
+/// Shows the progress of training: one line that is redrawn on a terminal, and plain lines on other outputs. Items that
+/// do not fit into a narrow terminal are dropped, the least important first, but a number is never cut. A terminal may
+/// change its width at any time.
 class Progress {
  public:
   struct Total {
     std::int64_t epochs = 0;
-    std::int64_t steps = 0;  // over all epochs
+    std::int64_t steps = 0;  // total of all epochs
     std::int64_t steps_per_epoch = 0;
   };
 
-  /// `terminal`: whether `console`, which must outlive this, ends at one; `colors`: whether it shows them.
+  /// `terminal`: true if `console` is a terminal; `colors`: true if it shows colors. The console must outlive the
+  /// object.
   Progress(Console& console, bool terminal, Total total, bool colors = false);
   ~Progress();  // leaves the terminal on a fresh line
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  void update(const Measurement& train);  // as often as one likes; drawn at most ten times a second
-  void result(const Measurement& test);   // a line that stays, of a test or of an epoch's training
+  void update(const Measurement& train);  // may be called at any rate; drawn at most ten times a second
+  void result(const Measurement& test);   // writes a permanent line about a test, or about the training of an epoch
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  // What a line of a result has beside its readings.
+  // The items of a result's line in addition to its readings.
   struct Beside {
     bool split = false, more = false, step = false, epoch = false, time = false, rate = false;
   };
@@ -52,11 +53,11 @@ class Progress {
   Console& console_;
   Total total_;
   bool terminal_, colors_;
-  int drawn_columns_ = 0;  // of the line that is on the terminal; 0: none
+  int drawn_columns_ = 0;  // of the line on the terminal; 0: there is none
   Clock::time_point last_{};
 };
 
-/// Whether a person wants colors on a terminal: unless NO_COLOR is set (no-color.org) or TERM is dumb.
+/// Returns true if the user wants colors on a terminal, which is unless NO_COLOR is set (no-color.org) or TERM is dumb.
 bool wants_colors();
 
 }  // namespace phalanx

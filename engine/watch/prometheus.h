@@ -11,10 +11,11 @@
 
 namespace phalanx {
 
-/// Serves GET /metrics to Prometheus while it lives; see TextEndpoint.
+/// Serves GET /metrics to Prometheus during its lifetime; see TextEndpoint.
 class PrometheusEndpoint final : public MeasurementSink {
  public:
-  /// Listens at the config's address and port, where 0 takes any that is free. Throws ConfigError where it cannot.
+  /// Listens at the config's address and port; port 0 selects any free port. Throws ConfigError if that is not
+  /// possible.
   PrometheusEndpoint(const PrometheusConfig& config, std::string run, int ranks);
 
   void add(const Measurement& measurement) override;
@@ -26,7 +27,7 @@ class PrometheusEndpoint final : public MeasurementSink {
 
   std::mutex mutex_;
   Exposition exposition_;                   // guarded by mutex_
-  std::unique_ptr<TextEndpoint> endpoint_;  // ends before what it serves
+  std::unique_ptr<TextEndpoint> endpoint_;  // destroyed first, since its thread uses the members above
 };
 
 }  // namespace phalanx

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// The last process of a run that was killed may take a moment to end.
+// Waits up to 3 s, because the last process of a killed run may take a moment to end.
 constexpr int kAttempts = 30;
 constexpr std::chrono::milliseconds kPause(100);
 
@@ -43,8 +43,8 @@ void RunFolder::refuse_if_held() const {
   }
 }
 
-// A lock of the open file, which forks have in common and the system drops when the last of them has ended. mpirun has
-// it too, and waits for its ranks; so it is not closed where another program takes a fork's place.
+// Takes a lock of the open file. Forked processes share it, and the system releases it when the last of them has ended.
+// mpirun, which waits for its ranks, must hold it too, so the file is not closed on exec.
 std::shared_ptr<void> RunFolder::claim() const {
   const std::string path = path_ + "/.lock";
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT, 0644);

@@ -7,24 +7,26 @@
 
 namespace phalanx {
 
-/// The folder that holds everything a run leaves: config.yaml, dataset.json (what a table's samples were made with:
-/// Splits::fitted), metrics.jsonl, summary.json, report.html, trace.json, weights.safetensors, embeddings.safetensors
-/// (of a model whose embeddings are on parameter servers), checkpoints/, tensorboard/ and logs/rank<r>.log.
+/// The folder with all files of a run: config.yaml, dataset.json (parameters that were fitted to the samples of a
+/// table: Splits::fitted), metrics.jsonl, summary.json, report.html, trace.json, weights.safetensors,
+/// embeddings.safetensors (if the model's embeddings are on parameter servers), checkpoints/, tensorboard/ and
+/// logs/rank<r>.log.
 class RunFolder {
  public:
   RunFolder() = default;
   explicit RunFolder(std::string path) : path_(std::move(path)) {}
 
-  /// Makes the folder and its logs/. One that holds a run already (a summary, metrics or checkpoints) is refused,
-  /// unless that run `goes_on`: among checkpoints of later steps, a new run would remove its own. Throws ConfigError.
+  /// Creates the folder and its logs/. Throws ConfigError if this fails, and if the folder already holds a run (a
+  /// summary, metrics or checkpoints), unless that run `goes_on`: next to checkpoints of later steps, a new run would
+  /// remove its own checkpoints.
   static RunFolder create(const std::string& path, bool goes_on = false);
 
-  /// Throws ConfigError where it holds a run already, as create() does.
+  /// Throws ConfigError if the folder already holds a run, like create().
   void refuse_if_held() const;
 
-  /// Keeps other runs from writing here, until no copy of the result is left in this process, and those that were
-  /// forked from it have ended, whatever program they run, unless they close what they inherit. Waits 3 s for another
-  /// run that is at work here to end, then throws ConfigError.
+  /// Prevents other runs from writing to the folder. The lock lasts until all copies of the result are gone and all
+  /// processes that were forked from this one have ended, even if they run another program, unless they close inherited
+  /// files. Waits up to 3 s for another run in this folder to end, then throws ConfigError.
   [[nodiscard]] std::shared_ptr<void> claim() const;
 
   const std::string& path() const { return path_; }

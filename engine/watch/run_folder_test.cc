@@ -39,7 +39,7 @@ TEST_F(RunFolderTest, OneRunAtATimeIsAtWorkInIt) {
                                          "; wait for it, stop it, or choose another folder"));
   claim.reset();
   claim = folder.claim();
-  std::FILE* program = ::popen("cat >/dev/null", "w");  // as mpirun may be left of a run
+  std::FILE* program = ::popen("cat >/dev/null", "w");  // like an mpirun that outlives the run
   claim.reset();
   EXPECT_THROW((void)folder.claim(), ConfigError);
   ::pclose(program);

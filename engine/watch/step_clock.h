@@ -9,21 +9,21 @@
 
 namespace phalanx {
 
-/// What a training step spends its time on, in this order.
+/// The phases of a training step, in this order.
 enum class Phase {
   kData,           // waiting for the batch
   kForward,        // output and loss; batch norm over all ranks waits for them here and in backward
-  kBackward,       // gradients; what a strategy communicates meanwhile costs no time of its own
+  kBackward,       // gradients; overlapped communication of a strategy adds no time
   kCommunication,  // waiting for other ranks: before, within and after the update
   kUpdate,         // the optimizer, with clipping
-  kHooks,          // meters, logs, checkpoints: everything that watches
+  kHooks,          // meters, logs, checkpoints and everything else that observes the run
 };
 inline constexpr int kPhases = 6;
 
-/// "data", "forward", "backward", "communication", "update", "hooks".
+/// Returns "data", "forward", "backward", "communication", "update" or "hooks".
 std::string_view to_string(Phase phase);
 
-/// What some steps of one rank took, by phase.
+/// The time that one rank spent in each phase, over some steps.
 struct PhaseTimes {
   std::array<double, kPhases> seconds{};
   std::int64_t steps = 0;
@@ -31,21 +31,21 @@ struct PhaseTimes {
   PhaseTimes operator-(const PhaseTimes& before) const;
 };
 
-/// Splits the time of one thread into phases, like a stopwatch with laps: each lap() gives all time since the one
-/// before to a phase. Costs a reading of the clock, about 25 ns.
+/// Divides the time of one thread into phases, like a stopwatch with laps: each lap() assigns all time since the last
+/// lap to a phase. A lap costs one reading of the clock, about 25 ns.
 class StepClock {
  public:
-  /// Is told of every lap; times as of monotonic_ns().
+  /// Called for every lap, with times of monotonic_ns().
   using Listener = std::function<void(Phase phase, std::int64_t begin_ns, std::int64_t end_ns)>;
 
   void lap(Phase phase);
-  void skip();  // the time since the last lap was no part of a step
+  void skip();  // the time since the last lap is not part of a step
   void end_step() { ++total_.steps; }
 
-  /// Of all steps so far.
+  /// Returns the times of all steps so far.
   const PhaseTimes& total() const { return total_; }
 
-  /// Who listens from now on; nobody: {}.
+  /// Sets the listener; {} removes it.
   void listen(Listener listener) { listener_ = std::move(listener); }
 
  private:

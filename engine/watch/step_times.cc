@@ -12,7 +12,7 @@
 namespace phalanx {
 namespace {
 
-constexpr double kEven = 1.1;  // times as long as another rank's work is about as long
+constexpr double kEven = 1.1;  // work is balanced if no rank needs more than this times the work of another
 
 using OfPhases = std::array<double, kPhases>;
 

@@ -7,11 +7,12 @@
 
 namespace phalanx {
 
-/// Milliseconds of a step by phase, the mean over ranks: {"data": 0.01, "forward": 1.2, ...}. For metrics.jsonl.
+/// Returns the milliseconds of a step by phase, the mean over ranks: {"data": 0.01, "forward": 1.2, ...}. For
+/// metrics.jsonl.
 nlohmann::ordered_json means_to_json(const StepTimes& times);
 
-/// For summary.json: {"steps": n, "phases": {"data": {"mean_ms", "least_ms", "least_rank", "most_ms", "most_rank"},
-/// ...}, "own_work": {...}, "whole": {...}, "straggler": "..."}.
+/// Returns the spread over ranks for summary.json: {"steps": n, "phases": {"data": {"mean_ms", "least_ms",
+/// "least_rank", "most_ms", "most_rank"}, ...}, "own_work": {...}, "whole": {...}, "straggler": "..."}.
 nlohmann::ordered_json spreads_to_json(const StepTimes& times);
 
 }  // namespace phalanx

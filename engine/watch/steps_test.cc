@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the time of steps goes: clock, spread over ranks, table, and the trace of a window.
+// Tests the times of steps: clock, spread over ranks, table, and the trace of a window.
 #include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 
@@ -35,7 +35,7 @@ using testing::run_ranks;
 using ::testing::StartsWith;
 using ::testing::ThrowsMessage;
 
-// Two ranks whose own work is 3.9 and 5.9 ms; the first one waits for the other.
+// Two ranks with 3.9 and 5.9 ms of work. The first one waits for the other.
 StepTimes uneven() {
   return {.steps = 10,
           .ranks = {{0.0005, 0.001, 0.002, 0.0021, 0.0004, 0.0001}, {0.0005, 0.002, 0.003, 0.0001, 0.0004, 0.0001}}};
@@ -173,7 +173,7 @@ class WindowTest : public ::testing::Test {
     std::filesystem::create_directories(folder_.path());
   }
 
-  // Two epochs of five steps.
+  // Trains for two epochs of five steps.
   void train(const CommunicatorPtr& world, const ProfileConfig& profile, State begin = {.epochs = 2}) const {
     WatchConfig config;
     config.profile = profile;
@@ -194,7 +194,7 @@ class WindowTest : public ::testing::Test {
 
   bool written() const { return std::filesystem::exists(folder_.trace()); }
 
-  // Complete events of a rank by lane.
+  // Returns the complete events of a rank by lane.
   std::map<std::string, std::vector<nlohmann::json>> lanes(int rank) const {
     const auto trace = nlohmann::json::parse(read_file(folder_.trace()));
     std::map<int, std::string> names;
@@ -225,7 +225,7 @@ TEST_F(WindowTest, HasTheStepsPhasesAndCollectivesOfAllRanks) {
     EXPECT_THAT(names_of(all["phases"]),
                 IsSupersetOf({"data", "forward", "backward", "communication", "update", "hooks"}));
     const auto operations = names_of(all["communication"]);
-    // That of the step before may still be under way when the window opens.
+    // The barrier of the step before may still be in progress when the window begins.
     EXPECT_THAT(std::ranges::count(operations, "barrier"), ::testing::AnyOf(3, 4));
     EXPECT_FALSE(all["operators"].empty());
     for (const auto& [lane, events] : all) {

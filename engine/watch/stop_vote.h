@@ -13,17 +13,18 @@ namespace phalanx {
 /// Stops all ranks after the same step, `delay` steps after one of them was asked to stop (delayed_vote.h).
 class StopVote {
  public:
-  /// Polled once a step: whether somebody has asked for it, whether the time is up. `delay`, `apart`: see DelayedVote.
+  /// Both functions are polled once a step: `asked` returns true if this rank was asked to stop, `time_up` if its time
+  /// is up. `delay`, `apart`: see DelayedVote.
   StopVote(
       CommunicatorPtr group, std::function<bool()> asked, std::function<bool()> time_up = [] { return false; },
       std::int64_t delay = 1, bool apart = false);
 
   void attach(Engine& engine);
 
-  /// Whether the ranks agreed to stop.
+  /// Returns true if the ranks agreed to stop.
   bool stopped() const { return verdict_ != kGoOn; }
 
-  /// Whether they stopped because of the time alone.
+  /// Returns true if they stopped only because of the time.
   bool time_up() const { return verdict_ == kTimeUp; }
 
  private:

@@ -24,7 +24,7 @@ struct Outcome {
   std::vector<char> stopped;
 };
 
-// Trains 20 steps, in which rank r is asked to stop when it has done asked[r] steps.
+// Trains for `max_steps` steps. Rank r is asked to stop when it has done asked[r] steps.
 Outcome train_ranks(const std::vector<std::int64_t>& asked, std::int64_t max_steps = 20, std::int64_t delay = 1) {
   const auto ranks = asked.size();
   Outcome outcome{std::vector<std::int64_t>(ranks), std::vector<char>(ranks)};
@@ -107,7 +107,8 @@ TEST(StopVote, SaysWhetherItWasTheTime) {
   }
 }
 
-// Ranks 0 and 1 agree on something else in every step; rank 2 has not cast its first vote before they have taken six.
+// Ranks 0 and 1 communicate with each other in every step. Rank 2 casts its first vote only after they have done six
+// steps.
 TEST(DelayedVotes, AreNotWaitedForByRanksThatAgreeOnSomethingElse) {
   testing::run_ranks("inproc", 3, [](const CommunicatorPtr& world) {
     const auto others = world->split(world->rank() < 2 ? 0 : 1, world->rank());

@@ -7,14 +7,15 @@
 
 namespace phalanx {
 
-/// Text for a terminal, which knows how many columns it takes. Without colors styles are left out.
+/// Text for a terminal, with the number of columns that it occupies. Without colors, styles are ignored.
 class StyledText {
  public:
   static constexpr const char *kPlain = "", *kBold = "1", *kSoft = "2", *kGreen = "32", *kCyan = "36";
 
   explicit StyledText(bool colors) : colors_(colors) {}
 
-  /// `text` in UTF-8, of characters that are one column wide. `style`: a number of ECMA-48's SGR.
+  /// Appends `text`, which is UTF-8 and has only characters that are one column wide. `style`: a number of ECMA-48's
+  /// SGR.
   StyledText& add(const std::string& text, const char* style = kPlain) {
     const bool styled = colors_ && *style != '\0';
     bytes_ += styled ? std::string("\033[") + style + "m" + text + "\033[0m" : text;

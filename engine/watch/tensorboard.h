@@ -10,15 +10,15 @@
 
 namespace phalanx {
 
-/// Measurements for TensorBoard, with tags train/loss, test/accuracy, train/learning_rate, train/samples_per_second,
-/// step_ms/forward, ...
+/// Writes measurements for TensorBoard, with tags train/loss, test/accuracy, train/learning_rate,
+/// train/samples_per_second, step_ms/forward, ...
 class TensorBoard final : public MeasurementSink {
  public:
-  /// Writes to a file of its own in `folder`, begun with the first measurement.
+  /// Writes to a separate file in `folder`, which is created with the first measurement.
   explicit TensorBoard(std::string folder) : folder_(std::move(folder)) {}
 
-  /// Before the first measurement: the run goes on after `step`, and what older files have of later steps no longer
-  /// counts. Without it, nothing of theirs does.
+  /// Says that the run resumes after `step`, so that later steps in older files become invalid. Must be called before
+  /// the first measurement. Without this call, all steps in older files become invalid.
   void go_on_after(std::int64_t step) { after_ = step; }
 
   void add(const Measurement& measurement) override;  // throws DataError

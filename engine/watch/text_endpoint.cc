@@ -44,7 +44,7 @@ Addresses resolve(const std::string& address, int port) {
 OwnedFile listen_at(const addrinfo& where) {
   OwnedFile file(::socket(where.ai_family, where.ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, where.ai_protocol));
   const int yes = 1;
-  // That of a run which has just ended can be taken again, that of one which goes on cannot.
+  // Allows the port of a run that has just ended, but not the port of a run that still listens.
   if (file.get() < 0 || ::setsockopt(file.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) != 0 ||
       ::bind(file.get(), where.ai_addr, where.ai_addrlen) != 0 || ::listen(file.get(), kBacklog) != 0) {
     throw ConfigError(std::strerror(errno));
@@ -95,7 +95,7 @@ TextEndpoint::TextEndpoint(const std::string& address, int port, Page page)
     throw ConfigError("cannot listen at " + address + ":" + std::to_string(port) + ": " + error.what() +
                       "; choose another port");
   }
-  // Signals go to those threads that expect them.
+  // Signals must go to threads that expect them.
   const BlockedSignals blocked;
   thread_ = std::thread([this] {
     try {
@@ -108,7 +108,7 @@ TextEndpoint::TextEndpoint(const std::string& address, int port, Page page)
 
 TextEndpoint::~TextEndpoint() {
   const std::uint64_t one = 1;
-  (void)!::write(stop_.get(), &one, sizeof(one));  // a counter of 0 has room for one more
+  (void)!::write(stop_.get(), &one, sizeof(one));  // cannot fail, since the counter is 0
   thread_.join();
 }
 
@@ -138,7 +138,7 @@ void TextEndpoint::accept_all(std::vector<Connection>& connections) const {
   for (std::size_t i = 0; i < kMostConnections; ++i) {
     OwnedFile client(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (client.get() < 0) {
-      if (!try_again()) std::this_thread::sleep_for(kPause);  // no file descriptor is left, maybe: do not spin
+      if (!try_again()) std::this_thread::sleep_for(kPause);  // if no file descriptor is left, do not spin
       return;
     }
     if (connections.size() >= kMostConnections) connections.erase(connections.begin());
@@ -147,7 +147,7 @@ void TextEndpoint::accept_all(std::vector<Connection>& connections) const {
   }
 }
 
-// As far as it goes without waiting. False: the connection is at its end.
+// Proceeds as far as possible without waiting. Returns false if the connection has ended.
 bool TextEndpoint::advance(Connection& connection) const {
   auto& [socket, deadline, request, text, sent] = connection;
   if (text.empty() && !read_request(connection)) return false;
@@ -161,7 +161,7 @@ bool TextEndpoint::advance(Connection& connection) const {
   return false;
 }
 
-// The answer is there once the request is. False: nobody waits for one.
+// Reads the request, and sets the answer once the request is complete. Returns false if the client has gone.
 bool TextEndpoint::read_request(Connection& connection) const {
   auto& request = connection.request;
   std::array<char, 1024> piece;

@@ -9,7 +9,7 @@
 
 namespace phalanx {
 
-/// A file descriptor that is closed with its owner.
+/// A file descriptor that its owner closes.
 class OwnedFile {
  public:
   explicit OwnedFile(int file = -1) : file_(file) {}
@@ -22,11 +22,11 @@ class OwnedFile {
   int file_;
 };
 
-/// Serves a text at one path over HTTP, to GET and HEAD, while it lives: in a thread of its own, which has many
-/// connections open at a time and expects no signals.
+/// Serves a text at one path over HTTP, to GET and HEAD, during its lifetime. A separate thread has many connections
+/// open at the same time and receives no signals.
 ///
-/// No client can hold up another or the endpoint: of a request 4 KiB are read at most, a connection lasts 2 s at most,
-/// the oldest gives way where there are kMostConnections, and the destructor waits for none.
+/// No client can block another or the endpoint: at most 4 KiB of a request are read, a connection lasts at most 2 s,
+/// the oldest connection is closed if there are kMostConnections, and the destructor does not wait for connections.
 class TextEndpoint {
  public:
   struct Page {
@@ -35,8 +35,8 @@ class TextEndpoint {
     std::function<std::string()> text;  // called by the endpoint's thread
   };
 
-  /// Listens at `port` of `address`, a name or a number; port 0 is any that is free. Throws ConfigError where it
-  /// cannot.
+  /// Listens at `port` of `address`, a name or a number; port 0 selects any free port. Throws ConfigError if that is
+  /// not possible.
   TextEndpoint(const std::string& address, int port, Page page);
   ~TextEndpoint();
   TextEndpoint(const TextEndpoint&) = delete;
@@ -49,7 +49,7 @@ class TextEndpoint {
  private:
   using Clock = std::chrono::steady_clock;
 
-  // A request that is being read, then the answer that is being sent.
+  // A connection whose request is being read, or whose answer is being sent.
   struct Connection {
     OwnedFile socket;
     Clock::time_point deadline;
@@ -64,7 +64,7 @@ class TextEndpoint {
   std::string answer(const std::string& request) const;
 
   Page page_;
-  OwnedFile stop_;  // an eventfd that is readable when the thread is to end
+  OwnedFile stop_;  // an eventfd that becomes readable when the thread must end
   OwnedFile listener_;
   int port_ = 0;
   std::thread thread_;

@@ -13,7 +13,7 @@ namespace {
 constexpr std::array<const char*, kPhases> kTitles{"waiting for data", "forward", "backward",
                                                    "communication",    "update",  "hooks"};
 
-// Of the table: with ranks, with ranks called "r0", without.
+// Styles of the table: with ranks, with ranks abbreviated as "r0", without ranks.
 enum class Style { kWide, kNarrow, kMeans };
 constexpr std::array kHeads{"Time of a step         mean   share       least               most\n",
                             "Time of a step        mean share    least        most\n",
@@ -49,7 +49,7 @@ bool fits(const std::string& text, int columns) {
   return true;
 }
 
-// With new lines for spaces wherever a line would be longer.
+// Returns the text with spaces replaced by new lines so that no line is longer than `columns`.
 std::string broken(std::string text, int columns) {
   if (columns <= 0) return text;
   const auto most = static_cast<std::size_t>(columns);

@@ -7,12 +7,12 @@
 
 namespace phalanx {
 
-/// Where the time of a step went, as a table for people: phases with mean, share, and the ranks that took least and
-/// most; below it, who is the straggler. Lines end with '\n'. In `columns`, where that is not 0, ranks are named more
-/// briefly if need be, or left out.
+/// Returns the time of a step as a table for readers: phases with mean, share, and the ranks that took least and most,
+/// followed by a sentence about the straggler. Lines end with '\n'. If they would be longer than `columns`, ranks are
+/// abbreviated or dropped. With 0 columns there is no limit.
 std::string to_time_table(const StepTimes& times, int columns = 0);
 
-/// Milliseconds with three significant digits and a unit: "12.3 ms", "45.1 us".
+/// Returns a duration with three significant digits and a unit: "12.3 ms", "45.1 us".
 std::string format_duration(double seconds);
 
 }  // namespace phalanx

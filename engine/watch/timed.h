@@ -11,8 +11,8 @@
 
 namespace phalanx {
 
-/// A step whose forward and backward are told to a clock, which must outlive it, and have names (NamedRange); what is
-/// done by those who watch its stages is hooks.
+/// A step that reports its forward and backward to a clock, which must outlive it, and gives them names (NamedRange).
+/// The time of watchers of its stages counts as hooks.
 class TimedStep final : public Step {
  public:
   TimedStep(Step& inner, StepClock& clock) : inner_(inner), clock_(clock) {}
@@ -37,8 +37,9 @@ class TimedStep final : public Step {
   StepClock& clock_;
 };
 
-/// An optimizer that tells a clock, which must outlive it, when its update begins and ends: what lies between backward
-/// and update, and between update and the end of the step, is communication, as are sums within it that are timed().
+/// An optimizer that tells a clock, which must outlive it, when its update begins and ends. The time between backward
+/// and update, and between update and the end of the step, counts as communication, and so do sums within it that are
+/// timed().
 class TimedUpdate final : public OptimizerDecorator {
  public:
   TimedUpdate(std::unique_ptr<Optimizer> inner, StepClock& clock)
@@ -56,7 +57,8 @@ class TimedUpdate final : public OptimizerDecorator {
   StepClock& clock_;
 };
 
-/// What makes sums over ranks within an update, such that the clock, which must outlive it, has them as communication.
+/// Returns a function that calls `sum`, which sums over ranks within an update, and counts its time as communication.
+/// The clock must outlive it.
 inline SumOverSlices timed(SumOverSlices sum, StepClock& clock) {
   return [sum = std::move(sum), &clock](at::Tensor& sums) {
     clock.lap(Phase::kUpdate);

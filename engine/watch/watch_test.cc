@@ -94,7 +94,7 @@ TEST_F(MetricsLogTest, LinesThatFindNoRoomAreWrittenWhenThereIsRoomAgain) {
   MetricsLog log(path_);
   log.add(measurement());
   const auto whole = read_file(path_);
-  const auto previous = ::signal(SIGXFSZ, SIG_IGN);  // files beyond a limit fail like those on a full disk
+  const auto previous = ::signal(SIGXFSZ, SIG_IGN);  // writes beyond a limit then fail like writes to a full disk
   rlimit limit{};
   ::getrlimit(RLIMIT_FSIZE, &limit);
   const rlim_t before = std::exchange(limit.rlim_cur, whole.size() + 10);
@@ -237,7 +237,7 @@ TEST_F(ProgressTest, ATerminalThatShowsNothingIsNotCleared) {
   EXPECT_EQ(written(), "");
 }
 
-// What a terminal of `columns` is shown, between "\r\033[K" and the end.
+// Returns the output on a terminal of `columns` columns, without the leading "\r\033[K".
 std::string shown_on_terminal(unsigned short columns, Progress::Total total,
                               const std::function<void(Progress&)>& show) {
   winsize size{.ws_row = 24, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};

@@ -12,13 +12,13 @@ void Watching::attach_first(Engine& engine) {
   engine.on(Event::kSample, [this](State&) { clock_.lap(Phase::kData); });
   engine.on(Event::kUpdate, [this](State&) {
     clock_.lap(Phase::kCommunication);
-    clock_.end_step();  // its hooks, which may look at the clock, count for the next one
+    clock_.end_step();  // hooks may read the clock, so their time counts for the next step
   });
   nan_guard_.attach(engine);
 }
 
 void Watching::attach_last(Engine& engine, std::int64_t steps) {
-  // Neither making ready nor tests are part of a step; the end of an epoch is followed by the loader's start of one.
+  // Neither preparation nor tests are part of a step. After the end of an epoch the loader starts the next one.
   for (const auto event : {Event::kStart, Event::kEndEpoch}) {
     engine.on(event, [this](State&) { clock_.skip(); });
   }

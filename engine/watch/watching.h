@@ -17,17 +17,18 @@
 
 namespace phalanx {
 
-/// What watches the steps of a run: the clock of their phases, the guard against numbers that are none, the profiler,
-/// and NVIDIA's.
+/// The observers of a run's steps: the clock of their phases, the guard against values that are not finite, the
+/// profiler, and the ranges for NVIDIA's tools.
 class Watching {
  public:
   Watching(const WatchConfig& config, const CommunicatorPtr& world, const RunFolder& folder);
 
-  /// For a TimedStep around the plain step, and a TimedUpdate around the whole optimizer.
+  /// Returns the clock, for a TimedStep around the plain step and a TimedUpdate around the whole optimizer.
   StepClock& clock() { return clock_; }
   NanGuard& nan_guard() { return nan_guard_; }
 
-  /// Before all other hooks, and after them: what lies between is the time of hooks. `steps`: of the whole run.
+  /// Add hooks, the first function before all other hooks were added, and the second one after them: the time in
+  /// between counts as hooks. `steps`: steps of the whole run.
   void attach_first(Engine& engine);
   void attach_last(Engine& engine, std::int64_t steps);
 

@@ -13,10 +13,10 @@
 namespace phalanx {
 namespace {
 
-// Units of the view box, which fills the width that the page has for it.
+// Units of the view box, which is scaled to the width of its place in the page.
 constexpr double kWidth = 480, kHeight = 240, kLeft = 50, kRight = 470, kTop = 12, kBottom = 208;
 constexpr std::size_t kMostPoints = 400;
-constexpr double kExact = 1e15;  // whole numbers up to there are, as doubles
+constexpr double kExact = 1e15;  // whole numbers up to this one are exact as doubles
 
 struct Range {
   double low = std::numeric_limits<double>::infinity(), high = -low;
@@ -26,11 +26,12 @@ struct Range {
     high = std::max(high, value);
   }
   bool empty() const { return low > high; }
-  // Or so little more than one value that nothing in between could be told apart.
+  // Returns true if the range is one value, or so small that ticks within it could not be distinguished.
   bool one_value() const { return high - low <= 1e-9 * std::max(std::abs(low), std::abs(high)); }
 };
 
-// The lowest and the highest of each run of points, so that no peak is lost; of one without any, that it has none.
+// Returns the lowest and the highest point of each run of points, so that no peak is lost. A run without finite points
+// becomes a gap.
 Curve thin(const Curve& points) {
   if (points.size() <= kMostPoints) return points;
   const std::size_t runs = kMostPoints / 2;
@@ -52,7 +53,7 @@ Curve thin(const Curve& points) {
   return few;
 }
 
-// The mean of each run of points: what is stacked must keep the same steps in all series.
+// Returns the mean of each run of points, because stacked series must keep the same steps.
 Curve average(const Curve& points) {
   if (points.size() <= kMostPoints) return points;
   Curve few;
@@ -65,7 +66,7 @@ Curve average(const Curve& points) {
   return few;
 }
 
-// Each series becomes the sum of itself and those before it.
+// Adds to each series all series before it.
 std::vector<Series> stack(std::vector<Series> series) {
   for (std::size_t i = 1; i < series.size(); ++i) {
     for (std::size_t j = 0; j < series[i].points.size() && j < series[i - 1].points.size(); ++j) {
@@ -97,7 +98,7 @@ class Drawing {
     return text + "</svg>";
   }
 
-  /// For the page's script: where the frame lies, and the points.
+  /// Returns the position of the frame and the points, as JSON for the page's script.
   std::string data() const {
     nlohmann::ordered_json series = nlohmann::ordered_json::array();
     for (std::size_t i = 0; i < lines_.size(); ++i) {
@@ -113,13 +114,13 @@ class Drawing {
                                      {"unit", chart_.unit},
                                      {"series", series}};
     std::string text = all.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-    // Within an element for scripts "<!--" means something, too.
+    // "<!--" also has a meaning within a script element.
     for (std::size_t at = 0; (at = text.find('<', at)) != std::string::npos;) text.replace(at, 1, "\\u003c");
     return text;
   }
 
  private:
-  // A line at the very edge, or of one value, would not be seen.
+  // Widens the ranges, because a line at the very edge, or one with a single value, would be invisible.
   void widen() {
     if (x_.low == x_.high) x_ = {x_.low - 1, x_.high + 1};
     const double margin = y_.one_value() ? std::max(std::abs(y_.low) * 0.1, 1e-9) : (y_.high - y_.low) * 0.05;
@@ -168,7 +169,7 @@ class Drawing {
     return format_text("<g class=\"line s%zu\"><path d=\"%s\"/>%s</g>", i, path.c_str(), dots.c_str());
   }
 
-  // Drawn from the uppermost down, each to the ground: what lies below covers it.
+  // Returns an area down to the axis. The topmost area is drawn first, so that lower areas cover it.
   std::string area(std::size_t i) const {
     const auto& points = lines_[i].points;
     if (points.empty()) return {};
@@ -210,7 +211,7 @@ std::vector<double> ticks(double low, double high, int count) {
   std::vector<double> all;
   if (!(distance > 0) || !std::isfinite(first * distance) || std::abs(first) > kExact) return all;
   for (int i = 0; i <= 2 * count + 1 && (first + i) * distance <= high + 1e-9 * distance; ++i) {
-    all.push_back((first + i) * distance + 0.0);  // and no -0
+    all.push_back((first + i) * distance + 0.0);  // avoids -0
   }
   return all;
 }

@@ -10,33 +10,34 @@ namespace phalanx {
 
 struct Series {
   std::string name;
-  Curve points;  // by step, ascending; what is not finite is a gap
+  Curve points;  // by step, ascending; values that are not finite are gaps
 };
 
-/// Curves over steps in one frame.
+/// A chart of curves over steps.
 struct Chart {
   std::string title;
-  std::string unit{};            // behind values: " ms", " %"
+  std::string unit{};            // follows values: " ms", " %"
   std::vector<Series> series{};  // at most kMostSeries
-  bool stacked = false;          // areas on top of each other, which have the same steps
+  bool stacked = false;          // areas on top of each other; all series must have the same steps
 };
 inline constexpr std::size_t kMostSeries = 8;
 
-/// The chart as HTML: title, legend with last values, and an SVG whose colors and behavior Page brings along. Of more
-/// points than pixels the lowest and highest of each pixel are drawn. Empty where no series has a finite point.
+/// Returns the chart as HTML: title, legend with last values, and an SVG whose colors and script to_page() adds. If
+/// there are more points than pixels, the lowest and highest point of each pixel are drawn. Empty if no series has a
+/// finite point.
 std::string draw(const Chart& chart);
 
-/// Of so many readings of a run there are charts.
+/// The number of readings of a run that get a chart.
 inline constexpr std::size_t kMostReadings = 12;
 
-/// Drawn charts side by side. Empty without charts.
+/// Returns HTML with the drawn charts side by side. Empty if there are no charts.
 std::string to_charts(const std::string& drawn);
 
-/// Round numbers from `low` to `high`, about `count` of them: their distance is 1, 2 or 5 times a power of ten. None
-/// where doubles cannot tell them apart.
+/// Returns round numbers from `low` to `high`, about `count` of them. Their distance is 1, 2 or 5 times a power of ten.
+/// Empty if doubles cannot represent such a distance.
 std::vector<double> ticks(double low, double high, int count);
 
-/// At most five letters or so: "0.25", "12.3k", "1.2M", "3e-05".
+/// Returns a number in about five characters: "0.25", "12.3k", "1.2M", "3e-05".
 std::string short_number(double value);
 
 }  // namespace phalanx

@@ -11,8 +11,8 @@
 namespace phalanx {
 namespace {
 
-constexpr std::size_t kMostTests = 6;    // readings of the last test that are figures
-constexpr std::size_t kMostResults = 3;  // of these in a line
+constexpr std::size_t kMostTests = 6;    // number of readings of the last test that become figures
+constexpr std::size_t kMostResults = 3;  // number of these in result_of()
 
 std::string format_reading(const std::string& name, double value) {
   return name == "accuracy" ? format_text("%.2f %%", 100 * value) : format_text("%.4g", value);
@@ -25,7 +25,7 @@ std::string format_time(double seconds) {
   return format_text("%lld h %02lld min", whole / 3600, whole / 60 % 60);
 }
 
-// With a space between thousands.
+// Returns the number with a space between thousands.
 std::string grouped(double value) {
   std::string digits = format_text("%.0f", value);
   for (auto i = static_cast<std::ptrdiff_t>(digits.size()) - 3; i > 0; i -= 3) {
@@ -34,7 +34,7 @@ std::string grouped(double value) {
   return digits;
 }
 
-// What a section of the config chooses: "lenet" of "model: lenet", or of "model: {name: lenet, ...}".
+// Returns the choice of a section of the config: "lenet" for "model: lenet" or "model: {name: lenet, ...}".
 std::string chosen(const config::Node& config, const std::string& section) {
   const auto* entry = config::find(config, section);
   const auto* name = entry ? config::find(entry->value, "name") : nullptr;
@@ -64,7 +64,7 @@ std::vector<Figure> figures_of(const RunRecord& run) {
 }
 
 std::string subject_of(const RunRecord& run) {
-  std::vector<ConfigProblem> problems;  // a config that cannot be read leaves out what it would tell
+  std::vector<ConfigProblem> problems;  // ignored: parts of a config that cannot be read are missing
   const auto config = config::parse({.text = run.config, .origin = run.path + "/config.yaml"}, problems);
   const std::string model = chosen(config, "model"), dataset = chosen(config, "dataset");
   std::vector<std::string> words;

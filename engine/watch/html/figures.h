@@ -8,23 +8,23 @@
 
 namespace phalanx {
 
-/// One number that sums up a run.
+/// A number that summarizes a run.
 struct Figure {
   std::string name;  // "test accuracy"
   std::string text;  // "97.50 %"
 };
 
-/// What the run reached and how fast: its last tests, samples per second, steps, ranks, time. Of a run that has not
-/// ended, what there is.
+/// Returns the results and the speed of a run: its last tests, samples per second, steps, ranks, time. If the run has
+/// not ended, returns the figures that exist so far.
 std::vector<Figure> figures_of(const RunRecord& run);
 
-/// "lenet on digits · strategy sharded · 2 ranks", as far as it is known.
+/// Returns a text such as "lenet on digits · strategy sharded · 2 ranks". Unknown parts are missing.
 std::string subject_of(const RunRecord& run);
 
-/// "test loss 0.01664, accuracy 99.55 %": the first readings of the last test; empty without any.
+/// Returns the first readings of the last test, such as "test loss 0.01664, accuracy 99.55 %". Empty if there are none.
 std::string result_of(const RunRecord& run);
 
-/// As its config calls it, or the name of its folder.
+/// Returns the name of the run in its config, or the name of its folder.
 std::string name_of(const RunRecord& run);
 
 }  // namespace phalanx

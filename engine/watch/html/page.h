@@ -7,17 +7,17 @@
 
 namespace phalanx {
 
-/// A whole page around `body`, which is HTML: with its style, light or dark as the reader has it, and the script that
-/// shows the values of charts under the pointer. It refers to nothing outside.
+/// Returns a whole page around `body`, which is HTML. It has a style, light or dark as the reader prefers, and a script
+/// that shows the values of charts under the pointer. The page refers to no other files.
 std::string to_page(const std::string& title, const std::string& body);
 
-/// A section of it; empty without content.
+/// Returns a section of a page. Empty if there is no content.
 std::string to_section(const std::string& title, const std::string& content);
 
-/// Large numbers with what they are: {{"97.5 %", "test accuracy"}, ...}.
+/// Returns large numbers with their names: {{"97.5 %", "test accuracy"}, ...}.
 std::string to_tiles(const std::vector<std::pair<std::string, std::string>>& tiles);
 
-/// A table; all cells are text. The first row is its head, the first column the names of rows.
+/// Returns a table; all cells are text. The first row is the head of the table, the first column has the names of rows.
 std::string to_table(const std::vector<std::vector<std::string>>& rows);
 
 }  // namespace phalanx

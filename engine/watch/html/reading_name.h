@@ -7,16 +7,16 @@
 
 namespace phalanx {
 
-/// What the name of a reading says: "recall[3]" is one of a list by the name of recall, "confusion[3][5]" one of a
-/// matrix, and "loss" stands alone.
+/// The parts of a reading's name: "recall[3]" is an element of a list called recall, "confusion[3][5]" an element of a
+/// matrix, and "loss" is a single reading.
 struct ReadingName {
-  std::string family;               // without the numbers
+  std::string family;               // name without the numbers
   std::vector<std::int64_t> index;  // none, one, or two
 };
 
 ReadingName parse_reading_name(const std::string& name);
 
-/// Those that stand alone, in their order.
+/// Returns the single readings, in their order.
 std::vector<std::string> single_readings(const std::vector<std::string>& readings);
 
 }  // namespace phalanx

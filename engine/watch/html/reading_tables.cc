@@ -25,7 +25,7 @@ const Curve* curve_of(const RunRecord& run, const std::string& split, const std:
   return curve == run.curves.end() || curve->second.empty() ? nullptr : &curve->second;
 }
 
-// Names by family, in the order in which families first appear.
+// Returns the readings with this number of indices by family, in the order in which families first appear.
 std::vector<std::pair<std::string, std::vector<std::string>>> families(const RunRecord& run, std::size_t indices) {
   std::vector<std::pair<std::string, std::vector<std::string>>> all;
   for (const auto& reading : run.readings) {

@@ -7,14 +7,14 @@
 
 namespace phalanx {
 
-/// A matrix that a meter reads, such as confusion, as one table for each split that was tested: rows are true classes,
-/// columns predicted ones, and a cell is the darker the larger its share of its row. The last ones of the run; empty
-/// without any. Of more than kMostClasses there is only a word.
+/// Returns the last values of matrices that meters read, such as confusion, as one table for each tested split. Rows
+/// are true classes and columns are predicted ones. A cell is darker, the larger its share of its row. Empty if there
+/// are no matrices. If a matrix has more than kMostClasses classes, there is only a note.
 std::string to_matrices(const RunRecord& run);
 inline constexpr std::size_t kMostClasses = 40;
 
-/// Lists that meters read, such as the recall of each class, and readings from number `charts` on that stand alone: as
-/// tables of their last values by split, folded. Empty without any.
+/// Returns folded tables of the last values by split, of lists that meters read, such as the recall of each class, and
+/// of all single readings from number `charts` on. Empty if there are none.
 std::string to_folded_lists(const RunRecord& run, std::size_t charts);
 
 }  // namespace phalanx

@@ -50,7 +50,7 @@ std::string curves(const RunRecord& run) {
   return to_charts(text) + to_folded_lists(run, kMostReadings);
 }
 
-// One bar of all phases, as wide as they are long, and what their colors mean.
+// Returns one bar of all phases, in which each phase is as wide as its time, and a legend of the colors.
 std::string share_bar(const TimeOfStep& time) {
   std::string bar, legend;
   int i = 0;
@@ -100,7 +100,7 @@ std::string provenance(const RunRecord& run) {
   return "<div class=\"wide\"><table class=\"words\"><tbody>\n" + text + "</tbody></table></div>\n";
 }
 
-// Metrics of data by which the model was chosen are optimistic.
+// Returns a note if the test split chose the model, because its metrics are then optimistic.
 std::string chosen_by_test(const RunRecord& run) {
   if (!run.summary || run.summary->chosen_by != "test") return {};
   return "<p class=\"note\">Test data chose the model: the test split decided when to stop, the learning rate or the "

@@ -8,12 +8,11 @@
 
 namespace phalanx {
 
-/// A run as a web page that needs nothing else: what it reached, curves of what was measured (of the first
-/// kMostReadings readings), where the time of its steps went and who was slowest, config and provenance. Light or dark
-/// as the reader has it.
+/// Returns a run as a web page that refers to no other files: its results, curves of the first kMostReadings readings,
+/// the time of its steps by phase, the slowest rank, config and provenance. It is light or dark as the reader prefers.
 std::string to_run_page(const RunRecord& run);
 
-/// Writes it to the run folder's report.html. Throws DataError.
+/// Writes this page to the run folder's report.html. Throws DataError.
 void write_run_page(const RunFolder& folder);
 
 }  // namespace phalanx

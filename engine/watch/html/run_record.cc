@@ -17,11 +17,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Of a line of metrics.jsonl these are no readings.
+// Keys of a line of metrics.jsonl that are not readings.
 const std::set<std::string> kOther{"step",    "epoch",         "split",  "samples_per_second",
                                    "seconds", "learning_rate", "step_ms"};
 
-// What is not finite is null in JSON.
+// Returns NaN for null, because JSON has null for values that are not finite.
 double number(const Json& value) { return value.is_number() ? value.get<double>() : NAN; }
 
 void add_line(RunRecord& run, const Json& line) {
@@ -47,7 +47,7 @@ void read_metrics(RunRecord& run, const std::string& path) {
     try {
       add_line(run, parse_json(line, "it").raw());
     } catch (const std::exception& error) {
-      if (text.eof()) return;  // a run that goes on may be writing it
+      if (text.eof()) return;  // a run may still be writing this line
       throw DataError(path + ":" + std::to_string(number) + ": is not a line of metrics: " + error.what());
     }
   }

@@ -11,29 +11,29 @@
 
 namespace phalanx {
 
-/// Where the time of a run's steps went, in seconds of a step.
+/// The time of a run's steps by phase, in seconds of a step.
 struct TimeOfStep {
   std::vector<std::pair<std::string, RankSpread>> phases;
   RankSpread own_work, whole;
-  std::string straggler;  // who it is, or that there is none
+  std::string straggler;  // sentence that names the straggler, or says that there is no straggler
 };
 
-/// What pages show of summary.json; what it does not have is 0 or empty.
+/// The parts of summary.json that pages show. Missing values are 0 or empty.
 struct RunSummary {
   std::string name{};
-  std::string strategy{};                                 // that the ranks agreed by
-  std::vector<std::pair<std::string, double>> counted{};  // by the strategy, on rank 0
-  bool stopped = false;                                   // before its end
-  std::string chosen_by{};  // the split that decided on when to stop, the learning rate or the best checkpoint
+  std::string strategy{};                                 // name of the strategy
+  std::vector<std::pair<std::string, double>> counted{};  // counters of the strategy, on rank 0
+  bool stopped = false;                                   // the run was stopped before its end
+  std::string chosen_by{};  // split that decided when to stop, the learning rate or the best checkpoint
   double samples_per_second = 0, train_seconds = 0;
-  std::optional<double> share_of_peak{};  // of the matrix products that the cores can compute
+  std::optional<double> share_of_peak{};  // share of the peak rate of matrix products that the run reached
   std::int64_t steps = 0;
   int ranks = 0;
-  std::optional<TimeOfStep> step_time{};  // of a run that has taken a step
+  std::optional<TimeOfStep> step_time{};  // absent: the run has taken no step
   std::vector<std::pair<std::string, std::string>> provenance{};
 };
 
-/// Throws DataError, with `path`, for what is malformed or of another shape.
+/// Reads summary.json. Throws DataError, which names `path`, if the file is malformed or has other types.
 RunSummary read_summary(const std::string& path);
 
 }  // namespace phalanx

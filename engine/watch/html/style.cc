@@ -3,7 +3,7 @@
 
 namespace phalanx {
 
-// Colors of series keep their distance for those who see no red or green, on both grounds.
+// Colors of series can be distinguished by readers who see no red or green, on both backgrounds.
 const char* const kStyle = R"css(
 :root {
   --ground: #f7f7f5; --card: #ffffff; --ink: #1b1b19; --soft: #6a6963; --line: #e3e2dc; --shade: #0005;

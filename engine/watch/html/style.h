@@ -3,7 +3,7 @@
 
 namespace phalanx {
 
-/// What pages look like (CSS), and what their charts do under the pointer (JavaScript).
+/// The style of pages (CSS), and the script of their charts (JavaScript).
 extern const char* const kStyle;
 extern const char* const kScript;
 
