@@ -7,7 +7,7 @@
 namespace phalanx {
 namespace {
 
-// out[i] = in[i + offset] where that exists, else black. |offset| may exceed the length.
+// Sets out[i] to in[i + offset], or to black if that does not exist. |offset| may exceed the length.
 void shift_row(const std::uint8_t* in, std::uint8_t* out, std::int64_t length, std::int64_t offset) {
   const std::int64_t begin = std::clamp<std::int64_t>(-offset, 0, length);
   const std::int64_t end = std::clamp<std::int64_t>(length - offset, begin, length);

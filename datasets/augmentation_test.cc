@@ -29,7 +29,7 @@ std::set<Bytes> all_results(const Augmentation& augmentation) {
   return results;
 }
 
-// What the cut at (top, left) of the image is, pixel by pixel.
+// Returns the crop at (top, left) of the image, computed pixel by pixel.
 Bytes expected_crop(std::int64_t top, std::int64_t left, bool flip) {
   Bytes out;
   for (std::int64_t channel = 0; channel < 2; ++channel) {
@@ -87,7 +87,7 @@ TEST(Augmentation, EveryOffsetIsAsLikely) {
   EXPECT_NEAR(flipped, 4500, 200);
 }
 
-// The draws are part of what a seed means: a change of them changes every result.
+// The drawn values are part of the meaning of a seed: if they change, all training results change.
 TEST(Augmentation, DrawsAlikeEverywhere) {
   RandomStream random(3);
   Bytes out(kImage.size());

@@ -13,12 +13,12 @@
 namespace phalanx {
 namespace {
 
-// Copied without waiting for the device.
+// Copies `values` to the device of `images` without waiting for the device.
 at::Tensor on_device_of(const at::Tensor& images, const at::Tensor& values) {
   return images.is_cpu() ? values : values.pin_memory().to(images.device(), /*non_blocking=*/true);
 }
 
-// [n, 3]: top, left, flip.
+// Returns [n, 3]: top, left, flip.
 at::Tensor draw(const Augmentation& augmentation, std::span<const std::int64_t> indices, std::uint64_t seed) {
   at::Tensor all = at::empty({std::ssize(indices), 3}, at::kLong);
   auto* next = all.mutable_data_ptr<std::int64_t>();

@@ -11,11 +11,11 @@
 
 namespace phalanx {
 
-/// An Augmentation of inputs[0], [n, channels, height, width], wherever it is: what is drawn for each sample is drawn
-/// on the CPU, and the pixels are moved by one gather on the device.
+/// Applies an Augmentation to inputs[0], [n, channels, height, width], on any device. The changes of each sample are
+/// drawn on the CPU; one gather on the device moves the pixels.
 class BatchAugmentation final : public BatchChanges {
  public:
-  /// `black`: of each channel, what a black pixel is in a batch.
+  /// `black` has, for each channel, the value of a black pixel in a batch.
   BatchAugmentation(const Augmentation& augmentation, std::vector<float> black)
       : augmentation_(augmentation), black_(std::move(black)) {}
 

@@ -6,7 +6,7 @@
 namespace phalanx {
 namespace {
 
-// A view counts in its storage, a copy of the handle in the tensor itself.
+// A view shares the storage; a copy of the handle shares the tensor itself.
 bool unshared(const at::Tensor& tensor) { return tensor.use_count() == 1 && tensor.storage().use_count() == 1; }
 
 bool fits(const at::Tensor& tensor, at::IntArrayRef sizes, at::ScalarType dtype) {

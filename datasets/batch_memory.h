@@ -11,12 +11,13 @@
 
 namespace phalanx {
 
-/// Makes `tensor` a dense CPU tensor of this shape and dtype, with any content, to be overwritten through its data
-/// pointer. Keeps its memory when it fits already and nobody else holds it; otherwise the tensor is a new one, so that
-/// whoever kept the old one (a graph, a hook, a queue) still sees what it was given.
+/// Makes `tensor` a dense CPU tensor with this shape and dtype, whose contents are undefined; the caller overwrites
+/// them through its data pointer. Keeps the tensor's memory if it fits and no one else holds it. Otherwise assigns a
+/// new tensor, so that other holders of the old one (a graph, a hook, a queue) keep their values.
 void ensure(at::Tensor& tensor, at::IntArrayRef sizes, at::ScalarType dtype);
 
-/// The same of tensor `index` of a batch's inputs or targets, which there may be fewer of yet. Returns it.
+/// Does the same for tensor `index` of a batch's inputs or targets and returns it. Appends tensors if there are too
+/// few.
 at::Tensor& ensure(Tensors& tensors, std::size_t index, at::IntArrayRef sizes, at::ScalarType dtype);
 
 }  // namespace phalanx

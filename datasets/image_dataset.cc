@@ -14,8 +14,8 @@
 namespace phalanx {
 namespace {
 
-// Whole blocks of a constant length: compilers vectorize such a loop at -O2 too, where they leave one of unknown length
-// alone, and for the baseline instruction set as for a later one.
+// The loop runs over whole blocks of constant length. Compilers vectorize such a loop even at -O2 and for the baseline
+// instruction set; they do not vectorize a loop of unknown length.
 constexpr std::int64_t kBlock = 16;
 
 void transform(const std::uint8_t* __restrict in, float* __restrict out, std::int64_t count, float scale, float shift) {

@@ -18,23 +18,23 @@ struct Images {
   std::vector<std::int64_t> labels;  // [n], in [0, classes)
 };
 
-/// Mean and standard deviation of a channel's pixels, which are taken as 0 to 1.
+/// The mean and standard deviation of one channel's pixels, scaled to [0, 1].
 struct ChannelStatistics {
   float mean = 0;
   float deviation = 1;  // > 0
 };
 
-/// Those of a config's two lists, which have a number for each channel. Throws c10::Error for lists of other lengths.
+/// Builds the statistics from a config's two lists, one number per channel. Throws c10::Error if their lengths differ.
 std::vector<ChannelStatistics> channel_statistics(std::span<const double> mean, std::span<const double> deviation);
 
-/// Images held in memory as bytes, a quarter of what a batch takes. gather() gives
+/// Images held in memory as bytes, which take a quarter of the memory of a float32 batch. gather() returns
 ///   inputs[0]   float32 [n, channels, height, width], (pixel / 255 - mean) / deviation
 ///   targets[0]  int64 [n]
-/// changed at random before that, if an augmentation is given; black is then the byte 0.
+/// If an augmentation is given, it changes the bytes first, with byte 0 as black.
 class ImageDataset final : public Dataset {
  public:
-  /// spec's one input is {channels, height, width}, with one ChannelStatistics per channel. Throws c10::Error when the
-  /// sizes of the parts disagree or a label is not a class.
+  /// The only input of `spec` is {channels, height, width}; `statistics` has one element per channel. Throws c10::Error
+  /// if the sizes of the parts disagree or a label is not a class.
   ImageDataset(Images images, SampleSpec spec, std::span<const ChannelStatistics> statistics,
                const Augmentation& augmentation = {});
 
@@ -54,7 +54,7 @@ class ImageDataset final : public Dataset {
 
   std::shared_ptr<const Images> images_;
   SampleSpec spec_;
-  std::vector<std::int64_t> shape_;  // of an image
+  std::vector<std::int64_t> shape_;  // {channels, height, width}
   Augmentation augmentation_;
   std::int64_t plane_ = 0;         // pixels of one channel
   std::vector<Affine> normalize_;  // per channel: byte * scale + shift

@@ -13,7 +13,7 @@ namespace {
 constexpr std::array kTwoChannels{ChannelStatistics{.mean = 0.25f, .deviation = 0.5f},
                                   ChannelStatistics{.mean = 0.5f, .deviation = 0.25f}};
 
-// Four images of 2 channels x 3 x 7 pixels: longer than a block of the loop, and no multiple of one.
+// Four images of 2 channels x 3 x 7 pixels. A plane is longer than one block of the loop, but not a multiple of it.
 constexpr std::int64_t kPlane = 21, kImages = 4;
 
 Images some_images() {

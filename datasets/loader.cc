@@ -10,7 +10,7 @@
 namespace phalanx {
 namespace {
 
-// Of mix(seed, epoch), which itself orders the samples.
+// Derives the seed of the changes from mix(seed, epoch), which is also the seed of the sample order.
 constexpr std::uint64_t kChangesOfSamples = 1;
 
 class GatheringLoader final : public Loader {
@@ -32,7 +32,7 @@ class GatheringLoader final : public Loader {
     batch.valid = share.valid;
     batch.global_rows = share.global_rows;
     batch.first_row = share.first_row;
-    ++cursor_;  // last, so that a read that failed can be tried again
+    ++cursor_;  // only after a successful read, so that a failed one can be retried
     return true;
   }
 

@@ -14,7 +14,7 @@
 namespace phalanx {
 namespace {
 
-// Sample i is the number i. Notes the seeds that it is given.
+// Sample i is the number i. Records the seeds that gather() gets.
 class Numbers final : public Dataset {
  public:
   explicit Numbers(std::int64_t size) : size_(size) {}
@@ -40,7 +40,7 @@ std::unique_ptr<Loader> loader(std::int64_t samples, const DistributedSampler::O
   return make_loader(std::make_shared<Numbers>(samples), options);
 }
 
-// The samples that count, of all batches left in the epoch.
+// Returns the valid samples of all remaining batches of the epoch.
 std::vector<std::int64_t> drain(Loader& loader) {
   std::vector<std::int64_t> all;
   for (Batch batch; loader.next(batch);) {
@@ -83,7 +83,7 @@ TEST(Loader, APaddingRowDoesNotCount) {
   EXPECT_EQ(batch.global_rows, 1);
 }
 
-// The seeds of an epoch's gathers, of which there is but one.
+// Returns the distinct seeds that gather() gets in one epoch; there should be exactly one.
 std::set<std::uint64_t> seeds_of(std::int64_t epoch, const DistributedSampler::Options& options) {
   const auto numbers = std::make_shared<Numbers>(17);
   const auto batches = make_loader(numbers, options);

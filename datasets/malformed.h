@@ -7,7 +7,7 @@
 
 namespace phalanx {
 
-/// Throws the DataError "FILE: byte OFFSET: PROBLEM". The offset is where a reader of a hex dump would look.
+/// Throws DataError with the message "FILE: byte OFFSET: PROBLEM". The offset counts bytes from the start of the file.
 [[noreturn]] void throw_malformed(const std::filesystem::path& file, std::int64_t offset, const std::string& problem);
 
 }  // namespace phalanx

@@ -26,7 +26,7 @@ class PrefetchingLoader final : public Loader {
         most_bytes_(most_bytes > 0 ? most_bytes : std::numeric_limits<std::int64_t>::max()),
         batches_(loader_->batches()) {
     thread_ = std::thread([this, threads = threads > 0 ? threads : at::get_num_threads()] {
-      at::set_num_threads(threads);  // of OpenMP every thread has a number of its own
+      at::set_num_threads(threads);  // OpenMP has a separate setting for each thread
       run();
     });
   }
@@ -83,13 +83,13 @@ class PrefetchingLoader final : public Loader {
     return static_cast<std::int64_t>(bytes);
   }
 
-  // Batches are about as large as the largest one that there has been.
+  // Assumes that the next batch is as large as the largest one so far.
   bool has_to_gather() const {
     const bool fits = ready_.empty() || (ready_.size() < ahead_ && ready_bytes_ <= most_bytes_ - largest_bytes_);
     return wanted_ && !ended_ && !error_ && fits;
   }
 
-  // All of the loader's calls but batches() are this thread's.
+  // Runs on the prefetching thread, which makes all calls of the inner loader except batches().
   void run() {
     std::unique_lock lock(mutex_);
     for (;;) {
@@ -128,7 +128,7 @@ class PrefetchingLoader final : public Loader {
     }
   }
 
-  // A batch of an epoch that is over is none.
+  // Stores the batch that was gathered. A batch of an epoch that has been abandoned is discarded.
   void keep(Batch batch, bool more, std::exception_ptr error, std::uint64_t starts) {
     const bool current = starts == starts_;
     if (current && error) error_ = std::move(error);
@@ -146,15 +146,15 @@ class PrefetchingLoader final : public Loader {
   const std::size_t ahead_;
   const std::int64_t most_bytes_;
   const std::int64_t batches_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::optional<std::pair<std::int64_t, std::int64_t>> start_;  // epoch and cursor to go to
   std::uint64_t starts_ = 0;
   std::deque<Batch> ready_;
-  std::vector<Batch> free_;  // whose tensors can be written to
+  std::vector<Batch> free_;  // batches whose tensors can be overwritten
   std::int64_t ready_bytes_ = 0, largest_bytes_ = 0;
-  bool wanted_ = false;  // somebody has called
-  bool ended_ = false;   // the epoch
+  bool wanted_ = false;  // the caller has called start_epoch() or next()
+  bool ended_ = false;   // the epoch has no more batches
   bool stopped_ = false;
   std::exception_ptr error_;
   std::thread thread_;

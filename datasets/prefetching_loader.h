@@ -8,13 +8,16 @@
 
 namespace phalanx {
 
-/// The same batches, of which a thread of its own gathers up to `ahead` (> 0) while the caller computes with the one it
-/// has. What gathering throws is thrown by the call of next() that would have returned that batch; the next call tries
-/// again. Holds `ahead` + 1 batches, or fewer: those that are ready take no more than `most_bytes` in all, unless it is
-/// one batch alone that does; 0: any. A new epoch, or the end, waits for the batch that is being gathered.
+/// Returns the batches of `loader`, of which a separate thread gathers up to `ahead` (> 0) in advance while the caller
+/// computes with the current one. An exception during gathering is rethrown by the call of next() that would have
+/// returned that batch; the next call tries again. Starting an epoch or destroying the loader waits for the batch that
+/// is being gathered.
 ///
-/// Where samples are costly, datasets read the rows of a batch in `threads` threads; 0: as many as LibTorch has in the
-/// caller's thread.
+/// At most `ahead` + 1 batches are in memory. The ready ones take at most `most_bytes` in all, unless a single batch is
+/// larger; 0 means no limit.
+///
+/// Datasets whose samples are costly to read use `threads` threads for the rows of a batch; 0 means as many as LibTorch
+/// uses in the caller's thread.
 std::unique_ptr<Loader> make_prefetching(std::unique_ptr<Loader> loader, std::int64_t ahead, int threads = 0,
                                          std::int64_t most_bytes = 0);
 

@@ -70,7 +70,7 @@ TEST_P(Prefetching, GivesTheSameBatchesInTheSameOrder) {
   }
 }
 
-// A batch holds how many threads its dataset may read with.
+// Returns a batch that holds the number of threads that its dataset may read with.
 class ThreadsLoader final : public Loader {
  public:
   std::int64_t batches() const override { return 1; }
@@ -115,7 +115,7 @@ TEST_P(Prefetching, GathersWhileTheCallerIsAtWork) {
   EXPECT_EQ(batch.inputs[0].item<int>(), 0) << "the caller's batch is the caller's";
 }
 
-// Batches of four bytes each.
+// Every batch has four bytes.
 TEST(PrefetchingMemory, IsBounded) {
   for (const auto& [most, expected] : {std::pair{1, 2}, {8, 3}, {11, 3}, {12, 4}, {0, 5}}) {
     std::atomic<int> gathered{0};
@@ -124,7 +124,7 @@ TEST(PrefetchingMemory, IsBounded) {
     ASSERT_TRUE(loader->next(batch));
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     while (gathered < expected && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // for one too many
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // enough time to gather one too many
     EXPECT_EQ(gathered, expected) << most << " bytes: those that are ready, and the caller's";
     EXPECT_THAT(rest_of(*loader), ElementsAre(1, 2, 3, 4));
   }

@@ -7,11 +7,12 @@
 
 namespace phalanx {
 
-/// An endless row of random numbers that depends on its seed alone: equal on every platform, compiler and library
-/// version, which the distributions of <random> and std::shuffle are not. For a stream per epoch, sample or purpose,
+/// An infinite sequence of random numbers that depends only on its seed. It is equal on every platform, compiler and
+/// library version, unlike the distributions of <random> and std::shuffle. For one stream per epoch, sample or purpose,
 /// seed it with mix() of framework/base/random.h.
 ///
-/// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014). Not for secrets.
+/// The generator is SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014). It is not
+/// cryptographically secure.
 class RandomStream {
  public:
   explicit RandomStream(std::uint64_t seed) : state_(seed) {}
@@ -23,9 +24,10 @@ class RandomStream {
     return z ^ (z >> 31);
   }
 
-  /// Uniform in [0, bound), without bias; bound > 0.
+  /// Returns a number that is uniform in [0, bound), without bias; bound > 0.
   std::uint64_t below(std::uint64_t bound) {
-    // The high half of a 128-bit product (Lemire 2019), drawn again in the few cases that would favour some results.
+    // Takes the high half of a 128-bit product (Lemire 2019) and draws again in the few cases that would bias the
+    // result.
     auto product = static_cast<unsigned __int128>(next()) * bound;
     if (static_cast<std::uint64_t>(product) < bound) {
       const std::uint64_t surplus = (0 - bound) % bound;
@@ -43,7 +45,7 @@ class RandomStream {
     return radius * std::cos(2 * std::numbers::pi * uniform());
   }
 
-  /// Uniform in [low, high).
+  /// Returns a number that is uniform in [low, high).
   float between(float low, float high) { return low + (high - low) * (static_cast<float>(next() >> 40) * 0x1p-24f); }
 
  private:

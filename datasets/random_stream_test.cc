@@ -9,7 +9,7 @@ namespace phalanx {
 namespace {
 
 TEST(RandomStream, IsSplitMix64) {
-  RandomStream stream(0);  // the values of its authors' reference code
+  RandomStream stream(0);  // expected values from the authors' reference code
   EXPECT_EQ(stream.next(), 0xe220a8397b1dcdaf);
   EXPECT_EQ(stream.next(), 0x6e789e6aa1b965f4);
   EXPECT_EQ(stream.next(), 0x06c45d188009454f);
@@ -27,7 +27,7 @@ TEST(RandomStream, DrawsEveryValueEquallyOften) {
   for (const int count : counts) EXPECT_NEAR(count, 10000, 400);
 }
 
-// With a bound of 3/4 of the range, a draw without rejection would give even thirds to unequal parts.
+// The bound is 3/4 of the range. Without rejection, the thirds of [0, bound) would be drawn with unequal probability.
 TEST(RandomStream, HasNoBiasForHugeBounds) {
   RandomStream stream(1);
   constexpr std::uint64_t kBound = 3ULL << 62;

@@ -11,8 +11,8 @@
 
 namespace phalanx {
 
-/// Calls `read` and returns its result. An error of LibTorch or a lack of memory means that the sample cannot be read,
-/// just like damaged data: it becomes the DataError "NAME: why". Other DataErrors pass.
+/// Calls `read` and returns its result. A LibTorch error or a failed allocation means that the sample cannot be read,
+/// just like damaged data, and is rethrown as the DataError "NAME: why". DataErrors of `read` pass unchanged.
 template <class Read>
 auto read_sample(const std::string& name, const Read& read) {
   try {

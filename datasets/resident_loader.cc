@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t kSamplesAtATime = 4096;
 
-// Appends rows to what is there of `count` rows in all.
+// Writes `rows` to `all` from row `begin` on. Allocates `all` with `count` rows on the first call.
 void put(at::Tensor& all, const at::Tensor& rows, std::int64_t begin, std::int64_t count, const c10::Device& device) {
   if (!rows.defined()) return;
   if (!all.defined()) {
@@ -103,7 +103,7 @@ class ResidentLoader final : public Loader {
         "changes");
   }
 
-  // Copied without waiting for the device.
+  // Fills `batch` with the samples. Copies the indices without waiting for the device.
   void take(std::span<const std::int64_t> indices, Batch& batch) const {
     const at::Tensor rows = at::from_blob(const_cast<std::int64_t*>(indices.data()), {std::ssize(indices)}, at::kLong);
     const at::Tensor there = device_.is_cpu() ? rows : rows.pin_memory().to(device_, /*non_blocking=*/true);

@@ -10,15 +10,15 @@
 
 namespace phalanx {
 
-/// The batches of make_loader(), made on a device: all samples are read once, by the first call of next(), and stay in
-/// its memory, and a batch is taken from them there. What the dataset changes at random is done there, too
-/// (Dataset::changes()).
+/// Returns the same batches as make_loader(), but on a device. The first call of next() reads all samples and stores
+/// them in device memory; batches are then taken from there. The random changes of the dataset are made on the device
+/// as well (Dataset::changes()).
 ///
-/// `complete` is called with samples as the dataset gives them, many at a time, on the CPU, and may add to them
-/// whatever depends on a sample alone. Inputs and targets of batches are on the device, weights of rows on the CPU.
+/// `complete` is called on the CPU with many samples at a time, as the dataset returns them, and may add data that
+/// depends only on each sample. Inputs and targets of batches are on the device, row weights on the CPU.
 ///
-/// Throws ConfigError where samples change at random in a way that no device has, or where `complete` makes something
-/// of samples that change.
+/// Throws ConfigError if the dataset changes samples in a way that cannot be done on a device, or if `complete` adds
+/// data to samples that change.
 std::unique_ptr<Loader> make_resident_loader(std::shared_ptr<const Dataset> dataset,
                                              DistributedSampler::Options options, c10::Device device,
                                              std::function<void(Batch&)> complete);

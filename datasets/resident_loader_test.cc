@@ -54,7 +54,7 @@ TEST(ResidentLoader, GivesTheBatchesOfALoaderThatReadsThem) { expect_same_batche
 
 TEST(ResidentLoader, ChangesImagesAsTheDatasetDoes) {
   expect_same_batches(images({.padding = 2, .flip = true}));
-  expect_same_batches(images({.padding = 9}));  // beyond the image
+  expect_same_batches(images({.padding = 9}));  // the crop can lie outside the image
   expect_same_batches(make_subset(images({.flip = true}), {20, 3, 7, 7, 11, 1, 0}));
 }
 
@@ -91,7 +91,7 @@ class ChangedOnTheCpu final : public Dataset {
   std::shared_ptr<const Dataset> inner_ = images({});
 };
 
-// What each seed gives are other images.
+// Returns other images for each seed.
 class DrawnAnew final : public Dataset {
  public:
   std::int64_t size() const override { return inner_->size(); }
@@ -122,7 +122,7 @@ TEST(ResidentLoader, RefusesWhatVariesInAWayThatNoDeviceHas) {
   }
 }
 
-// Images of which one cannot be read.
+// Images, one of which cannot be read.
 class Damaged final : public Dataset {
  public:
   explicit Damaged(std::shared_ptr<const Dataset> inner) : inner_(std::move(inner)) {}

@@ -15,12 +15,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// An empty variable is as good as none: that is how shells and containers unset one.
+// An empty variable counts as unset, because shells and containers often unset a variable that way.
 fs::path folder_from(const char* variable) { return environment(variable).value_or(""); }
 
 fs::path find_one(const fs::path& root, const std::string& name, const std::vector<std::string>& suffixes) {
   for (const auto& suffix : suffixes) {
-    std::error_code unreadable;  // counts as missing: opening it would fail as well
+    std::error_code unreadable;  // an unreadable path counts as missing: opening it would fail, too
     if (const auto path = root / (name + suffix); fs::exists(path, unreadable)) return path;
   }
   return {};

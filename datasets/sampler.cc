@@ -39,7 +39,7 @@ DistributedSampler::DistributedSampler(const Options& options) : options_(option
 
 std::int64_t DistributedSampler::batches() const {
   if (options_.last == LastBatch::kDrop) return positions() / options_.global_batch;
-  return (positions() - 1) / options_.global_batch + 1;  // rounded up; the usual sum could overflow
+  return (positions() - 1) / options_.global_batch + 1;  // rounded up; the usual formula could overflow
 }
 
 DistributedSampler::Share DistributedSampler::share(std::int64_t epoch, std::int64_t cursor) & {
@@ -58,10 +58,10 @@ DistributedSampler::Share DistributedSampler::share(std::int64_t epoch, std::int
           .first_row = first};
 }
 
-// Those beyond the end are those of the begin.
+// Positions beyond the end of the epoch continue at its start.
 std::span<const std::int64_t> DistributedSampler::samples(std::int64_t epoch, std::int64_t begin, std::int64_t count) {
   const auto window = options_.order ? options_.order->window() : options_.samples;
-  const auto within = [&](std::int64_t position) {  // what of its window is left
+  const auto within = [&](std::int64_t position) {  // positions left in its window
     return std::min(window - position % window, positions() - position);
   };
   begin %= positions();
@@ -100,7 +100,8 @@ void DistributedSampler::fill(std::int64_t epoch, std::int64_t window) {
     options_.order->fill(epoch, window, order_);
     return;
   }
-  // From the identity each time, not from the order before it: an epoch must not depend on which ones came first.
+  // The shuffle starts from the identity, not from the order of an earlier epoch, so an epoch does not depend on which
+  // epochs came first.
   order_.resize(static_cast<std::size_t>(options_.samples));
   std::iota(order_.begin(), order_.end(), 0);
   if (!options_.shuffle) return;

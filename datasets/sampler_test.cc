@@ -14,7 +14,7 @@ namespace {
 using Options = DistributedSampler::Options;
 using Indices = std::vector<std::int64_t>;
 
-// The samples of a global batch, the ranks' shares one after the other.
+// Returns the samples of a global batch: the shares of all ranks, concatenated.
 Indices global_batch(Options options, std::int64_t epoch, std::int64_t cursor) {
   Indices all;
   for (options.rank = 0; options.rank < options.size; ++options.rank) {
@@ -72,7 +72,7 @@ TEST(DistributedSampler, ARankTakesWholePartsWhereThereAreMorePartsThanRanks) {
       taken += sampler.share(0, 0).valid;
       ends.push_back(taken);
     }
-    const Indices border{2, 4, 6, 7, 8, 9};  // of the six parts
+    const Indices border{2, 4, 6, 7, 8, 9};  // ends of the six parts
     for (int rank = 0; rank < size; ++rank) EXPECT_EQ(ends[rank], border[(rank + 1) * 6 / size - 1]) << size;
   }
   EXPECT_THROW(DistributedSampler({.samples = 9, .global_batch = 9, .size = 4, .parts = 6}), std::invalid_argument);
@@ -146,7 +146,7 @@ TEST(DistributedSampler, ARankWithoutSamplesGetsOnePaddingRow) {
   }
 }
 
-// Computed once by another program: whoever changes these changes the result of every training run.
+// These values were computed once by another program. A change of them changes the result of every training run.
 TEST(DistributedSampler, OrdersAlikeInEveryRelease) {
   EXPECT_EQ(epoch_order({.samples = 10, .global_batch = 10, .seed = 0}, 0), (Indices{4, 7, 0, 5, 9, 3, 6, 2, 8, 1}));
   EXPECT_EQ(epoch_order({.samples = 10, .global_batch = 10, .seed = 1}, 0), (Indices{1, 9, 0, 7, 4, 2, 5, 3, 8, 6}));

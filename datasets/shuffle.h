@@ -10,8 +10,7 @@
 
 namespace phalanx {
 
-/// Puts items into an order that is drawn uniformly from all (Fisher, Yates; Durstenfeld 1964), and is the same on
-/// every platform.
+/// Shuffles items uniformly (Fisher, Yates; Durstenfeld 1964). The result is the same on every platform.
 inline void shuffle(std::span<std::int64_t> items, RandomStream random) {
   for (std::size_t left = items.size(); left > 1; --left) std::swap(items[left - 1], items[random.below(left)]);
 }

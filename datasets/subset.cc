@@ -17,7 +17,7 @@
 namespace phalanx {
 namespace {
 
-constexpr std::uint64_t kHeldOut = 0x68656c646f7574;  // stream of the seed, far from those of epochs
+constexpr std::uint64_t kHeldOut = 0x68656c646f7574;  // stream of the seed, far from the streams of epochs
 
 std::vector<std::int64_t> mapped(const std::vector<std::int64_t>& to, std::span<const std::int64_t> indices) {
   std::vector<std::int64_t> theirs;
@@ -80,7 +80,7 @@ class Subset final : public Dataset {
  private:
   std::shared_ptr<const Dataset> dataset_;
   std::vector<std::int64_t> indices_;
-  bool repeats_;  // a sample
+  bool repeats_;  // some sample appears more than once
 };
 
 }  // namespace

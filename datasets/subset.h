@@ -9,14 +9,14 @@
 
 namespace phalanx {
 
-/// Some samples of another dataset: sample i is its sample indices[i]. Changes at random are those of that sample.
-/// Throws std::invalid_argument where there is no index, or one that is no sample.
+/// Returns a dataset of some samples of another one: sample i is its sample indices[i], with that sample's random
+/// changes. Throws std::invalid_argument if `indices` is empty or an index is out of range.
 std::shared_ptr<const Dataset> make_subset(std::shared_ptr<const Dataset> dataset, std::vector<std::int64_t> indices);
 
-/// The splits with a part of the training samples as validation split: `share` of them, rounded, which are drawn by
-/// `seed` alone and read without changes at random. What is left keeps its order. Throws ConfigError, naming
-/// evaluate.validation, where there is a validation split already, where samples overlap, or where one of the
-/// two would be empty.
+/// Returns the splits with a part of the training samples as validation split: a fraction `share` of them, rounded to a
+/// whole number of samples. Which ones depends only on `seed`, and they are read without random changes. The remaining
+/// training samples keep their order. Throws ConfigError, which names evaluate.validation, if there is a validation
+/// split already, if samples overlap, or if one of the two splits would be empty.
 Splits hold_out(const Splits& splits, double share, std::int64_t seed);
 
 }  // namespace phalanx

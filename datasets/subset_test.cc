@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 using Numbers = std::vector<std::int64_t>;
 
-// Sample i is i, or, where it is changed at random, i + 1000.
+// Sample i is i, or i + 1000 if it is changed at random.
 class Counted final : public Dataset {
  public:
   explicit Counted(std::int64_t size, bool changes = false) : size_(size), changes_(changes) {}

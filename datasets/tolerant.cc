@@ -19,7 +19,7 @@
 namespace phalanx {
 namespace {
 
-// Row `row` of `tensors`, of `rows` in all, becomes the only row of `single`.
+// Copies the only row of `single` to row `row` of `tensors`, which have `rows` rows.
 void put(const Tensors& single, std::int64_t row, std::int64_t rows, Tensors& tensors) {
   for (std::size_t i = 0; i < single.size(); ++i) {
     auto shape = single[i].sizes().vec();
@@ -30,7 +30,7 @@ void put(const Tensors& single, std::int64_t row, std::int64_t rows, Tensors& te
   }
 }
 
-// Those of the samples that were read in place of others.
+// Applies the changes of the samples that were actually read, including replacements.
 class ReplacementChanges final : public BatchChanges {
  public:
   ReplacementChanges(std::shared_ptr<const BatchChanges> changes, std::function<std::int64_t(std::int64_t)> replacement)
@@ -90,7 +90,7 @@ void TolerantDataset::gather(std::span<const std::int64_t> indices, std::uint64_
     read_rows(wanted, seed, batch);
     found_->replaced += replaced;
   } catch (const DataError&) {
-    gather_each(indices, seed, batch);  // which of them it is
+    gather_each(indices, seed, batch);  // finds out which sample is unreadable
   }
 }
 
@@ -129,7 +129,7 @@ std::int64_t TolerantDataset::replacement(std::int64_t index) const {
 
 void TolerantDataset::note(std::int64_t index, const char* why) const {
   const std::lock_guard lock(found_->mutex);
-  if (!found_->unreadable.insert(index).second) return;  // another thread has found it
+  if (!found_->unreadable.insert(index).second) return;  // another thread has reported it already
   const auto count = std::ssize(found_->unreadable);
   if (count > most_ || count == size()) {
     throw DataError(std::string(why) + "; " + std::to_string(count) + " of " + std::to_string(size()) +

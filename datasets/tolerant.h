@@ -13,12 +13,13 @@
 
 namespace phalanx {
 
-/// Another dataset, of which some samples may be unreadable. In place of one comes the next that can be read, whatever
-/// the number of ranks, and a line in the log names the file and the offset once. What a copy, or unchanged(), finds,
-/// this one has found, too.
+/// Wraps a dataset that may have unreadable samples. An unreadable sample is replaced by the next readable one,
+/// whatever the number of ranks, and is reported once in the log with its file and offset. Copies and unchanged() share
+/// the set of unreadable samples with this dataset.
 class TolerantDataset final : public Dataset {
  public:
-  /// `most`: how many samples may be left out. gather() throws DataError for another one, and where none can be read.
+  /// `most` is the number of samples that may be unreadable. gather() throws DataError if there are more, or if no
+  /// sample can be read.
   TolerantDataset(std::shared_ptr<const Dataset> dataset, std::int64_t most);
 
   std::int64_t size() const override { return dataset_->size(); }
@@ -31,14 +32,14 @@ class TolerantDataset final : public Dataset {
   std::shared_ptr<const Dataset> unchanged() const override;
   std::shared_ptr<const BatchChanges> changes() const override;
 
-  std::int64_t left_out() const;                              // samples that could not be read, each once
-  std::string first_reason() const;                           // its message names the file; empty: nothing is left out
-  std::int64_t replaced() const { return found_->replaced; }  // rows of batches that other samples have taken
+  std::int64_t left_out() const;                              // number of distinct samples that could not be read
+  std::string first_reason() const;                           // its message names the file; empty if left_out() is 0
+  std::int64_t replaced() const { return found_->replaced; }  // rows of batches that were filled with a replacement
 
  private:
   struct Found {
     std::atomic<std::int64_t> replaced{0};
-    std::mutex mutex;  // guards what follows
+    std::mutex mutex;  // guards the members below
     std::set<std::int64_t> unreadable;
     std::string first_reason;
   };

@@ -66,7 +66,7 @@ TEST(TolerantDataset, PutsTheNextReadableSampleInPlaceOfAnother) {
   EXPECT_EQ(dataset.replaced(), 4);
 }
 
-// What stands in for a sample depends on neither who reads it nor with which others.
+// The replacement of a sample depends neither on the rank that reads it nor on the other samples of the batch.
 TEST(TolerantDataset, ReadsAlikeInAnyParts) {
   const auto samples = std::make_shared<PartlyBad>(20, std::set<std::int64_t>{0, 7, 8, 19});
   Indices all(20);

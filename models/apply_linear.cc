@@ -26,15 +26,16 @@ using OneDnnLinear = at::Tensor(const at::Tensor& input, const at::Tensor& weigh
                                 std::string_view attribute, c10::List<std::optional<c10::Scalar>> scalars,
                                 std::optional<std::string_view> algorithm);
 
-// None where LibTorch was built without oneDNN.
+// Returns nothing if LibTorch was built without oneDNN.
 std::optional<c10::TypedOperatorHandle<OneDnnLinear>> one_dnn_linear() {
   const auto found = c10::Dispatcher::singleton().findSchema({"mkldnn::_linear_pointwise", ""});
   if (!at::hasMKLDNN() || !found) return {};
   return found->typed<OneDnnLinear>();
 }
 
-// rows [n, k] times the transpose of weight [m, k]. What is to be differentiated is left to LibTorch, and what oneDNN
-// does not take here: other than float32 on the CPU, nothing to add up, and elements that have no place of their own.
+// Returns rows [n, k] times the transpose of weight [m, k]. Uses LibTorch if autograd must record the product and for
+// everything that oneDNN does not support here: tensors other than float32 on the CPU, k = 0, and weights whose
+// elements overlap or have gaps.
 at::Tensor product(const at::Tensor& rows, const at::Tensor& weight, const Bias& bias = {}) {
   static const auto fast = one_dnn_linear();
   if (!fast || !at::globalContext().userEnabledMkldnn() || at::GradMode::is_enabled() || !rows.is_cpu() ||
@@ -44,7 +45,7 @@ at::Tensor product(const at::Tensor& rows, const at::Tensor& weight, const Bias&
   return fast->call(rows, weight, bias, "none", c10::List<std::optional<c10::Scalar>>(), "");
 }
 
-// Returns true if autograd would do nothing with the gradient of this parameter but add it to grad.
+// Returns true if autograd would only add the gradient of this parameter to grad.
 bool only_adds(const at::Tensor& weight) {
   const auto* const asked = torch::autograd::get_current_graph_task_exec_info();
   const at::Tensor& gradient = weight.grad();
@@ -54,7 +55,7 @@ bool only_adds(const at::Tensor& weight) {
          !torch::autograd::impl::post_acc_grad_hooks(weight);
 }
 
-// Products of autocast have fewer bits than the sum.
+// The sum is not fused with the product under autocast, whose products have fewer bits than the sum.
 void add_product(const at::Tensor& left, const at::Tensor& right, at::Tensor& sum) {
   if (left.scalar_type() == sum.scalar_type()) {
     sum.addmm_(left, right);
@@ -63,7 +64,7 @@ void add_product(const at::Tensor& left, const at::Tensor& right, at::Tensor& su
   }
 }
 
-// Computes with the dtype of its input. A weight of another dtype is cast once, in the forward pass.
+// The product in the dtype of the input. A weight of another dtype is cast once, in the forward pass.
 class Product final : public torch::autograd::Function<Product> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight,
@@ -82,7 +83,7 @@ class Product final : public torch::autograd::Function<Product> {
     const bool out_in = context->saved_data["out_in"].toBool();
     variable_list result(4);
     if (context->needs_input_grad(0)) {
-      // A second derivative depends on the weight itself.
+      // A second derivative depends on the weight itself, not on its cast copy.
       const at::Tensor cast = at::GradMode::is_enabled() ? weight.to(gradient.scalar_type()) : saved[2];
       result[0] = product(gradient, out_in ? cast.t() : cast);
     }
@@ -92,7 +93,7 @@ class Product final : public torch::autograd::Function<Product> {
   }
 
  private:
-  // Undefined where it has been added to grad, or will be.
+  // Returns an undefined tensor if the gradient has been added to grad, or will be.
   static at::Tensor of_weight(const at::Tensor& rows, const at::Tensor& weight, const at::Tensor& gradient,
                               bool out_in) {
     const at::Tensor left = out_in ? gradient.t() : rows.t(), &right = out_in ? rows : gradient;
@@ -102,7 +103,7 @@ class Product final : public torch::autograd::Function<Product> {
   }
 };
 
-// Returns the dtype that Product computes in; none if LibTorch's own layer is better, or the dtype that it casts to is
+// Returns the dtype in which Product computes, or nothing if LibTorch's own layer is better or the dtype of the cast is
 // unknown.
 std::optional<at::ScalarType> dtype_of_product(const at::Tensor& input, const at::Tensor& weight) {
   const auto device = input.device().type();

@@ -16,7 +16,7 @@
 namespace phalanx {
 namespace {
 
-// bool, to be broadcast to [n, heads, t, s]; none: every query looks at every key.
+// Returns a bool mask that broadcasts to [n, heads, t, s], or nullopt if every query attends to every key.
 std::optional<at::Tensor> mask_of(const AttentionPattern& pattern, const at::Tensor& query, const at::Tensor& key) {
   std::optional<at::Tensor> mask;
   if (pattern.keys.defined()) mask = pattern.keys.unsqueeze(1).unsqueeze(1);
@@ -27,7 +27,8 @@ std::optional<at::Tensor> mask_of(const AttentionPattern& pattern, const at::Ten
   return mask;
 }
 
-// query [n, heads, t, head width], key and value [n, heads, s, head width] -> the shape of query.
+// Computes attention for query [n, heads, t, head width] and key and value [n, heads, s, head width]. The result has
+// the shape of query.
 at::Tensor of_heads(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                     const AttentionPattern& pattern, const DropoutImpl* dropout) {
   if (dropout == nullptr || !dropout->is_training()) {

@@ -12,7 +12,7 @@ namespace phalanx {
 at::Tensor BatchNorm2dImpl::forward(const at::Tensor& input) {
   if (is_training() && !statistics_) {
     if (PaddingRows::current() && options.track_running_stats()) {
-      // Copies, since another micro-batch may change the statistics before the gradient of this one is computed.
+      // Clones the statistics, since another micro-batch may change them before this one's gradient is computed.
       return at::batch_norm(input, weight, bias, running_mean.clone(), running_var.clone(), /*training=*/false, 0,
                             options.eps(), /*cudnn_enabled=*/false);
     }

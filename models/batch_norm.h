@@ -10,20 +10,20 @@
 
 namespace phalanx {
 
-/// torch::nn::BatchNorm2d, with the same parameters and buffers, that can take its statistics over all ranks, and keeps
-/// those of a batch once, also where its activations are computed twice (framework/parallel/checkpointed.h). It learns
-/// nothing of padding alone (framework/parallel/padding_rows.h).
+/// A torch::nn::BatchNorm2d, with the same parameters and buffers, that can compute its statistics over all ranks. It
+/// updates the running statistics only once for a batch whose activations are computed twice
+/// (framework/parallel/checkpointed.h), and not at all for a batch of padding rows (framework/parallel/padding_rows.h).
 class BatchNorm2dImpl final : public torch::nn::BatchNorm2dImpl {
  public:
   using torch::nn::BatchNorm2dImpl::BatchNorm2dImpl;
 
   at::Tensor forward(const at::Tensor& input);
 
-  /// From now on, in training, over the samples that `statistics` says.
+  /// From now on, computes the statistics in training over the samples that `statistics` describes.
   void synchronize(std::shared_ptr<const BatchStatistics> statistics) { statistics_ = std::move(statistics); }
 
  private:
-  std::shared_ptr<const BatchStatistics> statistics_;  // null: of the input alone
+  std::shared_ptr<const BatchStatistics> statistics_;  // null: statistics of the input
 };
 TORCH_MODULE(BatchNorm2d);
 

@@ -42,7 +42,7 @@ TEST(BatchNorm, LearnsNothingOfPaddingAlone) {
   EXPECT_FALSE(at::equal(norm->running_var, at::ones({3})));
 }
 
-// As in a pipeline, where samples of the last batch are fewer than micro-batches.
+// This happens in a pipeline if the last batch has fewer samples than there are micro-batches.
 TEST(BatchNorm, OfPaddingHasItsGradientAfterOthersHaveLearnt) {
   BatchNorm2d norm(3);
   const at::Tensor input = at::randn({1, 3, 2, 2}).requires_grad_(true);

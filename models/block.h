@@ -9,18 +9,19 @@
 
 namespace phalanx {
 
-/// One of the blocks that a model is a chain of: of what the block before it gives, it makes what the next one takes.
+/// One of the blocks that make up a model that is a chain: its input is the output of the previous block.
 struct Block {
   std::string name;  // "transformer.h.3"
 
-  /// [n, ...] -> [n, ...]. May be called any number of times before backward.
+  /// Maps [n, ...] to [n, ...]. May be called any number of times before backward.
   std::function<at::Tensor(const at::Tensor& input)> forward;
 
-  /// Names of the model's parameters and buffers that it uses. Two blocks may use the same parameter (tied embeddings).
+  /// Names of the model's parameters and buffers that the block uses. Two blocks may use the same parameter (tied
+  /// embeddings).
   std::vector<std::string> parameters, buffers;
 };
 
-/// Calls a block's forward, with whatever has to be done before and after it.
+/// Calls a block's forward, with any work that must be done before and after it.
 using BlockRunner = std::function<at::Tensor(const Block& block, const at::Tensor& input)>;
 
 }  // namespace phalanx

@@ -17,7 +17,8 @@
 namespace phalanx {
 namespace {
 
-// Which keys each query looks at, where the last query is of the last key: [t, keys].
+// Returns [t, keys], true for the keys that each query may attend to. The last query is at the position of the last
+// key.
 at::Tensor seen(const at::Tensor& query, const at::Tensor& key) {
   const auto t = query.size(2), keys = key.size(2);
   return at::ones({t, keys}, query.options().dtype(at::kBool)).tril(keys - t);
@@ -49,7 +50,7 @@ at::Tensor CausalAttention::attend(const at::Tensor& query, const at::Tensor& ke
   const auto t = query.size(2);
   const bool whole = t == key.size(2);
   if (fused_) {
-    std::optional<at::Tensor> mask;  // a single query looks at all keys
+    std::optional<at::Tensor> mask;  // a single query attends to all keys
     if (!whole && t > 1) mask = seen(query, key);
     return at::scaled_dot_product_attention(query, key, value, mask, 0.0, /*is_causal=*/whole);
   }

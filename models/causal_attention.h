@@ -11,26 +11,28 @@
 
 namespace phalanx {
 
-/// Attention of which each position looks at itself and those before it (Vaswani et al. 2017, Attention Is All You
-/// Need, arXiv:1706.03762, section 3.2), in the ways that a language model needs: whole sequences, a part of them, and
-/// the next tokens alone.
+/// Causal attention, in which each position attends to itself and to earlier positions (Vaswani et al. 2017, Attention
+/// Is All You Need, arXiv:1706.03762, section 3.2). It supports the modes of a language model: whole sequences, a part
+/// of them, and only the next tokens.
 class CausalAttention {
  public:
-  /// `fused`: by LibTorch's kernel; otherwise as matrix products with a softmax between. `layer`: its place in caches.
+  /// If `fused`, uses LibTorch's fused kernel, otherwise matrix products and a softmax. `layer` is the index of the
+  /// layer in caches.
   CausalAttention(bool fused, std::size_t layer) : fused_(fused), layer_(layer) {}
 
-  /// query [n, heads, t, head width]; key and value the same with as many heads or, each for several queries in a row,
-  /// fewer (Ainslie et al. 2023, GQA, arXiv:2305.13245). The result is like query.
+  /// Takes query [n, heads, t, head width], and key and value of the same shape with as many heads, or with fewer
+  /// heads, each shared by several consecutive query heads (Ainslie et al. 2023, GQA, arXiv:2305.13245). The result has
+  /// the shape of query.
   at::Tensor forward(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) const;
 
-  /// From now on of a part of the positions, with the other ranks of `group` (framework/parallel/ring_attention.h).
-  /// Throws ConfigError for attention that is not fused.
+  /// From now on, inputs have a part of the positions, and the ranks of `group` have the others
+  /// (framework/parallel/ring_attention.h). Throws ConfigError for attention that is not fused.
   void divide_sequence(const CommunicatorPtr& group);
 
-  /// From now on of the tokens behind those of `cache`; null: of whole sequences.
+  /// From now on, inputs are the tokens that follow the tokens in `cache`; null: whole sequences.
   void go_on_from(KeyValueCache* cache) { cache_ = cache; }
 
-  /// The place in its sequence of the first position that forward() is of next.
+  /// Returns the position in its sequence of the first token of the next forward().
   std::int64_t first_position() const { return cache_ == nullptr ? 0 : cache_->length(layer_); }
 
  private:
@@ -38,7 +40,7 @@ class CausalAttention {
 
   bool fused_;
   std::size_t layer_;
-  CommunicatorPtr context_;         // null: all positions are here
+  CommunicatorPtr context_;         // null: this rank has all positions
   KeyValueCache* cache_ = nullptr;  // not owned
 };
 

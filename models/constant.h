@@ -8,8 +8,8 @@
 
 namespace phalanx {
 
-/// A tensor that a model computes with and that is neither learned nor saved, such as a table of positions. It moves to
-/// where it is asked for. One thread at a time, as models.
+/// A tensor that a model computes with but neither learns nor saves, such as a table of positions. It moves to the
+/// requested device. Not thread-safe, like models.
 class Constant {
  public:
   explicit Constant(at::Tensor value) : value_(std::move(value)) {}

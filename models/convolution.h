@@ -14,27 +14,27 @@
 
 namespace phalanx {
 
-/// torch::nn::Conv2d, with the same parameters, whole or divided by channels. Its clone() is a torch::nn::Conv2d.
+/// A torch::nn::Conv2d, with the same parameters, whole or divided by channels. Its clone() is a torch::nn::Conv2d.
 class Conv2dImpl final : public torch::nn::Conv2dImpl, public TensorParallel {
  public:
   using torch::nn::Conv2dImpl::Conv2dImpl;
 
-  /// [n, in, h, w] -> [n, out, h, w]
+  /// Maps [n, in, h, w] to [n, out, h, w].
   at::Tensor forward(const at::Tensor& input);
 
-  /// Throws ConfigError for one of several groups.
+  /// Throws ConfigError for a convolution with several groups.
   Placements divide(TensorStyle style, const CommunicatorPtr& group) override;
 
  private:
   at::Tensor convolve(const at::Tensor& input, const at::Tensor& bias) const;
 
   TensorStyle style_ = TensorStyle::kColumn;
-  CommunicatorPtr group_;            // null: it is whole
-  std::vector<std::int64_t> sizes_;  // of all ranks' parts of the output
+  CommunicatorPtr group_;            // null: the layer is whole
+  std::vector<std::int64_t> sizes_;  // channels of all ranks' parts of the output
 };
 TORCH_MODULE(Conv2d);
 
-/// A convolution of pictures [n, in, h, w], padded so that stride 1 keeps their size.
+/// A convolution of images [n, in, h, w], padded such that stride 1 keeps their size.
 struct Convolution {
   std::int64_t in = 0;
   std::int64_t out = 0;
@@ -46,14 +46,14 @@ struct Convolution {
 
 Conv2d convolution(const Convolution& shape);
 
-/// Options of batch norm, as torch::nn has them.
+/// Options of batch norm, as in torch::nn.
 struct NormOptions {
   double eps = 1e-5;
   double momentum = 0.1;
 };
 
-/// The Conv2dNormActivation of torchvision: layers "0", the convolution, "1", a BatchNorm2d, and the activation; none
-/// where it is empty.
+/// Returns torchvision's Conv2dNormActivation: layer "0", the convolution, layer "1", a BatchNorm2d, and the
+/// activation, unless it is empty.
 std::shared_ptr<Sequence> conv_norm(const Convolution& shape, Sequence::Function activation, NormOptions norm = {});
 
 }  // namespace phalanx

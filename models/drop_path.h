@@ -9,9 +9,9 @@
 
 namespace phalanx {
 
-/// Stochastic depth (Huang et al. 2016, Deep Networks with Stochastic Depth), in training: what a residual branch makes
-/// of a sample [n, ...] is left out as a whole with probability `rate`, and else divided by 1 - rate. Random numbers
-/// are those of Dropout.
+/// Stochastic depth (Huang et al. 2016, Deep Networks with Stochastic Depth). In training, the output [n, ...] of a
+/// residual branch is set to 0 for a whole sample with probability `rate`, and divided by 1 - rate otherwise. Random
+/// numbers come from Dropout.
 class DropPathImpl : public torch::nn::Module {
  public:
   explicit DropPathImpl(double rate);  // 0 <= rate < 1

@@ -11,24 +11,25 @@
 
 namespace phalanx {
 
-/// torch::nn::Dropout (Srivastava et al. 2014), whose numbers belong to the rows of the global batch (RandomRows): a
-/// run leaves out the same on any mesh, with ranks or replicas in threads, in any number of parts, and after a
-/// checkpoint. Input [n, ...], whole on each rank, or divided by positions. Outside of a training step, where a batch
-/// has no place, it draws from LibTorch's generator.
+/// A torch::nn::Dropout (Srivastava et al. 2014) whose random numbers belong to the rows of the global batch
+/// (RandomRows). So a run drops the same elements on any mesh, with ranks or with replicas in threads, in any number of
+/// parts, and after resuming from a checkpoint. The input [n, ...] is whole on each rank or divided by positions.
+/// Outside of a training step, where rows have no position in a global batch, it uses LibTorch's generator.
 class DropoutImpl : public torch::nn::Module {
  public:
-  explicit DropoutImpl(double rate) : rate_(rate) {}  // 0 <= rate < 1: of what is left out
+  explicit DropoutImpl(double rate) : rate_(rate) {}  // 0 <= rate < 1: the probability of dropping an element
 
   at::Tensor forward(const at::Tensor& input) const;
 
-  /// Inputs [n, positions, ...] are one of `parts` equally many positions, which `take` takes of a tensor with all.
+  /// From now on, inputs [n, positions, ...] have one of `parts` equal parts of the positions; `take` selects this part
+  /// from a tensor with all positions.
   using TakePositions = std::function<at::Tensor(const at::Tensor& all)>;
   void divide_positions(std::int64_t parts, TakePositions take) {
     parts_ = parts;
     take_ = std::move(take);
   }
 
-  /// Which of a model's layers it is; a Network tells its own, by their names.
+  /// Sets the number of this layer, from which its random numbers derive. A Network sets it from the layer's name.
   void set_layer(std::uint64_t number) { layer_ = number; }
 
  private:

@@ -8,14 +8,14 @@
 
 namespace phalanx {
 
-/// Layers whose experts can be divided among ranks, and which look at what all ranks do with a batch.
+/// A layer whose experts can be divided among ranks, and whose results depend on the whole batch of all ranks.
 class ExpertParallel {
  public:
   virtual ~ExpertParallel() = default;
 
-  /// Keeps this rank's share of the experts, and says which it is, by names relative to the layer; tokens go to the
-  /// rank of `experts` that has their expert. `batch`: the ranks that have a part of the global batch. Once. Throws
-  /// ConfigError where the experts cannot be divided.
+  /// Keeps this rank's share of the experts and returns its placements, by names relative to the layer. Each token is
+  /// sent to the rank of `experts` that has its expert. `batch` has the ranks that share the global batch. May be
+  /// called once. Throws ConfigError if the experts cannot be divided.
   virtual Placements divide_experts(const CommunicatorPtr& experts, const CommunicatorPtr& batch) = 0;
 
   /// Returns the names of the options whose results depend on counts over the global batch, for messages. Steps that

@@ -5,12 +5,13 @@
 
 namespace phalanx {
 
-/// A model that makes samples of noise.
+/// A model that generates samples from noise.
 class Generative {
  public:
   virtual ~Generative() = default;
 
-  /// noise [n, k] of its second input's k, normal -> [n, ...] like its first input. In evaluation mode.
+  /// Returns samples [n, ...], shaped like the model's first input, for normal noise [n, k], shaped like the second
+  /// input. The model must be in evaluation mode.
   virtual at::Tensor samples(const at::Tensor& noise) = 0;
 };
 

@@ -8,7 +8,7 @@ namespace phalanx {
 
 namespace {
 
-// One of them; all of a model have the same options.
+// Returns one of the model's expert layers, all of which have the same options, or null.
 const ExpertParallel* expert_layer(const Model& model) {
   const auto* const network = dynamic_cast<const Network*>(&model);
   if (network == nullptr) return nullptr;

@@ -33,15 +33,15 @@ struct Stem {
       config::one_of({"auto", "small", "imagenet"}));
   }
 
-  /// The least side of pictures with each: of those whose smallest feature maps have more than one pixel, since batch
-  /// norm of a single picture needs several.
+  /// The smallest side of images for each stem. It is such that the smallest feature maps have more than one pixel,
+  /// since batch norm of a single image needs several.
   struct Smallest {
     std::int64_t small = 0;
     std::int64_t imagenet = 0;
   };
 
-  /// Returns true if the stem is `imagenet`, and sets `sample` to the inputs and outputs of the model. Throws as
-  /// image_sample().
+  /// Returns true if the stem is `imagenet`, and sets `sample` to the inputs and outputs of the model. Throws the
+  /// errors of image_sample().
   bool large(const std::string& model, const ModelSpec& spec, Smallest smallest, ImageSample& sample) const;
 };
 

@@ -32,7 +32,7 @@ void initialize_linear(torch::nn::Module& root, double deviation) {
 
 void truncated_normal(at::Tensor values, double deviation) {
   const at::NoGradGuard no_grad;
-  const double half = std::erf(2 / deviation / std::numbers::sqrt2);  // of the distribution between 0 and 2
+  const double half = std::erf(2 / deviation / std::numbers::sqrt2);  // probability of a value in [-2, 2]
   values.uniform_(-half, half).erfinv_().mul_(deviation * std::numbers::sqrt2).clamp_(-2, 2);
 }
 

@@ -6,14 +6,14 @@
 
 namespace phalanx {
 
-/// Draws the values of all convolutions below `root`, in the order of registration: normal for ReLU (He et al. 2015,
-/// Delving Deep into Rectifiers) with the fan of `mode`, and biases 0.
+/// Initializes all convolutions below `root`, in the order of registration: weights are normal for ReLU (He et al.
+/// 2015, Delving Deep into Rectifiers) with the fan `mode`, biases are 0.
 void initialize_convolutions(torch::nn::Module& root, torch::nn::init::FanModeType mode);
 
-/// The same of linear layers: normal with this deviation, and biases 0.
+/// Does the same for linear layers: weights are normal with this standard deviation, biases are 0.
 void initialize_linear(torch::nn::Module& root, double deviation);
 
-/// A normal distribution with mean 0, cut off at -2 and 2, as torch.nn.init.trunc_normal_.
+/// Fills `values` from a normal distribution with mean 0, truncated at -2 and 2, as torch.nn.init.trunc_normal_ does.
 void truncated_normal(at::Tensor values, double deviation);
 
 }  // namespace phalanx

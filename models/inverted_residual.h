@@ -14,14 +14,14 @@
 
 namespace phalanx {
 
-/// The block of MobileNetV3 (Howard et al. 2019, section 5) and, as MBConv, of EfficientNet (Tan and Le 2019): a 1 x 1
-/// convolution to more channels, one for each channel alone, squeeze-and-excitation, and a 1 x 1 convolution to fewer;
-/// what came in is added where shapes are equal. Names below "block", as torchvision's.
+/// The block of MobileNetV3 (Howard et al. 2019, section 5) and EfficientNet (Tan and Le 2019), there called MBConv: a
+/// 1 x 1 convolution to more channels, a depthwise convolution, squeeze-and-excitation, and a 1 x 1 convolution to
+/// fewer channels. The input is added if the shapes are equal. Parameter names below "block" are torchvision's.
 class InvertedResidual final : public torch::nn::Module {
  public:
   struct Shape {
     std::int64_t in = 0;
-    std::int64_t expanded = 0;  // as `in`: without the first convolution
+    std::int64_t expanded = 0;  // equal to `in`: without the first convolution
     std::int64_t out = 0;
     std::int64_t kernel = 3;
     std::int64_t stride = 1;
@@ -45,7 +45,7 @@ class InvertedResidual final : public torch::nn::Module {
   DropPath drop_{nullptr};
 };
 
-/// The multiple of 8 next to `channels`, at least 8 and 0.9 times as many: how these families round their widths.
+/// Rounds `channels` to a multiple of 8 that is at least 8 and at least 0.9 `channels`, as these model families do.
 std::int64_t make_divisible(double channels);
 
 }  // namespace phalanx

@@ -7,7 +7,7 @@
 
 namespace phalanx {
 
-/// A parameter becomes its part, and stays the same leaf, with its memory format.
+/// Replaces the values of a parameter by its local part. The parameter stays the same leaf and keeps its memory format.
 inline void keep_part(const at::Tensor& parameter, const Placement& placement) {
   at::Tensor(parameter).set_data(placement.take(parameter.detach()).contiguous(parameter.suggest_memory_format()));
 }

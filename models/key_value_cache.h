@@ -10,21 +10,21 @@
 
 namespace phalanx {
 
-/// The keys and values of the tokens that a language model has seen, so that it can go on with the next ones without
-/// computing those before them again: of L layers with h heads of w features, 2 L h w numbers for each token of each
-/// sequence. Sequences of a batch are equally long.
+/// The keys and values of the tokens that a language model has processed, so that it can continue with the next tokens
+/// without processing earlier ones again. For L layers with h heads of w features, it stores 2 L h w numbers per token
+/// and sequence. All sequences of a batch have the same length.
 class KeyValueCache {
  public:
-  /// `capacity`: the most tokens of a sequence.
+  /// `capacity` is the maximum number of tokens of a sequence.
   explicit KeyValueCache(std::int64_t capacity) : capacity_(capacity) {}
 
   std::int64_t capacity() const { return capacity_; }
 
-  /// Tokens of each sequence that this layer has seen.
+  /// Returns the number of tokens of each sequence that this layer has processed.
   std::int64_t length(std::size_t layer = 0) const { return layer < layers_.size() ? layers_[layer].length : 0; }
 
-  /// Adds those of the next tokens, [n, heads, t, head width], and gives those of all tokens so far. Throws
-  /// std::length_error where there are more than the capacity.
+  /// Appends the keys and values of the next tokens, [n, heads, t, head width], and returns the keys and values of all
+  /// tokens so far. Throws std::length_error if there are more tokens than `capacity`.
   std::pair<at::Tensor, at::Tensor> append(std::size_t layer, const at::Tensor& keys, const at::Tensor& values);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear layers on devices, which are pretended.
+// Tests linear layers on simulated devices.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/randn.h>
@@ -16,7 +16,7 @@ namespace {
 
 const at::Device kDevice(c10::kCUDA, 0);
 
-class LinearOfDevices : public ::testing::TestWithParam<at::ScalarType> {};  // that of autocast
+class LinearOfDevices : public ::testing::TestWithParam<at::ScalarType> {};  // parameter: dtype of autocast
 
 INSTANTIATE_TEST_SUITE_P(Precisions, LinearOfDevices, ::testing::Values(at::kFloat, at::kBFloat16));
 

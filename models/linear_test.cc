@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear layers compute as LibTorch's, to the rounding, and leave gradients where they belong.
+// Tests that linear layers compute the same as LibTorch's, up to rounding, and put gradients where they belong.
 #include "models/linear.h"
 
 #include <ATen/ops/addmm.h>
@@ -29,7 +29,7 @@ at::Tensor with_gradient(at::Tensor parameter) {
   return parameter;
 }
 
-// What has been computed from copies of the same leaves.
+// Results computed from copies of the same leaves.
 struct Computed {
   at::Tensor output, of_input, of_weight, of_bias;
 };
@@ -121,7 +121,7 @@ TEST(Linear, IsInitializedAsLibTorchs) {
   EXPECT_TRUE(at::equal(ours->bias, theirs->bias));
 }
 
-// A weight that is an embedding's too gets both gradients, and its node runs once, when both are there.
+// A weight that is also used by an embedding gets both gradients. Its node runs once, when both are available.
 TEST(Linear, SharesItsWeight) {
   const at::Tensor indices = at::tensor({1, 0, 3}, at::kLong);
   const at::Tensor weight = at::randn({5, kIn});

@@ -24,7 +24,7 @@ namespace {
 
 constexpr const char *kA = "lora_A", *kB = "lora_B";
 
-// A module of one parameter, "weight".
+// Registers a module `name` whose only parameter is "weight".
 at::Tensor add_weight(torch::nn::Module& to, const char* name, const at::Tensor& values) {
   const auto holder = to.register_module(name, std::make_shared<torch::nn::Module>(name));
   return holder->register_parameter("weight", values);

@@ -11,25 +11,26 @@
 namespace phalanx {
 
 /// Low-rank adapters of linear layers (Hu et al. 2021, LoRA: Low-Rank Adaptation of Large Language Models,
-/// arXiv:2106.09685, section 4.1): y = x W + (alpha / rank) B A dropout(x), where A is [rank, in] and B [out, rank].
-/// B begins as zeros, so the first output is that of the layer alone, to the bit.
+/// arXiv:2106.09685, section 4.1): y = x W + (alpha / rank) B A dropout(x), where A is [rank, in] and B is [out, rank].
+/// B is initialized with zeros, so the first output equals the layer's own output, bit for bit.
 struct LowRank {
-  std::vector<std::string> layers;  // names, where * is any part of a name
+  std::vector<std::string> layers;  // names, where * matches any part of a name
   std::int64_t rank = 8;
   double alpha = 16;
   double dropout = 0;
 };
 
-/// Adds them to the layers that are named: parameters LAYER.lora_A.weight and LAYER.lora_B.weight, with A as
-/// torch::nn::Linear's weights begin. Layers are those of models/linear.h, and gpt's projections. Before the model is
-/// divided; such layers then stay whole. Returns how many layers these are. Throws ConfigError for a pattern that
-/// matches none, and a model that has no such layers.
+/// Adds adapters to the named layers: parameters LAYER.lora_A.weight and LAYER.lora_B.weight, where A has the initial
+/// values of torch::nn::Linear. Layers can be those of models/linear.h and the projections of gpt. Must be called
+/// before the model is divided; the adapted layers then stay whole. Returns the number of adapted layers. Throws
+/// ConfigError for a pattern that matches no layer, and for a model without such layers.
 std::int64_t add_adapters(Model& model, const LowRank& adapters);
 
 /// Returns true if a parameter belongs to an adapter.
 bool of_adapter(const std::string& parameter);
 
-/// Parameters and buffers without adapters, of a model that has some: each weight W with what its adapter adds to it.
+/// Returns the parameters and buffers of an adapted model without its adapters: each adapted weight W has the product
+/// of its adapter added to it.
 NamedTensors merged_weights(const Model& model);
 
 }  // namespace phalanx

@@ -37,19 +37,19 @@ Counts64 to_vector(const at::Tensor& anywhere) {
   return {data, data + counts.numel()};
 }
 
-// Numbers the pairs of a sequence and an expert, and returns the number of each choice's pair: [choices].
+// Numbers all pairs of a sequence and an expert, and returns the number of the pair of each choice: [choices].
 at::Tensor by_sequence_and_expert(const at::Tensor& experts, std::int64_t sequences, std::int64_t number) {
   const at::Tensor begins = at::arange(sequences, experts.options()) * number;
   return (experts.view({sequences, -1}) + begins.unsqueeze(-1)).flatten();
 }
 
-// [sequences, number of experts]
+// Returns the number of choices of each expert by sequence: [sequences, number of experts].
 at::Tensor counts_by_sequence(const at::Tensor& experts, std::int64_t sequences, std::int64_t number) {
   return at::bincount(by_sequence_and_expert(experts, sequences, number), {}, sequences * number)
       .view({sequences, number});
 }
 
-// The number of equal elements before each element of `sorted`, which has `counts` of each value.
+// Returns, for each element of `sorted`, the number of equal elements before it. `counts` has the number of each value.
 at::Tensor place_among_equal(const at::Tensor& sorted, const at::Tensor& counts) {
   const at::Tensor first = counts.cumsum(0) - counts;
   return at::arange(sorted.numel(), counts.options()) - first.index_select(0, sorted);
@@ -59,10 +59,10 @@ at::Tensor normal(at::IntArrayRef sizes, double deviation) { return at::empty(si
 
 }  // namespace
 
-// The destinations of this rank's tokens, by their choices of experts; used forward, for the way back, and by autograd.
+// The routing of this rank's tokens to the experts they chose, used in forward, to return the results, and by autograd.
 struct MixtureOfExperts::Route {
-  at::Tensor order;    // [choices kept] int64: choices (token * k + i) by expert
-  at::Tensor counts;   // [E] int64: how many of them are each expert's
+  at::Tensor order;    // [kept choices] int64: choices (token * k + i), sorted by expert
+  at::Tensor counts;   // [E] int64: number of these choices for each expert
   at::Tensor weights;  // [tokens, k]
 };
 
@@ -96,7 +96,7 @@ Placements MixtureOfExperts::divide_experts(const CommunicatorPtr& experts, cons
     keep_part(*parameter, placement);
     placements.emplace(name, std::move(placement));
     if (!parameter->requires_grad()) continue;  // frozen
-    // Tokens of all these ranks end here, but gradients are averaged as if each rank had its own tokens alone.
+    // Tokens of all these ranks are processed here, but gradients are averaged as if each rank had only its own tokens.
     parameter->register_hook([share = 1.0 / experts->size()](const at::Tensor& gradient) { return gradient * share; });
   }
   return placements;
@@ -124,7 +124,7 @@ at::Tensor MixtureOfExperts::forward(const at::Tensor& x) {
   const Route where = route(tokens, x.size(0));
   const at::Tensor sent = tokens.index_select(0, where.order.div(options_.top_k, "floor"));
   const at::Tensor made = apply_experts(sent, where.counts);
-  // Each choice back to its place; those that were dropped stay zero.
+  // Puts the result of each choice in its place; dropped choices stay zero.
   const at::Tensor choices =
       at::zeros({tokens.size(0) * options_.top_k, options_.width}, made.options()).index_copy(0, where.order, made);
   const at::Tensor parts = choices.view({tokens.size(0), options_.top_k, options_.width});
@@ -163,7 +163,8 @@ std::int64_t MixtureOfExperts::capacity(std::int64_t choices) const {
       std::ceil(options_.capacity_factor * static_cast<double>(choices) / static_cast<double>(options_.experts)));
 }
 
-// Returns [choices] bool for choices that are sorted by expert. `counted` has the counts without padding.
+// Returns [choices] bool: true for choices within the capacity. Choices are sorted by expert; `counted` has the counts
+// without padding.
 at::Tensor MixtureOfExperts::within_capacity(const at::Tensor& sorted_experts, const at::Tensor& counts,
                                              const at::Tensor& counted) {
   at::Tensor before = at::zeros_like(counts);
@@ -177,7 +178,7 @@ at::Tensor MixtureOfExperts::within_capacity(const at::Tensor& sorted_experts, c
   return place_among_equal(sorted_experts, counts) + before.index_select(0, sorted_experts) < capacity(all);
 }
 
-// Does the same within each sequence, for choices that `order` sorts by expert.
+// Does the same within each sequence. `order` sorts the choices by expert.
 at::Tensor MixtureOfExperts::within_capacity_of_sequences(const at::Tensor& experts, const at::Tensor& order,
                                                           std::int64_t sequences) {
   const at::Tensor keys = by_sequence_and_expert(experts, sequences, options_.experts);
@@ -188,8 +189,8 @@ at::Tensor MixtureOfExperts::within_capacity_of_sequences(const at::Tensor& expe
   return at::empty_like(kept).index_copy(0, by_key, kept).index_select(0, order);
 }
 
-// `probabilities` [groups, tokens, E] and `counts` [groups, E] are of the tokens here, `over` of the ranks that have
-// others of the same groups.
+// `probabilities` [groups, tokens, E] and `counts` [groups, E] describe this rank's tokens. The ranks of `over` have
+// the other tokens of the same groups.
 void MixtureOfExperts::keep_balance_loss(const at::Tensor& probabilities, const at::Tensor& counts,
                                          const CommunicatorPtr& over) {
   at::Tensor chosen = counts.to(at::kDouble);
@@ -199,7 +200,7 @@ void MixtureOfExperts::keep_balance_loss(const at::Tensor& probabilities, const 
       (probabilities.mean(1) * shares).sum(-1).mean() * (options_.balance * static_cast<double>(options_.experts));
 }
 
-// Rows by expert, so many for each of those that are here.
+// Applies the experts of this rank to `rows`, which are sorted by expert, `counts` rows for each of them.
 at::Tensor MixtureOfExperts::by_experts(const at::Tensor& rows, const Counts64& counts) {
   const auto fc_weights = fc_weight_.unbind(0), fc_biases = fc_bias_.unbind(0), proj_weights = proj_weight_.unbind(0),
              proj_biases = proj_bias_.unbind(0);

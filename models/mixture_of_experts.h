@@ -12,26 +12,26 @@
 
 namespace phalanx {
 
-/// A feed-forward layer of which each token uses a few experts (Shazeer et al. 2017, arXiv:1701.06538; Lepikhin et al.
+/// A feed-forward layer in which each token uses a few experts (Shazeer et al. 2017, arXiv:1701.06538; Lepikhin et al.
 /// 2020, GShard, arXiv:2006.16668; Fedus et al. 2021, Switch Transformers, arXiv:2101.03961):
 ///
 ///   p = softmax(x gate)                         [tokens, experts]
 ///   y = sum over the k largest p_e, divided by their sum, of p_e (gelu(x W1_e + b1_e) W2_e + b2_e)
 ///
-/// Balance loss (Switch, equation 4): coefficient * E * sum over e of f_e P_e, where f_e is the share of choices that
-/// fall to expert e over the global batch, and P_e the mean of p_e.
+/// Balance loss (Switch, equation 4): coefficient * E * sum over e of f_e P_e, where E is the number of experts, f_e
+/// the fraction of choices of expert e in the global batch, and P_e the mean of p_e.
 ///
-/// With a capacity factor c, an expert takes at most ceil(c k T / E) of the T tokens of the global batch, the first
-/// ones in the order of ranks and tokens; of the others its part of y is left out. Without, no token is dropped. In
-/// evaluation T is the number of tokens of one forward, so a layer with a capacity gives other results for a sequence
-/// whose tokens are computed one after another, as generation with a KeyValueCache does.
+/// With a capacity factor c, an expert processes at most ceil(c k T / E) of the T tokens of the global batch, the first
+/// ones in the order of ranks and tokens; for other tokens, its term of y is omitted. Without a capacity factor, no
+/// token is dropped. In evaluation, T is the number of tokens of one forward. So a layer with a capacity gives
+/// different results for a sequence whose tokens are computed one after another, as in generation with a KeyValueCache.
 ///
-/// Both need the counts of the whole batch before any part of it can go on. With CountOver::kSequence, f, P and T are
-/// computed for each sequence, and the loss is the mean over sequences (DeepSeek-AI 2024, DeepSeek-V3,
-/// arXiv:2412.19437, section 2.1.2). The results then do not depend on which part of a batch is computed at once.
+/// Both need the counts of the whole batch before any part of it can continue. With CountOver::kSequence, f, P and T
+/// are computed for each sequence, and the loss is the mean over sequences (DeepSeek-AI 2024, DeepSeek-V3,
+/// arXiv:2412.19437, section 2.1.2). The results then do not depend on which parts of a batch are computed together.
 ///
-/// On several ranks, tokens travel to the rank that has their expert and back: with n bytes of tokens per rank and E
-/// ranks 2 k n (E - 1) / E bytes forward, the same backward, and 8 bytes for each expert and rank before that.
+/// On R ranks, tokens are sent to the rank that has their expert and back. With n bytes of tokens per rank, each rank
+/// sends 2 k n (R - 1) / R bytes forward and the same backward, and before that 8 bytes for each expert and rank.
 ///
 /// Parameters: gate.weight [E, width]; experts.{c_fc,c_proj}.{weight,bias} [E, in, out] and [E, out].
 class MixtureOfExperts final : public torch::nn::Module, public ExpertParallel {
@@ -46,8 +46,8 @@ class MixtureOfExperts final : public torch::nn::Module, public ExpertParallel {
     double capacity_factor = 0;  // 0: no limit
     double balance = 0.01;
     CountOver count_over = CountOver::kBatch;
-    double deviation = 0.02;           // of initial values
-    double deviation_into_sum = 0.02;  // of those of c_proj
+    double deviation = 0.02;           // standard deviation of initial values
+    double deviation_into_sum = 0.02;  // the same for c_proj
   };
 
   explicit MixtureOfExperts(const Options& options);
@@ -63,11 +63,11 @@ class MixtureOfExperts final : public torch::nn::Module, public ExpertParallel {
   /// ConfigError if the layer has a capacity, for which the order of positions matters.
   void divide_sequence(const CommunicatorPtr& group);
 
-  /// The balance loss of the last forward in training, with its gradient; undefined where there is none. The mean of it
-  /// over ranks, weighted by how many sequences they have, is that of the global batch.
+  /// Returns the balance loss of the last forward in training, with its gradient, or an undefined tensor if there is
+  /// none. Its mean over ranks, weighted by their numbers of sequences, is the balance loss of the global batch.
   at::Tensor take_balance_loss();
 
-  /// Choices that went beyond an expert's capacity, of all of this rank's so far in training.
+  /// Returns the number of this rank's choices so far in training that exceeded the capacity of an expert.
   std::int64_t dropped() const { return dropped_; }
 
  private:
@@ -82,8 +82,8 @@ class MixtureOfExperts final : public torch::nn::Module, public ExpertParallel {
   void keep_balance_loss(const at::Tensor& probabilities, const at::Tensor& counts, const CommunicatorPtr& over);
 
   Options options_;
-  CommunicatorPtr experts_, batch_;  // null: this rank has all experts, and the batch is its own
-  CommunicatorPtr context_;          // null: sequences are whole
+  CommunicatorPtr experts_, batch_;  // null: this rank has all experts, and its batch is the global batch
+  CommunicatorPtr context_;          // null: sequences are not divided
   at::Tensor gate_, fc_weight_, fc_bias_, proj_weight_, proj_bias_;
   at::Tensor balance_loss_;
   std::int64_t dropped_ = 0;

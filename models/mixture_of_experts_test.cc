@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mixtures of experts against a loop over tokens, on one rank and on several.
+// Compares mixtures of experts with a loop over tokens, on one rank and on several ranks.
 #include "models/mixture_of_experts.h"
 
 #include <ATen/TensorOperators.h>
@@ -42,7 +42,7 @@ MixtureOfExperts::Options options(double capacity_factor = 0) {
           .deviation_into_sum = 0.5};
 }
 
-// The same initial values on all ranks, which may be threads.
+// Returns the same initial values on all ranks, which may be threads.
 at::Tensor drawn(at::IntArrayRef sizes, std::int64_t seed) {
   return at::randn(sizes, at::detail::createCPUGenerator(static_cast<std::uint64_t>(seed)), at::TensorOptions());
 }
@@ -63,7 +63,7 @@ struct Expected {
   at::Tensor output, balance;
 };
 
-// Token by token, with at most `capacity` choices for each expert.
+// Computes the layer token by token, with at most `capacity` choices for each expert.
 Expected by_hand(MixtureOfExperts& layer, const at::Tensor& tokens, std::int64_t capacity) {
   auto p = parameters_of(layer);
   const at::Tensor probabilities = at::softmax(at::linear(tokens, p["gate.weight"]), -1);
@@ -159,7 +159,7 @@ TEST(MixtureOfExperts, IsTheSameOnAnyNumberOfRanks) {
         const at::Tensor own = all.detach().narrow(0, begin, share).clone().requires_grad_();
         const at::Tensor expected = whole.forward(all), output = layer.forward(own);
         EXPECT_TRUE(at::allclose(output, expected.narrow(0, begin, share), 1e-5, 1e-6));
-        // Means over all tokens: each rank has the mean of its own.
+        // The losses are means over tokens; each rank takes the mean over its own tokens.
         (expected.square().mean() + whole.take_balance_loss()).backward();
         (output.square().mean() + layer.take_balance_loss()).backward();
         EXPECT_TRUE(at::allclose(own.grad() / ranks, all.grad().narrow(0, begin, share), 1e-4, 1e-7));

@@ -12,18 +12,18 @@
 
 namespace phalanx {
 
-/// torch.nn.MultiheadAttention, with its names, layouts and initial values: in_proj_weight [3 width, width] and
-/// in_proj_bias for queries, keys and values, and out_proj.{weight, bias}. Whole, or divided by heads: the layer itself
-/// by column, out_proj by row.
+/// A torch.nn.MultiheadAttention, with its names, layouts and initial values: in_proj_weight [3 width, width] and
+/// in_proj_bias for queries, keys and values, and out_proj.{weight, bias}. It is whole or divided by heads: the layer
+/// itself by column, out_proj by row.
 class MultiheadAttention final : public torch::nn::Module, public TensorParallel {
  public:
-  /// dropout: of the weights. Heads must divide width.
+  /// `dropout` applies to attention weights. `heads` must divide `width`.
   MultiheadAttention(std::int64_t width, std::int64_t heads, double dropout);
 
-  /// Self-attention: x [n, t, width] -> the same shape.
+  /// Computes self-attention of x [n, t, width]. The result has the same shape.
   at::Tensor forward(const at::Tensor& x, const AttentionPattern& pattern = {});
 
-  /// Cross-attention: x [n, t, width], memory [n, s, width] -> the shape of x.
+  /// Computes cross-attention of x [n, t, width] to memory [n, s, width]. The result has the shape of x.
   at::Tensor forward(const at::Tensor& x, const at::Tensor& memory, const AttentionPattern& pattern);
 
   Placements divide(TensorStyle style, const CommunicatorPtr& group) override;

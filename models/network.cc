@@ -33,7 +33,7 @@ NamedTensors list_of(const Dictionary& tensors, const std::set<std::string, std:
   return list;
 }
 
-// Returns the names of the tensors of the module called `used`, or of the tensor called so.
+// Returns the names of the tensors in the module `used`, or the tensor `used` itself.
 std::vector<std::string> names_in(const Dictionary& tensors, const std::string& used) {
   std::vector<std::string> names;
   for (const auto& tensor : tensors) {
@@ -57,7 +57,7 @@ bool is_of_torch(const torch::nn::Module& module) {
          module.as<torch::nn::BatchNorm3dImpl>() != nullptr;
 }
 
-// The one pattern of the plan that matches; null: none does.
+// Returns the only pattern of the plan that matches, or null if no pattern matches.
 const TensorPlan::value_type* match(const TensorPlan& plan, const std::string& layer) {
   const TensorPlan::value_type* found = nullptr;
   for (const auto& entry : plan) {
@@ -90,7 +90,7 @@ Placements divide_layer(torch::nn::Module& module, const std::string& layer, con
 
 }  // namespace
 
-// Before the first step: all modules are there, and have their names.
+// Numbers the dropouts before the first step, when all modules are registered and have their final names.
 void Network::train(bool on) {
   torch::nn::Module::train(on);
   if (!on || numbered_) return;
@@ -120,7 +120,7 @@ void Network::add_blocks(const std::string& name, const Sequence& sequence) {
   std::size_t begin = 0;
   while (begin < layers.size()) {
     auto end = begin;
-    while (end < layers.size() && !begins(layers[end])) ++end;  // such as a dropout in front
+    while (end < layers.size() && !begins(layers[end])) ++end;  // layers before it, such as a dropout
     const auto first = std::min(end, layers.size() - 1);
     if (end < layers.size()) ++end;
     while (end < layers.size() && !begins(layers[end])) ++end;

@@ -20,12 +20,12 @@ namespace phalanx {
 struct LowRank;
 class DividedLinear;
 
-/// The base class of models made of torch::nn modules: they register these in their constructor. A model that is a
-/// chain of blocks adds them there too; others override forward() where they make one tensor of one, outputs()
-/// otherwise. Names and order of parameters and buffers are those of torch::nn::Module.
+/// The base class of models made of torch::nn modules, which are registered in the constructor. A model that is a chain
+/// of blocks adds the blocks there, too. Other models override forward() if they have one input and one output, and
+/// outputs() otherwise. Names and order of parameters and buffers are those of torch::nn::Module.
 class Network : public torch::nn::Module, public Model {
  public:
-  virtual at::Tensor forward(at::Tensor input);  // [n, ...] -> [n, ...]; of a chain, that of its blocks
+  virtual at::Tensor forward(at::Tensor input);  // [n, ...] -> [n, ...]; a chain runs its blocks
 
   Tensors outputs(const Tensors& inputs) override;
 
@@ -44,16 +44,16 @@ class Network : public torch::nn::Module, public Model {
   /// Supported by models with three blocks or more.
   bool checkpoint_activations(std::int64_t segments) override;
 
-  /// Layers must implement TensorParallel.
+  /// Layers that `plan` names must implement TensorParallel.
   Placements divide(const TensorPlan& plan, const CommunicatorPtr& group) override;
 
   /// Overlaps the exchange of all linear layers.
   void overlap_exchange() override;
 
-  /// Layers that implement ExpertParallel are.
+  /// Divides the layers that implement ExpertParallel.
   Placements divide_experts(const CommunicatorPtr& experts, const CommunicatorPtr& batch) override;
 
-  /// Layers must be of models/batch_norm.h.
+  /// Batch-norm layers must be of the class in models/batch_norm.h.
   std::int64_t synchronize_batch_norm(const std::shared_ptr<const BatchStatistics>& statistics) override;
 
   /// See models/low_rank.h.
@@ -61,12 +61,12 @@ class Network : public torch::nn::Module, public Model {
   NamedTensors merged() const;
 
  protected:
-  /// The next block: `used` are the names of the modules that it uses, or of single parameters.
+  /// Adds the next block. `used` has the names of the modules or parameters that it uses.
   void add_block(std::string name, const std::vector<std::string>& used,
                  std::function<at::Tensor(const at::Tensor& input)> forward);
 
-  /// The next blocks: the layers of a sequence that is registered as `name`. One begins with each layer that has
-  /// parameters and is no batch norm.
+  /// Adds the layers of a sequence, registered as `name`, as the next blocks. Each layer that has parameters and is not
+  /// a batch norm begins a block.
   void add_blocks(const std::string& name, const Sequence& sequence);
 
  private:
@@ -74,7 +74,7 @@ class Network : public torch::nn::Module, public Model {
     std::string layer;
     at::Tensor a, b;
     double scale;
-    bool out_in;  // of the layer's weight
+    bool out_in;  // layout of the layer's weight
   };
 
   void adapt(torch::nn::Module& module, const std::string& layer, DividedLinear& linear, const LowRank& adapters);
@@ -83,9 +83,9 @@ class Network : public torch::nn::Module, public Model {
   std::vector<Block> blocks_;
   BlockRunner runner_;
   std::vector<Adapted> adapted_;
-  bool numbered_ = false;                       // dropouts know which layers they are
-  std::int64_t segments_ = 0;                   // that are checkpointed
-  std::set<std::string, std::less<>> dropped_;  // parameters and buffers of blocks that are not kept
+  bool numbered_ = false;                       // the dropouts have their layer numbers
+  std::int64_t segments_ = 0;                   // number of checkpointed segments
+  std::set<std::string, std::less<>> dropped_;  // parameters and buffers of blocks that were not kept
 };
 
 }  // namespace phalanx

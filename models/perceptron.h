@@ -12,7 +12,7 @@
 
 namespace phalanx {
 
-/// Linear layers of these widths, with ReLU between them and, where asked for, after the last: [n, in] -> [n, out].
+/// Linear layers with these widths and ReLU between them, and after the last one if `relu_at_end`: [n, in] -> [n, out].
 /// Parameters fc<i>.{weight, bias}.
 class Perceptron final : public torch::nn::Module {
  public:

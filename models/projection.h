@@ -17,7 +17,7 @@ class Projection final : public torch::nn::Module, public TensorParallel {
  public:
   struct Options {
     std::int64_t in, out;
-    double deviation;  // of the initial weight, which is normal with mean 0; a bias begins with 0
+    double deviation;  // of the initial weight, which is normal with mean 0; the bias is initialized with 0
     WeightLayout layout = WeightLayout::kOutIn;
     bool bias = true;
     DividedLinear::Grain grain{};
@@ -25,7 +25,7 @@ class Projection final : public torch::nn::Module, public TensorParallel {
 
   explicit Projection(const Options& options);
 
-  /// [..., in] -> [..., out]
+  /// Maps [..., in] to [..., out].
   at::Tensor forward(const at::Tensor& x) { return product_.forward(x, weight_, bias_); }
 
   Placements divide(TensorStyle style, const CommunicatorPtr& group) override {
@@ -34,8 +34,8 @@ class Projection final : public torch::nn::Module, public TensorParallel {
   DividedLinear* linear() override { return &product_; }
   void share_positions() { product_.share_positions(); }
 
-  /// Returns the output of each layer for x. If ranks have some of the outputs of each, x is gathered and its gradient
-  /// summed up once for all layers. The layers are kOutIn, without a bias, and divided in the same way.
+  /// Returns the output of each layer for x. If the layers are divided by column, x is gathered and its gradient summed
+  /// once for all layers. The layers must be kOutIn, without bias, and divided in the same way.
   static std::vector<at::Tensor> forward_all(const std::vector<std::shared_ptr<Projection>>& layers,
                                              const at::Tensor& x);
 

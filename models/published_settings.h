@@ -10,28 +10,29 @@
 
 namespace phalanx {
 
-/// A key of the config.json that Hugging Face keeps beside a model's weights, with the values that suit a model of
-/// ours. Members of `rope_parameters` and `rope_scaling` are called rope_scaling.KEY.
+/// A key of the config.json that Hugging Face stores with a model's weights, with the values that are compatible with a
+/// model here. Members of `rope_parameters` and `rope_scaling` are called rope_scaling.KEY.
 struct PublishedSetting {
   using Value = std::variant<std::nullptr_t, bool, std::int64_t, double, std::string>;
 
   std::string key;
-  std::vector<Value> values;      // all that suit the model; messages show the first
-  std::optional<Value> absent{};  // the value of a file without the key; none: any, as shapes of tensors tell it
-  std::string field{};            // the key of section model that sets it; empty: there is none
-  bool or_more = false;           // numbers above the first value suit the model too
-  bool of_positions = false;      // a number of positions, of which the model may take the first ones (init.truncate)
+  std::vector<Value> values;  // all compatible values; messages show the first one
+  // The value if the file lacks the key; nullopt: any value, because tensor shapes determine it.
+  std::optional<Value> absent{};
+  std::string field{};        // the key of section model that sets it, or empty
+  bool or_more = false;       // numbers above the first value are compatible, too
+  bool of_positions = false;  // a number of positions, the first of which the model may take (init.truncate)
 };
 
-/// A model that reads weights of Hugging Face's, whose config.json may say that they were trained for another
+/// A model that can read Hugging Face weights, whose config.json may show that they were trained for a different
 /// computation.
 class Published {
  public:
   virtual ~Published() = default;
   virtual const std::vector<PublishedSetting>& published_settings() const = 0;
 
-  /// Returns regular expressions that match names of other versions of the library, each with what takes the place of a
-  /// match in the model's names.
+  /// Returns regular expressions that match parameter names of other versions of the library, each with the replacement
+  /// that gives the name in this model.
   virtual std::vector<std::pair<std::string, std::string>> names_of_other_versions() const { return {}; }
 };
 

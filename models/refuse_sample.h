@@ -7,26 +7,27 @@
 
 namespace phalanx {
 
-/// The one tensor that a model takes, and the one that it gives.
+/// The only input and the only output of a model.
 struct OneToOne {
   const TensorSpec& input;
   const TensorSpec& output;
 };
 
-/// Throws ConfigError where the task has several of either.
+/// Throws ConfigError if the task has several inputs or outputs.
 OneToOne one_to_one(const std::string& model, const ModelSpec& spec);
 
-/// The classes that a model is to tell apart, with one score for each. Throws ConfigError for outputs of another shape.
+/// Returns the number of classes of a classifier with one score per class. Throws ConfigError for outputs of another
+/// shape.
 std::int64_t classes_of(const std::string& model, const TensorSpec& output);
 
-/// Inputs and outputs of a language model: [context] tokens of so many classes, and scores of all classes for the token
-/// after each. Throws ConfigError if the task has other ones.
+/// Inputs and outputs of a language model: [context] tokens in [0, classes), and the scores of all classes for the
+/// token that follows each. next_token() throws ConfigError if the task has other inputs or outputs.
 struct NextToken {
   std::int64_t context, classes;
 };
 NextToken next_token(const std::string& model, const ModelSpec& spec);
 
-/// Throws ConfigError unless each of the heads of attention gets as many of the features.
+/// Throws ConfigError unless `heads` divides `width`, the number of features.
 void refuse_uneven_heads(const std::string& model, std::int64_t width, std::int64_t heads);
 
 /// Throws the ConfigError "model NAME needs NEEDS, but a sample is [1, 28, 28]", or "[64] indices", for a dataset whose

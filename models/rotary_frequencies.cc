@@ -31,7 +31,7 @@ void check(const RopeScaling& scaling) {
   refuse_if(type == "yarn" && scaling.beta_slow >= scaling.beta_fast, "needs a beta_slow below beta_fast");
 }
 
-// Wavelengths between the two limits are stretched in part.
+// Wavelengths between the two limits are partly stretched.
 at::Tensor stretched_by_llama3(const RopeScaling& scaling, const at::Tensor& angles) {
   const auto context = static_cast<double>(scaling.original_max_position_embeddings);
   const at::Tensor turns = context * angles / kTurn;  // in the original context
@@ -40,7 +40,7 @@ at::Tensor stretched_by_llama3(const RopeScaling& scaling, const at::Tensor& ang
   return (1 - share) * angles / scaling.factor + share * angles;
 }
 
-// The features between those that turn beta_fast and beta_slow times in the original context are stretched in part.
+// Features that turn between beta_fast and beta_slow times in the original context are partly stretched.
 at::Tensor stretched_by_yarn(const RopeScaling& scaling, double base, std::int64_t width, const at::Tensor& angles) {
   const auto context = static_cast<double>(scaling.original_max_position_embeddings);
   const auto feature = [&](double turns) {

@@ -10,8 +10,8 @@
 
 namespace phalanx {
 
-/// Stretches the wavelengths of rotary positions, for sequences longer than in pretraining. Keys and formulas are those
-/// of Hugging Face's `rope_parameters` (`rope_scaling` before transformers 5).
+/// The config fields that stretch the wavelengths of rotary positions, for longer sequences than in pretraining. Keys
+/// and formulas are the ones of Hugging Face's `rope_parameters` (`rope_scaling` before transformers 5).
 struct RopeScaling {
   std::string rope_type = "default";
   double factor = 1;
@@ -42,12 +42,12 @@ struct RopeScaling {
 };
 
 struct RotaryFrequencies {
-  at::Tensor angles;  // by which each pair of features turns from one position to the next: [width / 2] float32
-  double scale = 1;   // a factor of queries and keys
+  at::Tensor angles;  // rotation of each pair of features from one position to the next: [width / 2] float32
+  double scale = 1;   // factor for queries and keys
 };
 
-/// Returns the frequencies for heads of `width` features, whose wavelengths are 2 pi base^(2 i / width) before they are
-/// stretched by one of these methods:
+/// Returns the frequencies for heads of `width` features. The wavelengths are 2 pi base^(2 i / width), stretched by one
+/// of these methods:
 ///
 ///   linear  Chen et al. 2023, Position Interpolation, arXiv:2306.15595
 ///   llama3  Grattafiori et al. 2024, The Llama 3 Herd of Models, arXiv:2407.21783; as Llama 3.1 and 3.2

@@ -9,14 +9,14 @@
 
 namespace phalanx {
 
-/// Some blocks of a chain, one behind the other.
+/// Consecutive blocks of a chain.
 struct BlockRange {
   std::size_t begin = 0, end = 0;
 };
 
-/// Runs `blocks`, of a chain of `count`, by `run`. With `segments` above 0: cuts them, without the chain's first block
-/// and its last, into so many runs, at most one for each block, whose inputs alone are kept for backward
-/// (framework/parallel/checkpointed.h). What `run` captures must live until backward.
+/// Calls `run` for `blocks`, which are part of a chain of `count` blocks. If `segments` > 0, divides the blocks, except
+/// the first and the last block of the chain, into this number of runs, at most one per block, and keeps only the
+/// inputs of the runs for backward (framework/parallel/checkpointed.h). The captures of `run` must live until backward.
 at::Tensor run_in_segments(BlockRange blocks, std::size_t count, std::int64_t segments,
                            const std::function<at::Tensor(BlockRange blocks, at::Tensor x)>& run, at::Tensor x);
 

@@ -40,7 +40,7 @@ Placements SelfAttention::divide(TensorStyle style, const CommunicatorPtr& group
 
 TensorPlan plan_of_encoder(const std::string& prefix, std::int64_t layers, const std::string& attention) {
   TensorPlan plan;
-  for (std::int64_t i = 0; i < layers; ++i) {  // * would take both of the layers that are named output.dense
+  for (std::int64_t i = 0; i < layers; ++i) {  // the pattern * would match both layers named output.dense
     const auto layer = prefix + std::to_string(i) + ".";
     for (const auto& name : {attention, std::string("intermediate.dense")}) plan[layer + name] = "column";
     for (const char* name : {"attention.output.dense", "output.dense"}) plan[layer + name] = "row";

@@ -15,20 +15,20 @@
 
 namespace phalanx {
 
-/// The attention of a sequence to itself in Hugging Face's encoders, up to the results of the heads: layers query, key
-/// and value, each [width, width] with a bias. Whole, or divided by heads: the module itself by column, and by row the
-/// layer behind it, with the grain {1, width / heads}.
+/// The self-attention of Hugging Face's encoders, up to the outputs of the heads: layers query, key and value, each
+/// [width, width] with a bias. It is whole or divided by heads: the module itself by column, and the layer after it by
+/// row, with the grain {1, width / heads}.
 class SelfAttention final : public torch::nn::Module, public TensorParallel {
  public:
   struct Options {
     std::int64_t width, heads;  // heads divide width
-    double deviation;           // of the initial weights
-    double dropout = 0;         // of the weights of attention
+    double deviation;           // standard deviation of the initial weights
+    double dropout = 0;         // of attention weights
   };
 
   explicit SelfAttention(const Options& options);
 
-  /// x [n, t, width] -> [n, t, features of the heads that are here]
+  /// Maps x [n, t, width] to [n, t, features of the heads on this rank].
   at::Tensor forward(const at::Tensor& x, const AttentionPattern& pattern = {});
 
   Placements divide(TensorStyle style, const CommunicatorPtr& group) override;
@@ -40,8 +40,8 @@ class SelfAttention final : public torch::nn::Module, public TensorParallel {
   Dropout dropout_{nullptr};
 };
 
-/// The plan of Hugging Face's encoder layers `prefix`0, `prefix`1 and so on, in each of which `attention` is a
-/// SelfAttention, before attention.output.dense, and intermediate.dense and output.dense are a pair.
+/// Returns the plan for Hugging Face's encoder layers `prefix`0, `prefix`1 and so on. In each layer, `attention` is a
+/// SelfAttention followed by attention.output.dense, and intermediate.dense and output.dense form a pair.
 TensorPlan plan_of_encoder(const std::string& prefix, std::int64_t layers, const std::string& attention);
 
 }  // namespace phalanx

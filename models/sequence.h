@@ -14,8 +14,8 @@
 
 namespace phalanx {
 
-/// Layers one after another, with the names that they have in a torch.nn.Sequential: numbers, or those that are given.
-/// Unlike torch::nn::Sequential it takes any callable, and compiles fast.
+/// Layers in sequence, with the names that they have in a torch.nn.Sequential: numbers, or given names. Unlike
+/// torch::nn::Sequential, it accepts any callable and compiles fast.
 class Sequence : public torch::nn::Module {
  public:
   using Function = std::function<at::Tensor(const at::Tensor& input)>;
@@ -23,10 +23,10 @@ class Sequence : public torch::nn::Module {
   struct Layer {
     std::string name;
     Function forward;
-    std::shared_ptr<torch::nn::Module> module;  // null: a function
+    std::shared_ptr<torch::nn::Module> module;  // null for a function
   };
 
-  /// A module with forward(tensor).
+  /// Adds a module with forward(tensor).
   template <class Module>
   Sequence& add(const std::string& name, std::shared_ptr<Module> module) {
     register_module(name, module);
@@ -46,7 +46,7 @@ class Sequence : public torch::nn::Module {
     return add(name, holder.ptr());
   }
 
-  /// A layer without parameters, which takes a number as the others do.
+  /// Adds a layer without parameters, which also takes the next number.
   Sequence& add_function(Function function) {
     layers_.push_back({std::to_string(layers_.size()), std::move(function), nullptr});
     return *this;

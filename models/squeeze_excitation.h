@@ -12,8 +12,8 @@
 namespace phalanx {
 
 /// Squeeze-and-excitation (Hu et al. 2018, Squeeze-and-Excitation Networks, figure 1): each channel of [n, c, h, w] is
-/// multiplied by a factor that two layers make of the means of all. Parameters fc{1,2}.{weight, bias}, as
-/// torchvision's.
+/// multiplied by a factor that two layers compute from the means of all channels. Parameters fc{1,2}.{weight, bias}, as
+/// in torchvision.
 class SqueezeExcitation final : public torch::nn::Module {
  public:
   using Function = at::Tensor (*)(const at::Tensor&);

@@ -41,7 +41,7 @@ void refuse_if_less_than_ranks(std::int64_t size, const char* what, int ranks) {
   throw ConfigError("has " + std::to_string(size) + " " + what + ", too few for mesh.tensor: " + std::to_string(ranks));
 }
 
-// `grain` along a dimension of `size`, rank by rank.
+// Returns this rank's runs of a dimension of `size` that has this `grain`.
 std::vector<Placement::Run> runs_of(std::int64_t size, Grain grain, const Communicator& group) {
   const auto pack = size / grain.packs, units = pack / grain.unit;
   if (units % group.size() != 0) {
@@ -114,7 +114,8 @@ at::Tensor DividedLinear::forward(const at::Tensor& input, const at::Tensor& wei
     const at::Tensor sum =
         overlaps ? scattered_product(input, matrix(), group_) : sum_of(apply_linear(input, weight, {}, layout_));
     if (!bias.defined()) return sum;
-    return sum + (positions_ ? copy_to_ranks(bias, group_) : bias);  // of each position
+    // The gradient of the bias is summed over all positions.
+    return sum + (positions_ ? copy_to_ranks(bias, group_) : bias);
   }
   if (overlaps && style_ == TensorStyle::kColumn) {
     const at::Tensor product = gathered_product(input, matrix(), group_);

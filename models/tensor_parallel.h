@@ -16,46 +16,48 @@
 
 namespace phalanx {
 
-/// The division of a layer among the ranks of a tensor group (Shoeybi et al. 2019, arXiv:1909.08053, section 3). P is
-/// their number; x the layer's input and y its output, [..., features], or of convolutions [n, channels, height,
-/// width].
+/// The division of a layer among the P ranks of a tensor group (Shoeybi et al. 2019, arXiv:1909.08053, section 3). x is
+/// the input and y the output of the layer, [..., features], or [n, channels, height, width] for convolutions.
 ///
-///   column           each has some of the outputs. x is whole, y divided. Backward: all_reduce of x's gradient
-///   column_gathered  the same, and each gets all of y by an all_gather
-///   row              each has some of the inputs. x is divided, y whole: all_reduce of the partial sums. The bias,
-///                    which all have, is added once
-///   vocabulary       each has some rows of an embedding; all_reduce of y. Logits of the same weight are gathered,
+///   column           each rank has some of the outputs. x is whole, y is divided. Backward: all_reduce of x's gradient
+///   column_gathered  like column, but an all_gather gives each rank the whole y
+///   row              each rank has some of the inputs. x is divided, y is whole: all_reduce of the partial sums. All
+///                    ranks have the bias, which is added once
+///   vocabulary       each rank has some rows of an embedding; all_reduce of y. Logits of the same weight are gathered,
 ///                    unless they are left divided
 ///
-/// A column layer and the row layer after it, with only elementwise functions or attention by heads between, need one
-/// all_reduce forward and one backward.
+/// A column layer followed by a row layer, with only elementwise functions or attention by heads between them, needs
+/// one all_reduce forward and one backward.
 enum class TensorStyle { kColumn, kColumnGathered, kRow, kVocabulary };
 
-/// Throws ConfigError for a word that is none of those above.
+/// Throws ConfigError for an unknown style.
 TensorStyle parse_style(const std::string& style);
 
-/// Where layers share positions, what lies outside of these pairs is divided as well (Korthikanti et al. 2022, Reducing
-/// Activation Recomputation in Large Transformer Models, arXiv:2205.05198, section 4.2.2): x of column and y of row and
-/// vocabulary are of an equal part of the positions, [..., positions, features]. The all_reduce of y becomes a
-/// reduce_scatter, and an all_gather of x comes before column, each with the other for backward: the same bytes.
+/// If layers share positions, the activations outside of these pairs are divided as well (Korthikanti et al. 2022,
+/// Reducing Activation Recomputation in Large Transformer Models, arXiv:2205.05198, section 4.2.2). Each rank has an
+/// equal part of the positions of x for column, and of y for row and vocabulary: [..., positions, features]. The
+/// all_reduce of y becomes a reduce_scatter, and an all_gather of x precedes column; in backward, each is replaced by
+/// the other. The number of bytes stays the same.
 
 class DividedLinear;
 
-/// Units that are never divided: the outputs (row: inputs) are `packs` runs of equal length, one behind the other, each
-/// made of units of length `unit`. A projection to queries, keys and values by heads has {3, elements of a head}.
+/// The units that are never divided. The outputs (row: inputs) are `packs` consecutive runs of equal length, each of
+/// which consists of units of length `unit`. A projection to queries, keys and values by heads has {3, features of a
+/// head}.
 struct Grain {
   std::int64_t packs = 1;
   std::int64_t unit = 1;
 };
 
-/// The placements of the weight and bias of a layer divided by column, column_gathered or row.
+/// The placements of the weight and bias of a layer that is divided by column, column_gathered or row.
 struct DividedWeights {
   Placements placements;            // of "weight" and "bias"
-  std::vector<std::int64_t> sizes;  // of all ranks' parts of the output; column_gathered
+  std::vector<std::int64_t> sizes;  // sizes of all ranks' parts of the output; only for column_gathered
 };
 
-/// weight, with the outputs along dimension `out` (0 or 1) and the inputs along the other one of these two, and bias
-/// (may be undefined) become this rank's parts. Throws ConfigError where ranks cannot have a part each.
+/// Replaces `weight` and `bias` (may be undefined) by this rank's parts. The outputs are along dimension `out` (0 or 1)
+/// of the weight, the inputs along the other one of these two. Throws ConfigError if the ranks cannot have one part
+/// each.
 DividedWeights divide_weights(TensorStyle style, const CommunicatorPtr& group, const at::Tensor& weight,
                               const at::Tensor& bias, std::int64_t out, Grain grain = {});
 
@@ -64,15 +66,16 @@ class TensorParallel {
  public:
   virtual ~TensorParallel() = default;
 
-  /// Keeps this rank's part of each parameter, and says which it is, by names relative to the layer. Of a layer that is
-  /// whole; once. Throws ConfigError for a style that is not for this layer, or more ranks than can have a part of it.
+  /// Keeps this rank's part of each parameter and returns the placements, by names relative to the layer. The layer
+  /// must be whole, so this may be called once. Throws ConfigError if the layer does not support the style or has fewer
+  /// parts than there are ranks.
   virtual Placements divide(TensorStyle style, const CommunicatorPtr& group) = 0;
 
-  /// The linear part of the layer, to which an adapter can be added; null: it has none.
+  /// Returns the linear part of the layer, to which an adapter can be added, or null if it has none.
   virtual DividedLinear* linear() { return nullptr; }
 };
 
-/// The linear part of a layer, whole or divided: what layers that implement TensorParallel are made of.
+/// The linear part of a layer, whole or divided. Layers that implement TensorParallel consist of such parts.
 class DividedLinear {
  public:
   using Grain = phalanx::Grain;
@@ -80,24 +83,25 @@ class DividedLinear {
   explicit DividedLinear(WeightLayout layout) : layout_(layout) {}
   DividedLinear(WeightLayout layout, Grain grain) : layout_(layout), grain_(grain) {}
 
-  /// weight and bias (may be undefined) become this rank's parts. "weight" and "bias" name them.
+  /// Replaces `weight` and `bias` (may be undefined) by this rank's parts. The placements are called "weight" and
+  /// "bias".
   Placements divide(TensorStyle style, const CommunicatorPtr& group, const at::Tensor& weight, const at::Tensor& bias);
 
-  /// From now on, of a layer divided by column or row, what is whole otherwise is of this rank's positions.
+  /// From now on, the whole side of a layer that is divided by column or row has only this rank's positions.
   void share_positions() { positions_ = true; }
 
-  /// From now on, of a layer that shares positions, their exchange overlaps with the product
-  /// (framework/parallel/overlapped_linear.h).
+  /// From now on, overlaps the exchange of positions with the matrix product (framework/parallel/overlapped_linear.h).
+  /// The layer must share positions.
   void overlap_exchange() { overlaps_ = true; }
 
   bool divided() const { return group_ != nullptr; }
 
   WeightLayout layout() const { return layout_; }
 
-  /// From now on `adapter`, of the input, is added to the output. Of a layer that is whole, and stays so.
+  /// From now on, adds adapter(input) to the output. The layer must be whole and cannot be divided later.
   void adapt(std::function<at::Tensor(const at::Tensor& input)> adapter) { adapter_ = std::move(adapter); }
 
-  /// apply_linear(), with what its style asks for before and after it.
+  /// Calls apply_linear(), with the communication of the layer's style before and after it.
   at::Tensor forward(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias) const;
 
  private:
@@ -105,36 +109,37 @@ class DividedLinear {
   Grain grain_;
   TensorStyle style_ = TensorStyle::kColumn;
   CommunicatorPtr group_;            // null: the layer is whole
-  std::vector<std::int64_t> sizes_;  // of all ranks' parts of the output
-  bool positions_ = false;           // are shared
-  bool overlaps_ = false;            // their exchange
+  std::vector<std::int64_t> sizes_;  // sizes of all ranks' parts of the output
+  bool positions_ = false;           // the layer shares positions
+  bool overlaps_ = false;            // overlaps the exchange of positions
   std::function<at::Tensor(const at::Tensor& input)> adapter_;
 };
 
-/// A table of embeddings, whole or divided by its rows.
+/// A table of embeddings, whole or divided by rows.
 class DividedEmbedding {
  public:
-  /// weight [count, width] becomes this rank's rows.
+  /// Replaces weight [count, width] by this rank's rows.
   Placements divide(TensorStyle style, const CommunicatorPtr& group, const at::Tensor& weight);
 
-  /// From now on look_up() gives this rank's positions, of all indices, and logits() takes them. Of a divided table.
+  /// From now on, look_up() takes all indices and returns this rank's positions, and logits() takes this rank's
+  /// positions. The table must be divided.
   void share_positions() { positions_ = true; }
 
-  /// indices int64 [...] -> [..., width]
+  /// Maps indices int64 [...] to [..., width].
   at::Tensor look_up(const at::Tensor& indices, const at::Tensor& weight) const;
 
-  /// The products with all rows: x [..., width] -> [..., count]
+  /// Returns the products of x [..., width] with all rows: [..., count].
   at::Tensor logits(const at::Tensor& x, const at::Tensor& weight) const;
 
-  /// From now on logits() gives those of this rank's rows alone; null: it has all rows.
+  /// From now on, logits() returns only the logits of this rank's rows. Returns null if this rank has all rows.
   ClassPartsPtr leave_logits_divided();
 
  private:
   CommunicatorPtr group_;  // null: the table is whole
   Placement::Run rows_;
   std::vector<std::int64_t> sizes_;
-  bool gathers_ = true;     // logits
-  bool positions_ = false;  // are shared
+  bool gathers_ = true;     // logits() gathers the parts of all ranks
+  bool positions_ = false;  // the table shares positions
 };
 
 }  // namespace phalanx

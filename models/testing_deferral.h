@@ -11,8 +11,8 @@
 
 namespace phalanx::testing {
 
-/// Expects of output = input weight^T, of leaves of which the weight has a gradient of zeros, that backward puts off
-/// the weight's gradient, and nothing else. `expect_close(actual, expected)`: of gradients.
+/// Expects that backward of output = input weight^T defers the weight's gradient, and nothing else. Input and weight
+/// are leaves, and the weight has a gradient of zeros. `expect_close(actual, expected)` compares gradients.
 inline void expect_put_off(const at::Tensor& output, const at::Tensor& input, const at::Tensor& weight,
                            const std::function<void(const at::Tensor&, const at::Tensor&)>& expect_close) {
   DeferredGradients later;

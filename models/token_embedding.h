@@ -11,18 +11,18 @@
 
 namespace phalanx {
 
-/// A table of embeddings whose parameter is "weight" [count, width], normal with mean 0 at first, whole or divided by
-/// its rows: of tokens and positions, and, times what a model has computed, of scores.
+/// A table of embeddings of tokens or positions, whole or divided by rows. Its parameter is "weight" [count, width],
+/// normal with mean 0 initially. Its product with a model's output gives scores.
 class TokenEmbedding final : public torch::nn::Module, public TensorParallel {
  public:
   TokenEmbedding(std::int64_t count, std::int64_t width, double deviation) {
     weight = register_parameter("weight", at::empty({count, width}).normal_(0, deviation));
   }
 
-  /// int64 [...] -> [..., width]
+  /// Maps int64 [...] to [..., width].
   at::Tensor forward(const at::Tensor& indices) { return table_.look_up(indices, weight); }
 
-  /// [..., width] -> [..., count]
+  /// Maps [..., width] to [..., count].
   at::Tensor logits(const at::Tensor& x) { return table_.logits(x, weight); }
   ClassPartsPtr leave_logits_divided() { return table_.leave_logits_divided(); }
 

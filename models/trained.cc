@@ -17,7 +17,7 @@ NamedTensors chosen(const Model& model, bool trained) {
   return parameters;
 }
 
-// Returns at least one.
+// Returns the matching tensors, at least one.
 NamedTensors matched(const NamedTensors& all, const std::string& expression, const std::string& key) {
   std::regex matches;
   try {

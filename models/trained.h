@@ -8,15 +8,15 @@
 
 namespace phalanx {
 
-/// Takes the parameters whose names an expression is found in out of training: they require no gradient from now on.
-/// Before anything else looks at the parameters. Throws ConfigError, after `key` of the config, for an expression that
-/// is none, that matches no parameter, and that matches all of them.
+/// Freezes the parameters whose names contain a match of the regular expression: from now on, they require no gradient.
+/// Must be called before any other use of the parameters. Throws ConfigError, which begins with the config key `key`,
+/// if the expression is invalid, matches no parameter, or matches all parameters.
 void freeze(Model& model, const std::string& expression, const std::string& key);
 
-/// Throws ConfigError, after `key` of the config, for an expression that is none, or that matches no parameter.
+/// Throws ConfigError, which begins with the config key `key`, if the expression is invalid or matches no parameter.
 void refuse_unmatched(const Model& model, const std::string& expression, const std::string& key);
 
-/// The parameters that are trained, and the others, in the model's order.
+/// Return the trained parameters and the frozen ones, in the model's order.
 NamedTensors trained_parameters(const Model& model);
 NamedTensors frozen_parameters(const Model& model);
 

@@ -7,13 +7,13 @@
 
 namespace phalanx {
 
-// All before anything else has a view of the parameters.
+// All of these must be called before anything else has a view of the parameters.
 
-/// Lays the weights of convolutions of images, [out, in, height, width], out as [out, height, width, in], shapes as
-/// they were: so the products of images in channels_last need not reorder them in every step.
+/// Changes the memory layout of the weights of image convolutions, [out, in, height, width], to [out, height, width,
+/// in]. Shapes do not change. Products with images in channels_last then need not reorder the weights in every step.
 void weights_to_channels_last(Model& model);
 
-/// Makes the floating-point parameters and buffers float64, with the values that they have.
+/// Converts the floating-point parameters and buffers to float64.
 void weights_to_double(Model& model);
 
 /// Moves parameters and buffers to a device.

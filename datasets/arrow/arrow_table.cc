@@ -28,7 +28,7 @@ bool is_text(const arrow::DataType& type) {
   return arrow::is_string(type.id()) || type.id() == arrow::Type::STRING_VIEW || type.id() == arrow::Type::DICTIONARY;
 }
 
-// Returns nothing for types that no sample can be made of.
+// Returns nullopt for types that cannot be part of a sample.
 std::optional<ValueType> value_type(const arrow::DataType& type) {
   if (type.id() == arrow::Type::BOOL) return ValueType::kBoolean;
   if (is_number(type)) return ValueType::kNumber;
@@ -37,7 +37,7 @@ std::optional<ValueType> value_type(const arrow::DataType& type) {
   return std::nullopt;
 }
 
-// Returns a value that is not null.
+// Returns the text of a value that is not null.
 std::string text_at(const arrow::Array& column, std::int64_t row, const std::string& where) {
   if (column.type_id() == arrow::Type::DICTIONARY) {
     const auto& coded = static_cast<const arrow::DictionaryArray&>(column);
@@ -80,7 +80,7 @@ class ArrowTable final : public TableSource {
   }
 
   ValueType type_of(std::int64_t column) const override {
-    std::optional<ValueType> type;  // of the first group with a value that is not null
+    std::optional<ValueType> type;  // type in the first group that has a value that is not null
     for (std::size_t group = 0; group < groups_.size(); ++group) {
       const auto& field = field_of(group, column);
       const auto other = value_type(*field.type());
@@ -146,7 +146,7 @@ class ArrowTable final : public TableSource {
     return groups_.read(group, name_of(column));
   }
 
-  // Calls `body` with each row's text, or nothing where a value is missing, until it returns false.
+  // Calls `body` with the text of each row, or nullopt for a missing value, until it returns false.
   template <class Body>
   void for_each_text(std::int64_t column, const Body& body) const {
     for (std::size_t group = 0; group < groups_.size(); ++group) {

@@ -43,7 +43,7 @@ struct Column {
   std::shared_ptr<arrow::Array> values;
 };
 
-// Returns a column with a null where a value is missing.
+// Returns a column; nullopt becomes a null.
 template <class Builder, class Value>
 Column column(const std::string& name, std::initializer_list<std::optional<Value>> values, Builder&& builder) {
   for (const auto& value : values) {
@@ -75,7 +75,7 @@ Column categories(const std::string& name, std::initializer_list<std::optional<s
 
 class ArrowTable : public ::testing::Test {
  protected:
-  // Writes a file with two rows in a group.
+  // Writes a file with two rows per group.
   std::filesystem::path write(const std::string& name, const std::vector<Column>& columns) {
     arrow::FieldVector fields;
     arrow::ArrayVector arrays;

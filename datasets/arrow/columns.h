@@ -12,30 +12,29 @@
 
 namespace phalanx {
 
-/// The numbers of a column, [rows] or, of lists that are all as long, [rows, length, ...]: float32, or int64 of whole
-/// numbers where `whole` is asked for. `where` is what errors begin with: file, group and column. Throws DataError for
-/// other types, nulls and lists of different lengths, with the row.
+/// Returns the numbers of a column as [rows], or as [rows, length, ...] for lists of equal length. They are float32, or
+/// int64 if `whole` is true, which then requires whole numbers. Errors begin with `where`: file, group and column.
+/// Throws DataError, with the row, for other types, nulls and lists of different lengths.
 at::Tensor numbers_of(const arrow::Array& column, bool whole, const std::string& where);
 
-/// Returns true for types whose values append_numbers() takes: numbers, decimals, booleans, and no values at all
-/// (null).
+/// Returns true for the types that append_numbers() accepts: numbers, decimals, booleans, and the null type.
 bool is_number(const arrow::DataType& type);
 
-/// Appends the numbers of a column to `values`, NaN for nulls. `where` is what errors begin with. Throws DataError for
-/// other types than is_number() says.
+/// Appends the numbers of a column to `values`, with NaN for nulls. Errors begin with `where`. Throws DataError unless
+/// is_number() is true for the column's type.
 void append_numbers(const arrow::Array& column, std::vector<double>& values, const std::string& where);
 
-/// Returns the text, or the bytes, in a row of a column of text or bytes that is not null.
+/// Returns the text or the bytes in one row of a text or binary column. The value must not be null.
 std::string_view text_of(const arrow::Array& column, std::int64_t row);
 
-/// The encoded image in each row: a column of bytes, or of structures that have a field "bytes", as Hugging Face's
+/// A column with one encoded image per row: binary values, or structures with a field "bytes", as Hugging Face datasets
 /// have.
 class ImageColumn {
  public:
   /// Throws DataError for a column of another type.
   ImageColumn(std::shared_ptr<arrow::Array> column, const std::string& where);
 
-  /// Throws DataError where there are none.
+  /// Throws DataError if the row has no bytes.
   std::string_view bytes(std::int64_t row) const;
 
  private:
@@ -43,7 +42,7 @@ class ImageColumn {
   std::shared_ptr<arrow::Array> bytes_;
 };
 
-/// The text in each row, in UTF-8.
+/// A column with one text per row, in UTF-8.
 class TextColumn {
  public:
   /// Throws DataError for a column of another type.
@@ -51,7 +50,7 @@ class TextColumn {
 
   std::int64_t rows() const { return text_->length(); }
 
-  /// Throws DataError where there is none.
+  /// Throws DataError if the row has no text.
   std::string_view text(std::int64_t row) const;
 
  private:

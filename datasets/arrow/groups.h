@@ -14,10 +14,10 @@
 
 namespace phalanx {
 
-/// The groups of rows of some files, one behind the other. Thread-safe.
+/// The row groups of several files, concatenated. Thread-safe.
 class RowGroups {
  public:
-  /// Throws DataError for a file that is no table, and where there is no row.
+  /// Throws DataError for a file that is not a table, and if there are no rows.
   explicit RowGroups(const std::vector<std::filesystem::path>& files);
 
   std::int64_t rows() const { return begins_.back(); }
@@ -25,33 +25,33 @@ class RowGroups {
 
   struct Place {
     std::size_t group;
-    std::int64_t row;  // in it
+    std::int64_t row;  // row within the group
   };
-  /// Throws c10::IndexError for what is no row.
+  /// Returns the place of row `index`. Throws c10::IndexError if there is no such row.
   Place place(std::int64_t index) const;
 
-  /// Returns the columns of the file that a group is part of.
+  /// Returns the columns of the file that contains a group.
   const arrow::Schema& schema(std::size_t group) const { return groups_.at(group).file->schema(); }
 
-  /// Returns the place of a column in the schema of a group. Throws DataError, with the names that there are.
+  /// Returns the position of a column in the schema of a group. Throws DataError, which lists the existing names.
   int column(std::size_t group, const std::string& name) const { return groups_.at(group).file->column(name); }
 
-  /// A column of a group. Throws DataError.
+  /// Reads one column of a group. Throws DataError.
   std::shared_ptr<arrow::Array> read(std::size_t group, const std::string& column) const;
 
-  /// "train-0.parquet, group 3, column x", for errors.
+  /// Returns a name for error messages: "train-0.parquet, group 3, column x".
   std::string name(std::size_t group, const std::string& column) const;
 
  private:
   struct Group {
     std::shared_ptr<const TableFile> file;
-    int number;  // in its file
+    int number;  // number of the group in its file
   };
   std::vector<Group> groups_;
-  std::vector<std::int64_t> begins_;  // the first row of each, and the number of rows
+  std::vector<std::int64_t> begins_;  // the first row of each group, then the number of rows
 };
 
-/// What was made of the groups that were used last. Thread-safe; others wait while something is made.
+/// A cache of values made from the most recently used groups. Thread-safe; other threads wait while a value is made.
 template <class Made>
 class LastUsed {
  public:
@@ -73,7 +73,7 @@ class LastUsed {
  private:
   std::size_t most_;
   std::mutex mutex_;
-  std::list<std::pair<std::size_t, std::shared_ptr<const Made>>> used_;  // the last one first
+  std::list<std::pair<std::size_t, std::shared_ptr<const Made>>> used_;  // most recently used first
 };
 
 }  // namespace phalanx

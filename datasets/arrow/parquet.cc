@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of numbers in Parquet files and those of Arrow, which Hugging Face's datasets are kept in: input [n, k] float32,
-// k columns of numbers, or [n, ...], one column of lists; target a class or [n, 1] float32. Groups of rows are read
-// when a sample of them is, and those used last are kept.
+// Rows of numbers in Parquet and Arrow files, the formats of Hugging Face datasets. The input is [n, k] float32 from k
+// columns of numbers, or [n, ...] from one column of lists; the target is a class or [n, 1] float32. A row group is
+// read when one of its samples is; the most recently used groups are kept.
 #include <ATen/ops/stack.h>
 
 #include <algorithm>
@@ -132,7 +132,7 @@ class ParquetRows final : public Dataset {
   }
 
   void check_shape(const at::Tensor& inputs, const std::string& where) const {
-    if (spec_.inputs.empty()) return;  // of the first group
+    if (spec_.inputs.empty()) return;  // this is the first group
     const auto sizes = inputs.sizes().slice(1);
     if (std::ranges::equal(sizes, spec_.inputs[0].shape)) return;
     throw DataError(where + ": samples of another size than in the first group");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encoded images in Parquet files and those of Arrow, as Hugging Face's datasets keep them: a column of structures with
-// a field "bytes", or of bytes, and one of classes. Groups of rows are read when an image of them is, and those used
-// last are kept; classes are all read at first.
+// Encoded images in Parquet and Arrow files, as Hugging Face datasets have them: a column of structures with a field
+// "bytes", or of bytes, and a column of classes. A row group is read when one of its images is; the most recently used
+// groups are kept. All classes are read at the start.
 #include <memory>
 #include <string>
 #include <utility>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables in Parquet and Arrow files, with typed columns that are known by their names: datasets/tables/encoding.h says
-// what samples are made of them.
+// Tables in Parquet and Arrow files, with typed and named columns. datasets/tables/encoding.h describes the samples.
 #include <memory>
 #include <string>
 #include <vector>

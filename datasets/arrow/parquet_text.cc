@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Documents in a column of text of Parquet and Arrow files, one in each row, as sequences of tokens
+// Documents in a text column of Parquet and Arrow files, one per row, as sequences of tokens
 // (datasets/text/document_sequences.h).
 #include <cstdint>
 #include <filesystem>
@@ -32,7 +32,7 @@ struct ParquetTextConfig : TableFiles, SequencesConfig {
   }
 };
 
-// Row by row, with one group of rows in memory.
+// Returns the documents row by row, with one row group in memory.
 class Rows {
  public:
   Rows(const std::vector<std::filesystem::path>& files, std::string column)
@@ -51,9 +51,9 @@ class Rows {
  private:
   RowGroups groups_;
   std::string column_;
-  std::size_t group_ = 0;  // the next one
+  std::size_t group_ = 0;  // the next group to read
   std::optional<TextColumn> texts_;
-  std::int64_t row_ = 0;  // the next one of texts_
+  std::int64_t row_ = 0;  // the next row of texts_
 };
 
 Splits load_parquet_text(const ParquetTextConfig& config) {

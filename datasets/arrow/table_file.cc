@@ -38,7 +38,7 @@ T value_of(arrow::Result<T> result, const std::string& path) {
   return std::move(result).ValueUnsafe();
 }
 
-// Everything else in this plug-in takes offsets, sizes and text as they stand in a column: they are validated here.
+// The other files of this plug-in trust the offsets, sizes and text of a column, so they are validated here.
 void validate(const arrow::Array& column, std::int64_t rows, const std::string& name, const std::string& path) {
   const auto status = column.ValidateFull();
   if (!status.ok()) throw DataError(path + ": column " + name + ": " + status.ToString());
@@ -47,7 +47,7 @@ void validate(const arrow::Array& column, std::int64_t rows, const std::string& 
                   std::to_string(rows));
 }
 
-// Calls `body`. Exceptions of a library, such as Parquet's, become DataErrors that begin with `path`.
+// Calls `body`. Turns exceptions of libraries, such as Parquet's, into DataErrors that begin with `path`.
 template <class Body>
 auto reading(const std::string& path, const Body& body) {
   try {
@@ -111,7 +111,7 @@ class ParquetFile final : public TableFile {
                     " rows, which are not those of its groups");
   }
 
-  // Parquet counts the columns of numbers and strings that lists and structures are made of.
+  // A leaf column of Parquet is a column of numbers or strings; lists and structures consist of several of them.
   static void add_leaves(const parquet::arrow::SchemaField& field, std::vector<int>& leaves) {
     if (field.children.empty()) leaves.push_back(field.column_index);
     for (const auto& child : field.children) add_leaves(child, leaves);
@@ -163,7 +163,7 @@ class ArrowFile final : public TableFile {
     }
   }
 
-  std::vector<std::shared_ptr<arrow::RecordBatch>> batches_;  // views of the mapped file, unless it is compressed
+  std::vector<std::shared_ptr<arrow::RecordBatch>> batches_;  // views of the mapped file, unless the file is compressed
 };
 
 }  // namespace

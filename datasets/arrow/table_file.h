@@ -12,12 +12,12 @@
 
 namespace phalanx {
 
-/// A file of a table, in groups of rows that can be read one by one: Parquet, Arrow IPC (Feather), or an Arrow IPC
-/// stream, as Hugging Face's datasets keep; which of them is told by its first bytes. Arrow's files are mapped into
-/// memory. Thread-safe.
+/// A table in one file, in row groups that can be read one by one. The first bytes determine the format: Parquet,
+/// Arrow IPC (Feather), or an Arrow IPC stream, as Hugging Face datasets use. Arrow files are mapped into memory.
+/// Thread-safe.
 class TableFile {
  public:
-  /// Throws DataError, which names the file, for one that is none of these or is damaged.
+  /// Throws DataError, which names the file, for other formats and for damaged files.
   static std::shared_ptr<const TableFile> open(const std::filesystem::path& path);
 
   virtual ~TableFile() = default;
@@ -26,11 +26,11 @@ class TableFile {
   const arrow::Schema& schema() const { return *schema_; }
   const std::vector<std::int64_t>& rows_of_groups() const { return rows_; }
 
-  /// The place of a column. Throws DataError, with the names of those that there are.
+  /// Returns the position of a column. Throws DataError, which lists the existing names.
   int column(const std::string& name) const;
 
-  /// Some columns of a group, in the order of `columns`, one array each. They are valid in all of their offsets, sizes
-  /// and text, and have rows_of_groups() rows. Throws DataError where the file is damaged.
+  /// Returns some columns of a group, in the order of `columns`, one array each, with rows_of_groups()[group] rows. All
+  /// their offsets, sizes and text are validated. Throws DataError if the file is damaged.
   virtual arrow::ArrayVector read(int group, const std::vector<int>& columns) const = 0;
 
  protected:

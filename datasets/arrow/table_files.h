@@ -12,7 +12,7 @@
 
 namespace phalanx {
 
-/// Where the tables of each split are: fields of all datasets of tables.
+/// The config fields with the files of each split, which all table datasets have.
 struct TableFiles {
   std::string root;
   std::vector<std::string> train{"train-*.parquet"};
@@ -27,16 +27,16 @@ struct TableFiles {
     v("test", test, "files to test on");
   }
 
-  /// Returns the files that fit the patterns, which are the value of `key` in the config of `dataset`. Throws DataError
-  /// for a pattern that no file fits, with the key.
+  /// Returns the files that match the patterns. `key` is the config key of `dataset` that has the patterns; DataError
+  /// for a pattern that no file matches names it.
   std::vector<std::filesystem::path> find(const std::string& dataset, const std::string& key,
                                           const std::vector<std::string>& patterns) const;
 
   using Make =
       std::function<std::shared_ptr<const Dataset>(const std::vector<std::filesystem::path>& files, bool training)>;
 
-  /// Returns what `make` makes of the files of each split. Throws as find(), and DataError if the samples to test on
-  /// have another shape than the samples to train on.
+  /// Calls `make` for the files of each split and returns the resulting datasets. Throws the errors of find(), and
+  /// DataError if test samples have another shape than training samples.
   Splits splits(const std::string& dataset, const Make& make) const;
 };
 

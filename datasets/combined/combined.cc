@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Datasets of other datasets: concat, repeat, mix, subset, split and resample.
+// Datasets made of other datasets: concat, repeat, mix, subset, split and resample.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -25,7 +25,7 @@ using SplitOf = std::shared_ptr<const Dataset> Splits::*;
 
 constexpr const char* kUnused = "unused: the datasets have folders of their own";
 
-// The parts of one split; those of `validation` count only where all have one.
+// Returns the parts of one split, or no parts if a dataset does not have this split.
 DatasetParts parts_of(const std::vector<Splits>& all, SplitOf split) {
   DatasetParts parts;
   for (const auto& splits : all) {
@@ -35,7 +35,7 @@ DatasetParts parts_of(const std::vector<Splits>& all, SplitOf split) {
   return parts;
 }
 
-// All splits, one behind the other; `times` for training.
+// Concatenates all datasets, split by split. Repeats the training samples `times` times.
 Splits joined(const std::vector<Splits>& all, std::int64_t times, const std::string& key) {
   DatasetParts train;
   for (std::int64_t i = 0; i < times; ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// concat, repeat, mix, subset, split and resample, of datasets whose sample i is the number `first` + i of class
-// i % 4; with `chance`, the seed that it was read with is added to the number.
+// Tests concat, repeat, mix, subset, split and resample. The base dataset's sample i is the number `first` + i of class
+// i % 4; with `chance`, the seed passed to gather() is added to the number.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -148,7 +148,7 @@ TEST(Mix, DrawsInProportionAndAnewForEachSeed) {
   EXPECT_TRUE(splits.train->samples_overlap());
 }
 
-// With another seed, samples are others where the numbers are changed or drawn anew.
+// Samples vary with the seed if the numbers are changed or the samples are drawn.
 TEST(Combined, SaysWhetherItsSamplesVary) {
   const std::string plain = "{name: numbers}", changed = "{name: numbers, chance: true}",
                     drawn = "{name: mix, of: [" + plain + "]}";

@@ -18,9 +18,9 @@
 namespace phalanx {
 namespace {
 
-constexpr std::uint64_t kChoice = 0x6d69787475726573;  // of a seed, far from those of parts and samples
+constexpr std::uint64_t kChoice = 0x6d69787475726573;  // stream of a seed, far from the streams of parts and samples
 
-// What both are; false where samples of the two do not go into one batch.
+// Merges `other` into `all`. Returns false if samples of the two cannot be in one batch.
 bool add_spec(std::vector<TensorSpec>& all, const std::vector<TensorSpec>& other) {
   if (all.size() != other.size()) return false;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -87,7 +87,7 @@ class Combined : public Dataset {
 
   const DatasetParts& parts() const { return parts_; }
 
-  // Of parts without changes at random; empty: there are none that make any.
+  // Returns the parts without random changes, or no parts if none of them has random changes.
   DatasetParts unchanged_parts() const {
     DatasetParts all;
     bool any = false;
@@ -100,7 +100,7 @@ class Combined : public Dataset {
   }
 
  private:
-  // Row i of `some` becomes row at[i] of `all`, which the first part makes.
+  // Copies row i of `some` to row at[i] of `all`. The first part that is put allocates `all`.
   static void put(const Tensors& some, const std::vector<std::int64_t>& at, std::int64_t rows, bool first,
                   Tensors& all) {
     for (std::size_t i = 0; i < some.size(); ++i) {
@@ -137,7 +137,7 @@ class Joined final : public Combined {
     return parts()[part]->length(sample);
   }
 
-  // So do the samples of a dataset that is a part twice.
+  // A dataset that is a part twice overlaps itself.
   bool samples_overlap() const override {
     for (std::size_t i = 0; i < parts().size(); ++i) {
       if (parts()[i]->samples_overlap()) return true;
@@ -162,7 +162,7 @@ class Joined final : public Combined {
     return {part, index - (part == 0 ? 0 : ends_[part - 1])};
   }
 
-  std::vector<std::int64_t> ends_;  // of each part
+  std::vector<std::int64_t> ends_;  // number of samples in each part and the ones before it
 };
 
 class Mixed final : public Combined {
@@ -185,7 +185,7 @@ class Mixed final : public Combined {
   }
 
   std::int64_t samples_;
-  std::vector<double> ends_;  // of the weight of each part and those before it
+  std::vector<double> ends_;  // sum of the weights of each part and the ones before it
 };
 
 }  // namespace

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokens of another dataset of text, some of them hidden, for models that look to both sides (Devlin et al. 2019, BERT,
-// arXiv:1810.04805, section 3.1): input [n, t] int64, target [n, t] int64, the token that was there where one was
-// chosen, kIgnored elsewhere. Of the chosen ones most become the mask, some a token at random, and some stay as they
-// are. Which ones are chosen is drawn anew in each epoch for training, and once for testing; padding never is, and each
-// sample has one at least.
+// Tokens of another text dataset, some of them hidden, for models that look in both directions (Devlin et al. 2019,
+// BERT, arXiv:1810.04805, section 3.1). Input [n, t] int64; target [n, t] int64: the original token at the chosen
+// positions, kIgnored at all others. Most chosen tokens become the mask token, some a random token, and some stay
+// unchanged. The choice is drawn again in each epoch for training and once for testing. At least one token of each
+// sample is chosen, never padding.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -46,7 +46,7 @@ struct MaskedConfig {
 
 class MaskedTokens final : public Dataset {
  public:
-  // `fixed`: hides the same tokens in all epochs.
+  // If `fixed`, hides the same tokens in every epoch.
   MaskedTokens(const MaskedConfig& config, std::shared_ptr<const Dataset> of, bool fixed)
       : config_(config),
         of_(std::move(of)),
@@ -86,7 +86,7 @@ class MaskedTokens final : public Dataset {
   }
 
  private:
-  // Of one sample, without its padding; `target` has spec()'s length.
+  // Hides tokens of one sample. `tokens` has no padding; `target` has the full length of spec().
   void hide(std::span<std::int64_t> tokens, std::int64_t* target, RandomStream draw) const {
     std::fill_n(target, spec_.targets[0].shape[0], kIgnored);
     const auto surely = draw.below(tokens.size());

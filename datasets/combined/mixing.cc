@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples of another dataset, each mixed with a second one, with the share of each class as target:
+// Samples of another dataset, each mixed with a second one. The target is the share of each class:
 //
 //   mixup    x = s x_i + (1 - s) x_j                        (Zhang et al. 2017, arXiv:1710.09412)
-//   cutmix   a rectangle of x_i is cut out for that of x_j  (Yun et al. 2019, arXiv:1905.04899, with its code's corner
-//            cases: the rectangle's centre is anywhere, and what lies outside of the image does not count)
+//   cutmix   a rectangle of x_i is replaced by that part of x_j (Yun et al. 2019, arXiv:1905.04899; as in the authors'
+//            code, the centre of the rectangle is anywhere in the image, and the rectangle is clipped to the image)
 //
-// target [n, classes] float32: s for the class of i, 1 - s for that of j. s is drawn from Beta(alpha, alpha), and for
-// cutmix rounded to whole pixels. The papers pair the samples of a batch; here j is drawn from the whole split, of
-// (seed, sample), so that a sample does not depend on how ranks divide batches. That reads twice as many samples.
+// target [n, classes] float32: s for the class of i, 1 - s for the class of j. s is drawn from Beta(alpha, alpha);
+// cutmix rounds it to whole pixels. The papers pair the samples of a batch. Here j is drawn from the whole split as a
+// function of (seed, sample), so that a sample does not depend on how ranks divide batches. This reads twice as many
+// samples.
 #include <c10/util/Exception.h>
 
 #include <algorithm>
@@ -30,9 +31,9 @@
 namespace phalanx {
 namespace {
 
-constexpr std::uint64_t kMixing = 0x6d6978696e67;  // of a seed, far from the streams of samples
+constexpr std::uint64_t kMixing = 0x6d6978696e67;  // stream of a seed, far from the streams of samples
 
-// M. D. Joehnk 1964, Erzeugung von betaverteilten und gammaverteilten Zufallszahlen.
+// Draws from Beta(alpha, alpha): M. D. Joehnk 1964, Erzeugung von betaverteilten und gammaverteilten Zufallszahlen.
 double beta(double alpha, RandomStream& random) {
   for (;;) {
     const double x = std::pow(random.uniform(), 1 / alpha), y = std::pow(random.uniform(), 1 / alpha);
@@ -66,7 +67,7 @@ class Mixing final : public Dataset {
   bool samples_overlap() const override { return dataset_->samples_overlap(); }
   std::int64_t label(std::int64_t index) const override { return dataset_->label(index); }
 
-  // Samples as they are, with class numbers.
+  // Returns the samples without mixing or random changes, with class numbers as targets.
   std::shared_ptr<const Dataset> unchanged() const override {
     auto same = dataset_->unchanged();
     return same ? same : dataset_;
@@ -76,7 +77,7 @@ class Mixing final : public Dataset {
     const auto rows = std::ssize(indices);
     std::vector<std::int64_t> wanted(indices.begin(), indices.end());
     std::vector<RandomStream> random;
-    std::vector<std::pair<std::int64_t, std::int64_t>> mixed;  // a row, and that of its partner among what is read
+    std::vector<std::pair<std::int64_t, std::int64_t>> mixed;  // a row, and the row of its partner in `read`
     for (std::int64_t row = 0; row < rows; ++row) {
       const auto index = indices[static_cast<std::size_t>(row)];
       TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " of ", size());
@@ -115,7 +116,7 @@ class Mixing final : public Dataset {
     return share;
   }
 
-  // The share of pixels that remain.
+  // Pastes a rectangle of `other` into `out`. Returns the share of pixels of `out` that remain.
   double paste(const float* other, float* out, double share, RandomStream& random) const {
     const auto& shape = spec().inputs[0].shape;
     const auto channels = shape[0], height = shape[1], width = shape[2];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// mixup and cutmix, of images whose pixels are all the number of the sample, of class i % 3.
+// Tests mixup and cutmix with images whose pixels all equal the number of the sample, of class i % 3.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
 #include <gmock/gmock.h>
@@ -108,7 +108,7 @@ TEST_P(Mixing, LeavesAsMuchAsAskedFor) {
   EXPECT_EQ(testing::read_samples(*splits().train->unchanged(), {1}).targets[0].scalar_type(), at::kLong);
 }
 
-// Beta(a, a) has the mean 1/2 and the variance 1 / (8 a + 4).
+// Beta(a, a) has mean 1/2 and variance 1 / (8 a + 4).
 TEST(Mixup, DrawsSharesFromABetaDistribution) {
   for (const double alpha : {0.2, 1.0, 3.0}) {
     const auto splits = testing::load_splits("{name: mixup, alpha: " + std::to_string(alpha) + ", of: {name: flat}}");
@@ -117,7 +117,7 @@ TEST(Mixup, DrawsSharesFromABetaDistribution) {
       const auto target = testing::read_samples(*splits.train, testing::first_samples(kSamples), seed).targets[0];
       for (std::int64_t i = 0; i < kSamples; ++i) {
         const double share = target[i][i % 3].item<double>();
-        if (share == 1) continue;  // a partner of the same class
+        if (share == 1) continue;  // the partner has the same class
         sum += share;
         squares += share * share;
         ++count;

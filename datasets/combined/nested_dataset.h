@@ -12,8 +12,9 @@
 
 namespace phalanx {
 
-/// A dataset in the config of another one: {name: mnist, root: ...}. Its fields follow its name, as those of `dataset`
-/// do; it is no field of type Datasets::Choice, whose description would have to describe itself.
+/// A dataset in the config of another one: {name: mnist, root: ...}. Its fields follow its name, as in the config
+/// section `dataset`. It is not a field of type Datasets::Choice, because the description of such a field would have to
+/// contain itself.
 class NestedDataset {
  public:
   template <class V>
@@ -24,7 +25,7 @@ class NestedDataset {
     dataset_.visit_selected(v);
   }
 
-  /// Throws ConfigError where there is none; `key` of the config has it.
+  /// Throws ConfigError, which names `key`, if the config has no dataset there.
   Splits make(const std::string& key) const {
     if (dataset_.selected().empty()) throw ConfigError("dataset." + key + ": a dataset is missing: {name: ...}");
     return dataset_.make();

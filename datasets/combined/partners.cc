@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples for metric learning: each sample of another dataset together with others of its class or of other classes.
+// Samples for metric learning: each sample of another dataset with partners of its own class or of other classes.
 //
-//   pairs     sample i and one of its class, or of another one     input [n, 2, ...], target [n, 2] int64
-//   triplets  sample i, one of its class and one of another one    input [n, 3, ...], target [n, 3] int64
+//   pairs     sample i and one of its class or of another class       input [n, 2, ...], target [n, 2] int64
+//   triplets  sample i, one of its class and one of another class     input [n, 3, ...], target [n, 3] int64
 //
-// Targets are the classes of the members. Partners in training are drawn of (the loader's seed, i), so that they are
-// others in every epoch and do not depend on how ranks divide batches; in tests of (dataset.seed, i), always the same.
-// The other class is drawn first, all alike, and then one of its samples. Reads two or three samples for each.
+// Targets are the classes of the members. In training, partners are a function of (the loader's seed, i), so they
+// differ in every epoch and do not depend on how ranks divide batches. In tests they are a function of (dataset.seed,
+// i) and always the same. The other class is drawn first, uniformly, and then one of its samples. Reads two or three
+// samples for each sample.
 #include <c10/util/Exception.h>
 
 #include <algorithm>
@@ -34,18 +35,18 @@ namespace {
 
 using Indices = std::vector<std::int64_t>;
 
-constexpr std::uint64_t kPartners = 0x706172746e657273;  // of a seed, far from the streams of samples
+constexpr std::uint64_t kPartners = 0x706172746e657273;  // stream of a seed, far from the streams of samples
 
 double uniform(RandomStream& random) { return std::ldexp(static_cast<double>(random.next() >> 11), -53); }
 
-// The samples of a split by their classes.
+// The samples of a split, grouped by class.
 struct Classes {
-  Indices labels;               // of each sample
+  Indices labels;               // class of each sample
   std::vector<Indices> groups;  // ascending samples of each class
-  Indices present;              // ascending classes that have some
+  Indices present;              // classes that have samples, ascending
 };
 
-// One of `all`, ascending, that is not `own`, which is among them.
+// Returns a random element of `all` other than `own`. `all` is ascending and contains `own`.
 std::int64_t another(const Indices& all, std::int64_t own, RandomStream& random) {
   const auto drawn = static_cast<std::size_t>(random.below(all.size() - 1));
   return all[all[drawn] >= own ? drawn + 1 : drawn];
@@ -55,8 +56,8 @@ class Partners final : public Dataset {
  public:
   struct Draw {
     std::int64_t members = 2;
-    double same = 0.5;       // of pairs: how many are of one class
-    std::uint64_t seed = 0;  // of the partners in tests
+    double same = 0.5;       // share of pairs whose members have the same class
+    std::uint64_t seed = 0;  // seed of the partners in tests
   };
 
   Partners(std::shared_ptr<const Dataset> dataset, std::shared_ptr<const Classes> classes, Draw draw, bool fixed)
@@ -74,12 +75,12 @@ class Partners final : public Dataset {
 
   std::int64_t size() const override { return dataset_->size(); }
   const SampleSpec& spec() const override { return spec_; }
-  bool samples_overlap() const override { return true; }  // each may be another one's partner
+  bool samples_overlap() const override { return true; }  // a sample may be the partner of another one
   std::int64_t label(std::int64_t index) const override { return classes_->labels.at(static_cast<std::size_t>(index)); }
 
   bool varies() const override { return !fixed_ || dataset_->varies(); }
 
-  // With the partners of tests, of samples as they are.
+  // Returns unchanged samples with the partners that tests use.
   std::shared_ptr<const Dataset> unchanged() const override {
     auto same = dataset_->unchanged();
     return std::make_shared<Partners>(same ? std::move(same) : dataset_, classes_, draw_, /*fixed=*/true);

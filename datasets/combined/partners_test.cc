@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// pairs and triplets, of the dataset `flat` of mixing_test.cc: pixels are all the number of the sample, of class i % 3.
+// Tests pairs and triplets with the dataset `flat` of mixing_test.cc, whose pixels all equal the number of the sample,
+// of class i % 3.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
 #include <gmock/gmock.h>
@@ -25,7 +26,7 @@ using Indices = std::vector<std::int64_t>;
 
 constexpr std::int64_t kMembers = 300;
 
-// Which samples the members of each row are.
+// Returns the sample numbers of the members of each row.
 at::Tensor members(const Batch& batch) { return batch.inputs[0].flatten(2).select(2, 0).to(at::kLong); }
 
 class Partners : public ::testing::TestWithParam<std::string> {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples of another dataset with noise as one more input, for models that are to make samples of it: [n, size]
-// float32, normal with mean 0 and deviation 1. It is drawn anew in each epoch for training, and once for testing, so
-// that what a model makes depends on neither the number of ranks nor what else is in a batch.
+// Samples of another dataset with noise as an additional input, for models that generate samples: [n, size] float32,
+// normal with mean 0 and standard deviation 1. The noise is drawn again in each epoch for training and once for
+// testing. It depends on neither the number of ranks nor the other samples of a batch, and so do a model's outputs.
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -39,11 +39,11 @@ struct NoiseConfig {
 
 class WithNoise final : public Dataset {
  public:
-  // `fixed`: the same noise in all epochs.
+  // If `fixed`, uses the same noise in every epoch.
   WithNoise(const NoiseConfig& config, std::shared_ptr<const Dataset> of, bool fixed)
       : config_(config), of_(std::move(of)), fixed_(fixed), spec_(of_->spec()) {
     spec_.inputs.push_back({.name = "noise", .shape = {config.size}});
-    spec_.task.clear();  // that of the dataset takes no noise
+    spec_.task.clear();  // the dataset's own task takes no noise
   }
 
   std::int64_t size() const override { return of_->size(); }
@@ -73,7 +73,7 @@ class WithNoise final : public Dataset {
   }
 
  private:
-  // Pairs of normal numbers of pairs of uniform ones (Box and Muller 1958).
+  // Fills `values` with normal numbers. Each pair comes from two uniform numbers (Box and Muller 1958).
   static void fill(std::span<float> values, RandomStream draw) {
     for (std::size_t i = 0; i < values.size(); i += 2) {
       const double radius = std::sqrt(-2 * std::log(1.0 - draw.between(0, 1)));

@@ -11,8 +11,8 @@ struct Range {
   int begin, end;
 };
 
-// The pixels of one axis that a line from a to b can reach. Clipped before the conversion, which is undefined for
-// floats that no int can hold.
+// Returns the pixels of one axis that a line from a to b can reach. Clamps before the conversion to int, which is
+// undefined for floats out of range.
 Range reach(float a, float b, float margin, int side) {
   const auto limit = static_cast<float>(side);
   const float low = std::clamp(std::min(a, b) - margin, 0.f, limit);
@@ -27,7 +27,7 @@ void Canvas::clear() { std::fill(ink_.begin(), ink_.end(), 0.f); }
 void Canvas::line(const Point& from, const Point& to, const Pen& pen) {
   const float margin = pen.radius + pen.softness / 2;
   const float along_x = to.x - from.x, along_y = to.y - from.y;
-  const float per_length = 1 / (along_x * along_x + along_y * along_y + 1e-12f);  // a line may be a point
+  const float per_length = 1 / (along_x * along_x + along_y * along_y + 1e-12f);  // a line may be a single point
   const float per_softness = 1 / pen.softness;
   const auto rows = reach(from.y, to.y, margin, side_), columns = reach(from.x, to.x, margin, side_);
   for (int row = rows.begin; row < rows.end; ++row) {
@@ -46,7 +46,7 @@ void Canvas::line(const Point& from, const Point& to, const Pen& pen) {
 
 void Canvas::develop(float strength, float noise, RandomStream& random, std::span<std::uint8_t> bytes) const {
   strength *= 255;
-  std::uint64_t bits = 0;  // four pixels' worth: the sum of two random bytes is triangular
+  std::uint64_t bits = 0;  // enough for four pixels; the sum of two random bytes has a triangular distribution
   for (std::size_t i = 0; i < ink_.size(); ++i) {
     bits = i % 4 == 0 ? random.next() : bits >> 16;
     const int triangular = static_cast<int>(bits & 255) + static_cast<int>(bits >> 8 & 255) - 255;

@@ -13,12 +13,12 @@ namespace phalanx {
 /// The tip of a pen, in pixels.
 struct Pen {
   float radius = 1;
-  float softness = 1;  // width of the edge, in which ink turns to paper, > 0
+  float softness = 1;  // width of the edge where ink turns to paper, > 0
 };
 
 /// A square of pixels from 0 (paper) to 1 (ink). The point {0, 0} is the centre of the top left pixel.
 ///
-/// Uses +, -, *, / and square roots alone, which IEEE 754 rounds alike everywhere, so that equal calls give equal
+/// Uses only +, -, *, / and square roots, which IEEE 754 rounds the same way everywhere, so equal calls give equal
 /// bytes.
 class Canvas {
  public:
@@ -30,8 +30,8 @@ class Canvas {
 
   void line(const Point& from, const Point& to, const Pen& pen);  // anti-aliased, with round ends; clipped
 
-  /// Writes the pixels as bytes [side, side]: ink times `strength`, plus noise of a triangular distribution in
-  /// +-`noise`, cut off at paper and ink.
+  /// Writes the pixels as bytes [side, side]: ink times `strength`, plus noise with a triangular distribution in
+  /// [-noise, noise], clamped to the range from paper to ink.
   void develop(float strength, float noise, RandomStream& random, std::span<std::uint8_t> bytes) const;
 
  private:

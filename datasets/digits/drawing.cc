@@ -13,7 +13,8 @@
 namespace phalanx {
 namespace {
 
-// Moves every point a little, neighbours alike: strokes that meet still do, and straight ones bend.
+// Displaces every point a little, and neighbouring points similarly: strokes that meet still meet, and straight strokes
+// bend.
 class Warp {
  public:
   explicit Warp(RandomStream& random) {
@@ -39,14 +40,15 @@ class Warp {
   std::array<Point, kNodes * kNodes> nodes_;  // displacements on a grid over the unit square
 };
 
-// From the unit square to pixels: stretch, slant, turn, move.
+// Maps the unit square to pixels: stretches, slants, rotates and moves it.
 class Placement {
  public:
   Placement(RandomStream& random, float side) : move_{(side - 1) / 2, (side - 1) / 2} {
     const float height = side * random.between(0.55f, 0.76f), width = height * random.between(0.5f, 0.85f);
-    const float slant = random.between(-0.35f, 0.25f);  // to the right more than to the left, as most people write
-    const float half = random.between(-0.12f, 0.12f);   // tangent of half the angle: needs no sine, which libraries
-    const float cosine = (1 - half * half) / (1 + half * half), sine = 2 * half / (1 + half * half);  // round unalike
+    const float slant = random.between(-0.35f, 0.25f);  // mostly to the right, as most people write
+    // Tangent of half the angle. It gives the rotation without a sine, which libraries round differently.
+    const float half = random.between(-0.12f, 0.12f);
+    const float cosine = (1 - half * half) / (1 + half * half), sine = 2 * half / (1 + half * half);
     x_ = {width * cosine, width * sine};
     y_ = {height * (slant * cosine - sine), height * (slant * sine + cosine)};
     move_.x += side * random.between(-0.08f, 0.08f);
@@ -59,7 +61,7 @@ class Placement {
   }
 
  private:
-  Point x_, y_;  // where one step to the right and one downwards lead, in pixels
+  Point x_, y_;  // the images of a unit step to the right and of one down, in pixels
   Point move_;
 };
 

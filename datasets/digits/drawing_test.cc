@@ -29,7 +29,7 @@ std::set<std::vector<std::uint8_t>> distinct(const Images& images) {
   return all;
 }
 
-// Whoever changes this value changes the result of every run on these digits.
+// A change of this value changes the result of every run on these digits.
 TEST(DrawDigits, DrawsAlikeOnEveryPlatformAndInEveryRelease) {
   EXPECT_EQ(fnv1a(draw_digits(1000, kSide, 1, 0).pixels), 4760236646264831406u);
 }

@@ -14,8 +14,8 @@ namespace {
 
 using Handwriting = std::array<std::vector<Glyph>, kDigits>;
 
-// Three ways of writing each digit: points as percent of the width and of the height, from the top left. The pen runs
-// smoothly through them up to a '|', so a corner is where one stroke ends and the next one starts.
+// Three ways of writing each digit. Points are in percent of the width and of the height, from the top left. The pen
+// runs smoothly through them up to a '|', so a corner is made of two strokes that meet.
 constexpr const char* kControlPoints[kDigits][3] = {
     {
         "50 0  15 15  2 50  15 86  50 100  85 86  98 50  85 15  50 0",
@@ -82,7 +82,7 @@ Glyph parse(const std::string& text) {
   return glyph;
 }
 
-// Uniform Catmull-Rom between b and c.
+// Evaluates a uniform Catmull-Rom spline between b and c.
 Point spline(const Point& a, const Point& b, const Point& c, const Point& d, float t) {
   const auto blend = [&](float Point::* k) {
     const float third = 3 * (b.*k - c.*k) + d.*k - a.*k;
@@ -93,7 +93,7 @@ Point spline(const Point& a, const Point& b, const Point& c, const Point& d, flo
 }
 
 Stroke smooth(const Stroke& control) {
-  constexpr int kSteps = 4;  // per pair of points, which are some five pixels apart
+  constexpr int kSteps = 4;  // per pair of points, which are about five pixels apart
   Stroke dense;
   for (std::size_t i = 0; i + 1 < control.size(); ++i) {
     const auto& before = control[i == 0 ? 0 : i - 1];

@@ -14,7 +14,7 @@ using Glyph = std::vector<Stroke>;  // one way to write a digit, in the unit squ
 
 constexpr int kDigits = 10;
 
-/// The ways in which people write `digit` (0 to 9), at least three of each. Thread-safe.
+/// Returns the ways in which people write `digit` (0 to 9), at least three for each digit. Thread-safe.
 const std::vector<Glyph>& handwriting(int digit);
 
 }  // namespace phalanx

@@ -21,9 +21,9 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kChannels = 3, kSide = 32, kPixels = kChannels * kSide * kSide;
 
-// Adds the records of `file` to `images`.
+// Appends the records of `file` to `images`.
 void read_records(const fs::path& file, const CifarRecords& format, Images& images) {
-  const std::string bytes = read_file(file.string());  // at most some 150 MB
+  const std::string bytes = read_file(file.string());  // at most about 150 MB
   const auto size = static_cast<std::int64_t>(bytes.size());
   const std::int64_t length = format.labels + kPixels;
   const std::int64_t records = size / length;
@@ -46,7 +46,7 @@ void read_records(const fs::path& file, const CifarRecords& format, Images& imag
   }
 }
 
-// Reads a pickled dictionary of the Python version.
+// A pickled dictionary of the Python version.
 class Pickle {
  public:
   explicit Pickle(const fs::path& file)
@@ -58,7 +58,7 @@ class Pickle {
   const std::string& array(std::string_view key, std::int64_t columns) const {
     const auto& object = value_of(key);
     const PickleNode* const state = object.items.size() == 1 ? object.items[0] : nullptr;
-    // The state of an array: version, shape, type, whether columns come first, bytes.
+    // The state of an array: version, shape, type, true for column-major order, bytes.
     const bool is_array = object.kind == PickleNode::kOther && object.text.ends_with("._reconstruct") &&
                           state != nullptr && state->kind == PickleNode::kList && state->items.size() == 5;
     if (!is_array) refuse(quoted(key) + " is no array of NumPy");
@@ -100,7 +100,7 @@ class Pickle {
   Unpickled pickle_;
 };
 
-// Adds the images of `file` to `images`.
+// Appends the images of `file` to `images`.
 void read_pickle(const fs::path& file, const CifarRecords& format, Images& images) {
   const Pickle pickle(file);
   const auto& pixels = pickle.array("data", kPixels);
@@ -127,7 +127,7 @@ std::vector<ChannelStatistics> statistics_of(const CifarImages& images, const ch
   return channel_statistics(mean, deviation);
 }
 
-// The version that a folder has.
+// The version of the dataset that a folder has.
 struct Version {
   fs::path folder;
   bool is_python = false;

@@ -12,26 +12,27 @@
 
 namespace phalanx {
 
-/// The two versions of these datasets. The binary one has files of records without a header: some bytes of labels, then
-/// 3,072 bytes, 32 x 32 pixels of red, of green and of blue, each row by row. The Python one has pickled dictionaries
-/// of an array `data` [n, 3072] of the same bytes and of a list of labels, which are read without running them.
+/// The two versions of these datasets. The binary version has files of records without a header: some label bytes, then
+/// 3,072 bytes for 32 x 32 pixels, first all red values, then green, then blue, each row by row. The Python version has
+/// pickled dictionaries with an array `data` [n, 3072] of the same bytes and a list of labels; they are parsed without
+/// executing the pickle.
 struct CifarRecords {
   const char* dataset;                    // "cifar10"
   const char* title;                      // "CIFAR-10"
-  const char* folder_in_archive;          // which root may contain
-  const char* python_folder;              // the same of the Python version
-  std::vector<std::string> python_names;  // of its files, the test split last
-  const char* python_labels;              // the key of the list that is taken
-  std::int64_t classes = 0;               // labels lie in [0, classes)
-  int labels = 1;                         // bytes of them in a record
-  int label = 0;                          // the one that is taken
+  const char* folder_in_archive;          // folder that `root` may contain
+  const char* python_folder;              // folder of the Python version that `root` may contain
+  std::vector<std::string> python_names;  // files of the Python version, the test split last
+  const char* python_labels;              // key of the list of labels
+  std::int64_t classes = 0;               // labels are in [0, classes)
+  int labels = 1;                         // number of label bytes in a record
+  int label = 0;                          // index of the label byte that is used
 };
 
-/// What is done to the images: fields of a config, which has a root besides.
+/// The config fields that describe how images are processed; the config has a field `root` as well.
 struct CifarImages {
   bool augment = false;
   std::vector<TransformConfig> transforms{};
-  std::vector<double> mean;  // of the training images, as is the deviation
+  std::vector<double> mean;  // mean of the training images; so is the deviation
   std::vector<double> deviation;
 
   template <class V>
@@ -44,9 +45,9 @@ struct CifarImages {
   }
 };
 
-/// Returns both splits: the last of `files` is the test split. `root` is as dataset_root() takes it. Reads the binary
-/// version if its folder or its last file is there, otherwise the Python version if it is. Throws DataError, with file
-/// and offset, for malformed records, and ConfigError unless there are three numbers of each statistic.
+/// Returns both splits; the last of `files` is the test split. `root` is an argument of dataset_root(). Reads the
+/// binary version if its folder or its last file exists, otherwise the Python version if that exists. Throws DataError,
+/// with file and offset, for malformed records, and ConfigError unless each statistic has three numbers.
 Splits load_cifar(const DatasetFiles& files, const std::string& root, const CifarRecords& records,
                   const CifarImages& images);
 

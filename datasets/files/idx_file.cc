@@ -19,8 +19,9 @@ namespace phalanx {
 namespace {
 
 constexpr std::uint8_t kUnsignedByte = 0x08;
-constexpr std::int64_t kChunk = 1 << 20;  // bytes; what a lying header can make us allocate beyond the file
-constexpr std::int64_t kMost = 1 << 30;   // bytes that one gzread can return: fewer than 2^31
+// Bytes that are allocated before any value has been read, whatever size the header claims.
+constexpr std::int64_t kChunk = 1 << 20;
+constexpr std::int64_t kMost = 1 << 30;  // bytes that one call of gzread can return: fewer than 2^31
 
 std::string hex(std::span<const std::uint8_t> bytes) {
   std::string text;
@@ -31,7 +32,7 @@ std::string hex(std::span<const std::uint8_t> bytes) {
   return text;
 }
 
-// A file read from front to back, decompressed on the way when it is compressed: gzread passes other files through.
+// Reads a file from front to back and decompresses it if it is compressed; gzread returns other files unchanged.
 class Reader {
  public:
   explicit Reader(const std::filesystem::path& path) : path_(path) {
@@ -67,7 +68,7 @@ class Reader {
     int code = Z_OK;
     const std::string_view reason = gzerror(file_, &code);  // "<path>: <what>"
     if (got < 0 && code == Z_ERRNO) fail(offset_, std::generic_category().message(system_error));
-    // gzread keeps what lies before a damage to itself, up to a chunk, so this offset may be too low.
+    // gzread does not return up to a chunk of intact data before the damage, so this offset may be too low.
     if (got < 0)
       fail(offset_, "the compressed stream is damaged: " + std::string(reason.substr(reason.rfind(':') + 2)));
     offset_ += got;
@@ -91,7 +92,7 @@ void read_magic(Reader& file, int rank) {
   }
 }
 
-// Returns sizes whose product fits into an int64.
+// Returns sizes whose product fits in an int64.
 std::vector<std::int64_t> read_shape(Reader& file, int rank) {
   std::vector<std::int64_t> shape;
   for (int dimension = 0; dimension < rank; ++dimension) {

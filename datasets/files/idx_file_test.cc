@@ -18,7 +18,7 @@ using testing::idx_bytes;
 
 enum class Form { kPlain, kGzip };
 
-// Every defect is one of the content, so it must be found, at the same offset, in either form.
+// Every defect is a defect of the content, so it must be found at the same offset in both forms.
 class IdxFile : public ::testing::TestWithParam<Form> {
  protected:
   void write(const Bytes& bytes) const {
@@ -79,7 +79,7 @@ TEST_P(IdxFile, RefusesTrailingBytes) {
   expect_error(idx_bytes({2, 3}, {1, 2, 3, 4, 5, 6, 7}), "byte 18: the file should end here, but there is more data");
 }
 
-// 2^63 bytes and more: neither allocated nor an overflow.
+// Sizes of 2^63 bytes and more are neither allocated nor overflow.
 TEST_P(IdxFile, RefusesAbsurdSizesWithoutAllocatingThem) {
   expect_error(idx_bytes({0xffffffff, 0xffffffff}, {1}), "byte 8: more values than a file can hold");
   expect_error(idx_bytes({0x7fffffff, 0xffffffff}, {1}),
@@ -107,7 +107,7 @@ TEST(IdxFileErrors, SaysWhenItIsAFolder) {
 
 class DamagedGzip : public ::testing::Test {
  protected:
-  // A compressed file of 100,000 values that `damage` has changed.
+  // Returns the error for a compressed file of 100,000 values that `damage` has changed.
   template <class Damage>
   std::string error_after(Damage damage) const {
     Bytes values;

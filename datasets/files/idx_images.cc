@@ -35,7 +35,7 @@ std::vector<std::int64_t> read_labels(const fs::path& file, std::int64_t images,
   return labels;
 }
 
-// Makes rows of the columns of all images, which are height x width pixels afterwards.
+// Transposes all images, which then have height x width pixels.
 void transpose(std::vector<std::uint8_t>& pixels, std::int64_t height, std::int64_t width) {
   std::vector<std::uint8_t> image(static_cast<std::size_t>(height * width));
   for (auto* to = pixels.data(); to != pixels.data() + pixels.size(); to += height * width) {
@@ -52,7 +52,7 @@ struct Size {
   bool operator==(const Size&) const = default;
 };
 
-// Reads one split, and the size of its images.
+// Reads one split and sets `size` to the size of its images.
 std::shared_ptr<const Dataset> read(const fs::path& images_file, const fs::path& labels_file, const IdxImages& expected,
                                     const IdxPixels& as, bool training, Size& size) {
   auto [shape, pixels] = read_idx(images_file, 3);
@@ -65,7 +65,7 @@ std::shared_ptr<const Dataset> read(const fs::path& images_file, const fs::path&
        .transforms = training ? as.transforms : std::vector<TransformConfig>()});
 }
 
-// Some archives have train-images.idx3-ubyte for train-images-idx3-ubyte.
+// Some archives have train-images.idx3-ubyte instead of train-images-idx3-ubyte.
 DatasetFiles with_names_in(const fs::path& root, DatasetFiles files) {
   for (auto& name : files.names) {
     auto dotted = name;

@@ -14,14 +14,14 @@ namespace phalanx {
 /// Describes pairs of IDX files, one with images of the same size, the other with their classes.
 struct IdxImages {
   std::int64_t classes = 10;
-  std::int64_t first_label = 0;  // of the files, where classes are not numbered from 0
-  bool transposed = false;       // columns are stored as rows
+  std::int64_t first_label = 0;  // smallest label in the files, if classes are not numbered from 0
+  bool transposed = false;       // images are stored column by column
 };
 
-/// Fields that all such datasets have.
+/// The config fields that all such datasets have.
 struct IdxPixels {
   std::vector<TransformConfig> transforms{};
-  double mean;  // of the training images (0 to 1), as is the deviation
+  double mean;  // mean of the training images (0 to 1); so is the deviation
   double deviation;
 
   template <class V>
@@ -32,12 +32,12 @@ struct IdxPixels {
   }
 };
 
-/// The names of such files: "train-images-idx3-ubyte", ..., "t10k-labels-idx1-ubyte".
+/// Returns the names of such files: "train-images-idx3-ubyte", ..., "t10k-labels-idx1-ubyte".
 std::vector<std::string> idx_image_names(const std::string& train, const std::string& test);
 
-/// Returns both splits. `files` has idx_image_names(), of which the last `-` may be a `.` in the folder; `root` is as
-/// dataset_root() takes it. Throws DataError, with file and offset, for what are no such files, and for splits with
-/// images of different sizes.
+/// Returns both splits. `files` has the names from idx_image_names(); the last `-` of a name may be a `.` in the
+/// folder. `root` is an argument of dataset_root(). Throws DataError, with file and offset, for files of another format
+/// and for splits with images of different sizes.
 Splits load_idx_images(const DatasetFiles& files, const std::string& root, const IdxImages& expected,
                        const IdxPixels& pixels);
 

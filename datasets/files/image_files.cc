@@ -28,8 +28,8 @@ constexpr const char* kAnnotations = "val_annotations.txt";
 
 bool is_hidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
 
-// Returns the names of the folders in a folder, sorted. An entry whose kind cannot be told, such as a link in a circle,
-// is no folder.
+// Returns the sorted names of the folders in a folder. An entry whose type cannot be determined, such as a circular
+// link, does not count as a folder.
 std::vector<std::string> folders_in(const fs::path& folder) {
   std::vector<std::string> names;
   std::error_code error;
@@ -42,13 +42,13 @@ std::vector<std::string> folders_in(const fs::path& folder) {
   return names;
 }
 
-// The images below one folder.
+// Collects the images below one folder.
 class Split {
  public:
   Split(fs::path folder, const std::vector<std::string>& classes)
       : folder_(std::move(folder)), classes_(classes), has_images_(classes.size(), false) {}
 
-  // Takes the images below the folder of a class.
+  // Adds the images below the folder of a class.
   void add_class(const std::string& name) {
     const auto label = label_of(name);
     if (!label) {
@@ -70,7 +70,7 @@ class Split {
     for (auto& path : paths) add(std::move(path), *label);
   }
 
-  // Takes the images that the file of annotations names.
+  // Adds the images that the file of annotations names.
   void add_annotated() {
     const auto file = folder_ / kAnnotations;
     std::ifstream lines(file);
@@ -136,7 +136,7 @@ class Split {
   const std::vector<std::string>& classes_;
   std::vector<ImageFile> files_;
   std::vector<bool> has_images_;                // by class
-  std::map<std::string, std::int64_t> others_;  // number of files by suffix
+  std::map<std::string, std::int64_t> others_;  // number of other files by suffix
 };
 
 std::vector<ImageFile> images_in(const fs::path& folder, const std::vector<std::string>& classes) {

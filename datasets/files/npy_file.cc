@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kLargestNumber = 8;  // bytes
 
-// Little-endian, as both formats are.
+// Reads a little-endian number; both formats are little-endian.
 std::uint64_t number_at(std::string_view bytes, std::size_t offset, int size) {
   std::uint64_t value = 0;
   for (int i = size; i-- > 0;)
@@ -50,7 +50,7 @@ double convert_half(const char* from) {
 }
 
 struct NumberType {
-  std::string_view name;  // without the order of bytes
+  std::string_view name;  // without the byte order
   std::int64_t bytes;
   double (*little)(const char*);
   double (*big)(const char*);
@@ -76,7 +76,7 @@ constexpr std::array kTypes{number_type<float>("f4"),
 
 }  // namespace
 
-// Reads one .npy, which lies at `offset` of `path`, or in an archive there.
+// Reads one .npy file, which begins at `offset` of `path`, where `path` may be an archive.
 class NpyReader {
  public:
   NpyReader(const fs::path& path, std::int64_t offset, std::string_view bytes)
@@ -163,7 +163,7 @@ class NpyReader {
 namespace {
 
 std::string inflated(const fs::path& path, std::int64_t offset, std::string_view bytes, std::uint64_t size) {
-  // A stream of deflate grows to 1032 times its size at most: a header cannot make us allocate more.
+  // A deflate stream expands at most 1032 times, so a wrong header cannot make us allocate more than that.
   if (size / 1032 > bytes.size() + 1) throw_malformed(path, offset, "the archive claims a size that it cannot have");
   std::string out(size, '\0');
   z_stream stream{};
@@ -179,7 +179,8 @@ std::string inflated(const fs::path& path, std::int64_t offset, std::string_view
   return out;
 }
 
-// PKWARE's APPNOTE 6.3: at the end of the file is where the directory begins; an entry there says where its data lies.
+// Follows PKWARE's APPNOTE 6.3: the end of the file has the offset of the directory; an entry there has the offset of
+// its data.
 NpyArray read_from_archive(const fs::path& path, const std::shared_ptr<const MappedFile>& mapped,
                            const std::string& array) {
   const std::string_view file = mapped->bytes();

@@ -36,7 +36,7 @@ std::uint8_t luminance(unsigned red, unsigned green, unsigned blue) {
   return static_cast<std::uint8_t>((19595 * red + 38470 * green + 7471 * blue + 0x8000) >> 16);
 }
 
-// Returns the pixels with three channels, or one, of which none is alpha.
+// Returns the pixels with one or three channels, without alpha.
 at::Tensor convert(const at::Tensor& pixels, const DecodeOptions& options) {
   const auto channels = pixels.size(2), wanted = std::int64_t{options.color ? 3 : 1};
   if (channels == wanted) return pixels;

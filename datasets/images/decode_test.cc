@@ -64,7 +64,7 @@ TEST(DecodeImage, LuminanceIsTheSameInAllFormats) {
   EXPECT_EQ(first_pixel(decode_image(jpeg_bytes(red), {.color = false}, "a.jpg")), (std::vector{76}));
 }
 
-// libpng's own conversion would apply a gamma.
+// libpng's own conversion to 8 bits would apply a gamma.
 TEST(DecodeImage, ValuesOf16BitsBecomeTheirUpperByte) {
   const auto color = testing::png_of_16_bits({0x8080, 0x12ff, 0xff00});
   EXPECT_EQ(first_pixel(decode_image(color, {}, "a.png")), (std::vector{0x80, 0x12, 0xff}));
@@ -72,7 +72,7 @@ TEST(DecodeImage, ValuesOf16BitsBecomeTheirUpperByte) {
             (std::vector{0x80}));
 }
 
-// Cyan, magenta, yellow and black as Adobe's programs write them, inverted, with and without conversion to YCCK.
+// Cyan, magenta, yellow and black, inverted as Adobe's programs write them, with and without conversion to YCCK.
 TEST(DecodeImage, JpegsOfFourInksBecomeColor) {
   for (const bool ycck : {false, true}) {
     const auto bytes = testing::jpeg_of_inks(filled({255, 55, 155, 255}, 16, 16), ycck);
@@ -82,7 +82,7 @@ TEST(DecodeImage, JpegsOfFourInksBecomeColor) {
   }
 }
 
-// The pixel in the corner is at (row, column) of the picture as it was taken.
+// The white corner is at (row, column) of the picture as the camera stored it.
 TEST(DecodeImage, IsTurnedUprightIfAskedFor) {
   at::Tensor image = filled({0, 0, 0}, 16, 32);
   image.narrow(1, 0, 8).narrow(2, 0, 8).fill_(255);
@@ -149,7 +149,7 @@ TEST(DecodeImage, JpegsMayBeDecodedAtAPartOfTheirSize) {
   EXPECT_EQ(side(20), (std::vector<std::int64_t>{3, 25, 20}));
 }
 
-// A grey PNG of 69 bytes; `header` has its width and height, and the checksum of these.
+// Returns a grey PNG of 69 bytes. `header` has its width and height and their checksum.
 std::string tiny_png(const std::string& header) {
   return from_hex("89504e470d0a1a0a" + header +
                   "0000000c4944415478da6360a03d000000640001b899ef990000000049454e44ae426082");

@@ -7,7 +7,7 @@
 
 namespace phalanx {
 
-/// A PNG of `image`, uint8 [channels, height, width] with 1, 3 or 4 channels, the fourth of which is opacity.
+/// Returns a PNG of `image`, uint8 [channels, height, width] with 1, 3 or 4 channels, the fourth of which is alpha.
 std::string encode_png(const at::Tensor& image);
 
 }  // namespace phalanx

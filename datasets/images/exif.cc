@@ -9,7 +9,7 @@
 namespace phalanx::images {
 namespace {
 
-// The numbers of a TIFF file, in its order of bytes. What lies outside of it is 0.
+// Reads the numbers of a TIFF file in its byte order. Bytes outside of the file read as 0.
 class Tiff {
  public:
   explicit Tiff(std::string_view bytes) : bytes_(bytes), big_endian_(bytes.starts_with("MM")) {}
@@ -34,7 +34,7 @@ class Tiff {
 
 int exif_orientation(std::string_view bytes) {
   constexpr std::uint32_t kOrientation = 0x0112, kShort = 3;
-  constexpr std::size_t kEntry = 12;  // bytes: tag, type, count and value
+  constexpr std::size_t kEntry = 12;  // size in bytes: tag, type, count and value
   const Tiff tiff(bytes);
   if (!tiff.is_valid()) return 1;
   const std::size_t directory = tiff.number(4, 4);

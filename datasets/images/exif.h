@@ -7,13 +7,13 @@
 
 namespace phalanx::images {
 
-/// Returns the orientation, 1 to 8, that the first directory of Exif data states (a TIFF file: CIPA DC-008, section
-/// 4.6.4, tag 0x0112); 1, which is upright, if it states none or is damaged.
+/// Returns the orientation, 1 to 8, in the first directory of Exif data (a TIFF file: CIPA DC-008, section 4.6.4, tag
+/// 0x0112). Returns 1, which is upright, if there is none or the data is damaged.
 int exif_orientation(std::string_view tiff);
 
-/// Returns an image [height, width, channels] upright that has this orientation: 2 is mirrored, 3 is turned by 180
-/// degrees, 4 is 3 mirrored, 6 and 8 are to be turned by 90 degrees clockwise and counterclockwise, and 5 and 7 are
-/// these mirrored.
+/// Returns the upright version of an image [height, width, channels] with this orientation. 2 is mirrored, 3 is rotated
+/// by 180 degrees, 4 is 3 mirrored; 6 and 8 must be rotated by 90 degrees clockwise and counterclockwise, and 5 and 7
+/// are 6 and 8 mirrored.
 at::Tensor upright(const at::Tensor& image, int orientation);
 
 }  // namespace phalanx::images

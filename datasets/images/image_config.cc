@@ -18,7 +18,7 @@ std::string of_size(const std::string& name, std::int64_t size) {
   return "{name: " + name + ", size: " + std::to_string(size) + "}";
 }
 
-// As images of ImageNet are mostly prepared: 224 pixels in the middle of 256.
+// The usual preparation of ImageNet: the central 224 pixels of an image of 256.
 std::vector<TransformConfig> default_transforms(std::int64_t side, bool training) {
   if (training) return {transform(of_size("random_resized_crop", side)), transform("flip")};
   return {transform(of_size("resize", side * 8 / 7)), transform(of_size("center_crop", side))};

@@ -13,11 +13,11 @@
 
 namespace phalanx {
 
-/// Fields that all datasets of encoded images have.
+/// The config fields that all datasets of encoded images have.
 struct ImageConfig {
   std::int64_t side = 224;
   bool color = true;
-  std::vector<double> mean{0.485, 0.456, 0.406};  // of ImageNet, as is the deviation
+  std::vector<double> mean{0.485, 0.456, 0.406};  // mean of ImageNet; so is the deviation
   std::vector<double> deviation{0.229, 0.224, 0.225};
   std::vector<TransformConfig> transforms;
   std::vector<TransformConfig> test_transforms;
@@ -45,10 +45,10 @@ struct ImageConfig {
       config::at_least(0));
   }
 
-  /// Throws ConfigError for a background that is no colour.
+  /// Throws ConfigError for a background that is not a colour.
   DecodeOptions decoding() const;
 
-  /// The samples of one split. Throws ConfigError where fields do not go together.
+  /// Returns the samples of one split. Throws ConfigError for fields that contradict each other.
   std::shared_ptr<const Dataset> samples(std::shared_ptr<const ImageSource> source, std::int64_t classes,
                                          bool training) const;
 };

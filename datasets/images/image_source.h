@@ -8,7 +8,7 @@
 
 namespace phalanx {
 
-/// Where the images of a dataset come from: files, archives, memory. Thread-safe for reading.
+/// A source of a dataset's images: files, archives, or memory. Thread-safe for reading.
 class ImageSource {
  public:
   virtual ~ImageSource() = default;
@@ -16,11 +16,11 @@ class ImageSource {
   virtual std::int64_t size() const = 0;  // images
   virtual std::int64_t label(std::int64_t index) const = 0;
 
-  /// Image `index`, uint8 [channels, height, width], with any strides. Nobody writes to it. Throws DataError, which
-  /// names the file, where it cannot be read.
+  /// Returns image `index`, uint8 [channels, height, width], with any strides. The caller must not write to it. Throws
+  /// DataError, which names the file, if it cannot be read.
   virtual at::Tensor image(std::int64_t index) const = 0;
 
-  /// Where it comes from: "train/cat/7.jpg".
+  /// Returns where the image comes from: "train/cat/7.jpg".
   virtual std::string name(std::int64_t index) const = 0;
 };
 

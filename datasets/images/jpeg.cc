@@ -3,7 +3,7 @@
 
 #include <cstdio>
 
-// After <cstdio>, which it does not include.
+// Must follow <cstdio>, which it does not include.
 #include <jerror.h>
 #include <jpeglib.h>
 
@@ -23,7 +23,7 @@ namespace {
 
 constexpr int kExifMarker = JPEG_APP0 + 1;
 
-// When libjpeg fails, it calls leave(), which jumps back to the decoder.
+// libjpeg calls leave() when it fails, which jumps back to the decoder.
 struct JpegErrors {
   jpeg_error_mgr base;
   std::jmp_buf out;
@@ -31,7 +31,7 @@ struct JpegErrors {
 
 void leave(j_common_ptr jpeg) { std::longjmp(reinterpret_cast<JpegErrors*>(jpeg->err)->out, 1); }
 
-// Damage that would leave a part of the image grey is only a warning of libjpeg.
+// libjpeg only warns about damage that would make a part of the image grey.
 void leave_if_damaged(j_common_ptr jpeg, int level) {
   if (level >= 0) return;
   const int code = jpeg->err->msg_code;
@@ -73,7 +73,7 @@ struct JpegDecoder {
   JpegDecoder(const JpegDecoder&) = delete;
   JpegDecoder& operator=(const JpegDecoder&) = delete;
 
-  // Returns false if libjpeg has failed. A jump out of libjpeg runs no destructors, so there are no local objects here.
+  // Returns false if libjpeg has failed. Has no local objects, because a jump out of libjpeg runs no destructors.
   bool decode(std::string_view bytes, std::int64_t smallest_side, bool with_orientation) {
     if (setjmp(errors.out) != 0) return false;
     jpeg_create_decompress(&jpeg);
@@ -108,7 +108,7 @@ struct JpegDecoder {
   }
 };
 
-// Inverted values of cyan, magenta, yellow and black are light that each ink lets through.
+// An inverted value of cyan, magenta, yellow or black is the amount of light that the ink lets through.
 at::Tensor color_of_inks(const at::Tensor& inks) {
   at::Tensor color = at::empty({inks.size(0), inks.size(1), 3}, at::kByte);
   const auto* from = inks.const_data_ptr<std::uint8_t>();

@@ -26,7 +26,7 @@ class MemoryImages final : public ImageSource {
   std::string name(std::int64_t index) const override { return "image " + std::to_string(index); }
 
   at::Tensor image(std::int64_t index) const override {
-    // Nobody writes to it.
+    // Callers do not write to the image.
     auto* pixels = const_cast<std::uint8_t*>(images_.pixels.data()) + index * bytes_;
     return at::from_blob(pixels, shape_, at::kByte);
   }

@@ -11,15 +11,15 @@
 
 namespace phalanx {
 
-/// What is done to images that are held in memory as bytes, before they are normalised.
+/// The processing of images that are held in memory as bytes, before normalization.
 struct MemoryImagesOptions {
   std::vector<ChannelStatistics> statistics;  // one for each channel
   Augmentation augmentation{};
-  std::vector<TransformConfig> transforms{};  // instead of it; they leave the images' size as it is
+  std::vector<TransformConfig> transforms{};  // instead of `augmentation`; they must keep the size of the images
 };
 
-/// An ImageDataset, or where there are transforms TransformedImages. Throws ConfigError where there is an augmentation
-/// too, and c10::Error as ImageDataset does.
+/// Returns an ImageDataset, or TransformedImages if there are transforms. Throws ConfigError if there is an
+/// augmentation as well, and c10::Error in the same cases as ImageDataset.
 std::shared_ptr<const Dataset> images_in_memory(Images images, const SampleSpec& spec,
                                                 const MemoryImagesOptions& options);
 

@@ -21,11 +21,11 @@
 namespace phalanx::images {
 namespace {
 
-// Deflate compresses at most so many bytes into one.
+// The maximum expansion of deflate: bytes per compressed byte.
 constexpr std::int64_t kMostDeflated = 1032;
 
-// When libpng fails, it calls fail(), which jumps back to the function that called libpng. The jump runs no
-// destructors, so these functions have no local objects.
+// libpng calls fail() when it fails, which jumps back to the function that called libpng. The jump runs no destructors,
+// so these functions have no local objects.
 struct PngDecoder {
   std::string_view left;
   std::jmp_buf out{};
@@ -58,12 +58,13 @@ struct PngDecoder {
     self.left.remove_prefix(size);
   }
 
-  // Returns false if libpng has failed, as the other functions do.
+  // Returns false if libpng has failed, like the functions below.
   bool read_header() {
     if (setjmp(out) != 0) return false;
     png_read_info(png, info);
     png_set_strip_16(png);
-    png_set_expand(png);  // palettes, fewer than 8 bits, and a transparent colour to alpha
+    // Expands palettes and samples of fewer than 8 bits, and turns a transparent colour into alpha.
+    png_set_expand(png);
     png_set_interlace_handling(png);
     png_read_update_info(png, info);
     return true;
@@ -105,7 +106,7 @@ Decoded decode_png(std::string_view bytes, bool with_orientation, const std::str
   const std::int64_t height = png_get_image_height(decoder.png, decoder.info),
                      width = png_get_image_width(decoder.png, decoder.info);
   check_pixels(height, width, name);
-  // A pixel takes at least a bit, and a row a byte more.
+  // A pixel takes at least one bit, and a row one byte in addition.
   if (height * (width / 8 + 1) > kMostDeflated * std::ssize(bytes)) {
     throw DataError(name + ": a damaged PNG: " + std::to_string(bytes.size()) + " bytes cannot hold " +
                     std::to_string(width) + " x " + std::to_string(height) + " pixels");

@@ -22,7 +22,7 @@ std::string tar_entry(const std::string& name, const std::string& content) {
   put(116, "0000000");
   std::snprintf(digits.data(), digits.size(), "%011zo", content.size());
   put(124, digits.data());
-  put(136, "00000000000");  // no time: the same content gives the same archive
+  put(136, "00000000000");  // no time, so that equal content gives equal archives
   put(148, "        ");
   put(156, "0");
   put(257, std::string("ustar\0"

@@ -5,10 +5,11 @@
 
 namespace phalanx {
 
-/// A file as it lies in a tar archive (POSIX ustar): header and padded content. Names of up to 100 letters.
+/// Returns a file in the form that a tar archive (POSIX ustar) has: header and padded content. The name has at most 100
+/// bytes.
 std::string tar_entry(const std::string& name, const std::string& content);
 
-/// What an archive ends with.
+/// Returns the end of an archive.
 std::string tar_end();
 
 }  // namespace phalanx

@@ -18,7 +18,7 @@ namespace phalanx {
 namespace {
 
 constexpr std::int64_t kBlock = 512;
-constexpr std::int64_t kLongestName = 1 << 20;  // of an extended header; more is damage
+constexpr std::int64_t kLongestName = 1 << 20;  // longest name in an extended header; a longer one means damage
 
 using Block = std::array<char, kBlock>;
 
@@ -27,21 +27,21 @@ std::string_view field(const Block& block, std::size_t begin, std::size_t length
   return all.substr(0, all.find('\0'));
 }
 
-// All of a text as a number that is not negative.
+// Parses the whole text as a non-negative number.
 std::optional<std::int64_t> whole_number(std::string_view digits, int base) {
-  std::uint64_t value = 0;  // unsigned, since otherwise a minus sign would be read
+  std::uint64_t value = 0;  // unsigned, because a signed number would accept a minus sign
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, base);
   const bool whole = error == std::errc() && end == digits.data() + digits.size();
   return whole && value <= std::numeric_limits<std::int64_t>::max() ? std::optional(static_cast<std::int64_t>(value))
                                                                     : std::nullopt;
 }
 
-// Octal digits between spaces, or, with the highest bit set, a big-endian number (GNU).
+// Parses octal digits between spaces or, if the highest bit is set, a big-endian number (GNU).
 std::optional<std::int64_t> number(const Block& block, std::size_t begin, std::size_t length) {
   if (static_cast<unsigned char>(block[begin]) == 0x80U) {
     std::uint64_t value = 0;
     for (auto i = begin + 1; i < begin + length; ++i) {
-      if (value >> 55 != 0) return std::nullopt;  // the next byte would make it more than an int64 holds
+      if (value >> 55 != 0) return std::nullopt;  // one more byte would overflow an int64
       value = value << 8 | static_cast<unsigned char>(block[i]);
     }
     return static_cast<std::int64_t>(value);
@@ -51,7 +51,7 @@ std::optional<std::int64_t> number(const Block& block, std::size_t begin, std::s
   return whole_number(digits.substr(0, digits.find(' ')), 8);
 }
 
-// The sum of all bytes, of which the field of the sum itself counts as spaces.
+// The checksum is the sum of all bytes, where the bytes of the checksum field count as spaces.
 bool has_its_checksum(const Block& block) {
   std::int64_t sum = 0;
   for (std::size_t i = 0; i < block.size(); ++i) {
@@ -60,7 +60,8 @@ bool has_its_checksum(const Block& block) {
   return number(block, 148, 8) == sum;
 }
 
-// Records "LENGTH KEY=VALUE\n", where LENGTH counts all of the record. Nothing for what is damaged.
+// Parses records "LENGTH KEY=VALUE
+// ", where LENGTH is the length of the whole record. Returns nullopt if they are damaged.
 std::optional<std::map<std::string, std::string>> pax_records(std::string_view text) {
   std::map<std::string, std::string> records;
   while (!text.empty()) {
@@ -68,7 +69,7 @@ std::optional<std::map<std::string, std::string>> pax_records(std::string_view t
     const auto length = whole_number(text.substr(0, std::min(space, text.size())), 10);
     if (!length || static_cast<std::uint64_t>(*length) > text.size()) return std::nullopt;
     const auto end = static_cast<std::size_t>(*length);
-    // The space comes before the equals sign, and that before the line feed at the end.
+    // The space must come before the equals sign, and the equals sign before the line feed at the end.
     if (equals == std::string_view::npos || space > equals || equals + 2 > end || text[end - 1] != '\n') {
       return std::nullopt;
     }
@@ -94,7 +95,7 @@ class Reader {
       take(block);
     }
     if (entries_.empty() || offset_ != size_) fail("the archive ends early");
-    return std::move(entries_);  // some writers leave out the two empty blocks at the end
+    return std::move(entries_);  // some writers omit the two empty blocks at the end
   }
 
  private:
@@ -140,7 +141,7 @@ class Reader {
         next_ = std::move(*records);
         break;
       }
-      case 'g':  // for all files
+      case 'g':  // global header, for all files
         break;
       default:
         size = finish(block, size);
@@ -150,7 +151,7 @@ class Reader {
     offset_ = std::min(offset_ + kBlock + padded, size_);
   }
 
-  // Adds the entry that follows extended headers, if it is a file. Returns the true length of its content.
+  // Adds the entry that follows extended headers, if it is a file. Returns the true size of its content.
   std::int64_t finish(const Block& block, std::int64_t size) {
     const auto extended = std::exchange(next_, {});
     if (const auto found = extended.find("size"); found != extended.end()) {
@@ -169,7 +170,7 @@ class Reader {
     name = extended_or("path", std::move(name));
     const char type = block[156];
     if (type == '1') add_link(std::move(name), extended_or("linkpath", std::string(field(block, 157, 100))));
-    if (type >= '1' && type <= '6') return 0;  // links, devices and folders, whatever size they state
+    if (type >= '1' && type <= '6') return 0;  // links, devices and folders have no content, whatever size they state
     if (type != '0' && type != '\0' && type != '7') return size;
     entries_.push_back({.name = std::move(name), .offset = offset_ + kBlock, .size = size});
     return size;
@@ -186,7 +187,7 @@ class Reader {
   std::filesystem::path path_;
   std::ifstream file_;
   std::int64_t size_ = 0, offset_ = 0;
-  std::map<std::string, std::string> next_;  // what an extended header says of the next file
+  std::map<std::string, std::string> next_;  // fields of an extended header for the next file
   std::vector<TarEntry> entries_;
 };
 

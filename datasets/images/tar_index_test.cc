@@ -61,7 +61,7 @@ TEST(IndexTar, RefusesWhatIsNoWholeArchive) {
   EXPECT_THAT([] { index_tar("/no/such.tar"); }, ThrowsMessage<DataError>(HasSubstr("/no/such.tar")));
 }
 
-// An archive's first header with another field, and a checksum that knows of it.
+// Replaces a field of an archive's first header and updates the checksum.
 std::string with_field(std::string archive, std::size_t place, const std::string& field) {
   archive.replace(place, field.size(), field).replace(148, 8, "        ");
   const auto sum = std::accumulate(archive.begin(), archive.begin() + 512, 0U,
@@ -71,7 +71,7 @@ std::string with_field(std::string archive, std::size_t place, const std::string
   return archive.replace(148, 7, std::string(digits.data()) + '\0');
 }
 
-// A header of `type` before a file of five bytes.
+// Returns an archive with a header of `type` before a file of five bytes.
 std::string after_header(char type, const std::string& content) {
   return with_field(tar_entry("header", content), 156, {type}) + tar_entry("1.cls", "7 \n\n\n") + tar_end();
 }
@@ -83,7 +83,7 @@ TEST(IndexTar, RefusesNumbersThatNoFileHas) {
   };
   for (const char* size : {"-512", "-1024", "9223372036854775808", "5x"}) {
     const std::string record = std::string(" size=") + size + "\n";
-    const auto length = record.size() + 2;  // of two digits
+    const auto length = record.size() + 2;  // the length has two digits
     refused(after_header('x', std::to_string(length) + record),
             "an extended header with the size \"" + std::string(size));
   }
@@ -102,7 +102,7 @@ TEST(IndexTar, RefusesNumbersThatNoFileHas) {
 TEST(IndexTar, TakesAHeaderForTheNextEntryAlone) {
   const std::string name(120, 'd');
   for (const char type : {'2', '5'}) {
-    auto archive = tar_bytes({{name, ""}});  // of two headers: the long name, and the entry
+    auto archive = tar_bytes({{name, ""}});  // has two headers: the long name and the entry
     archive = archive.substr(0, 1024) + with_field(archive.substr(1024, 512), 156, {type}) + tar_entry("1.cls", "3") +
               tar_end();
     const auto entries = index_tar(written(archive));

@@ -31,7 +31,7 @@ TransformedImages::TransformedImages(std::shared_ptr<const ImageSource> source, 
                     " channels, but have " + std::to_string(statistics.size()));
 }
 
-// The index of what was read.
+// Reads image `index`, or the next readable one. Returns the index of the image that was read.
 std::int64_t TransformedImages::read(std::int64_t index, at::Tensor& image) const {
   for (;; index = (index + 1) % size()) {
     try {
@@ -96,8 +96,7 @@ void TransformedImages::gather(std::span<const std::int64_t> indices, std::uint6
       ensure(batch.inputs, 0, std::array{rows, shape[0], shape[1], shape[2]}, at::kFloat).data_ptr<float>();
   auto* const target = ensure(batch.targets, 0, std::array{rows}, at::kLong).data_ptr<std::int64_t>();
   const auto elements = shape[0] * shape[1] * shape[2];
-  // Images differ in what they cost, and cores in what else they do: each thread takes the next row, not a part of
-  // them.
+  // Images differ in cost and cores in load, so each thread takes the next row instead of a fixed part.
   std::atomic<std::int64_t> next{0};
   at::parallel_for(0, std::min<std::int64_t>(rows, at::get_num_threads()), 1, [&](std::int64_t, std::int64_t) {
     for (std::int64_t row = 0; (row = next++) < rows;) {

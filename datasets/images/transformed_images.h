@@ -14,38 +14,38 @@
 
 namespace phalanx {
 
-/// Images of a source, transformed, as
+/// The transformed images of a source. gather() returns
 ///   inputs[0]   float32 [n, channels, height, width], (pixel / 255 - mean) / deviation
 ///   targets[0]  int64 [n]
-/// Rows are read by all threads that LibTorch has in the calling one; what is drawn for a sample depends on the seed
-/// and its index alone, so batches do not depend on how many these are.
+/// Rows are read in parallel by as many threads as LibTorch uses in the calling thread. The random numbers of a sample
+/// depend only on the seed and its index, so batches do not depend on the number of threads.
 class TransformedImages final : public Dataset {
  public:
   struct Options {
-    SampleSpec spec;                            // of classification: {channels, height, width}
-    std::vector<ChannelStatistics> statistics;  // one, of all channels, or one for each
-    TransformChain transforms;                  // after which every image has the shape of `spec`
-    TransformChain plain{};                     // the same without chance, where `transforms` draw
+    SampleSpec spec;                            // a classification spec with input {channels, height, width}
+    std::vector<ChannelStatistics> statistics;  // one for all channels, or one for each
+    TransformChain transforms;                  // turns every image into the shape of `spec`
+    TransformChain plain{};                     // variant without random changes, if `transforms` has any
 
-    /// Images that cannot be read and are left out, over the life of the dataset; another is one too many. In its place
-    /// comes the next one in the source that can be read, so that batches stay what they are on any number of ranks.
+    /// Number of failed reads that are tolerated over the life of the dataset; one more throws. An unreadable image is
+    /// replaced by the next readable one of the source, so that batches do not depend on the number of ranks.
     std::int64_t skip = 0;
   };
 
-  /// Throws ConfigError where there is neither one ChannelStatistics nor one for each channel.
+  /// Throws ConfigError unless there is one ChannelStatistics or one for each channel.
   TransformedImages(std::shared_ptr<const ImageSource> source, Options options);
 
   std::int64_t size() const override { return source_->size(); }
   const SampleSpec& spec() const override { return options_.spec; }
 
-  /// Throws DataError for an image that cannot be read, and std::invalid_argument for one that the transforms leave in
-  /// another shape.
+  /// Throws DataError for an image that cannot be read, and std::invalid_argument if the transforms give it another
+  /// shape.
   void gather(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const override;
 
   std::int64_t label(std::int64_t index) const override { return source_->label(index); }
   std::shared_ptr<const Dataset> unchanged() const override;
 
-  std::int64_t skipped() const { return skipped_; }  // so far
+  std::int64_t skipped() const { return skipped_; }  // failed reads so far
 
  private:
   std::int64_t read(std::int64_t index, at::Tensor& image) const;

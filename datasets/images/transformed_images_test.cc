@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 using testing::smooth_image;
 using ::testing::ThrowsMessage;
 
-// Ten images of several sizes, of which some cannot be read. Image 7 is a line of pixels where `line` says so.
+// Ten images of several sizes, some of which cannot be read. If `line`, image 7 is only a line of pixels.
 class Images final : public ImageSource {
  public:
   explicit Images(std::set<std::int64_t> corrupt = {}, bool line = false) : corrupt_(std::move(corrupt)), line_(line) {}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every sample once, in batches of similar lengths: samples are shuffled, put into buckets of as many samples each by
-// their lengths, cut into batches of which all but a few lie in one bucket, and the batches shuffled. A smaller last
-// batch stays the last one.
+// Every sample once, in batches of similar lengths. Samples are shuffled, divided by length into buckets of equal size,
+// and cut into batches, almost all of which lie in one bucket. Then the batches are shuffled. A smaller last batch
+// stays the last one.
 #include <algorithm>
 #include <memory>
 #include <numeric>
@@ -44,7 +44,8 @@ class Bucketed final : public WholeOrder {
     const auto seed = epoch_seed(seed_, epoch);
     shuffle(order, RandomStream(seed));
     std::ranges::stable_sort(order, {}, [&](std::int64_t i) { return bucket_[static_cast<std::size_t>(i)]; });
-    // The samples that fill no batch are drawn from all lengths, not the longest ones of every epoch.
+    // The samples that do not fill a batch are drawn from all lengths; otherwise they would be the longest ones in
+    // every epoch.
     const auto full = size() / batch_, rest = size() - full * batch_;
     RandomStream random(mix(seed, 1));
     const auto cut = static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(size() - rest + 1)));
@@ -61,7 +62,7 @@ class Bucketed final : public WholeOrder {
 
  private:
   std::int64_t batch_, seed_;
-  std::vector<std::int64_t> bucket_;  // of each sample
+  std::vector<std::int64_t> bucket_;  // bucket of each sample
 };
 
 const bool bucketed_registered = Samplers::global().add<BucketedConfig>(

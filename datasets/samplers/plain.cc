@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Orders that know nothing of samples but their number: auto, sequential, shuffled, infinite.
+// Orders that depend only on the number of samples: auto, sequential, shuffled, infinite.
 #include <algorithm>
 #include <memory>
 #include <numeric>
@@ -21,7 +21,7 @@ class Sequential final : public WholeOrder {
   }
 };
 
-// One order of `samples`, as DistributedSampler makes it where it has no SampleOrder.
+// Makes the same order of `samples` as DistributedSampler without a SampleOrder.
 void shuffled(std::int64_t samples, std::int64_t seed, std::int64_t pass, std::vector<std::int64_t>& order) {
   order.resize(static_cast<std::size_t>(samples));
   std::iota(order.begin(), order.end(), std::int64_t{0});
@@ -49,8 +49,8 @@ struct InfiniteConfig {
   }
 };
 
-// One shuffled pass over the samples behind the other, without a border: an epoch begins where the one before it ended,
-// wherever in a pass that is.
+// Concatenates shuffled passes over the samples. An epoch begins where the previous one ended, even in the middle of a
+// pass.
 class Infinite final : public WholeOrder {
  public:
   Infinite(std::int64_t samples, std::int64_t per_epoch, std::int64_t seed)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every sampler promises: batches that do not depend on how many ranks there are or where a run was resumed; and
-// what each promises for itself.
+// Tests the guarantees of all samplers, that batches depend neither on the number of ranks nor on where a run was
+// resumed, and the guarantees of each sampler.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ using Options = DistributedSampler::Options;
 
 constexpr std::int64_t kClasses = 5;
 
-// Two fifths of class 0, the others in unequal parts; lengths from 1 to 97.
+// Two fifths of the samples are of class 0, the others are divided unevenly; lengths are 1 to 97.
 class Samples final : public Dataset {
  public:
   explicit Samples(std::int64_t samples, bool described = true) : samples_(samples), described_(described) {}
@@ -73,7 +73,7 @@ Indices epoch_of(Options options, std::int64_t epoch) {
   return all;
 }
 
-// Small windows and blocks, so that there are many of them in a few samples.
+// Small windows and blocks, so that few samples have many of them.
 const std::vector<std::string> kPartitions{"sequential", "shuffled", "stratified", "{name: bucketed, buckets: 4}",
                                            "{name: streaming, block: 7, window: 20}"};
 const std::vector<std::string> kDrawn{"weighted", "{name: weighted, samples: 9000}", "infinite",
@@ -216,7 +216,7 @@ TEST(Weighted, DrawsClassesAlike) {
         epoch_of({.samples = 1000, .global_batch = 16, .order = make("{name: weighted, samples: 50000}", same)}, 0);
     std::array<int, kClasses> counts{};
     for (const auto index : all) ++counts[static_cast<std::size_t>(Samples::class_of(index))];
-    // 10,000 expected, with a standard deviation of 89.
+    // The expected count is 10,000, with a standard deviation of 89.
     for (const auto count : counts) EXPECT_NEAR(count, 10000, 450);
   }
 }
@@ -271,7 +271,7 @@ TEST(Stratified, HasTheProportionsOfTheWholeInEveryBatch) {
 
 TEST(Bucketed, HasSimilarLengthsInABatch) {
   const Samples samples(1000);
-  const auto spread = [&](const std::string& yaml) {  // of lengths in a batch, the mean
+  const auto spread = [&](const std::string& yaml) {  // mean range of lengths within a batch
     const auto all = epoch_of({.samples = 1000, .global_batch = 16, .order = make(yaml, samples)}, 1);
     double sum = 0;
     for (std::size_t begin = 0; begin + 16 <= all.size(); begin += 16) {
@@ -315,7 +315,7 @@ TEST(Infinite, PassesFollowOneAnotherWithoutABorder) {
   EXPECT_EQ(make("infinite", samples)->size(), 16) << "whole batches";
 }
 
-// Samples that are numbers, of which nobody knows a class.
+// Samples that are numbers and have no class.
 class Unlabelled final : public Dataset {
  public:
   std::int64_t size() const override { return 4; }

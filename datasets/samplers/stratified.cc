@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every sample once, so that any part of an epoch has the classes in the proportions of the whole: the k-th of the n
-// samples of a class, in an order drawn for the epoch, goes to (k + u) / n of the epoch, with u in [0, 1) drawn for the
-// class. With m of N samples in a class, C classes in all, a batch of B has B m / N of them, up to 2 (1 + C m / N).
+// Every sample once, such that any part of an epoch has the classes in the overall proportions. The samples of a class
+// are shuffled for each epoch. The k-th of the n samples of a class is placed at (k + u) / n of the epoch, with u in
+// [0, 1) drawn for the class. If a class has m of the N samples and there are C classes, a batch of B samples has B m /
+// N samples of the class, give or take 2 (1 + C m / N).
 #include <algorithm>
 #include <memory>
 #include <tuple>
@@ -24,7 +25,7 @@ class Stratified final : public WholeOrder {
   }
 
   void fill(std::int64_t epoch, std::int64_t, std::vector<std::int64_t>& samples) const override {
-    std::vector<std::tuple<double, std::size_t, std::int64_t>> placed;  // where, class, sample
+    std::vector<std::tuple<double, std::size_t, std::int64_t>> placed;  // position, class, sample
     placed.reserve(static_cast<std::size_t>(size()));
     for (std::size_t c = 0; c < members_.size(); ++c) {
       auto order = members_[c];
@@ -43,7 +44,7 @@ class Stratified final : public WholeOrder {
 
  private:
   std::int64_t seed_;
-  std::vector<std::vector<std::int64_t>> members_;  // of each class
+  std::vector<std::vector<std::int64_t>> members_;  // samples of each class
 };
 
 const bool stratified_registered = Samplers::global().add<NoFields>(

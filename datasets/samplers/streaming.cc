@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every sample once, nearly in the order in which they are stored, for data that is larger than memory: blocks of
-// neighbours follow one another in an order drawn for the epoch, and within a window of several blocks samples are
-// shuffled. So disks are read in long pieces, and the order takes 8 bytes a block and a window, not a sample.
+// Every sample once, nearly in stored order, for data that is larger than memory. Blocks of consecutive samples are put
+// in an order drawn for the epoch, and samples are shuffled within a window of several blocks. So disks are read in
+// long pieces, and the order takes 8 bytes for each block and each sample of one window, not for each sample.
 #include <algorithm>
 #include <memory>
 #include <numeric>
@@ -34,7 +34,7 @@ class Streaming final : public SampleOrder {
 
   void fill(std::int64_t epoch, std::int64_t number, std::vector<std::int64_t>& samples) const override {
     const auto seed = epoch_seed(seed_, epoch);
-    // A block that is not full stays at the end, so that a position's block can be told without looking at others.
+    // An incomplete block stays at the end, so that the block of a position can be computed without the others.
     std::vector<std::int64_t> blocks(static_cast<std::size_t>(samples_ / config_.block));
     std::iota(blocks.begin(), blocks.end(), std::int64_t{0});
     shuffle(blocks, RandomStream(seed));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples drawn in proportion to weights, with replacement, by Walker's aliases (A. J. Walker 1977, An Efficient Method
-// for Generating Discrete Random Variables with General Distributions; tables as M. D. Vose 1991 makes them). A
-// position is drawn of (seed, epoch, position), in constant time.
+// Samples drawn with replacement in proportion to weights, with Walker's alias method (A. J. Walker 1977, An Efficient
+// Method for Generating Discrete Random Variables with General Distributions; tables as in M. D. Vose 1991). Each
+// position is drawn in constant time as a function of (seed, epoch, position).
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -36,7 +36,8 @@ class Weighted final : public SampleOrder {
  public:
   Weighted(std::vector<double> weights, std::int64_t positions, std::int64_t seed)
       : positions_(positions), seed_(seed), share_(std::move(weights)), alias_(share_.size()) {
-    // Each sample has a column of height 1: what its own share leaves of it belongs to one other, its alias.
+    // Each sample has a column of height 1. The part that its own share does not fill belongs to one other sample, its
+    // alias.
     const double sum = std::accumulate(share_.begin(), share_.end(), 0.0);
     std::vector<std::size_t> small, large;
     for (std::size_t i = 0; i < share_.size(); ++i) {
@@ -53,7 +54,7 @@ class Weighted final : public SampleOrder {
       large.pop_back();
       small.push_back(greater);
     }
-    // What rounding leaves over has a share of nearly 1, and is its own alias.
+    // Samples that are left because of rounding have a share of almost 1 and are their own alias.
   }
 
   std::int64_t size() const override { return positions_; }

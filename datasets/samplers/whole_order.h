@@ -10,7 +10,7 @@
 
 namespace phalanx {
 
-/// An order that is made all at once: an epoch is one window.
+/// An order that is made all at once: its window is the whole epoch.
 class WholeOrder : public SampleOrder {
  public:
   explicit WholeOrder(std::int64_t size) : size_(size) {}
@@ -22,7 +22,7 @@ class WholeOrder : public SampleOrder {
   std::int64_t size_;
 };
 
-/// The random numbers that order an epoch.
+/// Returns the seed of the order of an epoch.
 inline std::uint64_t epoch_seed(std::int64_t seed, std::int64_t epoch) {
   return mix(static_cast<std::uint64_t>(seed), static_cast<std::uint64_t>(epoch));
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // CIFAR-10 (Krizhevsky 2009, Learning Multiple Layers of Features from Tiny Images) in its binary version: files of
-// records without a header,
+// records without a header, each with
 //
 //     offset 0     label, 0 to 9
 //     offset 1     3,072 bytes: 32 x 32 pixels of red, then of green, then of blue, each row by row
 //
-// 10,000 a file as it is published; any number will do. The Python version is read, too (files/cifar_records.h).
+// The published files have 10,000 records each; any number is accepted. The Python version is read, too
+// (files/cifar_records.h).
 #include <string>
 
 #include "datasets/dataset.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CIFAR-100 (Krizhevsky 2009, Learning Multiple Layers of Features from Tiny Images) in its binary version: two files
-// of records, each with the coarse label (0 to 19), the fine one (0 to 99) and the pixels as those of CIFAR-10.
+// of records, each with the coarse label (0 to 19), the fine label (0 to 99) and the pixels in the order of CIFAR-10.
 #include <string>
 
 #include "datasets/dataset.h"

@@ -20,7 +20,7 @@ using testing::Bytes;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-// A record whose pixels are red, red + 1 and red + 2 in the three planes, but for a bright one in a corner.
+// Returns a record whose planes have the values red, red + 1 and red + 2, except for a bright pixel in a corner.
 Bytes record(std::uint8_t label, std::uint8_t red) {
   Bytes bytes{label};
   for (std::uint8_t plane = 0; plane < 3; ++plane)
@@ -29,7 +29,7 @@ Bytes record(std::uint8_t label, std::uint8_t red) {
   return bytes;
 }
 
-// Batch i has i records, of which each is red = 10 i; the test batch has two.
+// Batch i has i records with red = 10 i; the test batch has two.
 class Cifar10 : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -115,7 +115,7 @@ TEST_F(Cifar10, FindsTheFolderThatTheArchiveUnpacks) {
   EXPECT_EQ(load(", root: " + above.string()).train->size(), 15);
 }
 
-// As Python 2 pickled them, with protocol 2.
+// Returns a batch pickled by Python 2 with protocol 2.
 std::string python_batch(const std::string& pixels, const std::string& labels, const std::string& key = "labels") {
   const auto length = static_cast<std::uint32_t>(pixels.size());
   const std::string bytes = std::string("T") + std::string(reinterpret_cast<const char*>(&length), 4) + pixels;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Generated clicks, as recommendation models see them: numbers and categorical ids of a key space far larger than the
-// samples -> whether there was a click.
+// Generated clicks, as recommendation models see them: a click is predicted from numbers and from categorical ids of a
+// key space that is far larger than the number of samples.
 //
 //   dense  [n, dense] float32, standard normal
-//   ids    [n, features] int64 in [0, keys). How popular the ids of a feature are follows a Zipf distribution: the k-th
-//          most popular one has a probability near k^-zipf, and which one that is looks random
+//   ids    [n, features] int64 in [0, keys). The popularity of a feature's ids follows a Zipf distribution: the k-th
+//          most popular id has a probability of about k^-zipf. The popular ids are spread over the key space
 //   click  [n] float32, 0 or 1
 //
-// A click is drawn with the probability sigmoid(l), of a hidden model: l is the sum of a weight for each id, an inner
-// product of latent factors of the first two ids (a user's and an item's), and a linear function of the dense numbers.
-// Factors and weights are normal numbers drawn of (seed, feature, id), and sample i is drawn of (seed, split, i), so
+// A click has the probability sigmoid(l) of a hidden model. l is the sum of one weight per id, the inner product of the
+// latent factors of the first two ids (a user's and an item's), and a linear function of the dense numbers. Factors and
+// weights are normal numbers, functions of (seed, feature, id), and sample i is a function of (seed, split, i), so
 // nothing is stored.
 #include <c10/util/Exception.h>
 
@@ -57,7 +57,7 @@ struct ClicksConfig {
 enum Stream : std::uint64_t { kTrain, kTest, kIds, kWeights, kFactors, kDense };
 
 constexpr int kFactorWidth = 4;
-// Of each part of the logit its standard deviation.
+// Standard deviation of each part of the logit.
 constexpr double kByIds = 1.5, kByPair = 1, kByDense = 0.5;
 
 class Clicks final : public Dataset {
@@ -93,8 +93,8 @@ class Clicks final : public Dataset {
   }
 
  private:
-  // The distribution function of a Pareto variable cut off at `keys`, inverted; popular ids then trade places with
-  // others by a shift and a multiplication with a prime, which is one to one modulo any number that is no multiple.
+  // Inverts the distribution function of a Pareto variable truncated at `keys`. A shift and a multiplication by a prime
+  // then permute the ids; the multiplication is one-to-one modulo any number that is not a multiple of the prime.
   std::int64_t draw_id(std::int64_t feature, RandomStream& stream) const {
     const double slope = 1 - config_.zipf, end = static_cast<double>(config_.keys) + 1;
     const double at = std::pow(1 + stream.uniform() * (std::pow(end, slope) - 1), 1 / slope);

@@ -32,7 +32,7 @@ Batch first(const Dataset& dataset, std::int64_t rows) {
   return batch;
 }
 
-// How often each id of a feature occurs in a batch.
+// Returns the number of occurrences of each id of a feature in a batch.
 std::map<std::int64_t, int> counts_of(const Batch& batch, std::int64_t feature) {
   const at::Tensor ids = batch.inputs.at(1).select(1, feature).contiguous();
   std::map<std::int64_t, int> counts;
@@ -75,7 +75,7 @@ TEST(Clicks, SplitsAndSeedsDiffer) {
   EXPECT_FALSE(at::equal(train.inputs[1], first(*make(", seed: 2").train, 10).inputs[1]));
 }
 
-// With exponent 1.5 the first id has a share of 1 - 2^-0.5, the second one of 2^-0.5 - 3^-0.5.
+// With exponent 1.5 the first id has a share of 1 - 2^-0.5, the second one a share of 2^-0.5 - 3^-0.5.
 TEST(Clicks, IdsAreAsPopularAsZipfSays) {
   const auto counts = counts_of(first(*make(", zipf: 1.5").train, 20'000), 0);
   std::vector<int> most;
@@ -96,7 +96,7 @@ TEST(Clicks, FeaturesHaveOtherPopularIdsInALargeKeySpace) {
   EXPECT_GT(batch.inputs[1].max().item<std::int64_t>(), 500'000'000);
 }
 
-// One id alone tells much of the click: the mean of clicks differs between popular ids by more than chance does.
+// A single id affects the click: the click rates of popular ids differ by more than chance explains.
 TEST(Clicks, ClicksDependOnIds) {
   const Batch batch = first(*make().train, 20'000);
   const float mean = batch.targets[0].mean().item<float>();
@@ -108,7 +108,7 @@ TEST(Clicks, ClicksDependOnIds) {
     if (count < 200) continue;
     const at::Tensor clicks = batch.targets[0].masked_select(batch.inputs[1].select(1, 0).eq(id));
     const double deviation = clicks.mean().item<double>() - mean;
-    squares += deviation * deviation * count / (mean * (1 - mean));  // by chance alone: 1
+    squares += deviation * deviation * count / (mean * (1 - mean));  // 1 if ids have no effect
     ++ids;
   }
   ASSERT_GT(ids, 5);

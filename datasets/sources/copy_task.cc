@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequences to be repeated (Graves et al. 2014, Neural Turing Machines, arXiv:1410.5401, section 4.1): input [n, 2 k]
-// int64, k symbols at random, a separator and the first k - 1 symbols again -> target [n, 2 k] int64, each the token
-// one further on. Those of the first half cannot be known and are ignored. Symbols are 0 ... symbols - 1, the separator
-// is `symbols`.
+// Sequences that must be repeated (Graves et al. 2014, Neural Turing Machines, arXiv:1410.5401, section 4.1). Input [n,
+// 2 k] int64: k random symbols, a separator and the first k - 1 symbols again. Target [n, 2 k] int64: the token that
+// follows each position. Targets of the first half are unpredictable and ignored. Symbols are 0 ... symbols - 1; the
+// separator is `symbols`.
 #include <c10/util/Exception.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of delimited text (CSV, TSV and relatives), with typed columns that are known by their names:
-// datasets/tables/encoding.h says what samples are made of them.
+// Tables of delimited text (CSV, TSV and similar formats) with typed and named columns. datasets/tables/encoding.h
+// describes the samples.
 #include <filesystem>
 #include <memory>
 #include <string>

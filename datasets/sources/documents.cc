@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A text file of documents, as sequences of tokens (datasets/text/document_sequences.h). Documents are divided by lines
-// that equal `separator`, empty ones by default. The first documents are for training, the rest for testing.
+// A text file of documents, as sequences of tokens (datasets/text/document_sequences.h). Lines that equal `separator`,
+// empty lines by default, divide the documents. The first documents are for training, the others for testing.
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
@@ -41,7 +41,7 @@ struct DocumentsConfig : SequencesConfig {
   }
 };
 
-// What lies between separators and is not empty.
+// Returns the non-empty documents between separators.
 std::vector<std::string> documents_of(const std::string& text, const std::string& separator) {
   std::vector<std::string> documents(1);
   for (std::size_t begin = 0; begin < text.size();) {

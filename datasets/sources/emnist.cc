@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // EMNIST (Cohen, Afshar, Tapson, van Schaik 2017, arXiv:1702.05373): handwritten letters and digits in the format of
-// MNIST, in six divisions. Images are stored transposed, and the letters are numbered from 1.
+// MNIST, in six divisions. Images are stored transposed, and letters are numbered from 1.
 #include <array>
 #include <string>
 #include <vector>
@@ -28,7 +28,7 @@ std::vector<std::string> names_of_divisions() {
 struct EmnistConfig {
   std::string root;
   std::string division = "balanced";
-  IdxPixels pixels{.mean = 0.1736, .deviation = 0.3317};  // of all divisions
+  IdxPixels pixels{.mean = 0.1736, .deviation = 0.3317};  // statistics of all divisions
 
   template <class V>
   void visit(V& v) {

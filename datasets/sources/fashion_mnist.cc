@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fashion-MNIST (Xiao, Rasul, Vollgraf 2017, arXiv:1708.07747): the files of MNIST, with images of clothes.
+// Fashion-MNIST (Xiao, Rasul, Vollgraf 2017, arXiv:1708.07747): images of clothes in the file format of MNIST.
 #include <string>
 
 #include "datasets/dataset.h"

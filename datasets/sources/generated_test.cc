@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Datasets that are made by the program: spirals, regression, random_images, random_tokens.
+// Tests the generated datasets spirals, regression, random_images and random_tokens.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>

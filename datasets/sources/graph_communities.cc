@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs of communities (Holland, Laskey, Leinhardt 1983, Stochastic Blockmodels: First Steps), whose nodes are to be
-// told apart. Made by the program.
+// Generated graphs of communities (Holland, Laskey, Leinhardt 1983, Stochastic Blockmodels: First Steps). The task is
+// to find the community of each node.
 //
-//   features [n, nodes, classes] float: 1 for the node's community, 0 for others, and normal noise on all of them
+//   features [n, nodes, classes] float: 1 for the node's community, 0 for others, plus normal noise on all values
 //   adjacency [n, nodes, nodes] float: 1 for an edge, symmetric, without loops
 //   target [n, nodes] int64: the community of each node
 //
-// Two nodes of one community have an edge with the probability `inside`, others with `between`. Of the noise, a node
-// alone is often taken for one of another community; its neighbours tell more. Graphs have from `least_nodes` to
-// `nodes` nodes, and are filled up with ones that have no features and no edges, and whose targets are ignored.
+// Two nodes have an edge with probability `inside` if they are in the same community, and `between` otherwise. With the
+// noise, a node's own features often suggest the wrong community; the features of its neighbours help. Graphs have from
+// `least_nodes` to `nodes` nodes. They are padded to `nodes` with nodes that have no features, no edges and ignored
+// targets.
 #include <c10/util/Exception.h>
 
 #include <algorithm>
@@ -61,7 +62,7 @@ struct GraphConfig {
 
 class GraphCommunities final : public Dataset {
  public:
-  // `split` keeps the graphs of training and test apart.
+  // `split` separates the training graphs from the test graphs.
   GraphCommunities(const GraphConfig& config, std::int64_t samples, std::uint64_t split)
       : config_(config), samples_(samples), seed_(mix(static_cast<std::uint64_t>(config.seed), split)) {}
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// fashion_mnist, emnist and cifar100: files like those of mnist and cifar10.
+// Tests fashion_mnist, emnist and cifar100, which have files like mnist and cifar10.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -28,7 +28,7 @@ std::string load_error(const std::string& yaml) {
   }
 }
 
-// An image whose pixel in row y and column x is y.
+// Returns an image whose pixel in row y and column x is y.
 Bytes rows_image() {
   Bytes values;
   for (int y = 0; y < 28; ++y) values.insert(values.end(), 28, static_cast<std::uint8_t>(y));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Datasets of encoded images: image_folder and image_shards.
+// Tests the datasets of encoded images: image_folder and image_shards.
 #include "datasets/testing/image_files.h"
 
 #include <ATen/TensorOperators.h>
@@ -32,7 +32,7 @@ using ::testing::ThrowsMessage;
 
 namespace fs = std::filesystem;
 
-// One pixel, without loss.
+// A lossless WebP of one pixel.
 constexpr const char* kWebP = "524946461e000000574542505650384c110000002f0000000007508a2ad4a3ff8188e87f0000";
 
 Batch gather(const Dataset& split, const std::vector<std::int64_t>& indices) {
@@ -132,7 +132,7 @@ TEST_F(ImageFolder, ValidatesOnFoldersOfOtherNames) {
   }
 }
 
-// Without a folder to test on, and without a folder train.
+// Tests a root without a folder for testing, and one without a folder `train`.
 TEST_F(ImageFolder, TestsOnAShareOfTheTrainingImages) {
   for (int i = 0; i < 20; ++i) {
     write(root_ / "train" / "cat" / ("more" + std::to_string(i) + ".png"), encode_png(smooth_image(3, 8, 8, i)));
@@ -266,7 +266,7 @@ TEST_F(ImageShards, MayHaveClassesInJson) {
   }
 }
 
-// Finder's members, between the two files of a sample.
+// macOS Finder adds its own members between the two files of a sample.
 TEST_F(ImageShards, IgnoreHiddenMembers) {
   const auto png = encode_png(smooth_image(3, 16, 16));
   write(root_ / "train-1.tar",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images in files, in a folder for each class (files/image_files.h). Files are read and decoded when they are gathered.
+// Images in files, with one folder per class (files/image_files.h). gather() reads and decodes the files.
 #include <cstdint>
 #include <filesystem>
 #include <memory>

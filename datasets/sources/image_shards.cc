@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images in tar archives, named as WebDataset does: the files of a sample have its name and one suffix each, as 17.jpg
-// (or .jpeg, .png or .webp) and 17.cls, which holds the number of its class in decimal digits; or 17.json, an object
+// Images in tar archives, named as in WebDataset. The files of a sample have the same name and different suffixes:
+// 17.jpg (or .jpeg, .png, .webp) and 17.cls with the number of its class in decimal digits, or 17.json with an object
 // that has the number as "label", "cls" or "class". Members whose names begin with a dot are ignored. Archives are not
-// compressed; an index of their headers is made when they are opened, and content is read where it lies when it is
-// gathered.
+// compressed. Their headers are indexed when they are opened; gather() reads the content directly from the archive.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -145,7 +144,7 @@ class ShardsSource final : public ImageSource {
     if (samples_.size() == before) throw DataError(path.string() + ": the archive has no samples");
   }
 
-  // Returns -1 if the file has no class.
+  // Returns the class in the file, or -1 if it has none.
   std::int64_t read_json(const fs::path& path, std::size_t archive, const TarEntry& entry, std::int64_t classes) {
     const auto where = path.string() + ": " + entry.name;
     const auto json = parse_json(read_at(path, descriptors_[archive].get(), entry.offset, entry.size), where);

@@ -19,7 +19,7 @@ namespace {
 using testing::Bytes;
 using testing::idx_bytes;
 
-// Three training and two test images, of which image i has the gray value i.
+// Three training and two test images; all pixels of image i have the value i.
 class Mnist : public ::testing::Test {
  protected:
   void SetUp() override {

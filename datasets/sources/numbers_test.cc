@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of numbers: csv and numpy.
+// Tests files of numbers: csv and numpy.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -84,7 +84,7 @@ TEST_F(Csv, SaysWhatIsWrongWhere) {
 }
 
 TEST_F(Csv, ReadsATableOfPeopleInOneFile) {
-  // The split's draw has rows of both classes and of both categories in its training part.
+  // The training part of the split has rows of both classes and of both categories.
   std::string people = "\"\",\"age\",\"sex\",\"alive\"\n";
   for (int i = 0; i < 20; ++i) {
     people += "\"" + std::to_string(i) + "\"," + (i % 5 == 0 ? "NA" : std::to_string(20 + i)) +
@@ -135,7 +135,8 @@ void write_hex(const fs::path& path, const std::string& hex) {
   testing::write_plain(path, bytes);
 }
 
-// numpy.savez_compressed(file, x=numpy.arange(6, dtype="u1").reshape(3, 2), y=numpy.array([0, 1, 2])) of NumPy 2.4
+// Written by numpy.savez_compressed(file, x=numpy.arange(6, dtype="u1").reshape(3, 2), y=numpy.array([0, 1, 2])) of
+// NumPy 2.4.
 constexpr const char* kArchive =
     "504b03042d0000000800000021001bfa7d61ffffffffffffffff05001400782e6e70790100100086000000000000004c000000000000"
     "009bec17ea1b10c9c850c650ad9e925a9c5ca46ea5a05e536aa8aea3a09e965f54529498179f5f94920a12774bcc294e058a17672416"
@@ -217,7 +218,7 @@ TEST(Npy, AsksForAnArrayOfAnArchiveWhateverItsName) {
 TEST(Npy, ComparesAnArrayOfAnArchiveWithItsChecksum) {
   const auto path = fresh_folder("npz_checksum") / "a.npz";
   std::string damaged = kArchive;
-  damaged[damaged.rfind("1bfa7d61")] = '2';  // in the directory
+  damaged[damaged.rfind("1bfa7d61")] = '2';  // the checksum in the directory
   write_hex(path, damaged);
   EXPECT_THAT([&] { read_npy(path, "x"); },
               ::testing::ThrowsMessage<DataError>(HasSubstr("x.npy has another checksum than it was written with")));

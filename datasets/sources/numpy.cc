@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays of NumPy: of each split the samples [n, ...] and their targets [n], in files of one array (.npy) or of several
-// (.npz). Bytes are images and become 0 to 1.
+// NumPy arrays. Each split has samples [n, ...] and targets [n], in files of one array (.npy) or of several arrays
+// (.npz). Bytes are treated as images and scaled to [0, 1].
 #include <cmath>
 #include <cstdint>
 #include <filesystem>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images of noise with classes drawn at random, in any size: to measure how fast training is, not to learn from.
+// Images of noise with random classes, in any size. They serve to measure the speed of training, not to learn.
 #include <c10/util/Exception.h>
 
 #include <array>
@@ -40,7 +40,7 @@ struct RandomImagesConfig {
 
 class RandomImages final : public Dataset {
  public:
-  // `split` keeps the samples of training and test apart.
+  // `split` separates the training samples from the test samples.
   RandomImages(const RandomImagesConfig& config, std::int64_t samples, std::uint64_t split)
       : config_(config), samples_(samples), seed_(mix(static_cast<std::uint64_t>(config.seed), split)) {}
 
@@ -61,7 +61,7 @@ class RandomImages final : public Dataset {
       TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " of ", size());
       RandomStream random(mix(mix(seed_, static_cast<std::uint64_t>(index)), 1));
       for (auto left = config_.channels * config_.side * config_.side; left > 0; --left) {
-        *input++ = random.between(-1.7320508F, 1.7320508F);  // of variance 1
+        *input++ = random.between(-1.7320508F, 1.7320508F);  // variance 1
       }
       *target++ = label(index);
     }

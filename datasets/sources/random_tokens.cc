@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequences of tokens, each of which but the first is told by the one before it with a given probability, and drawn at
-// random otherwise: a language that a model can learn in part, in any size, without files.
+// Sequences of tokens. With a given probability a token is determined by the one before it, otherwise it is random.
+// This gives a partly learnable language of any size without files.
 #include <c10/util/Exception.h>
 
 #include <array>
@@ -43,7 +43,7 @@ struct RandomTokensConfig {
 
 class RandomTokens final : public Dataset {
  public:
-  // `split` keeps the samples of training and test apart.
+  // `split` separates the training samples from the test samples.
   RandomTokens(const RandomTokensConfig& config, std::int64_t samples, std::uint64_t split)
       : config_(config), samples_(samples), seed_(mix(static_cast<std::uint64_t>(config.seed), split)) {}
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Standard normal numbers, and a linear function of them with noise: what linear regression is for. The function is
-// drawn of the seed, so that its weights have a norm near 1.
+// Standard normal numbers and a noisy linear function of them, for linear regression. The weights of the function are
+// drawn from the seed and scaled to a norm of about 1.
 #include <c10/util/Exception.h>
 
 #include <array>
@@ -44,7 +44,7 @@ struct RegressionConfig {
 
 class Regression final : public Dataset {
  public:
-  // `split` keeps the samples of training and test apart.
+  // `split` separates the training samples from the test samples.
   Regression(const RegressionConfig& config, std::int64_t samples, std::uint64_t split)
       : config_(config), samples_(samples), seed_(mix(static_cast<std::uint64_t>(config.seed), split)) {
     RandomStream random(mix(static_cast<std::uint64_t>(config.seed), kWeights));

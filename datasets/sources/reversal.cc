@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequences to be turned round, for models that make one sequence of another: inputs source [n, k] int64, symbols at
-// random, and the target as far as it is known at each position, [n, k]: a begin token and then the symbols of the
-// target -> target [n, k], the source from its end. Sequences are `shortest` to `length` symbols long, filled up with
-// padding, where targets are kIgnored. Symbols are 0 ... symbols - 1, `symbols` is the begin token and `symbols` + 1
-// the padding.
+// Sequences that must be reversed, for sequence-to-sequence models. The inputs are the source [n, k] int64, random
+// symbols, and the target shifted by one position, [n, k]: a begin token, then the symbols of the target. The target
+// [n, k] is the reversed source. Sequences have `shortest` to `length` symbols and are padded at the end, where targets
+// are kIgnored. Symbols are 0 ... symbols - 1, the begin token is `symbols` and the padding is `symbols` + 1.
 #include <c10/util/Exception.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Points of the plane on spirals around the origin, one for each class. Made by the program.
+// Generated points of the plane on spirals around the origin, one spiral per class.
 #include <c10/util/Exception.h>
 
 #include <array>
@@ -42,7 +42,7 @@ struct SpiralsConfig {
 
 class Spirals final : public Dataset {
  public:
-  // `split` keeps the samples of training and test apart.
+  // `split` separates the training samples from the test samples.
   Spirals(const SpiralsConfig& config, std::int64_t samples, std::uint64_t split)
       : config_(config), samples_(samples), seed_(mix(static_cast<std::uint64_t>(config.seed), split)) {}
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A text file as characters to be guessed, each from those before it: input [n, context] int64 -> target
-// [n, context] int64, the same characters one further on. A character is a code point, or with `unit: bytes` a byte,
-// and its number is its place among the sorted distinct ones of the whole file, of which there are `classes`. The begin
-// of the file is for training, the rest for testing, and no sample crosses the border.
+// A text file for language modelling by characters: input [n, context] int64, target [n, context] int64, the character
+// that follows each position. A character is a code point or, with `unit: bytes`, a byte. Its number is its index among
+// the `classes` sorted distinct characters of the whole file. The beginning of the file is for training, the rest for
+// testing, and no sample crosses the border.
 #include <c10/util/Exception.h>
 
 #include <algorithm>
@@ -54,11 +54,11 @@ struct TextConfig {
   }
 };
 
-// T holds the numbers of all characters.
+// T is an integer type that can hold the numbers of all characters.
 template <class T>
 class Text final : public Dataset {
  public:
-  // Sample i has the `context` characters from i * stride; the last one's targets still lie in `characters`.
+  // Sample i has the `context` characters from i * stride. Even the last sample has all its targets in `characters`.
   Text(std::vector<T> characters, std::int64_t context, std::int64_t classes, std::int64_t stride)
       : characters_(std::move(characters)),
         spec_(language_samples(context, classes)),
@@ -83,12 +83,12 @@ class Text final : public Dataset {
   }
 
  private:
-  std::vector<T> characters_;  // by number
+  std::vector<T> characters_;  // numbers of the characters of the text
   SampleSpec spec_;
   std::int64_t context_, stride_;
 };
 
-// Where a relative path of a config starts, unless the dataset has a folder of its own.
+// Returns the path of the file. A relative `file` starts at the user's current folder, unless the config has a folder.
 fs::path find_text(const TextConfig& config) {
   const bool called_from = config.root.empty() && !config.file.empty();
   const fs::path file =
@@ -112,7 +112,7 @@ void for_each(std::string_view text, bool bytes, const F& f) {
   }
 }
 
-// The characters that occur in a text, each with its place among them as its number.
+// Numbers each character of a text by its index among the distinct characters.
 class Characters final : public Tokenizer {
  public:
   Characters(std::string_view text, bool bytes) : bytes_(bytes) {
@@ -154,7 +154,7 @@ class Characters final : public Tokenizer {
  private:
   bool bytes_;
   std::unordered_map<char32_t, std::int64_t> numbers_;
-  std::vector<char32_t> codes_;  // by number
+  std::vector<char32_t> codes_;  // character by number
 };
 
 void require_utf8(const fs::path& file, std::string_view text) {

@@ -25,7 +25,7 @@ class Text : public ::testing::Test {
   void SetUp() override {
     setenv("PHALANX_DATA", root_.parent_path().c_str(), 1);
     unsetenv("BUILD_WORKING_DIRECTORY");
-    // Sorted: e h l o w, so that hello is 1 0 2 2 3.
+    // The sorted characters are e h l o w, so hello is 1 0 2 2 3.
     write("input.txt", "hellohellohellohelloweowe");
   }
 
@@ -88,7 +88,7 @@ TEST_F(Text, AStrideOfOneGivesASampleAtEveryOffset) {
 }
 
 TEST_F(Text, ALastSampleMayEndWithTheText) {
-  write("input.txt", "abcdefghijabcdefghij");  // ten for each part
+  write("input.txt", "abcdefghijabcdefghij");  // ten characters for each split
   EXPECT_EQ(load("context: 9, train_share: 0.5, stride: 1").train->size(), 1);
   EXPECT_EQ(load("context: 9, train_share: 0.5, stride: 30").train->size(), 1);
   EXPECT_EQ(load("context: 3, train_share: 0.5").train->size(), 3);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokens that a tokenizer has numbered, in files of nothing but unsigned little-endian integers of 16 or 32 bits, as
-// nanoGPT's: input [n, context] int64 -> target [n, context] int64, the same tokens one further on. Only what is read
-// is loaded, and ranks of a host share it.
+// Tokens that a tokenizer has numbered, in files that contain only unsigned little-endian integers of 16 or 32 bits, as
+// nanoGPT's files do. Input [n, context] int64, target [n, context] int64: the token that follows each position. Only
+// the parts of a file that are read are loaded, and all ranks of a host share them.
 #include <c10/util/Exception.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -63,8 +63,9 @@ struct TokensConfig {
   }
 };
 
-// A file, read-only: mapped into memory, or, where it is large, read piece by piece, since what is mapped and has been
-// read counts as this process's memory. Either way the system keeps what it has room for, once for all ranks of a host.
+// A read-only file. A small file is mapped into memory. A large one is read piece by piece, because mapped pages that
+// have been read count as memory of this process. In both cases the page cache of the system holds one copy for all
+// ranks of a host.
 class TokenFile {
  public:
   explicit TokenFile(const fs::path& path) : path_(path), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
@@ -79,7 +80,7 @@ class TokenFile {
 
   std::size_t bytes() const { return size_; }
 
-  // `count` values from the `begin`-th on; `room` is where they are put if they are not mapped.
+  // Returns `count` values from index `begin` on. If the file is not mapped, they are stored in `room`.
   template <class T>
   const T* read(std::int64_t begin, std::int64_t count, std::vector<T>& room) const {
     if (mapped_) return reinterpret_cast<const T*>(mapped_->bytes().data()) + begin;
@@ -101,7 +102,7 @@ class TokenFile {
  private:
   fs::path path_;
   Descriptor file_;
-  std::optional<MappedFile> mapped_;  // nothing: it is read
+  std::optional<MappedFile> mapped_;  // empty if the file is read instead
   std::size_t size_ = 0;
 };
 
@@ -147,7 +148,7 @@ class Tokens final : public Dataset {
   }
 
  private:
-  // Tokens are checked when they are read: to look at all of a file first would read all of it.
+  // Tokens are checked when they are read; a check at the start would have to read the whole file.
   [[noreturn]] void refuse(const T* first, std::int64_t begin) const {
     const auto classes = spec_.inputs[0].classes;
     const T* const largest = std::max_element(first, first + context_ + 1);
@@ -155,7 +156,8 @@ class Tokens final : public Dataset {
                     "token " + std::to_string(*largest) + ", but dataset.vocabulary is " + std::to_string(classes));
   }
 
-  // The largest of them. Whole blocks of a constant length, which compilers vectorize at -O2 too.
+  // Widens the tokens to int64 and returns the largest one. The loop runs over whole blocks of constant length, which
+  // compilers vectorize even at -O2.
   static T widen(const T* __restrict in, std::int64_t count, std::int64_t* __restrict out) {
     constexpr std::int64_t kBlock = 16;
     std::array<T, kBlock> largest{};

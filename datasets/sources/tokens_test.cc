@@ -92,10 +92,10 @@ TEST_F(Tokens, OfAnyLengthAreTheSame) {
   }
 }
 
-// Files of more than 128 MB are not mapped.
+// Files of more than 128 MiB are not mapped.
 TEST_F(Tokens, OfLargeFilesAreTheSame) {
   const std::int64_t bytes = (128 << 20) + 512;
-  std::filesystem::resize_file(root_ / "train.bin", static_cast<std::uintmax_t>(bytes));  // with a hole
+  std::filesystem::resize_file(root_ / "train.bin", static_cast<std::uintmax_t>(bytes));  // sparse
   const auto train = load("vocabulary: 13, context: 3").train;
   EXPECT_EQ(train->size(), (bytes / 2 - 4) / 3 + 1);
   const auto batch = gather(*train, {1, train->size() - 1});

@@ -14,7 +14,7 @@ namespace {
 std::string spelled(double number, ValueType type) {
   if (type == ValueType::kBoolean) return number != 0 ? "true" : "false";
   std::array<char, 32> text{};
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), number + 0.0).ptr;  // -0 is 0
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), number + 0.0).ptr;  // -0 becomes 0
   return {text.data(), end};
 }
 

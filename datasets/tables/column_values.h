@@ -10,17 +10,19 @@
 
 namespace phalanx {
 
-/// Returns the values of a column as categories: numbers and booleans in one spelling, "1" for 1.0 and "true" for TRUE.
+/// Returns the values of a column as categories. Numbers and booleans have a canonical spelling: "1" for 1.0 and "true"
+/// for TRUE.
 TextValues categories_of(const TableSource& table, std::int64_t column, ValueType type);
 
-/// Returns the value of a column in each row: a number or the index of a category in `encoding.categories`, NaN where
-/// the value is missing, kUnknown where it is another category. Values are neither filled nor standardized.
+/// Returns one value per row: a number, or the index of a category in `encoding.categories`. It is NaN for a missing
+/// value and kUnknown for a category that is not in the list. Missing values are not filled and numbers are not
+/// standardized.
 std::vector<double> values_of(const TableSource& table, std::int64_t column, const ColumnEncoding& encoding);
 
-inline constexpr double kUnknown = -1;  // no index
+inline constexpr double kUnknown = -1;  // not a valid index
 
-/// Returns which of the rows have no missing value in a column whose rows are then dropped. `columns` and `values` go
-/// together; `values` have all rows of the table.
+/// Returns `rows` without the rows that lack a value in a column with the rule kDrop. `values[i]` has the values of
+/// `columns[i]` in all rows of the table.
 std::vector<std::int64_t> kept_rows(const std::vector<ColumnEncoding>& columns,
                                     const std::vector<std::vector<double>>& values,
                                     const std::vector<std::int64_t>& rows);

@@ -35,10 +35,10 @@ std::optional<bool> boolean_of(std::string_view text) {
 
 struct NumberFormat {
   char decimal;
-  char thousands;  // 0: numbers have no groups of digits
+  char thousands;  // 0: digits are not grouped
 };
 
-// Returns the number without the characters between its groups of digits, nothing if a group does not have three
+// Returns the number without the characters between its groups of digits, or nullopt if a group does not have three
 // digits.
 std::optional<std::string> without_groups(std::string_view text, NumberFormat format) {
   const auto begin = text.find_first_not_of("+-");
@@ -62,7 +62,7 @@ std::optional<std::string> without_groups(std::string_view text, NumberFormat fo
   return digits.append(rest);
 }
 
-// Returns the number, which may be infinite or not a number; nothing if the text is none.
+// Returns the number, which may be infinite or NaN, or nullopt if the text is not a number.
 std::optional<double> number_of(std::string_view text, NumberFormat format) {
   std::string own;
   if (format.thousands != 0 && text.find(format.thousands) != std::string_view::npos) {
@@ -127,7 +127,7 @@ class DelimitedTable final : public TableSource {
   }
 
   ValueType type_of(std::int64_t column) const override {
-    std::int64_t number = -1, boolean = -1, text = -1;  // the first row of each
+    std::int64_t number = -1, boolean = -1, text = -1;  // the first row with each type
     std::optional<bool> dates;
     for (std::int64_t row = 0; row < rows(); ++row) {
       const auto value = field(row, column);
@@ -201,14 +201,14 @@ class DelimitedTable final : public TableSource {
 
   bool is_missing(std::string_view text) const { return missing_.contains(text); }
 
-  // Returns the number of fields that most rows below the first have; of several, the smallest.
+  // Returns the most frequent number of fields of the rows below the first one; the smallest one of several.
   std::size_t usual_fields() const {
     std::map<std::size_t, std::size_t> counts;
     for (std::size_t row = text_.rows() > 1 ? 1 : 0; row < text_.rows(); ++row) ++counts[text_.fields(row)];
     return std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; })->first;
   }
 
-  // A header may have one field less, for the names of rows, as R's write.table writes it.
+  // A header may have one field less than the rows if these begin with row names, as written by R's write.table.
   void check_widths() {
     for (std::size_t row = 0; row < text_.rows(); ++row) {
       const auto fields = text_.fields(row);
@@ -223,7 +223,7 @@ class DelimitedTable final : public TableSource {
     return number_of(text_.field(row, column), number_format_).has_value();
   }
 
-  // The first row is a header unless it has numbers, and has them wherever all other rows have.
+  // The first row is a header unless it has a number in some column, and in every column that has only numbers below.
   bool first_row_names() const {
     std::size_t numbers = 0, names_above_numbers = 0;
     for (std::size_t column = 0; column < std::min(text_.fields(0), columns_); ++column) {
@@ -246,7 +246,8 @@ class DelimitedTable final : public TableSource {
 
   void name_columns() {
     const bool short_header = text_.fields(0) + 1 == columns_;
-    const bool at_the_end = short_header && all_empty(columns_ - 1);  // separators end the lines, but not the header
+    // Lines end with a separator, but the header does not.
+    const bool at_the_end = short_header && all_empty(columns_ - 1);
     if (short_header && !at_the_end) {
       row_names_ = 0;
       names_.emplace_back("unnamed_0");
@@ -288,7 +289,7 @@ class DelimitedTable final : public TableSource {
   const std::set<std::string, std::less<>> missing_;
   const NumberFormat number_format_;
   const DelimitedText text_;
-  std::size_t columns_ = 0, first_ = 0;  // `first_`: the row below the header
+  std::size_t columns_ = 0, first_ = 0;  // `first_` is the first row below the header
   bool named_ = false;
   std::vector<std::string> names_;
   std::int64_t row_names_ = -1;

@@ -11,7 +11,7 @@
 
 namespace phalanx {
 
-/// The fields of a config that describe the format of a text file.
+/// The config fields that describe the format of a text file.
 struct DelimitedFormat {
   std::string separator = "auto";
   std::string header = "auto";
@@ -38,9 +38,9 @@ struct DelimitedFormat {
   }
 };
 
-/// Reads a table of delimited text, in quotes or not, compressed or not. `like`: the training table, whose names a
-/// table without a header takes, if it has as many columns; null: none. Throws DataError for a file that is no such
-/// table, with the line.
+/// Reads a table of delimited text, compressed or not. `like` is the training table or null: a table without a header
+/// takes its names if it has the same number of columns. Throws DataError, with the line, for a file that is not such a
+/// table.
 std::shared_ptr<const TableSource> read_delimited_table(const std::string& path, const DelimitedFormat& format,
                                                         const TableSource* like = nullptr);
 

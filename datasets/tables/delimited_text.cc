@@ -11,16 +11,16 @@
 #include "framework/base/error.h"
 
 namespace phalanx {
-// The characters of Options, as the parser takes them.
+// The characters of Options in the form that the parser needs.
 struct DelimitedSyntax {
   char separator;
-  char quote;  // NUL, which text files do not contain, stands for no quote
+  char quote;  // NUL, which text files do not contain, means no quote
   bool by_whitespace = false;
 };
 
 namespace {
 
-constexpr char kBetweenWords = '\x1f';  // takes the place of white space for the parser
+constexpr char kBetweenWords = '\x1f';  // replaces white space for the parser
 constexpr std::size_t kLinesToGuess = 50;
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
@@ -47,7 +47,7 @@ DelimitedSyntax syntax_of(const std::string& separator, const std::string& quote
 
 }  // namespace
 
-/// Feeds libcsv line by line, so that each row knows its line.
+/// Feeds libcsv line by line, so that the line of each row is known.
 class DelimitedReader {
  public:
   DelimitedReader(const DelimitedSyntax& syntax, const DelimitedText::Options& options, std::string source)
@@ -95,7 +95,7 @@ class DelimitedReader {
     return !options_.comment.empty() && line.substr(first - line.begin()).starts_with(options_.comment);
   }
 
-  // Returns the line with one separator in place of the white space between two fields.
+  // Returns the line with white space between two fields replaced by one separator.
   std::string_view separated(std::string_view line) {
     words_.clear();
     bool gap = false;
@@ -116,7 +116,7 @@ class DelimitedReader {
     throw DataError(source_ + ": line " + std::to_string(line) + ": " + why);
   }
 
-  // Exceptions must not pass through a library of C.
+  // Exceptions must not pass through a C library, so callbacks store them.
   void rethrow() {
     if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
   }
@@ -150,16 +150,16 @@ class DelimitedReader {
   const std::string source_;
   DelimitedText* into_ = nullptr;
   std::int64_t line_ = 0, row_line_ = 0;
-  bool inside_row_ = false;  // the next line continues a quoted field
-  bool quoted_ = false;      // the same, of a line that is divided by white space
+  bool inside_row_ = false;  // the next line continues the row inside a quoted field
+  bool quoted_ = false;      // the same for lines that are divided by white space
   std::string words_;
   std::exception_ptr thrown_;
 };
 
 namespace {
 
-// Returns the columns of a text with this separator, or 0 if its lines have different numbers of them. `row_names`: the
-// first line, a header, has one less.
+// Returns the number of columns of a text with this separator, or 0 if it differs between lines. If `row_names`, the
+// first line is a header with one column less.
 std::size_t columns_with(const std::string& separator, std::string_view text, DelimitedText::Options options,
                          bool row_names) {
   options.separator = separator;
@@ -172,11 +172,11 @@ std::size_t columns_with(const std::string& separator, std::string_view text, De
     }
     return columns;
   } catch (const DataError&) {
-    return 0;  // quotes are not where they would be with this separator
+    return 0;  // with this separator, quotes are at invalid places
   }
 }
 
-// Returns the separator that divides the text into the most columns; empty: none does.
+// Returns the separator that divides the text into the most columns, or an empty string if none does.
 std::string best_separator(std::string_view text, const DelimitedText::Options& options) {
   for (const bool by_whitespace : {false, true}) {
     for (const bool row_names : {false, true}) {
@@ -203,7 +203,7 @@ std::string_view first_lines(std::string_view text, std::size_t count) {
 }
 
 std::string guess_separator(std::string_view text, const DelimitedText::Options& options) {
-  // Lines at the end may have been cut out of a quoted field; then fewer of them do.
+  // The last lines may end inside a quoted field that is cut off. Fewer lines are tried then.
   for (auto lines = kLinesToGuess + static_cast<std::size_t>(options.skip_lines); lines > 0; lines /= 2) {
     if (const auto best = best_separator(first_lines(text, lines), options); !best.empty()) return best;
   }

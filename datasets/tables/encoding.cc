@@ -39,7 +39,7 @@ class Writer {
         is_target_(is_target),
         unknown_is_zeros_(unknown_is_zeros) {}
 
-  // Appends what an input column gives for this row.
+  // Appends the inputs that this column has for a row.
   void write_inputs(std::int64_t row, std::vector<float>& to) const {
     const double value = values_[static_cast<std::size_t>(row)];
     const double filled = filled_in(row);

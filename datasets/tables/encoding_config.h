@@ -10,7 +10,7 @@
 
 namespace phalanx {
 
-/// The fields of a config that replace those of EncodingConfig for one column.
+/// The config fields that override the fields of EncodingConfig for one column.
 struct ColumnConfig {
   std::string as = "auto";
   std::string missing{};
@@ -23,8 +23,8 @@ struct ColumnConfig {
   }
 };
 
-/// The fields of a config that say how columns become samples. They name columns as the header does, or by numbers
-/// from 0.
+/// The config fields that describe how columns become samples. Columns are given by their names in the header, or by
+/// numbers from 0.
 struct EncodingConfig {
   std::vector<std::string> inputs{};
   std::vector<std::string> drop{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fits a TableEncoding: chooses columns, finds their categories, what fills missing values, and their statistics.
+// Fits a TableEncoding: chooses columns and computes their categories, fill values and statistics.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -35,7 +35,7 @@ double mean_of(const std::vector<double>& numbers) {
   return std::accumulate(numbers.begin(), numbers.end(), 0.0) / static_cast<double>(numbers.size());
 }
 
-// Returns the standard deviation of the population, or 1 if all numbers are equal up to rounding.
+// Returns the population standard deviation, or 1 if all numbers are equal up to rounding.
 double deviation_of(const std::vector<double>& numbers, double mean) {
   double squares = 0;
   for (const double number : numbers) squares += (number - mean) * (number - mean);
@@ -44,7 +44,7 @@ double deviation_of(const std::vector<double>& numbers, double mean) {
   return deviation > kRounding * std::max(std::abs(mean), 1e-300) ? deviation : 1;
 }
 
-// Returns the index that occurs most often; of several, the first.
+// Returns the index that occurs most often, or the smallest one of several.
 double most_frequent(const std::vector<double>& indices) {
   std::map<double, std::int64_t> counts;
   for (const double index : indices) ++counts[index];
@@ -138,7 +138,7 @@ class EncodingFit {
     return found == by_column_.end() || found->second->missing.empty() ? config_.missing : found->second->missing;
   }
 
-  // Returns the column as it is read, without anything fitted.
+  // Returns the type and kind of the column, without any fitted values.
   ColumnEncoding read_as(std::int64_t column) const {
     ColumnEncoding encoding{.name = name_of(column)};
     const std::string wanted = as(column);
@@ -158,7 +158,7 @@ class EncodingFit {
     return encoding;
   }
 
-  // A column that has numbers and other text has text as categories.
+  // A column with numbers and other text has text categories.
   ValueType type_of_categories(std::int64_t column) const {
     try {
       return table_.type_of(column);
@@ -182,7 +182,7 @@ class EncodingFit {
 
   ColumnEncoding target_of(std::int64_t column) {
     auto encoding = read_as(column);
-    if (missing_of(column) == "drop") encoding.missing = Missing::kDrop;  // a target is never made up
+    if (missing_of(column) == "drop") encoding.missing = Missing::kDrop;  // targets are never filled
     const bool numbers = encoding.type == ValueType::kNumber && !encoding.category;
     const bool classes =
         config_.task == "classification" ||
@@ -230,7 +230,7 @@ class EncodingFit {
                     "; leave the column out (dataset.drop: [" + encoding.name + "]) or raise the limit");
   }
 
-  // Drops rows with missing values, then computes fills and statistics from those that are left.
+  // Drops rows with missing values and computes fill values and statistics from the other rows.
   void fit_values() {
     auto all = encoding_.inputs_;
     all.insert(all.end(), encoding_.targets_.begin(), encoding_.targets_.end());
@@ -257,7 +257,7 @@ class EncodingFit {
     encoding.scale = deviation_of(known, encoding.mean);
   }
 
-  // `needed`: a training row lacks a value.
+  // If `needed`, some training row lacks a value.
   void fill(std::int64_t column, const std::vector<double>& known, bool needed, ColumnEncoding& encoding) const {
     const auto rule = missing_of(column);
     if (rule == "mean" || rule == "median") {
@@ -273,7 +273,7 @@ class EncodingFit {
       if (needed) {
         encoding.categories.push_back(rule);
       } else {
-        encoding.missing = Missing::kError;  // a category of which no training row is would not be learnt
+        encoding.missing = Missing::kError;  // a category without training rows could not be learnt
       }
     } else if (!number_in(rule, encoding.fill)) {
       throw ConfigError("dataset.missing: \"" + rule +

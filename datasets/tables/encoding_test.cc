@@ -157,7 +157,7 @@ TEST(TableEncoding, AddsWhetherAValueIsMissing) {
 }
 
 TEST(TableEncoding, StandardizesByTheStatisticsOfTrainingRows) {
-  // Mean 3 and the deviation of the population, 2; a constant column keeps its scale.
+  // The mean is 3 and the population standard deviation 2; the scale of a constant column stays 1.
   const std::string train = "a,c,ok,y\n1,7,true,5\n5,7,false,6\n";
   const auto encoding = fitted(train, {.standardize = true});
   EXPECT_THAT(encoded(encoding, train).values, ElementsAre(-1, 0, 1, 1, 0, 0));

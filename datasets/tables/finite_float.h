@@ -9,11 +9,11 @@
 
 namespace phalanx {
 
-/// Returns true if the number is finite as float32, the type that samples have.
+/// Returns true if the number is finite as float32, the type of samples.
 inline bool is_finite_float(double number) { return std::isfinite(static_cast<float>(number)); }
 
-/// Returns the number as a sample has it. Throws DataError, which begins with `where()`, for NaN, an infinity and a
-/// number that is too large for float32: the rule for samples from tables and arrays.
+/// Returns the number as float32, the type of samples. Throws DataError, which begins with `where()`, for NaN,
+/// infinities and numbers that are too large for float32. All samples from tables and arrays follow this rule.
 template <class Where>
 float finite_float(double number, const Where& where) {
   if (is_finite_float(number)) return static_cast<float>(number);

@@ -32,7 +32,7 @@ std::int64_t find_column(const TableSource& table, const std::string& name) {
 }
 
 bool is_date(const std::string& text) {
-  constexpr std::size_t kLongest = 40;  // the expressions take quadratic time
+  constexpr std::size_t kLongest = 40;  // the regular expressions below take quadratic time
   if (text.empty() || text.size() > kLongest) return false;
   static const std::string time = R"(([T ,]+\d{1,2}:\d{2}.*)?)";
   static const std::string month = R"((jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*)";

@@ -7,53 +7,54 @@
 
 namespace phalanx {
 
-/// The values of a column.
+/// The type of the values of a column.
 enum class ValueType { kNumber, kBoolean, kText, kDate };
 
-/// "number", "boolean", "text" or "date".
+/// Returns "number", "boolean", "text" or "date".
 std::string to_string(ValueType type);
 
-/// A column of text, each different one of which is kept once.
+/// A text column, in which each distinct text is stored once.
 struct TextValues {
-  std::vector<std::int64_t> codes;  // of each row, into values; -1: missing
-  std::vector<std::string> values;  // in the order in which they first occur
+  std::vector<std::int64_t> codes;  // index into `values` for each row; -1: missing
+  std::vector<std::string> values;  // in order of first occurrence
 };
 
-/// A table with named, typed columns, whatever file it comes from. Thread-safe.
+/// A table with named, typed columns, independent of the file format. Thread-safe.
 class TableSource {
  public:
   virtual ~TableSource() = default;
 
-  /// The names of the columns, all different. A table without a header has the names "0", "1", "2".
+  /// Returns the distinct names of the columns. A table without a header has the names "0", "1", "2".
   virtual const std::vector<std::string>& names() const = 0;
 
   /// Returns true if the file names its columns, so that names() are not numbers.
   virtual bool has_names() const = 0;
 
-  /// The column that has no name but those of the rows, as R writes it; -1: none.
+  /// Returns the unnamed column with the row names, as R writes it, or -1 if the table has no such column.
   virtual std::int64_t row_names() const { return -1; }
 
   virtual std::int64_t rows() const = 0;
 
-  /// Returns the type that all values of a column that are not missing have, and kNumber if all are missing. Throws
-  /// DataError that names a row if a column has numbers and other text.
+  /// Returns the common type of all present values of a column, or kNumber if all are missing. Throws DataError, which
+  /// names a row, if a column has both numbers and other text.
   virtual ValueType type_of(std::int64_t column) const = 0;
 
-  /// Returns the values of a column of numbers, or of booleans as 0 and 1; missing ones are NaN. All others are finite
-  /// as float32. Throws DataError with the place for a value that is not.
+  /// Returns the values of a column of numbers, or of booleans as 0 and 1. Missing values are NaN; all others are
+  /// finite as float32. Throws DataError, with the place, for a value that is not.
   virtual std::vector<double> numbers(std::int64_t column) const = 0;
 
-  /// Returns the values of any column as text, as the file has them.
+  /// Returns the values of any column as text, spelled as in the file.
   virtual TextValues texts(std::int64_t column) const = 0;
 
-  /// The place of a value, for errors: "train.csv: line 12, column age".
+  /// Returns the place of a value for error messages: "train.csv: line 12, column age".
   virtual std::string where(std::int64_t row, std::int64_t column) const = 0;
 
-  /// The file, for errors.
+  /// Returns the name of the file for error messages.
   virtual const std::string& name() const = 0;
 };
 
-/// Returns the column that a config means by a name, or by a number from 0 where no column has that name; -1: none.
+/// Returns the column with this name in a config or, if no column has the name, the column with this number from 0.
+/// Returns -1 if neither exists.
 std::int64_t find_column(const TableSource& table, const std::string& name);
 
 /// Returns true if the text is a date or a time: "2024-01-31", "1/31/2024", "31.1.2024 12:00", "Jan 1 2000".

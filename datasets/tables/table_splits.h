@@ -13,7 +13,7 @@
 
 namespace phalanx {
 
-/// The fields of a config that divide the rows of one table among the splits.
+/// The config fields that divide the rows of one table into splits.
 struct SplitConfig {
   std::string column{};
   double test = 0.2;
@@ -31,13 +31,14 @@ struct SplitConfig {
 
 using TablePtr = std::shared_ptr<const TableSource>;
 
-/// The samples of three tables, encoded as the training table is. `validation` may be null. Splits::fitted has the
-/// encoding. Throws as TableEncoding.
+/// Returns the samples of three tables with an encoding fitted to `train`, which is stored in Splits::fitted.
+/// `validation` may be null. Throws the errors of TableEncoding.
 Splits splits_of_tables(const EncodingConfig& config, const TablePtr& train, const TablePtr& validation,
                         const TablePtr& test);
 
-/// The samples of one table. The rows of each split keep their order. Throws as TableEncoding, ConfigError for shares
-/// that leave a split without a row, and DataError for another text in split.column.
+/// Returns the samples of one table, divided into splits. The rows of each split keep their order. Throws the errors of
+/// TableEncoding, ConfigError for shares that leave a split without rows, and DataError for an unknown split name in
+/// split.column.
 Splits splits_of_table(const EncodingConfig& config, const SplitConfig& split, const TablePtr& table);
 
 }  // namespace phalanx

@@ -14,14 +14,14 @@
 
 namespace phalanx::testing {
 
-/// Returns a table of this text, as if it were the file "FOLDER/a.csv".
+/// Returns a table of this text, read from a file "FOLDER/a.csv".
 inline std::shared_ptr<const TableSource> table_of(const std::string& text, const TableSource* like = nullptr) {
   const auto path = fresh_folder("testing_table") / "a.csv";
   std::ofstream(path, std::ios::binary) << text;
   return read_delimited_table(path.string(), {}, like);
 }
 
-/// Returns the numbers of all rows.
+/// Returns the row numbers of the table: 0, 1, 2, ...
 inline std::vector<std::int64_t> rows_of(const TableSource& table) {
   std::vector<std::int64_t> rows(static_cast<std::size_t>(table.rows()));
   std::iota(rows.begin(), rows.end(), 0);

@@ -10,10 +10,10 @@ namespace phalanx::testing {
 
 using Bytes = std::vector<std::uint8_t>;
 
-/// A well-formed IDX file of unsigned bytes.
+/// Returns a well-formed IDX file of unsigned bytes.
 Bytes idx_bytes(const std::vector<std::uint32_t>& shape, const Bytes& values);
 
-/// An empty folder of this name, unlike any other test's, below the folder for the tests' files.
+/// Creates an empty folder with this name in the folder for test files. The name must be unique among all tests.
 std::filesystem::path fresh_folder(const std::string& name);
 
 void write_plain(const std::filesystem::path& path, const Bytes& bytes);

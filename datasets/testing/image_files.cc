@@ -21,7 +21,7 @@ namespace {
 at::Tensor interleaved(const at::Tensor& image) { return image.permute({1, 2, 0}).contiguous(); }
 
 std::string pax_record(const std::string& text) {
-  std::size_t length = text.size() + 2;  // a space and a line's end
+  std::size_t length = text.size() + 2;  // a space and a line feed
   while (std::to_string(length).size() + text.size() + 2 != length) ++length;
   return std::to_string(length) + " " + text + "\n";
 }
@@ -103,7 +103,7 @@ std::string tar_bytes(const std::vector<std::pair<std::string, std::string>>& fi
   for (const auto& [name, content] : files) {
     if (name.size() > 100) {
       std::string extended = tar_entry("long", pax ? pax_record("path=" + name) : name + '\0');
-      // Another kind of entry, and a checksum that knows of it.
+      // Changes the type of the entry and updates its checksum.
       extended[156] = pax ? 'x' : 'L';
       extended.replace(148, 8, "        ");
       const auto sum = std::accumulate(extended.begin(), extended.begin() + 512, 0U, [](unsigned total, char byte) {

@@ -10,7 +10,7 @@
 
 namespace phalanx::testing {
 
-/// Returns the splits that a config with this section `dataset` has.
+/// Returns the splits of a config whose section `dataset` is `yaml`.
 Splits load_splits(const std::string& yaml);
 
 /// Returns these samples of `dataset` as one batch.

@@ -16,7 +16,7 @@ std::map<std::string, std::int64_t> by_text(const std::vector<AddedToken>& token
   return places;
 }
 
-// Removes each token whose text an earlier one has.
+// Removes tokens whose text is the same as an earlier token's.
 std::vector<AddedToken> without_doubles(std::vector<AddedToken> tokens) {
   std::vector<AddedToken> kept;
   std::map<std::string, std::size_t> known;
@@ -53,8 +53,8 @@ void AddedTokens::find(std::string_view text, const std::function<void(std::int6
       if (!unicode::is_white_space(code)) break;
       end += size;
     }
-    // White space behind the token before may be all of this one. If it takes white space itself, nothing is left of
-    // it; otherwise the library has both.
+    // White space after the previous token may include this whole token. If this token takes white space before it, it
+    // is then dropped; otherwise the library emits both tokens.
     if (added.lstrip && end <= done) continue;
     if (done < begin) rest(text.substr(done, begin - done), done);
     token(added.token);

@@ -49,8 +49,8 @@ class BytePairEncoding final : public TokenModel {
     throw DataError(name_ + ": the unk_token \"" + *pairs_.unknown + "\" is not in the vocabulary");
   }
 
-  // As in Hugging Face's tokenizers, a token for unknown characters comes where the next known one does, so behind
-  // bytes that lie between.
+  // As in Hugging Face's tokenizers, the token for unknown characters is emitted only at the next known character, so
+  // it comes after byte tokens in between.
   std::vector<std::int64_t> characters(std::string_view word) const {
     std::vector<std::int64_t> tokens;
     bool pending = false;

@@ -11,22 +11,23 @@
 
 namespace phalanx {
 
-/// A byte-pair encoding as its files have it.
+/// A byte-pair encoding as stored in its files.
 struct BytePairs {
   Vocabulary vocabulary{};
   std::vector<std::pair<std::string, std::string>> merges{};  // in the order in which they are applied
-  std::optional<std::string> unknown{};  // token of a character that has none; without it such characters are left out
-  bool fuse_unknown = false;             // unknown characters in a row are one token
-  bool byte_fallback = false;            // unknown characters are spelled in bytes, where all of them have tokens
-  bool ignore_merges = false;            // a word that is a token is not merged from its characters
-  std::string prefix{};                  // of the token of each character but a word's first
-  std::string suffix{};                  // of the token of a word's last character
+  // Token of characters without a token of their own. If absent, such characters are dropped.
+  std::optional<std::string> unknown{};
+  bool fuse_unknown = false;   // consecutive unknown characters become one token
+  bool byte_fallback = false;  // an unknown character becomes byte tokens, if all of its bytes have one
+  bool ignore_merges = false;  // a word that is a token is not merged from its characters
+  std::string prefix{};        // of the tokens of all characters except the first one of a word
+  std::string suffix{};        // of the token of the last character of a word
 };
 
-/// Byte-pair encoding (Sennrich et al. 2015, Neural Machine Translation of Rare Words with Subword Units,
-/// arXiv:1508.07909, algorithm 1): of the neighbours in a word, those whose merge comes first in the list become one,
-/// until none can. Takes O(n log n) time for n characters. Throws DataError, which begins with `name`, for a merge
-/// whose tokens are not in the vocabulary.
+/// Returns a byte-pair encoding (Sennrich et al. 2015, Neural Machine Translation of Rare Words with Subword Units,
+/// arXiv:1508.07909, algorithm 1). In a word, it repeatedly merges the neighbours whose merge comes first in the list,
+/// until no merge applies. Takes O(n log n) time for n characters. Throws DataError, which begins with `name`, for a
+/// merge whose tokens are not in the vocabulary.
 std::unique_ptr<TokenModel> make_byte_pair_encoding(BytePairs pairs, const std::string& name);
 
 }  // namespace phalanx

@@ -33,7 +33,7 @@ class ByteLevelDecoder final : public Decoder {
   }
 };
 
-// Bytes come from tokens such as <0x0A>.
+// Decodes byte tokens such as <0x0A>.
 class ByteFallback final : public Decoder {
  public:
   ByteFallback() {
@@ -117,7 +117,7 @@ class WordPieceDecoder final : public Decoder {
  public:
   WordPieceDecoder(std::string prefix, bool cleanup) : prefix_(std::move(prefix)), cleanup_(cleanup) {}
   void apply(std::vector<TokenText>& texts) const override {
-    // Spaces that English has not.
+    // Replacements that restore the usual spacing of English text.
     constexpr std::array<std::pair<const char*, const char*>, 11> kCleanups{{{" .", "."},
                                                                              {" ?", "?"},
                                                                              {" !", "!"},
@@ -146,7 +146,7 @@ class WordPieceDecoder final : public Decoder {
   bool cleanup_;
 };
 
-// Words end with a suffix, which becomes a space, but for the last word's.
+// Replaces the suffix that ends each word with a space, except for the last word.
 class WordEnds final : public Decoder {
  public:
   explicit WordEnds(std::string suffix) : suffix_(std::move(suffix)) {}

@@ -9,28 +9,28 @@
 
 namespace phalanx {
 
-/// The text of a token, on its way to being a part of a text.
+/// The text of a token while it is decoded.
 struct TokenText {
   std::string text;
-  bool added = false;  // true for an added token, whose text is left as it is
+  bool added = false;  // true for an added token, whose text is not changed
 };
 
-/// Makes texts of tokens parts of a text. Any number of threads may use one at the same time.
+/// Turns the texts of tokens into the parts of a text. Any number of threads may use one at the same time.
 class Decoder {
  public:
   virtual ~Decoder() = default;
 
-  /// Changes the texts so that they make up the whole text one behind the other.
+  /// Changes the texts so that their concatenation is the whole text.
   virtual void apply(std::vector<TokenText>& texts) const = 0;
 };
 
-/// Makes what a tokenizer.json names "decoder": BPEDecoder, ByteFallback, ByteLevel, Fuse, Metaspace, Replace,
-/// Sequence, Strip and WordPiece; for null, one that puts spaces between tokens. Bytes that are not UTF-8 are kept, not
-/// replaced. Throws ConfigError for others, and for Strip at the end of a text, which has no end while it is generated.
-/// Errors of patterns begin with `name`.
+/// Makes the decoder that `json`, the value of "decoder" in a tokenizer.json, describes: BPEDecoder, ByteFallback,
+/// ByteLevel, Fuse, Metaspace, Replace, Sequence, Strip or WordPiece. For null, makes one that puts spaces between
+/// tokens. Bytes that are not UTF-8 are kept, not replaced. Throws ConfigError for other decoders, and for Strip at the
+/// end of a text, since the end is unknown while a text is generated. Errors of patterns begin with `name`.
 std::unique_ptr<Decoder> make_decoder(const JsonValue& json, const std::string& name);
 
-/// The decoder ByteLevel.
+/// Makes the decoder ByteLevel.
 std::unique_ptr<Decoder> make_byte_level_decoder();
 
 }  // namespace phalanx

@@ -19,7 +19,7 @@ using Tokens = std::vector<std::int64_t>;
 
 class Documents final : public Dataset {
  public:
-  // Sample i has tokens [begins[i], begins[i] + lengths[i]], of which the last is a target only.
+  // The inputs of sample i are tokens [begin, begin + length); its targets are the tokens that follow each.
   struct Sample {
     std::int64_t begin, length;
   };
@@ -78,7 +78,7 @@ std::shared_ptr<const Dataset> document_sequences(const SequencesConfig& config,
     tokens.push_back(end);
     ++documents;
     if (!pad) continue;
-    const auto inputs = std::ssize(tokens) - 1;  // the end is a target only
+    const auto inputs = std::ssize(tokens) - 1;  // the end token is only a target
     for (auto at = begin; at < inputs; at += context) samples.push_back({at, std::min(context, inputs - at)});
   }
   if (!pad) {

@@ -15,7 +15,7 @@
 
 namespace phalanx {
 
-/// How documents become samples: fields of datasets of text.
+/// The config fields of text datasets that describe how documents become samples.
 struct SequencesConfig {
   std::string tokenizer = "bytes";
   std::string packing = "pack";
@@ -30,23 +30,23 @@ struct SequencesConfig {
     v("context", context, "tokens per sample", config::between(1, 1 << 20));
   }
 
-  /// Throws as phalanx::make_tokenizer().
+  /// Throws the errors of phalanx::make_tokenizer().
   std::shared_ptr<const Tokenizer> make_tokenizer(const std::filesystem::path& root) const;
 };
 
-/// The next document of a text; nothing behind the last one.
+/// Returns the next document of a text, or nothing after the last one.
 using NextDocument = std::function<std::optional<std::string_view>()>;
 
-/// All documents as sequences of tokens: input [n, context] int64 -> target [n, context] int64, the token that follows
-/// each. Behind each document comes an end token, whose number is one above the tokenizer's. All tokens stay in memory,
-/// 8 bytes each.
+/// Returns all documents as sequences of tokens: input [n, context] int64, target [n, context] int64, the token that
+/// follows each position. An end token, whose number is the size of the tokenizer, follows each document. All tokens
+/// stay in memory, 8 bytes each.
 ///
-///   pack   documents one behind the other, cut every `context` tokens: nothing is padded, and a sample may have parts
+///   pack   documents are concatenated and cut every `context` tokens: there is no padding, and a sample may have parts
 ///          of several documents
-///   pad    a document has samples of its own; the last is padded with end tokens, whose targets are kIgnored. Samples
-///          differ in length, so `bucketed` orders them by it
+///   pad    samples have one document each; the last sample of a document is padded with end tokens, whose targets are
+///          kIgnored. Samples differ in length, and the sampler `bucketed` can group them by length
 ///
-/// Throws DataError, which begins with `where`, for documents that do not make one sample.
+/// Throws DataError, which begins with `where`, if the documents are too short for a single sample.
 std::shared_ptr<const Dataset> document_sequences(const SequencesConfig& config, const Tokenizer& tokenizer,
                                                   const NextDocument& next, const std::string& where);
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains the SentencePiece models of tokenizer_test.cc and prints what they give. Needs sentencepiece 0.2.
+"""Trains the SentencePiece models of tokenizer_test.cc and prints their expected outputs. Needs sentencepiece 0.2.
 
   datasets/text/make_testing_models.py FOLDER
 
-Normalization by a few rules of its own, since the precompiled ones are 240 KB.
+Models normalize with a few custom rules, because the precompiled rules take 240 KB.
 """
 
 import io
@@ -75,7 +75,7 @@ def main():
         normalization_rule_name="identity",
         remove_extra_whitespaces=False,
     )
-    # No piece has a space.
+    # Pieces without spaces.
     train(folder / "testing_japanese.model", JAPANESE, model_type="unigram", vocab_size=60, add_dummy_prefix=False,
           normalization_rule_name="identity")
 

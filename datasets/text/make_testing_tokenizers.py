@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes small tokenizers, texts and what Hugging Face's tokenizers make of them, for tokenizer_json_test.cc.
+"""Writes small tokenizers, texts and their tokens by Hugging Face's tokenizers, for tokenizer_json_test.cc.
 
   datasets/text/make_testing_tokenizers.py datasets/text/testing_tokenizers.json
 
-Needs tokenizers 0.23. Vocabularies are of a few words by hand.
+Needs tokenizers 0.23. Vocabularies are written by hand and have a few words.
 """
 
 import json
@@ -92,7 +92,7 @@ def cases():
 
 
 def tokenizer_file(parts):
-    """Returns the contents of a tokenizer.json of these parts; `flags` are those of its added tokens."""
+    """Returns the contents of a tokenizer.json with these parts; `flags` applies to its added tokens."""
     flags = dict(single_word=False, lstrip=False, rstrip=False, normalized=False, special=True) | parts.get("flags", {})
     vocab = parts["model"]["vocab"]
     number = {text: i for i, (text, _) in enumerate(vocab)} if isinstance(vocab, list) else vocab

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes unicode_tables.cc and unicode_word_table.cc: the character classes of Hugging Face's tokenizers, each of which has its own version of Unicode.
+"""Writes unicode_tables.cc and unicode_word_table.cc, the character classes of Hugging Face's tokenizers.
+
+Each class follows a different version of Unicode.
 
   datasets/text/make_unicode_tables.py datasets/text
 

@@ -7,19 +7,19 @@
 namespace phalanx {
 namespace {
 
-// The place of a token in its word. Those that have become a part of another one are out of the chain.
+// A token in the chain of a word. Tokens that have been merged into another one leave the chain.
 struct Link {
   std::int64_t token;
   std::ptrdiff_t before, after;
 };
 
-// Two neighbours that can become one. It is out of date once either of them is another token.
+// Two neighbours that can be merged. A candidate is outdated once either token has changed.
 struct Candidate {
   std::int64_t rank, merged;
   std::ptrdiff_t left, right;
   std::int64_t left_token, right_token;
 
-  bool operator<(const Candidate& other) const {  // the first one is the greatest of a std::priority_queue
+  bool operator<(const Candidate& other) const {  // std::priority_queue returns the greatest element first
     return std::tie(rank, left) > std::tie(other.rank, other.left);
   }
 };

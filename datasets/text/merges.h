@@ -13,8 +13,8 @@ namespace phalanx {
 /// The merges of a byte-pair encoding (Sennrich et al. 2015, algorithm 1).
 class Merges {
  public:
-  /// The pair becomes `merged`, before those of later calls do. Of equal pairs the last one counts, as in Hugging
-  /// Face's tokenizers.
+  /// Adds the merge of the pair into `merged`, which takes precedence over later merges. If a pair is added twice, the
+  /// last one counts, as in Hugging Face's tokenizers.
   void add(std::int64_t left, std::int64_t right, std::int64_t merged);
 
   /// Merges the tokens of a word: repeatedly replaces the pair of neighbours whose merge was added first, and among

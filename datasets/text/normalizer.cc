@@ -16,7 +16,7 @@
 namespace phalanx {
 namespace {
 
-// Replaces each character of a text by what f(code, result) appends to `result`.
+// Replaces each character of a text with the output of f(code, result), which appends to `result`.
 template <class F>
 void map_characters(std::string& text, const F& f) {
   std::string result;
@@ -58,7 +58,7 @@ class StripAccents final : public Normalizer {
   bool keeps_the_beginning() const override { return false; }
 };
 
-// Cleaning of texts for machine translation, as SentencePiece's rules nmt_nfkc have it.
+// Cleans texts for machine translation, like SentencePiece's rules nmt_nfkc.
 class Nmt final : public Normalizer {
  public:
   void apply(std::string& text) const override {
@@ -137,7 +137,7 @@ class ReplaceNormalizer final : public Normalizer {
   std::string content_;
 };
 
-// The normalization of BERT (Devlin et al. 2018).
+// Normalizes as BERT does (Devlin et al. 2018).
 class BertNormalizer final : public Normalizer {
  public:
   explicit BertNormalizer(const JsonValue& json)

@@ -12,7 +12,7 @@
 namespace phalanx {
 namespace {
 
-// The content of classes, which can be a part of others.
+// The contents of character classes, which can be part of other classes.
 constexpr std::string_view kWordInSet = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc})";
 constexpr std::string_view kWord =
     R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{b2}\x{b3}\x{b9}\x{bc}-\x{be})";  // outside of sets
@@ -63,7 +63,7 @@ class Translation {
         return group();
       case '{':
         return repetition();
-      case '^':  // at the beginning of each line
+      case '^':  // matches at the beginning of each line
         return ++at_, "(?m:^)";
       case '$':
         return ++at_, "(?m:$)";
@@ -81,13 +81,13 @@ class Translation {
     for (const char* known : {"(?:", "(?=", "(?!", "(?<=", "(?<!", "(?>", "(?i:", "(?-i:"}) {
       if (take(known)) return known;
     }
-    // Elsewhere it would hold for the alternatives that follow.
+    // In other places it would apply to the following alternatives as well.
     if (at_ == 0 && take("(?i)")) return "(?i)";
     if (starts_with("(?") || starts_with("(*")) refuse(text_.substr(at_, 3));
     return ++at_, "(";
   }
 
-  // Translates an interval. Only greedy ones mean the same in both syntaxes.
+  // Translates an interval such as {2,5}. Only greedy intervals mean the same in both syntaxes.
   std::string repetition() {
     const auto begin = at_++;
     std::string first, last;
@@ -121,7 +121,7 @@ class Translation {
     return pattern;
   }
 
-  // Translates an escape that may also stand in a set.
+  // Translates an escape that may also occur in a set.
   std::string member() {
     const auto begin = at_++;
     if (at_ == text_.size()) refuse("\\ at its end");
@@ -161,11 +161,11 @@ class Translation {
     }
   }
 
-  // Hexadecimal digits up to `end`.
+  // Translates hexadecimal digits up to `end`.
   std::string code_point(std::size_t end, std::size_t closing) {
     const auto digits = end < text_.size() + 1 ? text_.substr(at_, end - at_) : "";
     const bool valid = !digits.empty() && digits.size() <= 6 && std::ranges::all_of(digits, is_hex_digit);
-    // \x80 and up are bytes there.
+    // In Oniguruma, \x80 and up are bytes.
     if (!valid || (digits.size() == 2 && closing == 0 && digits[0] >= '8')) refuse("\\x" + digits);
     at_ = end + closing;
     return "\\x{" + digits + '}';
@@ -183,7 +183,7 @@ class Translation {
     refuse("\\p{" + name + '}');
   }
 
-  // Translates the content of brackets. A set in a set adds to it.
+  // Translates the content of brackets. A set inside a set adds to it.
   std::string set(int depth) {
     ++at_;
     std::string result;
@@ -209,7 +209,7 @@ class Translation {
     return result;
   }
 
-  // One between characters makes a range; at the ends of a set it stands for itself.
+  // Translates a hyphen. Between characters it makes a range; at the ends of a set it is a literal hyphen.
   std::string hyphen(const std::string& before) {
     ++at_;
     if (before.empty() || before == "^" || starts_with("]")) return "\\-";

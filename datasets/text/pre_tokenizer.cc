@@ -20,7 +20,7 @@ constexpr const char* kGpt2Pattern = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}
 
 using Holds = std::function<bool(char32_t)>;
 
-// Splits at what a pattern matches.
+// Splits at the matches of a pattern.
 class Split final : public PreTokenizer {
  public:
   Split(const std::string& pattern, SplitBehavior behavior, bool invert, const std::string& name)
@@ -44,7 +44,7 @@ class Split final : public PreTokenizer {
   bool invert_;
 };
 
-// Splits at characters of a class.
+// Splits at the characters of a class.
 class CharacterSplit final : public PreTokenizer {
  public:
   CharacterSplit(Holds holds, SplitBehavior behavior) : holds_(std::move(holds)), behavior_(behavior) {}
@@ -70,7 +70,7 @@ class CharacterSplit final : public PreTokenizer {
   SplitBehavior behavior_;
 };
 
-// Divides into runs of word characters, and of others but spaces.
+// Splits into runs of word characters and runs of other characters. Drops white space.
 class Whitespace final : public PreTokenizer {
  public:
   void split(std::string_view text, bool is_first, const Word& word) const override {
@@ -92,7 +92,7 @@ class Whitespace final : public PreTokenizer {
   }
 };
 
-// The words are in the byte alphabet.
+// Returns words in the byte alphabet.
 class ByteLevelPreTokenizer final : public PreTokenizer {
  public:
   ByteLevelPreTokenizer(bool prefix_space, bool use_regex, const std::string& name) : prefix_space_(prefix_space) {
@@ -114,7 +114,7 @@ class ByteLevelPreTokenizer final : public PreTokenizer {
   std::unique_ptr<Split> words_;
 };
 
-// Spaces become a printable character, which each word begins with.
+// Replaces spaces by a printable character, with which each word begins.
 class MetaspacePreTokenizer final : public PreTokenizer {
  public:
   MetaspacePreTokenizer(std::string replacement, std::string scheme, bool split)

@@ -37,8 +37,8 @@ std::uint32_t word_at(std::string_view bytes, std::size_t at) {
   return word;
 }
 
-// A unit of the trie: bits 0 to 7 are a label, bit 8 says that a value follows, bits 10 and up are the offset of the
-// children, which bit 9 multiplies by 256.
+// A unit of the trie. Bits 0 to 7 are a label. Bit 8 is set if a value follows. Bits 10 and up are the offset of the
+// children, which is multiplied by 256 if bit 9 is set.
 std::size_t offset_of(std::uint32_t unit) { return (unit >> 10) << ((unit & (1U << 9)) >> 6); }
 
 }  // namespace

@@ -12,16 +12,16 @@
 
 namespace phalanx {
 
-/// Rules by which SentencePiece's models replace characters, compiled to a double-array trie (Aoe 1989; the format is
-/// that of https://github.com/s-yata/darts-clone).
+/// Rules by which SentencePiece models replace characters, compiled into a double-array trie (Aoe 1989) in the format
+/// of https://github.com/s-yata/darts-clone.
 class PrecompiledCharsmap {
  public:
-  /// Reads base64 text: the size of the trie in bytes, the trie, and texts that end with a zero byte each. Throws
-  /// DataError if it is malformed.
+  /// Parses base64 text: the size of the trie in bytes, the trie, and zero-terminated texts. Throws DataError if it is
+  /// malformed.
   explicit PrecompiledCharsmap(const JsonValue& base64);
 
-  /// Replaces as Hugging Face's tokenizers do: a grapheme cluster of less than 6 bytes by the rule for its shortest
-  /// beginning that has one, otherwise each of its characters by its own rule.
+  /// Replaces characters as Hugging Face's tokenizers do. A grapheme cluster of fewer than 6 bytes is replaced by the
+  /// rule for its shortest prefix that has one. Otherwise, each of its characters is replaced by its own rule.
   std::string normalized(std::string_view text) const;
 
  private:

@@ -17,13 +17,13 @@ namespace {
 
 using sentencepiece::SentencePieceProcessor;
 
-constexpr std::string_view kSpace = "\xE2\x96\x81";     // U+2581: pieces have it in place of a space
-constexpr std::size_t kLongest = std::size_t{1} << 20;  // bytes of a text that is not cut
-constexpr std::size_t kAround = std::size_t{1} << 11;   // bytes on each side of a cut that are looked at
-constexpr int kMostCuts = 64;                           // that are tried before a text is left uncut
+constexpr std::string_view kSpace = "\xE2\x96\x81";     // U+2581, which represents a space in pieces
+constexpr std::size_t kLongest = std::size_t{1} << 20;  // length in bytes above which a text is cut
+constexpr std::size_t kAround = std::size_t{1} << 11;   // bytes on each side of a cut that are compared
+constexpr int kMostCuts = 64;                           // cuts to try before a text is left uncut
 
-// Returns the first place from `from` on where a text may be cut: before a line feed that follows another letter.
-// Several in a row may be one piece.
+// Returns the first position from `from` on where a text may be cut: before a line feed that follows another character.
+// Consecutive line feeds may be one piece, so they are not separated.
 std::size_t place_of_cut(std::string_view text, std::size_t from) {
   while (from < text.size() && (text[from] != '\n' || text[from - 1] == '\n')) ++from;
   return std::min(from, text.size());
@@ -86,8 +86,8 @@ class SentencePiece final : public Tokenizer {
   }
 
  private:
-  // Says how the tokens of a part of a text follow from its own: a space at the beginning of a text has a token for
-  // itself, is part of the first word's, or is none, and a line feed may count as one.
+  // Describes how to get the tokens of a part of a text from the tokens of the part alone. A space at the beginning of
+  // a text may be a token, be part of the first word's token, or be dropped, and a line feed may count as a space.
   enum class Join { kWhole, kWithoutLineFeed, kWithoutSpace };
 
   struct Cut {
@@ -101,7 +101,7 @@ class SentencePiece final : public Tokenizer {
     return numbers;
   }
 
-  // Finds where to cut a text that is too long so that its tokens remain the same.
+  // Finds a position to cut a text that is too long, such that its tokens stay the same.
   Cut cut_of(std::string_view text) const {
     auto end = kLongest;
     for (int i = 0; i < kMostCuts; ++i) {
@@ -129,7 +129,7 @@ class SentencePiece final : public Tokenizer {
     return false;
   }
 
-  // A model may have rules that change a text once more after decoding; they depend on all of it.
+  // A model may have rules that change a text after decoding. They need the whole text, so such models are refused.
   void refuse_other_texts(const std::string& file) const {
     for (std::int64_t token = 0; token < size(); ++token) {
       const auto number = static_cast<int>(token);
@@ -151,15 +151,15 @@ class SentencePiece final : public Tokenizer {
   std::string text_of(int token) const {
     if (processor_.IsControl(token)) return {};
     if (processor_.IsUnknown(token)) return unknown_;
-    const auto& piece = processor_.IdToPiece(token);  // of a byte: <0x0A>
+    const auto& piece = processor_.IdToPiece(token);  // <0x0A> for a byte
     if (processor_.IsByte(token)) return {static_cast<char>(std::stoi(piece.substr(1, 4), nullptr, 16))};
     return with_spaces(piece);
   }
 
   SentencePieceProcessor processor_;
   int space_ = 0;
-  std::string unknown_;             // the text of the unknown token
-  bool drops_first_space_ = false;  // in decoding
+  std::string unknown_;             // text of the unknown token
+  bool drops_first_space_ = false;  // when decoding
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands for sentence_piece.cc where SentencePiece was not installed when Phalanx was built.
+// Replaces sentence_piece.cc if Phalanx is built without SentencePiece.
 #include "datasets/text/sentence_piece.h"
 #include "framework/base/error.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models and numbers are those of Python's sentencepiece 0.2.3: make_testing_models.py.
+// make_testing_models.py makes the models and the expected numbers with Python's sentencepiece 0.2.3.
 #include "datasets/text/sentence_piece.h"
 
 #include <gmock/gmock.h>
@@ -30,7 +30,7 @@ struct Known {
   std::string decoded;
 };
 
-// Without bytes, and with normalization of its own.
+// A model without byte tokens and with its own normalization.
 const std::vector<Known> kOfUnigram{
     {"the cat sat there.", {8, 23, 13, 12, 17, 0}, "the cat sat there ⁇ "},
     {"  it's   what\n\nwe've heard: 1990s & 42!",
@@ -43,7 +43,7 @@ const std::vector<Known> kOfUnigram{
     {"\ttabs\tand trailing   ", {7, 39, 35, 61, 4, 6, 5, 9, 7, 39, 66, 35, 64, 65, 64, 5, 30}, "tabs and trailing"},
 };
 
-// With bytes, and without normalization: decoded, they are the same.
+// A model with byte tokens and without normalization: decode() returns the same texts.
 const std::vector<std::pair<std::string, Tokens>> kOfBpe{
     {"the cat sat there.", {262, 290, 314, 281, 50}},
     {"  it's   what\n\nwe've heard: 1990s & 42!", {328, 328, 269, 331, 43,  334, 328, 328, 272, 305, 14, 14,  343, 329,
@@ -93,13 +93,13 @@ TEST(SentencePiece, TextsMayBeDecodedTokenByToken) {
   EXPECT_EQ(joined, text);
 }
 
-// 100,000 lines, 1.8 MB, which are cut.
+// 100,000 lines, 1.8 MB, which are cut into parts.
 TEST(SentencePiece, ALongTextHasTheTokensOfItsLines) {
   for (const auto& [file, line_feed] : {std::pair{kUnigram, Tokens{}}, std::pair{kBpe, Tokens{14}}}) {
     const auto tokenizer = make_tokenizer(file);
     const std::string line = "the cat sat there";
     const Tokens alone = tokenizer->encode(line);
-    // Behind a line feed that is kept, a line begins without a space.
+    // After a line feed that is kept, a line begins without a space.
     Tokens next = alone;
     if (!line_feed.empty()) {
       next = tokenizer->encode("\n" + line);

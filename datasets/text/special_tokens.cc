@@ -25,7 +25,7 @@ std::int32_t SpecialTokens::add(std::string_view text) {
   return node;
 }
 
-// By depth, so that the nodes of shorter texts are complete.
+// Visits nodes by depth, so that nodes of shorter texts are complete.
 void SpecialTokens::link_shorter_ones() {
   std::vector<std::vector<std::pair<char, std::int32_t>>> children(nodes_.size());
   for (const auto& [from, to] : edges_) children[from >> 8].emplace_back(static_cast<char>(from & 0xff), to);
@@ -41,7 +41,7 @@ void SpecialTokens::link_shorter_ones() {
   }
 }
 
-// The node of the longest text that ends with `letter` and begins as `node` or a shorter one.
+// Returns the node of the longest text that ends with `letter` and whose rest is the text of `node` or a suffix of it.
 std::int32_t SpecialTokens::next(std::int32_t node, char letter) const {
   for (;;) {
     if (const auto found = edges_.find(edge(node, letter)); found != edges_.end()) return found->second;
@@ -51,7 +51,7 @@ std::int32_t SpecialTokens::next(std::int32_t node, char letter) const {
 }
 
 std::vector<SpecialTokens::Found> SpecialTokens::find(std::string_view text) const {
-  std::vector<Found> candidates;  // the longest one of each place, from right to left
+  std::vector<Found> candidates;  // the longest token at each position, from right to left
   if (tokens_.empty()) return candidates;
   std::int32_t node = 0;
   for (auto at = text.size(); at-- > 0;) {

@@ -10,27 +10,27 @@
 
 namespace phalanx {
 
-/// Finds texts that are a token each, such as <|endoftext|>, as Hugging Face's tokenizers do: the leftmost one, and of
-/// those that begin at the same place the longest one. Takes time linear in the text, however many there are (Aho and
-/// Corasick 1975, Efficient String Matching).
+/// Finds texts that are one token each, such as <|endoftext|>, as Hugging Face's tokenizers do: the leftmost one, and
+/// the longest one of several that begin at the same position. Takes time linear in the text, independent of the number
+/// of tokens (Aho and Corasick 1975, Efficient String Matching).
 class SpecialTokens {
  public:
-  /// None of the texts may be empty.
+  /// No text may be empty.
   explicit SpecialTokens(const std::map<std::string, std::int64_t>& tokens);
 
   struct Found {
     std::size_t begin, size;
     std::int64_t token;
   };
-  /// The special tokens in a text, from left to right. No two of them overlap.
+  /// Returns the special tokens in a text from left to right, without overlaps.
   std::vector<Found> find(std::string_view text) const;
 
  private:
-  // A node of the tree of all texts, each spelled from its end: a search from the end of a text then meets the longest
-  // token that begins at a place when it gets there.
+  // A node of the trie of all texts, each spelled backwards. A search from the end of a text has then seen the longest
+  // token that begins at a position when it reaches this position.
   struct Node {
-    std::int32_t shorter = 0;  // the node of the longest proper suffix that is a node too
-    std::int32_t token = -1;   // the longest token that is a suffix of this node's text: its place in tokens_
+    std::int32_t shorter = 0;  // the node of the longest proper suffix that is also a node
+    std::int32_t token = -1;   // index in tokens_ of the longest token that is a suffix of this node's text
   };
   struct Token {
     std::size_t size;

@@ -11,19 +11,19 @@
 
 namespace phalanx {
 
-/// Says where the matches of a pattern go when a text is split at them.
+/// The treatment of the matches of a pattern when a text is split at them.
 enum class SplitBehavior {
-  kIsolated,            // each is a piece
-  kRemoved,             // they are dropped
-  kMergedWithPrevious,  // each belongs to what lies before it
-  kMergedWithNext,      // each belongs to what lies behind it
-  kContiguous,          // those in a row are one piece
+  kIsolated,            // each match is a piece
+  kRemoved,             // matches are dropped
+  kMergedWithPrevious,  // each match belongs to the text before it
+  kMergedWithNext,      // each match belongs to the text after it
+  kContiguous,          // consecutive matches are one piece
 };
 
 /// Reads "Isolated", "Removed", ... Throws ConfigError for others.
 SplitBehavior split_behavior_of(const JsonValue& name);
 
-/// Puts spans, which come from left to right, together to pieces. Empty pieces are left out.
+/// Combines spans, which are added from left to right, into pieces. Drops empty pieces.
 class PieceMaker {
  public:
   using Piece = std::function<void(std::size_t begin, std::size_t end)>;
@@ -42,7 +42,7 @@ class PieceMaker {
 
   SplitBehavior behavior_;
   const Piece& piece_;
-  std::optional<Span> held_;  // may still grow
+  std::optional<Span> held_;  // piece that may still grow
   bool was_match_ = false;
 };
 

@@ -10,8 +10,8 @@
 namespace phalanx {
 namespace {
 
-// Returns the added tokens that are searched for in normalized text, or the others, with the text to search for. The
-// pipeline decodes them to that text, as the library does.
+// Returns the added tokens whose `normalized` has this value, with the text to search for. The pipeline decodes them to
+// that text, as the library does.
 std::vector<AddedToken> those_in_text(TokenPipeline& pipeline, bool normalized, const std::string& name) {
   std::vector<AddedToken> tokens;
   for (const auto& token : pipeline.added) {
@@ -83,7 +83,7 @@ class Pipeline final : public Tokenizer {
     }
   }
 
-  // Most words of a text occur in it again.
+  // Caches the tokens of words, because most words of a text occur several times.
   void append_word(std::string_view word, KnownWords& known, std::vector<std::int64_t>& tokens) const {
     constexpr std::size_t kLongest = 64, kMost = std::size_t{1} << 18;
     if (word.empty()) return;

@@ -15,19 +15,19 @@
 
 namespace phalanx {
 
-/// The steps of a tokenizer in the order in which a text takes them. First come added tokens that are searched for in
-/// the text as it is; what lies between is normalized, searched for the other ones, cut into words, and these are
-/// divided into tokens.
+/// The steps of a tokenizer in the order in which they are applied. First, added tokens with `normalized` false are
+/// searched for in the original text. The text between them is normalized, searched for the other added tokens and
+/// split into words, which are divided into tokens.
 struct TokenPipeline {
   std::vector<AddedToken> added{};
   std::unique_ptr<Normalizer> normalizer{};       // nullptr: none
-  std::unique_ptr<PreTokenizer> pre_tokenizer{};  // nullptr: all of a text is one word
+  std::unique_ptr<PreTokenizer> pre_tokenizer{};  // nullptr: the whole text is one word
   std::unique_ptr<TokenModel> model{};
   std::unique_ptr<Decoder> decoder{};
-  std::vector<std::optional<TokenText>> texts{};  // by number; nothing where no token has it
+  std::vector<std::optional<TokenText>> texts{};  // by number; nullopt if no token has the number
 };
 
-/// Throws ConfigError, which begins with `name`, for an added token that is empty once it is normalized.
+/// Throws ConfigError, which begins with `name`, for an added token whose text is empty after normalization.
 std::unique_ptr<Tokenizer> make_tokenizer(TokenPipeline pipeline, const std::string& name);
 
 }  // namespace phalanx

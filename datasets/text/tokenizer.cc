@@ -42,7 +42,7 @@ std::unique_ptr<Tokenizer> make_tokenizer(const std::string& name) {
   if (fs::is_regular_file(path, unreadable)) {
     return path.extension() == ".model" ? make_sentence_piece(path) : read_tokenizer_json(path);
   }
-  // A folder with a SentencePiece model may also have a tokenizer.json; the model comes first.
+  // A folder with a SentencePiece model may also have a tokenizer.json; the model takes precedence.
   for (const char* file : {"tokenizer.model", "spiece.model"}) {
     if (fs::is_regular_file(path / file, unreadable)) return make_sentence_piece(path / file);
   }

@@ -43,7 +43,7 @@ Vocabulary vocabulary_of(const JsonValue& json) {
   return vocabulary;
 }
 
-// Files of old have no type.
+// Old files have no type.
 std::string type_of(const JsonValue& model) {
   if (model.has("type")) return model.get<std::string>("type");
   if (model.has("merges")) return "BPE";
@@ -84,7 +84,7 @@ UnigramPieces read_pieces(const JsonValue& model) {
   return pieces;
 }
 
-// Sets the model, and the texts of its tokens.
+// Sets the model of the pipeline and the texts of its tokens.
 class ModelReader {
  public:
   ModelReader(TokenPipeline& pipeline, std::string name) : pipeline_(pipeline), name_(std::move(name)) {}
@@ -120,7 +120,7 @@ class ModelReader {
     put_vocabulary();
   }
 
-  // The library gives a token that is not the model's the next number, whatever its own says.
+  // The library gives an added token that the model does not have the next number, whatever its "id" says.
   void add(const JsonValue& json) {
     AddedToken token{.text = json.get<std::string>("content"),
                      .token = json.get<std::int64_t>("id"),
@@ -140,7 +140,7 @@ class ModelReader {
     pipeline_.added.push_back(std::move(token));
   }
 
-  // Numbers of added tokens begin where those of the model end, by their count.
+  // Numbers of added tokens begin at the number of tokens of the model.
   void end_model() { next_ = std::ssize(vocabulary_); }
 
  private:
@@ -150,7 +150,8 @@ class ModelReader {
   }
 
   void put_vocabulary() {
-    // Some vocabularies leave numbers out, but memory, and a model's embedding, grow with the largest one.
+    // A vocabulary may skip numbers. The limit exists because memory, and a model's embedding, grow with the largest
+    // number.
     const auto most = 2 * std::ssize(vocabulary_) + 2;
     for (const auto& [text, number] : vocabulary_) {
       if (number < 0 || number >= most) {

@@ -8,12 +8,12 @@
 
 namespace phalanx {
 
-/// Reads a tokenizer.json of Hugging Face's tokenizers (0.23). Post-processors, truncation and padding are not applied:
-/// no tokens are put around a text. Throws DataError for what is malformed, and ConfigError for what is not supported
-/// and would give other tokens than there.
+/// Reads a tokenizer.json of Hugging Face's tokenizers (0.23). Post-processors, truncation and padding are not applied,
+/// so no tokens are added around a text. Throws DataError for malformed files, and ConfigError for unsupported parts,
+/// which would lead to tokens that differ from that library's.
 std::unique_ptr<Tokenizer> read_tokenizer_json(const std::filesystem::path& file);
 
-/// Reads vocab.json and merges.txt of GPT-2 in a folder.
+/// Reads GPT-2's vocab.json and merges.txt in a folder.
 std::unique_ptr<Tokenizer> read_gpt2_files(const std::filesystem::path& folder);
 
 }  // namespace phalanx

@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 using Tokens = std::vector<std::int64_t>;
 
-// 320 tokens, trained on twelve sentences by Hugging Face's tokenizers, which also gives the numbers below.
+// Has 320 tokens, trained on twelve sentences by Hugging Face's tokenizers, which also compute the numbers below.
 const std::string kFile = "datasets/text/testing_tokenizer.json";
 
 const std::vector<std::pair<std::string, Tokens>> kKnown{
@@ -51,7 +51,7 @@ TEST(BytePairEncoding, GivesTextsBackWhateverTheirBytes) {
   EXPECT_THROW(tokenizer->decode(Tokens{320}), std::out_of_range);
 }
 
-// The same tokens from GPT-2's two files.
+// The same tokens in the two files of GPT-2's format.
 TEST(BytePairEncoding, ReadsVocabularyAndMerges) {
   const auto model = nlohmann::json::parse(read_file(kFile)).at("model");
   const auto folder = std::filesystem::path(::testing::TempDir()) / "gpt2";
@@ -64,7 +64,7 @@ TEST(BytePairEncoding, ReadsVocabularyAndMerges) {
   write_atomically(folder / "merges.txt", merges);
   const auto tokenizer = make_tokenizer(folder);
   for (const auto& [text, tokens] : kKnown) EXPECT_EQ(tokenizer->encode(text), tokens) << text;
-  // As Windows' programs write text.
+  // The format of text files on Windows: a byte order mark and CRLF.
   std::string of_windows = "\xef\xbb\xbf";
   for (const char letter : merges) of_windows += letter == '\n' ? std::string("\r\n") : std::string(1, letter);
   write_atomically(folder / "merges.txt", of_windows);
@@ -96,7 +96,8 @@ TEST(BytePairEncoding, RefusesFilesOfAnotherKind) {
               ThrowsMessage<DataError>(HasSubstr("tokenizer \"/no/such\": neither")));
 }
 
-// kFile, changed, with texts that are a token each: the k-th of `special` has the number 320 + k.
+// Returns the tokenizer in kFile with special tokens, the k-th of which has the number 320 + k, and with `pattern` if
+// it is not empty.
 std::unique_ptr<Tokenizer> changed_tokenizer(const std::vector<std::string>& special, const std::string& pattern = "") {
   auto json = nlohmann::json::parse(read_file(kFile));
   for (std::size_t i = 0; i < special.size(); ++i) {
@@ -112,14 +113,14 @@ std::unique_ptr<Tokenizer> changed_tokenizer(const std::vector<std::string>& spe
   return make_tokenizer(file);
 }
 
-// Numbers by Hugging Face's tokenizers.
+// The expected numbers were computed by Hugging Face's tokenizers.
 TEST(SpecialTokens, AreTheLeftmostAndThenTheLongest) {
   const auto tokenizer = changed_tokenizer({"ab", "abc", "bcd", "cde", "abcdef", "de", "xx", "xxxx"});
   EXPECT_EQ(tokenizer->encode("abcdeabcdefbcdxxxxxxxabd"), (Tokens{321, 325, 324, 322, 327, 326, 88, 320, 68}));
   EXPECT_EQ(tokenizer->encode("zabcab"), (Tokens{90, 321, 320}));
 }
 
-// Were each of them searched for behind each of them, this would take hours.
+// A search for each token after each occurrence of each token would take hours.
 TEST(SpecialTokens, TakeLinearTime) {
   std::vector<std::string> special;
   for (int i = 0; i < 256; ++i) special.push_back("<|reserved_special_token_" + std::to_string(i) + "|>");
@@ -146,12 +147,12 @@ TEST(BytePairEncoding, MergesAWordOfAnyLengthInLittleTime) {
   EXPECT_EQ(tokenizer->decode(tokens), word);
 }
 
-// Without room for PCRE2's own stack the rest of the text would be one word.
+// If PCRE2 had only its own stack, the rest of the text would become one word.
 TEST(WordPattern, CutsWordsOfAnyLength) {
   const auto tokenizer = changed_tokenizer({}, R"((?:\p{L}\p{M}*)+|.)");
   const std::string word(100'000, 'x'), text = word + "1990";
   Tokens expected(word.size(), 88);
-  expected.insert(expected.end(), {17, 25, 25, 16});  // four words: 1990 in one is other tokens
+  expected.insert(expected.end(), {17, 25, 25, 16});  // four words; the tokens would differ if 1990 were one word
   EXPECT_EQ(tokenizer->encode(text), expected);
 }
 

@@ -17,8 +17,8 @@
 namespace phalanx::unicode {
 namespace {
 
-// Characters that have a combining class, a decomposition or a composition, but only since a version of Unicode that is
-// newer than the library's tables for normal forms.
+// Characters with a combining class, a decomposition or a composition that was added after the Unicode version of the
+// library's tables for normal forms.
 constexpr std::array<Range, 52> kNewer{
     {{0x7fd, 0x7fd},     {0x897, 0x89f},     {0x8ca, 0x8d3},     {0x9fe, 0x9fe},     {0xc3c, 0xc3c},
      {0xd3b, 0xd3c},     {0xeba, 0xeba},     {0x1715, 0x1715},   {0x1abf, 0x1aeb},   {0x1df6, 0x1dfa},
@@ -63,7 +63,7 @@ std::size_t size_of_character(std::string_view text) {
   for (std::size_t i = 1; i < size; ++i) {
     if ((byte(i) & 0xc0U) != 0x80) return 0;
   }
-  // Longer forms than needed, halves of surrogates, and code points beyond U+10FFFF.
+  // Rejects overlong forms, surrogates, and code points beyond U+10FFFF.
   if ((first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) >= 0xa0)) return 0;
   if ((first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) >= 0x90)) return 0;
   return size;
@@ -167,7 +167,8 @@ std::string normalized(std::string_view text, NormalForm form) {
     if (size < 0) throw DataError(std::string("a text has no normal form: ") + utf8proc_errmsg(size));
     result.append(reinterpret_cast<const char*>(mapped), static_cast<std::size_t>(size));
   };
-  // Line feeds neither compose nor change places with others: utf8proc needs 4 bytes and more for each character.
+  // utf8proc needs 4 bytes and more for each character. The text can be divided at line feeds, which neither compose
+  // nor are reordered.
   constexpr std::size_t kLongest = std::size_t{1} << 20;
   std::size_t begin = 0;
   for_each_character(text, [&](char32_t code, std::size_t at, std::size_t size) {

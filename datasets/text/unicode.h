@@ -7,7 +7,7 @@
 
 namespace phalanx::unicode {
 
-/// A byte b that is not part of a character in UTF-8 counts as a character of its own: kFirstByte + b.
+/// A byte b that is not part of a UTF-8 character counts as the character kFirstByte + b.
 inline constexpr char32_t kFirstByte = 0x110000;
 
 struct Character {
@@ -15,7 +15,7 @@ struct Character {
   std::size_t size;  // in bytes
 };
 
-/// Returns the number of bytes of the character in UTF-8 (RFC 3629) that a text begins with; 0 if it begins with none.
+/// Returns the number of bytes of the UTF-8 character (RFC 3629) at the beginning of a text, or 0 if there is none.
 std::size_t size_of_character(std::string_view text);
 
 /// Returns the first character of a text, which must not be empty.
@@ -24,7 +24,7 @@ Character first_character(std::string_view text);
 /// Returns the last character of a text, which must not be empty.
 Character last_character(std::string_view text);
 
-/// Appends a character in UTF-8, or the byte that it stands for.
+/// Appends a character in UTF-8, or the byte that it represents.
 void append(std::string& text, char32_t code);
 
 /// Calls f(code, position, size) for each character, from left to right.
@@ -40,7 +40,7 @@ void for_each_character(std::string_view text, const F& f) {
 /// Returns true if all bytes are below 128.
 bool is_ascii(std::string_view text);
 
-// Classes of characters, as Hugging Face's tokenizers have them.
+// Classes of characters as Hugging Face's tokenizers define them.
 bool is_white_space(char32_t code);
 bool is_numeric(char32_t code);
 bool is_punctuation(char32_t code);
@@ -50,13 +50,13 @@ bool is_nonspacing_mark(char32_t code);
 bool is_control(char32_t code);
 bool is_chinese(char32_t code);
 
-/// Appends the lower case of a character: one or two characters.
+/// Appends the lower-case form of a character: one or two characters.
 void append_lower_case(std::string& text, char32_t code);
 
 enum class NormalForm { kNfc, kNfd, kNfkc, kNfkd };
 
-/// Returns the text in a normal form of Unicode Standard Annex 15. Characters newer than Unicode 12 stay as they are,
-/// as in Hugging Face's tokenizers; bytes that are not UTF-8 do, too.
+/// Returns the text in a normal form of Unicode Standard Annex 15. Characters newer than Unicode 12 are not changed, as
+/// in Hugging Face's tokenizers, nor are bytes that are not UTF-8.
 std::string normalized(std::string_view text, NormalForm form);
 
 }  // namespace phalanx::unicode

@@ -9,7 +9,7 @@
 namespace phalanx {
 namespace {
 
-// The tree of all pieces, byte by byte.
+// The trie of all pieces, byte by byte.
 class PieceTree {
  public:
   void add(std::string_view text, std::int64_t piece) {
@@ -22,7 +22,7 @@ class PieceTree {
     pieces_[static_cast<std::size_t>(node)] = piece;
   }
 
-  // Calls f(piece, size) for each piece that a text begins with, the shortest first.
+  // Calls f(piece, size) for each piece that is a prefix of a text, the shortest first.
   template <class F>
   void for_each_prefix(std::string_view text, const F& f) const {
     std::int32_t node = 0;
@@ -39,7 +39,7 @@ class PieceTree {
     return static_cast<std::uint64_t>(node) << 8 | static_cast<unsigned char>(byte);
   }
 
-  std::vector<std::int64_t> pieces_{-1};  // by node; -1: none
+  std::vector<std::int64_t> pieces_{-1};  // by node; -1: no piece ends here
   std::unordered_map<std::uint64_t, std::int32_t> edges_;
 };
 
@@ -68,7 +68,7 @@ class Unigram final : public TokenModel {
 
   void append(std::string_view word, std::vector<std::int64_t>& tokens) const override {
     const auto ends = best_paths(word);
-    std::vector<std::string_view> parts;  // from right to left; unknown characters in a row are one
+    std::vector<std::string_view> parts;  // from right to left; consecutive unknown characters are one part
     bool after_unknown = false;
     for (auto end = word.size(); end > 0;) {
       const auto& [score, begin, piece] = ends[end];
@@ -92,7 +92,7 @@ class Unigram final : public TokenModel {
   }
 
  private:
-  // The best tokens of the first bytes of a word: the last one of them, and where it begins.
+  // The best division of a prefix of a word into tokens: its score, and the begin and the number of its last token.
   struct Path {
     double score = 0;
     std::size_t begin = kNone;

@@ -7,8 +7,7 @@
 
 namespace phalanx {
 
-/// Throws ConfigError for a part of a file whose meaning Phalanx does not implement: "FILE: PATH: WHAT is not
-/// supported".
+/// Throws ConfigError for a part of a file that Phalanx does not support: "FILE: PATH: WHAT is not supported".
 [[noreturn]] void refuse_unsupported(const JsonValue& part, const std::string& what);
 
 }  // namespace phalanx

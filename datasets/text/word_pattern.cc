@@ -23,8 +23,8 @@ std::string message_of(int error) {
   return reinterpret_cast<const char*>(message.data());
 }
 
-// Returns the length of the longest prefix of a text that is UTF-8 or, if `valid` is false, that has no character of
-// UTF-8.
+// Returns the length of the longest prefix of a text that consists of UTF-8 characters or, if `valid` is false, of
+// other bytes.
 std::size_t length_of_part(std::string_view text, bool valid) {
   std::size_t end = 0;
   while (end < text.size()) {
@@ -41,7 +41,7 @@ struct WordPattern::Compiled {
   std::unique_ptr<pcre2_code, decltype(&pcre2_code_free)> code;
 };
 
-// Cuts one text. It checks what is UTF-8 once, since PCRE2 would look at the rest of the text for each word.
+// Splits one text. Determines once which parts are UTF-8, because PCRE2 would check the rest of the text for each word.
 class WordPattern::Cutter {
  public:
   Cutter(const WordPattern& pattern, const std::function<void(Span)>& f)
@@ -59,8 +59,8 @@ class WordPattern::Cutter {
   }
 
  private:
-  // `offset` is where this part of the text begins. After an empty match the next search begins at the same place; if
-  // it finds that match again, it begins behind the next character.
+  // `offset` is the position of this part in the text. After an empty match, the next search begins at the same
+  // position. If it finds the same match, the search after it begins at the next character.
   void cut_valid(std::string_view text, std::size_t offset) {
     constexpr auto kNone = static_cast<std::size_t>(-1);
     std::size_t done = 0, end_of_match = kNone;
@@ -92,7 +92,8 @@ class WordPattern::Cutter {
     };
     const int found = once();
     if (found != PCRE2_ERROR_JIT_STACKLIMIT || stack_) return found;
-    constexpr std::size_t kFirst = 64 << 10, kMost = 256 << 20;  // bytes; long words need a few hundred per letter
+    // Sizes in bytes. A long word needs several hundred bytes per character.
+    constexpr std::size_t kFirst = 64 << 10, kMost = 256 << 20;
     stack_.reset(pcre2_jit_stack_create(kFirst, kMost, nullptr));
     if (!stack_) return found;
     pcre2_jit_stack_assign(context_.get(), nullptr, stack_.get());
@@ -121,7 +122,8 @@ class WordPattern::Cutter {
 WordPattern::WordPattern(const std::string& pattern, const std::string& name) : name_(name) {
   int error = 0;
   PCRE2_SIZE offset = 0;
-  constexpr std::uint32_t kOptions = PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C;  // \C would halve characters
+  // \C would match parts of characters.
+  constexpr std::uint32_t kOptions = PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C;
   auto* const code =
       pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), kOptions, &error, &offset, nullptr);
   compiled_ = std::make_unique<Compiled>(Compiled{{code, &pcre2_code_free}});
@@ -129,7 +131,7 @@ WordPattern::WordPattern(const std::string& pattern, const std::string& name) : 
     throw DataError(name + ": the pattern \"" + pattern + "\" at character " + std::to_string(offset) + ": " +
                     message_of(error));
   }
-  pcre2_jit_compile(compiled_->code.get(), PCRE2_JIT_COMPLETE);  // without a JIT it is slower
+  pcre2_jit_compile(compiled_->code.get(), PCRE2_JIT_COMPLETE);  // slower, but correct, without a JIT
 }
 
 WordPattern::~WordPattern() = default;

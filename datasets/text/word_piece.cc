@@ -41,7 +41,7 @@ class WordPiece final : public TokenModel {
     std::string text;
     for (std::size_t begin = 0; begin < word.size();) {
       auto piece = word.substr(begin, longest_);
-      // The bytes of a character that is cut off are dropped below one by one: they are no token.
+      // A character may be cut off at the end. Its bytes are dropped one by one below, because no token ends with them.
       for (; !piece.empty(); piece.remove_suffix(1)) {
         text = begin > 0 ? prefix_ : "";
         text += piece;
@@ -60,7 +60,7 @@ class WordPiece final : public TokenModel {
   std::string unknown_, prefix_;
   std::int64_t most_;
   std::string name_;
-  std::size_t longest_ = 0;  // bytes of a token
+  std::size_t longest_ = 0;  // longest token in bytes
 };
 
 class WordLevel final : public TokenModel {

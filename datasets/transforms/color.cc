@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transforms that change colors: color_jitter, grayscale, erase. As torchvision's ColorJitter, RandomGrayscale and
-// RandomErasing.
+// Transforms that change colours: color_jitter, grayscale, erase. They correspond to torchvision's ColorJitter,
+// RandomGrayscale and RandomErasing.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -29,7 +29,7 @@ struct ColorJitterConfig {
   }
 };
 
-// In a random order.
+// Changes brightness, contrast, saturation and hue in a random order.
 class ColorJitter final : public Transform {
  public:
   explicit ColorJitter(const ColorJitterConfig& config) : config_(config) {}
@@ -88,7 +88,7 @@ struct EraseConfig {
   }
 };
 
-// Zhong et al. 2017, Random Erasing Data Augmentation (arXiv:1708.04896), algorithm 1, with black.
+// Zhong et al. 2017, Random Erasing Data Augmentation (arXiv:1708.04896), algorithm 1, filling with black.
 class Erase final : public Transform {
  public:
   explicit Erase(const EraseConfig& config) : config_(config) {}

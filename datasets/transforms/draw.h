@@ -5,7 +5,7 @@
 
 namespace phalanx {
 
-/// Uniform in [low, high), of 53 bits.
+/// Returns a number that is uniform in [low, high), with 53 random bits.
 inline double draw(RandomStream& random, double low, double high) {
   return low + (high - low) * (static_cast<double>(random.next() >> 11) * 0x1p-53);
 }

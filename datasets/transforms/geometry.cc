@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transforms that move pixels: resize, center_crop, random_crop, random_resized_crop, flip, vertical_flip, rotate. As
-// torchvision's of the same names.
+// Transforms that move pixels: resize, center_crop, random_crop, random_resized_crop, flip, vertical_flip, rotate. They
+// correspond to torchvision's transforms with the same names.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -132,7 +132,8 @@ class RandomResizedCrop final : public Transform {
   }
 
  private:
-  // Height and width of what is cut out; after ten that do not fit, all of the image that has a ratio within the range.
+  // Returns height and width of the crop. After ten draws that do not fit, returns the largest part of the image whose
+  // ratio is in range.
   std::pair<std::int64_t, std::int64_t> choose(std::int64_t height, std::int64_t width, RandomStream& random) const {
     const auto area = static_cast<double>(height * width);
     for (int attempt = 0; attempt < 10; ++attempt) {

@@ -5,8 +5,8 @@
 
 namespace phalanx::images {
 
-/// The most pixels that an image may have, decoded or resized: a file of a hundred bytes can claim any size. The limit
-/// is Pillow's.
+/// The largest number of pixels of an image, decoded or resized. A limit is needed because a file of a hundred bytes
+/// can claim any size. It is the same as Pillow's.
 inline constexpr std::int64_t kMostPixels = 178'956'970;
 
 }  // namespace phalanx::images

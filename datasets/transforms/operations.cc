@@ -62,7 +62,7 @@ at::Tensor cut(const at::Tensor& image, std::int64_t top, std::int64_t left, std
   return result;
 }
 
-// LibTorch's coordinates go from -1 to 1 along either side.
+// LibTorch's coordinates go from -1 to 1 along each side.
 at::Tensor affine(const at::Tensor& image, const std::array<double, 6>& m) {
   const auto height = static_cast<double>(image.size(1)), width = static_cast<double>(image.size(2));
   const at::Tensor theta =
@@ -97,7 +97,7 @@ at::Tensor with_contrast(const at::Tensor& image, double factor) {
 
 at::Tensor with_saturation(const at::Tensor& image, double factor) { return blended(image, luminance(image), factor); }
 
-// By hue, saturation and value (Smith 1978, Color Gamut Transform Pairs): of each pixel, the hue is turned.
+// Rotates the hue of each pixel, computed by hue, saturation and value (Smith 1978, Color Gamut Transform Pairs).
 at::Tensor with_hue(const at::Tensor& image, double shift) {
   if (image.size(0) == 1 || shift == 0) return image;
   const at::Tensor floats = to_floats(image), red = floats[0], green = floats[1], blue = floats[2];
@@ -113,7 +113,7 @@ at::Tensor with_hue(const at::Tensor& image, double shift) {
   return to_bytes(at::stack({channel(5), channel(3), channel(1)}));
 }
 
-// Pillow's kernel for smoothing; the pixels of the border stay.
+// Uses Pillow's smoothing kernel; pixels at the border are not changed.
 at::Tensor with_sharpness(const at::Tensor& image, double factor) {
   if (image.size(1) < 3 || image.size(2) < 3) return image;
   at::Tensor kernel = at::ones({1, 1, 3, 3});
@@ -135,7 +135,7 @@ at::Tensor with_full_contrast(const at::Tensor& image) {
   return at::where(high > low, to_bytes((floats - low) * (255 / (high - low).clamp_min(1))), image);
 }
 
-// As Pillow's: the table sends a value to how many pixels lie below it, by steps of equal numbers of pixels.
+// As in Pillow, the table maps a value to the number of pixels below it, divided by a constant step.
 at::Tensor equalized(const at::Tensor& image) {
   at::Tensor result = at::empty_like(image);
   for (std::int64_t channel = 0; channel < image.size(0); ++channel) {

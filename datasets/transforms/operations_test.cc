@@ -48,7 +48,7 @@ TEST(Rotated, AQuarterMovesPixels) {
 
 TEST(Affine, MovesByPixels) {
   const at::Tensor image = numbered(1, 6, 9);
-  const at::Tensor moved = affine(image, {1, 0, 2, 0, 1, -1});  // (x, y) is the image's (x + 2, y - 1)
+  const at::Tensor moved = affine(image, {1, 0, 2, 0, 1, -1});  // (x, y) of the result is (x + 2, y - 1) of the image
   EXPECT_TRUE(at::equal(moved.narrow(1, 1, 5).narrow(2, 0, 7), image.narrow(1, 0, 5).narrow(2, 2, 7)));
   EXPECT_EQ(moved.narrow(1, 0, 1).max().item<int>(), 0);
 }
@@ -84,7 +84,7 @@ TEST(Sharpness, SmoothsByPillowsKernelAndKeepsTheBorder) {
   EXPECT_TRUE(at::equal(with_sharpness(image, 1), image));
 }
 
-// 16 values with 256 pixels of each; Pillow's steps are (4096 - 256) / 255 = 15 pixels.
+// 16 values with 256 pixels each; Pillow's step is (4096 - 256) / 255 = 15 pixels.
 TEST(Equalized, SpreadsTheHistogram) {
   const at::Tensor image = at::arange(4096, at::kLong).remainder(16).to(at::kByte).view({1, 64, 64});
   const at::Tensor result = equalized(image);

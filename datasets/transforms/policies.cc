@@ -16,12 +16,12 @@
 namespace phalanx {
 namespace {
 
-// With a strength from 0 to 1, and a sign, 1 or -1, for those that have two directions.
+// A change with a strength from 0 to 1. `sign` is 1 or -1 and matters only for changes that have two directions.
 struct Change {
   at::Tensor (*apply)(const at::Tensor& image, double strength, double sign);
 };
 
-// How far the strongest of each goes.
+// The effect of each change at full strength.
 struct Ranges {
   double shear, translate, rotate, color;
   int fewest_bits;

@@ -13,16 +13,17 @@
 
 namespace phalanx {
 
-/// Makes another image of one, before it is normalised: cut, turned, coloured. Images are uint8
-/// [channels, height, width] with 1 or 3 channels and any strides. Any number of threads may call one at once.
+/// Makes a new image from an image before normalization, for example cropped, rotated or recoloured. Images are uint8
+/// [channels, height, width] with 1 or 3 channels and any strides. Any number of threads may use a transform at the
+/// same time.
 class Transform {
  public:
   virtual ~Transform() = default;
 
-  /// What is drawn at random is drawn from `random` alone. Nobody writes to `image`; the result may share its memory.
+  /// Uses only `random` as the source of random numbers. Does not write to `image`; the result may share its memory.
   virtual at::Tensor apply(const at::Tensor& image, RandomStream& random) const = 0;
 
-  /// Whether it draws anything.
+  /// Returns true if apply() draws random numbers.
   virtual bool draws() const { return true; }
 };
 
@@ -39,8 +40,9 @@ struct TransformConfig {
   }
 };
 
-/// Several transforms, one after the other. Each draws from a stream of its own: the i-th from
-/// RandomStream(mix(seed, i)), where the seed is the sample's, so that one that is added changes nothing of the others.
+/// Several transforms that are applied one after the other. The i-th one draws from its own stream,
+/// RandomStream(mix(seed, i)), where `seed` is the seed of the sample. So adding a transform does not change the draws
+/// of the others.
 class TransformChain {
  public:
   TransformChain() = default;

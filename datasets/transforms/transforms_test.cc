@@ -71,7 +71,7 @@ TEST(CenterCrop, TakesTheMiddle) {
 
 TEST(RandomCrop, ComesFromEveryPlace) {
   const auto crop = make("{name: random_crop, size: 4, padding: 1}");
-  const at::Tensor original = image(1, 5, 5) + 1;  // 4 x 4 places
+  const at::Tensor original = image(1, 5, 5) + 1;  // the crop has 4 x 4 possible places
   std::set<std::vector<std::uint8_t>> seen;
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     const at::Tensor result = apply(*crop, original, seed).contiguous();
@@ -102,7 +102,7 @@ TEST(Flip, AsOftenAsItShould) {
     ++flipped;
     ASSERT_TRUE(at::equal(result, original.flip({2})));
   }
-  EXPECT_NEAR(flipped, 300, 75);  // five deviations
+  EXPECT_NEAR(flipped, 300, 75);  // five standard deviations
 }
 
 TEST(TransformChain, OneThatIsAddedChangesNothingOfTheOthers) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Embeddings among the parameters of the model: weight [rows, dim], of which every replica has all. Where there are
-// more keys than rows, keys share rows by their hash (Weinberger et al. 2009, Feature Hashing for Large Scale Multitask
-// Learning).
+// Embeddings as parameters of the model: weight [rows, dim], of which each replica has all rows. If there are more keys
+// than rows, keys share rows by hash (Weinberger et al. 2009, Feature Hashing for Large Scale Multitask Learning).
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/empty.h>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Embeddings on parameter servers, as in Persia (Lian et al. 2021, Persia: An Open, Hybrid System Scaling Deep
-// Learning-based Recommenders up to 100 Trillion Parameters): rows are read and updated asynchronously within a bound
-// of staleness, beside dense parameters that the strategy keeps in step.
+// Learning-based Recommenders up to 100 Trillion Parameters). Rows are read and updated asynchronously within a bound
+// of staleness, while the strategy keeps the dense parameters synchronous.
 //
-// On the wire of a step with u different keys on a rank: 8 u bytes of keys and 4 dim u of rows for the pull, and as
-// many for the push, divided among the servers; less what the cache holds.
+// In a step with u distinct keys on a rank, the pull transfers 8 u bytes of keys and 4 dim u bytes of rows, and the
+// push as many, divided among the servers. Cache hits reduce this.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_unique.h>
@@ -157,10 +157,10 @@ class ServedEmbedding final : public Embedding, public ServedRows {
 
   ServedConfig config_;
   EmbeddingSpec spec_;
-  std::optional<ps::RowsFile> file_;  // in place of a table
+  std::optional<ps::RowsFile> file_;  // replaces the table in evaluation from a file
   std::optional<ps::SparseTable> table_;
   std::optional<ps::CachedSparseTable> cache_;
-  std::vector<Used> used_;  // by forwards since the last push
+  std::vector<Used> used_;  // one element per forward since the last push
 };
 
 const bool served_registered = Embeddings::global().add<ServedConfig>(

@@ -15,36 +15,37 @@ namespace phalanx {
 
 class Model;
 
-/// The rows of a model that parameter servers hold. They are no parameters: no bucket, optimizer or strategy of the
-/// dense part knows of them.
+/// The rows of a model that parameter servers hold. They are not parameters: the buckets, the optimizer and the
+/// strategy of the dense part do not know of them.
 ///
-/// A training step's forward pulls the rows of its keys, each once, as a leaf of the graph; backward leaves its
-/// gradient there, and push() sends it. In evaluation mode rows are read, and neither created nor changed.
+/// The forward pass of a training step pulls the rows of its keys, each once, as a leaf of the graph. Backward stores
+/// the gradient in the leaf, and push() sends it. In evaluation mode, rows are only read, neither created nor changed.
 class ServedRows {
  public:
   virtual ~ServedRows() = default;
 
-  /// Before the first forward. `client` must live until disconnect(); `clients`: those numbered from 0 that push in
-  /// every step.
+  /// Must be called before the first forward. `client` must live until disconnect(). `clients` is the number of clients
+  /// that push in every step; their numbers start at 0.
   virtual void connect(ps::Client& client, std::int64_t clients) = 0;
   virtual void disconnect() = 0;
 
-  /// In place of connect(), for evaluation alone: rows are those of a file (ps::RowsFile). Throws DataError where it is
-  /// missing, damaged, or of other embeddings.
+  /// Reads rows from a file (ps::RowsFile) instead of from servers, for evaluation only. Throws DataError if the file
+  /// is missing or damaged, or has other embeddings.
   virtual void read_from(const std::string& path) = 0;
 
   /// Sends the gradients, times `share`, of all forwards in training mode since the last push, as this client's part of
-  /// one step. `factor`: of the schedule, times the rows' own learning rate.
+  /// one step. `factor` is the factor of the learning-rate schedule, by which the rows' own learning rate is
+  /// multiplied.
   virtual void push(double share, double factor) = 0;
 
-  /// Waits until the servers have applied all that was pushed.
+  /// Waits until the servers have applied all pushed gradients.
   virtual void flush() = 0;
 
-  /// The same, and what the next step reads comes from the servers: as a run goes on that was interrupted here.
+  /// Does the same and clears the cache, so that the next step reads from the servers, like a run that is resumed here.
   virtual void forget_cached() = 0;
 
-  /// Returns true if rows of the next batch are to be pulled ahead; prefetch() pulls those of its ids while the present
-  /// step computes, so they lack the step's gradients.
+  /// Returns true if the rows of the next batch should be prefetched. prefetch() pulls the rows of its ids while the
+  /// current step computes, so they lack the gradients of this step.
   virtual bool prefetches() const = 0;
   virtual void prefetch(const at::Tensor& ids) = 0;
 
@@ -54,7 +55,7 @@ class ServedRows {
   virtual const std::vector<std::int64_t>& staleness_seen() const = 0;
 };
 
-/// Null where the model has none.
+/// Returns null if the model has no served rows.
 ServedRows* served_rows_of(Model& model);
 
 }  // namespace phalanx

@@ -12,7 +12,7 @@
 namespace phalanx {
 namespace {
 
-// Looks at every place of embeddings that a config chooses.
+// Visits every place of embeddings that a config chooses.
 class Search final : public config::Visitor {
  public:
   bool found() const { return found_; }

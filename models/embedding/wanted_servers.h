@@ -5,8 +5,8 @@
 
 namespace phalanx {
 
-/// Returns true if such a model has embeddings on parameter servers, by the traits of what its fields choose. Makes no
-/// model.
+/// Returns true if the model has embeddings on parameter servers, according to the traits of its config. Does not
+/// create the model.
 bool wants_servers(Models::Choice model);
 
 }  // namespace phalanx

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layout of the archive: torch/csrc/export/pt2_archive_constants.h of PyTorch 2.13.
+// The layout of the archive follows torch/csrc/export/pt2_archive_constants.h of PyTorch 2.13.
 #include "models/exported/archive.h"
 
 #include <ATen/ops/empty.h>
@@ -32,7 +32,7 @@ StoredZip opened(const std::string& path) {
   }
 }
 
-// Sizes, strides or an offset: none of them may be negative or symbolic.
+// Parses a size, a stride or an offset, which must be neither negative nor symbolic.
 std::int64_t size_of(const JsonValue& value) {
   const auto size = value.get<std::int64_t>("as_int");
   if (size < 0) value.refuse("is " + std::to_string(size) + ", which is negative");
@@ -51,7 +51,7 @@ struct Layout {
   std::vector<std::int64_t> sizes, strides;
   std::int64_t offset = 0;
 
-  // From the beginning of the record. No more than kMostBytes, whatever is in the file.
+  // Returns the bytes needed from the beginning of the record, but at most kMostBytes, even for malformed files.
   std::int64_t bytes_needed() const {
     std::int64_t last = offset;
     for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -64,7 +64,7 @@ struct Layout {
     return last >= kMostBytes / 16 ? kMostBytes : (last + 1) * static_cast<std::int64_t>(at::elementSize(dtype));
   }
 
-  // Bytes of the elements, at most kMostBytes.
+  // Returns the bytes of the elements, at most kMostBytes.
   std::int64_t bytes() const {
     const auto all = checked_product(sizes, static_cast<std::int64_t>(at::elementSize(dtype)));
     return std::min(all.value_or(kMostBytes), kMostBytes);
@@ -125,7 +125,7 @@ at::Tensor Archive::memory_of(const std::string& name) const {
 std::map<std::string, at::Tensor> Archive::tensors(const std::string& kind) const {
   const std::string folder = "data/" + kind + "/";
   std::map<std::string, at::Tensor> all, records;
-  std::map<std::string, std::int64_t> copied;                       // bytes of parameters from a record
+  std::map<std::string, std::int64_t> copied;                       // bytes of parameters copied from a record
   std::map<std::pair<std::string, std::string>, at::Tensor> views;  // by record and layout
   const auto config = parsed(folder + "model_" + kind + "_config.json");
   for (const auto& [name, entry] : config.at("config").members()) {
@@ -138,7 +138,7 @@ std::map<std::string, at::Tensor> Archive::tensors(const std::string& kind) cons
       auto& memory = records[record_name];
       if (!memory.defined()) memory = memory_of(record_name);
       if (layout.bytes_needed() > memory.numel()) refuse(path_, name + " has more elements than " + record_name);
-      const bool is_param = entry.get<bool>("is_param");  // a parameter is copied into memory of its own
+      const bool is_param = entry.get<bool>("is_param");  // a parameter is copied into its own memory
       if (!is_param && layout.bytes() > std::max(memory.numel(), kMostExpanded)) {
         refuse(path_, name + " repeats the few bytes of " + record_name + " more often than any model does");
       }

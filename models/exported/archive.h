@@ -12,18 +12,20 @@
 
 namespace phalanx::exported {
 
-/// A file of torch.export.save: a ZIP archive with the graph as JSON, and one record for each storage of weights.
+/// A file written by torch.export.save: a ZIP archive with the graph as JSON and one record for each storage of
+/// weights.
 class Archive {
  public:
-  /// Throws ConfigError where the file cannot be read, or is no such archive. Each record that is read later is
-  /// compared with its checksum.
+  /// Throws ConfigError if the file cannot be read or is not such an archive. The checksum of each record is verified
+  /// when it is read.
   explicit Archive(const std::string& path);
 
-  /// The serialized program (torch/_export/serde/schema.py). Throws ConfigError for another schema than version 8.
+  /// Returns the serialized program (torch/_export/serde/schema.py). Throws ConfigError unless its schema has version
+  /// 8.
   nlohmann::ordered_json program() const;
 
-  /// Return the parameters and buffers, or the constants, by name. Tied ones are one tensor, and learned parameters
-  /// require a gradient. They throw ConfigError for pickled tensors, and DataError for malformed ones.
+  /// Return the parameters and buffers, or the constants, by name. Tied names share one tensor, and learned parameters
+  /// require a gradient. Throw ConfigError for pickled tensors and DataError for malformed ones.
   std::map<std::string, at::Tensor> weights() const { return tensors("weights"); }
   std::map<std::string, at::Tensor> constants() const { return tensors("constants"); }
 
@@ -35,10 +37,10 @@ class Archive {
 
   std::string path_;
   StoredZip zip_;
-  std::string root_;  // the folder in the archive, with its slash
+  std::string root_;  // the folder in the archive, with a trailing slash
 };
 
-/// The dtype of a serialized ScalarType; undefined where there is none such here.
+/// Returns the dtype of a serialized ScalarType, or an undefined one if it is not supported.
 at::ScalarType dtype_of(int serialized);
 
 }  // namespace phalanx::exported

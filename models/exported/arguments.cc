@@ -46,12 +46,13 @@ std::int64_t memory_format(int serialized) {
   return static_cast<std::int64_t>(found->second);
 }
 
-// "Infinity" and the like are strings.
+// Parses a number; "Infinity" and similar values are strings.
 double number_of(const json& value) {
   return value.is_string() ? std::stod(value.get<std::string>()) : value.get<double>();
 }
 
-// As Python passes numbers where a tensor is expected: they do not decide the dtype of the result.
+// Converts a number to a tensor as Python does where an operator expects a tensor. Such a tensor does not influence the
+// dtype of the result.
 c10::IValue as_tensor(const c10::IValue& value) {
   const bool number = value.isInt() || value.isDouble() || value.isBool();
   return number ? at::native::wrapped_scalar_tensor(value.toScalar()) : value;

@@ -11,28 +11,29 @@
 
 namespace phalanx::exported {
 
-/// The slots of a graph's values, by the names of the values.
+/// Maps the names of a graph's values to their slots.
 using Slots = std::map<std::string, std::size_t>;
 
-/// The one member of a serialized union, {"as_int": 3}. Throws std::runtime_error where there is not exactly one.
+/// Returns the only member of a serialized union, such as {"as_int": 3}. Throws std::runtime_error unless there is
+/// exactly one.
 nlohmann::ordered_json::const_iterator union_of(const nlohmann::ordered_json& serialized);
 
-/// An argument of a node as it is made at each run: a constant, the value of a slot, or a list of which some elements
-/// are values of slots.
+/// An argument of a node: a constant, the value of a slot, or a list with some elements from slots. Its value is
+/// created at each run.
 class Argument {
  public:
   explicit Argument(c10::IValue constant) : constant_(std::move(constant)) {}
 
-  /// A serialized argument; `formal` is what the operator's schema says of it (null: the operator is no one's of the
-  /// dispatcher). Throws std::runtime_error for what is not supported.
+  /// Parses a serialized argument. `formal` is the argument in the operator's schema, or null if the operator is not
+  /// one of the dispatcher's. Throws std::runtime_error for unsupported arguments.
   Argument(const nlohmann::ordered_json& serialized, const c10::Argument* formal, const Slots& slots);
 
   c10::IValue value(const std::vector<c10::IValue>& values) const;
 
-  /// Slots that it reads.
+  /// Returns the slots that it reads.
   const std::vector<std::size_t>& reads() const { return reads_; }
 
-  /// The value of a constant argument.
+  /// Returns the value of a constant argument.
   const c10::IValue& constant() const { return constant_; }
   bool is_constant() const { return kind_ == Kind::kConstant; }
 
@@ -49,7 +50,7 @@ class Argument {
   void read_tensors(const nlohmann::ordered_json& list, bool optional, const Slots& slots);
 
   Kind kind_ = Kind::kConstant;
-  bool tensor_ = false;  // the operator takes a tensor
+  bool tensor_ = false;  // the operator expects a tensor
   c10::IValue constant_;
   std::vector<Element> elements_;
   std::vector<std::size_t> reads_;

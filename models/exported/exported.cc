@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that torch.export.save wrote in Python, as a model: docs/python_models.md.
+// A model made from a program that torch.export.save wrote in Python: docs/python_models.md.
 #include <ATen/ops/concat.h>
 
 #include <memory>
@@ -48,7 +48,7 @@ class Exported final : public Model {
       padded.push_back(at::concat({input, input.narrow(0, 0, 1).expand(sizes)}));
     }
     auto outputs = program_.run(padded, training_);
-    for (auto& output : outputs) output = output.narrow(0, 0, rows);  // so padding has no weight
+    for (auto& output : outputs) output = output.narrow(0, 0, rows);  // so padding rows have no weight
     return outputs;
   }
 

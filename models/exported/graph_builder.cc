@@ -25,7 +25,7 @@ using json = nlohmann::ordered_json;
 
 const auto kFloat32 = static_cast<std::int64_t>(at::kFloat);
 
-// "net.py", line 12, in forward: the innermost line of Python that is not PyTorch's own.
+// Returns the innermost line of Python outside of PyTorch: "net.py", line 12, in forward.
 std::string python_line(const json& node) {
   const auto trace = node.at("metadata").value("stack_trace", std::string());
   std::string found;
@@ -50,7 +50,7 @@ class Builder {
     for (const auto& input : source.at("inputs")) graph->inputs.push_back(add(*graph, name_of(input)));
     for (const auto& serialized : source.at("nodes")) {
       const auto target = serialized.at("target").get<std::string>();
-      // These check what the exporter saw, which autocast may change, and give nothing.
+      // These nodes check properties that the exporter saw, which autocast may change, and have no outputs.
       if (target.starts_with("torch.ops.aten._assert_tensor_metadata")) continue;
       if (target.starts_with("torch.ops.aten.sym_constrain_range") ||
           target == "torch.ops.aten._assert_scalar.default") {
@@ -64,10 +64,10 @@ class Builder {
       try {
         fill(node, target, serialized, source, *graph);
       } catch (const ConfigError&) {
-        throw;  // of a node in a sub-graph
+        throw;  // from a node in a sub-graph
       } catch (const std::runtime_error& error) {
         throw ConfigError("model.file: " + path_ + ": " + node.name + ": " + target + " " + error.what());
-      } catch (const std::exception& error) {  // of the JSON library, or of parsing a number
+      } catch (const std::exception& error) {  // from the JSON library, or from parsing a number
         throw ConfigError("model.file: " + path_ + ": " + node.name + ": " + error.what());
       }
       graph->nodes.push_back(std::move(node));
@@ -126,7 +126,7 @@ class Builder {
   }
 
   void fill_sub_graph(Node& node, const std::string& target, const json& inputs, const Graph& graph) {
-    std::size_t at = 0;  // of the sub-graph among the inputs
+    std::size_t at = 0;  // index of the sub-graph among the inputs
     if (target.ends_with(".wrap_with_set_grad_enabled")) {
       node.kind = Node::Kind::kSetGrad;
       node.setting = inputs.at(0).at("arg").at("as_bool").get<bool>();
@@ -182,7 +182,7 @@ class Builder {
     if (!given.empty()) throw std::runtime_error("has no argument " + given.begin()->first);
   }
 
-  // Which argument tells training from evaluation.
+  // Finds the argument that selects training or evaluation.
   void prepare_modes(Node& node, const std::string& target, const json& inputs, const json& source) {
     const auto index = [&](const std::string& name) {
       const auto found = node.handle->schema().argumentIndexWithName(name);
@@ -208,7 +208,7 @@ class Builder {
     } else if (target == "torch.ops.aten.batch_norm.default") {
       const auto training = *index("training");
       modes_.batch_statistics |= is_true(training);
-      if (node.arguments[*index("running_mean")].reads().empty()) return;  // statistics of the batch, always
+      if (node.arguments[*index("running_mean")].reads().empty()) return;  // always uses the statistics of the batch
       set_mode(node, training, false, is_true(training));
       if (is_true(training)) node.kind = Node::Kind::kBatchNorm;
     } else if (const auto use = index("use_input_stats");

@@ -10,11 +10,11 @@
 
 namespace phalanx::exported {
 
-/// Facts about training and evaluation that the operators of a graph tell.
+/// Properties of the training and evaluation modes that the operators of a graph show.
 struct Modes {
-  bool any = false;               // an operator does something else in training than in evaluation
-  bool training = false;          // one of them is in training mode
-  bool batch_statistics = false;  // a batch norm takes statistics of the batch
+  bool any = false;               // an operator behaves differently in training and evaluation
+  bool training = false;          // one of these operators is in training mode
+  bool batch_statistics = false;  // a batch norm uses the statistics of the batch
 };
 
 struct BuiltGraph {
@@ -22,11 +22,11 @@ struct BuiltGraph {
   Modes modes;
 };
 
-/// Builds a serialized graph (torch/_export/serde/schema.py of PyTorch 2.13) with its sub-graphs, and decides what each
-/// node needs: the operator's handle, how each argument is made, and which values no later node reads. `kept` are the
-/// names of inputs whose values are never released, `counters` those that count batches for batch norm. Throws
-/// ConfigError with `path`, the node and its line of Python for what is not supported, and an exception of the JSON
-/// library or a std::runtime_error for a graph that is malformed.
+/// Builds a serialized graph (torch/_export/serde/schema.py of PyTorch 2.13) with its sub-graphs. It determines for
+/// each node the operator's handle, how each argument is created, and which values no later node reads. `kept` has the
+/// names of inputs whose values are never released, and `counters` the ones that count batches for batch norm. Throws
+/// ConfigError, with `path`, the node and its line of Python, for unsupported parts, and an exception of the JSON
+/// library or a std::runtime_error for a malformed graph.
 BuiltGraph build_graph(const std::string& path, const nlohmann::ordered_json& source, const std::set<std::string>& kept,
                        const std::set<std::string>& counters);
 

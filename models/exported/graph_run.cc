@@ -21,7 +21,7 @@ using c10::IValue;
 
 const auto kFloat64 = static_cast<std::int64_t>(at::kDouble);
 
-// Autocast as a sub-graph wants it, and afterwards as before.
+// Sets autocast for a sub-graph and restores the previous state.
 class AutocastScope {
  public:
   AutocastScope(bool on, at::ScalarType dtype)
@@ -41,8 +41,8 @@ class AutocastScope {
   at::ScalarType dtype_;
 };
 
-// Runs a node in training that Phalanx computes otherwise: dropout by rows of the global batch, or batch norm over all
-// ranks. Returns false if it is another node.
+// Runs a node that Phalanx computes differently in training: dropout by rows of the global batch, or batch norm over
+// all ranks. Returns false for other nodes.
 bool run_specially(const Node& node, const torch::jit::Stack& stack, const RunMode& mode, std::vector<IValue>& values) {
   if (node.kind == Node::Kind::kDropout && node.rows_first && stack[2].toBool()) {
     const auto key = RandomRows::current();
@@ -72,7 +72,7 @@ void run_node(const Node& node, std::vector<IValue>& values, const RunMode& mode
       node.kind == Node::Kind::kBatchNorm && mode.statistics == nullptr && PaddingRows::current();
   if ((!mode.training || learns_nothing) && node.mode) stack[*node.mode] = node.in_evaluation;
   if (learns_nothing) {
-    // Copies of the running statistics, which other rows may change before the gradient of these is computed.
+    // Clones the running statistics, which other rows may change before the gradient of these rows is computed.
     for (const std::size_t i : {3, 4}) {
       if (stack[i].isTensor()) stack[i] = stack[i].toTensor().clone();
     }
@@ -100,7 +100,7 @@ void run_node(const Node& node, std::vector<IValue>& values, const RunMode& mode
       const auto list = stack[i].toTensorVector();
       for (std::size_t k = 0; k < slots.size(); ++k) values[slots[k]] = list.at(k);
     } else {
-      for (std::size_t k = 0; k < slots.size(); ++k) values[slots[k]] = stack.at(k);  // of a sub-graph
+      for (std::size_t k = 0; k < slots.size(); ++k) values[slots[k]] = stack.at(k);  // outputs of a sub-graph
     }
   }
 }

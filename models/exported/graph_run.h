@@ -16,13 +16,13 @@ namespace phalanx::exported {
 
 /// Settings of one run of a graph.
 struct RunMode {
-  const std::string& program;  // its file, for errors
-  bool training = false;       // otherwise, what the program does in training is left out
+  const std::string& program;  // its file, for error messages
+  bool training = false;       // false: training behaviour of the program is skipped
 
-  /// The parameters have been converted to float64: float32 in the program stands for the dtype that it was traced in.
+  /// The parameters have been converted to float64, so float32 in the program means the dtype that it was traced with.
   bool in_double = false;
 
-  /// Batch norm in training takes statistics so; null: of this rank's batch.
+  /// The samples over which batch norm computes statistics in training; null: this rank's batch.
   const BatchStatistics* statistics = nullptr;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of torch.export's training IR (torch 2.13) and of its core ATen IR. The list says what may be called, so
-// that an operator that nobody looked at is refused.
+// Operators of torch.export's training IR (torch 2.13) and of its core ATen IR. The list is an allowlist, so operators
+// that have not been reviewed are refused.
 #include "models/exported/operators.h"
 
 #include <map>
@@ -21,7 +21,7 @@ Names words(const std::string& text) {
   return all;
 }
 
-// Element by element; "add_" is allowed wherever "add" is.
+// Elementwise operators. "add_" is allowed wherever "add" is.
 const Names& pointwise() {
   static const Names kAll = words(R"(
     abs absolute acos acosh add addcdiv addcmul arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan
@@ -39,7 +39,7 @@ const Names& pointwise() {
   return kAll;
 }
 
-// Operators that return a new tensor or a view. None changes anything in place, except running statistics.
+// Operators that return a new tensor or a view. They change nothing in place, except running statistics.
 const Names& others() {
   static const Names kAll = words(R"(
     __and__ __iand__ __ilshift__ __ior__ __irshift__ __ixor__ __lshift__ __or__ __rshift__ __xor__
@@ -94,7 +94,7 @@ const Names& others() {
   return kAll;
 }
 
-// The words that string arguments may have, by the name of the argument. Each operator checks them further itself.
+// The allowed values of string arguments, by the name of the argument. Each operator checks them further itself.
 const std::map<std::string, Names, std::less<>>& words_of_arguments() {
   static const std::map<std::string, Names, std::less<>> kAll{
       {"rounding_mode", words("trunc floor")},

@@ -17,30 +17,31 @@ struct BatchStatistics;  // framework/parallel/sync_batch_norm.h
 
 namespace phalanx::exported {
 
-/// A program of torch.export (training IR), checked once and run node by node through LibTorch's dispatcher, so that
-/// whatever works on LibTorch's operators works on it: autograd, autocast, profilers. Values are released after their
-/// last use. One thread at a time.
+/// A program of torch.export (training IR), checked once and run node by node through LibTorch's dispatcher. So
+/// everything that works with LibTorch's operators works with the program: autograd, autocast, profilers. Values are
+/// released after their last use. Not thread-safe.
 class Program {
  public:
-  /// Throws ConfigError for files that cannot be read, and for parts that are not supported, naming the node and its
-  /// line of Python.
+  /// Throws ConfigError for files that cannot be read and for unsupported parts; the message has the node and its line
+  /// of Python.
   explicit Program(const std::string& path);
   ~Program();
 
   const std::vector<ProgramTensor>& inputs() const;
   const std::vector<ProgramTensor>& outputs() const;
-  std::int64_t least_rows() const;  // of a batch
+  std::int64_t least_rows() const;  // minimum number of rows of a batch
 
-  /// Returns true if batch norm takes statistics of the batch in training.
+  /// Returns true if batch norm uses the statistics of the batch in training.
   bool uses_batch_statistics() const;
 
-  NamedTensors parameters() const;  // each once, also where several names are tied
+  NamedTensors parameters() const;  // each once, even if several names are tied
   NamedTensors buffers() const;     // persistent ones
 
-  /// In evaluation, what the program does in training is left out: dropout, statistics of the batch.
+  /// In evaluation, skips the training behaviour of the program: dropout and batch statistics.
   std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs, bool training);
 
-  /// From now on batch norm in training takes statistics as `statistics` says. Returns the number of such layers.
+  /// From now on, batch norm in training computes statistics over the samples that `statistics` describes. Returns the
+  /// number of such layers.
   std::int64_t synchronize(std::shared_ptr<const BatchStatistics> statistics);
 
  private:

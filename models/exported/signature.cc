@@ -58,7 +58,7 @@ class Reader {
     found_.given.push_back(tensor);
     const bool listed = kind == "parameter" || (kind == "buffer" && value.at("persistent").get<bool>());
     if (!listed || !seen_.insert(tensor.unsafeGetTensorImpl()).second) return;
-    // A parameter that is not learned is saved as a buffer is.
+    // A parameter that is not learned is saved in the same way as a buffer.
     (tensor.requires_grad() ? found_.parameters : found_.buffers).emplace_back(name, tensor);
   }
 

@@ -11,7 +11,7 @@ namespace {
 
 using c10::IValue;
 
-// A program from a file may compute with any numbers.
+// Called on overflow, since a program from a file may compute with any numbers.
 [[noreturn]] void refuse_overflow() { throw std::overflow_error("computes a size that 64 bits cannot hold"); }
 
 std::int64_t add(std::int64_t a, std::int64_t b) {
@@ -32,10 +32,10 @@ std::int64_t multiply(std::int64_t a, std::int64_t b) {
   return product;
 }
 
-// As Python does: the remainder has the sign of the divisor.
+// Computes the remainder as Python does: it has the sign of the divisor.
 std::int64_t modulo(std::int64_t a, std::int64_t b) {
   if (b == 0) throw std::domain_error("divides a size by 0");
-  if (b == -1) return 0;  // the processor cannot divide the least number by it
+  if (b == -1) return 0;  // INT64_MIN / -1 would trap
   const auto rest = a % b;
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }

@@ -8,11 +8,12 @@
 
 namespace phalanx::exported {
 
-/// Computes a size, or compares sizes. Throws std::exception for arguments of other types, for a division by 0, and for
-/// a size that an int64 cannot hold.
+/// Computes a size, or compares sizes. Throws std::exception for arguments of other types, division by 0, and a size
+/// that does not fit in an int64.
 using Arithmetic = c10::IValue (*)(const std::vector<c10::IValue>& arguments);
 
-/// Returns what the target of a node computes if that is arithmetic on sizes, as "_operator.add" is; otherwise null.
+/// Returns the function that the target of a node computes if it is arithmetic on sizes, such as "_operator.add", and
+/// null otherwise.
 Arithmetic arithmetic_of(const std::string& target);
 
 }  // namespace phalanx::exported

@@ -41,12 +41,12 @@ torch::jit::Module load(const std::string& path) {
   } catch (const c10::Error& error) {
     unreadable(error.what_without_backtrace());
   } catch (const std::exception& error) {
-    unreadable(error.what());  // of the JIT's compiler, such as an operator that is not known
+    unreadable(error.what());  // thrown by the JIT compiler, for example for an unknown operator
   }
   __builtin_unreachable();
 }
 
-// "net.py, line 12: ", or nothing where the file does not say.
+// Returns "net.py, line 12: ", or an empty string if the file has no source positions.
 std::string place_of(const Node& node) {
   auto range = node.sourceRange();
   if (const auto original = range.findSourceRangeThatGenerated()) range = *original;
@@ -55,7 +55,7 @@ std::string place_of(const Node& node) {
   return std::get<0>(*place) + ", line " + std::to_string(std::get<1>(*place)) + ": ";
 }
 
-// The value of an operator's argument, where it has one of this name and it is a constant.
+// Returns the value of an operator's argument if it has an argument of this name that is a constant.
 std::optional<IValue> constant(const Node& node, std::string_view name) {
   const auto* const schema = node.maybeSchema();
   if (schema == nullptr) return std::nullopt;
@@ -70,7 +70,7 @@ bool is_zero(const std::optional<IValue>& value) { return value && value->isDoub
 }  // namespace
 
 struct Script::Implementation {
-  // A tensor that the program replaces instead of changing it, and the place where the program keeps it.
+  // A tensor that the program replaces instead of changing in place, and the attribute that holds it.
   struct Kept {
     torch::jit::ObjectPtr owner;
     std::size_t slot;
@@ -94,7 +94,7 @@ struct Script::Implementation {
   void put_back();
 };
 
-// Old files do not tell buffers from other attributes that are tensors.
+// Old files do not distinguish buffers from other tensor attributes.
 void Script::Implementation::take_tensors(bool learned) {
   std::set<const at::TensorImpl*> seen;
   std::set<const void*> storages;
@@ -125,7 +125,7 @@ void Script::Implementation::take_tensors(bool learned) {
 }
 
 void Script::Implementation::check_arguments(const c10::FunctionSchema& schema) {
-  for (std::size_t i = 1; i < schema.arguments().size(); ++i) {  // behind the module
+  for (std::size_t i = 1; i < schema.arguments().size(); ++i) {  // the first argument is the module
     const auto& argument = schema.arguments()[i];
     const bool takes_tensors = c10::TensorType::get()->isSubtypeOf(*argument.type());
     if (takes_tensors && most_inputs == i - 1) ++most_inputs;
@@ -138,7 +138,7 @@ void Script::Implementation::check_arguments(const c10::FunctionSchema& schema) 
   }
 }
 
-// A mode that is a constant does not follow train(): torch.jit.trace leaves these.
+// A constant mode does not follow train(); torch.jit.trace creates such constants.
 void Script::Implementation::check_mode(const Node& node) {
   const std::string hint =
       ", so it would not differ between training and evaluation: use torch.jit.script, which keeps self.training, and "
@@ -155,7 +155,7 @@ void Script::Implementation::check_mode(const Node& node) {
   }
 }
 
-// Tensors that are replaced are put back; other state would be in no checkpoint.
+// Assigned tensors are put back after each run. Other assigned state is refused, because checkpoints would not have it.
 void Script::Implementation::check_change(const Node& node) {
   const auto type = node.inputs().at(0)->type()->cast<c10::ClassType>();
   if (!type || !type->is_module()) return;
@@ -185,7 +185,7 @@ void Script::Implementation::check(const torch::jit::Block& block) {
   for (const auto* node : block.nodes()) check(*node);
 }
 
-// So that named_buffers() stay the tensors of which others may hold a copy of the handle.
+// Keeps the tensors of named_buffers() the same objects, since callers may hold handles to them.
 void Script::Implementation::put_back() {
   const at::NoGradGuard no_grad;
   for (auto& [owner, slot, tensor] : kept) {
@@ -223,7 +223,7 @@ const NamedTensors& Script::parameters() const { return implementation_->paramet
 const NamedTensors& Script::buffers() const { return implementation_->buffers; }
 std::int64_t Script::batch_norms() const { return implementation_->batch_norms; }
 
-// Not Module::train(), which fails where a submodule has no mode.
+// Does not use Module::train(), which fails if a submodule has no mode.
 void Script::train(bool on) {
   for (const auto& module : implementation_->module.modules()) {
     if (const auto slot = module.type()->findAttributeSlot("training")) module._ivalue()->setSlot(*slot, on);

@@ -13,30 +13,31 @@
 
 namespace phalanx::torchscript {
 
-/// A program of torch.jit.script or torch.jit.trace, checked once. Its operators are run one by one through LibTorch's
-/// dispatcher, and no passes optimize or fuse them: so results do not depend on how often it ran, and whatever works on
-/// LibTorch's operators works on it (autograd, autocast, profilers). One thread at a time.
+/// A program of torch.jit.script or torch.jit.trace, checked once. Its operators run one by one through LibTorch's
+/// dispatcher, without optimizing or fusing passes. So results do not depend on the number of runs, and everything that
+/// works with LibTorch's operators works with the program (autograd, autocast, profilers). Not thread-safe.
 class Script {
  public:
-  /// Throws ConfigError for files that cannot be read, and for programs that cannot be trained, naming the line of
-  /// Python where there is one.
+  /// Throws ConfigError for files that cannot be read and for programs that cannot be trained; the message has the line
+  /// of Python, if known.
   explicit Script(const std::string& path);
   ~Script();
 
-  /// The number of inputs of forward() without a default, and with those that have one.
+  /// Return the number of inputs of forward() without defaults, and including the ones with defaults.
   std::size_t least_inputs() const;
   std::size_t most_inputs() const;
 
-  /// Tensors that require a gradient, and all other tensors of the modules; each once, even if several names are tied.
+  /// Return the tensors that require a gradient, and all other tensors of the modules. Each appears once, even if
+  /// several names are tied.
   const NamedTensors& parameters() const;
   const NamedTensors& buffers() const;
 
-  /// Calls of batch norm in forward(), which take statistics of what this process has of a batch.
+  /// Returns the number of batch-norm calls in forward(), whose statistics cover only this process's part of a batch.
   std::int64_t batch_norms() const;
 
   void train(bool on);
 
-  /// Throws ConfigError where an output is no tensor.
+  /// Throws ConfigError if an output is not a tensor.
   std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs);
 
  private:

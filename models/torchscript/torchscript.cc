@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that torch.jit.save wrote in Python, as a model: docs/python_models.md.
+// A model made from a program that torch.jit.save wrote in Python: docs/python_models.md.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
 
@@ -68,8 +68,8 @@ at::Tensor zeros_like(const TensorSpec& spec, std::int64_t rows) {
   return at::zeros(sizes, spec.dtype);
 }
 
-// TorchScript does not say which shapes it takes and gives: zeros tell. Not one row or two, which examples for a trace
-// may have had, too.
+// Runs the program on zeros to find out whether its shapes fit, since TorchScript does not state them. Uses three rows,
+// because the examples for a trace may have had one or two.
 void try_out(TorchScript& model, const std::string& file, const ModelSpec& spec) {
   constexpr std::int64_t kRows = 3;
   const auto refuse = [&](const std::string& why) { throw ConfigError("model.file: " + file + ": " + why); };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // AlexNet, as in Krizhevsky 2014, One weird trick for parallelizing convolutional neural networks (one column, without
-// local response normalisation), after Krizhevsky et al. 2012: input [n, c, h, w] float -> logits [n, classes].
-// Parameters features.{0,3,6,8,10} and classifier.{1,4,6}, with the initial values of torchvision.
+// local response normalisation), after Krizhevsky et al. 2012. Input [n, c, h, w] float, output logits [n, classes].
+// Parameters features.{0,3,6,8,10} and classifier.{1,4,6}, with torchvision's initial values.
 #include <ATen/ops/adaptive_avg_pool2d.h>
 #include <ATen/ops/max_pool2d.h>
 #include <torch/nn/modules/conv.h>
@@ -57,7 +57,7 @@ class AlexNet final : public Network {
   std::shared_ptr<Sequence> features_, classifier_;
 };
 
-constexpr std::int64_t kSmallest = 63;  // pixels a side; what the pools leave something of
+constexpr std::int64_t kSmallest = 63;  // pixels a side; the smallest side for which the pooling layers have an output
 
 const bool alexnet_registered = Models::global().add<AlexNetConfig>(
     "alexnet", "AlexNet, for large images", [](const AlexNetConfig& config, const ModelSpec& spec) {

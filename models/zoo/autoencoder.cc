@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deep autoencoder (Hinton and Salakhutdinov 2006, Reducing the Dimensionality of Data with Neural Networks), trained
-// end to end, with ReLU: input [n, ...] float -> the same shape, for the task reconstruction. What comes in is squeezed
-// through layers of the widths `hidden`, of which the last is the code, and back. Parameters encoder.N and decoder.N.
+// A deep autoencoder (Hinton and Salakhutdinov 2006, Reducing the Dimensionality of Data with Neural Networks), trained
+// end to end, with ReLU, for the task reconstruction. Input [n, ...] float, output of the same shape. The encoder has
+// layers of the widths `hidden`, the last of which is the code; the decoder reverses them. Parameters encoder.N and
+// decoder.N.
 #include <ATen/ops/relu.h>
 
 #include <memory>

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A bidirectional transformer (Devlin et al. 2019, BERT: Pre-training of Deep Bidirectional Transformers for Language
-// Understanding, arXiv:1810.04805) with its head for masked tokens: input [n, t] int64 tokens, t <= context -> logits
-// [n, t, classes] of the token that was there. Each position looks at all of its sample; all are of the first segment.
+// Understanding, arXiv:1810.04805) with its head for masked tokens. Input [n, t] int64 tokens, t <= context; output
+// logits [n, t, classes] of the original tokens. Each position attends to its whole sample; all positions are in the
+// first segment.
 //
-// Parameters have the names and layouts of Hugging Face's BertForMaskedLM, of which cls.predictions.decoder is
-// bert.embeddings.word_embeddings and cls.predictions.bias, and not listed. Initial values: normal with deviation 0.02;
-// biases 0, norms 1.
+// Parameters have the names and layouts of Hugging Face's BertForMaskedLM. Its cls.predictions.decoder is not listed,
+// because it consists of bert.embeddings.word_embeddings and cls.predictions.bias. Initial values: normal with standard
+// deviation 0.02; biases 0, norms 1.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/zeros.h>
@@ -178,7 +179,7 @@ class Bert final : public Network, public Published {
     return plan;
   }
 
-  // A chain where no padding has to be known to all layers.
+  // Runs as a chain of blocks, unless all layers must know the padding.
   at::Tensor forward(at::Tensor tokens) override {
     if (padding_ < 0) return Network::forward(tokens);
     const AttentionPattern pattern{.keys = tokens.ne(padding_)};

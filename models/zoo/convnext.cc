@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ConvNeXt (Liu et al. 2022, A ConvNet for the 2020s, section 3): input [n, c, h, w] float -> logits [n, classes].
-// Parameters features.N and classifier.{0,2}, with the names and initial values of torchvision.
+// ConvNeXt (Liu et al. 2022, A ConvNet for the 2020s, section 3). Input [n, c, h, w] float, output logits [n, classes].
+// Parameters features.N and classifier.{0,2}, with torchvision's names and initial values.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/gelu.h>
@@ -44,7 +44,7 @@ struct BaseConfig : ConvNextConfig {
   BaseConfig() { width = 128, stochastic_depth = 0.5; }
 };
 
-using Blocks = std::array<int, 4>;  // of each stage
+using Blocks = std::array<int, 4>;  // number of blocks in each stage
 
 constexpr double kEps = 1e-6;
 
@@ -65,7 +65,7 @@ torch::nn::Conv2d patches(std::int64_t in, std::int64_t out, std::int64_t side) 
   return torch::nn::Conv2d(torch::nn::Conv2dOptions(in, out, side).stride(side));
 }
 
-// Each channel alone, then each pixel alone, scaled, added to what came in.
+// A depthwise convolution and layers for each pixel, whose scaled output is added to the input.
 class Block final : public torch::nn::Module {
  public:
   Block(std::int64_t width, double layer_scale, double drop) {
@@ -140,7 +140,7 @@ class ConvNext final : public Network {
   std::shared_ptr<Sequence> features_, classifier_;
 };
 
-constexpr std::int64_t kSmallest = 32;  // pixels a side; what the strides leave one of
+constexpr std::int64_t kSmallest = 32;  // pixels a side; the strides reduce it to one
 
 template <class Config>
 bool add(const std::string& name, const std::string& help, const Blocks& blocks) {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deep convolutional generative adversarial network (Radford et al. 2016, Unsupervised Representation Learning with
-// Deep Convolutional Generative Adversarial Networks, arXiv:1511.06434, section 3) for the task adversarial: inputs
-// images [n, c, side, side] from -1 to 1 and noise [n, k] -> scores [n] of the images and of what is made of the noise,
-// and that, [n, c, side, side].
+// A deep convolutional generative adversarial network (Radford et al. 2016, Unsupervised Representation Learning with
+// Deep Convolutional Generative Adversarial Networks, arXiv:1511.06434, section 3) for the task adversarial. Inputs:
+// images [n, c, side, side] from -1 to 1 and noise [n, k]. Outputs: scores [n] of the images, scores [n] of the images
+// generated from the noise, and the generated images [n, c, side, side].
 //
-// A side is 4 to 7 times a power of 2. The generator makes that square of the noise, and doubles it; the discriminator
-// goes the same way back. Parameters generator.N and discriminator.N are those of PyTorch's example dcgan, which is the
-// one for a side of 64, as are the initial values: normal with deviation 0.02, around 1 for weights of batch norm.
+// A side is 4 to 7 times a power of 2. The generator makes a square of 4 to 7 pixels from the noise and then doubles
+// it; the discriminator does the reverse. Parameters generator.N and discriminator.N are those of PyTorch's example
+// dcgan, which is this model for a side of 64. So are the initial values: normal with standard deviation 0.02, and mean
+// 1 for weights of batch norm.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/leaky_relu.h>
@@ -35,7 +36,8 @@ struct DcganConfig {
   }
 };
 
-// A kernel of 4 that doubles or halves a side, or one that makes a square of one pixel, or the other way round.
+// Returns options for a kernel of 4 that doubles or halves a side, or, with `square`, for a kernel that turns one pixel
+// into a square of this side or the reverse.
 template <class Options>
 Options layer(std::int64_t in, std::int64_t out, std::int64_t square = 0) {
   return Options(in, out, square > 0 ? square : 4).stride(square > 0 ? 1 : 2).padding(square > 0 ? 0 : 1).bias(false);
@@ -56,7 +58,7 @@ at::Tensor leaky(const at::Tensor& x) { return at::leaky_relu(x, 0.2); }
 class Dcgan final : public Network, public Generative {
  public:
   Dcgan(const DcganConfig& config, std::int64_t channels, std::int64_t square, int doublings, std::int64_t noise) {
-    const auto width = [&](int level) { return config.width << level; };  // 0: at half of the side
+    const auto width = [&](int level) { return config.width << level; };  // level 0 has half the side
     generator_ = register_module("generator", std::make_shared<Sequence>());
     discriminator_ = register_module("discriminator", std::make_shared<Sequence>());
     generator_->add(up(noise, width(doublings - 1), square));

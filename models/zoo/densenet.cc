@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// DenseNet-BC (Huang et al. 2017, Densely Connected Convolutional Networks, table 1): each layer sees what all layers
-// of its block before it made; input [n, c, h, w] float -> logits [n, classes]. Parameters, buffers, names and initial
-// values are those of torchvision. For small pictures the stem is one 3 x 3 convolution, as in section 4.1.
+// DenseNet-BC (Huang et al. 2017, Densely Connected Convolutional Networks, table 1): each layer takes the outputs of
+// all earlier layers of its block. Input [n, c, h, w] float, output logits [n, classes]. Parameters, buffers, names and
+// initial values are torchvision's. For small images the stem is one 3 x 3 convolution, as in section 4.1.
 #include <ATen/ops/avg_pool2d.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/max_pool2d.h>
@@ -38,7 +38,7 @@ struct DenseNetConfig : Stem {
 struct Variant {
   const char* name;
   const char* help;
-  std::array<int, 4> layers;  // of each block
+  std::array<int, 4> layers;  // number of layers in each block
 };
 
 constexpr std::array kVariants{
@@ -47,9 +47,9 @@ constexpr std::array kVariants{
     Variant{"densenet201", "DenseNet-BC with 201 layers", {6, 12, 48, 32}},
 };
 
-constexpr std::int64_t kBottleneck = 4;  // channels within a layer, by those that it adds
+constexpr std::int64_t kBottleneck = 4;  // inner channels of a layer, divided by the channels that it adds
 
-// A bottleneck, whose output follows what came in.
+// A bottleneck, whose output is appended to its input.
 class DenseLayer final : public torch::nn::Module {
  public:
   DenseLayer(std::int64_t in, const DenseNetConfig& config) {
@@ -72,7 +72,7 @@ class DenseLayer final : public torch::nn::Module {
   Dropout dropout_{nullptr};
 };
 
-// Between two blocks: half the channels, height and width.
+// The layers between two blocks, which halve the channels, height and width.
 class Transition final : public torch::nn::Module {
  public:
   explicit Transition(std::int64_t in) {
@@ -123,7 +123,7 @@ class DenseNet final : public Network {
     });
   }
 
-  // Returns the channels behind it.
+  // Returns the number of channels after the block.
   std::int64_t add_dense_block(const std::string& number, int layers, std::int64_t channels,
                                const DenseNetConfig& config) {
     const auto block = features_->register_module("denseblock" + number, std::make_shared<Sequence>());

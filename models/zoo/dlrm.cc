@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deep learning recommendation model (Naumov et al. 2019, Deep Learning Recommendation Model for Personalization and
-// Recommendation Systems): dense [n, numbers] float and ids [n, features] int64 -> logit [n].
+// A deep learning recommendation model (Naumov et al. 2019, Deep Learning Recommendation Model for Personalization and
+// Recommendation Systems). Inputs dense [n, numbers] float and ids [n, features] int64, output logit [n].
 //
 //   x = bottom(dense)                                [n, dim]
 //   e = rows of the ids                              [n, features, dim]
-//   p = inner products of every two of x and e       [n, (features + 1) features / 2]
+//   p = inner products of all pairs of x and e       [n, (features + 1) features / 2]
 //   logit = top(x, p)
 //
-// Parameters bottom.fc<i>, top.fc<i>, and those of the embeddings.
+// Parameters bottom.fc<i>, top.fc<i> and the parameters of the embeddings.
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/concat.h>
 #include <ATen/ops/tril_indices.h>
@@ -65,7 +65,7 @@ class Dlrm final : public Network {
  private:
   std::shared_ptr<Perceptron> bottom_, top_;
   std::shared_ptr<Embedding> embedding_;
-  at::Tensor pairs_;  // places in the matrix of all products
+  at::Tensor pairs_;  // positions in the matrix of all products
 };
 
 const bool dlrm_registered = Models::global().add<DlrmConfig>(

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // EfficientNet (Tan and Le 2019, EfficientNet: Rethinking Model Scaling for Convolutional Neural Networks, table 1,
-// scaled as in section 3.3): input [n, c, h, w] float -> logits [n, classes]. Parameters and buffers features.N and
-// classifier.1, with the names and initial values of torchvision. For small pictures the first convolution has
-// stride 1.
+// scaled as in section 3.3). Input [n, c, h, w] float, output logits [n, classes]. Parameters and buffers features.N
+// and classifier.1, with torchvision's names and initial values. For small images the first convolution has stride 1.
 #include <ATen/ops/mean.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/silu.h>
@@ -99,7 +98,7 @@ class EfficientNet final : public Network {
     add_block(name, {name}, features_->layers().at(number).forward);
   }
 
-  // Returns its channels.
+  // Returns the number of channels after the stage.
   std::int64_t add_stage(const Stage& stage, const EfficientNetConfig& config, std::int64_t channels, double& drop,
                          double step) {
     const auto out = make_divisible(static_cast<double>(stage.channels) * config.width_mult);

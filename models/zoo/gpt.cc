@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A causal transformer as GPT-2 (Radford et al. 2019, Language Models are Unsupervised Multitask Learners): input [n,
-// t] int64 tokens, t <= context -> logits [n, t, classes] of the token after each.
+// A causal transformer like GPT-2 (Radford et al. 2019, Language Models are Unsupervised Multitask Learners). Input [n,
+// t] int64 tokens, t <= context; output logits [n, t, classes] of the token that follows each.
 //
-// moe_gpt is the same with a mixture of experts (models/mixture_of_experts.h) for each feed-forward layer.
+// moe_gpt is the same model with a mixture of experts (models/mixture_of_experts.h) as each feed-forward layer.
 //
-// Parameters have the names and layouts of Hugging Face's GPT2LMHeadModel, of which lm_head.weight is
-// transformer.wte.weight itself and not listed; linear layers are [in, out] there. Initial values as GPT-2's: normal
-// with deviation 0.02, divided by sqrt(2 layers) where a layer adds to the residual stream; biases 0.
+// Parameters have the names and layouts of Hugging Face's GPT2LMHeadModel. Its lm_head.weight is not listed, because it
+// is transformer.wte.weight; weights of linear layers are [in, out]. Initial values are GPT-2's: normal with standard
+// deviation 0.02, divided by sqrt(2 layers) in layers that add to the residual stream; biases 0.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/layer_norm.h>
@@ -104,7 +104,8 @@ Projection::Options projection(std::int64_t in, std::int64_t out, double deviati
   return {.in = in, .out = out, .deviation = deviation, .layout = WeightLayout::kInOut, .grain = grain};
 }
 
-// Layer norm, of which ranks may have some of the positions each: gradients of its parameters are those of all of them.
+// A layer norm whose input positions may be divided among ranks. The gradients of its parameters are then summed over
+// all positions.
 class NormImpl final : public torch::nn::LayerNormImpl {
  public:
   explicit NormImpl(const GptConfig& config)
@@ -119,11 +120,11 @@ class NormImpl final : public torch::nn::LayerNormImpl {
   void share_positions(const CommunicatorPtr& group) { group_ = group; }
 
  private:
-  CommunicatorPtr group_;  // null: all positions are here
+  CommunicatorPtr group_;  // null: this rank has all positions
 };
 TORCH_MODULE(Norm);
 
-// Attention of the heads that are on this rank.
+// The attention of the heads on this rank.
 class Attention final : public torch::nn::Module {
  public:
   Attention(const GptConfig& config, std::size_t layer)
@@ -255,7 +256,7 @@ class Gpt : public Network {
       divide_dropouts();
       return true;
     }
-    return false;  // experts take whole tokens of each rank
+    return false;  // experts need whole tokens on each rank
   }
 
   ClassPartsPtr leave_scores_divided() override { return wte_->leave_logits_divided(); }
@@ -287,7 +288,8 @@ class Gpt : public Network {
               [this](const at::Tensor& x) { return wte_->logits(ln_f_(x)); });
   }
 
-  // The embeddings of the `length` positions that are here; where ranks share them, of this rank's.
+  // Returns this rank's position embeddings. `length` is the number of input positions on this rank, before the tensor
+  // group divides them.
   at::Tensor positions(std::int64_t length) const {
     const auto begin = layers_.front()->attention().first_position();
     const auto all = length * (context_ ? context_->size() : 1), context = wpe_->weight.size(0);
@@ -295,7 +297,7 @@ class Gpt : public Network {
     return here(wpe_->weight.narrow(0, begin, all), 0);
   }
 
-  // Returns the positions along `dim` of which this rank has the activations.
+  // Returns the positions along `dim` whose activations this rank has.
   at::Tensor here(at::Tensor all, std::int64_t dim) const {
     if (context_) all = take_positions(all, dim, *context_);
     return tensor_ ? take_part(all, dim, tensor_) : all;
@@ -311,8 +313,8 @@ class Gpt : public Network {
   std::shared_ptr<TokenEmbedding> wte_, wpe_;
   Dropout dropout_{nullptr};
   std::vector<std::shared_ptr<Layer<Mlp>>> layers_;
-  CommunicatorPtr context_;  // null: all positions are here
-  CommunicatorPtr tensor_;   // that share positions; null: none do
+  CommunicatorPtr context_;  // null: positions are not divided among ranks of mesh.context
+  CommunicatorPtr tensor_;   // ranks that share positions; null: positions are not shared
   Norm ln_f_{nullptr};
 };
 
@@ -356,7 +358,7 @@ class MoeGpt final : public Gpt<MixtureOfExperts> {
     return plan;
   }
 
-  // Computing a block again would route its tokens again, with the other ranks.
+  // Recomputing a block would route its tokens again, which communicates with the other ranks.
   bool checkpoint_activations(std::int64_t) override { return false; }
 
   bool divide_sequence(const CommunicatorPtr& group) override {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graph convolutional network (Kipf and Welling 2017, Semi-Supervised Classification with Graph Convolutional Networks,
-// arXiv:1609.02907): tells the class of each node of a graph.
+// A graph convolutional network (Kipf and Welling 2017, Semi-Supervised Classification with Graph Convolutional
+// Networks, arXiv:1609.02907), which classifies the nodes of a graph.
 //
 //   features [n, nodes, features] float, adjacency [n, nodes, nodes] float -> scores [n, nodes, classes]
 //
 //   A = D^(-1/2) (adjacency + I) D^(-1/2), where D has the sums of the rows of adjacency + I   equation 2
 //   H_0 = features,  H_(i+1) = ReLU(A H_i W_i^T + b_i), without ReLU in the last layer         equations 2 and 9
 //
-// A sample is a graph. Adjacency is symmetric, with weights of edges from 0 up, and without loops. Nodes that only fill
-// up a graph have no edges, and so change no other node. Dropout is before each layer, as in the paper. Parameters have
-// the names, order and distributions of PyTorch Geometric's GCNConv: conv<i>.bias, 0 at first, and conv<i>.lin.weight.
+// A sample is a graph. The adjacency matrix is symmetric, with edge weights >= 0 and without loops. Padding nodes have
+// no edges, so they do not affect other nodes. Dropout precedes each layer, as in the paper. Parameters have the names,
+// order and distributions of PyTorch Geometric's GCNConv: conv<i>.bias, initially 0, and conv<i>.lin.weight.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/eye.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // LeNet-5 (LeCun et al. 1998, Gradient-Based Learning Applied to Document Recognition, section II.B) with ReLU and max
-// pooling in place of the original's: input [n, c, h, w] float -> logits [n, classes].
-// Parameters conv{1,2}.{weight, bias}, fc{1,2,3}.{weight, bias}.
+// pooling instead of the original functions. Input [n, c, h, w] float, output logits [n, classes]. Parameters
+// conv{1,2}.{weight, bias}, fc{1,2,3}.{weight, bias}.
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/relu.h>
 
@@ -42,7 +42,8 @@ class LeNet final : public Network {
   Linear fc1_{nullptr}, fc2_{nullptr}, fc3_{nullptr};
 };
 
-constexpr std::int64_t kSmallest = 12;  // pixels a side; what the two convolutions and pools leave something of
+// Pixels a side; the smallest side for which two convolutions and pools have an output.
+constexpr std::int64_t kSmallest = 12;
 
 std::shared_ptr<Model> make_lenet(const NoFields&, const ModelSpec& spec) {
   const auto [input, output] = one_to_one("lenet", spec);

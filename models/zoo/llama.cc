@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The causal transformer of Touvron et al. 2023 (LLaMA: Open and Efficient Foundation Language Models,
-// arXiv:2302.13971): input [n, t] int64 tokens, t <= context -> logits [n, t, classes] of the token after each. Norms
-// by the root mean square (Zhang and Sennrich 2019, arXiv:1910.07467) before each part of a layer, rotary positions (Su
-// et al. 2021, RoFormer, arXiv:2104.09864), gated feed-forward layers (Shazeer 2020, SwiGLU, arXiv:2002.05202), and
-// attention whose keys and values may be shared by several queries (Ainslie et al. 2023, GQA, arXiv:2305.13245). No
-// layer has a bias.
+// arXiv:2302.13971). Input [n, t] int64 tokens, t <= context; output logits [n, t, classes] of the token that follows
+// each. It has root-mean-square norms (Zhang and Sennrich 2019, arXiv:1910.07467) before each part of a layer, rotary
+// positions (Su et al. 2021, RoFormer, arXiv:2104.09864), gated feed-forward layers (Shazeer 2020, SwiGLU,
+// arXiv:2002.05202), and attention in which several queries may share keys and values (Ainslie et al. 2023, GQA,
+// arXiv:2305.13245). No layer has a bias.
 //
-// Parameters have the names and layouts of Hugging Face's LlamaForCausalLM; with `tied`, lm_head.weight is
-// model.embed_tokens.weight itself and not listed. Initial values: normal with deviation 0.02; norms 1.
+// Parameters have the names and layouts of Hugging Face's LlamaForCausalLM. With `tied`, lm_head.weight is not listed,
+// because it is model.embed_tokens.weight. Initial values: normal with standard deviation 0.02; norms 1.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
@@ -65,7 +65,7 @@ struct LlamaConfig {
 
   std::int64_t head_width() const { return width / heads; }
 
-  // Its numbers where 0 stands for one.
+  // Returns the config with defaults in place of zeros.
   LlamaConfig complete() const {
     constexpr std::int64_t kMultiple = 32;
     LlamaConfig all = *this;
@@ -75,7 +75,7 @@ struct LlamaConfig {
   }
 };
 
-// If ranks have some of the positions each, the gradient of the weight is summed over all of them.
+// A root-mean-square norm. If positions are divided among ranks, the gradient of the weight is summed over all of them.
 class RmsNorm final : public torch::nn::Module {
  public:
   RmsNorm(std::int64_t width, double epsilon) : epsilon_(epsilon) {
@@ -91,11 +91,11 @@ class RmsNorm final : public torch::nn::Module {
  private:
   double epsilon_;
   at::Tensor weight_;
-  CommunicatorPtr group_;  // null: all positions are here
+  CommunicatorPtr group_;  // null: this rank has all positions
 };
 
-// Turns pairs of features (i, i + width / 2) of a head by angles that grow with the position. Angles are float32, as
-// Hugging Face's.
+// Rotates pairs of features (i, i + width / 2) of a head by angles that grow with the position. Angles are float32, as
+// in Hugging Face's library.
 class RotaryPositions {
  public:
   RotaryPositions(const LlamaConfig& config, std::int64_t context) {
@@ -108,8 +108,8 @@ class RotaryPositions {
 
   std::int64_t context() const { return cosines_.size(0); }
 
-  // Returns cosines and sines for sequences from position `begin` on; if there is a `group`, for the positions of this
-  // rank.
+  // Returns cosines and sines for sequences from position `begin` on, or, if there is a `group`, for this rank's
+  // positions.
   std::pair<at::Tensor, at::Tensor> of(std::int64_t begin, std::int64_t length, const CommunicatorPtr& group,
                                        const at::Tensor& like) {
     const auto take = [&](Constant& table) {
@@ -119,7 +119,7 @@ class RotaryPositions {
     return {take(cosines_), take(sines_)};
   }
 
-  // x [n, heads, t, head width]; the tables [t, head width]
+  // Rotates x [n, heads, t, head width] by tables [t, head width].
   static at::Tensor turn(const at::Tensor& x, const std::pair<at::Tensor, at::Tensor>& tables) {
     const auto halves = x.chunk(2, -1);
     return x * tables.first + at::cat({-halves[1], halves[0]}, -1) * tables.second;
@@ -129,7 +129,7 @@ class RotaryPositions {
   Constant cosines_{at::Tensor()}, sines_{at::Tensor()};  // [context, head width]
 };
 
-// Attention of the heads that are on this rank.
+// The attention of the heads on this rank.
 class Attention final : public torch::nn::Module {
  public:
   Attention(const LlamaConfig& config, std::size_t layer, std::shared_ptr<RotaryPositions> positions)
@@ -177,7 +177,7 @@ class Attention final : public torch::nn::Module {
   std::int64_t head_width_;
   std::shared_ptr<RotaryPositions> positions_;
   CausalAttention attention_;
-  CommunicatorPtr context_;                          // null: all positions are here
+  CommunicatorPtr context_;                          // null: this rank has all positions
   std::vector<std::shared_ptr<Projection>> inputs_;  // to queries, keys and values
   std::shared_ptr<Projection> o_proj_;
 };
@@ -204,7 +204,7 @@ class Feedforward final : public torch::nn::Module {
   }
 
  private:
-  std::vector<std::shared_ptr<Projection>> inputs_;  // the gate and what it lets through
+  std::vector<std::shared_ptr<Projection>> inputs_;  // the gate and the gated projection
   std::shared_ptr<Projection> down_proj_;
 };
 
@@ -237,7 +237,7 @@ class Layer final : public torch::nn::Module {
   std::shared_ptr<RmsNorm> before_attention_, before_mlp_;
 };
 
-// Mistral's computation is the same within its window.
+// Mistral computes the same, as long as sequences fit in its window.
 std::vector<PublishedSetting> published(const LlamaConfig& config, std::int64_t context, std::int64_t classes) {
   const auto& scaling = config.rope_scaling;
   const auto text = [](const char* value) { return PublishedSetting::Value(std::string(value)); };
@@ -340,7 +340,7 @@ class Llama final : public Network, public Published {
 
  private:
   std::vector<PublishedSetting> published_;
-  std::shared_ptr<TokenEmbedding> embed_tokens_, head_;  // may be one
+  std::shared_ptr<TokenEmbedding> embed_tokens_, head_;  // may be the same module
   std::vector<std::shared_ptr<Layer>> layers_;
   std::shared_ptr<RmsNorm> norm_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multi-layer perceptron with ReLU: input [n, ...] float -> output [n, ...] float, such as logits [n, classes].
+// A multi-layer perceptron with ReLU. Input [n, ...] float, output [n, ...] float, such as logits [n, classes].
 // Parameters fc<i>.{weight, bias}.
 #include <ATen/ops/relu.h>
 
@@ -38,7 +38,7 @@ class Mlp final : public Network {
     }
   }
 
-  // By turns, so that only every other layer ends with an exchange.
+  // Alternates column and row, so that only every other layer ends with an exchange.
   TensorPlan tensor_plan() const override {
     TensorPlan plan;
     for (std::size_t i = 0; i < layers_.size(); ++i) plan[name_of(i)] = i % 2 == 0 ? "column" : "row";
@@ -63,7 +63,7 @@ class Mlp final : public Network {
     layers_.push_back(register_module(name_of(layers_.size()), Linear(inputs, outputs)));
   }
 
-  std::vector<std::int64_t> shape_;  // of the output, -1 for the rows
+  std::vector<std::int64_t> shape_;  // of the output, with -1 for the rows
   std::vector<Linear> layers_;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// MLP-Mixer (Tolstikhin et al. 2021, MLP-Mixer: An all-MLP Architecture for Vision, figure 1): layers across patches
-// and layers across channels in turn; input [n, c, h, w] float -> logits [n, classes]. Parameters stem.proj,
-// blocks.N.{norm1, mlp_tokens.{fc1, fc2}, norm2, mlp_channels.{fc1, fc2}}, norm and head, with the initial values of
-// timm's mixer_b16_224: the head starts at 0.
+// MLP-Mixer (Tolstikhin et al. 2021, MLP-Mixer: An all-MLP Architecture for Vision, figure 1), which alternates layers
+// across patches and layers across channels. Input [n, c, h, w] float, output logits [n, classes]. Parameters
+// stem.proj, blocks.N.{norm1, mlp_tokens.{fc1, fc2}, norm2, mlp_channels.{fc1, fc2}}, norm and head, with the initial
+// values of timm's mixer_b16_224: the head is initialized with 0.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/mean.h>
@@ -85,7 +85,7 @@ class MixerBlock final : public torch::nn::Module {
     drop2_ = register_module("drop_path2", DropPath(config.stochastic_depth));
   }
 
-  // [n, patches, width] -> the same
+  // Maps [n, patches, width] to the same shape.
   at::Tensor forward(const at::Tensor& input) {
     const at::Tensor x = input + drop1_(tokens_->forward(norm1_(input).transpose(1, 2)).transpose(1, 2));
     return x + drop2_(channels_->forward(norm2_(x)));
@@ -102,7 +102,7 @@ class MixerBlock final : public torch::nn::Module {
   DropPath drop1_{nullptr}, drop2_{nullptr};
 };
 
-// The standard deviation of a normal distribution that is cut off at two deviations.
+// Standard deviation of a standard normal distribution that is truncated at two standard deviations.
 constexpr double kDeviationWithin = 0.87962566103423978;
 
 class MlpMixer final : public Network {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// MobileNetV2 (Sandler et al. 2018, MobileNetV2: Inverted Residuals and Linear Bottlenecks, table 2): input [n, c, h,
-// w] float -> logits [n, classes]. Parameters and buffers features.{0..18} and classifier.1, with the names and initial
-// values of torchvision. For small pictures the first convolution has stride 1.
+// MobileNetV2 (Sandler et al. 2018, MobileNetV2: Inverted Residuals and Linear Bottlenecks, table 2). Input [n, c, h,
+// w] float, output logits [n, classes]. Parameters and buffers features.{0..18} and classifier.1, with torchvision's
+// names and initial values. For small images the first convolution has stride 1.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/hardtanh.h>
 #include <ATen/ops/mean.h>
@@ -43,7 +43,8 @@ constexpr std::array kStages{Stage{1, 16, 1, 1}, Stage{6, 24, 2, 2},  Stage{6, 3
 
 at::Tensor relu6(const at::Tensor& x) { return at::hardtanh(x, 0, 6); }
 
-// To more channels, each alone, and to few without an activation.
+// A 1 x 1 convolution to more channels, a depthwise convolution, and a 1 x 1 convolution to few channels without an
+// activation.
 class LinearBottleneck final : public torch::nn::Module {
  public:
   LinearBottleneck(std::int64_t in, std::int64_t out, std::int64_t stride, std::int64_t expansion)

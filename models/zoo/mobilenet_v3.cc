@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// MobileNetV3 (Howard et al. 2019, Searching for MobileNetV3, tables 1 and 2): input [n, c, h, w] float -> logits [n,
-// classes]. Parameters and buffers features.N and classifier.{0,3}, with the names and initial values of torchvision.
-// For small pictures the first convolution has stride 1.
+// MobileNetV3 (Howard et al. 2019, Searching for MobileNetV3, tables 1 and 2). Input [n, c, h, w] float, output logits
+// [n, classes]. Parameters and buffers features.N and classifier.{0,3}, with torchvision's names and initial values.
+// For small images the first convolution has stride 1.
 #include <ATen/ops/hardsigmoid.h>
 #include <ATen/ops/hardswish.h>
 #include <ATen/ops/mean.h>
@@ -34,7 +34,7 @@ struct MobileNetV3Config : Stem {
   }
 };
 
-// Table rows: kernel, expanded channels, channels, squeeze-and-excitation, h-swish rather than ReLU, stride.
+// A row of the tables: kernel, expanded channels, channels, squeeze-and-excitation, h-swish instead of ReLU, stride.
 struct Row {
   std::int64_t kernel, expanded, out;
   bool squeeze, swish;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recurrent language models: lstm (Hochreiter & Schmidhuber 1997; Zaremba et al. 2014, Recurrent Neural Network
 // Regularization, arXiv:1409.2329, for the dropout between layers) and gru (Cho et al. 2014, arXiv:1406.1078). Input
-// [n, t] int64 tokens, any t -> logits [n, t, classes] of the token after each. Each sample begins with a state of
-// zeros.
+// [n, t] int64 tokens, any t; output logits [n, t, classes] of the token that follows each. The initial state of each
+// sample is 0.
 //
 // Parameters are those of PyTorch's word_language_model: encoder.weight, rnn.{weight_ih, weight_hh, bias_ih,
-// bias_hh}_lN in the layout of torch.nn.LSTM and GRU, decoder.{weight, bias}; with `tied`, decoder.weight is
-// encoder.weight itself and not listed. Initial values as there: uniform within 0.1 in tables and within 1 /
-// sqrt(width) in layers, decoder.bias 0.
+// bias_hh}_lN in the layout of torch.nn.LSTM and GRU, decoder.{weight, bias}. With `tied`, decoder.weight is not
+// listed, because it is encoder.weight. Initial values are the same as in that example: uniform within 0.1 in tables
+// and within 1 / sqrt(width) in layers, decoder.bias 0.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
@@ -92,7 +92,7 @@ class Recurrent final : public Network {
     });
   }
 
-  // x [n, t, width] -> the same
+  // Maps x [n, t, width] to the same shape.
   at::Tensor layer(std::size_t i, const at::Tensor& x) const {
     const at::Tensor state = at::zeros({1, x.size(0), width_}, x.options());
     const auto run = [&](const auto& function, const auto& begin) {
@@ -108,8 +108,8 @@ class Recurrent final : public Network {
     }
   }
 
-  // LibTorch computes an LSTM on the CPU with oneDNN, which throws where the processor has no instructions for a format
-  // of 16 bits: bfloat16 takes AVX-512, and half precision is missing on nearly all processors.
+  // On the CPU, LibTorch computes an LSTM with oneDNN, which throws if the processor has no instructions for a 16-bit
+  // format: bfloat16 needs AVX-512, and almost no processor supports half precision.
   static void refuse_precision(const at::Tensor& x) {
     const auto dtype = x.is_cpu() ? Autocast::current(at::kCPU) : at::kFloat;
     if (dtype != at::kHalf && dtype != at::kBFloat16) return;
@@ -120,9 +120,9 @@ class Recurrent final : public Network {
   Cell cell_;
   std::int64_t width_;
   std::shared_ptr<TokenEmbedding> encoder_;
-  std::vector<std::vector<at::Tensor>> layers_;  // {weight_ih, weight_hh, bias_ih, bias_hh} of each
-  std::vector<Dropout> dropouts_;                // before the first layer, and behind each
-  at::Tensor decoder_weight_, decoder_bias_;     // the first undefined: the encoder's
+  std::vector<std::vector<at::Tensor>> layers_;  // {weight_ih, weight_hh, bias_ih, bias_hh} of each layer
+  std::vector<Dropout> dropouts_;                // before the first layer and after each layer
+  at::Tensor decoder_weight_, decoder_bias_;     // the weight is undefined if it is the encoder's
 };
 
 bool add(const std::string& name, const std::string& help, Cell cell) {

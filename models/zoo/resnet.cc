@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Residual networks: input [n, c, h, w] float, dense or channels_last -> logits [n, classes].
+// Residual networks. Input [n, c, h, w] float, dense or channels_last; output logits [n, classes].
 //   resnet{18,34,50,101,152}  He et al. 2015, Deep Residual Learning for Image Recognition, table 1; the stride of a
-//                             bottleneck is in its 3 x 3 convolution, as torchvision has it
+//                             bottleneck is in its 3 x 3 convolution, as in torchvision
 //   wide_resnet50_2           Zagoruyko and Komodakis 2016, Wide Residual Networks: bottlenecks twice as wide
-//   resnext50_32x4d           Xie et al. 2017, Aggregated Residual Transformations: in 32 groups of 4 channels
-// Parameters, buffers, their names and their initial values are those of torchvision. For small pictures the stem is
-// one 3 x 3 convolution, as in section 4.2 of the first paper; with stem: imagenet it is 7 x 7 with stride 2 and a max
-// pool, as in section 4.1.
+//   resnext50_32x4d           Xie et al. 2017, Aggregated Residual Transformations: 32 groups of 4 channels
+// Parameters, buffers, names and initial values are torchvision's. For small images the stem is one 3 x 3 convolution,
+// as in section 4.2 of the first paper. With stem: imagenet, it is a 7 x 7 convolution with stride 2 and a max pool, as
+// in section 4.1.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/mean.h>
@@ -41,10 +41,10 @@ struct ResNetConfig : Stem {
 struct Variant {
   const char* name;
   const char* help;
-  std::array<int, 4> blocks;  // of each stage
+  std::array<int, 4> blocks;  // number of blocks in each stage
   bool bottleneck = true;
   std::int64_t groups = 1;
-  std::int64_t group_width = 64;  // channels of each, of the first stage's 64
+  std::int64_t group_width = 64;  // channels of each group in the first stage, which has 64 planes
 };
 
 constexpr std::array kVariants{
@@ -59,13 +59,13 @@ constexpr std::array kVariants{
 
 struct Shape {
   std::int64_t in = 0;
-  std::int64_t inner = 0;  // of the 3 x 3 convolution
+  std::int64_t inner = 0;  // channels of the 3 x 3 convolution
   std::int64_t out = 0;
   std::int64_t stride = 1;
   std::int64_t groups = 1;
 };
 
-// Adds the input to the output of two convolutions of 3 x 3, or of a bottleneck of 1 x 1, 3 x 3 and 1 x 1.
+// Adds the input to the output of two 3 x 3 convolutions, or of a bottleneck of 1 x 1, 3 x 3 and 1 x 1 convolutions.
 class Residual final : public torch::nn::Module {
  public:
   Residual(const Shape& shape, bool bottleneck) {
@@ -118,12 +118,12 @@ class ResNet final : public Network {
     for (std::size_t stage = 0; stage < 4; ++stage) channels = add_layer(variant, stage, width << stage, channels);
     fc_ = register_module("fc", Linear(channels, sample.classes));
     add_block("head", {"fc"}, [this](const at::Tensor& x) { return fc_(x.mean({2, 3})); });
-    // After all modules have drawn values of their own: so a seed gives the values that torchvision has with it.
+    // Runs after all modules have drawn their own values, so that a seed gives the same values as in torchvision.
     initialize_convolutions(*this, torch::kFanOut);
   }
 
  private:
-  // Returns its channels. Its first block halves height and width, but for the first stage's.
+  // Returns the number of channels after the layer. Its first block halves height and width, except in the first stage.
   std::int64_t add_layer(const Variant& variant, std::size_t stage, std::int64_t planes, std::int64_t channels) {
     const auto out = variant.bottleneck ? 4 * planes : planes;
     const auto name = "layer" + std::to_string(stage + 1);

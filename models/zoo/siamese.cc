@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Siamese network (Bromley et al. 1993, Signature Verification using a "Siamese" Time Delay Neural Network; with
-// convolutions as Hadsell, Chopra, LeCun 2006 and Koch, Zemel, Salakhutdinov 2015): one encoder for all members of a
-// sample, which are a pair or a triplet.
+// A Siamese network (Bromley et al. 1993, Signature Verification using a "Siamese" Time Delay Neural Network; with
+// convolutions like Hadsell, Chopra, LeCun 2006 and Koch, Zemel, Salakhutdinov 2015): one encoder for all members of a
+// sample, which is a pair or a triplet.
 //
 //   input [n, members, c, h, w] float, or [n, members, ...] without convolutions -> embeddings [n, members, width]
 //
-// The encoder has a 3 x 3 convolution with ReLU and max pooling for each of `channels`, and linear layers of the widths
-// `hidden`, with ReLU, and of that of the embeddings, which the task says. Embeddings have the length 1 (FaceNet,
-// Schroff et al. 2015), unless `normalize` is false. Parameters conv<i>.{weight, bias}, fc<i>.{weight, bias}.
+// The encoder has a 3 x 3 convolution with ReLU and max pooling for each element of `channels`, linear layers with ReLU
+// of the widths `hidden`, and a linear layer of the width of the embeddings, which the task sets. Embeddings have
+// length 1 (FaceNet, Schroff et al. 2015), unless `normalize` is false. Parameters conv<i>.{weight, bias},
+// fc<i>.{weight, bias}.
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/relu.h>
 #include <torch/nn/modules/conv.h>
@@ -42,7 +43,7 @@ struct SiameseConfig {
 
 class Siamese final : public Network {
  public:
-  // `member`: the shape of one of them.
+  // `member` is the shape of one member.
   Siamese(const SiameseConfig& config, std::vector<std::int64_t> member, std::int64_t width)
       : normalize_(config.normalize) {
     for (const auto channels : config.channels) {
@@ -64,7 +65,7 @@ class Siamese final : public Network {
     }
   }
 
-  // The linear layers by turns, so that only every other one ends with an exchange.
+  // Alternates column and row for the linear layers, so that only every other layer ends with an exchange.
   TensorPlan tensor_plan() const override {
     TensorPlan plan;
     const auto count = linears_.size();
@@ -76,7 +77,7 @@ class Siamese final : public Network {
   }
 
  private:
-  // Both of [n, members, ...].
+  // This function and the next one map [n, members, ...] to [n, members, ...].
   at::Tensor convolved(std::size_t layer, const at::Tensor& x) {
     const at::Tensor y = at::max_pool2d(at::relu(convolutions_[layer](x.flatten(0, 1))), 2);
     return y.unflatten(0, {x.size(0), x.size(1)});

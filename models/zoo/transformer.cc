@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The transformer of an encoder and a decoder (Vaswani et al. 2017, Attention Is All You Need, arXiv:1706.03762):
-// inputs source [n, s] int64 and what is known of the target, [n, t] int64, -> logits [n, t, classes] of the target's
-// token at each position. Positions of the target see the whole source, and of the target themselves and what comes
-// before. Norms stand behind what each layer adds, positions are sines of geometric wavelengths (section 3.5).
+// The transformer with an encoder and a decoder (Vaswani et al. 2017, Attention Is All You Need, arXiv:1706.03762).
+// Inputs: source [n, s] int64 and the known part of the target [n, t] int64. Output: logits [n, t, classes] of the
+// target's token at each position. A position of the target attends to the whole source, to itself and to earlier
+// positions of the target. Norms follow the residual additions; positions are sines of geometric wavelengths (section
+// 3.5).
 //
-// Parameters: embedding.weight, of both sequences and of the scores (section 3.4), or without `tied` source_embedding,
-// target_embedding and head.{weight, bias}; transformer.* are torch.nn.Transformer's, with its initial values.
-// Embeddings are normal with deviation 1 / sqrt(width).
+// Parameters: embedding.weight, used for both sequences and for the scores (section 3.4), or, without `tied`,
+// source_embedding, target_embedding and head.{weight, bias}. transformer.* are torch.nn.Transformer's, with its
+// initial values. Embeddings are normal with standard deviation 1 / sqrt(width).
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
@@ -66,7 +67,7 @@ std::shared_ptr<MultiheadAttention> attention(const TransformerConfig& config) {
   return std::make_shared<MultiheadAttention>(config.width, config.heads, /*dropout=*/0);
 }
 
-// linear1, linear2, and norm1 ... normK with the dropout of each.
+// The common parts of layers: linear1, linear2, and norm1 ... normK, each with a dropout.
 class Layer : public torch::nn::Module {
  protected:
   void add_feedforward(const TransformerConfig& config, int norms) {
@@ -124,7 +125,7 @@ class DecoderLayer final : public Layer {
   std::shared_ptr<MultiheadAttention> self_attention_, source_attention_;
 };
 
-// [length, width]: sines of even features, cosines of odd ones.
+// Returns [length, width]: sines in even features, cosines in odd ones.
 at::Tensor sinusoids(std::int64_t length, std::int64_t width) {
   const at::Tensor exponents = at::arange(0, width, 2, at::kDouble) / static_cast<double>(width);
   const at::Tensor angles = at::outer(at::arange(length, at::kDouble), at::pow(10000.0, exponents).reciprocal());
@@ -133,7 +134,7 @@ at::Tensor sinusoids(std::int64_t length, std::int64_t width) {
 
 struct Sequences {
   std::int64_t source, target;                  // tokens of a sample
-  std::int64_t source_classes, target_classes;  // different ones
+  std::int64_t source_classes, target_classes;  // numbers of distinct tokens
 };
 
 class Transformer final : public Network {
@@ -213,7 +214,7 @@ class Transformer final : public Network {
 
   std::int64_t width_, padding_;
   Constant sinusoids_;
-  std::shared_ptr<TokenEmbedding> source_, target_;  // may be one, which gives the scores too
+  std::shared_ptr<TokenEmbedding> source_, target_;  // may be the same module, which then also gives the scores
   std::vector<std::shared_ptr<EncoderLayer>> encoder_;
   std::vector<std::shared_ptr<DecoderLayer>> decoder_;
   LayerNorm encoder_norm_{nullptr}, decoder_norm_{nullptr};

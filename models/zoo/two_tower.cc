@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two towers (Yi et al. 2019, Sampling-Bias-Corrected Neural Modeling for Large Corpus Item Recommendations, without
-// the correction, since clicks are not sampled): dense [n, numbers] float and ids [n, features] int64 -> logit [n].
+// A two-tower model (Yi et al. 2019, Sampling-Bias-Corrected Neural Modeling for Large Corpus Item Recommendations;
+// without the correction, since clicks are not sampled). Inputs dense [n, numbers] float and ids [n, features] int64,
+// output logit [n].
 //
 //   u = user(dense, rows of the user's ids)    [n, width]
 //   v = item(rows of the item's ids)           [n, width]
 //   logit = u . v + bias
 //
-// The first `user_features` ids are the user's. Parameters bias, user.fc<i>, item.fc<i>, and those of the embeddings.
+// The first `user_features` ids are the user's. Parameters bias, user.fc<i>, item.fc<i> and the parameters of the
+// embeddings.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/concat.h>
 #include <ATen/ops/zeros.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// U-Net (Ronneberger et al. 2015, U-Net: Convolutional Networks for Biomedical Image Segmentation, figure 1), with
-// padded convolutions and batch norm: input [n, c, h, w] float -> scores [n, classes, h, w] of each pixel. Parameters
-// and buffers have the names of github.com/milesial/Pytorch-UNet without bilinear upsampling: inc.double_conv.N,
-// down{1..4}.maxpool_conv.1.double_conv.N, up{1..4}.{up, conv.double_conv.N}, outc.conv; initial values are LibTorch's.
+// U-Net (Ronneberger et al. 2015, U-Net: Convolutional Networks for Biomedical Image Segmentation, figure 1) with
+// padded convolutions and batch norm. Input [n, c, h, w] float, output scores [n, classes, h, w] of each pixel.
+// Parameters and buffers have the names of github.com/milesial/Pytorch-UNet without bilinear upsampling:
+// inc.double_conv.N, down{1..4}.maxpool_conv.1.double_conv.N, up{1..4}.{up, conv.double_conv.N}, outc.conv. Initial
+// values are LibTorch's.
 #include <ATen/ops/cat.h>
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/max_pool2d.h>
@@ -46,7 +47,7 @@ class DoubleConvolution final : public torch::nn::Module {
   std::shared_ptr<Sequence> layers_;
 };
 
-// Twice the height and width, next to what there was of that size on the way down.
+// Doubles height and width and concatenates the features of that size from the way down.
 class Up final : public torch::nn::Module {
  public:
   Up(std::int64_t in, std::int64_t out) {
@@ -102,8 +103,8 @@ class UNet final : public Network {
   Conv2d conv_{nullptr};
 };
 
-constexpr std::int64_t kSmallest =
-    32;  // pixels a side; batch norm of a single picture needs more than one at the bottom
+// Pixels a side. Batch norm of a single image needs more than one pixel at the bottom.
+constexpr std::int64_t kSmallest = 32;
 
 std::shared_ptr<Model> make_unet(const UNetConfig& config, const ModelSpec& spec) {
   const auto [input, output] = one_to_one("unet", spec);

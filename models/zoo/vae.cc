@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variational autoencoder (Kingma and Welling 2014, Auto-Encoding Variational Bayes, arXiv:1312.6114, appendix C) for
-// the task variational: inputs [n, ...] float and noise [n, k] -> the sample again, as logits or numbers, and mean and
-// log variance [n, k] of its code. The code that is decoded is mean + deviation * noise. Parameters encoder.N, mean,
-// log_variance and decoder.N, of linear layers with ReLU between.
+// A variational autoencoder (Kingma and Welling 2014, Auto-Encoding Variational Bayes, arXiv:1312.6114, appendix C) for
+// the task variational. Inputs [n, ...] float and noise [n, k]. Outputs: the reconstructed sample, as logits or
+// numbers, and the mean and log variance [n, k] of its code. The decoder gets the code mean + deviation * noise.
+// Parameters encoder.N, mean, log_variance and decoder.N, which are linear layers with ReLU between them.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/relu.h>
 
@@ -73,7 +73,7 @@ class Vae final : public Network, public Generative {
   }
 
   std::vector<std::int64_t> shape_;
-  bool logits_;  // are what the task wants of a sample
+  bool logits_;  // the task takes the sample as logits
   std::shared_ptr<Sequence> encoder_, decoder_;
   Linear mean_{nullptr}, log_variance_{nullptr};
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // VGG (Simonyan and Zisserman 2015, Very Deep Convolutional Networks for Large-Scale Image Recognition, table 1,
-// configurations A, B, D and E), also with batch norm: input [n, c, h, w] float -> logits [n, classes].
-// Parameters and buffers features.N and classifier.{0,3,6}, with the initial values of torchvision.
+// configurations A, B, D and E), with or without batch norm. Input [n, c, h, w] float, output logits [n, classes].
+// Parameters and buffers features.N and classifier.{0,3,6}, with torchvision's initial values.
 #include <ATen/ops/adaptive_avg_pool2d.h>
 #include <ATen/ops/max_pool2d.h>
 
@@ -82,7 +82,7 @@ class Vgg final : public Network {
     initialize_linear(*this, 0.01);
   }
 
-  // Convolutions by pairs. What is left out of the classifier is drawn for all of its features.
+  // Divides convolutions in pairs. Classifier layers are gathered, because dropout draws for all of their features.
   TensorPlan tensor_plan() const override {
     if (batch_norm_) return {};
     TensorPlan plan{{"classifier.0", "column_gathered"}, {"classifier.3", "column_gathered"}};
@@ -102,7 +102,7 @@ class Vgg final : public Network {
   std::shared_ptr<Sequence> features_, classifier_;
 };
 
-constexpr std::int64_t kSmallest = 32;  // pixels a side; what five pools leave one of
+constexpr std::int64_t kSmallest = 32;  // pixels a side; the five pools reduce it to one
 
 const bool vgg_registered = std::ranges::all_of(kVariants, [](const Variant& variant) {
   const auto make = [&variant](const VggConfig& config, const ModelSpec& spec) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vision transformer (Dosovitskiy et al. 2021, An Image is Worth 16x16 Words, section 3.1): input [n, c, side, side]
-// float -> logits [n, classes]. Under two names, whose parameters and initial values are those of
-//  - vit_b_16: torchvision's model of this name, with one matrix for queries, keys and values; the head starts at 0.
-//  - vit: Hugging Face's ViTForImageClassification, as its files have them, with a matrix for each; weights are normal
-//    with deviation 0.02, biases 0, norms 1.
+// The vision transformer (Dosovitskiy et al. 2021, An Image is Worth 16x16 Words, section 3.1). Input [n, c, side,
+// side] float, output logits [n, classes]. It has two names, with different parameters and initial values:
+//  - vit_b_16: torchvision's model of the same name, with one matrix for queries, keys and values; the head is
+//    initialized with 0.
+//  - vit: Hugging Face's ViTForImageClassification in the format of its files, with one matrix each for queries, keys
+//    and values; weights are normal with standard deviation 0.02, biases 0, norms 1.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
@@ -53,7 +54,7 @@ struct VitConfig {
   }
 };
 
-constexpr double kDeviation = 0.02, kEpsilon = 1e-12;  // of Hugging Face's
+constexpr double kDeviation = 0.02, kEpsilon = 1e-12;  // as in Hugging Face's library
 
 torch::nn::LayerNorm layer_norm(std::int64_t width, double eps = 1e-6) {
   return torch::nn::LayerNorm(torch::nn::LayerNormOptions({width}).eps(eps));
@@ -63,7 +64,7 @@ torch::nn::Conv2d patches(const VitConfig& config, const ImageSample& sample) {
   return torch::nn::Conv2d(torch::nn::Conv2dOptions(sample.channels, config.width, config.patch).stride(config.patch));
 }
 
-// A token, and a feature vector of each patch [n, width, rows, columns] -> [n, 1 + patches, width].
+// Prepends a token to the feature vectors of all patches: [n, width, rows, columns] -> [n, 1 + patches, width].
 at::Tensor with_token(const at::Tensor& token, const at::Tensor& patches) {
   return at::cat({token.expand({patches.size(0), 1, patches.size(1)}), patches.flatten(2).transpose(1, 2)}, 1);
 }
@@ -128,7 +129,7 @@ class TorchvisionVit final : public Network {
     add_block("head", {"encoder.ln", "heads"}, [this](const at::Tensor& x) { return head_(ln_(x).select(1, 0)); });
   }
 
-  // Dropout inside of a feed-forward layer draws for all of its features, so such a layer is not divided.
+  // Dropout inside a feed-forward layer draws for all of its features, so a layer with dropout is not divided.
   TensorPlan tensor_plan() const override {
     const std::string layer = "encoder.layers.encoder_layer_*.";
     TensorPlan plan{{layer + "self_attention", "column"}, {layer + "self_attention.out_proj", "row"}};
@@ -157,7 +158,7 @@ class TorchvisionVit final : public Network {
   Linear head_{nullptr};
 };
 
-// A layer {dense} with dropout behind it.
+// A layer {dense} followed by dropout.
 class Dense final : public torch::nn::Module {
  public:
   Dense(std::int64_t in, std::int64_t out, double dropout, std::int64_t unit = 1) {
@@ -244,7 +245,7 @@ class HuggingFaceVit final : public Network, public Published {
 
   const std::vector<PublishedSetting>& published_settings() const override { return published_; }
 
-  // In transformers 5, model.state_dict() has these names; save_pretrained() writes ours.
+  // In transformers 5, model.state_dict() uses these names, but save_pretrained() writes the names of this model.
   std::vector<std::pair<std::string, std::string>> names_of_other_versions() const override {
     const std::string layer = R"(^vit\.layers\.(\d+)\.)", ours = "vit.encoder.layer.$1.";
     return {{layer + R"(attention\.q_proj\.)", ours + "attention.attention.query."},
