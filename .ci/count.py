@@ -4,7 +4,8 @@
 
   count.py EVENTS LOG
 
-LOG has what Bazel printed. Exit status 0 when some tests passed, none failed, and the compiler did not warn of our code.
+LOG is the output of Bazel. The exit status is 0 if some tests passed, none failed, and the compiler did not warn about
+our code.
 """
 
 import json
@@ -14,18 +15,18 @@ import urllib.parse
 import urllib.request
 import xml.etree.ElementTree
 
-# One line of Python's unittest, which may have a first line of a docstring in between.
+# Matches one line of Python's unittest, which may contain the first line of a docstring.
 _PYTHON_SKIPPED = re.compile(r"^(\w+) \((\w+\.[\w.]+)\)\n?.*\.\.\. skipped (.*)$", re.MULTILINE)
 _PYTHON_RAN = re.compile(r"^Ran (\d+) tests? in ", re.MULTILINE)
 
-# As GCC and Clang print it for a file of the folders that .bazelrc compiles with warnings, whether it is compiled alone or
-# included in a unit (bazel/unity.bzl), or for a precompiled header that the compiler refuses.
+# Matches warnings of GCC and Clang about a file of the folders that .bazelrc compiles with warnings, whether it is
+# compiled alone or included in a unit (bazel/unity.bzl), and about a precompiled header that the compiler refuses.
 _WARNING = re.compile(r"^(?:cc1plus|(?:\./)?(?:framework|engine|launch|models|datasets|tools|tests)/\S+:\d+): warning: .*$",
                       re.MULTILINE)
 
 
 def count(events):
-    """The numbers of test targets that passed and that failed or were not built."""
+    """Returns the number of test targets that passed, and the number that failed or were not built."""
     tests, not_built, results = set(), set(), {}
     for event in events:
         for kind, key in event["id"].items():
@@ -42,7 +43,7 @@ def count(events):
 
 
 def cases(events):
-    """How many cases the targets have together, and (target, case, reason) of each that was skipped."""
+    """Returns the number of cases of all targets, and (target, case, reason) of each that was skipped."""
     total, skipped = 0, []
     for event in events:
         if "testResult" in event:
@@ -62,7 +63,7 @@ def _read(uri):
         path = urllib.request.url2pathname(urllib.parse.urlparse(uri).path)
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read()
-    except OSError:  # gone, as after a clean
+    except OSError:  # deleted, for example by `bazel clean`
         return ""
 
 
@@ -75,9 +76,9 @@ def _python_cases(log):
 def _xml_cases(text):
     try:
         found = list(xml.etree.ElementTree.fromstring(text).iter("testcase"))
-    except xml.etree.ElementTree.ParseError:  # the test ended before it had written all of it
+    except xml.etree.ElementTree.ParseError:  # the test ended before it had written the whole file
         return 0, []
-    ran = [case for case in found if case.get("status") != "notrun"]  # those are of another shard, or filtered out
+    ran = [case for case in found if case.get("status") != "notrun"]  # the others ran in other shards or not at all
     return len(ran), [(f"{case.get('classname')}.{case.get('name')}", (reason.get("message") or "").split("\n")[-1])
                       for case in ran for reason in case.iter("skipped")]
 

@@ -1,48 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cc_library, cc_test and cc_binary as this repository uses them: with precompiled headers, linked statically.
+"""cc_library, cc_test and cc_binary of this repository: with precompiled headers, linked statically.
 
-A target is a unit that a person would name, usually a folder: sources(), headers() and tests() are its files. Parsing
-headers is two thirds of what a file takes to compile. A precompiled header avoids parsing those of others, and compiling
-several files of a target as one translation unit avoids parsing ours again. Every file still includes what it uses and
-compiles alone: --config=no-pch and --config=separate build without the one and the other.
+A target is a unit that a person would name, usually a folder; sources(), headers() and tests() are its files. Parsing
+headers takes two thirds of the compile time of a file. A precompiled header avoids parsing headers of other projects,
+and compiling several files of a target as one translation unit avoids parsing our own headers again. Every file still
+includes what it uses and compiles alone: --config=no-pch and --config=separate build without precompiled headers and
+without units.
 """
 
 load("//bazel:unity.bzl", "unity")
 
-# The number of files that are compiled together. A larger one saves CPU time in a whole build, a smaller one when a
-# single file has changed.
+# The number of files that are compiled together. A larger number saves CPU time in a whole build, a smaller one after a
+# change of a single file.
 _FILES_PER_UNIT = 6
 
 _TENSORS = "//third_party/libtorch"
 _GOOGLETEST = "//third_party/googletest"
 
-# False positives of GCC 12 in std::string: it no longer takes code from a precompiled header for a system header's.
-# --config=no-pch has these warnings.
+# False positives of GCC 12 in std::string: it does not treat code from a precompiled header as code of a system header.
+# --config=no-pch enables these warnings.
 _QUIET = ["-Wno-array-bounds", "-Wno-restrict", "-Wno-stringop-overflow", "-Wno-stringop-overread"]
 
-# Compiling test code takes two thirds of the time that -O2 takes. From GCC 14 on, a precompiled header and the files that
-# use it need the same -O, so the headers of test code ("test", "tensor_test") are compiled with it, too.
+# Compiling test code with -O1 takes two thirds of the time of -O2. From GCC 14 on, a precompiled header and the files
+# that use it need the same -O, so the headers of test code ("test", "tensor_test") are compiled with -O1 too.
 TEST_COPTS = select({"//bazel:opt": ["-O1"], "//conditions:default": []})
 
 def sources(exclude = []):
-    """The .cc files of this folder that are neither tests nor benchmarks nor what tests share (testing_*.cc)."""
+    """Returns the .cc files of this folder, except tests, benchmarks and files that tests share (testing_*.cc)."""
     return native.glob(["*.cc"], exclude = ["*_test.cc", "*_benchmark.cc", "testing*.cc"] + exclude)
 
 def headers(exclude = []):
-    """The .h files of this folder but those that tests share (testing_*.h)."""
+    """Returns the .h files of this folder, except files that tests share (testing_*.h)."""
     return native.glob(["*.h"], exclude = ["testing*.h"] + exclude)
 
 def tests(exclude = []):
-    """The *_test.cc files of this folder."""
+    """Returns the *_test.cc files of this folder."""
     return native.glob(["*_test.cc"], exclude = exclude)
 
 def _is_test_code(deps):
     return any([dep == _GOOGLETEST or dep.startswith(_GOOGLETEST + ":") for dep in deps])
 
 def _compiled(srcs, deps, copts, precompiled, is_test_code):
-    """Returns deps and copts of a target whose files begin with the precompiled header that suits its deps."""
+    """Returns deps and copts of a target whose files begin with the precompiled header that matches its deps."""
     if precompiled == "module":
-        is_test_code = False  # there is one header for modules, compiled as programs are
+        is_test_code = False  # modules have only one header, which is compiled like those of programs
     if is_test_code:
         copts = TEST_COPTS + copts
     if precompiled == "auto":
@@ -101,7 +102,7 @@ def cc_library(
     native.cc_library(
         name = name,
         srcs = srcs,
-        linkstatic = True,  # otherwise Bazel links a shared library, too, which nobody uses
+        linkstatic = True,  # otherwise Bazel also links a shared library, which is never used
         **dict(kwargs, **compiled)
     )
 

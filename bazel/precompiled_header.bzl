@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Headers of others that GCC parses once, not once for each of our files."""
+"""Headers of other projects that GCC parses once, instead of once for each of our files."""
 
 load("@bazel_tools//tools/build_defs/cc:action_names.bzl", "CPP_COMPILE_ACTION_NAME")
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
 
-# Besides those of every file: the one of our warnings (.bazelrc) that defines a macro, which must be as in those files;
-# and what makes the result remember its headers, for -fpch-deps, so that Bazel knows of what a file is made.
+# Options that are added to the options of every file. -Wvla is the warning option of .bazelrc that defines a macro,
+# which must be the same in the files that use the header. The others make the result record its headers for -fpch-deps,
+# so that Bazel knows the inputs of a file.
 _COPTS = ["-Wvla", "-MD", "-MF", "/dev/null", "-x", "c++-header"]
 
 def _precompiled_header_impl(ctx):
-    # A file of this name is in no source folder, so -include finds the one that lies beside the .gch.
+    # No source folder has a file of this name, so -include finds the one next to the .gch.
     header = ctx.actions.declare_file(ctx.label.name + ".pch.h")
     precompiled = ctx.actions.declare_file(ctx.label.name + ".pch.h.gch")
     ctx.actions.write(header, "".join(["#include <%s>\n" % name for name in ctx.attr.headers]))
@@ -33,7 +34,7 @@ def _precompiled_header_impl(ctx):
         quote_include_directories = context.quote_includes,
         system_include_directories = context.system_includes,
         preprocessor_defines = context.defines,
-        use_pic = True,  # as --force_pic has it for what includes it
+        use_pic = True,  # the files that include it are compiled with --force_pic
     )
     ctx.actions.run(
         mnemonic = "CppPrecompile",
@@ -54,7 +55,7 @@ def _precompiled_header_impl(ctx):
         ),
         inputs = depset([header], transitive = [context.headers, toolchain.all_files]),
         outputs = [precompiled],
-        execution_requirements = {"no-sandbox": "1"},  # thousands of headers, as for any file with LibTorch
+        execution_requirements = {"no-sandbox": "1"},  # thousands of headers, as for any file that includes LibTorch
     )
     own = CcInfo(compilation_context = cc_common.create_compilation_context(headers = depset([header, precompiled])))
     return [

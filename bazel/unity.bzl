@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several files of a target as one translation unit."""
+"""Compiles several files of a target as one translation unit."""
 
 def _unity_impl(ctx):
     files = ctx.files.srcs

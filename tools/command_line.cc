@@ -22,7 +22,7 @@ DEFINE_bool(help_config, false,
 namespace phalanx {
 namespace {
 
-// Takes the section out of "--help_config=SECTION": a switch has no such value.
+// Removes the section from "--help_config=SECTION" and returns it: a switch cannot have such a value.
 std::string take_section(std::vector<std::string>& words) {
   for (auto& word : words) {
     const auto flag = as_flag(word);
@@ -34,7 +34,7 @@ std::string take_section(std::vector<std::string>& words) {
   return "";
 }
 
-// Refuses what an unset variable of a shell leaves: --run_dir "$FOLDER".
+// Refuses a flag with an empty value, such as --run_dir "$FOLDER" with FOLDER unset.
 void refuse_empty(const char* flag) {
   const auto info = google::GetCommandLineFlagInfoOrDie(flag);
   if (info.is_default || !info.current_value.empty()) return;

@@ -6,19 +6,19 @@
 
 namespace phalanx {
 
-/// The command line of train.
+/// The parsed command line of train.
 struct CommandLine {
   std::string config{};                  // --config FILE
-  std::vector<std::string> overrides{};  // --set key=value, as often as one likes
-  std::string run_dir{};                 // --run_dir DIR; empty: runs/<name>-<time>
-                                         // --resume X is --set checkpoint.resume=X, and wins
+  std::vector<std::string> overrides{};  // --set key=value; may be repeated
+  std::string run_dir{};                 // --run_dir DIR; empty: runs/<name>-<time>. --resume X has no member: it is
+                                         // appended to overrides as checkpoint.resume=X, so it takes precedence.
   bool print_config = false;
   bool help_config = false;
-  std::string help_section{};  // --help_config SECTION; empty: all of them
+  std::string help_section{};  // --help_config SECTION; empty: all sections
 };
 
-/// Parses main()'s words (parse_flags). Throws ConfigError for what it does not know; `keys` are those of a config, one
-/// of which may have been meant.
+/// Parses the arguments of main() with parse_flags. Throws ConfigError for an unknown flag or argument; `keys` are the
+/// keys of a config, which the error may suggest.
 CommandLine parse_command_line(int argc, char** argv, const std::vector<std::string>& keys = {});
 
 }  // namespace phalanx

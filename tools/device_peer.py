@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's part of device_bench: python3 device_peer.py JOB, JOB as JSON, trains a model in turns.
+"""PyTorch's part of device_bench: python3 device_peer.py JOB trains a model on demand; JOB is JSON.
 
-It says what it runs with, in a line of JSON, and then answers each line "run STEPS" with the seconds that they took and
-the last loss. The loop is the plainest fast one there is: all samples in the memory of the device, a batch by indexing
-there, no DataLoader, no meters, no loss that is read before the end of a turn.
+It first prints the versions that it runs with, as a line of JSON. Then it answers each line "run STEPS" with the
+seconds that the steps took and the last loss. The training loop is a fast and simple one: all samples are in the memory
+of the device, a batch is taken by indexing there, there is no DataLoader and there are no metrics, and no loss is read
+before the end of a run.
 """
 
 import json
@@ -33,7 +34,7 @@ def make_model(job):
 
 
 def make_samples(job, device):
-    """inputs, targets"""
+    """Returns inputs and targets."""
     count, sample, classes = job["samples"], job["sample"], job["classes"]
     generator = torch.Generator(device).manual_seed(1)
     if job["model"] == "gpt":
@@ -70,7 +71,7 @@ class Training:
         self.loss_of = torch.compile(loss_of) if job["compile"] else loss_of
 
     def indices(self):
-        """Of one batch after the other, each epoch in another order."""
+        """Yields the indices of one batch after the other, in a different order for each epoch."""
         batch = self.job["batch"]
         while True:
             order = torch.randperm(len(self.inputs), device=self.device)

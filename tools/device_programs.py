@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where programs are for scripts that run them on a device: in a checkout that has built them, or in a bundle."""
+"""Finds the programs for scripts that run them on a device: in a checkout that has built them, or in a bundle."""
 
 import pathlib
 import subprocess
@@ -10,22 +10,22 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 IN_BUNDLE = (ROOT / "manifest.json").exists()
 QUICKSTART = ROOT / "configs/quickstart.yaml"
 TRAIN = "tools/train"
-LONGEST_START = 90  # seconds until two steps have been made, from files that nobody has read yet
+LONGEST_START = 90  # seconds until two steps have been made, if no file is in the page cache yet
 
 
 def command(program):
-    """The begin of a command that starts a program, which is named by its path below bazel-bin."""
+    """Returns the first words of the command that starts a program, which is named by its path below bazel-bin."""
     return [str(ROOT / "run"), pathlib.Path(program).name] if IN_BUNDLE else [str(ROOT / "bazel-bin" / program)]
 
 
 def folder_of(program):
-    """Where a test expects to be started."""
+    """Returns the folder in which a test expects to be started."""
     run_files = ROOT / "bazel-bin" / f"{program}.runfiles/phalanx"
     return run_files if not IN_BUNDLE and run_files.exists() else ROOT
 
 
 def require(programs):
-    """Ends this script, with status 2, where one of them has not been built."""
+    """Ends this script with status 2 if one of the programs has not been built."""
     missing = [] if IN_BUNDLE else [program for program in programs if not (ROOT / "bazel-bin" / program).exists()]
     if missing:
         labels = " ".join("//{}:{}".format(*program.rsplit("/", 1)) for program in missing)
@@ -33,8 +33,8 @@ def require(programs):
 
 
 def require_device(device):
-    """Ends this script where nothing can be trained on the device: with status 2 and what `train` says, if it is not
-    there, and with status 1 if training fails."""
+    """Ends this script if the device cannot train: with status 2 and the error of `train` if the device does not exist,
+    and with status 1 if training fails."""
     with tempfile.TemporaryDirectory() as folder:
         words = [*command(TRAIN), f"--config={QUICKSTART}", f"--run_dir={folder}/run"]
         words += [f"--set={setting}" for setting in (f"device={device}", "launch.ranks=1", "train.max_steps=2",

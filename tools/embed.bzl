@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts as strings of a program."""
+"""Embeds texts as strings in a program."""
 
 def embed(name, srcs, header, namespace, symbol):
-    """<name>.cc, which defines `const char* const <symbol>`, declared in `header`: the files, one after the other."""
+    """Generates <name>.cc, which defines `const char* const <symbol>`, declared in `header`: the files joined in
+    order."""
     native.genrule(
         name = name,
         srcs = srcs,

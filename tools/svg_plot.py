@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coordinate systems in SVG, for the scripts that draw what runs have measured."""
+"""Coordinate systems in SVG, for the scripts that draw the measurements of runs."""
 
 import html
 import json
@@ -9,7 +9,7 @@ INK, GRID = "#555", "#eee"
 
 
 def read_metrics(folder, split):
-    """The readings of a split of a run, in order."""
+    """Returns the readings of one split of a run, in order."""
     lines = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
     return [line for line in lines if line["split"] == split]
 
@@ -24,7 +24,7 @@ def document(width, height, elements):
 
 
 def round_ticks(low, high, count=5):
-    """About as many round numbers from `low` to `high`."""
+    """Returns about `count` round numbers from `low` to `high`."""
     rough = (high - low) / (count - 1)
     step = 10 ** math.floor(math.log10(rough))
     step *= max(factor for factor in (1, 2, 5) if factor * step <= rough)
@@ -32,7 +32,7 @@ def round_ticks(low, high, count=5):
 
 
 class Panel:
-    """One coordinate system: x from 0 to `most`, y between two `limits`, logarithmic or not."""
+    """One coordinate system: x from 0 to `most`, y between the two `limits`, optionally logarithmic."""
 
     def __init__(self, corner, size, most, limits, logarithmic=False):
         self.left, self.top = corner
@@ -66,7 +66,7 @@ class Panel:
         yield text(x, y, y_label, "middle", f'fill="{INK}" transform="rotate(-90 {x} {y:.1f})"')
 
     def curve(self, points, color, dash="", width=2):
-        """`points`: (x, y)."""
+        """Returns a curve through `points`, which are pairs (x, y)."""
         path = " ".join(f"{self.x(x):.1f},{self.y(y):.1f}" for x, y in points)
         return f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="{width}"{dashes(dash)}/>'
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trains a model as a YAML file says: train --config configs/quickstart.yaml
+// Trains a model as described by a YAML file: train --config configs/quickstart.yaml
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
@@ -22,20 +22,21 @@
 namespace phalanx {
 namespace {
 
-// A file that grows beyond the user's limit (ulimit -f) is an error like a full disk, a pipe that is closed one like
-// any other: neither is the end of the process.
+// Ignores SIGXFSZ and SIGPIPE, which would end the process. A file that grows beyond the user's limit (ulimit -f) is
+// then an error like a full disk, and a closed pipe is an error like any other.
 void keep_going() {
   for (const int signal : {SIGXFSZ, SIGPIPE}) ::signal(signal, SIG_IGN);
 }
 
-// A file of ours that took the place of a standard stream which is closed would get what is told to people.
+// Opens /dev/null for every standard stream that is closed. Otherwise the next file that the program opens would take
+// its descriptor and receive the messages that are meant for the user.
 void fill_standard_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    if (::fcntl(stream, F_GETFD) < 0) ::open("/dev/null", O_RDWR);  // which takes the lowest that is free
+    if (::fcntl(stream, F_GETFD) < 0) ::open("/dev/null", O_RDWR);  // returns the lowest free descriptor
   }
 }
 
-// For ranks that mpirun starts, wherever they are started.
+// Returns the absolute path of this program, so that mpirun can start ranks from any folder.
 std::string own_path() { return std::filesystem::canonical("/proc/self/exe").string(); }
 
 int run(const CommandLine& line, Job& job) {

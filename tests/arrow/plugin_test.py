@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains on tables that Arrow's own libraries have written, with the plug-in named in the config."""
+"""Trains on tables that Arrow's own libraries have written, with the plug-in that the config names."""
 
 import json
 import struct
@@ -72,7 +72,7 @@ class Tables(ProgramTest):
         (self.folder / "text.parquet").write_text("x,y\n1,2\n")
         cut = (self.folder / "train-0.parquet").read_bytes()[:900]
         (self.folder / "cut.parquet").write_bytes(cut)
-        offsets = struct.pack("<17i", *range(0, 68, 4))  # of the lists of a batch
+        offsets = struct.pack("<17i", *range(0, 68, 4))  # offsets of the lists of a batch
         table = (self.folder / "test-0.arrow").read_bytes()
         self.assertIn(offsets, table)
         (self.folder / "offsets.arrow").write_bytes(table.replace(offsets, offsets[:-4] + struct.pack("<i", 1 << 30)))

@@ -24,7 +24,7 @@ namespace {
 
 using arrow::Status;
 
-// Row i: from 0 to 1, in no order.
+// Returns a number from 0 to 1 for row i. The sequence is not sorted.
 float number(int row, int of) { return static_cast<float>((row * 37 + of * 53) % 101) / 101; }
 
 arrow::Result<std::shared_ptr<arrow::Table>> numbers(int first, int rows, int null_row = -1, bool uneven = false) {

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What tools:bundle packs runs elsewhere, or says in one line what is missing or differs there."""
+"""Tests that the bundle of tools:bundle runs on another machine, or says in one line what is missing or differs
+there."""
 
 import json
 import os
@@ -22,9 +23,9 @@ from elf import Elf
 TRAIN, SMALL = "tools/train", "framework/backends/nccl/nccl_test"
 SCRIPTS = ("tools/device_bench", "tools/device_checks", "tools/device_peer.py", "tools/device_programs.py",
            "tools/bench_train/ddp_models.py")
-CUDA = {"PHALANX_CUDA_DRIVER": "/nowhere/libcuda.so.1"}  # also where there is a driver
+CUDA = {"PHALANX_CUDA_DRIVER": "/nowhere/libcuda.so.1"}  # even if there is a driver
 
-# An interpreter that answers as device_peer.py does, always with the same time for a step; or says that it has torch.
+# An interpreter that answers like device_peer.py, always with the same time for a step, or says that it has torch.
 PEER = """#!/bin/sh
 [ "$1" != -c ] || exit 0
 case "$2" in *'"compile": true'*) echo "no compiler" >&2; exit 1;; esac
@@ -57,7 +58,7 @@ class BundleTest(ProgramTest):
         self.libtorch, self.version = bundle.libtorch_of(pathlib.Path(TRAIN))
 
     def run_bundle(self, *words, python=(), **variables):
-        """With nothing of this machine but PATH."""
+        """Runs the bundle without anything of this machine except PATH."""
         kept = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "TMPDIR": str(self.temporary)}
         variables = {"LIBTORCH": str(self.libtorch), **variables}
         environment = {**kept, **{name: value for name, value in variables.items() if value is not None}}
@@ -128,7 +129,7 @@ class Running(BundleTest):
         self.assertEqual(2, self.run_folder().summary["steps"])
 
     def test_runs_with_libtorch_of_the_folder_in_libtorch(self):
-        """A LibTorch of this version that lies elsewhere, beside another that cannot be loaded."""
+        """Uses a LibTorch of this version in another folder, next to one that cannot be loaded."""
         elsewhere = self.folder / "libtorch"
         elsewhere.mkdir()
         (elsewhere / "build-version").write_text(f"{self.version}+cu130\n")
@@ -179,7 +180,7 @@ class OnDevices(BundleTest):
         self.assert_refused(done, "device_checks: ", "device: cuda: there is no NVIDIA driver (/nowhere/libcuda.so.1")
 
     def test_the_checks_run_suites_on_a_device(self):
-        """The CPU, which is always there."""
+        """Uses the CPU as the device, which always exists."""
         done = self.run_bundle("device_checks", "--device=cpu", "--only=nccl", f"--json={self.folder}/checks.json")
         self.assertEqual(0, done.returncode, done.stdout + done.stderr)
         self.assertIn("1 of 1 suites passed on cpu", done.stdout)
@@ -206,7 +207,7 @@ class OnDevices(BundleTest):
         self.assert_nothing_left()
 
     def test_trains_every_case(self):
-        """As far as the CPU does; no peer can."""
+        """Trains all cases that the CPU supports; there is no peer."""
         done = self.bench("--device=cpu", "--quick", script="#!/bin/sh\n[ $1 = -c ]\n")
         rows = json.loads((self.folder / "rows.json").read_text())["rows"]
         self.assertEqual(["lenet", "mlp", "resnet18", "gpt"], [row["case"] for row in rows])

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the scripts for devices tell of what they have run."""
+"""Tests the reports of the scripts that run programs on devices."""
 
 import contextlib
 import importlib.machinery
@@ -20,7 +20,7 @@ ROOT = pathlib.Path.cwd()
 
 
 def load(name):
-    """A script, as a module."""
+    """Loads a script as a module."""
     path = str((ROOT / "tools" / name).resolve())
     sys.path.insert(0, os.path.dirname(path))
     loader = importlib.machinery.SourceFileLoader(name, path)
@@ -31,7 +31,7 @@ def load(name):
 
 
 def running(stat):
-    """Whether a process does more than wait for its parent to notice its end."""
+    """Returns true if a process is still running, that is, not a zombie that waits for its parent."""
     try:
         return stat.read_text().split()[2] not in "ZX"
     except OSError:
@@ -54,7 +54,7 @@ class Checks(unittest.TestCase):
         return checks.Suite(name, str(program), deadline)
 
     def check(self, *suites, **options):
-        """The exit status, what is printed, and the outcomes."""
+        """Returns the exit status, the printed text, and the results."""
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             status = checks.check(suites, "abacus", json_file=self.folder / "json", **options)
         return status, printed.getvalue(), json.loads((self.folder / "json").read_text())["suites"]
@@ -97,7 +97,7 @@ exit 1"""
         self.assertEqual((1, "failed"), (status, outcome["result"]))
 
     def endless(self, **options):
-        """A suite with a rank, whose id it writes."""
+        """A suite that starts a rank and writes its process id."""
         written = f"echo $! > {self.folder}/new; mv {self.folder}/new {self.folder}/rank"
         return self.suite("a", f"sleep 1000 & {written}; wait", **options)
 
@@ -144,7 +144,7 @@ exit 1"""
 
 class Bench(unittest.TestCase):
     def comparison(self, case, **seconds):
-        """As after its rounds, where steps took the given seconds."""
+        """Returns a comparison after its rounds, in which steps took the given seconds."""
         comparison = bench.Comparison.__new__(bench.Comparison)
         comparison.case, comparison.runs_with = case, {"torch": "2.13.0", "device": "a fake"}
         comparison.seconds = {name.replace("_", "."): steps for name, steps in seconds.items()}
@@ -153,8 +153,8 @@ class Bench(unittest.TestCase):
     def test_figures_are_medians_and_ratios_those_within_a_round(self):
         comparison = self.comparison(bench.LENET, Phalanx=[0.1, 0.2, 0.4], eager=[0.3, 0.5, 0.4], torch_compile=[0.1, 0.1, 0.4])
         row = comparison.row()
-        self.assertAlmostEqual(2.5, row["ratio"]["eager"])  # of 3, 2.5 and 1
-        self.assertAlmostEqual(1, row["ratio"]["torch.compile"])  # of 1, 0.5 and 1
+        self.assertAlmostEqual(2.5, row["ratio"]["eager"])  # median of 3, 2.5 and 1
+        self.assertAlmostEqual(1, row["ratio"]["torch.compile"])  # median of 1, 0.5 and 1
         self.assertTrue(row["target"]["met"])
         self.assertEqual("| LeNet, MNIST, 64, samples | 320 | 160 | 640 | 2.50 | 1.00 | 1.5 x eager: met |",
                          bench.markdown([row]).splitlines()[-1])

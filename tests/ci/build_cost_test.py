@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tools/build_cost adds up what Bazel's profile says, and starts from empty caches where it measures by itself."""
+"""Tests that tools/build_cost adds up Bazel's profile, and starts with empty caches if it measures a build itself."""
 
 import gzip
 import json
@@ -26,7 +26,7 @@ PROFILE = [
     action("Precompiling the headers of //bazel:tensor", 8, "//bazel:tensor"),
     action("Linking engine/engine_test", 0.5, "//engine:engine_test"),
     action("Linking engine/libevent.a", 0.25, "//engine:event"),
-    # Waited three of its ten seconds for a core.
+    # It waited for a core for three of its ten seconds.
     action("Testing //datasets:datasets_test", 10, "//datasets:datasets_test", thread=2, at=50),
     {"cat": "action lock", "name": "acquiring resources", "ts": 51e6, "dur": 3e6, "tid": 2},
     {"cat": "action resource lock", "name": "Linking engine/x", "ts": 51e6, "dur": 1e6, "tid": 3},
@@ -50,7 +50,7 @@ class BuildCost(unittest.TestCase):
                               env={**os.environ, "TMPDIR": str(self.folder)})
 
     def rows(self, *arguments, **more):
-        """What stands in the tables: {what: (actions, seconds)}."""
+        """Returns the contents of the tables: {what: (actions, seconds)}."""
         done = self.run_script(*arguments, **more)
         self.assertEqual(0, done.returncode, done.stderr)
         found = {}

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""bazelw installs nothing where nothing is missing and says what is where it cannot; .ci/run's count is honest."""
+"""Tests that bazelw installs nothing if nothing is missing and reports what it cannot install, and that .ci/run counts
+correctly."""
 
 import json
 import os
@@ -31,7 +32,7 @@ class Count(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def result(self, label, **files):
-        """The event of a test, or of a shard of it, that left the files, by their names without a dot."""
+        """Returns the event of a test or shard that wrote `files`, which are named with _ in place of the dot."""
         outputs = []
         for name, text in files.items():
             path = self.folder / str(len(list(self.folder.iterdir())))
@@ -77,7 +78,7 @@ class Count(unittest.TestCase):
 
     def test_cases_of_python_are_counted_and_skipped_ones_named(self):
         xml = '<testsuites><testsuite><testcase name="a" status="run"/></testsuite></testsuites>'
-        for name in ("__main__.A", "__main__.A.test_skips"):  # the latter since Python 3.11
+        for name in ("__main__.A", "__main__.A.test_skips"):  # the second form since Python 3.11
             log = (f"test_runs (__main__.A) ... ok\n"
                    f"test_skips ({name})\nWith a first line of its own. ... skipped 'no mount namespaces here'\n"
                    f"\nRan 2 tests in 0.1s\n")
@@ -95,7 +96,7 @@ class Count(unittest.TestCase):
         self.assertEqual((1, ["0 cases, 0 of them skipped", "0 passed, 1 failed"]), self.count(*events))
 
     def test_a_warning_of_our_code_fails_though_all_tests_pass(self):
-        for file in ("engine/engine.cc", "./engine/engine.cc"):  # compiled alone, or with others as one unit
+        for file in ("engine/engine.cc", "./engine/engine.cc"):  # compiled alone, or in a unit with others
             self.check_warning(f"{file}:7:3: warning: unused variable 'x' [-Wunused-variable]")
 
     def check_warning(self, warning):

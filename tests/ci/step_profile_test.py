@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tools/step_profile adds up a trace: each operator's own time, per step and rank."""
+"""Tests that tools/step_profile adds up a trace: the time of each operator without its children, per step and rank."""
 
 import json
 import pathlib
@@ -19,7 +19,7 @@ def event(rank, lane, name, begin_us, end_us):
     return {"name": name, "ph": "X", "pid": rank, "tid": lane, "ts": begin_us, "dur": end_us - begin_us}
 
 
-# Two ranks, each with two steps of 10 ms. Of rank 1's operators, `linear` takes 4 ms, of which 3 are those of `mm`.
+# Two ranks, each with two steps of 10 ms. On rank 1, `linear` takes 4 ms, of which its child `mm` takes 3 ms.
 EVENTS = [event for rank in range(2) for event in [lane(rank, 0, "steps"), lane(rank, 1, "operators")]] + [
     event(rank, 0, f"step {step}", 10_000 * step, 10_000 * step + 10_000) for rank in range(2) for step in range(2)
 ] + [
@@ -54,7 +54,7 @@ class StepProfile(unittest.TestCase):
     def test_an_operators_time_is_its_own(self):
         first, _, *operators, rest, peak = self.rows()
         self.assertEqual(["10.00", "ms", "per", "step"], first[1:])
-        # 4 steps in all: 3 ms, 2 ms and 1 ms, each divided by them.
+        # There are 4 steps: 3 ms, 2 ms and 1 ms, each divided by 4.
         self.assertEqual([["mm", "0.5", "0.750", "7.5%"], ["relu", "0.5", "0.500", "5.0%"],
                           ["linear", "0.2", "0.250", "2.5%"]], operators)
         self.assertEqual(["all", "else", "8.500", "85.0%"], rest)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every source file has a license and is formatted as .clang-format says."""
+"""Tests that every source file has a license and is formatted as .clang-format requires."""
 
 import pathlib
 import subprocess
@@ -13,7 +13,7 @@ CLANG_FORMAT = pathlib.Path(sys.argv.pop(1)).resolve()
 FOLDERS = ["bazel", "datasets", "engine", "framework", "launch", "models", "tests", "third_party", "tools"]
 CPP = {".h", ".cc", ".cu", ".cuh"}
 WITH_LICENSE = CPP | {".py", ".bzl", ".sh"}
-# Shown in docs/ as a user's own code.
+# Shown in docs/ as code of a user.
 OF_USERS = ("tests/readme/examples/", "tools/new/tiny", "tools/new/build.sh")
 
 
@@ -25,7 +25,7 @@ def sources(suffixes):
 
 
 def violations(*arguments, text=None):
-    """What clang-format says, which is nothing for code that is formatted."""
+    """Returns the complaints of clang-format, which are empty for formatted code."""
     return subprocess.run([CLANG_FORMAT, "--dry-run", *arguments], input=text, cwd=ROOT, check=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks our C++ with clang-tidy, as .clang-tidy says: ./bazelw run //tests/ci:tidy [-- TARGETS], by default //...
+"""Checks our C++ with clang-tidy and .clang-tidy: ./bazelw run //tests/ci:tidy [-- TARGETS], by default //...
 
-Files are checked as they are compiled, several in one unit. Prints what it finds; exit status 1 if there is anything.
+Files are checked as they are compiled, several in one unit. Prints the findings; the exit status is 1 if there are any.
 """
 
 import concurrent.futures
@@ -15,7 +15,7 @@ import sys
 
 CLANG_TIDY = pathlib.Path("../clang_tidy_wheel/bin/clang-tidy").resolve()
 ROOT = pathlib.Path(os.environ.get("BUILD_WORKSPACE_DIRECTORY", "."))
-# Options with an argument of their own that clang is not given, and options that it does not know.
+# Options whose argument is a separate word and that clang does not get, and options that clang does not know.
 WITH_ARGUMENT = {"-o", "-c", "-include", "-MF"}
 UNKNOWN = re.compile(r"-fpch-deps|-MD|-fno-canonical-system-headers|-frandom-seed=.*|-W.*")
 
@@ -25,7 +25,7 @@ def bazel(*arguments):
 
 
 def options(arguments):
-    """What clang is given of the arguments of GCC."""
+    """Returns the arguments for clang, given the arguments for GCC."""
     kept, rest = [], iter(arguments)
     for argument in rest:
         if argument in WITH_ARGUMENT:
@@ -36,7 +36,7 @@ def options(arguments):
 
 
 def commands(graph):
-    """The source and the options of each compilation in what `bazel aquery` prints as JSON; each source once."""
+    """Returns the source and the options of each compilation in the JSON output of `bazel aquery`; each source once."""
     found = {}
     for action in graph.get("actions", []):
         compiler, *arguments = action["arguments"]
@@ -47,7 +47,7 @@ def commands(graph):
 
 
 def findings(text):
-    """Warnings and errors in the output of clang-tidy, each with the lines that show its place."""
+    """Returns the warnings and errors in the output of clang-tidy, each with the lines that show its place."""
     parts = re.split(r"^(?=\S[^\n]*:\d+:\d+: (?:warning|error|note): )", text, flags=re.M)
     return [part.rstrip() for part in parts if re.match(r"\S[^\n]*: (?:warning|error): ", part)]
 
@@ -63,7 +63,7 @@ def check(command):
 def main(targets):
     if not CLANG_TIDY.exists():
         sys.exit(f"tidy: {CLANG_TIDY} is not there; call it by ./bazelw run //tests/ci:tidy")
-    bazel("build", *targets)  # what is generated
+    bazel("build", *targets)  # makes the generated files
     check.folder = bazel("info", "execution_root").strip()
     what = f'mnemonic("CppCompile", set({" ".join(targets)}))'
     all_commands = commands(json.loads(bazel("aquery", "--output=jsonproto", what)))

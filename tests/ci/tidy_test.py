@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tidy gives clang what GCC is given, as far as clang knows it, and reports each finding once."""
+"""Tests that tidy passes the arguments of GCC to clang, except unknown ones, and reports each finding once."""
 
 import pathlib
 import sys

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every wheel that the build downloads is pinned by checksum, and another one is refused before it is unpacked."""
+"""Tests that every wheel that the build downloads is pinned by checksum, and that another wheel is refused before it is
+unpacked."""
 
 import hashlib
 import pathlib
@@ -14,7 +15,7 @@ ROOT = pathlib.Path("WORKSPACE").resolve().parent
 
 
 def run(path, **names):
-    """The names that a .bzl file defines; what it loads are `names`."""
+    """Runs a .bzl file with `names` in place of what it loads. Returns the names that it defines."""
     scope = {"load": lambda *_: None, **names}
     exec((ROOT / path).read_text(), scope)
     return scope
@@ -39,7 +40,7 @@ def refuse(message):
 
 
 class Context:
-    """Stands for Bazel's repository_ctx where pip has found a wheel of this content."""
+    """Replaces Bazel's repository_ctx after pip has found a wheel with this content."""
 
     def __init__(self, folder, content, sha256):
         self.attr = types.SimpleNamespace(requirement="x==1", strip_prefix="x", instead="do without x", sha256=sha256)

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains what is drawn at random from everything that a config accepts, and accepts two outcomes.
+"""Trains configs drawn at random from everything that a config accepts, and accepts two outcomes.
 
-Either the config is refused before the first step, with status 2 and one error; or the run has the losses of a single
-process where the documents promise that, finite ones otherwise, and a run that resumes from a checkpoint in its middle, on
-the same or on another placement, ends as the one that was not interrupted.
+The first outcome: the config is refused before the first step, with status 2 and one error. The second: the run trains.
+Its losses must equal those of a single process if the documents promise that, and be finite otherwise. A run that
+resumes from a checkpoint in its middle, on the same or on another placement, must end like the uninterrupted one.
 
     ./bazelw test //tests/combinations:combinations_test --test_arg=--draws=17:1 --test_output=all
 
-repeats draw 17. A failure prints the config, and the commands of its runs. With PHALANX_TELL_REFUSALS=1 the test also prints
-why configs were refused, and what runs that trained wrote to standard error.
+repeats draw 17. A failure prints the config and the commands of its runs. With PHALANX_TELL_REFUSALS=1 the test also
+prints why configs were refused, and what runs that trained wrote to standard error.
 """
 
 import concurrent.futures
@@ -25,14 +25,14 @@ import traceback
 import program
 from drawn_config import STEPS, draw
 
-# Relative difference of losses that come from another order of additions.
+# Relative difference of losses that a different order of additions may cause.
 ROUNDING = 5e-4
 # Seconds that a run of three steps may take on a loaded machine. Waiting for a peer ends after 30 s.
 PATIENCE = 90
-# Matches text that our own errors never contain: an uncaught exception, or another library's words.
+# Matches text that our own errors never contain: an uncaught exception, or an error of another library.
 FOREIGN = re.compile(r"terminate called|Exception raised from|c10::|\[enforce fail|json\.exception|ranks disagree|#0 ")
 
-chosen = (0, 60)  # the first draw, and how many
+chosen = (0, 60)  # the first draw, and the number of draws
 
 
 class Failure(Exception):
@@ -40,7 +40,7 @@ class Failure(Exception):
 
 
 class Runs:
-    """The runs of one draw, in a folder of its own."""
+    """The runs of one draw, in their own folder."""
 
     def __init__(self, test, seed):
         self._test, self._seed = test, seed
@@ -50,7 +50,7 @@ class Runs:
         self._commands = []
 
     def check(self):
-        """Returns "refused" or "trained". Throws a Failure with everything that repeats it."""
+        """Returns "refused" or "trained". Throws a Failure with everything that is needed to repeat the draw."""
         try:
             return self._check()
         except Failure as failure:
@@ -83,7 +83,7 @@ class Runs:
         return "trained"
 
     def _run(self, name, config, *arguments):
-        """Trains; None if the config is refused."""
+        """Trains; returns None if the config is refused."""
         path = self._folder / f"{name}.yaml"
         path.write_text(json.dumps(config))
         process = self._test.train(*arguments, config=path, run=self._folder / name)
@@ -119,12 +119,12 @@ class Runs:
 
 
 def losses(run):
-    """Losses by split and step."""
+    """Returns the losses by split and step."""
     return [((line["split"], line["step"]), line["loss"]) for line in run.metrics if "loss" in line]
 
 
 def tensors(run):
-    """The data of all weights, without the header."""
+    """Returns the data of all weights, without the header."""
     file = run.weights
     return file[8 + int.from_bytes(file[:8], "little"):]
 
@@ -155,12 +155,12 @@ class Combinations(program.ProgramTest):
             return Runs(self, seed).check()
         except Failure as failure:
             return str(failure)
-        except Exception:  # of this test itself
+        except Exception:  # an error in this test
             return f"draw {seed}: {traceback.format_exc()}"
 
 
 def parsed(draws):
-    """FIRST:COUNT, where FIRST may be "tonight" for draws that no other night has."""
+    """Parses FIRST:COUNT. FIRST may be "tonight", for draws that no other night has."""
     first, number = draws.split(":")
     return (round(time.time()) // 86400 * 1_000_000 if first == "tonight" else int(first)), int(number)
 

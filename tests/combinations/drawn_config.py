@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws configs of tiny models at random from everything that a config accepts, and knows what the documents promise of
-each."""
+"""Draws configs of tiny models at random from everything that a config accepts, and knows what the documents promise
+for each."""
 
 import copy
 import dataclasses
 import random
 
 BATCH = 12
-# Three steps, the last of which has half a batch, or is left out.
+# Enough for three steps, the last of which has half a batch, or is dropped.
 SAMPLES = 30
 STEPS = 3
 
-# Strategies that compute what a single process does (docs/strategies.md).
+# Strategies that compute the same as a single process (docs/strategies.md).
 EXACT = {"auto", "single", "all_reduce", "overlapped", "sharded", "sync_ps"}
-# Strategies in which the order of arrival decides on the last bits, or on more.
+# Strategies in which the order of arrival determines the last bits, or more.
 BY_ARRIVAL = {"sync_ps", "downpour", "ssp", "dc_asgd", "easgd", "hogwild"}
 WITH_SERVERS = {"sync_ps", "downpour", "ssp", "dc_asgd", "easgd"}
 
@@ -22,7 +22,7 @@ WITH_SERVERS = {"sync_ps", "downpour", "ssp", "dc_asgd", "easgd"}
 class Draw:
     """A config, and a second placement on which a run of it resumes."""
     config: dict
-    # Sections that take the place of those of `config` for the resumed run; empty: the run resumes as it was.
+    # Sections that replace those of `config` in the resumed run; empty: the run resumes unchanged.
     moved: dict
 
     @property
@@ -31,7 +31,7 @@ class Draw:
 
     @property
     def reference(self):
-        """The config of one process that computes the same, or None where the documents do not promise that."""
+        """Returns the config of one process that computes the same, or None if the documents do not promise that."""
         if not computes_as_one_process(self.config):
             return None
         plain = copy.deepcopy(self.config)
@@ -48,12 +48,12 @@ class Draw:
 
     @property
     def repeats_bit_for_bit(self):
-        """Whether the resumed run ends with the very weights of the one that was not interrupted."""
+        """Returns true if the resumed run must end with exactly the weights of the uninterrupted one."""
         return not self.moved and not names_of_strategies(self.config) & BY_ARRIVAL
 
 
 def names_of_strategies(config):
-    """The strategy's name; of levels, those of both levels."""
+    """Returns the name of the strategy; for levels, the names of both levels' strategies."""
     strategy = config["strategy"]
     if strategy["name"] == "levels":
         return {strategy["intra"]["name"], strategy["inter"]["name"]}
@@ -69,13 +69,14 @@ def computes_as_one_process(config):
             and train.get("precision", "fp32") in ("fp32", "fp64")
             and train.get("gradients", "mean") == "mean"
             and "determinism" not in config
-            and model["name"] not in ("resnet18", "dcgan")  # batch norm sees a rank's samples
-            # Rounding decides on the sign of gradients that are 0, as those of scores that choose one expert are.
+            and model["name"] not in ("resnet18", "dcgan")  # batch norm sees only the samples of its rank
+            # Rounding determines the sign of gradients that are 0, for example the gradients of scores that choose one
+            # expert.
             and optimizer != "lion" and (optimizer == "sgd" or model.get("top_k") != 1))
 
 
 def leave_out_what_is_refused(config, placement):
-    """Takes options out of `config` that do not go with others, or with `placement`, so that most draws train."""
+    """Removes options from `config` that do not fit together or do not fit `placement`, so that most draws train."""
     if not placement:
         return
     model, train, strategy, mesh = config["model"], config["train"], config["strategy"], placement["mesh"]
@@ -192,7 +193,7 @@ class Drawing:
         return {"name": kind, "width": 4}, {"name": "with_noise", "of": {**images, "side": 16}}
 
     def _placement(self, model):
-        """Ranks, the backend and the mesh."""
+        """Draws the number of ranks, the backend and the mesh."""
         ranks = self.one(1, 2, 2, 3, 4, 4, 5, 6)
         mesh = {}
         left = ranks
@@ -320,5 +321,5 @@ class Drawing:
 
 
 def draw(seed):
-    """The draw with this number, the same on every machine."""
+    """Returns the draw with this number, which is the same on every machine."""
     return Drawing(seed).draw()

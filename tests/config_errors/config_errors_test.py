@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What train says of configs and command lines that are wrong, word for word, and of those that are right.
+"""Tests the exact output of train for wrong and for right configs and command lines.
 
-The expected texts are the .golden files beside this one. To write them anew, and then read the difference:
+The expected texts are the .golden files next to this one. To rewrite them, and then review the difference:
 
     bazel run //tests/config_errors:config_errors_test -- --rewrite
 """
@@ -23,14 +23,14 @@ class ConfigErrors(ProgramTest):
     rewrite = False
 
     def assert_golden(self, name, text):
-        # Rewriting goes through the link to the source.
+        # Rewriting follows the link to the source.
         golden = program.ROOT / HERE / f"{name}.golden"
         if self.rewrite:
             pathlib.Path(os.path.realpath(golden)).write_text(text)
         self.assertEqual(golden.read_text(), text)
 
     def assert_refused(self, golden, *arguments, **options):
-        """Status 2, nothing done, and every mistake told."""
+        """Expects status 2, no run folder, and a message for every mistake."""
         process = self.start(*arguments, **options)
         self.assertEqual(2, process.wait(), process.text())
         self.assertEqual("", process.out)

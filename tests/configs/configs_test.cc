@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every file in configs/ is one that tools:train takes.
+// Tests that tools:train accepts every file in configs/.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -51,7 +51,7 @@ TEST_P(Configs, NamesItsRunAfterTheFile) { EXPECT_EQ(config_.name, GetParam().st
 
 TEST_P(Configs, SaysWhatResultItExpects) {
   const auto& expected = config_.expect.test;
-  if (config_.task.selected() == "variational" || config_.task.selected() == "adversarial") {  // have a loss alone
+  if (config_.task.selected() == "variational" || config_.task.selected() == "adversarial") {  // these only have a loss
     ASSERT_TRUE(expected.contains("loss"));
     EXPECT_GT(expected.at("loss").max.value_or(0), 0);
     return;
@@ -61,8 +61,8 @@ TEST_P(Configs, SaysWhatResultItExpects) {
   EXPECT_GT(expected.at(metric).min.value_or(0), 0);
 }
 
-// Of files that are each user's own, nobody can say what result to expect: docs/data.md shows how to train on them, on
-// relatives of mnist and cifar10, and on what is made of other datasets. Numbers at random teach nothing.
+// Datasets of a user's own files have no known result. docs/data.md shows how to train on them, on relatives of mnist
+// and cifar10, and on datasets that are made from others. Random numbers have nothing to learn.
 TEST(ConfigFolder, HasOneOfEachStrategyAndDataset) {
   std::set<std::string> strategies,
       datasets{"cifar100",     "concat",       "csv",      "cutmix", "documents", "emnist",        "fashion_mnist",

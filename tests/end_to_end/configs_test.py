@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every file in configs/ trains: two steps on a little data of the same form, and at night to what it expects.
+"""Trains every file in configs/: two steps on a small dataset of the same form, and at night until the expected result.
 
-The second needs mnist/, cifar10/ and text/ as the datasets of these names read them, in the folder that PHALANX_TEST_DATA
-names:
+The nightly test needs mnist/, cifar10/ and text/, in the form that the datasets of these names read, in the folder that
+PHALANX_TEST_DATA names:
 
     bazel test --config=nightly --test_env=PHALANX_TEST_DATA=/data //tests/end_to_end:nightly_configs_test
 """
@@ -15,14 +15,14 @@ import random
 import program
 from program import ProgramTest, sets
 
-# Taken when it is imported: tests give programs no PHALANX_ variables of others.
+# Read at import: tests do not pass other PHALANX_ variables to programs.
 DATA = os.environ.get("PHALANX_TEST_DATA", "")
 CONFIGS = sorted((program.ROOT / "configs").glob("*.yaml"))
 TWO_STEPS = {"train.max_steps": 2, "schedule": "constant", "expect": "{}"}
 
 
 def write_idx(path, shape, values):
-    """An IDX file of bytes."""
+    """Writes an IDX file of bytes."""
     path.write_bytes(bytes([0, 0, 8, len(shape)]) + b"".join(size.to_bytes(4, "big") for size in shape) + bytes(values))
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The quickstart keeps its promise: 97 % on two ranks within a minute."""
+"""Tests the promise of the quickstart: 97 % on two ranks within a minute."""
 
 import program
 from program import ProgramTest

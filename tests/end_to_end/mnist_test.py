@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""LeNet learns MNIST to 97.5 % in 8 epochs, with 1, 2 and 4 ranks, over every backend, each time to the same accuracy.
+"""Trains LeNet on MNIST to 97.5 % in 8 epochs, with 1, 2 and 4 ranks, on every backend, each time to the same accuracy.
 
 Needs the four IDX files in mnist/, in the folder that PHALANX_TEST_DATA names:
 
@@ -12,7 +12,7 @@ import os
 import program
 from program import ProgramTest, sets
 
-# Taken when it is imported: tests give programs no PHALANX_ variables of others.
+# Read at import: tests do not pass other PHALANX_ variables to programs.
 DATA = os.environ.get("PHALANX_TEST_DATA", "")
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The configs of larger models train on a little data of the same form, and without data say what to get."""
+"""Trains the configs of larger models on a small dataset of the same form. Without data, they must say what to get."""
 
 import math
 
@@ -32,13 +32,13 @@ class Workload(ProgramTest):
 
 class Cifar10ResNet18(Workload):
     def test_trains(self):
-        # Pictures of one colour, which is the class.
+        # Images of a single color, which is the class.
         folder = self.folder / "cifar10"
         folder.mkdir()
         for name in [f"data_batch_{i}" for i in range(1, 6)] + ["test_batch"]:
             records = [bytes([label]) + bytes([25 * label]) * 3072 for label in (0, 3, 6, 9)]
             (folder / f"{name}.bin").write_bytes(b"".join(records))
-        # The rate is for as long a warm-up as the config has.
+        # The config's learning rate needs a warm-up as long as the config's.
         self.train_little("cifar10_resnet18", {"dataset.root": folder, "train.global_batch_size": 10,
                                                "schedule.warmup_steps": 0, "optimizer.lr": 0.02})
         weights = self.run_folder().weights

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batch norm under strategies. With sync_batch_norm, training on any number of ranks is that of one process on the
-// union of their batches; without it, that of a reference whose statistics are of each rank's share.
+// Tests batch norm under strategies. With sync_batch_norm, training on any number of ranks equals one process on the
+// union of their batches; without it, it equals a reference with separate statistics of each rank's share.
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/concat.h>
@@ -27,7 +27,7 @@
 namespace phalanx {
 namespace {
 
-// 70 samples by 16: 5 steps an epoch, of which the last has 6 samples; 100 steps in all.
+// 70 samples in batches of 16: 5 steps per epoch, of which the last has 6 samples; 100 steps in total.
 constexpr const char* kConfig = R"(
 name: norms
 seed: 2
@@ -58,7 +58,7 @@ TrainedNorms values_of(const Model& model) {
   return {at::concat(parameters), at::concat(statistics)};
 }
 
-// By rank.
+// Returns the results by rank.
 std::vector<TrainedNorms> train(int ranks, const std::vector<std::string>& changes) {
   static int number = 0;
   const auto config = config_with(changes);
@@ -82,7 +82,7 @@ INSTANTIATE_TEST_SUITE_P(Strategies, Synchronized,
                          ::testing::Combine(::testing::Values("all_reduce", "overlapped", "sharded"),
                                             ::testing::Values(2, 3, 4)));
 
-// 3 and 4 ranks have uneven shares of 16 and 6 samples.
+// With 3 and 4 ranks, the shares of 16 and 6 samples are uneven.
 TEST_P(Synchronized, RanksFollowOneProcess) {
   const auto [strategy, ranks] = GetParam();
   const auto one = train(1, {"strategy=single"});
@@ -103,8 +103,8 @@ TEST(SynchronizedNorms, MoreRanksThanSamplesFollowOneProcess) {
   EXPECT_LT(difference(many[3].statistics, one[0].statistics), 1e-5);
 }
 
-// The i-th parts of all ranks have their statistics in common: so replicas and their statistics stay equal, also where
-// ranks have fewer rows than parts.
+// The statistics of the i-th part cover the i-th parts of all ranks. So replicas and their statistics stay equal, even
+// if ranks have fewer rows than parts.
 TEST(SynchronizedNorms, WithAccumulationStatisticsAreOfTheSamePartOfAllRanks) {
   const std::vector<std::string> parts{"train.accumulate=6", "dataset.train_samples=64", "train.sync_batch_norm=true"};
   for (const int ranks : {2, 3, 4}) {
@@ -129,7 +129,7 @@ TEST(SynchronizedNorms, GoWithCheckpointedActivationsOfOtherModels) {
   EXPECT_TRUE(at::equal(again[1].statistics, kept[1].statistics));
 }
 
-// Each rank's statistics are of its own share, and its gradients count by the share's rows.
+// Trains a reference with statistics of each rank's share, and gradients weighted by the rows of the share.
 TrainedNorms reference_with_own_statistics(const ExperimentConfig& config, std::int64_t ranks) {
   const auto train_split = config.dataset.make().train;
   at::manual_seed(mix(static_cast<std::uint64_t>(config.seed), 0));

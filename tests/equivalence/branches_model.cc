@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model "branches_under_test": a sample goes through one of two layers, as its first pixels say, and a layer that
-// no sample of a batch goes through has no part in its step; a third is never used.
+// The model "branches_under_test". The first pixels of a sample decide which of two layers it goes through. A layer
+// that no sample of a batch goes through has no part in that step; a third layer is never used.
 #include <ATen/ops/index_select.h>
 #include <ATen/ops/tanh.h>
 #include <ATen/ops/zeros.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replicas in the threads of one process, against one model that takes the whole batch.
+// Compares replicas in the threads of one process with one model that takes the whole batch.
 #include <ATen/ops/equal.h>
 #include <gmock/gmock.h>
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training on devices against training in one process on the CPU: the same losses and the same weights, of all
-// strategies, meshes and models, and from each other's checkpoints. The device is that of PHALANX_TEST_DEVICE, such as
-// cuda, or else the pretended one, which shows wherever a tensor of a device is taken for one of the CPU.
+// Compares training on devices with training in one process on the CPU: the same losses and the same weights with all
+// strategies, meshes and models, and from each other's checkpoints. The device is the one that PHALANX_TEST_DEVICE
+// names, such as cuda, or else the pretended one, which fails whenever a tensor of a device is used like one of the
+// CPU.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -30,12 +31,12 @@ using testing::Trained;
 
 std::string device() { return "device=" + environment("PHALANX_TEST_DEVICE").value_or("pretend"); }
 
-// Model, ranks, what both runs have, what the one on devices has.
+// Model, ranks, settings of both runs, settings of the run on devices.
 using Case = std::tuple<std::string, int, Changes, Changes>;
 
 class Device : public ::testing::TestWithParam<Case> {};
 
-// Once, and not in each of the processes that are forked: libraries of CUDA take seconds.
+// Loads the device once, rather than in each forked process: loading the libraries of CUDA takes seconds.
 class LoadedDevice final : public ::testing::Environment {
  public:
   void SetUp() override {
@@ -59,7 +60,7 @@ INSTANTIATE_TEST_SUITE_P(Models, Device,
                                            Case{"vit", 1, {}, {}}, Case{"vgg11_bn", 1, {}, {}}, Case{"vae", 1, {}, {}},
                                            Case{"dcgan", 1, {}, {}}, Case{"siamese", 1, {}, {}}));
 
-// Of files beside the test.
+// Models from files next to the test.
 INSTANTIATE_TEST_SUITE_P(Programs, Device,
                          ::testing::Values(Case{"exported", 1, {}, {}}, Case{"torchscript", 1, {}, {}}));
 
@@ -74,7 +75,7 @@ INSTANTIATE_TEST_SUITE_P(Optimizers, Device,
                                            Case{"mlp", 1, {"optimizer={name: adafactor, lr: 0.01}"}, {}},
                                            Case{"mlp", 1, {"optimizer={name: muon, lr: 0.01}"}, {}}));
 
-// Everything that shares the update with the optimizer, and what changes how a step is computed.
+// Everything that is part of the update besides the optimizer, and everything that changes how a step is computed.
 INSTANTIATE_TEST_SUITE_P(
     Steps, Device,
     ::testing::Values(Case{"gpt", 1, {"model.dropout=0.1"}, {"train.checkpoint_activations=2"}},
@@ -85,7 +86,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"gpt", 1, {"seed=2"}, {"loader.resident=true"}},
                       Case{"transformer", 1, {"seed=2"}, {"loader.resident=true"}}));
 
-// The last batch of an epoch is smaller, and computed without the graph.
+// The last batch of an epoch is smaller, and is computed without the graph.
 INSTANTIATE_TEST_SUITE_P(
     Captured, Device,
     ::testing::Values(Case{"mlp", 1, {"train.global_batch_size=32"}, {"train.capture=true"}},
@@ -115,8 +116,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"gpt", 4, {"optimizer={name: muon, lr: 0.01}"}, {"mesh.tensor=2", "strategy=sharded"}},
                       Case{"gpt", 4, {"seed=3"}, {"mesh.tensor=2", "strategy={sharded: {stage: 3}}"}}));
 
-// Strategies that are not one process in parts: what they compute on devices is what they compute on as many CPUs.
-// Those that wait for nobody do so on one rank.
+// Strategies that differ from one process: they must compute the same on devices as on as many CPUs. Asynchronous
+// strategies run on one rank.
 class DeviceStrategies : public ::testing::TestWithParam<std::pair<int, std::string>> {};
 
 INSTANTIATE_TEST_SUITE_P(
@@ -133,20 +134,20 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_P(DeviceStrategies, ExchangeAsOnTheCpu) {
   const auto& [ranks, strategy] = GetParam();
   run_ranks(kBackend, ranks, [&](const CommunicatorPtr& world) {
-    const Changes changes{"strategy=" + strategy, "train.precision=fp32"};  // that of compression
+    const Changes changes{"strategy=" + strategy, "train.precision=fp32"};  // the precision that compression needs
     const auto run = file_name("exchanging" + strategy);
     const Trained cpu = train(testing::config_of("mlp", changes), world, run + "_cpu");
     auto there = changes;
     there.push_back(device());
     const Trained devices = train(testing::config_of("mlp", there), world, run);
-    // Values that differ in their last bits may be rounded to neighbouring steps of a quantization.
+    // Values that differ in their last bits may be rounded to neighboring steps of a quantization.
     const auto quantized = [&](const char* name) { return strategy.find(name) != std::string::npos; };
     const double tolerance = quantized("int4") ? 2e-2 : quantized("int8") ? 1e-3 : 1e-5;
     EXPECT_LT(relative_difference(devices.weights, cpu.weights), tolerance);
   });
 }
 
-// Half of a run here, half of it there.
+// Trains half of a run on the CPU and half on devices.
 TEST(DeviceCheckpoints, GoOnOnTheCpuAndTheOtherWayRound) {
   run_ranks(kBackend, 2, [](const CommunicatorPtr& world) {
     const Changes common{"strategy=sharded", "train.ema_decay=0.9", "checkpoint.every_steps=10"};
@@ -181,7 +182,7 @@ TEST(DevicePrecision, Bf16AndFp16ComputeThere) {
 }
 
 TEST(DeviceMemory, ThatIsNotThereIsToldWithItsSizes) {
-  if (environment("PHALANX_TEST_DEVICE")) return;  // it has no limit that a test could reach
+  if (environment("PHALANX_TEST_DEVICE")) return;  // a real device has no limit that a test could reach
   run_ranks(kBackend, 1, [](const CommunicatorPtr& world) {
     testing::limit_pretended_memory(200'000);
     std::string text = "there was enough";

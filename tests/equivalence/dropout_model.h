@@ -7,8 +7,8 @@
 
 namespace phalanx::testing {
 
-/// The model "dropout_under_test" has one hidden layer, half of which it leaves out in training. What it has left out,
-/// [n, hidden] of 0 and 2, of each forward in training, in this process.
+/// The model "dropout_under_test" has one hidden layer, and drops half of it in training. Returns the masks, [n,
+/// hidden] of 0 and 2, of all forward passes in training in this process.
 std::vector<at::Tensor>& dropped();
 
 }  // namespace phalanx::testing

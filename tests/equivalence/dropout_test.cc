@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dropout on ranks that are processes: each draws numbers of its own, the same in every run, and goes on with them.
+// Tests dropout on ranks that are processes: each rank draws its own numbers, draws the same in every run, and
+// continues with them after a resume.
 #include <ATen/ops/concat.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/zeros.h>
@@ -21,7 +22,8 @@ using testing::run_ranks;
 using testing::train;
 using testing::training_config;
 
-// 12 steps, or those from where it goes on to where it is stopped; 76 samples divide by 2 and 4. What this rank drops.
+// Trains 12 steps, or from the checkpoint until it is stopped; 2 and 4 divide the 76 samples. Returns what this rank
+// drops.
 at::Tensor drop(const CommunicatorPtr& world, const std::string& run, std::vector<std::string> changes = {},
                 int stop_after = -1) {
   changes.insert(changes.end(), {"model=dropout_under_test", "train.global_batch_size=76", "train.max_steps=12",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every strategy on every backend against training in one process: equal global batches give equal parameters.
+// Compares every strategy on every backend with training in one process: equal global batches give equal parameters.
 // Linked with one backend at a time; see BUILD.bazel.
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
@@ -46,20 +46,20 @@ INSTANTIATE_TEST_SUITE_P(Strategies, Equivalence,
                                             ::testing::Values("all_reduce", "overlapped", "sharded", "sync_ps"),
                                             ::testing::Values(2, 3, 4)));
 
-// The loss depends on one of its layers in no step, and on two others only where a rank has samples for them: one that
-// no rank has a gradient of is left alone, and for one that some rank has a gradient of the others' count as zero.
+// The loss never depends on one of the layers, and depends on two others only if a rank has samples for them. A
+// parameter for which no rank has a gradient stays unchanged; if some rank has a gradient, the others' count as zero.
 INSTANTIATE_TEST_SUITE_P(UnusedParameters, Equivalence,
                          ::testing::Combine(::testing::Values("branches_under_test"),
                                             ::testing::Values("all_reduce", "overlapped", "sharded",
                                                               "{sharded: {stage: 2}}", "{sharded: {stage: 3}}"),
                                             ::testing::Values(3)));
 
-// Those that take memory in common, of ranks that have it.
+// Returns strategies that share memory between ranks, if the backend supports that.
 std::vector<std::string> with_shared_memory(std::vector<std::string> strategies) {
   const std::string backend = kBackend;
   return backend == "inproc" || backend == "shm" ? std::move(strategies) : std::vector<std::string>{};
 }
-// Those that take it inside of hosts.
+// Returns strategies that share memory inside of hosts, if the backend supports that.
 std::vector<std::string> with_shared_hosts(std::vector<std::string> strategies) {
   return kBackend == std::string("hybrid_of_shm") ? std::move(strategies) : with_shared_memory(std::move(strategies));
 }
@@ -84,7 +84,7 @@ INSTANTIATE_TEST_SUITE_P(
                                          "{intra: overlapped, inter: sync_ps, ranks_per_group: 2, leaders: 1}"),
                        ::testing::Values(3, 4)));
 
-// The mean over the global batch, however many ranks share it and however unevenly.
+// The loss is the mean over the global batch, however many ranks share it and however unevenly.
 TEST_P(Equivalence, RanksFollowOneProcess) {
   run_ranks(kBackend, ranks(), [this](const CommunicatorPtr& world) {
     const Trained many = train(config_for(model(), strategy()), world, run_name(""));
@@ -97,7 +97,7 @@ TEST_P(Equivalence, RanksFollowOneProcess) {
   });
 }
 
-// In spite of momentum and weight decay, as in PyTorch.
+// Unused parameters do not change, despite momentum and weight decay, as in PyTorch.
 class EquivalenceOfUnused : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Strategies, EquivalenceOfUnused,
                          ::testing::Values("single", "all_reduce", "overlapped", "sharded", "{sharded: {stage: 2}}",
@@ -105,7 +105,7 @@ INSTANTIATE_TEST_SUITE_P(Strategies, EquivalenceOfUnused,
                                            "{intra: overlapped, inter: all_reduce, ranks_per_group: 2}"));
 
 TEST_P(EquivalenceOfUnused, ParametersKeepTheirInitialValues) {
-  constexpr std::int64_t kUnused = 12 * 12 + 12, kBehind = 12 * 10 + 10;  // of branches_model.cc
+  constexpr std::int64_t kUnused = 12 * 12 + 12, kBehind = 12 * 10 + 10;  // see branches_model.cc
   run_ranks(kBackend, GetParam() == "single" ? 1 : 3, [&](const CommunicatorPtr& world) {
     const auto after = [&](const std::string& steps) {
       const auto run = file_name(std::string(kBackend) + "_unused_" + GetParam() + steps);
@@ -123,7 +123,7 @@ TEST_P(EquivalenceOfUnused, ParametersKeepTheirInitialValues) {
   });
 }
 
-// Servers that take one step with the mean of all ranks' gradients are an optimizer of one process, in parts.
+// Servers that take one step with the mean of all ranks' gradients compute the same as the optimizer of one process.
 class EquivalenceOfServers : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Optimizers, EquivalenceOfServers,
                          ::testing::Values("{name: sgd, lr: 0.01, momentum: 0.9, weight_decay: 0.001}",
@@ -144,7 +144,7 @@ TEST_P(EquivalenceOfServers, RanksFollowOneProcessWithThatOptimizer) {
   });
 }
 
-// Buckets of the default size are few in common memory, and small where they travel during backward.
+// Buckets of the default size are few in shared memory, and small if they are sent during backward.
 TEST(DefaultBuckets, AreSmallBetweenRanksWithoutCommonMemory) {
   run_ranks(kBackend, 2, [](const CommunicatorPtr& world) {
     const auto config =
@@ -158,7 +158,8 @@ TEST(DefaultBuckets, AreSmallBetweenRanksWithoutCommonMemory) {
   });
 }
 
-// Accumulation with clipping, and an optimizer that looks at whole parameters: with everything that shares the update.
+// Accumulation with clipping, and an optimizer that needs whole parameters, together with everything else in the
+// update.
 class EquivalenceOfOptions : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Strategies, EquivalenceOfOptions,
                          ::testing::Values("all_reduce", "overlapped", "sharded",
@@ -197,7 +198,7 @@ INSTANTIATE_TEST_SUITE_P(OneCopy, EquivalenceOfBits,
                                             ::testing::ValuesIn(with_shared_memory({kOneCopy})),
                                             ::testing::Values(2, 4)));
 
-// By the bits, so that a changed sign or order would show.
+// Compares bits, so that a changed sign or order would show.
 TEST_P(EquivalenceOfBits, ReplicasAreBitwiseEqual) {
   run_ranks(kBackend, ranks(), [this](const CommunicatorPtr& world) {
     const Trained own = train(config_for(model(), strategy()), world, run_name("_replica"));

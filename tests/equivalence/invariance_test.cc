@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// determinism: world_size_invariant. Losses and weights, bit for bit, on 1, 2 and 4 ranks.
+// Tests determinism: world_size_invariant. Losses and weights must be equal bit for bit on 1, 2 and 4 ranks.
 #include <gmock/gmock.h>
 
 #include <bit>
@@ -27,7 +27,7 @@ std::vector<std::string> changes_for(const std::string& model) {
                                    "launch.threads=1",        "train.virtual_shards=4",
                                    "train.clip_norm=1",       "watch.every_steps=1",
                                    "evaluate.every_epochs=1", "train.max_steps=20"};
-  // Its batch norm has buffers; the last batch of an epoch has fewer samples than there are shards.
+  // The model's batch norm has buffers; the last batch of an epoch has fewer samples than there are shards.
   if (model == "resnet18") {
     changes.insert(changes.end(), {"dataset.train_samples=11", "dataset.test_samples=6", "train.global_batch_size=8",
                                    "train.epochs=2", "evaluate.global_batch_size=6"});
@@ -35,7 +35,7 @@ std::vector<std::string> changes_for(const std::string& model) {
   return changes;
 }
 
-// Every reading in metrics.jsonl, with all its digits.
+// Returns every reading in metrics.jsonl, with all digits.
 std::string losses_in(const std::string& folder) {
   std::ifstream file(folder + "/metrics.jsonl");
   std::string all;
@@ -47,7 +47,8 @@ std::string losses_in(const std::string& folder) {
   return all;
 }
 
-// Ranks are processes, and the program's own must not have threads: what rank 0 finds goes through a file.
+// Returns the losses and a digest of the weights. Ranks are forked, so this process must not have threads; rank 0
+// passes its result through a file.
 std::string fingerprint(const std::vector<std::string>& changes, int ranks, const std::string& run,
                         int stop_after = -1) {
   const std::string found = ::testing::TempDir() + "/" + run + ".found";
@@ -88,7 +89,8 @@ TEST(InvarianceOption, ExpertsThatCountOverSequencesHaveTheSameBits) {
   EXPECT_EQ(fingerprint(changes, 1, "experts1"), fingerprint(changes, 2, "experts2"));
 }
 
-// What the bits are of: the training of one process that knows no shards. Batch norm sees each shard by itself.
+// The result equals the training of one process without shards. Models with batch norm would differ, because it sees
+// each shard separately.
 TEST(InvarianceOption, IsTheTrainingOfOneProcess) {
   run_ranks("shm", 1, [](const CommunicatorPtr& world) {
     auto changes = changes_for("smooth_under_test");
@@ -99,7 +101,7 @@ TEST(InvarianceOption, IsTheTrainingOfOneProcess) {
   });
 }
 
-// Begun on one rank, gone on with on two: the same as on four from the beginning to the end.
+// A run that starts on one rank and continues on two equals a run on four ranks.
 TEST(InvarianceOption, ARunMayMoveToOtherRanks) {
   for (const std::string model : {"lenet", "dropout_under_test"}) {
     auto changes = changes_for(model);
@@ -112,7 +114,7 @@ TEST(InvarianceOption, ARunMayMoveToOtherRanks) {
   }
 }
 
-// What is dropped is at work in the losses that are compared above.
+// Dropout affects the losses that are compared above.
 TEST(InvarianceOption, DropoutIsAtWork) {
   const auto losses = [](const std::string& change, const std::string& run) {
     auto changes = changes_for("dropout_under_test");
@@ -122,7 +124,7 @@ TEST(InvarianceOption, DropoutIsAtWork) {
   EXPECT_NE(losses("model.dropout=0.5", "dropped"), losses("model.dropout=0", "whole"));
 }
 
-// Without it they differ: the test above would see it.
+// Without the option the bits differ, so the test above would notice an error.
 TEST(InvarianceOption, WithoutItBitsDependOnTheRanks) {
   auto changes = changes_for("mlp");
   changes.push_back("determinism=run");

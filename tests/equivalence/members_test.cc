@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples that are more than one tensor with one class: pairs, triplets and graphs. What is learned of them does not
-// depend on the number of ranks, with partners drawn anew in every epoch, nodes that do not count, and dropout.
+// Tests samples that are more than one tensor with one class: pairs, triplets and graphs. The result does not depend on
+// the number of ranks, with partners that are drawn again in every epoch, nodes that do not count, and dropout.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -20,8 +20,8 @@
 namespace phalanx::testing {
 namespace {
 
-// 10 letters whose order has a pattern, so that there is something to learn. Ranks are threads or processes, and none
-// may read what another one has begun to write.
+// Writes a text of 10 letters whose order has a pattern, so that there is something to learn. Ranks are threads or
+// processes, and none may read a file that another has only begun to write.
 std::string text_file() {
   static std::once_flag written;
   const std::string path = ::testing::TempDir() + "/letters.txt";
@@ -36,7 +36,7 @@ std::string text_file() {
 constexpr const char* kImages =
     "dataset={name: random_images, train_samples: 60, test_samples: 20, channels: 1, side: 8, classes: 5}";
 
-// Ranks are threads or processes: each process writes a file of its own, with the same values.
+// Writes a TorchScript model. Ranks are threads or processes: each process writes its own file, with the same values.
 std::string scripted_file() {
   static std::once_flag written;
   const std::string path = ::testing::TempDir() + "/mlp" + std::to_string(::getpid()) + ".pt";
@@ -47,7 +47,7 @@ std::string scripted_file() {
   return path;
 }
 
-// The model and the dataset of a kind.
+// Returns the model and the dataset of a kind.
 Changes sections_of(const std::string& kind) {
   const std::string text = "{name: text, file: " + text_file() + ", context: 16}";
   if (kind == "gpt") return {"model={name: gpt, layers: 2, heads: 4, width: 16}", "dataset=" + text};
@@ -89,7 +89,8 @@ Changes sections_of(const std::string& kind) {
           "dataset={name: digits, train_samples: 300, test_samples: 40, side: 16}"};
 }
 
-// 20 steps of a small model of each kind. Adam, so that every element's gradient counts alike.
+// Returns the settings for 20 steps of a small model of each kind. They use Adam, so that the gradients of all elements
+// have the same weight.
 Changes model_of(const std::string& kind) {
   Changes changes{"optimizer={name: adamw, lr: 0.003}", "train.max_steps=20", "train.global_batch_size=12",
                   "schedule=constant"};
@@ -102,7 +103,7 @@ void expect_same_readings(const Readings& got, const Readings& expected) {
   for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i].second, expected[i].second, 1e-4) << got[i].first;
 }
 
-// On the first ranks alone, while the others wait.
+// Trains on the first ranks only, while the others wait.
 Trained train_on(int ranks, const ExperimentConfig& config, const CommunicatorPtr& world, const std::string& run) {
   const bool first = world->rank() < ranks;
   const auto alone = world->split(first ? 0 : 1, world->rank());
@@ -122,7 +123,7 @@ struct Runs {
   Changes divided, plain;
 };
 
-// On `ranks` ranks, and on the first `others` of them.
+// Trains on `ranks` ranks, and on the first `others` of them.
 void expect_same(const Runs& runs, int ranks, int others, double tolerance) {
   const auto& [kind, name, divided, plain] = runs;
   run_ranks(kBackend, ranks, [&](const CommunicatorPtr& world) {

@@ -13,47 +13,47 @@ namespace phalanx::testing {
 
 using Changes = std::vector<std::string>;
 
-/// What weights may differ by that were computed in another order, in double precision.
+/// The difference that another order of computation may cause between weights, in double precision.
 inline constexpr double kRounding = 1e-9;
 
-/// 20 steps of a small model: "gpt", "llama", "moe", "bert", "lstm", "transformer", "mlp", "lenet", "vit",
-/// "vit_b_16", "vgg11", "vgg11_bn", "vae", "dcgan", "siamese", "exported" or "torchscript". In double precision unless
-/// `more` says otherwise: Adam divides by the size of a gradient, so what rounding makes of a small one depends on the
-/// kernels of the processor.
+/// Returns the config for 20 steps of a small model: "gpt", "llama", "moe", "bert", "lstm", "transformer", "mlp",
+/// "lenet", "vit", "vit_b_16", "vgg11", "vgg11_bn", "vae", "dcgan", "siamese", "exported" or "torchscript". It uses
+/// double precision unless `more` says otherwise: Adam divides by the size of a gradient, so the effect of rounding on
+/// a small gradient depends on the kernels of the processor.
 ExperimentConfig config_of(const std::string& kind, const Changes& more);
 
-/// Of the weights that runs have left in their folders.
+/// Returns the relative difference of the weights that two runs have saved in their folders.
 double relative_difference(const std::string& folder, const std::string& expected);
 
-/// Trains on `ranks` ranks with `mesh` and `both`, and on one with `both` alone, and expects the same weights and
+/// Trains on `ranks` ranks with `mesh` and `both`, and on one rank with `both` only. Expects the same weights and
 /// readings.
 void expect_as_alone(const std::string& kind, int ranks, const Changes& mesh, const Changes& both,
                      double tolerance = kRounding);
 
-/// The same with `plain` on the first `others` of these ranks, where these are other changes than `divided`.
+/// The same for runs with other changes: `divided` on `ranks` ranks, and `plain` on the first `others` of them.
 void expect_same(const std::string& kind, int ranks, const Changes& divided, int others, const Changes& plain);
 
-/// Some ranks for a part of a run, and the changes of their config.
+/// A part of a run, with its ranks and the changes of its config.
 struct Leg {
   int ranks;
   Changes changes;
 };
 
-/// Trains five steps on each leg, where the one before has left off, and expects the weights of a run of as many steps
-/// on one rank with `alone`. `name`: of the runs.
+/// Trains five steps on each leg, each from the end of the previous one. Expects the weights of a run of as many steps
+/// on one rank with `alone`. `name` identifies the runs.
 void expect_journey_as_alone(const std::string& kind, const std::string& name, const std::vector<Leg>& legs,
                              const Changes& alone = {"strategy=single"});
 
-/// Expects a ConfigError whose text has `part` on all ranks.
+/// Expects that all ranks throw a ConfigError whose text contains `part`.
 void expect_refused(int ranks, const std::string& kind, const Changes& changes, const char* part);
 
 /// A model of config_of(), the number of ranks, a mesh and a strategy.
 using MeshCase = std::tuple<std::string, int, std::string, std::string>;
 
-/// Suites over cases.
+/// The base of suites over cases.
 class OnMesh : public ::testing::TestWithParam<MeshCase> {
  protected:
-  /// Of its case, with `both` on all ranks and on one.
+  /// Compares the case's run with a run on one rank; `both` applies to both.
   void expect_as_alone(const Changes& both) const {
     const auto& [kind, ranks, mesh, strategy] = GetParam();
     testing::expect_as_alone(kind, ranks, {"mesh={" + mesh + "}", "strategy=" + strategy}, both);

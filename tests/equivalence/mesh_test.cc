@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every mesh against training in one process: the same losses and the same weights, also with what the update of a
-// divided model has to take care of, and from each other's checkpoints. Linked with one backend at a time.
+// Compares every mesh with training in one process: the same losses and the same weights, also with options that affect
+// the update of a divided model, and from each other's checkpoints. Linked with one backend at a time.
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
@@ -69,13 +69,13 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"llama", 4, "data: 2, tensor: 2, sequence_parallel: true, async_tensor: true", "sharded"},
                       Case{"llama", 4, "tensor: 2, context: 2, sequence_parallel: true", "auto"}));
 
-// Noise is of the dataset, so that it does not depend on the ranks.
+// The dataset provides the noise, so it does not depend on the ranks.
 INSTANTIATE_TEST_SUITE_P(Generative, Mesh,
                          ::testing::Values(Case{"vae", 3, "data: 3", "overlapped"},
                                            Case{"dcgan", 2, "data: 2", "all_reduce"},
                                            Case{"dcgan", 3, "data: 3", "sharded"}));
 
-// With dropout.
+// The exported model has dropout.
 INSTANTIATE_TEST_SUITE_P(Exported, Mesh,
                          ::testing::Values(Case{"exported", 2, "data: 2", "overlapped"},
                                            Case{"exported", 3, "data: 3", "sharded"}));
@@ -95,14 +95,14 @@ INSTANTIATE_TEST_SUITE_P(Stages, Mesh,
 TEST_P(Mesh, TrainsAsOneProcess) { expect_as_alone({"seed=2"}); }
 
 TEST_P(Mesh, TrainsAsOneProcessWithClippingAndAverages) {
-  // Experts look at the balance of what is computed at once, and batch norm at its mean.
+  // Experts balance the tokens that are computed at once, and batch norm uses their mean.
   const auto& kind = std::get<0>(GetParam());
   const bool at_once = kind == "moe" || kind == "dcgan";
   expect_as_alone(
       {at_once ? "train.accumulate=1" : "train.accumulate=2", "train.clip_norm=0.1", "train.ema_decay=0.9"});
 }
 
-// The last of the 168 samples are 3, of which ranks have unequal shares, and fewer than parts.
+// The last batch has 3 of the 168 samples. Ranks have unequal shares of it, and fewer samples than parts.
 TEST(MeshOptions, ExpertsThatCountOverSequencesAreThoseOfOneProcess) {
   const Changes sequences{"model.count_over=sequence", "model.balance=0.5", "train.global_batch_size=33"};
   expect_as_alone("moe", 2, {"mesh.data=2", "train.accumulate=4", "strategy=auto"}, sequences);
@@ -112,7 +112,7 @@ TEST(MeshOptions, ExpertsThatCountOverSequencesAreThoseOfOneProcess) {
                   {"model.count_over=sequence", "model.balance=0.5", "model.capacity_factor=0.75"});
 }
 
-// The last of the 168 samples are 3, so one of the ranks computes a row of padding.
+// The last batch has 3 of the 168 samples, so one of the ranks computes a row of padding.
 TEST(MeshOptions, ExpertsDoNotCountPadding) {
   for (const char* capacity : {"model.capacity_factor=0", "model.capacity_factor=0.5"}) {
     expect_as_alone("moe", 4, {"mesh.data=4", "strategy=auto"},
@@ -128,7 +128,7 @@ TEST(MeshOptions, ExpertsThatCountOverBatchesRefuseToComputeThemInParts) {
                  "but capacity_factor of model moe_gpt");
 }
 
-// Each rank's part of a matrix comes together with the others', and with ZeRO on the rank that updates it.
+// The parts of a matrix are gathered from all ranks, and with ZeRO on the rank that updates it.
 TEST(MeshOptions, MuonUpdatesWholeMatrices) {
   const Changes muon{"optimizer={name: muon, lr: 0.01, weight_decay: 0.1}", "train.clip_norm=0.1"};
   expect_as_alone("gpt", 2, {"mesh.tensor=2", "strategy=auto"}, muon);
@@ -147,7 +147,7 @@ TEST(MeshOptions, ActivationsMayBeComputedAgain) {
   }
 }
 
-// Of 10 classes ranks have 3 or 2; some meters look at all of them, some at one.
+// Ranks have 3 or 2 of 10 classes; some meters need all classes, some only one.
 TEST(MeshOptions, LossesAndMetersOfDividedScoresAreThoseOfAll) {
   const std::string meters =
       "meters=[{meter: loss}, {meter: accuracy}, {meter: {name: class_error, k: 3}}, {meter: confusion}]";
@@ -164,7 +164,7 @@ TEST(MeshOptions, InSinglePrecisionMeshesDifferByItsRounding) {
   expect_as_alone("moe", 2, {"mesh.expert=2", "strategy=auto"}, both, 1e-4);
 }
 
-// Whatever rank, part of a batch or thread has a row, and however often it is computed.
+// Dropout depends on the row only, whichever rank, part of a batch or thread computes it, and however often.
 TEST(MeshOptions, DropoutBelongsToTheRowsOfTheGlobalBatch) {
   const std::string dropout = "model.dropout=0.3";
   expect_as_alone("gpt", 3, {"strategy=all_reduce"}, {dropout, "train.checkpoint_activations=2"});
@@ -205,7 +205,7 @@ TEST(MeshOptions, APlanOfTheUsersOwn) {
                   {"seed=2"});
 }
 
-// A run that changes its mesh on the way is one that never did.
+// A run that changes its mesh on the way equals a run that does not.
 TEST(MeshCheckpoints, AreOfEveryMesh) {
   const char* const kWhole = "mesh={data: 0}";
   const std::vector<std::vector<Leg>> every_kind{
@@ -238,7 +238,7 @@ TEST(MeshCheckpoints, AreOfEveryMesh) {
   }
 }
 
-// Its momentum is divided as the matrices are.
+// Muon's momentum is divided like the matrices.
 TEST(MeshCheckpoints, OfMuonAreOfEveryMesh) {
   const std::string muon = "optimizer={name: muon, lr: 0.01}";
   expect_journey_as_alone("gpt", "muon",
@@ -248,7 +248,7 @@ TEST(MeshCheckpoints, OfMuonAreOfEveryMesh) {
                           {"strategy=single", muon});
 }
 
-// What differs between replicas, in each part of the model.
+// Replicas differ in each part of the model.
 TEST(MeshCheckpoints, RestoreReplicasThatHadGoneApart) {
   const Changes local{"mesh.tensor=2", "strategy={local_sgd: {every: 4}}", "checkpoint.every_steps=6"};
   run_ranks(kBackend, 4, [&](const CommunicatorPtr& world) {
@@ -264,7 +264,7 @@ TEST(MeshCheckpoints, RestoreReplicasThatHadGoneApart) {
   });
 }
 
-// ---- what does not fit
+// ---- settings that do not fit
 
 TEST(MeshErrors, NameWhatDoesNotFit) {
   expect_refused(3, "gpt", {"mesh.tensor=2"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model for tests of training: batch norm, and nothing that has a kink.
+// A model for tests of training that has batch norm and no kinks.
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
 
@@ -12,8 +12,8 @@
 namespace phalanx {
 namespace {
 
-// Two convolutions, each followed by batch norm; the second is a branch, as in a residual block. Without kinks, as
-// smooth_model.cc.
+// Two convolutions, each followed by batch norm; the second is a branch, as in a residual block. It has no kinks for
+// the reason that smooth_model.cc gives.
 class Norms final : public Network {
  public:
   explicit Norms(const ModelSpec& spec) {

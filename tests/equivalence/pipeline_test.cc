@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pipelines of stages against training in one process: the same losses and the same weights, with each schedule, on
-// meshes with other axes, and from each other's checkpoints. Linked with one backend at a time.
+// Compares pipelines of stages with training in one process: the same losses and the same weights, with each schedule,
+// on meshes with other axes, and from each other's checkpoints. Linked with one backend at a time.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -51,7 +51,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_P(Pipelines, TrainsAsOneProcess) { expect_as_alone({"seed=2"}); }
 
-// The norm counts each parameter once, also those that two stages have.
+// The norm counts each parameter once, even if two stages have it.
 TEST_P(Pipelines, TrainsAsOneProcessWithClippingAndAverages) {
   expect_as_alone({"train.clip_norm=0.1", "train.ema_decay=0.9"});
 }
@@ -89,7 +89,7 @@ TEST(PipelineOptions, ActivationsMayBeComputedAgainAndDroppedOut) {
                   {"train.checkpoint_activations=2", "model.dropout=0.3", "train.max_steps=6"});
 }
 
-// Several micro-batches are under way at once.
+// Several micro-batches are in flight at once.
 TEST(PipelineOptions, ExpertsThatCountOverSequencesAreThoseOfOneProcess) {
   for (const char* options : {"model.capacity_factor=0", "model.capacity_factor=0.75"}) {
     for (const char* mesh : {"mesh={expert: 2, pipe: 2}", "mesh={data: 2, pipe: 2}"}) {
@@ -114,7 +114,7 @@ TEST(PipelineOptions, StagesMayHaveExperts) {
   }
 }
 
-// Whose layers wait for all ranks of a stage, while a vote of all stages is under way.
+// The layers with experts wait for all ranks of a stage, while a vote of all stages is in progress.
 TEST(PipelineOptions, StagesWithExpertsDoNotWaitForVotesThatOthersHaveNotCast) {
   expect_as_alone("moe", 4,
                   {"mesh={data: 2, pipe: 2}", "pipeline.micro_batches=1", "pipeline.cut=[head]", "strategy=all_reduce"},
@@ -125,7 +125,7 @@ TEST(PipelineOptions, StagesMayBeNamed) {
   expect_as_alone("gpt", 2, {"mesh.pipe=2", "pipeline.cut=[head]", "strategy=auto"}, {"train.max_steps=4"});
 }
 
-// As many micro-batches as samples, and a last batch that has fewer.
+// There are as many micro-batches as samples, and the last batch has fewer samples.
 TEST(PipelineOptions, BatchesMayHaveFewerRowsThanMicroBatches) {
   expect_as_alone("mlp", 2, {"mesh.pipe=2", "pipeline.micro_batches=12", "strategy=auto"}, {"train.max_steps=6"});
 }
@@ -137,8 +137,8 @@ TEST(PipelineOptions, RanksWithPartsOfDifferentCostCutTheModelAtTheSamePlaces) {
                    "dataset={name: spirals, classes: 3, train_samples: 60, test_samples: 12}"});
 }
 
-// Some micro-batches have padding alone, of which batch norm learns nothing, while the gradients of others are still to
-// be computed.
+// Some micro-batches consist of padding only, from which batch norm learns nothing, while the gradients of others still
+// have to be computed.
 TEST(PipelineOptions, BatchNormGoesWithFewerRowsThanMicroBatches) {
   run_ranks(kBackend, 2, [](const CommunicatorPtr& world) {
     const auto trained =
@@ -172,7 +172,7 @@ TEST(PipelineMemory, OneForwardOneBackwardHoldsNoMoreMicroBatchesThanStages) {
   });
 }
 
-// A run that changes its mesh on the way, twice, is one that never did.
+// A run that changes its mesh on the way, twice, equals a run that does not.
 TEST(PipelineCheckpoints, AreOfEveryMesh) {
   const std::vector<std::vector<Leg>> journeys{
       {{1, {"strategy=single"}}, {2, {"mesh.pipe=2"}}, {4, {"mesh={data: 2, pipe: 2}", "strategy=sharded"}}},
@@ -186,7 +186,7 @@ TEST(PipelineCheckpoints, AreOfEveryMesh) {
   }
 }
 
-// What compression keeps is of buckets, which are others in each stage.
+// Compression keeps its state by bucket, and each stage has different buckets.
 TEST(PipelineCheckpoints, OfCompressedGradientsGoOnOnOtherRanks) {
   int steps = 0;
   for (const int replicas : {2, 3, 2}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strategies with parameter servers on meshes: each part of the model has tables of its own, and what several of its
-// ranks have alike is in those of the first of them alone. Linked with one backend at a time.
+// Tests strategies with parameter servers on meshes. Each part of the model has its own tables; parameters that several
+// of its ranks replicate are only in the tables of the first of these ranks. Linked with one backend at a time.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,7 +43,7 @@ using Case = testing::MeshCase;
 
 class SynchronousServers : public testing::OnMesh {};
 
-// gpt has a tied embedding, which the first stage and the last one have.
+// gpt has a tied embedding, which the first and the last stage share.
 INSTANTIATE_TEST_SUITE_P(
     Pipelines, SynchronousServers,
     ::testing::Values(Case{"gpt", 2, "pipe: 2", "sync_ps"}, Case{"mlp", 3, "pipe: 3", "sync_ps"},
@@ -52,7 +52,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"gpt", 8, "data: 4, pipe: 2",
                            "{intra: all_reduce, inter: sync_ps, ranks_per_group: 2, leaders: 1}"}));
 
-// Layer norms are alike on the ranks that divide the other layers.
+// Layer norms are replicated on the ranks that divide the other layers.
 INSTANTIATE_TEST_SUITE_P(
     Tensor, SynchronousServers,
     ::testing::Values(Case{"mlp", 2, "tensor: 2", "sync_ps"}, Case{"gpt", 4, "data: 2, tensor: 2", "sync_ps"},
@@ -100,8 +100,8 @@ TEST(AsynchronousServers, OfOneReplicaOnSeveralRanksComputeWhatTheyDoOnOneRank) 
   }
 }
 
-// Where ranks wait for each other's updates, what is read depends on nothing but their sum. Updates of three replicas
-// would drive two copies of an embedding apart.
+// If ranks wait for each other's updates, the values that they read depend only on the sum of these. Updates of three
+// replicas would make two copies of an embedding differ.
 TEST(AsynchronousServers, OnMeshesWaitForEachOtherAsReplicasOnOneRankEachDo) {
   for (const std::string strategy : {"{ssp: {staleness: 0}}", "{easgd: {every: 2, synchronous: true}}"}) {
     for (const int replicas : {2, 3}) {
@@ -114,7 +114,7 @@ TEST(AsynchronousServers, OnMeshesWaitForEachOtherAsReplicasOnOneRankEachDo) {
   }
 }
 
-// Whose updates are of the ranks that have the same experts, and of all of them for the rest.
+// Updates of experts come from the ranks that have the same experts, all other updates from all ranks.
 TEST(AsynchronousServers, TrainExperts) {
   for (const std::string strategy : {"{downpour: {every: 2}}", "{easgd: {every: 2}}",
                                      "{ssp: {staleness: 1, server_optimizer: {name: adam, lr: 0.001}}}"}) {
@@ -129,7 +129,7 @@ TEST(AsynchronousServers, TrainExperts) {
   }
 }
 
-// The same strategy on each mesh.
+// Runs the same strategy on each mesh.
 void expect_served_journey_as_alone(const std::string& kind, const std::string& strategy,
                                     const std::vector<std::pair<int, std::string>>& meshes,
                                     const std::string& strategy_alone) {
@@ -138,7 +138,7 @@ void expect_served_journey_as_alone(const std::string& kind, const std::string& 
   expect_journey_as_alone(kind, "served_" + strategy, legs, {strategy_alone});
 }
 
-// The centre and what servers' optimizers remember are of parameters, wherever their tables are.
+// The center and the state of the servers' optimizers are saved by parameter, wherever the tables are.
 TEST(ServedCheckpoints, AreOfEveryMesh) {
   for (const std::string kind : {"gpt", "mlp"}) {
     expect_served_journey_as_alone(kind, "strategy=sync_ps",
@@ -163,7 +163,7 @@ TEST(ServedCheckpoints, AreOfAnyDivisionOfExperts) {
   }
 }
 
-// Stages that are cut elsewhere have other parameters.
+// Stages with a different cut have different parameters.
 TEST(ServedCheckpoints, AreOfEveryCut) {
   const Changes both{std::string("strategy=") + kServerAdamw, "checkpoint.every_steps=5", "mesh.pipe=2"};
   run_ranks(kBackend, 2, [&](const CommunicatorPtr& world) {
@@ -184,7 +184,7 @@ TEST(ServedCheckpoints, AreOfEveryCut) {
   });
 }
 
-/// Servers that rank 0 has, for all ranks.
+/// Servers that rank 0 owns, for all ranks.
 class Servers {
  public:
   Servers(int count, Communicator& world) {
@@ -204,7 +204,7 @@ class Servers {
   ps::ServerList list_;
 };
 
-// Each part of the model takes its own tables along.
+// Each part of the model moves its own tables.
 TEST(ServedMoves, ChangeNothingOfTheResult) {
   for (const auto& [ranks, changes] : std::vector<std::pair<int, Changes>>{
            {4, {"mesh={data: 2, pipe: 2}", "strategy=sync_ps"}},

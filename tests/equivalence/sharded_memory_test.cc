@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much memory training takes, by an allocator that counts: with stage 3 of strategy `sharded` a rank of four has
-// little more than a quarter of the states (values, gradients, optimizer state) of a model of equal blocks.
+// Measures the memory of training with a counting allocator. With stage 3 of strategy `sharded`, one of four ranks
+// holds little more than a quarter of the states (values, gradients, optimizer state) of a model of equal blocks.
 #include <ATen/Parallel.h>
 #include <ATen/ops/from_blob.h>
 #include <c10/core/CPUAllocator.h>
@@ -29,7 +29,7 @@ namespace {
 
 std::atomic<std::int64_t> live{0};
 
-// In front of each piece of memory there is its size.
+// Stores the size of each piece of memory in front of it.
 class CountingAllocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(std::size_t bytes) override {
@@ -55,7 +55,7 @@ class CountingAllocator final : public c10::Allocator {
   }
 };
 
-// Of ranks, the memory that they move fastest is their backend's own.
+// Counts the memory that communicators allocate: the memory that ranks communicate fastest comes from their backend.
 class CountingCommunicator final : public Decorator {
  public:
   using Decorator::Decorator;
@@ -76,7 +76,7 @@ class CountingCommunicator final : public Decorator {
 
 constexpr int kLayers = 48, kWidth = 256;  // as many as pixels
 
-// Per rank, after the last step, outside of forward and backward.
+// Returns the bytes per rank after the last step, outside of forward and backward.
 double bytes_between_steps(int ranks, const std::string& strategy) {
   std::string hidden = std::to_string(kWidth);
   for (int i = 1; i < kLayers; ++i) hidden += ", " + std::to_string(kWidth);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stages 2 and 3 of strategy `sharded` against all_reduce on as many ranks: the same weights, with all that happens
-// around a step. Meshes, clipping, averages and checkpoints of other ranks: mesh_test.cc. Linked with one backend at a
-// time.
+// Compares stages 2 and 3 of strategy `sharded` with all_reduce on as many ranks: the same weights, with everything
+// that happens around a step. mesh_test.cc has meshes, clipping, averages and checkpoints of other ranks. Linked with
+// one backend at a time.
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
@@ -138,7 +138,7 @@ TEST_P(ShardedOptions, GoOnBitForBit) {
   });
 }
 
-// The others wait for its parts, in forward or backward.
+// The other ranks wait for its shards, in forward or backward.
 TEST_P(ShardedOptions, ARankThatEndsEndsTheOthers) {
   run_ranks(kBackend, 3, [&](const CommunicatorPtr& world) {
     int steps = 0;
@@ -159,7 +159,7 @@ TEST_P(ShardedOptions, ARankThatEndsEndsTheOthers) {
   });
 }
 
-// ---- what does not fit
+// ---- settings that do not fit
 
 void expect_refused(const std::string& kind, const std::string& strategy, const Changes& changes, const char* part) {
   run_ranks(kBackend, 2, [&](const CommunicatorPtr& world) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model "smooth_under_test": a small LeNet-5 with tanh and mean pooling, as the original has them. It has no kinks:
-// where ReLU or max pooling change sides by rounding, two runs of the same training part ways by far more than
-// rounding, at steps that depend on the processor.
+// The model "smooth_under_test": a small LeNet-5 with tanh and mean pooling, as in the original. It has no kinks: if
+// rounding moves a value to the other side of the kink of a ReLU or max pooling, two runs of the same training diverge
+// by far more than rounding, at steps that depend on the processor.
 #include <ATen/ops/avg_pool2d.h>
 #include <ATen/ops/tanh.h>
 #include <torch/nn/modules/conv.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stopped and resumed, a run equals the uninterrupted one bit for bit: also where the strategy itself remembers things.
+// Tests that a run that is stopped and resumed equals the uninterrupted one bit for bit, even if the strategy has
+// state.
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
@@ -65,7 +66,7 @@ void expect_same_bits(const std::string& strategy, const std::vector<std::string
 
 TEST_P(StrategyResume, GoesOnBitForBit) { expect_same_bits(GetParam()); }
 
-// Which buckets are a fragment follows from their size: in other buckets it is another run.
+// The size of buckets determines which of them form a fragment: with other buckets it would be a different run.
 TEST(FragmentsResume, GoesOnBitForBit) {
   expect_same_bits("{diloco: {every: 4, fragments: 2, compression: int8}}", {"framework.bucket_bytes=1KB"});
 }
@@ -77,7 +78,7 @@ TEST(FragmentsResume, GoesOnWithWhatWasUnderWay) {
   }
 }
 
-// In the last step one fragment has its turn. It has had it when the run is over.
+// One fragment is synchronized in the last step, which is complete when the run ends.
 TEST(FragmentsResume, DoesNothingMoreWhenAllIsDone) {
   run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
     auto done = changes("{diloco: {every: 4, fragments: 2}}");
@@ -91,8 +92,8 @@ TEST(FragmentsResume, DoesNothingMoreWhenAllIsDone) {
   });
 }
 
-// Alone, a rank decides on the order in which gradients arrive. What the servers' rules remember goes on, and what the
-// rank has not sent yet.
+// A single rank determines the order in which gradients arrive. The state of the servers' rules is restored, and so are
+// the updates that the rank has not sent yet.
 TEST(ServedResume, OneRankGoesOnBitForBit) {
   for (const std::string strategy : {"{downpour: {every: 4, server_optimizer: {name: adam, lr: 0.003}}}",
                                      "{ssp: {server_optimizer: {name: ftrl, lr: 0.1}}}",
@@ -102,7 +103,7 @@ TEST(ServedResume, OneRankGoesOnBitForBit) {
   }
 }
 
-// Ranks that add to parameters on servers do so in any order, and rounding follows it.
+// Several ranks update parameters on servers in any order, which changes rounding.
 TEST(ServedResume, GoesOnFromWhatTheServersHeld) {
   for (const std::string strategy : {"{ssp: {staleness: 0}}", "{easgd: {every: 4, synchronous: true}}", "sync_ps",
                                      "{sync_ps: {server_optimizer: {name: adam, lr: 0.003, eps: 0.001}}}"}) {
@@ -120,8 +121,8 @@ TEST(ServedResume, GoesOnFromWhatTheServersHeld) {
   }
 }
 
-// On another number of ranks, in other buckets, what each remembered of its own is forgotten, and training goes on from
-// where it was: near to where a run that was not stopped comes.
+// On another number of ranks and with other buckets, the state of each rank is dropped, and training continues from the
+// saved parameters. The result must be close to that of an uninterrupted run.
 void expect_other_buckets_near(const std::string& strategy, int ranks) {
   const auto run = file_name(strategy) + "_on_" + std::to_string(ranks);
   at::Tensor stopped_at, whole;
@@ -146,7 +147,7 @@ void expect_other_buckets_near(const std::string& strategy, int ranks) {
 TEST_P(StrategyResume, GoesOnInOtherBuckets) { expect_other_buckets_near(GetParam(), 2); }
 TEST_P(StrategyResume, GoesOnWithOtherRanksAndBuckets) { expect_other_buckets_near(GetParam(), 3); }
 
-// All ranks then have one replica, also where each had gone its own way.
+// All ranks then have one replica, even if their replicas had diverged.
 TEST_P(StrategyResume, GoesOnWithAnotherStrategy) {
   const auto run = file_name(GetParam()) + "_strategy";
   run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
@@ -162,7 +163,7 @@ TEST_P(StrategyResume, GoesOnWithAnotherStrategy) {
   });
 }
 
-// A run that is over stays as it is.
+// A run that has ended stays unchanged.
 TEST_P(StrategyResume, DoesNothingMoreWhenAllIsDone) {
   const auto run = file_name(GetParam()) + "_done";
   run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
@@ -177,7 +178,7 @@ TEST_P(StrategyResume, DoesNothingMoreWhenAllIsDone) {
   });
 }
 
-// One copy of the parameters that ranks update without locks: two save it and one goes on, and the other way round.
+// Ranks update one copy of the parameters without locks. Two ranks save it and one resumes, and vice versa.
 TEST(HogwildResume, GoesOnWithTheOneCopyOnAnotherNumberOfRanks) {
   for (const auto& [savers, loaders] : {std::pair(2, 1), std::pair(1, 2)}) {
     const auto run = "hogwild" + std::to_string(savers);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers that no sample of a step goes through, with momentum and weight decay: under strategies whose ranks or servers
-// update by themselves, and with replicas in threads. equivalence_test.cc has the strategies that reduce gradients.
+// Tests layers that no sample of a step goes through, with momentum and weight decay: under strategies whose ranks or
+// servers update by themselves, and with replicas in threads. equivalence_test.cc tests strategies that reduce
+// gradients.
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
@@ -21,12 +22,12 @@ using testing::run_ranks;
 using testing::train;
 using testing::training_config;
 
-constexpr std::int64_t kUnused = 12 * 12 + 12, kBehind = 12 * 10 + 10;  // of branches_model.cc
+constexpr std::int64_t kUnused = 12 * 12 + 12, kBehind = 12 * 10 + 10;  // see branches_model.cc
 constexpr const char* kServerSgd = "server_optimizer: {name: sgd, lr: 0.01, momentum: 0.9, weight_decay: 0.001}";
 
 std::string with_servers(const std::string& strategy) { return "{name: " + strategy + ", " + kServerSgd + "}"; }
 
-// Trains for so many steps, in each of which backward runs twice.
+// Trains the given number of steps, in each of which backward runs twice.
 at::Tensor weights_after(int steps, std::vector<std::string> changes, const CommunicatorPtr& world,
                          const std::string& run) {
   changes.insert(changes.end(),
@@ -45,7 +46,7 @@ void expect_unused_layer_as_it_was(const std::vector<std::string>& changes, int 
   });
 }
 
-// On 4 ranks, since a mean over as many equal values is that value.
+// Uses 4 ranks, because the mean over 4 equal values is exactly that value.
 class UnusedLayer : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(
     Strategies, UnusedLayer,
@@ -81,7 +82,7 @@ INSTANTIATE_TEST_SUITE_P(OwnUpdates, UnusedInThreads, ::testing::Values(UnusedCa
 
 TEST_P(UnusedInThreads, KeepsItsInitialValues) { expect_unused_layer_as_it_was(changes(), ranks(), run("kept_")); }
 
-// A layer that the samples of one replica go through alone is used, with a gradient that is 0 in the others.
+// A layer that only the samples of one replica go through is used; its gradient is 0 in the others.
 class UsedInThreads : public UnusedInThreads {};
 INSTANTIATE_TEST_SUITE_P(Replicas, UsedInThreads,
                          ::testing::Values(UnusedCase("single", 1, 2), UnusedCase("single", 1, 3),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The plug-in for CUDA is complete, as far as a machine without a GPU can tell."""
+"""Tests that the plug-in for CUDA is complete, to the extent that is possible without a GPU."""
 
 import pathlib
 import subprocess

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Each rank keeps to the cores that launch.bind_to says, with all of its threads."""
+"""Tests that each rank, with all of its threads, stays on the cores that launch.bind_to selects."""
 
 import os
 import pathlib
@@ -11,29 +11,29 @@ import program
 from program import ENDLESS, SHORT, ProgramTest, free_port, mpirun, sets, torchrun
 
 CORES = os.sched_getaffinity(0)
-os.environ.pop("OMP_NUM_THREADS", None)  # which all other tests have
+os.environ.pop("OMP_NUM_THREADS", None)  # set in all other tests
 
 
 def cores_of_threads(pid):
-    """The cores that each thread of a process may use."""
+    """Returns the cores that each thread of a process may use."""
     found = []
     for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
         try:
             found.append(os.sched_getaffinity(int(task.name)))
         except ProcessLookupError:
-            pass  # it has ended meanwhile
+            pass  # the thread has ended
     return found
 
 
 def numbers(text):
-    """Those of "0-2,5"."""
+    """Parses "0-2,5"."""
     ranges = [part.partition("-")[::2] for part in text.split(",")]
     return {number for first, last in ranges for number in range(int(first), int(last or first) + 1)}
 
 
 class Cores(ProgramTest):
     def said(self, rank, run="run"):
-        """The threads and cores of a rank, as its log has it; None: it keeps to none."""
+        """Returns the threads and cores of a rank according to its log; the cores are None if it is not bound."""
         log = self.run_folder(run).log(rank).read_text()
         found = re.search(r"computes with (\d+) threads?(?:, bound to cores ([\d,-]+))?\n", log)
         return int(found[1]), found[2] and numbers(found[2])
@@ -107,7 +107,7 @@ class Local(Cores):
         self.assertIn("too few cores for 2 ranks (1); use launch.bind_to: none", process.words)
 
     def crowd(self, backend, **more):
-        """33 ranks on one core."""
+        """Starts 33 ranks on one core."""
         settings = {**SHORT, "train.max_steps": 1, "launch.ranks": 33, "backend": backend, **more}
         return self.train(*sets(settings), run=backend, command=["taskset", "--cpu-list", str(min(CORES)), program.TRAIN])
 
@@ -124,7 +124,7 @@ class Local(Cores):
         self.assert_status(0, self.crowd("inproc", **{"launch.oversubscribe": "true"}))
 
     def join(self, **options):
-        """Two ranks that another launcher starts."""
+        """Starts two ranks as another launcher does."""
         port = free_port()
         return [self.train(*sets(SHORT, {"launch.bind_to": "core"}), environment=torchrun(rank, 2, port), **options)
                 for rank in range(2)]

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A killed rank ends its job soon, with one report that says who it was; a killed launcher takes its ranks along."""
+"""Tests that a killed rank soon ends its job, with one report that names the rank, and that a killed launcher ends its
+ranks."""
 
 import os
 import signal
@@ -40,7 +41,7 @@ class Death(ProgramTest):
         self.kill(process)
 
     def kill(self, process):
-        """A launcher whose ranks are training; everything ends with it."""
+        """Kills a launcher whose ranks are training, and expects that everything ends with it."""
         started = set(processes(self.mark)) - {process.pid}
         self.assertGreaterEqual(len(started), 2)
         process.kill()
@@ -65,7 +66,7 @@ class Local(Death):
         self.kill_launcher()
 
     def start_by_script(self, **variables):
-        """Two ranks, started in the background by a shell that waits for them."""
+        """Starts two ranks in the background of a shell that waits for them."""
         settings = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
         marks = " ".join(f"{name}={value}" for name, value in variables.items())
         script = f'for rank in 0 1; do RANK=$rank LOCAL_RANK=$rank {marks} "$@" & done; wait'
@@ -136,7 +137,7 @@ class Mpi(Death):
         self.kill_mpirun("auto", "sh", "-c", '"$@"; exit $?', "sh")
 
     def ranks(self):
-        """Processes of this test that run train, from their first instruction on."""
+        """Returns the processes of this test that run train, from their first instruction on."""
         def runs_train(pid):
             try:
                 return os.path.samefile(f"/proc/{pid}/exe", program.TRAIN)
@@ -152,7 +153,7 @@ class Mpi(Death):
                 time.sleep(seconds)
                 process.kill()
                 self.assertEqual(128 + signal.SIGKILL, process.wait())
-                # A rank looks for its launcher once it has loaded LibTorch.
+                # A rank checks for its launcher only after it has loaded LibTorch.
                 self.assertTrue(becomes_true(lambda: not processes(self.mark), 4 * SOON), self._describe_processes())
                 self.assert_nothing_left()
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A rank that hangs is named on the console while the others wait for it, and by what ends the job at last."""
+"""Tests that a hanging rank is named on the console while the others wait for it, and by the error that finally ends
+the job."""
 
 import os
 import re
@@ -91,11 +92,11 @@ class Mpi(Hang):
     ways = ({"backend": "mpi"}, {"launch.with": "mpi", "backend": "hybrid"})
 
     def test_time_out_says_what_waited_and_nothing_that_follows_from_it(self):
-        # Operations that overlap with computing fail together; which of them is asked for first is a matter of chance.
+        # Overlapping operations fail together; it is a matter of chance which of them is waited for first.
         self.assert_cause({"backend": "mpi", "strategy": "overlapped"}, "s for ranks that did not come")
 
 
-del Hang, program.ProgramTest  # not tests by themselves
+del Hang, program.ProgramTest  # not tests themselves
 
 if __name__ == "__main__":
     program.main()

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A first Ctrl-C, or SIGTERM, ends all ranks after their step and keeps what they learned; a second ends at once."""
+"""Tests that the first Ctrl-C or SIGTERM ends all ranks after their step and saves their progress, and that the second
+ends them at once."""
 
 import os
 import pathlib
@@ -16,7 +17,7 @@ LOST = "before the run had stopped; it has no checkpoint, so everything that it 
 
 
 def is_stopped(pid):
-    """Whether all threads of a process are."""
+    """Returns true if all threads of a process are stopped."""
     states = [(task / "stat").read_text().rpartition(")")[2].split()[0] for task in
               pathlib.Path(f"/proc/{pid}/task").iterdir()]
     return set(states) == {"T"}
@@ -100,14 +101,14 @@ class Interrupt(ProgramTest):
         self.assert_nothing_left()
 
     def hold_back(self):
-        """Has the job not end by the first Ctrl-C alone: a rank that does not move."""
+        """Stops a rank, so that the first Ctrl-C alone cannot end the job."""
         pid = self.rank_process(self.run_folder(), 1)
         os.kill(pid, signal.SIGSTOP)
-        self.assertTrue(becomes_true(lambda: is_stopped(pid)))  # or a thread could still take the next signal
+        self.assertTrue(becomes_true(lambda: is_stopped(pid)))  # otherwise a thread could still handle the next signal
         return pid
 
     def test_ctrl_c_while_the_data_are_made(self):
-        # A million digits take a minute.
+        # Making a million digits takes a minute.
         process = self.train(*sets(ENDLESS, self.way, {"dataset.train_samples": 1_000_000}))
         self.assertTrue(becomes_true(lambda: "Preparing dataset digits: 5 s\n" in process.out), process.text())
         process.interrupt()
@@ -139,11 +140,11 @@ class Interrupt(ProgramTest):
                 self.assert_nothing_left()
 
     def test_what_is_ignored_stays_ignored(self):
-        def ignore():  # as nohup does, and a shell for what it starts in the background
+        def ignore():  # as nohup does, and a shell for background processes
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
             signal.signal(signal.SIGINT, signal.SIG_IGN)
         process = self.train(*sets(ENDLESS, self.way), preexec_fn=ignore)
-        for _ in range(20):  # while it starts, too
+        for _ in range(20):  # also while it starts
             process.interrupt(signal.SIGHUP)
             process.interrupt(signal.SIGINT)
             time.sleep(0.1)
@@ -190,7 +191,7 @@ class Local(Interrupt):
 class Inproc(Interrupt):
     way = {"backend": "inproc"}
 
-    # Threads cannot be held back one by one.
+    # Threads cannot be stopped one by one.
     test_ctrl_c_twice = test_sigterm_leaves_a_rank_that_hangs_a_limited_time = None
     test_what_a_checkpoint_keeps_is_not_lost = None
 
@@ -207,7 +208,7 @@ class Mpi(Interrupt):
         self.assert_nothing_left()
 
 
-del Interrupt, program.ProgramTest  # not tests by themselves
+del Interrupt, program.ProgramTest  # not tests themselves
 
 if __name__ == "__main__":
     program.main()

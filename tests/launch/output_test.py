@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a run says, on terminals and in pipes, and what it leaves for scripts."""
+"""Tests the output of a run on terminals and in pipes, and the files that it leaves for scripts."""
 
 import fcntl
 import os
@@ -48,7 +48,7 @@ class Files(ProgramTest):
                           "report.html", "summary.json", "weights.safetensors"], names)
 
     def test_relative_paths_are_the_callers(self):
-        # As `bazel run` does: the program starts elsewhere and is told where its user is.
+        # As with `bazel run`, the program starts in another folder and is told the folder of its user.
         caller = self.folder / "caller"
         caller.mkdir()
         shutil.copy(QUICKSTART, caller / "mine.yaml")
@@ -98,7 +98,7 @@ class Speech(ProgramTest):
                                       r"Selected    strategy \w+\nReady       after \S+ s\n")
 
     def test_tells_the_mean_loss_of_each_epoch(self):
-        # Of windows as long as an epoch the last reading is the same mean.
+        # With windows as long as an epoch, the last reading is the same mean.
         process = self.train(*sets(SHORT, {"train.epochs": 2, "train.max_steps": 0, "watch.every_steps": 8}))
         self.assert_status(0, process)
         means = re.findall(r"^epoch (\d)/2  step (\d+)  train  mean loss (\S+)  ", process.out, re.M)
@@ -130,7 +130,7 @@ class Speech(ProgramTest):
 
 
 class Unread(ProgramTest):
-    """Nobody takes what the run says."""
+    """Runs whose output is not read."""
 
     LONG = sets(SHORT, {"train.max_steps": 0, "train.epochs": 4, "watch.every_steps": 1, "evaluate.every_epochs": 1})
     way = []
@@ -139,7 +139,7 @@ class Unread(ProgramTest):
         process = self.train(*self.LONG, *self.way, stdout=stdout, run=run)
         self.assert_status(0, process)
         self.assertEqual(32, self.run_folder(run).summary["steps"])
-        self.assertRegex(process.err, r"^(\S+ \S+ WARNING \S+ standard output .*\n)?$")  # of the launcher
+        self.assertRegex(process.err, r"^(\S+ \S+ WARNING \S+ standard output .*\n)?$")  # warning of the launcher
         self.assertEqual(1, self.run_folder(run).log(0).read_text().count("WARNING"))
         self.assertIn("standard output", self.run_folder(run).log(0).read_text())
 
@@ -173,7 +173,7 @@ class Unread(ProgramTest):
 class Terminal(ProgramTest):
 
     def on_terminal(self, columns, *settings):
-        """What a terminal of so many columns gets."""
+        """Returns what a terminal with so many columns receives."""
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         process = self.train(*settings, stdout=theirs, run=f"columns{columns}")
@@ -183,13 +183,13 @@ class Terminal(ProgramTest):
         while time.monotonic() < end and select.select([ours], [], [], program.DEADLINE)[0]:
             try:
                 text += os.read(ours, 65536)
-            except OSError:  # nobody has the other side open any more
+            except OSError:  # no process has the other end open any more
                 break
         os.close(ours)
         self.assert_status(0, process)
         return text.decode()
 
-    # Long enough to be drawn a few times.
+    # Long enough for the display to be drawn a few times.
     drawn = sets(SHORT, {"dataset.train_samples": 4096, "train.max_steps": 0, "train.epochs": 2})
 
     def test_terminal(self):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the machine refuses, ports, memory, disks, MPI, data, ends a run soon and with a text that helps."""
+"""Tests that a run soon ends with a helpful error if the machine refuses something: ports, memory, disks, MPI, data."""
 
 import os
 import pathlib
@@ -16,7 +16,8 @@ SOON = 20  # seconds; none of these may wait for a timeout
 
 
 def namespace(*commands):
-    """A shell that runs `commands` in a mount namespace of its own, then the arguments; None where that is forbidden."""
+    """Returns a shell that runs `commands` in its own mount namespace, then the arguments; None if that is not
+    permitted."""
     user = [] if os.geteuid() == 0 else ["--map-root-user"]
     probe = subprocess.run(["unshare", *user, "--mount", "sh", "-c", "mount -t tmpfs tmpfs /mnt"], capture_output=True)
     if probe.returncode != 0:
@@ -60,7 +61,7 @@ class Ports(ProgramTest):
         self.assert_status(1, process, SOON)
         message = "cannot resolve the address no.such.host.invalid"
         self.assertIn(message, process.err)
-        self.assertEqual([message in line for line in process.err.splitlines()], [True, True])  # early, and at the end
+        self.assertEqual([message in line for line in process.err.splitlines()], [True, True])  # early, and last
 
 
 class Memory(ProgramTest):
@@ -97,7 +98,7 @@ class Memory(ProgramTest):
         self.assert_too_large("dataset", "train_samples: 999999999999", "--set=dataset.train_samples=999999999999")
 
     def test_no_shared_memory(self):
-        # Files, and memory files are such, of at most 64 KB.
+        # Limits files, including memory files, to 64 KB.
         limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))
         process = self.train(*sets(SHORT), preexec_fn=limit)
         self.assert_status(1, process, SOON)
@@ -113,7 +114,7 @@ class Disk(ProgramTest):
         full = namespace(f"mount -t tmpfs -o size=20k tmpfs {run}")
         if full:
             settings, why = ENDLESS, "No space left on device"
-        else:  # a limit on the size of files stands for the disk; with one rank it meets no memory file
+        else:  # a limit on the size of files replaces a full disk; one rank needs no memory file
             settings, why = {**ENDLESS, "launch.ranks": 1}, "File too large"
             full = ["bash", "-c", 'ulimit -f 8; exec "$@"', "bash"]
         process = self.train(*sets(settings), command=[*full, program.TRAIN])
@@ -160,7 +161,7 @@ class Disk(ProgramTest):
         self.assert_nothing_left()
 
     def test_read_only(self):
-        run = "/proc/phalanx"  # where not even root makes a folder
+        run = "/proc/phalanx"  # not even root can make a folder here
         process = self.start("--config", program.QUICKSTART, "--run_dir", run, *sets(SHORT))
         self.assert_status(2, process, SOON)
         self.assertIn(f"run folder {run} cannot be created", process.err)
@@ -181,7 +182,7 @@ class Disk(ProgramTest):
 
 
 class Data(ProgramTest):
-    """A missing dataset is told once, with what was looked for, where, and how to get it."""
+    """A missing dataset is reported once, with what was searched, where, and how to get it."""
 
     mnist = sets({"dataset": "mnist", "expect": "{}"})
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A run that was killed, asked to stop or out of time goes on from its checkpoints, and ends as if nothing had been."""
+"""Tests that a run that was killed, asked to stop or out of time resumes from its checkpoints, and ends like an
+uninterrupted run."""
 
 import json
 import os
@@ -29,7 +30,7 @@ class Resume(ProgramTest):
         return sorted((self.folder / name / "checkpoints").glob("step-" + 8 * "[0-9]"))
 
     def lines(self, run):
-        """Metrics, without what depends on the clock."""
+        """Returns the metrics without values that depend on the clock."""
         return [{key: value for key, value in line.items() if key not in ("samples_per_second", "seconds", "step_ms")}
                 for line in run.metrics]
 
@@ -52,7 +53,7 @@ class Resume(ProgramTest):
         self.assert_nothing_left()
 
     def test_ranks_killed_at_any_moment(self):
-        """One process each time, not all of them; the others end, and the run goes on bit for bit."""
+        """Kills one process each time, not all of them; the others end, and the run resumes bit for bit."""
         settings = {**RUN, "train.max_steps": 600}
         whole, _ = self.finish("whole", settings=settings)
         moments, kills = random.Random(7), 0
@@ -65,7 +66,7 @@ class Resume(ProgramTest):
                 os.kill(self.rank_process(self.run_folder("killed"), attempt % 2), signal.SIGKILL)
             except (AssertionError, ProcessLookupError):
                 self.assert_status(0, process)
-            if process.wait() == 0:  # it had come to its end
+            if process.wait() == 0:  # the run had ended before
                 self.assertEqual(600, self.run_folder("killed").summary["steps"])
                 break
             kills += 1
@@ -165,7 +166,7 @@ class Mpi(Resume):
     way = {"launch.ranks": 2, "launch.with": "mpi"}
 
 
-del Resume, program.ProgramTest  # not tests by themselves
+del Resume, program.ProgramTest  # not tests themselves
 
 if __name__ == "__main__":
     program.main()

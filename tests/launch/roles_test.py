@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks that are parameter servers instead of training: they serve, end with the others, and are missed."""
+"""Tests ranks that are parameter servers instead of training: they serve, end with the others, and their loss is
+noticed."""
 
 import os
 import signal
@@ -80,7 +81,7 @@ class Local(Roles):
         self.assertGreater(counted["embedding_rows_on_server_0"], 500)
         self.assertLessEqual(counted["embedding_staleness_max"], 2, "the bound of the config")
         self.assertGreaterEqual(counted["embedding_bytes_pulled"], counted["embedding_rows_pulled"] * (8 + 16 * 4))
-        # The same on two servers, from there on.
+        # The run resumes on two servers.
         more = {"launch.ranks": 3, "roles.server": 2, "checkpoint.resume": self.checkpoint(8)}
         self.assert_status(0, self.train(*sets(*settings, more), run="resumed"))
         self.assertEqual(16, self.run_folder("resumed").summary["steps"])
@@ -121,7 +122,7 @@ class Local(Roles):
         self.assert_nothing_left()
 
     def test_a_server_ends_with_a_training_that_fails(self):
-        """The ranks are threads, so that no launcher can end the server for them."""
+        """Ranks are threads, so that no launcher can end the server for them."""
         process = self.train(*sets(SERVED, {"expect": "{test: {accuracy: {min: 1.0}}}"}, backend="inproc"))
         self.assert_status(1, process)
         self.assert_nothing_left()

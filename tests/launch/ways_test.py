@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks come together in whichever way they are started, and learn the same."""
+"""Tests that ranks connect however they are started, and learn the same."""
 
 import program
 from program import QUICKSTART, SHORT, ProgramTest, RunFolder, becomes_true, free_port, mpirun, sets, torchrun
@@ -43,7 +43,7 @@ class Local(Way):
 
 
 class Joined(Way):
-    """As launchers start ranks: one process each, which finds its place in the environment."""
+    """Starts ranks as launchers do: one process each, which finds its rank in the environment."""
 
     def join(self, environments):
         return [self.train(*sets(SHORT), environment=environment) for environment in environments]
@@ -68,7 +68,8 @@ class Joined(Way):
         self.assert_join(self.join([torchrun(0, 1, free_port())]))
 
     def by_hand(self, rank, size, port, **more):
-        """What a script sets, on hosts of which no address tells that they are one: 0.0.0.0 is no loopback address."""
+        """Returns the variables that a script sets on hosts whose address does not tell that they are the same: 0.0.0.0
+        is not a loopback address."""
         return torchrun(rank, size, port, **{"MASTER_ADDR": "0.0.0.0", "LOCAL_WORLD_SIZE": None, **more})
 
     def test_ranks_that_are_not_told_how_many_share_their_host(self):
@@ -169,7 +170,7 @@ class Mpi(Way):
 
 
 class Equal(ProgramTest):
-    """A run is what its config says, whoever started it."""
+    """A run depends only on its config, not on what started it."""
 
     def weights(self, run, *settings, config=QUICKSTART):
         self.assert_status(0, self.train(*settings, config=config, run=run))
@@ -182,7 +183,8 @@ class Equal(ProgramTest):
         self.assertEqual(self.run_folder("first").config.read_text(), self.run_folder("again").config.read_text())
 
     def test_hosts_are_told_apart_by_their_keys(self):
-        """Four processes on what they take for two hosts, and four ranks in two groups that the config names."""
+        """Compares four processes that believe to be on two hosts with four ranks in two groups that the config
+        names."""
         levels = {"launch.ranks": 4, "strategy": "{intra: all_reduce, inter: {local_sgd: {every: 5}}}"}
         grouped = self.weights("grouped", *sets(SHORT, levels, {"strategy.ranks_per_group": 2}))
         port = free_port()

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may include and depend on whom, and the check that everybody keeps to it."""
+"""Defines which layer may include and depend on which, and checks the tree for violations."""
 
 import ast
 import os
 import pathlib
 import re
 
-# What stands directly below each layer. A layer may use itself and everything below it; siblings, neither of which
-# stands below the other, do not know each other.
+# The layers directly below each layer. A layer may use itself and everything below it. Siblings, neither of which is
+# below the other, must not use each other.
 BELOW = {
     "tests": ["tools", "framework/testing"],
     "tools": ["launch"],
@@ -29,7 +29,7 @@ BELOW = {
     "third_party": [],
 }
 
-# Unit tests, and other testonly code, of every layer may use this one too.
+# Unit tests and other testonly code of every layer may also use this layer.
 FOR_TESTS = "framework/testing"
 
 FOLDERS = sorted({layer.split("/")[0] for layer in BELOW})
@@ -38,12 +38,12 @@ INCLUDE = re.compile(r'\s*#\s*include\s*[<"]([^>"]+)[>"]')
 
 
 def layer_of(path):
-    """The layer of a path under the root; None where the architecture has no say."""
+    """Returns the layer of a path under the root, or None if the architecture does not cover it."""
     return next((layer for layer in BELOW if f"{path}/".startswith(layer + "/")), None)
 
 
 def allowed(layer, is_test=False):
-    """The layers that code of `layer` may use."""
+    """Returns the layers that code of `layer` may use."""
     result = {layer} | ({FOR_TESTS} if is_test else set())
     for below in BELOW[layer]:
         result |= allowed(below)
@@ -64,7 +64,7 @@ def check(root):
 
 
 def _rules(root, build):
-    """The targets of a BUILD file; it is close enough to Python for Python to read it."""
+    """Yields the targets of a BUILD file, which is close enough to Python to be parsed as such."""
     package = build.parent.relative_to(root).as_posix()
     calls = [node for node in ast.walk(ast.parse(build.read_text())) if isinstance(node, ast.Call)]
     keywords = [({k.arg: k.value for k in call.keywords}, getattr(call.func, "id", "")) for call in calls]
@@ -82,7 +82,7 @@ def _rules(root, build):
 
 
 def _strings(node):
-    """The strings, with their lines, of an expression: a list, a select, a sum of such."""
+    """Returns the strings of an expression with their lines: of a list, a select, or a sum of these."""
     nodes = ast.walk(node) if node else []
     return [(n.value, n.lineno) for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)]
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The tree keeps to the architecture, and the check would notice if it did not."""
+"""Tests that the tree follows the architecture, and that the check notices violations."""
 
 import ast
 import pathlib
@@ -8,10 +8,10 @@ import sys
 import tempfile
 import unittest
 
-sys.dont_write_bytecode = True  # beside the sources, which is where these files really are
+sys.dont_write_bytecode = True  # writes no cache next to the sources, where these files really are
 import layering
 
-# The real sources, not the runfiles: those have only what a target names.
+# The real sources rather than the runfiles, which have only the files that a target names.
 ROOT = pathlib.Path("WORKSPACE").resolve().parent
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs train as people and launchers do, for the tests of the whole program."""
+"""Runs train as users and launchers do, for the tests of the whole program."""
 
 import json
 import os
@@ -21,24 +21,25 @@ QUICKSTART = str(ROOT / "configs/quickstart.yaml")
 HOST = socket.gethostname()
 _MARK = "PHALANX_TEST_MARK"
 
-# Seconds until something that must happen has not. A loaded machine may take a while; a hang takes for ever.
+# Seconds after which something that must happen is considered missing. A loaded machine may take a while; a hang takes
+# forever.
 DEADLINE = 120
 
-# So short that the whole run takes a second.
+# Settings that make a whole run take about a second.
 SHORT = {"dataset.train_samples": 512, "dataset.test_samples": 128, "train.max_steps": 16, "watch.every_steps": 4, "evaluate.every_epochs": 0,
          "expect": "{}"}
-# Trains until somebody ends it.
+# Settings for a run that trains until it is ended.
 ENDLESS = {**SHORT, "train.max_steps": 0, "train.epochs": 1000000}
 
 
 def sets(*settings, **more):
-    """--set arguments for dicts of keys and values."""
+    """Returns --set arguments for dicts of keys and values."""
     merged = {key: value for setting in (*settings, more) for key, value in setting.items()}
     return [f"--set={key}={value}" for key, value in merged.items()]
 
 
 def as_if_on_a_device(config):
-    """Changes the file of a run's config into that of a run on a device, with all options that are for these alone."""
+    """Changes the config file of a run to that of a run on a device, with all options that only devices support."""
     text = config.read_text()
     for was, on_device in (("device: auto", "device: cuda"), ("capture: false", "capture: true"),
                            ("resident: false", "resident: true")):
@@ -48,13 +49,15 @@ def as_if_on_a_device(config):
 
 
 def mpirun(ranks):
-    """The begin of a command by which a person starts ranks by hand. Open MPI looks for its parts beside the real path."""
+    """Returns the beginning of a command that starts ranks by hand. Open MPI searches its parts next to the real
+    path."""
     program = os.path.realpath(ROOT / os.environ["MPIRUN"])
     return [program, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-np", str(ranks)]
 
 
 def free_port():
-    """Below those that the system gives to connections, so that none takes it before the test does."""
+    """Returns a free port below the range that the system uses for connections, so that no connection takes it before
+    the test."""
     while True:
         port = random.SystemRandom().randrange(15000, 32000)
         with socket.socket() as probe:
@@ -66,13 +69,13 @@ def free_port():
 
 
 def torchrun(rank, size, port, **more):
-    """The environment that torchrun gives to a rank of this host."""
+    """Returns the environment that torchrun gives to a rank of this host."""
     return {"RANK": str(rank), "WORLD_SIZE": str(size), "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(size),
             "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), **more}
 
 
 def signals(pid, field):
-    """Numbers of signals of a process: SigIgn, which it ignores; ShdPnd, which are waiting for it."""
+    """Returns signal numbers of a process: SigIgn: ignored signals; ShdPnd: pending signals."""
     try:
         text = pathlib.Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -82,7 +85,7 @@ def signals(pid, field):
 
 
 def becomes_true(condition, seconds=DEADLINE):
-    """Asks until it is so; the last answer."""
+    """Calls `condition` until it is true or the time is up. Returns its last result."""
     end = time.monotonic() + seconds
     while not (answer := condition()) and time.monotonic() < end:
         time.sleep(0.01)
@@ -90,19 +93,19 @@ def becomes_true(condition, seconds=DEADLINE):
 
 
 def processes(mark):
-    """Ids of all processes, however they descend, that inherited `mark`."""
+    """Returns the ids of all processes that inherited `mark`, at any depth of the process tree."""
     found = []
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         try:
             if f"{_MARK}={mark}".encode() in (folder / "environ").read_bytes().split(b"\0"):
                 found.append(int(folder.name))
         except OSError:
-            pass  # it has ended, or belongs to somebody else
+            pass  # the process has ended, or belongs to another user
     return found
 
 
 class RunFolder:
-    """What a run leaves."""
+    """The files of a run."""
 
     def __init__(self, path):
         self.path = pathlib.Path(path)
@@ -129,7 +132,7 @@ class RunFolder:
 
 
 class Process:
-    """A program that a test has started, in a process group of its own."""
+    """A program that a test has started, in its own process group."""
 
     def __init__(self, command, folder, **options):
         self.output, self.errors = folder / "stdout", folder / "stderr"
@@ -140,7 +143,7 @@ class Process:
         self.pid = self._popen.pid
 
     def wait(self, seconds=DEADLINE):
-        """Exit status, as a shell has it."""
+        """Returns the exit status, as a shell reports it."""
         try:
             status = self._popen.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -161,7 +164,7 @@ class Process:
 
     @property
     def words(self):
-        """Standard error on one line, without the frame, whose lines are broken where names have it."""
+        """Returns standard error on one line, without the frame, whose lines may be broken inside of names."""
         return " ".join(self.err.replace("│", " ").split())
 
     def text(self):
@@ -171,15 +174,15 @@ class Process:
         os.kill(self.pid, what)
 
     def interrupt(self, what=signal.SIGINT):
-        """As the terminal does for Ctrl-C."""
+        """Sends a signal to the process group, as a terminal does for Ctrl-C."""
         os.killpg(self.pid, what)
 
 
 class ProgramTest(unittest.TestCase):
-    """Gives each test a folder and a TMPDIR of its own, and leaves no process behind."""
+    """Gives each test its own folder and TMPDIR, and kills all processes that it leaves behind."""
 
     def setUp(self):
-        # Not Bazel's folder: its path is too long for the sockets of some.
+        # Bazel's folder is not used: its path is too long for some sockets.
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="phalanx-test-"))
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         self.temporary = self.folder / "tmp"
@@ -190,12 +193,12 @@ class ProgramTest(unittest.TestCase):
         self._count = 0
 
     def environment(self, **variables):
-        """What programs of this test get; None takes a variable away."""
-        # A test may itself run under a launcher, or where one left its marks.
+        """Returns the environment for programs of this test; None removes a variable."""
+        # A test may itself run under a launcher, or in an environment with variables of one.
         foreign = ("OMPI_", "PMIX_", "PRTE_", "SLURM_", "TORCHELASTIC_", "PHALANX_", "MASTER_", "MPI_HOME",
                    "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "BUILD_WORKING_DIRECTORY")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
-        # Open MPI's segments apart from those of others, who may run beside this test.
+        # Keeps Open MPI's segments separate from those of other programs that run at the same time.
         own = {_MARK: self.mark, "TMPDIR": str(self.temporary),
                "OMPI_MCA_btl_sm_backing_directory": str(self.temporary)}
         return {name: value for name, value in {**kept, **own, **variables}.items() if value is not None}
@@ -218,13 +221,13 @@ class ProgramTest(unittest.TestCase):
         return self.start(f"--config={config}", f"--run_dir={self.folder / run}", *arguments, **options)
 
     def wait_for_training(self, run, process):
-        """Until the run folder's metrics show that training is well on its way."""
+        """Waits until the metrics in the run folder show that training is in progress."""
         becomes_true(lambda: len(run.metrics) >= 2 or not process.running)
         self.assertTrue(process.running, process.text())
         self.assertGreaterEqual(len(run.metrics), 2, process.text())
 
     def rank_process(self, run, rank):
-        """The id of a rank's process: that which writes the rank's log."""
+        """Returns the id of the process of a rank, which is the one that writes the rank's log."""
         log = os.path.realpath(run.log(rank))
         for pid in processes(self.mark):
             try:
@@ -238,18 +241,18 @@ class ProgramTest(unittest.TestCase):
         self.assertEqual(expected, process.wait(seconds), process.text())
 
     def assert_framed_once(self, process, rank, ranks, log):
-        """Standard error has one report: whose failure it is, and where to read on."""
+        """Checks that standard error has one report that names the failed rank and its log."""
         self.assertEqual(1, process.err.count("┌─"), process.text())
         self.assertIn(f"┌─ Rank {rank} of {ranks} on {HOST} failed ─", process.err)
         self.assertIn(f"│ Log: {log}\n", process.err)
         self.assertTrue(log.exists())
 
     def assert_nothing_left(self):
-        """No process, no temporary file and no shared memory of what this test has started."""
+        """Checks that this test has left no process, no temporary file and no shared memory."""
         self.assertTrue(becomes_true(lambda: not processes(self.mark), 5), self._describe_processes())
         self.assertTrue(becomes_true(lambda: not os.listdir(self.temporary), 5), os.listdir(self.temporary))
         new = {name for name in os.listdir("/dev/shm") if not name.startswith("sm_segment.")} - self._shared_memory
-        becomes_true(lambda: not new & set(os.listdir("/dev/shm")), 20)  # what others make meanwhile goes away again
+        becomes_true(lambda: not new & set(os.listdir("/dev/shm")), 20)  # files of other programs disappear
         self.assertEqual(set(), new & set(os.listdir("/dev/shm")))
 
     def _describe_processes(self):
@@ -259,7 +262,7 @@ class ProgramTest(unittest.TestCase):
                 arguments = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
                 lines.append(f"{pid} {arguments}")
             except OSError:
-                pass  # it has ended meanwhile
+                pass  # the process has ended
         return "\n".join(lines)
 
     def _kill_all(self):
@@ -271,7 +274,7 @@ class ProgramTest(unittest.TestCase):
 
 
 def main():
-    # Programs inherit what is ignored, which they respect; who started the tests may have ignored something.
+    # Programs inherit ignored signals and keep ignoring them; the parent of the tests may ignore some.
     for number in (signal.SIGHUP, signal.SIGINT):
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)

@@ -1,25 +1,26 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Runs every command that the documents show, in a folder that looks like the root of a clone after a build, and
-compares results that they show.
+compares the results that they show.
 
-Each `sh` block is a script for bash that must end with status 0; the blocks of a page share a folder. A block after
-the comment <!-- not run: REASON --> is left out. A `text` block right below is what the script prints: its lines of
-tests must be there, with the same steps and nearly the same losses and accuracies. A `text` block that begins with
-"$ COMMAND" is the very output of a command that is refused; mine.yaml in it is the `yaml` block above.
+Each `sh` block is a bash script that must end with status 0; the blocks of a page share a folder. A block after the
+comment <!-- not run: REASON --> is not run. A `text` block right below a script is its output: the lines of tests must
+be in the real output, with the same steps and nearly the same losses and accuracies. A `text` block that begins with "$
+COMMAND" is the exact output of a command that is refused; mine.yaml in it is the `yaml` block above.
 
-The tools and mpirun are real. Stand-ins, found in the clone or first on PATH, start them:
+The tools and mpirun are real. They are started by replacement scripts, found in the clone or first on PATH:
 
-    ./bazelw run //A:X -- ...      starts the first that there is: targets/A/X, bazel-bin/A/X, and the program X of package
-                                   A/X that was built for this test (targets of //tools are aliases of such programs). It
-                                   does so as bazel does: in another folder, the caller's in BUILD_WORKING_DIRECTORY
-    ./bazelw build, test           do nothing: pages_test.py looks whether their targets and flags exist
-    bazel-bin/tools/train          is train with fewer steps and no expectation of what they reach, except on pages whose
+    ./bazelw run //A:X -- ...      starts the first that exists: targets/A/X, bazel-bin/A/X, or the program X of package
+                                   A/X that was built for this test (targets of //tools are aliases of such programs).
+                                   Like bazel, it starts programs in another folder, with the caller's folder in
+                                   BUILD_WORKING_DIRECTORY
+    ./bazelw build, test           do nothing: pages_test.py checks that their targets and flags exist
+    bazel-bin/tools/train          is train with fewer steps and without expected results, except on pages whose
                                    results are compared
     targets/tools/bench, ...       are programs that measure, with one short round
     .../fuzz/replay                is replay
-    mpirun                         is Open MPI's, with what root and few cores need
-    torchrun                       if there is none: sets torchrun's variables and starts a process for each rank
+    mpirun                         is Open MPI's, with the options that root and few cores need
+    torchrun                       if not installed: sets torchrun's variables and starts a process for each rank
 """
 
 import dataclasses
@@ -38,10 +39,10 @@ from program import ProgramTest, RunFolder, free_port
 
 ROOT = pathlib.Path.cwd()
 README = "README.md"
-# Their commands are run to the end, so that results can be compared.
+# Commands on these pages run to the end, so that results can be compared.
 WITH_RESULTS = {README, "docs/first_dataset.md", "docs/first_model.md"}
 
-# Commands that name what a page adds to the tree are for a train that has it.
+# Commands that use code which a page adds to the tree run a train that contains this code.
 TRAIN = """
 case " $* " in
   *tiny.yaml* | *=rings*) train=%(root)s/tests/readme/examples/train ;;
@@ -50,7 +51,7 @@ esac
 exec "$train" "$@" %(limits)s
 """
 LIMITS = "--set train.max_steps=20 --set expect={}"
-# Programs that measure, and what makes them quick.
+# Programs that measure, with the options that make them fast.
 MEASURING = {
     "bench": "--rounds=1 --budget_ms=0.2 --bytes=4KB",
     "bench_kernels": "--rounds=1 --budget_ms=0.2",
@@ -58,7 +59,7 @@ MEASURING = {
     "tune": "--rounds=1 --budget_ms=0.2",
 }
 REPLAY = 'exec %(root)s/framework/testing/fuzz/replay "$@"'
-# What train calls has these options.
+# When train calls mpirun, these options are already set.
 MPIRUN = """
 [[ " $* " == *" --bind-to "* ]] || set -- --allow-run-as-root --oversubscribe --bind-to none "$@"
 exec %(mpirun)s "$@"
@@ -86,17 +87,17 @@ exit "${status:-0}"
 
 
 def idx(shape, values):
-    """An IDX file of bytes."""
+    """Returns an IDX file of bytes."""
     return bytes([0, 0, 8, len(shape)]) + b"".join(size.to_bytes(4, "big") for size in shape) + bytes(values)
 
 
-# A line that train prints after a test.
+# Matches a line that train prints after a test.
 TEST = re.compile(r"^epoch (\d+)/(\d+)  step (\d+)  test  loss ([\d.]+)  accuracy ([\d.]+) %", re.M)
 
 
 @dataclasses.dataclass
 class Result:
-    """What train has told of a test."""
+    """The results of one test that train has printed."""
     position: tuple  # epoch, of how many, step
     loss: float
     percent: float
@@ -108,7 +109,7 @@ def results(text):
 
 class Clone(ProgramTest):
     def make_clone(self, limits):
-        """The folder in which commands run; it has what they need of the tree, and a small MNIST."""
+        """Makes the folder in which commands run, with the files of the tree that they need, and a small MNIST."""
         clone = self.folder / "clone"
         shutil.copytree(ROOT / "configs", clone / "configs")
         for path in ("gpt_cluster.yaml", "published/horovod.yaml", "published/megatron.yaml",
@@ -138,7 +139,7 @@ class Clone(ProgramTest):
         return clone
 
     def run_page(self, page, after_block=lambda block, output: None):
-        """Runs all that a page shows; `after_block` gets each script with what it has printed."""
+        """Runs everything that a page shows; calls `after_block` with each script and its output."""
         self.clone = self.make_clone("" if page in WITH_RESULTS else LIMITS)
         script, output, config = None, None, None
         for block in documents.blocks(ROOT, page):
@@ -174,7 +175,7 @@ class Clone(ProgramTest):
         self.assertEqual((2, output), (done.returncode, done.stdout), block.where)
 
     def compare_tests(self, block, output):
-        """Steps are the same everywhere. Losses and accuracies may differ from machine to machine, but little."""
+        """Compares results. Steps are the same on all machines; losses and accuracies may differ slightly."""
         shown, printed = results(block.text), results(output)
         self.assertTrue(shown, f"{block.where} shows no test")
         self.assertEqual([one.position for one in shown], [one.position for one in printed], block.where)
@@ -185,7 +186,7 @@ class Clone(ProgramTest):
 
 
 class Commands(Clone):
-    """A test for each page."""
+    """One test for each page."""
 
 
 for page in documents.pages(ROOT):
@@ -194,12 +195,12 @@ for page in documents.pages(ROOT):
 
 
 class Readme(Clone):
-    """What README.md promises is what comes out."""
+    """Tests the results that README.md promises."""
 
     def setUp(self):
         super().setUp()
-        self.runs = []  # (number of ranks that the command asks for, folder), in order
-        self.output = {}  # by the first line of a script
+        self.runs = []  # (number of requested ranks, folder), in order
+        self.output = {}  # by the first line of the script
 
     def test_README(self):
         self.run_page(README, self.note)
@@ -212,7 +213,7 @@ class Readme(Clone):
                 self.check_files(run)
 
     def note(self, block, output):
-        """Each command that trains leaves a folder."""
+        """Records the run folder of each command that trains."""
         self.output[block.text.splitlines()[0]] = output
         for words in block.commands():
             if "--config" in words and "--print_config" not in words:
@@ -225,7 +226,7 @@ class Readme(Clone):
         self.runs[len(known):] = [(ranks, run) for (ranks, _), run in zip(self.runs[len(known):], new)]
 
     def check_accuracy(self):
-        """The first command's is on the page; other launchers come as far."""
+        """The first command's accuracy is on the page; runs of other launchers must reach it too."""
         promised = float(re.search(r"([\d.]+) %", documents.section(ROOT, README, "Two commands"))[1])
         first = results(next(iter(self.output.values())))[-1]
         self.assertAlmostEqual(promised, first.percent, delta=0.5)
@@ -237,7 +238,7 @@ class Readme(Clone):
             self.assertAlmostEqual(promised, 100 * run.summary["test"]["accuracy"], delta=0.5)
 
     def check_configs(self):
-        """Every key is listed, and filled in."""
+        """Every key must be listed, and filled in."""
         listed = self.bash("bazel-bin/tools/train --help_config").stdout
         printed = next(output for line, output in self.output.items() if "--help_config" in line)
         self.assertTrue(printed.startswith(listed))
@@ -248,7 +249,7 @@ class Readme(Clone):
         self.assertEqual(sorted(keys), sorted(filled_in))
 
     def check_files(self, run):
-        """The table has what is in the folder, and the keys of the files."""
+        """The table must have the files of the folder and the keys of the files."""
         ranks = range(run.summary["ranks"])
         always = {".lock"}
         for names, what in documents.table(ROOT, README, "file"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The documents for users and contributors, and the commands and code that they show."""
+"""The documents for users and contributors, with the commands and code that they show."""
 
 import dataclasses
 import pathlib
@@ -14,23 +14,23 @@ _NOT_RUN = re.compile(r"<!-- not run:(.*)-->\s*$")
 
 @dataclasses.dataclass
 class Block:
-    """What stands between two lines of three backquotes."""
+    """A block between two lines of three backquotes."""
     page: str
-    line: int  # of its first line
+    line: int  # line number of its first line
     language: str
     text: str
-    not_run: object = None  # the reason, where a comment before the block says <!-- not run: REASON -->
+    not_run: object = None  # the reason, if a comment <!-- not run: REASON --> precedes the block
 
     @property
     def where(self):
         return f"{self.page}:{self.line}"
 
     def right_below(self, other):
-        """Whether there is nothing but the two fences, and perhaps an empty line, between this block and `other`."""
+        """Returns true if only the two fences, and perhaps an empty line, are between this block and `other`."""
         return 0 < self.line - other.line - other.text.count("\n") <= 3
 
     def commands(self):
-        """Each command's words. Lines that a backslash continues are one; comments are none."""
+        """Returns the words of each command. Lines that end with a backslash are joined; comments are ignored."""
         lines = self.text.replace("\\\n", " ").splitlines()
         return [words for words in (shlex.split(line, comments=True) for line in lines) if words]
 
@@ -40,7 +40,7 @@ def pages(root):
 
 
 def blocks(root, page):
-    """All fenced blocks of a page."""
+    """Returns all fenced blocks of a page."""
     found, block, not_run = [], None, None
     for number, line in enumerate((root / page).read_text().splitlines(), 1):
         fence = _FENCE.match(line)
@@ -63,21 +63,21 @@ def shell_blocks(root, page):
 
 
 def section(root, page, title):
-    """What is below a heading, up to the next one of its level."""
+    """Returns the text below a heading, up to the next heading of the same level."""
     found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", (root / page).read_text(), re.M | re.S)
     assert found, f"{page} has no section {title}"
     return found[1]
 
 
 def table(root, page, head):
-    """The rows, as lists of cells, of the table whose first column is called `head`."""
+    """Returns the rows of the table whose first column is called `head`, as lists of cells."""
     found = re.search(rf"^\| {re.escape(head)} \|.*\n\|[-|]+\n((?:\|.*\n)+)", (root / page).read_text(), re.M)
     assert found, f"{page} has no table of {head}"
     return [[cell.strip() for cell in row.strip("|").split("|")] for row in found[1].splitlines()]
 
 
 def prose(root, page):
-    """The lines outside of blocks, with their numbers."""
+    """Yields the lines outside of blocks, with their numbers."""
     inside = False
     for number, line in enumerate((root / page).read_text().splitlines(), 1):
         if _FENCE.match(line):
@@ -87,7 +87,7 @@ def prose(root, page):
 
 
 def rule(build, name):
-    """The text of the target `name` in a BUILD file; empty when there is none."""
+    """Returns the text of the target `name` in a BUILD file, or an empty string if there is none."""
     for text in re.findall(r"^\w+\(\n(?:    .*\n|\n)*\)\n", pathlib.Path(build).read_text(), re.M):
         if f'    name = "{name}",\n' in text:
             return text

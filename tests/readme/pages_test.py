@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the documents say is there: links, labels, flags, keys, and the code that they show."""
+"""Tests that everything the documents mention exists: links, labels, flags, keys, and the code that they show."""
 
 import pathlib
 import re
 import sys
 import unittest
 
-sys.dont_write_bytecode = True  # beside the sources, which is where these files really are
+sys.dont_write_bytecode = True  # writes no cache next to the sources, where these files really are
 import documents
 
-# The real tree, not the runfiles: links and labels may lead anywhere.
+# The real tree rather than the runfiles: links and labels may point anywhere.
 ROOT = pathlib.Path("WORKSPACE").resolve().parent
 EXAMPLES = ROOT / "tests/readme/examples"
 
@@ -21,7 +21,7 @@ PROSE = [(page, f"{page}:{number}", line) for page in documents.pages(ROOT)
 FOLDERS = "bazel|configs|datasets|docs|engine|framework|launch|models|tests|third_party|tools"
 FOR_THE_READER_TO_WRITE = re.compile(r"/x(/|\.cc|_test\.cc|\.yaml)$|/tiny(\.cc|_test\.cc|\.yaml)$|/rings\.cc$")
 
-# Bazel's flags that the documents may use; those of .bazelrc's configs are looked up there.
+# Bazel's flags that the documents may use. Flags of configs are looked up in .bazelrc.
 BAZEL_FLAGS = {"--compilation_mode", "--jobs", "--keep_going", "--nocache_test_results", "--profile",
                "--repo_env", "--runs_per_test", "--test_arg", "--test_env", "--test_filter", "--test_output"}
 
@@ -96,7 +96,7 @@ class Pages(unittest.TestCase):
 
 
 class ExitStatuses(unittest.TestCase):
-    """Scripts rely on them."""
+    """Exit statuses, which scripts rely on."""
 
     def setUp(self):
         header = (ROOT / "launch/exit_status.h").read_text()
@@ -113,7 +113,7 @@ class ExitStatuses(unittest.TestCase):
 
 
 class Code(unittest.TestCase):
-    """Code that is shown is code that is compiled."""
+    """The code in the documents must be code that is compiled."""
 
     def shown(self, page, language):
         return [block.text for block in documents.blocks(ROOT, page) if block.language == language]
@@ -141,7 +141,7 @@ class Code(unittest.TestCase):
         self.assertIn(rule, self.shown("docs/communication.md", "python"))
 
     def test_models_and_datasets_need_no_target(self):
-        """The target of the folder has every file in it."""
+        """The target of the folder must contain every file in it."""
         for page, folder in (("docs/first_model.md", "models/zoo"), ("docs/first_dataset.md", "datasets/sources")):
             self.assertEqual([], self.shown(page, "python"), page)
             build = (ROOT / folder / "BUILD.bazel").read_text()

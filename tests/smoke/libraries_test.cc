@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each library's headers and binary are found and belong together.
+// Tests that the headers and the binary of each library are found and match.
 
 #include <benchmark/benchmark.h>
 #include <gflags/gflags.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every rank adds its number; rank 0 prints the sum and what the library can do.
+// Every rank adds its number; rank 0 prints the sum and the version and abilities of the library.
 
 #include <mpi.h>
 

@@ -26,7 +26,7 @@ def masked_crc32c(data):
 
 
 def records(data):
-    """The contents of the records of a file; ValueError where a checksum does not hold or the file ends early."""
+    """Yields the contents of the records of a file. Throws ValueError if a checksum is wrong or the file ends early."""
     at = 0
     while at < len(data):
         header = data[at:at + 12]
@@ -51,7 +51,7 @@ def _varint(data, at):
 
 
 def fields(message):
-    """(number, value) of each field of a message."""
+    """Yields (number, value) of each field of a message."""
     at = 0
     while at < len(message):
         key, at = _varint(message, at)
@@ -71,7 +71,8 @@ def fields(message):
 
 
 def read(data):
-    """The file's version, the step that its session starts with, and its scalars as {tag: [(step, value), ...]}."""
+    """Returns the file's version, the step that its session starts with, and its scalars as {tag: [(step, value),
+    ...]}."""
     version, first, scalars = None, None, {}
     for record in records(data):
         event = dict(fields(record))
@@ -85,8 +86,8 @@ def read(data):
 
 
 def merge(files):
-    """The scalars of files, in the order in which they were begun, as TensorBoard shows them: where a session starts,
-    what files before it have from its first step on no longer counts."""
+    """Merges the scalars of files, in the order in which they were started, as TensorBoard shows them: values of
+    earlier files are dropped from the first step of a later session on."""
     merged = {}
     for data in files:
         _, first, scalars = read(data)

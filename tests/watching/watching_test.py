@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a run shows and leaves, read as the programs read it that it is meant for."""
+"""Tests what a run displays and leaves, read as the programs do that it is meant for."""
 
 import html.parser
 import importlib.util
@@ -44,14 +44,14 @@ class StepTime(ProgramTest):
         for line in lines:
             self.assertEqual(PHASES, list(line["step_ms"]))
             self.assertGreater(line["step_ms"]["backward"], 0)
-        # The quickstart's schedule is half a cosine over the run's 16 steps, which it counts from 0.
+        # The quickstart's schedule is half a cosine over the 16 steps of the run, counted from 0.
         self.assertEqual([4, 8, 12, 16], [line["step"] for line in lines])
         for line in lines:
             factor = (1 + math.cos(math.pi * (line["step"] - 1) / 16)) / 2
             self.assertAlmostEqual(0.02 * factor, line["learning_rate"], delta=1e-9)
 
 
-# TensorBoard's own reader of a run, as it prepares what it shows: {tag: [[step, value], ...]}.
+# Reads a run with TensorBoard's own reader: {tag: [[step, value], ...]}.
 READER = """
 import json, sys
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -65,7 +65,7 @@ class TensorBoard(ProgramTest):
     ON = {"watch.tensorboard": "true"}
 
     def points(self):
-        """As TensorBoard shows them, {tag: [(step, value), ...]}."""
+        """Returns the points that TensorBoard shows: {tag: [(step, value), ...]}."""
         files = [path.read_bytes() for path in sorted((self.folder / "run/tensorboard").iterdir())]
         for data in files:
             self.assertEqual("brain.Event:2", tfevents.read(data)[0])
@@ -89,7 +89,7 @@ class TensorBoard(ProgramTest):
         self.assert_status(0, self.train(*sets(saved, {"watch.every_steps": 2})))
         self.assertEqual([2, 4, 6, 8, 10, 12, 14, 16], [step for step, _ in self.points()["train/loss"]])
         checkpoint = self.folder / "run/checkpoints/step-00000010"
-        # Its first measurement comes after two that the abandoned future has made.
+        # The first measurement after the resume comes after two measurements that the abandoned run had made.
         self.assert_status(0, self.train(*sets(saved, {"watch.every_steps": 8}), f"--resume={checkpoint}"))
         points = self.points()
         self.assertEqual([2, 4, 6, 8, 10, 16], [step for step, _ in points["train/loss"]])
@@ -118,7 +118,8 @@ class TensorBoard(ProgramTest):
         self.assertFalse((self.folder / "run/tensorboard").exists())
 
     def test_tensorboard_itself_reads_the_same(self):
-        """By the interpreter that PHALANX_PYTHON names (--test_env), as few have TensorBoard beside the system's."""
+        """Uses the interpreter that PHALANX_PYTHON names (--test_env), because few machines have TensorBoard for the
+        system's."""
         python = os.environ.get("PHALANX_PYTHON", sys.executable)
         if subprocess.run([python, "-c", "import tensorboard"], capture_output=True).returncode != 0:
             self.skipTest(f"{python} has no tensorboard")
@@ -204,7 +205,7 @@ class Trace(ProgramTest):
             if lane == "steps":
                 steps.setdefault(event["name"], {})[event["pid"]] = event
         self.assertEqual(["step 6", "step 7", "step 8"], sorted(steps))
-        # Ranks that reduce gradients in every step are in the same one at the same time.
+        # Ranks that reduce gradients in every step are in the same step at the same time.
         for ranks in steps.values():
             begin = max(event["ts"] for event in ranks.values())
             end = min(event["ts"] + event["dur"] for event in ranks.values())
@@ -221,7 +222,7 @@ class Trace(ProgramTest):
 
 
 class Page(html.parser.HTMLParser):
-    """What a page refers to, and its text."""
+    """The links and the text of a page."""
 
     def __init__(self, text):
         super().__init__()
@@ -245,7 +246,7 @@ class Page(html.parser.HTMLParser):
 
 class Report(ProgramTest):
     def test_needs_nothing_but_itself(self):
-        markup = {"parameter_groups": "[{match: '<b>bold & brave|weight'}]"}  # what a config may say and a page must not
+        markup = {"parameter_groups": "[{match: '<b>bold & brave|weight'}]"}  # a page must escape it
         self.assert_status(0, self.train(*sets(SHORT, markup)))
         text = (self.folder / "run/report.html").read_text()
         page = Page(text)
@@ -277,7 +278,7 @@ class Report(ProgramTest):
 
 
 class Pictures(ProgramTest):
-    """What docs/watching.md shows is drawn by a command."""
+    """The pictures in docs/watching.md are drawn by a command."""
 
     def test_that_of_a_terminal(self):
         process = self.start("--only=terminal", f"--out={self.folder}", f"--train={TRAIN}",
@@ -291,7 +292,7 @@ class Pictures(ProgramTest):
         self.assertTrue(any("█" in one for one in text), text)
 
     def test_that_of_all_strategies(self):
-        """Of runs that are there: their config, and three readings each."""
+        """Draws existing runs, with their config and three readings each."""
         script = (ROOT / "tools/draw_strategies").read_text()
         configs = sorted(set(re.findall(r'"(mnist_\w+)"', script)))
         self.assertEqual(13, len(configs))
@@ -313,12 +314,12 @@ class Pictures(ProgramTest):
         self.assertEqual(2 * 3 * 13, len(curves), "on two axes in three rows, in gray where it is another row's")
         text = [element.text for element in picture.iter(f"{space}text")]
         self.assertIn("all_reduce", text)
-        # all_reduce has the mean of 2, 1 and 2 / 3 at the end; its folder is the first of them.
+        # The final mean of all_reduce, whose folder is the first one, is the mean of 2, 1 and 2 / 3.
         self.assertIn("1.222 after 3 s", text)
-        self.assertIn("1,800", text)  # of 1920 samples
+        self.assertIn("1,800", text)  # tick of an axis of 1920 samples
 
     def test_that_of_results(self):
-        """Of runs that are there: three readings of each split."""
+        """Draws existing runs with three readings of each split."""
         names = re.findall(r'^    "(\w+)": "', (ROOT / "tools/draw_results").read_text(), re.M)
         for name in names:
             run = self.folder / "runs" / name

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every registered dataset has.
+// Tests what every registered dataset must have.
 #include <gtest/gtest.h>
 
 #include "datasets/dataset.h"
@@ -10,7 +10,7 @@ namespace {
 
 TEST(Datasets, ThereAreSome) { EXPECT_GE(Datasets::global().names().size(), 2u); }
 
-// Scripts rely on it: one key says where the data is, whatever the dataset.
+// Scripts rely on it: the same key names the folder of the data for all datasets.
 TEST(Datasets, EachHasARoot) {
   for (const auto& name : Datasets::global().names()) {
     EXPECT_NO_THROW(config::load_as<Datasets::Choice>("dataset", "{name: " + name + ", root: /data}", "test")) << name;

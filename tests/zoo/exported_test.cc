@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs of torch.export in C++: the losses of Python, and what is refused. tests/zoo/goldens/make_exported.py writes
-// the programs and losses.golden.
+// Runs programs of torch.export in C++: they must have the losses of Python, and unsuitable programs are refused.
+// tests/zoo/goldens/make_exported.py writes the programs and losses.golden.
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -104,7 +104,7 @@ TEST_P(Exported, TrainsAndEvaluatesAsInPython) {
   EXPECT_NEAR(outputs.to(at::kDouble).square().mean().item<double>(), golden(GetParam() + "_evaluation").at(0), 1e-4);
 }
 
-// Those of convnet are not: its forward takes a mean over the batch.
+// convnet is not tested: its forward computes a mean over the batch.
 TEST(ExportedRows, AreEvaluatedByThemselves) {
   const at::NoGradGuard no_grad;
   for (const char* name : {"mlp", "gpt2"}) {
@@ -163,7 +163,7 @@ TEST(ExportedBatch, PaddingHasNoWeightInTraining) {
   model->train();
   const at::Tensor inputs = batch_for("mlp").first;
   const auto gradients_of_first = [&](std::int64_t rows) {
-    const RandomRows scope(RandomKey{.step = 5, .first_row = 0});  // so dropout leaves out the same
+    const RandomRows scope(RandomKey{.step = 5, .first_row = 0});  // so dropout drops the same elements
     std::vector<at::Tensor> gradients;
     for (const auto& parameter : model->parameters()) at::Tensor(parameter).mutable_grad() = at::Tensor();
     model->forward(inputs.narrow(0, 0, rows)).narrow(0, 0, 1).square().sum().backward();
@@ -175,7 +175,7 @@ TEST(ExportedBatch, PaddingHasNoWeightInTraining) {
   for (std::size_t i = 0; i < padded.size(); ++i) EXPECT_TRUE(at::allclose(padded[i], whole[i], 1e-5, 1e-7)) << i;
 }
 
-// The program mlp with another text in place of one in its graph, or in the layouts of its weights.
+// Copies the program mlp with `what` replaced by `by` in its graph, or in the layouts of its weights.
 std::string changed(const std::string& what, const std::string& by, const std::string& record = "models/model.json") {
   const StoredZip original(kFolder + "mlp.pt2");
   const std::string path = ::testing::TempDir() + "/changed.pt2";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of models that make samples, and their losses: tests/zoo/goldens/make_generative.py writes it.
+// Compares generative models and their losses with values that tests/zoo/goldens/make_generative.py writes.
 #include "models/generative.h"
 
 #include <ATen/TensorOperators.h>

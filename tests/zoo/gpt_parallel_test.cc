@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one rank computes of a gpt that ranks divide, against the whole model.
+// Compares the parts of a gpt that ranks divide with the whole model.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of gpt. The golden file and the figures are those of GPT2LMHeadModel of Hugging Face's transformers
-// 4.46 with PyTorch 2.13, with n_layer=2, n_head=2, n_embd=8, vocab_size=11, n_positions=6 and without dropout.
+// Tests gpt. The golden file and the figures come from GPT2LMHeadModel of Hugging Face's transformers 4.46 with PyTorch
+// 2.13, with n_layer=2, n_head=2, n_embd=8, vocab_size=11, n_positions=6 and without dropout.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/allclose.h>

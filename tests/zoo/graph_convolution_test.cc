@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of graph_convolution. goldens/make_graph_convolution.py wrote graph_convolution.golden, and says what
-// is in it.
+// Tests graph_convolution. goldens/make_graph_convolution.py writes graph_convolution.golden and describes its
+// contents.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>

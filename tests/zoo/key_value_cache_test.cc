@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Caches of keys and values, of each model that has some.
+// Tests the key-value caches of all models that have one.
 #include "models/key_value_cache.h"
 
 #include <ATen/core/grad_mode.h>
@@ -47,7 +47,7 @@ TEST(KeyValueCaches, GoOnAsIfAllHadBeenComputedAtOnce) {
   EXPECT_FALSE(make_model("mlp", classification_samples({1, 8, 8}, 10))->go_on_from(&unused));
 }
 
-// The capacity of experts is a share of the tokens that are computed at once: one alone is never dropped.
+// The capacity of experts is a share of the tokens that are computed at once, so a single token is never dropped.
 TEST(KeyValueCaches, LeaveEachTokenItsExpertWhereTheWholeTextExceedsTheirCapacity) {
   const at::NoGradGuard no_grad;
   const std::string section = "{name: moe_gpt, layers: 1, heads: 2, width: 8, experts: 2, balance: 0, ";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses and their gradients against PyTorch and torchvision: goldens/make_losses.py wrote losses.golden, and says what
-// is in it.
+// Compares losses and their gradients with PyTorch and torchvision. goldens/make_losses.py writes losses.golden and
+// describes its contents.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/arange.h>
@@ -24,7 +24,7 @@ at::Tensor target_of(const std::string& kind, const std::vector<std::int64_t>& o
   if (kind == "values") return ((at::arange(count, at::kLong) % 3).to(at::kDouble) / 2).view(output);
   const std::vector<std::int64_t> sizes(output.begin(), output.end() - 1);
   const auto i = at::arange(count / output.back(), at::kLong);
-  return ((7 * i + i.div(3, "floor")) % std::stoll(kind.substr(8))).view(sizes);  // behind "classes "
+  return ((7 * i + i.div(3, "floor")) % std::stoll(kind.substr(8))).view(sizes);  // after "classes "
 }
 
 class GoldenLosses : public ::testing::TestWithParam<testing::GoldenLine> {};

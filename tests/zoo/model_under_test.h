@@ -13,31 +13,31 @@
 
 namespace phalanx::testing {
 
-/// What the task of these samples wants of a model.
+/// Returns the spec that the task of these samples requires of a model.
 ModelSpec model_spec(const SampleSpec& sample);
 
-/// The model of a YAML section such as "{name: mlp, hidden: [3]}" or "mlp", with the initial values of `seed`. Throws
-/// ConfigError.
+/// Returns the model of a YAML section such as "{name: mlp, hidden: [3]}" or "mlp", with initial values drawn with
+/// `seed`. Throws ConfigError.
 std::shared_ptr<Model> make_model(const std::string& section, const SampleSpec& sample, std::uint64_t seed = 1);
 
-/// Parameters, then buffers.
+/// Returns parameters, then buffers.
 NamedTensors state_of(const Model& model);
 
 std::vector<std::string> names_of(const Model& model);
 
-/// Lines "conv1.weight [64, 3, 7, 7]", parameters first, as the golden files have them.
+/// Returns lines "conv1.weight [64, 3, 7, 7]", parameters first, as in the golden files.
 std::string layout_of(const Model& model);
 
-std::int64_t parameters_of(const Model& model);  // elements
+std::int64_t parameters_of(const Model& model);  // number of elements
 
-/// Values that a few lines in any language can make: element i of parameter k (by name order of the model) is
-/// 0.2 sin(1.7 i + k), and 1 more for the weights of norms.
+/// Sets values that are easy to compute in any language: element i of parameter k (in the model's order) is 0.2 sin(1.7
+/// i + k), plus 1 for the weights of norms.
 void fill(Model& model);
 
-/// Two texts of 6 tokens each, below 10.
+/// Returns two texts of 6 tokens each, all below 10.
 at::Tensor some_text();
 
-/// sin(0.37 i).
+/// Returns sin(0.37 i).
 at::Tensor waves(at::IntArrayRef sizes);
 
 }  // namespace phalanx::testing

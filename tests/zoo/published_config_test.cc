@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares config.json files of Hugging Face's with models of ours.
+// Compares Hugging Face's config.json files with our models.
 #include "engine/experiment/published_config.h"
 
 #include <ATen/ops/equal.h>
@@ -118,7 +118,7 @@ TEST(PublishedConfig, AllowsMorePositionsIfTheyAreTruncated) {
   }
 }
 
-// As model.state_dict() of transformers 5 names them.
+// Names as in model.state_dict() of transformers 5.
 TEST(PublishedNames, OfNewerVersionsOfVitAreLoaded) {
   const std::string section = "{name: vit, patch: 4, heads: 2, width: 16, layers: 12, hidden: 24}";
   const auto samples = classification_samples({3, 8, 8}, 5);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of resnet18. The golden file and the figures are those of torchvision 0.28's resnet18(num_classes=10)
-// with PyTorch 2.13; for stem: small, with conv1 = Conv2d(3, 64, 3, 1, 1, bias=False) and maxpool = Identity().
+// Tests resnet18. The golden file and the figures come from torchvision 0.28's resnet18(num_classes=10) with PyTorch
+// 2.13; for stem: small, with conv1 = Conv2d(3, 64, 3, 1, 1, bias=False) and maxpool = Identity().
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/allclose.h>
@@ -33,7 +33,7 @@ TEST(ResNet18, HasTorchvisionsNamesAndShapes) {
   EXPECT_EQ(testing::parameters_of(*make_model(kImagenet, classification_samples({3, 224, 224}, 1000))), 11'689'512);
 }
 
-// One seed, one network: initial values and forward pass with the stem of the paper.
+// With the stem of the paper, the same seed gives the same initial values and outputs.
 TEST(ResNet18, StartsAndComputesAsTorchvisionsDoes) {
   const at::NoGradGuard no_grad;
   const auto model = make_model(kImagenet, kLarge, 1);
@@ -47,7 +47,7 @@ TEST(ResNet18, StartsAndComputesAsTorchvisionsDoes) {
   EXPECT_TRUE(at::allclose(output, expected, 1e-3, 1e-4)) << output;
 }
 
-// In double: batch norm over two pictures makes ten thousand times as much of the rounding of single precision.
+// Uses double precision: batch norm over two images multiplies the rounding errors of single precision by ten thousand.
 TEST(ResNet18, ComputesAsTorchvisionsWithTheSmallStem) {
   const auto model = make_model("resnet18", kSmall);
   testing::fill(*model);

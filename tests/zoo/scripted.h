@@ -9,8 +9,9 @@
 
 namespace phalanx::testing {
 
-/// What torch.jit.script would write of the model "mlp" with these widths, from the first input to the last output, and
-/// of its parameters' names; initial values are drawn from LibTorch's generator. To `path`, without Python.
+/// Writes to `path`, without Python, the program that torch.jit.script would make of the model "mlp" with these widths,
+/// from the first input to the last output, with the same names of parameters. Initial values are drawn from LibTorch's
+/// generator.
 void save_scripted_mlp(const std::string& path, const std::vector<std::int64_t>& widths,
                        at::ScalarType dtype = at::kFloat);
 
@@ -22,7 +23,8 @@ struct ScriptedTensor {
   bool requires_grad = true;
 };
 
-/// A program with these tensors, an attribute `training`, a whole number `steps` and these functions, in TorchScript.
+/// Writes a program with these tensors, an attribute `training`, an integer `steps` and these functions, in
+/// TorchScript.
 void save_scripted(const std::string& path, const std::vector<ScriptedTensor>& tensors, const std::string& source);
 
 }  // namespace phalanx::testing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models of blocks whose activations are computed again in backward: the same gradients and statistics, bit for bit.
+// Tests models of blocks whose activations are recomputed in backward: the same gradients and statistics, bit for bit.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
@@ -40,14 +40,14 @@ Sample sample_of(const std::string& model) {
   return {testing::small_section(model), classification_samples({3, 64, 64}, 10), testing::waves({2, 3, 64, 64})};
 }
 
-// Gradients of all parameters, then buffers, after one forward and backward.
+// Returns the gradients of all parameters, then buffers, after one forward and backward.
 std::vector<at::Tensor> trained(const std::string& name, std::int64_t segments, at::ScalarType dtype) {
   const auto sample = sample_of(name);
   const auto model = make_model(sample.section, sample.spec);
   if (segments > 0) {
     EXPECT_TRUE(model->checkpoint_activations(segments));
   }
-  // As in training: layers may add to what is there.
+  // As in training, gradients exist before: layers may add to them.
   for (auto& parameter : model->parameters()) parameter.mutable_grad() = at::zeros_like(parameter);
   model->train();
   at::Tensor output;
@@ -80,7 +80,7 @@ TEST_P(Segments, GiveTheSameBits) {
   }
 }
 
-// Names of the parameters that the blocks use, each once.
+// Returns the names of the parameters that the blocks use, each once.
 std::set<std::string> used_by_blocks(const Model& model) {
   std::set<std::string> names;
   for (const auto& block : model.blocks()) names.insert(block.parameters.begin(), block.parameters.end());

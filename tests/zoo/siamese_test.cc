@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of siamese. goldens/make_siamese.py wrote siamese.golden, and says what is in it.
+// Tests siamese. goldens/make_siamese.py writes siamese.golden and describes its contents.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 using testing::make_model;
 using ::testing::ThrowsMessage;
 
-// `shape` with members.
+// `shape` begins with the number of members.
 SampleSpec samples(std::vector<std::int64_t> shape) {
   const auto members = shape.front();
   return {.inputs = {{.name = "input", .shape = std::move(shape)}},

@@ -7,7 +7,7 @@
 namespace phalanx::testing {
 namespace {
 
-// By how a name begins.
+// Fields by the beginning of the model's name.
 const std::map<std::string, std::string> kSmall{
     {"alexnet", "hidden: 16, dropout: 0"},
     {"convnext", "width: 8, stochastic_depth: 0"},

@@ -5,8 +5,8 @@
 
 namespace phalanx::testing {
 
-/// A model's section with which tests are fast and learn steadily: narrow, and without dropout; the name alone where
-/// its defaults are.
+/// Returns the section of a model that makes tests fast and learns steadily: narrow and without dropout. Returns only
+/// the name for models whose defaults already are.
 std::string small_section(const std::string& model);
 
 }  // namespace phalanx::testing

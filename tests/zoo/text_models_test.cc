@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of models of text: tests/zoo/goldens/make_text.py writes what others' models say.
+// Tests text models against the results of other implementations, which tests/zoo/goldens/make_text.py writes.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/allclose.h>
@@ -44,7 +44,7 @@ struct TextGolden {
   struct Step {
     double loss, loss_after, score;
   };
-  std::map<std::string, std::int64_t> counts;  // of parameters, by section
+  std::map<std::string, std::int64_t> counts;  // parameters by section
   std::map<std::string, Step> steps;
   std::map<std::string, std::string> layouts;
 };
@@ -69,7 +69,7 @@ Tensors inputs_of(const std::string& section) {
   return {testing::some_text(), testing::some_text() * 7 % kClasses};
 }
 
-// By hand, of sizes that no test allocates.
+// Counts parameters by formula, for sizes that no test allocates.
 std::int64_t llama_parameters(std::int64_t layers, std::int64_t width, std::int64_t shared, std::int64_t hidden,
                               std::int64_t rows) {
   return rows * width + layers * (2 * width * width + 2 * width * shared + 3 * width * hidden + 2 * width) + width;
@@ -127,7 +127,7 @@ TEST(TextModels, ComputeAndLearnAsTheOriginals) {
   }
 }
 
-// Which positions of the output change with position `changed` of input `which`.
+// Returns which positions of the output change if position `changed` of input `which` changes.
 std::vector<bool> changes(Model& model, const Tensors& inputs, std::size_t which, std::int64_t changed) {
   const at::NoGradGuard no_grad;
   const auto before = model.outputs(inputs).at(0);
@@ -171,7 +171,7 @@ TEST(TextModels, BertAndSourcesAreSeenAsAWhole) {
   }
 }
 
-// The processor decides whether oneDNN has an LSTM of 16 bits.
+// The processor determines whether oneDNN has an LSTM for 16-bit types.
 TEST(TextModels, LstmComputesInSixteenBitsOrNamesTheKey) {
   const auto model = make_model("{name: lstm, width: 12}", kShortText);
   const auto inputs = inputs_of("lstm");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs of TorchScript: the losses of the same model in C++, and what is refused.
+// Tests programs of TorchScript: they must have the losses of the same model in C++, and unsuitable programs are
+// refused.
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -44,7 +45,7 @@ std::shared_ptr<Model> load(const std::string& path, const SampleSpec& sample) {
 
 const std::vector<ScriptedTensor> kLinear{{.name = "weight", .sizes = {3, 4}}};
 
-// Of samples of 4 numbers, with a weight [3, 4].
+// Loads a program for samples of 4 numbers, with a weight [3, 4].
 std::shared_ptr<Model> load(const std::string& source, const std::vector<ScriptedTensor>& tensors) {
   const auto path = path_of("net");
   save_scripted(path, tensors, source);
@@ -70,7 +71,7 @@ TEST(TorchScript, TrainsAsTheSameModelInCpp) {
   testing::fill(*script);
   testing::fill(*native);
   for (int i = 0; i < 20; ++i) EXPECT_NEAR(step(*script), step(*native), 1e-4) << i;
-  for (std::size_t i = 0; i < state_of(*native).size(); ++i) {  // other kernels may compute it, and round differently
+  for (std::size_t i = 0; i < state_of(*native).size(); ++i) {  // other kernels may compute it and round differently
     EXPECT_TRUE(at::allclose(state_of(*script)[i].second, state_of(*native)[i].second, 1e-3, 1e-4))
         << state_of(*native)[i].first;
   }
@@ -98,7 +99,7 @@ const std::vector<ScriptedTensor> kNorm{
     {.name = "variance", .sizes = {4}, .is_parameter = false, .requires_grad = false},
     {.name = "count", .sizes = {}, .is_parameter = false, .requires_grad = false}};
 
-// As torch.nn.BatchNorm1d was before torch 1.13.
+// The form of torch.nn.BatchNorm1d before torch 1.13.
 const std::string kNormSource =
     "def forward(self, x):\n"
     "  if self.training:\n"
@@ -136,7 +137,7 @@ TEST(TorchScript, ParametersThatAreNotLearnedAreBuffers) {
   EXPECT_EQ(model->named_buffers().at(0).first, "bias");
 }
 
-// As the engine changes precision.
+// The engine changes precision in the same way.
 TEST(TorchScript, ComputesInTheDtypeOfItsParameters) {
   const auto model = load_source("def forward(self, x):\n  return torch.linear(x, self.weight)\n");
   for (auto& parameter : model->parameters()) parameter.set_data(parameter.to(at::kDouble));

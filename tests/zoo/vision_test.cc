@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vision models against torchvision, timm and transformers. goldens/make_vision.py wrote vision.golden, and says what
-// is in it.
+// Compares vision models with torchvision, timm and transformers. goldens/make_vision.py writes vision.golden and
+// describes its contents.
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -24,7 +24,7 @@ using testing::make_model;
 
 struct Golden : testing::GoldenLine {
   explicit Golden(const GoldenLine& line)
-      : GoldenLine(line), name(text(1).substr(7, text(1).find_first_of(",}") - 7)) {}  // of "{name: vgg11}"
+      : GoldenLine(line), name(text(1).substr(7, text(1).find_first_of(",}") - 7)) {}  // from "{name: vgg11}"
 
   std::string name;
 };
@@ -50,7 +50,7 @@ std::string hash_of(const std::string& text) {  // FNV-1a
   return shown;
 }
 
-// fill() of the script.
+// The same as fill() of the script.
 void fill_in_double(Model& model) {
   const at::NoGradGuard no_grad;
   constexpr std::int64_t kPeriod = 4093;
@@ -99,8 +99,8 @@ TEST_P(Vision, HasNamesShapesAndInitialValuesOfItsOriginal) {
     first += parameter.flatten()[0].item<double>();
     spread += parameter.abs().mean().item<double>();
   }
-  // The same distribution, other draws: truncated normal numbers are cut differently there, and transformers draws
-  // in another order.
+  // Only the distribution is the same, not the draws: the others truncate normal numbers differently, and transformers
+  // draws in another order.
   const bool redrawn = golden.name.starts_with("convnext") || golden.name.starts_with("vit");
   if (!redrawn) {
     EXPECT_NEAR(first, golden.value(4), 1e-4 * (1 + std::abs(first))) << "the same draws";

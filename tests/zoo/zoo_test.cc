@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every registered model does, and what is known of single ones.
+// Tests all registered models together, and some of them separately.
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -67,7 +67,7 @@ const SampleSpec kGraphs{.inputs = {{.name = "features", .shape = {9, 4}}, {.nam
                          .targets = {{.name = "classes", .shape = {9}, .dtype = at::kLong, .classes = 3}},
                          .task = "classification"};
 
-// What a model can be fed with: pictures, text, members, graphs or clicks.
+// Returns samples that a model accepts: images, text, members, graphs or clicks.
 SampleSpec sample_for(const std::string& name) {
   for (const auto& sample : {kSample, kLarger, kLarge, kText, kPairs, kReconstructed, kMasks, kVariational,
                              kAdversarial, kTriplets, kGraphs}) {
@@ -116,7 +116,7 @@ Batch batch_of(const SampleSpec& sample, const Tensors& inputs) {
 
 class Zoo : public ::testing::TestWithParam<std::string> {
  protected:
-  // The loss before a step of gradient descent.
+  // Takes a step of gradient descent, and returns the loss before it.
   double train_step(Model& model) const {
     model.train();
     const at::Tensor loss = task_->mean_loss(task_->predictions(model.outputs(inputs_)), batch_);
@@ -125,7 +125,7 @@ class Zoo : public ::testing::TestWithParam<std::string> {
     const at::NoGradGuard no_grad;
     double square = 0;
     for (const auto& parameter : model.parameters()) square += parameter.grad().square().sum().item<double>();
-    // No step is longer than this: deep networks have large gradients at first.
+    // No step is longer than this: deep networks have large initial gradients.
     const double rate = 0.005 / std::max(1.0, std::sqrt(square));
     for (auto& parameter : model.parameters()) parameter.sub_(parameter.grad(), rate);
     return loss.item<double>();
@@ -163,7 +163,7 @@ class Zoo : public ::testing::TestWithParam<std::string> {
   const Batch batch_ = prepared(*task_, batch_of(sample_, inputs_));
 };
 
-// Programs are what their files say: tests/zoo/exported_test.cc and torchscript_test.cc.
+// Programs depend on their files: tests/zoo/exported_test.cc and torchscript_test.cc test them.
 std::vector<std::string> models_without_files() {
   auto names = Models::global().names();
   for (const char* program : {"exported", "torchscript"}) std::erase(names, program);
@@ -193,7 +193,7 @@ TEST_P(Zoo, TwoStepsOfTrainingMakeTheLossSmaller) {
 
 TEST_P(Zoo, EveryParameterTakesPartInTraining) {
   const auto model = make();
-  for (int step = 0; step < 2; ++step) train_step(*model);  // a head that starts at 0 lets nothing through in the first
+  for (int step = 0; step < 2; ++step) train_step(*model);  // a head that starts at 0 blocks the first gradients
   for (const auto& [name, parameter] : model->named_parameters()) {
     ASSERT_TRUE(parameter.grad().defined()) << name;
     EXPECT_TRUE(parameter.grad().isfinite().all().item<bool>()) << name;
@@ -262,7 +262,7 @@ std::shared_ptr<Model> make_mlp(const std::string& hidden) {
   return make_model("{name: mlp, hidden: " + hidden + "}", kSample);
 }
 
-// 4 features of 10 ids in rows of 16, 5 vectors and so 10 products.
+// 4 features of 10 ids in rows of 16; 5 vectors give 10 products.
 TEST(Dlrm, HasTheLayersOfThePaper) {
   const auto model = make_model("{name: dlrm, bottom: [8], top: [6]}", kClicks);
   EXPECT_THAT(names_of(*model),

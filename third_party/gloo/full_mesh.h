@@ -3,8 +3,8 @@
 
 #include <memory>
 
-/// Calls `context`.connectFullMesh(), which takes a reference to the store up to Gloo's versions of 2024 and a pointer
-/// in later ones.
+/// Calls `context`.connectFullMesh(), which takes a reference to the store in Gloo's versions up to 2024 and a pointer
+/// in later versions.
 template <class Context, class Store, class Device>
 void connect_full_mesh(Context& context, const std::shared_ptr<Store>& store, Device& device) {
   if constexpr (requires { context.connectFullMesh(store, device); }) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LibTorch exports a Gloo of its own, of another version. Ours must be bound first, or every call crashes.
+// LibTorch exports its own Gloo, which is another version. Ours must be bound first, or every call crashes.
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the sanitizers would report of the code of others. Compiled into every program of a sanitizer build.
+// Suppresses reports of the sanitizers about code of other projects. Compiled into every program of a sanitizer build.
 
-// Open MPI keeps its tables until exit, allocated through a libc without frame pointers, so that no stack would name
-// Open MPI to a suppression. A process that has started it is therefore not asked for leaks; all others are.
+// Open MPI keeps its tables until exit. They are allocated through a libc without frame pointers, so no stack names
+// Open MPI and a suppression would not match. A process that has started Open MPI is therefore not checked for leaks;
+// all others are.
 extern "C" int MPI_Initialized(int* flag) __attribute__((weak));
 extern "C" int __lsan_is_turned_off();
 
@@ -11,8 +12,8 @@ int __lsan_is_turned_off() {
   return MPI_Initialized != nullptr && MPI_Initialized(&started) == 0 && started != 0;
 }
 
-// oneDNN, in LibTorch, is compiled without the thread sanitizer, which so sees its locks but not what orders them.
-// std::regex keeps what narrow() answered without a lock; all threads write the same.
+// oneDNN in LibTorch is compiled without the thread sanitizer, which therefore sees its locks but not the order that
+// they establish. std::regex caches results of narrow() without a lock; all threads write the same values.
 extern "C" const char* __tsan_default_suppressions();
 
 const char* __tsan_default_suppressions() { return "race:dnnl::impl\nrace:std::ctype<char>::narrow\n"; }

@@ -54,10 +54,10 @@ class BackendBench {
     }
   }
 
-  // As Communicator's functions do it, checks and all.
+  // Launches the operation as the functions of Communicator do, checks included.
   Work launch(Op op) const { return world_->launch(operation(op)); }
 
-  // Ranks 2k and 2k + 1; of an odd number of ranks the last has no partner.
+  // Ranks 2k and 2k + 1 are partners. If the number of ranks is odd, the last one has no partner.
   void round_trip() const {
     const int rank = world_->rank(), partner = rank ^ 1;
     if (partner >= world_->size()) return;

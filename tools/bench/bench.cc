@@ -32,7 +32,7 @@ namespace {
 
 constexpr Seconds kMeeting{60};
 
-// This thread, and what it starts, stays on one of the cores that it may use.
+// Binds this thread, and the threads that it starts, to one of the cores that it may use.
 void bind(int local_rank) {
   const auto cores = allowed_cores();
   if (cores.empty()) return;
@@ -77,7 +77,7 @@ void check_backends(const Options& options) {
   for (const auto& name : options.backends) check_word("backends", name, known);
 }
 
-// Where this process starts the ranks, it finds them an interpreter too.
+// Chooses the interpreter for PyTorch. If this process starts the ranks, it also finds an interpreter for them.
 void choose_python(Options& options, RankStart& start, bool launched) {
   if (!options.uses("torch")) return;
   if (!launched) {

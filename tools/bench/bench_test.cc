@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every operation is measured.
+// Tests that every operation is measured.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -42,7 +42,7 @@ TEST_P(BenchOn, MeasuresEveryOperationInEveryMemory) {
   });
 }
 
-// Three ranks: parts of 1000 bytes would not be equal.
+// With three ranks, 1000 bytes cannot be divided into equal parts.
 TEST_P(BenchOn, RoundsBytesUpToEqualParts) {
   testing::run_ranks(GetParam(), 3, [](const CommunicatorPtr& world) {
     const std::vector<std::string> divided{"all_gather", "reduce_scatter", "all_to_all", "gather", "scatter"};
@@ -57,7 +57,7 @@ TEST_P(BenchOn, RoundsBytesUpToEqualParts) {
 
 INSTANTIATE_TEST_SUITE_P(, BenchOn, ::testing::Values("inproc", "shm"), [](const auto& test) { return test.param; });
 
-// A ratio of nccl-tests for each operation, on 2 and on 4 ranks.
+// Compares with the ratios of nccl-tests for each operation, on 2 and on 4 ranks.
 TEST(Bench, BusBandwidthIsThatOfNcclTests) {
   const auto factors = [](const char* op) {
     return std::pair(find_operation(op).bus_factor(2), find_operation(op).bus_factor(4));

@@ -29,7 +29,7 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
   return all;
 }
 
-// `end`: what it has for standard input and output; -1: what this process has.
+// `end` is the child's standard input and output; -1: it inherits those of this process.
 pid_t spawn(const std::vector<std::string>& command, int end) {
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
@@ -55,7 +55,7 @@ bool ends_within(pid_t process, Seconds time) {
 
 }  // namespace
 
-// One socket for both ways: unlike a pipe it can be written without SIGPIPE.
+// One socket serves both directions: unlike a pipe it can be written without SIGPIPE.
 Child::Child(const std::vector<std::string>& command, const std::string& name, Seconds patience)
     : name_(name.empty() ? command.at(0) : name), patience_(patience) {
   int ends[2];

@@ -10,18 +10,18 @@
 
 namespace phalanx::bench {
 
-/// A program that is told things line by line and answers line by line. It inherits standard error, and ends when its
-/// standard input does. Not thread-safe.
+/// A child process that receives lines on standard input and answers with lines on standard output. It inherits
+/// standard error, and must end when its standard input is closed. Not thread-safe.
 class Child {
  public:
-  /// command[0] is looked for on PATH. `name` is what errors call it; empty: command[0]. `patience` is the time that it
-  /// has to end when its input does. Throws Error when it cannot be started.
+  /// command[0] is searched on PATH. `name` is the name that error messages use; empty: command[0]. `patience` is the
+  /// time that the child has to end after its input is closed. Throws Error if it cannot be started.
   explicit Child(const std::vector<std::string>& command, const std::string& name = "", Seconds patience = Seconds(2));
-  ~Child();  // ends its input, waits for its end as long as it has patience, then kills it
+  ~Child();  // closes its input, waits up to `patience` for its end, then kills it
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  /// Throw Error when it has ended, or says nothing for `timeout`.
+  /// Both throw Error if the child has ended; hear() also if no line arrives within `timeout`.
   void tell(const std::string& line);
   std::string hear(Seconds timeout);
 
@@ -30,10 +30,11 @@ class Child {
   Seconds patience_;
   pid_t process_ = -1;
   int socket_ = -1;
-  std::string heard_;  // what has come of the next lines
+  std::string heard_;  // received bytes that hear() has not returned yet
 };
 
-/// Runs a program to its end; its exit status, or 128 and the signal that killed it. 127 when there is none.
+/// Runs a program to its end. Returns its exit status, 128 plus the signal that killed it, or 127 if the program does
+/// not exist.
 int run_program(const std::vector<std::string>& command);
 
 }  // namespace phalanx::bench

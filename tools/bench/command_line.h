@@ -5,9 +5,8 @@
 
 namespace phalanx::bench {
 
-/// Reads --op, --backends, --against, --algorithms, --bytes, --memory, --device, --ranks, --rounds, --budget_ms,
-/// --bind,
-/// --progress, --python, --json, --plot. Throws ConfigError.
+/// Parses --op, --backends, --against, --algorithms, --bytes, --memory, --device, --ranks, --rounds, --budget_ms,
+/// --bind, --progress, --python, --json and --plot. Throws ConfigError.
 Options parse_options(int argc, char** argv);
 
 }  // namespace phalanx::bench

@@ -14,7 +14,7 @@
 namespace phalanx::bench {
 namespace {
 
-// As from a fresh command line.
+// Parses flags without changing the flags of this process.
 Options parse(std::vector<std::string> flags) {
   const google::FlagSaver saver;
   flags.insert(flags.begin(), "bench");

@@ -10,16 +10,16 @@
 
 namespace phalanx::bench {
 
-/// This rank's end of everything that is measured.
+/// This rank's end of every subject that is measured.
 struct Connected {
-  CommunicatorPtr world;             // of the first backend, for agreeing on figures
-  std::vector<CommunicatorPtr> all;  // what subjects need to live
+  CommunicatorPtr world;             // communicator of the first backend; ranks use it to agree on figures
+  std::vector<CommunicatorPtr> all;  // communicators that must outlive the subjects
   Subjects subjects;
 };
 
-/// Connects backends and peers in the order of the options, each through a part of `store` of its own; null where the
-/// launcher gives ranks no place to meet, which mpi and openmpi alone can do without. Collective. Throws ConfigError
-/// for a backend that is not there or cannot connect these ranks, CommError when peers do not come.
+/// Connects backends and peers in the order of the options, each through its own prefix of `store`. `store` is null if
+/// the launcher gives ranks no rendezvous; only mpi and openmpi work without one. Collective. Throws ConfigError for a
+/// backend that does not exist or cannot connect these ranks, and CommError if peers do not arrive.
 Connected connect_subjects(const Options& options, const RankInfo& rank_info, const StorePtr& store);
 
 }  // namespace phalanx::bench

@@ -4,16 +4,17 @@
 #include <string>
 #include <vector>
 
-/// Words in the values of command line flags. All throw ConfigError that names the flag.
+/// Functions that read words from the values of command line flags. All throw a ConfigError that names the flag.
 namespace phalanx::bench {
 
-/// What is between the commas, without empty ones.
+/// Returns the words between the commas, without empty ones.
 std::vector<std::string> words_of(const std::string& text);
 
-/// Throws, with what is near, unless `word` is one of `known`.
+/// Throws unless `word` is one of `known`; the error suggests similar words.
 void check_word(const std::string& flag, const std::string& word, const std::vector<std::string>& known);
 
-/// The words of a list, each once: some of `known`, or any where nothing is said to be known. Throws where it has none.
+/// Returns the words of a list without duplicates. They must be in `known`, unless `known` is empty. Throws if the list
+/// is empty.
 std::vector<std::string> choose(const std::string& flag, const std::string& text,
                                 const std::vector<std::string>& known = {});
 
@@ -21,7 +22,7 @@ std::vector<std::string> choose(const std::string& flag, const std::string& text
 std::vector<std::string> choose_any(const std::string& flag, const std::string& text,
                                     const std::vector<std::string>& known = {});
 
-/// One of `known`.
+/// Returns the word of `text`, which must be one of `known`.
 std::string choose_one(const std::string& flag, const std::string& text, const std::vector<std::string>& known);
 
 }  // namespace phalanx::bench

@@ -25,7 +25,7 @@ namespace {
 
 using Context = std::shared_ptr<gloo::Context>;
 
-/// Gloo meets in our store.
+/// A store for Gloo's rendezvous that uses a Phalanx store.
 class MeetingPlace final : public gloo::rendezvous::Store {
  public:
   explicit MeetingPlace(StorePtr store) : store_(std::move(store)) {}
@@ -60,7 +60,7 @@ void meet(const Context& context) {
   gloo::barrier(options);
 }
 
-/// The tensors of a case, and its calls.
+/// The tensors of a case and its calls of Gloo.
 class GlooBench {
  public:
   GlooBench(Context context, const Case& what) : context_(std::move(context)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands for gloo_subject.cc where Gloo was not installed when Phalanx was built.
+// Replaces gloo_subject.cc if Gloo was not installed when Phalanx was built.
 #include "framework/base/error.h"
 #include "tools/bench/subject.h"
 

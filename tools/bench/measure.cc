@@ -11,15 +11,15 @@
 namespace phalanx::bench {
 namespace {
 
-/// One combination, with what was measured so far.
+/// One combination, with the samples that were measured so far.
 struct Candidate {
   Row row;
   std::unique_ptr<Trial> trial;
   std::int64_t repeats = 1;       // operations in one sample
-  std::vector<double> samples{};  // us of one operation
+  std::vector<double> samples{};  // microseconds of one operation
 };
 
-// The slowest rank's value of each, on all ranks.
+// Replaces each value by its maximum over all ranks, which is the slowest rank's.
 void agree(Communicator& world, std::vector<double>& values) {
   at::Tensor tensor = at::zeros({static_cast<std::int64_t>(values.size())}, at::kDouble);
   std::ranges::copy(values, tensor.data_ptr<double>());
@@ -40,7 +40,7 @@ Candidate candidate(Subject& subject, const Case& what) {
           .trial = subject.prepare(what)};
 }
 
-/// Everything that can do `op` with so many bytes, in the order of the rows.
+/// Every combination that can run `op` with a given number of bytes, in the order of the rows.
 class Field {
  public:
   Field(const Options& options, const Subjects& subjects, Communicator& world)

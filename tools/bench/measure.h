@@ -10,17 +10,17 @@
 
 namespace phalanx::bench {
 
-/// One line of the result.
+/// One row of the result.
 struct Row {
   std::string op, backend, algorithm, memory;
   int ranks = 0;
-  std::int64_t bytes = 0;         // of the tensor that MeasuredOperation::bytes names
-  double p50_us = 0, p90_us = 0;  // of one operation, on the slowest rank
-  double alg_gb_s = 0;            // `bytes` over the median, in 10^9 a second
-  double bus_gb_s = 0;            // the same of the bytes that cross the busiest link
+  std::int64_t bytes = 0;         // size of the tensor that MeasuredOperation::bytes names
+  double p50_us = 0, p90_us = 0;  // time of one operation, on the slowest rank
+  double alg_gb_s = 0;            // `bytes` divided by the median time, in 10^9 bytes per second
+  double bus_gb_s = 0;            // the same for the bytes that cross the busiest link
 };
 
-/// What was asked for and has no row.
+/// A requested combination that has no row, with the reason.
 struct Absent {
   std::string op, backend, algorithm, why;
 
@@ -30,12 +30,12 @@ struct Absent {
 struct Result {
   std::vector<Row> rows;
   std::vector<Absent> absent;
-  double round_trip_ns = 0;  // median of the first subject's barrier: how near the cores were
+  double round_trip_ns = 0;  // median time of the first subject's barrier: shows how close the cores are to each other
 };
 
-/// Measures every combination of the options, in rounds in which subjects, algorithms and memories take turns, so that
-/// a change of the machine's mood meets them all; each round begins with another one. `world` makes ranks agree on
-/// figures. Collective; all ranks get the same result.
+/// Measures every combination of the options. Subjects, algorithms and memories are interleaved in rounds, so that a
+/// change in the machine's load affects all of them; each round starts with a different combination. Ranks agree on
+/// figures by `world`. Collective; all ranks return the same result.
 Result measure(const Options& options, const Subjects& subjects, Communicator& world);
 
 }  // namespace phalanx::bench

@@ -43,7 +43,7 @@ at::Tensor allocate(const std::string& memory, std::int64_t elements) {
   return at::from_blob(data, {elements}, [](void* memory) { MPI_Free_mem(memory); });
 }
 
-/// The tensors of a case, and its calls.
+/// The tensors of a case and its calls of MPI.
 class OpenMpiBench {
  public:
   explicit OpenMpiBench(const Case& what) : root_(world_rank() == kRoot) {

@@ -9,42 +9,44 @@
 
 namespace phalanx::bench {
 
-/// An operation that can be measured. Sizes and bandwidths are those of nccl-tests, so that figures can be compared.
+/// An operation that can be measured. Sizes and bandwidths are defined as in nccl-tests, so that figures can be
+/// compared.
 struct MeasuredOperation {
   const char* name;
-  Op op;                            // kCustom for what is no collective of its own: send_recv, launch
-  const char* bytes;                // the tensor that --bytes speaks of; empty: has none
-  bool divided;                     // that tensor has an equal part for each rank
-  double (*bus_factor)(int ranks);  // bytes over the busiest link, for each byte of that tensor
+  Op op;                            // kCustom for an operation that is not a collective: send_recv, launch
+  const char* bytes;                // describes the tensor whose size --bytes sets; empty: the operation has no tensor
+  bool divided;                     // true if that tensor has an equal part for each rank
+  double (*bus_factor)(int ranks);  // bytes over the busiest link per byte of that tensor
 };
 
-/// all_reduce, broadcast, reduce, all_gather, reduce_scatter, all_to_all, gather, scatter, send_recv, barrier, launch.
+/// Returns all_reduce, broadcast, reduce, all_gather, reduce_scatter, all_to_all, gather, scatter, send_recv, barrier
+/// and launch.
 ///
-/// send_recv is a ping-pong of ranks 2k and 2k + 1, all pairs at once; its time is half a round trip. launch is what it
-/// costs the caller to launch an asynchronous all_reduce, without waiting for it.
+/// send_recv is a ping-pong between ranks 2k and 2k + 1, all pairs at once; its time is half a round trip. launch is
+/// the time that the caller spends on launching an asynchronous all_reduce, without waiting for it.
 const std::vector<MeasuredOperation>& operations();
 
-/// Throws std::out_of_range.
+/// Throws std::out_of_range if there is no operation of this name.
 const MeasuredOperation& find_operation(const std::string& name);
 
 std::vector<std::string> operation_names();
 
-/// The root of operations that have one.
+/// The root rank of operations that have one.
 inline constexpr int kRoot = 0;
 
 /// One combination to measure.
 struct Case {
   std::string op;
-  std::string algorithm = "native";  // the subject's own, or the name of one that is registered
-  std::string memory = "private";    // registered: from allocate(), or whatever the subject has of that kind
-  std::int64_t bytes = 0;            // as asked for
+  std::string algorithm = "native";  // native: the subject's own; otherwise the name of a registered algorithm
+  std::string memory = "private";    // registered: from allocate(), or the subject's own kind of registered memory
+  std::int64_t bytes = 0;            // as requested, not rounded
 };
 
-/// Buffers of a case, in float32.
+/// Sizes of the float32 buffers of a case.
 struct Sizes {
-  std::int64_t whole = 0;  // elements of the tensor that `bytes` speaks of, at least one, rounded up so that all ranks
-                           // have parts of one size
-  std::int64_t part = 0;   // elements of a rank's part; of an operation that divides nothing: whole
+  std::int64_t whole = 0;  // elements of the tensor whose size `bytes` sets: at least one, rounded up so that all ranks
+                           // have parts of equal size
+  std::int64_t part = 0;   // elements of a rank's part; equals `whole` if the operation does not divide the tensor
 
   std::int64_t bytes() const { return whole * static_cast<std::int64_t>(sizeof(float)); }
 };

@@ -13,12 +13,12 @@
 namespace phalanx::bench {
 namespace {
 
-// Pixels.
+// Sizes in pixels.
 constexpr double kPanelWidth = 380, kPanelHeight = 260, kLeft = 64, kTop = 56, kBetween = 84, kLegend = 236;
 constexpr double kBlockHeight = kTop + kPanelHeight + 64;
 constexpr double kWidth = kLeft + 2 * kPanelWidth + kBetween + kLegend;
 
-// Told apart also by those who do not see red or green (Okabe and Ito).
+// Colors that people with red-green color blindness can distinguish (Okabe and Ito).
 constexpr std::array<const char*, 8> kColors = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                                 "#e69f00", "#56b4e9", "#000000", "#8a8a00"};
 
@@ -36,7 +36,7 @@ class Axis {
   }
   double at(double value) const { return from_ + (to_ - from_) * (std::log10(value) - low_) / (high_ - low_); }
 
-  /// Powers of ten; over less than two decades also twice and five times those.
+  /// Returns powers of ten, and for a range of less than two decades also their multiples by two and five.
   std::vector<double> ticks() const {
     std::vector<double> all;
     const bool wide = high_ - low_ >= 2;
@@ -61,7 +61,7 @@ struct Curve {
 
 std::vector<Curve> curves_of(const std::vector<const Row*>& rows) {
   std::vector<Curve> curves;
-  std::vector<std::string> kinds;  // of one color
+  std::vector<std::string> kinds;  // backends with algorithm; each has a color
   for (const auto* row : rows) {
     const std::string kind = row->backend + (row->algorithm == "native" ? "" : ", " + row->algorithm);
     if (std::ranges::find(kinds, kind) == kinds.end()) kinds.push_back(kind);
@@ -80,7 +80,7 @@ std::vector<Curve> curves_of(const std::vector<const Row*>& rows) {
 
 using Metric = double (*)(const Row&);
 
-/// One pair of axes with its lines.
+/// One pair of axes with its curves.
 class Panel {
  public:
   Panel(const std::vector<Curve>& curves, Metric metric, double left, double top)
@@ -109,7 +109,7 @@ class Panel {
     for (const auto size : sizes_) {
       const double x = x_.at(static_cast<double>(size));
       svg += format_text("<path d=\"M%.1f %.1fv%.1f\" stroke=\"#eeeeee\"/>\n", x, top_, kPanelHeight);
-      if (std::abs(x - last) < 42) continue;  // words would touch
+      if (std::abs(x - last) < 42) continue;  // labels would touch
       svg += words(x, top_ + kPanelHeight + 18, "middle", format_bytes(size));
       last = x;
     }

@@ -7,9 +7,9 @@
 
 namespace phalanx::bench {
 
-/// An SVG file that stands by itself: for each operation that has sizes, median time over bytes and bus bandwidth over
-/// bytes, both axes logarithmic, with a line for each backend, algorithm and memory. Operations without sizes are left
-/// out; a launch has no bandwidth.
+/// Returns a self-contained SVG file. For each operation that has sizes it plots median time over bytes and bus
+/// bandwidth over bytes, both on logarithmic axes, with a line for each backend, algorithm and memory. Operations
+/// without sizes are omitted; a launch has no bandwidth.
 std::string to_svg(const Result& result);
 
 }  // namespace phalanx::bench

@@ -27,7 +27,7 @@ std::size_t count(const std::string& text, const std::string& what) {
   return found;
 }
 
-// Every element that begins ends, in the right order, and attributes have quotes.
+// Checks that elements are nested correctly and attributes are quoted.
 void expect_well_formed(const std::string& svg) {
   const std::regex tag(R"(<(/?)(\w+)((?: +[\w:-]+="[^"<]*")*) *(/?)>)");
   std::vector<std::string> open;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The bench program: what it prints, the files it writes, and what it says of a wrong command line."""
+"""Tests the bench program: its output, the files that it writes, and its messages for a wrong command line."""
 
 import json
 import os
@@ -39,7 +39,7 @@ class Bench(ProgramTest):
         backends = {"shm": 0, "mpi": 0, "openmpi": 0, "libgloo": 0}
         for row in result["rows"]:
             backends[row["backend"]] += 1
-        everything = 10 * 2 * 2 + 1  # operations, sizes, memories; and the barrier
+        everything = 10 * 2 * 2 + 1  # operations, sizes, memories; plus the barrier
         gloo_has_not = {(one["op"], one["backend"]) for one in result["absent"]}
         self.assertEqual({("reduce_scatter", "libgloo"), ("launch", "libgloo")}, gloo_has_not)
         self.assertEqual({"shm": everything, "mpi": everything, "openmpi": everything, "libgloo": everything - 8}, backends)
@@ -85,7 +85,8 @@ class Bench(ProgramTest):
         self.assertIn("/no/such/python cannot be started", done.stderr)
 
     def test_installs_pytorch_with_pip_alone(self):
-        """As Debian has Python: without venv. The PyTorch of this pip is one that ends when it is used."""
+        """Installs PyTorch with Debian's Python, which has no venv. The PyTorch that this pip installs ends when it is
+        used."""
         programs = self.folder / "programs"
         programs.mkdir()
         python = programs / "python3"

@@ -14,13 +14,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A library that an interpreter needs, and how pip installs it.
+// A library that an interpreter needs, and how to install it with pip.
 struct Library {
-  const char* name;         // in messages
-  const char* requirement;  // as pip has it
-  const char* folder;       // in the cache, of the environment that has it
-  const char* proof;        // a program in Python that succeeds with it
-  const char* flag;         // that names an interpreter
+  const char* name;         // name in messages
+  const char* requirement;  // requirement for pip
+  const char* folder;       // folder of the environment in the cache
+  const char* proof;        // Python program that succeeds if the library is there
+  const char* flag;         // flag that names an interpreter
 };
 
 constexpr Library kTorch{.name = "PyTorch with gloo",
@@ -42,14 +42,15 @@ fs::path cache_folder(const Library& library, const std::string& flag) {
                     " cannot be installed; name an interpreter with " + library.flag);
 }
 
-// The system's Python, which finds the packages that lie beside it.
+// A launcher of the system's Python that adds the packages next to it to PYTHONPATH.
 constexpr const char* kPython = R"(#!/bin/sh
 export PYTHONPATH="${0%/*}/../packages${PYTHONPATH:+:$PYTHONPATH}"
 exec python3 "$@"
 )";
 
-// The interpreter in `folder`, with packages of its own. Not a virtual environment: Debian's Python cannot make one
-// without a package more. The file "complete" is made last: what an interrupted run left is made anew.
+// Returns the interpreter in `folder`, which has its own packages. It is not a virtual environment: Debian's Python
+// needs another package to make one. The file "complete" is written last, so an environment whose installation was
+// interrupted is built again.
 std::string make_environment(const Library& library, const fs::path& folder, const std::string& flag) {
   const fs::path python = folder / "bin" / "python", packages = folder / "packages";
   if (fs::exists(folder / "complete")) return python;

@@ -7,7 +7,7 @@
 
 namespace phalanx::bench {
 
-/// The sample below which a share q of all lie; 0.5 is the median. samples: at least one.
+/// Returns the sample below which a fraction q of all samples lie; 0.5 is the median. `samples` must not be empty.
 inline double quantile(std::vector<double> samples, double q) {
   std::ranges::sort(samples);
   return samples[static_cast<std::size_t>(q * static_cast<double>(samples.size() - 1) + 0.5)];

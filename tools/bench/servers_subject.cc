@@ -12,14 +12,14 @@
 namespace phalanx::bench {
 namespace {
 
-// A sum that begins anew in every round. Two tables take turns, as in strategy sync_ps: a rank that is done with one
-// round adds to the next sum, while others still read this one.
+// A sum on servers that starts from zero in every round. Rounds alternate between two tables, as in strategy sync_ps: a
+// rank that has finished one round adds to the next sum while others still read the current one.
 class SumOnServers {
  public:
   SumOnServers(std::shared_ptr<ps::Client> client, int ranks, std::int64_t elements)
       : client_(std::move(client)), values_(at::full({elements}, 0.0)) {
     for (auto& table : tables_) {
-      static std::int64_t made = 0;  // alike on all ranks
+      static std::int64_t made = 0;  // counts the same on all ranks
       table = client_->create({.name = "sum" + std::to_string(made++),
                                .elements = elements,
                                .rules = {"sum_of_clock"},
@@ -28,7 +28,7 @@ class SumOnServers {
     }
   }
 
-  // Of zeros: what comes out goes in again.
+  // Sums zeros: the result is the next input.
   void run() { client_->exchange(tables_[rounds_++ % 2], values_, {.rule = 0, .tick = true}).wait(); }
 
  private:
@@ -45,7 +45,7 @@ class ServersSubject final : public Subject {
     server_ = std::move(started.own);
     client_ = std::make_shared<ps::Client>(ps::ClientOptions{
         .servers = started.all.reached_from(host_key()), .number = world_->rank(), .secret = started.all.secret});
-    world_->barrier().wait();  // no server ends before all have found it
+    world_->barrier().wait();  // no server ends before all ranks have found it
   }
 
   ~ServersSubject() override { client_.reset(); }

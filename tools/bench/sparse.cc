@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of a sparse table that clients pull and then push each second, through one server: all of them are processes of
-// this machine. Beside it, what is possible at most: the same rows copied out of a table in the client's own memory and
-// back by as many processes.
+// Measures how many rows of a sparse table clients pull and then push per second through one server; all of them are
+// processes of this machine. For comparison it measures an upper bound: as many processes copy the same rows out of a
+// table in their own memory and back.
 //
 //     bazel run //tools/bench:sparse -- --clients 1,2 --dim 32 --keys uniform,zipf
 #include <ATen/ops/empty.h>
@@ -51,7 +51,7 @@ constexpr std::chrono::seconds kWarmUp(3);
 
 std::vector<at::Tensor> draw_batches(const std::string& distribution, int seed) {
   std::mt19937_64 random(static_cast<std::uint64_t>(seed));
-  std::vector<double> sums;  // of the zipf distribution
+  std::vector<double> sums;  // cumulative weights of the zipf distribution
   if (distribution == "zipf") {
     double sum = 0;
     for (std::int64_t rank = 1; rank <= FLAGS_rows; ++rank) sums.push_back(sum += std::pow(rank, -FLAGS_zipf));
@@ -66,13 +66,14 @@ std::vector<at::Tensor> draw_batches(const std::string& distribution, int seed) 
         const double place = std::uniform_real_distribution<>(0, sums.back())(random);
         key = static_cast<std::uint64_t>(std::ranges::lower_bound(sums, place) - sums.begin());
       }
-      keys[j] = static_cast<std::int64_t>(key * 2654435761 % 1000000007);  // scattered
+      keys[j] = static_cast<std::int64_t>(key * 2654435761 % 1000000007);  // scatters the keys
     }
   }
   return batches;
 }
 
-// Calls `step` with batches in turn; rows a second once everybody is warm.
+// Calls `step` with each of the batches in turn. Returns the rows per second between `begin`, when all processes are
+// warm, and the end.
 double measure(Clock::time_point begin, const std::vector<at::Tensor>& batches,
                const std::function<void(const at::Tensor& keys)>& step) {
   const auto end = begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(FLAGS_seconds));
@@ -115,8 +116,8 @@ double run_copies(int number, const std::string& distribution, Clock::time_point
   });
 }
 
-// Sum of what `run` returns in each of the processes. `start` runs in this one, once they exist: a process with threads
-// had better not be copied.
+// Returns the sum of the results of `run` in `count` processes. Calls `start` in this process after they have been
+// forked, because a process that has threads should not be forked.
 double run_processes(int count, const std::function<void()>& start,
                      const std::function<double(int number, Clock::time_point begin)>& run) {
   std::array<int, 2> go{}, results{};

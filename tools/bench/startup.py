@@ -18,7 +18,7 @@ import time
 
 TORCH = "torch==2.13.0"
 
-# What torchrun starts on each rank. Writes the time at which rank 0 has taken its first step.
+# Script that torchrun starts on each rank. It writes the time at which rank 0 has taken its first step.
 SCRIPT = """
 import os, sys, time
 import torch

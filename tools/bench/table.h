@@ -7,10 +7,11 @@
 
 namespace phalanx::bench {
 
-/// For a terminal: a block of aligned columns for each operation; the last says how many times longer a row takes than
-/// the first row with the same operation, size and memory does, which is the first backend's.
+/// Returns a text for a terminal: a block of aligned columns for each operation. The last column is the time of a row
+/// divided by the time of the first row with the same operation, size and memory, which belongs to the first backend.
 std::string to_table(const Result& result);
 
+/// Returns JSON:
 /// {"round_trip_ns", "rows": [{op, backend, algorithm, ranks, bytes, memory, p50_us, p90_us, alg_gb_s, bus_gb_s}],
 ///  "absent": [{op, backend, algorithm, why}]}
 std::string to_json(const Result& result);

@@ -3,7 +3,7 @@
 
 namespace phalanx::bench {
 
-/// The text of torch_peer.py, so that bench needs no file beside it.
+/// The text of torch_peer.py, which is embedded so that bench needs no file at run time.
 extern const char* const kTorchPeer;
 
 }  // namespace phalanx::bench

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process beside a rank that measures torch.distributed with gloo: python torch_peer.py RANK SIZE INIT_METHOD.
+"""The process next to a rank that measures torch.distributed with gloo: python torch_peer.py RANK SIZE INIT_METHOD.
 
-Says "ready VERSION", then does what it is told, a line each on standard input, until that ends:
-    prepare ID OP WHOLE PART   buffers of so many float32, the same on all ranks     says "ok"
-    run ID REPEATS             meets all, does it so often                           says the microseconds of one
-    drop ID                    forgets it                                            says "ok"
-Operations, buffers and what is timed are those of the other subjects (operation.h). An error ends the process.
+Prints "ready VERSION", then obeys commands, one per line on standard input, until the input ends:
+    prepare ID OP WHOLE PART   allocates buffers of so many float32, as on all ranks    prints "ok"
+    run ID REPEATS             synchronizes all ranks, runs REPEATS operations    prints the microseconds of one
+    drop ID                    frees the buffers                                              prints "ok"
+Operations, buffers and timed sections are the same as for the other subjects (operation.h). An error ends the process.
 """
 import os
 import sys
 import time
 import warnings
 
-# Names change between versions of PyTorch; standard error is for errors.
+# Names change between versions of PyTorch; standard error must contain errors only.
 warnings.simplefilter("ignore", FutureWarning)
 
 import torch
@@ -22,7 +22,7 @@ ROOT = 0
 
 
 def collective(op, rank, size, whole, part):
-    """One operation, blocking, on buffers of its own."""
+    """Returns a function that runs one blocking operation on its own buffers."""
     tensor = torch.zeros(whole)
     if op in ("all_gather", "reduce_scatter", "gather", "scatter"):
         other = torch.zeros(part)
@@ -58,7 +58,7 @@ def round_trip(tensor, rank, size):
 
 
 def timed(operation, repeats):
-    """Seconds of all."""
+    """Returns the seconds that all repeats take together."""
     start = time.perf_counter()
     for _ in range(repeats):
         operation()
@@ -66,7 +66,7 @@ def timed(operation, repeats):
 
 
 def timed_launches(tensor, repeats):
-    """Seconds of the launches alone."""
+    """Returns the seconds that the launches take, without the waits."""
     total = 0
     for _ in range(repeats):
         start = time.perf_counter()
@@ -77,7 +77,7 @@ def timed_launches(tensor, repeats):
 
 
 def prepare(op, rank, size, whole, part):
-    """A function of the number of repeats that returns the seconds of all."""
+    """Returns a function that takes the number of repeats and returns their total seconds."""
     if op == "launch":
         tensor = torch.zeros(whole)
         return lambda repeats: timed_launches(tensor, repeats)

@@ -26,7 +26,7 @@ class TorchTrial final : public Trial {
   ~TorchTrial() override {
     try {
       ask(*child_, "drop " + id_, timeout_);
-    } catch (const Error&) {  // it has ended; whoever asks it next is told
+    } catch (const Error&) {  // it has ended; the next call reports that
     }
   }
 
@@ -84,7 +84,7 @@ class TorchSubject final : public Subject {
   int size_;
   Seconds timeout_;
   int prepared_ = 0;
-  std::optional<TemporaryFolder> folder_;  // where the processes meet; rank 0's
+  std::optional<TemporaryFolder> folder_;  // holds the file by which the processes meet; set on rank 0
   ChildPtr child_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures kernels of the CPU, ours against LibTorch's: bench_kernels --json kernels.json
+// Compares our CPU kernels with LibTorch's: bench_kernels --json kernels.json
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <gflags/gflags.h>
@@ -45,8 +45,8 @@ double microseconds(const std::function<void()>& call, std::int64_t calls) {
   return std::chrono::duration<double, std::micro>(Clock::now() - start).count() / static_cast<double>(calls);
 }
 
-// Answers each line, the number of an operation, with the time of a call in microseconds. MKL decides once in a process
-// which code it uses, so each choice of kernels has a process.
+// Answers each line, which is the number of an operation, with the time of a call in microseconds. MKL decides once per
+// process which code it uses, so each choice of kernels has a process.
 int measure(const std::string& choice) {
   kernels::use_kernels(choice);
   at::set_num_threads(1);

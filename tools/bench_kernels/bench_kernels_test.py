@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""bench_kernels, as people call it."""
+"""Tests bench_kernels by its command line."""
 
 import json
 import subprocess

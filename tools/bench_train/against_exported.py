@@ -52,7 +52,7 @@ def mlp():
     return torch.nn.Sequential(*layers), (torch.randn(4, 1, 28, 28),)
 
 
-# Model, its section in a config, dataset, batch and steps of a turn.
+# Model, its section in a config, dataset, batch size and steps per turn.
 CASES = {
     "resnet18": (resnet18, "{name: resnet18, stem: imagenet}", "{name: random_images, side: 64, classes: 10}", 16, 24),
     "gpt": (gpt2, "{name: gpt, layers: 4, heads: 4, width: 128}",
@@ -73,7 +73,7 @@ def rate(program, folder, model, dataset, batch, steps):
         sys.exit(f"{' '.join(map(str, command))} ended with status {done.returncode}:\n{done.stdout}")
     lines = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
     rates = [line["samples_per_second"] for line in lines if line["split"] == "train"]
-    return statistics.median(rates[1:])  # the first has what is done once
+    return statistics.median(rates[1:])  # the first includes one-time work
 
 
 def main():

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trains the same models by several systems in turns: bench_train --workload mlp,lenet --against ddp --ranks 2
+// Trains the same models with several systems, interleaved: bench_train --workload mlp,lenet --against ddp --ranks 2
 #include <cstdio>
 #include <string_view>
 #include <vector>
@@ -18,7 +18,7 @@
 namespace phalanx::bench_train {
 namespace {
 
-constexpr std::string_view kBeRank = "--be_rank=";  // from the program to itself, see team.h
+constexpr std::string_view kBeRank = "--be_rank=";  // passed by the program to itself, see team.h
 
 int compare(int argc, char** argv) {
   Options options = parse_options(argc, argv);
@@ -29,11 +29,11 @@ int compare(int argc, char** argv) {
   const Machine machine{
       .processor = processor.name, .vectors = processor.vectors, .matrix_peak = measure_matrix_peak()};
   const Hosts hosts = options.link.empty() ? Hosts() : Hosts(options.link);
-  // After each workload, so that what was measured is not lost with what was not.
+  // Called after each workload, so that a later failure does not lose earlier results.
   const auto keep = [&](const std::vector<Row>& rows) {
     if (!options.json.empty()) write_atomically(options.json, to_json(rows, machine, options.base, options.link));
   };
-  keep({});  // before anything is measured in vain
+  keep({});  // fails now rather than after the measurement
   const auto [rows, failures] = measure(options, hosts, machine.matrix_peak, keep);
   if (!rows.empty()) std::fputs(to_table(rows, machine, options.base, options.markdown).c_str(), stdout);
   for (const auto& failure : failures) std::fprintf(stderr, "bench_train: %s\n", failure.c_str());

@@ -3,8 +3,8 @@
 
 namespace phalanx::bench_train {
 
-/// CPU time that all processes and the kernel of this machine have taken so far, of all cores together, in seconds; it
-/// counts in hundredths (proc(5), /proc/stat). Throws Error where the system does not tell.
+/// Returns the CPU seconds that all processes and the kernel of this machine have used so far, summed over all cores.
+/// The resolution is 0.01 s (proc(5), /proc/stat). Throws Error if the system does not provide them.
 double busy_seconds();
 
 }  // namespace phalanx::bench_train

@@ -43,7 +43,7 @@ std::vector<std::string> names_of(const std::vector<Named>& all) {
   return names;
 }
 
-// Puts the workloads of all models in the place of `zoo`.
+// Replaces `zoo` by the workloads of all models.
 std::vector<std::string> with_zoo(const std::vector<std::string>& names) {
   std::vector<std::string> all;
   for (const auto& name : names) {

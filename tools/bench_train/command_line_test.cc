@@ -12,7 +12,7 @@
 namespace phalanx::bench_train {
 namespace {
 
-// gflags keeps values from one parse to the next.
+// Parses with the default values of all flags: gflags would keep values from one call to the next.
 Options parse(std::vector<std::string> words) {
   const google::FlagSaver restore;
   words.insert(words.begin(), "bench_train");

@@ -26,8 +26,8 @@ namespace phalanx::bench_train {
 namespace {
 
 constexpr std::uint64_t kSeed = 20;
-constexpr double kShapeInNoise = 0.25;  // deviation of a class's shape, in that of the noise
-constexpr double kFollows = 0.8;        // how often the character before says which one comes
+constexpr double kShapeInNoise = 0.25;  // standard deviation of a class's shape, relative to the noise
+constexpr double kFollows = 0.8;        // probability that the previous character determines the next one
 
 struct Samples {
   at::Tensor inputs, targets;
@@ -119,7 +119,7 @@ class SamplesInMemory final : public Dataset {
   SampleSpec spec_;
 };
 
-// Numbers of a normal distribution, or class numbers; graphs get edges in both directions, and events happen or not.
+// Draws normally distributed numbers or class numbers. Graphs get edges in both directions, and events are 0 or 1.
 at::Tensor draw(const TensorSpec& spec, const std::string& task, bool target, std::int64_t samples,
                 const at::Generator& generator) {
   auto sizes = spec.shape;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The models that Phalanx trains, as one writes them in PyTorch: the same layers and parameters."""
+"""The models that Phalanx trains, in idiomatic PyTorch: the same layers and parameters."""
 import math
 
 import torch
@@ -39,7 +39,7 @@ class Residual(nn.Module):
 
 
 class ResNet18(nn.Module):
-    """With the stem for small pictures."""
+    """ResNet-18 with the stem for small images."""
 
     def __init__(self, channels, classes):
         super().__init__()
@@ -85,7 +85,7 @@ class Block(nn.Module):
 
 
 class CharLm(nn.Module):
-    """GPT-2 of characters, its last layer the embedding itself."""
+    """GPT-2 over characters; its last layer shares the weights of the embedding."""
 
     def __init__(self, classes, context, fused, layers=4, width=128, heads=4):
         super().__init__()
@@ -117,7 +117,7 @@ class Lstm(nn.Module):
 
 
 def make_model(name, sample, classes, options):
-    """The model for samples of this shape."""
+    """Returns the model for samples of this shape."""
     if name == "mlp":
         return mlp()
     if name == "lenet":

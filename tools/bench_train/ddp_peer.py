@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rank of PyTorch's DistributedDataParallel, or of its model parallelism, or PyTorch in one process, that is measured in
-turns (turns.h): python -c SOURCE JOB, JOB as JSON.
+"""One rank of PyTorch's DistributedDataParallel or model parallelism, or PyTorch in one process, that is measured in
+turns (turns.h): python -c SOURCE JOB; JOB is JSON.
 
-The loop is the plainest fast one there is: samples in memory, a batch by indexing, no DataLoader, no meters but the
-loss.
+The training loop is a fast and simple one: samples in memory, batches by indexing, no DataLoader, and no metric except
+the loss.
 """
 import json
 import os
@@ -12,7 +12,7 @@ import sys
 import time
 import warnings
 
-warnings.simplefilter("ignore")  # standard error is for errors
+warnings.simplefilter("ignore")  # standard error must contain errors only
 
 import torch.distributed as dist
 from torch.distributed.tensor import DTensor
@@ -20,7 +20,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 
 def load(job):
-    """inputs, targets: mapped into memory, as Phalanx's ranks do."""
+    """Returns inputs and targets, mapped into memory as in Phalanx's ranks."""
     count, sample, text = job["samples"], job["input"], job["text"]
     def read(name, shape, dtype):
         return torch.from_file(job[name], shared=True, size=math.prod(shape), dtype=dtype).view(shape)
@@ -29,7 +29,8 @@ def load(job):
 
 
 def batches(job, inputs, targets):
-    """This rank's shares of the global batches, epoch after epoch; the whole ones where all have the same samples."""
+    """Yields this rank's shares of the global batches, epoch after epoch; or whole batches if all ranks need the same
+    samples."""
     rank, size, batch = job["rank"], job["size"], job["batch"]
     if job["options"][:1] in (["tensor"], ["pipe"]):
         rank, size, batch = 0, 1, batch * size
@@ -52,8 +53,9 @@ def distributed(model, job):
         return shard_fully(model, job["size"])
     if options[:1] == ["pipe"]:
         return Stages(model, job["rank"], job["size"])
-    # PowerSGD's hook exchanges a bucket in several steps, each launched by a callback of the one before; of several
-    # buckets ranks launch them in different orders now and then, and gloo fails. So all is one bucket (in MB).
+    # PowerSGD's hook exchanges a bucket in several steps, each launched by a callback of the one before. With several
+    # buckets, ranks sometimes launch these steps in different orders, and gloo fails. So everything is in one bucket
+    # (size in MB).
     model = DistributedDataParallel(model, bucket_cap_mb=10_000 if "powersgd" in options else None)
     if "powersgd" in options:
         from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
@@ -72,14 +74,14 @@ class Training:
         self.model = distributed(model, job)
         self.stages = self.model if isinstance(self.model, Stages) else None
         parameters = list((self.stages.model if self.stages else self.model).parameters())
-        # One call of a fused update takes tensors of one kind.
+        # A fused update accepts only tensors of one kind per call.
         groups = [[p for p in parameters if isinstance(p, DTensor) == divided] for divided in (False, True)]
         self.optimizer = torch.optim.SGD([{"params": group} for group in groups if group], lr=job["learning_rate"],
                                          momentum=0.9)
         self.batches = batches(job, *load(job))
 
     def step(self):
-        """The loss, and seconds of backward."""
+        """Returns the loss, and the seconds that backward took."""
         inputs, targets = next(self.batches)
         if self.channels_last:
             inputs = inputs.contiguous(memory_format=torch.channels_last)
@@ -105,7 +107,7 @@ class Training:
 
 def main():
     job = json.loads(sys.argv[1])
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends without a trace
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends without a traceback
     torch.set_num_threads(job["threads"])
     if job["options"][:1] != ["process"]:
         dist.init_process_group("gloo", init_method="file://" + job["store"], rank=job["rank"], world_size=job["size"])

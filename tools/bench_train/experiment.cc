@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kRanks = "@ranks";
 
-// Its dataset is left open: the samples are given to run_experiment() as they are.
+// Returns the config without a dataset: the samples are passed to run_experiment() directly.
 std::string yaml(const Workload& workload, const System& system, int ranks) {
   const int together = system.alone ? 1 : ranks;
   std::ostringstream text;

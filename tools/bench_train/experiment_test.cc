@@ -15,7 +15,7 @@ TEST(Systems, AllHaveAConfigForAllWorkloads) {
       auto config = make_config(workload, system, 2);
       EXPECT_EQ(system.alone ? workload.batch : 2 * workload.batch, config.train.global_batch_size);
       EXPECT_EQ(1, config.launch.threads);
-      // What a rank reads is the same again.
+      // A rank reads the same config from the dump.
       ExperimentConfig read;
       config::load_text(read, config::dump(config), "dumped");
       EXPECT_EQ(config::dump(config), config::dump(read));

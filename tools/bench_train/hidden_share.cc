@@ -7,7 +7,7 @@
 namespace phalanx::bench_train {
 namespace {
 
-/// Shares of what could be hidden, by round.
+/// Hidden time relative to the time that could be hidden, by round.
 class Shares {
  public:
   void add(double hidden, double could) {

@@ -11,19 +11,19 @@ double of_communication(const std::vector<StepTime>& after, const std::vector<St
   return hidden_share(after, overlapped, limit)->of_communication;
 }
 
-// Communication costs 40 ms, and 30 of them are hidden.
+// Communication costs 40 ms, of which 30 ms are hidden.
 TEST(HiddenShare, IsOfWhatBackwardCanHide) {
   EXPECT_DOUBLE_EQ(30.0 / 35, of_communication({{100, 0}}, {{70, 0}}, {{60, 35}})) << "less than communication";
   EXPECT_DOUBLE_EQ(30.0 / 40, of_communication({{100, 0}}, {{70, 0}}, {{60, 50}})) << "more";
 }
 
-// A round in which the machine is half as fast says the same.
+// The share does not change if the machine runs at half speed during a round.
 TEST(HiddenShare, IsTheMedianOfTheRounds) {
   EXPECT_DOUBLE_EQ(0.75, of_communication({{100, 0}, {200, 0}, {100, 0}}, {{70, 0}, {140, 0}, {99, 0}},
                                           {{60, 50}, {120, 100}, {60, 50}}));
 }
 
-// 8 of the 40 ms are CPU time, so 32 are waiting.
+// 8 of the 40 ms are CPU time, so ranks wait for 32 ms.
 TEST(HiddenShare, TellsWaitingFromComputing) {
   EXPECT_DOUBLE_EQ(30.0 / 32, *hidden_share({{100, 0, 68}}, {{70, 0, 68}}, {{60, 50, 60}})->of_waiting);
   EXPECT_DOUBLE_EQ(30.0 / 31, *hidden_share({{100, 0, 68}}, {{70, 0, 68}}, {{60, 31, 60}})->of_waiting)

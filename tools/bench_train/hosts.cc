@@ -19,7 +19,7 @@ namespace {
 
 constexpr Seconds kMaking{30};
 
-// Words before a command that is to run on one of so many nearly equal parts of the cores.
+// Returns the words before a command that make it run on one of `parts` nearly equal parts of the cores.
 std::vector<std::string> on_part_of_cores(std::int64_t part, std::int64_t parts) {
   const auto cores = allowed_cores();
   if (std::ssize(cores) < parts) return {};

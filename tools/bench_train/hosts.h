@@ -9,28 +9,28 @@
 
 namespace phalanx::bench_train {
 
-/// Where ranks run: this host, or two that are network namespaces of it, joined by a link. Each of the two has half of
-/// the cores that this process may use, as hosts share none; a single core they share. They last as long as this object
-/// or process, however it ends.
+/// The hosts that run ranks: this host, or two network namespaces of it that are joined by a link. Hosts share no
+/// cores, so each of the two has half of the cores that this process may use; if there is only one core, they share it.
+/// The namespaces are removed when this object is destroyed or the process ends, however it ends.
 class Hosts {
  public:
-  /// This host.
+  /// Uses this host only.
   Hosts();
 
-  /// Two, with a link of this rate, as tc has it, between them. Throws ConfigError where they cannot be made, with what
-  /// is missing.
+  /// Makes two hosts, joined by a link of this rate, in the notation of tc. Throws ConfigError with what is missing if
+  /// they cannot be made.
   explicit Hosts(const std::string& rate);
 
   int count() const { return static_cast<int>(hosts_.size()); }
 
-  /// The command that runs `command` there, with more variables.
+  /// Returns the command that runs `command` on the host with additional environment variables.
   std::vector<std::string> command(int host, const std::vector<std::string>& variables,
                                    const std::vector<std::string>& command) const;
 
  private:
   struct Host {
-    std::vector<std::string> enter{};      // words before a command
-    std::vector<std::string> variables{};  // of all that runs there
+    std::vector<std::string> enter{};      // words before a command that enter the host
+    std::vector<std::string> variables{};  // environment variables of everything that runs there
   };
 
   std::unique_ptr<bench::Child> network_;

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The models that Phalanx trains, as one writes them in JAX: functions of parameters, which are dictionaries of arrays.
+"""The models that Phalanx trains, in idiomatic JAX: functions of parameters, which are dictionaries of arrays.
 
-They have the same layers and numbers of parameters. Images are [rows, height, width, channels], the order that XLA
-computes convolutions in on a CPU.
+They have the same layers and numbers of parameters. Images are [rows, height, width, channels], the order in which XLA
+computes convolutions on a CPU.
 """
 import math
 
@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 
 class Values:
-    """Draws initial values: the same ones in every process."""
+    """Draws initial values, which are the same in every process."""
 
     def __init__(self):
         self.key = jax.random.key(1)
@@ -48,7 +48,7 @@ def convolution(layer, x, padding):
 
 
 def max_pool(x):
-    """Windows of 2 x 2 that do not overlap. XLA's own windows have a gradient that is several times slower."""
+    """Pools windows of 2 x 2 that do not overlap. The gradient of XLA's own windows is several times slower."""
     rows, height, width, channels = x.shape
     return x.reshape(rows, height // 2, 2, width // 2, 2, channels).max((2, 4))
 
@@ -110,7 +110,7 @@ def attention(block, x, heads):
 
 
 def char_lm(parameters, x, heads=4):
-    """GPT-2 of characters, its last layer the embedding itself."""
+    """GPT-2 over characters; its last layer shares the weights of the embedding."""
     x = parameters["wte"][x] + parameters["wpe"][:x.shape[1]]
     for block in parameters["blocks"]:
         x = x + attention(block, norm(block["ln_1"], x), heads)
@@ -119,7 +119,7 @@ def char_lm(parameters, x, heads=4):
 
 
 def make_model(name, sample, classes):
-    """The parameters, and the function of parameters and inputs, for samples of this shape."""
+    """Returns the parameters, and the function of parameters and inputs, for samples of this shape."""
     if name == "mlp":
         return make_mlp(), mlp
     if name == "lenet":

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JAX on the CPU in one process, that is measured in turns (turns.h): python -c SOURCE JOB, JOB as JSON.
+"""JAX on the CPU in one process, measured in turns (turns.h): python -c SOURCE JOB; JOB is JSON.
 
-The whole step, update included, is one compiled function, which gets the parameters' memory back (donation). Losses are
-read at the end of a turn, so that JAX may go on to the next step while the last one is computed.
+The whole step, update included, is one compiled function that reuses the memory of the parameters (donation). Losses
+are read at the end of a turn, so that JAX can start the next step while the last one is being computed.
 """
 import json
 import os
@@ -14,7 +14,7 @@ import numpy
 
 
 def load(job):
-    """inputs, targets: mapped into memory, as Phalanx's ranks do."""
+    """Returns inputs and targets, mapped into memory as in Phalanx's ranks."""
     count, sample, text = job["samples"], job["input"], job["text"]
     def read(name, shape, dtype):
         return numpy.memmap(job[name], dtype, "r", shape=tuple(shape))
@@ -23,7 +23,7 @@ def load(job):
 
 
 def batches(batch, inputs, targets):
-    """The global batches, epoch after epoch. Class numbers are int32, JAX's integers."""
+    """Yields the global batches, epoch after epoch. Class numbers are int32, JAX's integer type."""
     def take(values, indices):
         taken = values[indices]
         return taken.astype(numpy.int32) if values.dtype == numpy.int64 else taken
@@ -37,7 +37,8 @@ def batches(batch, inputs, targets):
 
 
 def make_step(model, learning_rate):
-    """SGD with momentum 0.9 as PyTorch defines it. (parameters, velocity, inputs, targets) -> the same two, and the loss."""
+    """Returns a step of SGD with momentum 0.9 as PyTorch defines it. It takes (parameters, velocity, inputs, targets)
+    and returns the new parameters and velocity, and the loss."""
     def loss_of(parameters, inputs, targets):
         scores = jax.nn.log_softmax(model(parameters, inputs))
         return -jnp.take_along_axis(scores, targets[..., None], -1).mean()
@@ -71,8 +72,8 @@ class Training:
 
 def main():
     job = json.loads(sys.argv[1])
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends without a trace
-    # XLA starts a thread for each core that it may use, at its first operation.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends without a traceback
+    # XLA starts a thread for each core that it may use when it runs its first operation.
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:job["threads"]])
     training = Training(job)
     print("ready", flush=True)

@@ -30,17 +30,17 @@ constexpr const char* kMeeting = "barrier_alone";
 constexpr const char* kAfter = "phalanx_all_reduce";
 constexpr const char* kOverlapped = "phalanx_overlapped";
 
-/// A system with what was measured so far.
+/// A system with the measurements so far.
 class Contestant {
  public:
   Contestant(const System& system, const Setting& setting, double until_loss)
       : team_(system, setting),
         ranks_(static_cast<double>(setting.ranks)),
         samples_(static_cast<double>(setting.workload.batch) * ranks_),
-        to_loss_(system.alone || system.meets ? 0 : until_loss) {}  // those train no model together
+        to_loss_(system.alone || system.meets ? 0 : until_loss) {}  // these do not train one model together
 
-  // Steps that take about as long as a turn is to take, told by those after the first, which warm up caches, memory and
-  // connections and may take much longer.
+  // Chooses the number of steps that take about `seconds`, the time of a turn. Measures it after the first steps, which
+  // warm up caches, memory and connections and may take much longer.
   void warm_up(double seconds) {
     run(team_.system().warm_up);
     std::int64_t steps = 1;
@@ -82,7 +82,7 @@ class Contestant {
   }
 
  private:
-  // What is done every n-th step lies in the middle of the steps between two turns, so that all of it is timed.
+  // Moves work that is done every n-th step to the middle of a turn, so that a turn times all of it.
   void align() {
     const std::int64_t period = team_.system().period;
     if (period == 1) return;
@@ -106,18 +106,18 @@ class Contestant {
 
   Team team_;
   double ranks_;
-  double samples_;  // of a step, all ranks together
+  double samples_;  // per step, all ranks together
   TimeToLoss to_loss_;
-  std::int64_t steps_ = 1;  // of a turn
+  std::int64_t steps_ = 1;  // per turn
   std::int64_t steps_done_ = 0;
   bool tells_backward_ = true;
-  std::vector<double> rates_;  // samples a second, by round, as the times
+  std::vector<double> rates_;  // samples per second by round, like the times
   std::vector<StepTime> times_;
 };
 
 using Contestants = std::vector<std::unique_ptr<Contestant>>;
 
-// Peers leave out a last batch that is shorter, and so all do.
+// Returns the number of samples without a last partial batch: peers drop it, so all systems do.
 std::int64_t in_whole_batches(std::int64_t samples, std::int64_t batch) {
   if (samples >= batch) return samples - samples % batch;
   throw ConfigError("--dataset has " + std::to_string(samples) + " samples, fewer than the " + std::to_string(batch) +
@@ -143,8 +143,7 @@ const Contestant* find(const Contestants& all, const std::string& name) {
   return found == all.end() ? nullptr : found->get();
 }
 
-// Systems that cannot be told from each other where all are new may differ by the machine's mood: so ratios are of
-// turns of the same round.
+// Returns the median ratio within rounds. Ratios of whole medians would also show changes in the load of the machine.
 std::optional<double> ratio(const Contestant& one, const Contestants& all, const std::string& base) {
   const auto* other = find(all, base);
   if (other == nullptr) return std::nullopt;
@@ -155,19 +154,19 @@ std::optional<double> ratio(const Contestant& one, const Contestants& all, const
   return quantile(ratios, 0.5);
 }
 
-// Waiting for the slower rank is no communication that could be hidden; only a limit whose ranks meet shows what it
-// takes.
+// Returns the share of communication that is hidden. Waiting for the slower rank cannot be hidden; only a limit in
+// which the ranks meet shows how long that takes, so it is preferred.
 std::optional<HiddenShare> hidden(const Contestant& one, const Contestants& all, int ranks) {
   const auto *after = find(all, kAfter), *limit = find(all, kMeeting);
   if (limit == nullptr) limit = find(all, kLimit);
   if (one.name() != kOverlapped || after == nullptr || limit == nullptr) return std::nullopt;
   auto share = hidden_share(after->times(), one.times(), limit->times());
-  // A core that is free could compute what communication computes.
+  // With free cores, communication could compute on them.
   if (share && std::ssize(allowed_cores()) > ranks) share->of_waiting.reset();
   return share;
 }
 
-// A run may take half an hour. One line that is written over and over, and so only on a terminal.
+// Shows the progress, because a run may take half an hour. It overwrites one line, so it prints only to a terminal.
 void tell(const std::string& workload, int round, const Options& options, std::int64_t under_way, bool over) {
   if (::isatty(STDERR_FILENO) == 0) return;
   std::fprintf(stderr, "\r%s: round %d of %d", workload.c_str(), round, options.rounds);
@@ -175,13 +174,14 @@ void tell(const std::string& workload, int round, const Options& options, std::i
   std::fprintf(stderr, "\033[K%s", over ? "\n" : "");
 }
 
-// One by one. A system that fails, as a peer may after half an hour, is left out from then on.
+// Calls `act` for one system after the other in random order. A system that fails is removed; a peer may fail after
+// half an hour.
 template <class Act>
 void each(Contestants& all, const std::string& workload, std::mt19937& random, std::vector<std::string>& failures,
           Act act) {
   std::vector<std::size_t> order(all.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::shuffle(order.begin(), order.end(), random);  // a turn is not to come after the same other one each time
+  std::shuffle(order.begin(), order.end(), random);  // no system should always follow the same other one
   for (const auto i : order) {
     try {
       act(*all[i]);
@@ -207,7 +207,8 @@ void run_rounds(const Options& options, const std::string& workload, Contestants
   }
 }
 
-// The same for all systems: what the model takes, however a system computes it.
+// Sets the operations and the share of the peak. The operations are the same for all systems: they depend on the model
+// only, not on how a system computes it.
 void set_share_of_peak(Row& row, const std::optional<double>& operations_of_rank, double peak) {
   if (!operations_of_rank) return;
   row.operations = *operations_of_rank * row.ranks;

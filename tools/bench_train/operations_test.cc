@@ -36,7 +36,8 @@ TEST(Operations, OfGradientsOfAProductAreTwiceAsMany) {
 }
 
 TEST(Operations, OfConvolutions) {
-  // 2 images of 6 channels to 8 in 2 groups, windows of 3 x 3 at 5 x 4 places: 3 channels x 9 for each of 8 outputs.
+  // 2 images with 6 input and 8 output channels in 2 groups, 3 x 3 windows at 5 x 4 places: 3 channels x 9
+  // multiplications for each of the 8 outputs.
   constexpr double kForward = 2.0 * 2 * 8 * 5 * 4 * 3 * 9;
   const auto convolve = [](const at::Tensor& input) {
     return at::conv2d(input, trained({8, 3, 3, 3}), {}, /*stride=*/2, /*padding=*/1, /*dilation=*/1, /*groups=*/2);
@@ -55,7 +56,7 @@ TEST(Operations, OfTransposedConvolutions) {
 }
 
 TEST(Operations, OfFusedAttentionAreThoseOfItsProducts) {
-  // Scores and sums of 2 x 3 heads: 16 x 16 x 8 each; four products in the gradient.
+  // Scores and weighted sums of 2 x 3 heads: 16 x 16 x 8 multiplications each; the gradient has four products.
   constexpr double kProduct = 2.0 * 2 * 3 * 16 * 16 * 8;
   const auto attend = [](bool causal) {
     return at::scaled_dot_product_attention(trained({2, 3, 16, 8}), trained({2, 3, 16, 8}), trained({2, 3, 16, 8}), {},
@@ -66,7 +67,7 @@ TEST(Operations, OfFusedAttentionAreThoseOfItsProducts) {
 }
 
 TEST(Operations, OfAnLstmAreThoseOfItsGates) {
-  // 5 steps of 2 sequences: four gates of 8 from 6 inputs and 8 states.
+  // 5 steps of 2 sequences: four gates of 8 units, each with 6 inputs and 8 states.
   constexpr double kForward = 2.0 * 5 * 2 * 4 * 8 * (6 + 8);
   const auto run = [] {
     const at::Tensor state = at::zeros({1, 2, 8});
@@ -83,7 +84,8 @@ TEST(Operations, OfAStepAreThoseOfTheModel) {
     const auto& workload = find_workload(name);
     return operations_of_step(workload, workload.sample, rows);
   };
-  // A multiplication for each weight and sample: forward, for the weights and, but for the first layer, for the inputs.
+  // One multiplication for each weight and sample: in the forward pass, for the gradients of the weights and, except in
+  // the first layer, for the gradients of the inputs.
   EXPECT_EQ(2.0 * 64 * (2 * 784 * 512 + 3 * 512 * 512 + 3 * 512 * 10), of("mlp", 64));
   // conv1 at 28 x 28 places, conv2 at 10 x 10, and three linear layers.
   EXPECT_EQ(2.0 * 64 * (2 * 784 * 6 * 25 + 3 * 100 * 16 * 150 + 3 * (400 * 120 + 120 * 84 + 84 * 10)), of("lenet", 64));
@@ -96,7 +98,8 @@ TEST(Operations, AreTheSameForWrittenOutAndFusedAttention) {
   const auto explicit_attention = operations_of_step(workload, workload.sample, 2);
   workload.model = workload.own_model;
   EXPECT_EQ(explicit_attention, operations_of_step(workload, workload.sample, 2));
-  // 4 layers of 12 x 128 x 128 weights, the head of 65, and two products of attention over 64 keys, for 64 tokens.
+  // 4 layers with 12 x 128 x 128 weights, the head with 65 classes, and two products of attention over 64 keys, for 64
+  // tokens.
   EXPECT_EQ(3.0 * 2 * 2 * 64 * (4 * (12 * 128 * 128 + 2 * 64 * 128) + 65 * 128), explicit_attention);
 }
 

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Model parallelism as PyTorch has it: a CharLm that is divided by its DTensor API, FSDP2 or its pipelines.
+"""Model parallelism in PyTorch: a CharLm that is divided by the DTensor API, FSDP2 or pipelines of PyTorch.
 
-The first option of a job says how, "ddp" where none does.
+The first option of a job names the method; the default is "ddp".
 """
 import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
 
 
 def divide_by_tensor(model, size):
-    """Heads and features among all ranks. The columns of c_attn are in another order than in the whole model."""
+    """Divides heads and features among all ranks. The columns of c_attn are in a different order than in the whole
+    model."""
     from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
     mesh = init_device_mesh("cpu", (size,))
     for block in model.blocks:
@@ -28,7 +29,7 @@ def shard_fully(model, size):
 
 
 class Stages:
-    """A pipeline of equal numbers of blocks, 1F1B, with a head of its own on the last stage."""
+    """A pipeline of equal numbers of blocks, with schedule 1F1B and a separate head on the last stage."""
     MICRO_BATCHES_PER_RANK = 4  # as Phalanx's default
 
     def __init__(self, model, rank, size):
@@ -45,7 +46,7 @@ class Stages:
                                      loss_fn=lambda scores, targets: F.cross_entropy(scores.flatten(0, -2), targets.flatten()))
 
     def step(self, inputs, targets):
-        """Forward and backward: the mean loss, on all ranks."""
+        """Runs forward and backward. Returns the mean loss on all ranks."""
         losses = []
         arguments = (inputs,) if self.first else ()
         self.schedule.step(*arguments, **({"target": targets, "losses": losses} if self.last else {}))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The bench_train program: what it measures, prints and writes, and what it says when something is wrong."""
+"""Tests the bench_train program: its measurements, its output, and its messages when something is wrong."""
 
 import json
 import subprocess
@@ -51,7 +51,8 @@ class BenchTrain(ProgramTest):
             self.assertGreater(row["busy_ms"], 0)
             self.assertIn(row["system"], done.stdout)
             self.assertGreater(row["of_peak"], 0)
-            # 2 for each weight and sample, forward, for the weights and for the inputs, of which the first layer has none.
+            # 2 operations for each weight and sample: forward, gradients of weights, and gradients of inputs except in
+            # the first layer.
             self.assertEqual(2 * 64 * 2 * (2 * 784 * 512 + 3 * 512 * 512 + 3 * 512 * 10), row["operations"])
         self.assertEqual(1, result["rows"][0]["ratio"])
         self.assertEqual(1, result["rows"][3]["ratio_to_no_communication"])
@@ -65,10 +66,10 @@ class BenchTrain(ProgramTest):
             self.assertGreater(row["seconds_to_loss"], 0)
             self.assertGreaterEqual(row["steps_to_loss"], 20)
             self.assertGreaterEqual(len(row["losses"]), row["steps_to_loss"])
-        self.assertIsNone(limit["steps_to_loss"])  # trains no model together
+        self.assertIsNone(limit["steps_to_loss"])  # it trains no model together
 
     def test_a_peer_is_measured_by_its_own_answers(self):
-        """An interpreter that answers as a rank of PyTorch does, always with the same time."""
+        """Uses an interpreter that answers like a rank of PyTorch, always with the same time."""
         python = self.interpreter(PEER)
         self.bench(*QUICK, "--workload=mlp", "--systems=phalanx", "--against=ddp", python, "--json=rows.json")
         ours, peer = json.loads((self.folder / "rows.json").read_text())["rows"]
@@ -79,7 +80,7 @@ class BenchTrain(ProgramTest):
         self.assertAlmostEqual(ours["samples_per_second"] / peer["samples_per_second"], ours["ratio"], delta=0.01)
 
     def test_one_process_stands_for_all_ranks(self):
-        """Batches of all ranks, in one process, with a thread for each; JAX has no time of backward."""
+        """Uses batches of all ranks in one process, with a thread for each rank; JAX reports no time of backward."""
         job = self.folder / "job.json"
         for system, flag in (("torch_process", "--python"), ("jax", "--jax_python")):
             note = f"""[ $# -gt 2 ] || exit 0\nprintf '%s\\n' "$3" >> {job}\n"""

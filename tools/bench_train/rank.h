@@ -7,21 +7,21 @@
 
 namespace phalanx::bench_train {
 
-/// What a rank of Phalanx is told.
+/// The job of one rank of Phalanx.
 struct RankJob {
-  std::string config;    // file
-  std::string workload;  // its name, which says what samples without files are like
+  std::string config;    // path of the config
+  std::string workload;  // name of the workload, which describes the samples if there are no files
   DataFiles data;
-  std::string run_dir;        // exists
-  bool plain_malloc = false;  // without train's settings of malloc
-  bool meets = false;         // a barrier after every backward
+  std::string run_dir;        // must exist
+  bool plain_malloc = false;  // do not apply train's settings of malloc
+  bool meets = false;         // run a barrier after every backward
 };
 
 std::string to_json(const RankJob& job);
 RankJob read_job(const std::string& file);
 
-/// Trains as the config says, in the place that the environment names, in turns (turns.h) by way of standard input and
-/// output, until the input ends, and the process with it. Throws what run_experiment() throws.
+/// Trains by the config of the job, at the rank that the environment names, in turns (turns.h) that standard input and
+/// output control. Ends the process when the input ends. Throws what run_experiment() throws.
 [[noreturn]] void be_rank(const RankJob& job);
 
 }  // namespace phalanx::bench_train

@@ -24,7 +24,7 @@ using Words = std::vector<std::string>;
 constexpr Seconds kStart{300};  // importing PyTorch on a busy machine takes a while
 constexpr Seconds kAnswer{900};
 
-// Makes what the ranks of one system need, and says how each is started.
+// Prepares what the ranks of one system need, and returns the command that starts each of them.
 class Starter {
  public:
   Starter(const System& system, const Setting& setting)
@@ -67,7 +67,7 @@ class Starter {
 
   Words phalanx(int rank) const {
     const std::string mine = folder_ + "/rank" + std::to_string(rank);
-    // Ranks that are worlds of their own would write over each other's files.
+    // Ranks that train alone would overwrite each other's files.
     const auto run = RunFolder::create(system_.alone ? mine : folder_ + "/run", /*goes_on=*/true);
     RankJob job{.config = mine + ".yaml",
                 .workload = setting_.workload.name,

@@ -15,39 +15,39 @@
 
 namespace phalanx::bench_train {
 
-/// What a system has done in a turn.
+/// The result of one turn of a system.
 struct Turn {
   std::int64_t steps = 0;
-  double seconds = 0;                        // of the slowest rank
-  std::optional<double> backward_seconds{};  // of all steps, mean of the ranks; nullopt if it is not timed apart
-  double busy_seconds = 0;                   // CPU time that the machine has taken meanwhile, all ranks together
-  std::vector<double> losses;                // of each step, mean of the ranks
+  double seconds = 0;                        // time of the slowest rank
+  std::optional<double> backward_seconds{};  // sum of the steps, mean of the ranks; nullopt if not timed separately
+  double busy_seconds = 0;                   // CPU time of the machine during the turn, all ranks together
+  std::vector<double> losses;                // one per step, mean of the ranks
 };
 
-/// What all systems of a comparison have in common.
+/// Settings that all systems of a comparison share.
 struct Setting {
   const Workload& workload;
   DataFiles data;
   int ranks = 2;
   const Hosts& hosts;
-  std::string python;      // of peers in PyTorch
-  std::string jax_python;  // of those in JAX
-  std::string folder;      // for files of the systems, each in a folder of its own
+  std::string python;      // interpreter of peers in PyTorch
+  std::string jax_python;  // interpreter of peers in JAX
+  std::string folder;      // parent folder; each system has a subfolder for its files
 };
 
-/// The ranks of a system, which are processes. They train when they are told to, and sleep otherwise.
+/// The ranks of a system, which are processes. They train when told to, and sleep otherwise.
 class Team {
  public:
-  /// Starts them and waits until they are ready. Throws ConfigError for options that do not fit, Error when a rank
-  /// ends.
+  /// Starts the ranks and waits until they are ready. Throws ConfigError for options that do not fit, and Error if a
+  /// rank ends.
   Team(const System& system, const Setting& setting);
 
-  /// Throws Error when a rank ends, or does not answer within minutes.
+  /// Throws Error if a rank ends, or does not answer within minutes.
   Turn run(std::int64_t steps);
 
   const System& system() const { return system_; }
 
-  /// The kernels that its ranks compute with, as kernels::kernels_in_use() has them; empty for a peer.
+  /// Returns the kernels that its ranks compute with, as named by kernels::kernels_in_use(); empty for a peer.
   const std::string& kernels() const { return kernels_; }
 
  private:

@@ -7,19 +7,19 @@
 
 namespace phalanx::bench_train {
 
-/// How long a system trains until its loss is low: the first step after which the mean training loss of the last
-/// kWindow steps is below the one wanted. The steps are counted from the first one, warm-up included, and so is time.
+/// Measures how long a system trains until its loss is low: until the first step after which the mean training loss of
+/// the last kWindow steps is below the target. Steps and time are counted from the first step, warm-up included.
 class TimeToLoss {
  public:
   static constexpr std::size_t kWindow = 20;
 
-  /// loss: 0: is not asked for, and never arrives.
+  /// loss: the target; 0: no target, which is never reached.
   explicit TimeToLoss(double loss) : loss_(loss) {}
 
-  /// Steps with these losses, which have taken `seconds` together, one as long as the other.
+  /// Adds steps with these losses that took `seconds` together. All steps are assumed to take the same time.
   void add(const std::vector<double>& losses, double seconds);
 
-  /// Of all steps so far; none where no loss is asked for.
+  /// Returns the losses of all steps so far; empty if there is no target.
   const std::vector<double>& losses() const { return losses_; }
 
   bool arrived() const { return steps_.has_value(); }

@@ -16,7 +16,7 @@ TEST(TimeToLoss, IsThatOfTheFirstStepWithALowMeanBeforeIt) {
   TimeToLoss time(1.5);
   time.add(steps(kWindow, 2), 10);
   EXPECT_TRUE(time.under_way());
-  time.add(steps(kWindow, 1), 40);  // the mean is 1.5 after half of them, and below it a step later
+  time.add(steps(kWindow, 1), 40);  // after half of them the mean is 1.5; one step later it is below that
   EXPECT_EQ(kWindow + kWindow / 2 + 1, time.steps());
   EXPECT_DOUBLE_EQ(10 + 40 * (kWindow / 2 + 1.0) / kWindow, *time.seconds());
 }

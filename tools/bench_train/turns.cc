@@ -31,7 +31,7 @@ void Turns::attach(Engine& engine) {
 
 void Turns::wait() {
   std::string line, word;
-  // Peers wait for a shutdown of this rank in vain, as they are about to end too.
+  // Ends at once: peers are about to end too, so they need no shutdown of this rank.
   if (!std::getline(in_, line)) ::_exit(kDone);
   std::istringstream words(line);
   if (!(words >> word >> steps_) || word != "run" || steps_ < 1)

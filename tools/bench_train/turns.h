@@ -11,16 +11,17 @@
 
 namespace phalanx::bench_train {
 
-/// A rank's end of being measured in turns. It says "ready KERNELS" (kernels::kernels_in_use(); a peer says "ready"),
-/// then trains as it is told, a line each on its input, and sleeps meanwhile:
-///   run STEPS     says {"seconds": of all these steps, "backward": seconds of them in backward (of peers: null where
-///                 it is not computed apart), "losses": of each; empty where another rank of a pipeline has them}
-/// When the input ends, the process does too, at once.
+/// A rank's end of a measurement in turns. It says "ready KERNELS" (kernels::kernels_in_use(); a peer says "ready").
+/// Then it trains when a line on its input tells it to, and sleeps otherwise:
+///   run STEPS     answers {"seconds": time of all these steps, "backward": seconds of them in backward (null for peers
+///                 that do not time it separately), "losses": one per step; empty if another rank of a pipeline has
+///                 them}
+/// When the input ends, the process ends at once.
 class Turns {
  public:
   Turns(std::istream& in, std::ostream& out) : in_(in), out_(out) {}
 
-  /// After all other hooks. Must outlive the engine's run.
+  /// Attaches its hooks after all other hooks. Must outlive the engine's run.
   void attach(Engine& engine);
 
  private:
@@ -32,7 +33,7 @@ class Turns {
   std::istream& in_;
   std::ostream& out_;
   std::int64_t steps_ = 0, left_ = 0;
-  std::vector<double> losses_;  // of the turn
+  std::vector<double> losses_;  // losses of the turn
   Clock::time_point start_{}, backward_start_{};
   Clock::duration backward_{};
 };

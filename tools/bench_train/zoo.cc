@@ -9,8 +9,8 @@ namespace phalanx::bench_train {
 namespace {
 
 struct Small {
-  std::string begin;   // of the names of models
-  std::string fields;  // of the model's section
+  std::string begin;   // prefix of model names
+  std::string fields;  // fields of the model's section
   SampleSpec sample;
 };
 
@@ -18,7 +18,7 @@ const std::vector<TensorSpec> kNoisyImage{{.name = "image", .shape = {1, 28, 28}
 
 const SampleSpec kDigits = classification_samples({1, 28, 28}, 10), kText = language_samples(32, 65);
 
-// A name that begins with several of these has the fields and samples of the first of them.
+// Returns the fields and samples by prefix. If a name begins with several of the prefixes, the first one applies.
 const std::vector<Small>& small_models() {
   static const SampleSpec large = classification_samples({3, 64, 64}, 10);
   static const SampleSpec clicks{
@@ -70,7 +70,8 @@ const std::vector<Small>& small_models() {
   return all;
 }
 
-// Models that no line is for take images of CIFAR-10's size, and have their own defaults.
+// Returns the settings for a model. Models without an entry take images of CIFAR-10's size, and have their own
+// defaults.
 Small small_model(const std::string& name) {
   for (const auto& small : small_models()) {
     if (name.starts_with(small.begin)) return small;

@@ -19,24 +19,25 @@ import subprocess
 import sys
 import tarfile
 
-sys.dont_write_bytecode = True  # beside the sources, which is where these files really are
+sys.dont_write_bytecode = True  # writes no cache next to the sources, where these files really are
 import run
 from elf import Elf
 
 FOLDER = "phalanx"
 MB = 1_000_000
 
-# What every machine has, what LibTorch brings, and what the plug-in for CUDA finds loaded when it is loaded itself.
+# Libraries that every machine has, that LibTorch contains, or that are loaded before the plug-in for CUDA is.
 ELSEWHERE = re.compile(r"(ld-linux[\w-]*|lib(c|m|dl|rt|pthread|resolv|util|gcc_s|stdc\+\+))\.so\b"
                        r"|lib(torch|c10)\w*\.so|lib(cuda|cudart|cupti|nccl)\.so\b")
 
 
 class Refusal(Exception):
-    """Says in one line why there is no bundle; tables may follow."""
+    """An error that says in one line why there is no bundle; tables may follow."""
 
 
 def resolve(program):
-    """{name: path} of all shared libraries that the dynamic linker finds for a file, here; None: not found."""
+    """Returns {name: path} of all shared libraries that the dynamic linker finds for a file on this machine; None: not
+    found."""
     done = subprocess.run(["ldd", program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode != 0:
         raise Refusal(f"ldd {program}: {done.stdout.strip()}")
@@ -45,7 +46,8 @@ def resolve(program):
 
 
 def libraries(file):
-    """{name: path} of what a file needs and another machine may lack, and what this needs in its turn."""
+    """Returns {name: path} of the libraries that a file needs, directly or indirectly, and that another machine may
+    lack."""
     paths, found, left = resolve(file), {}, [(file, file)]
     while left:
         user, path = left.pop()
@@ -60,7 +62,7 @@ def libraries(file):
 
 
 def libtorch_of(program):
-    """(folder, version) of the LibTorch that a program was linked with."""
+    """Returns (folder, version) of the LibTorch that a program was linked with."""
     library = resolve(program).get("libtorch_cpu.so")
     folder = library.resolve().parent.parent if library else None
     version = run.libtorch_version(folder) if folder else None
@@ -71,7 +73,7 @@ def libtorch_of(program):
 
 
 def portable(path):
-    """A program or library that looks for its libraries beside itself."""
+    """Returns the bytes of a program or library, changed to search its libraries in its own folder."""
     try:
         elf = Elf(path.read_bytes())
         elf.set_run_path("$ORIGIN")
@@ -81,13 +83,13 @@ def portable(path):
 
 
 def newest_glibc(members):
-    """The version that all of them run with."""
+    """Returns the oldest glibc version that all of them run with."""
     versions = {version for data in members for version in re.findall(rb"GLIBC_(\d+)\.(\d+)", data)}
     return ".".join(map(str, max(tuple(map(int, version)) for version in versions)))
 
 
 def collect(programs, plugin, files):
-    """{path in the bundle: (content, whether it can be executed)}"""
+    """Returns {path in the bundle: (content, is executable)}."""
     binaries = {}
     for path in programs + ([plugin] if plugin else []):
         if binaries.setdefault(path.name, path) != path:
@@ -111,7 +113,7 @@ def collect(programs, plugin, files):
 
 
 def pack(members):
-    """The same members give the same bytes."""
+    """Returns the packed archive. The same members always give the same bytes."""
     packed = io.BytesIO()
     with gzip.GzipFile(fileobj=packed, mode="wb", mtime=0, compresslevel=6) as stream:
         with tarfile.open(fileobj=stream, mode="w") as archive:

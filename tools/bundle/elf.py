@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a shared library or program says to the dynamic linker."""
+"""Reads and changes what a shared library or program tells the dynamic linker."""
 
 import struct
 
@@ -8,7 +8,7 @@ _END, _NEEDED, _STRTAB, _RPATH, _RUNPATH = 0, 1, 5, 15, 29  # kinds of entries
 
 
 class Elf:
-    """A file of 64 bits, little-endian. Throws ValueError for what is none."""
+    """A 64-bit, little-endian ELF file. Throws ValueError for anything else."""
 
     def __init__(self, data):
         self.data = bytearray(data)
@@ -44,24 +44,26 @@ class Elf:
         return self.data[begin:self.data.index(b"\0", begin)].decode()
 
     def needed(self):
-        """The names of the libraries that it is linked with."""
+        """Returns the names of the libraries that the file is linked with."""
         return [self._string(value) for _, tag, value in self._entries if tag == _NEEDED]
 
     def run_paths(self):
-        """[(whether it goes for what the libraries need too, the path)]: DT_RPATH does, DT_RUNPATH does not."""
+        """Returns [(applies to the libraries' own needs too, path)]: true for DT_RPATH, false for DT_RUNPATH."""
         return [(tag == _RPATH, self._string(value)) for _, tag, value in self._entries if tag in (_RPATH, _RUNPATH)]
 
     def set_run_path(self, path):
-        """In place of the present ones, for what the libraries need too; nothing where there is none.
+        """Replaces the present run paths with one that applies to the libraries' own needs too. Does nothing if there
+        is none.
 
-        Unlike LD_LIBRARY_PATH, it is not handed on to other programs. Throws ValueError where the old one is shorter.
+        Unlike LD_LIBRARY_PATH, a run path is not inherited by other programs. Throws ValueError if the old one is
+        shorter.
         """
         present = [entry for entry in self._entries if entry[1] in (_RPATH, _RUNPATH)]
         for at, _, value in present:
             old = self._string(value)
             if len(old) < len(path):
                 raise ValueError(f"its run path {old} is too short for {path}")
-            # The end of a string may be another string: only as much as is needed is written over.
+            # The end of a string may be another string, so only as many bytes as needed are overwritten.
             self.data[self._strings + value:self._strings + value + len(path) + 1] = path.encode() + b"\0"
             struct.pack_into("<Q", self.data, at, _RPATH)
         self._entries = list(self._dynamic())

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs what this bundle holds, with the LibTorch of this machine.
+"""Runs the programs of this bundle with the LibTorch of this machine.
 
-    phalanx/run                                                       lists it
+    phalanx/run                                                       lists them
     phalanx/run train --config phalanx/configs/quickstart.yaml
 
-LibTorch is the folder in LIBTORCH, or else the one in the package torch of the python3 that runs this; it must have the
-version that the bundle was built with. Statuses are those of what is run, or 2 where it cannot be run.
+LibTorch is the folder in LIBTORCH, or else the one in the package torch of the python3 that runs this script; it must
+have the version that the bundle was built with. The exit status is the program's, or 2 if it cannot be run.
 """
 
 import importlib.util
@@ -21,11 +21,11 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 class Refusal(Exception):
-    """Says what is missing or differs, in one line."""
+    """An error that says in one line what is missing or differs."""
 
 
 def libtorch_version(folder):
-    """Such as 2.13.0; None where there is no LibTorch."""
+    """Returns a version such as 2.13.0, or None if there is no LibTorch."""
     if not (folder / "lib/libtorch_cpu.so").exists():
         return None
     for name, pattern in (("version.py", r"^__version__ = '([\d.]+)"), ("build-version", r"^([\d.]+)")):
@@ -35,7 +35,7 @@ def libtorch_version(folder):
 
 
 def find_libtorch(wanted):
-    """The folder of LibTorch `wanted`."""
+    """Returns the folder of LibTorch `wanted`."""
     given = os.environ.get("LIBTORCH")
     package = None if given else importlib.util.find_spec("torch")
     if not given and (package is None or not package.origin):
@@ -63,7 +63,7 @@ def check_machine(manifest):
 
 
 def command(manifest, words):
-    """What to execute, and its environment."""
+    """Returns the command to execute, and its environment."""
     name, *arguments = words
     environment = dict(os.environ)
     if name in manifest["scripts"]:
@@ -72,7 +72,7 @@ def command(manifest, words):
         raise Refusal(f"this bundle has no {name}; it has {', '.join(manifest['programs'] + manifest['scripts'])}")
     check_machine(manifest)
     libtorch = find_libtorch(manifest["libtorch"]) / "lib"
-    # The programs find the bundle's own libraries by themselves, before these.
+    # The programs search the bundle's own libraries before these.
     others = environment.get("LD_LIBRARY_PATH")
     environment["LD_LIBRARY_PATH"] = f"{libtorch.resolve()}:{others}" if others else str(libtorch.resolve())
     return [str(HERE / "bin" / name), *arguments], environment

@@ -29,7 +29,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 class Pictures(torch.utils.data.Dataset):
-    """Images in memory as torchvision's datasets of small images have them: an array of which each becomes a PIL image."""
+    """Images in memory as in torchvision's datasets of small images: an array whose items become PIL images."""
 
     def __init__(self, pixels, labels, transform):
         self.pixels, self.labels, self.transform = pixels, labels, transform
@@ -42,7 +42,7 @@ class Pictures(torch.utils.data.Dataset):
 
 
 class Tokens(torch.utils.data.Dataset):
-    """A file of tokens, mapped into memory, as nanoGPT reads it."""
+    """A memory-mapped file of tokens, as nanoGPT reads it."""
 
     def __init__(self, path, context):
         self.tokens, self.context = numpy.memmap(path, dtype=numpy.uint16, mode="r"), context
@@ -92,7 +92,7 @@ def cifar(options, _):
 
 
 def images(options, folder):
-    """Pictures of 320 x 256 pixels, enlarged from those of CIFAR-10, as a camera's are: smooth."""
+    """Writes images of 320 x 256 pixels, which are enlarged from CIFAR-10 and so as smooth as photographs."""
     root = folder / "images"
     records = numpy.fromfile(next(options.cifar.glob("test_batch.bin")), numpy.uint8).reshape(-1, 3073)[:600]
     for i, record in enumerate(records):

@@ -7,29 +7,29 @@
 #include "datasets/dataset.h"
 #include "engine/experiment/config.h"
 
-// The commands of tools:data, each of which prints what it has done or found. All throw the errors of what they read
-// and write.
+// The commands of tools:data. Each prints its result, and passes on the errors of reading and writing.
 
 namespace phalanx {
 
-/// Sizes, classes, mean and standard deviation of some samples of each split, drawn by `seed`, as a model sees them.
+/// Prints sizes, classes, means and standard deviations of some samples of each split, drawn by `seed`, after the
+/// transforms that a model's input goes through.
 void print_statistics(const Splits& splits, std::int64_t samples, std::int64_t seed);
 
-/// Writes a page with some samples of the training split, drawn by `seed`: what a model sees, with its labels. Of
-/// images alone.
+/// Writes a page with some samples of the training split, drawn by `seed`, as a model receives them, with their labels.
+/// Supports images only.
 void write_contact_sheet(const Splits& splits, std::int64_t samples, std::int64_t seed, const std::string& file);
 
-/// Packs the images that find_images() finds below FROM into tar archives TO/SPLIT-00000.tar and on, for the splits
-/// train, val and test, with `per_shard` images each, in an order that is drawn by `seed`. Writes the names of the
-/// classes to TO/classes.txt.
+/// Packs the images that find_images() finds below FROM into tar archives TO/SPLIT-00000.tar, TO/SPLIT-00001.tar, ...
+/// for the splits train, val and test. Each archive has `per_shard` images, in an order drawn by `seed`. Writes the
+/// names of the classes to TO/classes.txt.
 void write_shards(const std::string& from, const std::string& to, std::int64_t per_shard, std::int64_t seed);
 
-/// Writes the tokens of a text to TO/train.bin, and those of its last part to TO/val.bin: 16 bits each, or 32 where the
-/// tokenizer has more than 65,536.
+/// Writes the tokens of the first part of a text to TO/train.bin and of the rest to TO/val.bin, as 16-bit numbers, or
+/// as 32-bit numbers if the tokenizer has more than 65,536 tokens.
 void write_tokens(const std::string& text, const std::string& tokenizer, const std::string& to, double train_share);
 
-/// How many samples a second the loader of a config gives to a rank that does nothing else, over at least `samples` of
-/// them: what training cannot be faster than.
+/// Prints how many samples per second the loader of a config provides to a rank that does nothing else, measured over
+/// at least `samples` samples. Training cannot be faster than this.
 void print_speed(const ExperimentConfig& config, std::int64_t samples);
 
 }  // namespace phalanx

@@ -16,7 +16,7 @@ namespace phalanx {
 namespace {
 
 std::string base64(const std::string& bytes) {
-  std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');  // with a zero at the end
+  std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');  // with a terminating zero
   const int length =
       EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
                       reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
@@ -24,7 +24,7 @@ std::string base64(const std::string& bytes) {
   return text;
 }
 
-// Darkest to brightest value as 0 to 255: what was done to normalise them is not known here.
+// Scales the darkest to the brightest value to 0 to 255: the normalization of the dataset is not known here.
 at::Tensor as_bytes(const at::Tensor& image) {
   const double low = image.min().item<double>(), high = image.max().item<double>();
   return ((image - low) * (255 / std::max(high - low, 1e-9))).round().to(at::kByte);

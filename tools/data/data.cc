@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks at data and prepares it: data stats --config configs/quickstart.yaml
+// Inspects data and prepares it: data stats --config configs/quickstart.yaml
 #include <gflags/gflags.h>
 
 #include <string>

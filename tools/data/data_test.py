@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""data looks at datasets, packs images into archives and numbers texts, and train trains on what it has made."""
+"""Tests that data inspects datasets, packs images and tokenizes texts, and that train can read the results."""
 
 import json
 import shutil
@@ -14,7 +14,7 @@ DATA = str(ROOT / "tools/data/data")
 
 
 def png(width, height, pixel):
-    """An RGB PNG; pixel(x, y) -> (red, green, blue)."""
+    """Returns an RGB PNG; pixel(x, y) returns (red, green, blue)."""
     def chunk(kind, body):
         return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
     rows = b"".join(b"\0" + bytes(value for x in range(width) for value in pixel(x, y)) for y in range(height))
@@ -29,7 +29,7 @@ class Data(ProgramTest):
         return process
 
     def make_images(self):
-        """Red images and blue ones, of several sizes."""
+        """Writes red and blue images of several sizes."""
         for split, count in (("train", 40), ("test", 12)):
             for name, color in (("blue", (0, 40, 250)), ("red", (250, 40, 0))):
                 folder = self.folder / "images" / split / name

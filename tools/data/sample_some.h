@@ -11,7 +11,7 @@
 
 namespace phalanx {
 
-/// At most `count` of `size` samples, drawn by `seed`, ascending.
+/// Returns the indices of at most `count` of `size` samples, drawn by `seed`, in ascending order.
 inline std::vector<std::int64_t> sample_some(std::int64_t size, std::int64_t count, std::int64_t seed) {
   std::vector<std::int64_t> indices(static_cast<std::size_t>(size));
   std::iota(indices.begin(), indices.end(), 0);

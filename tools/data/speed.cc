@@ -16,7 +16,7 @@
 namespace phalanx {
 
 void print_speed(const ExperimentConfig& config, std::int64_t samples) {
-  constexpr int kWarmUp = 2;  // batches, which allocate what later ones write into
+  constexpr int kWarmUp = 2;  // batches that allocate the memory of later ones
   keep_freed_memory();
   if (config.launch.threads > 0) at::set_num_threads(static_cast<int>(config.launch.threads));
   const auto split = config.dataset.make().train;
@@ -24,7 +24,7 @@ void print_speed(const ExperimentConfig& config, std::int64_t samples) {
   DistributedSampler::Options options{
       .samples = split->size(), .global_batch = batch_size, .seed = config.seed, .shuffle = config.loader.shuffle};
   options.order = config.loader.sampler.make({.dataset = *split, .global_batch = batch_size, .seed = config.seed});
-  options.last = LastBatch::kPad;  // all batches alike
+  options.last = LastBatch::kPad;  // all batches have the same size
   auto loader = make_loader(split, options);
   if (config.loader.prefetch > 0) {
     loader = make_prefetching(std::move(loader), config.loader.prefetch, static_cast<int>(config.loader.threads),

@@ -24,7 +24,7 @@ std::string shape_of(const TensorSpec& tensor) {
   return text.empty() ? "1" : text;
 }
 
-// Sums of one tensor over samples.
+// Statistics of one tensor over samples, kept as sums.
 class Sums {
  public:
   explicit Sums(const TensorSpec& spec) : spec_(spec) {
@@ -66,7 +66,7 @@ class Sums {
 
  private:
   void print_counts() const {
-    constexpr std::int64_t kMost = 20;  // of which a line has room
+    constexpr std::int64_t kMost = 20;  // classes that fit on a line
     const auto* counts = counts_.const_data_ptr<std::int64_t>();
     const std::span all(counts, static_cast<std::size_t>(spec_.classes));
     if (spec_.classes <= kMost) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares tokens with those of Hugging Face's tokenizers, where this library is installed: random tokenizers and texts.
+"""Compares tokens of random tokenizers and texts with Hugging Face's tokenizers, if that library is installed.
 
   TOKENIZERS=FIRST:COUNT changes which are drawn.
 """
@@ -23,7 +23,8 @@ except ImportError:
 DATA = str(ROOT / "tools/data/data")
 FIRST, COUNT = map(int, os.environ.get("TOKENIZERS", "0:40").split(":"))
 
-# Scripts, forms and controls that normalizers, classes of characters and borders of words treat in different ways.
+# Scripts, normalization forms and control characters that normalizers, character classes and word boundaries treat in
+# different ways.
 FRAGMENTS = ["the", "cat", " ", "  ", "\n", "\r\n", "\t", "hello", "Hello", "don't", "1990", "19", "½", "é", "e\u0301", "a\u0323\u0302",
              "東京", "猫", "한국", "ひらがな", "カ\u3099", "🙂", "👩\u200d🔬", "🇯🇵", "שלום", "مرحبا", "हिन्दी", "ไทย", "İ", "Straße", "ﬁ", "①",
              "Ǆ", "\u00a0", "\u3000", "\u200b", "\u0085", "\0", "\x01", "\ufeff", "\ufffd", "_", ".", "!", "?!", "'", "<mask>", "ab",

@@ -19,7 +19,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A file in memory: unlike a pipe it takes everything, whoever keeps it open.
+/// A file in memory. Unlike a pipe it never blocks the writer, and it does not matter who keeps it open.
 class Sink {
  public:
   Sink() : file_(::memfd_create("phalanx-doctor", MFD_CLOEXEC)) {

@@ -7,15 +7,15 @@
 
 namespace phalanx::doctor {
 
-/// How a program ended, and what it said.
+/// The exit status and the output of a program.
 struct Captured {
-  int status = 0;     // exit status, 128 and the signal that killed it, or 127 when it could not be started
-  bool late = false;  // it was killed because its time was up
+  int status = 0;     // exit status, 128 plus the signal that killed it, or 127 if it could not be started
+  bool late = false;  // true if it was killed because its time was up
   std::string output, errors;
 };
 
-/// Runs a program with nothing for input, for at most `time`; then it is killed with its process group. Throws Error
-/// where this process may not even make temporary files.
+/// Runs a program with empty input. After `time` it is killed with its process group. Throws Error if this process
+/// cannot make temporary files.
 Captured capture(const std::vector<std::string>& command, std::chrono::seconds time);
 
 }  // namespace phalanx::doctor

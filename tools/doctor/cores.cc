@@ -16,11 +16,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
-constexpr int kTurns = 4000;  // in one sample
+constexpr int kTurns = 4000;  // turns per sample
 constexpr int kSamples = 9;
 
-// Waits until the ball is `turn`, and throws it back as the next. Yields now and then: the other side may share the
-// core with somebody.
+// Waits until the ball is `turn`, then sets it to the next number. Yields from time to time, because the other side may
+// have to share the core.
 void take_turn(std::atomic<int>& ball, int turn) {
   for (int spins = 1; ball.load(std::memory_order_acquire) != turn; ++spins) {
     if (spins % 10'000 == 0) std::this_thread::yield();

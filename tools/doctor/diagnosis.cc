@@ -22,7 +22,7 @@ using nlohmann::json;
 constexpr std::chrono::seconds kPatience{90};
 constexpr int kCoreLinks = 16;
 
-// The lines of the launcher's frame up to the first one without text, joined: what failed, without its log.
+// Returns the lines of the launcher's frame up to the first empty one, joined: the failure without its log.
 std::string framed(const std::string& text, std::size_t begin) {
   const std::string bar = "│ ";
   std::string joined;
@@ -34,7 +34,7 @@ std::string framed(const std::string& text, std::size_t begin) {
   return joined;
 }
 
-// What a program said last that explains its end, on one line.
+// Returns in one line the last output of a program that explains its end.
 std::string reason(const Captured& ended) {
   if (ended.late) return "no answer within " + std::to_string(kPatience.count()) + " s";
   const std::string text = ended.errors.empty() ? "exit status " + std::to_string(ended.status) : ended.errors;
@@ -42,7 +42,7 @@ std::string reason(const Captured& ended) {
   return text.substr(0, text.find('\n'));
 }
 
-// One JSON document, or the reason why there is none.
+// One JSON document, or the reason why it is missing.
 struct Answer {
   json document;
   std::string problem;
@@ -130,7 +130,8 @@ void look_for_launcher(Diagnosis& found) {
   }
 }
 
-// The ranks that probe starts are its own, also where a launcher started this process as one of others.
+// Clears the variables of a launcher. The ranks that probe starts are its own, even if a launcher started this process
+// as a rank.
 void leave_launcher() {
   std::vector<std::string> names;
   for (char** variable = environ; *variable; ++variable) {

@@ -10,11 +10,11 @@
 
 namespace phalanx::doctor {
 
-/// What was found out of one backend on one kind of device.
+/// The findings about one backend on one kind of device.
 struct BackendFinding {
   std::string name, device;
-  std::map<std::string, std::string> operations{};  // "ok", or why not, for each operation of the table
-  double round_trip_us = 0;                         // of the smallest message between two ranks; 0: not measured
+  std::map<std::string, std::string> operations{};  // "ok" or the reason for a failure, by operation
+  double round_trip_us = 0;                         // for the smallest message between two ranks; 0: not measured
   double message_gb_s = 0, all_reduce_gb_s = 0;     // bus bandwidth, 16 MB, 2 ranks
 };
 
@@ -22,7 +22,7 @@ struct LibraryFinding {
   std::string name, linked, loaded, path;
 };
 
-/// Which code computes some operators on the CPU with `kernels: auto`.
+/// The code that computes some operators on the CPU with `kernels: auto`.
 struct KernelFinding {
   std::string operators, tensors, code, reason;
 };
@@ -31,34 +31,36 @@ struct AlgorithmFinding {
   std::string name, about;
 };
 
-/// Everything that doctor found; what could not be found out is empty and has a note.
+/// All findings of doctor. A finding that could not be determined is empty and has a note.
 struct Diagnosis {
   Machine machine;
   std::vector<LibraryFinding> libraries{};
   std::vector<std::string> torch_build{};
   std::string vectors{};   // vector instructions that LibTorch uses: "AVX2"
-  double matrix_peak = 0;  // floating-point operations a second of one core; 0: not measured
+  double matrix_peak = 0;  // floating-point operations per second of one core; 0: not measured
   std::vector<KernelFinding> kernels{};
   std::string cuda_aware_mpi = "unknown";
-  int cuda_devices = -1;                                              // that this build can use; -1: it cannot use any
-  std::string launched;                                               // by whom, and as which rank
-  std::string nodes;                                                  // "one", or "several"
+  int cuda_devices = -1;                                              // CUDA devices that this build can use; -1: it
+                                                                      // was built without CUDA, or there is no driver
+  std::string launched;                                               // launcher and rank
+  std::string nodes;                                                  // "one" or "several"
   std::vector<std::string> operations{};                              // rows of the table
-  std::vector<BackendFinding> backends{};                             // its columns
+  std::vector<BackendFinding> backends{};                             // columns of the table
   std::map<std::string, std::vector<AlgorithmFinding>> algorithms{};  // by operation
   std::vector<CoreLink> cores{};                                      // nearest first
   double copy_gb_s = 0;
-  std::vector<std::string> notes{};  // what to know, or to mend
+  std::vector<std::string> notes{};  // advice, or problems to fix
 
-  const BackendFinding* find(const std::string& backend) const;  // null: there is none
-  bool works(const std::string& backend) const;                  // every operation was proved
+  const BackendFinding* find(const std::string& backend) const;  // null if not found
+  bool works(const std::string& backend) const;                  // true if every operation was tested successfully
 };
 
-/// Looks at this machine, runs `probe` (see probe.cc) to see what works, and measures links: some 15 seconds. Never
-/// throws for what it finds.
+/// Inspects this machine, runs `probe` (see probe.cc) to find what works, and measures links. Takes about 15 seconds.
+/// Never throws because of a finding.
 Diagnosis diagnose(const std::string& probe);
 
-/// Rows of the table of operations: every one of Communicator, in the order of its header. operations.h proves them.
+/// Rows of the table of operations: all operations of Communicator, in the order of its header. operations.h tests
+/// them.
 inline constexpr const char* kOperationNames[] = {
     "broadcast",  "reduce",  "all_reduce", "reduce_scatter", "all_gather", "gather", "scatter", "all_to_all",
     "send, recv", "barrier", "run",        "split",          "allocate",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints what this machine and this build can do, what is loaded, and how fast ranks reach each other:
+// Prints what this machine and this build can do, which libraries are loaded, and how fast ranks reach each other:
 // doctor --json FILE
 #include <gflags/gflags.h>
 #include <unistd.h>

@@ -36,7 +36,7 @@ std::string file_of(const void* symbol) {
   return ::dladdr(symbol, &info) != 0 && info.dli_fname != nullptr ? info.dli_fname : "";
 }
 
-// A library that was not installed when this program was built.
+// Returns the entry of a library that was not installed when this program was built.
 [[maybe_unused]] Library absent(const std::string& name, const std::string& package) {
   return {.name = name, .linked = "absent", .loaded = {}, .path = "install " + package + " and build again"};
 }
@@ -46,7 +46,7 @@ Library torch() {
                   .linked = version(TORCH_VERSION_MAJOR, TORCH_VERSION_MINOR, TORCH_VERSION_PATCH),
                   .loaded = {},
                   .path = file_of(reinterpret_cast<const void*>(&at::show_config))};
-  // One byte each for major, minor and patch, from the highest. Older versions do not have it.
+  // The number has one byte each for major, minor and patch, from the highest. Older versions lack the function.
   if (const auto abi = reinterpret_cast<std::uint64_t (*)()>(::dlsym(RTLD_DEFAULT, "aoti_torch_abi_version"))) {
     const std::uint64_t number = abi();
     library.loaded = version(number >> 56, (number >> 48) & 0xff, (number >> 40) & 0xff);
@@ -54,7 +54,7 @@ Library torch() {
   return library;
 }
 
-// "Open MPI v5.0.11, package: ..., ident: 5.0.11, ...": the number.
+// Returns the number from "Open MPI v5.0.11, package: ..., ident: 5.0.11, ...".
 std::string loaded_mpi() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
   int length = 0;
@@ -89,7 +89,7 @@ Library sentence_piece() {
   return absent("SentencePiece", "libsentencepiece-dev");
 #else
   return {.name = "SentencePiece",
-          .linked = "-",  // its headers do not tell
+          .linked = "-",  // its headers do not contain the version
           .loaded = {},
           .path = file_of(&typeid(sentencepiece::SentencePieceProcessor))};
 #endif

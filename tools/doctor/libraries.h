@@ -6,26 +6,26 @@
 
 namespace phalanx::doctor {
 
-/// A library that this program uses. Where `linked` and `loaded` differ, the program was built for another one.
+/// A library that this program uses. If `linked` and `loaded` differ, the program was built for another version.
 struct Library {
   std::string name;
-  std::string linked;  // the version whose headers it was compiled with; "absent": it was not installed
-  std::string loaded;  // what the library says of itself; empty: it says nothing
-  std::string path;    // the file that was loaded, or what to install
+  std::string linked;  // version of the headers that it was compiled with; "absent": it was not installed
+  std::string loaded;  // version that the library reports; empty: it reports none
+  std::string path;    // path of the loaded file, or what to install
 };
 
-/// Returns LibTorch, Open MPI, Gloo, SentencePiece and glibc, also where Phalanx was built without one of them. Starts
-/// nothing.
+/// Returns LibTorch, Open MPI, Gloo, SentencePiece and glibc, even if Phalanx was built without some of them. Does not
+/// initialize any of them.
 std::vector<Library> libraries();
 
-/// "yes", "no", or why nobody knows: whether MPI takes memory of CUDA devices. MPI need not run.
+/// Returns "yes" or "no" for MPI's support of memory of CUDA devices, or why it is unknown. MPI need not run.
 std::string cuda_aware_mpi();
 
-/// Devices that this LibTorch can use; -1: it was built without CUDA, or there is no driver.
+/// Returns the number of devices that this LibTorch can use, or -1 if it was built without CUDA or there is no driver.
 int cuda_devices();
 
-/// Lines of LibTorch's own description of how it was built: those that say what computes ("BLAS_INFO=mkl", "CPU
-/// capability usage: AVX512", ...).
+/// Returns the lines of LibTorch's description of its build that name the computing libraries and instructions
+/// ("BLAS_INFO=mkl", "CPU capability usage: AVX512", ...).
 std::vector<std::string> torch_build();
 
 }  // namespace phalanx::doctor

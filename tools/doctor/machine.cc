@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 #ifdef __clang__
-const char* const kCompiler = __VERSION__;  // says that it is Clang
+const char* const kCompiler = __VERSION__;  // names Clang itself
 #else
 const char* const kCompiler = "g++ " __VERSION__;
 #endif
@@ -33,7 +33,7 @@ std::string trimmed(std::string text) {
   return begin == std::string::npos ? "" : text.substr(begin, end - begin + 1);
 }
 
-// What follows `key` and a separator in the first line of the file that begins with it.
+// Returns the text after `key` and a separator, in the first line of the file that begins with `key`.
 std::string value_of(const std::string& path, const std::string& key, char separator = ':') {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
@@ -49,7 +49,7 @@ std::int64_t kilobytes_of(const std::string& path, const std::string& key) {
   return count * 1024;
 }
 
-// As far as the folder can be listed.
+// Returns the entries of a folder up to the first error.
 std::vector<fs::path> entries_of(const fs::path& folder) {
   std::vector<fs::path> entries;
   std::error_code error;
@@ -74,7 +74,7 @@ std::int64_t limit_of(int resource) {
   return limit.rlim_cur == RLIM_INFINITY ? -1 : static_cast<std::int64_t>(limit.rlim_cur);
 }
 
-// "200000 100000": microseconds of time in each period.
+// Parses "200000 100000": the microseconds of CPU time, and the period in microseconds.
 double quota_cores(const std::string& path) {
   double time = 0, period = 0;
   std::ifstream(path) >> time >> period;

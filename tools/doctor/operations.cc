@@ -8,7 +8,7 @@
 namespace phalanx::doctor {
 namespace {
 
-// Of rank r: r + 1, so that no result equals what a buffer held before.
+// Returns a tensor filled with rank + 1, so that no result equals the initial values of a buffer.
 at::Tensor own(const Communicator& world, std::int64_t elements = 3) {
   return at::full({elements}, world.rank() + 1.0);
 }
@@ -17,7 +17,7 @@ at::Tensor sum(const Communicator& world, std::int64_t elements = 3) {
   return at::full({elements}, world.size() * (world.size() + 1) / 2.0);
 }
 
-// 3 of each rank, in order.
+// Returns 3 elements from each rank, in order.
 at::Tensor all(const Communicator& world) {
   std::vector<at::Tensor> parts;
   for (int rank = 0; rank < world.size(); ++rank) parts.push_back(at::full({3}, rank + 1.0));
@@ -93,7 +93,7 @@ bool run(Communicator& world) {
   return ran;
 }
 
-// All in one group, in reverse order.
+// Splits into one group of all ranks, in reverse order.
 bool split(Communicator& world) {
   const auto group = world.split(0, -world.rank());
   return group->size() == world.size() && group->rank() == world.size() - 1 - world.rank() && all_reduce(*group);

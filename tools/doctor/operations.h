@@ -8,13 +8,13 @@
 
 namespace phalanx::doctor {
 
-/// One row of the table of operations, and its proof.
+/// One row of the table of operations, and its test.
 struct ProvedOperation {
   std::string name;
-  bool (*proof)(Communicator& world);  // does it on a few elements; whether this rank has what it should
+  bool (*proof)(Communicator& world);  // runs it on a few elements; true if this rank has the right result
 };
 
-/// Every operation of Communicator, in the order of its header.
+/// Returns all operations of Communicator, in the order of its header.
 const std::vector<ProvedOperation>& operations();
 
 }  // namespace phalanx::doctor

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands in the table was done, and its result was looked at.
+// Tests that every operation in the table is run, and that its result is checked.
 #include "tools/doctor/operations.h"
 
 #include <ATen/ops/full.h>
@@ -26,7 +26,7 @@ TEST(Operations, AreProvedByABackendThatHasThem) {
   }
 }
 
-/// Launches nothing.
+/// A communicator that launches nothing.
 class Lazy final : public Decorator {
  public:
   using Decorator::Decorator;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What doctor asks of a program that is linked with all of Phalanx: probe libraries, or probe backend NAME. Prints one
-// JSON document. It is a program of its own so that doctor can say what is wrong when it does not start.
+// Answers doctor's questions from a program that is linked with all of Phalanx: probe libraries, or probe backend NAME.
+// Prints one JSON document. It is a separate program so that doctor can report why it does not start.
 #include <ATen/Parallel.h>
 
 #include <cstdio>
@@ -82,8 +82,8 @@ std::string prove(const ProvedOperation& operation, Communicator& world) {
   }
 }
 
-// What ranks say of each operation, in the store: it works also where the backend does not. Rank 0 gets the first
-// complaint of any.
+// Exchanges the results of each operation through the store, which works even if the backend does not. Rank 0 receives
+// the first complaint of any rank.
 Json prove_all(Communicator& world, Store& store) {
   Json all = Json::object();
   for (const auto& operation : operations()) {
@@ -98,7 +98,8 @@ Json prove_all(Communicator& world, Store& store) {
   return all;
 }
 
-// The smallest message there and back, and what 16 MB of all_reduce move, in memory that the backend moves fastest.
+// Measures the round trip of the smallest message and the bandwidth of all_reduce with 16 MB, in the memory that is
+// fastest for the backend.
 Json measure_link(const std::string& backend, const CommunicatorPtr& world) {
   const auto median = [&](const std::string& op, std::int64_t bytes) {
     bench::Options options;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The doctor program on this machine, and on one where things are missing."""
+"""Tests the doctor program on this machine, and on one that lacks things."""
 
 import json
 import shutil

@@ -8,9 +8,10 @@
 
 namespace phalanx::doctor {
 
-/// For a terminal of 100 columns. `color`: with escape sequences for what is well and what is not.
+/// Returns a text for a terminal of 100 columns. `color`: mark good and bad findings with escape sequences.
 std::string to_text(const Diagnosis& found, bool color);
 
+/// Returns JSON:
 /// {"machine", "capabilities", "libraries": [{name, linked, loaded, path}], "torch_build": [...],
 ///  "operations": [{operation, backend, device, status}], "links": {"cores": [{first, second, round_trip_ns}],
 ///  "copy_gb_s", "backends": [{backend, round_trip_us, message_gb_s, all_reduce_gb_s}]},
@@ -18,7 +19,7 @@ std::string to_text(const Diagnosis& found, bool color);
 ///  "algorithms": {operation: [{name, about}]}, "notes": [...]}
 std::string to_json(const Diagnosis& found);
 
-/// Returns a sentence for each finding that will cost time or trouble, with what to do about it.
+/// Returns a sentence for each finding that costs time or causes trouble, with advice.
 std::vector<std::string> notes_on(const Diagnosis& found);
 
 }  // namespace phalanx::doctor

@@ -12,14 +12,15 @@ namespace {
 
 constexpr std::size_t kColumns = 100;
 constexpr std::size_t kIndent = 20;
-constexpr std::size_t kCell = 12;  // of the table of operations
+constexpr std::size_t kCell = 12;  // width of a cell in the table of operations
 
 std::string padded(std::string text, std::size_t width) {
   text.resize(std::max(text.size(), width), ' ');
   return text;
 }
 
-/// Breaks after words; lines but the first begin with `indent` spaces, and the first has so many taken.
+/// Breaks lines between words. `indent` columns of the first line are already used; the others begin with `indent`
+/// spaces.
 std::string wrapped(const std::string& text, std::size_t indent) {
   std::string result;
   std::size_t column = indent, begin = 0;
@@ -39,7 +40,7 @@ std::string wrapped(const std::string& text, std::size_t indent) {
   return result + "\n";
 }
 
-/// Paints words, or leaves them.
+/// Colors words if colors are enabled.
 class Brush {
  public:
   explicit Brush(bool color) : color_(color) {}
@@ -55,7 +56,7 @@ class Brush {
   bool color_;
 };
 
-// Of a long path the end, which says most.
+// Shortens a long path to its end, which is the most informative part.
 std::string shortened(const std::string& path) {
   const std::size_t room = kColumns - kIndent - 20;
   return path.size() <= room ? path : "..." + path.substr(path.size() - room + 3);
@@ -118,7 +119,7 @@ std::string libraries(const Diagnosis& found, const Brush& brush) {
   return text;
 }
 
-/// Numbers for reasons, so that the table stays narrow.
+/// Numbers the reasons, so that the table stays narrow.
 class Footnotes {
  public:
   std::string mark(const std::string& reason) {
@@ -137,7 +138,7 @@ class Footnotes {
   std::vector<std::string> reasons_;
 };
 
-// Without the spaces at its end.
+// Removes trailing spaces.
 std::string trimmed(const std::string& text) { return text.substr(0, text.find_last_not_of(' ') + 1); }
 
 std::string table(const Diagnosis& found, const Brush& brush) {
@@ -150,7 +151,7 @@ std::string table(const Diagnosis& found, const Brush& brush) {
   }
   for (const auto& operation : found.operations) {
     rows += "  " + padded(operation, kIndent - 2);
-    std::size_t spaces = 0;  // between the last cell and the next
+    std::size_t spaces = 0;  // spaces between the previous cell and the next one
     for (const auto& backend : found.backends) {
       const std::string& status = backend.operations.at(operation);
       const std::string cell = status == "ok" ? status : footnotes.mark(status);

@@ -78,7 +78,7 @@ fs::path folder_of(const KnownSet& set) {
   return fs::path(data.empty() ? "data" : data) / set.folder;
 }
 
-// One line of a terminal, a few times a second.
+// Shows the progress in one line of a terminal, a few times per second.
 class Progress {
  public:
   explicit Progress(std::string name) : name_(std::move(name)), shown_(::isatty(STDOUT_FILENO) == 1) {}

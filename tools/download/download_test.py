@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""download goes on where it was interrupted, goes by checksums, and tries mirrors in their order."""
+"""Tests that download resumes after an interruption, verifies checksums, and tries mirrors in their order."""
 
 import hashlib
 import http.server
@@ -22,7 +22,7 @@ SUM = hashlib.sha256(CONTENT).hexdigest()
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Serves CONTENT as /file.bin; other paths are servers of other manners."""
+    """Serves CONTENT as /file.bin; other paths simulate servers that behave differently."""
     protocol_version = "HTTP/1.1"
 
     def do_GET(self):
@@ -45,7 +45,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.path.startswith("/endless"):
             return self.reply(200, {"Transfer-Encoding": "chunked"}, b"5\r\nhello\r\n0\r\n\r\n")
         if self.path.startswith("/whole"):
-            begin = 0  # a server that cannot begin elsewhere
+            begin = 0  # a server that does not support ranges
         if begin >= len(body):
             return self.reply(416, {"Content-Range": f"bytes */{len(body)}", "Content-Length": "0"}, b"")
         part = body[begin:]

@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kFruitlessTries = 3;  // of one server, in a row, before the next one
+constexpr int kFruitlessTries = 3;  // tries of one server without progress in a row, before the next server
 
 [[noreturn]] void fail(const fs::path& path) {
   throw DataError(path.string() + ": " + std::generic_category().message(errno));
@@ -50,7 +50,7 @@ class Sha256 {
   std::unique_ptr<EVP_MD_CTX, Free> context_;
 };
 
-// Of a file from its begin; empty: there is none.
+// Returns the checksum of a whole file, or an empty string if the file does not exist.
 std::string checksum(const fs::path& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.valid()) {
@@ -67,7 +67,7 @@ std::string checksum(const fs::path& path) {
   }
 }
 
-// What has come of a file.
+// The part of a file that has been received.
 class Part {
  public:
   explicit Part(fs::path path)
@@ -107,7 +107,7 @@ class Part {
   std::int64_t have_ = 0;
 };
 
-// All of it, as one mirror has it; what it has done otherwise is returned.
+// Receives the rest of the file from one mirror. Returns an empty string, or the reason why the mirror failed.
 std::string take_from(const std::string& url, std::int64_t most_bytes, Part& part, const FetchOptions& options) {
   for (int fruitless = 0;;) {
     const auto before = part.have();
@@ -129,14 +129,14 @@ std::string take_from(const std::string& url, std::int64_t most_bytes, Part& par
           });
       return "";
     } catch (const HttpError& error) {
-      // Behind the end of the file there is nothing: the part is of another one, or whole.
+      // With status 416 there is nothing beyond our part: it is complete, or belongs to another file.
       if (size < 0 && before > 0 && std::string(error.what()).find("status 416") != std::string::npos) return "";
       fruitless = part.have() > before ? 0 : fruitless + 1;
       if (size < 0 || fruitless == kFruitlessTries) return error.what();
     } catch (const DataError&) {
       throw;
     } catch (const Error& error) {
-      return error.what();  // a host without an address
+      return error.what();  // the host has no address
     }
   }
 }
@@ -170,7 +170,7 @@ bool fetch(const RemoteFile& file, const fs::path& folder, const FetchOptions& o
         return true;
       }
       part.clear();
-      // What was there before may have been of another file: once more from the begin.
+      // The earlier bytes may belong to another file, so try once more from the beginning.
       if (resumed && !again) continue;
       said += "\n  " + url + ": the SHA-256 of what comes is " + sum + ", not " + file.sha256;
       break;

@@ -9,33 +9,33 @@
 
 namespace phalanx {
 
-/// A file that some servers have.
+/// A file that some servers provide.
 struct RemoteFile {
-  std::string name;                  // here
-  std::string sha256;                // in hexadecimal digits
-  std::int64_t most_bytes = 0;       // a server that has a larger file has another one
-  std::vector<std::string> mirrors;  // addresses, tried in this order
+  std::string name;                  // name in the local folder
+  std::string sha256;                // hexadecimal digits
+  std::int64_t most_bytes = 0;       // a larger file on a server is assumed to be a different one
+  std::vector<std::string> mirrors;  // URLs, tried in this order
 };
 
 /// A dataset that can be downloaded.
 struct KnownSet {
   std::string name;
-  std::string folder;  // below ${PHALANX_DATA} or data, where the dataset looks
+  std::string folder;  // below ${PHALANX_DATA} or data, where the dataset expects its files
   std::vector<RemoteFile> files;
-  std::string unpack;  // what is left to do, as a command in the folder; empty: nothing
+  std::string unpack;  // remaining step, as a command in the folder; empty: none
 };
 
 const std::vector<KnownSet>& known_sets();
 
 struct FetchOptions {
-  double timeout = 60;  // seconds of silence after which a server is given up
+  double timeout = 60;  // seconds without data after which a server is abandoned
   std::function<void(std::int64_t have, std::int64_t size)> progress = [](auto, auto) {};  // bytes
 };
 
-/// Makes `folder`/NAME the file, whose checksum is right: false where it was that already. What comes is kept in
-/// NAME.part, which a later call goes on with, from any mirror. A server that cuts the connection is asked again while
-/// it goes on at all; after that, and after a file that is too large or has another checksum, comes the next mirror.
-/// Throws DataError: what each mirror has done, or that `folder` cannot be written (a full disk).
+/// Downloads the file to `folder`/NAME and verifies its checksum. Returns false if the file was already there. Received
+/// bytes are kept in NAME.part, from which a later call resumes with any mirror. If a server closes the connection, it
+/// is asked again as long as there is progress. After that, or if a file is too large or has another checksum, the next
+/// mirror is tried. Throws DataError with the failure of each mirror, or if `folder` cannot be written (a full disk).
 bool fetch(const RemoteFile& file, const std::filesystem::path& folder, const FetchOptions& options);
 
 }  // namespace phalanx

@@ -30,7 +30,7 @@ T info(CURL* transfer, CURLINFO what) {
   return value;
 }
 
-// "bytes 5-9/10"; -1 for what is not there.
+// The values of "bytes 5-9/10"; -1 if missing.
 struct ContentRange {
   std::int64_t begin = -1, size = -1;
 };
@@ -50,7 +50,7 @@ ContentRange content_range(CURL* transfer) {
   return {number(range.substr(6)), number(range.substr(slash + 1))};
 }
 
-// One answer of a server: checked when its first bytes come, or at its end if it has none.
+// One answer of a server. It is checked when its first bytes arrive, or at its end if it has none.
 class Answer {
  public:
   Answer(CURL* transfer, std::string url, std::int64_t offset,
@@ -61,7 +61,7 @@ class Answer {
     curl_easy_setopt(transfer, CURLOPT_WRITEDATA, this);
   }
 
-  // Throws what the functions have thrown, or that the server has given something else.
+  // Rethrows what the functions have thrown, or throws that the server has answered something else.
   void finish() {
     if (failure_) std::rethrow_exception(failure_);
   }
@@ -86,7 +86,7 @@ class Answer {
  private:
   [[noreturn]] void fail(const std::string& why) const { throw HttpError(url_ + ": " + why); }
 
-  // Called by curl, through whose code nothing may be thrown.
+  // Called by curl; exceptions must not pass through its code.
   static std::size_t written(char* bytes, std::size_t, std::size_t count, void* answer) {
     auto& self = *static_cast<Answer*>(answer);
     try {
@@ -109,7 +109,7 @@ class Answer {
 };
 
 void set_certificates(CURL* transfer) {
-  // As OpenSSL's own programs and the program curl take them; the library does not.
+  // The programs of OpenSSL and curl honor these variables; libcurl does not.
   if (const auto file = environment("SSL_CERT_FILE")) curl_easy_setopt(transfer, CURLOPT_CAINFO, file->c_str());
   if (const auto folder = environment("SSL_CERT_DIR")) curl_easy_setopt(transfer, CURLOPT_CAPATH, folder->c_str());
 }
@@ -139,7 +139,7 @@ void http_get(const std::string& url, std::int64_t offset, double timeout,
   curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, silence);
   curl_easy_setopt(curl, CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
   set_certificates(curl);
-  // A range, and not CURLOPT_RESUME_FROM, which refuses servers that give the whole file instead.
+  // Uses a range rather than CURLOPT_RESUME_FROM, which fails if a server sends the whole file instead.
   const auto range = std::to_string(offset) + "-";
   if (offset > 0) curl_easy_setopt(curl, CURLOPT_RANGE, range.c_str());
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where datasets are, and what they are known by: SHA-256 of the files as their authors have published them.
+// The servers of datasets, and the SHA-256 of the files as published by their authors.
 #include <utility>
 
 #include "tools/download/fetch.h"
@@ -13,7 +13,7 @@ struct Published {
   const char* sha256;
 };
 
-// For a mirror whose file is packed a little differently, whose checksum then says so.
+// Allows for a mirror whose file is packed slightly differently; the checksum then reports that.
 std::int64_t with_margin(std::int64_t bytes) { return bytes + bytes / 8; }
 
 std::vector<RemoteFile> files_at(const std::vector<std::string>& folders, const std::vector<Published>& published) {

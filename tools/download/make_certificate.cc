@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a private key and a certificate of localhost that it signs itself, for tests: make_certificate FILE
+// Writes a private key and a self-signed certificate of localhost for tests: make_certificate FILE
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures saved weights: eval --run runs/quickstart-20250101-120000
+// Evaluates saved weights: eval --run runs/quickstart-20250101-120000
 #include <gflags/gflags.h>
 
 #include <cstdio>
@@ -70,7 +70,8 @@ int run(int argc, char** argv) {
   }
   const SavedRun saved = find_saved_run("eval", FLAGS_run, FLAGS_weights, FLAGS_config, overrides);
   const EvaluationContext wanted{.weights = saved.weights, .split = FLAGS_split, .predictions = FLAGS_predictions};
-  // What is for training alone, and might not suit these ranks. Servers may be gone, and all ranks evaluate.
+  // These settings matter for training only, and might not suit the present ranks. Servers may be gone, and all ranks
+  // evaluate.
   for (const char* one : {"checkpoint.resume=none", "determinism=run", "strategy=auto", "roles={}"}) {
     overrides.emplace_back(one);
   }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""eval measures what a run has saved, and gets the run's own readings, on any number of ranks."""
+"""Tests that eval evaluates the weights of a run, and gets the metrics of the run itself, on any number of ranks."""
 
 import json
 import struct
@@ -13,7 +13,7 @@ PS = str(ROOT / "tools/ps/ps")
 
 
 def safetensors(path):
-    """Name -> (dtype, shape, bytes)."""
+    """Returns {name: (dtype, shape, bytes)}."""
     data = path.read_bytes()
     length = struct.unpack("<Q", data[:8])[0]
     header = json.loads(data[8:8 + length])
@@ -100,7 +100,7 @@ class Eval(EvalTest):
         fitted = json.loads((self.folder / "run/dataset.json").read_text())
         self.assertEqual(["size", "colour=blue", "colour=red"], fitted["features"])
         self.assertEqual(["no", "yes"], fitted["targets"][0]["categories"])
-        # Other training rows would give other statistics, and other places to the categories.
+        # Other training rows would change the statistics and the order of the categories.
         table.write_text("size,colour,kind\n1000,blue,no\n2000,red,yes\n")
         self.assert_measured_again(self.folder / "run")
         self.evaluate("--run=run", "--predictions=p.safetensors")
@@ -133,7 +133,7 @@ class Eval(EvalTest):
 
 
 class ServedEmbeddings(EvalTest):
-    """Of models whose embeddings were on parameter servers, which have ended."""
+    """Evaluates models whose embeddings were on parameter servers that have ended."""
 
     def settings(self, **more):
         everything = {**SHORT, "launch.ranks": 2, "strategy": "all_reduce",

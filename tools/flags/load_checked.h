@@ -6,7 +6,8 @@
 
 namespace phalanx {
 
-/// The config that a tool's --config and --set name, checked. Throws ConfigError with the place of each problem.
+/// Loads and checks the config that --config and --set of a tool specify. Throws ConfigError with the place of each
+/// problem.
 void load_checked(ExperimentConfig& config, const config::Sources& sources);
 
 }  // namespace phalanx

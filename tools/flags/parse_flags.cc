@@ -21,8 +21,8 @@
 namespace phalanx {
 namespace {
 
-// Libraries bring flags of their own. The name of a file begins with "./" if another file includes it
-// (bazel/unity.bzl).
+// Returns true if the program itself defines the flag: libraries define flags too. The name of a file begins with "./"
+// if another file includes it (bazel/unity.bzl).
 bool belongs_to(const Program& program, const google::CommandLineFlagInfo& flag) {
   std::string_view file = flag.filename;
   if (file.starts_with("./")) file.remove_prefix(2);
@@ -42,7 +42,8 @@ std::vector<google::CommandLineFlagInfo> flags_of(const Program& program) {
   return flags;
 }
 
-// What the flag and the word after it would set, as --set takes it: "optimizer.lr=0.1".
+// Returns the assignment that the flag and the following word were meant to be, in the syntax of --set:
+// "optimizer.lr=0.1".
 std::string as_assignment(const std::string& path, const WrittenFlag& flag, const std::string& next) {
   const bool follows = !next.empty() && !as_flag(next);
   return path + "=" + flag.value.value_or(follows ? next : "VALUE");
@@ -71,7 +72,7 @@ std::string kind_of(const std::string& type) {
 }
 
 void set(const google::CommandLineFlagInfo& flag, const std::string& value) {
-  // gflags also takes 1, yes and the like.
+  // gflags also accepts 1, yes and the like.
   const bool fits = flag.type != "bool" || value == "true" || value == "false";
   if (fits && !google::SetCommandLineOption(flag.name.c_str(), value.c_str()).empty()) return;
   throw ConfigError("--" + flag.name + "=" + value + ": expected " + kind_of(flag.type));
@@ -79,7 +80,7 @@ void set(const google::CommandLineFlagInfo& flag, const std::string& value) {
 
 constexpr std::size_t kColumns = 100;
 
-// One flag of --help: its name, and what it does in lines of kColumns beside it.
+// Returns the text of one flag for --help: its name, and next to it the description in lines of kColumns.
 std::string described(const std::string& name, const std::string& about, std::size_t width) {
   std::string text, line = "  --" + name + std::string(width - name.size() + 2, ' ');
   const std::string indentation(line.size(), ' ');

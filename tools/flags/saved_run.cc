@@ -49,7 +49,7 @@ void refuse_unnamed_plugins(const std::string& config, const std::vector<std::st
                                               flag_for(plugins->value)}});
 }
 
-// Sets the fields "encoding" of a dataset and of those that it is made of, where they are empty.
+// Sets the fields "encoding" of a dataset and of the datasets that it contains, if they are empty.
 class TakeEncoding final : public config::Visitor {
  public:
   explicit TakeEncoding(std::string path) : path_(std::move(path)) {}

@@ -6,8 +6,8 @@
 
 namespace phalanx {
 
-/// Takes "--set X" and "--set=X" out of the words and returns each X, in their order: gflags keeps the last one alone.
-/// Throws ConfigError where the last word is --set.
+/// Removes "--set X" and "--set=X" from the words and returns each X, in their order: gflags would keep only the last
+/// one. Throws ConfigError if the last word is --set.
 std::vector<std::string> take_overrides(std::vector<std::string>& words);
 
 }  // namespace phalanx

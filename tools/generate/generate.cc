@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goes on with a text as a trained language model would: generate --run runs/NAME --prompt "To be"
+// Continues a text with a trained language model: generate --run runs/NAME --prompt "To be"
 #include <gflags/gflags.h>
 #include <unistd.h>
 
@@ -46,7 +46,7 @@ DEFINE_bool(cache, true, "keep the keys and values of tokens that the model has 
 namespace phalanx {
 namespace {
 
-// Of tokens that stand for no text: numbers with spaces between.
+// A tokenizer for tokens that do not represent text: numbers separated by spaces.
 class Numbers final : public Tokenizer {
  public:
   explicit Numbers(std::int64_t size) : size_(size) {}
@@ -91,14 +91,14 @@ std::vector<std::int64_t> prompt_of(const Tokenizer& tokenizer) {
   throw ConfigError("--prompt: is empty, but a model goes on from a token at least");
 }
 
-// Tokens may be any bytes, which a terminal would obey.
+// Writes a text to standard output. On a terminal, control sequences are escaped: tokens may be any bytes.
 void show(const std::string& generated) {
   const std::string text = ::isatty(STDOUT_FILENO) != 0 ? printable_with_style(generated) : generated;
   std::fwrite(text.data(), 1, text.size(), stdout);
   std::fflush(stdout);
 }
 
-// Shows a text that comes in parts, but no part of a character: a token may be a byte of one.
+// Shows a text that arrives in parts, but never a part of a character: a token may be a single byte.
 class Screen {
  public:
   void add(const std::string& part) {
@@ -129,7 +129,8 @@ class Screen {
   std::string held_;
 };
 
-// What a token adds to the text of the one before it, with which SentencePiece's keep the space in front of a word.
+// Returns the text that a token adds to the text of the previous one. SentencePiece's tokens only then keep the space
+// in front of a word.
 std::string text_behind(const Tokenizer& tokenizer, std::int64_t last, std::int64_t token) {
   if (last >= tokenizer.size()) return tokenizer.decode(std::array{token});
   return tokenizer.decode(std::array{last, token}).substr(tokenizer.decode(std::array{last}).size());

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""generate goes on with a text as the model of a run would."""
+"""Tests that generate continues a text with the model of a run."""
 
 import shutil
 import unittest

@@ -13,28 +13,28 @@ namespace phalanx {
 /// One of the registries that a config selects from.
 struct Kind {
   std::string name;  // "models"
-  std::string what;  // one line
+  std::string what;  // description in one line
   std::shared_ptr<const config::Selection> all;
 };
 
-/// All of them, in the order in which people meet them.
+/// Returns all kinds, in the order in which users meet them.
 const std::vector<Kind>& kinds();
 
-/// The name of that of which this is a selection. Empty: of none, but names of its own.
+/// Returns the name of the kind that a selection belongs to. Empty: it belongs to none, and has its own names.
 std::string kind_of(const config::Selection& selection);
 
-/// The fields that `visit` visits, in its order, for programs to read. Each has a `key`, `help` and `type`, and what
-/// goes with the type:
+/// Returns the fields that `visit` visits, in its order, for programs to read. Each has a `key`, `help` and `type`, and
+/// more keys that depend on the type:
 ///
-///     boolean, integer, number, string   default; the latter may have minimum and maximum, with exclusive: true where
-///                                        these two are refused themselves, or choices
+///     boolean, integer, number, string   default; numbers may have minimum and maximum, with exclusive: true if these
+///                                        two are not allowed themselves; strings may have choices
 ///     list                               items (integer, number or string), default, and limits of each item as above
 ///     section                            fields
-///     list of sections, sections by key  fields, of each of them
-///     selection                          default, the name that is selected (null: it must be written), and the kind
-///                                        of what is selected, as tools:list calls it, or names
+///     list of sections, sections by key  fields of each section
+///     selection                          default, the name that is selected (null: required), and the kind that is
+///                                        selected from, as tools:list calls it, or names
 ///
-/// A number whose default is null may be left out.
+/// A number whose default is null may be omitted.
 nlohmann::ordered_json fields_of(const config::Visit& visit);
 
 }  // namespace phalanx

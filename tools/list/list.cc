@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells what a config can name: list models; list models gpt
+// Lists what a config can name: list models; list models gpt
 #include <gflags/gflags.h>
 
 #include <algorithm>
@@ -73,7 +73,7 @@ void write_json(const Json& json) {
   }
 }
 
-// Two columns.
+// Prints two columns.
 void print(const std::vector<std::pair<std::string, std::string>>& rows) {
   std::size_t width = 0;
   for (const auto& [name, help] : rows) width = std::max(width, name.size());
@@ -113,7 +113,7 @@ void list_fields(const Kind& kind, const std::string& name) {
   }
 }
 
-// What `kernels: auto` and `kernels: libtorch` stand for on this machine's processor.
+// Prints what `kernels: auto` and `kernels: libtorch` select on this machine's processor.
 void list_kernels() {
   const auto processor = kernels::this_processor();
   const std::vector<std::string> choices{kernels::kAuto, kernels::kLibTorch};

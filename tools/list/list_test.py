@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""list, as people and other programs call it."""
+"""Tests list as users and other programs call it."""
 
 import json
 import subprocess

@@ -92,7 +92,7 @@ class SchemaVisitor final : public config::Visitor {
     if (!limits.choices.empty()) json["choices"] = limits.choices;
   }
 
-  // What is visited next belongs to this field, until close().
+  // Opens a field; the fields that are visited before close() belong to it.
   void open(const Field& field, const char* type) {
     add(field, type);
     levels_.push_back(Json::array());

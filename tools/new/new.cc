@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Begins a model: new model NAME
+// Creates a model: new model NAME
 #include <gflags/gflags.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ struct NewFile {
   bool program = false;
 };
 
-// The checkout around the current folder.
+// Returns the checkout that contains the current folder.
 fs::path find_root() {
   for (fs::path folder = fs::current_path();; folder = folder.parent_path()) {
     if (fs::exists(folder / "WORKSPACE") && fs::exists(folder / "models/zoo")) return folder;
@@ -45,7 +45,7 @@ fs::path find_root() {
   }
 }
 
-// Returns whether C++ reserves the name.
+// Returns true if C++ reserves the name.
 bool is_keyword(const std::string& name) {
   static const std::set<std::string> kKeywords{
       "alignas",     "alignof",  "and",        "and_eq",    "asm",       "auto",         "bitand",
@@ -76,7 +76,7 @@ void check_name(const std::string& name) {
   if (std::ranges::count(names, name) > 0) throw ConfigError("there is a model \"" + name + "\" already");
 }
 
-// "tiny_net" as "TinyNet".
+// Returns "TinyNet" for "tiny_net".
 std::string class_name(const std::string& name) {
   std::string result;
   bool upper = true;
@@ -100,7 +100,7 @@ std::string replaced(std::string text, const std::vector<std::pair<std::string, 
   return text;
 }
 
-// All or none of them.
+// Writes all of the files, or none if one exists.
 void write(const std::vector<NewFile>& files) {
   for (const auto& file : files) {
     if (fs::exists(file.path)) throw ConfigError(file.path.string() + " exists; nothing was written");

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""new, as people call it, and what comes of a model that it begins outside of the repository: a plug-in."""
+"""Tests new as users call it, and builds a model that it creates outside of the repository: a plug-in."""
 
 import pathlib
 import shutil
@@ -11,7 +11,7 @@ import unittest
 from program import DEADLINE, ROOT, TRAIN, ProgramTest
 
 NEW, LIST, EVAL = (str(ROOT / f"tools/{tool}/{tool}") for tool in ("new", "list", "eval"))
-# The real tree, whose headers plug-ins are compiled with.
+# The real tree, because plug-ins are compiled with its headers.
 TREE = pathlib.Path("WORKSPACE").resolve().parent
 
 
@@ -69,7 +69,7 @@ class InTheZoo(New):
 class Plugin(New):
     @classmethod
     def setUpClass(cls):
-        """The plug-in tiny, built once for all tests."""
+        """Builds the plug-in tiny once for all tests."""
         super().setUpClass()
         folder = tempfile.TemporaryDirectory(prefix="phalanx-test-")
         cls.addClassCleanup(folder.cleanup)
@@ -78,7 +78,7 @@ class Plugin(New):
         subprocess.run(["./build.sh"], cwd=cls.mine, check=True, timeout=DEADLINE)
 
     def compile(self, name, code, stamp=True):
-        """A plug-in of a few lines."""
+        """Builds a plug-in of a few lines."""
         (self.folder / f"{name}.cc").write_text(code)
         sources = [f"{name}.cc"] + ([str(TREE / "framework/base/plugin_stamp.cc")] if stamp else [])
         script = (self.mine / "build.sh").read_text()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells what a training step will take, before a run: plan --config configs/shakespeare_gpt_tp2_dp2.yaml
+// Predicts what a training step will take, before a run: plan --config configs/shakespeare_gpt_tp2_dp2.yaml
 #include <ATen/Parallel.h>
 #include <gflags/gflags.h>
 
@@ -67,7 +67,7 @@ void print(const StepPlan& plan, int rank) {
   std::printf("batch, forward, backward and update: %.3f ms\n", 1e3 * plan.seconds);
 }
 
-// The keys are those of tools:simulate.
+// Writes the plan as JSON with the keys of tools:simulate.
 void write_json(const StepPlan& plan, const std::string& name) {
   const double parameters = static_cast<double>(plan.parameters);
   const auto whole = static_cast<double>(plan.parameter_bytes);
@@ -86,7 +86,7 @@ void write_json(const StepPlan& plan, const std::string& name) {
 int check(const RankContext& rank) {
   const auto checked = check_plan(
       rank.config, {.world = rank.world, .splits = rank.splits, .folder = rank.folder, .servers = rank.servers});
-  if (rank.world->rank() != 0) return kDone;  // which tells for all
+  if (rank.world->rank() != 0) return kDone;  // rank 0 reports for all
   print(checked.plan, 0);
   std::printf("links: %.1f us an operation, %.0f MB/s of a rank\n", 1e6 * checked.links.latency,
               1e-6 * checked.links.bandwidth);
@@ -108,7 +108,7 @@ int plan(const ExperimentConfig& config) {
   }
   const bool near = config.launch.hosts.empty() &&
                     (config.backend == "auto" || config.backend == "inproc" || config.backend == "shm");
-  // The ranks of a host share its cores. Threads beyond its cores would only slow the measurements down.
+  // The ranks of a host share its cores. More threads than cores would only slow the measurements down.
   const int cores = at::get_num_threads();
   at::set_num_threads(config.launch.threads > 0 ? static_cast<int>(std::min<std::int64_t>(config.launch.threads, cores))
                                                 : std::max(1, static_cast<int>(cores / ranks)));

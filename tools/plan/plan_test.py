@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""plan tells what a step takes, and runs find that it was right; simulate takes what plan has found."""
+"""Tests that plan predicts what a step takes and runs confirm it, and that simulate reads the output of plan."""
 
 import json
 import unittest

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A parameter server of its own, for any number of jobs: ps --listen 10.0.0.1:7000 --secret_file FILE
+// A standalone parameter server for any number of jobs: ps --listen 10.0.0.1:7000 --secret_file FILE
 #include <gflags/gflags.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -47,7 +47,7 @@ std::vector<std::string> addresses(const std::string& list) {
   return all;
 }
 
-// The socket of a server that was killed is still there, and nobody listens at it.
+// Removes the socket of a server that was killed: it still exists, but no process listens at it.
 void remove_stale(const std::string& address) {
   if (!address.starts_with("unix:/")) return;
   const std::string path = address.substr(std::strlen("unix:"));
@@ -72,7 +72,7 @@ ps::ServerOptions options() {
 }
 
 int serve() {
-  // Taken by this thread alone, which has nothing else to do.
+  // Only this thread handles the signals; it has nothing else to do.
   sigset_t signals;
   ::sigemptyset(&signals);
   for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
@@ -105,7 +105,7 @@ int serve() {
   return kDone;
 }
 
-// Of all reads, in clocks.
+// Returns the mean staleness of all reads, in clocks.
 std::string mean_staleness(const nlohmann::json& table) {
   double reads = 0, sum = 0;
   for (std::size_t behind = 0; behind < table.at("staleness_seen").size(); ++behind) {

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A parameter server of its own: jobs train through it, it is killed and started again, and it says what it holds."""
+"""Tests a standalone parameter server: jobs train through it, it is killed and started again, and it reports what it
+holds."""
 
 import shutil
 import signal
@@ -56,7 +57,7 @@ class Serving(Ps):
         self.assert_status(0, server)
         self.assertIn("ends because of SIGTERM", server.out)
         again = self.serve(f"--checkpoint={self.folder}/kept")
-        columns = 112  # of what is held; then what this start has done so far
+        columns = 112  # columns with the held state; the others count since this start
         self.assertEqual([line[:columns] for line in held.splitlines()],
                          [line[:columns] for line in self.status().splitlines()], "what it held is what it holds")
         self.assertRegex(held, r"first: .* float32 +\S+ \w+ +\d+ +\d+ +[1-9]\d* +\S+ \w+ +\S+ \w+ +\d+\.\d\d\n")
@@ -125,7 +126,7 @@ class Serving(Ps):
 
 
 class Dying(Ps):
-    # Long enough to be killed in the middle, and to go on.
+    # Long enough to be killed in the middle, and to continue.
     LONG = {"train.max_steps": 1500, "train.epochs": 10000}
 
     def test_training_goes_on_when_the_server_comes_back(self):
@@ -146,7 +147,7 @@ class Dying(Ps):
         self.assertGreater(run.summary["strategy"]["lost_updates"], 0)
         self.assertIn("acknowledged updates are lost", run.log(0).read_text())
 
-    # Beside dense parameters that are all-reduced.
+    # Embeddings are on servers, dense parameters are all-reduced.
     EMBEDDINGS = {"train.max_steps": 1500, "train.epochs": 10000, "strategy": "all_reduce",
                   "dataset": "{name: clicks, train_samples: 4096, test_samples: 128}",
                   "model": "{name: dlrm, embeddings: {name: servers, rule: adagrad, staleness: 2}}"}
@@ -173,11 +174,11 @@ class Dying(Ps):
         self.assertGreater(run.summary["strategy"]["embedding_lost_updates"], 0)
 
     def moves(self, *servers):
-        """Lists these servers for runs."""
+        """Writes the list of servers for runs."""
         (self.folder / "servers").write_text("# of all runs\n" + "".join(f"{address}\n" for address in servers))
 
     def move(self, process, run, *servers):
-        """The same, and waits until the run has moved."""
+        """Writes the list, and waits until the run has moved."""
         told = len(self.lines_of_moves(process))
         self.moves(*servers)
         self.assertTrue(becomes_true(lambda: len(self.lines_of_moves(process)) > told), process.text())

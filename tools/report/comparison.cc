@@ -18,9 +18,9 @@ namespace phalanx {
 namespace {
 
 using Values = std::vector<std::pair<std::string, std::string>>;  // in the order in which they are shown
-constexpr std::size_t kMostColumns = 34;                          // of a cell on a terminal
+constexpr std::size_t kMostColumns = 34;                          // columns of a cell on a terminal
 
-// A row for each name that any of the runs has, in the order in which they come up.
+// Returns a row for each name that any of the runs has, in the order of first occurrence.
 Rows merge(const std::string& head, const std::vector<std::string>& runs, const std::vector<Values>& values) {
   Rows rows{{head}};
   rows[0].insert(rows[0].end(), runs.begin(), runs.end());
@@ -66,7 +66,7 @@ Values flatten_config(const RunRecord& run) {
   return values;
 }
 
-// The end of a long text says more about it: of a path the folder, of a list the item.
+// Shortens a long text to its end, which is the most informative part: the folder of a path, the last item of a list.
 std::string cut_to_fit(const std::string& text) {
   return columns_of(text) <= kMostColumns ? text : "…" + std::string(last_columns(text, kMostColumns - 1));
 }

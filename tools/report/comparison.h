@@ -8,23 +8,24 @@
 
 namespace phalanx {
 
-/// Rows of a table, of which the first is its head: what is compared, and a column for each run.
+/// Rows of a table. The first row is the head: the subject of the comparison, and a column for each run.
 using Rows = std::vector<std::vector<std::string>>;
 
-/// What runs reached and how fast; where a run has no such number its cell is empty.
+/// Compares the results and the speed of runs; a cell is empty if the run does not have the value.
 Rows compare_figures(const std::vector<RunRecord>& runs);
 
-/// Mean time of a step by phase, the whole, and the run's straggler; runs that have not ended have none.
+/// Compares the mean time of a step, by phase and in total, and the stragglers. Runs that have not ended have no
+/// values.
 Rows compare_step_time(const std::vector<RunRecord>& runs);
 
-/// The keys of configs whose values differ between runs. Nothing but a head where none does. Throws DataError for a
-/// config.yaml that is malformed.
+/// Compares configs: returns the keys whose values differ between runs, or only the head if none does. Throws DataError
+/// for a malformed config.yaml.
 Rows compare_configs(const std::vector<RunRecord>& runs);
 
-/// Names for the columns: those of the runs' folders, with as much of their paths as tells them apart.
+/// Returns names for the columns: the names of the runs' folders, with as much of their paths as makes them distinct.
 std::vector<std::string> names_of(const std::vector<RunRecord>& runs);
 
-/// For terminals: columns aligned, long cells cut, a title above.
+/// Returns a text for a terminal: a title, aligned columns, long cells cut.
 std::string to_text(const std::string& title, const Rows& rows);
 
 }  // namespace phalanx

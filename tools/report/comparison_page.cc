@@ -13,7 +13,7 @@
 namespace phalanx {
 namespace {
 
-// Of all runs, each once.
+// Returns the readings of all runs, each once.
 std::vector<std::string> all_readings(const std::vector<RunRecord>& runs) {
   std::vector<std::string> all;
   for (const auto& run : runs) {
@@ -24,7 +24,7 @@ std::vector<std::string> all_readings(const std::vector<RunRecord>& runs) {
   return all;
 }
 
-// Of curves: losses first and speed last.
+// Returns the keys of the curves: losses first and speed last.
 std::vector<std::string> curve_keys(const std::vector<std::string>& readings) {
   std::vector<std::string> keys;
   for (std::size_t i = 0; i < std::min(readings.size(), kMostReadings); ++i) {
@@ -49,7 +49,7 @@ std::string curves(const std::vector<RunRecord>& runs) {
     Chart chart{.title = title_of(key), .unit = key == "train/samples_per_second" ? " samples/s" : ""};
     for (std::size_t i = 0; i < runs.size(); ++i) {
       const auto curve = runs[i].curves.find(key);
-      // One that is absent keeps its place, so that a run has one color everywhere.
+      // A run without this curve keeps its position, so that a run has the same color in all charts.
       chart.series.push_back({names[i], curve == runs[i].curves.end() ? Curve{} : curve->second});
     }
     text += draw(chart);

@@ -8,8 +8,8 @@
 
 namespace phalanx {
 
-/// Runs side by side as a web page that needs nothing else: tables of what they reached and of their configs'
-/// differences, and their curves, of the first kMostReadings readings, on top of each other. At most kMostSeries runs.
+/// Returns a self-contained web page that compares runs: tables of their results and of the differences between their
+/// configs, and charts of the first kMostReadings readings with the curves of all runs. At most kMostSeries runs.
 std::string to_comparison_page(const std::vector<RunRecord>& runs);
 
 }  // namespace phalanx

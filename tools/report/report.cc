@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells what runs have reached, side by side: report runs/a runs/b --output compare.html
+// Compares what runs have reached: report runs/a runs/b --output compare.html
 #include <gflags/gflags.h>
 
 #include <cstdio>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""report tells what runs have reached, side by side, and says what is wrong with a folder that is none of a run."""
+"""Tests that report compares runs, and that it names the problem with a folder that does not belong to a run."""
 
 import shutil
 import unittest

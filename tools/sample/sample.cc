@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws samples that a trained model makes of noise: sample --run runs/NAME --out samples.png
+// Draws samples that a trained model generates from noise: sample --run runs/NAME --out samples.png
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -44,7 +44,7 @@ namespace {
 
 constexpr std::int64_t kGap = 2;  // pixels between samples
 
-// The least and the largest number in some samples of the dataset: black and white.
+// Returns the smallest and the largest value in some samples of the dataset, which become black and white.
 std::pair<double, double> range_of(const Dataset& dataset) {
   std::vector<std::int64_t> indices(static_cast<std::size_t>(std::min<std::int64_t>(dataset.size(), 64)));
   std::iota(indices.begin(), indices.end(), 0);
@@ -54,7 +54,7 @@ std::pair<double, double> range_of(const Dataset& dataset) {
   return {low, std::max(high, low + 1e-6)};
 }
 
-// [n, c, h, w] from 0 to 1 -> uint8 [c, height, width], row by row.
+// Arranges images [n, c, h, w] with values from 0 to 1 row by row. Returns uint8 [c, height, width].
 at::Tensor sheet(const at::Tensor& images) {
   const auto count = images.size(0), height = images.size(2), width = images.size(3);
   const auto columns = std::min(FLAGS_columns, count), rows = (count + columns - 1) / columns;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""sample draws what the model of a run makes of noise."""
+"""Tests that sample draws what the model of a run generates from noise."""
 
 import struct
 import unittest
@@ -17,7 +17,7 @@ DCGAN = {"model": "{name: dcgan, width: 4}", "dataset": DIGITS, "task": "adversa
 
 
 def read_png(path):
-    """(width, height, rows of bytes) of a gray picture."""
+    """Returns (width, height, rows of bytes) of a gray image."""
     data, place, pixels, size = path.read_bytes(), 8, b"", None
     assert data.startswith(b"\x89PNG")
     while place < len(data):

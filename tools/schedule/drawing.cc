@@ -19,7 +19,7 @@ using pipeline::Timeline;
 struct Look {
   char letter;
   const char* name;
-  const char* color;  // that of a second stage is lighter
+  const char* color;  // a second stage of the rank has a lighter shade
 };
 
 // In the order of Action::Kind.
@@ -28,7 +28,7 @@ constexpr std::array<Look, 4> kLooks{Look{'F', "forward", "#4e79a7"}, Look{'D', 
 
 const Look& look_of(const Action& action) { return kLooks[static_cast<std::size_t>(action.kind)]; }
 
-// The shortest action is a cell that has room for a letter and a number.
+// Returns the length of the shortest action, which is drawn as a cell with room for a letter and a number.
 double shortest(const Timeline& timeline) {
   double length = timeline.length;
   for (const auto& spans : timeline.spans) {
@@ -49,7 +49,7 @@ std::string number(double value) {
 
 std::string to_text(const Schedule& schedule, const Timeline& timeline, int width) {
   const int digits = schedule.micro_batches > 10 ? 2 : 1, label = 9;
-  const double scale = (digits + 1) / std::max(shortest(timeline), 1e-9);  // letters for a unit of time
+  const double scale = (digits + 1) / std::max(shortest(timeline), 1e-9);  // letters per unit of time
   std::vector<std::string> lines;
   for (const auto& spans : timeline.spans) {
     std::string line;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shows in which order the ranks of a pipeline work: schedule --name 1f1b --ranks 4 --micro_batches 8
+// Shows the order in which the ranks of a pipeline work: schedule --name 1f1b --ranks 4 --micro_batches 8
 #include "framework/parallel/pipeline/schedule.h"
 
 #include <gflags/gflags.h>
@@ -77,7 +77,7 @@ void compare(const ScheduleOptions& options) {
     ScheduleOptions own = options;
     if (name != "interleaved") own.stages_per_rank = 1;
     if (name != "zero_bubble") own.memory_limit = 0;
-    // A rank of interleaved has the same layers, as several shorter stages.
+    // With interleaved, a rank has the same layers as several shorter stages.
     Costs costs = options.costs;
     for (double* cost : {&costs.forward, &costs.input_gradient, &costs.weight_gradient}) *cost /= own.stages_per_rank;
     own.costs = costs;

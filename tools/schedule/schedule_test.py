@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""schedule shows schedules of pipelines as text, pictures and data, and compares them."""
+"""Tests that schedule shows pipeline schedules as text, pictures and data, and compares them."""
 
 import json
 import unittest

@@ -8,7 +8,8 @@
 
 namespace phalanx::simulate {
 
-/// An SVG of samples per second against ranks, both logarithmic, with the ideal as a dashed line. At least two points.
+/// Returns an SVG of samples per second over ranks, both logarithmic, with the ideal as a dashed line. Needs at least
+/// two points.
 std::string draw_scaling(const std::string& title, const std::vector<ScalingPoint>& points);
 
 }  // namespace phalanx::simulate

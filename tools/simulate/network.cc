@@ -19,7 +19,7 @@ Network::Link Network::between(std::int64_t streams) const {
   return {cluster_.nic_latency, std::min(share, cluster_.host_bandwidth) * cluster_.network_efficiency};
 }
 
-// Of a ring in the order of ranks, one stream leaves each host; of each group that has ranks there.
+// Returns the slowest link of a ring in the order of ranks. Each group with ranks on a host sends one stream out of it.
 Network::Link Network::ring_link(const Group& group) const {
   const auto here = local(group);
   return here == group.ranks ? inside() : between(std::max<std::int64_t>(1, cluster_.ranks_per_host / here));

@@ -8,7 +8,7 @@
 
 namespace phalanx::simulate {
 
-/// Hosts that are alike, on a switch.
+/// Identical hosts, connected by a switch.
 struct ClusterConfig {
   std::int64_t hosts = 1;
   std::int64_t ranks_per_host = 1;
@@ -81,7 +81,7 @@ struct ModelConfig {
   }
 };
 
-/// As mesh of a run; neighbours differ along context, then expert, tensor, pipe, data.
+/// The mesh, as in the config of a run. Neighbors differ along context first, then expert, tensor, pipe and data.
 struct ScenarioMesh {
   std::int64_t data = 0, pipe = 1, tensor = 1, expert = 1, context = 1;
 
@@ -122,7 +122,7 @@ struct ScenarioTraining {
   }
 };
 
-/// What is simulated: a file for tools:simulate.
+/// A scenario to simulate: a file for tools:simulate.
 struct Scenario {
   ClusterConfig cluster;
   ModelConfig model;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicts training steps on a cluster that need not be there: simulate --scenario tools/simulate/gpt_cluster.yaml
+// Predicts training steps on a hypothetical cluster: simulate --scenario tools/simulate/gpt_cluster.yaml
 #include <gflags/gflags.h>
 
 #include <cmath>
@@ -32,7 +32,7 @@ namespace {
 using simulate::Scenario;
 using simulate::Step;
 
-constexpr std::size_t kShown = 10;  // meshes of a search
+constexpr std::size_t kShown = 10;  // meshes that a search prints
 
 std::string mesh_text(const simulate::ScenarioMesh& mesh) {
   return format_text("data %ld, pipe %ld, tensor %ld, expert %ld, context %ld", static_cast<long>(mesh.data),

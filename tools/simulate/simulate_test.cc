@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// 4 hosts of 4 ranks, without latency: 100 bytes a second inside a host, 10 out of it.
+// 4 hosts of 4 ranks, without latency: 100 bytes per second inside a host, 10 bytes per second between hosts.
 ClusterConfig cluster() {
   ClusterConfig cluster;
   cluster.hosts = cluster.ranks_per_host = 4;
@@ -66,7 +66,7 @@ TEST(Network, ExchangesWithEachRank) {
   EXPECT_DOUBLE_EQ(network.send({4, 1}, 400), 4.0);
 }
 
-// A second a sample, 40 bytes of gradients, no overlap.
+// One second per sample, 40 bytes of gradients, no overlap.
 Scenario scenario() {
   Scenario scenario;
   scenario.cluster = cluster();
@@ -193,7 +193,7 @@ TEST(Search, FindsTheFastestMeshThatFits) {
   for (std::size_t i = 1; i < all.size(); ++i) {
     EXPECT_GE(all[i - 1].samples_per_second(), all[i].samples_per_second());
   }
-  one.cluster.memory = 1000;  // less than 100 parameters of 16 bytes
+  one.cluster.memory = 1000;  // less than 100 parameters need with 16 bytes each
   for (const auto& step : search(one)) EXPECT_GT(step.mesh.model(), 1);
   one.cluster.memory = 10;
   EXPECT_THROW(search(one), ConfigError);
@@ -213,7 +213,7 @@ TEST(Scaling, GoesUpToAllHosts) {
   EXPECT_THROW(draw_scaling("", {points[0]}), ConfigError);
 }
 
-// docs/planning.md has these errors.
+// docs/planning.md shows these errors.
 void expect_within(const std::string& file, double most) {
   int predicted = 0;
   for (const auto& row : validate("tools/simulate/published/" + file)) {

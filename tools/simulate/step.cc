@@ -58,7 +58,7 @@ double activation_bytes(const ModelConfig& model, bool recompute) {
   return (recompute ? 2.0 : 34.0) * static_cast<double>(model.layers * model.width * model.sequence);
 }
 
-/// A scenario with what follows from it.
+/// A scenario with the quantities that follow from it.
 class Prediction {
  public:
   explicit Prediction(const Scenario& scenario)
@@ -111,8 +111,8 @@ class Prediction {
   Group along_tensor() const { return {mesh_.tensor, mesh_.context * mesh_.expert}; }
   Group along_pipe() const { return {mesh_.pipe, mesh_.context * mesh_.expert * mesh_.tensor}; }
   Group along_data() const { return {mesh_.data, mesh_.context * mesh_.expert * mesh_.model()}; }
-  // Those that have the same parameters but for experts: not always equally far from each other. Inside a host they are
-  // as near as the nearest.
+  // Returns the ranks that have the same parameters, experts excluded. The distance between them is not always the
+  // same; inside a host, the smallest distance is used.
   Group along_replicas() const {
     const auto near = mesh_.expert * mesh_.context;
     if (near == 1) return along_data();
@@ -138,7 +138,7 @@ class Prediction {
 
   double own(double parameters) const { return parameters / static_cast<double>(mesh_.model()); }
 
-  // Of gradients, and of values that are gathered.
+  // Returns the seconds to exchange gradients, and with ZeRO to gather parameters.
   double exchange(const Group& group, double parameters) const {
     const double value = scenario_.model.parameter_element, gradient = scenario_.model.gradient_element;
     const auto zero = scenario_.train.zero;
@@ -158,7 +158,7 @@ class Prediction {
     return std::max(seconds / buckets, seconds - hidden_by);
   }
 
-  // With 1F1B, as many micro-batches are under way on the first stage as there are stages.
+  // With 1F1B, the first stage has as many micro-batches in flight as there are stages.
   double memory() const {
     const auto& model = scenario_.model;
     const auto zero = scenario_.train.zero;
@@ -220,7 +220,7 @@ std::vector<Step> search(const Scenario& scenario) {
           try {
             step = simulate(one);
           } catch (const ConfigError&) {
-            continue;  // which is no mesh of this model and batch
+            continue;  // not a valid mesh for this model and batch
           }
           if (step.fits) fitting.push_back(step);
           least = least == 0 ? step.memory : std::min(least, step.memory);

@@ -17,7 +17,7 @@ double predict(const PublishedRuns& runs, Scenario scenario, double calibrated) 
   return simulate(scenario).samples_per_second() / static_cast<double>(scenario.ranks());
 }
 
-// Both quantities grow with the field.
+// Finds the value of the field by bisection. Both quantities grow with it.
 double calibrate(const PublishedRuns& runs, const Scenario& scenario, const PublishedRow& row) {
   double low = 1e-4, high = 1;
   if (predict(runs, scenario, low) > row.measured || predict(runs, scenario, high) < row.measured) {

@@ -9,7 +9,7 @@
 
 namespace phalanx::simulate {
 
-/// A run that was published.
+/// A published run.
 struct PublishedRow {
   std::string name;
   std::vector<std::string> set;
@@ -52,8 +52,8 @@ struct Validated {
   double error() const { return predicted / measured - 1; }
 };
 
-/// Predictions for all rows of a file. Throws ConfigError, also where no value of the calibrated field between 1e-4 and
-/// 1 gives what a row has.
+/// Returns predictions for all rows of a file. Throws ConfigError, also if no value of the calibrated field between
+/// 1e-4 and 1 reproduces the row.
 std::vector<Validated> validate(const std::string& path);
 
 }  // namespace phalanx::simulate

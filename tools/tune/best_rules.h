@@ -8,12 +8,13 @@
 
 namespace phalanx::tune {
 
-/// The rules by which each operation takes the way that was fastest at its size. `rows`: of one backend, memory and
-/// number of ranks, which the rules are for.
+/// Returns the rules by which each operation uses the algorithm that was fastest at its size. `rows`: measurements with
+/// one backend, memory and number of ranks, for which the rules are valid.
 ///
-/// Ways that differ by less than 5 % are alike: then the one of the next smaller size is kept, or else native taken, so
-/// that noise makes no rules. Between two measured sizes the way changes at their geometric mean; that of the largest
-/// also serves what is larger. What ends in native needs no rule for that.
+/// Algorithms that differ by less than 5 % are considered equal: then the algorithm of the next smaller size is kept,
+/// or else native is used, so that noise makes no rules. Between two measured sizes the algorithm changes at their
+/// geometric mean; the algorithm of the largest size is also used for larger ones. The last rule is omitted if it is
+/// native.
 std::vector<SelectionRule> best_rules(const std::vector<bench::Row>& rows);
 
 }  // namespace phalanx::tune

@@ -54,7 +54,7 @@ TEST(BestRules, WaysThatAreAlikeMakeNoRules) {
       << "the way of the next smaller size is kept";
 }
 
-// One that did not suit a size has no row there.
+// An algorithm that did not suit a size has no row for it.
 TEST(BestRules, AnAlgorithmMayBeAbsentAtASize) {
   EXPECT_EQ(text({row(100, "native", 10), row(100, "ring", 5), row(400, "native", 10)}),
             "all_reduce up to 200 on 4 ranks -> ring\n");

@@ -13,13 +13,14 @@ struct Options {
   std::vector<std::int64_t> bytes{};  // ascending
   std::string memory = "registered";  // as in tools:bench
   int ranks = 2;
-  std::vector<std::string> hosts{};  // where mpirun starts them; empty: here
+  std::vector<std::string> hosts{};  // hosts on which mpirun starts ranks; empty: this host
   int rounds = 20;                   // samples of each row
-  double budget_ms = 5;              // about how long one sample takes
+  double budget_ms = 5;              // approximate duration of one sample
   std::string output;
 };
 
-/// Reads --backend, --ops, --bytes, --memory, --ranks, --hosts, --rounds, --budget_ms, --output. Throws ConfigError.
+/// Parses --backend, --ops, --bytes, --memory, --ranks, --hosts, --rounds, --budget_ms and --output. Throws
+/// ConfigError.
 Options parse_options(int argc, char** argv);
 
 }  // namespace phalanx::tune

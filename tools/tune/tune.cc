@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the ways of doing collectives on these ranks, and saves which are best:
+// Measures the algorithms for collectives on these ranks, and saves which are best:
 // tune --ranks 2 --backend shm --ops all_reduce,broadcast --output tuned.json
 #include <ATen/Parallel.h>
 
@@ -63,7 +63,7 @@ int run_as_rank(const Options& options, const LaunchEnvironment& launched) {
 int run(int argc, char** argv) {
   RankStart start{.command = {argv, argv + argc}};
   const Options options = parse_options(argc, argv);
-  choose_backend(options.backend, {});  // is there
+  choose_backend(options.backend, {});  // throws if there is no such backend
   start.ranks = options.ranks;
   start.with_mpirun = options.backend == "mpi" || !options.hosts.empty();
   start.hosts = options.hosts;

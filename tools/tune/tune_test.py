@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tune measures, train follows what it saved, and refuses what was measured elsewhere."""
+"""Tests that tune measures, that train follows the saved rules, and that it refuses rules for other ranks."""
 
 import json
 import unittest
@@ -18,7 +18,7 @@ class Tune(ProgramTest):
         return process
 
     def tuned(self, **changes):
-        """Tunes two ranks on shm, and returns what the file says, with changes laid over it."""
+        """Tunes two ranks on shm. Returns what the file said before `changes` were written into it."""
         self.tune("--ranks=2", "--backend=shm", "--ops=all_reduce,broadcast", *QUICK, "--output=tuned.json")
         tuned = json.loads((self.folder / "tuned.json").read_text())
         (self.folder / "tuned.json").write_text(json.dumps({**tuned, **changes}))

@@ -50,17 +50,17 @@ const std::map<std::string, at::ScalarType>& dtypes() {
   return all;
 }
 
-// The largest difference of two tensors of one shape; infinite where one alone is not a number.
+// Returns the largest difference of two tensors of equal shape; infinity if an element of only one of them is NaN.
 double difference(const at::Tensor& a, const at::Tensor& b) {
   if (a.numel() == 0) return 0;
   const at::Tensor x = a.to(at::kDouble), y = b.to(at::kDouble);
   if (at::isnan(x).ne(at::isnan(y)).any().item<bool>()) return std::numeric_limits<double>::infinity();
   const at::Tensor apart = (x - y).abs().nan_to_num(0.0, std::numeric_limits<double>::infinity());
-  return apart.masked_fill(x.eq(y), 0).max().item<double>();  // of two that are infinite alike, the difference is none
+  return apart.masked_fill(x.eq(y), 0).max().item<double>();  // the difference of equal infinities is 0
 }
 
-// Of a model whose embeddings are on parameter servers: says whether rows beside the weights are its. Without rows the
-// weights are some to begin with.
+// For a model whose embeddings are on parameter servers: returns true if the rows next to the weights fit the model, or
+// if there are none, as for initial weights.
 bool rows_fit(const std::string& weights, const ExperimentConfig& config, Model& model) {
   if (!wants_servers(config.model)) return true;
   const std::string rows = rows_beside(weights);
@@ -78,7 +78,7 @@ bool rows_fit(const std::string& weights, const ExperimentConfig& config, Model&
   return true;
 }
 
-// Infinity is no number of JSON.
+// JSON has no infinity.
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json("infinity"); }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks at files of weights, converts and compares them: weights list resnet18.pt
+// Inspects, converts and compares files of weights: weights list resnet18.pt
 #include <gflags/gflags.h>
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""weights lists, converts, compares and verifies files of weights, and train begins with what it has written."""
+"""Tests that weights lists, converts, compares and verifies files of weights, and that train starts from them."""
 
 import json
 import struct
@@ -115,7 +115,7 @@ class Weights(ProgramTest):
         self.assertEqual(["fc2.bias", "fc2.weight"], sorted(one["name"] for one in self.json()["values"]))
 
     def test_merges_adapters(self):
-        """A model with the merged weights measures what the one with adapters does."""
+        """A model with merged weights has the same metrics as the model with adapters."""
         self.train_tiny()
         lora = ["--config=tiny.yaml", "--set", "init.from=run/weights.safetensors", "--set", "lora.layers=[fc*]"]
         self.assert_status(0, self.train(*lora, "--set", "optimizer.lr=0.5", run="tuned"))

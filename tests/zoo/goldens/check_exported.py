@@ -24,7 +24,7 @@ import make_exported
 
 
 class OfImages(nn.Module):
-    """Takes [n, 1, 8, 8] to a model of images [n, 3, 32, 32] with 5 classes."""
+    """Adapts [n, 1, 8, 8] for a model of images [n, 3, 32, 32] with 5 classes."""
 
     def __init__(self, model):
         super().__init__()

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes tests/zoo/exported/: programs of torch.export.save, and the losses that they have in Python.
+"""Writes tests/zoo/exported/: programs of torch.export.save, and their losses in Python.
 
     python3 tests/zoo/goldens/make_exported.py tests/zoo/exported
 
-Needs torch 2.13 and transformers. Twenty steps of gradient descent, on inputs and targets that tests/zoo/exported_test.cc
-makes by the same formulas; dropout draws the same numbers, since both use LibTorch's generator.
+Needs torch 2.13 and transformers. Runs twenty steps of gradient descent on inputs and targets that
+tests/zoo/exported_test.cc makes with the same formulas; dropout draws the same numbers, because both use LibTorch's
+generator.
 """
 
 import re
@@ -54,7 +55,7 @@ class Gpt2(nn.Module):
 
 
 def fill(model):
-    """Element i of the parameter with the name's sum of letters k is 0.2 sin(1.7 i + k), and 1 more in norms."""
+    """Sets element i to 0.2 sin(1.7 i + k), plus 1 in norms; k is the sum of the bytes of the parameter's name."""
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             k = sum(name.encode())
@@ -78,7 +79,7 @@ def export(model, inputs, path):
     for module in program.graph_module.modules():
         for node in module.graph.nodes if hasattr(module, "graph") else []:
             trace = node.meta.get("stack_trace")
-            if trace:  # whose paths are of the machine that it was made on
+            if trace:  # its paths belong to the machine that made it
                 node.meta["stack_trace"] = re.sub(r'"[^"]*/(torch|transformers|make_exported)', r'"/python/\1', trace)
     program._example_inputs = None
     torch.export.save(program, path)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes tests/zoo/generative.golden: what torch.nn says of models that make samples.
+"""Writes tests/zoo/generative.golden: the results of torch.nn for generative models.
 
     python3 tests/zoo/goldens/make_generative.py > tests/zoo/generative.golden
 
-Fields are separated by tabs. Lines "layout NAME PARAMETER SHAPE" name the parameters; "step NAME LOSS AFTER" have a loss
-in float64, and the same after a step of gradient descent with learning rate 0.01; "count NAME PARAMETERS" is of the
-networks of PyTorch's example dcgan.
+Fields are separated by tabs. Lines "layout NAME PARAMETER SHAPE" name the parameters. Lines "step NAME LOSS AFTER" have
+a loss in float64, and the loss after a step of gradient descent with learning rate 0.01. Lines "count NAME PARAMETERS"
+have the number of parameters of the networks of PyTorch's example dcgan.
 """
 import torch
 from torch import nn
@@ -16,13 +16,13 @@ ROWS, SIDE, NOISE = 3, 28, 5
 
 
 def waves(*sizes):
-    """As waves() of model_under_test.h."""
+    """The same as waves() of model_under_test.h."""
     count = torch.Size(sizes).numel()
     return torch.sin(0.37 * torch.arange(count, dtype=torch.float64)).view(sizes)
 
 
 def fill(model):
-    """As fill() of model_under_test.h."""
+    """The same as fill() of model_under_test.h."""
     with torch.no_grad():
         for k, (name, values) in enumerate(model.named_parameters()):
             i = torch.arange(values.numel(), dtype=torch.float64)
@@ -52,7 +52,7 @@ class Vae(nn.Module):
 
 
 class Dcgan(nn.Module):
-    """PyTorch's examples/dcgan for `levels` doublings of a square."""
+    """PyTorch's examples/dcgan with `levels` doublings of a square."""
 
     def __init__(self, width, channels, square, levels, noise):
         super().__init__()

@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes tests/zoo/graph_convolution.golden: what PyTorch 2.13 computes where it is the graph network of the zoo.
+"""Writes tests/zoo/graph_convolution.golden: the results of PyTorch 2.13 for the graph network of the zoo.
 
     python3 tests/zoo/goldens/make_graph_convolution.py > tests/zoo/graph_convolution.golden
 
-GCNConv is written as the paper and PyTorch Geometric have it, with edges one by one. A line has, separated by tabs:
-  1  the model's section; parameters are filled as testing::fill() does, in float32
+GCNConv is written as in the paper and PyTorch Geometric, with one edge at a time. A line has, separated by tabs:
+  1  the model's section; parameters are filled as by testing::fill(), in float32
   2  graphs, nodes, features and classes
   3  the number of its parameters
   4  scores: the first of the first node, the last of the last node but one of the first graph and of the last
-  5  the loss, with node i of all graphs of class (7 i + i // 3) mod classes
-  6  the same after one step of gradient descent with learning rate 0.1
+  5  the loss, with class (7 i + i // 3) mod classes for node i of all graphs
+  6  the loss after one step of gradient descent with learning rate 0.1
 
-Features are waves(...). Nodes i != j of graph g have an edge where (i j + i + j + g) mod 3 is 0. The last node of the
-last graph only fills it up: without features, without edges, and ignored.
+Features are waves(...). Nodes i != j of graph g have an edge if (i j + i + j + g) mod 3 is 0. The last node of the last
+graph is only padding: it has no features and no edges, and is ignored.
 """
 
 import math
@@ -30,7 +30,7 @@ class GCNConv(nn.Module):
         self.lin = nn.Linear(taken, made, bias=False)
 
     def forward(self, x, edges):
-        """x [nodes, features]; edges: pairs of nodes, in both directions"""
+        """x: [nodes, features]; edges: pairs of nodes, in both directions."""
         edges = edges + [(i, i) for i in range(len(x))]
         degree = torch.zeros(len(x))
         for _, to in edges:

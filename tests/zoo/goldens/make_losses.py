@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes tests/zoo/losses.golden: what PyTorch 2.13 and torchvision 0.28 say of losses.
+"""Writes tests/zoo/losses.golden: the results of PyTorch 2.13 and torchvision 0.28 for losses.
 
     python3 tests/zoo/goldens/make_losses.py > tests/zoo/losses.golden
 
@@ -33,7 +33,7 @@ def values(*sizes):
 
 
 def focal_of_classes(output, target, gamma, alpha=None):
-    """(1 - p)^gamma times the cross entropy of each target."""
+    """Returns the mean of (1 - p)^gamma times the cross entropy of each target."""
     entropy = functional.cross_entropy(output.flatten(0, -2), target.flatten(), reduction="none")
     weight = 1 if alpha is None else torch.tensor(alpha, dtype=torch.float64)[target.flatten()]
     return (weight * (1 - torch.exp(-entropy)) ** gamma * entropy).mean()
@@ -54,7 +54,7 @@ def triplet(output, target, margin, distance):
 
 
 def batch_hard(output, target, margin, distance):
-    """Each embedding as anchor, by loops over all others."""
+    """Uses each embedding as anchor, in loops over all others."""
     output, target = output.flatten(0, -2), target.flatten()
     costs = []
     for i, anchor in enumerate(output):

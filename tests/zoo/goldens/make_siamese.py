@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes tests/zoo/siamese.golden: what PyTorch 2.13 computes where it is the siamese network of the zoo.
+"""Writes tests/zoo/siamese.golden: the results of PyTorch 2.13 for the siamese network of the zoo.
 
     python3 tests/zoo/goldens/make_siamese.py > tests/zoo/siamese.golden
 
 A line has, separated by tabs:
-  1  the model's section; parameters are filled as testing::fill() does, in float32
+  1  the model's section; parameters are filled as by testing::fill(), in float32
   2  the shape of its inputs waves(...), with rows and members
   3  the number of its parameters
-  4  embeddings: first number of the first member of the first row, last of its second member, last of all
-  5  the loss with contrastive, of pairs, or triplet; embedding i is of class (7 i + i // 3) mod 3
-  6  the same after one step of gradient descent with learning rate 0.1
+  4  embeddings: first number of the first member of the first row, last number of its second member, last of all
+  5  the loss: contrastive for pairs, or triplet; embedding i has class (7 i + i // 3) mod 3
+  6  the loss after one step of gradient descent with learning rate 0.1
 """
 
 import math

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes tests/zoo/text.golden: what others' models of text say, those of Hugging Face's transformers 5.24 and modules
-of torch.nn.
+"""Writes tests/zoo/text.golden: the results of other implementations of text models, from Hugging Face's transformers
+5.24 and torch.nn.
 
     python3 tests/zoo/goldens/make_text.py > tests/zoo/text.golden
 
-Fields are separated by tabs. Lines "count SECTION CLASSES PARAMETERS" are of published sizes; "step SECTION LOSS AFTER
-SCORE" have the loss of a text of 11 tokens in float64, the loss after a step of gradient descent with learning rate
-0.1, and the last score of the first sequence; "layout SECTION PARAMETER SHAPE" name the parameters.
+Fields are separated by tabs. Lines "count SECTION CLASSES PARAMETERS" have the parameters of published sizes. Lines
+"step SECTION LOSS AFTER SCORE" have the loss of a text of 11 tokens in float64, the loss after a step of gradient
+descent with learning rate 0.1, and the last score of the first sequence. Lines "layout SECTION PARAMETER SHAPE" name
+the parameters.
 """
 import math
 
@@ -17,7 +18,7 @@ from transformers import BertConfig, BertForMaskedLM, LlamaConfig, LlamaForCausa
 
 TEXT = torch.tensor([3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8]).view(2, 6)
 CLASSES = 11
-PUBLISHED = [  # section of ours, the reference, vocabulary, and the rest of its config
+PUBLISHED = [  # our section, the reference, vocabulary, and the rest of its config
     ("{name: llama, layers: 32, heads: 32, width: 4096, hidden: 11008}", LlamaForCausalLM, LlamaConfig, 32000,
      dict(num_hidden_layers=32, num_attention_heads=32, hidden_size=4096, intermediate_size=11008)),
     ("{name: llama, layers: 16, heads: 32, key_value_heads: 8, width: 2048, hidden: 8192, tied: true}",
@@ -42,7 +43,7 @@ def bert(padding=-1, **sizes):
 
 
 class Recurrent(nn.Module):
-    """PyTorch's examples/word_language_model, with zeros as the first state."""
+    """PyTorch's examples/word_language_model, with a zero initial state."""
 
     def __init__(self, cell, layers, width, tied=False):
         super().__init__()
@@ -62,7 +63,7 @@ def recurrent(*args, **fields):
 
 
 class Seq2Seq(nn.Module):
-    """torch.nn.Transformer between embeddings with sines and a head."""
+    """torch.nn.Transformer between sinusoidal embeddings and a head."""
 
     def __init__(self, layers, heads, width, hidden, tied=True, padding=-1):
         super().__init__()
@@ -104,7 +105,7 @@ STRETCHED = "{name: llama, layers: 1, heads: 1, width: 16, hidden: 12, rope_thet
 
 
 def stretched(**parameters):
-    """One head whose wavelengths are 6 to 350 tokens, some of which are stretched."""
+    """Returns a llama of one head with wavelengths from 6 to 350 tokens, some of which are stretched."""
     return llama(num_hidden_layers=1, num_attention_heads=1, hidden_size=16, intermediate_size=12, rms_norm_eps=1e-5,
                  rope_parameters=dict(rope_theta=100.0, **parameters))
 
@@ -141,7 +142,7 @@ TINY = [
 
 
 def fill(model):
-    """As fill() of model_under_test.h."""
+    """The same as fill() of model_under_test.h."""
     with torch.no_grad():
         for k, (name, values) in enumerate(model.named_parameters()):
             i = torch.arange(values.numel(), dtype=torch.float64)
@@ -150,7 +151,7 @@ def fill(model):
 
 
 def exact_norm(self, x):
-    """In the precision of x, not in float32."""
+    """Normalizes in the precision of x, not in float32."""
     return self.weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.variance_epsilon))
 
 

@@ -74,7 +74,7 @@ class OutConv(nn.Module):
 
 
 class UNet(nn.Module):
-    """After github.com/milesial/Pytorch-UNet, bilinear=False."""
+    """The network of github.com/milesial/Pytorch-UNet, bilinear=False."""
 
     def __init__(self, width, classes):
         super().__init__()
@@ -100,7 +100,7 @@ def published(name, **fields):
 
 
 def narrow_classifier(name, hidden):
-    """With 10 classes, without dropout."""
+    """Returns a function that makes the model with 10 classes and without dropout."""
     def make():
         with torch.device("meta"):
             model = torchvision.models.get_model(name, weights=None, num_classes=10, dropout=0)
@@ -127,7 +127,7 @@ def mixer(**fields):
 
 
 class HuggingFaceVit(nn.Module):
-    """ViTForImageClassification, with the names that its parameters have in files."""
+    """ViTForImageClassification, with parameter names as in its files."""
     NAMES = (("vit.layers.", "vit.encoder.layer."), ("attention.q_proj", "attention.attention.query"),
              ("attention.k_proj", "attention.attention.key"), ("attention.v_proj", "attention.attention.value"),
              ("attention.o_proj", "attention.output.dense"), ("mlp.fc1", "intermediate.dense"),
@@ -149,7 +149,7 @@ class HuggingFaceVit(nn.Module):
 
 
 def models():
-    """Sections, what makes their models, and the side of images to compute with."""
+    """Yields sections, functions that make their models, and the side of images to compute with."""
     yield ("{name: alexnet}", published("alexnet"), "{name: alexnet, hidden: 64, dropout: 0}",
            narrow_classifier("alexnet", 64), 64)
     for size in (11, 13, 16, 19):

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""all_reduce between two hosts, against what the link between them can do.
+"""Compares all_reduce between two hosts with the capacity of the link between them.
 
     bazel run //tools/bench/link -- --rate 1gbit --bytes 64KB,1MB,16MB
 
 The hosts are two network namespaces of this machine, joined by a link of the given rate (network.py); making them needs
-root. Two ranks run on each. The least that an all_reduce of n bytes sends from each of two hosts is n bytes; `stream` is
-one TCP connection that carries just that, both ways at once. A table is written, and with --json a file:
+root. Two ranks run on each. An all_reduce of n bytes sends at least n bytes from each of two hosts; `stream` is one TCP
+connection that carries exactly that, in both directions at once. The program prints a table, and with --json it writes
+a file:
     {"rate": "1gbit", "rows": [{"subject", "bytes", "seconds", "times_stream", "sent", "times_least"}, ...]}
-seconds are medians over the rounds, each until its last rank was done. Two hosts share the cores of one machine here:
-while it does other things too, --realtime alone tells what the link allows.
+seconds are medians over the rounds; a round ends when its last rank has finished. The two hosts share the cores of one
+machine here: if it has other work to do, only --realtime shows what the link allows.
 """
 
 import argparse
@@ -52,7 +53,8 @@ def parse_options():
 
 @contextlib.contextmanager
 def started(commands):
-    """Processes that end with the block at the latest. The output of the first is read, the others' is passed on."""
+    """Runs the commands as processes, which have ended when the block is left. The output of the first is read; the
+    output of the others is passed on."""
     processes = []
     try:
         for number, (command, environment) in enumerate(commands):
@@ -69,7 +71,7 @@ def started(commands):
 
 
 def rows_of(subject, commands):
-    """What the first of the processes has measured."""
+    """Returns the rows that the first of the processes has measured."""
     with started(commands) as processes:
         try:
             out, _ = processes[0].communicate(timeout=DEADLINE)
@@ -103,7 +105,8 @@ def torchrun_variables(hosts, host, local_rank):
 
 
 def measure_ranks(backend, hosts, options):
-    """Ranks that find each other by the variables of torchrun. The counters are those of the first host."""
+    """Measures ranks that find each other by the environment variables of torchrun. The byte counters belong to the
+    first host."""
     command = rank_command(backend, hosts, options)
     places = [(host, local_rank) for host in range(2) for local_rank in range(RANKS_PER_HOST)]
     return rows_of(backend, [(hosts.command(host, command), torchrun_variables(hosts, host, local_rank))
@@ -111,13 +114,13 @@ def measure_ranks(backend, hosts, options):
 
 
 def measure_mpirun(subject, hosts, options):
-    """The same by mpirun on the first host. Its daemon on the other is started by agent.sh in place of ssh."""
+    """Measures the same with mpirun on the first host. agent.sh starts its daemon on the other host in place of ssh."""
     mpirun = subprocess.run([RANK, "--mpirun"], capture_output=True, text=True, check=True).stdout.strip()
     settings = {"btl_tcp_if_include": hosts.subnet, "pml": "ob1", "btl": "self,sm,tcp"}
     command = [mpirun, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
                "--host", ",".join(f"{address}:{RANKS_PER_HOST}" for address in hosts.addresses),
                "--prtemca", "plm_ssh_agent", str(HERE / "agent.sh"),
-               "--prtemca", "prte_if_include", hosts.subnet]  # a subnet: interfaces of one host alone make it crash
+               "--prtemca", "prte_if_include", hosts.subnet]  # crashes with an interface of one host
     for name, value in settings.items():
         command += ["--mca", name, value]
     environment = {**os.environ, "PHALANX_LINK_HOST": hosts.hosts[1], "OMP_NUM_THREADS": "1",
@@ -133,7 +136,8 @@ def measure(subject, hosts, options):
 
 
 def compare(rows):
-    """Adds to each row how it stands to the stream of the same size, and to the least bytes."""
+    """Adds to each row its time relative to the stream of the same size, and its bytes relative to the least
+    possible."""
     stream = {row["bytes"]: row["seconds"] for row in rows if row["subject"] == "stream"}
     for row in rows:
         row["times_stream"] = row["seconds"] / stream[row["bytes"]]
@@ -153,7 +157,7 @@ def main():
     if missing := network.what_is_missing():
         raise SystemExit(f"link: {missing}")
     for number in signal.SIGTERM, signal.SIGHUP:
-        signal.signal(number, lambda *_: sys.exit(1))  # leaves by way of every clean-up, as Ctrl-C does
+        signal.signal(number, lambda *_: sys.exit(1))  # runs every clean-up, as Ctrl-C does
     if options.realtime:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(10))
     with network.TwoHosts(options.rate) as hosts:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmark between two hosts: what it reads, counts and writes; and the whole of it where hosts can be made."""
+"""Tests the benchmark between two hosts: what it reads, counts and writes; and all of it if hosts can be made."""
 
 import argparse
 import contextlib
@@ -23,7 +23,7 @@ LINES = [{"bytes": 8, "seconds": [3, 1, 2], "sent": 9, "received": 10}, {"bytes"
 
 
 def writes(lines, status=0):
-    """A command that writes lines of JSON and ends."""
+    """Returns a command that writes lines of JSON and ends."""
     text = "\n".join(json.dumps(line) for line in lines)
     return [PYTHON, "-c", f"import sys; print({text!r}); sys.exit({status})"], None
 
@@ -86,7 +86,7 @@ class Stream(unittest.TestCase):
         answering.join()
         self.assertEqual((300_000, 3, 2000, 1000), (line["bytes"], len(line["seconds"]), line["sent"], line["received"]))
         self.near.setblocking(False)
-        self.assertRaises(BlockingIOError, self.near.recv, 1)  # not a byte more than was asked for
+        self.assertRaises(BlockingIOError, self.near.recv, 1)  # not a byte more than requested
 
     def test_says_that_the_other_end_is_gone(self):
         self.far.sendall(bytes(10))
@@ -100,7 +100,7 @@ class Stream(unittest.TestCase):
 
 class Hosts(ProgramTest):
     def with_programs(self, **scripts):
-        """Lets nothing be on PATH but these programs."""
+        """Makes these programs the only ones on PATH."""
         folder = self.folder / "bin"
         folder.mkdir()
         for name, script in scripts.items():
@@ -139,13 +139,13 @@ class Hosts(ProgramTest):
 class Whole(ProgramTest):
     def setUp(self):
         super().setUp()
-        # Where ip and tc are, and tests do not look.
+        # Folders of ip and tc that the PATH of tests lacks.
         patch = mock.patch.dict(os.environ, PATH=os.environ["PATH"] + ":/usr/sbin:/sbin")
         patch.start()
         self.addCleanup(patch.stop)
 
     def refusal(self):
-        """Why this machine has no two hosts; empty where it has."""
+        """Returns why two hosts cannot be made on this machine, or an empty string if they can."""
         if missing := network.what_is_missing():
             return missing
         try:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two network namespaces joined by a link of a given rate: two hosts, as far as ranks can tell.
+"""Two network namespaces joined by a link of a given rate, which ranks cannot distinguish from two hosts.
 
-network.py RATE makes them for a program that is not in Python: it writes a line of JSON, {"hosts": [{"enter": words before
-a command, "interface": its end of the link}, ...]} or {"missing": why there are none}, and takes them away when its input
-ends.
+network.py RATE makes them for a program that is not in Python. It writes a line of JSON, {"hosts": [{"enter": words
+before a command, "interface": its end of the link}, ...]} or {"missing": why they cannot be made}, and removes them
+when its input ends.
 """
 
 import json
@@ -19,7 +19,7 @@ RIGHTS = "it takes root with CAP_NET_ADMIN and CAP_SYS_ADMIN: run it by sudo, or
 
 
 def what_is_missing():
-    """Why no hosts can be made here, as far as that shows without trying; else an empty string."""
+    """Returns why no hosts can be made here, if that is known without trying; otherwise an empty string."""
     if os.geteuid() != 0:
         return f"no right to make network namespaces; {RIGHTS}"
     absent = [program for program in ("ip", "tc", "unshare") if shutil.which(program) is None]
@@ -27,10 +27,11 @@ def what_is_missing():
 
 
 class TwoHosts:
-    """Makes the namespaces and the link on entry, and takes them away on exit.
+    """Makes the namespaces and the link on entry, and removes them on exit.
 
-    A veth pair; what leaves either end is shaped by a token bucket (tbf). Full duplex, as an Ethernet cable is.
-    hosts: names of the two namespaces; interfaces: their ends of the link; addresses, subnet: of these.
+    The link is a veth pair; a token bucket (tbf) shapes what leaves either end. It is full duplex, like an Ethernet
+    cable. hosts: names of the two namespaces; interfaces: their ends of the link; addresses, subnet: addresses of the
+    ends.
     """
 
     def __init__(self, rate):
@@ -53,7 +54,7 @@ class TwoHosts:
         self._remove()
 
     def command(self, host, command):
-        """The command that runs `command` on one of the two hosts, 0 or 1, which has a name of its own."""
+        """Returns the command that runs `command` on host 0 or 1; each host has its own host name."""
         named = ["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', f"host-{'ab'[host]}", *command]
         return ["ip", "netns", "exec", self.hosts[host], *named]
 
@@ -66,11 +67,12 @@ class TwoHosts:
             run("ip", "-n", host, "address", "add", f"{address}/{self.subnet.split('/')[1]}", "dev", interface)
             run("ip", "-n", host, "link", "set", interface, "up")
             run("ip", "-n", host, "link", "set", "lo", "up")
-            # A bucket of two of the longest packets that TCP hands down: less, and the kernel would cut them up, which takes
-            # more of the cores than hosts with network cards need. A queue long enough that nothing is dropped.
+            # The bucket holds two of the longest packets that TCP hands down. With a smaller one the kernel would split
+            # packets, which takes more CPU time than hosts with network cards need. The queue is long enough that
+            # nothing is dropped.
             run("tc", "-n", host, "qdisc", "add", "dev", interface, "root", "tbf", "rate", self.rate, "burst", "128kb",
                 "limit", "16mb")
-            run(*self.command(number, ["true"]))  # one that cannot be entered is told of at once
+            run(*self.command(number, ["true"]))  # fails now if the namespace cannot be entered
 
     def _remove(self):
         for host in self.hosts:  # the link goes with its ends
@@ -86,7 +88,7 @@ def run(*command):
 
 
 def sweep():
-    """Removes namespaces of measurements that were killed before they could."""
+    """Removes namespaces of measurements that were killed before they could remove them."""
     listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=False).stdout
     for name, process in re.findall(rf"^({PREFIX}-(\d+)-[ab])\b", listed, re.MULTILINE):
         if not os.path.exists(f"/proc/{process}"):
@@ -95,7 +97,7 @@ def sweep():
 
 def main():
     for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
-        signal.signal(number, lambda *_: sys.exit(1))  # leaves by way of every clean-up
+        signal.signal(number, lambda *_: sys.exit(1))  # runs every clean-up
     if missing := what_is_missing():
         print(json.dumps({"missing": missing}), flush=True)
         return

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank of a measurement between two hosts: times all_reduce, and reads how many bytes have gone over an interface
-// meanwhile. Rank 0 writes a line of JSON for each size:
+// One rank of a measurement between two hosts: times all_reduce, and counts the bytes that cross an interface during
+// that time. Rank 0 writes a line of JSON for each size:
 //   {"bytes": 16777216, "seconds": [0.14, ...], "sent": 17541234, "received": 17541234}
-// seconds: of each round, until the last rank was done; sent, received: by rank 0's interface, per round.
+// seconds: duration of each round, until the last rank has finished; sent, received: bytes of rank 0's interface, per
+// round.
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
@@ -48,7 +49,7 @@ std::int64_t read_counter(const std::string& name) {
   return bytes;
 }
 
-// Of rank 0 alone: its peers' interfaces have other names.
+// Returns the counters on rank 0 only: the interfaces of its peers have other names.
 Traffic traffic(const Communicator& world) {
   if (FLAGS_interface.empty() || world.rank() != 0) return {};
   return {.sent = read_counter("tx_bytes"), .received = read_counter("rx_bytes")};
@@ -60,7 +61,7 @@ CommunicatorPtr connect() {
   StorePtr store;
   if (!launched->rendezvous.empty()) store = rendezvous(launched->rendezvous, kTimeout).store;
   auto world = Backends::Choice(FLAGS_backend).make({launched->rank_info, store, kTimeout});
-  if (launched->rank_info.rank != 0) store.reset();  // rank 0, which may serve it, leaves last
+  if (launched->rank_info.rank != 0) store.reset();  // rank 0, which may serve the store, leaves last
   world->barrier().wait();
   return world;
 }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dense tensor that is pushed to a parameter server and pulled from it: one end of the link serves, the other
-// measures.
+// Pushes a dense tensor to a parameter server and pulls it from there: one end of the link serves, the other measures.
 //
 //     served --serve 10.0.0.2:29700 --secret WORDS                       until its input ends
 //     served --ask 10.0.0.2:29700 --secret WORDS --bytes 16777216 --rounds 10
 //
-// Writes {"bytes", "push": [seconds, ...], "pull": [...]}, a line of JSON.
+// The measuring end writes {"bytes", "push": [seconds, ...], "pull": [...]}, a line of JSON.
 #include <ATen/ops/full.h>
 #include <gflags/gflags.h>
 
@@ -39,7 +38,7 @@ void measure() {
     seconds[what].push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   };
   for (int round = -1; round < FLAGS_rounds; ++round) {
-    if (round == 0) seconds["push"] = seconds["pull"] = nlohmann::json::array();  // the first one warms up
+    if (round == 0) seconds["push"] = seconds["pull"] = nlohmann::json::array();  // the first round warms up
     auto begin = std::chrono::steady_clock::now();
     timed("push", client.push(table, values, {.rule = 0}), begin);
     begin = std::chrono::steady_clock::now();

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Push to a parameter server on another host and pull from it, against what the link between them can do.
+"""Compares push to and pull from a parameter server on another host with the capacity of the link between them.
 
     bazel run //tools/bench/link:servers -- --rate 1gbit --bytes 1MB,16MB
 
-The hosts are two network namespaces of this machine (network.py). `stream` is one TCP connection that carries the tensor
-one way. Rounds of both take turns; seconds are medians, and the share of the link that of a push and a pull together.
+The hosts are two network namespaces of this machine (network.py). `stream` is one TCP connection that carries the
+tensor in one direction. Rounds of both alternate; seconds are medians, and the share of the link is computed for a push
+and a pull together.
 """
 
 import argparse
@@ -44,7 +45,7 @@ else:
 
 
 def outcome(hosts, server, client):
-    """What `client` on the first host writes, while `server` runs on the second."""
+    """Returns the output of `client` on the first host, while `server` runs on the second."""
     with subprocess.Popen(hosts.command(1, server), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as serving:
         try:
             if serving.stdout.readline() != "ready\n":

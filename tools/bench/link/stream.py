@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the link itself can do: one TCP connection that carries the same bytes both ways at once.
+"""Measures the capacity of the link: one TCP connection that carries the same bytes in both directions at once.
 
 stream.py serve ADDRESS
-stream.py connect ADDRESS INTERFACE BYTES,BYTES ROUNDS     writes what rank.cc writes, for each size
+stream.py connect ADDRESS INTERFACE BYTES,BYTES ROUNDS     writes for each size what rank.cc writes
 """
 
 import json
@@ -15,7 +15,7 @@ PORT = 29600
 
 
 def exchange(connection, bytes_each_way):
-    """Sends and receives so many bytes at the same time."""
+    """Sends and receives the given number of bytes at the same time."""
     sender = threading.Thread(target=connection.sendall, args=(bytes(bytes_each_way),))
     sender.start()
     left = bytes_each_way
@@ -29,7 +29,7 @@ def exchange(connection, bytes_each_way):
 
 
 def answer(connection):
-    """The other end of measure(), until it closes."""
+    """Serves the other end of measure(), until that end closes."""
     while header := connection.recv(8, socket.MSG_WAITALL):
         connection.sendall(header)  # begin
         exchange(connection, int.from_bytes(header, "little"))
@@ -44,7 +44,8 @@ def serve(address):
 
 
 def begin(connection, bytes_each_way):
-    """Returns when the other end is about to exchange so many bytes, and so has all of those before."""
+    """Returns when the other end is about to exchange the given number of bytes, and so has received all earlier
+    ones."""
     connection.sendall(bytes_each_way.to_bytes(8, "little"))
     connection.recv(8, socket.MSG_WAITALL)
 
@@ -71,7 +72,7 @@ def measure(connection, interface, size, rounds):
         start = time.perf_counter()
         exchange(connection, size)
         seconds.append(time.perf_counter() - start)
-    begin(connection, 0)  # what is sent last is counted too
+    begin(connection, 0)  # counts the last bytes sent too
     after = counter(interface, "tx_bytes"), counter(interface, "rx_bytes")
     return {"bytes": size, "seconds": seconds, "sent": (after[0] - before[0]) // rounds,
             "received": (after[1] - before[1]) // rounds}
@@ -83,7 +84,7 @@ def main():
     _, _, address, interface, sizes, rounds = sys.argv
     with connect(address) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        measure(connection, interface, 1 << 20, 3)  # opens the windows
+        measure(connection, interface, 1 << 20, 3)  # opens the TCP windows
         for size in sizes.split(","):
             print(json.dumps(measure(connection, interface, int(size), int(rounds))), flush=True)
 

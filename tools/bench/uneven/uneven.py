@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training where one of two ranks is slow: for good, or now and then.
+"""Measures training with two ranks, one of which is slow: always, or from time to time.
 
     bazel run //tools/bench/uneven -- --rounds 3
 
-Three ranks: two that train, and a parameter server. A rank is slowed down by stopping its process (SIGSTOP) for all but
-`--speed` of every 0.3 seconds; with `--pause`, both are, in turns, for so many steps once in 20 of them. Systems
-take turns; a round has each once. What counts are the samples per second of the steps after the first half, in which
-shares are still measured. A table is written: medians over the rounds, and of the quotients within a round
+There are three ranks: two that train, and a parameter server. A rank is slowed down by stopping its process (SIGSTOP)
+for all but `--speed` of every 0.3 seconds. With `--pause`, both ranks are stopped alternately instead, each for so many
+steps once in 20 steps. Systems are interleaved; a round has each once. The result is the samples per second of the
+second half of the steps; during the first half, shares are still being measured. The program prints a table with
+medians over the rounds, and with medians of the ratios within a round to
     even     the same system without a slow rank
     ceiling  what both ranks could do together at their speeds: (2 - (1 - speed)) / 2 of `even`
 """
@@ -55,7 +56,7 @@ def parse_options():
 
 
 def process_of(run, rank, parent):
-    """The process that writes the rank's log."""
+    """Returns the process that has the rank's log open."""
     log = os.path.realpath(run / f"logs/rank{rank}.log")
     for pid in subprocess.run(["ps", "-o", "pid=", "--ppid", str(parent)], capture_output=True, text=True,
                               check=False).stdout.split():
@@ -72,7 +73,7 @@ def metrics(run):
 
 
 class Slowed:
-    """Ranks 0 and 1 of a run, of which one is stopped at times."""
+    """Ranks 0 and 1 of a run, one of which is stopped from time to time."""
 
     def __init__(self, run, parent, options, step_seconds):
         self.run, self.parent, self.options, self.step_seconds = run, parent, options, step_seconds
@@ -111,7 +112,7 @@ class Slowed:
 
 
 def measure(options, system, slow, step_seconds=0.0):
-    """Samples per second."""
+    """Returns the samples per second of one run."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="uneven"))
     run = folder / "run"
     settings = {"model": options.model, "dataset": f"{{name: digits, train_samples: {BATCH * options.steps}, test_samples: 100}}",

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmark of slow ranks measures, and refuses systems that it does not know."""
+"""Tests that the benchmark of slow ranks measures, and refuses unknown systems."""
 
 import subprocess
 import unittest

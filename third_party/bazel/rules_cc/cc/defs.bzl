@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Bazel's own tools load from rules_cc; Bazel 4.2 still has all of it built in."""
+"""The rules that Bazel's own tools load from rules_cc; all of them are built into Bazel 4.2."""
 
 cc_binary = native.cc_binary
 cc_import = native.cc_import

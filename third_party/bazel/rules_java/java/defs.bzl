@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Bazel's own tools load from rules_java; Bazel 4.2 still has all of it built in."""
+"""The rules that Bazel's own tools load from rules_java; all of them are built into Bazel 4.2."""
 
 java_binary = native.java_binary
 java_import = native.java_import

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Gloo's headers of its TCP transport include this one, which Debian's package leaves out. Only what they use of it, in
-// the layout that the library was compiled with.
+// The headers of Gloo's TCP transport include this one, which is not in Debian's package. It has only what they use, in
+// the layout with which the library was compiled.
 
 #include <memory>
 #include <thread>
@@ -13,7 +13,7 @@ namespace gloo {
 template <class T>
 class ShareableNonOwningPtr;
 
-/// Names an object that may end meanwhile.
+/// References an object that may be destroyed in the meantime.
 template <class T>
 class WeakNonOwningPtr final {
  public:
@@ -26,7 +26,7 @@ class WeakNonOwningPtr final {
   std::weak_ptr<T> pointer_;
 };
 
-/// Keeps a named object from ending, for the short time that this lives; null when it has ended.
+/// Keeps a referenced object alive for the short lifetime of this pointer; null if the object was destroyed.
 template <class T>
 class NonOwningPtr final {
  public:
@@ -40,7 +40,7 @@ class NonOwningPtr final {
   std::shared_ptr<T> pointer_;
 };
 
-/// A member of the object that is named. Its destructor waits until nobody keeps the object any more.
+/// A member of the referenced object. Its destructor waits until no one keeps the object alive any more.
 template <class T>
 class ShareableNonOwningPtr final {
  public:
