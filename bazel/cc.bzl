@@ -126,7 +126,7 @@ def cc_test(
         **kwargs):
     """A test program.
 
-    Its ranks have one thread each unless `env` says otherwise, as the tags of tests promise (cpu:2).
+    Its ranks have one thread each unless `env` says otherwise.
 
     Args:
       name: of the target.
