@@ -22,12 +22,15 @@ StorePtr meet(const std::vector<std::string>& backends, const LaunchEnvironment&
               const StorePtr& met) {
   const int size = launched.rank_info.size;
   const auto needs_store = std::ranges::find_if(backends, [&](const auto& backend) {
-    return backend != "mpi" && !(backend == "hybrid" && launched.rendezvous.empty());  // it uses mpi in that case
+    const auto traits = backend_traits(backend);
+    return !traits.mpi && !(traits.mpi_without_store && launched.rendezvous.empty());
   });
   if (needs_store == backends.end()) return nullptr;
   if (size == 1) return make_hash_store(timeout);
-  if (std::ranges::find(backends, "inproc") != backends.end()) {
-    throw ConfigError("backend inproc has all ranks in one process, but " + launched.launcher + " started " +
+  const auto threads =
+      std::ranges::find_if(backends, [](const auto& backend) { return backend_traits(backend).threads; });
+  if (threads != backends.end()) {
+    throw ConfigError("backend " + *threads + " has all ranks in one process, but " + launched.launcher + " started " +
                       std::to_string(size) + " processes; use backend: auto");
   }
   if (launched.rendezvous.empty()) {
@@ -39,8 +42,9 @@ StorePtr meet(const std::vector<std::string>& backends, const LaunchEnvironment&
 
 // Returns true if the backend uses MPI. For the hybrid backend, that depends on the launcher.
 bool uses_mpi(const std::string& backend) {
+  const auto traits = backend_traits(backend);
   int running = 0;
-  return (backend == "mpi" || backend == "hybrid") && MPI_Initialized(&running) == MPI_SUCCESS && running != 0;
+  return (traits.mpi || traits.mpi_without_store) && MPI_Initialized(&running) == MPI_SUCCESS && running != 0;
 }
 
 // Returns e.g. "Open MPI v5.0.6" from "Open MPI v5.0.6, package: ..., ident: ...".
@@ -62,9 +66,9 @@ std::string choose_backend(const std::string& wanted, const LaunchEnvironment& l
     throw ConfigError("backend: \"" + wanted + "\" is not one of auto, " + join(names, ", ") +
                       (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
   }
-  if (launched.rank_info.size == 1) return "inproc";
-  if (launched.rank_info.one_host()) return "shm";
-  return launched.rendezvous.empty() ? "mpi" : "gloo";
+  if (launched.rank_info.size == 1) return automatic_backend(World::kOneRank);
+  if (launched.rank_info.one_host()) return automatic_backend(World::kOneHost);
+  return automatic_backend(launched.rendezvous.empty() ? World::kHostsWithoutStore : World::kHosts);
 }
 
 std::vector<CommunicatorPtr> connect_all(const std::vector<std::string>& backends, const LaunchEnvironment& launched,

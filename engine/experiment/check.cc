@@ -14,6 +14,7 @@
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/collectives/selection/tuned_file.h"
+#include "framework/comm/backend.h"
 #include "framework/comm/host_slots.h"
 #include "models/embedding/wanted_servers.h"
 
@@ -134,10 +135,20 @@ void check_ranks(std::vector<ConfigProblem>& problems, const ExperimentConfig& c
                 less_servers);
   refuse_if(problems, launch.with == "local" && !launch.hosts.empty(), "launch.with",
             "local starts ranks on this host only, but launch.hosts names others; use mpi");
-  refuse_if(problems, config.backend == "inproc" && launch.with == "mpi", "launch.with",
-            "mpi starts processes, but the ranks of backend inproc are threads");
-  refuse_if(problems, config.backend == "inproc" && !launch.hosts.empty(), "backend",
-            "the ranks of inproc are threads of one process, but launch.hosts names hosts");
+  const bool threads = backend_traits(config.backend).threads;
+  refuse_if(problems, threads && launch.with == "mpi", "launch.with",
+            "mpi starts processes, but the ranks of backend " + config.backend + " are threads");
+  refuse_if(problems, threads && !launch.hosts.empty(), "backend",
+            "the ranks of " + config.backend + " are threads of one process, but launch.hosts names hosts");
+}
+
+// Returns the names of the backends whose ranks share memory: all of them, or at least those of each host.
+std::string backends_that_share(bool all) {
+  const auto share = [&](const BackendTraits& traits) {
+    return traits.shared == BackendTraits::Memory::kAll ||
+           (!all && traits.shared == BackendTraits::Memory::kWithinHosts);
+  };
+  return join(Backends::global().names_where(share), " or ");
 }
 
 // Refuses strategies that need shared memory with backends that move all data between ranks as messages. Ranks that a
@@ -147,11 +158,12 @@ void check_shared_memory(std::vector<ConfigProblem>& problems, const ExperimentC
   const auto& launch = config.launch;
   const std::string key = "strategy" + (traits.shared_memory_key.empty() ? "" : "." + traits.shared_memory_key);
   const std::string who = traits.shared_memory_key.empty() ? config.strategy.selected() + " " : "";
-  const bool by_messages = config.backend == "mpi" || config.backend == "gloo";
+  const bool by_messages =
+      config.backend != "auto" && backend_traits(config.backend).shared == BackendTraits::Memory::kNone;
   const bool wanted = traits.shared_memory || traits.shared_memory_in_hosts;
   refuse_if(problems, wanted && by_messages && launch.ranks > 1, key.c_str(),
             who + "needs ranks that share memory, which those of backend " + config.backend +
-                " do not; use backend: " + (traits.shared_memory ? "shm or inproc" : "hybrid, shm or inproc"));
+                " do not; use backend: " + backends_that_share(traits.shared_memory));
   refuse_if(problems, traits.shared_memory && launch.hosts.size() > 1, key.c_str(),
             who + "needs ranks that share memory, but launch.hosts names " + std::to_string(launch.hosts.size()) +
                 " hosts; use one of them, or another strategy");
@@ -267,8 +279,8 @@ void check_determinism(std::vector<ConfigProblem>& problems, const ExperimentCon
          "must be set, since results depend on how many threads share an operation,");
   refuse(shards % config.launch.ranks != 0, "train.virtual_shards",
          std::to_string(shards) + " cannot be divided among launch.ranks: " + std::to_string(config.launch.ranks));
-  refuse(config.backend == "inproc" && config.launch.ranks > 1, "backend",
-         "inproc has ranks that share one random number generator, which cannot be combined");
+  refuse(backend_traits(config.backend).threads && config.launch.ranks > 1, "backend",
+         config.backend + " has ranks that share one random number generator, which cannot be combined");
   refuse(config.train.accumulate > 1, "train.accumulate", "must be 1: the virtual shards take its place");
   refuse(config.train.data_parallel > 1, "train.data_parallel", "must be 1");
   refuse(config.train.gradients == "sum", "train.gradients", "must be mean, since sums grow with the number of ranks,");

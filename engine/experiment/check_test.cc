@@ -8,12 +8,23 @@
 #include "engine/experiment/testing_run.h"
 #include "framework/base/config/no_fields.h"
 #include "framework/base/error.h"
+#include "framework/comm/backend.h"
 #include "framework/comm/device_kind.h"
 
 namespace phalanx {
 namespace {
 
 using testing::complaint;
+
+bool plant(const std::string& name, const BackendTraits& traits) {
+  return Backends::global().add<NoFields>(name, "for tests", traits,
+                                          [](const NoFields&, const ConnectOptions&) { return CommunicatorPtr(); });
+}
+
+// Backends that nothing but this test knows: what a config may do with them follows from their traits.
+using Memory = BackendTraits::Memory;
+const bool planted = plant("by_messages", {}) && plant("in_hosts", {.shared = Memory::kWithinHosts}) &&
+                     plant("in_memory", {.shared = Memory::kAll}) && plant("threads_too", {.threads = true});
 
 TEST(Check, TakesWhatFitsTogether) {
   EXPECT_EQ(complaint(""), "");
@@ -116,24 +127,24 @@ TEST(Check, SingleIsOneRank) {
 
 TEST(Check, StrategiesThatShareMemoryTakeABackendWhoseRanksDo) {
   EXPECT_EQ(
-      complaint("launch: {ranks: 2}, strategy: hogwild", "mpi"),
-      "config: strategy: hogwild needs ranks that share memory, which those of backend mpi do not; use backend: shm"
-      " or inproc");
-  EXPECT_EQ(complaint("launch: {ranks: 2}, strategy: {name: sharded, one_copy: true}", "gloo"),
-            "config: strategy.one_copy: needs ranks that share memory, which those of backend gloo do not; use backend:"
-            " shm or inproc");
-  EXPECT_EQ(complaint("launch: {ranks: 2}, strategy: {intra: {sharded: {one_copy: true}}}", "gloo"),
-            "config: strategy.intra.one_copy: needs ranks that share memory, which those of backend gloo do not; use"
-            " backend: hybrid, shm or inproc");
+      complaint("launch: {ranks: 2}, strategy: hogwild", "by_messages"),
+      "config: strategy: hogwild needs ranks that share memory, which those of backend by_messages do not; use backend:"
+      " in_memory or inproc");
+  EXPECT_EQ(complaint("launch: {ranks: 2}, strategy: {name: sharded, one_copy: true}", "by_messages"),
+            "config: strategy.one_copy: needs ranks that share memory, which those of backend by_messages do not; use"
+            " backend: in_memory or inproc");
+  EXPECT_EQ(complaint("launch: {ranks: 2}, strategy: {intra: {sharded: {one_copy: true}}}", "by_messages"),
+            "config: strategy.intra.one_copy: needs ranks that share memory, which those of backend by_messages do not;"
+            " use backend: in_hosts or in_memory or inproc");
   EXPECT_EQ(
       complaint("launch: {ranks: 2, hosts: [a, b]}, strategy: hogwild"),
       "config: strategy: hogwild needs ranks that share memory, but launch.hosts names 2 hosts; use one of them, or"
       " another strategy");
-  EXPECT_EQ(complaint("launch: {ranks: 2}, strategy: hogwild", "shm"), "");
+  EXPECT_EQ(complaint("launch: {ranks: 2}, strategy: hogwild", "in_memory"), "");
   EXPECT_EQ(complaint("launch: {ranks: 2, hosts: [a]}, strategy: hogwild"), "");
-  EXPECT_EQ(complaint("launch: {ranks: 2}, strategy: sharded", "gloo"), "");
-  EXPECT_EQ(complaint("launch: {ranks: 2}, strategy: {intra: {sharded: {one_copy: true}}}", "hybrid"), "");
-  EXPECT_EQ(complaint("launch: {ranks: 1}, strategy: hogwild", "gloo"), "");
+  EXPECT_EQ(complaint("launch: {ranks: 2}, strategy: sharded", "by_messages"), "");
+  EXPECT_EQ(complaint("launch: {ranks: 2}, strategy: {intra: {sharded: {one_copy: true}}}", "in_hosts"), "");
+  EXPECT_EQ(complaint("launch: {ranks: 1}, strategy: hogwild", "by_messages"), "");
 }
 
 TEST(Check, OtherHostsAreNotReachedByForksOrThreads) {
@@ -143,6 +154,8 @@ TEST(Check, OtherHostsAreNotReachedByForksOrThreads) {
             "config: launch.with: mpi starts processes, but the ranks of backend inproc are threads");
   EXPECT_EQ(complaint("launch: {ranks: 2, hosts: [a]}, backend: inproc"),
             "config: backend: the ranks of inproc are threads of one process, but launch.hosts names hosts");
+  EXPECT_EQ(complaint("launch: {ranks: 2, hosts: [a]}", "threads_too"),
+            "config: backend: the ranks of threads_too are threads of one process, but launch.hosts names hosts");
 }
 
 TEST(Check, AWindowOfStepsBeginsBeforeItEnds) {

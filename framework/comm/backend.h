@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "framework/base/registry.h"
 #include "framework/comm/communicator.h"
@@ -24,8 +25,47 @@ struct ConnectOptions {
 
 bool wants_progress_thread(const ConnectOptions& options);
 
+/// The kinds of worlds that `backend: auto` distinguishes.
+enum class World {
+  kOneRank,
+  kOneHost,           // several ranks, all on one host
+  kHosts,             // several hosts, whose ranks reach a common store
+  kHostsWithoutStore  // several hosts whose ranks only a launcher of MPI can connect
+};
+
+/// Facts that others need to know about a backend before it connects anything. Each backend registers its own; code
+/// that has to tell backends apart asks for these facts, never for names.
+struct BackendTraits {
+  /// Its ranks are threads of one process; those of other backends are processes.
+  bool threads = false;
+
+  /// The ranks that read and write the same memory (Communicator::shares_memory()).
+  enum class Memory { kNone, kWithinHosts, kAll };
+  Memory shared = Memory::kNone;
+
+  /// MPI connects its ranks: a launcher of MPI must have started them, and it needs no store.
+  bool mpi = false;
+
+  /// MPI connects its ranks if there is no store.
+  bool mpi_without_store = false;
+
+  /// The kind of worlds for which `backend: auto` chooses it.
+  std::optional<World> automatic{};
+
+  /// The kind of device whose tensors it takes.
+  std::string device = "cpu";
+};
+
 /// Backends by name. A factory is collective: it returns when all ranks are connected. Otherwise it throws CommError,
 /// or ConfigError if this backend can never connect these ranks.
-using Backends = Registry<CommunicatorPtr(const ConnectOptions&)>;
+using Backends = Registry<CommunicatorPtr(const ConnectOptions&), BackendTraits>;
+
+/// Returns the traits of the backend `name` with default fields. A name that is not registered, such as "auto", has the
+/// default traits.
+BackendTraits backend_traits(const std::string& name);
+
+/// Returns the name of the backend that `backend: auto` chooses for such a world. Throws ConfigError if this program
+/// has none.
+std::string automatic_backend(World world);
 
 }  // namespace phalanx

@@ -10,6 +10,7 @@
 #include "framework/base/cores.h"
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
+#include "framework/comm/backend.h"
 #include "framework/comm/launch_environment.h"
 #include "launch/job/job_setup.h"
 #include "launch/job/rank.h"
@@ -26,11 +27,11 @@ enum class Way { kJoin, kThreads, kForks, kMpirun };
 
 Way choose_way(const ExperimentConfig& config, const std::optional<LaunchEnvironment>& launched) {
   if (launched) return Way::kJoin;
-  const auto others = selected_backends(config);
-  const bool uses_mpi = config.backend == "mpi" || std::ranges::find(others, "mpi") != others.end();
+  const auto is_mpi = [](const std::string& backend) { return backend_traits(backend).mpi; };
+  const bool uses_mpi = is_mpi(config.backend) || std::ranges::any_of(selected_backends(config), is_mpi);
   if (config.launch.with == "mpi" || !config.launch.hosts.empty()) return Way::kMpirun;
   if (uses_mpi && config.launch.ranks > 1 && config.launch.with == "auto") return Way::kMpirun;
-  if (config.launch.ranks == 1 || config.backend == "inproc") return Way::kThreads;
+  if (config.launch.ranks == 1 || backend_traits(config.backend).threads) return Way::kThreads;
   if (uses_mpi) {
     throw ConfigError("backend mpi needs processes that mpirun started; set launch.with: mpi (or auto)");
   }
@@ -70,7 +71,7 @@ void refuse_too_many_ranks(const LaunchConfig& launch) {
 // Returns the backend of ranks that we start ourselves. On several hosts, it depends on how mpirun starts them.
 std::string backend_of(const ExperimentConfig& config) {
   if (config.backend != "auto" || !config.launch.hosts.empty()) return config.backend;
-  return config.launch.ranks == 1 ? "inproc" : "shm";
+  return automatic_backend(config.launch.ranks == 1 ? World::kOneRank : World::kOneHost);
 }
 
 RunFolder begin(Job& job) {

@@ -94,9 +94,10 @@ int run(int argc, char** argv) {
   check_backends(options);
   const bool launched = detect_launch_environment().has_value();
   choose_python(options, start, launched);
-  if (!launched && options.backends.front() == "inproc") return be_threads(options);
+  if (!launched && backend_traits(options.backends.front()).threads) return be_threads(options);
   start.ranks = options.ranks;
-  start.with_mpirun = options.uses("mpi") || options.uses("openmpi");
+  start.with_mpirun = options.uses("openmpi") ||
+                      std::ranges::any_of(options.backends, [](const auto& name) { return backend_traits(name).mpi; });
   return start_ranks(start, [&](const LaunchEnvironment& rank) { return be_process(options, rank); });
 }
 

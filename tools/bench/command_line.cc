@@ -12,6 +12,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/text.h"
+#include "framework/comm/backend.h"
 #include "tools/bench/flag_words.h"
 #include "tools/bench/operation.h"
 #include "tools/flags/parse_flags.h"
@@ -70,9 +71,11 @@ std::optional<bool> choose_progress() {
 void check(const Options& options) {
   if (options.ranks < 1 || options.rounds < 1) throw ConfigError("--ranks and --rounds must be at least 1");
   if (!(options.budget_ms > 0)) throw ConfigError("--budget_ms must be more than 0");
-  const bool threads = std::ranges::find(options.backends, "inproc") != options.backends.end();
-  if (threads && (options.backends.size() > 1 || options.uses("openmpi"))) {
-    throw ConfigError("--backends: inproc has all ranks in one process, so it cannot be compared with processes");
+  const auto threads =
+      std::ranges::find_if(options.backends, [](const auto& name) { return backend_traits(name).threads; });
+  if (threads != options.backends.end() && (options.backends.size() > 1 || options.uses("openmpi"))) {
+    throw ConfigError("--backends: " + *threads +
+                      " has all ranks in one process, so it cannot be compared with processes");
   }
   if (std::ranges::find(options.against, "openmpi") != options.against.end() &&
       std::ranges::find(options.backends, "openmpi") != options.backends.end()) {

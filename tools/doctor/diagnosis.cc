@@ -78,16 +78,16 @@ void take_libraries(const json& document, Diagnosis& found) {
   }
 }
 
-BackendFinding without_proof(const std::string& name, const std::string& why) {
-  BackendFinding finding{.name = name, .device = name == "nccl" ? "cuda" : "cpu"};
+BackendFinding without_proof(const std::string& name, const std::string& device, const std::string& why) {
+  BackendFinding finding{.name = name, .device = device};
   for (const auto* operation : kOperationNames) finding.operations[operation] = why;
   return finding;
 }
 
-BackendFinding examine(const std::string& name, const std::string& probe) {
+BackendFinding examine(const std::string& name, const std::string& device, const std::string& probe) {
   const Answer answer = ask({probe, "backend", name});
-  if (!answer.problem.empty()) return without_proof(name, answer.problem);
-  BackendFinding finding = without_proof(name, "not tried");
+  if (!answer.problem.empty()) return without_proof(name, device, answer.problem);
+  BackendFinding finding = without_proof(name, device, "not tried");
   for (const auto& [operation, said] : answer.document.at("operations").items()) finding.operations[operation] = said;
   if (const auto link = answer.document.find("link"); link != answer.document.end()) {
     finding.round_trip_us = link->at("round_trip_us");
@@ -98,19 +98,15 @@ BackendFinding examine(const std::string& name, const std::string& probe) {
 }
 
 void examine_backends(const Answer& libraries, const std::string& probe, Diagnosis& found) {
-  std::vector<std::string> registered;
-  if (libraries.problem.empty()) registered = libraries.document.at("backends").get<std::vector<std::string>>();
-  auto names = registered;
-  for (const char* known : {"inproc", "shm", "mpi", "gloo", "nccl"}) {
-    if (std::ranges::find(names, known) == names.end()) names.emplace_back(known);
-  }
-  for (const auto& name : names) {
-    const bool there = std::ranges::find(registered, name) != registered.end();
-    if (!libraries.problem.empty()) {
-      found.backends.push_back(without_proof(name, libraries.problem));
-    } else {
-      found.backends.push_back(there ? examine(name, probe) : without_proof(name, kNotInThisBuild));
+  if (!libraries.problem.empty()) {  // the program that would name its backends does not start
+    for (const char* name : {"inproc", "shm", "mpi", "gloo"}) {
+      found.backends.push_back(without_proof(name, "cpu", libraries.problem));
     }
+    found.backends.push_back(without_proof("nccl", "cuda", libraries.problem));
+    return;
+  }
+  for (const auto& backend : libraries.document.at("backends")) {
+    found.backends.push_back(examine(backend.at("name"), backend.at("device"), probe));
   }
 }
 

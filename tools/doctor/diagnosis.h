@@ -66,6 +66,4 @@ inline constexpr const char* kOperationNames[] = {
     "send, recv", "barrier", "run",        "split",          "allocate",
 };
 
-inline constexpr const char* kNotInThisBuild = "not in this build";
-
 }  // namespace phalanx::doctor

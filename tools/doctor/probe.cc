@@ -61,12 +61,16 @@ int print_libraries() {
     list.push_back(
         {{"name", library.name}, {"linked", library.linked}, {"loaded", library.loaded}, {"path", library.path}});
   }
+  Json backends;
+  for (const auto& name : Backends::global().names()) {
+    backends.push_back({{"name", name}, {"device", backend_traits(name).device}});
+  }
   const Json all{{"libraries", list},
                  {"cuda_aware_mpi", cuda_aware_mpi()},
                  {"cuda_devices", cuda_devices()},
                  {"torch_build", torch_build()},
                  {"kernels", kernel_table()},
-                 {"backends", Backends::global().names()},
+                 {"backends", backends},
                  {"algorithms", describe_algorithms()}};
   std::printf("%s\n", all.dump().c_str());
   return kDone;
@@ -144,8 +148,9 @@ int be_threads(const std::string& backend) {
 }
 
 int probe_backend(const std::string& backend, const std::vector<std::string>& command) {
-  if (backend == "inproc") return be_threads(backend);
-  return start_ranks({.ranks = kRanks, .with_mpirun = backend == "mpi", .command = command},
+  const auto traits = backend_traits(backend);
+  if (traits.threads) return be_threads(backend);
+  return start_ranks({.ranks = kRanks, .with_mpirun = traits.mpi, .command = command},
                      [&](const LaunchEnvironment& launched) { return be_process(backend, launched); });
 }
 

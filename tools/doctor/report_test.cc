@@ -17,6 +17,8 @@ BackendFinding all_of(const std::string& name, const std::string& status) {
   return finding;
 }
 
+constexpr const char* kNoDriver = "there is no NVIDIA driver";
+
 Diagnosis healthy() {
   Diagnosis found{.machine = {}, .launched = "by nobody", .nodes = "one"};
   found.machine.host = "here";
@@ -29,7 +31,7 @@ Diagnosis healthy() {
   found.vectors = "AVX2";
   found.kernels = {{"max_pool2d", "float32", "Highway", "it is faster"}};
   found.operations.assign(std::begin(kOperationNames), std::end(kOperationNames));
-  found.backends = {all_of("shm", "ok"), all_of("nccl", kNotInThisBuild)};
+  found.backends = {all_of("shm", "ok"), all_of("nccl", kNoDriver)};
   found.backends[0].round_trip_us = 0.5;
   found.algorithms["all_reduce"] = {{"ring", "2 (P - 1) steps"}};
   found.cores = {{0, 1, 105.0}, {0, 3, 480.0}};
@@ -55,7 +57,7 @@ TEST(Report, FitsATerminal) {
 TEST(Report, HasNoHoles) {
   const std::string text = to_text(healthy(), false);
   for (const auto* operation : kOperationNames) EXPECT_TRUE(has(text, std::string("\n  ") + operation + " ")) << text;
-  EXPECT_TRUE(has(text, "[1] not in this build")) << text;
+  EXPECT_TRUE(has(text, std::string("[1] ") + kNoDriver)) << text;
   EXPECT_TRUE(has(text, "nearest cores     0 and 1: round trip of a cache line 105 ns")) << text;
   EXPECT_TRUE(has(text, "farthest cores    0 and 3: round trip of a cache line 480 ns")) << text;
   EXPECT_TRUE(has(text, "all_reduce        ring")) << text;
@@ -71,7 +73,7 @@ TEST(Report, JsonHasEveryCell) {
   const auto json = nlohmann::json::parse(to_json(healthy()));
   EXPECT_EQ(json["operations"].size(), 2 * std::size(kOperationNames));
   for (const auto& cell : json["operations"]) {
-    EXPECT_EQ(cell["status"], cell["backend"] == "shm" ? "ok" : kNotInThisBuild);
+    EXPECT_EQ(cell["status"], cell["backend"] == "shm" ? "ok" : kNoDriver);
     EXPECT_EQ(cell["device"], cell["backend"] == "shm" ? "cpu" : "cuda");
   }
   EXPECT_EQ(json["links"]["backends"][0]["round_trip_us"], 0.5);

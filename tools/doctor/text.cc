@@ -155,9 +155,7 @@ std::string table(const Diagnosis& found, const Brush& brush) {
     for (const auto& backend : found.backends) {
       const std::string& status = backend.operations.at(operation);
       const std::string cell = status == "ok" ? status : footnotes.mark(status);
-      const auto painted = status == "ok"              ? brush.good(cell)
-                           : status == kNotInThisBuild ? brush.faint(cell)
-                                                       : brush.bad(cell);
+      const auto painted = status == "ok" ? brush.good(cell) : brush.bad(cell);
       rows += std::string(spaces, ' ') + painted;
       spaces = kCell - cell.size();
     }

@@ -17,6 +17,7 @@
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 #include "framework/base/text.h"
+#include "framework/comm/backend.h"
 #include "launch/exit_status.h"
 #include "launch/job/job.h"
 #include "launch/program.h"
@@ -106,8 +107,8 @@ int plan(const ExperimentConfig& config) {
   if (FLAGS_rank < 0 || FLAGS_rank >= ranks) {
     throw ConfigError("--rank: " + std::to_string(FLAGS_rank) + " is none of launch.ranks: " + std::to_string(ranks));
   }
-  const bool near = config.launch.hosts.empty() &&
-                    (config.backend == "auto" || config.backend == "inproc" || config.backend == "shm");
+  const bool shared = config.backend == "auto" || backend_traits(config.backend).shared == BackendTraits::Memory::kAll;
+  const bool near = config.launch.hosts.empty() && shared;
   // The ranks of a host share its cores. More threads than cores would only slow the measurements down.
   const int cores = at::get_num_threads();
   at::set_num_threads(config.launch.threads > 0 ? static_cast<int>(std::min<std::int64_t>(config.launch.threads, cores))

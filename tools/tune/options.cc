@@ -8,6 +8,7 @@
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/collectives/selection/selectable_ops.h"
+#include "framework/comm/backend.h"
 #include "tools/bench/flag_words.h"
 #include "tools/flags/parse_flags.h"
 
@@ -49,7 +50,9 @@ Options parse_options(int argc, char** argv) {
   if (FLAGS_rounds < 1) throw ConfigError("--rounds must be at least 1");
   if (!(FLAGS_budget_ms > 0)) throw ConfigError("--budget_ms must be more than 0");
   if (FLAGS_output.empty()) throw ConfigError("--output is empty");
-  if (FLAGS_backend == "inproc") throw ConfigError("--backend: tune starts processes, but ranks of inproc are threads");
+  if (backend_traits(FLAGS_backend).threads) {
+    throw ConfigError("--backend: tune starts processes, but ranks of " + FLAGS_backend + " are threads");
+  }
   bench::check_word("memory", FLAGS_memory, {"registered", "private"});
   return {.backend = FLAGS_backend,
           .ops = read_ops(),

@@ -8,6 +8,7 @@
 
 #include "framework/base/log.h"
 #include "framework/collectives/selection/tuned_file.h"
+#include "framework/comm/backend.h"
 #include "framework/comm/launch_environment.h"
 #include "launch/connect.h"
 #include "launch/exit_status.h"
@@ -65,7 +66,7 @@ int run(int argc, char** argv) {
   const Options options = parse_options(argc, argv);
   choose_backend(options.backend, {});  // throws if there is no such backend
   start.ranks = options.ranks;
-  start.with_mpirun = options.backend == "mpi" || !options.hosts.empty();
+  start.with_mpirun = backend_traits(options.backend).mpi || !options.hosts.empty();
   start.hosts = options.hosts;
   return start_ranks(start, [&](const LaunchEnvironment& launched) { return run_as_rank(options, launched); });
 }

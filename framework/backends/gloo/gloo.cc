@@ -35,8 +35,9 @@ CommunicatorPtr connect_world(const GlooConfig& config, const ConnectOptions& op
                                                   std::move(queue));
 }
 
-const bool gloo_registered = Backends::global().add<GlooConfig>(
-    "gloo", "ranks are processes on any hosts, or threads, connected by TCP", &connect_world);
+const bool gloo_registered =
+    Backends::global().add<GlooConfig>("gloo", "ranks are processes on any hosts, or threads, connected by TCP",
+                                       BackendTraits{.automatic = World::kHosts}, &connect_world);
 
 }  // namespace
 }  // namespace phalanx

@@ -23,8 +23,9 @@ CommunicatorPtr refuse(const AbsentGlooConfig&, const ConnectOptions&) {
       "build again, or use backend mpi");
 }
 
-const bool absent_registered = Backends::global().add<AbsentGlooConfig>(
-    "gloo", "not in this program: install libgloo-dev and build again", &refuse);
+const bool absent_registered =
+    Backends::global().add<AbsentGlooConfig>("gloo", "not in this program: install libgloo-dev and build again",
+                                             BackendTraits{.automatic = World::kHosts}, &refuse);
 
 }  // namespace
 }  // namespace phalanx

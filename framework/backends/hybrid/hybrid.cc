@@ -5,11 +5,12 @@
 namespace phalanx {
 namespace {
 
-const bool hybrid_registered =
-    Backends::global().add<hybrid::Config>("hybrid", "shared memory inside hosts, MPI or Gloo between them",
-                                           [](const hybrid::Config& config, const ConnectOptions& options) {
-                                             return hybrid::connect(config, options, host_key());
-                                           });
+const bool hybrid_registered = Backends::global().add<hybrid::Config>(
+    "hybrid", "shared memory inside hosts, MPI or Gloo between them",
+    BackendTraits{.shared = BackendTraits::Memory::kWithinHosts, .mpi_without_store = true},
+    [](const hybrid::Config& config, const ConnectOptions& options) {
+      return hybrid::connect(config, options, host_key());
+    });
 
 }  // namespace
 }  // namespace phalanx

@@ -23,8 +23,8 @@ struct NcclConfig {
 CommunicatorPtr connect_world(const NcclConfig& config, const ConnectOptions& options) {
   const auto connect = Cuda::global().function<nccl::Connect>("phalanx_nccl_connect");
   const int device = options.rank_info.local_rank % Cuda::global().devices();
-  const std::string automatic = options.rank_info.one_host() ? "shm" : "gloo";
-  auto host = Backends::Choice(config.host == "auto" ? automatic : config.host).make(options);
+  const World world = options.rank_info.one_host() ? World::kOneHost : World::kHosts;
+  auto host = Backends::Choice(config.host == "auto" ? automatic_backend(world) : config.host).make(options);
   CommunicatorPtr native;
   connect({.host = host, .device = device, .timeout = options.timeout}, native);
   return std::make_shared<DeviceCommunicator>(
@@ -32,7 +32,13 @@ CommunicatorPtr connect_world(const NcclConfig& config, const ConnectOptions& op
 }
 
 const bool nccl_registered = Backends::global().add<NcclConfig>(
-    "nccl", "ranks are processes with a CUDA device each, connected by NCCL", &connect_world);
+    "nccl", "ranks are processes with a CUDA device each, connected by NCCL",
+    [](const NcclConfig& config) {
+      const auto shared =
+          config.host == "auto" ? BackendTraits::Memory::kWithinHosts : backend_traits(config.host).shared;
+      return BackendTraits{.shared = shared, .device = "cuda"};
+    },
+    &connect_world);
 
 }  // namespace
 }  // namespace phalanx

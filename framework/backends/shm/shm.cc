@@ -103,7 +103,9 @@ struct ShmConfig {
 };
 
 const bool shm_registered = Backends::global().add<ShmConfig>(
-    "shm", "ranks are processes of one host that share memory", [](const ShmConfig&, const ConnectOptions& options) {
+    "shm", "ranks are processes of one host that share memory",
+    BackendTraits{.shared = BackendTraits::Memory::kAll, .automatic = World::kOneHost},
+    [](const ShmConfig&, const ConnectOptions& options) {
       return shared_memory::connect("shm", options, make_fabric(options));
     });
 

@@ -74,7 +74,8 @@ CommunicatorPtr connect(const NoFields&, const ConnectOptions& options) {
 }
 
 const bool backend_registered =
-    Backends::global().add<NoFields>("on_device", "for tests: with copies of tensors on a device", &connect);
+    Backends::global().add<NoFields>("on_device", "for tests: with copies of tensors on a device",
+                                     BackendTraits{.threads = true, .shared = BackendTraits::Memory::kAll}, &connect);
 
 }  // namespace
 }  // namespace phalanx::testing
