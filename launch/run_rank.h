@@ -12,8 +12,6 @@ namespace phalanx {
 /// kUsage (ConfigError), kRankDied (ps::ServerLost) or kFailed. The exception is left in `log_folder` as this rank's
 /// failure (see failure.h), as a secondary one if it is a CommError caused by another rank's failure. `log` is the
 /// rank's log file.
-///
-/// In a rank started by launch_mpi(), this process also dies, from now on, with the daemon that started it.
 int run_rank(int rank, const std::string& log_folder, const std::string& log, const std::function<int()>& body);
 
 /// Runs `body` in `ranks` threads of this process, each with its rank on this single host. Blocks until all have ended,

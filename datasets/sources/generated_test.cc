@@ -42,8 +42,8 @@ TEST(Spirals, LieOnTheSpiralOfTheirClass) {
   }
 }
 
-// Targets of samples without noise are one linear function: twice a sample has twice the target, so three features are
-// told by any three samples.
+// The targets of samples without noise are one linear function of the inputs, so the function of two features follows
+// from any two samples.
 TEST(Regression, IsALinearFunctionAndNoise) {
   const auto exact =
       testing::read_first(*testing::load_splits("{name: regression, features: 2, noise: 0}").train, 1000);

@@ -32,7 +32,6 @@
 namespace phalanx {
 namespace {
 
-// In (0, 1].
 struct GraphConfig {
   std::int64_t train_samples = 2000;
   std::int64_t test_samples = 400;

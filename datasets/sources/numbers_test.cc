@@ -173,7 +173,7 @@ TEST(Npy, ReadsWhatNumPyWrites) {
   EXPECT_THAT(values(read_npy(root / "b.npy")), ElementsAre(1.5));
 }
 
-// 1.5 in each type, the first byte of the last one.
+// Each type holds one number: 1.5, -2 or 513.
 TEST(Npy, ReadsAllTypesInBothOrdersOfBytes) {
   const auto path = fresh_folder("npy_types") / "a.npy";
   for (const auto& [type, little] :

@@ -16,7 +16,7 @@ class Loss {
   virtual ~Loss() = default;
 
   /// Returns the mean over all targets that are not kIgnored, of which there is at least one: [n, ...], [n, ...] -> [],
-  /// in the predictions' dtype. Throws c10::Error if the shapes do not match.
+  /// in the predictions' dtype. Throws ConfigError if the shapes do not match.
   virtual at::Tensor mean(const at::Tensor& output, const at::Tensor& target) const = 0;
 
   /// Returns the mean() over all scores if ranks divide the class scores in the output's last dimension, on each of

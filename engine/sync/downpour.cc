@@ -9,7 +9,7 @@
 //             section 3). With staleness 0, all updates of a step are applied before the next one begins.
 //
 // With `prefetch`, c is requested some steps before it is used. x then becomes c plus the changes that x has made since
-// the request, which c does not contain yet.
+// its last push, which c does not contain yet.
 // With `server_optimizer`, the ranks have no optimizer. A rank sends the mean of its gradients since it last read c,
 // and the servers' optimizer takes a step with it (Dean et al. use Adagrad there); see pushed_gradients.h.
 // Wire: the parameters' bytes to the servers and back, per rank and exchange.

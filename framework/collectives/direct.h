@@ -7,7 +7,8 @@
 /// it. These algorithms support any number of ranks, any counts, any root and any reduction, and they combine in rank
 /// order. They are registered as "direct", and a backend falls back to them for the operations that it lacks.
 ///
-/// n: bytes of the whole tensor; P: ranks. All messages of a rank are in flight at once, except for those of reduce.
+/// n: bytes of the whole tensor; P: ranks. All messages of a rank are in flight at once, except
+/// in reduce, reduce_scatter (two at a time) and barrier (one step after the other).
 ///
 /// | | messages that a rank sends | bytes |
 /// |---|---|---|

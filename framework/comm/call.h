@@ -36,8 +36,8 @@ std::string_view to_string(Op op);
 /// The request that a rank makes of its group: it is recorded, shown in messages, and compared between ranks. Plain
 /// bytes, so that it can be sent. The same on all ranks, except for send and recv.
 struct Call {
-  /// The number of elements of the caller's whole input. In uneven gather, scatter, all_gather and reduce_scatter, this
-  /// is the number of elements of the whole group. In uneven all_to_all it is 0, because ranks differ.
+  /// The number of elements of the caller's tensor. In gather, scatter, all_gather and reduce_scatter, this is the
+  /// number of elements of the whole group. In uneven all_to_all it is 0, because ranks differ.
   std::int64_t elements = 0;
   /// A hash of everything else that must agree: counts per rank, the name of a user's reduction, sizes of memory.
   std::uint64_t detail = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules without state. x: values of the shard, u: an update, s: its scale, t: its staleness.
+// The rules whose only state is a clock. x: values of the shard, u: an update, s: its scale, t: its staleness.
 //
 //   none   x
 //   zero   0

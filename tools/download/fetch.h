@@ -35,7 +35,8 @@ struct FetchOptions {
 /// Downloads the file to `folder`/NAME and verifies its checksum. Returns false if the file was already there. Received
 /// bytes are kept in NAME.part, from which a later call resumes with any mirror. If a server closes the connection, it
 /// is asked again as long as there is progress. After that, or if a file is too large or has another checksum, the next
-/// mirror is tried. Throws DataError with the failure of each mirror, or if `folder` cannot be written (a full disk).
+/// mirror is tried. Throws DataError with the failure of each mirror, if `folder` cannot be
+/// written (a full disk), or if `folder`/NAME exists with another checksum.
 bool fetch(const RemoteFile& file, const std::filesystem::path& folder, const FetchOptions& options);
 
 }  // namespace phalanx

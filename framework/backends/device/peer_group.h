@@ -39,7 +39,7 @@ class PeerGroup {
       : memory_(std::move(memory)), window_bytes_(window_bytes) {}
 
   /// Returns true if the operation is supported: broadcast, reduce, all_reduce, and all_gather and reduce_scatter with
-  /// even parts. Reductions must be of numbers, and of a kind that LibTorch has on devices.
+  /// even parts. Reductions must be of numbers other than int16, and of a kind that LibTorch has on devices.
   static bool can(const Operation& operation);
 
   /// Allocates the windows that groups of several ranks need at the first call. Returns true if there are windows.

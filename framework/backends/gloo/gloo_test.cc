@@ -53,7 +53,7 @@ std::size_t entries(const char* folder) {
   return std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator());
 }
 
-// Q7: in the predecessor, the minimum over Gloo returned the maximum. The small and the large size use different
+// In the predecessor, the minimum over Gloo returned the maximum. The small and the large size use different
 // algorithms of Gloo.
 TEST(Gloo, MinimumAndMaximumAreWhatTheirNamesSay) {
   run(3, [](const CommunicatorPtr& world) {
@@ -72,7 +72,7 @@ TEST(Gloo, MinimumAndMaximumAreWhatTheirNamesSay) {
   });
 }
 
-// K3: the sum of these values depends on the order of addition, in both algorithms.
+// The sum of these values depends on the order of addition, in both algorithms.
 TEST(Gloo, AllReduceGivesEveryRankTheSameBits) {
   run(3, [](const CommunicatorPtr& world) {
     for (const std::int64_t elements : {1001, 1'100'003}) {
@@ -282,7 +282,7 @@ TEST(Gloo, WhatALeavingRankHasSentStillArrives) {
   });
 }
 
-// C1: child groups have their own connections, so groups may end in any order.
+// Child groups have their own connections, so groups may end in any order.
 TEST(Gloo, GroupsMayEndInAnyOrder) {
   run(4, [](const CommunicatorPtr& world) {
     auto half = world->split(world->rank() % 2, -world->rank());
@@ -312,7 +312,6 @@ TEST(Gloo, ABrokenGroupLeavesOthersAlone) {
   });
 }
 
-// K13
 TEST(Gloo, WorldsLeaveNoThreadsAndNoFilesBehind) {
   const auto connect_once = [] {
     run(2, [](const CommunicatorPtr& world) {

@@ -32,7 +32,6 @@ class Hosts : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Places, Hosts, ::testing::Values("a", "ab", "aa", "aabb", "abab", "aaabb", "abcb", "aabbcc"),
                          [](const auto& info) { return info.param; });
 
-// C4, K1, K3, K5, K7
 TEST_P(Hosts, DoWhatTheSameRanksDoWithoutHosts) {
   run_hybrid(GetParam(), [](const auto& world, const auto& flat) { expect_same_collectives(*flat, *world); });
 }

@@ -44,7 +44,6 @@ void compare(int ranks, int per_host) {
   });
 }
 
-// C4, K1, K3, K5, K7
 TEST(HybridBackend, DoesWhatSharedMemoryDoes) { compare(4, 2); }
 TEST(HybridBackend, DoesSoWithUnevenHosts) { compare(3, 2); }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Q18: more elements than one MPI call counts. The limit is INT_MAX, but kMost here.
+// More elements than one MPI call counts. The limit is INT_MAX, but kMost here.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/concat.h>
@@ -79,7 +79,8 @@ TEST_P(LongOperations, GatherAndScatter) {
   EXPECT_TRUE(part.equal(part_of(whole, rank_)));
 }
 
-// Rank r sends to rank s the elements 100 r + s, each r + s + elements_ times: some ranks have long runs, others not.
+// Rank r sends to rank s the elements 100 r + s, each r * s * kMost + elements_ times: some ranks have long runs,
+// others not.
 TEST_P(LongOperations, AllToAll) {
   std::vector<at::Tensor> outgoing, incoming;
   std::vector<std::int64_t> counts;

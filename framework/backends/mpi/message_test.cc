@@ -27,7 +27,7 @@ class Messages : public RanksUnderMpirun {
   int next_ = (rank_ + 1) % size_, previous_ = (rank_ + size_ - 1) % size_;
 };
 
-// K4: the order holds even if receives are waited for in another order than they were launched.
+// The order holds even if receives are waited for in another order than they were launched.
 TEST_F(Messages, OfOneTagArriveInTheOrderOfSending) {
   constexpr int kMessages = 20;
   std::vector<Work> works;
@@ -46,7 +46,6 @@ TEST_F(Messages, OfOneTagArriveInTheOrderOfSending) {
   for (int i = 0; i < kMessages; ++i) EXPECT_TRUE(received[i].eq(100 * previous_ + i).all().item<bool>()) << i;
 }
 
-// Q16
 TEST_F(Messages, AreToldApartByAllTagsThereAre) {
   std::vector<Work> sent;
   for (int tag : {0, 1, kMaxTag, kMaxAnyTag}) sent.push_back(world_->send(at::full({2}, tag, at::kInt), next_, tag));
@@ -107,7 +106,6 @@ TEST_F(Messages, AreDoneWithoutWaiting) {
   EXPECT_TRUE(received.eq(previous_).all().item<bool>());
 }
 
-// K8
 TEST_F(Messages, ThatNobodyWaitsForAreCompleteWhenTheirWorkGoes) {
   auto received = at::zeros({300'000}, at::kInt);
   {

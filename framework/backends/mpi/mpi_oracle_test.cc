@@ -114,7 +114,6 @@ class Oracle : public RanksUnderMpirun {
   MPI_Comm oracle_ = MPI_COMM_WORLD;
 };
 
-// K1
 TEST_F(Oracle, Broadcast) {
   for_each_type([&](const Type& type, std::int64_t elements) {
     auto ours = input(type, elements), theirs = ours.clone();
@@ -124,7 +123,6 @@ TEST_F(Oracle, Broadcast) {
   });
 }
 
-// K2, K7
 TEST_F(Oracle, Reduce) {
   for_each_reduction([&](const Type& type, std::int64_t elements, const Combination& combination) {
     auto ours = input(type, elements), theirs = ours.clone();
@@ -136,7 +134,6 @@ TEST_F(Oracle, Reduce) {
   });
 }
 
-// K3, K7
 TEST_F(Oracle, AllReduce) {
   for_each_reduction([&](const Type& type, std::int64_t elements, const Combination& combination) {
     auto ours = input(type, elements), theirs = ours.clone();
@@ -147,7 +144,6 @@ TEST_F(Oracle, AllReduce) {
   });
 }
 
-// K5, K7
 TEST_F(Oracle, ReduceScatterEven) {
   for_each_reduction([&](const Type& type, std::int64_t elements, const Combination& combination) {
     const auto whole = input(type, elements * size_);
@@ -160,7 +156,6 @@ TEST_F(Oracle, ReduceScatterEven) {
   });
 }
 
-// K5, K7
 TEST_F(Oracle, ReduceScatterUneven) {
   for_each_reduction([&](const Type& type, std::int64_t elements, const Combination& combination) {
     const auto parts = counts(elements);
@@ -173,7 +168,6 @@ TEST_F(Oracle, ReduceScatterUneven) {
   });
 }
 
-// K5
 TEST_F(Oracle, AllGather) {
   for_each_type([&](const Type& type, std::int64_t elements) {
     const auto count = static_cast<int>(elements);
@@ -193,7 +187,6 @@ TEST_F(Oracle, AllGather) {
   });
 }
 
-// K5
 TEST_F(Oracle, Gather) {
   for_each_type([&](const Type& type, std::int64_t elements) {
     const auto count = static_cast<int>(elements);
@@ -213,7 +206,6 @@ TEST_F(Oracle, Gather) {
   });
 }
 
-// K5
 TEST_F(Oracle, Scatter) {
   for_each_type([&](const Type& type, std::int64_t elements) {
     const auto count = static_cast<int>(elements);
@@ -233,7 +225,6 @@ TEST_F(Oracle, Scatter) {
   });
 }
 
-// K5
 TEST_F(Oracle, AllToAllEven) {
   for_each_type([&](const Type& type, std::int64_t elements) {
     const auto count = static_cast<int>(elements);
@@ -245,7 +236,7 @@ TEST_F(Oracle, AllToAllEven) {
   });
 }
 
-// K5: rank r sends elements + r + 2 s to rank s, and nothing to rank 1.
+// Rank r sends elements + r + 2 s to rank s, and nothing to rank 1.
 TEST_F(Oracle, AllToAllUneven) {
   for_each_type([&](const Type& type, std::int64_t elements) {
     std::vector<std::int64_t> sent, received;
@@ -262,7 +253,6 @@ TEST_F(Oracle, AllToAllUneven) {
   });
 }
 
-// K4
 TEST_F(Oracle, SendAndRecv) {
   const int next = (rank_ + 1) % size_, previous = (rank_ + size_ - 1) % size_;
   for_each_type([&](const Type& type, std::int64_t elements) {

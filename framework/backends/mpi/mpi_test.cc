@@ -60,7 +60,7 @@ TEST_F(Mpi, ExtremesAreBitwiseTheSameOnAllRanks) {
   }
 }
 
-// K7: MPI has no such types, so Reduction combines them.
+// MPI has no such types, so Reduction combines them.
 TEST_F(Mpi, NarrowFloatsAreCombinedByReduction) {
   auto world = connect();
   const auto part = [](int rank) { return at::arange(1000).remainder(7).add(rank + 1); };
@@ -241,7 +241,6 @@ TEST_F(Mpi, RefusesAnotherPlaceThanMpiGives) {
   EXPECT_THROW(start(wrong, Seconds(1)), ConfigError);
 }
 
-// Q16
 TEST_F(Mpi, RefusesAnMpiWithTooFewTags) {
   EXPECT_NO_THROW(require_tags(kMaxAnyTag));
   EXPECT_THROW(require_tags(kMaxAnyTag - 1), ConfigError);

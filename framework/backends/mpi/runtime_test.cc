@@ -51,7 +51,6 @@ Outcome run_ranks(int ranks, const std::string& how) {
              std::to_string(ranks) + " " + kEnding + " " + how);
 }
 
-// L2
 TEST(Runtime, EndsInOrderThoughOneRankIsLate) {
   const auto outcome = run_ranks(2, "late");
   EXPECT_EQ(outcome.status, 0) << outcome.output;
@@ -125,7 +124,7 @@ TEST(Runtime, SaysWhatToDoWhenOnlySlurmKnowsOfTheOtherRanks) {
   EXPECT_NE(outcome.output.find("rank 2 of 4"), std::string::npos) << outcome.output;
 }
 
-// L1: must be the last test, because it initializes MPI in this process.
+// Must be the last test, because it initializes MPI in this process.
 TEST(Runtime, RefusesAHostApplicationsMpiWithTooFewThreads) {
   ::setenv("HOME", "/tmp", 0);
   ::setenv("OMPI_MCA_btl", "self", 1);  // without a launcher its shared memory would never be removed

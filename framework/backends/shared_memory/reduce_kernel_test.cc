@@ -73,7 +73,7 @@ TYPED_TEST(ReduceKernel, CombinesEveryElementIntoEveryTarget) {
   }
 }
 
-// Q7: upstream mixed up the two.
+// Upstream mixed up the two.
 TYPED_TEST(ReduceKernel, MinIsNotMax) {
   EXPECT_LT(this->reduce_in_place(Reduction::kMin, 2, 1)[0][0], this->reduce_in_place(Reduction::kMax, 2, 1)[0][0]);
 }

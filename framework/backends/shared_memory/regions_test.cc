@@ -35,7 +35,7 @@ TEST_F(RegionsTest, RefusesWhatLiesPartlyOutside) {
   EXPECT_EQ(regions_->locate(memory_.data() + 2 * kStride, 8).region, 0u);
 }
 
-// K13, Q9: the addresses of a freed region may be reused for other memory.
+// The addresses of a freed region may be reused for other memory.
 TEST_F(RegionsTest, ForgetsARegionWithItsLastHolder) {
   auto part = add(7, memory_.data(), 0);
   auto copy = part;

@@ -10,7 +10,7 @@ const char* const phalanx::testing::kBackend = "shm";
 namespace phalanx::testing {
 namespace {
 
-// L1, L2: many more ranks than cores start, communicate and stop.
+// Many more ranks than cores start, communicate and stop.
 TEST(Oversubscribed, ThirtyTwoRanksStartTalkAndStop) {
   run_ranks(kBackend, 32, [](const CommunicatorPtr& world) {
     at::Tensor tensor = world->allocate({1000}, at::kFloat).fill_(1);

@@ -81,7 +81,10 @@ TEST(Parse, NamesTheTabs) {
 }
 
 TEST(Parse, EndsAtAStrayCharacter) {
-  EXPECT_EQ(problems_of(", a: 1"), "t:1:1: YAML syntax: more text after the end of the config");
+  EXPECT_THAT(problems_of(", a: 1"),
+              ::testing::AnyOf("t:1:1: YAML syntax: more text after the end of the config",
+                               // yaml-cpp 0.9
+                               "t:1:1: YAML syntax: plain value cannot start with flow indicator character"));
 }
 
 // Deeper nesting must not overflow the stack, neither in the parser nor in a walk over the tree.

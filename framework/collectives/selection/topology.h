@@ -34,10 +34,10 @@ struct Topology {
 /// `backend` uses it.
 Topology detect_topology(Communicator& world, const std::string& backend, const std::string& mpi);
 
-/// Returns the differences, for messages: "cores per host: 8, here 2". Empty if the topologies are equal.
+/// Returns the differences, for messages: "cores 8, here 2". Empty if the topologies are equal.
 std::vector<std::string> differences(const Topology& measured, const Topology& here);
 
-/// "2 ranks on 1 host: 2 x Intel Xeon (2 cores), shm", for a table's head.
+/// "2 ranks on 1 host by shm; cores: 2 of Intel Xeon", for a table's head.
 std::string describe(const Topology& topology);
 
 }  // namespace phalanx

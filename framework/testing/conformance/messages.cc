@@ -127,7 +127,7 @@ TEST_P(Messaging, MayBeAskedForBeforeTheyCome) {
   });
 }
 
-// Each rank receives first, then joins the collective in which its left neighbour waits already.
+// Odd ranks receive first and then join the collective in which their left neighbours wait already.
 TEST_P(Messaging, MoveOnWhileTheirSenderWaitsInACollective) {
   run([](const CommunicatorPtr& world) {
     for (int i = 0; i < 5; ++i) {
