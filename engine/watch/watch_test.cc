@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -347,15 +348,16 @@ TEST_F(ProgressTest, ALineThatANarrowerTerminalHasBrokenIsClearedAsAWhole) {
   narrow.ws_col = 40;
   int master = -1, slave = -1;
   ASSERT_EQ(::openpty(&master, &slave, nullptr, nullptr, &wide), 0);
-  std::string text(4096, '\0');
   {
     Console console(slave);
     Progress progress(console, true, kTotal);
     progress.update(measurement());
     ASSERT_EQ(::ioctl(slave, TIOCSWINSZ, &narrow), 0);
   }
-  text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, ::read(master, text.data(), text.size()))));
   ::close(slave);
+  std::string text;
+  std::array<char, 4096> bytes{};
+  for (ssize_t count; (count = ::read(master, bytes.data(), bytes.size())) > 0;) text.append(bytes.data(), count);
   ::close(master);
   EXPECT_THAT(text, EndsWith("\033[2A\r\033[J\r\033[K")) << "of 81 to 120 columns three rows were left";
 }
