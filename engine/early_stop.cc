@@ -12,7 +12,7 @@ namespace phalanx {
 void EarlyStop::check(const Readings& measured) const {
   if (!enabled() || std::ranges::count(measured, config_.metric, &Readings::value_type::first) > 0) return;
   throw ConfigError("train.early_stop.metric is \"" + config_.metric +
-                    "\", which none of evaluate.meters reads; add the meter, or name another reading");
+                    "\", but no meter in evaluate.meters measures it; add the meter, or name another metric");
 }
 
 void EarlyStop::observe(std::int64_t step, const Readings& readings) {

@@ -20,7 +20,7 @@ struct EarlyStopConfig {
   template <class V>
   void visit(V& v) {
     v("metric", metric, "test metric to watch; empty: no early stopping");
-    v("best", best, "which value of it is best; auto: what the task says of its own metric",
+    v("best", best, "whether its highest or lowest value is best; auto: as the task says for its own metric",
       config::one_of({"auto", "highest", "lowest"}));
     v("patience", patience, "consecutive tests without improvement to tolerate", config::at_least(0));
     v("min_delta", min_delta, "minimum change that counts as an improvement, in the metric's unit",

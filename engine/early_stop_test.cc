@@ -27,7 +27,7 @@ std::int64_t stops_at(const EarlyStopConfig& config, const std::vector<double>& 
   return stops_at(stop, readings);
 }
 
-TEST(EarlyStop, WaitsForSoManyTestsThatAreNoBetter) {
+TEST(EarlyStop, StopsAfterPatienceIsExceeded) {
   const std::vector<double> readings{0.5, 0.6, 0.6, 0.59, 0.6, 0.7};
   EXPECT_EQ(stops_at({.metric = "score", .patience = 2}, readings), 50);
   EXPECT_EQ(stops_at({.metric = "score", .patience = 1}, readings), 40);
@@ -40,19 +40,19 @@ TEST(EarlyStop, TheBestMayBeTheLowest) {
   EXPECT_EQ(stops_at({.metric = "score", .best = "highest", .patience = 0}, {3, 2, 1, 1.5}), 20);
 }
 
-TEST(EarlyStop, LittleIsNotBetter) {
+TEST(EarlyStop, ChangesBelowMinDeltaAreNoImprovement) {
   EXPECT_EQ(stops_at({.metric = "score", .patience = 1, .min_delta = 0.5}, {1, 1.4, 1.5, 9}), 30);
   EXPECT_EQ(stops_at({.metric = "score", .patience = 1, .min_delta = 0.5}, {1, 1.4, 1.6, 2.2}), -1);
 }
 
-TEST(EarlyStop, WhatIsNoNumberIsNeverBetter) {
+TEST(EarlyStop, NanIsNeverAnImprovement) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   EarlyStop stop({.metric = "score", .patience = 1});
   EXPECT_EQ(stops_at(stop, {nan, nan, 1}), 20);
   EXPECT_EQ(stop.reason(), "score was not a number in 2 tests");
 }
 
-TEST(EarlyStop, SaysWhy) {
+TEST(EarlyStop, SaysWhyItStops) {
   EarlyStop stop({.metric = "score", .patience = 1});
   EXPECT_EQ(stop.reason(), "");
   stops_at(stop, {0.25, 0.75, 0.5, 0.5});
@@ -64,7 +64,7 @@ TEST(EarlyStop, IsOffWithoutAMetric) {
   EXPECT_FALSE(EarlyStop(EarlyStopConfig{}).enabled());
 }
 
-TEST(EarlyStop, GoesOnFromItsState) {
+TEST(EarlyStop, ContinuesFromItsState) {
   EarlyStop first({.metric = "score", .patience = 2}), second({.metric = "score", .patience = 2});
   stops_at(first, {5, 4, 4});
   second.load(first.state());
@@ -73,7 +73,7 @@ TEST(EarlyStop, GoesOnFromItsState) {
   EXPECT_EQ(second.reason(), "score was 5 at step 10, and no better in 3 tests since");
 }
 
-TEST(EarlyStop, GoesOnWhereThePatienceIsLongerNow) {
+TEST(EarlyStop, ContinuesIfThePatienceIsLongerNow) {
   EarlyStop first({.metric = "score", .patience = 0}), longer({.metric = "score", .patience = 1}),
       off(EarlyStopConfig{});
   stops_at(first, {5, 4});
@@ -85,11 +85,11 @@ TEST(EarlyStop, GoesOnWhereThePatienceIsLongerNow) {
   EXPECT_THROW(off.load({1, 2}), DataError);
 }
 
-TEST(EarlyStop, RefusesWhatNoMeterReads) {
+TEST(EarlyStop, RefusesAMetricThatNoMeterMeasures) {
   EXPECT_NO_THROW(EarlyStop({.metric = "score"}).check({{"score", 0}}));
   EXPECT_THAT([] { EarlyStop({.metric = "auc"}).check({{"score", 0}}); },
               ::testing::ThrowsMessage<ConfigError>(
-                  HasSubstr("train.early_stop.metric is \"auc\", which none of evaluate.meters reads")));
+                  HasSubstr("train.early_stop.metric is \"auc\", but no meter in evaluate.meters measures it")));
 }
 
 }  // namespace

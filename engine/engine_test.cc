@@ -46,7 +46,7 @@ TEST(Engine, HooksFireInTheOrderOfEvents) {
   EXPECT_EQ(hooks, concatenated({{"on_start"}, epoch, epoch, {"on_end"}}));
 }
 
-TEST(Engine, HooksStandBetweenTheCallsThatTheyAreNamedAfter) {
+TEST(Engine, HooksFireBetweenTheCallsOfTraining) {
   FakeEngine fake(1);
   write_down_hooks(fake.engine, fake.calls);
   fake.train({.epochs = 1});
@@ -74,7 +74,7 @@ TEST(Engine, AnUnknownHookIsAnErrorWithTheNearestName) {
               ThrowsMessage<ConfigError>(HasSubstr(R"(unknown hook "zzz"; hooks are on_start, )")));
 }
 
-TEST(Engine, EveryEventHasItsHooksName) {
+TEST(Engine, EveryEventHasAHookName) {
   for (int i = 0; i < kEvents; ++i) {
     EXPECT_EQ(to_string(static_cast<Event>(i)), kTenHooks[i]);
     EXPECT_EQ(event_from_name(kTenHooks[i]), static_cast<Event>(i));
@@ -111,7 +111,7 @@ TEST(Engine, ReturnsWhereItEnded) {
   EXPECT_FALSE(end.stop);
 }
 
-TEST(Engine, GoesOnFromTheStateItIsGiven) {
+TEST(Engine, ContinuesFromTheGivenState) {
   FakeEngine fake(1);
   const State end = fake.train({.epoch = 2, .epochs = 3, .step = 20});
   EXPECT_THAT(fake.calls, ElementsAre("attach", "epoch 2", "before_update 20", "update", "after_update 20", "finish"));

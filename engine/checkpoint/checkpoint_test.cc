@@ -23,7 +23,7 @@ using testing::restore_own;
 using testing::run_ranks;
 using testing::Sharing;
 
-TEST_F(Checkpoints, SavedOnAnyNumberOfRanksTheyLoadOnAnyOther) {
+TEST_F(Checkpoints, LoadOnAnyNumberOfRanks) {
   for (const auto saved : {Sharing::kReplicas, Sharing::kShards, Sharing::kRows}) {
     for (const int savers : {1, 2, 3, 4, 7}) {
       fs::remove_all(folder_.path());
@@ -79,7 +79,7 @@ TEST_F(Checkpoints, AreWrittenWhileTrainingGoesOn) {
   expect_loads(2, Sharing::kReplicas, 60);
 }
 
-TEST_F(Checkpoints, PartsOfRanksComeBackToThem) {
+TEST_F(Checkpoints, EachRankGetsItsPartsBack) {
   const auto load = [](double& value, const SavedRanks& saved) {
     value = 0;
     for (int rank = 0; rank < saved.ranks; ++rank) {
@@ -112,7 +112,7 @@ TEST_F(Checkpoints, PartsOfRanksComeBackToThem) {
   run(2, true, 123, 5);  // only rank 0 has saved the common part
 }
 
-TEST_F(Checkpoints, ReplicasThatDifferComeBackToTheirRanks) {
+TEST_F(Checkpoints, DifferentReplicasReturnToTheirRanks) {
   const auto shift = [](int rank) { return static_cast<float>(1 + rank); };
   run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
     Rank rank(*world);
@@ -132,7 +132,7 @@ TEST_F(Checkpoints, ReplicasThatDifferComeBackToTheirRanks) {
   }
 }
 
-TEST_F(Checkpoints, RandomNumbersGoOn) {
+TEST_F(Checkpoints, RandomNumbersContinue) {
   at::Tensor expected;
   run_ranks("inproc", 1, [&](const CommunicatorPtr& world) {
     Rank rank(*world);
@@ -148,7 +148,7 @@ TEST_F(Checkpoints, RandomNumbersGoOn) {
   });
 }
 
-TEST_F(Checkpoints, RanksThatAreNewDrawOtherNumbersThanThoseThatWere) {
+TEST_F(Checkpoints, NewRanksDrawOtherRandomNumbersThanSavedOnes) {
   run_ranks("inproc", 1, [&](const CommunicatorPtr& world) {
     Rank rank(*world);
     rank.state.parts = {random_part(0)};

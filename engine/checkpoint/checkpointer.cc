@@ -35,7 +35,7 @@ std::string run_folder(const CheckpointFolder& folder) {
 // Otherwise the folder would be created again, with nothing in it but a checkpoint.
 void require_same(const std::string& folder, const std::optional<FileIdentity>& at_start) {
   if (!at_start || FileIdentity::of(folder) == at_start) return;
-  throw DataError(folder + ": was removed or renamed while the run goes on");
+  throw DataError(folder + ": was removed or renamed during the run");
 }
 
 void make_folder(const std::string& path) {
@@ -148,7 +148,7 @@ std::string Checkpointer::first_reason() const {
   for (const auto& reason : all_gather_text(reason_, *world_)) {
     if (!reason.empty()) return reason;
   }
-  return "no rank has a reason";
+  return "no rank gave a reason";
 }
 
 void Checkpointer::finish(bool complete) {

@@ -20,7 +20,8 @@ void check_identity(const Checkpoint& checkpoint, const Manifest::Words& identit
     const auto found = std::ranges::find(theirs, key, &Manifest::Words::value_type::first);
     const std::string saved = found == theirs.end() ? "nothing" : found->second;
     if (saved == mine) continue;
-    throw DataError(checkpoint.path + " belongs to another run: its " + key + " is " + saved + ", here it is " + mine);
+    throw DataError(checkpoint.path + " belongs to another run: its " + key + " is " + saved + ", but this run's is " +
+                    mine);
   }
 }
 

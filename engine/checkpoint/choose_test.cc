@@ -41,7 +41,7 @@ class Choosing : public Checkpoints {
   }
 };
 
-TEST_F(Choosing, AutoBeginsWhereThereIsNone) {
+TEST_F(Choosing, AutoStartsFromScratchWithoutCheckpoints) {
   run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
     Rank rank(*world);
     EXPECT_FALSE(choose_here("auto", rank, *world).checkpoint);
@@ -49,7 +49,7 @@ TEST_F(Choosing, AutoBeginsWhereThereIsNone) {
   });
 }
 
-TEST_F(Choosing, AutoTakesThePreviousOneAndSaysWhy) {
+TEST_F(Choosing, AutoFallsBackToThePreviousCheckpointAndSaysWhy) {
   save(2, Sharing::kReplicas, 10, 1);
   save(2, Sharing::kReplicas, 20, 2);
   const std::string file = folder_.final_path(20) + "/" + state_file(1, 2);
@@ -65,7 +65,7 @@ TEST_F(Choosing, AutoTakesThePreviousOneAndSaysWhy) {
   });
 }
 
-TEST_F(Choosing, ADamagedOneIsRefusedByNameAndThePreviousOneIsOffered) {
+TEST_F(Choosing, ADamagedCheckpointIsRefusedAndThePreviousOneIsOffered) {
   save(1, Sharing::kReplicas, 10);
   save(1, Sharing::kReplicas, 20);
   const std::string file = folder_.final_path(20) + "/" + weights_file(0, 1);
@@ -76,38 +76,39 @@ TEST_F(Choosing, ADamagedOneIsRefusedByNameAndThePreviousOneIsOffered) {
               AllOf(HasSubstr(file + ": is damaged"), HasSubstr("--resume " + folder_.final_path(10))));
 }
 
-TEST_F(Choosing, WithoutAWholeOneNothingBeginsByItself) {
+TEST_F(Choosing, AutoDoesNotStartFromScratchIfAllCheckpointsAreDamaged) {
   save(1, Sharing::kReplicas, 10);
   fs::remove(folder_.final_path(10) + "/" + weights_file(0, 1));
   EXPECT_THAT(refusal("auto"), AllOf(HasSubstr("none of the checkpoints"), HasSubstr("is missing")));
   EXPECT_THAT(refusal(folder_.final_path(10)), HasSubstr("there is no other one that"));
 }
 
-TEST_F(Choosing, ThoseOfOtherRunsAreRefused) {
+TEST_F(Choosing, CheckpointsOfOtherRunsAreRefused) {
   save(2, Sharing::kReplicas, 10);
   EXPECT_THAT(refusal("auto"), IsEmpty());
-  EXPECT_THAT(refusal("auto", 4), HasSubstr("another model: a.weight has shape [5, 3] there and [5, 4] here"));
-  EXPECT_THAT(refusal("auto", 3, "2"), HasSubstr("another run: its seed is 1, here it is 2"));
+  EXPECT_THAT(refusal("auto", 4), HasSubstr("another model: a.weight has shape [5, 3] in it and [5, 4] in this model"));
+  EXPECT_THAT(refusal("auto", 3, "2"), HasSubstr("another run: its seed is 1, but this run's is 2"));
   EXPECT_THAT(refusal("auto", 3, "1", "{name: sgd}"), HasSubstr("another optimizer: it has momentum"));
 }
 
-TEST_F(Choosing, InPlaceOfThatOfAnotherRunTheNewestOfThisOneIsOffered) {
+TEST_F(Choosing, TheNewestOfThisRunIsOfferedInsteadOfAnotherRuns) {
   save(1, Sharing::kReplicas, 10);
   save(1, Sharing::kReplicas, 20);
   Checkpoint foreign = read_checkpoint(folder_.final_path(20));
   foreign.manifest.identity = {{"seed", "9"}};
   write_atomically(foreign.path + "/" + kManifestName, to_text(foreign.manifest));
-  const auto told = AllOf(HasSubstr("another run: its seed is 9, here it is 1"),
+  const auto told = AllOf(HasSubstr("another run: its seed is 9, but this run's is 1"),
                           HasSubstr("the newest that this run can resume from is --resume " + folder_.final_path(10)));
   EXPECT_THAT(refusal("auto"), told);
   EXPECT_THAT(refusal(folder_.final_path(20)), told);
 }
 
-TEST_F(Choosing, EveryRankIsTold) {
+TEST_F(Choosing, EveryRankGetsTheError) {
   save(2, Sharing::kReplicas, 10);
   run_ranks("inproc", 3, [&](const CommunicatorPtr& world) {
     Rank rank(*world);
-    EXPECT_THAT([&] { choose_here("auto", rank, *world, "7"); }, ThrowsMessage<ConfigError>(HasSubstr("here it is 7")));
+    EXPECT_THAT([&] { choose_here("auto", rank, *world, "7"); },
+                ThrowsMessage<ConfigError>(HasSubstr("this run's is 7")));
     EXPECT_THAT([&] { choose_here("/absent", rank, *world); }, ThrowsMessage<DataError>(HasSubstr("/absent")));
   });
 }

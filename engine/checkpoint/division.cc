@@ -25,7 +25,7 @@ void check_complete(const Holders& holders, const std::vector<std::int64_t>& siz
     auto& end = ends.at(static_cast<std::size_t>(range.parameter));
     if (range.offset != end) {
       throw Error("ranks hold parts of parameter " + std::to_string(range.parameter) +
-                  " that do not join at its element " + std::to_string(end) + ", so it cannot be saved");
+                  " that overlap or leave a gap at its element " + std::to_string(end) + ", so it cannot be saved");
     }
     end += range.count;
   }

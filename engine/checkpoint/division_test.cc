@@ -12,7 +12,7 @@ using ::testing::HasSubstr;
 using ::testing::Pair;
 using ::testing::ThrowsMessage;
 
-TEST(Division, WhatAllHoldIsSharedOutEvenly) {
+TEST(Division, ReplicatedParametersAreDividedEvenly) {
   const std::vector<ParameterRange> all{{0, 0, 10}, {1, 0, 6}, {2, 0, 4}};
   EXPECT_THAT(divide({all, all}, {10, 6, 4}),
               ElementsAre(Pair(ParameterRange{0, 0, 10}, 0), Pair(ParameterRange{1, 0, 6}, 1),
@@ -31,7 +31,7 @@ TEST(Division, ShardsThatSeveralHostsHoldAreWrittenOnce) {
               ElementsAre(Pair(ParameterRange{0, 0, 5}, 0), Pair(ParameterRange{0, 5, 5}, 1)));
 }
 
-TEST(Division, AParameterWithoutElementsIsAPieceToo) {
+TEST(Division, ParametersWithoutElementsArePiecesToo) {
   EXPECT_THAT(divide({{{0, 0, 0}}}, {0}), ElementsAre(Pair(ParameterRange{0, 0, 0}, 0)));
   EXPECT_TRUE(divide({{}}, {0}).empty()) << "and may be left out";
 }

@@ -75,7 +75,7 @@ TEST_F(Durability, EveryFileIsOnDiskBeforeTheCheckpointHasItsName) {
                           "step-00000001.tmp: final none, temporary new", ".: final new, temporary none"));
 }
 
-TEST_F(Durability, TheNewNamesAreOnDiskBeforeTheCheckpointThatWasExchangedIsDeleted) {
+TEST_F(Durability, TheNewNamesAreOnDiskBeforeTheReplacedCheckpointIsDeleted) {
   syncs_of_saving("old");
   EXPECT_THAT(syncs_of_saving("new"), ElementsAre("step-00000001.tmp/weights: final old, temporary new",
                                                   "step-00000001.tmp/manifest.json: final old, temporary new",

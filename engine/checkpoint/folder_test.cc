@@ -64,12 +64,12 @@ class Folder : public ::testing::Test {
   std::vector<std::string> reasons_;
 };
 
-TEST_F(Folder, WithoutAnyThereIsNone) {
+TEST_F(Folder, WithoutCheckpointsThereIsNoNewest) {
   EXPECT_EQ(newest_good(), -1);
   EXPECT_THAT(reasons_, IsEmpty());
 }
 
-TEST_F(Folder, OneThatCannotBeListedIsAnErrorAndNotEmpty) {
+TEST_F(Folder, AFolderThatCannotBeListedIsAnError) {
   const std::string loop = folder_.path() + "-loop";
   fs::remove(loop);
   fs::create_symlink(loop, loop);
@@ -92,7 +92,7 @@ TEST_F(Folder, TheNewestIsFoundByContentNotByName) {
   EXPECT_EQ(newest_good(), 6);
 }
 
-TEST_F(Folder, EveryTruncationIsRefusedAndTheOneBeforeIsTaken) {
+TEST_F(Folder, EveryTruncationIsRefusedAndThePreviousCheckpointIsTaken) {
   write(1);
   write(2);
   for (const char* name : {"weights", "state", "manifest.json"}) {
@@ -135,7 +135,7 @@ TEST_F(Folder, ALongerFileIsRefused) {
   EXPECT_THAT(reasons_, ElementsAre(path + ": has 48 bytes, but was written with 47"));
 }
 
-TEST_F(Folder, WhatIsHalfMadeIsNeitherFoundNorKept) {
+TEST_F(Folder, HalfWrittenCheckpointsAreNeitherFoundNorKept) {
   write(1);
   fs::create_directories(folder_.temporary_path(2));
   write_atomically(folder_.temporary_path(2) + "/weights", "half");
@@ -151,7 +151,7 @@ TEST_F(Folder, TheLastAreKept) {
   EXPECT_EQ(names().size(), 2u) << "nothing of the others is left";
 }
 
-TEST_F(Folder, TheBestAreKeptBesides) {
+TEST_F(Folder, TheBestAreKeptInAddition) {
   const Retention retention{.keep_last = 1, .keep_best = 2, .best_by = "accuracy"};
   const std::vector<double> accuracies{0.5, 0.9, 0.7, 0.8, std::numeric_limits<double>::quiet_NaN(), 0.1};
   for (std::size_t i = 0; i < accuracies.size(); ++i) write(static_cast<std::int64_t>(i), retention, accuracies[i]);
@@ -172,7 +172,7 @@ TEST_F(Folder, OnlyTheWeightsThatWereTestedAreAmongTheBest) {
   EXPECT_THAT(steps(), ElementsAre(3, 1));
 }
 
-TEST_F(Folder, AnAbandonedFutureIsSetAside) {
+TEST_F(Folder, CheckpointsAfterTheResumedOneAreSetAside) {
   for (const std::int64_t step : {1, 2, 3}) write(step);
   write_atomically(folder_.final_path(1) + "/manifest.json", "torn");
   folder_.set_aside_after(2);
@@ -184,7 +184,7 @@ TEST_F(Folder, AnAbandonedFutureIsSetAside) {
   EXPECT_TRUE(fs::exists(folder_.path() + "/set-aside-step-00000003-2")) << "nothing is overwritten";
 }
 
-TEST_F(Folder, ACheckpointOfTheSameStepGivesWay) {
+TEST_F(Folder, ACheckpointOfTheSameStepIsReplaced) {
   write(1);
   write(1, {}, 0.5);
   EXPECT_EQ(newest_good(), 1);
@@ -192,7 +192,7 @@ TEST_F(Folder, ACheckpointOfTheSameStepGivesWay) {
   EXPECT_EQ(read_checkpoint(folder_.final_path(1)).manifest.readings.at(0).second, 0.5);
 }
 
-TEST_F(Folder, AFolderOfTheUsersIsLeftAlone) {
+TEST_F(Folder, FoldersOfTheUserAreLeftAlone) {
   fs::create_directories(folder_.path() + "/notes");
   write(1, {.keep_last = 1});
   folder_.set_aside_after(0);

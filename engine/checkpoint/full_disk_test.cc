@@ -39,7 +39,7 @@ class FullDisk : public Checkpoints {
   void (*previous_)(int);
 };
 
-TEST_F(FullDisk, ACheckpointIsGivenUpOnAllRanksAndTheNextOneSucceeds) {
+TEST_F(FullDisk, AllRanksAbandonTheCheckpointAndTheNextOneSucceeds) {
   save(2, Sharing::kReplicas, 1, 1);
   run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
     Rank rank(*world);
@@ -65,7 +65,7 @@ TEST_F(FullDisk, ACheckpointIsGivenUpOnAllRanksAndTheNextOneSucceeds) {
   expect_loads(2, Sharing::kReplicas, 2);
 }
 
-TEST_F(FullDisk, AllRanksKnowTheReasonOfTheOneThatCouldNotWrite) {
+TEST_F(FullDisk, AllRanksKnowWhyOneCouldNotWrite) {
   run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
     Rank rank(*world);
     Checkpointer checkpointer(folder_, {}, world, rank.state);
@@ -77,7 +77,7 @@ TEST_F(FullDisk, AllRanksKnowTheReasonOfTheOneThatCouldNotWrite) {
   });
 }
 
-TEST_F(Checkpoints, ARunFolderThatIsRenamedIsAFailureUntilItHasItsNameAgain) {
+TEST_F(Checkpoints, SavingFailsWhileTheRunFolderIsRenamed) {
   const auto run = fs::path(folder_.path()).parent_path();
   const fs::path renamed = run.string() + "-renamed";
   fs::remove_all(renamed);
@@ -93,7 +93,7 @@ TEST_F(Checkpoints, ARunFolderThatIsRenamedIsAFailureUntilItHasItsNameAgain) {
       checkpointer.settle();
       return checkpointer.failure();
     };
-    const std::string why = run.string() + ": was removed or renamed while the run goes on";
+    const std::string why = run.string() + ": was removed or renamed during the run";
     EXPECT_EQ(save_after([&] { fs::rename(run, renamed); }), why);
     EXPECT_FALSE(fs::exists(run)) << "it was not created again";
     EXPECT_EQ(save_after([&] { fs::create_directories(run); }), why) << "another folder of the same name";

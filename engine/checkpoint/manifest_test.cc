@@ -26,7 +26,7 @@ Manifest example() {
           .files = {{"a.safetensors", 1ull << 40, 0xdeadbeef}, {"b", 0, 7}}};
 }
 
-TEST(Manifest, ComesBack) {
+TEST(Manifest, ReadsBackWhatWasWritten) {
   const auto back = parse_manifest(to_text(example()), "m");
   EXPECT_EQ(back.position, example().position);
   EXPECT_EQ(back.ranks, 2);
@@ -41,7 +41,7 @@ TEST(Manifest, ComesBack) {
   EXPECT_EQ(back.files[0].crc, 0xdeadbeefu);
 }
 
-TEST(Manifest, CutAnywhereItIsRefused) {
+TEST(Manifest, TruncatedAnywhereItIsRefused) {
   const auto text = to_text(example());
   for (std::size_t length = 0; length < text.size(); ++length) {
     EXPECT_THAT([&] { parse_manifest(text.substr(0, length), "m"); }, ThrowsMessage<DataError>(StartsWith("m: ")));

@@ -40,14 +40,14 @@ TEST_F(GitCommit, IsFoundWhereReferencesArePacked) {
   EXPECT_EQ(git_commit(folder_), "5555");
 }
 
-TEST_F(GitCommit, IsTheHeadWhereThatIsDetached) {
+TEST_F(GitCommit, IsTheDetachedHead) {
   write("HEAD", "89abcdef\n");
   EXPECT_EQ(git_commit(folder_), "89abcdef");
 }
 
 TEST_F(GitCommit, IsNothingOutsideOfARepository) { EXPECT_EQ(git_commit(folder_ + "/.git/refs"), ""); }
 
-TEST(Provenance, SaysWhatPeopleAsk) {
+TEST(Provenance, HasVersionsHostCommandAndTime) {
   const auto words = provenance();
   for (const char* key : {"phalanx", "libtorch", "commit", "host", "kernels", "command", "time"}) {
     EXPECT_THAT(words, Contains(Key(key)));

@@ -31,7 +31,7 @@ CheckpointPart random_part(int rank, c10::Device device) {
           .load =
               [rank, own, device](const SavedRanks& saved) {
                 const auto tensors = saved.of(rank % saved.ranks);
-                if (tensors.empty()) throw DataError("the checkpoint has no state of the random numbers");
+                if (tensors.empty()) throw DataError("the checkpoint has no state of the random number generator");
                 const auto& [kind, state] = tensors.front();
                 if (kind == own) set_random_state(state, device);
                 if (kind != own || rank >= saved.ranks) branch_off(state, rank);

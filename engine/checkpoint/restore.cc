@@ -39,7 +39,7 @@ void check_model(const Checkpoint& checkpoint, const StoredTensors& stored, cons
     Shape there;
     if (!stored.has(name)) refuse("it has no " + name);
     if (!stored.shape(name, there) || there != shape) {
-      refuse(name + " has shape " + text(there) + " there and " + text(shape) + " here");
+      refuse(name + " has shape " + text(there) + " in it and " + text(shape) + " in this model");
     }
   };
   for (const auto& segment : whole_parameters(*state.parameters)) {

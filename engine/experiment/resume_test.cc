@@ -334,8 +334,9 @@ TEST(Resume, RefusesTheCheckpointOfAnotherRunOnEveryRank) {
   const auto refused = [&](const std::string& change) {
     return run(2, folder, {"checkpoint.resume=auto", change}).errors;
   };
-  EXPECT_THAT(refused("seed=4"), Each(HasSubstr("its seed is 3, here it is 4")));
-  EXPECT_THAT(refused("train.global_batch_size=64"), Each(HasSubstr("train.global_batch_size is 32, here it is 64")));
+  EXPECT_THAT(refused("seed=4"), Each(HasSubstr("its seed is 3, but this run's is 4")));
+  EXPECT_THAT(refused("train.global_batch_size=64"),
+              Each(HasSubstr("train.global_batch_size is 32, but this run's is 64")));
   EXPECT_THAT(refused("dataset.seed=77"), Each(HasSubstr("its dataset is")));
   EXPECT_THAT(refused("loader.shuffle=false"), Each(HasSubstr("its loader.shuffle is true")));
   EXPECT_THAT(refused("model.hidden=[17]"), Each(HasSubstr("another model")));

@@ -42,7 +42,7 @@ TEST(TokenSampler, DrawsByProbability) {
   EXPECT_NEAR(shares({.temperature = 0.5}, scores()).at(1), 0.16 / 0.3, 0.02);
 }
 
-TEST(TokenSampler, LeavesOutWhatIsUnlikely) {
+TEST(TokenSampler, LeavesOutUnlikelyTokens) {
   const auto always = [](std::int64_t token) { return ElementsAre(Pair(token, DoubleNear(1, 1e-9))); };
   EXPECT_THAT(shares({.temperature = 0}, scores()), always(1));
   EXPECT_THAT(shares({.top_k = 1}, scores()), always(1));
@@ -55,7 +55,7 @@ TEST(TokenSampler, LeavesOutWhatIsUnlikely) {
   EXPECT_EQ(shares({.top_k = 3, .top_p = 0.9}, scores()).size(), 3u);
 }
 
-TEST(TokenSampler, RefusesOptionsAndScoresThatMeanNothing) {
+TEST(TokenSampler, RefusesInvalidOptionsAndScores) {
   const auto refused = [](const SamplingOptions& options, const char* part) {
     EXPECT_THAT([&] { TokenSampler sampler(options); }, ThrowsMessage<ConfigError>(HasSubstr(part)));
   };
@@ -65,7 +65,7 @@ TEST(TokenSampler, RefusesOptionsAndScoresThatMeanNothing) {
   refused({.top_p = 1.5}, "top_p");
   TokenSampler sampler(SamplingOptions{});
   EXPECT_THAT([&] { sampler.draw(at::tensor({0.0, std::nan("")})); },
-              ThrowsMessage<Error>(HasSubstr("score of token 1 is no number")));
+              ThrowsMessage<Error>(HasSubstr("score of token 1 is not a number")));
 }
 
 constexpr std::int64_t kContext = 8;
@@ -99,7 +99,7 @@ TEST(TextGenerator, GivesTheSameTextWithAndWithoutACache) {
   }
 }
 
-TEST(TextGenerator, EndsWhenItIsTold) {
+TEST(TextGenerator, StopsWhenTheCallbackReturnsFalse) {
   const auto model = make_model("{name: gpt, layers: 1, heads: 1, width: 8}");
   int count = 0;
   TextGenerator(*model, {.context = kContext}).run({1}, 100, [&](std::int64_t) { return ++count < 5; });

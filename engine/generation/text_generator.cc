@@ -34,13 +34,14 @@ TextGenerator::TextGenerator(Model& model, const Options& options)
     : model_(model), options_(options), sampler_(options.sampling) {
   if (!options.cache) return;
   if (!model.go_on_from(nullptr)) {
-    throw ConfigError("cache: this model keeps no keys and values, as gpt, moe_gpt and llama do; generate without");
+    throw ConfigError(
+        "cache: this model keeps no keys and values, unlike gpt, moe_gpt and llama; generate without a cache");
   }
 }
 
 void TextGenerator::run(std::vector<std::int64_t> text, std::int64_t count,
                         const std::function<bool(std::int64_t token)>& next) {
-  if (text.empty()) throw std::invalid_argument("a text to go on with has a token at least");
+  if (text.empty()) throw std::invalid_argument("a text to continue must have at least one token");
   const at::NoGradGuard no_grad;
   model_.eval();
   const auto context = static_cast<std::size_t>(options_.context), kept = std::max<std::size_t>(1, context / 2);

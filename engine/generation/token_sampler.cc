@@ -25,7 +25,7 @@ std::int64_t TokenSampler::draw(const at::Tensor& scores) {
   std::vector<std::int64_t> tokens(static_cast<std::size_t>(all.numel()));
   std::iota(tokens.begin(), tokens.end(), 0);
   for (const auto token : tokens) {
-    if (std::isnan(score[token])) throw Error("the model's score of token " + std::to_string(token) + " is no number");
+    if (std::isnan(score[token])) throw Error("the score of token " + std::to_string(token) + " is not a number");
   }
   const auto likelier = [score](std::int64_t a, std::int64_t b) {
     return score[a] > score[b] || (score[a] == score[b] && a < b);

@@ -76,7 +76,7 @@ TEST_F(CrossEntropy, SharesWeightedBySamplesAddUpToTheWhole) {
   EXPECT_NEAR(sum / kRows, loss_->mean(logits_, target_).item<double>(), 1e-6);
 }
 
-TEST_F(CrossEntropy, EveryTargetPullsAtItsOwnLogits) {
+TEST_F(CrossEntropy, EveryTargetHasAGradientAtItsOwnLogits) {
   const auto logits = logits_.clone().requires_grad_();
   loss_->mean(logits, target_).backward();
   auto expected = logits_.softmax(-1);
@@ -84,7 +84,7 @@ TEST_F(CrossEntropy, EveryTargetPullsAtItsOwnLogits) {
   EXPECT_TRUE(at::allclose(logits.grad(), expected / static_cast<double>(kRows * kLength), 1e-5, 1e-7));
 }
 
-TEST_F(CrossEntropy, TakesSharesOfClassesAsTheMeanOfTheirLosses) {
+TEST_F(CrossEntropy, LossOfClassSharesIsTheMeanOfTheirLosses) {
   const auto logits = logits_.select(1, 0), one = target_.select(1, 0), other = target_.select(1, 1);
   const auto share = at::zeros({kRows, kClasses});
   for (std::int64_t i = 0; i < kRows; ++i) {
@@ -98,7 +98,7 @@ TEST_F(CrossEntropy, TakesSharesOfClassesAsTheMeanOfTheirLosses) {
   }
 }
 
-TEST_F(CrossEntropy, RefusesTargetsThatAreNotThoseOfTheLogits) {
+TEST_F(CrossEntropy, RefusesTargetsThatDoNotFitTheLogits) {
   const auto refused = ThrowsMessage<ConfigError>(HasSubstr("cross_entropy takes logits [n, ..., classes]"));
   EXPECT_THAT([&] { loss_->mean(logits_, target_.select(1, 0)); }, refused);
   EXPECT_THAT([&] { loss_->mean(logits_.transpose(1, 2), target_); }, refused) << "classes come last";

@@ -29,9 +29,10 @@ struct FocalConfig {
 
   template <class V>
   void visit(V& v) {
-    v("gamma", gamma, "how much less samples count that are told well; 0: not at all", config::at_least(0));
+    v("gamma", gamma, "how much less well classified samples count; 0: not at all", config::at_least(0));
     v("alpha", alpha,
-      "weights: of class numbers one each; of values from 0 to 1 one number a, for 1, and 1 - a for 0; []: all alike",
+      "weights: for class numbers, one each; for values from 0 to 1, one number a for 1, and 1 - a for 0; []: all "
+      "equal",
       config::between(0, 1));
   }
 };
@@ -59,7 +60,7 @@ class Focal final : public Loss {
 
   at::Tensor mean_of_values(const at::Tensor& logits, const at::Tensor& target) const {
     require_of_loss(alpha_.size() <= 1, "alpha has ", alpha_.size(),
-                    " numbers; where each output stands for itself, focal takes one, for the target 1, or none");
+                    " numbers; where targets are values from 0 to 1, focal takes one, for the target 1, or none");
     const at::Tensor entropy = at::binary_cross_entropy_with_logits(logits, target, {}, {}, at::Reduction::None);
     const at::Tensor p = logits.sigmoid();
     const at::Tensor loss = modulated(entropy, 1 - (p * target + (1 - p) * (1 - target)));
@@ -84,7 +85,7 @@ class Focal final : public Loss {
 };
 
 const bool focal_registered =
-    Losses::global().add<FocalConfig>("focal", "cross entropy in which samples count less the better they are told",
+    Losses::global().add<FocalConfig>("focal", "cross entropy in which well classified samples count less",
                                       [](const FocalConfig& config) { return std::make_shared<Focal>(config); });
 
 }  // namespace

@@ -43,7 +43,7 @@ TEST(Focal, WithoutGammaIsCrossEntropy) {
 }
 
 // Equation 5: - alpha (1 - p)^gamma log p, class by class.
-TEST(Focal, IsTheSumOfItsDefinition) {
+TEST(Focal, FollowsItsDefinition) {
   const auto output = logits(), target = classes();
   const double alpha[] = {0.2, 0.7, 1};
   double sum = 0;
@@ -84,7 +84,7 @@ TEST(Focal, HasGradientsWhereALogitIsCertain) {
   }
 }
 
-TEST(Focal, RefusesOtherShapesAndAsManyWeightsAsDoNotFit) {
+TEST(Focal, RefusesWrongShapesAndNumbersOfWeights) {
   const auto output = logits(), target = classes();
   EXPECT_THAT([&] { testing::make_loss("focal")->mean(output, target.flatten()); },
               ThrowsMessage<ConfigError>(HasSubstr("focal takes logits [n, ..., classes]")));

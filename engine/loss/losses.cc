@@ -66,7 +66,7 @@ const bool huber = Losses::global().add<HuberConfig>(
     });
 
 const bool binary_cross_entropy = Losses::global().add<NoFields>(
-    "binary_cross_entropy", "cross entropy of logits and targets from 0 to 1, each for itself", [](const NoFields&) {
+    "binary_cross_entropy", "cross entropy of logits and targets from 0 to 1, element by element", [](const NoFields&) {
       return std::make_shared<Elementwise>("binary_cross_entropy",
                                            [](const at::Tensor& output, const at::Tensor& target) {
                                              return at::binary_cross_entropy_with_logits(output, target);
@@ -76,7 +76,7 @@ const bool binary_cross_entropy = Losses::global().add<NoFields>(
 // ListNet (Cao et al. 2007, Learning to Rank, section 4.3): the cross entropy between the top-one probabilities of the
 // relevances and of the scores.
 const bool list_net = Losses::global().add<NoFields>(
-    "list_net", "cross entropy of the softmax of scores and that of relevances [n, items]", [](const NoFields&) {
+    "list_net", "cross entropy of the softmax of scores and the softmax of relevances [n, items]", [](const NoFields&) {
       return std::make_shared<Elementwise>("list_net", [](const at::Tensor& output, const at::Tensor& target) {
         return -(target.softmax(-1) * at::log_softmax(output, -1)).sum(-1).mean();
       });

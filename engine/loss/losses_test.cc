@@ -24,7 +24,7 @@ TEST(Losses, OfNumbersAreMeansOverElements) {
   EXPECT_FLOAT_EQ(testing::mean_loss("{name: huber, delta: 3}", output, target), (0 + 2 + 7.5) / 3);
 }
 
-TEST(Losses, BinaryCrossEntropyTakesEachLogitForItself) {
+TEST(Losses, BinaryCrossEntropyIsElementwise) {
   const double yes = -std::log(1 / (1 + std::exp(-2.0))), no = -std::log(1 - 1 / (1 + std::exp(1.0)));
   EXPECT_NEAR(testing::mean_loss("binary_cross_entropy", numbers({2, -1}), numbers({1, 0})), (yes + no) / 2, 1e-6);
   EXPECT_NEAR(testing::mean_loss("binary_cross_entropy", numbers({2, -1}), at::tensor({1, 0}, at::kLong)),
@@ -32,7 +32,7 @@ TEST(Losses, BinaryCrossEntropyTakesEachLogitForItself) {
       << "targets may be integers";
 }
 
-TEST(Losses, ListNetIsLeastForTheOrderOfTheRelevances) {
+TEST(Losses, ListNetIsLowestForTheOrderOfTheRelevances) {
   const auto relevance = numbers({0, 1, 3}).view({1, 3});
   const double best = testing::mean_loss("list_net", relevance, relevance);
   double entropy = 0, sum = 0;

@@ -68,11 +68,12 @@ struct TripletConfig {
 
   template <class V>
   void visit(V& v) {
-    v("margin", margin, "by which others are to be farther away than samples of the same class", config::above(0));
-    v("distance", distance, "between embeddings", config::one_of({"squared", "euclidean"}));
+    v("margin", margin, "how much farther away samples of other classes must be than those of the same class",
+      config::above(0));
+    v("distance", distance, "distance between embeddings", config::one_of({"squared", "euclidean"}));
     v("mining", mining,
-      "the triplets of the dataset; or the hardest ones that a rank's part of the batch has, so other ones on more "
-      "ranks",
+      "given: the triplets of the dataset; batch_hard: the hardest ones in a rank's part of the batch, which depend on "
+      "the number of ranks",
       config::one_of({"given", "batch_hard"}));
   }
 };
@@ -130,7 +131,7 @@ const bool contrastive = Losses::global().add<ContrastiveConfig>(
     [](const ContrastiveConfig& config) { return std::make_shared<Contrastive>(config.margin); });
 
 const bool triplet = Losses::global().add<TripletConfig>(
-    "triplet", "samples of another class farther away than those of the same, by the margin",
+    "triplet", "samples of other classes must be farther away than those of the same class, by the margin",
     [](const TripletConfig& config) { return std::make_shared<Triplet>(config); });
 
 }  // namespace

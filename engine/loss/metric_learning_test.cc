@@ -38,7 +38,7 @@ TEST(Contrastive, PullsWithinAClassAndPushesUpToTheMargin) {
   EXPECT_NEAR(testing::mean_loss("{name: contrastive, margin: 6}", output, target), (25 + 5.5 * 5.5 + 1) / 2 / 3, 1e-4);
 }
 
-TEST(Contrastive, HasAGradientWherePairsAreOnePoint) {
+TEST(Contrastive, HasAGradientForIdenticalEmbeddings) {
   const auto output = at::zeros({2, 2, 3}).requires_grad_();
   testing::make_loss("contrastive")->mean(output, classes({1, 1, 1, 2}, {2, 2})).backward();
   EXPECT_TRUE(output.grad().isfinite().all().item<bool>());
@@ -65,7 +65,7 @@ TEST(Triplet, TakesTheHardestOfABatch) {
       << "members of pairs are embeddings as others";
 }
 
-TEST(Triplet, CostsNothingWhereABatchHasNoTriplet) {
+TEST(Triplet, IsZeroIfABatchHasNoTriplet) {
   const auto output = at::randn({3, 2}).requires_grad_();
   const auto loss = testing::make_loss("{name: triplet, mining: batch_hard}")->mean(output, classes({1, 1, 1}, {3}));
   EXPECT_EQ(loss.item<double>(), 0);

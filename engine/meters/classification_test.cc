@@ -43,7 +43,7 @@ struct Random {
 
 std::string top(std::int64_t k) { return "{name: class_error, k: " + std::to_string(k) + "}"; }
 
-TEST(ClassError, CountsClassesThatAreNotAmongTheFirst) {
+TEST(ClassError, CountsClassesThatAreNotAmongTheTopK) {
   const at::Tensor scores = numbers({.1, .7, .2, .5, .3, .4, .6, .9, .8}).reshape({3, 3});
   const at::Tensor target = integers({1, 2, 0});  // places 1, 2, 3
   EXPECT_EQ(readings_of("class_error", scores, target)[0].first, "class_error_top1");
@@ -67,7 +67,7 @@ TEST(ClassError, EqualsALoopOverSamples) {
   }
 }
 
-TEST(ClassError, OfOneGuessIsWhatAccuracyLacks) {
+TEST(ClassError, Top1IsOneMinusAccuracy) {
   const Random random;
   EXPECT_DOUBLE_EQ(reading_of(top(1), random.scores, random.target),
                    1 - reading_of("accuracy", random.scores, random.target));
@@ -77,7 +77,7 @@ TEST(ClassError, AScoreThatIsNotANumberIsAnError) {
   EXPECT_EQ(reading_of(top(2), numbers({NAN, NAN, NAN}).reshape({1, 3}), integers({0})), 1);
 }
 
-TEST(Confusion, HasATableOfTargetAndGuess) {
+TEST(Confusion, CountsSamplesByTargetAndPrediction) {
   const at::Tensor scores = at::one_hot(integers({0, 1, 1, 0, 1}), 2).to(at::kFloat);
   const at::Tensor target = integers({0, 0, 1, 1, 1});
   EXPECT_THAT(readings_of("confusion", scores, target),
@@ -144,7 +144,7 @@ TEST(PrecisionAndRecall, EqualALoopOverSamples) {
   EXPECT_EQ(read("precision", "none"), counts[0] / (counts[0] + counts[1]));
 }
 
-TEST(PrecisionAndRecall, WithClassNumbersTheLargestScoreSaysYes) {
+TEST(PrecisionAndRecall, WithClassNumbersTheHighestScoreIsThePrediction) {
   // Predicts 0, 0, 1, 2 for classes 0, 1, 1, 0.
   const at::Tensor scores = at::one_hot(integers({0, 0, 1, 2}), 3).to(at::kFloat), target = integers({0, 1, 1, 0});
   EXPECT_THAT(readings_of("{name: precision, average: none}", scores, target),

@@ -34,13 +34,13 @@ std::vector<double> many_values() {
 
 TEST(ExactSum, OfNothingIsZero) { EXPECT_EQ(ExactSum().value(), 0); }
 
-TEST(ExactSum, IsEveryDoubleAlone) {
+TEST(ExactSum, OfOneDoubleIsThatDouble) {
   for (const double value : {1.0, 0.1, -3.5, 1e-300, kLeast, -kLeast, 1e308, kMost, -kMost, 0x1p-1022, 5 * kLeast}) {
     EXPECT_EQ(sum_of({value}).value(), value);
   }
 }
 
-TEST(ExactSum, LosesNothingBesideWhatIsLarger) {
+TEST(ExactSum, LosesNothingNextToLargerNumbers) {
   EXPECT_EQ(sum_of({1e308, 1, -1e308}).value(), 1);
   EXPECT_EQ(sum_of({kMost, kLeast, -kMost}).value(), kLeast);
   EXPECT_EQ(sum_of({kMost, kMost, -kMost, -kMost, -2}).value(), -2);
@@ -56,7 +56,7 @@ TEST(ExactSum, DoesNotDependOnTheOrder) {
   EXPECT_EQ(sum_of(values).value(), sum);
 }
 
-TEST(ExactSum, DoesNotDependOnWhoAdds) {
+TEST(ExactSum, DoesNotDependOnHowNumbersAreGrouped) {
   const auto values = many_values();
   std::vector<ExactSum> parts(3);
   for (std::size_t i = 0; i < values.size(); ++i) parts[i * i % 3].add(values[i]);
@@ -92,7 +92,7 @@ TEST(ExactSum, OfAProductKeepsWhatRoundingWouldLose) {
   EXPECT_EQ(sum.value(), -0x1p-80);
 }
 
-TEST(ExactSum, WhatIsNotFiniteStaysSo) {
+TEST(ExactSum, StaysNotFinite) {
   EXPECT_TRUE(std::isnan(sum_of({1, NAN, 2}).value()));
   EXPECT_EQ(sum_of({1, kInfinity}).value(), kInfinity);
   EXPECT_EQ(sum_of({-kInfinity, 1}).value(), -kInfinity);

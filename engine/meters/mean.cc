@@ -66,7 +66,8 @@ at::Tensor Mean::state() {
 
 void Mean::absorb(const at::Tensor& state) {
   if (state.numel() != static_cast<std::int64_t>(sum_.cells().size() + weight_.cells().size())) {
-    throw DataError("the checkpoint is of an older version, whose meters kept other numbers; resume it with that one");
+    throw DataError(
+        "the checkpoint was written by an older version, whose meters kept other numbers; resume with that version");
   }
   const auto* number = state.data_ptr<std::int64_t>();
   for (auto& cell : sum_.cells()) cell += *number++;

@@ -105,7 +105,7 @@ TEST(Meters, PaddingDoesNotCount) {
   });
 }
 
-TEST(Meters, ABatchOfPaddingAloneCountsNothing) {
+TEST(Meters, ABatchOfOnlyPaddingDoesNotCount) {
   alone([](const CommunicatorPtr& group) {
     MeterSet meters = set_of({"loss", "accuracy"});
     add_rows(meters, at::arange(1, 3, at::kLong), 0, 2);
@@ -132,7 +132,7 @@ TEST(Meters, NothingAddedReadsZero) {
 }
 
 // A loss on the meta device cannot be read at all.
-TEST(Meters, LeaveALossOnItsDeviceUntilTheyAreAsked) {
+TEST(Meters, LeaveALossOnItsDeviceUntilTheyAreRead) {
   alone([](const CommunicatorPtr& group) {
     for (const auto* name : {"loss", "perplexity", "moving_average"}) {
       MeterSet meters = set_of({name});
@@ -142,7 +142,7 @@ TEST(Meters, LeaveALossOnItsDeviceUntilTheyAreAsked) {
   });
 }
 
-TEST(Meters, OfMoreBatchesThanTheyKeepAddThemAll) {
+TEST(Meters, AddAllBatchesEvenIfThereAreMoreThanTheyKeep) {
   alone([](const CommunicatorPtr& group) {
     MeterSet meters = set_of({"loss"});
     for (int i = 0; i < 3000; ++i) add_loss(meters, 2, i);
@@ -219,7 +219,7 @@ TEST(Average, HasMeanAndDeviation) {
               ElementsAre(Pair("target_mean", 5.0), Pair("target_std", 0.0)));
 }
 
-TEST(Average, DoesNotLoseASmallDeviationBesideALargeMean) {
+TEST(Average, DoesNotLoseASmallDeviationNextToALargeMean) {
   const at::Tensor values = testing::numbers({1e15 + 1, 1e15 + 3, 1e15 + 5});
   EXPECT_THAT(testing::readings_of("average", values, values),
               ElementsAre(Pair("output_mean", 1e15 + 3), Pair("output_std", 2.0)));

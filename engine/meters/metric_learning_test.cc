@@ -29,7 +29,7 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 const at::Tensor kPairs = numbers({0, 0.1, 1, 1.9, 2, 2.4, 3, 5}).view({4, 2, 1});
 const at::Tensor kIdentities = integers({1, 1, 2, 2, 1, 2, 3, 4}).view({4, 2});
 
-TEST(Verification, TellsPairsByTheirDistance) {
+TEST(Verification, JudgesPairsByTheirDistance) {
   EXPECT_THAT(readings_of("verification", kPairs, kIdentities), ElementsAre(Pair("accuracy", 0.5)));
   EXPECT_EQ(reading_of("{name: verification, threshold: 0.3}", kPairs, kIdentities), 0.75);
   EXPECT_EQ(reading_of("{name: verification, threshold: 1}", kPairs, kIdentities), 0.75);
@@ -40,7 +40,7 @@ TEST(Verification, ComparesTheFirstMemberWithAllOthers) {
   EXPECT_EQ(reading_of("verification", triplets, integers({1, 1, 2, 5, 5, 6}).view({2, 3})), 0.75);
 }
 
-TEST(Verification, OfWhatIsNoNumberIsNeverRight) {
+TEST(Verification, NanEmbeddingsAreNeverCorrect) {
   const auto pairs = numbers({0, kNone, kNone, 1}).view({2, 2, 1});
   EXPECT_EQ(reading_of("verification", pairs, integers({1, 1, 1, 2}).view({2, 2})), 0);
 }
@@ -67,11 +67,11 @@ TEST(Retrieval, OfMembersTakesTheFirst) {
   EXPECT_EQ(reading_of("{name: retrieval, k: 2}", kPairs, kIdentities), 0.5) << "and another one at 3";
 }
 
-TEST(Retrieval, OfWhatIsNoNumberFindsNothing) {
+TEST(Retrieval, NanEmbeddingsFindNothing) {
   EXPECT_EQ(reading_of("retrieval", numbers({kNone, kNone, 1}).view({3, 1}), integers({1, 1, 2})), 0);
 }
 
-TEST(Retrieval, LooksAtAllRanksSamplesAndNotAtPadding) {
+TEST(Retrieval, LooksAtSamplesOfAllRanksAndNotAtPadding) {
   testing::run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
     const auto meter = testing::make_meter("retrieval");
     const auto line = numbers({0, 1, 1.4, 8, 1.45}).view({5, 1}), classes = integers({1, 1, 2, 2, 2});

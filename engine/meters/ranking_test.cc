@@ -130,7 +130,7 @@ TEST(Auc, IsUndefinedWithSamplesOfOneKindOnly) {
   EXPECT_EQ(reading_of("average_precision", numbers({3, 2, 1}), integers({0, 0, 0})), 0);
 }
 
-TEST(Auc, IsTheMeanOverTheClassesThatHaveIt) {
+TEST(Auc, IsTheMeanOverTheClassesInWhichItIsDefined) {
   const at::Tensor scores = numbers({3, 1, 2, 2, 1, 3}).reshape({3, 2});
   const at::Tensor labels = integers({1, 0, 0, 0, 0, 0}).reshape({3, 2});
   EXPECT_EQ(reading_of("auc", scores, labels), 1);
@@ -140,7 +140,7 @@ TEST(Auc, AScoreThatIsNotANumberRanksLast) {
   EXPECT_EQ(reading_of("auc", numbers({NAN, 1, -1}), integers({1, 0, 0})), 0);
 }
 
-TEST(Thresholds, WithoutPositivesThereIsNoPrecisionAndNoOrder) {
+TEST(Thresholds, WithoutPositivesAveragePrecisionIs0AndAucIsNan) {
   EXPECT_EQ(average_precision({{.positives = 0, .negatives = 3}}), 0);
   EXPECT_TRUE(std::isnan(area_under_roc({{.positives = 0, .negatives = 3}})));
 }
@@ -154,7 +154,7 @@ TEST(Ndcg, HasBothDiscounts) {
   EXPECT_NEAR(reading_of("{name: ndcg, k: 6}", scores, relevance), 0.961, 5e-4);
 }
 
-TEST(Ndcg, LooksAtTheFirstKAlone) {
+TEST(Ndcg, LooksOnlyAtTheFirstK) {
   const at::Tensor scores = numbers({3, 2, 1}).reshape({1, 3}), relevance = numbers({0, 2, 1}).reshape({1, 3});
   EXPECT_EQ(reading_of("{name: ndcg, k: 1}", scores, relevance), 0);
   const double second = 2 / std::log2(3.0), best = 2 + 1 / std::log2(3.0);

@@ -19,7 +19,7 @@ struct VerificationConfig {
 
   template <class V>
   void visit(V& v) {
-    v("threshold", threshold, "samples whose embeddings are nearer than this are told to be of one class",
+    v("threshold", threshold, "samples whose embeddings are nearer than this are predicted to be of the same class",
       config::above(0));
   }
 };
@@ -40,7 +40,7 @@ void measure_verification(const Batch& batch, const Step::Result& result, double
 }
 
 const bool verification_registered = Meters::global().add<VerificationConfig>(
-    "verification", "share of pairs of samples told rightly to be of one class or not",
+    "verification", "share of pairs correctly predicted to be of the same class or not",
     [](const VerificationConfig& c) {
       return std::make_unique<MeanMeter>(
           "accuracy", [threshold = c.threshold](const Batch& batch, const Step::Result& result, Mean& mean) {

@@ -46,7 +46,7 @@ TEST(Clip, LeavesSmallGradientsAsTheyAre) {
   EXPECT_EQ(clipped.clip.norm(), 5);
 }
 
-TEST(Clip, DoesNotCountWhatLiesBetweenParameters) {
+TEST(Clip, IgnoresElementsBetweenParameters) {
   Clip clip(std::make_unique<Recorder>(), {.norm = 5.1}, no_other_slices);
   clip.attach({{at::zeros({6}),
                 at::tensor({3.0F, 100.0F, 100.0F, 0.0F, -4.0F, 100.0F}),
@@ -58,7 +58,7 @@ TEST(Clip, DoesNotCountWhatLiesBetweenParameters) {
 TEST(Clip, ByValue) {
   Clipped clipped({.value = 2});
   EXPECT_TRUE(at::equal(clipped({at::tensor({3.0F, -4.0F, 1.5F})})[0], at::tensor({2.0F, -2.0F, 1.5F})));
-  EXPECT_TRUE(std::isnan(clipped.clip.norm())) << "nobody needed it";
+  EXPECT_TRUE(std::isnan(clipped.clip.norm())) << "not computed, since nothing needs it";
 }
 
 TEST(Clip, ByNormAndThenByValue) {
@@ -73,13 +73,13 @@ TEST(Clip, SaysWhenTheNormIsNotFiniteAndLeavesTheGradients) {
   EXPECT_TRUE(at::equal(clipped({gradients})[0], gradients));
   EXPECT_FALSE(clipped.clip.finite());
   clipped({at::tensor({3.0F})});
-  EXPECT_TRUE(clipped.clip.finite()) << "it is of the last update";
+  EXPECT_TRUE(clipped.clip.finite()) << "it describes the last update";
   clipped({at::tensor({std::nanf("")})});
   EXPECT_FALSE(clipped.clip.finite());
 }
 
 // The square of each gradient exceeds the range of float.
-TEST(Clip, FindsNormsWhoseSquareIsNoFloat) {
+TEST(Clip, FindsNormsWhoseSquareOverflowsAFloat) {
   Clipped clipped({.norm = 1});
   EXPECT_TRUE(at::allclose(clipped({at::tensor({3e30F, 4e30F})})[0], at::tensor({0.6F, 0.8F})));
   EXPECT_NEAR(clipped.clip.norm(), 5e30, 1e25);

@@ -37,7 +37,7 @@ TEST(Ema, FollowsItsRecurrence) {
 }
 
 // The first update has the weight 9 / 11, for any larger decay.
-TEST(Ema, ForgetsTheInitialValuesSoon) {
+TEST(Ema, ForgetsTheInitialValuesQuickly) {
   Ema ema(std::make_unique<Recorder>(), 0.9999);
   const Slice slice{at::full({1}, 0.0), at::full({1}, -11.0)};
   ema.attach({slice});
@@ -45,7 +45,7 @@ TEST(Ema, ForgetsTheInitialValuesSoon) {
   EXPECT_NEAR(ema.state()[0].values.item<double>(), 9, 1e-5);
 }
 
-TEST(Ema, AveragesAreInPlaceForAWhile) {
+TEST(Ema, WithAveragesReplacesTheValuesTemporarily) {
   Ema ema(std::make_unique<Recorder>(), 0.5);
   const Slice first{at::ones({3}), at::ones({3})}, second{at::ones({2}), at::ones({2})};
   const auto parameter = first.values.narrow(0, 1, 2);  // a view, as modules have it
@@ -66,7 +66,7 @@ TEST(Ema, AveragesAreInPlaceForAWhile) {
 }
 
 // Tests a rank that updates the first half of the parameters. The other half belongs to another rank.
-TEST(Ema, SharesTheAveragesAndThenTheValuesAgain) {
+TEST(Ema, SharesTheAveragesAndThenTheTrainedValues) {
   const at::Tensor all = at::ones({4});
   const Slice own{all.narrow(0, 0, 2), at::ones({2})};
   std::vector<at::Tensor> shared;
@@ -74,14 +74,14 @@ TEST(Ema, SharesTheAveragesAndThenTheValuesAgain) {
   ema.attach({own});
   ema.update();
   const at::Tensor trained = all.clone();
-  ema.with_averages([&] { EXPECT_EQ(shared.size(), 1u) << "before anybody looks"; });
+  ema.with_averages([&] { EXPECT_EQ(shared.size(), 1u) << "shared before the body runs"; });
   ASSERT_EQ(shared.size(), 3u);
   EXPECT_TRUE(at::equal(shared[0].narrow(0, 0, 2), ema.state()[0].values));
-  EXPECT_TRUE(at::equal(shared[1], shared[0])) << "before anybody takes them away";
+  EXPECT_TRUE(at::equal(shared[1], shared[0])) << "still shared until all ranks have left the body";
   EXPECT_TRUE(at::equal(shared[2], trained));
 }
 
-TEST(Ema, GoesOnFromItsState) {
+TEST(Ema, ContinuesFromItsState) {
   Ema first(testing::make_optimizer("{name: adam, lr: 0.01}"), 0.99),
       second(testing::make_optimizer("{name: adam, lr: 0.01}"), 0.99);
   auto network = testing::small_network(), copy = testing::small_network();
@@ -97,7 +97,7 @@ TEST(Ema, GoesOnFromItsState) {
   EXPECT_TRUE(at::equal(first.state().back().values, second.state().back().values));
 }
 
-TEST(Ema, AnUpdateLeftOutChangesNoAverage) {
+TEST(Ema, ASkippedUpdateChangesNoAverage) {
   Ema ema(std::make_unique<LossScale>(std::make_unique<Recorder>(), LossScaleConfig{}, testing::no_other_slices), 0.5);
   const Slice slice{at::full({1}, 1.0), at::full({1}, std::numeric_limits<double>::infinity())};
   ema.attach({slice});
@@ -107,7 +107,7 @@ TEST(Ema, AnUpdateLeftOutChangesNoAverage) {
   EXPECT_EQ(ema.state().back().values.item<double>(), 1);
 }
 
-TEST(Ema, PassesTheRestOn) {
+TEST(Ema, PassesOtherCallsToItsOptimizer) {
   Ema ema(testing::make_optimizer("{name: lamb, lr: 0.25}"), 0.5);
   EXPECT_EQ(ema.cut(), Cut::kBetweenParameters);
   EXPECT_EQ(ema.learning_rate(), 0.25);

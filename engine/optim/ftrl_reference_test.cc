@@ -32,7 +32,7 @@ TEST(FtrlReference, WithoutPenalties) { expect_follows_ftrl(1, 0, 0); }
 
 TEST(FtrlReference, BothPenalties) { expect_follows_ftrl(0.5, 0.3, 0.1); }
 
-TEST(FtrlReference, WhatIsZeroStaysZeroWhenOnlyTheRateChanges) {
+TEST(FtrlReference, ZerosStayZeroWhenOnlyTheRateChanges) {
   const auto bucket = small_network();
   const auto optimizer = make_optimizer("{name: ftrl, lr: 0.05, beta: 0.5, l1: 5}");
   optimizer->attach({whole(bucket)});

@@ -35,7 +35,7 @@ TEST(LambReference, AdaptsAllWhenAsked) { expect_follows_lamb(true, 0.1); }
 TEST(LambReference, WithoutWeightDecay) { expect_follows_lamb(false, 0); }
 
 // If all values are zero, the ratio of norms counts as 1, because otherwise they would stay zero.
-TEST(Lamb, LeavesZero) {
+TEST(Lamb, MovesParametersThatAreZero) {
   const auto optimizer = make_optimizer("{name: lamb, lr: 0.5, weight_decay: 0}");
   auto network = small_network();
   network.values.zero_();

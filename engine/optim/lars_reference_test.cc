@@ -32,7 +32,7 @@ TEST(LarsReference, AdaptsAllWhenAsked) { expect_follows_lars(true, 0.9); }
 TEST(LarsReference, WithoutMomentum) { expect_follows_lars(false, 0); }
 
 // If all values are zero, the ratio of norms counts as 1, because otherwise they would stay zero.
-TEST(Lars, LeavesZero) {
+TEST(Lars, MovesParametersThatAreZero) {
   const auto optimizer = make_optimizer("{name: lars, lr: 0.5}");
   auto network = small_network();
   network.values.zero_();

@@ -38,7 +38,7 @@ std::vector<at::Tensor> kept_of(Optimizer& optimizer, const Bucket& network, con
   return all;
 }
 
-TEST_P(LeaveOut, KeepsValuesAndStateAndUpdatesTheOthersAsEver) {
+TEST_P(LeaveOut, KeepsValuesAndStateAndUpdatesTheOthersAsUsual) {
   const auto leaves = make(GetParam()), all = make(GetParam());
   const auto network = testing::small_network(), other = testing::small_network();
   leaves->attach({whole(network)});
@@ -65,7 +65,7 @@ TEST_P(LeaveOut, KeepsValuesAndStateAndUpdatesTheOthersAsEver) {
   EXPECT_TRUE(at::equal(network.gradients, at::zeros_like(network.gradients)));
 }
 
-TEST_P(LeaveOut, UpdatesParametersThatAreNamedNoMore) {
+TEST_P(LeaveOut, UpdatesParametersThatAreNoLongerNamed) {
   const auto optimizer = make(GetParam());
   const auto network = testing::small_network();
   optimizer->attach({whole(network)});

@@ -50,7 +50,7 @@ TEST(LossScale, TheInnerOptimizerSeesGradientsOfTheLoss) {
   EXPECT_FALSE(scaled.scale.skipped());
 }
 
-TEST(LossScale, WhatIsNotFiniteIsLeftOut) {
+TEST(LossScale, UpdatesThatAreNotFiniteAreSkipped) {
   for (const float bad : {kInfinite, -kInfinite, std::nanf("")}) {
     Scaled scaled({.initial = 1024});
     scaled.update(1, bad);
@@ -79,7 +79,7 @@ TEST(LossScale, GrowsAfterGoodUpdatesInARow) {
 }
 
 // If gradients overflow on one rank, all ranks skip the update.
-TEST(LossScale, AllRanksLeaveOutWhatOneFound) {
+TEST(LossScale, AllRanksSkipAnUpdateThatIsNotFiniteOnOne) {
   testing::run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
     Scaled scaled({.initial = 8}, [&](at::Tensor& sums) { group->all_reduce(sums, Reduction::kSum).wait(); });
     scaled.update(1, group->rank() == 1 ? kInfinite : 1);
@@ -90,7 +90,7 @@ TEST(LossScale, AllRanksLeaveOutWhatOneFound) {
   });
 }
 
-TEST(LossScale, ProgressGoesOn) {
+TEST(LossScale, ContinuesFromItsProgress) {
   const LossScaleConfig config{.initial = 8, .growth_interval = 3};
   Scaled first(config), second(config);
   first.update(1, kInfinite);
@@ -103,7 +103,7 @@ TEST(LossScale, ProgressGoesOn) {
   EXPECT_EQ(second.scale.scale(), 8);
 }
 
-TEST(LossScale, EndsWhenNoScaleHelps) {
+TEST(LossScale, FailsWhenNoScaleHelps) {
   Scaled scaled({.initial = 1});
   const auto go = [&] {
     for (int i = 0; i < 100; ++i) scaled.update(kInfinite, 0);
@@ -118,11 +118,11 @@ TEST(LossScale, ARankWithoutSlicesTakesPart) {
   EXPECT_TRUE(scale.skipped());
 }
 
-TEST(LossScale, RefusesAProgressOfAnotherKind) {
+TEST(LossScale, RefusesProgressOfAnotherSize) {
   EXPECT_THROW(Scaled(LossScaleConfig{}).scale.set_progress({1, 2}), DataError);
 }
 
-TEST(LossScale, RefusesABackoffThatIsNone) {
+TEST(LossScale, RefusesABackoffOf1) {
   EXPECT_THROW(LossScale(std::make_unique<Recorder>(), {.backoff = 1}, no_other_slices), ConfigError);
 }
 

@@ -35,7 +35,7 @@ Held held_by(const std::vector<std::string>& of_ranks) {
     for (std::string line; std::getline(lines, line);) {
       std::string name = line;
       Placement placement;
-      if (!take_placement(name, placement)) throw std::logic_error("no part of a parameter: " + line);
+      if (!take_placement(name, placement)) throw std::logic_error("not a part of a parameter: " + line);
       auto& holders = all[name][line];
       holders.placement = std::move(placement);
       holders.ranks.push_back(static_cast<int>(rank));
@@ -55,7 +55,7 @@ std::size_t replicas_of(const std::string& name, const std::map<std::string, Hol
     if (holders.ranks.size() != replicas) throw std::logic_error("some ranks have no part of " + name);
     elements += elements_in(holders.placement);
   }
-  if (elements != c10::multiply_integers(shape)) throw std::logic_error("the ranks have not all of " + name);
+  if (elements != c10::multiply_integers(shape)) throw std::logic_error("the ranks do not have all of " + name);
   return replicas;
 }
 
@@ -109,7 +109,8 @@ std::vector<MatrixExchange::Visit> MatrixExchange::deal_out(const std::vector<st
 
 void MatrixExchange::attach(const std::vector<std::string>& names) {
   if (dynamic_cast<PeerlessWorld*>(group_.get()) != nullptr) {
-    throw ConfigError("optimizer: what it gathers of matrices that ranks divide is not planned; plan with adamw");
+    throw ConfigError(
+        "optimizer: plans do not include gathering matrices that are divided among ranks; plan with adamw");
   }
   std::map<std::string, std::size_t> index;
   std::string mine;

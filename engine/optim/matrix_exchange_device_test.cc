@@ -16,7 +16,7 @@ namespace {
 
 using testing::run_ranks;
 
-TEST(MatrixExchangeOfDevices, GathersAndComputesThere) {
+TEST(MatrixExchangeOfDevices, GathersAndComputesOnTheDevice) {
   run_ranks("inproc", 2, [](const CommunicatorPtr& world) {
     const auto kind = DeviceKinds::Choice("pretend").make();
     const c10::Device device(kind->type(), static_cast<c10::DeviceIndex>(world->rank()));

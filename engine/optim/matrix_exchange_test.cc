@@ -35,7 +35,7 @@ at::Tensor numbers(at::IntArrayRef shape, double first) {
 // Computes a result that no rank could compute from its part.
 at::Tensor updated(const at::Tensor& whole) { return whole * whole.sum(); }
 
-TEST(MatrixExchange, GivesEachRankItsPartOfWhatIsComputedFromTheWhole) {
+TEST(MatrixExchange, GivesEachRankItsPartOfTheUpdatedMatrix) {
   run_ranks("inproc", 3, [](const CommunicatorPtr& group) {
     const std::vector<std::string> names{"wide", "tall", "experts"};
     const std::vector<std::vector<std::int64_t>> shapes{{4, 7}, {9, 3}, {3, 2, 5}};
@@ -70,7 +70,7 @@ TEST(MatrixExchange, GivesEachRankItsPartOfWhatIsComputedFromTheWhole) {
 }
 
 // Ranks 0 and 1 are one replica, and ranks 2 and 3 another one, with different gradients.
-TEST(MatrixExchange, ReplicasComputeTheirsForThemselves) {
+TEST(MatrixExchange, ReplicasComputeTheirOwnUpdates) {
   run_ranks("inproc", 4, [](const CommunicatorPtr& group) {
     const int place = group->rank() % 2, replica = group->rank() / 2;
     const auto placement = part_of({6, 4}, 0, place, 2);
@@ -83,7 +83,7 @@ TEST(MatrixExchange, ReplicasComputeTheirsForThemselves) {
   });
 }
 
-TEST(MatrixExchange, MissesAPartThatNobodyHas) {
+TEST(MatrixExchange, RefusesAMatrixWithAMissingPart) {
   run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
     MatrixExchange exchange(group, {{"weight", part_of({6, 4}, 0, group->rank(), 3)}}, at::kFloat);
     EXPECT_THROW(exchange.attach({"weight"}), std::logic_error);

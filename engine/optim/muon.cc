@@ -43,7 +43,7 @@ struct InnerAdamWConfig : MomentsConfig {
 
   template <class V>
   void visit(V& v) {
-    v("match", match, "regular expression for names of weights that are not hidden weights; empty: none");
+    v("match", match, "regular expression for names of weights that are not hidden weights and use adamw; empty: none");
     MomentsConfig::visit(v);
   }
 };

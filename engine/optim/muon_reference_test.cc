@@ -69,7 +69,7 @@ TEST(MuonReference, WithoutNesterov) { expect_follows_muon(false, 0, "^head"); }
 
 TEST(MuonReference, AllWeightsHidden) { expect_follows_muon(true, 0, ""); }
 
-TEST(Muon, StepsAreAboutOrthogonal) {
+TEST(Muon, StepsAreNearlyOrthogonal) {
   const auto optimizer = make_optimizer("{name: muon, lr: 1}");
   auto network = small_network();
   const at::Tensor before = network.values.clone();
@@ -87,7 +87,7 @@ TEST(Muon, StepsAreAboutOrthogonal) {
 }
 
 // In a weight [experts, n, m], each expert is a separate matrix with its own scale.
-TEST(Muon, OrthogonalizesEachExpertByItself) {
+TEST(Muon, OrthogonalizesEachExpertSeparately) {
   const auto step_of = [](std::vector<std::int64_t> shape, const at::Tensor& gradients) {
     Bucket bucket;
     bucket.values = at::zeros({gradients.numel()});
@@ -106,7 +106,7 @@ TEST(Muon, OrthogonalizesEachExpertByItself) {
   }
 }
 
-TEST(Muon, RefusesAnExpressionThatIsNone) {
+TEST(Muon, RefusesAnInvalidExpression) {
   EXPECT_THAT(
       [] { make_optimizer("{name: muon, adamw: {match: \"(\"}}"); },
       ::testing::ThrowsMessage<ConfigError>(::testing::HasSubstr("adamw.match: \"(\" is not a regular expression")));

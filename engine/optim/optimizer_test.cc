@@ -92,7 +92,7 @@ TEST_P(EveryOptimizer, ALearningRateOf0ChangesNothing) {
   EXPECT_EQ(optimizer->learning_rate(), 0);
 }
 
-TEST_P(EveryOptimizer, GradientsOf0ChangeNoFiniteValueToAnother) {
+TEST_P(EveryOptimizer, GradientsOf0ChangeNoValue) {
   const auto optimizer = make(", weight_decay: 0");
   auto network = small_network();
   optimizer->attach({whole(network)});
@@ -122,7 +122,7 @@ TEST_P(EveryOptimizer, GroupsHaveTheirOwnWeightDecay) {
 
 // The division of parameters into slices must not matter, neither to elementwise optimizers nor to those that need
 // whole parameters.
-TEST_P(EveryOptimizer, SeveralSlicesAreAsGoodAsOne) {
+TEST_P(EveryOptimizer, SeveralSlicesAreUpdatedAsOne) {
   const ParameterGroups groups{{"bias$", 0.5, 0}};
   const auto one = make("", groups), several = make("", groups);
   const auto network = trained(*one, 0.01), parts = small_network();
@@ -138,7 +138,7 @@ TEST_P(EveryOptimizer, SeveralSlicesAreAsGoodAsOne) {
 }
 
 // Sharding must not change any bit, wherever the borders are.
-TEST_P(EveryOptimizer, CutsChangeNoBitWhereTheyAreAllowed) {
+TEST_P(EveryOptimizer, AllowedCutsChangeNoBit) {
   const ParameterGroups groups{{"bias$", 0.5, 0}};
   const auto one = make("", groups), sharded = make("", groups);
   const auto parts = small_network();
@@ -161,7 +161,7 @@ TEST_P(EveryOptimizer, CutsChangeNoBitWhereTheyAreAllowed) {
 }
 
 // Shards that consist of rows of each parameter, in separate memory, must not change any bit either.
-TEST_P(EveryOptimizer, RowShardsChangeNoBitWhereTheyAreAllowed) {
+TEST_P(EveryOptimizer, AllowedRowShardsChangeNoBit) {
   if (make()->cut() != Cut::kAnywhere) return;  // the test above covers refusals
   constexpr int kRanks = 3;
   const ParameterGroups groups{{"bias$", 0.5, 0}};
@@ -209,7 +209,7 @@ TEST_P(EveryOptimizer, ThreadsAndCutsOfManyElementsChangeNoBit) {
 }
 
 // A resumed run must be equal to an uninterrupted one.
-TEST_P(EveryOptimizer, StateGoesOnInAnotherOptimizerBitForBit) {
+TEST_P(EveryOptimizer, StateContinuesInAnotherOptimizerBitForBit) {
   const auto first = make(), second = make();
   auto network = trained(*first, 0.01), copy = small_network();
   copy.values.copy_(network.values);
@@ -229,7 +229,7 @@ TEST_P(EveryOptimizer, StateGoesOnInAnotherOptimizerBitForBit) {
   EXPECT_TRUE(at::equal(copy.values, network.values));
 }
 
-TEST_P(EveryOptimizer, StateHasNamesAndIsFlatWhereItIsOfElements) {
+TEST_P(EveryOptimizer, StateHasUniqueNamesAndElementwiseStateIsFlat) {
   const auto optimizer = make();
   const auto network = trained(*optimizer, 0.01);
   std::set<std::tuple<std::string, std::size_t, std::string>> names;
@@ -243,7 +243,7 @@ TEST_P(EveryOptimizer, StateHasNamesAndIsFlatWhereItIsOfElements) {
   }
 }
 
-TEST_P(EveryOptimizer, AttachingAgainForgets) {
+TEST_P(EveryOptimizer, AttachingAgainForgetsState) {
   const auto optimizer = make();
   const auto first = trained(*optimizer, 0.01), second = trained(*optimizer, 0.01);
   EXPECT_TRUE(at::equal(first.values, second.values));
@@ -261,20 +261,20 @@ TEST_P(EveryOptimizer, UpdatesValuesThatTrackGradients) {
   EXPECT_TRUE(at::equal(network.values.detach(), trained(*plain, 0.01).values));
 }
 
-TEST_P(EveryOptimizer, NothingToUpdateIsFine) {
+TEST_P(EveryOptimizer, AcceptsNoSlices) {
   const auto optimizer = make();
   optimizer->attach({});
   EXPECT_NO_THROW(optimizer->update());
   EXPECT_EQ(optimizer->updates(), 1);
 }
 
-TEST_P(EveryOptimizer, RefusesWhatMakesNoSense) {
+TEST_P(EveryOptimizer, RefusesInvalidOptions) {
   EXPECT_THAT([] { make(", lr: -1"); }, ThrowsMessage<ConfigError>(HasSubstr("optimizer.lr")));
   EXPECT_THAT([] { make(", weight_decay: -1"); }, ThrowsMessage<ConfigError>(HasSubstr("optimizer.weight_decay")));
   EXPECT_THAT([] { make("", {{"("}}); }, ThrowsMessage<ConfigError>(HasSubstr("\"(\" is not a regular expression")));
 }
 
-TEST(Optimizers, RefuseSharesThatNeverEnd) {
+TEST(Optimizers, RefuseDecayRatesOf1) {
   for (const auto* yaml : {"{name: adam, beta1: 1}", "{name: adamw, beta2: 1}", "{name: rmsprop, alpha: 1}",
                            "{name: lamb, beta1: 1}", "{name: muon, momentum: 1}"}) {
     EXPECT_THAT([&] { make_optimizer(yaml); }, ThrowsMessage<ConfigError>(HasSubstr("must be below 1"))) << yaml;
@@ -299,7 +299,7 @@ TEST(Optimizers, ZeroTheGradientsBetweenParametersToo) {
 }
 
 // Elementwise optimizers need no names, but optimizers of whole parameters do.
-TEST(Optimizers, ElementsOfNoParameterAreRefusedByThoseThatLookAtParameters) {
+TEST(Optimizers, LayerwiseOnesRefuseSlicesWithoutParameters) {
   const auto network = small_network();
   const Slice nameless{network.values, network.gradients};
   EXPECT_NO_THROW(make_optimizer("sgd")->attach({nameless}));

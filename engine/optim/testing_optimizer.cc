@@ -97,7 +97,7 @@ void Twins::expect_same(double tolerance) const {
     EXPECT_TRUE(at::allclose(ours, theirs, tolerance, tolerance))
         << reference_[i].name << " differs by " << ours.sub(theirs).abs().max().item<double>();
     EXPECT_FALSE(at::allclose(ours, parameter_of(start_, bucket_.segments[i]), 1e-3, 1e-3))
-        << reference_[i].name << " went nowhere";
+        << reference_[i].name << " did not change";
   }
 }
 

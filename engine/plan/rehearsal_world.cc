@@ -60,7 +60,7 @@ class RehearsalGroup final : public PeerlessWorld {
 
   CommunicatorPtr split(int color, int) override {
     if (color < 0) return nullptr;
-    throw ConfigError("a plan knows of no groups within " + name_ + " but those of the mesh and of its stages");
+    throw ConfigError("a plan cannot have groups within " + name_ + " other than those of the mesh and of its stages");
   }
   CommunicatorPtr group_of(std::vector<int> ranks) override {
     for (auto& rank : ranks) rank = ranks_.at(static_cast<std::size_t>(rank));

@@ -28,13 +28,13 @@ TEST(Chained, EachPartCountsItsOwnSteps) {
   }
 }
 
-TEST(Chained, TheLastPartHoldsItsEnd) {
+TEST(Chained, TheLastPartKeepsItsFinalFactor) {
   const auto chained = make_schedule("{name: chained, parts: [{schedule: {name: linear, to: 0.2}, steps: 4}]}");
   EXPECT_DOUBLE_EQ(chained->factor(3, 100), 0.4);
   EXPECT_DOUBLE_EQ(chained->factor(99, 100), 0.2);
 }
 
-TEST(Chained, ChainsMayHoldChains) {
+TEST(Chained, PartsMayBeChained) {
   const auto chained = make_schedule(
       "{name: chained, parts: [{schedule: constant, steps: 2}, "
       "{schedule: {name: chained, parts: [{schedule: linear, steps: 4}, {schedule: constant}]}}]}");
@@ -42,7 +42,7 @@ TEST(Chained, ChainsMayHoldChains) {
   EXPECT_DOUBLE_EQ(chained->factor(6, 10), 1);
 }
 
-TEST(Chained, TestsAreForThePartThatMadeTheUpdates) {
+TEST(Chained, TestsGoToThePartThatMadeTheUpdates) {
   const std::string plateau = kPlateau;
   const auto chained =
       make_schedule("{name: chained, parts: [{schedule: " + plateau + ", steps: 4}, {schedule: " + plateau + "}]}");
@@ -57,7 +57,7 @@ TEST(Chained, TestsAreForThePartThatMadeTheUpdates) {
   EXPECT_THAT(chained->watches(), ElementsAre("loss", "loss"));
 }
 
-TEST(Chained, GoesOnFromItsState) {
+TEST(Chained, ContinuesFromItsState) {
   const std::string yaml = std::string("{name: chained, parts: [{schedule: constant, steps: 4}, {schedule: ") +
                            kPlateau + ", steps: 4}, {schedule: " + kPlateau + "}]}";
   const auto before = make_schedule(yaml), after = make_schedule(yaml);

@@ -27,7 +27,7 @@ struct PlateauConfig {
   template <class V>
   void visit(V& v) {
     v("metric", metric, "test metric to watch; must be among evaluate.meters");
-    v("best", best, "which value of it is best", config::one_of({"lowest", "highest"}));
+    v("best", best, "whether its lowest or highest value is best", config::one_of({"lowest", "highest"}));
     v("gamma", gamma, "factor of each drop", config::between(0, 1));
     v("patience", patience, "consecutive tests without improvement to tolerate", config::at_least(0));
     v("threshold", threshold, "minimum change that counts as an improvement", config::at_least(0));
@@ -51,7 +51,8 @@ class Plateau final : public Schedule {
   void observe(std::int64_t, const Readings& readings) override {
     const auto reading = std::ranges::find(readings, config_.metric, &Readings::value_type::first);
     if (reading == readings.end()) {
-      throw ConfigError("plateau watches \"" + config_.metric + "\", which no meter reads; see evaluate.meters");
+      throw ConfigError("plateau watches \"" + config_.metric +
+                        "\", but no meter in evaluate.meters measures it; add the meter");
     }
     count(reading->second);
   }

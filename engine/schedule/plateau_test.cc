@@ -28,7 +28,7 @@ std::vector<double> factors(Schedule& schedule, const std::vector<double>& readi
   return factors;
 }
 
-TEST(Plateau, FallsAfterItsPatienceCoolsDownAndStopsAtTheLeast) {
+TEST(Plateau, DropsAfterItsPatienceCoolsDownAndStopsAtLeastFactor) {
   const auto plateau = make_schedule("{name: plateau, gamma: 0.5, patience: 2, cooldown: 1, least_factor: 0.2}");
   EXPECT_EQ(plateau->factor(0, 100), 1);
   EXPECT_THAT(factors(*plateau, kLosses),
@@ -50,7 +50,7 @@ TEST(Plateau, TheHighestMayBeTheBest) {
               ElementsAre(1, 1, 1, 0.1, 0.1, 0.1, ::testing::DoubleEq(0.01), ::testing::DoubleEq(0.01)));
 }
 
-TEST(Plateau, GoesOnFromItsState) {
+TEST(Plateau, ContinuesFromItsState) {
   const std::string yaml = "{name: plateau, gamma: 0.5, patience: 2, cooldown: 1, least_factor: 0.2}";
   const auto whole = make_schedule(yaml);
   const auto expected = factors(*whole, kLosses);
@@ -64,14 +64,14 @@ TEST(Plateau, GoesOnFromItsState) {
   }
 }
 
-TEST(Plateau, RefusesWhatIsNotMeasured) {
+TEST(Plateau, RefusesAMetricThatIsNotMeasured) {
   const auto plateau = make_schedule("{name: plateau, metric: f1}");
   EXPECT_THAT([&] { factors(*plateau, {1.0}); }, ThrowsMessage<ConfigError>(HasSubstr("f1")));
 }
 
-TEST(Plateau, RefusesAFallThatIsNone) { EXPECT_THROW(make_schedule("{name: plateau, gamma: 1}"), ConfigError); }
+TEST(Plateau, RefusesAGammaOf1) { EXPECT_THROW(make_schedule("{name: plateau, gamma: 1}"), ConfigError); }
 
-TEST(Plateau, RefusesTheStateOfAnother) {
+TEST(Plateau, RefusesTheStateOfAnotherSchedule) {
   EXPECT_THAT([] { make_schedule("plateau")->load({1, 2}); }, ThrowsMessage<DataError>(HasSubstr("another schedule")));
   EXPECT_THAT([] { make_schedule("cosine")->load({1}); }, ThrowsMessage<DataError>(HasSubstr("another schedule")));
 }

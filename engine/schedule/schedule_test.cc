@@ -13,7 +13,7 @@ namespace {
 
 using testing::make_schedule;
 
-TEST(Schedule, ConstantIsOneAllAlong) {
+TEST(Schedule, ConstantIsAlwaysOne) {
   const auto constant = make_schedule("constant");
   for (const std::int64_t step : {0, 1, 999}) EXPECT_EQ(constant->factor(step, 1000), 1);
 }
@@ -34,7 +34,7 @@ TEST(Schedule, CosineNeverRisesAfterItsWarmUp) {
   }
 }
 
-TEST(Schedule, CosineWarmsUpInEqualStepsWithoutOneThatLearnsNothing) {
+TEST(Schedule, CosineWarmsUpInEqualStepsStartingAboveZero) {
   const auto cosine = make_schedule("{name: cosine, warmup_steps: 4}");
   EXPECT_EQ(cosine->factor(0, 100), 0.25);
   EXPECT_EQ(cosine->factor(1, 100), 0.5);

@@ -41,7 +41,7 @@ Step::Result run(Recorder& step, std::int64_t rows, std::int64_t valid, std::int
            [](Stage, const Step::Result&) {});
 }
 
-TEST(AccumulatedStep, PartsAreNearlyEqualAndMakeTheWhole) {
+TEST(AccumulatedStep, PartsAreNearlyEqualAndCoverTheBatch) {
   Recorder step;
   const auto result = run(step, 7, 7, 3);
   EXPECT_THAT(step.parts, ElementsAre(Part{2, 2}, Part{2, 2}, Part{3, 3}));
@@ -49,14 +49,14 @@ TEST(AccumulatedStep, PartsAreNearlyEqualAndMakeTheWhole) {
   EXPECT_FLOAT_EQ(result.loss.item<float>(), 3) << "the mean of 0 to 6";
 }
 
-TEST(AccumulatedStep, PaddingLiesInTheLastParts) {
+TEST(AccumulatedStep, PaddingIsInTheLastParts) {
   Recorder step;
   run(step, 6, 3, 3);
   EXPECT_THAT(step.parts, ElementsAre(Part{2, 2}, Part{2, 1}, Part{2, 0}));
 }
 
 // Ranks that communicate in every part must have equal numbers of parts.
-TEST(AccumulatedStep, FewerRowsThanPartsArePaddedWhereAllPartsMustBe) {
+TEST(AccumulatedStep, FewerRowsThanPartsArePaddedIfAllPartsAreNeeded) {
   Recorder step;
   const auto result = run(step, 2, 2, 4, /*always_all=*/true);
   EXPECT_THAT(step.parts, ElementsAre(Part{1, 0}, Part{1, 1}, Part{1, 0}, Part{1, 1}));
@@ -65,13 +65,13 @@ TEST(AccumulatedStep, FewerRowsThanPartsArePaddedWhereAllPartsMustBe) {
 }
 
 // Batch norm would include padding in its statistics.
-TEST(AccumulatedStep, FewerRowsThanPartsAreFewerPartsElse) {
+TEST(AccumulatedStep, FewerRowsThanPartsMakeFewerPartsOtherwise) {
   Recorder step;
   run(step, 2, 2, 4);
   EXPECT_THAT(step.parts, ElementsAre(Part{1, 1}, Part{1, 1}));
 }
 
-TEST(AccumulatedStep, EachStageIsSeenOnce) {
+TEST(AccumulatedStep, EachStageIsReportedOnce) {
   Recorder step;
   std::vector<Stage> seen;
   const auto values = at::arange(4, at::kFloat);

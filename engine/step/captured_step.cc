@@ -12,7 +12,7 @@ namespace {
 
 std::unique_ptr<at::GraphImplInterface> make_graph(const c10::Device& device) {
   if (at::has_graph_impl(device.type())) return at::create_graph_impl(device.type());
-  throw ConfigError("train.capture: the device " + device.str() + " records no graphs; leave it out");
+  throw ConfigError("train.capture: the device " + device.str() + " cannot record graphs; leave it out");
 }
 
 // Ends a recording that failed, so that the stream executes work again.
@@ -20,7 +20,7 @@ void end_recording(at::GraphImplInterface& graph) {
   try {
     graph.capture_end();
   } catch (const c10::Error& error) {
-    log_info() << "the end of a recording that has failed: " << error.what_without_backtrace();
+    log_info() << "error while ending a failed recording: " << error.what_without_backtrace();
   }
 }
 
@@ -85,16 +85,18 @@ void CapturedStep::record_run() {
   } catch (const c10::OutOfMemoryError&) {
     throw;
   } catch (const c10::Error& error) {
-    throw ConfigError(std::string("train.capture: a step of this model, or its loss, does what no graph can record (") +
-                      error.what_without_backtrace() + "); leave it out");
+    throw ConfigError(
+        std::string("train.capture: a step of this model, or its loss, does something that a graph cannot record (") +
+        error.what_without_backtrace() + "); leave it out");
   }
 }
 
 Step::Result CapturedStep::compute(const Batch& batch, const Watch& watch) {
   constexpr std::int64_t kPatience = 50;
   if (++computed_ == kPatience && replays_ == 0) {
-    log_warning() << "train.capture: none of " << kPatience << " batches was like the " << warm_up_
-                  << " before it, in sizes and in how much of it counts, so no step is replayed";
+    log_warning() << "train.capture: none of " << kPatience
+                  << " batches had the same sizes and as many counted elements as the " << warm_up_
+                  << " before it, so no step is replayed";
   }
   return inner_.run(batch, watch);
 }

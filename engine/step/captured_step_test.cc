@@ -54,7 +54,7 @@ class CapturedSteps : public ::testing::Test {
   double scale_ = 1;
 };
 
-TEST_F(CapturedSteps, ReplayWhatTheyRecordWithOtherValues) {
+TEST_F(CapturedSteps, ReplayARecordingWithOtherValues) {
   std::vector<double> losses;
   for (const double value : {1, 2, 3, 4, 5}) losses.push_back(run(batch_of(value)));
   EXPECT_THAT(losses, ElementsAre(2, 6, 12, 20, 30));
@@ -62,7 +62,7 @@ TEST_F(CapturedSteps, ReplayWhatTheyRecordWithOtherValues) {
   EXPECT_EQ(step_.replays(), 3);
 }
 
-TEST_F(CapturedSteps, TellAllStagesAndKeepTheLossOfEachStep) {
+TEST_F(CapturedSteps, ReportAllStagesAndKeepTheLossOfEachStep) {
   std::vector<Stage> stages;
   Step::Result third;
   for (const double value : {1, 2, 3, 4}) {
@@ -75,7 +75,7 @@ TEST_F(CapturedSteps, TellAllStagesAndKeepTheLossOfEachStep) {
   EXPECT_EQ(third.loss.item<double>(), 12);
 }
 
-TEST_F(CapturedSteps, ComputeOtherBatchesAsTheyAre) {
+TEST_F(CapturedSteps, ComputeOtherBatchesWithoutReplaying) {
   for (int i = 0; i < 3; ++i) run(batch_of(1));
   EXPECT_EQ(run(batch_of(1, /*valid=*/1)), 8);
   EXPECT_EQ(run(batch_of(1)), 10);
@@ -83,7 +83,7 @@ TEST_F(CapturedSteps, ComputeOtherBatchesAsTheyAre) {
   EXPECT_EQ(inner_.runs, 4);
 }
 
-TEST_F(CapturedSteps, RecordAnewWhereTheLossScaleHasChanged) {
+TEST_F(CapturedSteps, RecordAgainWhenTheLossScaleChanges) {
   for (int i = 0; i < 3; ++i) run(batch_of(1));
   scale_ = 2;
   for (int i = 0; i < 3; ++i) run(batch_of(1));
@@ -95,12 +95,13 @@ TEST_F(CapturedSteps, RecordAnewWhereTheLossScaleHasChanged) {
 TEST_F(CapturedSteps, RefuseAStepThatWaitsForTheDevice) {
   inner_.waits = true;
   for (int i = 0; i < 2; ++i) run(batch_of(1));
-  EXPECT_THAT([&] { run(batch_of(1)); }, ThrowsMessage<ConfigError>(HasSubstr("does what no graph can record")));
+  EXPECT_THAT([&] { run(batch_of(1)); },
+              ThrowsMessage<ConfigError>(HasSubstr("does something that a graph cannot record")));
 }
 
 TEST(CapturedStepWithoutGraphs, IsRefused) {
   Adding inner;
-  EXPECT_THAT([&] { CapturedStep(inner, at::kCPU); }, ThrowsMessage<ConfigError>(HasSubstr("records no graphs")));
+  EXPECT_THAT([&] { CapturedStep(inner, at::kCPU); }, ThrowsMessage<ConfigError>(HasSubstr("cannot record graphs")));
 }
 
 }  // namespace

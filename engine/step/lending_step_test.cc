@@ -33,7 +33,7 @@ class AddsOne final : public Step {
   at::Tensor parameter_;
 };
 
-TEST(LendingStep, HasTheFirstRankUpdateForAllWithItsOwnGradients) {
+TEST(LendingStep, TheFirstRankUpdatesForAllWithItsOwnGradients) {
   run_ranks("inproc", 3, [](const CommunicatorPtr& world) {
     at::Tensor parameter = at::full({2, 3}, static_cast<double>(world->rank())).requires_grad_();
     if (world->rank() == 0) parameter.mutable_grad() = at::full({2, 3}, 0.0);

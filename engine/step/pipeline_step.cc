@@ -56,7 +56,7 @@ PipelineStep::PipelineStep(Setup setup)
   if (messages <= kResultsTag) return;
   throw ConfigError("pipeline.micro_batches: " + std::to_string(schedule.micro_batches) + " on " +
                     std::to_string(schedule.stages) + " stages are " + std::to_string(messages) +
-                    " messages, but tags tell " + std::to_string(kResultsTag) + " apart; use fewer");
+                    " messages, but there are only " + std::to_string(kResultsTag) + " message tags; use fewer");
 }
 
 at::Tensor PipelineStep::run_blocks(std::size_t stage, at::Tensor x, bool training) const {
@@ -238,8 +238,8 @@ void PipelineStep::Pass::send_output(const Action& action, const at::Tensor& out
   if (output.sizes() != at::IntArrayRef(expected) || output.scalar_type() != row.dtype) {
     std::ostringstream text;
     text << "pipeline: stage " << action.stage << " gives " << output.sizes() << ' ' << output.scalar_type()
-         << ", but stage " << next << " was to get rows of " << at::IntArrayRef(row.shape) << ' ' << row.dtype
-         << ": samples have to be of the shape that the dataset names";
+         << ", but stage " << next << " expects rows of " << at::IntArrayRef(row.shape) << ' ' << row.dtype
+         << ": samples must have the shape that the dataset declares";
     throw Error(text.str());
   }
   if (here(next, action.micro_batch)) {
@@ -290,7 +290,7 @@ void PipelineStep::Pass::backward(const Action& action) {
 // Layers that deferred nothing have added their gradients already.
 void PipelineStep::Pass::add_deferred(const Action& action) {
   const auto node = deferred_.extract({action.stage, action.micro_batch});
-  if (node.empty()) throw Error("pipeline: schedule " + schedule_.name + " has the gradient of weights first");
+  if (node.empty()) throw Error("pipeline: schedule " + schedule_.name + " computes weight gradients too early");
   const auto begin = Clock::now();
   const at::NoGradGuard no_grad;
   for (const auto& add : node.mapped()) add();

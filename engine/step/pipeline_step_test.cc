@@ -176,7 +176,7 @@ TEST(PipelineStep, ARankMayHaveSeveralStages) {
       schedule_of(2, 4, 3, [](int stage, int) { return stage < 2 ? stage : 3 - stage; }, true), batch_of(kRows, kRows));
 }
 
-TEST(PipelineStep, AStageMayBeOnTwoRanksByDirection) {
+TEST(PipelineStep, AStageMayBeOnTwoRanksDependingOnTheDirection) {
   const auto both_ways = [](int stage, int micro_batch) { return micro_batch % 2 == 0 ? stage : 3 - stage; };
   expect_as_plain(schedule_of(4, 4, 4, both_ways, true), batch_of(kRows, kRows));
 }
@@ -202,7 +202,7 @@ TEST(PipelineStep, HoldsActivationsFromForwardToBackward) {
   });
 }
 
-TEST(SharedParameters, OfOneRankAreUpdatedThereAndLentToTheOthers) {
+TEST(SharedParameters, AreUpdatedOnOneRankAndLentToTheOthers) {
   run_ranks("inproc", 3, [](const CommunicatorPtr& world) {
     const double own = world->rank() + 1;
     at::Tensor row_by_row = at::full({2, 3}, own).requires_grad_();
@@ -240,7 +240,7 @@ TEST(PipelineStep, ARankBeginsItsNextStepWithoutWaitingForLaterStages) {
   });
 }
 
-TEST(PipelineStep, APeerThatIsLostEndsTheStep) {
+TEST(PipelineStep, ALostPeerEndsTheStep) {
   run_ranks("inproc", 2, [](const CommunicatorPtr& world) {
     if (world->rank() == 1) return;
     const Task3 task;

@@ -97,7 +97,7 @@ TEST_F(PlainSteps, GradientsAreThoseOfOneBackwardThroughTheLoss) {
   EXPECT_TRUE(at::equal(result.loss, loss_->mean(model_.forward(input_), target_).detach()));
 }
 
-TEST_F(PlainSteps, GradientsAddUpUntilSomebodyZeroesThem) {
+TEST_F(PlainSteps, GradientsAddUpUntilTheyAreZeroed) {
   const auto expected = plain_gradients();
   PlainStep step(model_, *task_, 1);
   step.run(whole_batch(), unwatched);
@@ -163,7 +163,7 @@ TEST_F(PlainSteps, EvaluationLeavesNoGradients) {
   EXPECT_FALSE(result.loss.requires_grad());
 }
 
-TEST_F(PlainSteps, TheModelIsInTheModeOfWhatIsDone) {
+TEST_F(PlainSteps, TheModelIsInTrainingOrEvaluationMode) {
   PlainStep step(model_, *task_, 1);
   step.run(whole_batch(), unwatched);
   step.evaluate(whole_batch(), unwatched);
@@ -189,7 +189,7 @@ TEST_F(PlainSteps, HalfPrecisionFollowsAndLossesStayFloat32) {
   }
 }
 
-TEST_F(PlainSteps, TheLossScaleIsInTheGradientsAloneAndAskedForInEveryStep) {
+TEST_F(PlainSteps, TheLossScaleIsOnlyInTheGradientsAndReadInEveryStep) {
   const auto expected = plain_gradients();
   double scale = 1024;
   PlainStep step(model_, *task_, 1, {.loss_scale = [&] { return scale; }});
@@ -212,7 +212,7 @@ class Pictures final : public Plain {
   std::vector<bool> channels_last;
 };
 
-TEST_F(PlainSteps, ImagesLieAsTheArithmeticSays) {
+TEST_F(PlainSteps, ImagesHaveTheRequestedMemoryFormat) {
   Pictures pictures;
   const Batch batch{
       .inputs = {at::randn({kRows, 3, 4, 4})}, .targets = {target_}, .valid = kRows, .global_rows = kRows};
@@ -224,7 +224,7 @@ TEST_F(PlainSteps, ImagesLieAsTheArithmeticSays) {
 // A stage, and three flags: output, loss and the parameters' gradients exist at that point.
 using Seen = std::tuple<Stage, bool, bool, bool>;
 
-TEST_F(PlainSteps, StagesAreWatchedInOrderWithWhatIsKnownByThen) {
+TEST_F(PlainSteps, StagesAreReportedInOrderWithTheResultsSoFar) {
   std::vector<Seen> seen;
   const Step::Watch watch = [&](Stage stage, const Step::Result& result) {
     seen.emplace_back(stage, !result.outputs.empty(), result.loss.defined(), model_.first.grad().defined());

@@ -93,7 +93,7 @@ TEST_P(Averaging, DilocoTakesStepsOfAnOuterOptimizer) {
   });
 }
 
-TEST_P(Averaging, FragmentsTakeTheirOuterStepsInTurn) {
+TEST_P(Averaging, FragmentsTakeOuterStepsInTurn) {
   run_ranks("inproc", GetParam(), [](const CommunicatorPtr& group) {
     const at::NoGradGuard no_grad;
     const FlatParameters parameters(testing::make_parameters(0), *group, testing::kBucketBytes);
@@ -138,7 +138,7 @@ TEST_P(Averaging, FragmentsTakeTheirOuterStepsInTurn) {
 }
 
 // Douillard et al. 2025, algorithm 2: what was sent after step t is merged after step t + tau.
-TEST_P(Averaging, OverlappedOuterStepsAreMergedWhenTheyAreLate) {
+TEST_P(Averaging, OverlappedOuterStepsAreMergedLater) {
   for (const double mix : {0.0, 0.25}) {
     run_ranks("inproc", GetParam(), [&](const CommunicatorPtr& group) {
       auto x = start();
@@ -236,7 +236,7 @@ TEST_P(Averaging, AWarmUpMayCompressItsGradients) {
 
 // An average must send how far replicas have moved since the warm-up. If the movement were measured from an earlier
 // point, the averages would undo the warm-up.
-TEST_P(Averaging, CompressedAveragesAfterAWarmUpStartFromWhatItHasReached) {
+TEST_P(Averaging, CompressedAveragesStartFromTheValuesAfterTheWarmUp) {
   for (const char* compression : kLossy) {
     run_ranks("inproc", GetParam(), [&](const CommunicatorPtr& group) {
       at::Tensor reached;
@@ -253,7 +253,7 @@ TEST_P(Averaging, CompressedAveragesAfterAWarmUpStartFromWhatItHasReached) {
   }
 }
 
-TEST_P(Averaging, CompressedAveragesComeNear) {
+TEST_P(Averaging, CompressedAveragesAreCloseToExactOnes) {
   run_ranks("inproc", GetParam(), [this](const CommunicatorPtr& group) {
     auto x = start();
     train("{name: local_sgd, every: 2, compression: bf16}", group, 12, [&](int step, const at::Tensor& all, auto&) {
@@ -265,7 +265,7 @@ TEST_P(Averaging, CompressedAveragesComeNear) {
   });
 }
 
-TEST_P(Averaging, MomentumIsAveragedForgottenOrLeftAlone) {
+TEST_P(Averaging, MomentumIsAveragedResetOrKept) {
   run_ranks("inproc", GetParam(), [](const CommunicatorPtr& group) {
     const double mean = (group->size() + 1) / 2.0, own = group->rank() + 1;
     for (const auto& [what, expected] :
@@ -315,7 +315,7 @@ TEST_P(Averaging, GossipMovesHalfwayToOnePeerAStepLate) {
         exchanged.push_back(x[rank]);
       }
     });
-    for (const auto& others : met) EXPECT_EQ(static_cast<int>(others.size()), size - 1) << "everybody, sometime";
+    for (const auto& others : met) EXPECT_EQ(static_cast<int>(others.size()), size - 1) << "met all others";
   });
 }
 

@@ -68,7 +68,7 @@ TEST(CanonicalSum, AnotherOrderGivesOtherBits) {
   EXPECT_FALSE(at::equal(in_order, canonical_sum(all, 1)));
 }
 
-TEST(CanonicalSum, BeginsAnew) {
+TEST(CanonicalSum, StartsFromZeroAfterFinish) {
   run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
     CanonicalSum sum(group, 4);
     const at::Tensor total = at::empty({5});
@@ -80,7 +80,7 @@ TEST(CanonicalSum, BeginsAnew) {
   });
 }
 
-TEST(CanonicalSum, RefusesShardsThatRanksCannotShare) {
+TEST(CanonicalSum, RefusesShardsThatCannotBeDividedAmongRanks) {
   run_ranks("inproc", 3,
             [](const CommunicatorPtr& group) { EXPECT_THROW(CanonicalSum(group, 4), std::invalid_argument); });
 }

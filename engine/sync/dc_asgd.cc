@@ -39,7 +39,7 @@ struct DcAsgdConfig {
 };
 
 const bool dc_asgd_registered = Synchronizers::global().add<DcAsgdConfig>(
-    "dc_asgd", "asynchronous: servers descend along the ranks' gradients, and make up for their delay",
+    "dc_asgd", "asynchronous: servers apply the ranks' gradients, and compensate for their delay",
     StrategyTraits{.parameter_servers = true, .servers_update = true, .inter_level = true, .steps_ahead = kStepsAhead},
     [](const DcAsgdConfig& config, const SyncContext& context) {
       return std::make_unique<PushedGradients>(

@@ -129,7 +129,7 @@ class Downpour final : public ServedSynchronizer {
 };
 
 constexpr const char* kStalenessPower =
-    "p: an update that is t others late is divided by (1 + t)^p; with a server_optimizer, its learning rate is";
+    "p: an update that comes t updates late is divided by (1 + t)^p; with a server_optimizer, its learning rate is";
 constexpr const char* kServerOptimizer = "optimizer of the servers, to which ranks send gradients instead of updates";
 
 struct DownpourConfig : UpdateSchedule {
@@ -177,7 +177,7 @@ void check_downpour(const DownpourConfig& config) {
 }
 
 const bool downpour = Synchronizers::global().add<DownpourConfig>(
-    "downpour", "asynchronous: ranks add their updates to parameters on servers, and wait for nobody",
+    "downpour", "asynchronous: ranks add their updates to parameters on servers, and do not wait for each other",
     [](const DownpourConfig& config) {
       return StrategyTraits{.parameter_servers = true,
                             .servers_update = config.server_optimizer.any(),

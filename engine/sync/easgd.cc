@@ -115,7 +115,7 @@ class Easgd final : public ServedSynchronizer {
 };
 
 const bool easgd_registered = Synchronizers::global().add<EasgdConfig>(
-    "easgd", "ranks train independently, and a centre on servers and each of them pull at each other",
+    "easgd", "ranks train independently, and each of them and a centre on servers move towards each other",
     [](const EasgdConfig& config) {
       return StrategyTraits{
           .parameter_servers = true, .inter_level = true, .steps_ahead = config.synchronous ? 1 : kStepsAhead};

@@ -38,7 +38,8 @@ struct GossipConfig {
   template <class V>
   void visit(V& v) {
     v("seed", seed, "random seed of the pairing", config::at_least(0));
-    v("compression", compression, "precision in which parameters are sent; others compress gradients or changes",
+    v("compression", compression,
+      "precision in which parameters are sent; other compressions are for gradients or changes",
       config::one_of(ParameterCode::names()));
   }
 };

@@ -86,7 +86,7 @@ TEST(CompressionOption, BucketsHaveTheShapesOfTheirParameters) {
     EXPECT_EQ(gradients.traffic().sent_bytes, 4 * (40 * 2 + 48 + 30 * 2 + 512));
     EXPECT_EQ(gradients.traffic().uncompressed_bytes, 4 * (40 * 30 + 48 + 512));
     gradients.attach(parameters);
-    EXPECT_EQ(gradients.traffic().reductions, 0) << "attaching again starts anew";
+    EXPECT_EQ(gradients.traffic().reductions, 0) << "attaching again starts over";
   });
 }
 
@@ -126,7 +126,7 @@ TEST(CompressionOption, ABucketWithoutGradientsKeepsItsResidual) {
   });
 }
 
-TEST(CompressionOption, NoneIsTheGroupItself) {
+TEST(CompressionOption, NoneReducesWithTheGroupDirectly) {
   run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
     const auto parameters = make_parameters(*group, at::kDouble);
     GradientGroup gradients(group, Compressors::Choice("none"));
@@ -149,7 +149,7 @@ TEST(CompressionOption, RefusesGradientsThatAreNotFloat32) {
   });
 }
 
-TEST(CompressionOption, AStrategyTellsWhatItSent) {
+TEST(CompressionOption, AStrategyReportsWhatItSent) {
   run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
     const auto parameters = make_parameters(*group);
     for (const char* name : {"all_reduce", "overlapped", "sharded"}) {

@@ -22,7 +22,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks, Hogwild, ::testing::Values(1, 2, 3));
 
 // If ranks take turns, no update is lost and each one sees all earlier ones, which is plain SGD on one share after the
 // other.
-TEST_P(Hogwild, InTurnsIsSgdOnOneShareAfterTheOther) {
+TEST_P(Hogwild, InTurnIsSgdOnOneShareAfterTheOther) {
   run_ranks("inproc", GetParam(), [](const CommunicatorPtr& group) {
     const at::NoGradGuard no_grad;
     const at::Tensor own = at::full({kElements}, 3.0 + group->rank()).requires_grad_();

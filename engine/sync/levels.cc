@@ -48,7 +48,8 @@ struct LevelsConfig {
     v("intra", intra, ("strategy inside each host: " + known(&StrategyTraits::intra_level)).c_str());
     v("inter", inter, ("strategy between hosts: " + known(&StrategyTraits::inter_level)).c_str());
     v("ranks_per_group", ranks_per_group, "consecutive ranks to treat as a host; 0: actual hosts", config::at_least(0));
-    v("leaders", leaders, "ranks of a host that have a part, and talk to others; 0: as many as the smallest host has",
+    v("leaders", leaders,
+      "ranks of a host that have a part, and communicate with other hosts; 0: as many as the smallest host has",
       config::at_least(0));
   }
 };

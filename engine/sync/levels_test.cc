@@ -109,7 +109,7 @@ TEST_P(Levels, AWarmUpBetweenHostsIsTheMeanOverAllRanks) {
   });
 }
 
-TEST_P(Levels, CompressedAveragesOfHostsComeNearThatByTheirRanks) {
+TEST_P(Levels, CompressedAveragesOfHostsAreWeightedByTheirRanks) {
   run_ranks("inproc", ranks(), [this](const CommunicatorPtr& group) {
     auto x = start();
     const auto strategy = levels(intra(), "{local_sgd: {every: 2, warmup_steps: 5, compression: bf16}}", per_host());
@@ -161,7 +161,7 @@ TEST_P(Levels, GossipBetweenHostsKeepsEachHostOneReplica) {
   });
 }
 
-TEST_P(Levels, SumsOfSlicesAreOfAHostsReplica) {
+TEST_P(Levels, SumsOfSlicesAreOverTheReplicaOfAHost) {
   run_ranks("inproc", ranks(), [this](const CommunicatorPtr& group) {
     const FlatParameters parameters(std::vector<at::Tensor>{at::full({kElements}, 1.0)}, *group, 1 << 20);
     const auto strategy = make_strategy(levels(intra(), "local_sgd", per_host()), group);
@@ -191,7 +191,7 @@ TEST(LevelsOption, AllRanksOfUnequalGroupsSayWhetherReplicasAreEqual) {
 }
 
 // The gradients of each host count once, regardless of the number of its ranks.
-TEST(LevelsOption, LeadersTalkForTheirHosts) {
+TEST(LevelsOption, LeadersCommunicateForTheirHosts) {
   for (const std::string inter : {"all_reduce", "sync_ps"}) {
     run_ranks("inproc", 5, [&](const CommunicatorPtr& group) {
       at::Tensor x = at::full({kElements}, 3.0);
@@ -223,7 +223,7 @@ TEST(LevelsOption, CompressesWhatGoesBetweenHosts) {
   });
 }
 
-TEST(LevelsOption, RefusesWhatDoesNotWorkAtALevel) {
+TEST(LevelsOption, RefusesStrategiesThatDoNotWorkAtALevel) {
   run_ranks("inproc", 3, [](const CommunicatorPtr& group) {
     const auto make = [&](const std::string& text) { return [&, text] { make_strategy(text, group); }; };
     EXPECT_THAT(make("{intra: gossip, inter: all_reduce}"),

@@ -117,7 +117,7 @@ class LocalSgd final : public ReplicatedSynchronizer {
     average_.attach(parameters);
     const auto buckets = static_cast<std::int64_t>(average_.buckets());
     if (buckets > 0 && config_.fragments > buckets) {  // between hosts, a rank may have no bucket
-      throw ConfigError("strategy.fragments: the " + std::to_string(buckets) + " buckets do not make " +
+      throw ConfigError("strategy.fragments: the " + std::to_string(buckets) + " buckets cannot be divided into " +
                         std::to_string(config_.fragments) + " fragments; lower framework.bucket_bytes");
     }
     state_.clear();
@@ -248,7 +248,7 @@ const bool diloco_registered = Synchronizers::global().add<DilocoConfig>(
       }
       if (config.overlap >= config.every) {
         throw ConfigError("strategy.overlap: an exchange that is " + std::to_string(config.overlap) +
-                          " steps under way is not there before the next one; use less than strategy.every: " +
+                          " steps under way does not end before the next one begins; use less than strategy.every: " +
                           std::to_string(config.every));
       }
       return std::make_unique<LocalSgd>(

@@ -136,7 +136,7 @@ TEST(ServersOfLevels, HaveTablesForEachLevel) {
   });
 }
 
-TEST(ReadAddresses, TakesOneFromEachLineAndNamesTheLineThatHasNone) {
+TEST(ReadAddresses, TakesOneFromEachLineAndNamesInvalidLines) {
   const std::string path = ::testing::TempDir() + "/servers";
   const auto read = [&](const std::string& text) {
     write_atomically(path, text);

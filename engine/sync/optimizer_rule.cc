@@ -28,10 +28,11 @@ struct OptimizerRuleConfig {
 
   template <class V>
   void visit(V& v) {
-    v("optimizer", optimizer, "optimizer that treats every element by itself; its learning rate comes with each push");
-    v("staleness_power", staleness_power, "p: gradients of values t updates old are applied at rate / (1 + t)^p",
-      config::at_least(0));
-    v("clients", clients, "gradients whose mean is a step", config::at_least(1));
+    v("optimizer", optimizer,
+      "optimizer that updates every element independently; its learning rate comes with each push");
+    v("staleness_power", staleness_power,
+      "p: gradients of values that are t updates old are applied at rate / (1 + t)^p", config::at_least(0));
+    v("clients", clients, "number of gradients whose mean makes one step", config::at_least(1));
   }
 };
 
@@ -39,9 +40,10 @@ class OptimizerRule final : public ps::UpdateRule {
  public:
   explicit OptimizerRule(const OptimizerRuleConfig& config) : config_(config), optimizer_(config.optimizer.make({})) {
     if (optimizer_->cut() == Cut::kAnywhere) return;
-    throw ConfigError("rule optimizer: " + config.optimizer.selected() +
-                      " looks at whole parameters, of which a server has parts; use one that treats every element by "
-                      "itself, such as adam");
+    throw ConfigError(
+        "rule optimizer: " + config.optimizer.selected() +
+        " needs whole parameters, but a server has only parts of them; use one that updates every element "
+        "independently, such as adam");
   }
 
   void attach(const at::Tensor& values) override {
@@ -113,7 +115,7 @@ class OptimizerRule final : public ps::UpdateRule {
 };
 
 const bool optimizer_rule_registered = ps::UpdateRules::global().add<OptimizerRuleConfig>(
-    "optimizer", "an optimizer to which updates are gradients; needs a scale, which is the learning rate",
+    "optimizer", "an optimizer that takes updates as gradients; needs a scale, which is the learning rate",
     [](const OptimizerRuleConfig& config) { return std::make_unique<OptimizerRule>(config); });
 
 }  // namespace

@@ -62,7 +62,7 @@ TEST(GradientHooks, WaitForAllBackwardsOfAStepAndForSharedParametersOnce) {
 }
 
 // Uses a weight in two layers that accumulate its gradient themselves, and in a third that does not.
-TEST(GradientHooks, ComeOnceAfterWhatLayersAddThemselves) {
+TEST(GradientHooks, RunOnceAfterLayersAddedTheirOwnGradients) {
   run_ranks("inproc", 1, [](const CommunicatorPtr& group) {
     const at::Tensor weight = at::rand({8, 8}).requires_grad_();
     const FlatParameters flat(std::vector{weight}, *group, 1 << 20);
@@ -95,7 +95,7 @@ TEST(GradientHooks, DoNotWaitForParametersWithoutGradients) {
   });
 }
 
-TEST(GradientHooks, AreGoneWithTheirOwner) {
+TEST(GradientHooks, AreRemovedWithTheirOwner) {
   run_ranks("inproc", 1, [](const CommunicatorPtr& group) {
     const auto parameters = make_parameters();
     const FlatParameters flat(parameters, *group, 1 << 20);
@@ -111,7 +111,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks, Overlapped, ::testing::Range(1, 5));
 
 // Covers losses that depend on only some of the parameters of a rank. Ranks would then launch in different orders if
 // the order were not fixed.
-TEST_P(Overlapped, GradientsAreTheMeanEvenIfSomeDoNotCome) {
+TEST_P(Overlapped, GradientsAreTheMeanEvenIfSomeAreMissing) {
   run_ranks("inproc", GetParam(), [](const CommunicatorPtr& group) {
     const auto parameters = make_parameters();
     const FlatParameters flat(parameters, *group, kEachItsOwnBucket);

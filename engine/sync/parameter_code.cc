@@ -32,7 +32,7 @@ ParameterCode::ParameterCode(const std::string& name) {
   } else if (name == "int8") {
     code_ = make_int8_code(kBlock);
   } else {
-    throw std::invalid_argument("there is no code of parameters \"" + name + "\"");
+    throw std::invalid_argument("unknown code of parameters \"" + name + "\"");
   }
 }
 

@@ -97,7 +97,7 @@ void ParameterService::leave(std::unique_ptr<ps::Client> former) {
   try {
     former->clear();
   } catch (const Error& error) {  // the remaining tables are never read
-    log_warning() << "a parameter server that the run has left keeps its tables: " << error.what();
+    log_warning() << "the tables on a parameter server that the run no longer uses were not removed: " << error.what();
   }
 }
 

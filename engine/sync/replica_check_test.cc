@@ -40,7 +40,7 @@ TEST(ReplicaCheck, NamesTheStepTheParameterAndTheRankThatDiffers) {
   });
 }
 
-TEST(ReplicaCheck, WaitsForReplicasThatAreToBeEqual) {
+TEST(ReplicaCheck, WaitsUntilReplicasShouldBeEqual) {
   run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
     const auto parameters = make_parameters(*group);
     if (group->rank() == 1) parameters.buckets()[0].values.neg_();
@@ -60,7 +60,7 @@ TEST(ReplicaCheck, WaitsForReplicasThatAreToBeEqual) {
   });
 }
 
-TEST(ReplicaCheck, RepairsWithWhatMostHave) {
+TEST(ReplicaCheck, RepairsWithTheValuesOfTheMajority) {
   run_ranks("inproc", 3, [](const CommunicatorPtr& group) {
     const auto parameters = make_parameters(*group);
     const at::Tensor good = parameters.buckets()[0].values.clone();
@@ -72,7 +72,7 @@ TEST(ReplicaCheck, RepairsWithWhatMostHave) {
   });
 }
 
-TEST(ReplicaCheck, OfTwoRank0IsRight) {
+TEST(ReplicaCheck, OfTwoRanksRank0IsRight) {
   run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
     const auto parameters = make_parameters(*group);
     parameters.buckets()[0].values.fill_(group->rank() + 5);

@@ -136,7 +136,7 @@ TEST_P(Served, DownpourDividesUpdatesByHowLateTheyAre) {
   });
 }
 
-TEST_P(Served, SspThatNobodyHasToWaitForIsDownpour) { compare("{name: ssp, staleness: 2}", {.every = 1}, downpour); }
+TEST_P(Served, SspWithoutWaitingIsDownpour) { compare("{name: ssp, staleness: 2}", {.every = 1}, downpour); }
 
 TEST_P(Served, EasgdFollowsItsRecurrenceAndMovesTheCentre) {
   const float alpha = 0.9f / static_cast<float>(GetParam());
@@ -150,7 +150,7 @@ TEST_P(Served, EasgdFollowsItsRecurrenceAndMovesTheCentre) {
 
 // EAMSGD (algorithm 2 of the paper) with its x and v. A replica is at x + delta v, where the paper computes the
 // gradient. The elastic force acts on that point too.
-TEST_P(Served, EasgdWithNesterovMomentumIsEamsgdWhoseCentrePullsAtThePointAhead) {
+TEST_P(Served, EasgdWithNesterovMomentumIsEamsgdAtTheLookaheadPoint) {
   const float alpha = 0.9f / static_cast<float>(GetParam()), delta = 0.8f;
   run_ranks("inproc", GetParam(), [&](const CommunicatorPtr& group) {
     Tensors x(GetParam(), at::full({kElements}, 3.0f)), v(GetParam(), at::zeros({kElements})), ahead = x;
@@ -219,7 +219,7 @@ void compare_with_servers(const std::string& strategy, int ranks, int every, con
   });
 }
 
-TEST_P(Served, OptimizersOfServersTakeAStepWithEveryGradientThatComes) {
+TEST_P(Served, OptimizersOfServersTakeAStepWithEveryGradient) {
   for (const std::string strategy : {"downpour, every: 3", "ssp, every: 2, staleness: 1"}) {
     const int every = strategy.starts_with("ssp") ? 2 : 3;
     compare_with_servers(
@@ -306,7 +306,7 @@ TEST(ServerOptimizers, LeaveUnusedElementsAsTheyAre) {
 }
 
 // Restores the state in the middle of a clock, as from a server's checkpoint.
-TEST(ServerOptimizers, GoOnFromTheStateOfTheirRule) {
+TEST(ServerOptimizers, ContinueFromTheStateOfTheirRule) {
   const auto gradient = [](int update) { return at::sin(at::arange(kElements) * (update + 1.0)); };
   for (const std::string optimizer : {"{name: sgd, momentum: 0.9}", "adam", "adagrad", "rmsprop", "ftrl"}) {
     const auto make = [&](const at::Tensor& values) {
@@ -350,7 +350,7 @@ TEST(ServerOptimizers, TensorsOfTheirRulesHaveDistinctNames) {
   }
 }
 
-TEST(ServerOptimizers, ThatLookAtWholeParametersAreRefused) {
+TEST(ServerOptimizers, ThatNeedWholeParametersAreRefused) {
   for (const std::string name : {"lars", "lamb", "muon", "adafactor"}) {
     EXPECT_THROW(testing::load_strategy("{name: downpour, server_optimizer: " + name + "}"), ConfigError) << name;
     const auto rule =
@@ -364,7 +364,7 @@ TEST(ServerOptimizers, ThatLookAtWholeParametersAreRefused) {
 }
 
 // Values requested `prefetch` steps before the exchange must be the ones that the servers had then.
-TEST(ServedAhead, PrefetchedValuesAreThoseOfTheStepInWhichTheyWereAskedFor) {
+TEST(ServedAhead, PrefetchedValuesAreFromTheStepThatRequestedThem) {
   run_ranks("inproc", 1, [](const CommunicatorPtr& group) {
     at::Tensor x = at::full({kElements}, 3.0f);
     train_in_turn("{name: downpour, every: 4, prefetch: 2}", group, 13, [&](int step, const at::Tensor& all) {
@@ -375,7 +375,7 @@ TEST(ServedAhead, PrefetchedValuesAreThoseOfTheStepInWhichTheyWereAskedFor) {
   });
 }
 
-TEST(UpdateSchedule, ExchangesAndAsksAheadInTheStepsThatItSays) {
+TEST(UpdateSchedule, ExchangesAndPrefetchesInItsSteps) {
   const UpdateSchedule schedule{.every = 4, .delay = 3, .prefetch = 1};
   std::vector<int> exchanges, asks;
   for (int step = 0; step < 16; ++step) {

@@ -35,7 +35,7 @@ std::string ServerOptimizer::help(const std::string& name) const {
 
 void ServerOptimizer::select(const std::string& name) {
   const auto known = names();
-  if (std::ranges::find(known, name) == known.end()) throw std::out_of_range("no optimizer of servers: " + name);
+  if (std::ranges::find(known, name) == known.end()) throw std::out_of_range("unknown optimizer of servers: " + name);
   optimizer_ = name == kNone ? Optimizers::Choice() : Optimizers::Choice(name);
   name_ = name;
 }

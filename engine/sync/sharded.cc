@@ -31,10 +31,10 @@ struct ShardedConfig {
   void visit(V& v) {
     v("compression", compression, "gradient compression");
     v("one_copy", one_copy, "ranks of one host share one copy of the parameters, so there is nothing to gather");
-    v("stage", stage, "what ranks have parts of (ZeRO): 1 optimizer state, 2 gradients too, 3 values too",
+    v("stage", stage, "what is divided among ranks (ZeRO): 1 optimizer state, 2 also gradients, 3 also values",
       config::between(1, 3));
     v("reshard_after_forward", reshard_after_forward,
-      "of stage 3: values are released after forward and gathered again for backward");
+      "with stage 3: values are released after forward and gathered again for backward");
   }
 };
 
@@ -111,7 +111,7 @@ void check_stage(const ShardedConfig& config) {
   if (config.stage > 1 && config.one_copy) refuse("one_copy");
   if (config.stage > 1 && compresses(config.compression)) refuse("compression");
   if (config.stage < 3 && !config.reshard_after_forward) {
-    throw ConfigError("strategy.reshard_after_forward: is of stage: 3 alone; leave it out");
+    throw ConfigError("strategy.reshard_after_forward: is for stage: 3 only; leave it out");
   }
 }
 

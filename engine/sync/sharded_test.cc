@@ -46,7 +46,7 @@ TEST(Shards, CoverABucketOnceNearlyEquallyForAnyNumberOfRanks) {
   }
 }
 
-TEST(Shards, BetweenParametersTheyHoldWholeOnes) {
+TEST(Shards, BetweenParametersTheyHoldWholeParameters) {
   const auto bucket = bucket_of({100, 10, 90, 7, 300});
   for (int ranks = 1; ranks <= 8; ++ranks) {
     const Shards shards(bucket, ranks, Cut::kBetweenParameters);

@@ -212,7 +212,7 @@ TEST_P(FreeingStrategies, AddUpBackwardsAndFreeTheirGradients) {
   });
 }
 
-TEST_P(StrategyConformance, RemembersAsManyTensorsAtAnyTime) {
+TEST_P(StrategyConformance, HasTheSameStateTensorsAtAnyTime) {
   run([](const Attached& rank) {
     const auto before = shapes(rank.strategy);
     for (int step = 0; step < 3; ++step) {

@@ -74,7 +74,7 @@ const bool strategy_traits_test_registered =
           return std::make_unique<SumSynchronizer>(context.group);
         });
 
-TEST(StrategyTraits, AreWhatAConfigIsCheckedBy) {
+TEST(StrategyTraits, DecideWhichConfigsAreRefused) {
   ASSERT_TRUE(strategy_traits_test_registered);
   EXPECT_EQ(complaint("strategy: sum_under_test, train: {gradients: sum, precision: fp16, ema_decay: 0.9}"), "");
   EXPECT_EQ(complaint("strategy: sum_under_test, determinism: world_size_invariant, launch: {threads: 1}"), "");
@@ -90,13 +90,13 @@ TEST(StrategyTraits, AreWhatAConfigIsCheckedBy) {
               HasSubstr("strategy: must be all_reduce or auto or sum_under_test"));
 }
 
-TEST(StrategyTraits, FollowTheFields) {
+TEST(StrategyTraits, DependOnTheFields) {
   EXPECT_EQ(complaint("strategy: timid_under_test, train: {precision: fp16}"), "");
   EXPECT_THAT(complaint("strategy: {timid_under_test: {remembers: true}}, train: {precision: fp16}"),
               HasSubstr("train.precision: fp16 cannot be combined with"));
 }
 
-TEST(StrategyTraits, AreWhatLevelsGoBy) {
+TEST(StrategyTraits, DecideWhatWorksInLevels) {
   testing::run_ranks("inproc", 4, [](const CommunicatorPtr& group) {
     for (const std::string strategy : {"{intra: sum_under_test, inter: all_reduce, ranks_per_group: 2}",
                                        "{intra: sharded, inter: sum_under_test, ranks_per_group: 2}",
@@ -137,7 +137,7 @@ bool holds_up_others(const std::string& strategy) {
   return held_up;
 }
 
-TEST(StepsAhead, ARankThatIsLateHoldsUpOnlyThoseThatMustWaitForIt) {
+TEST(StepsAhead, ALateRankDelaysOnlyRanksThatMustWaitForIt) {
   for (const char* strategy : {"downpour", "{ssp: {staleness: 12}}", "easgd"}) {
     EXPECT_FALSE(holds_up_others(strategy)) << strategy;
   }

@@ -13,7 +13,7 @@ namespace {
 
 // Has only the traits that all strategies it may select have in common.
 const bool suitable_strategy_registered = Synchronizers::global().add<NoFields>(
-    "auto", "the exact strategy that suits where the ranks are",
+    "auto", "the exact strategy that suits the placement of the ranks",
     StrategyTraits{.reduces_gradients = true, .virtual_shards = true}, [](const NoFields&, const SyncContext& context) {
       return make_synchronizer(suitable_strategy(placement_of(*context.group)), context);
     });

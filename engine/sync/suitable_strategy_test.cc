@@ -19,7 +19,7 @@ std::string chosen(const RankPlacement& placement) { return text_of(suitable_str
 
 std::string named(const std::string& yaml) { return text_of(testing::load_strategy(yaml)); }
 
-TEST(SuitableStrategy, GoesByWhereTheRanksAre) {
+TEST(SuitableStrategy, DependsOnThePlacementOfRanks) {
   EXPECT_EQ(chosen({.ranks = 1}), named("single"));
   EXPECT_EQ(chosen({.ranks = 1, .one_numa_node = false}), named("single"));
   EXPECT_EQ(chosen({.ranks = 2}), named("{name: sharded, one_copy: true}"));
@@ -43,7 +43,7 @@ TEST(SuitableStrategy, IsExactAndFitsTheRanks) {
 }
 
 // Threads that are bound to one core are in one NUMA node, even on a machine with several.
-TEST(SuitableStrategy, RanksThatKeepToACoreAreInOneNumaNode) {
+TEST(SuitableStrategy, RanksPinnedToACoreAreInOneNumaNode) {
   ASSERT_FALSE(allowed_cores().empty());
   const int core = allowed_cores().front();
   testing::run_ranks("inproc", 3, [&](const CommunicatorPtr& group) {

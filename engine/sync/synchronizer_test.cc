@@ -95,7 +95,7 @@ TEST_P(AllReduceSync, SlicesAreTheBucketsThemselves) {
   });
 }
 
-TEST_P(AllReduceSync, AttachingAgainStartsAnew) {
+TEST_P(AllReduceSync, AttachingAgainStartsOver) {
   run([](const CommunicatorPtr& group, Synchronizer& synchronizer, const FlatParameters& parameters) {
     synchronizer.attach(parameters, Cut::kAnywhere);
     const auto slices = synchronizer.attach(parameters, Cut::kAnywhere);
@@ -106,7 +106,7 @@ TEST_P(AllReduceSync, AttachingAgainStartsAnew) {
   });
 }
 
-TEST(SingleSync, LeavesOneRankAlone) {
+TEST(SingleSync, ChangesNothingOnOneRank) {
   testing::run_ranks("inproc", 1, [](const CommunicatorPtr& group) {
     const FlatParameters parameters(make_parameters(7), *group, kBucketBytes);
     const auto synchronizer = make_strategy("single", group);

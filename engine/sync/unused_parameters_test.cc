@@ -67,7 +67,7 @@ TEST(UnusedParameters, HadNoGradientOnAnyRank) {
   });
 }
 
-TEST(UnusedParameters, HadNoneInAnyPartOfAStep) {
+TEST(UnusedParameters, HadNoGradientInAnyPartOfAStep) {
   on_two_ranks([](UnusedOfTwoRanks& unused, int) {
     unused.use_a();
     unused.use_b();
@@ -84,7 +84,7 @@ TEST(UnusedParameters, AreNotUsedByPaddingAlone) {
   });
 }
 
-TEST(UnusedParameters, OfGradientsThatAreARanksOwnAreItsOwn) {
+TEST(UnusedParameters, AreFoundPerRankIfGradientsAreNotReduced) {
   on_two_ranks([](UnusedOfTwoRanks& unused, int rank) {
     rank == 0 ? unused.use_a() : unused.use_b();
     EXPECT_THAT(unused.found_alone(), ElementsAre(rank == 0 ? "b" : "a"));
@@ -116,7 +116,7 @@ TEST(UnusedParameters, AreUsedByAnyReplicaOfARank) {
   });
 }
 
-TEST(UnusedParameters, OfAStepWithoutHooksAreThoseOfTheOneBefore) {
+TEST(UnusedParameters, OfAStepWithoutHooksAreThoseOfThePreviousStep) {
   on_two_ranks([](UnusedOfTwoRanks& unused, int) {
     unused.use_a();
     EXPECT_THAT(unused.agreed(), ElementsAre("b"));

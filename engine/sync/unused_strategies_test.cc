@@ -141,7 +141,7 @@ class UnusedUnder : public ::testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Strategies, UnusedUnder, ::testing::ValuesIn(strategies_with_unused()),
                          [](const auto& info) { return testing::file_name(info.param); });
 
-TEST_P(UnusedUnder, AParameterThatNobodyUsesKeepsValuesAndStateToTheBit) {
+TEST_P(UnusedUnder, AParameterThatNoRankUsesKeepsValuesAndStateExactly) {
   run([](Replica& replica, const CommunicatorPtr& group) {
     const auto untouched = [&] { return at::equal(replica.none, at::full_like(replica.none, kStart)); };
     for (int step = 0; step < kSteps; ++step) {
@@ -193,7 +193,7 @@ INSTANTIATE_TEST_SUITE_P(Strategies, UnusedInOnePlace,
                                            with_servers("sync_ps"), "all_reduce"),
                          [](const auto& info) { return testing::file_name(info.param); });
 
-TEST_P(UnusedInOnePlace, AParameterOfOneRankIsWhatThatRankMakesOfIt) {
+TEST_P(UnusedInOnePlace, AParameterThatOneRankUsesIsUpdatedAsThatRankWould) {
   const auto traits = testing::load_strategy(GetParam()).traits();
   const bool synchronous = traits.reduces_gradients || GetParam().starts_with("{name: sync_ps");
   const double gradient = synchronous ? 1.0 / kUnusedRanks : 1;

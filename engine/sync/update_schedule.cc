@@ -9,9 +9,9 @@ namespace phalanx {
 
 void check(const UpdateSchedule& schedule) {
   if (schedule.prefetch < schedule.every) return;
-  throw ConfigError("strategy.prefetch: " + std::to_string(schedule.prefetch) +
-                    " steps ahead is before the exchange that precedes; use less than strategy.every: " +
-                    std::to_string(schedule.every));
+  throw ConfigError(
+      "strategy.prefetch: " + std::to_string(schedule.prefetch) +
+      " steps ahead is before the previous exchange; use less than strategy.every: " + std::to_string(schedule.every));
 }
 
 }  // namespace phalanx

@@ -19,7 +19,7 @@ struct UpdateSchedule {
   void visit(V& v) {
     v("every", every, "steps between exchanges with the servers", config::at_least(1));
     v("delay", delay, "initial steps without the servers", config::at_least(0));
-    v("prefetch", prefetch, "steps before an exchange in which its values are asked for; less than `every`",
+    v("prefetch", prefetch, "steps before an exchange at which its values are requested; less than `every`",
       config::at_least(0));
   }
 

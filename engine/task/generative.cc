@@ -39,7 +39,8 @@ struct VariationalConfig {
   template <class V>
   void visit(V& v) {
     v("likelihood", likelihood,
-      "of the sample, given its code. bernoulli: numbers from 0 to 1; gaussian: any numbers, with deviation 1",
+      "distribution of the sample, given its code. bernoulli: numbers from 0 to 1; gaussian: any numbers, with "
+      "deviation 1",
       config::one_of({"bernoulli", "gaussian"}));
     v("beta", beta, "weight of the divergence of codes from noise", config::at_least(0));
   }
@@ -77,7 +78,7 @@ class Variational final : public Task {
     if (from >= 0 && to <= 1) return;
     throw ConfigError("task.likelihood: bernoulli is for samples from 0 to 1, but those of the dataset reach from " +
                       format_text("%.4g to %.4g", from, to) +
-                      "; use likelihood: gaussian, or leave out what shifts them");
+                      "; use likelihood: gaussian, or leave out what shifts them, such as normalization");
   }
 
   at::Tensor mean_loss(const Tensors& predictions, const Batch& batch) const override {
@@ -139,14 +140,15 @@ class Adversarial final : public Task {
 };
 
 const bool variational = Tasks::global().add<VariationalConfig>(
-    "variational", "give back what came in from a code that is nearly noise: vae",
+    "variational", "reproduce the input from a code that is nearly noise: vae",
     [](const VariationalConfig& config, const SampleSpec& sample, std::shared_ptr<const Loss> loss) {
       refuse_loss("variational", loss);
       return std::make_unique<Variational>(config, sample);
     });
 
 const bool adversarial = Tasks::global().add<NoFields>(
-    "adversarial", "make samples of noise that a discriminator takes for real, and tell the two apart, in turns: dcgan",
+    "adversarial",
+    "in turn, make samples from noise that a discriminator takes for real, and train it to tell them apart: dcgan",
     [](const NoFields&, const SampleSpec& sample, std::shared_ptr<const Loss> loss) {
       refuse_loss("adversarial", loss);
       return std::make_unique<Adversarial>(sample);

@@ -18,7 +18,7 @@ struct MetricLearningConfig {
 
   template <class V>
   void visit(V& v) {
-    v("width", width, "numbers of an embedding", config::between(1, 1 << 20));
+    v("width", width, "number of values in an embedding", config::between(1, 1 << 20));
   }
 };
 

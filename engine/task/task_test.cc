@@ -93,7 +93,7 @@ TEST_P(EveryTask, ItsDefaultLossAndMetersTakeWhatItAsksOfModels) {
   EXPECT_THAT(names, ::testing::Contains(task->goal().metric)) << "what is better is measured";
 }
 
-TEST(Task, BernoulliRefusesSamplesThatAreNoProbabilities) {
+TEST(Task, BernoulliRefusesSamplesThatAreNotProbabilities) {
   const auto sample = sample_for("variational");
   const auto with = [&](const std::string& likelihood, double first) {
     const auto task = config::load_as<Tasks::Choice>("task", "{name: variational, likelihood: " + likelihood + "}", "")
@@ -113,7 +113,7 @@ TEST(Task, BernoulliRefusesSamplesThatAreNoProbabilities) {
   EXPECT_THAT([&] { with("bernoulli", 2); }, ThrowsMessage<ConfigError>(HasSubstr("reach from 0.25 to 2")));
 }
 
-TEST(Task, AutoIsWhatTheSamplesName) {
+TEST(Task, AutoIsTheTaskThatTheSamplesName) {
   EXPECT_EQ(make("auto", language_samples(4, 6))->goal().metric, "loss");
   EXPECT_EQ(make("auto", classification_samples({2}, 6))->goal().metric, "accuracy");
   EXPECT_EQ(make("auto", sample_for("binary_classification"))->goal().metric, "auc");
@@ -121,7 +121,7 @@ TEST(Task, AutoIsWhatTheSamplesName) {
               ThrowsMessage<ConfigError>(HasSubstr("the dataset names no task")));
 }
 
-TEST(Task, OnlyWhatIsNotIgnoredCounts) {
+TEST(Task, IgnoredTargetsDoNotCount) {
   const auto sample = language_samples(3, 5, /*padded=*/true);
   const auto task = make("language_modelling", sample);
   Batch batch{.inputs = {at::tensor({1, 2, 3, 1, 2, 3}, at::kLong).view({2, 3})},
@@ -141,14 +141,14 @@ TEST(Task, OnlyWhatIsNotIgnoredCounts) {
   EXPECT_NEAR(mean, sum / 4, 1e-5);
 }
 
-TEST(Task, RowsCountAlikeWhereNothingIsIgnored) {
+TEST(Task, RowsCountEquallyIfNothingIsIgnored) {
   const auto sample = language_samples(3, 5);
   const Batch batch = batch_for(*make("language_modelling", sample), sample, 2, 1);
   EXPECT_FALSE(batch.row_weights.defined());
   EXPECT_EQ(batch.weight(), 2);
 }
 
-TEST(Task, SegmentationTakesScoresAsConvolutionsGiveThem) {
+TEST(Task, SegmentationTakesScoresInTheLayoutOfConvolutions) {
   const auto task = make("segmentation", sample_for("segmentation"));
   EXPECT_EQ(task->model().outputs[0].shape, (Shape{6, 4, 5}));
   EXPECT_EQ(task->predictions({at::randn({2, 6, 4, 5})})[0].sizes(), (at::IntArrayRef{2, 4, 5, 6}));
@@ -162,7 +162,7 @@ TEST(Task, ReconstructionIsOfTheInput) {
   EXPECT_EQ(task->mean_loss({batch.inputs[0]}, batch).item<double>(), 0);
 }
 
-TEST(Task, MetricLearningWantsAnEmbeddingOfEachMember) {
+TEST(Task, MetricLearningNeedsAnEmbeddingOfEachMember) {
   const auto samples = [](Shape members) {
     return SampleSpec{sample_for("metric_learning").inputs,
                       {{.name = "classes", .shape = std::move(members), .dtype = at::kLong, .classes = 6}},
@@ -185,7 +185,7 @@ TEST(Task, TakesTheLossOfTheConfig) {
   EXPECT_FLOAT_EQ(make("regression", sample, "mae")->mean_loss({output}, batch).item<float>(), 3);
 }
 
-TEST(Task, SamplesThatDoNotSuitAreRefused) {
+TEST(Task, UnsuitableSamplesAreRefused) {
   const auto refused = [](const std::string& task, const std::string& sample) {
     return [=] { make(task, sample_for(sample)); };
   };

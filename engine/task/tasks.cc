@@ -26,7 +26,8 @@ struct Kind {
 };
 
 [[noreturn]] void refuse(const std::string& task, const std::string& needs) {
-  throw ConfigError("task " + task + " needs " + needs + "; the dataset has none. task: auto takes what suits it");
+  throw ConfigError("task " + task + " needs " + needs +
+                    "; the dataset has none. task: auto chooses one that suits it");
 }
 
 const TensorSpec& target_of(const std::string& task, const SampleSpec& sample) {
@@ -144,27 +145,27 @@ const Goal kMostAccurate{.metric = "accuracy", .highest = true};
 const Goal kHighestAuc{.metric = "auc", .highest = true};
 const Goal kLeastLoss{.metric = "loss", .highest = false};
 
-const bool classification = add("tell which of several classes a sample is of", {.name = "classification",
-                                                                                 .loss = "cross_entropy",
-                                                                                 .meters = {"loss", "accuracy"},
-                                                                                 .goal = kMostAccurate,
-                                                                                 .output = scores_last});
+const bool classification = add("predict which of several classes a sample belongs to", {.name = "classification",
+                                                                                         .loss = "cross_entropy",
+                                                                                         .meters = {"loss", "accuracy"},
+                                                                                         .goal = kMostAccurate,
+                                                                                         .output = scores_last});
 
 const bool binary_classification =
-    add("tell how likely something is: whether there will be a click", {.name = "binary_classification",
-                                                                        .loss = "binary_cross_entropy",
-                                                                        .meters = {"loss", "auc"},
-                                                                        .goal = kHighestAuc,
-                                                                        .output = logit});
+    add("predict how likely an event is, such as a click", {.name = "binary_classification",
+                                                            .loss = "binary_cross_entropy",
+                                                            .meters = {"loss", "auc"},
+                                                            .goal = kHighestAuc,
+                                                            .output = logit});
 
 const bool language_modelling =
-    add("guess each token from those before it", {.name = "language_modelling",
-                                                  .loss = "cross_entropy",
-                                                  .meters = {"loss", "accuracy", "perplexity"},
-                                                  .goal = kLeastLoss,
-                                                  .output = scores_of_tokens});
+    add("predict each token from those before it", {.name = "language_modelling",
+                                                    .loss = "cross_entropy",
+                                                    .meters = {"loss", "accuracy", "perplexity"},
+                                                    .goal = kLeastLoss,
+                                                    .output = scores_of_tokens});
 
-const bool masked_language_modelling = add("guess the tokens that were masked; targets are ignored elsewhere",
+const bool masked_language_modelling = add("predict the tokens that were masked; targets are ignored elsewhere",
                                            {.name = "masked_language_modelling",
                                             .loss = "cross_entropy",
                                             .meters = {"loss", "accuracy", "perplexity"},
@@ -175,19 +176,19 @@ const bool regression =
     add("predict numbers",
         {.name = "regression", .loss = "mse", .meters = {"loss", "mse"}, .goal = kLeastLoss, .output = numbers});
 
-const bool segmentation = add("tell the class of each pixel", {.name = "segmentation",
-                                                               .loss = "cross_entropy",
-                                                               .meters = {"loss", "accuracy"},
-                                                               .goal = kMostAccurate,
-                                                               .output = scores_of_pixels,
-                                                               .scores_second = true});
+const bool segmentation = add("predict the class of each pixel", {.name = "segmentation",
+                                                                  .loss = "cross_entropy",
+                                                                  .meters = {"loss", "accuracy"},
+                                                                  .goal = kMostAccurate,
+                                                                  .output = scores_of_pixels,
+                                                                  .scores_second = true});
 
-const bool reconstruction = add("give back what came in", {.name = "reconstruction",
-                                                           .loss = "mse",
-                                                           .meters = {"loss", "mse"},
-                                                           .goal = kLeastLoss,
-                                                           .output = as_the_input,
-                                                           .target_is_input = true});
+const bool reconstruction = add("reproduce the input", {.name = "reconstruction",
+                                                        .loss = "mse",
+                                                        .meters = {"loss", "mse"},
+                                                        .goal = kLeastLoss,
+                                                        .output = as_the_input,
+                                                        .target_is_input = true});
 
 const bool ranking =
     add("score the items of a query so that relevant ones come first", {.name = "ranking",
@@ -199,7 +200,7 @@ const bool ranking =
 const bool automatic = Tasks::global().add<NoFields>(
     "auto", "the task that the dataset is made for",
     [](const NoFields&, const SampleSpec& sample, std::shared_ptr<const Loss> loss) {
-      if (sample.task.empty()) throw ConfigError("task: auto is not known, since the dataset names no task; name one");
+      if (sample.task.empty()) throw ConfigError("task: auto cannot choose, since the dataset names no task; name one");
       return Tasks::Choice(sample.task).make(sample, std::move(loss));
     });
 

@@ -204,7 +204,7 @@ TEST(DeviceRefusals, NameWhatDoesNotGoTogether) {
   };
   refused({"strategy={sharded: {one_copy: true}}"}, "memory in common on the CPU alone");
   refused({"strategy=overlapped", "train.capture=true"}, "communicates within forward or backward");
-  testing::expect_refused(1, "mlp", {"train.capture=true"}, "records no graphs");
+  testing::expect_refused(1, "mlp", {"train.capture=true"}, "cannot record graphs");
   testing::expect_refused(1, "mlp", {"loader.resident=true"}, "computes on the CPU");
 }
 

@@ -179,7 +179,7 @@ TEST(ShardedErrors, NameWhatDoesNotFit) {
   expect_refused("smooth_under_test", kStage3, {}, "model smooth_under_test is no chain of blocks");
   expect_refused("mlp", "{sharded: {stage: 2, one_copy: true}}", {}, "strategy.one_copy: cannot be combined");
   expect_refused("mlp", "{sharded: {stage: 3, compression: int8}}", {}, "strategy.compression: cannot be combined");
-  expect_refused("mlp", "{sharded: {stage: 2, reshard_after_forward: false}}", {}, "is of stage: 3 alone");
+  expect_refused("mlp", "{sharded: {stage: 2, reshard_after_forward: false}}", {}, "is for stage: 3 only");
   expect_refused("mlp", kStage2, {"train.data_parallel=2"}, "train.data_parallel");
   expect_refused("mlp", kStage3, {"determinism=world_size_invariant"}, "strategy");
 }

@@ -155,7 +155,7 @@ class Disk(ProgramTest):
         process.kill(signal.SIGTERM)
         self.assert_status(130, process, 6 * SOON)
         self.assertIn("the run was stopped, but its checkpoint could not be written: ", process.words)
-        self.assertIn("was removed or renamed while the run goes on", process.words)
+        self.assertIn("was removed or renamed during the run", process.words)
         self.assertEqual(1, process.err.count(told), "once")
         self.assertFalse((run.path / "checkpoints").exists(), "no second run folder")
         self.assert_nothing_left()
