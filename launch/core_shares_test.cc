@@ -51,7 +51,7 @@ TEST_F(CoreShares, RanksShareNoCore) {
   const auto cores = physical_cores(all_, system_);
   EXPECT_THAT(own_cores(cores, 0, 2), ElementsAre(0, 4, 1, 5));
   EXPECT_THAT(own_cores(cores, 1, 2), ElementsAre(2, 6, 3, 7));
-  EXPECT_THAT(own_cores(cores, 0, 3), ElementsAre(0, 4, 1, 5)) << "the first part is one longer";
+  EXPECT_THAT(own_cores(cores, 0, 3), ElementsAre(0, 4, 1, 5)) << "the first rank gets one core more";
   EXPECT_THAT(own_cores(cores, 2, 3), ElementsAre(3, 7));
   EXPECT_THAT(own_cores(cores, 3, 4), ElementsAre(3, 7));
   EXPECT_THAT(own_cores(cores, 0, 1), ElementsAre(0, 4, 1, 5, 2, 6, 3, 7));
@@ -64,7 +64,7 @@ TEST_F(CoreShares, MoreRanksThanCoresShareNoHardwareThread) {
   EXPECT_THAT(own_cores(cores, 4, 5), ElementsAre(7));
 }
 
-TEST_F(CoreShares, MoreRanksThanThatAreAnError) {
+TEST_F(CoreShares, MoreRanksThanHardwareThreadsAreAnError) {
   const auto cores = physical_cores(all_, system_);
   EXPECT_THAT([&] { own_cores(cores, 0, 9); }, ThrowsMessage<ConfigError>(HasSubstr("9 ranks")));
 }
@@ -86,14 +86,14 @@ TEST(DescribeCores, NamesRanges) {
 }
 
 // A container, taskset(1) or a batch system has left only some hardware threads to this process.
-TEST_F(CoreShares, WhatIsForbiddenIsNoOnes) {
+TEST_F(CoreShares, ForbiddenCoresBelongToNoRank) {
   const auto cores = physical_cores({1, 3, 5}, system_);
   EXPECT_THAT(own_cores(cores, 0, 2), ElementsAre(1, 5));
   EXPECT_THAT(own_cores(cores, 1, 2), ElementsAre(3));
   EXPECT_THAT(own_nodes(cores, 1, 2), ElementsAre(3));
 }
 
-TEST_F(CoreShares, WhereTheKernelDoesNotTellEachIsACore) {
+TEST_F(CoreShares, WithoutTopologyEachHardwareThreadIsACore) {
   const auto cores = physical_cores({4, 7}, system_ + "/not there");
   ASSERT_EQ(cores.size(), 2u);
   EXPECT_THAT(own_cores(cores, 1, 2), ElementsAre(7));

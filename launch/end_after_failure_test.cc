@@ -32,7 +32,7 @@ void wait_for_a_rank_that_hangs() {
   });
 }
 
-TEST(EndAfterFailure, ThreadThatHangsDoesNotKeepTheJob) {
+TEST(EndAfterFailure, AHangingThreadDoesNotKeepTheJobAlive) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(wait_for_a_rank_that_hangs(), ::testing::ExitedWithCode(kFailed), "");
 }

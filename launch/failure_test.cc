@@ -22,7 +22,7 @@ class FailureTest : public ::testing::Test {
   std::string folder_;
 };
 
-TEST_F(FailureTest, ComesBackAsItWasLeft) {
+TEST_F(FailureTest, IsReadAsItWasWritten) {
   leave_failure(folder_, {.rank = 12,
                           .host = "node7",
                           .log = "logs/rank12.log",
@@ -56,12 +56,12 @@ TEST_F(FailureTest, FirstCauseComesFirst) {
   EXPECT_EQ(ranks, (std::vector<int>{2, 1, 3, 0}));
 }
 
-TEST_F(FailureTest, MessageOfAnyBytesIsLeft) {
+TEST_F(FailureTest, MessageMayHaveInvalidUtf8) {
   leave_failure(folder_, {.rank = 0, .message = "a\xFF!"});
   EXPECT_EQ(take_failures(folder_).at(0).message, "a\xEF\xBF\xBD!");
 }
 
-TEST_F(FailureTest, WhatCannotBeReadIsStillAFailureOfItsRank) {
+TEST_F(FailureTest, AnUnreadableReportIsStillAFailureOfItsRank) {
   std::ofstream(folder_ + "/rank3.failure") << "{";
   const auto failures = take_failures(folder_);
   ASSERT_EQ(failures.size(), 1u);
@@ -69,14 +69,14 @@ TEST_F(FailureTest, WhatCannotBeReadIsStillAFailureOfItsRank) {
   EXPECT_NE(failures[0].message.find("cannot be read"), std::string::npos);
 }
 
-TEST_F(FailureTest, ReadingLeavesThemToOthers) {
+TEST_F(FailureTest, ReadingDoesNotRemoveReports) {
   leave_failure(folder_, {.rank = 3, .message = "loss is not finite"});
   EXPECT_EQ(read_failures(folder_).at(0).message, "loss is not finite");
   EXPECT_EQ(read_failures(folder_).size(), 1u);
   EXPECT_EQ(take_failures(folder_).size(), 1u);
 }
 
-TEST_F(FailureTest, WhatAnotherProcessTakesMeanwhileIsNoFailure) {
+TEST_F(FailureTest, ReportsTakenByAnotherProcessAreSkipped) {
   constexpr int kFailures = 500, kTakers = 4;
   for (int rank = 0; rank < kFailures; ++rank) leave_failure(folder_, {.rank = rank, .message = "as left"});
   std::array<std::vector<Failure>, kTakers> taken;
@@ -100,16 +100,16 @@ TEST_F(FailureTest, OtherFilesStay) {
   EXPECT_TRUE(std::filesystem::exists(folder_ + "/rank3.log"));
 }
 
-TEST(Failure, FolderThatIsNotThereHasNone) { EXPECT_TRUE(take_failures("/no/such/folder").empty()); }
+TEST(Failure, AMissingFolderHasNone) { EXPECT_TRUE(take_failures("/no/such/folder").empty()); }
 
-TEST(Failure, ThatCannotBeLeftIsSaid) {
+TEST(Failure, IsPrintedIfItCannotBeWritten) {
   ::testing::internal::CaptureStderr();
   leave_failure("/no/such/folder", {.rank = 1, .message = "disk full"});
   const std::string text = ::testing::internal::GetCapturedStderr();
   EXPECT_NE(text.find("rank 1: disk full"), std::string::npos) << text;
 }
 
-TEST_F(FailureTest, IsLeftInTheLaunchersFolderWhereTheDiskIsFull) {
+TEST_F(FailureTest, IsWrittenToTheLaunchersFolderIfTheDiskIsFull) {
   ::setenv(kSpareFailureFolder, folder_.c_str(), 1);
   leave_failure("/no/such/folder", {.rank = 1, .message = "disk full"});
   ::unsetenv(kSpareFailureFolder);

@@ -33,7 +33,7 @@ TEST_F(SessionFolder, IsWhatOpenMpiMakesForItsProcess) {
   EXPECT_TRUE(is_session_folder(make("prte.node1.24296.1000"), kLauncher));
 }
 
-TEST_F(SessionFolder, IsNoFolderThatAnotherProcessOrAnotherProgramMade) {
+TEST_F(SessionFolder, IsNoFolderOfAnotherProcessOrProgram) {
   EXPECT_FALSE(is_session_folder(make("ompi.242960"), kLauncher));
   EXPECT_FALSE(is_session_folder(make("results.24296"), kLauncher));
   EXPECT_FALSE(is_session_folder(make("ompi.24296/results"), kLauncher));
@@ -48,7 +48,7 @@ TEST_F(SessionFolder, IsNeitherALinkNorAFileNorOpenToOthers) {
   std::ofstream(scratch_.path("prte.24296")) << "text";
   EXPECT_FALSE(is_session_folder(scratch_.path("prte.24296"), kLauncher));
   EXPECT_FALSE(is_session_folder(make("ompi.0.24296", fs::perms::all), kLauncher));
-  EXPECT_FALSE(is_session_folder(scratch_.path("ompi.1.24296"), kLauncher)) << "is not there";
+  EXPECT_FALSE(is_session_folder(scratch_.path("ompi.1.24296"), kLauncher)) << "the folder does not exist";
 }
 
 TEST_F(SessionFolder, IsNamedByAnAbsolutePath) {

@@ -84,7 +84,7 @@ TEST_F(LaunchLocal, RunsEachRankInItsEnvironment) {
   EXPECT_EQ(variable("RANK"), "");
 }
 
-TEST_F(LaunchLocal, OnlyRank0Speaks) {
+TEST_F(LaunchLocal, OnlyRank0Prints) {
   std::ofstream(scratch_.path("rank1.log")) << "before\n";
   launch(2, [](int rank) {
     std::fprintf(stderr, "error of %d\n", rank);
@@ -121,7 +121,7 @@ TEST_F(LaunchLocal, RanksInheritNoDescriptorOfTheLauncher) {
   EXPECT_EQ(open_files(), before);
 }
 
-TEST_F(LaunchLocal, ExceptionIsToldOnce) {
+TEST_F(LaunchLocal, AnExceptionIsReportedOnce) {
   const int status = launch(2, [](int rank) -> int {
     if (rank == 1) throw std::runtime_error("loss is not finite");
     ::usleep(20'000);
@@ -135,7 +135,7 @@ TEST_F(LaunchLocal, ExceptionIsToldOnce) {
   EXPECT_EQ(error_.find("is gone"), std::string::npos) << error_;
 }
 
-TEST_F(LaunchLocal, AReasonThatTheLogFolderCannotHoldIsToldNevertheless) {
+TEST_F(LaunchLocal, AReasonIsReportedEvenIfTheLogFolderIsFull) {
   log_folder_ = scratch_.path("logs");
   std::filesystem::create_directory(log_folder_);
   const int status = launch(2, [&](int rank) -> int {
@@ -148,7 +148,7 @@ TEST_F(LaunchLocal, AReasonThatTheLogFolderCannotHoldIsToldNevertheless) {
   EXPECT_EQ(error_.find("without giving a reason"), std::string::npos) << error_;
 }
 
-TEST_F(LaunchLocal, WrongConfigurationIsUsage) {
+TEST_F(LaunchLocal, AConfigErrorIsAUsageError) {
   EXPECT_EQ(launch(2, [](int) -> int { throw ConfigError("no such model"); }), kUsage);
 }
 
@@ -157,7 +157,7 @@ TEST_F(LaunchLocal, UnexpectedExitStatusIsADeath) {
   EXPECT_NE(error_.find("exit status 7"), std::string::npos) << error_;
 }
 
-TEST_F(LaunchLocal, KilledRankIsTheCauseAlsoWhenItsEchoComesFirst) {
+TEST_F(LaunchLocal, AKilledRankIsTheCauseEvenIfItsEchoComesFirst) {
   const int status = launch(2, [&](int rank) -> int {
     if (rank == 0) {
       leave_failure(scratch_.folder(), {.rank = 0, .message = "rank 1 is gone", .secondary = true, .time = 1});
@@ -199,13 +199,13 @@ TEST_F(LaunchLocal, FailuresOfAnEarlierJobAreDropped) {
   EXPECT_EQ(launch(2, [](int) { return 0; }), kDone);
 }
 
-TEST_F(LaunchLocal, LogThatCannotBeOpenedIsTold) {
+TEST_F(LaunchLocal, ALogThatCannotBeOpenedIsReported) {
   std::filesystem::create_directory(scratch_.path("rank1.log"));
   EXPECT_EQ(launch(2, [](int) { return 0; }), kFailed);
   EXPECT_NE(error_.find("rank1.log: Is a directory"), std::string::npos) << error_;
 }
 
-TEST_F(LaunchLocal, CostsLittle) {
+TEST_F(LaunchLocal, AddsLittleTime) {
   EXPECT_EQ(launch(2, [](int) { return 0; }), kDone);
   std::printf("start and end of 2 ranks that do nothing: %.1f ms\n", seconds_ * 1e3);
   EXPECT_LT(seconds_, 2);
@@ -294,7 +294,7 @@ TEST_F(LocalSignals, SecondInterruptKills) {
             "Ended at once, as requested, before the run had stopped; step 7 is kept\n");
 }
 
-TEST_F(LocalSignals, AreAnsweredAtOnceAlsoWhileARankHangs) {
+TEST_F(LocalSignals, AreAnsweredAtOnceEvenWhileARankHangs) {
   auto launcher = in_background([&](int rank) { return hang(rank); }, {.after_step = true});
   ASSERT_TRUE(both_ready());
   launcher.signal(SIGINT);
@@ -328,7 +328,7 @@ TEST_F(LocalSignals, CtrlCOfARankThatSavesItselfHasNoLimit) {
   EXPECT_EQ(launcher.output(), "Stopping after this step; press Ctrl-C again to end it now\n");
 }
 
-TEST_F(LocalSignals, NothingOutlivesAKilledLauncher) {
+TEST_F(LocalSignals, LeaveNoProcessAfterAKilledLauncher) {
   auto launcher = in_background([&](int rank) { return hang(rank); });
   ASSERT_TRUE(both_ready());
   const auto processes = launcher.descendants();

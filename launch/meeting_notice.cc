@@ -16,7 +16,7 @@ std::string meeting_notice(const LaunchEnvironment& launched, Seconds after, boo
   const int others = launched.rank_info.size - 1;
   std::string text = format_text("rank %d has waited %.3g s for the other %s", launched.rank_info.rank, after.count(),
                                  others == 1 ? "rank" : (std::to_string(others) + " ranks").c_str()) +
-                     " to connect, which " + launched.launcher + " is to have started";
+                     " to connect, which " + launched.launcher + " should have started";
   if (!launched.rendezvous.empty()) text += ", at " + launched.rendezvous.substr(0, launched.rendezvous.find('?'));
   if (terminal_of_one) {
     text +=

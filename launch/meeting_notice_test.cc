@@ -24,7 +24,7 @@ TEST(MeetingNotice, TellsWhoIsWaitedForWhileTheRanksHaveNotMet) {
   std::promise<std::string> told;
   const MeetingNotice notice(task(0), Seconds(0.01), [&](std::string_view text) { told.set_value(std::string(text)); });
   EXPECT_THAT(told.get_future().get(), AllOf(HasSubstr("rank 0 has waited 0.01 s for the other 3 ranks"),
-                                             HasSubstr("mpiexec is to have started"),
+                                             HasSubstr("mpiexec should have started"),
                                              HasSubstr("at file:///tmp/phalanx-0-7.store"), Not(HasSubstr("--pty"))));
 }
 

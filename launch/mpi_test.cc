@@ -78,7 +78,7 @@ TEST_F(LaunchMpi, RunsRanks) {
   std::printf("start and end of 2 ranks that do nothing: %.0f ms\n", seconds_ * 1e3);
 }
 
-TEST_F(LaunchMpi, RemovesWhereRanksMeetHoweverTheyEnd) {
+TEST_F(LaunchMpi, RemovesTheStoreOfTheRanksHoweverTheyEnd) {
   EXPECT_EQ(launch("file=${PHALANX_RENDEZVOUS#file://}; echo $rank >> $file; [ $rank = 0 ] || sleep 20; echo $file > " +
                    scratch_.path("where") + "; kill -9 $$"),
             kRankDied);
@@ -106,7 +106,7 @@ TEST_F(LaunchMpi, NamesTheRankThatWasKilled) {
   std::printf("death of a rank to the end of the job: %.2f s\n", seconds_);
 }
 
-TEST_F(LaunchMpi, TellsWhatARankLeft) {
+TEST_F(LaunchMpi, ReportsTheMessageOfARank) {
   EXPECT_EQ(launch(rank_that("throw")), kFailed);
   EXPECT_TRUE(error_.starts_with("┌─ Rank 1 of 2 on ")) << error_;
   EXPECT_NE(error_.find("│ loss is not finite\n"), std::string::npos) << error_;
@@ -164,7 +164,7 @@ TEST_F(LaunchMpi, NothingOutlivesAKilledMpirun) {
   EXPECT_NE(launcher.output().find("mpirun: It was killed by signal 9"), std::string::npos) << launcher.output();
 }
 
-TEST_F(LaunchMpi, KilledRankIsTheCauseAlsoWhenItsEchoComesFirst) {
+TEST_F(LaunchMpi, AKilledRankIsTheCauseEvenIfItsEchoComesFirst) {
   EXPECT_EQ(launch(rank_that("echo")), kRankDied);
   EXPECT_TRUE(error_.starts_with("┌─ Rank 1 of 2")) << error_;
   EXPECT_NE(error_.find("SIGKILL"), std::string::npos) << error_;

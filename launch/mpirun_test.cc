@@ -69,7 +69,7 @@ TEST_F(FindMpirun, ListsWhereItLooked) {
   }
 }
 
-TEST_F(FindMpirun, TakesNoOtherWhereMpiHomeIsWrong) {
+TEST_F(FindMpirun, DoesNotLookElsewhereIfMpiHomeIsWrong) {
   ::setenv("MPI_HOME", "/opt/wrong", 1);
   ::setenv("PATH", (mpi_in("path") + "/bin").c_str(), 1);
   try {
@@ -101,7 +101,7 @@ class RequireWayTo : public FindMpirun {
   static constexpr std::array kWays = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "PRTE_MCA_plm_ssh_agent"};
 };
 
-TEST_F(RequireWayTo, AnotherHostTakesSsh) {
+TEST_F(RequireWayTo, AnotherHostNeedsSsh) {
   EXPECT_EQ(refused({"localhost:2", "192.0.2.1:2"}),
             "launch.hosts: mpirun starts ranks on 192.0.2.1 through ssh, but there is no ssh on PATH (/no/such/folder)."
             " Install an OpenSSH client, or name another agent in PRTE_MCA_plm_ssh_agent.");
@@ -112,9 +112,9 @@ TEST_F(RequireWayTo, AnotherHostTakesSsh) {
   EXPECT_EQ(refused({"192.0.2.1"}), "");
 }
 
-TEST_F(RequireWayTo, ThisHostTakesNothing) { EXPECT_EQ(refused({"localhost", host_name() + ":2", "127.0.0.1"}), ""); }
+TEST_F(RequireWayTo, ThisHostNeedsNothing) { EXPECT_EQ(refused({"localhost", host_name() + ":2", "127.0.0.1"}), ""); }
 
-TEST_F(RequireWayTo, AnAgentOrABatchSystemTakesItsPlace) {
+TEST_F(RequireWayTo, AnAgentOrABatchSystemReplacesSsh) {
   for (const char* name : kWays) {
     ::setenv(name, "17", 1);
     EXPECT_EQ(refused({"192.0.2.1"}), "") << name;
@@ -122,7 +122,7 @@ TEST_F(RequireWayTo, AnAgentOrABatchSystemTakesItsPlace) {
   }
 }
 
-TEST_F(RequireWayTo, WhatIsNoHostIsRefused) {
+TEST_F(RequireWayTo, AnInvalidHostIsRefused) {
   EXPECT_NE(refused({"a:-1"}).find("\"a:-1\" is not a host"), std::string::npos);
 }
 
@@ -162,7 +162,7 @@ const std::string kExitedOpenMpi4 =
     "  Process name: [[31337,1],0]\n"
     "  Exit code:    2\n";
 
-TEST(MpirunNotices, AreKeptFromWhatRanksSay) {
+TEST(MpirunNotices, AreSeparatedFromTheOutputOfRanks) {
   MpirunNotices notices;
   EXPECT_EQ(notices.feed("rank says\n" + kRule + "mpirun says\n" + kRule + "and ranks"), "rank says\n");
   EXPECT_EQ(notices.feed(" again\nand"), "and ranks again\n");
@@ -170,7 +170,7 @@ TEST(MpirunNotices, AreKeptFromWhatRanksSay) {
   EXPECT_EQ(notices.notices(), std::vector<std::string>{"mpirun says\n"});
 }
 
-TEST(MpirunNotices, MayComeInAnyPieces) {
+TEST(MpirunNotices, MayArriveInAnyPieces) {
   MpirunNotices notices;
   std::string passed;
   for (const char c : "one\n" + kRule + kKilled + kRule + "two\n") passed += notices.feed({&c, 1});
@@ -178,7 +178,7 @@ TEST(MpirunNotices, MayComeInAnyPieces) {
   EXPECT_EQ(notices.notices(), std::vector<std::string>{kKilled});
 }
 
-TEST(MpirunNotices, ThatIsCutOffCounts) {
+TEST(MpirunNotices, IncludeOneThatIsCutOff) {
   MpirunNotices notices;
   notices.feed(kRule + "mpirun sa");
   EXPECT_EQ(notices.finish(), "");

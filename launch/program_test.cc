@@ -34,7 +34,7 @@ TEST(RunMain, GivesTheProgramsResult) {
   EXPECT_EQ(outcome.told, "");
 }
 
-TEST(RunMain, TellsWhatWasThrown) {
+TEST(RunMain, PrintsTheErrorThatWasThrown) {
   const Outcome usage = run([]() -> int { throw ConfigError("no such key"); });
   EXPECT_EQ(usage.status, kUsage);
   EXPECT_EQ(usage.told, "no such key\n");
@@ -43,7 +43,7 @@ TEST(RunMain, TellsWhatWasThrown) {
   EXPECT_EQ(failed.told, "disk is full\n");
 }
 
-TEST(RunMain, TellsOfAMalformedLauncherToo) {
+TEST(RunMain, PrintsErrorsOfTheLaunchersEnvironment) {
   ::setenv("RANK", "first", 1);
   const Outcome outcome = run([]() -> int { throw ConfigError("RANK is no number"); });
   ::unsetenv("RANK");
@@ -68,7 +68,7 @@ TEST(RunMain, GoesToWhereBazelRunWasCalled) {
 // The time when the program was loaded.
 const auto loaded = std::chrono::steady_clock::now();
 
-TEST(ProcessStart, LiesBeforeTheProgramIsLoadedAndDoesNotMove) {
+TEST(ProcessStart, IsBeforeTheProgramIsLoadedAndDoesNotChange) {
   const auto first = process_start();
   EXPECT_LT(first, loaded + std::chrono::milliseconds(10));
   EXPECT_GT(first, loaded - std::chrono::seconds(30));

@@ -45,7 +45,7 @@ TEST(Frame, BreaksBetweenWordsAndKeepsPathsWhole) {
             "└───────────────────────\n");
 }
 
-TEST(Frame, LeavesOutWhatSteersATerminal) {
+TEST(Frame, RemovesTerminalControlCharacters) {
   const Failure failure = {.rank = 0, .message = "\x1b[31mred\x1b[0m\r\ttab\a"};
   EXPECT_NE(frame(failure).find("│ red tab\n"), std::string::npos) << frame(failure);
 }
@@ -64,13 +64,13 @@ TEST(LogTail, GivesTheLastLines) { EXPECT_EQ(last_lines(file_with("a\nb\n\nc\n")
 
 TEST(LogTail, LastLineMayLackItsEnd) { EXPECT_EQ(last_lines(file_with("a\nb"), 10), (Lines{"a", "b"})); }
 
-TEST(LogTail, OfALongFileReadsTheEndOnly) {
+TEST(LogTail, ReadsOnlyTheEndOfALongFile) {
   std::string text;
   for (int i = 0; i < 100'000; ++i) text += "line " + std::to_string(i) + "\n";
   EXPECT_EQ(last_lines(file_with(text), 2), (Lines{"line 99998", "line 99999"}));
 }
 
-TEST(LogTail, NoFileHasNone) { EXPECT_TRUE(last_lines("/no/such/file", 10).empty()); }
+TEST(LogTail, IsEmptyWithoutAFile) { EXPECT_TRUE(last_lines("/no/such/file", 10).empty()); }
 
 }  // namespace
 }  // namespace phalanx

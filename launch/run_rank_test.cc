@@ -31,7 +31,7 @@ TEST(RunRank, GivesTheBodysResult) {
   EXPECT_TRUE(outcome.failures.empty());
 }
 
-TEST(RunRank, LeavesAnException) {
+TEST(RunRank, ReportsAnException) {
   const RankOutcome outcome = run_body([]() -> int { throw DataError("file is short"); });
   EXPECT_EQ(outcome.status, kFailed);
   ASSERT_EQ(outcome.failures.size(), 1u);
@@ -42,7 +42,7 @@ TEST(RunRank, LeavesAnException) {
   EXPECT_NEAR(outcome.failures[0].time, failure_time(), 10);
 }
 
-TEST(RunRank, ConfigErrorIsUsage) {
+TEST(RunRank, AConfigErrorIsAUsageError) {
   EXPECT_EQ(run_body([]() -> int { throw ConfigError("no such key"); }).status, kUsage);
 }
 
@@ -58,7 +58,7 @@ TEST(RunRank, AnythingThrownIsAFailure) {
   EXPECT_EQ(run_body([]() -> int { throw 1; }).failures.size(), 1u);
 }
 
-TEST(RankThreads, HaveAPlaceEachOnOneHost) {
+TEST(RankThreads, HaveTheirOwnRankInfoOnOneHost) {
   std::vector<RankInfo> rank_infos(3);
   run_rank_threads(
       3, [&](const RankInfo& rank_info) { rank_infos.at(static_cast<std::size_t>(rank_info.rank)) = rank_info; });
@@ -71,7 +71,7 @@ TEST(RankThreads, HaveAPlaceEachOnOneHost) {
   }
 }
 
-TEST(RankThreads, ThrowWhatOneHasThrownWhenAllHaveEnded) {
+TEST(RankThreads, RethrowTheErrorOfOneAfterAllHaveEnded) {
   std::atomic<int> ended = 0;
   try {
     run_rank_threads(8, [&](const RankInfo& rank_info) {

@@ -8,7 +8,7 @@
 namespace phalanx {
 namespace {
 
-TEST(Catches, WhatHasAHandler) {
+TEST(Catches, SignalsWithAHandler) {
   EXPECT_FALSE(catches(::getpid(), SIGUSR2));
   ::signal(SIGUSR2, [](int) {});
   EXPECT_TRUE(catches(::getpid(), SIGUSR2));
@@ -19,7 +19,7 @@ TEST(Catches, WhatHasAHandler) {
   EXPECT_FALSE(catches(::getpid(), SIGUSR2));
 }
 
-TEST(Catches, NothingWhereThereIsNoProcess) { EXPECT_FALSE(catches(1 << 30, SIGINT)); }
+TEST(Catches, NothingWithoutAProcess) { EXPECT_FALSE(catches(1 << 30, SIGINT)); }
 
 }  // namespace
 }  // namespace phalanx

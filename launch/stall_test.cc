@@ -28,35 +28,35 @@ std::vector<std::string> told(std::vector<WaitNote> notes, std::vector<int> visi
 
 using Lines = std::vector<std::string>;
 
-TEST(Stall, IsToldOnceWithTheRankThatDoesNotWait) {
+TEST(Stall, IsReportedOnceWithTheRankThatDoesNotWait) {
   EXPECT_EQ(told({in_all_reduce(0), in_all_reduce(1), in_all_reduce(3)}),
             Lines{"rank 0 has waited 20 s in all_reduce #7 of world for rank 2"});
   EXPECT_EQ(told({in_all_reduce(1), in_all_reduce(2)}),
             Lines{"rank 1 has waited 20 s in all_reduce #7 of world for ranks 0, 3"});
 }
 
-TEST(Stall, IsToldByARankThatHasWaitedLongEnough) {
+TEST(Stall, IsReportedByARankThatHasWaitedLongEnough) {
   EXPECT_EQ(told({in_all_reduce(0, 15), in_all_reduce(1), in_all_reduce(3)}),
             Lines{"rank 1 has waited 20 s in all_reduce #7 of world for rank 2"});
   EXPECT_EQ(told({in_all_reduce(0, 15), in_all_reduce(1, 5)}), Lines{});
 }
 
-TEST(Stall, IsNotToldTwice) {
+TEST(Stall, IsNotReportedTwice) {
   auto first = in_all_reduce(0);
   first.told = true;
   EXPECT_EQ(told({first, in_all_reduce(1)}), Lines{});
 }
 
-TEST(Stall, OfAMessageNamesThePeerAndNoRankThatMerelyComputes) {
+TEST(Stall, NamesThePeerOfAMessageButNoRankThatComputes) {
   EXPECT_EQ(told({in_recv(3, 2)}), Lines{"rank 3 has waited 20 s in recv #3 of world for rank 2"});
 }
 
-TEST(Stall, OfAChainOfMessagesNamesItsEnd) {
+TEST(Stall, NamesTheEndOfAChainOfMessages) {
   EXPECT_EQ(told({in_recv(0, 3), in_recv(1, 0), in_recv(3, 2)}),
             Lines{"rank 3 has waited 20 s in recv #3 of world for rank 2"});
 }
 
-TEST(Stall, OfRanksThatWaitForEachOtherTellsWhatEachIsIn) {
+TEST(Stall, NamesTheOperationOfEachRankIfAllWaitForEachOther) {
   auto barrier = in_all_reduce(2);
   barrier.operation = "barrier #8 of world";
   EXPECT_EQ(told({in_all_reduce(0), in_all_reduce(1), barrier, in_all_reduce(3)}),
@@ -64,7 +64,7 @@ TEST(Stall, OfRanksThatWaitForEachOtherTellsWhatEachIsIn) {
                   "all_reduce #7 of world, rank 2 in barrier #8 of world, rank 3 in all_reduce #7 of world"});
 }
 
-TEST(Stall, OfRanksInOneOperationBlamesNone) {
+TEST(Stall, BlamesNoRankIfAllAreInOneOperation) {
   EXPECT_EQ(told({in_all_reduce(0), in_all_reduce(1), in_all_reduce(2), in_all_reduce(3)}),
             Lines{"all ranks have been in all_reduce #7 of world for 20 s"});
 }

@@ -76,7 +76,7 @@ TEST(StartRanks, StartsItsOwnProgramByMpirun) {
   for (const char* rank : {"rank0", "rank1"}) EXPECT_EQ(text_of(scratch->path(rank)), "mpirun 2");
 }
 
-TEST(StartRanks, IsARankWhereSomebodyElseLaunchedThisProcess) {
+TEST(StartRanks, RunsAsARankIfAnotherLauncherStartedThisProcess) {
   const char* const variables[][2] = {{"RANK", "0"},
                                       {"WORLD_SIZE", "1"},
                                       {"LOCAL_RANK", "0"},

@@ -53,7 +53,7 @@ TEST(StopSignal, SecondInterruptEndsTheProcess) {
       kInterrupted);
 }
 
-TEST(StopSignal, IsAnsweredAtOnceByAProcessThatSpeaks) {
+TEST(StopSignal, IsAnsweredAtOnceByAProcessThatPrints) {
   EXPECT_EXIT(
       {
         take_signals();
@@ -64,7 +64,7 @@ TEST(StopSignal, IsAnsweredAtOnceByAProcessThatSpeaks) {
       ::testing::ExitedWithCode(0), "Stopping after this step; press Ctrl-C again to end it now");
 }
 
-TEST(StopSignal, IsAnsweredWhereNobodyReadsAnyMore) {
+TEST(StopSignal, IsHandledIfStandardErrorIsClosed) {
   EXPECT_IN_PROCESS(
       {
         int ends[2];
@@ -127,7 +127,7 @@ TEST(StopSignal, IgnoredSignalStaysIgnored) {
   }
 }
 
-TEST(StopSignal, ALauncherReachesItsRanksWhateverTheyIgnore) {
+TEST(StopSignal, ALauncherReachesItsRanksEvenIfTheyIgnoreSignals) {
   for (const int signal : {SIGTERM, SIGUSR1}) {
     EXPECT_IN_PROCESS(
         {

@@ -28,7 +28,7 @@ TEST(Verdict, AllWell) {
   EXPECT_FALSE(verdict.cause);
 }
 
-TEST(Verdict, StatusIsThatOfTheFirstCause) {
+TEST(Verdict, HasTheStatusOfTheFirstCause) {
   for (const auto& [own, job] : {std::pair{1, 1}, {2, 2}, {3, 3}, {7, 3}, {255, 3}}) {
     const Verdict verdict = judge({exited(1, own, 1), exited(0, 1, 2)}, {left(0, 2)}, false);
     EXPECT_EQ(verdict.status, job) << own;
@@ -39,7 +39,7 @@ TEST(Verdict, StatusIsThatOfTheFirstCause) {
   }
 }
 
-TEST(Verdict, WhatARankLeftIsItsMessage) {
+TEST(Verdict, HasTheMessageThatTheRankLeft) {
   const Verdict verdict = judge({exited(0, 1, 2)}, {left(0, 1)}, false);
   EXPECT_EQ(verdict.cause->message, "left");
   EXPECT_FALSE(verdict.unexplained);
@@ -53,7 +53,7 @@ TEST(Verdict, DeathBySignalBeatsEchoesSeenBefore) {
   EXPECT_NE(verdict.cause->message.find("out-of-memory"), std::string::npos);
 }
 
-TEST(Verdict, EchoesCountWhereThereIsNothingElse) {
+TEST(Verdict, EchoesCountIfThereIsNoOtherCause) {
   const Verdict verdict = judge({exited(0, 1, 1), killed(1, SIGKILL, 4, true)}, {left(0, 1, true)}, false);
   EXPECT_EQ(verdict.status, kFailed);
   EXPECT_EQ(verdict.cause->rank, 0);
@@ -77,14 +77,16 @@ TEST(Verdict, InterruptsExplainTheirDeaths) {
   EXPECT_FALSE(verdict.cause);
 }
 
-TEST(Verdict, FailureWhileStoppingIsTold) {
+TEST(Verdict, FailureWhileStoppingIsReported) {
   const Verdict verdict = judge({exited(0, 1, 1)}, {left(0, 1)}, true);
   EXPECT_EQ(verdict.status, kInterrupted);
   ASSERT_TRUE(verdict.cause);
   EXPECT_EQ(verdict.cause->message, "left");
 }
 
-TEST(Verdict, StatusOfARankWhoseEndNobodySaw) { EXPECT_EQ(judge({}, {left(1, 1)}, false, kUsage).status, kUsage); }
+TEST(Verdict, HasTheStatusOfARankWhoseEndWasNotSeen) {
+  EXPECT_EQ(judge({}, {left(1, 1)}, false, kUsage).status, kUsage);
+}
 
 }  // namespace
 }  // namespace phalanx

@@ -144,11 +144,12 @@ TEST(ReadAddresses, TakesOneFromEachLineAndNamesInvalidLines) {
   };
   EXPECT_EQ(read("# two\n10.0.0.1:7000  # the first\n\n unix:@name\r\n"),
             (std::vector<std::string>{"10.0.0.1:7000", "unix:@name"}));
-  EXPECT_THAT([&] { read("a:1\nhere\n"); }, ThrowsMessage<DataError>(HasSubstr("servers:2: \"here\" is no address")));
-  EXPECT_THAT([&] { read("a:1\na:1\n"); }, ThrowsMessage<DataError>(HasSubstr("servers:2: \"a:1\" comes twice")));
+  EXPECT_THAT([&] { read("a:1\nhere\n"); },
+              ThrowsMessage<DataError>(HasSubstr("servers:2: \"here\" is not an address")));
+  EXPECT_THAT([&] { read("a:1\na:1\n"); }, ThrowsMessage<DataError>(HasSubstr("servers:2: \"a:1\" is listed twice")));
   EXPECT_THAT([&] { read("# none\n"); }, ThrowsMessage<DataError>(HasSubstr("has no address of a server")));
   EXPECT_THAT([&] { read(std::string(100'000, 'x') + "\n"); },
-              ThrowsMessage<DataError>(HasSubstr("servers:1: \"" + std::string(97, 'x') + "...\" is no address")));
+              ThrowsMessage<DataError>(HasSubstr("servers:1: \"" + std::string(97, 'x') + "...\" is not an address")));
   EXPECT_THROW(ps::read_addresses(path + ".none"), DataError);
 }
 

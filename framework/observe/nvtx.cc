@@ -22,7 +22,7 @@ void pop(const at::RecordFunction&, at::ObserverContext*) { torch::profiler::imp
 
 NvtxRanges::NvtxRanges() {
   if (!torch::profiler::impl::cudaStubs()->enabled()) {
-    throw ConfigError("watch.nvtx: names what runs on a device of NVIDIA's, and this run has none; leave it out");
+    throw ConfigError("watch.nvtx: names what runs on an NVIDIA device, but this run has none; leave it out");
   }
   callback_ = at::addGlobalCallback(at::RecordFunctionCallback(push, pop).scopes(
       {at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION, at::RecordScope::USER_SCOPE}));

@@ -25,7 +25,7 @@ using ::testing::Field;
 using ::testing::IsEmpty;
 using testing::run_ranks;
 
-TEST(ClockOffset, IsRightToHalfOfTheRoundTrip) {
+TEST(ClockOffset, IsAccurateToHalfOfTheRoundTrip) {
   run_ranks("inproc", 3, [](const CommunicatorPtr& world) {
     const std::int64_t ahead = 1'000'000'000LL * world->rank();
     const auto offset = estimate_clock_offset(*world, [ahead] { return monotonic_ns() + ahead; });
@@ -33,7 +33,7 @@ TEST(ClockOffset, IsRightToHalfOfTheRoundTrip) {
   });
 }
 
-TEST(ClockOffset, OfOneHostIsNone) {
+TEST(ClockOffset, IsZeroWithinAHost) {
   run_ranks("inproc", 2, [](const CommunicatorPtr& world) {
     const auto offset = monotonic_clock_offset(*world);
     EXPECT_EQ(offset.ns, 0);
@@ -69,7 +69,7 @@ TEST(ChromeTrace, HasRanksAsProcessesAndLanesAsThreads) {
   EXPECT_EQ(names[2].at("args").at("name"), "communication");
 }
 
-TEST(SpreadOverLanes, KeepsWhatLiesWithinAnotherAndPartsWhatOverlaps) {
+TEST(SpreadOverLanes, KeepsNestedEventsAndSeparatesOverlappingOnes) {
   std::vector<TraceEvent> events{{.name = "overlaps", .lane = {}, .begin_ns = 50, .end_ns = 150},
                                  {.name = "inner", .lane = {}, .begin_ns = 10, .end_ns = 40},
                                  {.name = "outer", .lane = {}, .begin_ns = 0, .end_ns = 100},
@@ -80,7 +80,7 @@ TEST(SpreadOverLanes, KeepsWhatLiesWithinAnotherAndPartsWhatOverlaps) {
   EXPECT_THAT(placed, ElementsAre("outer lane", "inner lane", "overlaps lane 2", "later lane"));
 }
 
-TEST(OperationTrace, HasWhatWasRunSinceOnTheCommonClock) {
+TEST(OperationTrace, HasLaterOperationsOnTheCommonClock) {
   run_ranks("inproc", 2, [](const CommunicatorPtr& world) {
     world->barrier().wait();
     const auto begin = monotonic_ns();
@@ -88,7 +88,7 @@ TEST(OperationTrace, HasWhatWasRunSinceOnTheCommonClock) {
     world->all_reduce(ones, Reduction::kSum).wait();
     const auto end = monotonic_ns();
     const auto events = trace_operations(*world, begin);
-    ASSERT_EQ(events.size(), 1u) << "neither what came before nor the mark";
+    ASSERT_EQ(events.size(), 1u) << "without the operations that ran before it";
     EXPECT_EQ(events[0].name, "all_reduce");
     EXPECT_EQ(events[0].lane, kOperationsLane);
     // The recorder's ticks are converted with a rounded factor.

@@ -27,7 +27,7 @@ constexpr c10::DebugInfoKind kKind(&kName);
 CollectedOperators* current() { return static_cast<CollectedOperators*>(c10::ThreadLocalDebugInfo::get(kKind)); }
 
 std::shared_ptr<CollectedOperators> make_collected() {
-  if (current() != nullptr) throw std::invalid_argument("this thread's operators are traced already");
+  if (current() != nullptr) throw std::invalid_argument("this thread's operators are already traced");
   return std::make_shared<CollectedOperators>();
 }
 

@@ -118,7 +118,7 @@ TEST(Admission, AMalformedGreetingEndsItsOwnConnectionOnly) {
   client_of(server);
 }
 
-TEST(Admission, AConnectionThatSaysNothingEndsAtTheDeadline) {
+TEST(Admission, ASilentConnectionEndsAtTheDeadline) {
   const Server server(options_with({.greeting = Seconds(0.05)}));
   const auto silent = connect_to(server.addresses()[0], 10), slow = connect_to(server.addresses()[0], 10);
   send_all(slow, {.verb = Verb::kHello, .text_bytes = kProofBytes});
@@ -126,7 +126,7 @@ TEST(Admission, AConnectionThatSaysNothingEndsAtTheDeadline) {
   EXPECT_TRUE(is_closed(slow));
 }
 
-TEST(Admission, AClientIsNotHeldToTheDeadlineOfGreetings) {
+TEST(Admission, TheDeadlineOfGreetingsDoesNotApplyToClients) {
   const Server server(options_with({.greeting = Seconds(1)}));
   const auto client = client_of(server);
   const auto silent = connect_to(server.addresses()[0], 10);
@@ -143,7 +143,7 @@ TEST(Admission, SilentConnectionsMakeRoomForOthers) {
   EXPECT_TRUE(is_closed(silent.front()));
 }
 
-TEST(Admission, MoreConnectionsThanAreAllowedWaitForOthersToEnd) {
+TEST(Admission, ConnectionsBeyondTheLimitWaitUntilOthersEnd) {
   const Server server(options_with({.greeting = kLong, .connections = 1}));
   auto first = client_of(server);
   EXPECT_THROW(client_of(server, Seconds(0.3)), CommError);
@@ -166,7 +166,7 @@ class NoMoreFiles {
   rlimit before_{};
 };
 
-TEST(Admission, WithoutFilesItSaysSoOnceAndGoesOnWhenThereAreSome) {
+TEST(Admission, WithoutFileDescriptorsItWarnsOnceAndContinuesLater) {
   const Server server(options_with({}));
   const auto address = server.addresses()[0];
   const auto client = client_of(server);
@@ -209,7 +209,7 @@ TEST(ServerDeathTest, AServerWhoseLoopFailsEndsItsProcess) {
   EXPECT_EXIT(serve(), ::testing::ExitedWithCode(1), "parameter server: ends this process");
 }
 
-TEST(Secret, HasEnoughCharactersThatAreNoSpace) {
+TEST(Secret, NeedsEnoughNonSpaceCharacters) {
   const std::string path = ::testing::TempDir() + "secret-" + std::to_string(::getpid());
   const auto read = [&](const std::string& text) {
     std::ofstream(path) << text;

@@ -97,7 +97,8 @@ void Chain::take_news() {
     if (!leads()) continue;
     if (!one.channel) {
       if (!replica_.counts_on(one.member)) continue;
-      log_warning() << "parameter server: " << options_.members[one.member] << " has ended: without it from now on";
+      log_warning() << "parameter server: " << options_.members[one.member]
+                    << " has ended: the chain continues without it";
       replica_.ended(one.member);
       continue;
     }
@@ -127,7 +128,7 @@ bool Chain::serve(int socket) {
       while (auto received = peer.channel->receive()) {
         const ReplicaMessage message = decoded(*std::move(received));
         if (message.kind == ReplicaMessage::Kind::kRefused) {
-          log_warning() << "parameter server: " << options_.members[member] << " is no copy: " << message.why;
+          log_warning() << "parameter server: " << options_.members[member] << " is not a copy: " << message.why;
         }
         replica_.receive(member, message);
         if (!leads()) break;

@@ -83,7 +83,7 @@ bool Channel::read_into(void* memory, std::size_t bytes) {
 
 void Channel::check_header() const {
   const Header& header = input_.header;
-  if (header.magic != kMagic) throw ConnectionError("received something that is no message of a parameter server");
+  if (header.magic != kMagic) throw ConnectionError("received data that is not a message of a parameter server");
   if (header.protocol != kProtocol) {
     throw ConnectionError("the peer speaks version " + std::to_string(header.protocol) + " of the protocol, this is " +
                           std::to_string(kProtocol));

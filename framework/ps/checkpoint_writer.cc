@@ -53,7 +53,7 @@ void CheckpointWriter::run() {
     try {
       checkpoints_.write(file_);
     } catch (const std::exception& error) {
-      log_error() << "parameter server: a checkpoint could not be written, the next one will be tried: "
+      log_error() << "parameter server: a checkpoint could not be written; the next one will be tried: "
                   << error.what();
       failure = error.what();
     }

@@ -119,7 +119,7 @@ HostState Checkpoints::read(std::int64_t number) const {
                        .crc = record.get<std::uint32_t>("crc32c")});
   HostState state{.tensors = load_safetensors(path)};
   const auto description = std::ranges::find(state.tensors, kDescription, &NamedTensors::value_type::first);
-  if (description == state.tensors.end()) throw DataError(path + ": is no checkpoint of a parameter server");
+  if (description == state.tensors.end()) throw DataError(path + ": is not a checkpoint of a parameter server");
   const at::Tensor& text = description->second;
   state.description.assign(static_cast<const char*>(text.const_data_ptr()), text.nbytes());
   state.tensors.erase(description);

@@ -262,7 +262,7 @@ std::int64_t Client::lost_updates() const {
 
 std::vector<std::string> Client::status() {
   std::vector<std::string> all;
-  for (auto& reply : ask_all(links_, "question for the status",
+  for (auto& reply : ask_all(links_, "request for the status",
                              [](std::size_t) { return Message{.header = {.verb = Verb::kStatus}}; })) {
     all.push_back(std::move(reply.text));
   }

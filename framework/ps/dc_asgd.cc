@@ -36,7 +36,7 @@ class DcAsgd final : public UpdateRule {
   explicit DcAsgd(const DcAsgdConfig& config) : config_(config) {}
 
   void attach(const at::Tensor& values) override {
-    if (!at::isFloatingType(values.scalar_type())) throw ConfigError("rule dc_asgd: gradients are no integers");
+    if (!at::isFloatingType(values.scalar_type())) throw ConfigError("rule dc_asgd: gradients cannot be integers");
     values_ = values;
     if (config_.mean_square > 0) squares_ = at::zeros_like(values);
   }

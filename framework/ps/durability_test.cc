@@ -120,7 +120,7 @@ class Cuttable {
   std::thread thread_;
 };
 
-TEST(Durability, WhatWasAppliedBeforeTheConnectionBrokeIsNotAppliedAgain) {
+TEST(Durability, UpdatesAppliedBeforeTheConnectionBrokeAreNotRepeated) {
   const Server server({.listen = {"127.0.0.1:0"}, .secret = kSecret, .grace = Seconds(20)});
   Cuttable network(server.addresses()[0]);
   Client client(options_for(network.address()));
@@ -141,7 +141,7 @@ TEST(Durability, WhatWasAppliedBeforeTheConnectionBrokeIsNotAppliedAgain) {
   EXPECT_EQ(client.lost_updates(), 0);
 }
 
-TEST(Durability, WithoutRetryABrokenConnectionIsAnErrorAtOnce) {
+TEST(Durability, WithoutRetryABrokenConnectionIsAnImmediateError) {
   const Server server({.listen = {"127.0.0.1:0"}, .secret = kSecret, .grace = Seconds(20)});
   Cuttable network(server.addresses()[0]);
   Client client(options_for(network.address(), 0, Seconds(0)));
@@ -171,7 +171,7 @@ TEST(Durability, OthersWaitForAClientWhoseConnectionBrokeUntilItsGraceIsOver) {
   EXPECT_TRUE(values.equal(filled(2)));
 }
 
-TEST(Durability, NobodyWaitsForAClientThatHasLeft) {
+TEST(Durability, OthersDoNotWaitForAClientThatHasLeft) {
   const Server server({.listen = {"127.0.0.1:0"}, .secret = kSecret, .grace = Seconds(1000)});
   TableSpec spec = kIntegers;
   spec.clients = 2, spec.staleness = 0;
@@ -191,7 +191,7 @@ ServerOptions durable(const std::string& folder, const std::string& address, Sec
       .listen = {address}, .secret = kSecret, .grace = Seconds(20), .checkpoint = {.folder = folder, .every = every}};
 }
 
-TEST(Durability, NothingIsLostWhenAServerEndsInOrderAndComesBack) {
+TEST(Durability, NothingIsLostWhenAServerEndsNormallyAndComesBack) {
   const Folder folder;
   const std::string address = unix_address();
   auto server = std::make_unique<Server>(durable(folder.path, address));
@@ -252,7 +252,7 @@ TEST(Durability, UpdatesAfterTheCheckpointAreCountedAsLost) {
   EXPECT_TRUE(values.equal(filled(8)));
 }
 
-TEST(Durability, EmbeddingsAndWhatTheirRuleRemembersComeBack) {
+TEST(Durability, EmbeddingsAndTheStateOfTheirRuleAreRestored) {
   const Folder folder;
   const std::string address = unix_address();
   const TableSpec spec{.name = "rows", .rules = {"adagrad"}, .dim = 4, .sparse = {.capacity = 1000}};
@@ -356,7 +356,7 @@ TEST(Durability, CheckpointsAreWrittenWhileTheServerServes) {
   EXPECT_EQ(seen, 3);
 }
 
-TEST(Durability, AJobIsClearedOnlyWhileNobodyElseUsesIt) {
+TEST(Durability, AJobIsClearedOnlyWhileNoOtherClientUsesIt) {
   const Server server({.listen = {"127.0.0.1:0"}, .secret = kSecret});
   Client client(options_for(server.addresses()[0]));
   Table table = client.create(kIntegers);
@@ -380,7 +380,7 @@ HostState state_of(std::int64_t value) {
   return {.description = "state " + std::to_string(value), .tensors = {{"1/values", filled(value)}}};
 }
 
-TEST(Checkpoints, KeepTwoAndTakeTheNewestThatIsWhole) {
+TEST(Checkpoints, KeepTwoAndLoadTheNewestCompleteOne) {
   const Folder folder;
   Checkpoints checkpoints(folder.path);
   std::string file;
@@ -413,10 +413,10 @@ TEST(Checkpoints, KeepTwoAndTakeTheNewestThatIsWhole) {
   fs::resize_file(folder.path + "/shards-0000000003.safetensors", 100);
   EXPECT_FALSE(newest());
   EXPECT_EQ(refused.size(), 2u);
-  EXPECT_THROW(Server(durable(folder.path, "127.0.0.1:0")), Error) << "beginning anew would hide the loss";
+  EXPECT_THROW(Server(durable(folder.path, "127.0.0.1:0")), Error) << "starting from the beginning would hide the loss";
 }
 
-TEST(Checkpoints, AFullDiskEndsNoServer) {
+TEST(Checkpoints, AFullDiskDoesNotEndTheServer) {
   if (!fs::exists("/dev/full")) GTEST_SKIP() << "needs /dev/full";
   const Folder folder;
   // The file of the next checkpoint is a link to a disk without space.
@@ -446,7 +446,7 @@ TEST(Checkpoints, AServerThatCannotWriteItsLastOneSaysWhy) {
   fs::remove_all(folder->path);
   try {
     server.stop();
-    FAIL() << "the last checkpoint was lost without a word";
+    FAIL() << "the last checkpoint was lost without an error";
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("No such file or directory"), std::string::npos) << error.what();
   }

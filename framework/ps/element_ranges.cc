@@ -36,7 +36,7 @@ std::string to_text(const ElementRanges& ranges) {
 }
 
 ElementRanges ranges_of_text(const std::string& text, std::int64_t elements) {
-  if (text.size() % sizeof(ElementRange) != 0) throw Error("an update names half a range of elements");
+  if (text.size() % sizeof(ElementRange) != 0) throw Error("an update contains an incomplete range of elements");
   ElementRanges ranges(text.size() / sizeof(ElementRange));
   if (!text.empty()) std::memcpy(ranges.data(), text.data(), text.size());
   std::int64_t end = 0;

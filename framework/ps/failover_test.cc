@@ -151,7 +151,7 @@ class Failover : public ::testing::Test {
       if (least >= copies) return;
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
-    FAIL() << "no " << copies << " copies";
+    FAIL() << "fewer than " << copies << " copies";
   }
 
   std::vector<std::unique_ptr<Process>> servers_;
@@ -217,7 +217,7 @@ TEST_F(Failover, ALeaderThatIsSilentIsReplaced) {
   EXPECT_EQ(acknowledged_, 600);
   expect_sum();
   const auto asks = client(6);
-  EXPECT_GT(nlohmann::json::parse(asks->status()[0]).at("epoch").get<int>(), 0) << "nobody took over";
+  EXPECT_GT(nlohmann::json::parse(asks->status()[0]).at("epoch").get<int>(), 0) << "no server took over";
 }
 
 TEST_F(Failover, EmbeddingsAreNeitherLostNorDoubled) {

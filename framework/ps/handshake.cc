@@ -26,7 +26,7 @@ Greeted greet_server(const std::string& address, Greeting greeting, const std::s
                      Channel::MakeRoom make_room, Clock::time_point deadline, const std::atomic<bool>& stopping) {
   const auto known = std::make_shared<bool>(false);
   auto guarded = [known, make_room = std::move(make_room)](const Message& begun) {
-    if (!*known) throw ConnectionError("the server sent values before it said who it is");
+    if (!*known) throw ConnectionError("the server sent values before it identified itself");
     return make_room(begun);
   };
   Greeted greeted{

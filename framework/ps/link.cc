@@ -196,7 +196,7 @@ void Link::move_on() {
 
 void Link::take(Message reply) {
   const auto found = in_flight_.find(reply.header.id);
-  if (found == in_flight_.end()) throw ConnectionError("the server answered a request that nobody made");
+  if (found == in_flight_.end()) throw ConnectionError("the server answered a request that was not made");
   const RequestPtr request = found->second;
   in_flight_.erase(found);
   heard_at_ = Clock::now();

@@ -30,7 +30,7 @@ Channel::MakeRoom Link::room_for_replies() {
   return [this](const Message& begun) {
     const auto found = in_flight_.find(begun.header.id);
     if (found == in_flight_.end() || begun.header.payload_bytes != found->second->transfer.returned) {
-      throw ConnectionError("the server sent values that nobody asked for");
+      throw ConnectionError("the server sent values that were not requested");
     }
     const Transfer& transfer = found->second->transfer;
     return bytes_of(found->second->tensor, transfer.returned_at, transfer.returned);
@@ -141,7 +141,7 @@ void Link::look_whether_it_lives() {
     ping_ = std::make_shared<Request>();
     ping_->message.header.verb = Verb::kPing;
     ping_->message.header.id = next_id_++;
-    ping_->what = "question whether it lives";
+    ping_->what = "check that it is alive";
     pinged_at_ = now;
     in_flight_.emplace(ping_->message.header.id, ping_);
     try {
@@ -211,7 +211,7 @@ void Link::ask_for_versions(Greeted& greeted, std::map<std::uint32_t, Known>& kn
         converse(*greeted.channel, {.header = {.verb = Verb::kVersion, .table = number}, .text = table.name}, deadline,
                  stopping_);
     if (reply.header.status == Status::kRefused) {
-      throw Refusal("it was started anew without a checkpoint that holds table \"" + table.name + "\": " + reply.text);
+      throw Refusal("it was restarted without a checkpoint that holds table \"" + table.name + "\": " + reply.text);
     }
     lost += std::max<std::int64_t>(0, table.version - reply.header.version);
     table.version = reply.header.version;

@@ -138,7 +138,7 @@ void Replica::receive(int from, const ReplicaMessage& message) {
       if (message.epoch > epoch_) return become_blank(message.epoch);
       return stop_counting_on(from);
   }
-  throw ConnectionError("a member of a chain says something unknown");
+  throw ConnectionError("a member of a chain sent an unknown message");
 }
 
 void Replica::install(int from, const ReplicaMessage& message) {
@@ -146,8 +146,9 @@ void Replica::install(int from, const ReplicaMessage& message) {
   if (role_ == Role::kFollower && message.epoch == epoch_ && message.start != start_) {
     // The first member was restarted, knows nothing and began again in epoch 0, which is also the epoch of its former
     // life.
-    ReplicaMessage reply{
-        .kind = ReplicaMessage::Kind::kRefused, .epoch = epoch_ + 1, .why = "its leader has forgotten"};
+    ReplicaMessage reply{.kind = ReplicaMessage::Kind::kRefused,
+                         .epoch = epoch_ + 1,
+                         .why = "its leader was restarted without its state"};
     return send_(from, std::move(reply));
   }
   become_blank(message.epoch);
@@ -168,14 +169,14 @@ void Replica::apply(int from, const ReplicaMessage& message) {
   if (message.epoch < epoch_) return refuse(from, "it has seen a later leader");
   if (role_ != Role::kFollower || message.epoch != epoch_ || from != leader_ || message.number != applied_ + 1) {
     become_blank(epoch_);
-    return refuse(from, "a request came that does not follow what it has");
+    return refuse(from, "a request arrived out of order");
   }
   ++applied_;
   const bool refused = carry_out(message.client, message.request, [](const Message&, const at::Tensor&) {});
   if (refused != message.refused) {
     become_blank(epoch_);
-    return refuse(from, refused ? "it has to refuse what its leader did; is its limit of memory lower?"
-                                : "it did what its leader refused");
+    return refuse(from, refused ? "it refused a request that its leader carried out; is its memory limit lower?"
+                                : "it carried out a request that its leader refused");
   }
   send_(from, {.kind = ReplicaMessage::Kind::kApplied, .epoch = epoch_, .number = applied_});
 }

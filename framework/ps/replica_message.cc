@@ -118,7 +118,7 @@ ReplicaMessage decoded(Message message) {
                      .number = static_cast<std::int64_t>(message.header.id),
                      .start = static_cast<std::uint64_t>(message.header.clock),
                      .refused = message.header.waited_for != 0};
-  if (message.header.verb != Verb::kReplica) throw ConnectionError("another server sent something unknown");
+  if (message.header.verb != Verb::kReplica) throw ConnectionError("another server sent an unknown message");
   if (kind == ReplicaMessage::Kind::kInstall) {
     if (!message.payload.defined()) throw ConnectionError("another server sent no state");
     try {
@@ -128,9 +128,10 @@ ReplicaMessage decoded(Message message) {
     }
   } else if (kind == ReplicaMessage::Kind::kApply) {
     Fixed fixed;
-    if (message.text.size() < sizeof(fixed)) throw ConnectionError("another server sent half a request");
+    if (message.text.size() < sizeof(fixed)) throw ConnectionError("another server sent an incomplete request");
     std::memcpy(static_cast<void*>(&fixed), message.text.data(), sizeof(fixed));
-    if (message.text.size() - sizeof(fixed) < fixed.job_bytes) throw ConnectionError("another server sent half a job");
+    if (message.text.size() - sizeof(fixed) < fixed.job_bytes)
+      throw ConnectionError("another server sent an incomplete job name");
     all.client = {.job = message.text.substr(sizeof(fixed), fixed.job_bytes),
                   .number = fixed.number,
                   .incarnation = fixed.incarnation};
@@ -147,10 +148,10 @@ at::Tensor room_for_replica(const Message& begun) {
   const auto dtype = static_cast<c10::ScalarType>(begun.header.dtype);
   const std::uint64_t bytes = begun.header.payload_bytes;
   if (begun.header.verb != Verb::kReplica || bytes > kMostPayload || dtype >= c10::ScalarType::NumOptions) {
-    throw ConnectionError("another server sent something unknown");
+    throw ConnectionError("another server sent an unknown message");
   }
   const std::uint64_t size = c10::elementSize(dtype);
-  if (bytes % size != 0) throw ConnectionError("another server sent half an element");
+  if (bytes % size != 0) throw ConnectionError("another server sent an incomplete element");
   return at::empty({static_cast<std::int64_t>(bytes / size)}, at::dtype(dtype));
 }
 

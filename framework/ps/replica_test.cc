@@ -230,7 +230,7 @@ class World {
       std::optional<Value> value;
       if (values.defined()) {
         value = values[0].item<Value>();
-        EXPECT_EQ(*value, values[1].item<Value>()) << "half of an update was seen";
+        EXPECT_EQ(*value, values[1].item<Value>()) << "a part of an update was seen";
       }
       replica.when_applied([this, i, attempt, value] { take(i, attempt, value); });
     });
@@ -299,7 +299,7 @@ bool run(World& world, const std::function<std::size_t(std::size_t depth, std::s
     const std::size_t choice = choose(depth, steps.size());
     chosen += " " + std::to_string(choice);
     steps[choice]();
-    if (depth > 500) ADD_FAILURE() << "it does not come to an end";
+    if (depth > 500) ADD_FAILURE() << "it does not end";
   }
   if (!::testing::Test::HasFailure()) world.check_end();
   if (::testing::Test::HasFailure()) ADD_FAILURE() << "by the choices" << chosen;
@@ -339,7 +339,7 @@ void for_some_orders(const std::vector<Script>& scripts, std::int64_t staleness,
 const Operation kRead{.reads = true, .value = 0};
 Operation push(Value value) { return {.reads = false, .value = value}; }
 
-TEST(EveryOrderOfAChain, WithoutFaultsIsAsOfOneServer) {
+TEST(EveryOrderOfAChain, WithoutFaultsGivesTheResultsOfOneServer) {
   EXPECT_GT(for_all_orders({{push(1), kRead}, {push(10), kRead}}, kAsynchronous, 2, Fault::kNone), 100);
 }
 
@@ -351,7 +351,7 @@ TEST(EveryOrderOfAChain, BulkSynchronousReadsKeepTheirBoundAcrossAFailover) {
   EXPECT_GT(for_all_orders({{push(1), kRead}, {push(100), kRead}}, 0, 2, Fault::kLeaderEnds), 1000);
 }
 
-TEST(EveryOrderOfAChain, NothingIsLostWhereAServerComesBackWithoutWhatItKnew) {
+TEST(EveryOrderOfAChain, NothingIsLostWhenAServerComesBackWithoutItsState) {
   EXPECT_GT(for_all_orders({{push(1), kRead}}, kAsynchronous, 2, Fault::kServerRestarts), 100);
 }
 

@@ -63,7 +63,8 @@ RowsFile::RowsFile(const std::string& path, const TableSpec& spec)
     refuse("it has no int64 \"keys\" [r] and float32 \"rows\" [r, dim]");
   }
   if (rows->shape[1] != dim_) {
-    refuse("its rows have " + std::to_string(rows->shape[1]) + " numbers, those of the table " + std::to_string(dim_));
+    refuse("its rows have " + std::to_string(rows->shape[1]) + " numbers, the rows of the table have " +
+           std::to_string(dim_));
   }
   std::tie(keys_, places_) = at::sort(file.read(*keys));
   check_keys(spec);
@@ -72,7 +73,9 @@ RowsFile::RowsFile(const std::string& path, const TableSpec& spec)
   if (!file_.valid()) throw DataError(path + ": " + std::generic_category().message(errno));
 }
 
-void RowsFile::refuse(const std::string& why) const { throw DataError(path_ + ": these are not the rows: " + why); }
+void RowsFile::refuse(const std::string& why) const {
+  throw DataError(path_ + ": does not hold the rows of the table: " + why);
+}
 
 void RowsFile::check_keys(const TableSpec& spec) const {
   const SparseKeys known(spec, 1);
@@ -82,7 +85,7 @@ void RowsFile::check_keys(const TableSpec& spec) const {
     if (!known.has(key)) refuse("the table has no key " + std::to_string(key));
   }
   const auto twice = std::ranges::adjacent_find(keys);
-  if (twice != keys.end()) refuse("key " + std::to_string(*twice) + " comes twice");
+  if (twice != keys.end()) refuse("key " + std::to_string(*twice) + " appears twice");
 }
 
 void RowsFile::read(const at::Tensor& keys, const at::Tensor& rows) const {

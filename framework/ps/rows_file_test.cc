@@ -55,7 +55,7 @@ at::Tensor read(const RowsFile& file, const at::Tensor& keys) {
 }
 
 // The table has more than one block of rows per server, so several blocks are combined in the file.
-TEST_F(RowsFileTest, HasWhatTheServersHadAndOthersAsTheyBegin) {
+TEST_F(RowsFileTest, HasTheRowsOfTheServersAndInitialValuesOfOthers) {
   const auto keys = at::arange(5000, at::kLong) * 101, others = keys + 1;
   for (const int servers : {1, 3}) {
     at::Tensor expected, expected_others;
@@ -77,7 +77,7 @@ TEST_F(RowsFileTest, HasWhatTheServersHadAndOthersAsTheyBegin) {
   }
 }
 
-TEST_F(RowsFileTest, OfATableThatNobodyUsedAllRowsAreAsTheyBegin) {
+TEST_F(RowsFileTest, HasOnlyInitialValuesOfAnUnusedTable) {
   const Service service(2, "unix");
   const auto client = service.client();
   SparseTable table(*client, stored_rows());
@@ -94,12 +94,12 @@ TEST_F(RowsFileTest, ADamagedFileIsRefused) {
   expect_refused({{"keys", keys}}, "no int64 \"keys\" [r] and float32 \"rows\" [r, dim]");
   expect_refused({{"keys", keys.to(at::kInt)}, {"rows", rows}}, "no int64 \"keys\"");
   expect_refused({{"keys", keys}, {"rows", rows.narrow(0, 0, 2)}}, "no int64 \"keys\"");
-  expect_refused({{"keys", keys}, {"rows", at::zeros({3, 8})}}, "rows have 8 numbers, those of the table 3");
+  expect_refused({{"keys", keys}, {"rows", at::zeros({3, 8})}}, "rows have 8 numbers, the rows of the table have 3");
   for (const std::int64_t wrong : {-1, 1'000'000}) {
     const auto one = at::tensor(std::vector<std::int64_t>{1, wrong, 2});
     expect_refused({{"keys", one}, {"rows", rows}}, "the table has no key " + std::to_string(wrong));
   }
-  expect_refused({{"keys", at::tensor(std::vector<std::int64_t>{3, 1, 3})}, {"rows", rows}}, "key 3 comes twice");
+  expect_refused({{"keys", at::tensor(std::vector<std::int64_t>{3, 1, 3})}, {"rows", rows}}, "key 3 appears twice");
 }
 
 TEST_F(RowsFileTest, AFileCutAnywhereIsRefused) {

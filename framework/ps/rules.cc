@@ -61,7 +61,7 @@ struct LerpConfig {
 
   template <class V>
   void visit(V& v) {
-    v("weight", weight, "how far values move to the update", config::Limits{.min = 0, .max = 1});
+    v("weight", weight, "how far values move towards the update", config::Limits{.min = 0, .max = 1});
   }
 };
 
@@ -70,8 +70,7 @@ class Lerp final : public StatelessRule {
   explicit Lerp(const LerpConfig& config) : weight_(config.weight) {}
 
   void attach(const at::Tensor& values) override {
-    if (!at::isFloatingType(values.scalar_type()))
-      throw ConfigError("rule lerp: there is nothing between two integers");
+    if (!at::isFloatingType(values.scalar_type())) throw ConfigError("rule lerp: integers cannot be interpolated");
     StatelessRule::attach(values);
   }
 
@@ -90,7 +89,7 @@ struct AddConfig {
 
   template <class V>
   void visit(V& v) {
-    v("factor", factor, "of every update");
+    v("factor", factor, "what every update is multiplied by");
     v("staleness_power", staleness_power, "p: updates computed from values t updates old are divided by (1 + t)^p",
       config::at_least(0));
   }
@@ -153,13 +152,13 @@ bool register_rule(const char* name, const char* help) {
 }
 
 const bool none = register_rule<None>("none", "updates change nothing");
-const bool zero = register_rule<Zero>("zero", "values become zero, whatever the update");
+const bool zero = register_rule<Zero>("zero", "values become zero; the update does not matter");
 const bool copy = register_rule<Copy>("copy", "values become the update");
 const bool max = register_rule<Max>("max", "values become the larger of each element and its update");
 const bool sum_of_clock =
     register_rule<SumOfClock>("sum_of_clock", "updates of a clock are added; the next clock begins at zero");
 const bool lerp =
-    UpdateRules::global().add<LerpConfig>("lerp", "values move to the update by a part of the way",
+    UpdateRules::global().add<LerpConfig>("lerp", "values move part of the way towards the update",
                                           [](const LerpConfig& config) { return std::make_unique<Lerp>(config); });
 const bool add = UpdateRules::global().add<AddConfig>(
     "add", "updates are added", [](const AddConfig& config) { return std::make_unique<Add>(config); });

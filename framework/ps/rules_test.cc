@@ -52,7 +52,7 @@ TEST(UpdateRules, AddDividesTheStepByAPowerOfItsAge) {
   EXPECT_EQ(after("{name: add, staleness_power: 1}", {0}, {12}, {.staleness = 0}), Values({12}));
 }
 
-TEST(UpdateRules, ASumOfAClockBeginsAnewInTheNext) {
+TEST(UpdateRules, ASumOfAClockStartsAtZeroInTheNextClock) {
   const auto x = at::full({1}, 100.0, at::kDouble);
   const auto made = rule("sum_of_clock");
   made->attach(x);
@@ -98,7 +98,7 @@ TEST(DcAsgd, CompensatesForHowFarTheValuesHaveMovedSinceTheClientReadThem) {
   EXPECT_NE(x, 1 - 0.1 * 2 + 0.1 * 3);  // the result differs from plain gradient descent
 }
 
-TEST(DcAsgd, KeepsWhatItRemembersOfUnusedElements) {
+TEST(DcAsgd, KeepsItsStateOfUnusedElements) {
   const auto values = at::full({4}, 1.0, at::kDouble);
   const auto made = rule("{name: dc_asgd, lambda: 0.5, mean_square: 0.5}");
   made->attach(values);

@@ -20,7 +20,7 @@ ScheduledCheckpoints::ScheduledCheckpoints(const CheckpointOptions& options, Sha
   });
   if (!state && !refused.empty()) {
     throw Error("none of the checkpoints in " + options.folder +
-                " can be used; choose another folder to begin anew. The last of them: " + refused);
+                " can be used; to start from the beginning, choose another folder. The last error: " + refused);
   }
   if (state) host_.load(*state);
   writer_ = std::make_unique<CheckpointWriter>(std::move(checkpoints));
@@ -35,10 +35,10 @@ void ScheduledCheckpoints::tend() {
     if (writer_->begin(host_)) {
       changes_written_ = host_.changes();
     } else {
-      log_warning() << "parameter server: the last checkpoint is still being written, this one is left out";
+      log_warning() << "parameter server: the last checkpoint is still being written; this one is skipped";
     }
   } catch (const std::exception& error) {
-    log_error() << "parameter server: no copy for a checkpoint could be taken, the next one will be tried: "
+    log_error() << "parameter server: the state could not be copied for a checkpoint; the next one will be tried: "
                 << error.what();
   }
 }

@@ -55,10 +55,10 @@ bool Server::Loop::make_room_for_stranger() {
   const auto dispensable = oldest->since + duration_of(kTimeToGreet);
   if (Clock::now() >= dispensable) {
     strangers_.pop_front();
-    end(oldest, "it did not say who it is, and others are waiting");
+    end(oldest, "it did not identify itself, and others are waiting");
     return true;
   }
-  pause_accepting(dispensable, std::to_string(limits.strangers) + " connections have not said yet who they are");
+  pause_accepting(dispensable, std::to_string(limits.strangers) + " connections have not identified themselves yet");
   return false;
 }
 
@@ -76,7 +76,7 @@ void Server::Loop::tend_strangers() {
   while (!strangers_.empty() && greeting_due(*strangers_.front()) <= now) {
     const SessionPtr late = strangers_.front();
     strangers_.pop_front();
-    end(late, "it did not say in time who it is");
+    end(late, "it did not identify itself in time");
   }
   if (accepts_again_ > now) return;
   accepts_again_ = Clock::time_point::max();

@@ -36,7 +36,7 @@ void Server::Loop::welcome(const Session& newcomer) {
 }
 
 void Server::Loop::greet(const SessionPtr& session, const Message& message) {
-  if (message.header.verb != Verb::kHello) throw ConnectionError("a client did not say who it is");
+  if (message.header.verb != Verb::kHello) throw ConnectionError("a client did not identify itself");
   Message reply{.header = {.verb = Verb::kHello, .status = Status::kDone, .id = message.header.id}};
   if (session->client_nonce.empty()) {
     if (message.text.size() != kProofBytes) throw ConnectionError("a client did not begin with a nonce");
@@ -50,7 +50,7 @@ void Server::Loop::greet(const SessionPtr& session, const Message& message) {
 
 // Checks the proof before decoding the greeting.
 void Server::Loop::admit(const SessionPtr& session, const Message& message, Message& reply) {
-  if (std::exchange(session->has_tried, true)) throw ConnectionError("a client that was refused asks again");
+  if (std::exchange(session->has_tried, true)) throw ConnectionError("a client that was refused sent another request");
   const std::string identity = message.text.substr(std::min(kProofBytes, message.text.size()));
   const auto proof_of = [&](Role role) {
     return proof(options_.secret, role, session->client_nonce, session->nonce, identity);
@@ -94,16 +94,16 @@ void Server::Loop::join_chain(Session& session, const Greeting& greeting) {
     throw Error("there is no member " + std::to_string(greeting.member) + " of a chain of " + std::to_string(members));
   }
   if (checkpoints_) {
-    throw Error("a server with checkpoints holds no parts that have replicas; start it without --checkpoint");
+    throw Error("a server with checkpoints cannot hold parts that have replicas; start it without --checkpoint");
   }
   auto chain = chain_of(greeting);
   if (greeting.replica) {
     if (greeting.client < 0 || greeting.client >= members || greeting.client == greeting.member) {
-      throw Error("member " + std::to_string(greeting.client) + " of a chain is none that may lead");
+      throw Error("member " + std::to_string(greeting.client) + " of a chain cannot lead it");
     }
     session.leader = static_cast<int>(greeting.client);
   } else if (!chain->leads() && !chain->replica().begin() && !(greeting.take_over && chain->replica().take_over())) {
-    throw Error(chain->replica().role() == Replica::Role::kBlank ? "it has no copy of what is asked for"
+    throw Error(chain->replica().role() == Replica::Role::kBlank ? "it has no copy of the requested values"
                                                                  : "another server leads");
   }
   session.chain = std::move(chain);
@@ -113,7 +113,7 @@ std::shared_ptr<Chain> Server::Loop::chain_of(const Greeting& greeting) {
   const std::string key = join(greeting.chain, " | ");
   auto& chain = chains_[key];
   if (chain) {
-    if (chain->options().member != greeting.member) throw Error("it is not the member that the greeting says");
+    if (chain->options().member != greeting.member) throw Error("it is not the member that the greeting names");
     return chain;
   }
   auto self = std::make_shared<Chain*>(nullptr);

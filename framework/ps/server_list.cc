@@ -70,11 +70,11 @@ std::vector<std::string> read_addresses(const std::string& path) {
     if (begin == std::string::npos) continue;
     line = line.substr(begin, line.find_last_not_of(" \t\r") + 1 - begin);
     const std::string where = path + ":" + std::to_string(number) + ": \"" + shown(line) + "\" ";
-    if (!looks_like_an_address(line)) throw DataError(where + "is no address; expected HOST:PORT or unix:PATH");
-    if (std::ranges::find(addresses, line) != addresses.end()) throw DataError(where + "comes twice");
+    if (!looks_like_an_address(line)) throw DataError(where + "is not an address; expected HOST:PORT or unix:PATH");
+    if (std::ranges::find(addresses, line) != addresses.end()) throw DataError(where + "is listed twice");
     addresses.push_back(std::move(line));
   }
-  if (addresses.empty()) throw DataError(path + ": has no address of a server; expected one in each line, HOST:PORT");
+  if (addresses.empty()) throw DataError(path + ": has no address of a server; expected one per line, as HOST:PORT");
   return addresses;
 }
 

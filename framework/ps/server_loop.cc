@@ -135,7 +135,7 @@ void Server::Loop::tend_away() {
     if (one->second > now) continue;
     const auto [chain, client] = one->first;
     log_info() << "parameter server: client " << client.number << " of job \"" << client.job
-               << "\" has not come back: nobody waits for it any more";
+               << "\" has not come back: other clients no longer wait for it";
     happens(Verb::kStopWaiting, chain, client);
     away_.erase(one);
   }

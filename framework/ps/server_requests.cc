@@ -36,7 +36,7 @@ std::string mismatch(const Header& request, const Transfer& transfer) {
 // the payload could not be told from the next request.
 at::Tensor Server::Loop::make_room(Session& session, const Message& begun) {
   if (session.leader) return room_for_replica(begun);
-  if (!session.client) throw ConnectionError("a client sent values before it said who it is");
+  if (!session.client) throw ConnectionError("a client sent values before it identified itself");
   const Transfer transfer = host_of(session).transfer(*session.client, begun.header);
   if (const auto wrong = mismatch(begun.header, transfer); !wrong.empty()) throw ConnectionError(wrong);
   return empty_payload(transfer);
@@ -90,7 +90,7 @@ void Server::Loop::give_values(const SessionPtr& session, const Header& request,
     try {
       answer(session, std::move(reply));
     } catch (const ConnectionError& error) {
-      log_info() << "parameter server: a reply was not taken: " << error.what();
+      log_info() << "parameter server: a reply could not be delivered: " << error.what();
     }
   });
 }
@@ -126,7 +126,7 @@ Message Server::Loop::status_of(Chain& chain, const Header& request) {
 void Server::Loop::handle(const SessionPtr& session, Message request) {
   const Header header = request.header;
   try {
-    if (header.verb >= Verb::kReplica) throw Error("only servers of a chain say this to each other");
+    if (header.verb >= Verb::kReplica) throw Error("only servers of a chain may send this request");
     if (header.verb == Verb::kClear) refuse_if_in_use(*session);
     if (header.in_memory()) fetch_payload(*session, request);
   } catch (const ConnectionError&) {
@@ -144,7 +144,7 @@ void Server::Loop::handle(const SessionPtr& session, Message request) {
     try {
       give_values(session, header, std::move(reply), values);
     } catch (const ConnectionError& error) {
-      log_info() << "parameter server: a reply was not taken: " << error.what();
+      log_info() << "parameter server: a reply could not be delivered: " << error.what();
     }
   };
   if (header.verb == Verb::kStatus) {

@@ -48,7 +48,7 @@ const TableSpec kFloats{.name = "t", .elements = 10, .rules = {"copy", "add", "z
 class ServiceOver : public ::testing::TestWithParam<const char*> {};
 
 // Ranges of elements reach the servers that hold them, with a push and with an exchange.
-TEST_P(ServiceOver, RulesKeepWhatTheyRememberOfUnusedElements) {
+TEST_P(ServiceOver, RulesKeepTheirStateOfUnusedElements) {
   const Service service(3, GetParam());
   const auto client = service.client();
   for (const std::int64_t elements : {10, 100'003}) {
@@ -190,7 +190,7 @@ TEST(Service, AServerThatEndsIsNamed) {
   }
 }
 
-TEST(Service, AReadThatNobodyLetsGoOnEndsAtTheDeadline) {
+TEST(Service, ABlockedReadEndsAtTheDeadline) {
   const Service service(1, "unix");
   const auto client = service.client(0, Seconds(2));  // long enough to connect on a busy machine
   TableSpec spec = kFloats;
@@ -265,8 +265,8 @@ TEST(StateOfRules, IsReadAndWrittenThroughTheClient) {
     client->write_state(table, 1, others).wait();
     client->read_state(table, 1, squares).wait();
     EXPECT_TRUE(at::equal(squares, others));
-    EXPECT_THROW(client->read_state(table, 3, squares).wait(), Error) << "there are not so many";
-    EXPECT_THROW(client->write_state(table, 2, others).wait(), Error) << "of another size";
+    EXPECT_THROW(client->read_state(table, 3, squares).wait(), Error) << "there is no tensor 3";
+    EXPECT_THROW(client->write_state(table, 2, others).wait(), Error) << "the tensor has another size";
     client->read_state(table, 1, squares).wait();  // the connection still works
   }
 }

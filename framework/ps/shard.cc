@@ -15,7 +15,7 @@ namespace phalanx::ps {
 void Shard::push(const Push& push, const at::Tensor& payload) {
   if (push.rule >= spec_.rules.size()) {
     throw Error("table \"" + spec_.name + "\" has " + std::to_string(spec_.rules.size()) +
-                " rules, and none of number " + std::to_string(push.rule));
+                " rules, but no rule number " + std::to_string(push.rule));
   }
   apply(push, std::max<std::int64_t>(0, version_ - push.based_on), payload);
   ++version_;
@@ -67,7 +67,7 @@ void Shard::leave(int client) {
 at::Tensor Shard::state_tensor(std::size_t number) {
   const auto all = state();
   if (number < all.size()) return all[number].values;
-  throw Error("table \"" + spec_.name + "\" keeps " + std::to_string(all.size()) + " tensors, and none of number " +
+  throw Error("table \"" + spec_.name + "\" keeps " + std::to_string(all.size()) + " tensors, but no tensor number " +
               std::to_string(number));
 }
 
@@ -81,7 +81,7 @@ void Shard::load_state(const NamedTensors& values) {
     const auto found = std::ranges::find(values, entry.name, &NamedTensors::value_type::first);
     if (found == values.end() || found->second.sizes() != entry.values.sizes() ||
         found->second.scalar_type() != entry.values.scalar_type()) {
-      throw DataError("table \"" + spec_.name + "\": tensor " + entry.name + " is missing, or of another size or type");
+      throw DataError("table \"" + spec_.name + "\": tensor " + entry.name + " is missing or has another size or type");
     }
     entry.values.copy_(found->second);
   }

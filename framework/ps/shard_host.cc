@@ -110,7 +110,8 @@ std::uint32_t ShardHost::create(const ClientId& client, const std::string& text)
   CreateRequest request;
   config::load_text(request, text, "request");
   if (request.shard >= request.shards)
-    throw Error("shard " + std::to_string(request.shard) + " of " + std::to_string(request.shards) + " is none");
+    throw Error("there is no shard " + std::to_string(request.shard) + ": there are " + std::to_string(request.shards) +
+                " shards, numbered from 0");
   const std::pair key(client.job, request.table.name);
   if (const auto number = numbers_.find(key); number != numbers_.end()) {
     const Table& table = tables_.at(number->second);
@@ -118,7 +119,7 @@ std::uint32_t ShardHost::create(const ClientId& client, const std::string& text)
       return number->second;
     }
     TableSpec spec = table.values->spec();
-    throw Error("table \"" + request.table.name + "\" exists, and is another one:\n" + config::dump(spec));
+    throw Error("table \"" + request.table.name + "\" exists already and is different:\n" + config::dump(spec));
   }
   const int shard = static_cast<int>(request.shard), shards = static_cast<int>(request.shards);
   const std::int64_t bytes = most_bytes_of_shard(request.table, shard, shards);
@@ -313,7 +314,7 @@ void ShardHost::load(const HostState& state) {
     table.values->resume(table.resumed_at, one.at("clocks").get<std::vector<std::int64_t>>());
   }
   if (bytes_ > limits_.memory_bytes) {
-    throw Error("the tables need " + format_bytes(bytes_) + "; this server may take " +
+    throw Error("the tables need " + format_bytes(bytes_) + "; this server may use " +
                 format_bytes(limits_.memory_bytes));
   }
   for (const auto& one : description.at("clients")) {

@@ -39,7 +39,7 @@ struct CreateRequest {
 
   template <class V>
   void visit(V& v) {
-    v("table", table, "what is created");
+    v("table", table, "table to create");
     v("shard", shard, "number of this server", config::at_least(0));
     v("shards", shards, "number of servers", config::at_least(1));
   }

@@ -68,7 +68,7 @@ Message pull(std::uint64_t id, std::int64_t clock = 0) {
 
 bool refused(const Answers& answers) { return *answers && (*answers)->reply.header.status == Status::kRefused; }
 
-TEST(ShardHost, HoldsThePartThatFollowsFromTheNumberOfServers) {
+TEST(ShardHost, HoldsItsPartForAnyNumberOfServers) {
   const std::array<std::size_t, 3> expected{4, 3, 3};
   for (int shard = 0; shard < 3; ++shard) {
     ShardHost host({});
@@ -80,7 +80,7 @@ TEST(ShardHost, HoldsThePartThatFollowsFromTheNumberOfServers) {
   EXPECT_TRUE((*ask(empty, client(0), pull(2)))->values.empty());
 }
 
-TEST(ShardHost, ATableThatExistsIsTheSameForAllWhoCreateItAlike) {
+TEST(ShardHost, ClientsThatCreateTheSameTableShareIt) {
   ShardHost host({});
   EXPECT_EQ((*ask(host, client(0), create(table(4))))->reply.header.table, 1u);
   EXPECT_EQ((*ask(host, client(1), create(table(4))))->reply.header.table, 1u);
@@ -96,7 +96,7 @@ TEST(ShardHost, JobsDoNotSeeEachOthersTables) {
   EXPECT_EQ((*ask(host, client(0, "other"), create(table(4))))->reply.header.table, 2u);
 }
 
-TEST(ShardHost, ARequestThatComesAgainIsAppliedOnce) {
+TEST(ShardHost, ARepeatedRequestIsAppliedOnce) {
   ShardHost host({});
   ask(host, client(0), create(table(3)));
   for (int time = 0; time < 3; ++time) EXPECT_EQ((*ask(host, client(0), push(2, 5, 3)))->reply.header.version, 1);
@@ -104,7 +104,7 @@ TEST(ShardHost, ARequestThatComesAgainIsAppliedOnce) {
   EXPECT_EQ((*ask(host, client(0), pull(3)))->values, std::vector<std::int64_t>(3, 10));
 }
 
-TEST(ShardHost, RefusesWhatMakesNoSenseAndGoesOn) {
+TEST(ShardHost, RefusesInvalidRequestsAndContinues) {
   ShardHost host({.memory_bytes = 1000});
   ask(host, client(0), create(table(4)));
   Message unknown_rule = push(2, 1, 4), wrong_size = push(3, 1, 5), wrong_type = push(4, 1, 4);
@@ -135,15 +135,15 @@ TEST(ShardHost, AReadWaitsUntilTheSlowestClientIsWithinTheBound) {
   EXPECT_TRUE(*ask(host, client(0), pull(3, 1))) << "one clock ahead is within the bound of 1";
   ask(host, client(0), push(4, 1, 1, 1));
   const auto waits = ask(host, client(0), pull(5, 2));
-  EXPECT_FALSE(*waits) << "two clocks ahead is not";
-  EXPECT_TRUE(*ask(host, client(1), pull(2, 0))) << "the slow one never waits";
+  EXPECT_FALSE(*waits) << "two clocks ahead is beyond the bound";
+  EXPECT_TRUE(*ask(host, client(1), pull(2, 0))) << "the slowest client never waits";
   ask(host, client(1), push(3, 10, 1, 0));
-  ASSERT_TRUE(*waits) << "the slow one came";
+  ASSERT_TRUE(*waits) << "the slowest client has reached the bound";
   EXPECT_EQ((*waits)->values, std::vector<std::int64_t>({12}));
   EXPECT_EQ((*waits)->reply.header.waited_for, 1);
 }
 
-TEST(ShardHost, NobodyWaitsForAClientThatHasLeft) {
+TEST(ShardHost, OthersDoNotWaitForAClientThatHasLeft) {
   ShardHost host({});
   ask(host, client(0), create(table(1, 0)));
   ask(host, client(0), push(2, 1, 1, 0));
@@ -214,7 +214,7 @@ TEST(EveryInterleaving, LosesNoUpdateAndTearsNoRead) {
     for (const auto& reads : seen.read) {
       for (const auto& values : reads) {
         ASSERT_EQ(values.size(), 2u) << "an asynchronous read never waits";
-        EXPECT_EQ(values[0], values[1]) << "half of an update was seen";
+        EXPECT_EQ(values[0], values[1]) << "a part of an update was seen";
       }
     }
     EXPECT_EQ(seen.read[0][0][0] % 10, 1) << "a client reads its own update";
@@ -226,7 +226,7 @@ TEST(EveryInterleaving, LosesNoUpdateAndTearsNoRead) {
 TEST(EveryInterleaving, BulkSynchronousReadsHaveAllUpdatesOfEarlierClocks) {
   for_all_interleavings(kScript, 0, [&](const auto&, const Seen& seen) {
     for (const auto& reads : seen.read) {
-      ASSERT_EQ(reads[0].size(), 2u) << "everybody came: nobody waits at the end";
+      ASSERT_EQ(reads[0].size(), 2u) << "all clients were there: no read is left waiting";
       ASSERT_EQ(reads[1].size(), 2u);
       EXPECT_EQ(reads[0][0] % 10, 1);
       EXPECT_EQ(reads[0][0] / 100 % 10, 1);
@@ -242,8 +242,8 @@ TEST(EveryInterleaving, BoundedStalenessIsKeptAndUsed) {
     second.insert(seen.read[0][1][0]);
     EXPECT_EQ(seen.read[0][1][0] / 100 % 10, 1) << "at clock 2 the other's clock 0 must be there";
   });
-  EXPECT_TRUE(first.contains(1)) << "at clock 1 it need not: the bound is used, not only kept";
-  EXPECT_TRUE(second.contains(111)) << "nor the other's clock 1 at clock 2";
+  EXPECT_TRUE(first.contains(1)) << "at clock 1 it may be missing: reads do not wait longer than the bound demands";
+  EXPECT_TRUE(second.contains(111)) << "at clock 2 the other's clock 1 may be missing";
 }
 
 }  // namespace

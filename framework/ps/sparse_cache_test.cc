@@ -56,7 +56,7 @@ class SparseCache : public ::testing::TestWithParam<const char*> {
   std::vector<std::unique_ptr<Client>> clients_;
 };
 
-TEST_P(SparseCache, WithoutStalenessIsAsWithoutACache) {
+TEST_P(SparseCache, WithoutStalenessGivesTheResultsOfNoCache) {
   SparseTable plain = table(0, "plain"), behind = table(0, "cached"), others = table(1, "cached"),
               plains = table(1, "plain");
   CachedSparseTable cached(behind, {.capacity = 10});
@@ -149,7 +149,7 @@ TEST_P(SparseCache, PrefetchedRowsAreHits) {
   cached.push(keys, at::ones({20, kCachedDim}), {.rule = kAddRows});
   EXPECT_EQ(cached.counts().pushed, 0);
   cached.flush();
-  EXPECT_EQ(cached.counts().pushed, 20) << "one sum for each row";
+  EXPECT_EQ(cached.counts().pushed, 20) << "one sum is pushed for each row";
 }
 
 TEST_P(SparseCache, SaysWhatIsWrong) {

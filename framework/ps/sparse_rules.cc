@@ -131,7 +131,7 @@ const bool copy_rows = register_row_rule<CopyRows>("copy", "rows become the upda
 const bool add_rows = register_row_rule<AddToRows<1>>("add", "updates are added");
 const bool sgd_rows = register_row_rule<AddToRows<-1>>("sgd", "gradient descent; the scale is the learning rate");
 const bool adagrad_rows = RowRules::global().add<AdagradConfig>(
-    "adagrad", "gradient descent with a learning rate of each element, or row, that falls as its gradients add up",
+    "adagrad", "gradient descent with a learning rate per element, or row, that decreases as its gradients add up",
     [](const AdagradConfig& config) { return std::make_unique<Adagrad>(config); });
 const bool adam =
     RowRules::global().add<AdamConfig>("adam", "Adam whose moments move only when the row is updated",

@@ -43,7 +43,7 @@ void expect_near(const std::vector<float>& values, const at::Tensor& expected) {
   for (std::size_t i = 0; i < kRuleDim; ++i) EXPECT_NEAR(values[i], expected.const_data_ptr<float>()[i], 2e-6) << i;
 }
 
-TEST(RowRules, SimpleOnes) {
+TEST(RowRules, SimpleRulesChangeRowsAsTheirNamesSay) {
   Row copy("copy"), add("add"), sgd("sgd");
   for (auto* row : {&copy, &add, &sgd}) row->apply(std::vector<float>(kRuleDim, 3), 2);
   EXPECT_EQ(copy.values, std::vector<float>(kRuleDim, 6));
@@ -51,7 +51,7 @@ TEST(RowRules, SimpleOnes) {
   EXPECT_EQ(sgd.values, std::vector<float>(kRuleDim, -5));
 }
 
-TEST(RowRules, AdagradIsLibTorchs) {
+TEST(RowRules, AdagradGivesTheResultsOfLibTorch) {
   Row row("adagrad");
   auto values = at::full({kRuleDim}, 1, at::kFloat), sums = at::zeros({kRuleDim});
   for (int step = 0; step < 20; ++step) {
@@ -78,7 +78,7 @@ TEST(RowRules, RowwiseAdagradAddsTheMeanSquare) {
   }
 }
 
-TEST(RowRules, AdamIsLibTorchs) {
+TEST(RowRules, AdamGivesTheResultsOfLibTorch) {
   Row row("{name: adam, beta2: 0.99}");
   auto values = at::full({kRuleDim}, 1, at::kFloat), mean = at::zeros({kRuleDim}), square = at::zeros({kRuleDim});
   for (int step = 0; step < 20; ++step) {

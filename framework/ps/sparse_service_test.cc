@@ -54,7 +54,7 @@ class RawClient {
       if (auto reply = channel_.receive()) return *std::move(reply);
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-    throw Error("the server said nothing");
+    throw Error("the server did not answer");
   }
 
  private:
@@ -120,7 +120,7 @@ TEST_P(SparseOver, NewRowsAreTheSameOnAnyNumberOfServers) {
   }
 }
 
-TEST_P(SparseOver, AddsOfTwoClientsAtOnceAreAllThere) {
+TEST_P(SparseOver, NoUpdateOfTwoConcurrentClientsIsLost) {
   constexpr int kRounds = 50;
   const Service service(2, GetParam());
   std::vector<std::thread> threads;
@@ -145,7 +145,7 @@ TEST_P(SparseOver, AddsOfTwoClientsAtOnceAreAllThere) {
 }
 
 // Rows are saved and restored on a different number of servers.
-TEST_P(SparseOver, RowsAreReadAndWrittenWithAllThatRulesRememberOfThem) {
+TEST_P(SparseOver, RowsAreReadAndWrittenWithTheStateOfTheirRules) {
   TableSpec spec = sparse();
   spec.rules = {"adagrad", "adam"}, spec.sparse.initial = "normal";
   const auto keys = at::arange(3'000, at::kLong) * 33'331;
@@ -170,7 +170,7 @@ TEST_P(SparseOver, RowsAreReadAndWrittenWithAllThatRulesRememberOfThem) {
   EXPECT_EQ(count, 3'000);
   EXPECT_TRUE(resumed.pull(keys).equal(saved.pull(keys)));
   train(saved), train(resumed);
-  EXPECT_TRUE(resumed.pull(keys).equal(saved.pull(keys))) << "sums and moments are those of before";
+  EXPECT_TRUE(resumed.pull(keys).equal(saved.pull(keys))) << "sums and moments are restored";
   const auto rows = saved.read_rows(0);
   EXPECT_THROW(resumed.write_rows({.keys = rows.keys, .numbers = rows.numbers.narrow(1, 0, kServedDim).contiguous()}),
                std::invalid_argument);
@@ -178,7 +178,7 @@ TEST_P(SparseOver, RowsAreReadAndWrittenWithAllThatRulesRememberOfThem) {
 }
 
 // Servers that have none of a push's keys still learn of its tick.
-TEST_P(SparseOver, BulkSynchronousClientsReadAllOfEarlierClocks) {
+TEST_P(SparseOver, BulkSynchronousClientsReadAllUpdatesOfEarlierClocks) {
   constexpr int kClients = 2, kSteps = 20;
   const Service service(3, GetParam());
   TableSpec spec = sparse();

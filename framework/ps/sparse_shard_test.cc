@@ -54,7 +54,7 @@ std::vector<float> pull(Shard& shard, const std::vector<std::int64_t>& keys, boo
 }
 
 // Compares the index with std::map, with keys that collide and are added and removed.
-TEST(SparseIndex, IsAMap) {
+TEST(SparseIndex, BehavesLikeAMap) {
   SparseIndex index;
   std::map<std::int64_t, SparseIndex::Slot> expected;
   std::mt19937_64 random(1);
@@ -79,7 +79,7 @@ TEST(SparseIndex, IsAMap) {
   for (const auto& [key, slot] : expected) EXPECT_EQ(index.find(key), slot);
 }
 
-TEST(SparseKeys, RangesAreThoseOfDenseTables) {
+TEST(SparseKeys, RangesAreTheSameAsOfDenseTables) {
   for (const std::int64_t keys : {1, 7, 100}) {
     TableSpec spec = sparse(1000), dense{.elements = keys};
     spec.sparse.partition = "range", spec.sparse.keys = keys;
@@ -117,7 +117,7 @@ TEST(SparseShard, EvaluationCreatesNothingAndReadsTheSame) {
   EXPECT_EQ(shard.counts().at("rows"), 2);
 }
 
-TEST(SparseShard, NewValuesDependOnSeedKeyAndColumnAlone) {
+TEST(SparseShard, NewValuesDependOnlyOnSeedKeyAndColumn) {
   for (const std::string initial : {"normal", "uniform"}) {
     SparseShard forwards(sparse(10'000, initial), 0, 1), backwards(sparse(10'000, initial), 0, 1);
     std::vector<std::int64_t> keys(5000);
@@ -146,8 +146,9 @@ TEST(SparseShard, NeverHoldsMoreThanItsCapacity) {
     push(shard, keys, 1);
     EXPECT_LE(shard.counts().at("rows"), 100);
   }
-  EXPECT_EQ(pull(shard, {3}, true), std::vector<float>(kDim, 1001)) << "what is in use stays";
-  EXPECT_EQ(pull(shard, {7}), std::vector<float>(kDim, 0)) << "what is not begins anew";
+  EXPECT_EQ(pull(shard, {3}, true), std::vector<float>(kDim, 1001)) << "rows in use are kept";
+  EXPECT_EQ(pull(shard, {7}), std::vector<float>(kDim, 0))
+      << "rows that were dropped start again from their initial values";
   const auto counts = shard.counts();
   EXPECT_EQ(counts.at("rows_created") - counts.at("rows_evicted"), 100);
 }
@@ -161,13 +162,13 @@ TEST(SparseShard, ABatchMayBeLargerThanTheCapacity) {
     push(shard, keys, 1);
     const auto values = pull(shard, keys, true);
     for (std::size_t i = 0; i < values.size(); i += kDim) {
-      EXPECT_TRUE(values[i] == values[i + 1] && values[i] == values[i + 2]) << "half of another row";
+      EXPECT_TRUE(values[i] == values[i + 1] && values[i] == values[i + 2]) << "a part of another row";
     }
     EXPECT_EQ(shard.counts().at("rows"), 4);
   }
 }
 
-TEST(SparseShard, WhatARuleRemembersGoesWithTheRow) {
+TEST(SparseShard, TheStateOfARuleIsDroppedWithItsRow) {
   SparseShard shard(sparse(1), 0, 1);
   push(shard, {1}, 2, 1);
   const auto first = pull(shard, {1});
@@ -205,7 +206,7 @@ TEST(SparseShard, ResumesFromItsStateOnAnyNumberOfServers) {
   EXPECT_EQ(shard.counts().at("rows"), 500);
 }
 
-TEST(SparseShard, RefusesWhatMakesNoSense) {
+TEST(SparseShard, RefusesInvalidRequests) {
   TableSpec spec = sparse(100);
   spec.sparse.keys = 50;
   SparseShard shard(spec, 0, 1);
@@ -225,10 +226,10 @@ TEST(SparseShard, RefusesWhatMakesNoSense) {
   SparseShard second(sparse(100), 1, 2);
   std::int64_t key = 0;
   while (SparseKeys(sparse(100), 2).server_of(key) != 0) ++key;
-  EXPECT_THROW(pull(second, {key}), Error) << "another server's";
+  EXPECT_THROW(pull(second, {key}), Error) << "the key belongs to another server";
 }
 
-TEST(SparseShard, RefusesTablesThatMakeNoSense) {
+TEST(SparseShard, RefusesInvalidTables) {
   const auto refused = [](const std::function<void(TableSpec&)>& change) {
     TableSpec spec = sparse(100);
     change(spec);

@@ -186,7 +186,7 @@ void SparseTable::write_rows(const Rows& rows) {
   const std::int64_t count = rows.keys.numel();
   if (rows.numbers.dim() != 2 || rows.numbers.size(0) != count || rows.numbers.size(1) != numbers_ ||
       rows.numbers.scalar_type() != at::kFloat || rows.keys.scalar_type() != at::kLong) {
-    refuse("rows to be written are int64 keys [r] and float32 numbers [r, " + std::to_string(numbers_) + "]");
+    refuse("rows to write must be int64 keys [r] and float32 numbers [r, " + std::to_string(numbers_) + "]");
   }
   const at::Tensor keys = rows.keys.contiguous(), numbers = rows.numbers.contiguous();
   const auto* const all = keys.const_data_ptr<std::int64_t>();

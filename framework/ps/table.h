@@ -28,15 +28,17 @@ struct SparseSpec {
 
   template <class V>
   void visit(V& v) {
-    v("partition", partition, "hash: of keys to servers; range: of `keys` keys, in order, as elements of dense tables",
+    v("partition", partition,
+      "how keys are assigned to servers; hash: by their hash; range: `keys` keys in order, like elements of dense "
+      "tables",
       config::one_of({"hash", "range"}));
-    v("keys", keys, "keys are smaller than this; 0: any that is not negative", config::at_least(0));
+    v("keys", keys, "keys are smaller than this; 0: any key that is not negative", config::at_least(0));
     v("capacity", capacity, "rows that all shards together hold; beyond it, those not used lately are forgotten",
       config::at_least(1));
     v("initial", initial, "values of a new row", config::one_of({"zeros", "normal", "uniform"}));
     v("scale", scale, "standard deviation (normal), or largest magnitude (uniform), of new values",
       config::at_least(0));
-    v("seed", seed, "of new values, which follow from it, the key and the column alone");
+    v("seed", seed, "seed of new values, which depend only on it, the key and the column");
   }
 };
 
@@ -67,16 +69,16 @@ struct TableSpec {
 
   template <class V>
   void visit(V& v) {
-    v("name", name, "of the table, unique in its namespace");
-    v("elements", elements, "of all shards together", config::at_least(0));
-    v("dtype", dtype, "of the elements",
+    v("name", name, "name of the table, unique in its namespace");
+    v("elements", elements, "number of elements of all shards together", config::at_least(0));
+    v("dtype", dtype, "type of the elements",
       config::one_of({"float32", "float64", "float16", "bfloat16", "int32", "int64"}));
     v("rules", rules, "update rules that pushes may choose from");
-    v("clients", clients, "that take part", config::at_least(1));
+    v("clients", clients, "number of clients that take part", config::at_least(1));
     v("staleness", staleness, "clocks that a client may be ahead of the slowest; -1: any number",
       config::at_least(kAsynchronous));
     v("dim", dim, "elements of a row of a sparse table; 0: the table is dense", config::at_least(0));
-    v("sparse", sparse, "of a sparse table");
+    v("sparse", sparse, "options of a sparse table");
   }
 };
 

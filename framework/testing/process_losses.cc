@@ -32,7 +32,7 @@ void wait_for_end_of(std::int64_t process) {
     if (!(status >> word) || word == "Z" || word == "X") return;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  FAIL() << "process " << process << " goes on";
+  FAIL() << "process " << process << " still runs";
 }
 
 TEST(ProcessLosses, AProcessThatEndsInsideAReductionIsNoticed) {
@@ -57,7 +57,7 @@ TEST(ProcessLosses, AProcessThatEndsInsideAReductionIsNoticed) {
   }
 }
 
-TEST(ProcessLosses, AProcessThatEndsInTheMidstOfAMessageIsNoticed) {
+TEST(ProcessLosses, AProcessThatEndsDuringAMessageIsNoticed) {
   run_ranks(kBackend, 2, [](const CommunicatorPtr& world) {
     const at::Tensor large = at::zeros({10'000'000});
     const at::Tensor process = at::full({1}, ::getpid(), at::kLong);
@@ -86,7 +86,7 @@ TEST(ProcessLosses, AProcessThatTakesAMessageAndEndsIsNoticed) {
 
 // Ranks 1 and 3 end at arbitrary moments, including while the others agree. All ranks of the last group must get its
 // sum.
-TEST(ProcessLosses, SurvivorsAgreeWheneverOthersEnd) {
+TEST(ProcessLosses, SurvivorsAgreeAtWhateverPointOthersEnd) {
   for (int attempt = 0; attempt < 20; ++attempt) {
     run_ranks(kBackend, 5, [&](const CommunicatorPtr& world) {
       const int rank = world->rank();

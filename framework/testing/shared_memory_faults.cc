@@ -29,7 +29,7 @@ TEST(SharedMemoryFaults, DifferentOperationsAreNamedOnAllRanksAndTheGroupGoesOn)
     EXPECT_TRUE(
         contains(error, "rank 0 calls all_reduce(max) of 5000 Float, rank 1 calls broadcast(root 2) of 5000 Float"))
         << error.what();
-    EXPECT_EQ(tensor.use_count(), 1u) << "the operation has let go of it";
+    EXPECT_EQ(tensor.use_count(), 1u) << "the operation must release it";
     world->all_reduce(tensor, Reduction::kSum).wait();
     EXPECT_EQ(tensor[0].item<float>(), 3);
   });
@@ -80,7 +80,7 @@ TEST(SharedMemoryFaults, CallsThatDifferInOneArgumentAreMismatches) {
 }
 
 // Rank 1 sends 40 or 40,000 elements to rank 0, which expects 400.
-TEST(SharedMemoryFaults, UnevenExchangesThatDoNotFitEachOtherAreAMismatchAndTheGroupGoesOn) {
+TEST(SharedMemoryFaults, InconsistentUnevenExchangesAreAMismatchAndTheGroupGoesOn) {
   run_ranks(kBackend, 2, [](const CommunicatorPtr& world) {
     for (const std::int64_t sent : {40, 40'000}) {
       const bool odd = world->rank() == 1;
@@ -117,7 +117,7 @@ TEST(SharedMemoryFaults, AllocationsThatDifferAreAMismatchAndTheGroupGoesOn) {
        [](auto& world) { (void)world.allocate({1000}, at::kInt); }, "allocate of 1000 Float", "allocate of 1000 Int"},
       {[](auto& world) { (void)world.allocate_shared({20, 50}, at::kFloat); },
        [](auto& world) { (void)world.allocate_shared({50, 20}, at::kFloat); }, "allocate_shared of 1000 Float",
-       "allocate_shared of 1000 Float of other counts or sizes"},
+       "allocate_shared of 1000 Float with other counts or sizes"},
   };
   run_ranks(kBackend, 2, [&](const CommunicatorPtr& world) {
     for (const auto& [first, second, first_text, second_text] : cases) {
@@ -131,7 +131,7 @@ TEST(SharedMemoryFaults, AllocationsThatDifferAreAMismatchAndTheGroupGoesOn) {
   });
 }
 
-TEST(SharedMemoryFaults, AGroupThatIsSplitByOneRankAloneIsAMismatchAndGoesOn) {
+TEST(SharedMemoryFaults, ASplitByOneRankAloneIsAMismatchAndTheGroupGoesOn) {
   run_ranks(kBackend, 2, [](const CommunicatorPtr& world) {
     const auto other = error_of([&] {
       if (world->rank() == 0) {

@@ -115,7 +115,7 @@ double sum_of_ranks(Communicator& group, int world_rank) {
   return mine[999].item<float>();
 }
 
-TEST(Survivors, GoOnWithoutARankThatHasLeft) {
+TEST(Survivors, ContinueWithoutARankThatHasLeft) {
   run_ranks(kBackend, 4, [](const CommunicatorPtr& world) {
     world->barrier().wait();
     if (world->rank() == 1) return;
@@ -140,7 +140,7 @@ TEST(Survivors, GoOnWithoutARankThatHasLeft) {
   });
 }
 
-TEST(Survivors, ComeFromOperationsThatWouldHaveWaited) {
+TEST(Survivors, InterruptOperationsThatWouldHaveWaited) {
   run_ranks(kBackend, 3, [](const CommunicatorPtr& world) {
     world->barrier().wait();
     // No rank is lost: rank 0 shrinks the group for other reasons, and the others learn of it.
@@ -151,7 +151,7 @@ TEST(Survivors, ComeFromOperationsThatWouldHaveWaited) {
   });
 }
 
-TEST(Survivors, AreOneWhereAllOthersHaveLeft) {
+TEST(Survivors, MayBeASingleRank) {
   run_ranks(kBackend, 3, [](const CommunicatorPtr& world) {
     world->barrier().wait();
     if (world->rank() != 2) return;
@@ -161,7 +161,7 @@ TEST(Survivors, AreOneWhereAllOthersHaveLeft) {
   });
 }
 
-TEST(Survivors, GoOnWithoutARankThatDoesNotComeInTime) {
+TEST(Survivors, ContinueWithoutARankThatIsTooLate) {
   const auto body = [](const CommunicatorPtr& world) {
     const auto here = world->split(0, 0);
     if (world->rank() != 1) {
@@ -219,7 +219,7 @@ TEST(SharedMemoryLosses, AMessageThatNeverComesIsATimeout) {
   run_ranks(kBackend, 2, body, kShort);
 }
 
-TEST(SharedMemoryLosses, AMessageThatNobodyAsksForIsATimeout) {
+TEST(SharedMemoryLosses, AMessageThatIsNeverReceivedIsATimeout) {
   const auto body = [](const CommunicatorPtr& world) {
     const auto here = world->split(0, 0);
     if (world->rank() == 0) {

@@ -47,13 +47,13 @@ bool on_all_ranks(bool here, Communicator& world) {
 
 // Returns which setting of the config no device supports, or an empty string.
 std::string for_cpus_alone(const ExperimentConfig& config, Communicator& world) {
-  if (config.train.data_parallel > 1) return "train.data_parallel has threads, which are of the CPU";
+  if (config.train.data_parallel > 1) return "train.data_parallel uses threads of the CPU";
   const auto& traits = config.strategy.traits();
   const bool shared = traits.shared_memory || traits.shared_memory_in_hosts;
   if (shared && world.size() > 1) {
-    return "strategy " + config.strategy.selected() + " has memory in common on the CPU alone";
+    return "strategy " + config.strategy.selected() + " shares memory between ranks, on the CPU only";
   }
-  if (config.framework.check_collectives) return "framework.check_collectives compares operations of the CPU alone";
+  if (config.framework.check_collectives) return "framework.check_collectives compares operations on the CPU only";
   return "";
 }
 
@@ -90,7 +90,7 @@ std::string shared_by_threads(Communicator& world, const c10::Device& device, in
     if (first == second) continue;
     return "ranks " + std::to_string(first) + " and " + std::to_string(second) +
            " are threads of one process and would share device " + device.str() + " of " + std::to_string(devices) +
-           "; make them processes, by backend: shm";
+           "; use backend: shm, whose ranks are processes";
   }
   return "";
 }

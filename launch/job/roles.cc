@@ -71,7 +71,7 @@ int run_in_role(const Job& job, RankContext context) {
   const int training = world->size() - servers;
   if (training < 1) {
     throw ConfigError("roles.server: " + std::to_string(servers) + " of " + std::to_string(world->size()) +
-                      " ranks leaves none to train");
+                      " ranks leaves no rank to train");
   }
   const Seconds timeout(job.config.framework.timeout);
   const bool serves = world->rank() >= training;

@@ -60,7 +60,7 @@ class StallWatches : public ::testing::Test {
   }
   ~StallWatches() override {
     for (int rank = 0; rank < kRanks; ++rank) {
-      EXPECT_EQ(testing::text_of(note_of(rank)), "") << "is left";
+      EXPECT_EQ(testing::text_of(note_of(rank)), "") << "a note is left";
     }
   }
 
@@ -79,31 +79,33 @@ class StallWatches : public ::testing::Test {
   Console console_;
 };
 
-TEST_F(StallWatches, TellWhoWaitsForWhomAndWhenItGoesOn) {
+TEST_F(StallWatches, TellWhichRankWaitsForWhichAndWhenItContinues) {
   watched([&](const CommunicatorPtr& world) {
     if (world->rank() == 2) {
-      EXPECT_TRUE(console_.gets(" s in barrier #1 of world for rank")) << "nobody misses this rank";
+      EXPECT_TRUE(console_.gets(" s in barrier #1 of world for rank"))
+          << "no rank has reported that it waits for this one";
       EXPECT_FALSE(console_.has("continues after"));
     }
     world->barrier().wait();
-    EXPECT_TRUE(console_.gets("continues after ")) << "a rank's watch ends with it";
+    EXPECT_TRUE(console_.gets("continues after ")) << "must be told before the watch of the rank ends";
   });
 }
 
-TEST_F(StallWatches, GoOnOnAFileSystemThatErrs) {
+TEST_F(StallWatches, ContinueOnAFaultyFileSystem) {
   // Accessing a link to itself is an error, like accessing any file when a file server is unreachable.
   const std::string log = log_path(scratch_.folder(), 1);
   std::filesystem::remove(log);
   std::filesystem::create_symlink(log, log);
   watched([&](const CommunicatorPtr& world) {
     if (world->rank() == 2) {
-      EXPECT_TRUE(console_.gets(" s in barrier #1 of world for rank")) << "nobody misses this rank";
+      EXPECT_TRUE(console_.gets(" s in barrier #1 of world for rank"))
+          << "no rank has reported that it waits for this one";
     }
     world->barrier().wait();
   });
 }
 
-TEST_F(StallWatches, SayNothingOfMessagesThatNobodyWaitsForYet) {
+TEST_F(StallWatches, AreSilentAboutMessagesThatAreNotWaitedForYet) {
   std::barrier all_have_looked(kRanks);
   watched([&](const CommunicatorPtr& world) {
     at::Tensor tensor = at::zeros({4});
@@ -118,10 +120,11 @@ TEST_F(StallWatches, SayNothingOfMessagesThatNobodyWaitsForYet) {
   });
 }
 
-TEST_F(StallWatches, SayNothingOfAnOperationThatHasFailed) {
+TEST_F(StallWatches, AreSilentAboutAnOperationThatHasFailed) {
   watched([&](const CommunicatorPtr& world) {
     if (world->rank() == 2) {
-      EXPECT_TRUE(console_.gets(" s in barrier #1 of world for rank")) << "nobody misses this rank";
+      EXPECT_TRUE(console_.gets(" s in barrier #1 of world for rank"))
+          << "no rank has reported that it waits for this one";
       return;  // leaves the others
     }
     EXPECT_THROW(world->barrier().wait(), CommError);

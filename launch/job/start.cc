@@ -59,7 +59,7 @@ class Wait {
         if (counts_ && Clock::now() >= next_) tell();
       } catch (const std::exception& error) {
         counts_ = false;
-        log_warning() << "no longer tells how long this takes: " << error.what();
+        log_warning() << "no longer shows how long this takes: " << error.what();
       }
     }
   }

@@ -41,7 +41,7 @@ std::string refusal_of(const std::string& framework) {
   return "accepted";
 }
 
-TEST(World, IsTheBackendsOwnWhereNothingIsAskedFor) {
+TEST(World, IsThatOfTheBackendByDefault) {
   testing::run_ranks("inproc", 2,
                      [](const CommunicatorPtr& world) { EXPECT_EQ(decorated(world, config_of("{}")), world); });
 }
@@ -83,7 +83,7 @@ TEST(World, FollowsASelectionFile) {
   });
 }
 
-TEST(World, NamesTheBackendsThatRulesAddToIt) {
+TEST(World, ListsTheBackendsThatRulesAdd) {
   ExperimentConfig config;
   config.backend = "inproc";
   EXPECT_THAT(selected_backends(config), IsEmpty());

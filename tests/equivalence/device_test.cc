@@ -202,7 +202,7 @@ TEST(DeviceRefusals, NameWhatDoesNotGoTogether) {
     changes.insert(changes.end(), more.begin(), more.end());
     testing::expect_refused(2, "mlp", changes, part);
   };
-  refused({"strategy={sharded: {one_copy: true}}"}, "memory in common on the CPU alone");
+  refused({"strategy={sharded: {one_copy: true}}"}, "shares memory between ranks, on the CPU only");
   refused({"strategy=overlapped", "train.capture=true"}, "communicates within forward or backward");
   testing::expect_refused(1, "mlp", {"train.capture=true"}, "cannot record graphs");
   testing::expect_refused(1, "mlp", {"loader.resident=true"}, "computes on the CPU");

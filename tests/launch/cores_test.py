@@ -54,7 +54,7 @@ class Local(Cores):
         self.assert_status(0, self.train(*sets(SHORT)))
         self.assertEqual((max(1, len(CORES) // 2), None), self.said(1))
 
-    def test_openmp_is_told_of_fewer_threads(self):
+    def test_omp_num_threads_is_respected(self):
         self.need_cores(2)
         alone = {"launch.ranks": 1}
         for told, threads in [("1", 1), ("1,2", 1), ("1000", len(CORES)), ("many", len(CORES))]:
@@ -91,7 +91,7 @@ class Local(Cores):
         self.assertEqual(3, threads)
         self.assertTrue(cores and cores <= CORES, cores)
 
-    def test_cores_that_are_taken_away_are_no_ranks(self):
+    def test_ranks_use_only_the_cores_that_taskset_allows(self):
         self.need_cores(2)
         one = min(CORES)
         process = self.train(*sets(SHORT, {"launch.bind_to": "numa"}),
@@ -150,7 +150,7 @@ class Mpi(Cores):
         self.assert_status(0, self.train(*sets(SHORT, {"launch.bind_to": "core", "launch.with": "mpi"})))
         self.assert_own_cores()
 
-    def test_what_mpirun_has_bound_stays(self):
+    def test_a_binding_by_mpirun_is_kept(self):
         self.need_cores(2)
         command = mpirun(2)
         command[command.index("none")] = "hwthread"

@@ -62,7 +62,7 @@ class Hang(ProgramTest):
 class Local(Hang):
     ways = ({"backend": "auto"}, {"backend": "gloo"}, {"backend": "hybrid"})
 
-    def test_time_out_says_who_did_not_come(self):
+    def test_time_out_names_the_rank_that_did_not_come(self):
         for way in self.ways:
             with self.subTest(**way):
                 self.assert_cause(way, "s for rank 1, which did not come")
@@ -91,7 +91,7 @@ class Local(Hang):
 class Mpi(Hang):
     ways = ({"backend": "mpi"}, {"launch.with": "mpi", "backend": "hybrid"})
 
-    def test_time_out_says_what_waited_and_nothing_that_follows_from_it(self):
+    def test_time_out_names_the_operation_without_consequential_errors(self):
         # Overlapping operations fail together; it is a matter of chance which of them is waited for first.
         self.assert_cause({"backend": "mpi", "strategy": "overlapped"}, "s for ranks that did not come")
 

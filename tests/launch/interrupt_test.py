@@ -77,7 +77,7 @@ class Interrupt(ProgramTest):
         self.assertTrue(becomes_true(lambda: list((self.run_folder().path / "checkpoints").glob("step-*[0-9]"))))
         self.hold_back()
         process.interrupt()
-        self.assertTrue(becomes_true(lambda: process.err), "nobody answers")
+        self.assertTrue(becomes_true(lambda: process.err), "no answer to the first Ctrl-C")
         time.sleep(0.3)
         process.interrupt()
         self.assert_status(INTERRUPTED, process)
@@ -88,7 +88,7 @@ class Interrupt(ProgramTest):
         held = self.hold_back()
         process.interrupt()
         self.assertTrue(becomes_true(lambda: signals(held, "ShdPnd") & {signal.SIGTERM, signal.SIGUSR1}),
-                        "nobody has asked it to stop")
+                        "it has not been asked to stop")
         time.sleep(0.3)
         self.assertTrue(process.running, process.text())
         process.interrupt()
@@ -107,7 +107,7 @@ class Interrupt(ProgramTest):
         self.assertTrue(becomes_true(lambda: is_stopped(pid)))  # otherwise a thread could still handle the next signal
         return pid
 
-    def test_ctrl_c_while_the_data_are_made(self):
+    def test_ctrl_c_while_the_dataset_is_prepared(self):
         # Making a million digits takes a minute.
         process = self.train(*sets(ENDLESS, self.way, {"dataset.train_samples": 1_000_000}))
         self.assertTrue(becomes_true(lambda: "Preparing dataset digits: 5 s\n" in process.out), process.text())
@@ -139,7 +139,7 @@ class Interrupt(ProgramTest):
                 self.assertIn(process.err, ("", "SIGHUP: stopping after this step\n"))
                 self.assert_nothing_left()
 
-    def test_what_is_ignored_stays_ignored(self):
+    def test_ignored_signals_stay_ignored(self):
         def ignore():  # as nohup does, and a shell for background processes
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
             signal.signal(signal.SIGINT, signal.SIG_IGN)

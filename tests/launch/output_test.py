@@ -47,7 +47,7 @@ class Files(ProgramTest):
         self.assertEqual([".lock", "config.yaml", "logs", "logs/rank0.log", "logs/rank1.log", "metrics.jsonl",
                           "report.html", "summary.json", "weights.safetensors"], names)
 
-    def test_relative_paths_are_the_callers(self):
+    def test_relative_paths_begin_in_the_folder_of_the_caller(self):
         # As with `bazel run`, the program starts in another folder and is told the folder of its user.
         caller = self.folder / "caller"
         caller.mkdir()
@@ -118,7 +118,7 @@ class Speech(ProgramTest):
         self.assertEqual(1, len(means[0]), whole.out)
         self.assertEqual(means[0], means[1], resumed.out)
 
-    def test_says_which_version_of_the_model_was_tested(self):
+    def test_names_the_version_of_the_model_that_was_tested(self):
         for setting, labels in (("strategy={name: local_sgd, every: 5}", ["each rank's own model", "final model"]),
                                 ("train.ema_decay=0.9", ["moving average"] * 2)):
             with self.subTest(setting):

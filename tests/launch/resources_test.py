@@ -36,19 +36,19 @@ class Ports(ProgramTest):
         self.assertIn("MASTER_PORT", process.err)
         self.assertEqual(1, process.err.count("\n"), process.err)
 
-    def test_somebody_else_listens_where_rank_0_should(self):
+    def test_another_program_listens_on_the_port_of_rank_0(self):
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
             process = self.train(*sets(SHORT, {"framework.timeout": 2}), environment=torchrun(1, 2, port))
             self.assert_status(1, process, SOON)
         self.assertIn(f"127.0.0.1:{port}", process.err)
 
-    def test_nobody_comes(self):
+    def test_the_other_rank_never_joins(self):
         process = self.train(*sets(SHORT, {"framework.timeout": 1}), environment=torchrun(0, 2, free_port()))
         self.assert_status(1, process, SOON)
         self.assertIn("1 of 2 ranks have joined", process.err)
 
-    def test_nobody_is_where_rank_0_should_be(self):
+    def test_rank_0_is_not_reachable(self):
         port = free_port()
         process = self.train(*sets(SHORT, {"framework.timeout": 1}), environment=torchrun(1, 2, port))
         self.assert_status(1, process, SOON)
@@ -219,7 +219,7 @@ class DataMpi(Data):
         self.assert_explained(self.train(*self.mnist, "--set=dataset.root=/no/such/folder", command=command), "/no/such")
 
 
-    def test_mistake_that_all_ranks_make(self):
+    def test_a_mistake_of_all_ranks_is_reported_once(self):
         process = self.train("--set=backend=tin_cans", command=[*mpirun(2), program.TRAIN])
         self.assertEqual(2, process.wait(SOON), process.text())
         self.assertEqual(1, process.err.count('got "tin_cans"'), process.err)

@@ -40,7 +40,7 @@ class Resume(ProgramTest):
         self.assertEqual(whole.summary["test"], run.summary["test"])
         self.assertEqual(whole.summary["steps"], run.summary["steps"])
 
-    def test_killed_it_goes_on_bit_for_bit(self):
+    def test_a_killed_run_resumes_bit_for_bit(self):
         whole, _ = self.finish("whole")
         process = self.train(*sets(RUN, self.way), run="killed")
         becomes_true(lambda: self.checkpoints("killed") or not process.running)
@@ -75,7 +75,7 @@ class Resume(ProgramTest):
         self.assert_same(run, whole)
         self.assert_nothing_left()
 
-    def test_asked_to_stop_it_saves_itself(self):
+    def test_a_run_that_is_asked_to_stop_writes_a_checkpoint(self):
         whole, _ = self.finish("whole")
         process = self.train(*sets({**RUN, "checkpoint.every_steps": 0}, self.way), run="stopped")
         becomes_true(lambda: self.run_folder("stopped").metrics or not process.running)
@@ -85,7 +85,7 @@ class Resume(ProgramTest):
         run, _ = self.finish("stopped", "--resume=auto", settings={**RUN, "checkpoint.every_steps": 0})
         self.assert_same(run, whole)
 
-    def test_two_runs_are_not_at_work_in_one_folder(self):
+    def test_two_runs_cannot_use_one_folder(self):
         first = self.train(*sets(ENDLESS, self.way), run="busy")
         becomes_true(lambda: self.run_folder("busy").metrics or not first.running)
         second = self.train(*sets(ENDLESS, self.way), "--resume=auto", run="busy")
@@ -95,7 +95,7 @@ class Resume(ProgramTest):
         first.kill(signal.SIGTERM)
         self.assert_status(INTERRUPTED, first)
 
-    def test_when_the_time_is_up_it_saves_itself(self):
+    def test_a_run_whose_time_is_up_writes_a_checkpoint(self):
         run, process = self.finish("run", settings={**ENDLESS, "train.max_seconds": 1}, status=TIME_UP)
         self.assertTrue(run.summary["stopped"])
         steps = run.summary["steps"]
@@ -125,7 +125,7 @@ class Local(Resume):
         self.assertIn(f"A checkpoint is skipped: {file}", process.err)
         self.assertIn(f"from {before}", process.out)
 
-    def test_a_checkpoint_begins_a_run_of_its_own(self):
+    def test_a_checkpoint_can_start_another_run(self):
         whole, _ = self.finish("whole")
         run, _ = self.finish("branch", "--resume", self.checkpoints("whole")[0])
         self.assertEqual(whole.weights, run.weights)
@@ -140,12 +140,12 @@ class Local(Resume):
         self.finish("run", "--resume=auto", "--set=watch.every_steps=7")
         self.assertIn(b"every_steps: 7", config.read_bytes(), "an accepted one replaces it")
 
-    def test_a_run_is_not_overwritten_without_being_asked(self):
+    def test_a_run_is_not_overwritten(self):
         self.finish("run")
         _, process = self.finish("run", status=USAGE)
         self.assertIn("--resume auto", process.err)
 
-    def test_without_a_folder_the_newest_run_of_the_name_goes_on(self):
+    def test_without_a_folder_the_newest_run_with_the_name_resumes(self):
         arguments = [f"--config={program.QUICKSTART}", *sets(RUN, self.way)]
         self.assert_status(0, self.start(*arguments))
         self.assert_status(0, self.start(*arguments, "--resume=auto"))

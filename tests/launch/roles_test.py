@@ -50,7 +50,7 @@ class Local(Roles):
     def test_threads(self):
         self.assert_served(self.train(*sets(SERVED, backend="inproc")))
 
-    def test_gloo_on_what_are_two_hosts(self):
+    def test_gloo_on_several_hosts(self):
         port = free_port()
         processes = [self.train(*sets(SERVED, backend="gloo"),
                                 environment=torchrun(rank, 3, port, PHALANX_HOST_KEY=f"host {rank}"))
@@ -72,7 +72,7 @@ class Local(Roles):
         for loss in losses:
             self.assertAlmostEqual(losses[0], loss, places=5)
 
-    def test_embeddings_are_served_beside_parameters_that_are_all_reduced(self):
+    def test_embeddings_are_served_while_parameters_are_all_reduced(self):
         settings = ({key: value for key, value in SHORT.items() if not key.startswith("dataset")}, EMBEDDINGS,
                     {"checkpoint.every_steps": 8})
         self.assert_status(0, self.train(*sets(*settings)))

@@ -60,7 +60,7 @@ class Joined(Way):
         self.assert_join(self.join([torchrun(rank, 2, port) for rank in range(2)]))
         self.assert_connects_by("shm")
 
-    def test_torchrun_of_4_whose_first_comes_last(self):
+    def test_torchrun_of_4_whose_rank_0_starts_last(self):
         port = free_port()
         self.assert_join(self.join([torchrun(rank, 4, port) for rank in (3, 1, 2, 0)])[::-1])
 
@@ -72,17 +72,17 @@ class Joined(Way):
         is not a loopback address."""
         return torchrun(rank, size, port, **{"MASTER_ADDR": "0.0.0.0", "LOCAL_WORLD_SIZE": None, **more})
 
-    def test_ranks_that_are_not_told_how_many_share_their_host(self):
+    def test_ranks_that_do_not_know_how_many_share_their_host(self):
         port = free_port()
         self.assert_join(self.join([self.by_hand(rank, 2, port) for rank in range(2)]))
         self.assert_connects_by("shm")
 
-    def test_ranks_that_are_told_nothing_of_their_hosts(self):
+    def test_ranks_that_know_nothing_of_their_hosts(self):
         port = free_port()
         self.assert_join(self.join([self.by_hand(rank, 2, port, LOCAL_RANK=None) for rank in range(2)]))
         self.assert_connects_by("shm")
 
-    def test_ranks_that_are_not_told_how_many_share_each_of_two_hosts(self):
+    def test_ranks_that_do_not_know_how_many_share_each_of_two_hosts(self):
         port = free_port()
         self.assert_join(self.join([self.by_hand(rank, 3, port, PHALANX_HOST_KEY=f"host {rank // 2}",
                                                  LOCAL_RANK=str(rank % 2)) for rank in range(3)]))
@@ -108,7 +108,7 @@ class Joined(Way):
         self.assert_join(self.join([self.slurm(rank, 2) for rank in range(2)]))
         self.assert_connects_by("shm")
 
-    def test_batch_script_of_slurm_is_no_rank(self):
+    def test_a_batch_script_of_slurm_is_not_a_rank(self):
         batch = {"SLURM_PROCID": "0", "SLURM_NTASKS": "1", "SLURM_LOCALID": "0", "SLURM_JOB_ID": "4711"}
         self.assert_trains(self.train(*sets(SHORT), environment=batch), 2)
 
@@ -130,7 +130,7 @@ class Joined(Way):
         self.assertEqual(1, sum(process.err.count("rank 1 was started with a different config than rank 0") for process in processes),
                          "".join(process.text() for process in processes))
 
-    def test_ranks_on_different_processors_are_told_once(self):
+    def test_different_processors_of_ranks_are_reported_once(self):
         port = free_port()
         older = {**torchrun(1, 2, port), "ATEN_CPU_CAPABILITY": "default"}
         processes = [self.train(*sets(SHORT), environment=environment) for environment in (torchrun(0, 2, port), older)]
@@ -182,7 +182,7 @@ class Equal(ProgramTest):
         self.assertEqual(first, again)
         self.assertEqual(self.run_folder("first").config.read_text(), self.run_folder("again").config.read_text())
 
-    def test_hosts_are_told_apart_by_their_keys(self):
+    def test_hosts_are_distinguished_by_their_keys(self):
         """Compares four processes that believe to be on two hosts with four ranks in two groups that the config
         names."""
         levels = {"launch.ranks": 4, "strategy": "{intra: all_reduce, inter: {local_sgd: {every: 5}}}"}

@@ -203,7 +203,7 @@ class Dying(Ps):
         servers[0].kill(signal.SIGTERM)
         self.assert_status(0, servers[0])
         nobody = f"127.0.0.1:{free_port()}"
-        for bad, why in ((nobody, nobody), ("nowhere", 'servers:2: "nowhere" is no address')):
+        for bad, why in ((nobody, nobody), ("nowhere", 'servers:2: "nowhere" is not an address')):
             self.moves(bad)
             self.assertTrue(becomes_true(lambda why=why: why in process.err), process.text())
         self.move(process, run, addresses[2])

@@ -102,7 +102,7 @@ class Weights(ProgramTest):
         verify = ["verify", "run/weights.safetensors", "--config=served.yaml"]
         self.assertIn("the rows in run/embeddings.safetensors fit too\n", self.weights(*verify).out)
         out = self.weights(*verify, "--set", "model.dim=5", status=1).out
-        self.assertIn("its rows have 4 numbers, those of the table 5", out)
+        self.assertIn("its rows have 4 numbers, the rows of the table have 5", out)
         (self.folder / "run/embeddings.safetensors").unlink()
         self.assertIn("run/embeddings.safetensors is not there: training can begin", self.weights(*verify).out)
 

@@ -110,7 +110,7 @@ CommunicatorPtr DeviceCommunicator::shrink() {
 bool DeviceCommunicator::shares_memory() const { return device_ == c10::kCPU ? inner()->shares_memory() : size() == 1; }
 
 at::Tensor DeviceCommunicator::do_allocate(const Allocation& allocation) {
-  if (allocation.shared() && !shares_memory()) throw ConfigError("ranks have no memory of devices in common");
+  if (allocation.shared() && !shares_memory()) throw ConfigError("these ranks cannot share device memory");
   if (allocation.options.device().type() != device_ || device_ == c10::kCPU) return inner()->do_allocate(allocation);
   if (ways_.native.group) return ways_.native.group->do_allocate(allocation);
   if (!ways_.peers || size() == 1) return at::zeros(allocation.sizes, allocation.options);

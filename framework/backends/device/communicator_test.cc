@@ -36,31 +36,31 @@ TEST_F(DeviceRouting, TakesBothKindsOfTensors) {
   EXPECT_FALSE(group_.takes(c10::kCUDA));
 }
 
-TEST_F(DeviceRouting, TensorsOfTheCpuStayWithTheHost) {
+TEST_F(DeviceRouting, HandlesCpuTensorsOnTheHost) {
   group_.all_reduce(at::ones({4}), Reduction::kSum).wait();
   EXPECT_TRUE(host_->launched());
   EXPECT_FALSE(native_->launched());
 }
 
-TEST_F(DeviceRouting, WhatTheNativeGroupCanIsItsOwn) {
+TEST_F(DeviceRouting, UsesTheNativeGroupForTheOperationsThatItSupports) {
   group_.all_reduce(on_device(), Reduction::kSum).wait();
   EXPECT_FALSE(host_->launched());
   ASSERT_TRUE(native_->launched());
 }
 
-TEST_F(DeviceRouting, BarriersAreTheHosts) {
+TEST_F(DeviceRouting, RunsBarriersOnTheHost) {
   group_.barrier().wait();
   EXPECT_TRUE(host_->launched());
   EXPECT_FALSE(native_->launched());
 }
 
-TEST_F(DeviceRouting, MixedDevicesAreOneErrorThatNamesBoth) {
+TEST_F(DeviceRouting, MixedDevicesAreAnErrorThatNamesBoth) {
   EXPECT_THAT([&] { group_.all_gather(at::ones({8}), on_device()).wait(); },
               ::testing::ThrowsMessage<std::invalid_argument>(
                   ::testing::AllOf(::testing::HasSubstr("meta"), ::testing::HasSubstr("cpu"))));
 }
 
-TEST_F(DeviceRouting, BodiesHaveRunWhenTheyWereLaunched) {
+TEST_F(DeviceRouting, BodiesRunDuringLaunch) {
   bool ran = false;
   auto work = group_.run({.op = Op::kCustom}, [&] { ran = true; });
   EXPECT_TRUE(ran);
@@ -86,7 +86,7 @@ TEST_F(DeviceRouting, SplitGroupsTakeBothKindsToo) {
   EXPECT_EQ(group_.split(-1, 0), nullptr);
 }
 
-TEST_F(DeviceRouting, MemoryIsOfTheGroupWhoseDeviceItIsOn) {
+TEST_F(DeviceRouting, AllocatesMemoryInTheGroupOfItsDevice) {
   group_.allocate({3}, at::device(at::kMeta).dtype(at::kFloat));
   EXPECT_TRUE(native_->launched());
   EXPECT_FALSE(host_->launched());
@@ -94,7 +94,7 @@ TEST_F(DeviceRouting, MemoryIsOfTheGroupWhoseDeviceItIsOn) {
   EXPECT_TRUE(host_->launched());
 }
 
-TEST_F(DeviceRouting, NoMemoryOfDevicesIsShared) {
+TEST_F(DeviceRouting, CannotShareDeviceMemory) {
   EXPECT_THROW(group_.allocate_shared({3}, at::device(at::kMeta).dtype(at::kFloat)), ConfigError);
 }
 

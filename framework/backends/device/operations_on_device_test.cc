@@ -136,7 +136,7 @@ class OperationsOnDevice : public ::testing::Test {
 };
 
 // Several ranks may share one device.
-TEST_F(OperationsOnDevice, ThroughTheHost) {
+TEST_F(OperationsOnDevice, GiveTheSameResultsThroughTheHost) {
   for (const int ranks : {1, 2, 3}) {
     testing::run_ranks("inproc", ranks, [](const CommunicatorPtr& world) {
       const auto host = world->split(0, world->rank());
@@ -150,7 +150,7 @@ TEST_F(OperationsOnDevice, ThroughTheHost) {
 }
 
 // Like a CUDA-aware MPI; here the CPU's memory is the device memory.
-TEST_F(OperationsOnDevice, ByAHostThatReadsAndWritesTheirMemory) {
+TEST_F(OperationsOnDevice, GiveTheSameResultsIfTheHostAccessesDeviceMemory) {
   const auto direct = [](const Operation& operation) {
     return !on_cuda() && operation.call.op != Op::kBarrier &&
            !c10::isIntegralType(operation.output.scalar_type(), true);
@@ -162,7 +162,7 @@ TEST_F(OperationsOnDevice, ByAHostThatReadsAndWritesTheirMemory) {
   });
 }
 
-TEST_F(OperationsOnDevice, MemoryIsZeroedAndOnTheDevice) {
+TEST_F(OperationsOnDevice, AllocateZeroedMemoryOnTheDevice) {
   testing::run_ranks("inproc", 2, [](const CommunicatorPtr& world) {
     DeviceCommunicator group(world, device());
     const at::Tensor memory = group.allocate({1000}, at::device(device()).dtype(at::kFloat));

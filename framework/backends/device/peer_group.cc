@@ -109,7 +109,7 @@ void throw_first(const std::vector<std::string>& troubles) {
   for (std::size_t rank = 0; rank < troubles.size(); ++rank) {
     if (troubles[rank].empty()) continue;
     throw CommError(CommError::Kind::kSystem,
-                    "memory of devices that ranks share, on rank " + std::to_string(rank) + ": " + troubles[rank]);
+                    "sharing device memory failed on rank " + std::to_string(rank) + ": " + troubles[rank]);
   }
 }
 
@@ -189,7 +189,7 @@ bool PeerGroup::make_windows(Communicator& host) {
     return true;
   } catch (const CommError& error) {  // such as GPUs that do not reach each other
     if (error.kind() != CommError::Kind::kSystem) throw;
-    log_info() << "tensors of devices go through the host's memory: " << error.what();
+    log_info() << "device tensors are copied through host memory: " << error.what();
     return false;
   }
 }

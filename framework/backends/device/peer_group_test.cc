@@ -34,7 +34,7 @@ class BarredMemory final : public PeerMemory {
   void give_back(const at::Tensor&) override { open_when_given_back_ = open_; }
   std::string handle_of(const at::Tensor&) override { return "handle"; }
   at::Tensor open(const std::string&, std::int64_t bytes) override {
-    if (barred_) throw CommError(CommError::Kind::kSystem, "no way there");
+    if (barred_) throw CommError(CommError::Kind::kSystem, "access denied");
     ++open_;
     const at::Tensor memory = at::zeros({bytes}, at::kByte);
     return at::from_blob(memory.data_ptr(), {bytes}, [memory, &open = open_](void*) { --open; }, at::kByte);
@@ -50,18 +50,18 @@ class BarredMemory final : public PeerMemory {
   std::optional<int> open_when_given_back_;
 };
 
-TEST(PeerGroup, GivesBackMemoryThatNotAllRanksCanOpen) {
+TEST(PeerGroup, FreesMemoryThatSomeRanksCannotOpen) {
   std::atomic<int> open{0};
   run_ranks("inproc", 3, [&](const CommunicatorPtr& host) {
     const auto memory = std::make_shared<BarredMemory>(host->rank() == 1, open);
     PeerGroup peers(memory);
     EXPECT_FALSE(peers.open_windows(*host));
-    EXPECT_EQ(memory->open_when_given_back(), 0) << "once it is closed everywhere";
+    EXPECT_EQ(memory->open_when_given_back(), 0) << "memory is freed only after all ranks have closed it";
   });
   EXPECT_EQ(open.load(), 0);
 }
 
-TEST(PeerGroup, LeavesOperationsToTheHostWhereMemoryIsBarred) {
+TEST(PeerGroup, LeavesOperationsToTheHostIfMemoryCannotBeOpened) {
   std::atomic<int> open{0};
   run_ranks("inproc", 2, [&](const CommunicatorPtr& host) {
     const auto memory = std::make_shared<BarredMemory>(host->rank() == 1, open);

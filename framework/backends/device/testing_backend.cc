@@ -16,7 +16,7 @@ struct StagedConfig {
 };
 
 const bool testing_backend_registered = Backends::global().add<StagedConfig>(
-    "staged", "for tests: through memory of the host", BackendTraits{.threads = true},
+    "staged", "for tests: copies tensors through host memory", BackendTraits{.threads = true},
     [](const StagedConfig&, const ConnectOptions& options) -> CommunicatorPtr {
       auto host = Backends::Choice("inproc").make(options);
       return std::make_shared<DeviceCommunicator>(std::move(host), c10::kCPU,

@@ -49,7 +49,7 @@ void execute_by_gloo(const Turn& turn, const Operation& operation) {
     case Op::kBarrier:
       return barrier(turn);
     default:
-      throw std::logic_error(std::string(to_string(operation.call.op)) + " is not launched");
+      throw std::logic_error(std::string(to_string(operation.call.op)) + " cannot be launched");
   }
 }
 

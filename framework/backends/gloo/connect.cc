@@ -27,7 +27,7 @@ std::string where(const Member& member) {
   throw CommError(late ? CommError::Kind::kTimeout : CommError::Kind::kPeerLost,
                   where(member) + ": rank " + std::to_string(peer) + " cannot be reached (" + why +
                       "); check that it runs, that the network interface is the right one (GLOO_SOCKET_IFNAME) and " +
-                      "that no firewall is between");
+                      "that no firewall blocks the connection");
 }
 
 // Waits for all ranks, because a rank that leaves before all are connected would appear unreachable to its peers.
@@ -84,7 +84,7 @@ Exchange exchange_through(Store& store, const Member& member) {
       } catch (const CommError& error) {
         if (error.kind() != CommError::Kind::kTimeout) throw;
         throw CommError(CommError::Kind::kTimeout,
-                        where(member) + ": rank " + std::to_string(peer) + " did not come: " + error.what());
+                        where(member) + ": rank " + std::to_string(peer) + " did not connect: " + error.what());
       }
     }
     return received;

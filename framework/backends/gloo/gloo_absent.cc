@@ -13,7 +13,8 @@ struct AbsentGlooConfig {
 
   template <class V>
   void visit(V& v) {
-    v("interface", interface, "network interface by which ranks reach each other; empty: the one of the host's name");
+    v("interface", interface,
+      "network interface through which ranks reach each other; empty: the one that the host name resolves to");
   }
 };
 

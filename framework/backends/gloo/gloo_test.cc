@@ -55,7 +55,7 @@ std::size_t entries(const char* folder) {
 
 // In the predecessor, the minimum over Gloo returned the maximum. The small and the large size use different
 // algorithms of Gloo.
-TEST(Gloo, MinimumAndMaximumAreWhatTheirNamesSay) {
+TEST(Gloo, MinimumAndMaximumAreNotSwapped) {
   run(3, [](const CommunicatorPtr& world) {
     for (const std::int64_t elements : {5, 2'200'000}) {
       for (const auto dtype : {at::kFloat, at::kLong, at::kHalf}) {
@@ -66,7 +66,8 @@ TEST(Gloo, MinimumAndMaximumAreWhatTheirNamesSay) {
         EXPECT_TRUE(at::equal(largest, at::full({elements}, 1, dtype))) << dtype;
         at::Tensor least = at::full({elements}, world->rank() - 1, dtype);
         world->reduce(least, Reduction::kMin, 2).wait();
-        EXPECT_EQ(least[0].item<double>(), world->rank() == 2 ? -1 : world->rank() - 1) << "only root's is written";
+        EXPECT_EQ(least[0].item<double>(), world->rank() == 2 ? -1 : world->rank() - 1)
+            << "only root's tensor is written";
       }
     }
   });
@@ -97,7 +98,7 @@ TEST(Gloo, ReductionsThatDoNotCommuteAreInRankOrder) {
     for (const std::int64_t elements : {1, 7, 20'000}) {
       at::Tensor last = at::full({elements}, world->rank(), at::kLong);
       world->all_reduce(last, last_of()).wait();
-      EXPECT_TRUE(at::equal(last, at::full({elements}, 4, at::kLong))) << "the last rank's";
+      EXPECT_TRUE(at::equal(last, at::full({elements}, 4, at::kLong))) << "the last rank's elements";
       at::Tensor own = at::full({elements}, world->rank(), at::kLong);
       world->reduce(own, last_of(), 1).wait();
       EXPECT_EQ(own[0].item<std::int64_t>(), world->rank() == 1 ? 4 : world->rank());
@@ -128,14 +129,14 @@ TEST(Gloo, AMessageOfAnotherSizeIsAMismatchAtTheReceiverAndTheGroupGoesOn) {
 }
 
 // The receive is posted first, and completes while this rank is in a collective.
-TEST(Gloo, MessagesMoveOnWhileTheRankWaitsForSomethingElse) {
+TEST(Gloo, MessagesProgressWhileTheRankWaitsForSomethingElse) {
   run(2, [](const CommunicatorPtr& world) {
     at::Tensor tensor = at::full({300'000}, world->rank());
     if (world->rank() == 0) {
       Work received = world->recv(tensor, 1, 1);
       world->barrier().wait();
       EXPECT_TRUE(received.done());
-      EXPECT_EQ(tensor[299'999].item<float>(), 1) << "done is done, without a wait";
+      EXPECT_EQ(tensor[299'999].item<float>(), 1) << "the message is complete without wait()";
     } else {
       world->send(tensor, 0, 1).wait();  // completes while rank 0 waits in the barrier
       world->barrier().wait();
@@ -186,7 +187,7 @@ TEST(Gloo, AnAbsentRankIsNamedAfterTheTimeoutAndTheGroupStaysBroken) {
   run(3, body, Seconds(1));
 }
 
-TEST(Gloo, ABarrierHasADeadlineOfItsOwn) {
+TEST(Gloo, ABarrierHasItsOwnDeadline) {
   std::latch given_up(1);
   run(2, [&](const CommunicatorPtr& world) {
     world->barrier().wait();
@@ -215,7 +216,7 @@ TEST(Gloo, AMessageThatDoesNotComeIsNamed) {
 
 // Messages of different calls do not match. If they did, Gloo would accept a shorter message and end the process for a
 // longer one.
-TEST(Gloo, DifferentCallsEndInATimeoutAndNotInTheEndOfTheProcess) {
+TEST(Gloo, DifferentCallsTimeOutAndDoNotEndTheProcess) {
   run(
       2,
       [](const CommunicatorPtr& world) {
@@ -272,7 +273,7 @@ TEST(Gloo, ARankThatIsKilledInTheMiddleOfAMessageIsNamedAtOnce) {
   std::filesystem::remove(path);
 }
 
-TEST(Gloo, WhatALeavingRankHasSentStillArrives) {
+TEST(Gloo, MessagesOfARankThatLeftStillArrive) {
   run(3, [](const CommunicatorPtr& world) {
     const at::Tensor own = at::full({50'000}, world->rank(), at::kFloat);
     if (world->rank() != 0) return world->gather({}, own, 0).wait();
@@ -299,7 +300,7 @@ TEST(Gloo, GroupsMayEndInAnyOrder) {
   });
 }
 
-TEST(Gloo, ABrokenGroupLeavesOthersAlone) {
+TEST(Gloo, ABrokenGroupDoesNotAffectOthers) {
   run(2, [](const CommunicatorPtr& world) {
     const auto pair = world->split(0, 0);
     if (world->rank() == 0) {
@@ -333,13 +334,13 @@ TEST(Gloo, WorldsLeaveNoThreadsAndNoFilesBehind) {
   EXPECT_LE(settled("/proc/self/fd", files), files);
 }
 
-TEST(Gloo, ConnectingNamesTheRankThatDoesNotCome) {
+TEST(Gloo, ConnectingNamesTheRankThatDoesNotConnect) {
   const auto store = make_hash_store(Seconds(0.3));
   const ConnectOptions options{
       .rank_info = {.rank = 0, .size = 2, .local_rank = 0, .local_size = 2}, .store = store, .timeout = Seconds(0.3)};
   const auto error = error_of([&] { (void)Backends::Choice("gloo").make(options); });
   EXPECT_EQ(error.kind(), CommError::Kind::kTimeout);
-  EXPECT_TRUE(contains(error, "connecting world, rank 0 of 2: rank 1 did not come")) << error.what();
+  EXPECT_TRUE(contains(error, "connecting world, rank 0 of 2: rank 1 did not connect")) << error.what();
 }
 
 TEST(Gloo, RefusesAnInterfaceThatIsNotThere) {

@@ -23,7 +23,7 @@ bool is_here(const std::string& backend) {
 void check_backend(const char* key, const std::string& backend) {
   if (backend == "hybrid") throw ConfigError(std::string("backend hybrid: ") + key + " cannot be hybrid itself");
   if (is_here(backend)) return;
-  throw ConfigError(std::string("backend hybrid: ") + key + ": \"" + backend + "\" is none of " +
+  throw ConfigError(std::string("backend hybrid: ") + key + ": \"" + backend + "\" is not one of " +
                     join(Backends::global().names(), ", "));
 }
 
@@ -33,7 +33,8 @@ std::string choose_inter(const std::string& wanted, const ConnectOptions& option
   if (environment("PMIX_RANK") && is_here("mpi")) return "mpi";
   if (options.store && is_here("gloo")) return "gloo";
   throw ConfigError(
-      "backend hybrid: nothing connects the hosts: start the ranks by mpirun, or where they find a store, by torchrun");
+      "backend hybrid: no backend connects the hosts: start the ranks with mpirun, or with a launcher that provides a "
+      "store, such as torchrun");
 }
 
 CommunicatorPtr connect_all(const std::string& backend, const ConnectOptions& options) {

@@ -14,8 +14,8 @@ struct Config {
 
   template <class V>
   void visit(V& v) {
-    v("intra", intra, "backend of the ranks of one host");
-    v("inter", inter, "backend of all ranks; auto: mpi under mpirun and srun --mpi=pmix, otherwise gloo");
+    v("intra", intra, "backend that connects the ranks of one host");
+    v("inter", inter, "backend that connects all ranks; auto: mpi under mpirun and srun --mpi=pmix, otherwise gloo");
   }
 };
 

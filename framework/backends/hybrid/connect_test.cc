@@ -32,7 +32,7 @@ class Hosts : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Places, Hosts, ::testing::Values("a", "ab", "aa", "aabb", "abab", "aaabb", "abcb", "aabbcc"),
                          [](const auto& info) { return info.param; });
 
-TEST_P(Hosts, DoWhatTheSameRanksDoWithoutHosts) {
+TEST_P(Hosts, GiveTheSameResultsAsAFlatWorld) {
   run_hybrid(GetParam(), [](const auto& world, const auto& flat) { expect_same_collectives(*flat, *world); });
 }
 
@@ -61,7 +61,7 @@ TEST(Hybrid, KeepsTheOrderOfAReductionThatDoesNotCommute) {
 }
 
 // Operations that use the world of all ranks.
-TEST(Hybrid, PassesOnWhatDoesNotGoByHosts) {
+TEST(Hybrid, PassesOnOperationsThatDoNotDependOnHosts) {
   run_hybrid("aabb", [](const CommunicatorPtr& world, const auto&) {
     const int rank = world->rank();
     const at::Tensor got = at::full({5}, -1, at::kLong);
@@ -139,12 +139,13 @@ std::string refusal(const Config& config, const ConnectOptions& options) {
 TEST(Hybrid, SaysWhichBackendIsMissing) {
   ::unsetenv("PMIX_RANK");
   const ConnectOptions alone{{}, make_hash_store(Seconds(1)), Seconds(1)};
-  EXPECT_NE(refusal({.intra = "ship", .inter = "inproc"}, alone).find("intra: \"ship\" is none of "),
+  EXPECT_NE(refusal({.intra = "ship", .inter = "inproc"}, alone).find("intra: \"ship\" is not one of "),
             std::string::npos);
   EXPECT_NE(refusal({.intra = "inproc", .inter = "hybrid"}, alone).find("inter cannot be hybrid itself"),
             std::string::npos);
-  EXPECT_NE(refusal({.intra = "inproc", .inter = "auto"}, {{}, nullptr, Seconds(1)}).find("nothing connects the hosts"),
-            std::string::npos);
+  EXPECT_NE(
+      refusal({.intra = "inproc", .inter = "auto"}, {{}, nullptr, Seconds(1)}).find("no backend connects the hosts"),
+      std::string::npos);
 }
 
 }  // namespace

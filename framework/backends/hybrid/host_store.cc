@@ -36,8 +36,8 @@ HostStore::HostStore(const Level& hosts, const ConnectOptions& options) {
   const std::string folder = broadcast_text(folder_.string(), host);
   if (folder.empty()) {
     throw CommError(CommError::Kind::kSystem, "backend hybrid: the ranks of " + host_name() +
-                                                  " cannot meet: no folder can be made for temporary files; set "
-                                                  "TMPDIR to one that can be written");
+                                                  " cannot meet: a temporary folder cannot be created; set "
+                                                  "TMPDIR to a writable folder");
   }
   store_ = make_file_store(folder + "/store", host.size(), options.timeout);
 }

@@ -32,7 +32,7 @@ class HostStores : public ::testing::Test {
   std::string folder_ = ::testing::TempDir() + "/host_store.XXXXXX";
 };
 
-TEST_F(HostStores, BringsTheRanksOfAHostTogetherWithoutAWorldsStore) {
+TEST_F(HostStores, ConnectTheRanksOfAHostWithoutAStoreOfTheWorld) {
   testing::run_ranks("inproc", 5, [](const CommunicatorPtr& world) {
     const Level hosts = divide("host", world, std::to_string(world->rank() / 3));
     HostStore meeting(hosts, {{}, nullptr, Seconds(30)});
@@ -44,7 +44,7 @@ TEST_F(HostStores, BringsTheRanksOfAHostTogetherWithoutAWorldsStore) {
   EXPECT_TRUE(fs::is_empty(folder_));
 }
 
-TEST_F(HostStores, FailsOnAllRanksWhereThereIsNoFolder) {
+TEST_F(HostStores, FailOnAllRanksWithoutAFolder) {
   ::setenv("TMPDIR", (folder_ + "/absent").c_str(), 1);
   std::atomic<int> refused = 0;
   testing::run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {

@@ -13,7 +13,7 @@ namespace phalanx::testing {
 namespace {
 
 // If the hosts were not distinguished, the suite would test only one of the two backends.
-TEST(HybridWorld, GoesByHosts) {
+TEST(HybridWorld, IsHierarchical) {
   run_ranks(kBackend, 8, [](const CommunicatorPtr& world) {
     EXPECT_NE(std::dynamic_pointer_cast<HierarchicalCommunicator>(world), nullptr);
   });

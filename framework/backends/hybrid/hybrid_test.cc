@@ -44,8 +44,8 @@ void compare(int ranks, int per_host) {
   });
 }
 
-TEST(HybridBackend, DoesWhatSharedMemoryDoes) { compare(4, 2); }
-TEST(HybridBackend, DoesSoWithUnevenHosts) { compare(3, 2); }
+TEST(HybridBackend, GivesTheSameResultsAsSharedMemory) { compare(4, 2); }
+TEST(HybridBackend, GivesTheSameResultsWithUnevenHosts) { compare(3, 2); }
 
 }  // namespace
 }  // namespace phalanx

@@ -66,7 +66,7 @@ auto by_mpi(Op op) -> void (*)(Execution&) {
     case Op::kBarrier:
       return &mpi::barrier;
     default:
-      throw std::logic_error(std::string(to_string(op)) + " is not launched");
+      throw std::logic_error(std::string(to_string(op)) + " cannot be launched");
   }
 }
 
@@ -192,7 +192,7 @@ std::shared_ptr<Group> duplicate_world(Group::Options options) {
     check(MPI_Comm_idup(MPI_COMM_WORLD, &pending->comm, &pending->request), "MPI_Comm_idup");
     shared_memory::Waiter(options.local_ranks, options.local_cores).wait(complete, [&](auto waited) {
       if (waited < options.timeout) return;
-      throw CommError(CommError::Kind::kTimeout, "connecting " + options.name + ": not all ranks came in time");
+      throw CommError(CommError::Kind::kTimeout, "connecting " + options.name + ": not all ranks connected in time");
     });
     check(MPI_Comm_set_errhandler(pending->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     options.local_cores = cores_of_host(pending->comm);  // does not block: all ranks are here

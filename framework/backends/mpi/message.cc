@@ -116,7 +116,7 @@ void Message::post_receive(MPI_Message message, const MPI_Status& status) {
 
 std::string Message::awaited() const {
   const auto peer = "rank " + std::to_string(call_.peer) + ", tag " + std::to_string(call_.tag);
-  return call_.op == Op::kSend ? peer + ", to receive it" : "a message of " + peer;
+  return call_.op == Op::kSend ? peer + ", to receive it" : "a message from " + peer;
 }
 
 void Message::expect_success(int code) const {

@@ -28,7 +28,7 @@ class Messages : public RanksUnderMpirun {
 };
 
 // The order holds even if receives are waited for in another order than they were launched.
-TEST_F(Messages, OfOneTagArriveInTheOrderOfSending) {
+TEST_F(Messages, WithTheSameTagArriveInOrder) {
   constexpr int kMessages = 20;
   std::vector<Work> works;
   std::vector<at::Tensor> received;
@@ -46,7 +46,7 @@ TEST_F(Messages, OfOneTagArriveInTheOrderOfSending) {
   for (int i = 0; i < kMessages; ++i) EXPECT_TRUE(received[i].eq(100 * previous_ + i).all().item<bool>()) << i;
 }
 
-TEST_F(Messages, AreToldApartByAllTagsThereAre) {
+TEST_F(Messages, AreDistinguishedByEveryPossibleTag) {
   std::vector<Work> sent;
   for (int tag : {0, 1, kMaxTag, kMaxAnyTag}) sent.push_back(world_->send(at::full({2}, tag, at::kInt), next_, tag));
   for (int tag : {kMaxAnyTag, 1, kMaxTag, 0}) {
@@ -57,7 +57,7 @@ TEST_F(Messages, AreToldApartByAllTagsThereAre) {
 }
 
 // The messages are longer or shorter than expected, and cover all the ways in which MPI moves messages.
-TEST_F(Messages, OfAnotherLengthAreMismatchesThatHarmNothing) {
+TEST_F(Messages, WithAWrongLengthAreMismatchesThatHarmNothing) {
   for (const std::int64_t expected : {0, 1, 10, 3000, 100'000, 3'000'000}) {
     for (const std::int64_t actual : {expected / 2, 2 * expected + 1}) {
       if (actual == expected) continue;
@@ -66,7 +66,7 @@ TEST_F(Messages, OfAnotherLengthAreMismatchesThatHarmNothing) {
       Work sent = world_->send(at::zeros({actual}, at::kByte), next_, 1);
       try {
         world_->recv(tensor, previous_, 1).wait();
-        FAIL() << "took " << actual << " bytes for " << expected;
+        FAIL() << "accepted " << actual << " bytes instead of " << expected;
       } catch (const CommError& error) {
         const std::string text = error.what();
         EXPECT_EQ(error.kind(), CommError::Kind::kMismatch);
@@ -75,16 +75,16 @@ TEST_F(Messages, OfAnotherLengthAreMismatchesThatHarmNothing) {
         EXPECT_NE(text.find(" of world, rank " + std::to_string(rank_)), text.npos) << text;
       }
       sent.wait();
-      EXPECT_TRUE(memory.eq(7).all().item<bool>()) << actual << " bytes for " << expected;
+      EXPECT_TRUE(memory.eq(7).all().item<bool>()) << actual << " bytes instead of " << expected;
     }
   }
   auto tensor = at::full({1}, 1.0F);
   world_->all_reduce(tensor, Reduction::kSum).wait();
-  EXPECT_EQ(tensor.item<float>(), static_cast<float>(size_)) << "the group goes on";
+  EXPECT_EQ(tensor.item<float>(), static_cast<float>(size_)) << "the group can still be used";
 }
 
 // A long message does not leave before its receiver is ready. Here the receiver waits for other operations first.
-TEST_F(Messages, MoveOnWhileTheirRankWaitsForSomethingElse) {
+TEST_F(Messages, ProgressWhileTheirRankWaitsForSomethingElse) {
   auto received = at::zeros({2'000'000}, at::kInt);
   Work receive = world_->recv(received, previous_, 0);
   Work send = world_->send(at::full({2'000'000}, rank_, at::kInt), next_, 0);
@@ -96,7 +96,7 @@ TEST_F(Messages, MoveOnWhileTheirRankWaitsForSomethingElse) {
   EXPECT_TRUE(received.eq(previous_).all().item<bool>());
 }
 
-TEST_F(Messages, AreDoneWithoutWaiting) {
+TEST_F(Messages, CompleteWithoutWait) {
   auto received = at::zeros({50'000}, at::kInt);
   Work receive = world_->recv(received, previous_, 0);
   Work send = world_->send(at::full({50'000}, rank_, at::kInt), next_, 0);
@@ -106,7 +106,7 @@ TEST_F(Messages, AreDoneWithoutWaiting) {
   EXPECT_TRUE(received.eq(previous_).all().item<bool>());
 }
 
-TEST_F(Messages, ThatNobodyWaitsForAreCompleteWhenTheirWorkGoes) {
+TEST_F(Messages, CompleteWhenTheirWorkIsDroppedWithoutWait) {
   auto received = at::zeros({300'000}, at::kInt);
   {
     Work receive = world_->recv(received, previous_, 0);
@@ -116,7 +116,7 @@ TEST_F(Messages, ThatNobodyWaitsForAreCompleteWhenTheirWorkGoes) {
   EXPECT_TRUE(received.eq(previous_).all().item<bool>());
 }
 
-TEST_F(Messages, ToOneself) {
+TEST_F(Messages, MayBeSentToTheirSender) {
   auto received = at::zeros({100'000}, at::kLong);
   Work send = world_->send(at::arange(100'000, at::kLong), rank_, 3);
   world_->recv(received, rank_, 3).wait();
@@ -132,7 +132,7 @@ TEST_F(Messages, MayBeReadAsAnotherType) {
   EXPECT_EQ(received.item<int>(), 0x3F800000);
 }
 
-TEST_F(Messages, FromSeveralThreadsAtOnce) {
+TEST_F(Messages, MayBeExchangedByThreadsAtOnce) {
   std::vector<std::thread> threads;
   for (int tag = 0; tag < 3; ++tag) {
     threads.emplace_back([this, tag] {
@@ -147,7 +147,7 @@ TEST_F(Messages, FromSeveralThreadsAtOnce) {
   for (auto& thread : threads) thread.join();
 }
 
-TEST_F(Messages, AreRefusedWithATagOrPeerThatThereIsNot) {
+TEST_F(Messages, AreRefusedWithAnInvalidTagOrPeer) {
   EXPECT_THROW((void)world_->send(at::zeros({1}), size_, 0), std::invalid_argument);
   EXPECT_THROW((void)world_->recv(at::zeros({1}), rank_, -1), std::invalid_argument);
   EXPECT_THROW((void)world_->recv(at::zeros({1}), rank_, kMaxAnyTag + 1), std::invalid_argument);

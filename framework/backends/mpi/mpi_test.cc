@@ -80,7 +80,7 @@ TEST_F(Mpi, NarrowFloatsAreCombinedByReduction) {
 }
 
 // MPI's operations have no context, so custom reductions use direct messages. Neither reduction is commutative.
-TEST_F(Mpi, UsersReductionsAreCombinedInTheOrderOfRanks) {
+TEST_F(Mpi, CustomReductionsAreCombinedInRankOrder) {
   auto world = connect();
   const auto first = Reduction::custom<std::int16_t>("first", [](auto, auto) {});
   const auto last = Reduction::custom<std::int16_t>(
@@ -133,11 +133,11 @@ TEST_F(Mpi, EachRankMayWorkInPlaceOrNot) {
     world->reduce_scatter(sum, all, Reduction::kSum).wait();
     EXPECT_TRUE(sum.eq(rank * size).all().item<bool>()) << in_place;
     EXPECT_EQ(all.ne(expected).sum().item<std::int64_t>(), rank == in_place && rank * size != rank ? 2 : 0)
-        << "the rest of the input is only read";
+        << "the rest of the input must not change";
   }
 }
 
-TEST_F(Mpi, DoneTurnsTrueWithoutWaiting) {
+TEST_F(Mpi, DoneBecomesTrueWithoutWait) {
   auto world = connect({.progress_thread = true});
   auto tensor = at::full({5}, 2.0F);
   Work work = world->all_reduce(tensor, Reduction::kMean);
@@ -200,7 +200,7 @@ TEST_F(Mpi, SplitNamesAndOrdersItsChildren) {
   EXPECT_EQ(none == nullptr, world->rank() == 0);
 }
 
-TEST_F(Mpi, RanksFreeTheirCommunicatorsWhenTheyLike) {
+TEST_F(Mpi, RanksMayFreeTheirCommunicatorsInAnyOrder) {
   auto world = connect();
   std::vector<CommunicatorPtr> children;
   for (int i = 0; i < 3; ++i) children.push_back(world->split(0, world->rank()));
@@ -218,7 +218,7 @@ TEST_F(Mpi, AllocatedMemoryIsZeroAndOutlivesItsCommunicator) {
   EXPECT_THROW(static_cast<void>(connect()->allocate({-1}, at::kFloat)), std::invalid_argument);
 }
 
-TEST_F(Mpi, RecordsNumberOperationsAsMessagesDo) {
+TEST_F(Mpi, RecordsNumberOperationsInLaunchOrder) {
   auto world = connect();
   world->barrier().wait();
   auto tensor = at::zeros({2});
@@ -235,7 +235,7 @@ TEST_F(Mpi, RecordsNumberOperationsAsMessagesDo) {
   EXPECT_EQ(ops, (std::vector{Op::kBarrier, Op::kSend, Op::kRecv, Op::kCustom, Op::kBroadcast}));
 }
 
-TEST_F(Mpi, RefusesAnotherPlaceThanMpiGives) {
+TEST_F(Mpi, RefusesARankInfoThatDiffersFromMpis) {
   RankInfo wrong = rank_info_from_mpirun();
   wrong.size += 1;
   EXPECT_THROW(start(wrong, Seconds(1)), ConfigError);

@@ -180,8 +180,8 @@ void check_world(const Told& told) {
   const auto& [rank_info, launcher] = told;
   if (rank == rank_info.rank && size == rank_info.size) return;
   if (size == 1) refuse_world_of_one(told);
-  throw ConfigError("backend mpi: this process is " + describe(rank_info.rank, rank_info.size) + " of " + launcher +
-                    ", but " + describe(rank, size) + " of MPI");
+  throw ConfigError("backend mpi: this process is " + describe(rank_info.rank, rank_info.size) + " according to " +
+                    launcher + ", but " + describe(rank, size) + " according to MPI");
 }
 
 }  // namespace

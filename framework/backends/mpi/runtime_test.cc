@@ -51,7 +51,7 @@ Outcome run_ranks(int ranks, const std::string& how) {
              std::to_string(ranks) + " " + kEnding + " " + how);
 }
 
-TEST(Runtime, EndsInOrderThoughOneRankIsLate) {
+TEST(Runtime, EndsNormallyAlthoughOneRankIsLate) {
   const auto outcome = run_ranks(2, "late");
   EXPECT_EQ(outcome.status, 0) << outcome.output;
   EXPECT_NE(outcome.output.find("rank 0 ends"), std::string::npos) << outcome.output;
@@ -83,15 +83,15 @@ void expect_timeout(const std::string& how, const std::string& operation, const 
 TEST(Runtime, AnAbsentRankIsATimeoutThatSaysWhatWaited) {
   expect_timeout("absent", "all_reduce #2 of world, rank 0 of 2: waited ", "ranks that did not come");
   expect_timeout("absent from a barrier", "barrier #2 of world, rank 0 of 2: waited ", "ranks that did not come");
-  expect_timeout("absent from a user reduction", "all_reduce #2 of world, rank 0 of 2: ", "a message of rank 1");
+  expect_timeout("absent from a user reduction", "all_reduce #2 of world, rank 0 of 2: ", "a message from rank 1");
 }
 
 TEST(Runtime, AnAbsentPeerIsATimeoutThatNamesIt) {
-  expect_timeout("absent sender", "recv #2 of world, rank 0 of 2: waited ", "a message of rank 1, tag 7");
+  expect_timeout("absent sender", "recv #2 of world, rank 0 of 2: waited ", "a message from rank 1, tag 7");
   expect_timeout("absent receiver", "send #2 of world, rank 0 of 2: waited ", "rank 1, tag 7, to receive it");
 }
 
-TEST(Runtime, TheStatusOfAllRanksIsTheJobs) { EXPECT_EQ(run_ranks(2, "seven").status, 7); }
+TEST(Runtime, TheJobEndsWithTheStatusOfItsRanks) { EXPECT_EQ(run_ranks(2, "seven").status, 7); }
 
 TEST(Runtime, RunsAloneWithoutALauncherAndWithoutAHome) {
   const auto outcome = run("env -u HOME " + kEnding + " well");

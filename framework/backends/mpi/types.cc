@@ -115,7 +115,7 @@ MPI_Op op_of(const Reduction& reduction, c10::ScalarType dtype) {
 }
 
 MPI_Datatype make_run(MPI_Datatype element, MPI_Aint offset, std::int64_t count, std::int64_t most) {
-  const auto expect_success = [](int code) { check(code, "making a type of MPI for a long run of elements"); };
+  const auto expect_success = [](int code) { check(code, "creating an MPI datatype for a long run of elements"); };
   int size = 0;
   expect_success(MPI_Type_size(element, &size));
   const auto blocks = static_cast<int>(count / most), rest = static_cast<int>(count % most);

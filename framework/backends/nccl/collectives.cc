@@ -205,7 +205,7 @@ void execute(const Turn& turn, const Operation& operation) {
     case Op::kAllToAll:
       return all_to_all(turn, operation);
     default:
-      throw std::logic_error(std::string(to_string(operation.call.op)) + " is not NCCL's");
+      throw std::logic_error(std::string(to_string(operation.call.op)) + " is not an operation of NCCL");
   }
 }
 

@@ -33,8 +33,8 @@ bool share_a_device(Communicator& host, int device, bool may_share) {
       if (std::memcmp(uuids + first * kBytes, uuids + second * kBytes, kBytes) != 0) continue;
       if (may_share) return true;
       throw ConfigError("backend nccl: ranks " + std::to_string(first) + " and " + std::to_string(second) +
-                        " have one device, " + properties.name +
-                        ", but NCCL wants one for each rank; start fewer ranks on a host, or use backend: auto");
+                        " share one device, " + properties.name +
+                        ", but NCCL needs one for each rank; start fewer ranks on a host, or use backend: auto");
     }
   }
   return false;
@@ -72,7 +72,7 @@ CommunicatorPtr connect(const ConnectRequest& request) {
     const bool late = result == ncclInProgress;
     throw CommError(late ? CommError::Kind::kTimeout : CommError::Kind::kSystem,
                     "connecting rank " + std::to_string(host.rank()) + " of " + std::to_string(host.size()) +
-                        " by NCCL: " + (late ? "other ranks did not come" : ncclGetErrorString(result)));
+                        " by NCCL: " + (late ? "other ranks did not connect" : ncclGetErrorString(result)));
   }
   Member member{.group = host.name(),
                 .rank = host.rank(),

@@ -51,7 +51,7 @@ class CudaKind final : public DeviceKind {
 };
 
 const bool cuda_device_registered = DeviceKinds::global().add<NoFields>(
-    "cuda", "NVIDIA's GPUs",
+    "cuda", "NVIDIA GPUs",
     [](const NoFields&) -> std::shared_ptr<const DeviceKind> { return std::make_shared<CudaKind>(); });
 
 }  // namespace

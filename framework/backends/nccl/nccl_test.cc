@@ -22,7 +22,7 @@ Operation reducing(Op op, Reduction reduction, at::ScalarType dtype) {
   return {.call = {.op = op}, .output = at::empty({2}, dtype), .reduction = reduction};
 }
 
-TEST(Nccl, ReducesWhatItHasTypesFor) {
+TEST(Nccl, ReducesSupportedTypesOnly) {
   for (const auto op : {Op::kReduce, Op::kAllReduce, Op::kReduceScatter}) {
     EXPECT_TRUE(nccl::has_native(reducing(op, Reduction::kSum, at::kFloat)));
     EXPECT_TRUE(nccl::has_native(reducing(op, Reduction::kMax, at::kBFloat16)));

@@ -43,7 +43,7 @@ class CudaPeerMemory final : public PeerMemory {
 
   at::Tensor allocate(std::int64_t bytes) override {
     const c10::cuda::CUDAGuard guard(device_);
-    const std::string what = std::to_string(bytes) + " bytes that ranks share, on " + device_.str();
+    const std::string what = std::to_string(bytes) + " bytes of memory that ranks share, on " + device_.str();
     void* memory = nullptr;
     require(cudaMalloc(&memory, in_granules(bytes)), what);
     require(cudaMemset(memory, 0, static_cast<std::size_t>(bytes)), what);
@@ -60,7 +60,7 @@ class CudaPeerMemory final : public PeerMemory {
   std::string handle_of(const at::Tensor& memory) override {
     const c10::cuda::CUDAGuard guard(device_);
     Handle handle{.process = ::getpid(), .address = memory.data_ptr(), .memory = {}};
-    require(cudaIpcGetMemHandle(&handle.memory, memory.data_ptr()), "a handle of memory of " + device_.str());
+    require(cudaIpcGetMemHandle(&handle.memory, memory.data_ptr()), "a handle of memory on " + device_.str());
     return {reinterpret_cast<const char*>(&handle), sizeof(handle)};
   }
 
@@ -68,13 +68,13 @@ class CudaPeerMemory final : public PeerMemory {
     const c10::cuda::CUDAGuard guard(device_);
     Handle wanted{};
     if (handle.size() != sizeof(wanted)) {
-      throw CommError(CommError::Kind::kSystem, "another rank's memory has no handle of CUDA's");
+      throw CommError(CommError::Kind::kSystem, "another rank's memory has no CUDA handle");
     }
     std::memcpy(&wanted, handle.data(), sizeof(wanted));
     if (wanted.process == ::getpid()) return bytes_at(wanted.address, bytes, [](void*) {});
     void* memory = nullptr;
     require(cudaIpcOpenMemHandle(&memory, wanted.memory, cudaIpcMemLazyEnablePeerAccess),
-            "another rank's memory, from " + device_.str());
+            "opening another rank's memory from " + device_.str());
     const auto close = [device = device_](void* opened) {
       const c10::cuda::CUDAGuard guard(device);
       (void)cudaIpcCloseMemHandle(opened);

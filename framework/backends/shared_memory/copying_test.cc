@@ -54,7 +54,7 @@ TEST(BulkCopy, MovesTheSameWithinTheCachesAndPastThem) {
   }
 }
 
-TEST(BulkCopy, KnowsACacheOfACredibleSize) {
+TEST(BulkCopy, FindsAPlausibleCacheSize) {
   EXPECT_GE(cache_bytes(), std::size_t{64} << 10);
   EXPECT_LE(cache_bytes(), std::size_t{4} << 30);
 }

@@ -40,7 +40,7 @@ void execute(const Execution& execution, const Operation& operation) {
     case Op::kBarrier:
       return barrier(execution.group, operation.timeout);
     default:
-      throw std::logic_error(std::string(to_string(operation.call.op)) + " is not launched");
+      throw std::logic_error(std::string(to_string(operation.call.op)) + " cannot be launched");
   }
 }
 

@@ -148,7 +148,7 @@ void Group::compare_calls() const {
     const std::string one = describe(first), other = describe(theirs);
     throw CommError(CommError::Kind::kMismatch,
                     where() + ": ranks disagree: rank 0 calls " + one + ", rank " + std::to_string(peer) + " calls " +
-                        other + (one == other ? " of other counts or sizes, or by another reduction" : ""));
+                        other + (one == other ? " with other counts or sizes, or another reduction" : ""));
   }
 }
 

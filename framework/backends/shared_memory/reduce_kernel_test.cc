@@ -78,7 +78,7 @@ TYPED_TEST(ReduceKernel, MinIsNotMax) {
   EXPECT_LT(this->reduce_in_place(Reduction::kMin, 2, 1)[0][0], this->reduce_in_place(Reduction::kMax, 2, 1)[0][0]);
 }
 
-TEST(ReduceKernelDtype, RefusesOthers) {
+TEST(ReduceKernelDtype, RefusesUnsupportedOnes) {
   c10::complex<float> value;
   std::byte* target[] = {reinterpret_cast<std::byte*>(&value)};
   const std::byte* source[] = {target[0], target[0]};

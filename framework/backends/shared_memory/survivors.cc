@@ -27,7 +27,7 @@ class Count {
       group_.fabric().release();
       if (committed) return {members(round), memory};
     }
-    throw CommError(CommError::Kind::kPeerLost, where() + "ranks went on ending until there were no rounds left");
+    throw CommError(CommError::Kind::kPeerLost, where() + "ranks kept ending until no rounds were left");
   }
 
  private:
@@ -147,7 +147,7 @@ class Count {
   [[noreturn]] void throw_too_late() const {
     throw CommError(CommError::Kind::kPeerLost, where() + "the others waited " +
                                                     std::to_string(group_.options().timeout.count()) +
-                                                    " s for this rank and have gone on without it");
+                                                    " s for this rank and have continued without it");
   }
 
   std::string where() const {

@@ -28,7 +28,7 @@ TEST(Waiter, HardlySpinsWhereRanksShareACore) {
 TEST(Waiter, CountsTheCoresThatItsThreadMayUse) {
   std::thread([] {
     ASSERT_TRUE(stay_on_cores({allowed_cores().front()}));
-    EXPECT_LT(spins_of(Waiter(2)), 100) << "on one core of the machine";
+    EXPECT_LT(spins_of(Waiter(2)), 100) << "the thread may use only one core";
     EXPECT_GT(spins_of(Waiter(1)), 1000);
   }).join();
 }
@@ -49,7 +49,7 @@ std::vector<int> counted(const std::vector<std::vector<int>>& cores_of_rank) {
   return counts;
 }
 
-TEST(CoresOfRanks, AreThoseThatAnyOfThemMayUse) {
+TEST(CoresOfRanks, IncludeAllThatAnyRankMayUse) {
   const auto all = allowed_cores();
   const std::vector<int> first{all.front()}, last{all.back()};
   const auto both = first == last ? 1 : 2;

@@ -46,7 +46,7 @@ TEST(MemfdFabric, ABlockOpenedByItsHandleIsTheSameMemory) {
   EXPECT_STREQ(static_cast<char*>(opened.get()) + 100, "phalanx");
 }
 
-TEST(MemfdFabric, AHandleIsWorthNothingAfterRelease) {
+TEST(MemfdFabric, AHandleIsInvalidAfterRelease) {
   MemfdFabric fabric({::getpid()});
   const auto handle = fabric.create(4096).handle;
   fabric.release();
@@ -95,7 +95,7 @@ TEST(MemfdFabric, OpensNoBlockOfAnotherSize) {
   EXPECT_THROW((void)fabric.open(handle), CommError);
 }
 
-TEST(MemfdFabric, NoticesThatAPeerEndedBeforeAnybodyReapsIt) {
+TEST(MemfdFabric, NoticesThatAPeerEndedBeforeItIsReaped) {
   Peer peer;
   MemfdFabric fabric({::getpid(), peer.pid()});
   EXPECT_TRUE(fabric.alive(0));
@@ -146,7 +146,7 @@ TEST(MemfdFabric, ALackOfMemoryIsAnErrorNotASignal) {
   EXPECT_THROW(fabric.create(std::size_t{1} << 62), CommError);
 }
 
-TEST(MemfdFabric, FetchesWhatItsPeerHasWhereverThatLies) {
+TEST(MemfdFabric, FetchesFromAnyAddressOfAPeer) {
   std::vector<std::uint64_t> words(100'000);
   for (std::size_t i = 0; i < words.size(); ++i) words[i] = i * i;
   const auto original = words;

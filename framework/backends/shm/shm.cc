@@ -36,7 +36,7 @@ void publish(Store& store, const std::string& what, int rank, const std::string&
 
 bool wants_to_fetch() {
   const auto wish = environment("PHALANX_SHM_FETCH").value_or("on");
-  if (wish != "on" && wish != "off") throw ConfigError("PHALANX_SHM_FETCH is \"" + wish + "\": it is on or off");
+  if (wish != "on" && wish != "off") throw ConfigError("PHALANX_SHM_FETCH is \"" + wish + "\": it must be on or off");
   return wish == "on";
 }
 

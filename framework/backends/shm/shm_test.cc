@@ -49,7 +49,7 @@ std::string problem_with_peer(const std::string& card) {
   return "connected";
 }
 
-TEST(Shm, RefusesAPeerOfAnotherProcessIdNamespaceWhateverItsHostIsCalled) {
+TEST(Shm, RefusesAPeerInAnotherPidNamespaceWithTheSameHostName) {
   const std::string process = std::to_string(::getpid()), elsewhere = "9bd9bb7e-0000/pid:[4026532999]";
   const auto problem = problem_with_peer(process + " " + host_name() + " " + elsewhere + " 1 0");
   EXPECT_NE(problem.find("rank 1"), std::string::npos) << problem;
@@ -62,7 +62,7 @@ TEST(Shm, RefusesAPeerOfAnotherHost) {
   EXPECT_NE(problem.find("rank 1 on elsewhere"), std::string::npos) << problem;
 }
 
-TEST(Shm, LetsNobodyReadThisProcessWhereNothingIsFetched) {
+TEST(Shm, LetsNoPeerReadThisProcessWithoutFetching) {
   readers.clear();
   ::setenv("PHALANX_SHM_FETCH", "off", 1);
   const auto store = make_hash_store(Seconds(5));
@@ -71,7 +71,7 @@ TEST(Shm, LetsNobodyReadThisProcessWhereNothingIsFetched) {
   EXPECT_EQ(readers, Named{});
 }
 
-TEST(ReadableBy, NamesTheOnePeerAndWithdrawsThatAtItsEnd) {
+TEST(ReadableBy, AllowsASinglePeerAndWithdrawsThatAtItsEnd) {
   readers.clear();
   {
     const ReadableBy one({7, 7});
@@ -79,7 +79,7 @@ TEST(ReadableBy, NamesTheOnePeerAndWithdrawsThatAtItsEnd) {
   EXPECT_EQ(readers, (Named{7, 0}));
 }
 
-TEST(ReadableBy, NamesAllWhereThereIsMoreThanOne) {
+TEST(ReadableBy, AllowsAllProcessesIfThereAreSeveralPeers) {
   readers.clear();
   {
     const ReadableBy one({7});

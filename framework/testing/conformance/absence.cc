@@ -20,7 +20,7 @@ TEST_P(Absence, EndsABarrierAfterItsTimeout) {
     if (!absent) {
       try {
         group->barrier(Seconds(0.3)).wait();
-        ADD_FAILURE() << "the last rank never came";
+        ADD_FAILURE() << "the last rank never arrived";
       } catch (const CommError& error) {
         // The second rank to give up may already know about the first.
         EXPECT_TRUE(error.kind() == CommError::Kind::kTimeout || error.kind() == CommError::Kind::kPeerLost);

@@ -19,7 +19,7 @@ template <class Launch>
 void refuses(const std::string& operation, const Launch& launch) {
   try {
     Work work = launch();
-    ADD_FAILURE() << operation << " took it";
+    ADD_FAILURE() << operation << " accepted it";
   } catch (const std::invalid_argument& error) {
     EXPECT_EQ(std::string(error.what()).rfind(operation + ": ", 0), 0u) << error.what();
   }
@@ -73,7 +73,7 @@ TEST_P(Refusing, RanksAndTagsOutsideTheGroup) {
   });
 }
 
-TEST_P(Refusing, ReductionsThatThereAreNot) {
+TEST_P(Refusing, ReductionsThatTheDtypeDoesNotSupport) {
   run([](const CommunicatorPtr& world) {
     const at::Tensor one = at::zeros({4}, at::kHalf), all = at::zeros({4 * world->size()}, at::kHalf);
     const auto of_float = Reduction::custom<float>("mine", [](auto, auto) {});

@@ -38,7 +38,7 @@ void all_to_all(Communicator& world, Arena& arena, const Count& count, bool even
   const auto input = arena.take(all), output = arena.take(wanted.numel(), dtype);
   world.all_to_all(output, input, even ? Counts() : incoming, even ? Counts() : outgoing).wait();
   EXPECT_TRUE(at::equal(output, wanted)) << about(all.numel(), dtype) << (even ? "" : ", uneven") << where;
-  EXPECT_TRUE(at::equal(input, all)) << "the input is only read";
+  EXPECT_TRUE(at::equal(input, all)) << "the input must not change";
   EXPECT_TRUE(arena.guards_are_intact()) << about(all.numel(), dtype) << where;
 }
 

@@ -75,7 +75,7 @@ TEST_P(Gathering, AllGatherGivesEveryRanksElements) {
         const auto input = arena.take(want.part(world->rank())), output = arena.take(want.all.numel(), dtype);
         world->all_gather(output, input, counts).wait();
         EXPECT_TRUE(at::equal(output, want.all)) << about(want.all.numel(), dtype) << where;
-        EXPECT_TRUE(at::equal(input, want.part(world->rank()))) << "the input is only read";
+        EXPECT_TRUE(at::equal(input, want.part(world->rank()))) << "the input must not change";
         EXPECT_TRUE(arena.guards_are_intact()) << about(want.all.numel(), dtype) << where;
       });
     });
@@ -116,7 +116,7 @@ TEST_P(Gathering, GatherGivesEveryRanksElementsToRoot) {
           if (here) {
             EXPECT_TRUE(at::equal(output, want.all)) << about(want.all.numel(), dtype) << " at " << root << where;
           } else {
-            EXPECT_TRUE(at::equal(input, mine)) << "the input is only read";
+            EXPECT_TRUE(at::equal(input, mine)) << "the input must not change";
           }
           EXPECT_TRUE(arena.guards_are_intact()) << about(want.all.numel(), dtype) << where;
         }
@@ -142,7 +142,7 @@ TEST_P(Gathering, ScatterGivesEveryRankItsPart) {
           EXPECT_TRUE(at::equal(output, want.part(world->rank())))
               << about(want.all.numel(), dtype) << " from " << root << where;
           if (here) {
-            EXPECT_TRUE(at::equal(input, want.all)) << "the input is only read";
+            EXPECT_TRUE(at::equal(input, want.all)) << "the input must not change";
           }
           EXPECT_TRUE(arena.guards_are_intact()) << about(want.all.numel(), dtype) << where;
         }
@@ -152,7 +152,7 @@ TEST_P(Gathering, ScatterGivesEveryRankItsPart) {
 }
 
 // On other ranks than the root, the other tensor may be anything.
-TEST_P(Gathering, OnlyRootsOtherTensorCounts) {
+TEST_P(Gathering, OnlyRootNeedsTheOtherTensor) {
   run([](const CommunicatorPtr& world) {
     const int root = world->size() - 1;
     const bool here = world->rank() == root;

@@ -34,7 +34,7 @@ TEST_P(Groups, SplitGroupsByColorAndOrdersByKey) {
     const auto group = world->split(parity, -world->rank());
     const int members = (world->size() + 1 - parity) / 2;
     EXPECT_EQ(group->size(), members);
-    EXPECT_EQ(group->rank(), members - 1 - world->rank() / 2) << "keys fall as ranks rise";
+    EXPECT_EQ(group->rank(), members - 1 - world->rank() / 2) << "keys decrease with the rank";
     EXPECT_NE(group->name(), world->name());
     at::Tensor sum = at::full({2000}, world->rank(), at::kLong);
     group->all_reduce(sum, Reduction::kSum).wait();

@@ -47,7 +47,7 @@ bool may_refuse(int ranks) {
 bool must_refuse(int ranks) { return may_refuse(ranks) && (kBackend != std::string("hybrid") || ranks > 3); }
 
 // Threads and processes of one host share memory. Other backends report that they cannot.
-TEST_P(Allocating, SharesOnePieceWhereThereIsMemoryInCommon) {
+TEST_P(Allocating, SharesMemoryIfTheBackendCan) {
   run([](const CommunicatorPtr& world) {
     const int size = world->size();
     at::Tensor shared;
@@ -72,7 +72,7 @@ TEST_P(Allocating, SharesOnePieceWhereThereIsMemoryInCommon) {
   });
 }
 
-TEST_P(Allocating, GivesNothingWhereNothingIsAskedFor) {
+TEST_P(Allocating, GivesAnEmptyTensorForSizeZero) {
   run([](const CommunicatorPtr& world) {
     const at::Tensor nothing = world->allocate({0}, at::kFloat);
     EXPECT_EQ(nothing.numel(), 0);
@@ -116,7 +116,7 @@ TEST_P(Allocating, PartsOfARegionAreTensorsLikeOthers) {
   });
 }
 
-TEST_P(Allocating, RefusesSizesThatCannotBe) {
+TEST_P(Allocating, RefusesInvalidSizes) {
   run([](const CommunicatorPtr& world) {
     EXPECT_THROW((void)world->allocate({-1}, at::kFloat), std::invalid_argument);
     EXPECT_THROW((void)world->allocate({std::int64_t{1} << 40, std::int64_t{1} << 40}, at::kFloat),

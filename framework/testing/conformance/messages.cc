@@ -37,7 +37,7 @@ TEST_P(Messaging, ArriveAsTheyWereSent) {
         send.wait();
         recv.wait();
         EXPECT_TRUE(at::equal(received, input_of(left(*world), elements, dtype))) << about(elements, dtype) << where;
-        EXPECT_TRUE(at::equal(sent, what)) << "what is sent is only read";
+        EXPECT_TRUE(at::equal(sent, what)) << "the sent tensor must not change";
         EXPECT_TRUE(arena.guards_are_intact()) << about(elements, dtype) << where;
       };
       for (const auto dtype : all_dtypes()) {
@@ -48,7 +48,7 @@ TEST_P(Messaging, ArriveAsTheyWereSent) {
   });
 }
 
-TEST_P(Messaging, AllRanksToAllAtOnce) {
+TEST_P(Messaging, GoFromAllRanksToAllAtOnce) {
   run([](const CommunicatorPtr& world) {
     for (const std::int64_t elements : {std::int64_t{3}, kLarge}) {
       std::vector<at::Tensor> received;
@@ -69,7 +69,7 @@ TEST_P(Messaging, AllRanksToAllAtOnce) {
 }
 
 // The tags include the highest one that users may choose.
-TEST_P(Messaging, TagsTellMessagesApart) {
+TEST_P(Messaging, AreDistinguishedByTags) {
   run([](const CommunicatorPtr& world) {
     const int tags[] = {kMaxTag, 7, 0};
     for (const std::int64_t elements : {std::int64_t{5}, kLarge}) {
@@ -85,7 +85,7 @@ TEST_P(Messaging, TagsTellMessagesApart) {
   });
 }
 
-TEST_P(Messaging, OfOneTagArriveInOrder) {
+TEST_P(Messaging, WithTheSameTagArriveInOrder) {
   run([](const CommunicatorPtr& world) {
     constexpr int kMessages = 50;
     std::vector<Work> works;
@@ -101,7 +101,7 @@ TEST_P(Messaging, OfOneTagArriveInOrder) {
   });
 }
 
-TEST_P(Messaging, MayComeBeforeTheyAreAskedFor) {
+TEST_P(Messaging, MayArriveBeforeTheirReceive) {
   run([](const CommunicatorPtr& world) {
     for (const std::int64_t elements : {std::int64_t{0}, std::int64_t{9}, kLarge}) {
       Work send = world->send(floats(elements, world->rank()), right(*world), 1);
@@ -114,7 +114,7 @@ TEST_P(Messaging, MayComeBeforeTheyAreAskedFor) {
   });
 }
 
-TEST_P(Messaging, MayBeAskedForBeforeTheyCome) {
+TEST_P(Messaging, MayArriveAfterTheirReceive) {
   run([](const CommunicatorPtr& world) {
     for (const std::int64_t elements : {std::int64_t{0}, std::int64_t{9}, kLarge}) {
       const at::Tensor received = at::zeros({elements});
@@ -128,7 +128,7 @@ TEST_P(Messaging, MayBeAskedForBeforeTheyCome) {
 }
 
 // Odd ranks receive first and then join the collective in which their left neighbours wait already.
-TEST_P(Messaging, MoveOnWhileTheirSenderWaitsInACollective) {
+TEST_P(Messaging, ProgressWhileTheirSenderWaitsInACollective) {
   run([](const CommunicatorPtr& world) {
     for (int i = 0; i < 5; ++i) {
       const bool first = world->rank() % 2 == 0;
@@ -147,7 +147,7 @@ TEST_P(Messaging, MoveOnWhileTheirSenderWaitsInACollective) {
 
 // Rank 0 waits for the last rank in a group of these two. The last rank joins once rank 1 has received rank 0's
 // message.
-TEST_P(Messaging, MoveOnWhileTheirSenderWaitsInAnotherGroup) {
+TEST_P(Messaging, ProgressWhileTheirSenderWaitsInAnotherGroup) {
   run([](const CommunicatorPtr& world) {
     const int last = world->size() - 1;
     const auto ends = world->split(world->rank() == 0 || world->rank() == last ? 0 : -1, 0);
@@ -171,7 +171,7 @@ TEST_P(Messaging, MoveOnWhileTheirSenderWaitsInAnotherGroup) {
   });
 }
 
-TEST_P(Messaging, OfAnotherSizeThanAskedForAreAMismatchAtTheReceiver) {
+TEST_P(Messaging, WithAWrongSizeAreAMismatchAtTheReceiver) {
   run([](const CommunicatorPtr& world) {
     for (const std::int64_t asked : {0, 3, 8, 50'000}) {
       for (const std::int64_t sent : {0, 7, 40'000}) {
@@ -180,7 +180,7 @@ TEST_P(Messaging, OfAnotherSizeThanAskedForAreAMismatchAtTheReceiver) {
         const at::Tensor received = at::zeros({asked});
         try {
           world->recv(received, left(*world), 5).wait();
-          ADD_FAILURE() << "took " << sent << " elements for " << asked;
+          ADD_FAILURE() << "accepted " << sent << " elements instead of " << asked;
         } catch (const CommError& error) {
           EXPECT_EQ(error.kind(), CommError::Kind::kMismatch) << error.what();
           EXPECT_NE(std::string(error.what()).find("recv"), std::string::npos) << error.what();
@@ -197,7 +197,7 @@ TEST_P(Messaging, OfAnotherSizeThanAskedForAreAMismatchAtTheReceiver) {
   });
 }
 
-TEST_P(Messaging, OfAGroupKnowItsRanks) {
+TEST_P(Messaging, UseTheRanksOfTheirGroup) {
   run([](const CommunicatorPtr& world) {
     const auto group = world->split(world->rank() % 2, -world->rank());
     at::Tensor on_group = at::zeros({100}), on_world = at::zeros({100});
@@ -213,7 +213,7 @@ TEST_P(Messaging, OfAGroupKnowItsRanks) {
   });
 }
 
-TEST_P(Messaging, ThatNobodyWaitsForArriveAllTheSame) {
+TEST_P(Messaging, ArriveWithoutWait) {
   run([](const CommunicatorPtr& world) {
     const at::Tensor received = at::zeros({1000});
     {
@@ -236,12 +236,12 @@ TEST_P(Messaging, KeepTheirTensors) {
       send.wait();
     }
     EXPECT_EQ(received.sum().item<double>(), 5.0 * kLarge);
-    EXPECT_EQ(received.use_count(), 1u) << "and let go of them";
+    EXPECT_EQ(received.use_count(), 1u) << "the message must release its tensors";
   });
 }
 
 // Several threads exchange messages, each with its own tag and without any order between the threads.
-TEST_P(Messaging, OfSeveralThreadsGoTheirOwnWays) {
+TEST_P(Messaging, DoNotMixBetweenThreads) {
   run([](const CommunicatorPtr& world) {
     constexpr int kThreads = 3, kRounds = 40;
     std::vector<std::jthread> threads;

@@ -39,7 +39,7 @@ TEST_P(Ordering, OperationsCompleteInOrderOfLaunch) {
 }
 
 // One tensor is passed from operation to operation.
-TEST_P(Ordering, AnOperationFindsWhatTheOneBeforeItLeft) {
+TEST_P(Ordering, AnOperationSeesTheResultOfTheOneBefore) {
   run([](const CommunicatorPtr& world) {
     const int size = world->size(), last = size - 1;
     at::Tensor part = at::zeros({1}, at::kLong), all = at::full({size}, world->rank(), at::kLong);
@@ -59,7 +59,7 @@ TEST_P(Ordering, AnOperationFindsWhatTheOneBeforeItLeft) {
   });
 }
 
-TEST_P(Ordering, AWorkThatNobodyWaitsForIsFinishedWhenItGoes) {
+TEST_P(Ordering, AWorkDroppedWithoutWaitIsFinishedFirst) {
   run([](const CommunicatorPtr& world) {
     at::Tensor tensor = at::ones({5000});
     {
@@ -69,7 +69,7 @@ TEST_P(Ordering, AWorkThatNobodyWaitsForIsFinishedWhenItGoes) {
   });
 }
 
-TEST_P(Ordering, AWorkKeepsItsTensorsAndNotLonger) {
+TEST_P(Ordering, AWorkKeepsItsTensorsUntilItIsDone) {
   run([](const CommunicatorPtr& world) {
     at::Tensor output = at::zeros({1000 * world->size()}), input = at::full({1000}, world->rank(), at::kFloat);
     Work work = world->all_gather(output, input);
@@ -107,7 +107,7 @@ TEST_P(Ordering, LaunchingDoesNotWaitForPeers) {
 }
 
 // Uses the clock that the ranks of a host share: no rank leaves before the last one has arrived.
-TEST_P(Ordering, BarrierWaitsForTheLast) {
+TEST_P(Ordering, BarrierWaitsForTheLastRank) {
   run([](const CommunicatorPtr& world) {
     const auto now = [] { return at::full({1}, Clock::now().time_since_epoch().count(), at::kLong); };
     for (int last = 0; last < world->size(); ++last) {
@@ -123,7 +123,7 @@ TEST_P(Ordering, BarrierWaitsForTheLast) {
 }
 
 // Many operations and regions leave no state behind that could affect a later one.
-TEST_P(Ordering, ReusesWhatItHolds) {
+TEST_P(Ordering, ManyOperationsDoNotAffectEachOther) {
   run([](const CommunicatorPtr& world) {
     for (int i = 0; i < 200; ++i) {
       at::Tensor tensor = i % 2 == 0 ? world->allocate({2000}, at::kFloat) : at::zeros({2000});

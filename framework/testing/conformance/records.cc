@@ -82,7 +82,7 @@ TEST_P(Recording, CountsInEachGroup) {
   });
 }
 
-TEST_P(Recording, TellsWhatFailedAndWhatRanInside) {
+TEST_P(Recording, HoldsFailedAndNestedOperations) {
   run([](const CommunicatorPtr& world) {
     const auto before = last_number(*world);
     const Call call{.elements = 5, .op = Op::kCustom, .dtype = at::kFloat};
@@ -98,7 +98,7 @@ TEST_P(Recording, TellsWhatFailedAndWhatRanInside) {
   });
 }
 
-TEST_P(Recording, AMessageThatNobodyWaitsForDoesNotRun) {
+TEST_P(Recording, AMessageDoesNotRunBeforeItIsWaitedFor) {
   run([](const CommunicatorPtr& world) {
     const int size = world->size(), right = (world->rank() + 1) % size, left = (world->rank() + size - 1) % size;
     const at::Tensor tensor = at::zeros({6});
@@ -117,7 +117,7 @@ TEST_P(Recording, AMessageThatNobodyWaitsForDoesNotRun) {
   });
 }
 
-TEST_P(Recording, HoldsNothingThatWasRefused) {
+TEST_P(Recording, HoldsNoRefusedOperation) {
   run([](const CommunicatorPtr& world) {
     const auto before = last_number(*world);
     EXPECT_THROW((void)world->all_reduce(at::Tensor(), Reduction::kSum), std::invalid_argument);

@@ -91,7 +91,8 @@ void reduce(Communicator& world, Arena& arena, const Reduction& op, std::int64_t
   world.reduce(tensor, op, root).wait();
   const bool here = world.rank() == root;
   EXPECT_TRUE(at::equal(tensor, here ? reduced(world.size(), elements, dtype, op) : input))
-      << about(op, elements, dtype) << " at rank " << root << where << (here ? "" : ": others' tensors are only read");
+      << about(op, elements, dtype) << " at rank " << root << where
+      << (here ? "" : ": tensors of other ranks must not change");
   EXPECT_TRUE(arena.guards_are_intact()) << about(op, elements, dtype) << where;
 }
 
@@ -128,7 +129,7 @@ void reduce_scatter(Communicator& world, Arena& arena, const Reduction& op, Coun
   world.reduce_scatter(output, input, op, counts).wait();
   const auto want = parts.of(reduced(world.size(), parts.total(), dtype, op), world.rank());
   EXPECT_TRUE(at::equal(output, want)) << about(op, parts.total(), dtype) << where;
-  EXPECT_TRUE(at::equal(input, what)) << about(op, parts.total(), dtype) << where << ": the input is only read";
+  EXPECT_TRUE(at::equal(input, what)) << about(op, parts.total(), dtype) << where << ": the input must not change";
   EXPECT_TRUE(arena.guards_are_intact()) << about(op, parts.total(), dtype) << where;
 }
 

@@ -99,7 +99,7 @@ void Player::wait_for(Task& task) {
 }
 
 void Player::compare(const Task& task) {
-  if (task.want.defined() && !at::equal(task.output, task.want)) fault(task.step, "a wrong result");
+  if (task.want.defined() && !at::equal(task.output, task.want)) fault(task.step, "wrong result");
 }
 
 // Waits for everything in flight and leaves the groups. Operations that complete must still give correct results.
@@ -268,7 +268,7 @@ void Player::launch_message(const Step& step, Communicator& group) {
 void Player::split(const Step& step, Communicator& group) {
   const int color = step.colors[group.rank()];
   auto child = group.split(color, 0);
-  if ((color < 0) != (child == nullptr)) fault(at_, "a group too many or too few");
+  if ((color < 0) != (child == nullptr)) fault(at_, "a group is missing or was not expected");
   if (color >= 0) groups_[step.first_child + color] = std::move(child);
 }
 
@@ -276,7 +276,7 @@ void Player::allocate(const Step& step, Communicator& group) {
   const auto tensor =
       keep(step.op == Op::kAllocate ? group.allocate({step.elements}, step.dtype)
                                     : group.allocate_shared({group.size(), step.elements}, step.dtype)[group.rank()]);
-  if (tensor.count_nonzero().item<std::int64_t>() != 0) fault(at_, "memory that is not zeroed");
+  if (tensor.count_nonzero().item<std::int64_t>() != 0) fault(at_, "memory is not zeroed");
   tensor.copy_(input_of(group.rank(), step.elements, step.dtype, step.reduction));
   add({.work = group.all_reduce(tensor, step.reduction),
        .output = tensor,

@@ -6,7 +6,7 @@
 
 #include "framework/testing/fuzz/run_schedule.h"
 
-DEFINE_uint64(seed, 0, "the schedule to run");
+DEFINE_uint64(seed, 0, "seed of the schedule to run");
 
 int main(int argc, char** argv) {
   gflags::ParseCommandLineFlags(&argc, &argv, true);
@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
   if (outcome.killed >= 0) std::printf("rank %d was killed\n", outcome.killed);
   for (const auto& fault : outcome.faults) std::printf("%s\n", fault.c_str());
   std::printf("%s after %llu schedule points, trace %016llx; %d ranks finished\n",
-              outcome.faults.empty() ? "well" : "NOT WELL", static_cast<unsigned long long>(outcome.points),
+              outcome.faults.empty() ? "passed" : "FAILED", static_cast<unsigned long long>(outcome.points),
               static_cast<unsigned long long>(outcome.trace), outcome.finished);
   return outcome.faults.empty() ? 0 : 1;
 }

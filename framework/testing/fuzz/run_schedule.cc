@@ -25,7 +25,7 @@ void tell_of_hang(const Program& program, const std::vector<std::unique_ptr<Play
   for (std::size_t rank = 0; rank < players.size(); ++rank) {
     const auto at = static_cast<std::size_t>(players[rank]->at());
     const auto what = at < program.steps.size() ? describe(program.steps[at]) : "the end";
-    std::fprintf(stderr, "  rank %zu came to step %zu, %s\n", rank, at, what.c_str());
+    std::fprintf(stderr, "  rank %zu has reached step %zu, %s\n", rank, at, what.c_str());
   }
 }
 

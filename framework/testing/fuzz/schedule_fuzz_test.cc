@@ -20,7 +20,7 @@ std::uint64_t schedules() {
 }
 
 // There must be no hang, no wrong result, and no error except the loss of a killed peer.
-TEST(ScheduleFuzz, EverySeedEndsWell) {
+TEST(ScheduleFuzz, EverySeedPasses) {
   std::uint64_t points = 0;
   int killed = 0;
   for (std::uint64_t seed = 1; seed <= schedules(); ++seed) {
@@ -35,7 +35,7 @@ TEST(ScheduleFuzz, EverySeedEndsWell) {
               static_cast<unsigned long long>(points), killed);
 }
 
-TEST(ScheduleFuzz, ASeedIsOneSchedule) {
+TEST(ScheduleFuzz, ASeedDeterminesItsSchedule) {
   std::set<std::uint64_t> traces;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const auto first = run_schedule(seed);
@@ -51,7 +51,7 @@ TEST(ScheduleFuzz, ASeedIsOneSchedule) {
   EXPECT_EQ(traces.size(), 20u);
 }
 
-TEST(ScheduleFuzz, ProgramsHoldEveryOperation) {
+TEST(ScheduleFuzz, ProgramsContainEveryOperation) {
   std::map<Op, int> counts;
   int mismatches = 0;
   std::map<std::size_t, int> groups;
@@ -73,7 +73,7 @@ TEST(ScheduleFuzz, ProgramsHoldEveryOperation) {
 }
 
 // Two ranks that wait for each other forever.
-TEST(ScheduleFuzzDeathTest, AHangIsTold) {
+TEST(ScheduleFuzzDeathTest, AHangIsReported) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(
       {

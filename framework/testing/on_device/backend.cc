@@ -74,7 +74,7 @@ CommunicatorPtr connect(const NoFields&, const ConnectOptions& options) {
 }
 
 const bool backend_registered =
-    Backends::global().add<NoFields>("on_device", "for tests: with copies of tensors on a device",
+    Backends::global().add<NoFields>("on_device", "for tests: copies tensors to a device",
                                      BackendTraits{.threads = true, .shared = BackendTraits::Memory::kAll}, &connect);
 
 }  // namespace

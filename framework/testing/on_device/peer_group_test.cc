@@ -65,7 +65,7 @@ TEST_P(PeerGroups, ReduceTheirOwnMemoryInPlace) {
   });
 }
 
-TEST_P(PeerGroups, WorkOnPartsOfIt) {
+TEST_P(PeerGroups, WorkOnPartsOfTheirMemory) {
   run([](const Rank& rank) {
     const at::Tensor memory = rank.allocate({3, 1001}, at::kFloat);
     const at::Tensor part = memory[1].narrow(0, 5, 700);
@@ -84,7 +84,7 @@ TEST_P(PeerGroups, WorkOnPartsOfIt) {
 }
 
 // If a rank uses other memory, or memory of another allocation, all ranks use windows.
-TEST_P(PeerGroups, MeetInWindowsWhereTheirMemoryIsNotOne) {
+TEST_P(PeerGroups, UseWindowsIfTheirMemoryDiffers) {
   run([](const Rank& rank) {
     const at::Tensor first = rank.allocate({2000}, at::kFloat), second = rank.allocate({2000}, at::kFloat);
     const at::Tensor other = at::zeros({2000}, at::device(rank.device));
@@ -98,7 +98,7 @@ TEST_P(PeerGroups, MeetInWindowsWhereTheirMemoryIsNotOne) {
   });
 }
 
-TEST_P(PeerGroups, HaveGroupsOfTheirOwnAfterASplit) {
+TEST_P(PeerGroups, CanBeSplit) {
   run([](const Rank& rank) {
     const auto half = rank.group->split(rank.host->rank() % 2, rank.host->rank());
     const at::Tensor memory = half->allocate({100}, at::device(rank.device).dtype(at::kFloat));

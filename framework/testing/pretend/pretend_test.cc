@@ -24,7 +24,7 @@ at::Tensor network(const at::Tensor& image, const at::Tensor& kernel, const at::
   return at::linear(at::max_pool2d(at::conv2d(image, kernel).relu(), 2).flatten(1), weight).square().sum();
 }
 
-TEST(PretendedDevice, ComputesForwardAndBackwardAsTheCpu) {
+TEST(PretendedDevice, ComputesForwardAndBackwardLikeTheCpu) {
   const at::Tensor image = at::randn({3, 2, 8, 8}), kernel = at::randn({4, 2, 3, 3}), weight = at::randn({5, 36});
   std::vector<at::Tensor> results, gradients;
   for (const at::Device device : {at::Device(at::kCPU), kDevice}) {
@@ -40,7 +40,7 @@ TEST(PretendedDevice, ComputesForwardAndBackwardAsTheCpu) {
   EXPECT_TRUE(at::allclose(gradients[0], gradients[1], 1e-4, 1e-5));
 }
 
-TEST(PretendedDevice, BackwardRunsInAThreadOfTheDeviceAsOnAGpu) {
+TEST(PretendedDevice, RunsBackwardInAThreadOfTheDeviceLikeAGpu) {
   const at::Tensor x = at::ones({2}, at::device(kDevice)).requires_grad_();
   std::thread::id thread;
   x.register_hook([&](const at::Tensor&) { thread = std::this_thread::get_id(); });
@@ -54,7 +54,7 @@ TEST(PretendedDevice, RefusesToMixDevices) {
   EXPECT_NO_THROW((void)(there + at::ones({})));
 }
 
-TEST(PretendedDevice, MemoryCannotBeReadByTheCpuAndBeginsUnwritten) {
+TEST(PretendedDevice, MemoryIsUninitializedAndNotReadableByTheCpu) {
   const at::Tensor there = at::empty({2}, at::device(kDevice));
   EXPECT_DEATH(std::printf("%f", *there.data_ptr<float>()), "");
   EXPECT_TRUE(there.isnan().all().item<bool>());
