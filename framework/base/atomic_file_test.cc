@@ -42,7 +42,7 @@ TEST_F(AtomicFileTest, PartsMayComeInAnyOrder) {
   EXPECT_EQ(entries(), 1);
 }
 
-TEST_F(AtomicFileTest, TheOldFileStaysUntilItIsReplaced) {
+TEST_F(AtomicFileTest, TheOldFileRemainsUntilItIsReplaced) {
   write_atomically(path_, "old");
   {
     AtomicFile file(path_);
@@ -53,7 +53,7 @@ TEST_F(AtomicFileTest, TheOldFileStaysUntilItIsReplaced) {
   EXPECT_EQ(entries(), 1) << "what was begun is gone";
 }
 
-TEST_F(AtomicFileTest, NothingIsWrittenThroughALinkThatIsThereAlready) {
+TEST_F(AtomicFileTest, NothingIsWrittenThroughAnExistingLink) {
   const std::string unrelated = folder_ + "/unrelated";
   write_atomically(unrelated, "kept");
   // The links have the next names that this process will use, however many it has used before.
@@ -65,7 +65,7 @@ TEST_F(AtomicFileTest, NothingIsWrittenThroughALinkThatIsThereAlready) {
   EXPECT_EQ(read_file(path_), "new");
 }
 
-TEST_F(AtomicFileTest, APlaceThatCannotBeWrittenIsNamed) {
+TEST_F(AtomicFileTest, AnUnwritablePathIsNamed) {
   const std::string absent = folder_ + "/absent/file";
   EXPECT_THAT([&] { const AtomicFile file(absent); }, ThrowsMessage<DataError>(absent + ": No such file or directory"));
   AtomicFile taken(folder_);

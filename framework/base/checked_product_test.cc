@@ -23,7 +23,7 @@ TEST(CheckedProduct, MultipliesSizesAndTheFactor) {
   EXPECT_EQ(checked_product(Sizes{std::int64_t{1} << 62}, 1), std::int64_t{1} << 62);
 }
 
-TEST(CheckedProduct, IsNoneIfItDoesNotFit) {
+TEST(CheckedProduct, IsEmptyOnOverflow) {
   for (const Sizes& sizes : {Sizes{kMost, 2}, Sizes{std::int64_t{1} << 32, std::int64_t{1} << 32},
                              Sizes{std::int64_t{1} << 62, 4}, Sizes{1 << 16, 1 << 16, 1 << 16, 1 << 16}}) {
     EXPECT_FALSE(checked_product(sizes).has_value());
@@ -36,7 +36,7 @@ TEST(CheckedProduct, ASizeOf0HidesNoOverflow) {
   EXPECT_FALSE(checked_product(Sizes{std::int64_t{1} << 62, 4, 0}).has_value());
 }
 
-TEST(CheckedProduct, IsNoneOfNegativeSizes) {
+TEST(CheckedProduct, IsEmptyForNegativeSizes) {
   EXPECT_FALSE(checked_product(Sizes{-1}).has_value());
   EXPECT_FALSE(checked_product(Sizes{0, -1}).has_value());
   EXPECT_FALSE(checked_product(Sizes{-2, -3}).has_value());

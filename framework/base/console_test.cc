@@ -92,7 +92,7 @@ TEST_F(ConsoleTest, WhatIsReadArrivesWholeAndInOrder) {
   EXPECT_EQ(warnings(), 0);
 }
 
-TEST_F(ConsoleTest, APipeThatNobodyReadsHoldsUpNothingAndIsLoggedOnce) {
+TEST_F(ConsoleTest, AnUnreadPipeBlocksNothingAndIsLoggedOnce) {
   make_pipe();
   Console console(ours_);
   write_much(console);
@@ -101,7 +101,7 @@ TEST_F(ConsoleTest, APipeThatNobodyReadsHoldsUpNothingAndIsLoggedOnce) {
   EXPECT_EQ(::fcntl(ours_, F_GETFL) & O_NONBLOCK, 0) << "others who have the pipe expect to wait";
 }
 
-TEST_F(ConsoleTest, AReaderThatComesLateGetsWhatWasKeptAndWhatFollows) {
+TEST_F(ConsoleTest, ALateReaderGetsWhatWasKeptAndWhatFollows) {
   make_pipe();
   Console console(ours_);
   write_much(console);
@@ -113,7 +113,7 @@ TEST_F(ConsoleTest, AReaderThatComesLateGetsWhatWasKeptAndWhatFollows) {
   EXPECT_EQ((first + rest).find("xxx\nend\n"), (first + rest).size() - 8);
 }
 
-TEST_F(ConsoleTest, StandardErrorThatNobodyReadsHoldsUpNotEvenItsOwnWarning) {
+TEST_F(ConsoleTest, UnreadStandardErrorDoesNotBlockItsOwnWarning) {
   make_pipe();
   configure_log({});  // to standard error
   const int before = ::dup(STDERR_FILENO);
@@ -146,7 +146,7 @@ TEST_F(ConsoleTest, AFullDiskIsLoggedOnce) {
   EXPECT_NE(read_file(log_).find("No space left on device"), std::string::npos) << read_file(log_);
 }
 
-TEST_F(ConsoleTest, ATerminalThatNobodyReadsHoldsUpNothing) {
+TEST_F(ConsoleTest, AnUnreadTerminalBlocksNothing) {
   int ours = -1, theirs = -1;
   ASSERT_EQ(::openpty(&theirs, &ours, nullptr, nullptr, nullptr), 0);
   connect(ours, theirs);
@@ -156,7 +156,7 @@ TEST_F(ConsoleTest, ATerminalThatNobodyReadsHoldsUpNothing) {
   EXPECT_EQ(warnings(), 1);
 }
 
-TEST_F(ConsoleTest, ATerminalGetsNoSequenceThatItWouldObeyButStyle) {
+TEST_F(ConsoleTest, ATerminalGetsNoEscapeSequencesButStyle) {
   int ours = -1, theirs = -1;
   ASSERT_EQ(::openpty(&theirs, &ours, nullptr, nullptr, nullptr), 0);
   connect(ours, theirs);
@@ -178,7 +178,7 @@ TEST_F(ConsoleTest, APipeGetsEveryByte) {
   EXPECT_EQ(read_all(), "w\033]0;title\a");
 }
 
-TEST_F(ConsoleTest, ASocketThatNobodyReadsHoldsUpNothing) {
+TEST_F(ConsoleTest, AnUnreadSocketBlocksNothing) {
   std::array<int, 2> files{};
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, files.data()), 0);
   connect(files[0], files[1]);
@@ -213,7 +213,7 @@ TEST_F(ConsoleTest, ADrawingForWhichThereIsNoRoomDoesNotComeLater) {
   EXPECT_EQ(all.substr(all.find_first_not_of('x')), "line\n");
 }
 
-TEST_F(ConsoleTest, FollowsADescriptorThatIsMadeToLeadElsewhere) {
+TEST_F(ConsoleTest, FollowsARedirectedDescriptor) {
   make_pipe();
   Console console(ours_);
   console.write("before");

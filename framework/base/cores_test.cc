@@ -11,7 +11,7 @@
 namespace phalanx {
 namespace {
 
-TEST(Cores, AThreadThatStaysOnOneMayUseNoOther) {
+TEST(Cores, APinnedThreadMayUseNoOtherCore) {
   const auto before = allowed_cores();
   ASSERT_FALSE(before.empty());
   for (const int core : before) {
@@ -34,7 +34,7 @@ TEST(Cores, BelongToANode) {
   for (const int core : allowed_cores()) EXPECT_GE(numa_node(core), 0);
 }
 
-TEST(Cores, OneThatIsNotThereIsRefused) { EXPECT_FALSE(stay_on_cores({CPU_SETSIZE - 1})); }
+TEST(Cores, RefuseACoreThatDoesNotExist) { EXPECT_FALSE(stay_on_cores({CPU_SETSIZE - 1})); }
 
 }  // namespace
 }  // namespace phalanx

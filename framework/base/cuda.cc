@@ -61,14 +61,14 @@ void Cuda::load(const CudaPaths& paths) {
     return;
   }
   if (::dlopen(paths.libtorch.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) {
-    missing_ = "this LibTorch is one without CUDA, or lacks CUDA's libraries (" + link_error() +
+    missing_ = "this LibTorch was built without CUDA, or CUDA's libraries are missing (" + link_error() +
                "); run with the same version built for CUDA" + kInstead;
     return;
   }
   void* plugin = ::dlopen(paths.plugin.c_str(), RTLD_NOW | RTLD_LOCAL);
   const auto runtime_version = plugin == nullptr ? nullptr : symbol<int()>(plugin, "phalanx_cuda_runtime_version");
   if (runtime_version == nullptr) {
-    missing_ = std::string("there is no plug-in ") + kPlugin + " of this program (" + link_error() +
+    missing_ = std::string("the plug-in ") + kPlugin + " of this program is missing (" + link_error() +
                "); build with --config=cuda" + kInstead;
     return;
   }
@@ -96,9 +96,8 @@ int Cuda::devices() const {
   const char* why = nullptr;
   const int count = function<int(const char**)>("phalanx_cuda_device_count")(&why);
   if (count > 0) return count;
-  throw ConfigError(std::string("cuda: there is no device that can be used (") +
-                    (why != nullptr ? why : "none visible") + "); look at nvidia-smi and CUDA_VISIBLE_DEVICES" +
-                    kInstead);
+  throw ConfigError(std::string("cuda: there is no usable device (") + (why != nullptr ? why : "none visible") +
+                    "); check nvidia-smi and CUDA_VISIBLE_DEVICES" + kInstead);
 }
 
 }  // namespace phalanx

@@ -26,15 +26,15 @@ TEST(Cuda, SaysThatThereIsNoDriver) {
                                     HasSubstr("use device: cpu"), Not(HasSubstr("\n"))));
 }
 
-TEST(Cuda, SaysThatLibTorchIsOneWithoutCuda) {
+TEST(Cuda, SaysThatLibTorchWasBuiltWithoutCuda) {
   const Cuda cuda({.driver = kPretended, .libtorch = "/nowhere/libtorch_cuda.so", .plugin = kPretended});
-  EXPECT_THAT(cuda.missing(), AllOf(HasSubstr("this LibTorch is one without CUDA"),
+  EXPECT_THAT(cuda.missing(), AllOf(HasSubstr("this LibTorch was built without CUDA"),
                                     HasSubstr("/nowhere/libtorch_cuda.so: "), Not(HasSubstr("\n"))));
 }
 
 TEST(Cuda, SaysThatThereIsNoPlugin) {
   const Cuda cuda({.driver = kPretended, .libtorch = kPretended, .plugin = "/nowhere/libphalanx_cuda.so"});
-  EXPECT_THAT(cuda.missing(), AllOf(HasSubstr("there is no plug-in libphalanx_cuda.so of this program"),
+  EXPECT_THAT(cuda.missing(), AllOf(HasSubstr("the plug-in libphalanx_cuda.so of this program is missing"),
                                     HasSubstr("--config=cuda"), Not(HasSubstr("\n"))));
 }
 
@@ -45,7 +45,7 @@ TEST(Cuda, SaysThatTheDriverIsTooOldWithBothVersions) {
             "driver; or use device: cpu");
 }
 
-TEST(Cuda, CallsThePluginWhereAllIsThere) {
+TEST(Cuda, CallsThePluginIfNothingIsMissing) {
   const Cuda cuda({.driver = kPretended, .libtorch = kPretended, .plugin = kPretended});
   EXPECT_EQ(cuda.missing(), "");
   EXPECT_EQ(cuda.function<int()>("phalanx_cuda_answer")(), 42);
@@ -61,7 +61,7 @@ TEST(Cuda, RefusesAPluginOfOtherSources) {
 TEST(Cuda, SaysThatThereIsNoDevice) {
   const Cuda cuda({.driver = kPretended, .libtorch = kPretended, .plugin = kOld});
   EXPECT_THAT([&] { cuda.devices(); },
-              ThrowsMessage<ConfigError>(HasSubstr("there is no device that can be used (CUDA_ERROR_NO_DEVICE: ")));
+              ThrowsMessage<ConfigError>(HasSubstr("there is no usable device (CUDA_ERROR_NO_DEVICE: ")));
 }
 
 TEST(Cuda, ThrowsWhatIsMissing) {

@@ -72,13 +72,13 @@ TEST_F(ElfSection, IsFoundByItsName) {
 
 TEST_F(ElfSection, IsNotReadWhereItIsTooLong) { EXPECT_EQ(read(Library().bytes(), 6), std::nullopt); }
 
-TEST_F(ElfSection, IsInNoOtherFile) {
+TEST_F(ElfSection, IsNotFoundInOtherFiles) {
   EXPECT_EQ(read(""), std::nullopt);
   EXPECT_EQ(read(std::string(1000, 'x')), std::nullopt);
   EXPECT_EQ(read_elf_section("/dev/zero", kSection, 100), std::nullopt);
 }
 
-TEST_F(ElfSection, OfADamagedFileIsNotThere) {
+TEST_F(ElfSection, IsNotFoundInADamagedFile) {
   const std::uint64_t far = std::numeric_limits<std::uint64_t>::max() - 8;
   const auto damaged = [](auto&& damage) {
     Library library;

@@ -30,7 +30,7 @@ TEST_F(EnvironmentTest, ReadsIntegers) {
   EXPECT_EQ(environment_int(kName), -12);
 }
 
-TEST_F(EnvironmentTest, NamesTheVariableThatIsNoInteger) {
+TEST_F(EnvironmentTest, NamesAVariableThatIsNotAnInteger) {
   ::setenv(kName, "2 ", 1);
   try {
     environment_int(kName);
@@ -40,14 +40,14 @@ TEST_F(EnvironmentTest, NamesTheVariableThatIsNoInteger) {
   }
 }
 
-TEST_F(EnvironmentTest, RefusesEverythingThatIsNoInteger) {
+TEST_F(EnvironmentTest, RefusesWhatIsNotAnInteger) {
   for (const char* value : {"", "x", "1.5", "1e3", " 1", "9223372036854775808"}) {
     ::setenv(kName, value, 1);
     EXPECT_THROW(environment_int(kName), ConfigError) << value;
   }
 }
 
-TEST(HostName, IsTheKernelsNodeName) {
+TEST(HostName, IsTheNodeNameOfTheKernel) {
   utsname system{};
   ASSERT_EQ(::uname(&system), 0);
   EXPECT_EQ(host_name(), system.nodename);

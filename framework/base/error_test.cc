@@ -32,7 +32,7 @@ TEST(ConfigError, OfAMessageIsOneProblem) {
   EXPECT_EQ(error.problems()[0].message, "no ranks");
 }
 
-TEST(CommError, TellsEchoesFromCauses) {
+TEST(CommError, DistinguishesConsequencesFromCauses) {
   EXPECT_TRUE(CommError(CommError::Kind::kPeerLost, "").secondary());
   EXPECT_TRUE(CommError(CommError::Kind::kTimeout, "").secondary());
   EXPECT_FALSE(CommError(CommError::Kind::kMismatch, "").secondary());

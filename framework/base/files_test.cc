@@ -44,7 +44,7 @@ TEST_F(FilesTest, LeavesNoTemporaryFiles) {
   EXPECT_EQ(entries(), 2);
 }
 
-TEST_F(FilesTest, SaysWhy) {
+TEST_F(FilesTest, SaysWhyItFails) {
   const auto reason = [](auto call) {
     try {
       call();

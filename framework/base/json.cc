@@ -190,7 +190,7 @@ std::int64_t JsonValue::to_integer(std::int64_t least, std::int64_t most) const 
   const bool large = value_->is_number_unsigned() && !std::in_range<std::int64_t>(value_->get<std::uint64_t>());
   const std::int64_t value = large ? 0 : value_->get<std::int64_t>();
   if (large || value < least || value > most) {
-    refuse(value_->dump() + " is not from " + std::to_string(least) + " to " + std::to_string(most));
+    refuse(value_->dump() + " is not between " + std::to_string(least) + " and " + std::to_string(most));
   }
   return value;
 }
@@ -201,7 +201,7 @@ std::uint64_t JsonValue::to_unsigned(std::uint64_t most) const {
                        : not_of_kind(*value_, "a whole number"));
   }
   const auto value = value_->get<std::uint64_t>();
-  if (value > most) refuse(value_->dump() + " is not from 0 to " + std::to_string(most));
+  if (value > most) refuse(value_->dump() + " is not between 0 and " + std::to_string(most));
   return value;
 }
 

@@ -62,10 +62,10 @@ TEST(Json, NumbersOutsideTheRangeOfTheirTypeAreRefused) {
   const auto json = parse_json(R"({"n": -1, "big": 18446744073709551615, "half": 0.5, "more": 300})", "f");
   expect_refused([&] { json.get<std::uint64_t>("n"); }, "f: n: is -1, not a whole number from 0 to");
   expect_refused([&] { json.get<std::size_t>("n"); }, "f: n: is -1");
-  expect_refused([&] { json.get<std::int64_t>("big"); }, "f: big: 18446744073709551615 is not from");
+  expect_refused([&] { json.get<std::int64_t>("big"); }, "f: big: 18446744073709551615 is not between");
   expect_refused([&] { json.get<int>("half"); }, "f: half: is 0.5, not a whole number");
-  expect_refused([&] { json.get<std::uint8_t>("more"); }, "f: more: 300 is not from 0 to 255");
-  expect_refused([&] { json.get<std::int8_t>("more"); }, "f: more: 300 is not from -128 to 127");
+  expect_refused([&] { json.get<std::uint8_t>("more"); }, "f: more: 300 is not between 0 and 255");
+  expect_refused([&] { json.get<std::int8_t>("more"); }, "f: more: 300 is not between -128 and 127");
   EXPECT_EQ(json.get<std::uint64_t>("big"), std::numeric_limits<std::uint64_t>::max());
 }
 

@@ -39,7 +39,7 @@ class LogTest : public ::testing::Test {
       ::testing::TempDir() + "/" + ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".log";
 };
 
-TEST_F(LogTest, LinesCarryTimeRankLevelAndPlace) {
+TEST_F(LogTest, LinesHaveTimeRankLevelAndPlace) {
   configure_log({.file = path_, .rank = 3});
   const int line = __LINE__ + 1;
   log_info() << "step " << 7;
@@ -49,7 +49,7 @@ TEST_F(LogTest, LinesCarryTimeRankLevelAndPlace) {
   EXPECT_TRUE(std::regex_match(lines(path_)[0], expected)) << lines(path_)[0];
 }
 
-TEST_F(LogTest, LinesHoldNothingThatATerminalWouldObey) {
+TEST_F(LogTest, LinesContainNoEscapeSequences) {
   configure_log({.file = path_, .rank = 3});
   log_info() << "tensor w\033]0;title\a";
   ASSERT_EQ(lines(path_).size(), 1);
@@ -87,7 +87,7 @@ TEST_F(LogTest, WarnsOnStderrBeforeItIsConfigured) {
   EXPECT_EQ(shown.find("rank"), shown.npos) << "no rank is known yet";
 }
 
-TEST_F(LogTest, DoesNotFormatWhatNobodyReads) {
+TEST_F(LogTest, DoesNotFormatLinesThatAreNotWritten) {
   int formatted = 0;
   log_info() << Counted{formatted};
   EXPECT_EQ(formatted, 0);

@@ -12,28 +12,26 @@ namespace {
 
 using ::testing::ElementsAre;
 
-TEST(Parts, AreAsLongAsEachOtherWhereTheirNumberDivides) {
-  EXPECT_THAT(nearly_equal_counts(12, 4), ElementsAre(3, 3, 3, 3));
-}
+TEST(Parts, AreEquallyLongIfTheLengthIsDivisible) { EXPECT_THAT(nearly_equal_counts(12, 4), ElementsAre(3, 3, 3, 3)); }
 
-TEST(Parts, TheFirstOnesAreOneLongerWhereItDoesNot) {
+TEST(Parts, TheFirstOnesAreOneLongerOtherwise) {
   EXPECT_THAT(nearly_equal_counts(11, 4), ElementsAre(3, 3, 3, 2));
   EXPECT_THAT(nearly_equal_counts(9, 4), ElementsAre(3, 2, 2, 2));
 }
 
-TEST(Parts, TheLastOnesAreEmptyWhereThereAreTooFew) {
+TEST(Parts, TheLastOnesAreEmptyIfThereAreTooFewElements) {
   EXPECT_THAT(nearly_equal_counts(2, 4), ElementsAre(1, 1, 0, 0));
   EXPECT_THAT(nearly_equal_counts(0, 2), ElementsAre(0, 0));
 }
 
-TEST(Parts, AreOfLists) {
+TEST(Parts, DivideLists) {
   const std::vector<char> list{'a', 'b', 'c'};
   EXPECT_THAT(part_of(list, 0, 2), ElementsAre('a', 'b'));
   EXPECT_THAT(part_of(list, 1, 2), ElementsAre('c'));
   EXPECT_THAT(part_of(list, 3, 4), ElementsAre());
 }
 
-TEST(Parts, LieOneBehindTheOther) {
+TEST(Parts, FollowEachOther) {
   for (std::int64_t length = 0; length < 20; ++length) {
     for (std::int64_t parts = 1; parts < 8; ++parts) {
       const auto counts = nearly_equal_counts(length, parts);
@@ -48,7 +46,7 @@ TEST(Parts, LieOneBehindTheOther) {
   }
 }
 
-TEST(Parts, OfTheLongestRowDoNotOverflow) {
+TEST(Parts, OfTheGreatestLengthDoNotOverflow) {
   constexpr auto kLongest = std::numeric_limits<std::int64_t>::max();
   EXPECT_EQ(part_begin(kLongest, 1000, 1000), kLongest);
 }

@@ -43,7 +43,7 @@ std::string& loading() {
   } catch (const std::exception& error) {
     reason = error.what();
   } catch (...) {
-    reason = "it threw an exception of a type of its own while it was loaded";
+    reason = "it threw an exception of an unknown type while it was loaded";
   }
   std::fprintf(stderr, "plugins: %s: %s\n", loading().c_str(), reason.c_str());
   ::_exit(kUsage);
@@ -65,7 +65,7 @@ void check_stamp(const std::string& path) {
   } catch (const DataError& error) {
     throw ConfigError({ConfigProblem{.key = "plugins", .message = error.what()}});
   }
-  if (!stamp) refuse(path, "is no plug-in: it lacks framework/base/plugin_stamp.cc of this version of Phalanx");
+  if (!stamp) refuse(path, "is not a plug-in: it lacks framework/base/plugin_stamp.cc of this version of Phalanx");
   std::string built = stamp->substr(0, stamp->find('\0'));
   std::ranges::replace_if(built, [](unsigned char c) { return c < ' ' || c > '~'; }, '?');
   if (built == PHALANX_PLUGIN_STAMP) return;
@@ -92,7 +92,7 @@ void load_plugins(const std::vector<std::string>& paths) {
   for (const auto& path : paths) {
     std::error_code error;
     const std::string file = fs::canonical(path, error);
-    if (error) refuse(path, error.message() + "; paths begin at the current folder");
+    if (error) refuse(path, error.message() + "; relative paths start at the current folder");
     if (loaded.contains(file)) continue;
     load(file);
     loaded.insert(file);

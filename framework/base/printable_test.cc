@@ -14,7 +14,7 @@ TEST(Printable, LeavesTextAsItIs) {
   EXPECT_EQ(printable_with_style(text), text);
 }
 
-TEST(Printable, SpellsOutWhatATerminalWouldObey) {
+TEST(Printable, EscapesTerminalControlSequences) {
   EXPECT_EQ(printable("w\033]0;title\a"), "w\\x1b]0;title\\x07");
   EXPECT_EQ(printable("a\rb\bc\x7f"), "a\\x0db\\x08c\\x7f");
   EXPECT_EQ(printable("\033[2J"), "\\x1b[2J");
@@ -22,9 +22,9 @@ TEST(Printable, SpellsOutWhatATerminalWouldObey) {
   EXPECT_EQ(printable(std::string("a\0b", 3)), "a\\x00b");
 }
 
-TEST(Printable, SpellsOutWhatReversesTheDirection) { EXPECT_EQ(printable("a\u202eb"), "a\\u202eb"); }
+TEST(Printable, EscapesWhatReversesTheDirection) { EXPECT_EQ(printable("a\u202eb"), "a\\u202eb"); }
 
-TEST(Printable, SpellsOutBytesThatAreNotUtf8) {
+TEST(Printable, EscapesBytesThatAreNotUtf8) {
   EXPECT_EQ(printable("\x9b"
                       "2J"),
             "\\x9b2J")
@@ -36,13 +36,13 @@ TEST(Printable, SpellsOutBytesThatAreNotUtf8) {
   EXPECT_EQ(printable("\xe2\x82"), "\\xe2\\x82") << "cut";
 }
 
-TEST(Printable, LetsOurOwnStylePass) {
+TEST(Printable, KeepsOurOwnStyle) {
   const std::string progress = "\r\033[K\033[1mepoch 1\033[0m\033[2A\r\033[J";
   EXPECT_EQ(printable_with_style(progress), progress);
   EXPECT_EQ(printable_with_style("\xe2\x82"), "\xe2\x82") << "the rest follows";
 }
 
-TEST(Printable, LetsNoOtherSequencePassWithStyle) {
+TEST(Printable, EscapesOtherSequencesNextToStyle) {
   EXPECT_EQ(printable_with_style("\033]52;c;bHM=\a"), "\\x1b]52;c;bHM=\\x07");
   EXPECT_EQ(printable_with_style("\033[?1049h\033[6n\033P\u009b"), "\\x1b[?1049h\\x1b[6n\\x1bP\\u009b");
   EXPECT_EQ(printable_with_style("\033["), "\\x1b[");

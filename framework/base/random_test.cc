@@ -16,7 +16,7 @@ TEST(Mix, IsTheSameInEveryRelease) {
   EXPECT_EQ(mix(42, 7), 0xbc16a3d4cc48678e);
 }
 
-TEST(Mix, TellsNeighbouringSeedsAndStreamsApart) {
+TEST(Mix, SeparatesNeighbouringSeedsAndStreams) {
   std::set<std::uint64_t> seen;
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     for (std::uint64_t stream = 0; stream < 100; ++stream) seen.insert(mix(seed, stream));

@@ -32,7 +32,7 @@ TEST(Reason, HasNoPlacesInLibraries) {
             "manifest.json: type must be string, but is number");
 }
 
-TEST(Reason, OfALackOfDeviceMemoryHasItsSizesAndWhatToDo) {
+TEST(Reason, OfTooLittleDeviceMemoryHasSizesAndAdvice) {
   EXPECT_EQ(
       told("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.10 GiB of which 1.20 "
            "GiB is free. Process 7 has 3.00 GiB memory in use.\nException raised from malloc at a.cpp:1"),
@@ -41,7 +41,7 @@ TEST(Reason, OfALackOfDeviceMemoryHasItsSizesAndWhatToDo) {
       "devices.");
 }
 
-TEST(Reason, OfALackOfMemoryIsInWords) { EXPECT_EQ(reason(std::bad_alloc()), "there is not enough memory"); }
+TEST(Reason, OfTooLittleMemoryIsInWords) { EXPECT_EQ(reason(std::bad_alloc()), "there is not enough memory"); }
 
 }  // namespace
 }  // namespace phalanx

@@ -187,7 +187,7 @@ class Registry<Product(Args...), Traits>::Choice final : public config::Selectio
   }
 
   const Factory& selected_factory() const {
-    if (!factory_) throw std::logic_error("make() of a choice of which nothing is selected");
+    if (!factory_) throw std::logic_error("make() of a choice in which nothing is selected");
     return *factory_;
   }
 

@@ -98,7 +98,7 @@ TEST(RegistryChoice, RefusesWhatIsNotRegistered) {
   EXPECT_EQ(make(choice), 20) << "a failed select() changes nothing";
 }
 
-TEST(RegistryChoice, OfNothingMakesNothing) {
+TEST(RegistryChoice, WithNothingSelectedMakesNothing) {
   int calls = 0;
   EXPECT_THROW(Shapes::Choice().make(calls, nullptr), std::logic_error);
   EXPECT_EQ(calls, 0);

@@ -25,7 +25,7 @@ std::string read_secret(const std::string& path) {
   struct stat status{};
   if (::stat(path.c_str(), &status) != 0) throw ConfigError("secret file " + path + ": " + std::strerror(errno));
   if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-    throw ConfigError("secret file " + path + " can be used by others than its owner; chmod 600 " + path);
+    throw ConfigError("secret file " + path + " can be accessed by users other than its owner; run chmod 600 " + path);
   }
   std::string text;
   try {
@@ -37,7 +37,7 @@ std::string read_secret(const std::string& path) {
   if (text.size() < kLeastSecret) {
     throw ConfigError("secret file " + path + (text.empty() ? " is empty" : " has a secret that is too short") +
                       ": its first line needs at least " + std::to_string(kLeastSecret) +
-                      " characters; openssl rand -hex 32 > " + path + " makes a secret");
+                      " characters; openssl rand -hex 32 > " + path + " creates one");
   }
   return text;
 }

@@ -176,7 +176,7 @@ std::string address_of(int listener) {
   sockaddr_storage storage{};
   socklen_t bytes = sizeof(storage);
   if (::getsockname(listener, reinterpret_cast<sockaddr*>(&storage), &bytes) != 0) {
-    fail("a socket", "tell the address of");
+    fail("a socket", "get the address of");
   }
   return text_of(storage, bytes);
 }

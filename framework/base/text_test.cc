@@ -34,7 +34,7 @@ TEST(Nearest, FallsBackOnPartsOfWords) {
   EXPECT_EQ(nearest("lr", {"slr_extra"}), "");  // too short to mean anything
 }
 
-TEST(Nearest, TakesNoTimeForWordsThatNobodyMistypes) {
+TEST(Nearest, IgnoresVeryLongWords) {
   const std::string as(1'000'000, 'a'), bs(1'000'000, 'b');
   EXPECT_EQ(nearest(as, {bs, "a"}), "");
   EXPECT_EQ(nearest("epohcs", {as, "epochs", bs}), "epochs");
@@ -47,7 +47,7 @@ TEST(Nearest, IsEmptyWhenNothingIsNear) {
   EXPECT_EQ(nearest("", {"a"}), "");
 }
 
-TEST(FormatText, IsPrintfIntoAString) {
+TEST(FormatText, FormatsLikePrintf) {
   EXPECT_EQ(format_text("%s: %d of %.1f %%", "a", 7, 2.25), "a: 7 of 2.2 %");
   EXPECT_EQ(format_text("%s", ""), "");
 }

@@ -35,7 +35,7 @@ const Algorithm& Algorithms::find(Op op, const std::string& name) const {
   const std::string near = nearest(name, names);
   throw ConfigError("no algorithm \"" + name + "\" for " + std::string(to_string(op)) +
                     (near.empty() ? "" : " (did you mean \"" + near + "\"?)") +
-                    "; there are: " + (names.empty() ? "none" : join(names, ", ")));
+                    "; known: " + (names.empty() ? "none" : join(names, ", ")));
 }
 
 std::vector<const Algorithm*> Algorithms::of(Op op) const {

@@ -44,7 +44,7 @@ TEST(Algorithms, RefusesANameTwice) {
                std::logic_error);
 }
 
-TEST(Algorithms, SaysWhatThereIs) {
+TEST(Algorithms, ErrorsListTheKnownOnes) {
   try {
     Algorithms::global().find(Op::kAllReduce, "rings");
     FAIL();
@@ -89,7 +89,7 @@ TEST(Launch, RefusesWhatTheAlgorithmCannotDo) {
   });
 }
 
-TEST(Algorithms, SuitNoTensorsOfDevices) {
+TEST(Algorithms, DoNotSuitTensorsOfDevices) {
   run_ranks("inproc", 1, [](const CommunicatorPtr& world) {
     const Algorithm& direct = Algorithms::global().find(Op::kAllReduce, "direct");
     Operation operation = checked_all_reduce(*world, at::full({5}, 1.0), Reduction::kSum);

@@ -17,7 +17,7 @@ namespace {
 class Broadcast : public AlgorithmTest {};
 INSTANTIATE_TEST_SUITE_P(, Broadcast, ::testing::ValuesIn(cases(Op::kBroadcast)), name_of);
 
-TEST_P(Broadcast, GivesAllRanksRootsElements) {
+TEST_P(Broadcast, GivesAllRanksTheElementsOfRoot) {
   run([&](const CommunicatorPtr& world) {
     const auto check = [&](std::int64_t elements, int root, c10::ScalarType dtype) {
       const Guarded memory(contribution(world->rank(), elements, dtype));
@@ -135,7 +135,7 @@ TEST_P(AllToAll, TransposesParts) {
 class Barrier : public AlgorithmTest {};
 INSTANTIATE_TEST_SUITE_P(, Barrier, ::testing::ValuesIn(cases(Op::kBarrier)), name_of);
 
-TEST_P(Barrier, NobodyLeavesBeforeAllHaveCome) {
+TEST_P(Barrier, NoRankLeavesBeforeAllHaveArrived) {
   std::atomic<int> came{0};
   run([&](const CommunicatorPtr& world) {
     for (int round = 1; round <= 20; ++round) {

@@ -32,7 +32,7 @@ TEST(OutOfPlace, OnlyReadsTheInput) {
   });
 }
 
-TEST(OutOfPlace, ReadsTheInputWhenItsTurnComes) {
+TEST(OutOfPlace, ReadsTheInputWhenItRuns) {
   run_ranks("inproc", kRanks, [](const CommunicatorPtr& world) {
     const at::Tensor first = all(world->rank() + 1), second = all(0), third = all(0);
     Work a = world->all_reduce(first, Reduction::kSum);

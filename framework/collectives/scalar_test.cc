@@ -102,7 +102,7 @@ TYPED_TEST(Scalars, TravelAsTheyAre) {
   });
 }
 
-TEST(Scalar, WhatATypeHasNotIsAnError) {
+TEST(Scalar, UnsupportedReductionsOfATypeAreErrors) {
   run_ranks("inproc", 2, [](const CommunicatorPtr& world) {
     EXPECT_THROW(all_reduce(*world, 1.0, Reduction::kBitXor), std::invalid_argument);
     const auto first = Reduction::custom<std::int32_t>("first", [](auto, auto) {});

@@ -15,7 +15,7 @@ namespace {
 
 at::Tensor filled(std::int64_t elements, std::int64_t value) { return at::full({elements}, value, c10::kLong); }
 
-TEST(SendRecv, ReplacesByWhatComesFromTheOtherSide) {
+TEST(SendRecv, ReplacesElementsByThoseOfThePeer) {
   for (const int ranks : {1, 2, 5}) {
     run_ranks("inproc", ranks, [&](const CommunicatorPtr& world) {
       const int rank = world->rank(), right = (rank + 1) % ranks, left = (rank + ranks - 1) % ranks;

@@ -163,7 +163,7 @@ TEST_P(Wire, CarriesWhatTheHeaderPromises) {
   }
 }
 
-TEST(WireOfBarrier, IsAByteAStep) {
+TEST(WireOfBarrier, IsOneBytePerStep) {
   for (const int ranks : {1, 2, 5, 8, 9}) {
     const auto bytes = sent(Algorithms::global().find(Op::kBarrier, "direct"), ranks,
                             [] { return Operation{.call = {.op = Op::kBarrier}}; });

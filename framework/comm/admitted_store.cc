@@ -45,13 +45,14 @@ void greet(TimedStream& stream, const std::string& secret, TimedStream::Deadline
   const std::string verdict = stream.receive(kProofBytes, deadline);
   if (verdict == kRefusal) {
     throw CommError(CommError::Kind::kSystem,
-                    "refused, since this rank's secret is not that of rank 0; give all ranks of the job the same "
+                    "refused, since this rank's secret differs from that of rank 0; give all ranks of the job the same "
                     "(PHALANX_JOB_SECRET or PHALANX_JOB_SECRET_FILE)");
   }
   if (!equal_hashes(verdict, proof(secret, Role::kServer, own, nonce, kStoreIdentity))) {
-    throw CommError(CommError::Kind::kSystem,
-                    "whoever listens there does not know this job's secret (PHALANX_JOB_SECRET); check that the "
-                    "address (MASTER_ADDR, MASTER_PORT) is that of rank 0");
+    throw CommError(
+        CommError::Kind::kSystem,
+        "the process that listens there does not know this job's secret (PHALANX_JOB_SECRET); check that the "
+        "address (MASTER_ADDR, MASTER_PORT) is that of rank 0");
   }
 }
 
@@ -93,7 +94,8 @@ class Connecting {
   [[noreturn]] void give_up() const {
     if (reached_) {
       throw CommError(CommError::Kind::kTimeout,
-                      name_ + ": waited " + in_seconds(timeout_) + ", but what listens there does not answer as the " +
+                      name_ + ": waited " + in_seconds(timeout_) +
+                          ", but the process that listens there does not answer as the " +
                           "store of a job with a secret (" + why_ + "); check that the address (MASTER_ADDR, " +
                           "MASTER_PORT) is that of rank 0 and that rank 0 has the secret, too (PHALANX_JOB_SECRET)");
     }

@@ -61,7 +61,7 @@ void check_tensor(Op op, const Communicator& group, const at::Tensor& tensor, co
   if (!tensor.is_contiguous()) refuse(op, the() + " is not contiguous; pass tensor.contiguous() and copy back");
   if (!moves(tensor.scalar_type())) {
     refuse(op, std::string("dtype ") + c10::toString(tensor.scalar_type()) +
-                   " is none of Byte, Char, Short, Int, Long, Half, BFloat16, Float, Double, Bool");
+                   " is not one of Byte, Char, Short, Int, Long, Half, BFloat16, Float, Double, Bool");
   }
 }
 
@@ -256,7 +256,7 @@ Operation checked_all_to_all(const Communicator& group, at::Tensor output, at::T
                              Counts input_counts) {
   check_pair(Op::kAllToAll, group, output, input);
   if (output_counts.empty() != input_counts.empty()) {
-    refuse(Op::kAllToAll, "counts of the input and of the output: both or none");
+    refuse(Op::kAllToAll, "give counts for both the input and the output, or for neither");
   }
   check_counts(Op::kAllToAll, output_counts, group.size());
   check_counts(Op::kAllToAll, input_counts, group.size());

@@ -55,7 +55,7 @@ TEST(Arguments, CountTheWholeGroupsElements) {
   EXPECT_EQ(checked_all_to_all(kSecond, zeros_of(6), zeros_of(3), {2, 1, 3}, {1, 1, 1}).call.elements, 0);
 }
 
-TEST(Arguments, TellInTheCallWhatElseMustAgree) {
+TEST(Arguments, RecordInTheCallWhatElseMustAgree) {
   const auto gather = [](Counts counts) {
     return checked_all_gather(kSecond, zeros_of(6), zeros_of(2), counts).call.detail;
   };
@@ -88,7 +88,7 @@ TEST(Arguments, RefuseTensorsThatCannotMove) {
             "all_reduce: the tensor is on meta, but scribe takes tensors on cpu");
   EXPECT_EQ(
       refusal([] { checked_broadcast(kSecond, at::zeros({4}, at::kComplexFloat), 0); }),
-      "broadcast: dtype ComplexFloat is none of Byte, Char, Short, Int, Long, Half, BFloat16, Float, Double, Bool");
+      "broadcast: dtype ComplexFloat is not one of Byte, Char, Short, Int, Long, Half, BFloat16, Float, Double, Bool");
   EXPECT_EQ(refusal([] { checked_reduce_scatter(kSecond, zeros_of(4), at::Tensor(), Reduction::kSum, {}); }),
             "reduce_scatter: the input is undefined");
   EXPECT_EQ(refusal([] { checked_all_gather(kSecond, transposed(), zeros_of(4), {}); }),
@@ -117,7 +117,7 @@ TEST(Arguments, RefuseTwoDtypes) {
   EXPECT_EQ(refusal([&] { checked_gather(kSecond, ints, zeros_of(2), 1, {}); }), "gather" + end);
   EXPECT_EQ(refusal([&] { checked_scatter(kSecond, ints, zeros_of(18), 1, {}); }), "scatter" + end);
   EXPECT_EQ(refusal([&] { checked_all_to_all(kSecond, ints, zeros_of(6), {}, {}); }), "all_to_all" + end);
-  EXPECT_EQ(refusal([&] { checked_gather(kSecond, ints, zeros_of(2), 0, {}); }), "taken") << "ignored but on root";
+  EXPECT_EQ(refusal([&] { checked_gather(kSecond, ints, zeros_of(2), 0, {}); }), "taken") << "ignored except on root";
 }
 
 TEST(Arguments, RefuseRanksOutsideTheGroup) {
@@ -139,7 +139,7 @@ TEST(Arguments, RefuseTags) {
             "recv: tag 32768 is not between 0 and 16383");
 }
 
-TEST(Arguments, RefuseReductionsThatThereAreNot) {
+TEST(Arguments, RefuseReductionsThatDoNotExist) {
   EXPECT_EQ(refusal([] { checked_all_reduce(kSecond, zeros_of(1), Reduction::kBitAnd); }),
             "all_reduce: there is no bit_and of Float");
   EXPECT_EQ(refusal([] { checked_reduce(kSecond, at::zeros({1}, at::kBool), Reduction::kMean, 0); }),
@@ -150,7 +150,7 @@ TEST(Arguments, RefuseReductionsThatThereAreNot) {
       "reduce_scatter: there is no mine of Int");
 }
 
-TEST(Arguments, RefuseCountsThatAreNone) {
+TEST(Arguments, RefuseInvalidCounts) {
   const auto six = zeros_of(6), two = zeros_of(2);
   EXPECT_EQ(refusal([&] { checked_all_gather(kSecond, six, two, {2, 4}); }), "all_gather: 2 counts for a group of 3");
   EXPECT_EQ(refusal([&] { checked_gather(kSecond, six, two, 1, {2, 2, 1, 1}); }), "gather: 4 counts for a group of 3");
@@ -160,7 +160,7 @@ TEST(Arguments, RefuseCountsThatAreNone) {
   EXPECT_EQ(refusal([&] { checked_all_to_all(kSecond, six, six, {2, 2, 2}, {6}); }),
             "all_to_all: 1 counts for a group of 3");
   EXPECT_EQ(refusal([&] { checked_all_to_all(kSecond, six, six, {2, 2, 2}, {}); }),
-            "all_to_all: counts of the input and of the output: both or none");
+            "all_to_all: give counts for both the input and the output, or for neither");
 }
 
 TEST(Arguments, RefuseTensorsThatDoNotFitTheCounts) {
@@ -192,7 +192,7 @@ TEST(Arguments, RefuseTensorsThatDoNotFitTheCounts) {
             "all_to_all: 1 elements to oneself, but 2 from oneself");
 }
 
-TEST(Arguments, RefuseMemoryThatCannotBe) {
+TEST(Arguments, RefuseImpossibleSizesOfMemory) {
   const auto allocate = [](at::IntArrayRef sizes, at::TensorOptions options) {
     return refusal([&] { checked_allocation(kSecond, Op::kAllocateShared, sizes, options); });
   };

@@ -22,7 +22,7 @@ std::string automatic_backend(World world) {
   const auto names =
       Backends::global().names_where([&](const BackendTraits& traits) { return traits.automatic == world; });
   if (!names.empty()) return names.front();
-  throw ConfigError("backend: auto: none of this program's backends suits these ranks; name one of " +
+  throw ConfigError("backend: auto: no backend of this program suits these ranks; choose one of " +
                     join(Backends::global().names(), ", "));
 }
 

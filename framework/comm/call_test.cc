@@ -9,7 +9,7 @@
 namespace phalanx {
 namespace {
 
-TEST(Call, IsDescribedAsAUserWouldSayIt) {
+TEST(Call, IsDescribedInTheWordsOfAUser) {
   Call call{.elements = 1000, .op = Op::kAllReduce, .dtype = c10::kFloat};
   EXPECT_EQ(describe(call), "all_reduce(sum) of 1000 Float");
   call.op = Op::kReduceScatter;
@@ -38,7 +38,7 @@ TEST(Call, OfAMessageNamesPeerAndTag) {
             "recv(from 0, tag 0) of 7 Double");
 }
 
-TEST(Call, WithoutElementsNamesNone) {
+TEST(Call, WithoutElementsDoesNotNameAny) {
   EXPECT_EQ(describe({.op = Op::kBarrier}), "barrier");
   EXPECT_EQ(describe({.op = Op::kSplit}), "split");
 }
@@ -48,7 +48,7 @@ TEST(Call, HasANameForEveryOperation) {
   constexpr int kOperations = static_cast<int>(Op::kCustom) + 1;
   for (int op = 0; op < kOperations; ++op) names.insert(to_string(static_cast<Op>(op)));
   EXPECT_EQ(names.size(), std::size_t{kOperations});
-  EXPECT_FALSE(names.contains(to_string(static_cast<Op>(kOperations)))) << "an operation was added behind kCustom";
+  EXPECT_FALSE(names.contains(to_string(static_cast<Op>(kOperations)))) << "an operation was added after kCustom";
 }
 
 TEST(Call, AgreesInEveryField) {

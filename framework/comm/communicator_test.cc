@@ -88,7 +88,7 @@ TEST_F(Calls, OfMessagesAndBarriersLaunchThem) {
   EXPECT_FALSE(barrier.timeout);
 }
 
-TEST_F(Calls, ForMemoryTellWhetherItIsShared) {
+TEST_F(Calls, ForMemorySayWhetherItIsShared) {
   EXPECT_EQ(group_.allocate({2, 3}, at::kDouble).sizes(), (Vector{2, 3}));
   const auto own = *group_.launched();
   EXPECT_EQ(describe(own.call), "allocate of 6 Double");
@@ -100,7 +100,7 @@ TEST_F(Calls, ForMemoryTellWhetherItIsShared) {
   EXPECT_NE(group_.launched()->call.detail, own.call.detail) << "as many elements, of another shape";
 }
 
-TEST_F(Calls, ThatNoRankCouldAcceptLaunchNothing) {
+TEST_F(Calls, WithInvalidArgumentsLaunchNothing) {
   EXPECT_THROW((void)group_.all_reduce(at::Tensor(), Reduction::kSum), std::invalid_argument);
   EXPECT_THROW((void)group_.broadcast(floats(4), 3), std::invalid_argument);
   EXPECT_THROW((void)group_.allocate({-1}, at::kFloat), std::invalid_argument);
@@ -169,7 +169,7 @@ TEST_F(OnADevice, EachWaitOrdersTheStreamThatIsCurrent) {
   EXPECT_EQ(device_.ordered, 2);
 }
 
-TEST_F(OnADevice, AWorkThatNobodyWaitedForIsWaitedForOnce) {
+TEST_F(OnADevice, AWorkDroppedWithoutWaitIsWaitedForOnce) {
   {
     Work unwaited = group_.all_reduce(tensor(), Reduction::kSum);
   }
@@ -192,7 +192,7 @@ std::string launch_refusal(const Launch& launch) {
   return "taken";
 }
 
-TEST_F(OnADevice, TensorsOfOthersAreRefusedByName) {
+TEST_F(OnADevice, TensorsOfOtherDevicesAreRefusedByName) {
   const auto all_reduce = [&] { return group_.all_reduce(floats(4), Reduction::kSum); };
   EXPECT_EQ(launch_refusal(all_reduce), "all_reduce: the tensor is on cpu, but scribe takes tensors on meta");
   EXPECT_EQ(launch_refusal([&] { return group_.all_gather(tensor(), floats(4)); }),

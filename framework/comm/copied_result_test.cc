@@ -30,7 +30,7 @@ class Counted final : public Work::State {
   bool done_ = false;
 };
 
-TEST(CopiedResult, IsThereInTheOtherShapeOnceSomebodyHasWaited) {
+TEST(CopiedResult, HasTheOtherShapeAfterWait) {
   const at::Tensor from = at::zeros({6}), to = at::zeros({2, 3}).requires_grad_();
   Work work = with_result_copied(Work(std::make_shared<Counted>(from)), from, to);
   EXPECT_FALSE(work.done());
@@ -39,7 +39,7 @@ TEST(CopiedResult, IsThereInTheOtherShapeOnceSomebodyHasWaited) {
   EXPECT_TRUE(at::equal(to, at::arange(6).view({2, 3})));
 }
 
-TEST(CopiedResult, IsNotThereWhereTheWorkFails) {
+TEST(CopiedResult, IsNotCopiedIfTheWorkFails) {
   const at::Tensor to = at::zeros({6});
   Work work = with_result_copied(Work(std::make_shared<Counted>(at::Tensor())), at::zeros({6}).fill_(1), to);
   EXPECT_THROW(work.wait(), CommError);

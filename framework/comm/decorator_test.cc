@@ -28,7 +28,7 @@ class Decorated : public ::testing::Test {
   const CommunicatorPtr group_ = std::make_shared<Plain>(scribe_);
 };
 
-TEST_F(Decorated, HasThePlaceOfTheInnerOne) {
+TEST_F(Decorated, HasTheRankAndSizeOfTheInnerOne) {
   EXPECT_EQ(group_->rank(), 2);
   EXPECT_EQ(group_->size(), 5);
   EXPECT_EQ(group_->name(), "scribe");

@@ -62,7 +62,7 @@ TEST(FlightRecorder, FollowsAnOperationToItsEnd) {
   }
 }
 
-TEST(FlightRecorder, WhatNobodyHadToWaitForRanFromItsLaunch) {
+TEST(FlightRecorder, AnOperationThatDidNotHaveToWaitRanFromItsLaunch) {
   FlightRecorder recorder;
   const auto group = recorder.add_group("world");
   recorder.finished(recorder.launched(*group, call_of(1)), true);
@@ -95,7 +95,7 @@ TEST(FlightRecorder, KeepsTheLatestInOrder) {
   }
 }
 
-TEST(FlightRecorder, DoesNotTakeTheEndOfAnOldOperationForThatOfANewOne) {
+TEST(FlightRecorder, DoesNotConfuseTheEndsOfOldAndNewOperations) {
   FlightRecorder recorder;
   const auto group = recorder.add_group("world");
   const auto old = recorder.launched(*group, call_of(-1));
@@ -136,7 +136,7 @@ TEST(FlightRecorder, GivesEveryOperationOfManyThreadsItsNumber) {
 }
 
 // Every field of a writer's record is derived from one number, so that a mixture of two records would show.
-TEST(FlightRecorder, IsReadWhileItIsWritten) {
+TEST(FlightRecorder, CanBeReadWhileItIsWritten) {
   FlightRecorder recorder;
   std::vector<std::jthread> writers;  // stop when they are destroyed
   for (int t = 1; t <= 2; ++t) {

@@ -35,7 +35,7 @@ TEST(GroupByKey, SortsRanksByKeyInTheOrderOfRanks) {
 }
 
 // For every number of ranks, without communicators.
-TEST(GroupByKey, DealsRanksInTurn) {
+TEST(GroupByKey, DistributesRanksInTurn) {
   for (int ranks = 1; ranks <= 37; ++ranks) {
     std::vector<std::string> keys;
     for (int rank = 0; rank < ranks; ++rank) keys.push_back(std::to_string(rank % 3));
@@ -125,7 +125,7 @@ TEST(Hierarchy, WithoutKeysIsTheWorld) {
 }
 
 // The groups already have communicators, which may come from a faster backend.
-TEST(Link, TakesGroupsThatAreThereAlready) {
+TEST(Link, TakesExistingGroups) {
   run_ranks("inproc", 5, [](const CommunicatorPtr& world) {
     const auto intra = world->split(world->rank() % 2, world->rank());
     const Level level = link("parity", world, intra);

@@ -230,7 +230,7 @@ constexpr OtherLauncher kOtherLaunchers[] = {
   throw ConfigError("environment: " + std::string(launcher.name) + " started this process as one of several ranks (" +
                     variables + "), but nothing says where they can meet; " + remedy +
                     " for all of them, or start them by Open MPI's mpirun, torchrun, srun, or launch.ranks and " +
-                    "launch.hosts. If this process is to run alone, unset " + rank);
+                    "launch.hosts. To run this process alone, unset " + rank);
 }
 
 LaunchEnvironment from_other(const Reader& reader, const OtherLauncher& launcher, const RankInfo& rank_info) {

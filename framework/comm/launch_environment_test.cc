@@ -77,7 +77,7 @@ const Set kSrun{{"SLURM_JOB_ID", "42"},        {"SLURM_STEP_ID", "3"},
 const Set kMpiexec{
     {"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"PMI_FD", "9"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}};
 
-TEST(LaunchEnvironment, NobodyLaunchedThis) { EXPECT_EQ(detect({{"HOME", "/root"}}), std::nullopt); }
+TEST(LaunchEnvironment, IsEmptyWithoutALauncher) { EXPECT_EQ(detect({{"HOME", "/root"}}), std::nullopt); }
 
 TEST(LaunchEnvironment, Torchrun) {
   const auto found = detect(kTorchrun);
@@ -168,7 +168,7 @@ TEST(LaunchEnvironment, SrunOnOneNode) {
   EXPECT_THAT(found->rendezvous, HasSubstr("-slurm-42.3.1-40001.store?rank=6&world_size=7"));
 }
 
-TEST(LaunchEnvironment, ABatchScriptIsNoRank) {
+TEST(LaunchEnvironment, ABatchScriptIsNotARank) {
   const auto batch = with(kSrun, {{"SLURM_PROCID", "0"}, {"SLURM_LOCALID", "0"}, {"SLURM_NODEID", "0"}});
   EXPECT_EQ(detect(without(batch, "SLURM_STEP_ID")), std::nullopt);
   EXPECT_EQ(detect(without(batch, "SLURM_PROCID")), std::nullopt);
@@ -176,7 +176,7 @@ TEST(LaunchEnvironment, ABatchScriptIsNoRank) {
   EXPECT_EQ(detect(with(batch, {{"SLURM_STEP_ID", "batch"}})), std::nullopt);
 }
 
-TEST(LaunchEnvironment, AStepOfOneTaskIsNoJobOfRanks) {
+TEST(LaunchEnvironment, AStepOfOneTaskIsNotAJobOfRanks) {
   const Set one{{"SLURM_PROCID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}};
   EXPECT_EQ(detect(with(kSrun, one)), std::nullopt);
 }
@@ -204,7 +204,7 @@ TEST(LaunchEnvironment, RanksOfMpiexecMeetAtAnAddress) {
             "tcp://[fd00::1]:1?rank=1&world_size=2");
 }
 
-TEST(LaunchEnvironment, ARankThatMpiexecStartedAloneIsNone) {
+TEST(LaunchEnvironment, AProcessThatMpiexecStartedAloneIsNotARank) {
   EXPECT_EQ(detect({{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}}), std::nullopt);
 }
 

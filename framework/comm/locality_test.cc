@@ -17,13 +17,13 @@ TEST(HostKey, IsTheSameForAllOfThisHost) {
   EXPECT_NE(host_key().find("net:["), std::string::npos) << host_key();
 }
 
-TEST(HostKey, IsWhatTheUserSays) {
+TEST(HostKey, CanBeSetByTheUser) {
   ::setenv("PHALANX_HOST_KEY", "rack 7", 1);
   EXPECT_EQ(host_key(), "rack 7");
   ::unsetenv("PHALANX_HOST_KEY");
 }
 
-TEST(ProcessIdsKey, TellsNamespacesApartWhateverTheUserSays) {
+TEST(ProcessIdsKey, DiffersBetweenPidNamespacesWhateverTheUserSays) {
   const auto key = process_ids_key();
   EXPECT_NE(key.find("pid:["), std::string::npos) << key;
   EXPECT_EQ(key.find(' '), std::string::npos) << key;

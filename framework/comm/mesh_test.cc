@@ -44,7 +44,7 @@ TEST(Mesh, RanksArePositionsInRowMajorOrder) {
   });
 }
 
-TEST(Mesh, AGroupHasTheRanksThatDifferAlongItsAxesAlone) {
+TEST(Mesh, AGroupHasTheRanksThatDifferOnlyAlongItsAxes) {
   run_cube([](const Mesh& mesh, const CommunicatorPtr& world) {
     const std::int64_t rank = world->rank(), data = rank & 4, tensor = rank & 2, expert = rank & 1;
     EXPECT_THAT(members(*mesh.along(Axis::kData), *world), ElementsAre(tensor + expert, 4 + tensor + expert));
@@ -112,7 +112,7 @@ TEST(Mesh, WithoutAShapeAllRanksAreReplicas) {
   });
 }
 
-TEST(Mesh, WhatRanksTellEachOtherGoesOverTheControlGroups) {
+TEST(Mesh, ControlMessagesGoOverTheControlGroups) {
   run_ranks("inproc", 4, [](const CommunicatorPtr& world) {
     const CommunicatorPtr other = world->split(0, world->rank());
     MeshShape shape;

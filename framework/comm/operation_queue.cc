@@ -60,7 +60,7 @@ void OperationQueue::Line::run_through(const Entry* last) {
   if (runs_here()) {
     run_inner(last);
     if (last != nullptr && !last->done()) {
-      throw std::logic_error("an operation waits for one that was launched after it, and outside of it");
+      throw std::logic_error("an operation waits for another one that was launched after it and from outside of it");
     }
     return;
   }

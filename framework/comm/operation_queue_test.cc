@@ -36,7 +36,7 @@ class Operations : public ::testing::Test {
   std::vector<int> order_;  // written by operations only, one at a time
 };
 
-TEST_F(Operations, RunNotBeforeSomebodyWaits) {
+TEST_F(Operations, RunOnlyOnceTheyAreWaitedFor) {
   Work work = note(1);
   EXPECT_TRUE(order_.empty());
   EXPECT_FALSE(work.done());
@@ -63,7 +63,7 @@ TEST_F(Operations, KeepTheirErrorsAndThrowThemOnce) {
   EXPECT_NO_THROW(bad.wait());
 }
 
-TEST_F(Operations, HaveRunWhenTheirWorkIsDestroyed) {
+TEST_F(Operations, RunAtTheLatestWhenTheirWorkIsDestroyed) {
   {
     Work work = note(1);
   }
@@ -81,7 +81,7 @@ TEST_F(Operations, ReleaseWhatTheyOwnWhenTheyAreDone) {
 }
 
 // A handle never refers to another operation.
-TEST_F(Operations, AreFinishedWhenAnotherTakesTheirHandle) {
+TEST_F(Operations, AreFinishedWhenTheirWorkIsReplaced) {
   Work work = note(1);
   work = note(2);
   EXPECT_EQ(order_, std::vector{1});
@@ -96,7 +96,7 @@ TEST_F(Operations, MayHoldTheLastOwnerOfTheirQueue) {
   EXPECT_NO_THROW(work.wait());
 }
 
-TEST_F(Operations, ThatAreDoneAreNotWaitedForWithLaterOnes) {
+TEST_F(Operations, FinishedOnesDoNotWaitForLaterOnes) {
   std::promise<void> first_ran, may_end;
   Work first = launch([&] { first_ran.set_value(); });
   Work second = launch([ended = may_end.get_future().share()] { ended.wait(); });
@@ -127,7 +127,7 @@ TEST_F(Operations, LaunchedByManyThreadsRunOnceEach) {
 
 // ---- operations that launch operations
 
-TEST_F(Operations, RunWhatTheyLaunchInTheirOwnThreadBeforeAnythingFromOutside) {
+TEST_F(Operations, RunNestedOnesInTheirThreadBeforeAnythingFromOutside) {
   std::thread::id outer_thread, inner_thread;
   Work outer = launch([&] {
     outer_thread = std::this_thread::get_id();
@@ -147,7 +147,7 @@ TEST_F(Operations, RunWhatTheyLaunchInTheirOwnThreadBeforeAnythingFromOutside) {
   EXPECT_NE(inner_thread, std::this_thread::get_id()) << "the thread that waits first runs them";
 }
 
-TEST_F(Operations, RunWhatTheyLaunchInOrderOfLaunch) {
+TEST_F(Operations, RunNestedOnesInOrderOfLaunch) {
   Work outer = launch([&] {
     Work first = note(1), second = note(2), third = note(3);
     third.wait();
@@ -175,7 +175,7 @@ TEST_F(Operations, MayNestTwice) {
 }
 
 // Operations that an inner operation launches are part of it, so they run before its next sibling.
-TEST_F(Operations, ThatAreNestedEndBeforeTheirSiblingsBegin) {
+TEST_F(Operations, NestedOnesEndBeforeTheirSiblingsBegin) {
   Work outer = launch([&] {
     Work first = launch([&] {
       order_.push_back(1);
@@ -189,7 +189,7 @@ TEST_F(Operations, ThatAreNestedEndBeforeTheirSiblingsBegin) {
   EXPECT_EQ(order_, (std::vector{1, 2, 3, 4}));
 }
 
-TEST_F(Operations, RunWhatTheyLaunchedAndNobodyWaitedForBeforeLaterOnes) {
+TEST_F(Operations, RunNestedOnesThatWereNotWaitedForBeforeLaterOnes) {
   Work inner;
   Work outer = launch([&] { inner = note(1); });
   Work later = note(2);
@@ -198,7 +198,7 @@ TEST_F(Operations, RunWhatTheyLaunchedAndNobodyWaitedForBeforeLaterOnes) {
   EXPECT_TRUE(inner.done());
 }
 
-TEST_F(Operations, ThatAreNestedKeepTheirErrorsToo) {
+TEST_F(Operations, NestedOnesKeepTheirErrorsToo) {
   Work outer = launch([&] {
     Work bad = launch([] { throw std::runtime_error("inner"); });
     EXPECT_THROW(bad.wait(), std::runtime_error);
@@ -212,14 +212,14 @@ TEST_F(Operations, ThatAreNestedKeepTheirErrorsToo) {
 
 // ---- the progress thread
 
-TEST_F(Operations, RunUnderAProgressThreadWhileNobodyWaits) {
+TEST_F(Operations, RunInAProgressThreadWithoutWait) {
   EXPECT_FALSE(queue_.has_progress_thread());
   queue_.start_progress_thread();
   EXPECT_TRUE(queue_.has_progress_thread());
   std::promise<std::thread::id> ran;
   Work work = launch([&] { ran.set_value(std::this_thread::get_id()); });
   auto thread = ran.get_future();
-  ASSERT_EQ(thread.wait_for(std::chrono::seconds(30)), std::future_status::ready) << "nobody waits for the work";
+  ASSERT_EQ(thread.wait_for(std::chrono::seconds(30)), std::future_status::ready) << "no thread waits for the work";
   EXPECT_NE(thread.get(), std::this_thread::get_id());
 }
 
@@ -233,7 +233,7 @@ TEST_F(Operations, WakeAProgressThreadThatSleeps) {
   }
 }
 
-TEST_F(Operations, LaunchedByManyThreadsRunOnceEachBesideAProgressThread) {
+TEST_F(Operations, LaunchedByManyThreadsRunOnceEachWithAProgressThread) {
   queue_.start_progress_thread();
   int runs = 0;
   {
@@ -263,7 +263,7 @@ TEST_F(Operations, MayHoldTheLastOwnerOfAQueueWithAProgressThread) {
 
 // ---- the recorder
 
-TEST_F(Operations, AreRecordedAsTheyGoOn) {
+TEST_F(Operations, AreRecordedInEachState) {
   const auto states = [&] {
     std::vector<State> all;
     for (const auto& record : queue_.recorder().records()) all.push_back(record.state);

@@ -13,7 +13,7 @@ namespace {
 
 using Vector = std::vector<std::int64_t>;
 
-TEST(PartLayout, OfCountsLieOneBehindTheOther) {
+TEST(PartLayout, PartsOfGivenCountsFollowEachOther) {
   const PartLayout parts(Vector{2, 0, 3}, 3, 0);
   EXPECT_EQ(parts.ranks(), 3);
   EXPECT_EQ(parts.total(), 5);
@@ -23,7 +23,7 @@ TEST(PartLayout, OfCountsLieOneBehindTheOther) {
   EXPECT_EQ(parts.count(2), 3);
 }
 
-TEST(PartLayout, WithoutCountsAreEqual) {
+TEST(PartLayout, PartsWithoutCountsAreEqual) {
   const PartLayout parts({}, 4, 12);
   EXPECT_EQ(parts.total(), 12);
   for (int rank = 0; rank < 4; ++rank) {
@@ -32,7 +32,7 @@ TEST(PartLayout, WithoutCountsAreEqual) {
   }
 }
 
-TEST(PartLayout, AreViews) {
+TEST(PartLayout, PartsAreViews) {
   const auto tensor = at::zeros({5, 2}).set_requires_grad(true);
   const auto part = PartLayout(Vector{4, 6}, 2, 0).of(tensor, 1);
   EXPECT_EQ(part.sizes(), (Vector{6}));

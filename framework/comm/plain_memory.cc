@@ -12,7 +12,7 @@ namespace {
 
 [[noreturn]] void refuse(const Communicator& group) {
   throw ConfigError("the " + std::to_string(group.size()) + " ranks of " + group.name() +
-                    " have no memory in common; run them on one host, with backend: shm or inproc");
+                    " do not share memory; run them on one host, with backend: shm or inproc");
 }
 
 }  // namespace

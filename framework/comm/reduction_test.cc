@@ -134,7 +134,7 @@ TYPED_TEST(Reductions, OnlyAMeanHasAnEnd) {
   }
 }
 
-TYPED_TEST(Reductions, TakeWhatTheyCanReduce) {
+TYPED_TEST(Reductions, SupportTheDtypesThatTheyCanReduce) {
   constexpr bool kBool = std::is_same_v<TypeParam, bool>, kWhole = std::is_integral_v<TypeParam>;
   for (const Kind kind : kKinds) {
     const bool bits = kind == Kind::kBitAnd || kind == Kind::kBitOr || kind == Kind::kBitXor;
@@ -179,7 +179,7 @@ std::int64_t compose(std::int64_t f, std::int64_t g) {
   return f / 97 * (g / 97) % 97 * 97 + (f % 97 * (g / 97) + g % 97) % 97;
 }
 
-TEST(Reduction, OfAUserCallsTheFunction) {
+TEST(Reduction, CustomCallsTheFunction) {
   const auto reduction = Reduction::custom<std::int64_t>("compose", [](auto result, auto next) {
     ASSERT_EQ(result.size(), next.size());
     for (std::size_t i = 0; i < result.size(); ++i) result[i] = compose(result[i], next[i]);
@@ -192,7 +192,7 @@ TEST(Reduction, OfAUserCallsTheFunction) {
   EXPECT_EQ(f, want);
 }
 
-TEST(Reduction, OfAUserIsForItsTypeAlone) {
+TEST(Reduction, CustomIsForItsTypeOnly) {
   const auto reduction = Reduction::custom<float>("nothing", [](auto, auto) {});
   EXPECT_EQ(reduction.kind(), Kind::kCustom);
   EXPECT_EQ(reduction.name(), "nothing");

@@ -30,7 +30,7 @@ std::string Seal::opened(const std::string& key, const Bytes& sealed) const {
     if (equal_hashes(std::string_view(text).substr(0, kHashBytes), hash_of(secret_, key, value))) return value;
   }
   throw CommError(CommError::Kind::kSystem,
-                  "\"" + key + "\" of the store was not written by a rank that knows the job's secret; somebody else " +
+                  "\"" + key + "\" of the store was not written by a rank that knows the job's secret; another user " +
                       "has access to the store, or the ranks have different secrets (PHALANX_JOB_SECRET)");
 }
 

@@ -95,7 +95,7 @@ std::string unresolved(const std::string& name, const std::string& host, const s
 
 std::string unreachable(const std::string& name, const std::string& why) {
   return name + ": cannot reach it; check that rank 0 runs, that the address (MASTER_ADDR, MASTER_PORT) is right and " +
-         "that no firewall is between: " + why;
+         "that no firewall blocks the connection: " + why;
 }
 
 }  // namespace phalanx

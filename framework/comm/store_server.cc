@@ -255,7 +255,7 @@ StoreServer::StoreServer(std::string name, Descriptor listener, std::string secr
     try {
       loop_->run();
     } catch (const std::exception& error) {
-      log_error() << loop_->name() << ": the server ends, because it cannot go on: " << error.what();
+      log_error() << loop_->name() << ": the server ends because of an error: " << error.what();
     }
     loop_->close();
   });

@@ -148,7 +148,7 @@ TEST(AdmittedStore, WaitsForItsServer) {
   EXPECT_EQ(joining.get()->add("count", 1), 1);
 }
 
-TEST(AdmittedStore, RefusesWhatTheServerWouldNotTake) {
+TEST(AdmittedStore, RefusesWhatTheServerWouldRefuse) {
   const Served served;
   const auto store = served.join();
   for (const auto& call : std::vector<std::function<void()>>{
@@ -178,7 +178,7 @@ TEST(AdmittedStore, AServerThatStopsAnsweringIsATimeout) {
   EXPECT_EQ(comm_error_of([&] { store->get("key"); }).kind(), CommError::Kind::kPeerLost);
 }
 
-TEST(AdmittedStore, SaysThatWhoListensDoesNotAnswer) {
+TEST(AdmittedStore, SaysThatTheListeningProcessDoesNotAnswer) {
   const auto silent = listen_at("127.0.0.1:0");  // the system completes connections, but no one accepts them
   const std::string address = address_of(silent.get());
   const int port = port_of(address);
@@ -279,7 +279,7 @@ TEST(StoreServer, AReplayedGreetingIsRefused) {
   EXPECT_TRUE(is_closed(second));
 }
 
-TEST(StoreServer, AProofOfTheServerIsNoProofOfAClient) {
+TEST(StoreServer, AProofOfTheServerIsNotAcceptedFromAClient) {
   const Served served;
   const auto stranger = served.connected();
   const std::string nonce = random_text();
@@ -327,7 +327,7 @@ TEST(StoreServer, ConnectionsThatDoNotGreetEndAtTheDeadline) {
   EXPECT_TRUE(is_closed(late));
 }
 
-TEST(StoreServer, RanksAreNotHeldToTheDeadlineOfGreetings) {
+TEST(StoreServer, TheDeadlineOfGreetingsDoesNotApplyToRanks) {
   const Served served({.greeting = Seconds(0.5)});
   const auto store = served.join();
   EXPECT_TRUE(is_closed(served.connected()));  // this connection is newer than the rank's
@@ -367,7 +367,7 @@ class NoMoreFiles {
   rlimit before_{};
 };
 
-TEST(StoreServer, WithoutFilesItSaysSoOnceAndGoesOnWhenThereAreSome) {
+TEST(StoreServer, WithoutFileDescriptorsItWarnsOnceAndContinuesLater) {
   const Served served;
   const auto store = served.join();
   const Descriptor waiting(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));

@@ -57,7 +57,7 @@ void StoreSession::check_opening(std::size_t received) {
   const auto opening = std::string_view(input_).substr(0, std::min(received, kClientOpening.size()));
   if (kClientOpening.starts_with(opening)) return;
   refused_ = true;
-  throw Error("it does not greet as a rank with the job's secret (PHALANX_JOB_SECRET) does");
+  throw Error("its greeting is not that of a rank with the job's secret (PHALANX_JOB_SECRET)");
 }
 
 void StoreSession::answer_hello() {

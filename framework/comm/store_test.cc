@@ -91,7 +91,7 @@ void expect_timeout(Store& store) {
   EXPECT_THAT(error.what(), AllOf(HasSubstr("\"absent\""), HasSubstr("0.05 s")));
 }
 
-TEST(HashStore, KeepsNotes) {
+TEST(HashStore, StoresValues) {
   const auto store = make_hash_store(kLong);
   keep_notes(*store, *store);
   expect_timeout(*make_hash_store(kShort));
@@ -99,7 +99,7 @@ TEST(HashStore, KeepsNotes) {
 
 TEST(FileStore, WaitsNoLongerThanItMay) { expect_timeout(*make_file_store(new_path("waits"), 1, kShort)); }
 
-TEST(FileStore, KeepsNotesAndIsRemovedByTheLastToLeave) {
+TEST(FileStore, StoresValuesAndIsRemovedByTheLastRank) {
   const auto path = new_path("notes");
   auto one = make_file_store(path, 2, kLong);
   auto two = make_file_store(path, 2, kLong);
@@ -110,7 +110,7 @@ TEST(FileStore, KeepsNotesAndIsRemovedByTheLastToLeave) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
-TEST(FileStore, IsNobodyElses) {
+TEST(FileStore, IsAccessibleToItsOwnerOnly) {
   const auto path = new_path("private");
   const auto store = make_file_store(path, 1, kLong);
   struct stat status{};
@@ -139,7 +139,7 @@ void be_killed_as_rank(const std::string& path, int ranks) {
   ASSERT_GT(std::filesystem::file_size(path), 0U);
 }
 
-TEST(FileStore, ReplacesWhatADeadRunLeft) {
+TEST(FileStore, ReplacesTheFileOfADeadRun) {
   const auto path = new_path("stale");
   be_killed_as_rank(path, 2);
   be_killed_as_rank(path, 2);
@@ -163,7 +163,7 @@ TEST(FileStore, ReplacesAnyFileThatNoProcessUses) {
   EXPECT_EQ(store->get("key"), "value");
 }
 
-TEST(FileStore, KeepsWhatALivingRankHasWritten) {
+TEST(FileStore, KeepsTheValuesOfARunningRank) {
   const auto path = new_path("living");
   const auto one = make_file_store(path, 3, kLong);
   one->set("address", "of this run");
@@ -171,7 +171,7 @@ TEST(FileStore, KeepsWhatALivingRankHasWritten) {
   EXPECT_EQ(make_file_store(path, 3, kLong)->get("address"), "of the dead run") << "which was a rank of this run";
 }
 
-TEST(FileStore, RanksThatComeAtOnceAgreeOnOneFile) {
+TEST(FileStore, RanksThatStartTogetherAgreeOnOneFile) {
   for (int round = 0; round < 20; ++round) {
     const auto path = new_path("race" + std::to_string(round));
     be_killed_as_rank(path, 4);
@@ -196,7 +196,7 @@ TEST(FileStore, DoesNotWaitForEverForItsLock) {
   std::filesystem::remove(path);
 }
 
-TEST(FileStore, SaysWhyAFileCannotBe) {
+TEST(FileStore, SaysWhyAFileCannotBeCreated) {
   const auto error = comm_error_of([] { make_file_store("/no/such/folder/store", 1, kLong); });
   EXPECT_THAT(error.what(), AllOf(HasSubstr("/no/such/folder/store"), HasSubstr("No such file or directory")));
 }
@@ -230,7 +230,7 @@ INSTANTIATE_TEST_SUITE_P(, TcpStore, ::testing::Bool(), [](const auto& secret) -
   return secret.param ? "WithASecret" : "WithoutASecret";
 });
 
-TEST_P(TcpStore, KeepsNotes) {
+TEST_P(TcpStore, StoresValues) {
   const auto [server, client] = both("localhost");
   keep_notes(*server, *client);
   keep_notes(*make_prefix_store("again", client), *make_prefix_store("again", server));
@@ -250,14 +250,14 @@ TEST_P(TcpStore, SumsOfManyThreadsAreExact) {
   EXPECT_EQ(server->get("rounds"), std::to_string(kThreads * kRounds));
 }
 
-TEST_P(TcpStore, KeepsLongValues) {
+TEST_P(TcpStore, StoresLongValues) {
   const auto [server, client] = both("localhost");
   const std::string value(5'000'000, 'v');
   server->set("long", value);
   EXPECT_EQ(client->get("long"), value);
 }
 
-TEST_P(TcpStore, AThreadThatWaitsDoesNotKeepOthersWaiting) {
+TEST_P(TcpStore, AWaitingThreadDoesNotBlockOthers) {
   const auto store = host("localhost", free_port());
   auto waiting = std::async(std::launch::async, [&] { return store->get("key"); });
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -275,7 +275,7 @@ TEST_P(TcpStore, SaysThatThePortIsTaken) {
                                   HasSubstr("address already in use"), HasSubstr("MASTER_PORT")));
 }
 
-TEST_P(TcpStore, SaysThatNobodyAnswers) {
+TEST_P(TcpStore, SaysThatTheServerDoesNotAnswer) {
   const testing::SilentPort silent;
   const auto error = comm_error_of([&] { join("localhost", silent.port(), Seconds(1)); });
   EXPECT_EQ(error.kind(), CommError::Kind::kTimeout);
@@ -292,14 +292,14 @@ TEST_P(TcpStore, SaysThatAnAddressCannotBeResolved) {
   EXPECT_THAT(console, AllOf(HasSubstr("cannot resolve the address"), Not(HasSubstr("frame #"))));
 }
 
-TEST_P(TcpStore, LeavesStackTracesOfItsAttemptsOut) {
+TEST_P(TcpStore, OmitsStackTracesOfItsAttempts) {
   ::testing::internal::CaptureStderr();
   const auto error = comm_error_of([] { join("127.0.0.1", free_port(), Seconds(1)); });
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
   EXPECT_THAT(error.what(), AllOf(HasSubstr("cannot reach it"), Not(HasSubstr("frame #"))));
 }
 
-TEST_P(TcpStore, SaysHowManyRanksCame) {
+TEST_P(TcpStore, SaysHowManyRanksHaveJoined) {
   const auto error = comm_error_of([] { host("localhost", free_port(), 3, kShort); });
   EXPECT_EQ(error.kind(), CommError::Kind::kTimeout);
   EXPECT_THAT(error.what(), HasSubstr("only 1 of 3 ranks"));
@@ -344,7 +344,7 @@ class SealedStore : public ::testing::Test {
   const StorePtr agent_ = make_tcp_store("127.0.0.1", port_, StoreHost::kThisProcess, 1, kLong);
 };
 
-TEST_F(SealedStore, KeepsNotes) {
+TEST_F(SealedStore, StoresValues) {
   const auto one = join(), other = join();
   keep_notes(*one, *other);
   constexpr int kRounds = 50;
@@ -357,7 +357,7 @@ TEST_F(SealedStore, KeepsNotes) {
   EXPECT_EQ(one->add("rounds", 0), 2 * kRounds);
 }
 
-TEST_F(SealedStore, AValueOfSomebodyWithoutTheSecretIsRefused) {
+TEST_F(SealedStore, AValueWrittenWithoutTheSecretIsRefused) {
   const auto store = join();
   store->set("address", "10.0.0.1");
   store->set("other", "10.0.0.2");
@@ -375,7 +375,7 @@ TEST_F(SealedStore, AValueOfSomebodyWithoutTheSecretIsRefused) {
   EXPECT_THROW(store->add("count", 1), CommError);
 }
 
-TEST(PrefixStore, UsersDoNotMeet) {
+TEST(PrefixStore, SeparatesUsers) {
   const auto store = make_hash_store(kLong);
   make_prefix_store("a", store)->set("key", "1");
   make_prefix_store("b", store)->set("key", "2");
@@ -383,7 +383,7 @@ TEST(PrefixStore, UsersDoNotMeet) {
   EXPECT_EQ(store->get("b/key"), "2");
 }
 
-TEST(StoreBarrier, NobodyPassesBeforeAllHaveArrived) {
+TEST(StoreBarrier, NoRankPassesBeforeAllHaveArrived) {
   constexpr int kRanks = 4;
   const auto store = make_hash_store(kLong);
   std::atomic<int> arrived{0};

@@ -51,16 +51,18 @@ void quiet_c10d() {
 }
 
 [[noreturn]] void refuse_port(const std::string& name, int port) {
-  throw CommError(CommError::Kind::kSystem, name + ": address already in use: port " + std::to_string(port) +
-                                                " is taken on this host; end what listens there (ss -ltnp) or " +
-                                                "choose another port (MASTER_PORT)");
+  throw CommError(CommError::Kind::kSystem,
+                  name + ": address already in use: port " + std::to_string(port) +
+                      " is taken on this host; end the process that listens there (ss -ltnp shows it) or " +
+                      "choose another port (MASTER_PORT)");
 }
 
 // Throws: a process listens at the address, but it is not a c10d server.
 [[noreturn]] void refuse_listener(const std::string& name, Seconds timeout, const std::string& why) {
   throw CommError(CommError::Kind::kTimeout,
-                  name + ": waited " + in_seconds(timeout) + ", but what listens there does not answer as a " +
-                      "store of PyTorch" + why + "; check that the address (MASTER_ADDR, MASTER_PORT) is that of " +
+                  name + ": waited " + in_seconds(timeout) +
+                      ", but the process that listens there does not answer as a " + "store of PyTorch" + why +
+                      "; check that the address (MASTER_ADDR, MASTER_PORT) is that of " +
                       "rank 0, and give this rank the job's secret (PHALANX_JOB_SECRET) if rank 0 has it");
 }
 
@@ -116,7 +118,7 @@ Descriptor listening_socket(const std::string& name, const std::string& host, in
   Descriptor socket = listen_for_store(host, port);
   if (socket.valid()) return socket;
   if (errno == EADDRINUSE) refuse_port(name, port);
-  log_info() << name << ": listens at all addresses of this host, since " << host << " names none of its own";
+  log_info() << name << ": listens at all addresses of this host, since " << host << " is not the name of one of them";
   socket = listen_at_all_addresses(port);
   if (socket.valid()) return socket;
   if (errno == EADDRINUSE) refuse_port(name, port);

@@ -14,7 +14,7 @@ using testing::run_ranks;
 
 std::string text_of(int rank) { return std::string(static_cast<std::size_t>(3 * rank), 'x') + std::to_string(rank); }
 
-TEST(Texts, OfAnyLengthsComeTogether) {
+TEST(Texts, OfAnyLengthAreGathered) {
   run_ranks("inproc", 3, [](const CommunicatorPtr& world) {
     const auto expected = ElementsAre("0", "xxx1", "xxxxxx2");
     EXPECT_THAT(all_gather_text(text_of(world->rank()), *world), expected);
@@ -27,7 +27,7 @@ TEST(Texts, OfAnyLengthsComeTogether) {
   });
 }
 
-TEST(Texts, OfRankZeroReachAll) {
+TEST(Texts, OfRankZeroReachAllRanks) {
   run_ranks("inproc", 3, [](const CommunicatorPtr& world) {
     const std::string first = "of rank 0, with\nlines and \xC3\xBC";
     EXPECT_EQ(broadcast_text(world->rank() == 0 ? first : text_of(world->rank()), *world), first);

@@ -14,9 +14,9 @@ void Work::finish() noexcept {
   } catch (const std::exception& error) {
     // While another failure unwinds the stack, this one is mostly a consequence of it.
     auto line = std::uncaught_exceptions() > 0 ? log_info() : log_error();
-    line << "an operation that nobody waited for failed: " << error.what();
+    line << "an operation whose Work was dropped without wait() failed: " << error.what();
   } catch (...) {
-    log_error() << "an operation that nobody waited for failed";
+    log_error() << "an operation whose Work was dropped without wait() failed";
   }
 }
 

@@ -76,7 +76,7 @@ TEST(AveragePool, IsAsExactAsLibTorchs) {
   }
 }
 
-TEST(AveragePool, TakesAxesOfTheirOwnAndDivisors) {
+TEST(AveragePool, TakesSizesPerAxisAndDivisors) {
   const auto x = at::randn({3, 9, 40});
   for (const AveragePooling& pool :
        {AveragePooling{{2, 3}, {1, 2}, {1, 0}}, AveragePooling{{3, 2}, {}, {0, 1}, true, false},

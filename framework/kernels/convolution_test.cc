@@ -81,7 +81,7 @@ TEST(Convolution, IsAsExactAsLibTorchs) {
   }
 }
 
-TEST(Convolution, OfLeNetIsOursWhileRegistered) {
+TEST(Convolution, OfLeNetUsesOurCodeWhileRegistered) {
   const Tensors first(kShapes[0]);
   const auto theirs = first.compute(at::kFloat);
   {

@@ -49,7 +49,7 @@ std::vector<Kernel> Plan::table() const {
     return vector_code ? Kernel{operators, tensors, code, reason} : Kernel{operators, tensors, "LibTorch", not_asked};
   };
   const char* const no_vectors = "LibTorch has no vector code for this layout";
-  const char* const slow_tanh = "LibTorch takes MKL's or Sleef's code, which is slower";
+  const char* const slow_tanh = "LibTorch uses MKL's or Sleef's code, which is slower";
   std::vector<Kernel> rows{
       ours(replaces_tanh() ? "tanh, sigmoid, silu" : "sigmoid, silu", kDenseFloats, "Highway", slow_tanh),
       ours("gelu, silu: gradients too", kDenseFloats, "Highway", slow_tanh),
@@ -95,7 +95,8 @@ Plan use_kernels(const std::string& choice) {
     in_use = new InUse{choice, make_plan(choice, this_processor())};
     if (in_use->plan.vector_code) in_use->registration.emplace();
     if (in_use->plan.mkl_as_on_intel && !run_mkl_as_on_intel()) {
-      log_warning() << "kernels: MKL was used before the config was read, and goes on as it began";
+      log_warning()
+          << "kernels: MKL was used before the config was read, so its choice of instructions can no longer be changed";
       in_use->plan.mkl_as_on_intel = false;
     }
   } else if (in_use->choice != choice) {

@@ -96,7 +96,7 @@ TEST(Activations, OfSpecialNumbersAreExact) {
 }
 
 // Tests all counts of elements from none to more than two vectors. Each result must not depend on the neighbours.
-TEST(Activations, OfAnElementDoNotDependOnItsPlace) {
+TEST(Activations, OfAnElementDoNotDependOnItsPosition) {
   const at::Tensor x = at::randn({40});
   const Registration ours;
   for (const auto& activation : activations()) {
@@ -194,7 +194,7 @@ void expect_same_pooling(const Pooling& pooling, const at::Tensor& x) {
 }
 
 // The elements are small integers, so that there are ties.
-TEST(MaxPool, IsLibTorchsBitForBit) {
+TEST(MaxPool, MatchesLibTorchBitForBit) {
   at::manual_seed(1);
   for (std::int64_t kernel = 1; kernel <= 4; ++kernel) {
     for (std::int64_t stride = 1; stride <= 4; ++stride) {
@@ -255,7 +255,7 @@ TEST(MaxPool, RefusesWhatLibTorchRefuses) {
   EXPECT_THROW(at::max_pool2d_with_indices(x.select(0, 0).select(0, 0), {2, 2}), c10::Error);
 }
 
-TEST(Registration, SaysNothingOfReplacedKernels) {
+TEST(Registration, DoesNotWarnOfReplacedKernels) {
   ::testing::internal::CaptureStderr();
   {
     const Registration ours;

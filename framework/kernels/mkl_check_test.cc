@@ -31,7 +31,7 @@ class MklCheck : public ::testing::Test {
   }
 };
 
-TEST_F(MklCheck, IsMadeByTheFirstProductAndAnsweredHere) {
+TEST_F(MklCheck, IsMadeByTheFirstProductAndAnsweredByThisLibrary) {
   const auto body = [] {
     expect(!mkl_has_asked(), 4);
     multiply();
@@ -61,7 +61,7 @@ TEST_F(MklCheck, CannotBeAnsweredAgain) {
   EXPECT_EXIT(body(), ::testing::ExitedWithCode(0), "");
 }
 
-TEST_F(MklCheck, IsAnsweredAsTheConfigAndTheProcessorSay) {
+TEST_F(MklCheck, IsAnsweredAccordingToConfigAndProcessor) {
   const auto body = [] {
     expect(kernels_in_use() == "libtorch", 4);
     const Plan plan = use_kernels(kAuto);

@@ -65,7 +65,7 @@ TEST(BatchNorm, TakesTensorsOfAnyLayout) {
   }
 }
 
-TEST(BatchNorm, IsOursInTrainingOnly) {
+TEST(BatchNorm, UsesOurCodeInTrainingOnly) {
   const BatchNorm norm(at::randn({8, 16, 12, 12}), 3);
   const auto evaluate = [&] {
     return at::batch_norm(norm.x, norm.weight, norm.bias, at::zeros({16}), at::ones({16}), false, 0.1, 1e-5, false);

@@ -39,7 +39,7 @@ TEST(Autocast, TheInnerOneCounts) {
   EXPECT_EQ(dtype_of_a_product(), at::kBFloat16);
 }
 
-TEST(Autocast, IsOfOneThread) {
+TEST(Autocast, AppliesToOneThread) {
   const Autocast half(at::kCPU, at::kBFloat16);
   std::thread([] { EXPECT_EQ(dtype_of_a_product(), at::kFloat); }).join();
 }

@@ -69,7 +69,7 @@ void check_gradients(int ranks, const Body& body, at::IntArrayRef sizes) {
 
 // The gradients are derivatives of the loss that all ranks compute together. The gradients of copy_to_ranks and
 // gather_parts are not: their outputs count once, although every rank has them.
-TEST(AutogradCollectives, GradientsAreThoseOfWhatAllRanksComputeTogether) {
+TEST(AutogradCollectives, GradientsAreThoseOfTheJointComputationOfAllRanks) {
   for (const int ranks : {1, 2, 3}) {
     check_gradients(ranks, [](const auto& x, const auto& world) { return gather_summed(x, 1, world); }, {4, 3});
     check_gradients(ranks, [](const auto& x, const auto& world) { return sum_and_scatter(x, 1, world); }, {4, 6});
@@ -79,7 +79,7 @@ TEST(AutogradCollectives, GradientsAreThoseOfWhatAllRanksComputeTogether) {
 }
 
 // Rank r sends 1, 2, ... rows to the ranks and gets r + 1 rows from each.
-TEST(AutogradCollectives, RowsMayBeUnequallyMany) {
+TEST(AutogradCollectives, RanksMayHaveDifferentNumbersOfRows) {
   for (const int ranks : {1, 2, 3}) {
     check_gradients(ranks,
                     [](const at::Tensor& x, const CommunicatorPtr& world) {
@@ -133,7 +133,7 @@ TEST(AutogradCollectives, ADividedNetworkHasTheGradientsOfTheWholeOne) {
   }
 }
 
-TEST(AutogradCollectives, PartsThatAreGatheredAndTakenAgainAreTheSame) {
+TEST(AutogradCollectives, GatheringAndSplittingAgainReturnsTheSameParts) {
   run_ranks("inproc", 3, [&](const CommunicatorPtr& world) {
     const at::Tensor part = input_of(world->rank(), {4, world->rank() + 1}).requires_grad_();
     const at::Tensor whole = gather_parts(part, 1, world, uneven(3));

@@ -20,7 +20,7 @@ double cost(std::int64_t bytes, std::int64_t bucket, const ReductionTime& time) 
 }
 
 // ResNet-18 over 1 Gbit/s and in shared memory, and a small model.
-TEST(BestBucketBytes, CostsLeastOfAllPowersOfTwo) {
+TEST(BestBucketBytes, HaveTheLowestCostOfAllPowersOfTwo) {
   for (const auto& [bytes, time] : {std::pair{44 * kMiB, ReductionTime{300e-6, 8e-9}},
                                     {44 * kMiB, ReductionTime{2e-6, 0.02e-9}},
                                     {kMiB, ReductionTime{300e-6, 8e-9}}}) {
@@ -40,7 +40,7 @@ TEST(BestBucketBytes, GrowWithTheLatency) {
   EXPECT_EQ(best_bucket_bytes(0, {1e-3, 1e-9}), 64 * kKiB);
 }
 
-TEST(DefaultBucketBytes, AreThoseOfASlowLinkWhereBackwardHidesThem) {
+TEST(DefaultBucketBytes, AssumeASlowLinkIfBackwardHidesCommunication) {
   EXPECT_EQ(default_bucket_bytes(45 * kMiB, true), kMiB) << "ResNet-18";
   EXPECT_EQ(default_bucket_bytes(440 * kMiB, true), 4 * kMiB);
   EXPECT_EQ(default_bucket_bytes(241 * kKiB, true), 64 * kKiB);
@@ -48,7 +48,7 @@ TEST(DefaultBucketBytes, AreThoseOfASlowLinkWhereBackwardHidesThem) {
   EXPECT_EQ(default_bucket_bytes(45 * kMiB, false), 25 * kMiB);
 }
 
-TEST(MeasureAllReduce, AllRanksHaveTheSame) {
+TEST(MeasureAllReduce, ReturnsTheSameOnAllRanks) {
   testing::run_ranks("inproc", 2, [](const CommunicatorPtr& world) {
     const auto time = measure_all_reduce(*world);
     EXPECT_GE(time.latency, 0);

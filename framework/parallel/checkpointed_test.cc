@@ -131,7 +131,7 @@ TEST(Checkpointed, WithoutGradientsItIsAPlainCall) {
 }
 
 // If nothing were kept, the weights would get no gradient.
-TEST(Checkpointed, AnInputThatNeedsNoGradientIsKeptLikeAllElse) {
+TEST(Checkpointed, AnInputWithoutGradientIsKeptLikeAnyOther) {
   Network network;
   const auto y = checkpointed([&](const at::Tensor& x) { return network.layer(0, x); }, at::randn({2, 16}));
   y.sum().backward();

@@ -77,7 +77,7 @@ TEST(ClassParts, LargeLogitsDoNotOverflow) {
   check(3, 0.1, at::kDouble, 1e-10, /*offset=*/-1e5);
 }
 
-TEST(ClassParts, WhatIsNoNumberOnOneRankIsNoNumberOnAll) {
+TEST(ClassParts, ANanOnOneRankIsANanOnAll) {
   run_ranks("inproc", 3, [](const CommunicatorPtr& world) {
     const auto parts = parts_of(world);
     at::Tensor all = scores();
@@ -86,7 +86,7 @@ TEST(ClassParts, WhatIsNoNumberOnOneRankIsNoNumberOnAll) {
   });
 }
 
-TEST(ClassParts, GatheredScoresAreAllOfThem) {
+TEST(ClassParts, GatheringReturnsAllScores) {
   run_ranks("inproc", 4, [](const CommunicatorPtr& world) {
     const auto parts = parts_of(world);
     EXPECT_TRUE(at::equal(gather_scores(own_of(scores(), parts), parts), scores()));

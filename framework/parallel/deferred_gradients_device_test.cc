@@ -20,7 +20,7 @@ void backward(const std::function<void()>& compute) {
   x.sum().backward();
 }
 
-TEST(DeferredGradientsOfDevices, ArePutOff) {
+TEST(DeferredGradientsOfDevices, AreDeferred) {
   bool computed = false;
   DeferredGradients later;
   {
@@ -33,7 +33,7 @@ TEST(DeferredGradientsOfDevices, ArePutOff) {
   EXPECT_TRUE(computed);
 }
 
-TEST(DeferredGradientsOfDevices, AreComputedAtOnceWithoutThat) {
+TEST(DeferredGradientsOfDevices, AreComputedAtOnceUnlessDeferred) {
   bool computed = false;
   const ExpectDeferral expected;
   backward([&] { computed = true; });
@@ -41,7 +41,7 @@ TEST(DeferredGradientsOfDevices, AreComputedAtOnceWithoutThat) {
 }
 
 // Ranks may be threads, and several ranks may use one device.
-TEST(DeferredGradientsOfDevices, AreKeptForTheThreadThatHasBegun) {
+TEST(DeferredGradientsOfDevices, BelongToTheThreadThatDeferredThem) {
   constexpr std::size_t kTimes = 20;
   const auto put_off = [] {
     std::size_t all = 0;

@@ -12,7 +12,7 @@ namespace phalanx {
 namespace {
 
 // A sum of squares, for example, would detect neither.
-TEST(Digest, SeesASignAndAPermutation) {
+TEST(Digest, DetectsAChangedSignAndAPermutation) {
   const at::Tensor tensor = at::randn({1000});
   const auto before = digest(tensor);
   EXPECT_EQ(digest(tensor.clone()), before);
@@ -26,7 +26,7 @@ TEST(Digest, SeesASignAndAPermutation) {
   EXPECT_NE(digest(tensor.flip(0).contiguous()), before);
 }
 
-TEST(Digest, SeesEveryBitOfEveryByte) {
+TEST(Digest, DetectsEveryChangedBit) {
   std::set<std::uint64_t> seen;
   for (std::int64_t size = 0; size < 12; ++size) {
     at::Tensor tensor = at::zeros({size}, at::kByte);
@@ -41,7 +41,7 @@ TEST(Digest, SeesEveryBitOfEveryByte) {
   }
 }
 
-TEST(Digest, RefusesWhatIsNotOneRunOfMemory) {
+TEST(Digest, RefusesTensorsThatAreNotContiguous) {
   EXPECT_THROW(digest(at::arange(10).slice(0, 0, 10, 2)), std::invalid_argument);
 }
 

@@ -65,7 +65,8 @@ std::vector<std::int64_t> Placement::part_shape() const {
 }
 
 at::Tensor Placement::take(const at::Tensor& whole) const {
-  TORCH_CHECK(whole.sizes().equals(shape), "a part of ", at::IntArrayRef(shape), " is asked of ", whole.sizes());
+  TORCH_CHECK(whole.sizes().equals(shape), "a part of a tensor of shape ", at::IntArrayRef(shape),
+              " was requested from one of shape ", whole.sizes());
   at::Tensor part = at::empty(part_shape(), whole.options());
   const at::NoGradGuard no_grad;
   std::int64_t begin = 0;

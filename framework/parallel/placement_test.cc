@@ -13,7 +13,7 @@ namespace {
 // Three projections in one, as the second of two ranks has them.
 const Placement kFused{.shape = {2, 12}, .dim = 1, .runs = {{2, 2}, {6, 2}, {10, 2}}};
 
-TEST(Placement, TakesItsRunsAndPutsThemBack) {
+TEST(Placement, TakesPartsAndPutsThemBack) {
   const at::Tensor whole = at::arange(24, at::kFloat).view({2, 12});
   const at::Tensor part = kFused.take(whole);
   EXPECT_EQ(part.sizes(), (std::vector<std::int64_t>{2, 6}));
@@ -25,7 +25,7 @@ TEST(Placement, TakesItsRunsAndPutsThemBack) {
   EXPECT_TRUE(at::equal(other, whole));
 }
 
-TEST(Placement, IsToldByTheNameOfAStoredTensor) {
+TEST(Placement, IsReadFromTheNameOfAStoredTensor) {
   std::string name = "h.0.c_attn.weight" + to_text(kFused);
   EXPECT_EQ(name, "h.0.c_attn.weight@1:2+2,6+2,10+2/2x12");
   Placement read;
@@ -34,7 +34,7 @@ TEST(Placement, IsToldByTheNameOfAStoredTensor) {
   EXPECT_EQ(read, kFused);
 }
 
-TEST(Placement, IsNotSeenInOtherNames) {
+TEST(Placement, IsNotFoundInOtherNames) {
   for (const char* text : {"weight", "weight@", "a@b.weight", "weight@0:1", "weight@0:1+2", "weight@0:1+2/",
                            "w@0:1+2/3x", "w@1:1+2/3", "w@0:1+2/3y", "w@0:1-2/3"}) {
     std::string name = text;
@@ -55,7 +55,7 @@ TEST(Placement, IsRefusedIfNoParameterHasSuchAPart) {
   }
 }
 
-TEST(Placement, NearlyEqualPartsAreAll) {
+TEST(Placement, NearlyEqualPartsCoverEverything) {
   for (const std::int64_t size : {0, 1, 7, 65, 128}) {
     for (int ranks = 1; ranks < 9; ++ranks) {
       std::int64_t end = 0;

@@ -27,7 +27,7 @@ TEST(DropoutFactors, DifferByStepLayerAndRow) {
 }
 
 // In 200,000 draws, five standard deviations of the share are 0.3 % at a rate of 0.1.
-TEST(DropoutFactors, LeaveOutAsManyAsTheyShould) {
+TEST(DropoutFactors, DropTheRequestedShare) {
   for (const double rate : {0.0, 0.1, 0.5}) {
     const at::Tensor factors = dropout_factors(rows(200, 1000), rate, 1, {.step = 5, .first_row = 0});
     EXPECT_NEAR((factors == 0).to(at::kDouble).mean().item<double>(), rate, 0.006);
@@ -40,7 +40,7 @@ TEST(DropoutFactors, HaveTheDtypeOfWhatTheyAreFor) {
   EXPECT_EQ(dropout_factors(rows(0), 0.5, 1, {}).numel(), 0);
 }
 
-TEST(RandomRows, AreOfOneThread) {
+TEST(RandomRows, BelongToOneThread) {
   EXPECT_FALSE(RandomRows::current());
   const RandomRows outer(RandomKey{.step = 1, .first_row = 2});
   {

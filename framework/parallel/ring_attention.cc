@@ -212,7 +212,7 @@ at::Tensor ring_attention(const at::Tensor& query, const at::Tensor& key, const 
     throw std::invalid_argument("ring attention takes queries, keys and values [n, heads, positions, head width]");
   }
   if (group->size() > 1 && query.size(kPositionDimension) % 2 != 0) {
-    throw std::invalid_argument("ring attention takes two chunks of positions on each rank, which are equally long");
+    throw std::invalid_argument("ring attention takes two chunks of positions of the same length on each rank");
   }
   return RingAttention::apply(query, key, value, c10::make_intrusive<Ring>(group));
 }

@@ -70,7 +70,7 @@ void check(int ranks, std::int64_t length, c10::ScalarType dtype, double toleran
   });
 }
 
-TEST(RingAttention, IsThatOfOneProcess) {
+TEST(RingAttention, MatchesAttentionInOneProcess) {
   for (const int ranks : {1, 2, 3, 4}) {
     check(ranks, 24, at::kDouble, 1e-12);
     check(ranks, 24, at::kFloat, 1e-5);
@@ -108,7 +108,7 @@ TEST(SequencePart, RanksHaveAnEarlyAndALateChunk) {
   });
 }
 
-TEST(RingAttention, RefusesWhatHasNoTwoChunks) {
+TEST(RingAttention, RefusesAnOddNumberOfPositions) {
   run_ranks("inproc", 2, [](const CommunicatorPtr& world) {
     const at::Tensor odd = at::zeros({1, 1, 3, 4}), even = at::zeros({1, 1, 4, 4});
     EXPECT_THROW(ring_attention(odd, odd, odd, world), std::invalid_argument);

@@ -12,7 +12,8 @@ std::vector<Segment> row_shards(const std::vector<Segment>& parameters, int rank
   std::int64_t end = 0;
   for (const auto& parameter : parameters) {
     if (!parameter.whole() || !parameter.strides.empty()) {
-      throw std::invalid_argument(parameter.name + " has no rows to share: it is in parts, or does not lie row by row");
+      throw std::invalid_argument(parameter.name +
+                                  " cannot be divided by rows: it is in parts, or is not stored row by row");
     }
     const std::int64_t rows = parameter.shape.empty() ? 1 : parameter.shape[0];
     if (rows == 0) continue;

@@ -157,8 +157,8 @@ class SyncBatchNorm final : public torch::autograd::Function<SyncBatchNorm> {
 
 at::Tensor sync_batch_norm(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
                            const RunningStatistics& running, double eps, const BatchStatistics& statistics) {
-  TORCH_CHECK(statistics.valid >= 0 && statistics.valid <= input.size(0), "sync_batch_norm: ", statistics.valid, " of ",
-              input.size(0), " rows cannot be samples");
+  TORCH_CHECK(statistics.valid >= 0 && statistics.valid <= input.size(0), "sync_batch_norm: there cannot be ",
+              statistics.valid, " samples in ", input.size(0), " rows");
   return SyncBatchNorm::apply(input, weight, bias, running, eps, statistics);
 }
 

@@ -70,7 +70,7 @@ struct Share {
 
 class SyncBatchNorms : public ::testing::TestWithParam<std::vector<Share>> {};
 
-TEST_P(SyncBatchNorms, ManyRanksAreAsOne) {
+TEST_P(SyncBatchNorms, ManyRanksComputeTheSameAsOne) {
   std::int64_t rows = 0;
   for (const auto& share : GetParam()) rows += share.rows;
   const Layer layer(rows);

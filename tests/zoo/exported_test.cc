@@ -272,7 +272,7 @@ TEST(ExportedFile, WithDamagedWeightsIsRefused) {
   ASSERT_NE(record, std::string::npos);
   bytes[record + 200] ^= 1;
   write_atomically(path, bytes);
-  expect_refused(path, "have another checksum than they were written with");
+  expect_refused(path, "do not match their checksum");
 }
 
 TEST(ExportedFile, MustSuitTheDataset) {

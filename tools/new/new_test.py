@@ -107,14 +107,15 @@ class Plugin(New):
 
     def test_a_plugin_that_is_missing_or_none_is_refused_with_its_line(self):
         shutil.copy(self.mine / "tiny.yaml", self.folder / "tiny.yaml")
-        self.assertIn("tiny.yaml:3:1: plugins: libtiny.so: No such file or directory; paths begin at the current folder",
+        self.assertIn("tiny.yaml:3:1: plugins: libtiny.so: No such file or directory; "
+                      "relative paths start at the current folder",
                       self.run_in(self.folder, TRAIN, "--config", "tiny.yaml", status=2))
         (self.folder / "libtiny.so").write_text("text")
-        self.assertIn(f"tiny.yaml:3:1: plugins: {self.folder.resolve()}/libtiny.so: is no plug-in",
+        self.assertIn(f"tiny.yaml:3:1: plugins: {self.folder.resolve()}/libtiny.so: is not a plug-in",
                       self.run_in(self.folder, TRAIN, "--config", "tiny.yaml", status=2))
 
     def test_a_library_without_a_stamp_or_with_another_is_refused(self):
-        self.assertIn("is no plug-in: it lacks framework/base/plugin_stamp.cc",
+        self.assertIn("is not a plug-in: it lacks framework/base/plugin_stamp.cc",
                       self.run_in(self.folder, LIST, "--plugins", self.compile("plain", "", stamp=False), status=2))
         old = """
             #include <cstdio>

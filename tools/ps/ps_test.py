@@ -96,7 +96,7 @@ class Serving(Ps):
 
     def test_refuses_bad_usage(self):
         self.secret.chmod(0o644)
-        for arguments, message in (((f"--listen={self.address}",), "can be used by others than its owner"),
+        for arguments, message in (((f"--listen={self.address}",), "can be accessed by users other than its owner"),
                                    ((), "ps needs --listen HOST:PORT"),
                                    ((f"--listen={self.address},",), "an address is empty"),
                                    ((f"--listen={self.address}", "--every=0"), "--every must be above 0")):

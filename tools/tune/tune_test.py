@@ -72,7 +72,8 @@ class Tune(ProgramTest):
     def test_training_refuses_an_old_file_before_anything_runs(self):
         (self.folder / "old.json").write_text('{"format": 0}')
         process = self.train_with("run", status=2, **{"framework.selection_file": "old.json"})
-        self.assertIn("--set framework.selection_file=old.json: framework.selection_file: old.json: has format 0, this program reads 1", process.err)
+        self.assertIn("--set framework.selection_file=old.json: framework.selection_file: old.json: has format 0, "
+                      "but this program reads 1", process.err)
         self.assertFalse((self.folder / "run").exists())
 
     def test_training_may_check_its_collectives(self):

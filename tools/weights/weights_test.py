@@ -140,7 +140,7 @@ class Weights(ProgramTest):
                 (1, ["list", "none.pt"], "none.pt: no such file"),
                 (1, ["list", shell], "posix.system, which was not executed"),
                 (2, ["verify", shell], "--config is missing"),
-                (2, ["convert", str(GOLDENS / "nested.pt"), "x.txt"], "end the name in one of these"),
+                (2, ["convert", str(GOLDENS / "nested.pt"), "x.txt"], "use a name that ends in one of these"),
                 (2, ["convert", str(GOLDENS / "nested.pt"), "x.pt", "--dtype=int3"], "--dtype: \"int3\" is none of")):
             self.assertIn(why, self.weights(*arguments, status=status).err)
         self.assertFalse((self.folder / "executed").exists())

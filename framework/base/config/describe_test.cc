@@ -163,7 +163,7 @@ struct Chain {
   }
 };
 
-TEST(Describe, EndsForASelectionWithinItsOwnKind) {
+TEST(Describe, EndsForASelectionOfItsOwnKind) {
   Schedules::global().add<Chain>("chain", "one after the other", [](const Chain&) { return 0; });
   Chain chain;
   const std::string text = describe(chain);

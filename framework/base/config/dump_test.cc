@@ -118,13 +118,13 @@ seed: 1
   EXPECT_EQ(dump(copy), text);
 }
 
-TEST(Dump, OfARequiredSelectionThatIsNotMadeIsNothing) {
+TEST(Dump, OmitsARequiredSelectionThatIsNotMade) {
   Root root;
   root.model = {};
   EXPECT_EQ(dump(root).find("model"), std::string::npos);
 }
 
-TEST(Dump, OfOneValueIsWhatLoadAsReads) {
+TEST(Dump, OfOneValueIsReadBackByLoadAs) {
   const auto stages = load_as<std::vector<Stage>>("stages", "[{lr: 0.5, steps: 3}, {}]", "test.yaml");
   const std::string text = dump_as("stages", stages);
   EXPECT_EQ(text, "stages:\n  - {lr: 0.5, steps: 3, shape: flat}\n  - {lr: 0.1, steps: 10, shape: flat}\n");

@@ -6,7 +6,7 @@
 namespace phalanx::config {
 namespace {
 
-TEST(Limits, AreWhatTheySay) {
+TEST(Limits, AcceptOnlyValuesWithinThem) {
   EXPECT_FALSE(check(at_least(1), std::int64_t{1}));
   EXPECT_TRUE(check(at_least(1), std::int64_t{0}));
   EXPECT_FALSE(check(above(0), 1e-300));

@@ -94,7 +94,7 @@ t.yaml:17:1: momentum: unknown key (did you mean "optimizer.momentum"?)
 --set optimiser.lr=1: optimiser: unknown key (did you mean "optimizer"?))");
 }
 
-TEST(Load, HasTheProblemsAsValuesToo) {
+TEST(Load, OffersTheProblemsAsValuesToo) {
   try {
     loaded("optimizer:\n  lrr: 1\n");
     FAIL() << "accepted";
@@ -109,14 +109,14 @@ TEST(Load, HasTheProblemsAsValuesToo) {
   }
 }
 
-TEST(Load, RefusesWhatIsNoSection) {
+TEST(Load, RefusesWhatIsNotASection) {
   EXPECT_EQ(problems_of("launch: 3"), "t.yaml:1:9: launch: expected a section, got \"3\"");
   EXPECT_EQ(problems_of("launch: [3]"), "t.yaml:1:9: launch: expected a section, got a list");
   EXPECT_EQ(problems_of("- name"), "t.yaml:1:1: expected lines of the form \"key: value\", got a list");
   EXPECT_EQ(problems_of("name"), "t.yaml:1:1: expected lines of the form \"key: value\", got \"name\"");
 }
 
-TEST(Load, RefusesNothingWhereAValueIsExpected) {
+TEST(Load, RefusesAMissingValue) {
   EXPECT_EQ(problems_of("seed:\n"), "t.yaml:1:1: seed: expected an integer, got nothing");
   EXPECT_EQ(problems_of("name: ~"),
             "t.yaml:1:1: name: expected a string, got nothing (an empty string is written \"\")");
@@ -127,7 +127,7 @@ TEST(Load, SuggestsAListForASingleValue) {
   EXPECT_EQ(problems_of("sizes: 3"), "t.yaml:1:8: sizes: expected a list (integer), got \"3\" (did you mean \"[3]\"?)");
 }
 
-TEST(Load, ARefusedListKeepsAllOfTheOldOne) {
+TEST(Load, ARefusedListLeavesTheOldOneUnchanged) {
   Root root;
   EXPECT_THROW(load_text(root, "sizes: [7, x]", "t.yaml"), ConfigError);
   EXPECT_EQ(root.sizes, (std::vector<std::int64_t>{1, 2}));
@@ -157,7 +157,7 @@ TEST(Load, ReadsAFile) {
 }
 
 // Reading a FIFO or /dev/zero would never end.
-TEST(Load, RefusesWhatIsNoFileOfAConfigsSize) {
+TEST(Load, RefusesSpecialAndTooLargeFiles) {
   const auto refused = [](const std::string& path) {
     Root root;
     try {
@@ -189,7 +189,7 @@ TEST(Load, NamesAnEmptyKey) {
   EXPECT_NE(problems_of("\"\": 3").find("t.yaml:1:1: \"\": unknown key"), std::string::npos);
 }
 
-TEST(Load, LooksForWhatIsMeantByTheFirstHundredUnknownKeysOnly) {
+TEST(Load, MakesSuggestionsForTheFirstHundredUnknownKeysOnly) {
   std::string text;
   for (int i = 0; i < 100; ++i) text += "unknown_" + std::to_string(i) + ": 1\n";
   const std::string misspelled = "sede: 1\n";
@@ -213,7 +213,7 @@ TEST(LoadSelection, TheNameMayBeTheKeyOfTheFields) {
   EXPECT_EQ(problems_of("model: {mpl: {hidden: 9}}"), "t.yaml:1:9: model.mpl: unknown key (did you mean \"mlp\"?)");
 }
 
-TEST(LoadSelection, AKeyMayTellTheName) {
+TEST(LoadSelection, AKeyMayImplyTheName) {
   EXPECT_EQ(loaded("model: {layers: 5}").model.make(), "stack 5");
   EXPECT_EQ(problems_of("model: {layers: 4, hidden: 3}"),
             "t.yaml:1:20: model.hidden: unknown key: a field of mlp, not of stack");
@@ -221,7 +221,7 @@ TEST(LoadSelection, AKeyMayTellTheName) {
 
 TEST(LoadSelection, WithoutANameTheDefaultStays) { EXPECT_EQ(loaded("model: {channels: 9}").model.make(), "lenet 9"); }
 
-TEST(LoadSelection, SaysWhoseTheKeyIs) {
+TEST(LoadSelection, SaysWhichSelectionAnUnknownKeyBelongsTo) {
   EXPECT_EQ(problems_of("model: {hidden: 3}"), "t.yaml:1:9: model.hidden: unknown key: a field of mlp, not of lenet");
 }
 
@@ -230,7 +230,7 @@ TEST(LoadSelection, OfAnUnknownNameOnlyTheNameIsReported) {
             "t.yaml:1:15: model.name: unknown name \"vgg\"; known: lenet, mlp, stack");
 }
 
-TEST(LoadSelection, RefusesWhatIsNoName) {
+TEST(LoadSelection, RefusesWhatIsNotAName) {
   EXPECT_EQ(problems_of("model:\n"), "t.yaml:1:1: model: expected a name, got nothing; known: lenet, mlp, stack");
   EXPECT_EQ(problems_of("model: [mlp]"), "t.yaml:1:8: model: expected a name, got a list; known: lenet, mlp, stack");
   EXPECT_EQ(problems_of("model: {name: {}}"),
@@ -275,7 +275,7 @@ struct Required {
   }
 };
 
-TEST(LoadSelection, WithoutADefaultItMustBeWritten) {
+TEST(LoadSelection, WithoutADefaultANameIsRequired) {
   EXPECT_EQ(problems_of<Required>(""), "t.yaml: model: missing; known: lenet, mlp, stack");
   EXPECT_EQ(problems_of<Required>("model: {hidden: 3}"), "t.yaml:1:8: model.name: missing; known: lenet, mlp, stack");
   EXPECT_EQ(loaded<Required>("model: lenet").model.make(), "lenet 6");
@@ -288,7 +288,7 @@ struct OwnDefaults : Required {
   }
 };
 
-TEST(LoadSelection, NamingWhatIsSelectedKeepsItsDefaults) {
+TEST(LoadSelection, NamingTheSelectedOneKeepsItsDefaults) {
   EXPECT_EQ(loaded<OwnDefaults>("model: mlp").model.make(), "mlp 7");
   EXPECT_EQ(loaded<OwnDefaults>("model: {name: mlp, dropout: 0.5}").model.make(), "mlp 7");
 }

@@ -35,7 +35,7 @@ std::string known_names(const Selection& selection, std::string path) {
   if (names.empty()) return "; nothing is registered here";
   if (names.size() <= kMostNames) return "; known: " + join(names, ", ");
   if (path.ends_with(".name")) path.erase(path.rfind('.'));
-  return "; train --help_config=" + path.substr(path.rfind('.') + 1) + " lists those that are known";
+  return "; train --help_config=" + path.substr(path.rfind('.') + 1) + " lists the known names";
 }
 
 // Turns {sgd: {lr: 0.1}}, and a section whose kind follows from one of its keys, into {name: ..., ...}. Other sections

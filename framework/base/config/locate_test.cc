@@ -45,18 +45,18 @@ TEST_F(Located, AKeyHasItsLine) {
   EXPECT_EQ(text({.key = "train", .message = "no"}), "t.yaml:7:1: train: no");
 }
 
-TEST_F(Located, AKeyThatIsNotWrittenHasThatOfItsSectionOrTheFile) {
+TEST_F(Located, AMissingKeyHasTheLineOfItsSectionOrTheFile) {
   EXPECT_EQ(text({.key = "launch.with", .message = "no"}), "t.yaml:2:1: launch.with: no");
   EXPECT_EQ(text({.key = "launch.hosts[7]", .message = "no"}), "t.yaml:4:3: launch.hosts[7]: no");
   EXPECT_EQ(text({.key = "watch", .message = "missing"}), "t.yaml: watch: missing");
 }
 
-TEST_F(Located, AKeyThatIsNotWrittenHasThatOfTheWrittenOneThatTheMessageNames) {
+TEST_F(Located, AMissingKeyHasTheLineOfAKeyThatTheMessageNames) {
   EXPECT_EQ(text({.key = "strategy", .message = "single, but launch.ranks is 4"}),
             "t.yaml:3:10: strategy: single, but launch.ranks is 4");
 }
 
-TEST_F(Located, WithoutAKeyTheMessageMayNameOne) {
+TEST_F(Located, WithoutAKeyTheOneInTheMessageCounts) {
   EXPECT_EQ(text({.message = "train.batch is 2"}), "t.yaml:7:16: train.batch is 2");
   EXPECT_EQ(text({.message = "task: auto is not known"}), "t.yaml:8:7: task: auto is not known");
   EXPECT_EQ(text({.message = "model lenet needs images"}), "t.yaml:9:8: model lenet needs images");
@@ -84,7 +84,7 @@ TEST_F(Located, ProblemsAreInTheOrderOfTheFile) {
             "--set launch.ranks=9: launch.ranks: b");
 }
 
-TEST_F(Located, AFileThatHasGoneLeavesTheErrorAsItIs) {
+TEST_F(Located, AMissingFileLeavesTheErrorAsItIs) {
   const ConfigError error(std::vector<ConfigProblem>{{.origin = "config", .key = "name", .message = "no"}});
   EXPECT_STREQ(located(error, {"/no/such.yaml"}).what(), "config: name: no");
 }

@@ -17,7 +17,7 @@ TEST(MeantBy, KnowsTheNamesOfOtherFrameworks) {
   EXPECT_EQ(meant_by("bfloat16", {"a", "b"}), "") << "not one of the candidates";
 }
 
-TEST(MeantBy, IsElseTheNearestInSpelling) {
+TEST(MeantBy, IsOtherwiseTheNearestInSpelling) {
   EXPECT_EQ(meant_by("Auto", {"local", "auto"}), "auto");
   EXPECT_EQ(meant_by("batch_size", {"epochs", "global_batch_size"}), "global_batch_size");
 }
@@ -32,7 +32,7 @@ TEST(PathMeantBy, IsTheShortestThatEndsInTheKey) {
   EXPECT_EQ(path_meant_by("zzz", paths), "");
 }
 
-TEST(PathsOf, AreThoseOfEveryKeyAndOfWhatIsSelected) {
+TEST(PathsOf, CoverEveryKeyAndTheFieldsOfSelections) {
   testing::Root root;
   EXPECT_EQ(paths_of([&](Visitor& visitor) { root.visit(visitor); }),
             (std::vector<std::string>{"name", "amp", "seed", "sizes", "rates", "tags", "launch", "launch.ranks",

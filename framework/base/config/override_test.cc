@@ -35,14 +35,14 @@ TEST(Override, TakesAnyYamlAsTheValue) {
   EXPECT_EQ(loaded("name: x\nlaunch:\n", {"launch.ranks=2"}).launch.ranks, 2);
 }
 
-TEST(Override, MendsWhatIsWrongInTheFile) { EXPECT_EQ(problems_of("seed: one", {"seed=1"}), ""); }
+TEST(Override, ReplacesAWrongValueInTheFile) { EXPECT_EQ(problems_of("seed: one", {"seed=1"}), ""); }
 
-TEST(Override, OfANameKeepsTheKeysThatBothKnow) {
+TEST(Override, OfANameKeepsTheKeysThatBothHave) {
   EXPECT_EQ(loaded("model: {hidden: 3}", {"model.name=mlp"}).model.make(), "mlp 3");
   EXPECT_EQ(loaded("model: lenet", {"model.channels=4"}).model.make(), "lenet 4");
 }
 
-TEST(Override, OfANameRefusesTheKeysThatOnlyTheOldOneKnew) {
+TEST(Override, OfANameRefusesTheKeysThatOnlyTheOldOneHad) {
   const std::string text = "model:\n  name: mlp\n  hidden: 3\n";
   EXPECT_EQ(problems_of(text, {"model.name=lenet"}),
             "t.yaml:3:3: model.hidden: unknown key: a field of mlp, not of lenet, which --set model.name=lenet selects "
@@ -55,13 +55,13 @@ TEST(Override, OfANameDoesNotBlameTheFileForOtherFlags) {
             "--set model.channels=3: model.channels: unknown key: a field of lenet, not of mlp");
 }
 
-TEST(Override, RefusesWhatIsNoAssignment) {
+TEST(Override, RefusesWhatIsNotAnAssignment) {
   for (const std::string text : {"seed", "", "=3", ".seed=3", "launch.=3", "launch..ranks=3"}) {
     EXPECT_EQ(problems_of("", {text}), "--set " + text + ": expected key.path=value");
   }
 }
 
-TEST(Override, ReportsItsOwnProblemsAsItsOwn) {
+TEST(Override, ReportsItsProblemsWithItsFlagAsOrigin) {
   EXPECT_EQ(problems_of("", {"launch={ranks: 1, ranks: 2}"}),
             "--set launch={ranks: 1, ranks: 2}: ranks: duplicate key");
   EXPECT_EQ(problems_of("", {"sizes=[1"}), "--set sizes=[1: YAML syntax: end of sequence flow not found");

@@ -45,14 +45,14 @@ TEST(Parse, FindsADuplicateAmongManyKeysInLinearTime) {
   EXPECT_NE(problems.find("t:300001:1: a0: duplicate key, first written in line 1"), std::string::npos) << problems;
 }
 
-TEST(Parse, TellsNullFromText) {
+TEST(Parse, DistinguishesNullFromText) {
   const Node root = parsed("a:\nb: null\nc: ~\nd: \"\"\ne: nil\n");
   for (const char* key : {"a", "b", "c"}) EXPECT_EQ(find(root, key)->value.kind, Node::Kind::kNull) << key;
   for (const char* key : {"d", "e"}) EXPECT_EQ(find(root, key)->value.kind, Node::Kind::kScalar) << key;
   EXPECT_EQ(parsed("").kind, Node::Kind::kNull);
 }
 
-TEST(Parse, OfADuplicateKeyTheFirstCounts) {
+TEST(Parse, TheFirstOfDuplicateKeysCounts) {
   std::vector<ConfigProblem> problems;
   const std::string text = "a: 1\nb:\n  - c: {d: 1}\n    c: {d: 2, d: 3}\na: 4\n", origin = "t";
   const Node root = parse({text, origin}, problems);
@@ -63,7 +63,7 @@ TEST(Parse, OfADuplicateKeyTheFirstCounts) {
   EXPECT_EQ(find(root, "a")->value.text, "1");
 }
 
-TEST(Parse, RefusesWhatAConfigHasNoUseFor) {
+TEST(Parse, RefusesYamlThatConfigsDoNotSupport) {
   EXPECT_EQ(problems_of("a: &x 1\nb: *x"),
             "t:1:4: anchors and aliases are not supported: write the value again instead of &x");
   // Newer versions of yaml-cpp add the name of the anchor.
@@ -95,7 +95,7 @@ TEST(Parse, BoundsTheDepth) {
   EXPECT_TRUE(problems_of(std::string(100000, '[')).ends_with("YAML syntax: nested too deeply"));
 }
 
-TEST(Parse, NeverThrowsAnythingAtItsCaller) {
+TEST(Parse, NeverThrows) {
   for (const std::string text : {"a: \"",
                                  "a: '",
                                  "{",

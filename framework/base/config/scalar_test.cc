@@ -37,7 +37,7 @@ TEST(ReadBool, TakesTrueAndFalseOnly) {
   EXPECT_EQ(complaint_of<bool>(quoted("true")), "expected true or false, got the string \"true\"");
 }
 
-TEST(ReadBool, SuggestsWhatOtherLanguagesWriteOtherwise) {
+TEST(ReadBool, SuggestsTrueOrFalseForOtherSpellings) {
   for (const char* text : {"True", "TRUE", "yes", "On", "1"}) {
     EXPECT_EQ(complaint_of<bool>(plain(text)), "expected true or false, got \"" + std::string(text) + "\" -> true");
   }

@@ -17,7 +17,7 @@ std::string noise(std::size_t bytes) {
 }
 
 // Values from RFC 3720, appendix B.4.
-TEST(Crc32c, IsTheStandards) {
+TEST(Crc32c, MatchesTheStandard) {
   EXPECT_EQ(crc32c("123456789", 9), 0xe3069283u);
   EXPECT_EQ(crc32c(std::string(32, '\0').data(), 32), 0x8a9136aau);
   EXPECT_EQ(crc32c(std::string(32, '\xff').data(), 32), 0x62a8ab43u);
@@ -33,7 +33,7 @@ TEST(Crc32c, IsTheSameWithAndWithoutTheInstruction) {
   }
 }
 
-TEST(Crc32c, GoesOnWhereItEnded) {
+TEST(Crc32c, CanBeComputedInPieces) {
   const std::string text = noise(100);
   for (std::size_t cut = 0; cut <= text.size(); ++cut) {
     const auto first = crc32c(text.data(), cut);
@@ -41,7 +41,7 @@ TEST(Crc32c, GoesOnWhereItEnded) {
   }
 }
 
-TEST(Crc32c, SeesEveryFlippedBit) {
+TEST(Crc32c, DetectsEveryFlippedBit) {
   std::string text = noise(64);
   const auto whole = crc32c(text.data(), text.size());
   for (std::size_t bit = 0; bit < 8 * text.size(); ++bit) {

@@ -120,8 +120,8 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path) {
                     std::to_string(bytes));
   }
   if (length > kMostHeader) {
-    throw DataError(path + ": its header has " + std::to_string(length) + " bytes, and at most " +
-                    std::to_string(kMostHeader) + " are read");
+    throw DataError(path + ": its header has " + std::to_string(length) + " bytes; at most " +
+                    std::to_string(kMostHeader) + " are allowed");
   }
   data_begin_ = sizeof(length) + length;
   std::string text(length, '\0');

@@ -90,10 +90,10 @@ TEST_F(Safetensors, ViewsAndTrainedParametersAreWrittenAsTheyLook) {
   EXPECT_FALSE(back.at(0).second.requires_grad());
 }
 
-TEST_F(Safetensors, NoTensorsAreAFileToo) { EXPECT_TRUE(reloaded({}).empty()); }
+TEST_F(Safetensors, AFileMayHaveNoTensors) { EXPECT_TRUE(reloaded({}).empty()); }
 
 // Other programs expect exactly these bytes.
-TEST_F(Safetensors, LayoutIsTheFormats) {
+TEST_F(Safetensors, LayoutIsThatOfTheFormat) {
   save_safetensors(path_, {{"w", at::tensor({1.0f, -2.0f})}, {"n", at::tensor({std::int64_t{258}})}});
   std::string header = R"({"__metadata__":{"format":"pt"},"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
                        R"("n":{"dtype":"I64","shape":[1],"data_offsets":[8,16]}})";
@@ -117,7 +117,7 @@ TEST_F(Safetensors, RefusesDtypesThatItDoesNotWrite) {
               ThrowsMessage<DataError>(path_ + ": tensor phase has dtype ComplexFloat, which is not supported"));
 }
 
-TEST_F(Safetensors, RefusesToLoseOneOfTwoTensorsOfOneName) {
+TEST_F(Safetensors, RefusesTwoTensorsOfOneName) {
   EXPECT_THAT([&] { save_safetensors(path_, {{"w", at::zeros({2})}, {"w", at::zeros({3})}}); },
               ThrowsMessage<DataError>(path_ + ": two tensors are called w"));
 }
@@ -150,7 +150,7 @@ TEST_F(Safetensors, AHeaderLongerThanTheFileIsRefusedWithBothLengths) {
   }
 }
 
-TEST_F(Safetensors, AHeaderThatIsNoObjectOfTensorsIsRefused) {
+TEST_F(Safetensors, AHeaderThatIsNotAnObjectOfTensorsIsRefused) {
   for (const char* header :
        {"", "{", "{\"w\":", "null", "[]", "3", "{} {}", "{\"w\":null}", "{\"w\":[1,2]}", "\xff\xfe"}) {
     EXPECT_THAT([&] { load(header, ""); }, ThrowsMessage<DataError>(StartsWith(path_ + ": the header"))) << header;
@@ -164,7 +164,7 @@ TEST_F(Safetensors, AHeaderNestedWithoutEndIsRefused) {
               ThrowsMessage<DataError>(HasSubstr("nested deeper than 256 levels")));
 }
 
-TEST_F(Safetensors, ADtypeThatIsNotSupportedIsNotCalledDamage) {
+TEST_F(Safetensors, AnUnsupportedDtypeIsNotReportedAsDamage) {
   for (const std::string dtype : {"F8_E4M3", "F8_E5M2", "C64", "U16"}) {
     EXPECT_THAT(
         [&] { load(R"({"a":{"dtype":")" + dtype + R"(","shape":[1],"data_offsets":[0,1]}})", "1"); },
@@ -209,13 +209,13 @@ TEST_F(Safetensors, ShapesThatOverflowAreRefusedBeforeAnythingIsAllocated) {
   }
 }
 
-TEST(TensorMemory, NamesFileAndTensorThatItIsNotEnoughFor) {
+TEST(TensorMemory, ErrorsNameFileAndTensor) {
   EXPECT_THAT([] { tensor_memory("big.safetensors", "wte", {std::int64_t{1} << 56}, at::kFloat); },
               ThrowsMessage<DataError>(
                   "big.safetensors: tensor wte: there is not enough memory for its 288230376151711744 bytes"));
 }
 
-TEST_F(Safetensors, APlaceThatCannotBeWrittenIsNamed) {
+TEST_F(Safetensors, AnUnwritablePathIsNamed) {
   EXPECT_THAT([] { save_safetensors("/proc/absent/w", {{"w", at::zeros({2})}}); },
               ThrowsMessage<DataError>(StartsWith("/proc/absent/w: ")));
 }

@@ -33,7 +33,7 @@ class SafetensorsWriting : public ::testing::Test {
   const std::string path_ = folder_ + "/rows.safetensors";
 };
 
-TEST_F(SafetensorsWriting, ElementsThatComeBitByBitMakeTheSameFile) {
+TEST_F(SafetensorsWriting, ElementsAppendedInPiecesMakeTheSameFile) {
   const at::Tensor keys = at::arange(5, at::kLong), rows = at::arange(15, at::kFloat).reshape({5, 3});
   save_safetensors(path_, {{"keys", keys}, {"rows", rows}});
   const std::string expected = read_file(path_);
@@ -62,7 +62,7 @@ TEST_F(SafetensorsWriting, ElementsThatDoNotBelongToTheTensorAreRefused) {
   EXPECT_THROW(writer.append(2, at::zeros({1})), std::out_of_range);
 }
 
-TEST_F(SafetensorsWriting, APlaceThatCannotBeWrittenIsNamed) {
+TEST_F(SafetensorsWriting, AnUnwritablePathIsNamed) {
   EXPECT_THAT([] { const SafetensorsWriter writer("/proc/absent/w", {}); },
               ThrowsMessage<DataError>(StartsWith("/proc/absent/w: ")));
 }

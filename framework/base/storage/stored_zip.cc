@@ -56,7 +56,8 @@ std::uint32_t checksum(const char* data, std::size_t bytes) {
 void read_at(std::ifstream& file, const std::string& path, std::uint64_t offset, char* into, std::uint64_t bytes) {
   file.seekg(static_cast<std::streamoff>(offset));
   if (!file || (bytes > 0 && !file.read(into, static_cast<std::streamsize>(bytes)))) {
-    refuse(path, offset, "the file ends within " + std::to_string(bytes) + " bytes that belong here");
+    refuse(path, offset,
+           "the file ends within the " + std::to_string(bytes) + " bytes that start here: it was cut off");
   }
 }
 
@@ -77,22 +78,22 @@ Directory find_directory(std::ifstream& file, const std::string& path, std::uint
   std::size_t at = text.size() < kEndBytes ? std::string::npos : text.size() - kEndBytes;
   while (at != std::string::npos && number<std::uint32_t>(text, at) != kEnd) at = at == 0 ? std::string::npos : at - 1;
   if (at == std::string::npos) {
-    refuse(path, size, "the file ends without the directory of its zip archive: it was cut off, or is none");
+    refuse(path, size, "the file ends without the directory of a zip archive: it was cut off, or is not a zip archive");
   }
   Directory found{.begin = number<std::uint32_t>(text, at + 16),
                   .bytes = number<std::uint32_t>(text, at + 12),
                   .entries = number<std::uint16_t>(text, at + 10)};
   if (at >= kLocator64Bytes && number<std::uint32_t>(text, at - kLocator64Bytes) == kLocator64) {
     const auto where = number<std::uint64_t>(text, at - kLocator64Bytes + 8);
-    if (where > size) refuse(path, size - tail + at, "the zip64 directory begins behind the end of the file");
+    if (where > size) refuse(path, size - tail + at, "the zip64 directory starts after the end of the file");
     const std::string end = read_at(file, path, where, kEnd64Bytes);
-    if (number<std::uint32_t>(end, 0) != kEnd64) refuse(path, where, "this is no zip64 directory");
+    if (number<std::uint32_t>(end, 0) != kEnd64) refuse(path, where, "this is not a zip64 directory");
     found = {.begin = number<std::uint64_t>(end, 48),
              .bytes = number<std::uint64_t>(end, 40),
              .entries = number<std::uint64_t>(end, 32)};
   }
   if (found.begin > size || found.bytes > size - found.begin) {
-    refuse(path, size - tail + at, "the directory of the zip archive lies behind the end of the file");
+    refuse(path, size - tail + at, "the directory of the zip archive lies beyond the end of the file");
   }
   return found;
 }
@@ -142,10 +143,11 @@ StoredZip::StoredZip(const std::string& path) : path_(path) {
     std::uint64_t stored = number<std::uint32_t>(directory, at + 20);
     take_zip64(std::string_view(directory).substr(at + kCentralBytes + name, extra), entry.bytes, stored, entry.header);
     if (number<std::uint16_t>(directory, at + 10) != 0 || stored != entry.bytes) {
-      refuse(path, here, entry.name + " is compressed, and torch.save() stores what it writes; save it again");
+      refuse(path, here,
+             entry.name + " is compressed, but torch.save() writes without compression; save the model again");
     }
     if (entry.header > size_ || entry.bytes > size_ - entry.header) {
-      refuse(path, here, entry.name + " lies behind the end of the file");
+      refuse(path, here, entry.name + " lies beyond the end of the file");
     }
     entries_.push_back(std::move(entry));
     at += kCentralBytes + name + extra + comment;
@@ -166,7 +168,7 @@ void StoredZip::read(const Entry& entry, char* into) const {
   if (checksum(into, entry.bytes) != entry.crc) {
     refuse(path_, begin,
            "the " + std::to_string(entry.bytes) + " bytes of " + entry.name +
-               " have another checksum than they were written with");
+               " do not match their checksum: the file is damaged");
   }
 }
 

@@ -30,7 +30,7 @@ StoredZip open(const std::string& path) {
   const bool pickled = text.starts_with(std::string_view("\x80\x02\x8a\x0a", 4));
   const bool tar = text.size() > 262 && text.substr(257, 5) == "ustar";
   if (!pickled && !tar) {
-    throw DataError(path + ": byte 0: this is no zip archive, as torch.save() writes; is it a file of weights?");
+    throw DataError(path + ": byte 0: this is not a zip archive, which torch.save() writes; is it a file of weights?");
   }
   throw DataError(path +
                   ": is in the format of torch before 1.6; convert it with python3 -c \"import torch; "
@@ -44,11 +44,11 @@ std::string root_of(const StoredZip& zip) {
     if (slash == std::string::npos || entry.name.substr(slash) != kPickle) continue;
     const std::string root = entry.name.substr(0, slash);
     if (zip.find(root + "/constants.pkl") != nullptr) {
-      throw DataError(zip.path() + ": is a TorchScript program, which would be executed; save model.state_dict()");
+      throw DataError(zip.path() + ": is a TorchScript program, which loading would execute; save model.state_dict()");
     }
     const auto* const order = zip.find(root + "/byteorder");
     if (order != nullptr && zip.read(*order) != "little") {
-      throw DataError(zip.path() + ": byteorder is " + zip.read(*order) + ", and only little can be read");
+      throw DataError(zip.path() + ": byteorder is " + zip.read(*order) + ", but only little is supported");
     }
     return root;
   }

@@ -121,13 +121,13 @@ TEST(TorchFile, FindsTheStateDictUnderTheKeysOfTrainers) {
   }
   const auto several = pickled("}" + text("g") + weights + "s" + text("d") + weights + "s.", std::string(4, '\0'));
   const auto [load, throws] =
-      refuses_torch_file(several, "has several dictionaries of tensors (g, d); save the one that is wanted");
+      refuses_torch_file(several, "has several dictionaries of tensors (g, d); save only the one to load");
   EXPECT_THAT(load, throws);
 }
 
 // The objects are argparse.Namespace by its reduce method and as a new object with attributes, a numpy scalar, a dtype,
 // a path, a set, and a number of 128 bits. None of them is constructed.
-TEST(TorchFile, SkipsWhatIsSavedNextToTheWeightsWithoutMakingIt) {
+TEST(TorchFile, SkipsOtherObjectsWithoutConstructingThem) {
   const std::string weights = "}" + text("w") + view(1, 0, {1}, {1}) + "s";
   for (const std::string& object :
        {"cargparse\nNamespace\n)R}" + text("lr") + "K\x01sb", "cargparse\nNamespace\n)\x81}" + text("lr") + "K\x01sb",
@@ -154,12 +154,12 @@ TEST(TorchFile, LeavesOutExtraState) { EXPECT_EQ(loaded(kGoldens + "extra.pt").s
 
 TEST(TorchFile, RefusesAnEntryThatWouldRunCodeByItsName) {
   const auto [load, throws] =
-      refuses_torch_file(kGoldens + "shell.pt", "b is no tensor, but posix.system, which was not executed");
+      refuses_torch_file(kGoldens + "shell.pt", "b is not a tensor, but posix.system, which was not executed");
   EXPECT_THAT(load, throws);
   EXPECT_FALSE(fs::exists("executed"));
 }
 
-TEST(TorchFile, SaysHowToConvertWhatOldTorchWrote) {
+TEST(TorchFile, SaysHowToConvertFilesOfOldTorch) {
   const auto [load, throws] =
       refuses_torch_file(kGoldens + "legacy.pt", "format of torch before 1.6; convert it with python3");
   EXPECT_THAT(load, throws);
@@ -171,7 +171,7 @@ TEST(TorchFile, SaysHowToConvertWhatOldTorchWrote) {
 }
 
 // Wherever the file is cut off or a byte is changed, either an error names the file, or the tensors are read as before.
-TEST(TorchFile, RefusesWhatWasCutOffOrDamaged) {
+TEST(TorchFile, RefusesTruncatedAndDamagedFiles) {
   const std::string whole = read_file(kGoldens + "nested.pt"), path = torch_scratch("damaged.pt");
   const auto good = loaded(kGoldens + "nested.pt");
   for (std::size_t bytes = 0; bytes < whole.size(); bytes += 7) {
@@ -194,7 +194,7 @@ TEST(TorchFile, RefusesWhatWasCutOffOrDamaged) {
 }
 
 // Each of these pickles does harm, or crashes a program that trusts it.
-TEST(TorchFile, BelievesNoPickle) {
+TEST(TorchFile, DoesNotTrustPickles) {
   for (const auto& [body, why] :
        std::map<std::string, std::string>{{"cbuiltins\neval\n(X\x03\0\0\0"
                                            "1+1tR."s,
@@ -204,14 +204,14 @@ TEST(TorchFile, BelievesNoPickle) {
                                           {"R.", "nothing is on the stack"},
                                           {"(.", "a mark lies where"},
                                           {"u.", "there is no mark"},
-                                          {"h\x05.", "nothing was remembered as 5"},
+                                          {"h\x05.", "the memo has no entry 5"},
                                           {"}", "the pickle ends too early"},
                                           {"X\xff\xff\xff\xff.", "the pickle ends too early"},
-                                          {"}K\x01K\x02s.", "a key that is no text"},
+                                          {"}K\x01K\x02s.", "a key that is not a string"},
                                           {"}X\x01\0\0\0"
                                            "aK\x02s."s,
-                                           "a is no tensor, but a number"},
-                                          {"K\x01.", "no dictionary of tensors"},
+                                           "a is not a tensor, but a number"},
+                                          {"K\x01.", "not a dictionary of tensors"},
                                           {"(i", "the pickle ends within a name"}}) {
     const auto path = pickled(body);
     const auto [load, throws] = refuses_torch_file(path, why);

@@ -42,7 +42,7 @@ std::string described(const Node& node) {
     case Node::kList:
       return "a list";
     case Node::kText:
-      return "a text";
+      return "a string";
     case Node::kInt:
     case Node::kFloat:
       return "a number";
@@ -58,7 +58,7 @@ std::string described(const Node& node) {
 // that has tensors, or `root` itself.
 const Node& find_state_dict(const std::string& file, const Node& root) {
   if (root.kind != Node::kDict) {
-    throw DataError(file + ": holds " + described(root) + ", and no dictionary of tensors; save model.state_dict()");
+    throw DataError(file + ": holds " + described(root) + ", not a dictionary of tensors; save model.state_dict()");
   }
   for (const char* key : {"state_dict", "model_state_dict", "model_state", "model", "params_ema", "params", "net",
                           "network", "weights", "module"}) {
@@ -75,7 +75,7 @@ const Node& find_state_dict(const std::string& file, const Node& root) {
   }
   if (keys.size() > 1) {
     throw DataError(file + ": has several dictionaries of tensors (" + join(keys, ", ") +
-                    "); save the one that is wanted as {\"state_dict\": ...}");
+                    "); save only the one to load, as {\"state_dict\": ...}");
   }
   return *only;
 }
@@ -136,11 +136,11 @@ std::vector<PickledTensor> unpickle_state_dict(const std::string& file, std::str
   std::vector<PickledTensor> tensors;
   for (std::size_t i = 0; i + 1 < dict.items.size(); i += 2) {
     const Node &key = *dict.items[i], &value = *dict.items[i + 1];
-    if (key.kind != Node::kText) throw DataError(file + ": the state dict has a key that is no text");
+    if (key.kind != Node::kText) throw DataError(file + ": the state dict has a key that is not a string");
     if (key.text.ends_with("_extra_state")) {
       log_info() << file << ": " << key.text << " is left out";
     } else if (value.kind != Node::kTensor) {
-      throw DataError(file + ": " + printable(key.text) + " is no tensor, but " + described(value) +
+      throw DataError(file + ": " + printable(key.text) + " is not a tensor, but " + described(value) +
                       "; save model.state_dict() alone, or as {\"state_dict\": ...}");
     } else if (value.tensor.dtype == at::ScalarType::Undefined) {
       throw DataError(file + ": tensor " + printable(key.text) + " is of " + printable(value.tensor.unsupported) +

@@ -91,7 +91,7 @@ class Unpickler {
   void remember(std::uint64_t place) { memo_[place] = top(); }
   void recall(std::uint64_t place) {
     const auto found = memo_.find(place);
-    if (found == memo_.end()) refuse("nothing was remembered as " + std::to_string(place));
+    if (found == memo_.end()) refuse("the memo has no entry " + std::to_string(place));
     stack_.push_back(found->second);
   }
 
@@ -243,7 +243,8 @@ class Unpickler {
   void append(Node::Kind kind, const std::vector<Node*>& items) {
     Node* const to = top();
     if (to->kind == Node::kOther) return;
-    if (to->kind != kind || (kind == Node::kDict && items.size() % 2 != 0)) refuse("items are added to what has none");
+    if (to->kind != kind || (kind == Node::kDict && items.size() % 2 != 0))
+      refuse("items are added to a value that cannot hold them");
     to->items.insert(to->items.end(), items.begin(), items.end());
   }
 
@@ -289,7 +290,7 @@ class Unpickler {
         return;
       }
       default:
-        refuse("opcode " + std::to_string(code) + " is none that torch.save() writes for a state dict");
+        refuse("opcode " + std::to_string(code) + " does not belong to a state dict that torch.save() wrote");
     }
   }
 
@@ -330,7 +331,7 @@ class Unpickler {
     Node* const made = make(Node::kDict);
     if (!arguments.items.empty()) {
       for (const auto* pair : argument(arguments, 0, Node::kList)->items) {
-        if (pair->kind != Node::kList || pair->items.size() != 2) refuse("an OrderedDict has what is no pair");
+        if (pair->kind != Node::kList || pair->items.size() != 2) refuse("an item of an OrderedDict is not a pair");
         made->items.insert(made->items.end(), pair->items.begin(), pair->items.end());
       }
     }
@@ -340,7 +341,7 @@ class Unpickler {
   std::vector<std::int64_t> integers(const Node& list) const {
     std::vector<std::int64_t> values;
     for (const auto* item : list.items) {
-      if (item->kind != Node::kInt || item->integer < 0) refuse("a size or stride is no number from 0 on");
+      if (item->kind != Node::kInt || item->integer < 0) refuse("a size or stride is not an integer of at least 0");
       values.push_back(item->integer);
     }
     return values;
@@ -366,7 +367,7 @@ class Unpickler {
   void persistent() {
     const Node& id = *pop();
     if (id.kind != Node::kList || argument(id, 0, Node::kText)->text != "storage")
-      refuse("refers to what is no storage");
+      refuse("a persistent id does not refer to a storage");
     const auto& type = argument(id, 1, Node::kGlobal)->text;
     const auto& key = argument(id, 2, Node::kText)->text;
     const auto numel = argument(id, 4, Node::kInt)->integer;

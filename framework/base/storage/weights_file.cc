@@ -38,7 +38,7 @@ std::string find_in(const fs::path& folder) {
   for (const char* name : kNames) {
     if (is_there(folder / name)) return folder / name;
   }
-  throw DataError(folder.string() + ": the folder has none of " + join({kNames.begin(), kNames.end()}, ", "));
+  throw DataError(folder.string() + ": the folder has none of the files " + join({kNames.begin(), kNames.end()}, ", "));
 }
 
 // A clone without Git LFS has small text files in place of the large ones.
@@ -46,7 +46,7 @@ void refuse_pointer(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string line;
   if (!std::getline(file, line) || !line.starts_with("version https://git-lfs")) return;
-  throw DataError(path + ": is a pointer of Git LFS in place of the file; get the file with git lfs pull");
+  throw DataError(path + ": is a Git LFS pointer instead of the file; git lfs pull gets the file");
 }
 
 bool is_torch(const std::string& path) {
@@ -83,12 +83,13 @@ void WeightsFile::add(const std::string& path) {
       entries_.push_back({one.name, one.dtype, one.shape, file, index++});
     }
   } else {
-    throw DataError(path + ": is no file of weights by its name; these end in .safetensors, .pt, .pth, .bin or .json");
+    throw DataError(
+        path + ": its name is not that of a file of weights; such names end in .safetensors, .pt, .pth, .bin or .json");
   }
 }
 
 void WeightsFile::add_index(const std::string& path) {
-  const std::string source = path + ": is no index of weights, {\"weight_map\": {name: file}}";
+  const std::string source = path + ": is not an index of weights, {\"weight_map\": {name: file}}";
   // Maps the name of each tensor to its file.
   const auto files = parse_json(read_file(path), source).get<std::map<std::string, std::string>>("weight_map");
   std::set<std::string> parts;
@@ -96,7 +97,7 @@ void WeightsFile::add_index(const std::string& path) {
   for (const auto& part : parts) {
     const std::string file = fs::path(path).parent_path() / part;
     if (fs::path(part).has_parent_path() || part.ends_with(".json")) {
-      throw DataError(path + ": names " + part + ", which is no file of weights next to it");
+      throw DataError(path + ": names " + part + ", which is not a file of weights in the same folder");
     }
     if (!is_there(file)) throw DataError(path + ": names " + part + ", which is missing");
     add(file);
@@ -104,7 +105,7 @@ void WeightsFile::add_index(const std::string& path) {
   std::set<std::string> there;
   for (const auto& entry : entries_) there.insert(entry.name);
   for (const auto& [name, file] : files) {
-    if (!there.contains(name)) throw DataError(path + ": says that " + name + " is in " + file + ", where it is not");
+    if (!there.contains(name)) throw DataError(path + ": says that " + name + " is in " + file + ", but it is not");
   }
 }
 
@@ -123,9 +124,9 @@ NamedTensors load_weights(const std::string& path) {
 
 std::vector<std::string> save_weights(const std::string& path, const NamedTensors& tensors, std::int64_t shard_bytes) {
   if (is_torch(path) && shard_bytes == 0) return save_torch(path, tensors), std::vector{path};
-  if (is_torch(path)) throw ConfigError(path + ": a .pt file is not divided; name it .safetensors, or give no size");
+  if (is_torch(path)) throw ConfigError(path + ": a .pt file cannot be divided; name it .safetensors, or give no size");
   if (!path.ends_with(kSafetensors)) {
-    throw ConfigError(path + ": weights are written as .safetensors or .pt; end the name in one of these");
+    throw ConfigError(path + ": weights are written as .safetensors or .pt; use a name that ends in one of these");
   }
   if (shard_bytes <= 0) return save_safetensors(path, tensors), std::vector{path};
   std::vector<NamedTensors> shards(1);

@@ -89,12 +89,12 @@ TEST(WeightsFile, DividesAndFindsTheParts) {
   EXPECT_THAT([&] { const WeightsFile none(folder); }, ThrowsMessage<DataError>(HasSubstr("names model-00002-of-")));
 }
 
-TEST(WeightsFile, RefusesAnIndexThatIsNone) {
+TEST(WeightsFile, RefusesWhatIsNotAnIndex) {
   for (const auto& [text, why] : std::map<std::string, std::string>{
-           {"{}", "is no index of weights"},
-           {"[", "is no index of weights"},
-           {R"({"weight_map": {"a": "../secret.safetensors"}})", "which is no file of weights next to it"},
-           {R"({"weight_map": {"a": 3}})", "is no index of weights"}}) {
+           {"{}", "is not an index of weights"},
+           {"[", "is not an index of weights"},
+           {R"({"weight_map": {"a": "../secret.safetensors"}})", "which is not a file of weights in the same folder"},
+           {R"({"weight_map": {"a": 3}})", "is not an index of weights"}}) {
     const std::string path = scratch("bad.index.json");
     write_atomically(path, text);
     const auto [load, throws] = refuses(path, why);
@@ -102,7 +102,7 @@ TEST(WeightsFile, RefusesAnIndexThatIsNone) {
   }
   save_weights(scratch("one.safetensors"), {{"a", at::full({1}, 1, at::kFloat)}});
   write_atomically(scratch("bad.index.json"), R"({"weight_map": {"b": "one.safetensors"}})");
-  const auto [load, throws] = refuses(scratch("bad.index.json"), "says that b is in one.safetensors, where it is not");
+  const auto [load, throws] = refuses(scratch("bad.index.json"), "says that b is in one.safetensors, but it is not");
   EXPECT_THAT(load, throws);
 }
 
@@ -111,16 +111,16 @@ TEST(WeightsFile, RecognizesAPointerOfGitLfs) {
     const std::string path = scratch(name);
     write_atomically(path, "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 548105171\n");
     EXPECT_THAT([&] { WeightsFile file(path); },
-                ThrowsMessage<DataError>(HasSubstr(path + ": is a pointer of Git LFS in place of the file")));
+                ThrowsMessage<DataError>(HasSubstr(path + ": is a Git LFS pointer instead of the file")));
   }
 }
 
-TEST(WeightsFile, RefusesNamesThatSayNothing) {
+TEST(WeightsFile, RefusesNamesWithAnUnknownEnding) {
   write_atomically(scratch("weights.txt"), "x");
-  EXPECT_THAT([] { load_weights(scratch("weights.txt")); }, ThrowsMessage<DataError>(HasSubstr("by its name")));
+  EXPECT_THAT([] { load_weights(scratch("weights.txt")); }, ThrowsMessage<DataError>(HasSubstr("its name is not")));
   EXPECT_THAT([] { load_weights(scratch("nowhere.pt")); }, ThrowsMessage<DataError>(HasSubstr("no such file")));
-  EXPECT_THAT([] { save_weights(scratch("w.bin2"), {}); }, ThrowsMessage<ConfigError>(HasSubstr("end the name")));
-  EXPECT_THAT([] { save_weights(scratch("w.pt"), {}, 5); }, ThrowsMessage<ConfigError>(HasSubstr("is not divided")));
+  EXPECT_THAT([] { save_weights(scratch("w.bin2"), {}); }, ThrowsMessage<ConfigError>(HasSubstr("name that ends")));
+  EXPECT_THAT([] { save_weights(scratch("w.pt"), {}, 5); }, ThrowsMessage<ConfigError>(HasSubstr("cannot be divided")));
 }
 
 }  // namespace

@@ -143,7 +143,7 @@ TEST(Checked, OperationsOfTheCallersOwn) {
   expect_disagreement(own(3), own(4), "rank 0 calls custom operation of 3 Float, rank 1 calls custom operation of 4");
 }
 
-TEST(Checked, WhatRanksAgreeOnIsDone) {
+TEST(Checked, RunsOperationsOnWhichRanksAgree) {
   run_ranks(kBackend, 3, [](const CommunicatorPtr& world) {
     CheckedCommunicator decorated(world);
     Communicator& checked = decorated;
@@ -179,7 +179,7 @@ TEST(Checked, MessagesPassUnchecked) {
 }
 
 // Groups that are split off compare and number operations under their own names.
-TEST(Checked, GroupsThatAreSplitOffAreChecked) {
+TEST(Checked, SplitGroupsAreChecked) {
   run_ranks(kBackend, 3, [](const CommunicatorPtr& world) {
     CheckedCommunicator decorated(world);
     Communicator& checked = decorated;
@@ -192,7 +192,7 @@ TEST(Checked, GroupsThatAreSplitOffAreChecked) {
 }
 
 // An operation in flight owns its data, so ranks may wait in any order.
-TEST(Checked, OperationsInFlightAreToldApart) {
+TEST(Checked, OperationsInFlightAreDistinguished) {
   run_ranks(kBackend, 3, [](const CommunicatorPtr& world) {
     CheckedCommunicator decorated(world);
     Communicator& checked = decorated;

@@ -66,7 +66,7 @@ TEST_P(Compressed, OtherDtypesReductionsAndOperationsAreExact) {
   });
 }
 
-TEST_P(Compressed, EachTensorHasAMemoryOfItsOwn) {
+TEST_P(Compressed, EachTensorHasItsOwnCompressorState) {
   run_ranks("inproc", GetParam(), [](const CommunicatorPtr& group) {
     const auto communicator = compressed(group, "{name: topk, fraction: 0.1}");
     const auto first = make_compressor("{name: topk, fraction: 0.1}", {100});
@@ -89,7 +89,7 @@ TEST_P(Compressed, EachTensorHasAMemoryOfItsOwn) {
   });
 }
 
-TEST_P(Compressed, KnowsTheShapesItWasTold) {
+TEST_P(Compressed, UsesTheGivenShapes) {
   run_ranks("inproc", GetParam(), [](const CommunicatorPtr& group) {
     const auto communicator = compressed(group, "{name: powersgd, rank: 1}");
     const at::Tensor bucket = at::zeros({410});
@@ -152,7 +152,7 @@ TEST(CompressedCommunicator, KeepsTheOrderOfLaunch) {
   });
 }
 
-TEST(CompressedCommunicator, RefusesWhatNoRankCouldReduce) {
+TEST(CompressedCommunicator, RefusesInvalidArguments) {
   run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
     const auto communicator = compressed(group, "fp16");
     EXPECT_THROW((void)communicator->all_reduce(at::zeros({3, 2}).t(), Reduction::kSum), std::invalid_argument);

@@ -25,7 +25,7 @@ TEST_F(CompressorTableTest, ATensorKeepsItsCompressor) {
   EXPECT_NE(table_.of(at::zeros({100})), first);
 }
 
-TEST_F(CompressorTableTest, AnotherSizeAtTheSameAddressStartsAnew) {
+TEST_F(CompressorTableTest, ADifferentSizeAtTheSameAddressStartsAgain) {
   const std::weak_ptr<Compressor> first = table_.of(memory_);
   const auto smaller = table_.of(memory_.narrow(0, 0, 50));
   EXPECT_TRUE(first.expired()) << "its memory is free";
@@ -33,7 +33,7 @@ TEST_F(CompressorTableTest, AnotherSizeAtTheSameAddressStartsAnew) {
   EXPECT_NE(table_.of(memory_.narrow(0, 50, 50)), smaller) << "another address";
 }
 
-TEST_F(CompressorTableTest, AnotherTensorAtTheSameAddressStartsAnew) {
+TEST_F(CompressorTableTest, AnotherTensorAtTheSameAddressStartsAgain) {
   float values[10] = {};
   const auto borrow = [&] { return at::from_blob(values, {10}); };
   at::Tensor tensor = borrow();
@@ -62,7 +62,7 @@ TEST_F(CompressorTableTest, IsBoundedForTensorsAtOneAddress) {
   EXPECT_EQ(table_.size(), 3u);
 }
 
-TEST_F(CompressorTableTest, RefusesACapacityOfNothing) {
+TEST_F(CompressorTableTest, RefusesACapacityOfZero) {
   EXPECT_THROW(CompressorTable(Compressors::Choice("int8"), 0), std::invalid_argument);
 }
 

@@ -83,7 +83,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks, EveryCompressor,
 // Zero, one, an odd number, one whole block, several blocks with a short one, and fewer blocks than ranks.
 const std::vector<std::int64_t> kSizes = {0, 1, 7, 64, 129, 1000, 4097};
 
-TEST(Compressors, AreTheOnesTestedHere) {
+TEST(Compressors, AreAllTestedHere) {
   std::vector<std::string> tested;
   for (const auto& yaml : all_compressions()) tested.push_back(testing::choose_compression(yaml).selected());
   EXPECT_THAT(tested, ::testing::UnorderedElementsAreArray(Compressors::global().names()));
@@ -144,7 +144,7 @@ TEST_P(ErrorFeedback, DeliversTheSumOfTheMeansInTheLongRun) {
       missing += mean - tensor;
       (step < kSteps / 2 ? first_half : second_half) += missing.norm().item<double>();
     }
-    EXPECT_LE(second_half, 1.5 * first_half) << "what is missing grows";
+    EXPECT_LE(second_half, 1.5 * first_half) << "the missing part grows";
     EXPECT_LT(missing.norm().item<double>(), 0.5 * sum.norm().item<double>());
   });
 }
@@ -187,7 +187,7 @@ TEST_P(StartAfter, TheFirstStepsAreCountedInTheState) {
   });
 }
 
-TEST_P(EveryCompressor, LeavesOneRankAlone) {
+TEST_P(EveryCompressor, ChangesNothingOnOneRank) {
   run_ranks("inproc", 1, [this](const CommunicatorPtr& group) {
     const at::Tensor tensor = gradient_of(0, 0, 100);
     EXPECT_EQ(make_compressor(yaml(), {100})->all_reduce_mean(*group, tensor), 0);
@@ -195,7 +195,7 @@ TEST_P(EveryCompressor, LeavesOneRankAlone) {
   });
 }
 
-TEST_P(EveryCompressor, DeliversWhatIsNotFiniteAndForgetsIt) {
+TEST_P(EveryCompressor, DeliversNonFiniteElementsAndForgetsThem) {
   run_ranks("inproc", ranks(), [this](const CommunicatorPtr& group) {
     constexpr std::int64_t kSize = 400;
     for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
@@ -216,7 +216,7 @@ TEST_P(EveryCompressor, DeliversWhatIsNotFiniteAndForgetsIt) {
   });
 }
 
-TEST_P(EveryCompressor, RefusesTensorsOfAnotherKind) {
+TEST_P(EveryCompressor, RefusesTensorsOfAnotherDtypeSizeOrLayout) {
   run_ranks("inproc", 1, [this](const CommunicatorPtr& group) {
     const auto compressor = make_compressor(yaml(), {12});
     EXPECT_THROW(compressor->all_reduce_mean(*group, at::zeros({12}, at::kDouble)), std::invalid_argument);

@@ -64,7 +64,7 @@ TEST_P(HalfPrecision, SumsMayBeLargerThanFp16) {
   });
 }
 
-TEST(Fp16, SaysInfinityWhereItHasNoNumber) {
+TEST(Fp16, GivesInfinityBeyondItsRange) {
   testing::run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
     const at::Tensor tensor = at::full({3}, 1e6F);
     make_compressor("fp16", {3})->all_reduce_mean(*group, tensor);

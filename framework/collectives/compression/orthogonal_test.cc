@@ -43,7 +43,7 @@ TEST(Orthonormalize, TurnsColumnsFromLeftToRight) {
 }
 
 // A single pass in float would leave dot products of 1e-2 here.
-TEST(Orthonormalize, HoldsForColumnsThatAreNearlyTheSame) {
+TEST(Orthonormalize, WorksForNearlyEqualColumns) {
   std::vector<float> values;
   for (int row = 0; row < 50; ++row) {
     for (int column = 0; column < 4; ++column) {
@@ -57,7 +57,7 @@ TEST(Orthonormalize, HoldsForColumnsThatAreNearlyTheSame) {
   }
 }
 
-TEST(Orthonormalize, TellsColumnsThatAreNone) {
+TEST(Orthonormalize, ReturnsDependentColumns) {
   // The columns are 0, a vector, twice that vector, another vector, and the sum of the two.
   Matrix matrix(3, 5,
                 {0, 1, 2, 1, 2,  //
@@ -69,13 +69,13 @@ TEST(Orthonormalize, TellsColumnsThatAreNone) {
   EXPECT_NEAR(matrix.dot(1, 3), 0, 1e-6);
 }
 
-TEST(Orthonormalize, HasNoPlaceForWhatIsNotFinite) {
+TEST(Orthonormalize, ZeroesColumnsThatAreNotFinite) {
   Matrix matrix(2, 2, {std::numeric_limits<float>::quiet_NaN(), 3, 1, 4});
   EXPECT_THAT(matrix.orthonormalize(), ElementsAre(0));
   EXPECT_FLOAT_EQ(matrix.at(0, 1), 0.6F);
 }
 
-TEST(Orthonormalize, IsTheSameBitsAtAnyAlignment) {
+TEST(Orthonormalize, GivesTheSameBitsAtAnyAlignment) {
   std::vector<float> values;
   for (int i = 0; i < 37 * 3; ++i) values.push_back(std::sin(static_cast<float>(i * i)));
   Matrix matrix(37, 3, values);

@@ -65,7 +65,7 @@ class TopK final : public Compressor {
       : Compressor(layout), k_(count(config.fraction, layout.elements)) {
     if (layout.elements > std::numeric_limits<std::int32_t>::max()) {
       throw std::invalid_argument("topk: a bucket of " + std::to_string(layout.elements) +
-                                  " elements; more than 2^31 - 1 have no int32 indices: make the buckets smaller");
+                                  " elements; int32 indices suffice for at most 2^31 - 1: make the buckets smaller");
     }
   }
 

@@ -57,7 +57,7 @@ class Hierarchical : public ::testing::TestWithParam<Shape> {};
 INSTANTIATE_TEST_SUITE_P(Shapes, Hierarchical, ::testing::ValuesIn(kShapes),
                          [](const auto& info) { return info.param.name; });
 
-TEST_P(Hierarchical, DoesWhatTheWorldDoes) {
+TEST_P(Hierarchical, MatchesTheCollectivesOfTheWorld) {
   run_ranks("inproc", GetParam().ranks(), [&](const CommunicatorPtr& world) {
     const Hierarchy hierarchy(world, GetParam().keys_of(world->rank()));
     expect_same_collectives(*world, *make_hierarchical(hierarchy));
@@ -110,7 +110,7 @@ TEST(HierarchicalCommunicator, CompletesInOrderOfLaunch) {
   });
 }
 
-TEST(HierarchicalCommunicator, GivesMemoryOfAllRanksSize) {
+TEST(HierarchicalCommunicator, AllocatesTheRequestedMemory) {
   run_ranks("inproc", 4, [](const CommunicatorPtr& world) {
     const auto group = make_hierarchical(Hierarchy(world, {{"pair", std::to_string(world->rank() / 2)}}));
     const at::Tensor memory = group->allocate({3, 50'000}, at::kFloat);
@@ -146,7 +146,7 @@ TEST(HierarchicalCommunicator, SplitsIntoPlainGroupsInsideAGroup) {
   });
 }
 
-TEST(HierarchicalCommunicator, RefusesWhatNoRankCanAccept) {
+TEST(HierarchicalCommunicator, RefusesInvalidArguments) {
   run_ranks("inproc", 4, [](const CommunicatorPtr& world) {
     const auto group = make_hierarchical(Hierarchy(world, {{"pair", std::to_string(world->rank() / 2)}}));
     const at::Tensor tensor = at::zeros({4});

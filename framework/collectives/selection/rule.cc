@@ -71,7 +71,7 @@ ParsedRule read(const SelectionRule& rule, std::vector<ConfigProblem>& problems)
   read_op(rule, parsed, problems);
   read_size(rule, parsed, problems);
   if (rule.ranks < 0) problems.push_back(problem("ranks", "must be at least 0, got " + std::to_string(rule.ranks)));
-  if (rule.backend.empty()) problems.push_back(problem("backend", "is empty; the group's own is called own"));
+  if (rule.backend.empty()) problems.push_back(problem("backend", "is empty; own means the group's own backend"));
   read_algorithm(rule, parsed, problems);
   return parsed;
 }

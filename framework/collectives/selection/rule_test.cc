@@ -78,7 +78,7 @@ selection:
   EXPECT_EQ(config::dump(again), text);
 }
 
-TEST(SelectionRule, WhatYamlCannotMeanIsRefusedInItsLine) {
+TEST(SelectionRule, InvalidYamlIsRefusedWithItsLine) {
   Section section;
   try {
     config::load_text(section, R"(selection:
@@ -101,7 +101,7 @@ t.yaml:4:17: selection[2].upto: unknown key (did you mean "up_to"?))");
   }
 }
 
-TEST(SelectionRule, WhatIsWrongTogetherIsToldWithItsPlaceInTheList) {
+TEST(SelectionRule, ProblemsHaveTheirPlaceInTheList) {
   EXPECT_EQ(
       problems({{.op = "broadcast"}, {.up_to = "1KB"}, {.op = "all_reduce", .up_to = "many"}}),
       "config: selection[1].op: missing; known: broadcast, reduce, all_reduce, reduce_scatter, all_gather, gather, "
@@ -124,7 +124,7 @@ TEST(SelectionRule, WhatIsWrongTogetherIsToldWithItsPlaceInTheList) {
                 known(Op::kAllReduce) + " (did you mean \"counting\"?)");
 }
 
-TEST(SelectionRule, OneThatCanNeverBeReachedIsRefused) {
+TEST(SelectionRule, AnUnreachableOneIsRefused) {
   const std::string unreachable = "config: selection[1]: is never reached: [0], ";
   EXPECT_EQ(problems({{.op = "all_reduce"}, {.op = "all_reduce", .up_to = "1KB", .algorithm = "counting"}}),
             unreachable + "all_reduce -> native, comes first and covers it entirely");
@@ -136,7 +136,7 @@ TEST(SelectionRule, OneThatCanNeverBeReachedIsRefused) {
             unreachable + "reduce -> counting_even, comes first and covers it entirely");
 }
 
-TEST(SelectionRule, OneThatCanBeReachedIsNot) {
+TEST(SelectionRule, AReachableOneIsAccepted) {
   EXPECT_EQ(problems({{.op = "all_reduce", .up_to = "1KB"}, {.op = "all_reduce"}}), "") << "larger ones";
   EXPECT_EQ(problems({{.op = "all_reduce"}, {.op = "reduce"}}), "") << "other operations";
   EXPECT_EQ(problems({{.op = "all_reduce", .ranks = 2}, {.op = "all_reduce"}}), "") << "other groups";

@@ -127,7 +127,7 @@ TEST_F(Selecting, AnAlgorithmThatDoesNotSuitYieldsToTheNextRule) {
   EXPECT_EQ(times_run(Op::kBroadcast, "counting_even"), 0);
 }
 
-TEST_F(Selecting, GroupsThatAreSplitOffFollowTheTable) {
+TEST_F(Selecting, SplitGroupsFollowTheTable) {
   run_ranks("inproc", kRanks, [](const CommunicatorPtr& world) {
     SelectingCommunicator selecting(world, SelectionTable{{.op = "all_reduce", .ranks = 2, .algorithm = "counting"}});
     const auto pair = selecting.split(world->rank() == 0 ? -1 : 0, 0);
@@ -157,7 +157,7 @@ class Alternatives : public Selecting {
   }
 };
 
-TEST_F(Alternatives, CarryWhatTheTableGivesThem) {
+TEST_F(Alternatives, RunTheOperationsThatTheTableGivesThem) {
   run_ranks("inproc", kRanks, [](const CommunicatorPtr& world) {
     const auto other = world->split(0, world->rank());
     const auto both = selecting(world, other,
@@ -190,7 +190,7 @@ TEST_F(Alternatives, KeepTheOrderOfLaunch) {
   });
 }
 
-TEST_F(Alternatives, AreSplitToo) {
+TEST_F(Alternatives, AreSplitWithTheGroup) {
   run_ranks("inproc", kRanks, [](const CommunicatorPtr& world) {
     const auto both =
         selecting(world, world->split(0, world->rank()), SelectionTable{{.op = "all_reduce", .backend = "inproc"}});

@@ -58,7 +58,7 @@ TEST(SelectionTable, WhatNoRuleMatchesIsNative) {
 }
 
 // The next ways are tried in turn if an algorithm does not suit.
-TEST(SelectionTable, BehindTheFirstComeTheOthersThatMatch) {
+TEST(SelectionTable, OtherMatchingRulesFollowTheFirst) {
   EXPECT_EQ(ways(by_size(), Op::kAllReduce, 1024), (Ways{"counting", "counting_even", "native on mpi"}));
 }
 
@@ -76,7 +76,7 @@ TEST(SelectionTable, ARuleMayNameOnlyAConnectedBackend) {
                                                    "own, mpi")));
 }
 
-TEST(SelectionTable, OneMayFollowAnother) {
+TEST(SelectionTable, CanBeFollowedByAnother) {
   const SelectionTable first{{.op = "reduce", .up_to = "1KB", .algorithm = "counting"}};
   const SelectionTable next{{.op = "reduce", .up_to = "512"}, {.op = "reduce", .algorithm = "counting_even"}};
   const auto both = first.followed_by(next);
@@ -84,7 +84,7 @@ TEST(SelectionTable, OneMayFollowAnother) {
   EXPECT_EQ(ways(both, Op::kReduce, 5000), (Ways{"counting_even"}));
 }
 
-TEST(SelectionTable, PrintsARuleALine) {
+TEST(SelectionTable, PrintsOneRulePerLine) {
   EXPECT_EQ(by_size().to_text(), R"(operation   up to  ranks  backend  algorithm
 all_reduce  64 KB  any    own      counting
 broadcast   any    any    own      counting_broadcast
@@ -94,12 +94,12 @@ all         any    any    own      native
 )");
 }
 
-TEST(SelectionTable, RefusesRulesThatCannotBe) {
+TEST(SelectionTable, RefusesInvalidRules) {
   EXPECT_THROW((SelectionTable{{.op = "all_reduce", .algorithm = "rings"}}), ConfigError);
 }
 
 // The size is the bytes of the whole tensor, which all ranks know.
-TEST(SelectionBytes, AreTheWholesBytes) {
+TEST(SelectionBytes, AreThoseOfTheWholeTensor) {
   EXPECT_EQ(selection_bytes({.elements = 1LL << 40, .op = Op::kAllReduce, .dtype = at::kDouble}), 1LL << 43);
   EXPECT_EQ(selection_bytes({.elements = 12, .op = Op::kAllToAll, .dtype = at::kHalf}), 24);
   EXPECT_EQ(selection_bytes({.detail = 1, .op = Op::kAllToAll, .dtype = at::kHalf}), kAnySize) << "uneven";

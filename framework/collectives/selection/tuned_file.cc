@@ -62,7 +62,7 @@ TunedFile parse(const std::string& path, const std::string& text) {
   const Json json = parse_json(text, "it").raw();
   const int format = json.at("format");
   if (format != TunedFile::kFormat) {
-    throw ConfigError(path + ": has format " + std::to_string(format) + ", this program reads " +
+    throw ConfigError(path + ": has format " + std::to_string(format) + ", but this program reads " +
                       std::to_string(TunedFile::kFormat) + "; create a new one: bazel run //tools:tune -- --output " +
                       path);
   }

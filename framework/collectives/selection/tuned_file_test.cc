@@ -50,7 +50,7 @@ void expect_refused(const std::string& text, const std::string& why) {
   EXPECT_THAT([&] { load_tuned(path); }, ThrowsMessage<ConfigError>(AllOf(HasSubstr(path), HasSubstr(why)))) << text;
 }
 
-TEST(TunedFile, OneThatIsNoneIsRefused) {
+TEST(TunedFile, WhatIsNotATunedFileIsRefused) {
   EXPECT_THAT([] { load_tuned("no/such.json"); },
               ThrowsMessage<ConfigError>(AllOf(HasSubstr("no/such.json"), HasSubstr("//tools:tune creates one"))));
   expect_refused("rules", "is not a file written by tools:tune");
@@ -60,7 +60,7 @@ TEST(TunedFile, OneThatIsNoneIsRefused) {
 
 TEST(TunedFile, OneOfAnotherFormatIsRefused) {
   expect_refused(R"({"format": 7})",
-                 "has format 7, this program reads 1; create a new one: bazel run //tools:tune -- --output");
+                 "has format 7, but this program reads 1; create a new one: bazel run //tools:tune -- --output");
 }
 
 TEST(TunedFile, OneWithAnAlgorithmThatThisProgramLacksIsRefused) {

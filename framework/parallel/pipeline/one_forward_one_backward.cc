@@ -50,8 +50,8 @@ Schedule make_1f1b(const ScheduleOptions& options) {
 Schedule make_interleaved(const ScheduleOptions& options) {
   const int p = options.ranks, v = options.stages_per_rank, m = options.micro_batches;
   if (m % p != 0) {
-    throw ConfigError("schedule: interleaved takes micro-batches by groups of as many as there are ranks: " +
-                      std::to_string(m) + " is no multiple of " + std::to_string(p) + "; use " +
+    throw ConfigError("schedule: interleaved takes micro-batches in groups of as many as there are ranks: " +
+                      std::to_string(m) + " is not a multiple of " + std::to_string(p) + "; use " +
                       (m > p ? std::to_string(m / p * p) + " or " : "") + std::to_string((m / p + 1) * p));
   }
   const auto nth = [p, v](Kind kind, int rank, int k) {

@@ -61,9 +61,10 @@ Schedule make_schedule(const std::string& name, const ScheduleOptions& options) 
   };
   refuse_if(options.ranks < 1 || options.micro_batches < 1 || options.stages_per_rank < 1,
             "needs at least one rank, micro-batch and stage per rank");
-  refuse_if(options.memory_limit < 0, "has memory_limit: " + std::to_string(options.memory_limit) + "; 0 is as 1f1b");
+  refuse_if(options.memory_limit < 0, "has memory_limit: " + std::to_string(options.memory_limit) +
+                                          "; the least is 0, which means as much as 1f1b");
   refuse_if(options.memory_limit > 0 && name != "zero_bubble",
-            "keeps to no memory_limit: it holds what it needs; leave it out, or use zero_bubble");
+            "does not support memory_limit, since it holds what it needs; leave it out, or use zero_bubble");
   refuse_if(found->one_stage && options.stages_per_rank != 1,
             "has one stage for each rank; with several, use interleaved");
   return found->make(options);

@@ -59,7 +59,7 @@ TEST_P(EverySchedule, EndsOnAnyNumberOfRanksAndMicroBatches) {
   EXPECT_GT(tried, 20);
 }
 
-TEST_P(EverySchedule, HasTheBubbleThatIsKnownOfIt) {
+TEST_P(EverySchedule, HasItsKnownBubble) {
   for (const int ranks : {2, 4, 8}) {
     for (const int stages : {1, 2}) {
       const ScheduleOptions options{.ranks = ranks, .stages_per_rank = stages, .micro_batches = 3 * ranks};
@@ -72,7 +72,7 @@ TEST_P(EverySchedule, HasTheBubbleThatIsKnownOfIt) {
   }
 }
 
-TEST(OneForwardOneBackward, HoldsAsManyAsThereAreStagesBehind) {
+TEST(OneForwardOneBackward, HoldsFewerMicroBatchesOnLaterStages) {
   const auto timeline = simulate(make_schedule("1f1b", {.ranks = 4, .micro_batches = 9}));
   EXPECT_EQ(timeline.live, (std::vector<double>{4, 3, 2, 1}));
   EXPECT_EQ(simulate(make_schedule("gpipe", {.ranks = 4, .micro_batches = 9})).live, (std::vector<double>(4, 9)));
@@ -88,7 +88,7 @@ TEST(ZeroBubble, WaitsLessThan1f1bWithTheSameMemory) {
   }
 }
 
-TEST(ZeroBubble, KeepsToItsMemoryAndUsesMoreOfIt) {
+TEST(ZeroBubble, RespectsItsMemoryLimitAndWaitsLessWithMore) {
   double before = 1;
   for (const int limit : {4, 6, 8}) {
     const auto timeline =
@@ -121,19 +121,20 @@ TEST(Dualpipe, HasEachStageOnTwoRanks) {
   EXPECT_LT(simulate(schedule).bubble, simulate(make_schedule("1f1b", {.ranks = 4, .micro_batches = 8})).bubble);
 }
 
-TEST(MakeSchedule, SaysWhatFits) {
+TEST(MakeSchedule, RefusesOptionsThatDoNotFitWithAdvice) {
   const auto refused = [](const std::string& name, const ScheduleOptions& options, const std::string& why) {
     EXPECT_THAT([&] { make_schedule(name, options); }, ThrowsMessage<ConfigError>(HasSubstr(why)));
   };
   refused("2f2b", {}, "\"2f2b\" is not known; known: gpipe, 1f1b, interleaved, zb_h1, zero_bubble, dualpipe");
   refused("1f1b", {.ranks = 0}, "at least one rank");
   refused("1f1b", {.ranks = 2, .stages_per_rank = 2, .micro_batches = 4}, "one stage for each rank");
-  refused("interleaved", {.ranks = 4, .stages_per_rank = 2, .micro_batches = 6}, "6 is no multiple of 4; use 4 or 8");
+  refused("interleaved", {.ranks = 4, .stages_per_rank = 2, .micro_batches = 6},
+          "6 is not a multiple of 4; use 4 or 8");
   refused("interleaved", {.ranks = 4, .stages_per_rank = 2, .micro_batches = 3}, "use 4");
   refused("dualpipe", {.ranks = 3, .micro_batches = 8}, "not 3; use 4");
   refused("dualpipe", {.ranks = 4, .micro_batches = 6}, "not 6 on 4; use 8");
   refused("zero_bubble", {.ranks = 4, .micro_batches = 8, .memory_limit = -1}, "memory_limit");
-  refused("1f1b", {.ranks = 4, .micro_batches = 8, .memory_limit = 6}, "1f1b keeps to no memory_limit");
+  refused("1f1b", {.ranks = 4, .micro_batches = 8, .memory_limit = 6}, "1f1b does not support memory_limit");
 }
 
 // Good schedules into which a fault is introduced.
@@ -155,12 +156,12 @@ TEST_F(Planted, ABackwardIsMissing) {
   expect_error("the gradient of the input of micro-batch 2 on stage 1 0 times");
 }
 
-TEST_F(Planted, AForwardIsThereTwice) {
+TEST_F(Planted, AForwardOccursTwice) {
   actions(0).push_back({Kind::kForward, 0, 1});
   expect_error("the forward of micro-batch 1 on stage 0 2 times");
 }
 
-TEST_F(Planted, OnlyTheGradientOfTheInputIsThere) {
+TEST_F(Planted, TheGradientOfTheWeightsIsMissing) {
   actions(2)[place(2, {Kind::kBackward, 2, 0})].kind = Kind::kInputGradient;
   expect_error("the gradient of the weights of micro-batch 0 on stage 2 0 times");
 }

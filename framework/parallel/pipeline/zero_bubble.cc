@@ -220,7 +220,7 @@ Schedule make_zero_bubble(const ScheduleOptions& options) {
   }
   if (auto best = std::move(search).best()) return *std::move(best);
   throw ConfigError("schedule: zero_bubble found no order with the activations of " + std::to_string(limit) +
-                    " micro-batches on each of " + std::to_string(options.ranks) + " ranks; allow more");
+                    " micro-batches on each of " + std::to_string(options.ranks) + " ranks; increase memory_limit");
 }
 
 }  // namespace phalanx::pipeline
