@@ -44,7 +44,7 @@ Bytes expected_crop(std::int64_t top, std::int64_t left, bool flip) {
   return out;
 }
 
-TEST(Augmentation, WithoutAnyTheImageStaysAsItIs) {
+TEST(Augmentation, NoneLeavesTheImageUnchanged) {
   EXPECT_FALSE(Augmentation().any());
   EXPECT_EQ(all_results({}), std::set<Bytes>{kImage});
 }
@@ -79,7 +79,7 @@ TEST(Augmentation, APaddingMayBeWiderThanTheImage) {
   EXPECT_TRUE(results.contains(kImage));
 }
 
-TEST(Augmentation, EveryOffsetIsAsLikely) {
+TEST(Augmentation, EveryOffsetIsEquallyLikely) {
   int unmoved = 0, flipped = 0;
   for (std::uint64_t seed = 0; seed < 9000; ++seed) unmoved += augmented({.padding = 1}, seed) == kImage;
   for (std::uint64_t seed = 0; seed < 9000; ++seed) flipped += augmented({.flip = true}, seed) != kImage;
@@ -88,7 +88,7 @@ TEST(Augmentation, EveryOffsetIsAsLikely) {
 }
 
 // The drawn values are part of the meaning of a seed: if they change, all training results change.
-TEST(Augmentation, DrawsAlikeEverywhere) {
+TEST(Augmentation, DrawsTheSameValuesOnEveryPlatform) {
   RandomStream random(3);
   Bytes out(kImage.size());
   apply_change(draw_change({.padding = 1, .flip = true}, random), kShape, kImage.data(), out.data());

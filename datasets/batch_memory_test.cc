@@ -33,7 +33,7 @@ TEST(BatchMemory, ReplacesWhatDoesNotFit) {
   EXPECT_TRUE(tensor.is_contiguous());
 }
 
-TEST(BatchMemory, LeavesWhatSomebodyElseHolds) {
+TEST(BatchMemory, LeavesMemoryThatIsStillInUse) {
   auto tensor = at::empty({2, 3}, at::kFloat);
   const auto handle = tensor;
   ensure(tensor, {2, 3}, at::kFloat);

@@ -70,7 +70,7 @@ void ImageDataset::gather(std::span<const std::int64_t> indices, std::uint64_t s
   auto* target = ensure(batch.targets, 0, std::array{rows}, at::kLong).data_ptr<std::int64_t>();
   std::vector<std::uint8_t> changed(augmentation_.any() ? static_cast<std::size_t>(pixels) : 0);
   for (const auto index : indices) {
-    TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " of ", size());
+    TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " is out of range; the size is ", size());
     const auto* image = images_->pixels.data() + index * pixels;
     if (augmentation_.any()) {
       RandomStream random(mix(seed, static_cast<std::uint64_t>(index)));

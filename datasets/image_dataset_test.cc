@@ -114,7 +114,7 @@ TEST(ImageDataset, LeavesTheOtherFieldsAlone) {
   EXPECT_EQ(batch.global_rows, 7);
 }
 
-TEST(ImageDataset, RefusesAnIndexOutside) {
+TEST(ImageDataset, RefusesAnIndexOutOfRange) {
   Batch batch;
   EXPECT_THROW(dataset().gather(std::array<std::int64_t, 1>{kImages}, 0, batch), c10::IndexError);
   EXPECT_THROW(dataset().gather(std::array<std::int64_t, 1>{-1}, 0, batch), c10::IndexError);

@@ -92,7 +92,7 @@ std::set<std::uint64_t> seeds_of(std::int64_t epoch, const DistributedSampler::O
   return {numbers->seeds.begin(), numbers->seeds.end()};
 }
 
-TEST(Loader, SamplesChangeByASeedOfSeedAndEpochAlone) {
+TEST(Loader, RandomChangesDependOnlyOnSeedAndEpoch) {
   const auto first = seeds_of(0, {.global_batch = 8, .seed = 1});
   EXPECT_EQ(first.size(), 1u);
   for (const int rank : {0, 1, 2}) {
@@ -122,7 +122,7 @@ TEST(Loader, ReusesTheBatchsMemory) {
   EXPECT_EQ(batch.inputs[0].data_ptr(), memory);
 }
 
-TEST(Loader, LeavesABatchThatSomebodyKept) {
+TEST(Loader, DoesNotOverwriteABatchThatIsStillInUse) {
   const auto batches = loader(50, {.global_batch = 8, .shuffle = false});
   Batch batch;
   ASSERT_TRUE(batches->next(batch));

@@ -81,7 +81,7 @@ class ThreadsLoader final : public Loader {
   }
 };
 
-TEST(PrefetchingThreads, AreAsManyAsAskedForOrAsTheCallerHas) {
+TEST(PrefetchingThreads, AreAsManyAsConfiguredOrAsTheCallerHas) {
   const auto threads = [](int asked) {
     Batch batch;
     make_prefetching(std::make_unique<ThreadsLoader>(), 1, asked)->next(batch);
@@ -91,7 +91,7 @@ TEST(PrefetchingThreads, AreAsManyAsAskedForOrAsTheCallerHas) {
   EXPECT_EQ(threads(0), at::get_num_threads());
 }
 
-TEST_P(Prefetching, StartsAnywhereAlsoInTheMiddleOfAnEpoch) {
+TEST_P(Prefetching, StartsAnywhereEvenInTheMiddleOfAnEpoch) {
   const auto loader = make();
   for (int turn = 0; turn < 200; ++turn) {
     const int cursor = turn % 6;
@@ -130,7 +130,7 @@ TEST(PrefetchingMemory, IsBounded) {
   }
 }
 
-TEST_P(Prefetching, WhatGatheringThrowsComesInItsTurnAndCanBeTriedAgain) {
+TEST_P(Prefetching, ErrorsArriveInOrderAndGatheringCanBeRetried) {
   const auto loader = make(2);
   Batch batch;
   ASSERT_TRUE(loader->next(batch));
@@ -139,9 +139,9 @@ TEST_P(Prefetching, WhatGatheringThrowsComesInItsTurnAndCanBeTriedAgain) {
   EXPECT_THAT(rest_of(*loader), ElementsAre(2, 3, 4));
 }
 
-TEST_P(Prefetching, EndsWithoutHavingBeenAsked) { make(); }
+TEST_P(Prefetching, EndsWithoutARequest) { make(); }
 
-TEST(PrefetchingLoader, RefusesNothingAhead) {
+TEST(PrefetchingLoader, RefusesToPrefetchNothing) {
   std::atomic<int> gathered{0};
   EXPECT_THROW(make_prefetching(std::make_unique<NumberedLoader>(gathered), 0), std::invalid_argument);
 }

@@ -15,7 +15,7 @@ TEST(RandomStream, IsSplitMix64) {
   EXPECT_EQ(stream.next(), 0x06c45d188009454f);
 }
 
-TEST(RandomStream, DrawsBelowABoundAlikeEverywhere) {
+TEST(RandomStream, DrawsTheSameNumbersBelowABoundOnEveryPlatform) {
   RandomStream stream(7);
   for (const std::uint64_t expected : {3, 0, 9, 5, 4, 2, 4, 3, 1, 4}) EXPECT_EQ(stream.below(10), expected);
 }

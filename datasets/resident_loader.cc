@@ -46,8 +46,9 @@ class ResidentLoader final : public Loader {
     samples_ = dataset->unchanged();
     if (samples_ && !samples_->varies() && changes_) return;
     throw ConfigError(
-        "loader.resident: the dataset changes its samples at random in a way that is done on the CPU alone; leave it "
-        "out, or the changes");
+        "loader.resident: the dataset changes its samples at random in a way that only the CPU supports; leave out "
+        "this key "
+        "or these changes");
   }
 
   std::int64_t batches() const override { return sampler_.batches(); }
@@ -99,8 +100,8 @@ class ResidentLoader final : public Loader {
       return;
     }
     throw ConfigError(
-        "loader.resident: the task makes targets of samples that the dataset changes at random; leave it out, or the "
-        "changes");
+        "loader.resident: the task makes targets of samples that the dataset changes at random; leave out this key or "
+        "these changes");
   }
 
   // Fills `batch` with the samples. Copies the indices without waiting for the device.

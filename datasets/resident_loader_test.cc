@@ -109,10 +109,10 @@ class DrawnAnew final : public Dataset {
 
 void expect_refused(const std::shared_ptr<const Dataset>& dataset) {
   EXPECT_THAT([&] { make_resident_loader(dataset, {.global_batch = 5}, at::kCPU, leave); },
-              ::testing::ThrowsMessage<ConfigError>(::testing::HasSubstr("done on the CPU alone")));
+              ::testing::ThrowsMessage<ConfigError>(::testing::HasSubstr("in a way that only the CPU supports")));
 }
 
-TEST(ResidentLoader, RefusesWhatVariesInAWayThatNoDeviceHas) {
+TEST(ResidentLoader, RefusesRandomChangesThatDevicesDoNotSupport) {
   const std::vector<std::shared_ptr<const Dataset>> all{std::make_shared<ChangedOnTheCpu>(),
                                                         std::make_shared<DrawnAnew>()};
   for (const auto& dataset : all) {
@@ -140,7 +140,7 @@ class Damaged final : public Dataset {
   std::shared_ptr<const Dataset> inner_;
 };
 
-TEST(ResidentLoader, ChangesWhatIsReadInPlaceOfUnreadableSamples) {
+TEST(ResidentLoader, ChangesSamplesThatReplaceUnreadableOnes) {
   expect_same_batches(std::make_shared<TolerantDataset>(images({.flip = true}), 1));
   const auto tolerant = std::make_shared<TolerantDataset>(std::make_shared<Damaged>(images({.padding = 2})), 1);
   expect_same_batches(tolerant);

@@ -94,7 +94,7 @@ std::vector<fs::path> files_like(const std::vector<std::string>& patterns, const
         found.push_back(path);
       }
     }
-    if (!any) throw DataError(key + ": no file in " + root.string() + " is like \"" + pattern + "\"");
+    if (!any) throw DataError(key + ": no file in " + root.string() + " matches \"" + pattern + "\"");
   }
   return found;
 }

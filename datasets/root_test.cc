@@ -31,7 +31,7 @@ TEST_F(DatasetRoot, IsBelowTheDataFolder) {
   EXPECT_EQ(dataset_root("", "mnist"), "/data/mnist");
 }
 
-TEST_F(DatasetRoot, IsInDataElse) {
+TEST_F(DatasetRoot, IsInDataByDefault) {
   EXPECT_EQ(dataset_root("", "mnist"), fs::current_path() / "data/mnist");
   setenv("PHALANX_DATA", "", 1);
   EXPECT_EQ(dataset_root("", "mnist"), fs::current_path() / "data/mnist");

@@ -29,12 +29,14 @@ DistributedSampler::DistributedSampler(const Options& options) : options_(option
   require(options_.parts > 0 && options_.parts % options.size == 0,
           "parts must be a multiple of size, got " + std::to_string(options.parts));
   require(batches() > 0, "a global batch of " + std::to_string(options.global_batch) + " is more than the " +
-                             std::to_string(positions()) + " samples of an epoch, which drops the last batch");
+                             std::to_string(positions()) +
+                             " samples of an epoch, so that no batch is left when the last one is dropped");
   if (options.shares == nullptr) return;
-  require(std::ssize(*options.shares) == options.size,
-          "shares must be " + std::to_string(options.size) + ", got " + std::to_string(options.shares->size()));
+  require(std::ssize(*options.shares) == options.size, "the number of shares must be " + std::to_string(options.size) +
+                                                           ", got " + std::to_string(options.shares->size()));
   require(std::ranges::min(*options.shares) > 0, "shares must be > 0");
-  require(options_.parts == options.size, "parts with shares must be size, got " + std::to_string(options_.parts));
+  require(options_.parts == options.size,
+          "with shares, parts must be equal to size, got " + std::to_string(options_.parts));
 }
 
 std::int64_t DistributedSampler::batches() const {
@@ -44,8 +46,8 @@ std::int64_t DistributedSampler::batches() const {
 
 DistributedSampler::Share DistributedSampler::share(std::int64_t epoch, std::int64_t cursor) & {
   if (epoch < 0 || cursor < 0 || cursor >= batches()) {
-    throw std::out_of_range("DistributedSampler: no batch " + std::to_string(cursor) + " in epoch " +
-                            std::to_string(epoch) + ", an epoch has " + std::to_string(batches()));
+    throw std::out_of_range("DistributedSampler: there is no batch " + std::to_string(cursor) + " in epoch " +
+                            std::to_string(epoch) + "; batches in an epoch: " + std::to_string(batches()));
   }
   const std::int64_t start = cursor * options_.global_batch;
   const std::int64_t rows =

@@ -147,7 +147,7 @@ TEST(DistributedSampler, ARankWithoutSamplesGetsOnePaddingRow) {
 }
 
 // These values were computed once by another program. A change of them changes the result of every training run.
-TEST(DistributedSampler, OrdersAlikeInEveryRelease) {
+TEST(DistributedSampler, HasTheSameOrderInEveryRelease) {
   EXPECT_EQ(epoch_order({.samples = 10, .global_batch = 10, .seed = 0}, 0), (Indices{4, 7, 0, 5, 9, 3, 6, 2, 8, 1}));
   EXPECT_EQ(epoch_order({.samples = 10, .global_batch = 10, .seed = 1}, 0), (Indices{1, 9, 0, 7, 4, 2, 5, 3, 8, 6}));
   EXPECT_EQ(epoch_order({.samples = 10, .global_batch = 10, .seed = 1}, 1), (Indices{9, 5, 8, 0, 1, 2, 7, 3, 4, 6}));
@@ -175,7 +175,7 @@ TEST(DistributedSampler, SharesAreViewsOfTheOrder) {
   EXPECT_EQ(sampler.share(0, 3).indices.data(), first + 30);
 }
 
-TEST(DistributedSampler, RefusesWhatMakesNoSense) {
+TEST(DistributedSampler, RefusesInvalidOptions) {
   const Options good{.samples = 10, .global_batch = 2};
   const auto refused = [&](auto member, auto value) {
     Options options = good;

@@ -23,7 +23,8 @@ std::vector<std::int64_t> mapped(const std::vector<std::int64_t>& to, std::span<
   std::vector<std::int64_t> theirs;
   theirs.reserve(indices.size());
   for (const auto index : indices) {
-    TORCH_CHECK_INDEX(index >= 0 && index < std::ssize(to), "sample ", index, " of ", to.size());
+    TORCH_CHECK_INDEX(index >= 0 && index < std::ssize(to), "sample ", index, " is out of range; the size is ",
+                      to.size());
     theirs.push_back(to[static_cast<std::size_t>(index)]);
   }
   return theirs;
@@ -88,7 +89,7 @@ class Subset final : public Dataset {
 std::shared_ptr<const Dataset> make_subset(std::shared_ptr<const Dataset> dataset, std::vector<std::int64_t> indices) {
   const auto good = [&](std::int64_t index) { return index >= 0 && index < dataset->size(); };
   if (indices.empty() || !std::ranges::all_of(indices, good)) {
-    throw std::invalid_argument("make_subset: no indices, or one that is no sample of the dataset");
+    throw std::invalid_argument("make_subset: there are no indices, or one of them is not that of a sample");
   }
   return std::make_shared<Subset>(std::move(dataset), std::move(indices));
 }
@@ -99,8 +100,8 @@ Splits hold_out(const Splits& splits, double share, std::int64_t seed) {
   }
   if (splits.train->samples_overlap()) {
     throw ConfigError(
-        "evaluate.validation: samples of this dataset overlap, so that held-out ones would be trained on; use samples"
-        " that do not (dataset.stride: 0)");
+        "evaluate.validation: samples of this dataset overlap, so that training would see held-out data; use samples "
+        "that do not overlap (dataset.stride: 0)");
   }
   const auto samples = splits.train->size();
   const auto count = std::llround(share * static_cast<double>(samples));

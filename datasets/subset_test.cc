@@ -81,7 +81,7 @@ TEST(HoldOut, IsAFunctionOfTheSeed) {
   EXPECT_NE(held(1), held(2));
 }
 
-TEST(HoldOut, WhatIsHeldOutIsReadWithoutChangesAtRandom) {
+TEST(HoldOut, HeldOutSamplesAreNotChangedAtRandom) {
   const auto splits = hold_out(splits_of(20, /*changes=*/true), 0.5, 1);
   EXPECT_THAT(samples_of(*splits.train), ::testing::Each(::testing::Ge(1000)));
   EXPECT_THAT(samples_of(*splits.validation), ::testing::Each(::testing::Lt(1000)));
@@ -103,7 +103,7 @@ TEST(HoldOut, RefusesSamplesThatShareData) {
               ThrowsMessage<ConfigError>(HasSubstr("samples of this dataset overlap")));
 }
 
-TEST(HoldOut, RefusesWhatLeavesASplitEmptyOrThereAlready) {
+TEST(HoldOut, RefusesEmptySplitsAndASecondValidationSplit) {
   EXPECT_THAT([] { hold_out(splits_of(10), 0.01, 1); }, ThrowsMessage<ConfigError>(HasSubstr("evaluate.validation")));
   EXPECT_THAT([] { hold_out(splits_of(10), 0.99, 1); }, ThrowsMessage<ConfigError>(HasSubstr("at least one")));
   EXPECT_THAT([] { hold_out(hold_out(splits_of(10), 0.5, 1), 0.5, 1); },

@@ -81,7 +81,7 @@ void TolerantDataset::gather(std::span<const std::int64_t> indices, std::uint64_
   std::vector<std::int64_t> wanted(indices.begin(), indices.end());
   std::int64_t replaced = 0;
   for (auto& index : wanted) {
-    TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " of ", size());
+    TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " is out of range; the size is ", size());
     const auto other = replacement(index);
     replaced += other != index;
     index = other;
@@ -136,7 +136,7 @@ void TolerantDataset::note(std::int64_t index, const char* why) const {
                     " samples cannot be read, and loader.max_errors allows " + std::to_string(most_));
   }
   if (count == 1) found_->first_reason = why;
-  log_warning() << "left out: " << why;
+  log_warning() << "left out a sample that cannot be read: " << why;
 }
 
 }  // namespace phalanx

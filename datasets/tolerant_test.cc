@@ -56,7 +56,7 @@ Indices read(const Dataset& dataset, const Indices& indices) {
   return {values, values + indices.size()};
 }
 
-TEST(TolerantDataset, PutsTheNextReadableSampleInPlaceOfAnother) {
+TEST(TolerantDataset, ReplacesAnUnreadableSampleByTheNextReadableOne) {
   const TolerantDataset dataset(std::make_shared<PartlyBad>(10, std::set<std::int64_t>{3, 4, 9}), 5);
   EXPECT_EQ(read(dataset, {2, 3, 4, 9, 5}), (Indices{2, 5, 5, 0, 5}));
   EXPECT_EQ(dataset.left_out(), 3);
@@ -67,7 +67,7 @@ TEST(TolerantDataset, PutsTheNextReadableSampleInPlaceOfAnother) {
 }
 
 // The replacement of a sample depends neither on the rank that reads it nor on the other samples of the batch.
-TEST(TolerantDataset, ReadsAlikeInAnyParts) {
+TEST(TolerantDataset, DoesNotDependOnHowABatchIsDivided) {
   const auto samples = std::make_shared<PartlyBad>(20, std::set<std::int64_t>{0, 7, 8, 19});
   Indices all(20);
   for (std::int64_t i = 0; i < 20; ++i) all[static_cast<std::size_t>(i)] = i;
@@ -76,7 +76,7 @@ TEST(TolerantDataset, ReadsAlikeInAnyParts) {
   for (std::int64_t i = 19; i >= 0; --i) EXPECT_EQ(read(parts, {i}), (Indices{whole[static_cast<std::size_t>(i)]}));
 }
 
-TEST(TolerantDataset, SaysWhichWasOneTooMany) {
+TEST(TolerantDataset, NamesTheSampleThatIsOneTooMany) {
   const TolerantDataset dataset(std::make_shared<PartlyBad>(10, std::set<std::int64_t>{3, 6}), 1);
   EXPECT_EQ(read(dataset, {3}), (Indices{4}));
   EXPECT_THAT([&] { read(dataset, {6}); },

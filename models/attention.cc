@@ -54,7 +54,7 @@ at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tens
 }
 
 void divide_by_heads(TensorStyle style, const CommunicatorPtr& group, DropoutImpl& dropout) {
-  if (style != TensorStyle::kColumn) throw ConfigError("is attention, which is divided by column alone");
+  if (style != TensorStyle::kColumn) throw ConfigError("is attention, which can only be divided by column");
   dropout.divide_positions(group->size(), [group](const at::Tensor& all) { return take_part(all, 1, group); });
 }
 

@@ -18,7 +18,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-TEST(BatchNorm, OfOneValuePerChannelIsAnErrorInTrainingAlone) {
+TEST(BatchNorm, OneValuePerChannelIsAnErrorOnlyInTraining) {
   BatchNorm2d norm(3);
   const at::Tensor one = at::randn({1, 3, 1, 1});
   EXPECT_THAT([&] { norm(one); }, ThrowsMessage<ConfigError>(HasSubstr("expected more than 1 value per channel")));
@@ -29,7 +29,7 @@ TEST(BatchNorm, OfOneValuePerChannelIsAnErrorInTrainingAlone) {
   EXPECT_NO_THROW(norm(one));
 }
 
-TEST(BatchNorm, LearnsNothingOfPaddingAlone) {
+TEST(BatchNorm, LearnsNothingFromABatchOfPadding) {
   BatchNorm2d norm(3);
   {
     const PaddingRows padding(true);
@@ -43,7 +43,7 @@ TEST(BatchNorm, LearnsNothingOfPaddingAlone) {
 }
 
 // This happens in a pipeline if the last batch has fewer samples than there are micro-batches.
-TEST(BatchNorm, OfPaddingHasItsGradientAfterOthersHaveLearnt) {
+TEST(BatchNorm, GradientOfPaddingIsUnaffectedByLaterBatches) {
   BatchNorm2d norm(3);
   const at::Tensor input = at::randn({1, 3, 2, 2}).requires_grad_(true);
   at::Tensor output;

@@ -29,8 +29,8 @@ at::Tensor seen(const at::Tensor& query, const at::Tensor& key) {
 void CausalAttention::divide_sequence(const CommunicatorPtr& group) {
   if (!fused_) {
     throw ConfigError(
-        "attention: explicit has all scores of a sequence at once, of which ranks of mesh.context have "
-        "parts; use attention: sdpa");
+        "attention: explicit computes all scores of a sequence at once, but ranks of mesh.context have only parts of "
+        "it; use attention: sdpa");
   }
   context_ = group;
 }

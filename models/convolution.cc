@@ -20,9 +20,9 @@ constexpr std::int64_t kChannels = 1;  // dimension of [n, channels, h, w]
 }  // namespace
 
 Placements Conv2dImpl::divide(TensorStyle style, const CommunicatorPtr& group) {
-  if (style == TensorStyle::kVocabulary) throw ConfigError("is a convolution, so vocabulary is not for it");
+  if (style == TensorStyle::kVocabulary) throw ConfigError("is a convolution, which cannot be divided by vocabulary");
   if (options.groups() != 1) {
-    throw ConfigError("is a convolution of " + std::to_string(options.groups()) + " groups, which stays whole");
+    throw ConfigError("is a convolution of " + std::to_string(options.groups()) + " groups, which cannot be divided");
   }
   style_ = style;
   group_ = group;

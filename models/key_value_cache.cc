@@ -14,7 +14,8 @@ std::pair<at::Tensor, at::Tensor> KeyValueCache::append(std::size_t layer, const
   auto& [all_keys, all_values, length] = layers_[layer];
   const auto added = keys.size(2), after = length + added;
   if (after > capacity_) {
-    throw std::length_error("a cache of " + std::to_string(capacity_) + " tokens was to hold " + std::to_string(after));
+    throw std::length_error("a cache for " + std::to_string(capacity_) + " tokens cannot hold " +
+                            std::to_string(after));
   }
   if (length == 0) {
     const auto room = [this](const at::Tensor& like) {

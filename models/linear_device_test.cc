@@ -20,7 +20,7 @@ class LinearOfDevices : public ::testing::TestWithParam<at::ScalarType> {};  // 
 
 INSTANTIATE_TEST_SUITE_P(Precisions, LinearOfDevices, ::testing::Values(at::kFloat, at::kBFloat16));
 
-TEST_P(LinearOfDevices, MayPutOffTheGradientOfItsWeight) {
+TEST_P(LinearOfDevices, CanDeferTheGradientOfItsWeight) {
   const at::Tensor input = at::randn({6, 5}).to(kDevice).requires_grad_();
   at::Tensor weight = at::randn({4, 5}).to(kDevice).requires_grad_(), output;
   weight.mutable_grad() = at::zeros_like(weight);

@@ -60,7 +60,7 @@ struct Case {
 
 class LinearOf : public ::testing::TestWithParam<Case> {};
 
-TEST_P(LinearOf, IsLinearOfLibTorch) {
+TEST_P(LinearOf, ComputesAsLinearOfLibTorch) {
   const bool out_in = GetParam().layout == WeightLayout::kOutIn;
   const at::Tensor input = at::randn(GetParam().input);
   const at::Tensor weight = out_in ? at::randn({kOut, kIn}) : at::randn({kIn, kOut});
@@ -92,7 +92,7 @@ TEST(Linear, TakesInputsOfAnyStrides) {
   expect_close(apply_linear(every_other, weight, bias), at::linear(every_other, weight, bias));
 }
 
-TEST(Linear, AddsToTheGradientThatIsThere) {
+TEST(Linear, AddsToAnExistingGradient) {
   const at::Tensor input = at::randn({6, kIn});
   Linear layer(kIn, kOut);
   with_gradient(layer->weight);
@@ -105,7 +105,7 @@ TEST(Linear, AddsToTheGradientThatIsThere) {
   EXPECT_GT(once.abs().sum().item<double>(), 0);
 }
 
-TEST(Linear, MakesAGradientWhereNoneIsThere) {
+TEST(Linear, CreatesAGradientIfThereIsNone) {
   Linear layer(kIn, kOut);
   layer(at::ones_like(at::randn({6, kIn}))).sum().backward();
   ASSERT_TRUE(layer->weight.grad().defined());
@@ -134,14 +134,14 @@ TEST(Linear, SharesItsWeight) {
                tied([](const at::Tensor& x, const at::Tensor& w) { return at::linear(x, w); }));
 }
 
-TEST(Linear, GivesItsGradientToWhoAsksForIt) {
+TEST(Linear, ReturnsItsGradientToAutogradGrad) {
   const at::Tensor input = leaf({6, kIn}), weight = with_gradient(leaf({kOut, kIn}));
   const auto gradients = torch::autograd::grad({apply_linear(input, weight, {}).sum()}, {weight, input});
   expect_close(gradients[0], input.detach().sum(0).expand_as(weight));
   EXPECT_EQ(weight.grad().abs().sum().item<double>(), 0);
 }
 
-TEST(Linear, GivesItsGradientToHooksOfTheWeight) {
+TEST(Linear, PassesItsGradientToHooksOfTheWeight) {
   const at::Tensor input = at::randn({6, kIn}), weight = with_gradient(leaf({kOut, kIn}));
   weight.register_hook([](const at::Tensor& gradient) { return gradient * 3; });
   apply_linear(input, weight, {}).sum().backward();
@@ -159,7 +159,7 @@ TEST(Linear, HasDerivativesOfDerivatives) {
       << (actual - expected).abs().max();
 }
 
-TEST(Linear, TakesBackwardAgainThroughAGraphThatIsKept) {
+TEST(Linear, RunsBackwardTwiceThroughARetainedGraph) {
   const at::Tensor input = leaf({6, kIn}), weight = with_gradient(leaf({kOut, kIn}));
   const at::Tensor output = apply_linear(input, weight, {}).sum();
   output.backward({}, /*retain_graph=*/true);
@@ -178,20 +178,20 @@ TEST(Linear, LeavesFrozenWeightsAlone) {
   expect_close(input.grad(), 2 * weight.detach().sum(0).expand_as(input));
 }
 
-TEST(Linear, TakesWhatOneDnnDoesNot) {
+TEST(Linear, AcceptsTensorsThatOneDnnDoesNot) {
   const at::Tensor bias = at::randn({kOut}), nothing = at::randn({6, 0}), no_weight = at::randn({kOut, 0});
   expect_close(apply_linear(nothing, no_weight, bias), bias.expand({6, kOut}));
   const at::Tensor input = at::randn({6, kIn}), expanded = at::randn({1, kIn}).expand({kOut, kIn});
   expect_close(apply_linear(input, expanded, bias), at::linear(input, expanded, bias));
 }
 
-TEST(Linear, TakesWeightsThatAreComputed) {
+TEST(Linear, AcceptsComputedWeights) {
   const at::Tensor input = at::randn({6, kIn}), scale = leaf({1}), weight = leaf({kOut, kIn});
   apply_linear(input, weight * scale, {}).sum().backward();
   expect_close(weight.grad(), (input.sum(0) * scale.detach()).expand_as(weight));
 }
 
-TEST(Linear, ComputesInThePrecisionThatIsAskedFor) {
+TEST(Linear, ComputesInTheConfiguredPrecision) {
   const at::Tensor input = at::randn({6, kIn}), weight = with_gradient(leaf({kOut, kIn}));
   const Autocast autocast(at::kCPU, at::kBFloat16);
   const at::Tensor output = apply_linear(input, weight, {});
@@ -211,7 +211,7 @@ TEST(Linear, ComputesInDoublePrecision) {
   EXPECT_TRUE(at::equal(apply_linear(input, weight, {}), at::linear(input, weight)));
 }
 
-TEST(Linear, MayPutOffTheGradientOfItsWeight) {
+TEST(Linear, CanDeferTheGradientOfItsWeight) {
   const at::Tensor input = leaf({6, kIn}), weight = with_gradient(leaf({kOut, kIn}));
   testing::expect_put_off(apply_linear(input, weight, {}), input, weight, expect_close);
 }

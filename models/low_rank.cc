@@ -96,8 +96,7 @@ NamedTensors Network::merged() const {
 
 std::int64_t add_adapters(Model& model, const LowRank& adapters) {
   auto* const network = dynamic_cast<Network*>(&model);
-  if (network == nullptr)
-    throw ConfigError("lora.layers: the model is not made of layers that adapters could be added to");
+  if (network == nullptr) throw ConfigError("lora.layers: the model has no layers to which adapters can be added");
   return network->add_adapters(adapters);
 }
 

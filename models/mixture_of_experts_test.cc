@@ -110,9 +110,9 @@ void expect_as_by_hand(double capacity_factor, std::int64_t capacity) {
   }
 }
 
-TEST(MixtureOfExperts, IsWhatEachTokensExpertsMakeOfIt) { expect_as_by_hand(0, 2 * kTokens); }
+TEST(MixtureOfExperts, CombinesTheOutputsOfEachTokensExperts) { expect_as_by_hand(0, 2 * kTokens); }
 
-TEST(MixtureOfExperts, LeavesOutWhatIsBeyondAnExpertsCapacity) {
+TEST(MixtureOfExperts, DropsTokensBeyondAnExpertsCapacity) {
   expect_as_by_hand(0.5, 3);
   MixtureOfExperts layer(options(0.5));
   fill(layer);
@@ -120,7 +120,7 @@ TEST(MixtureOfExperts, LeavesOutWhatIsBeyondAnExpertsCapacity) {
   EXPECT_GT(layer.dropped(), 0);
 }
 
-TEST(MixtureOfExperts, CountsEachSequenceForItselfWhereItIsTold) {
+TEST(MixtureOfExperts, CountsEachSequenceSeparatelyIfConfigured) {
   for (const double capacity_factor : {0.0, 0.5}) {
     auto by_sequence = options(capacity_factor);
     by_sequence.count_over = MixtureOfExperts::CountOver::kSequence;

@@ -142,7 +142,8 @@ at::Tensor Network::run(std::size_t begin, std::size_t end, at::Tensor x) const 
 
 at::Tensor Network::forward(at::Tensor input) {
   if (blocks_.empty()) {
-    throw std::logic_error("a Network has blocks or overrides forward() or outputs(), and " + name() + " does none");
+    throw std::logic_error("a Network must have blocks or override forward() or outputs(), but " + name() +
+                           " does neither");
   }
   const auto run_blocks = [this](BlockRange range, at::Tensor x) { return run(range.begin, range.end, std::move(x)); };
   return run_in_segments({0, blocks_.size()}, blocks_.size(), is_training() ? segments_ : 0, run_blocks,

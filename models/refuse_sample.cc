@@ -25,13 +25,13 @@ std::string list(const std::vector<TensorSpec>& tensors) {
 
 OneToOne one_to_one(const std::string& model, const ModelSpec& spec) {
   if (spec.inputs.size() == 1 && spec.outputs.size() == 1) return {spec.inputs[0], spec.outputs[0]};
-  throw ConfigError("model " + model + " makes one tensor of one, but the task has inputs " + list(spec.inputs) +
+  throw ConfigError("model " + model + " has one input and one output, but the task has inputs " + list(spec.inputs) +
                     " and outputs " + list(spec.outputs));
 }
 
 std::int64_t classes_of(const std::string& model, const TensorSpec& output) {
   if (output.shape.size() == 1) return output.shape[0];
-  throw ConfigError("model " + model + " gives one row of scores for a sample, but the task wants " + output.name +
+  throw ConfigError("model " + model + " gives one row of scores for a sample, but the task needs " + output.name +
                     " " + shape_of(output));
 }
 
@@ -44,13 +44,13 @@ NextToken next_token(const std::string& model, const ModelSpec& spec) {
   if (output.shape == std::vector{found.context, found.classes}) return found;
   throw ConfigError("model " + model + " gives a score for each of " + std::to_string(found.classes) +
                     " tokens at each of " + std::to_string(found.context) +
-                    " positions; the task wants something else");
+                    " positions, but the task needs something else");
 }
 
 void refuse_uneven_heads(const std::string& model, std::int64_t width, std::int64_t heads) {
   if (width % heads == 0) return;
   throw ConfigError("model " + model + ": width " + std::to_string(width) + " cannot be divided among " +
-                    std::to_string(heads) + " heads: use a multiple");
+                    std::to_string(heads) + " heads: use a multiple of the heads");
 }
 
 void refuse_sample(const std::string& model, const std::string& needs, const TensorSpec& sample) {

@@ -24,18 +24,19 @@ struct RopeScaling {
 
   template <class V>
   void visit(V& v) {
-    v("rope_type", rope_type, "default: as they are; linear, llama3, yarn: stretched by factor",
+    v("rope_type", rope_type, "how wavelengths change. default: not at all; linear, llama3, yarn: stretched by factor",
       config::one_of({"default", "linear", "llama3", "yarn"}));
     v("factor", factor, "by how much long wavelengths are stretched", config::at_least(1));
-    v("low_freq_factor", low_freq_factor, "llama3: wavelengths above the original context / this are stretched wholly",
+    v("low_freq_factor", low_freq_factor, "llama3: wavelengths above the original context / this are fully stretched",
       config::above(0));
-    v("high_freq_factor", high_freq_factor, "llama3: wavelengths below the original context / this stay as they are",
+    v("high_freq_factor", high_freq_factor, "llama3: wavelengths below the original context / this stay unchanged",
       config::above(0));
-    v("beta_fast", beta_fast, "yarn: features that turn more often in the original context stay as they are",
+    v("beta_fast", beta_fast, "yarn: features that turn more often in the original context stay unchanged",
       config::above(0));
-    v("beta_slow", beta_slow, "yarn: features that turn less often in the original context are stretched wholly",
+    v("beta_slow", beta_slow, "yarn: features that turn less often in the original context are fully stretched",
       config::above(0));
-    v("attention_factor", attention_factor, "yarn: of queries and keys; 0: 0.1 ln(factor) + 1", config::at_least(0));
+    v("attention_factor", attention_factor, "yarn: factor of queries and keys; 0: 0.1 ln(factor) + 1",
+      config::at_least(0));
     v("original_max_position_embeddings", original_max_position_embeddings,
       "llama3, yarn: the context of the pretraining", config::at_least(0));
   }

@@ -63,7 +63,7 @@ TensorStyle parse_style(const std::string& style) {
     if (style == name) return value;
     known.emplace_back(name);
   }
-  throw ConfigError("\"" + style + "\" is no style; known: " + join(known, ", "));
+  throw ConfigError("\"" + style + "\" is not a style; known styles: " + join(known, ", "));
 }
 
 DividedWeights divide_weights(TensorStyle style, const CommunicatorPtr& group, const at::Tensor& weight,
@@ -91,7 +91,7 @@ DividedWeights divide_weights(TensorStyle style, const CommunicatorPtr& group, c
 
 Placements DividedLinear::divide(TensorStyle style, const CommunicatorPtr& group, const at::Tensor& weight,
                                  const at::Tensor& bias) {
-  if (style == TensorStyle::kVocabulary) throw ConfigError("is a linear layer, so vocabulary is not for it");
+  if (style == TensorStyle::kVocabulary) throw ConfigError("is a linear layer, which cannot be divided by vocabulary");
   if (adapter_) throw ConfigError("has an adapter of lora, and cannot be divided; leave mesh.tensor at 1");
   style_ = style;
   group_ = group;
@@ -127,7 +127,7 @@ at::Tensor DividedLinear::forward(const at::Tensor& input, const at::Tensor& wei
 }
 
 Placements DividedEmbedding::divide(TensorStyle style, const CommunicatorPtr& group, const at::Tensor& weight) {
-  if (style != TensorStyle::kVocabulary) throw ConfigError("is an embedding, which is divided by vocabulary alone");
+  if (style != TensorStyle::kVocabulary) throw ConfigError("is an embedding, which can only be divided by vocabulary");
   refuse_if_less_than_ranks(weight.size(0), "rows", group->size());
   group_ = group;
   rows_ = nearly_equal_part(weight.size(0), group->rank(), group->size());

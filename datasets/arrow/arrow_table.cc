@@ -86,7 +86,7 @@ class ArrowTable final : public TableSource {
       const auto other = value_type(*field.type());
       if (!other) {
         throw DataError(groups_.name(group, field.name()) + ": has the type " + field.type()->ToString() +
-                        ", of which no sample can be made; leave the column out (dataset.drop)");
+                        ", which is not supported; leave the column out (dataset.drop)");
       }
       if (field.type()->id() == arrow::Type::NA) continue;
       if (type && *type != *other) {

@@ -164,7 +164,7 @@ TEST_F(ArrowTable, SaysWhatIsWrongWhere) {
                 ThrowsMessage<DataError>(HasSubstr("a.parquet, group 1, column x, row 1 of the group: ")));
   }
   EXPECT_THAT([&] { table({column("x", {std::optional<std::string>("a")}, arrow::BinaryBuilder())})->type_of(0); },
-              ThrowsMessage<DataError>(HasSubstr("column x: has the type binary, of which no sample can be made; leave "
+              ThrowsMessage<DataError>(HasSubstr("column x: has the type binary, which is not supported; leave "
                                                  "the column out (dataset.drop)")));
   const auto numbers = write("1.parquet", {integers("x", {1})}), texts = write("2.parquet", {words("x", {"1"})});
   EXPECT_THAT(

@@ -25,7 +25,7 @@ void refuse_nulls(const arrow::Array& array, const std::string& where) {
   if (array.null_count() == 0) return;
   std::int64_t row = 0;
   while (array.IsValid(row)) ++row;
-  refuse(where, "nothing (null) in row " + std::to_string(row) + " of the group");
+  refuse(where, "the value is missing (null) in row " + std::to_string(row) + " of the group");
 }
 
 template <class ListArray>
@@ -35,8 +35,9 @@ std::shared_ptr<arrow::Array> values_of_lists(const arrow::Array& array, std::ve
   const std::int64_t length = lists.length() > 0 ? static_cast<std::int64_t>(lists.value_length(0)) : 0;
   for (std::int64_t i = 0; i < lists.length(); ++i) {
     if (lists.value_length(i) == length) continue;
-    refuse(where, "lists of " + std::to_string(length) + " and, in row " + std::to_string(i) + " of the group, of " +
-                      std::to_string(lists.value_length(i)) + " numbers; they must be as long");
+    refuse(where, "lists of " + std::to_string(length) + " numbers, but the list in row " + std::to_string(i) +
+                      " of the group has " + std::to_string(lists.value_length(i)) +
+                      "; all lists must have the same length");
   }
   shape.push_back(length);
   auto values = lists.Flatten();
@@ -170,7 +171,8 @@ ImageColumn::ImageColumn(std::shared_ptr<arrow::Array> column, const std::string
 }
 
 std::string_view ImageColumn::bytes(std::int64_t row) const {
-  if (bytes_->IsNull(row)) refuse(where_, "no bytes of an image in row " + std::to_string(row) + " of the group");
+  if (bytes_->IsNull(row))
+    refuse(where_, "the bytes of the image are missing (null) in row " + std::to_string(row) + " of the group");
   return text_of(*bytes_, row);
 }
 
@@ -181,7 +183,7 @@ TextColumn::TextColumn(std::shared_ptr<arrow::Array> column, const std::string& 
 }
 
 std::string_view TextColumn::text(std::int64_t row) const {
-  if (text_->IsNull(row)) refuse(where_, "nothing (null) in row " + std::to_string(row) + " of the group");
+  if (text_->IsNull(row)) refuse(where_, "the value is missing (null) in row " + std::to_string(row) + " of the group");
   return text_of(*text_, row);
 }
 

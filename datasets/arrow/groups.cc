@@ -17,7 +17,7 @@ RowGroups::RowGroups(const std::vector<std::filesystem::path>& files) : begins_{
     for (const auto rows : file->rows_of_groups()) {
       if (rows > 0) {
         if (rows > std::numeric_limits<std::int64_t>::max() - begins_.back()) {
-          throw DataError(path.string() + ": states more rows than can be counted");
+          throw DataError(path.string() + ": declares more rows than can be counted");
         }
         groups_.push_back({file, number});
         begins_.push_back(begins_.back() + rows);
@@ -29,7 +29,7 @@ RowGroups::RowGroups(const std::vector<std::filesystem::path>& files) : begins_{
 }
 
 RowGroups::Place RowGroups::place(std::int64_t index) const {
-  TORCH_CHECK_INDEX(index >= 0 && index < rows(), "sample ", index, " of ", rows());
+  TORCH_CHECK_INDEX(index >= 0 && index < rows(), "sample ", index, " is out of range; the size is ", rows());
   const auto next = std::ranges::upper_bound(begins_, index);
   return {static_cast<std::size_t>(next - begins_.begin()) - 1, index - *(next - 1)};
 }

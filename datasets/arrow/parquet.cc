@@ -34,10 +34,10 @@ struct ParquetConfig : TableFiles {
   void visit(V& v) {
     TableFiles::visit(v);
     v("inputs", inputs, "columns of numbers, or one column of lists of numbers");
-    v("target", target, "column to be told");
-    v("classes", classes, "the target is one of so many classes, 0 to classes - 1; 0: it is a number",
+    v("target", target, "column to predict");
+    v("classes", classes, "number of classes, if the target is one of 0 to classes - 1; 0: the target is a number",
       config::at_least(0));
-    v("groups", groups, "groups of rows that are kept in memory, in each split", config::at_least(1));
+    v("groups", groups, "row groups that each split keeps in memory", config::at_least(1));
   }
 };
 
@@ -112,7 +112,7 @@ class ParquetRows final : public Dataset {
     if (columns.size() > 1 || columns[0].dim() == 1) {
       for (std::size_t i = 0; i < columns.size(); ++i) {
         if (columns[i].dim() > 1) {
-          throw DataError(where(config_.inputs[i]) + ": has lists; name it alone in dataset.inputs");
+          throw DataError(where(config_.inputs[i]) + ": has lists; it must be the only column in dataset.inputs");
         }
       }
       read.inputs = at::stack(columns, 1);
@@ -135,7 +135,7 @@ class ParquetRows final : public Dataset {
     if (spec_.inputs.empty()) return;  // this is the first group
     const auto sizes = inputs.sizes().slice(1);
     if (std::ranges::equal(sizes, spec_.inputs[0].shape)) return;
-    throw DataError(where + ": samples of another size than in the first group");
+    throw DataError(where + ": its samples have another size than those of the first group");
   }
 
   ParquetConfig config_;
@@ -145,7 +145,7 @@ class ParquetRows final : public Dataset {
 };
 
 Splits load_parquet(const ParquetConfig& config) {
-  if (config.inputs.empty()) throw ConfigError("dataset.inputs: names no column; [x, y, ...]");
+  if (config.inputs.empty()) throw ConfigError("dataset.inputs: names no column; give a list such as [x, y]");
   if (config.target.empty()) throw ConfigError("dataset.target: names no column");
   return config.splits("parquet",
                        [&](const auto& files, bool) { return std::make_shared<ParquetRows>(config, files); });

@@ -29,8 +29,8 @@ struct ParquetImagesConfig : TableFiles, ImageConfig {
     TableFiles::visit(v);
     v("image", image, "column of JPEG or PNG images");
     v("target", target, "column of classes");
-    v("classes", classes, "how many classes there are", config::at_least(1));
-    v("groups", groups, "groups of rows that are kept in memory, in each split", config::at_least(1));
+    v("classes", classes, "number of classes", config::at_least(1));
+    v("groups", groups, "row groups that each split keeps in memory", config::at_least(1));
     ImageConfig::visit(v);
   }
 };

@@ -42,7 +42,7 @@ Splits load_parquet_table(const ParquetTableConfig& config) {
   const ParquetTableConfig usual;
   if (config.train != usual.train || config.test != usual.test || !config.validation.empty()) {
     throw ConfigError(
-        "dataset.file: has the rows of all splits; leave out dataset.train, validation and test, or file");
+        "dataset.file: has the rows of all splits; set either this key or dataset.train, validation and test");
   }
   return splits_of_table(config, config.split, read("file", config.file));
 }

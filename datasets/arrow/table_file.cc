@@ -107,8 +107,8 @@ class ParquetFile final : public TableFile {
       left -= rows_.back();
     }
     if (left == 0 && std::ssize(rows_) == metadata->num_row_groups()) return;
-    throw DataError(path_ + ": states " + std::to_string(metadata->num_rows()) +
-                    " rows, which are not those of its groups");
+    throw DataError(path_ + ": declares " + std::to_string(metadata->num_rows()) +
+                    " rows, but its groups have another number of rows");
   }
 
   // A leaf column of Parquet is a column of numbers or strings; lists and structures consist of several of them.
@@ -180,7 +180,7 @@ std::shared_ptr<const TableFile> TableFile::open(const std::filesystem::path& pa
   } else if (bytes.starts_with("\xFF\xFF\xFF\xFF")) {
     file = std::make_shared<ArrowFile>(path.string(), /*stream=*/true);
   } else {
-    throw DataError(path.string() + ": neither a Parquet file nor one of Arrow");
+    throw DataError(path.string() + ": is neither a Parquet file nor an Arrow file");
   }
   return file;
 }

@@ -19,7 +19,7 @@ Splits TableFiles::splits(const std::string& dataset, const Make& make) const {
   if (!validation.empty()) made.validation = split("validation", validation, false);
   for (const auto& other : {made.test, made.validation}) {
     if (other && other->spec().inputs[0].shape != made.train->spec().inputs[0].shape) {
-      throw DataError("dataset " + dataset + ": samples to test on have another size than those to train on");
+      throw DataError("dataset " + dataset + ": validation or test samples have another size than training samples");
     }
   }
   return made;

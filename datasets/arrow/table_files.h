@@ -21,8 +21,8 @@ struct TableFiles {
 
   template <class V>
   void visit(V& v) {
-    v("root", root, "folder of the files; empty: that of the dataset's name in ${PHALANX_DATA}, else in data");
-    v("train", train, "files to train on, of Parquet or Arrow, * being any part of a name");
+    v("root", root, "folder of the files; empty: the one with the dataset's name in ${PHALANX_DATA}, else in data");
+    v("train", train, "Parquet or Arrow files to train on; * stands for any part of a name");
     v("validation", validation, "files to validate on; empty: none");
     v("test", test, "files to test on");
   }

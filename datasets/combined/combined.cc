@@ -65,7 +65,7 @@ struct ConcatConfig {
 
   template <class V>
   void visit(V& v) {
-    v("of", of, "datasets, one behind the other in each split");
+    v("of", of, "datasets to join, one after the other in each split");
     v("root", root, kUnused);
   }
 };
@@ -85,7 +85,7 @@ struct RepeatConfig {
   template <class V>
   void visit(V& v) {
     v("of", of, "dataset whose training samples to repeat");
-    v("times", times, "that an epoch takes each of them, with changes at random of its own",
+    v("times", times, "how often an epoch takes each of them, each time with its own random changes",
       config::between(1, 1 << 20));
     v("root", root, kUnused);
   }
@@ -97,7 +97,7 @@ struct WeightedDataset {
 
   template <class V>
   void visit(V& v) {
-    v("weight", weight, "in proportion to which its samples are drawn", config::at_least(0));
+    v("weight", weight, "samples are drawn in proportion to this weight", config::at_least(0));
     dataset.visit(v);
   }
 };
@@ -109,8 +109,8 @@ struct MixConfig {
 
   template <class V>
   void visit(V& v) {
-    v("of", of, "datasets to draw training samples from; they are tested on all of them");
-    v("samples", samples, "to draw in an epoch; 0: as many as all the datasets have", config::at_least(0));
+    v("of", of, "datasets to draw training samples from; tests take the test samples of all of them");
+    v("samples", samples, "samples to draw in an epoch; 0: as many as all datasets have together", config::at_least(0));
     v("root", root, kUnused);
   }
 };
@@ -140,10 +140,10 @@ struct SubsetConfig {
 
   template <class V>
   void visit(V& v) {
-    v("of", of, "dataset to take some samples of");
-    v("train_samples", train_samples, "to train on; 0: all", config::at_least(0));
-    v("test_samples", test_samples, "to test on; 0: all", config::at_least(0));
-    v("seed", seed, "random seed of which ones these are");
+    v("of", of, "dataset to take some samples from");
+    v("train_samples", train_samples, "samples to train on; 0: all", config::at_least(0));
+    v("test_samples", test_samples, "samples to test on; 0: all", config::at_least(0));
+    v("seed", seed, "random seed that chooses these samples");
     v("root", root, kUnused);
   }
 };
@@ -153,7 +153,7 @@ std::shared_ptr<const Dataset> some_of(const std::shared_ptr<const Dataset>& dat
   if (samples == 0) return dataset;
   if (samples > dataset->size()) {
     throw ConfigError("dataset." + key + ": " + std::to_string(samples) + " is more than the " +
-                      std::to_string(dataset->size()) + " samples that there are");
+                      std::to_string(dataset->size()) + " samples of the dataset");
   }
   auto order = shuffled(dataset->size(), seed);
   order.resize(static_cast<std::size_t>(samples));
@@ -178,9 +178,9 @@ struct SplitConfig {
   template <class V>
   void visit(V& v) {
     v("of", of, "dataset whose training samples to divide; its other splits are not used");
-    v("validation", validation, "part of them to validate on", config::between(0, 1));
-    v("test", test, "part of them to test on", {.min = 0, .max = 1, .exclusive = true});
-    v("seed", seed, "random seed of which ones these are");
+    v("validation", validation, "share of them to validate on", config::between(0, 1));
+    v("test", test, "share of them to test on", {.min = 0, .max = 1, .exclusive = true});
+    v("seed", seed, "random seed that chooses these samples");
     v("root", root, kUnused);
   }
 };
@@ -188,14 +188,15 @@ struct SplitConfig {
 Splits make_split(const SplitConfig& config) {
   const auto all = config.of.make("of").train;
   if (all->samples_overlap()) {
-    throw ConfigError("dataset.of: samples of this dataset overlap, so that it cannot be divided for testing");
+    throw ConfigError(
+        "dataset.of: samples of this dataset overlap, so it cannot be divided into training and test samples");
   }
   const auto count = [&](double share) { return std::llround(share * static_cast<double>(all->size())); };
   const auto test = count(config.test), validation = count(config.validation);
   if (test < 1 || test + validation >= all->size() || (config.validation > 0 && validation < 1)) {
-    throw ConfigError("dataset.test and dataset.validation leave a split of " + std::to_string(all->size()) +
-                      " samples empty: " + std::to_string(test) + " to test on, " + std::to_string(validation) +
-                      " to validate on");
+    throw ConfigError("dataset.test and dataset.validation divide " + std::to_string(all->size()) +
+                      " samples so that a split is empty: " + std::to_string(test) + " to test on, " +
+                      std::to_string(validation) + " to validate on");
   }
   auto order = shuffled(all->size(), config.seed);
   const auto take = [&](std::int64_t begin, std::int64_t end) {
@@ -219,10 +220,10 @@ struct ResampleConfig {
 
   template <class V>
   void visit(V& v) {
-    v("of", of, "dataset whose training samples to draw from, with replacement, once for all epochs");
-    v("samples", samples, "to draw; 0: as many as there are", config::at_least(0));
-    v("balanced", balanced, "draw a class first, all alike, and then one of its samples");
-    v("seed", seed, "random seed of which ones these are");
+    v("of", of, "dataset to draw training samples from, with replacement; all epochs take the same ones");
+    v("samples", samples, "samples to draw; 0: as many as the dataset has", config::at_least(0));
+    v("balanced", balanced, "first draw a class, all with the same probability, and then one of its samples");
+    v("seed", seed, "random seed that chooses these samples");
     v("root", root, kUnused);
   }
 };
@@ -251,7 +252,7 @@ Splits make_resampled(const ResampleConfig& config) {
 }
 
 auto& all = Datasets::global();
-const bool concat = all.add<ConcatConfig>("concat", "several datasets, one behind the other", make_concat);
+const bool concat = all.add<ConcatConfig>("concat", "several datasets, one after the other", make_concat);
 const bool repeated = all.add<RepeatConfig>(
     "repeat", "another dataset, several times in an epoch",
     [](const RepeatConfig& config) { return joined({config.of.make("of")}, config.times, "of"); });

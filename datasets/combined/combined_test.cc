@@ -94,7 +94,7 @@ std::vector<double> all_of(const Dataset& dataset, std::uint64_t seed = 0) {
 
 const std::string kThree = "{name: numbers, samples: 3}", kTwo = "{name: numbers, samples: 2, first: 100}";
 
-TEST(Concat, HasOneBehindTheOther) {
+TEST(Concat, HasTheDatasetsOneAfterTheOther) {
   const auto splits = testing::load_splits("{name: concat, of: [" + kThree + ", " + kTwo + "]}");
   EXPECT_THAT(all_of(*splits.train), ElementsAre(0, 1, 2, 100, 101));
   EXPECT_THAT(read(*splits.train, {4, 0, 3, 4}), ElementsAre(101, 0, 100, 101)) << "in any order";
@@ -117,22 +117,22 @@ TEST(Concat, KeepsNothingOfAnotherBatch) {
   splits.train->gather(Indices{0, 3}, 0, batch);
   const auto kept = batch.inputs[0];
   splits.train->gather(Indices{4, 1}, 0, batch);
-  EXPECT_EQ(kept.const_data_ptr<float>()[0], 0) << "somebody holds it";
+  EXPECT_EQ(kept.const_data_ptr<float>()[0], 0) << "it is still in use";
   EXPECT_EQ(batch.inputs[0].const_data_ptr<float>()[0], 101);
 }
 
-TEST(Repeat, DrawsChangesAnewForEachTime) {
+TEST(Repeat, DrawsNewChangesForEachRepetition) {
   const auto splits = testing::load_splits("{name: repeat, times: 3, of: {name: numbers, samples: 4, chance: true}}");
   const auto all = all_of(*splits.train, 7);
   ASSERT_EQ(all.size(), 12u);
   EXPECT_NE(all[1], all[5]);
   EXPECT_NE(all[5], all[9]);
-  EXPECT_EQ(read(*splits.train, {5}, 7).at(0), all[5]) << "whatever it is read with";
+  EXPECT_EQ(read(*splits.train, {5}, 7).at(0), all[5]) << "whatever else is in the batch";
   EXPECT_THAT(all_of(*splits.train->unchanged()), ElementsAre(0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3));
   EXPECT_EQ(splits.test->size(), 2) << "once";
 }
 
-TEST(Mix, DrawsInProportionAndAnewForEachSeed) {
+TEST(Mix, DrawsInProportionAndDifferentlyForEachSeed) {
   const auto splits = testing::load_splits(
       "{name: mix, samples: 8000, of: [{name: numbers, samples: 5, weight: 1},"
       " {name: numbers, samples: 5, first: 100, weight: 3}]}");
@@ -179,13 +179,13 @@ TEST(Split, DividesTrainingSamples) {
   EXPECT_EQ(together.size(), 2u);
   for (const auto value : all_of(*splits.validation, 5)) together.push_back(value);
   EXPECT_EQ(together.size(), 5u);
-  for (const auto value : together) EXPECT_EQ(value, std::floor(value)) << "tested without chance";
+  for (const auto value : together) EXPECT_EQ(value, std::floor(value)) << "test samples are not changed at random";
   for (const auto value : all_of(*splits.train->unchanged())) together.push_back(value);
   std::ranges::sort(together);
   EXPECT_THAT(together, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9));
 }
 
-TEST(Resample, DrawsWithReplacementAndClassesAlike) {
+TEST(Resample, DrawsWithReplacementAndClassesEquallyOften) {
   const auto plain = testing::load_splits("{name: resample, samples: 4000, of: {name: numbers, samples: 5}}");
   std::map<double, int> counts;
   for (const auto value : all_of(*plain.train)) ++counts[value];
@@ -198,7 +198,7 @@ TEST(Resample, DrawsWithReplacementAndClassesAlike) {
   EXPECT_TRUE(plain.train->samples_overlap());
 }
 
-TEST(Combined, SaysWhatDoesNotGoTogether) {
+TEST(Combined, RefusesDatasetsThatDoNotFitTogether) {
   const auto refused = [](const std::string& yaml, const std::string& why) {
     EXPECT_THAT([&] { testing::load_splits(yaml); }, ThrowsMessage<ConfigError>(HasSubstr(why))) << yaml;
   };
@@ -217,7 +217,7 @@ TEST(Combined, SaysWhatDoesNotGoTogether) {
   refused("{name: split, of: {name: repeat, of: {name: numbers}}}", "overlap");
 }
 
-TEST(Combined, AreWrittenAsTheyAreRead) {
+TEST(Combined, ConfigsAreWrittenAsTheyAreRead) {
   const std::string yaml =
       "{name: mix, samples: 8, of: [{name: numbers, samples: 5, weight: 2}, {name: repeat, times: 7,"
       " of: {name: numbers, first: 6}}]}";

@@ -64,7 +64,7 @@ class Combined : public Dataset {
     std::vector<std::vector<std::int64_t>> theirs(parts_.size()), at(parts_.size());  // samples, rows
     for (std::int64_t row = 0; row < rows; ++row) {
       const auto index = indices[static_cast<std::size_t>(row)];
-      TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " of ", size());
+      TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " is out of range; the size is ", size());
       const auto [part, sample] = place(index, seed);
       theirs[part].push_back(sample);
       at[part].push_back(row);
@@ -107,7 +107,7 @@ class Combined : public Dataset {
       auto shape = some[i].sizes().vec();
       shape[0] = rows;
       if (first) ensure(all, i, shape, some[i].scalar_type());
-      TORCH_CHECK(all[i].sizes() == at::IntArrayRef(shape), "parts of a dataset have given tensors of other shapes");
+      TORCH_CHECK(all[i].sizes() == at::IntArrayRef(shape), "the parts of a dataset gave tensors of different shapes");
       const auto bytes = some[i].nbytes() / at.size();
       auto* to = static_cast<char*>(all[i].data_ptr());
       const auto* from = static_cast<const char*>(some[i].const_data_ptr());
@@ -199,7 +199,7 @@ std::shared_ptr<const Dataset> mix_parts(DatasetParts parts, std::vector<double>
                                          const std::string& key) {
   auto spec = common_spec(parts, key);
   if (std::accumulate(weights.begin(), weights.end(), 0.0) <= 0) {
-    throw ConfigError("dataset." + key + ": all weights are 0; at least one is to be above");
+    throw ConfigError("dataset." + key + ": all weights are 0; at least one must be above 0");
   }
   return std::make_shared<Mixed>(std::move(parts), std::move(spec), weights, samples);
 }

@@ -35,11 +35,12 @@ struct MaskedConfig {
   template <class V>
   void visit(V& v) {
     v("of", of, "dataset of text");
-    v("share", share, "of the tokens that are chosen", {.min = 0, .max = 1, .exclusive = true});
-    v("random", random, "of the chosen ones, that become a token at random", config::between(0, 1));
-    v("kept", kept, "of the chosen ones, that stay as they are", config::between(0, 1));
-    v("mask", mask, "token that the others become; -1: a new one, behind all that there are", config::at_least(-1));
-    v("seed", seed, "random seed of what is hidden");
+    v("share", share, "share of the tokens that are chosen", {.min = 0, .max = 1, .exclusive = true});
+    v("random", random, "share of the chosen tokens that become a random token", config::between(0, 1));
+    v("kept", kept, "share of the chosen tokens that stay as they are", config::between(0, 1));
+    v("mask", mask, "token that replaces the other chosen ones; -1: a new token, after all existing ones",
+      config::at_least(-1));
+    v("seed", seed, "random seed that chooses the hidden tokens");
     v("root", root, "unused: the dataset has a folder of its own");
   }
 };
@@ -118,8 +119,9 @@ Splits make_masked(const MaskedConfig& config) {
   Splits splits = config.of.make("of");
   const auto& spec = splits.train->spec();
   if (spec.task != "language_modelling" || spec.inputs.size() != 1 || spec.inputs[0].shape.size() != 1) {
-    throw ConfigError("dataset.of: masked_tokens hides tokens of a text, and its samples are for task " +
-                      (spec.task.empty() ? "none" : spec.task) + "; use a dataset of text, such as text or tokens");
+    throw ConfigError(
+        "dataset.of: masked_tokens hides tokens of a text, but the samples of this dataset are for task " +
+        (spec.task.empty() ? "none" : spec.task) + "; use a dataset of text, such as text or tokens");
   }
   if (config.random + config.kept > 1) {
     throw ConfigError("dataset.random and dataset.kept are shares of the same tokens: their sum is more than 1");
@@ -128,7 +130,7 @@ Splits make_masked(const MaskedConfig& config) {
 }
 
 const bool masked_tokens_registered = Datasets::global().add<MaskedConfig>(
-    "masked_tokens", "text of another dataset, of which tokens are hidden", make_masked);
+    "masked_tokens", "text of another dataset, with some tokens hidden", make_masked);
 
 }  // namespace
 }  // namespace phalanx

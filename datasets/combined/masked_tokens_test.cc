@@ -29,7 +29,7 @@ std::string masked(const std::string& fields = "") {
 
 double mean(const at::Tensor& flags) { return flags.to(at::kDouble).mean().item<double>(); }
 
-TEST(MaskedTokens, HidesTheSharesThatTheConfigNames) {
+TEST(MaskedTokens, HideTheConfiguredShares) {
   const auto splits = testing::load_splits(masked(", share: 0.3, random: 0.2, kept: 0.3"));
   EXPECT_EQ(splits.train->spec().inputs[0].classes, kTokens + 1);
   EXPECT_EQ(splits.train->spec().task, "masked_language_modelling");
@@ -64,14 +64,14 @@ TEST(MaskedTokens, AreDrawnForEachEpochInTrainingAndOnceForTesting) {
   EXPECT_TRUE(at::equal(one.inputs[0][0], first.inputs[0][7])) << "whatever else is in the batch";
 }
 
-TEST(MaskedTokens, HideOneOfEachSampleAtLeast) {
+TEST(MaskedTokens, HideAtLeastOneOfEachSample) {
   const auto batch = testing::read_first(*testing::load_splits(masked(", share: 0.0001, mask: 3")).train, 400);
   const at::Tensor chosen = batch.targets[0].ne(kIgnored).sum(1);
   EXPECT_EQ(chosen.min().item<std::int64_t>(), 1);
   EXPECT_LE(batch.inputs[0].max().item<std::int64_t>(), kTokens - 1) << "a mask that there is already";
 }
 
-TEST(MaskedTokens, AreNeverOfPadding) {
+TEST(MaskedTokens, NeverHidePadding) {
   const std::string folder = ::testing::TempDir() + "/masked";
   std::filesystem::create_directories(folder);
   write_atomically(folder + "/documents.txt", "one\n\nand two\n\nthree is longer\n\nfour\n");
@@ -89,10 +89,10 @@ TEST(MaskedTokens, AreNeverOfPadding) {
   }
 }
 
-TEST(MaskedTokens, RefuseWhatIsNoText) {
+TEST(MaskedTokens, RefuseSamplesThatAreNotText) {
   const auto refused = [](const std::string& message) { return ThrowsMessage<ConfigError>(HasSubstr(message)); };
   EXPECT_THAT([] { testing::load_splits("{name: masked_tokens, of: {name: spirals}}"); },
-              refused("hides tokens of a text, and its samples are for task classification"));
+              refused("hides tokens of a text, but the samples of this dataset are for task classification"));
   EXPECT_THAT([] { testing::load_splits(masked(", random: 0.6, kept: 0.6")); }, refused("their sum is more than 1"));
   EXPECT_THAT([] { testing::load_splits("masked_tokens"); }, refused("dataset.of: a dataset is missing"));
 }

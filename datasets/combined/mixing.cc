@@ -49,10 +49,10 @@ struct MixingConfig {
 
   template <class V>
   void visit(V& v) {
-    v("of", of, "dataset of classes whose training samples to mix");
-    v("alpha", alpha, "shares are drawn from Beta(alpha, alpha): small ones leave most samples nearly as they are",
+    v("of", of, "dataset with classes whose training samples to mix");
+    v("alpha", alpha, "shares are drawn from Beta(alpha, alpha); a small alpha leaves most samples nearly unchanged",
       config::between(0.05, 4));
-    v("probability", probability, "with which a sample is mixed", config::between(0, 1));
+    v("probability", probability, "probability that a sample is mixed", config::between(0, 1));
     v("root", root, "unused: the dataset has a folder of its own");
   }
 };
@@ -80,7 +80,7 @@ class Mixing final : public Dataset {
     std::vector<std::pair<std::int64_t, std::int64_t>> mixed;  // a row, and the row of its partner in `read`
     for (std::int64_t row = 0; row < rows; ++row) {
       const auto index = indices[static_cast<std::size_t>(row)];
-      TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " of ", size());
+      TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " is out of range; the size is ", size());
       auto& draws = random.emplace_back(mix(mix(seed, kMixing), static_cast<std::uint64_t>(index)));
       if (draws.uniform() > probability_) continue;
       mixed.emplace_back(row, std::ssize(wanted));
@@ -149,17 +149,17 @@ Splits make_mixing(const MixingConfig& config, bool cut) {
   const bool one_class = spec.targets.size() == 1 && spec.targets[0].shape.empty() && spec.targets[0].classes > 0;
   if (!numbers || !one_class || spec.targets[0].ignored || (cut && spec.inputs[0].shape.size() != 3)) {
     throw ConfigError(std::string("dataset.of: ") + (cut ? "cutmix needs images" : "mixup needs samples of numbers") +
-                      " with one class each, which those of this dataset are not");
+                      " with one class each, unlike those of this dataset");
   }
   splits.train = std::make_shared<Mixing>(splits.train, config, cut);
   return splits;
 }
 
-const bool mixup =
-    Datasets::global().add<MixingConfig>("mixup", "training samples of another dataset, each blended with another one",
-                                         [](const MixingConfig& config) { return make_mixing(config, false); });
+const bool mixup = Datasets::global().add<MixingConfig>(
+    "mixup", "training samples of another dataset, each blended with another sample",
+    [](const MixingConfig& config) { return make_mixing(config, false); });
 const bool cutmix = Datasets::global().add<MixingConfig>(
-    "cutmix", "training images of another dataset, each with a rectangle of another one",
+    "cutmix", "training images of another dataset, each with a rectangle of another image",
     [](const MixingConfig& config) { return make_mixing(config, true); });
 
 }  // namespace

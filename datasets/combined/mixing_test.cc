@@ -70,7 +70,7 @@ TEST_P(Mixing, GivesSharesOfClassesThatAddUpToOne) {
   EXPECT_GT(mixed.item<std::int64_t>(), kSamples / 3) << "two thirds have a partner of another class";
 }
 
-TEST_P(Mixing, SharesAreThoseOfThePixels) {
+TEST_P(Mixing, SharesOfClassesMatchThePixels) {
   const auto batch = testing::read_samples(*splits().train, testing::first_samples(kSamples));
   for (std::int64_t i = 0; i < kSamples; ++i) {
     const auto image = batch.inputs[0][i], target = batch.targets[0][i];
@@ -80,7 +80,7 @@ TEST_P(Mixing, SharesAreThoseOfThePixels) {
       const double kept = 1 - changed.to(at::kDouble).mean().item<double>();
       const auto other = static_cast<std::int64_t>(image.masked_select(changed)[0].item<float>());
       EXPECT_TRUE((image.masked_select(changed) == static_cast<double>(other)).all().item<bool>());
-      EXPECT_TRUE(at::equal(changed[0], changed[1])) << "all channels alike";
+      EXPECT_TRUE(at::equal(changed[0], changed[1])) << "all channels are mixed in the same way";
       const double expected = other % 3 == i % 3 ? 1 : kept;
       EXPECT_NEAR(target[i % 3].item<double>(), expected, 1e-6);
     } else {
@@ -89,7 +89,7 @@ TEST_P(Mixing, SharesAreThoseOfThePixels) {
   }
 }
 
-TEST_P(Mixing, IsTheSameWhateverASampleIsReadWithAndAnewInEachEpoch) {
+TEST_P(Mixing, DoesNotDependOnTheBatchAndDiffersBetweenEpochs) {
   const auto dataset = splits().train;
   const auto many = testing::read_samples(*dataset, {3, 7, 250}), one = testing::read_samples(*dataset, {7}),
              later = testing::read_samples(*dataset, {7}, 2);
@@ -98,13 +98,13 @@ TEST_P(Mixing, IsTheSameWhateverASampleIsReadWithAndAnewInEachEpoch) {
   EXPECT_FALSE(at::equal(later.inputs[0], one.inputs[0]));
 }
 
-TEST_P(Mixing, LeavesAsMuchAsAskedFor) {
+TEST_P(Mixing, LeavesTestsAndUndrawnSamplesUnchanged) {
   const auto none = testing::read_samples(*splits(", probability: 0").train, testing::first_samples(kSamples));
   EXPECT_TRUE((std::get<0>(none.targets[0].max(1)) == 1).all().item<bool>());
   EXPECT_EQ(none.inputs[0][42].max().item<float>(), 42);
   EXPECT_EQ(splits().test->spec().targets.at(0).dtype, at::kLong);
   EXPECT_EQ(testing::read_samples(*splits().test, {1}).targets[0].scalar_type(), at::kLong)
-      << "tested on samples as they are";
+      << "test samples are not mixed";
   EXPECT_EQ(testing::read_samples(*splits().train->unchanged(), {1}).targets[0].scalar_type(), at::kLong);
 }
 

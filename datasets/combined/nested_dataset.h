@@ -20,7 +20,7 @@ class NestedDataset {
   template <class V>
   void visit(V& v) {
     const auto names = Datasets::global().names();
-    v("name", name_, "a dataset, whose fields follow", config::one_of(names));
+    v("name", name_, "name of a dataset; its fields follow", config::one_of(names));
     if (name_ != dataset_.selected() && std::ranges::find(names, name_) != names.end()) dataset_.select(name_);
     dataset_.visit_selected(v);
   }

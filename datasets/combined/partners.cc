@@ -90,7 +90,7 @@ class Partners final : public Dataset {
     Indices wanted;
     wanted.reserve(indices.size() * static_cast<std::size_t>(draw_.members));
     for (const auto index : indices) {
-      TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " of ", size());
+      TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " is out of range; the size is ", size());
       add_members(index, mix(fixed_ ? draw_.seed : seed, kPartners), wanted);
     }
     Batch read;
@@ -138,8 +138,7 @@ class Partners final : public Dataset {
 std::shared_ptr<const Classes> classes_of(const Dataset& dataset, const std::string& name, bool need_two) {
   const auto& targets = dataset.spec().targets;
   if (targets.size() != 1 || !targets[0].shape.empty() || targets[0].classes == 0 || targets[0].ignored) {
-    throw ConfigError("dataset.of: " + name +
-                      " needs samples with one class each, which those of this dataset have not");
+    throw ConfigError("dataset.of: " + name + " needs samples with one class each, unlike those of this dataset");
   }
   auto classes = std::make_shared<Classes>();
   classes->labels = labels_of(dataset, name.c_str());
@@ -150,14 +149,14 @@ std::shared_ptr<const Classes> classes_of(const Dataset& dataset, const std::str
   for (std::size_t i = 0; i < classes->groups.size(); ++i) {
     if (!classes->groups[i].empty()) classes->present.push_back(static_cast<std::int64_t>(i));
     if (need_two && classes->groups[i].size() == 1) {
-      throw ConfigError("dataset.of: " + name + " needs two samples of a class at least, but class " +
-                        std::to_string(i) + " has one of the " + std::to_string(dataset.size()) +
+      throw ConfigError("dataset.of: " + name + " needs at least two samples of each class, but class " +
+                        std::to_string(i) + " has only one of the " + std::to_string(dataset.size()) +
                         " samples of a split; take more samples");
     }
   }
   if (classes->present.size() < 2) {
-    throw ConfigError("dataset.of: " + name + " needs samples of two classes at least, but all " +
-                      std::to_string(dataset.size()) + " samples of a split are of one");
+    throw ConfigError("dataset.of: " + name + " needs samples of at least two classes, but all " +
+                      std::to_string(dataset.size()) + " samples of a split have the same class");
   }
   return classes;
 }
@@ -181,8 +180,8 @@ struct PairsConfig {
 
   template <class V>
   void visit(V& v) {
-    v("of", of, "dataset of classes, each sample of which gets a partner");
-    v("same", same, "share of pairs whose members are of one class", config::between(0, 1));
+    v("of", of, "dataset with classes; each of its samples gets a partner");
+    v("same", same, "share of pairs whose members have the same class", config::between(0, 1));
     v("seed", seed, "random seed of the partners in tests");
     v("root", root, "unused: the dataset has a folder of its own");
   }
@@ -195,20 +194,21 @@ struct TripletsConfig {
 
   template <class V>
   void visit(V& v) {
-    v("of", of, "dataset of classes, each sample of which gets one of its class and one of another");
+    v("of", of, "dataset with classes; each of its samples gets one of its class and one of another");
     v("seed", seed, "random seed of the partners in tests");
     v("root", root, "unused: the dataset has a folder of its own");
   }
 };
 
 const bool pairs = Datasets::global().add<PairsConfig>(
-    "pairs", "samples of another dataset, each with one of its class or of another", [](const PairsConfig& config) {
+    "pairs", "samples of another dataset, each with a sample of its class or of another",
+    [](const PairsConfig& config) {
       return with_partners(config.of, "pairs",
                            {.members = 2, .same = config.same, .seed = static_cast<std::uint64_t>(config.seed)});
     });
 
 const bool triplets = Datasets::global().add<TripletsConfig>(
-    "triplets", "samples of another dataset, each with one of its class and one of another",
+    "triplets", "samples of another dataset, each with a sample of its class and one of another",
     [](const TripletsConfig& config) {
       return with_partners(config.of, "triplets", {.members = 3, .seed = static_cast<std::uint64_t>(config.seed)});
     });

@@ -52,7 +52,7 @@ TEST_P(Partners, AreSamplesWithTheirClasses) {
   EXPECT_EQ(dataset->label(7), 1);
 }
 
-TEST_P(Partners, AreOthersInEachEpochButNotInTests) {
+TEST_P(Partners, DifferBetweenEpochsButNotInTests) {
   const auto data = splits();
   const auto partner = [&](const Dataset& dataset, std::uint64_t seed) {
     return members(testing::read_samples(dataset, testing::first_samples(kMembers), seed)).select(1, 1);
@@ -62,10 +62,10 @@ TEST_P(Partners, AreOthersInEachEpochButNotInTests) {
   EXPECT_FALSE(at::equal(partner(*data.test, 1), partner(*splits(", seed: 2").test, 1)));
   const auto unchanged = data.train->unchanged();
   EXPECT_TRUE(at::equal(partner(*unchanged, 1), partner(*unchanged, 2)));
-  EXPECT_TRUE(data.train->samples_overlap()) << "so that none is held out that others have as partner";
+  EXPECT_TRUE(data.train->samples_overlap()) << "so that no held-out sample is a partner of a training sample";
 }
 
-TEST_P(Partners, AreTheSameWhateverASampleIsReadWith) {
+TEST_P(Partners, DoNotDependOnTheBatch) {
   const auto dataset = splits().train;
   const auto many = testing::read_samples(*dataset, {3, 7, 250}), one = testing::read_samples(*dataset, {7});
   EXPECT_TRUE(at::equal(many.inputs[0][1], one.inputs[0][0]));
@@ -73,7 +73,7 @@ TEST_P(Partners, AreTheSameWhateverASampleIsReadWith) {
   EXPECT_THROW(testing::read_samples(*dataset, {kMembers}), c10::IndexError);
 }
 
-TEST(Pairs, AreOfOneClassAsOftenAsAskedFor) {
+TEST(Pairs, HaveTheSameClassAsOftenAsConfigured) {
   const auto share = [](const std::string& same) {
     const auto dataset = testing::load_splits("{name: pairs, same: " + same + ", of: {name: flat}}").train;
     double sum = 0;
@@ -108,10 +108,10 @@ TEST(PartnersOf, RefusesSamplesWithoutEnoughOfAClass) {
   EXPECT_THAT([] { testing::load_splits("{name: pairs, of: {name: random_tokens}}"); },
               ThrowsMessage<ConfigError>(HasSubstr("dataset.of: pairs needs samples with one class each")));
   EXPECT_THAT([] { testing::load_splits("{name: triplets, of: {name: subset, train_samples: 3, of: {name: flat}}}"); },
-              ThrowsMessage<ConfigError>(HasSubstr("dataset.of: triplets needs two samples of a class at least")));
+              ThrowsMessage<ConfigError>(HasSubstr("dataset.of: triplets needs at least two samples of each class")));
   EXPECT_THAT(
       [] { testing::load_splits("{name: pairs, same: 0, of: {name: subset, test_samples: 1, of: {name: flat}}}"); },
-      ThrowsMessage<ConfigError>(HasSubstr("needs samples of two classes at least")));
+      ThrowsMessage<ConfigError>(HasSubstr("needs samples of at least two classes")));
   EXPECT_THAT([] { testing::load_splits("{name: pairs}"); },
               ThrowsMessage<ConfigError>(HasSubstr("a dataset is missing")));
 }

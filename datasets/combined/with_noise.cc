@@ -31,7 +31,7 @@ struct NoiseConfig {
   template <class V>
   void visit(V& v) {
     v("of", of, "dataset whose samples get the noise");
-    v("size", size, "numbers for each sample", config::between(1, 1 << 20));
+    v("size", size, "numbers of noise for each sample", config::between(1, 1 << 20));
     v("seed", seed, "random seed of the noise");
     v("root", root, "unused: the dataset has a folder of its own");
   }
@@ -92,7 +92,7 @@ class WithNoise final : public Dataset {
 Splits make_with_noise(const NoiseConfig& config) { return redrawn<WithNoise>(config, config.of.make("of")); }
 
 const bool with_noise_registered = Datasets::global().add<NoiseConfig>(
-    "with_noise", "samples of another dataset, with noise as one more input", make_with_noise);
+    "with_noise", "samples of another dataset, with noise as an additional input", make_with_noise);
 
 }  // namespace
 }  // namespace phalanx

@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kDigits = "{name: digits, train_samples: 300, test_samples: 40, side: 16}";
 
-TEST(WithNoise, IsNormalAndBesideTheSamples) {
+TEST(WithNoise, AddsNormalNumbersAsAnInput) {
   const auto splits = testing::load_splits(std::string("{name: with_noise, size: 101, of: ") + kDigits + "}");
   const auto& spec = splits.train->spec();
   ASSERT_EQ(spec.inputs.size(), 2u);

@@ -30,7 +30,7 @@ std::set<std::vector<std::uint8_t>> distinct(const Images& images) {
 }
 
 // A change of this value changes the result of every run on these digits.
-TEST(DrawDigits, DrawsAlikeOnEveryPlatformAndInEveryRelease) {
+TEST(DrawDigits, DrawsTheSameOnEveryPlatformAndInEveryRelease) {
   EXPECT_EQ(fnv1a(draw_digits(1000, kSide, 1, 0).pixels), 4760236646264831406u);
 }
 
@@ -46,7 +46,7 @@ TEST(DrawDigits, StreamsAndSeedsShareNoImage) {
   EXPECT_EQ(all.size(), 6000);
 }
 
-TEST(DrawDigits, EveryDigitIsAsFrequent) {
+TEST(DrawDigits, EveryDigitIsEquallyFrequent) {
   std::vector<int> counts(10);
   for (const auto label : draw_digits(1000, kSide, 1, 0).labels) ++counts[static_cast<std::size_t>(label)];
   EXPECT_EQ(counts, std::vector<int>(10, 100));

@@ -51,7 +51,7 @@ class Pickle {
  public:
   explicit Pickle(const fs::path& file)
       : file_(file), bytes_(read_file(file.string())), pickle_(unpickle(file.string(), bytes_)) {
-    if (pickle_.root->kind != PickleNode::kDict) refuse("is no dictionary");
+    if (pickle_.root->kind != PickleNode::kDict) refuse("is not a dictionary");
   }
 
   // Returns the bytes of an array [rows, columns] of unsigned bytes.
@@ -61,13 +61,13 @@ class Pickle {
     // The state of an array: version, shape, type, true for column-major order, bytes.
     const bool is_array = object.kind == PickleNode::kOther && object.text.ends_with("._reconstruct") &&
                           state != nullptr && state->kind == PickleNode::kList && state->items.size() == 5;
-    if (!is_array) refuse(quoted(key) + " is no array of NumPy");
+    if (!is_array) refuse(quoted(key) + " is not a NumPy array");
     const auto &shape = *state->items[1], &bytes = *state->items[4];
     const bool is_right = shape.items.size() == 2 && shape.items[1]->integer == columns &&
                           state->items[3]->integer == 0 && bytes.kind == PickleNode::kText &&
                           std::ssize(bytes.text) % columns == 0 &&
                           shape.items[0]->integer == std::ssize(bytes.text) / columns;
-    if (!is_right) refuse(quoted(key) + " is no array of rows of " + std::to_string(columns) + " bytes");
+    if (!is_right) refuse(quoted(key) + " is not an array of rows of " + std::to_string(columns) + " bytes");
     return bytes.text;
   }
 
@@ -76,7 +76,7 @@ class Pickle {
     std::vector<std::int64_t> all;
     for (const auto* item : list.items) {
       if (list.kind != PickleNode::kList || item->kind != PickleNode::kInt)
-        refuse(quoted(key) + " is no list of numbers");
+        refuse(quoted(key) + " is not a list of numbers");
       all.push_back(item->integer);
     }
     return all;

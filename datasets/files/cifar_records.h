@@ -39,9 +39,9 @@ struct CifarImages {
   void visit(V& v) {
     v("augment", augment, "random crops with 4 pixels of padding, and random horizontal flips, of training images");
     v("transforms", transforms,
-      "in place of augment, changes of training images, one after the other, that leave their size as it is");
+      "in place of augment: changes of training images, one after the other, that keep their size");
     v("mean", mean, "mean of red, green and blue (0 to 1), which is subtracted", config::between(0, 1));
-    v("deviation", deviation, "standard deviation of red, green and blue, which divides", config::above(0));
+    v("deviation", deviation, "standard deviation of red, green and blue, by which they are divided", config::above(0));
   }
 };
 

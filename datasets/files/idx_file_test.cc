@@ -29,7 +29,7 @@ class IdxFile : public ::testing::TestWithParam<Form> {
     write(bytes);
     try {
       read_idx(path_, 2);
-      ADD_FAILURE() << "was read, in spite of: " << problem;
+      ADD_FAILURE() << "was read despite: " << problem;
     } catch (const DataError& error) {
       EXPECT_EQ(error.what(), path_.string() + ": " + problem);
     }
@@ -86,7 +86,7 @@ TEST_P(IdxFile, RefusesAbsurdSizesWithoutAllocatingThem) {
                "byte 13: the file ends within the 2147483647 x 4294967295 values that its header declares");
 }
 
-TEST(IdxFileErrors, SaysWhenThereIsNone) {
+TEST(IdxFileErrors, SaysWhenTheFileIsMissing) {
   try {
     read_idx("/nowhere/file", 1);
     ADD_FAILURE();
@@ -95,7 +95,7 @@ TEST(IdxFileErrors, SaysWhenThereIsNone) {
   }
 }
 
-TEST(IdxFileErrors, SaysWhenItIsAFolder) {
+TEST(IdxFileErrors, SaysWhenTheFileIsAFolder) {
   const auto folder = fresh_folder("idx_folder");
   try {
     read_idx(folder, 1);

@@ -26,9 +26,9 @@ struct IdxPixels {
 
   template <class V>
   void visit(V& v) {
-    v("transforms", transforms, "changes of training images, one after the other, that leave their size as it is");
+    v("transforms", transforms, "changes of training images, one after the other, that keep their size");
     v("mean", mean, "mean of the pixels (0 to 1), which is subtracted", config::between(0, 1));
-    v("deviation", deviation, "standard deviation of the pixels, which divides", config::above(0));
+    v("deviation", deviation, "standard deviation of the pixels, by which they are divided", config::above(0));
   }
 };
 

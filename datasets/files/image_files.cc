@@ -52,7 +52,7 @@ class Split {
   void add_class(const std::string& name) {
     const auto label = label_of(name);
     if (!label) {
-      throw DataError((folder_ / name).string() + ": no class of the training images, which have " +
+      throw DataError((folder_ / name).string() + ": is not a class of the training images, which have " +
                       std::to_string(classes_.size()) + " folders; rename it, or move it away");
     }
     std::vector<fs::path> paths;
@@ -158,7 +158,7 @@ ImageFolders find_images(const fs::path& root) {
   const auto train = has("train") ? root / "train" : root;
   found.classes = folders_in(train);
   if (found.classes.empty()) {
-    throw DataError(train.string() + ": has no folders, of which there is to be one for each class");
+    throw DataError(train.string() + ": has no folders; there must be one for each class");
   }
   found.train = images_in(train, found.classes);
   if (train == root) return found;

@@ -84,7 +84,7 @@ class NpyReader {
 
   NpyArray read(std::shared_ptr<const void> owner) {
     if (!bytes_.starts_with(std::string_view("\x93NUMPY", 6)) || bytes_.size() < 12) {
-      fail(0, "not an array of NumPy: it does not begin with 93 NUMPY");
+      fail(0, "not a NumPy array: it does not begin with 93 NUMPY");
     }
     const int size = bytes_[6] == 1 ? 2 : 4;
     const auto length = number_at(bytes_, 8, size), begin = static_cast<std::uint64_t>(8 + size);
@@ -123,7 +123,7 @@ class NpyReader {
     const auto value = value_of(key);
     const auto end = value.find('\'', 1);
     if (!value.starts_with('\'') || end == std::string_view::npos) {
-      fail(10, "arrays of several fields are not read; save each field as an array of its own");
+      fail(10, "arrays with several fields are not supported; save each field as a separate array");
     }
     return std::string(value.substr(1, end - 1));
   }
@@ -135,7 +135,8 @@ class NpyReader {
          next < end;) {
       std::int64_t size = -1;
       const auto [stop, error] = std::from_chars(next, end, size);
-      if (error != std::errc() || size < 0) fail(10, "the header has no shape, but " + std::string(text.substr(0, 40)));
+      if (error != std::errc() || size < 0)
+        fail(10, "expected a shape in the header, got " + std::string(text.substr(0, 40)));
       sizes.push_back(size);
       next = stop;
       while (next < end && (*next == ',' || *next == ' ')) ++next;
@@ -148,7 +149,7 @@ class NpyReader {
     const auto found = std::ranges::find(kTypes, name, &NumberType::name);
     const bool is_big = type.starts_with('>');
     if (found == kTypes.end() || !(is_big || type.starts_with('<') || type.starts_with('|'))) {
-      fail(10, "numbers of type " + type + ", which are not read; save them as float32, uint8 or int64");
+      fail(10, "numbers of type " + type + ", which are not supported; save them as float32, uint8 or int64");
     }
     array.item_ = found->bytes;
     array.convert_ = is_big ? found->big : found->little;
@@ -202,7 +203,7 @@ NpyArray read_from_archive(const fs::path& path, const std::shared_ptr<const Map
       const auto method = number_at(file, at + 10, 2), packed = number_at(file, at + 20, 4),
                  size = number_at(file, at + 24, 4), local = number_at(file, at + 42, 4);
       if (packed == 0xffffffff || size == 0xffffffff) {
-        fail(at, "an array of 4 GB or more; save it as a .npy file of its own");
+        fail(at, "an array of 4 GB or more; save it as a separate .npy file");
       }
       if (local > file.size() || file.size() - local < kLocal) fail(at, "the archive's directory is damaged");
       const auto begin = local + kLocal + number_at(file, local + 26, 2) + number_at(file, local + 28, 2);
@@ -221,7 +222,7 @@ NpyArray read_from_archive(const fs::path& path, const std::shared_ptr<const Map
       }
       const auto* const data = reinterpret_cast<const Bytef*>(unpacked.data());
       if (::crc32_z(0, data, unpacked.size()) != number_at(file, at + 16, 4)) {
-        fail(begin, std::string(name) + " has another checksum than it was written with: the file is damaged");
+        fail(begin, std::string(name) + " does not match its checksum: the file is damaged");
       }
       return NpyReader(path, offset, unpacked).read(std::move(owner));
     }

@@ -38,7 +38,7 @@ std::shared_ptr<const Dataset> ImageConfig::samples(std::shared_ptr<const ImageS
                                                     bool training) const {
   if (mean.size() != deviation.size()) {
     throw ConfigError("dataset: mean has " + std::to_string(mean.size()) + " numbers and deviation " +
-                      std::to_string(deviation.size()) + "; they need as many");
+                      std::to_string(deviation.size()) + "; both must have the same number");
   }
   const auto chain = [&](const std::vector<TransformConfig>& configured, bool of_training) {
     return TransformChain(configured.empty() ? default_transforms(side, of_training) : configured);

@@ -31,17 +31,19 @@ struct ImageConfig {
     v("side", side, "height and width of a sample", config::between(1, 1 << 16));
     v("color", color, "red, green and blue; false: one channel of luminance");
     v("mean", mean, "mean of each channel, or of all (0 to 1), which is subtracted", config::between(0, 1));
-    v("deviation", deviation, "standard deviation of each channel, or of all, which divides", config::above(0));
+    v("deviation", deviation, "standard deviation of each channel, or of all, by which they are divided",
+      config::above(0));
     v("transforms", transforms, "changes of training images; empty: random_resized_crop and flip");
     v("test_transforms", test_transforms, "changes of all other images; empty: resize and center_crop");
     v("decode_side", decode_side,
-      "decode a JPEG at 1/2, 1/4 or 1/8 of its size where no side gets smaller than this; faster. 0: at its size",
+      "decode a JPEG at 1/2, 1/4 or 1/8 of its size if no side gets smaller than this, which is faster; 0: at full "
+      "size",
       config::at_least(0));
-    v("exif_orientation", exif_orientation, "turn images upright, as the Exif data of a camera say");
+    v("exif_orientation", exif_orientation, "turn images upright, as their Exif data say");
     v("background", background,
       "red, green and blue (0 to 255) behind pixels that are not opaque; empty: their colour, without alpha",
       config::between(0, 255));
-    v("skip_corrupt", skip_corrupt, "images that cannot be read and are left out before the run fails",
+    v("skip_corrupt", skip_corrupt, "number of images that cannot be read and may be left out before the run fails",
       config::at_least(0));
   }
 

@@ -46,8 +46,8 @@ std::shared_ptr<const Dataset> images_in_memory(Images images, const SampleSpec&
   }
   if (options.augmentation.any()) {
     throw ConfigError(
-        "dataset.augment: cannot be together with dataset.transforms; it is {transform: {name: random_crop, ...}} and "
-        "{transform: flip}");
+        "dataset.augment: cannot be combined with dataset.transforms; it is the same as {transform: {name: "
+        "random_crop, ...}} and {transform: flip}");
   }
   const auto& shape = spec.inputs.at(0).shape;
   return std::make_shared<TransformedImages>(

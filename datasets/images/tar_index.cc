@@ -91,7 +91,7 @@ class Reader {
     while (offset_ + kBlock <= size_) {
       const Block block = read<Block>();
       if (std::ranges::all_of(block, [](char byte) { return byte == 0; })) return std::move(entries_);
-      if (!has_its_checksum(block)) fail("not a header of a tar archive (compressed ones have to be unpacked)");
+      if (!has_its_checksum(block)) fail("not a header of a tar archive (compressed archives must be unpacked)");
       take(block);
     }
     if (entries_.empty() || offset_ != size_) fail("the archive ends early");
@@ -109,7 +109,7 @@ class Reader {
   }
 
   std::string content(std::int64_t size) {
-    if (size > kLongestName) fail("an extended header of " + std::to_string(size) + " bytes");
+    if (size > kLongestName) fail("an extended header is too large: " + std::to_string(size) + " bytes");
     std::string text(static_cast<std::size_t>(size), '\0');
     file_.seekg(offset_ + kBlock);
     file_.read(text.data(), size);
@@ -156,7 +156,7 @@ class Reader {
     const auto extended = std::exchange(next_, {});
     if (const auto found = extended.find("size"); found != extended.end()) {
       const auto real = whole_number(found->second, 10);
-      if (!real) fail("an extended header with the size \"" + found->second + '"');
+      if (!real) fail("an extended header has a size that is not a number: \"" + found->second + '"');
       size = *real;
     }
     const auto extended_or = [&](const char* key, std::string otherwise) {

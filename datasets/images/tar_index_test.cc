@@ -45,7 +45,7 @@ TEST(IndexTar, FindsFilesWhereTheyLie) {
   }
 }
 
-TEST(IndexTar, RefusesWhatIsNoWholeArchive) {
+TEST(IndexTar, RefusesFilesThatAreNotWholeArchives) {
   const auto archive = testing::tar_bytes({{"1.jpg", std::string(700, 'a')}, {"1.cls", "3"}});
   const auto refused = [](const std::string& bytes, const std::string& why) {
     const auto path = written(bytes);
@@ -76,7 +76,7 @@ std::string after_header(char type, const std::string& content) {
   return with_field(tar_entry("header", content), 156, {type}) + tar_entry("1.cls", "7 \n\n\n") + tar_end();
 }
 
-TEST(IndexTar, RefusesNumbersThatNoFileHas) {
+TEST(IndexTar, RefusesImpossibleNumbers) {
   const auto refused = [](const std::string& bytes, const std::string& why) {
     const auto path = written(bytes);
     EXPECT_THAT([&] { index_tar(path); }, ThrowsMessage<DataError>(HasSubstr(why)));
@@ -85,7 +85,7 @@ TEST(IndexTar, RefusesNumbersThatNoFileHas) {
     const std::string record = std::string(" size=") + size + "\n";
     const auto length = record.size() + 2;  // the length has two digits
     refused(after_header('x', std::to_string(length) + record),
-            "an extended header with the size \"" + std::string(size));
+            "an extended header has a size that is not a number: \"" + std::string(size));
   }
   refused(after_header('x', "28 size=9223372036854775807\n"), "the archive ends within a file of 9223372036854775807");
   for (const char* records : {"0 size=1\n", "10 size=10\n", "99 size=1\n", "-10 size=1\n", "7 size=\n1", "x"}) {
@@ -99,7 +99,7 @@ TEST(IndexTar, RefusesNumbersThatNoFileHas) {
           "the archive ends within");
 }
 
-TEST(IndexTar, TakesAHeaderForTheNextEntryAlone) {
+TEST(IndexTar, AppliesAnExtendedHeaderOnlyToTheNextEntry) {
   const std::string name(120, 'd');
   for (const char type : {'2', '5'}) {
     auto archive = tar_bytes({{name, ""}});  // has two headers: the long name and the entry
@@ -115,7 +115,7 @@ std::string link_entry(const std::string& name, const std::string& target) {
   return with_field(with_field(tar_entry(name, ""), 156, "1"), 157, target);
 }
 
-TEST(IndexTar, TakesAHardLinkForTheFileThatItNames) {
+TEST(IndexTar, ResolvesHardLinks) {
   const std::string long_name(120, 'n'), zero(1, '\0');
   const auto long_target = with_field(tar_entry("long", long_name + zero), 156, "K");
   const auto archive = tar_entry("1.jpg", "content") + link_entry("2.jpg", "1.jpg") +

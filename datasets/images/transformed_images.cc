@@ -41,14 +41,15 @@ std::int64_t TransformedImages::read(std::int64_t index, at::Tensor& image) cons
       const std::int64_t skipped = ++skipped_;
       if (skipped > options_.skip) {
         if (options_.skip == 0) throw;
-        throw DataError(std::string(error.what()) + "; it is the " + std::to_string(options_.skip + 1) +
-                        "th that cannot be read, and dataset.skip_corrupt allows " + std::to_string(options_.skip));
+        throw DataError(std::string(error.what()) + "; this is number " + std::to_string(options_.skip + 1) +
+                        " of the images that cannot be read, and dataset.skip_corrupt allows " +
+                        std::to_string(options_.skip));
       }
-      log_warning() << "left out: " << error.what();
+      log_warning() << "left out an image that cannot be read: " << error.what();
       if (skipped == 1) {
         standard_error().write(
-            "Warning: an image is left out, as will be others up to dataset.skip_corrupt, which the "
-            "log names: " +
+            "Warning: an image that cannot be read is left out, and so are others, up to dataset.skip_corrupt; the log "
+            "names them: " +
             std::string(error.what()) + "\n");
       }
     }
@@ -101,7 +102,7 @@ void TransformedImages::gather(std::span<const std::int64_t> indices, std::uint6
   at::parallel_for(0, std::min<std::int64_t>(rows, at::get_num_threads()), 1, [&](std::int64_t, std::int64_t) {
     for (std::int64_t row = 0; (row = next++) < rows;) {
       const auto asked = indices[static_cast<std::size_t>(row)];
-      TORCH_CHECK_INDEX(asked >= 0 && asked < size(), "sample ", asked, " of ", size());
+      TORCH_CHECK_INDEX(asked >= 0 && asked < size(), "sample ", asked, " is out of range; the size is ", size());
       at::Tensor image;
       const auto index = read(asked, image);
       image = transformed(image, index, mix(seed, static_cast<std::uint64_t>(asked)));

@@ -70,7 +70,7 @@ TEST(TransformedImages, AreNormalised) {
   EXPECT_EQ(batch.targets[0].item<int>(), 1);
 }
 
-TEST(TransformedImages, DoNotDependOnThreadsOrOnWhatElseIsRead) {
+TEST(TransformedImages, DoNotDependOnThreadsOrTheRestOfTheBatch) {
   const auto dataset = samples(
       ", transforms: [{transform: rand_augment}, {transform: {name: random_resized_crop, "
       "size: 16}}, {transform: color_jitter}, {transform: erase}]",
@@ -87,7 +87,7 @@ TEST(TransformedImages, DoNotDependOnThreadsOrOnWhatElseIsRead) {
   EXPECT_FALSE(at::equal(gather(*dataset, {7}, 2).inputs[0][0], many.inputs[0][3])) << "another seed";
 }
 
-TEST(TransformedImages, AreReadWithoutChanceWhereTheyAreNotTrainedOn) {
+TEST(TransformedImages, AreNotChangedAtRandomOutsideTraining) {
   const auto training = samples("", true), testing = samples("", false);
   ASSERT_NE(training->unchanged(), nullptr);
   EXPECT_EQ(testing->unchanged(), nullptr);
@@ -100,12 +100,12 @@ TEST(TransformedImages, FailAtAnImageThatCannotBeRead) {
               ThrowsMessage<DataError>(HasSubstr("image 4: damaged")));
 }
 
-TEST(TransformedImages, MayLeaveSomeOut) {
+TEST(TransformedImages, LeaveOutUnreadableImagesIfConfigured) {
   const auto dataset = samples(", skip_corrupt: 2", false, {4, 9});
   ::testing::internal::CaptureStderr();
   const auto batch = gather(*dataset, {4, 9});
   const std::string told = ::testing::internal::GetCapturedStderr();
-  EXPECT_THAT(told, HasSubstr("Warning: an image is left out"));
+  EXPECT_THAT(told, HasSubstr("Warning: an image that cannot be read is left out"));
   EXPECT_EQ(told.find("Warning:"), told.rfind("Warning:")) << "the log names the others";
   const auto others = gather(*dataset, {5, 0});
   EXPECT_TRUE(at::equal(batch.inputs[0], others.inputs[0]));

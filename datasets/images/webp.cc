@@ -19,7 +19,7 @@ Decoded decode_webp(std::string_view bytes, const std::string& name) {
     if (!succeeded) throw DataError(name + ": a damaged WebP");
   };
   require(WebPGetFeatures(data, bytes.size(), &features) == VP8_STATUS_OK);
-  if (features.has_animation != 0) throw DataError(name + ": an animated WebP, which is not decoded");
+  if (features.has_animation != 0) throw DataError(name + ": an animated WebP, which is not supported");
   check_pixels(features.height, features.width, name);
   const int channels = features.has_alpha != 0 ? 4 : 3, stride = channels * features.width;
   Decoded decoded{at::empty({features.height, features.width, channels}, at::kByte)};

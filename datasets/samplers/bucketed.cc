@@ -19,7 +19,7 @@ struct BucketedConfig {
 
   template <class V>
   void visit(V& v) {
-    v("buckets", buckets, "parts of as many samples each, by length; batches are mostly of one part",
+    v("buckets", buckets, "number of parts of equal size, by length; most batches are from one part",
       config::between(1, 1 << 20));
   }
 };
@@ -72,8 +72,8 @@ const bool bucketed_registered = Samplers::global().add<BucketedConfig>(
       for (std::int64_t i = 0; i < input.dataset.size(); ++i) lengths.push_back(input.dataset.length(i));
       if (lengths.at(0) < 0) {
         throw ConfigError(
-            "loader.sampler: bucketed needs samples of different lengths, which those of this dataset are"
-            " not (those of `documents` with packing: pad are); use another sampler");
+            "loader.sampler: bucketed needs samples of different lengths, unlike those of this dataset (`documents` "
+            "with packing: pad has such samples); use another sampler");
       }
       return std::make_shared<Bucketed>(lengths, config.buckets, input.global_batch, input.seed);
     });

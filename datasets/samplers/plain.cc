@@ -44,7 +44,7 @@ struct InfiniteConfig {
 
   template <class V>
   void visit(V& v) {
-    v("samples", samples, "of an epoch; 0: those of the dataset, rounded up to whole batches",
+    v("samples", samples, "samples of an epoch; 0: as many as the dataset has, rounded up to whole batches",
       config::between(0, 1L << 28));
   }
 };
@@ -84,13 +84,13 @@ const bool sequential = Samplers::global().add<NoFields>(
     [](const NoFields&, const SampleOrderInput& input) { return std::make_shared<Sequential>(input.dataset.size()); });
 
 const bool shuffle_all =
-    Samplers::global().add<NoFields>("shuffled", "every sample once, in an order drawn anew for each epoch",
+    Samplers::global().add<NoFields>("shuffled", "every sample once, in a new random order in each epoch",
                                      [](const NoFields&, const SampleOrderInput& input) {
                                        return std::make_shared<Shuffled>(input.dataset.size(), input.seed);
                                      });
 
 const bool infinite = Samplers::global().add<InfiniteConfig>(
-    "infinite", "shuffled passes without a border between them, so that every batch is full",
+    "infinite", "shuffled passes, each directly after the one before, so that every batch is full",
     [](const InfiniteConfig& config, const SampleOrderInput& input) {
       const auto batches = (input.dataset.size() - 1) / input.global_batch + 1;
       return std::make_shared<Infinite>(input.dataset.size(),

@@ -146,7 +146,7 @@ TEST(Samplers, SharesOfRanksAreDisjointPlacesOfABatch) {
   }
 }
 
-TEST(Samplers, GoOnAtAnyCursor) {
+TEST(Samplers, ResumeAtAnyCursor) {
   for (const auto& yaml : all_samplers()) {
     const Samples samples(257);
     DistributedSampler whole({.samples = 257, .global_batch = 16, .rank = 1, .size = 2, .order = make(yaml, samples)});
@@ -160,7 +160,7 @@ TEST(Samplers, GoOnAtAnyCursor) {
   }
 }
 
-TEST(Samplers, OrderEveryEpochAndSeedAnew) {
+TEST(Samplers, OrderEveryEpochAndSeedDifferently) {
   const Samples samples(300);
   for (const auto& yaml : all_samplers()) {
     if (yaml == "sequential") continue;
@@ -176,7 +176,7 @@ TEST(Samplers, OrderEveryEpochAndSeedAnew) {
   }
 }
 
-TEST(Samplers, ShuffledHasTheBitsOfTheDefault) {
+TEST(Samplers, ShuffledIsIdenticalToTheDefault) {
   const Samples samples(103);
   const Options options{.samples = 103, .global_batch = 16, .seed = 3};
   Options named = options;
@@ -189,7 +189,7 @@ TEST(Samplers, RefuseNoSamplesAndAnEmptyEpoch) {
   EXPECT_THROW(DistributedSampler({.samples = 3, .global_batch = 4, .last = LastBatch::kDrop}), std::invalid_argument);
 }
 
-TEST(LastBatch, IsDroppedOrFilledFromTheBegin) {
+TEST(LastBatch, IsDroppedOrFilledFromTheBeginning) {
   for (const auto& yaml : all_samplers()) {
     const Samples samples(100);
     const auto order = make(yaml, samples);
@@ -208,7 +208,7 @@ TEST(LastBatch, IsFilledFromFewerSamplesThanItHas) {
             (Indices{0, 1, 2, 0, 1, 2, 0, 1}));
 }
 
-TEST(Weighted, DrawsClassesAlike) {
+TEST(Weighted, DrawsClassesEquallyOften) {
   const Samples samples(1000);
   for (const bool described : {true, false}) {
     const Samples same(1000, described);
@@ -299,7 +299,7 @@ TEST(Streaming, StaysNearThePlacesOnDisk) {
   }
 }
 
-TEST(Infinite, PassesFollowOneAnotherWithoutABorder) {
+TEST(Infinite, PassesContinueWithinABatch) {
   const Samples samples(10);
   const auto order = make("{name: infinite, samples: 4}", samples);
   Indices all, part;

@@ -20,7 +20,8 @@ struct StreamingConfig {
   template <class V>
   void visit(V& v) {
     v("block", block, "neighbouring samples that are read one after the other", config::between(1, 1L << 40));
-    v("window", window, "samples that are shuffled among each other; 1: none", config::between(1, 1 << 28));
+    v("window", window, "number of samples that are shuffled with each other; 1: none are",
+      config::between(1, 1 << 28));
   }
 };
 
@@ -55,7 +56,9 @@ class Streaming final : public SampleOrder {
 };
 
 const bool streaming_registered = Samplers::global().add<StreamingConfig>(
-    "streaming", "every sample once, nearly as they are stored: blocks in a random order, shuffled within a window",
+    "streaming",
+    "every sample once, nearly in the order in which they are stored: blocks in a random order, shuffled within a "
+    "window",
     [](const StreamingConfig& config, const SampleOrderInput& input) {
       return std::make_shared<Streaming>(input.dataset.size(), config, input.seed);
     });

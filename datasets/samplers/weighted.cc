@@ -25,8 +25,9 @@ struct WeightedConfig {
 
   template <class V>
   void visit(V& v) {
-    v("weights", weights, "text file with a weight for each training sample, one a line; empty: all classes alike");
-    v("samples", samples, "to draw in an epoch; 0: as many as the dataset has", config::between(0, 1L << 28));
+    v("weights", weights,
+      "text file with a weight for each training sample, one per line; empty: all classes are equally likely");
+    v("samples", samples, "samples to draw in an epoch; 0: as many as the dataset has", config::between(0, 1L << 28));
   }
 };
 
@@ -97,7 +98,7 @@ std::vector<double> read_weights(const std::string& name, std::int64_t samples) 
     double weight = -1;
     const auto [stop, error] = std::from_chars(next, end, weight);
     if (error != std::errc() || !(weight >= 0) || !std::isfinite(weight)) {
-      throw_malformed(path, next - text.data(), "expected a weight of at least 0, one a line");
+      throw_malformed(path, next - text.data(), "expected a weight of at least 0, one per line");
     }
     weights.push_back(weight);
     sum += weight;
@@ -112,7 +113,7 @@ std::vector<double> read_weights(const std::string& name, std::int64_t samples) 
 }
 
 const bool weighted_registered = Samplers::global().add<WeightedConfig>(
-    "weighted", "drawn with replacement, in proportion to weights, or so that classes are alike",
+    "weighted", "drawn with replacement, in proportion to weights, or with all classes equally likely",
     [](const WeightedConfig& config, const SampleOrderInput& input) {
       auto weights =
           config.weights.empty() ? balanced(input.dataset) : read_weights(config.weights, input.dataset.size());

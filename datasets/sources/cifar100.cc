@@ -20,7 +20,7 @@ struct Cifar100Config {
     v("root", root,
       "folder of train.bin and test.bin, or of cifar-100-binary or cifar-100-python; empty: ${PHALANX_DATA}/cifar100, "
       "else data/cifar100");
-    v("coarse", coarse, "the 20 classes of classes instead of all 100");
+    v("coarse", coarse, "use the 20 superclasses instead of all 100 classes");
     images.visit(v);
   }
 };
@@ -30,7 +30,7 @@ Splits load_cifar100(const Cifar100Config& config) {
       .dataset = "cifar100",
       .names = {"train.bin", "test.bin"},
       .how_to_get =
-          "To get them: bazel run //tools:download -- cifar100, whose archive is to be unpacked there.\n"
+          "To get them: bazel run //tools:download -- cifar100, and unpack its archive there.\n"
           "To use them from elsewhere: set dataset.root to their folder, or PHALANX_DATA to the folder above it."};
   const CifarRecords records{.dataset = "cifar100",
                              .title = "CIFAR-100",

@@ -96,7 +96,7 @@ TEST_F(Cifar10, TakesTheStatisticsOfTheConfig) {
   EXPECT_THAT([] { load(", deviation: [1, 0, 1]"); }, refused<ConfigError>("above 0"));
 }
 
-TEST_F(Cifar10, AugmentsTrainingAloneAndOnlyIfAsked) {
+TEST_F(Cifar10, AugmentsOnlyTrainingAndOnlyIfConfigured) {
   const auto plain = load(), augmented = load(", augment: true");
   const std::vector<std::int64_t> train{0, 5, 9, 14}, test{0, 1};
   EXPECT_TRUE(at::equal(gather(*plain.train, train, 1).inputs[0], gather(*plain.train, train, 2).inputs[0]));
@@ -106,7 +106,7 @@ TEST_F(Cifar10, AugmentsTrainingAloneAndOnlyIfAsked) {
   EXPECT_TRUE(at::equal(gather(*augmented.train, train, 1).inputs[0], first.inputs[0]));
   EXPECT_TRUE(at::equal(gather(*augmented.test, test, 1).inputs[0], gather(*plain.test, test, 2).inputs[0]));
   EXPECT_THAT([] { load(", augment: true, transforms: [{transform: flip}]"); },
-              refused<ConfigError>("dataset.augment: cannot be together with dataset.transforms"));
+              refused<ConfigError>("dataset.augment: cannot be combined with dataset.transforms"));
 }
 
 TEST_F(Cifar10, FindsTheFolderThatTheArchiveUnpacks) {
@@ -159,7 +159,7 @@ TEST_F(Cifar10, ReadsThePythonVersion) {
   };
   refuses(python_batch(two, "K\x07"), ": has 1 labels for 2 images");
   refuses(python_batch(two, "K\x07K\x0a"), ": label 10, expected 0 to 9");
-  refuses(python_batch(two.substr(1), "K\x07"), ": \"data\" is no array of rows of 3072 bytes");
+  refuses(python_batch(two.substr(1), "K\x07"), ": \"data\" is not an array of rows of 3072 bytes");
   refuses(python_batch(two, "K\x07K\x07", "names"), ": the dictionary has no \"labels\"");
   refuses(python_batch(two, "K\x07").substr(0, 100), ", byte ");
 }
@@ -182,7 +182,7 @@ TEST_F(Cifar10, RefusesAFileThatEndsWithinARecord) {
   EXPECT_THAT([] { load(); }, refused<DataError>(file.string() + ": byte 0: the file ends within record 0"));
 }
 
-TEST_F(Cifar10, RefusesALabelThatIsNoClass) {
+TEST_F(Cifar10, RefusesALabelThatIsNotAClass) {
   const auto file = root_ / "test_batch.bin";
   auto bytes = testing::read_all(file);
   bytes[3073] = 10;

@@ -46,8 +46,8 @@ struct ClicksConfig {
     v("train_samples", train_samples, "samples for training", config::at_least(1));
     v("test_samples", test_samples, "samples for testing, none of them a training sample", config::at_least(1));
     v("features", features, "categorical features; the first two are a user and an item", config::between(2, 1024));
-    v("keys", keys, "ids that each of these can have", config::between(2, std::int64_t{1} << 40));
-    v("dense", dense, "numbers of a sample", config::between(1, 1024));
+    v("keys", keys, "number of ids that each of these can have", config::between(2, std::int64_t{1} << 40));
+    v("dense", dense, "number of numeric features", config::between(1, 1024));
     v("zipf", zipf, "exponent of the popularity of ids", {.min = 1, .max = 4, .exclusive = true});
     v("seed", seed, "random seed of the hidden model and the samples");
     v("root", root, "unused, since there are no files");
@@ -81,7 +81,7 @@ class Clicks final : public Dataset {
     auto* ids = ensure(batch.inputs, 1, std::array{rows, config_.features}, at::kLong).data_ptr<std::int64_t>();
     auto* click = ensure(batch.targets, 0, std::array{rows}, at::kFloat).data_ptr<float>();
     for (const auto index : indices) {
-      TORCH_CHECK_INDEX(index >= 0 && index < samples_, "sample ", index, " of ", samples_);
+      TORCH_CHECK_INDEX(index >= 0 && index < samples_, "sample ", index, " is out of range; the size is ", samples_);
       RandomStream stream(mix(split_seed_, static_cast<std::uint64_t>(index)));
       for (std::int64_t i = 0; i < config_.dense; ++i) dense[i] = static_cast<float>(stream.normal());
       for (std::int64_t i = 0; i < config_.features; ++i) ids[i] = draw_id(i, stream);

@@ -55,7 +55,7 @@ TEST(Clicks, HasNumbersIdsAndClicks) {
   EXPECT_LT(batch.inputs[1].max().item<std::int64_t>(), 1000);
 }
 
-TEST(Clicks, ASampleFollowsFromItsIndexAlone) {
+TEST(Clicks, ASampleDependsOnlyOnItsIndex) {
   const auto train = make().train;
   const Batch all = first(*train, 10);
   Batch some;

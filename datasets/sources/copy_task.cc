@@ -32,11 +32,11 @@ struct CopyConfig {
 
   template <class V>
   void visit(V& v) {
-    v("symbols", symbols, "different symbols", config::between(2, 1 << 20));
-    v("length", length, "symbols of a sequence, of which a sample has twice as many tokens",
-      config::between(1, 1 << 20));
+    v("symbols", symbols, "number of different symbols", config::between(2, 1 << 20));
+    v("length", length, "symbols of a sequence; a sample has twice as many tokens", config::between(1, 1 << 20));
     v("train_samples", train_samples, "sequences to train on", config::at_least(1));
-    v("test_samples", test_samples, "sequences to test on, drawn apart from those", config::at_least(1));
+    v("test_samples", test_samples, "sequences to test on, drawn separately from those to train on",
+      config::at_least(1));
     v("seed", seed, "random seed of the sequences");
     v("root", root, "unused, since there are no files");
   }
@@ -59,7 +59,7 @@ class Copies final : public Dataset {
     auto* target = ensure(batch.targets, 0, std::array{rows, 2 * length}, at::kLong).data_ptr<std::int64_t>();
     std::vector<std::int64_t> symbols(static_cast<std::size_t>(length));
     for (const auto index : indices) {
-      TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " of ", size());
+      TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " is out of range; the size is ", size());
       RandomStream random(mix(seed_, static_cast<std::uint64_t>(index)));
       const auto count = static_cast<std::uint64_t>(config_.symbols);
       for (auto& symbol : symbols) symbol = static_cast<std::int64_t>(random.below(count));
@@ -84,7 +84,7 @@ Splits make_splits(const CopyConfig& config) {
 }
 
 const bool copy_task_registered =
-    Datasets::global().add<CopyConfig>("copy_task", "sequences of symbols to be repeated, needs no files", make_splits);
+    Datasets::global().add<CopyConfig>("copy_task", "sequences of symbols to repeat, needs no files", make_splits);
 
 }  // namespace
 }  // namespace phalanx

@@ -13,7 +13,7 @@ namespace {
 using ::testing::Each;
 using ::testing::ElementsAreArray;
 
-TEST(CopyTask, AsksForTheSymbolsOnceMore) {
+TEST(CopyTask, PredictsTheSymbolsASecondTime) {
   const char* const section = "{name: copy_task, symbols: 5, length: 7, train_samples: 40, test_samples: 30}";
   const auto splits = config::load_as<Datasets::Choice>("dataset", section, "test.yaml").make();
   ASSERT_EQ(splits.train->size(), 40);
@@ -36,7 +36,7 @@ TEST(CopyTask, AsksForTheSymbolsOnceMore) {
   Batch other;
   splits.test->gather(std::vector<std::int64_t>{3}, 0, other);
   EXPECT_NE(testing::row_of(batch.inputs[0], 0, 0, 14), testing::row_of(other.inputs[0], 0, 0, 14))
-      << "tests are of other sequences";
+      << "test samples are other sequences";
 }
 
 }  // namespace

@@ -50,12 +50,12 @@ std::vector<std::filesystem::path> find(const CsvConfig& config, std::vector<std
 
 Splits load_csv(const CsvConfig& config) {
   if (config.thousands == config.decimal) {
-    throw ConfigError("dataset.thousands: is the character before decimals, too (dataset.decimal)");
+    throw ConfigError("dataset.thousands: is the same character as dataset.decimal");
   }
   if (!config.file.empty()) {
     if (config.train != CsvConfig{}.train || config.test != CsvConfig{}.test || !config.validation.empty()) {
       throw ConfigError(
-          "dataset.file: has the rows of all splits; leave out dataset.train, validation and test, or file");
+          "dataset.file: has the rows of all splits; set either this key or dataset.train, validation and test");
     }
     return splits_of_table(config, config.split, read_delimited_table(find(config, {config.file})[0], config));
   }

@@ -36,7 +36,7 @@ struct DocumentsConfig : SequencesConfig {
     v("file", file, "text file");
     v("separator", separator, "line between two documents");
     SequencesConfig::visit(v);
-    v("train_share", train_share, "part of the documents to train on; the rest is for testing",
+    v("train_share", train_share, "share of the documents to train on; the rest is for testing",
       {.min = 0, .max = 1, .exclusive = true});
   }
 };
@@ -82,7 +82,7 @@ Splits load_documents(const DocumentsConfig& config) {
   const auto border = static_cast<std::size_t>(static_cast<double>(documents.size()) * config.train_share);
   if (border == 0) {
     throw DataError(file.string() + ": has " + std::to_string(documents.size()) +
-                    " documents, of which dataset.train_share leaves none to train on; set dataset.separator to the "
+                    " documents, and dataset.train_share leaves none of them to train on; set dataset.separator to the "
                     "line between them");
   }
   return {.train = split_of(config, *tokenizer, std::span(documents).first(border), file),

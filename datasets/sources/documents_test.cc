@@ -40,7 +40,7 @@ class Documents : public ::testing::Test {
   std::filesystem::path root_ = testing::fresh_folder("documents");
 };
 
-TEST_F(Documents, ArePackedOneBehindTheOther) {
+TEST_F(Documents, ArePackedOneAfterTheOther) {
   const auto splits = load(", context: 3");
   ASSERT_EQ(splits.train->size(), 2) << "abc. de f. are nine tokens";
   EXPECT_THAT(row(*splits.train, 0, false), ElementsAre('a', 'b', 'c'));
@@ -52,7 +52,7 @@ TEST_F(Documents, ArePackedOneBehindTheOther) {
   EXPECT_EQ(splits.train->length(0), -1);
 }
 
-TEST_F(Documents, ArePaddedEachForItself) {
+TEST_F(Documents, ArePaddedSeparately) {
   const auto splits = load(", context: 3, packing: pad");
   ASSERT_EQ(splits.train->size(), 3);
   EXPECT_THAT(row(*splits.train, 1, false), ElementsAre('d', 'e', '\n'));
@@ -74,7 +74,7 @@ TEST_F(Documents, SayWhatIsMissing) {
   EXPECT_THAT([&] { load(", context: 90"); },
               ThrowsMessage<DataError>(HasSubstr("documents.txt: 2 of its documents have 9 tokens")));
   write("all in one\n");
-  EXPECT_THAT([&] { load(""); }, ThrowsMessage<DataError>(HasSubstr("has 1 documents, of which dataset.train_share")));
+  EXPECT_THAT([&] { load(""); }, ThrowsMessage<DataError>(HasSubstr("has 1 documents, and dataset.train_share")));
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ Splits load_emnist(const EmnistConfig& config) {
       .names = idx_image_names(prefix + "-train", prefix + "-test"),
       .suffixes = {"", ".gz"},
       .how_to_get =
-          "To get them: bazel run //tools:download -- emnist, whose archive gzip.zip is to be unpacked there.\n"
+          "To get them: bazel run //tools:download -- emnist, and unpack its archive gzip.zip there.\n"
           "To use them from elsewhere: set dataset.root to their folder, or PHALANX_DATA to the folder above it."};
   return load_idx_images(files, config.root, images, config.pixels);
 }

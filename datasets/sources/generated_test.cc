@@ -16,7 +16,7 @@
 namespace phalanx {
 namespace {
 
-TEST(Generated, SamplesDependOnTheirIndexAlone) {
+TEST(Generated, SamplesDependOnlyOnTheirIndex) {
   for (const std::string yaml : {"spirals", "{name: regression, features: 3}", "{name: random_images, side: 4}",
                                  "{name: random_tokens, context: 8}"}) {
     const auto splits = testing::load_splits(yaml);
@@ -70,7 +70,7 @@ TEST(RandomImages, AreStandardised) {
   EXPECT_EQ(batch.targets[0].max().item<std::int64_t>(), 3);
 }
 
-TEST(RandomTokens, FollowFromTheOneBeforeAsOftenAsAskedFor) {
+TEST(RandomTokens, FollowFromTheOneBeforeAsOftenAsConfigured) {
   const auto batch = testing::read_first(
       *testing::load_splits("{name: random_tokens, vocabulary: 7, context: 100, order: 1}").train, 20);
   std::array<std::int64_t, 7> follows;

@@ -49,8 +49,8 @@ struct GraphConfig {
     v("train_samples", train_samples, "graphs to train on", config::at_least(1));
     v("test_samples", test_samples, "graphs to test on", config::at_least(1));
     v("classes", classes, "communities of a graph, which are the classes of its nodes", config::between(2, 1000));
-    v("nodes", nodes, "that a graph has at most; smaller ones are filled up", config::between(1, 4096));
-    v("least_nodes", least_nodes, "that a graph has at least", config::between(1, 4096));
+    v("nodes", nodes, "largest number of nodes of a graph; smaller graphs are padded", config::between(1, 4096));
+    v("least_nodes", least_nodes, "smallest number of nodes of a graph", config::between(1, 4096));
     v("inside", inside, "probability of an edge within a community", config::between(0, 1));
     v("between", between, "probability of an edge between communities", config::between(0, 1));
     v("noise", noise, "standard deviation of the noise on the features", config::at_least(0));
@@ -77,7 +77,7 @@ class GraphCommunities final : public Dataset {
     std::fill_n(adjacency, rows * nodes * nodes, 0.0F);
     std::fill_n(target, rows * nodes, kIgnored);
     for (const auto index : indices) {
-      TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " of ", size());
+      TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " is out of range; the size is ", size());
       RandomStream random(mix(seed_, static_cast<std::uint64_t>(index)));
       const auto drawn = random.below(static_cast<std::uint64_t>(nodes - config_.least_nodes + 1));
       const auto count = config_.least_nodes + static_cast<std::int64_t>(drawn);
@@ -115,8 +115,8 @@ class GraphCommunities final : public Dataset {
 
 Splits make_graphs(const GraphConfig& config) {
   if (config.least_nodes > config.nodes) {
-    throw ConfigError("dataset.least_nodes: " + std::to_string(config.least_nodes) + " is more than the " +
-                      std::to_string(config.nodes) + " of dataset.nodes; use fewer");
+    throw ConfigError("dataset.least_nodes: " + std::to_string(config.least_nodes) +
+                      " is more than dataset.nodes: " + std::to_string(config.nodes) + "; use fewer");
   }
   return {.train = std::make_shared<GraphCommunities>(config, config.train_samples, 0),
           .test = std::make_shared<GraphCommunities>(config, config.test_samples, 1)};

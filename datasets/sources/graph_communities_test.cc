@@ -18,7 +18,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-TEST(GraphCommunities, DependOnTheirIndexAlone) {
+TEST(GraphCommunities, DependOnlyOnTheirIndex) {
   const auto splits = testing::load_splits("graph_communities");
   const auto many = testing::read_first(*splits.train, 5), test = testing::read_first(*splits.test, 5);
   Batch one;
@@ -54,7 +54,7 @@ TEST(GraphCommunities, HaveFeaturesThatTellTheCommunityUpToNoise) {
   EXPECT_NEAR((noisy.inputs[0] - exact.inputs[0]).square().mean().item<double>(), 0.25, 0.02);
 }
 
-TEST(GraphCommunities, AreFilledUpWithNodesThatDoNotCount) {
+TEST(GraphCommunities, ArePaddedWithNodesThatDoNotCount) {
   const auto splits = testing::load_splits("{name: graph_communities, nodes: 20, least_nodes: 5}");
   EXPECT_TRUE(splits.train->spec().targets[0].ignored);
   const auto batch = testing::read_first(*splits.train, 200);
@@ -67,7 +67,7 @@ TEST(GraphCommunities, AreFilledUpWithNodesThatDoNotCount) {
   EXPECT_FALSE(
       testing::load_splits("{name: graph_communities, nodes: 20, least_nodes: 20}").train->spec().targets[0].ignored);
   EXPECT_THAT([] { testing::load_splits("{name: graph_communities, nodes: 8, least_nodes: 9}"); },
-              ThrowsMessage<ConfigError>(HasSubstr("dataset.least_nodes: 9 is more than the 8 of dataset.nodes")));
+              ThrowsMessage<ConfigError>(HasSubstr("dataset.least_nodes: 9 is more than dataset.nodes: 8")));
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ TEST_F(ImageFolder, HasAClassForEachFolderOfTrain) {
   }
 }
 
-TEST_F(ImageFolder, TakesNoEntryForAClassWhoseKindCannotBeTold) {
+TEST_F(ImageFolder, IgnoresEntriesWhoseTypeIsUnknown) {
   fs::create_directory_symlink(root_ / "train" / "loop", root_ / "train" / "loop");
   EXPECT_EQ(labels(*testing::load_splits(section()).train), (std::vector<std::int64_t>{0, 1, 1}));
 }
@@ -174,7 +174,7 @@ TEST_F(ImageFolder, SaysWhatIsMissing) {
                 ThrowsMessage<DataError>(AllOf(HasSubstr(root_.string()), HasSubstr(why))));
   };
   fs::create_directories(root_ / "test" / "dog");
-  refused("test/dog: no class of the training images, which have 2 folders");
+  refused("test/dog: is not a class of the training images, which have 2 folders");
   fs::remove_all(root_ / "test");
   fs::create_directories(root_ / "test");
   refused("test: has no images");
@@ -182,7 +182,7 @@ TEST_F(ImageFolder, SaysWhatIsMissing) {
   fs::remove_all(root_ / "val");
   refused("has no images to test on");
   fs::remove_all(root_ / "train");
-  refused("has no folders, of which there is to be one for each class");
+  refused("has no folders; there must be one for each class");
 }
 
 TEST_F(ImageFolder, NamesTheFileThatIsDamaged) {
@@ -257,7 +257,7 @@ TEST_F(ImageShards, MayHaveClassesInJson) {
                                                    {"9.json", "{\"label\": 2}"}}));
   EXPECT_EQ(labels(*testing::load_splits(section(", train: [train-1.tar]")).train),
             (std::vector<std::int64_t>{2, 1, 0}));
-  for (const auto& [json, why] : Files{{"{\"label\": 3}", "7.json: \"label\" is 3, not the number of one of"},
+  for (const auto& [json, why] : Files{{"{\"label\": 3}", "7.json: \"label\" is 3, which is not the number of a class"},
                                        {"{\"label\": 1.5}", "label: is"},
                                        {"{", "7.json: "},
                                        {"{}", "no class (.cls, or .json"}}) {
@@ -274,16 +274,16 @@ TEST_F(ImageShards, IgnoreHiddenMembers) {
   EXPECT_EQ(labels(*testing::load_splits(section(", train: [train-1.tar]")).train), (std::vector<std::int64_t>{1}));
 }
 
-TEST_F(ImageShards, RefuseWhatIsNoSample) {
+TEST_F(ImageShards, RefuseInvalidSamples) {
   const auto refused = [&](const std::string& why, const std::string& more = "") {
     EXPECT_THAT([&] { testing::load_splits(section(more)); }, ThrowsMessage<DataError>(HasSubstr(why)));
   };
-  refused("dataset.validation: no file in " + root_.string() + " is like \"val*\"", ", validation: [\"val*\"]");
+  refused("dataset.validation: no file in " + root_.string() + " matches \"val*\"", ", validation: [\"val*\"]");
   write(root_ / "train-1.tar", shard(3));
-  refused("7.cls is \"3\", not the number of one of dataset.classes: 3 classes");
+  refused("7.cls is \"3\", which is not the number of a class; dataset.classes: 3 classes");
   for (const char* text : {"1.9", "2 5 7", "1abc", "", "-1", "0x1"}) {
     write(root_ / "train-1.tar", testing::tar_bytes({{"7.png", "x"}, {"7.cls", text}}));
-    refused(std::string("7.cls is \"") + text + "\", not the number of one of dataset.classes");
+    refused(std::string("7.cls is \"") + text + "\", which is not the number of a class");
   }
   write(root_ / "train-1.tar", testing::tar_bytes({{"7.png", "x"}, {"7.cls", "1"}, {"7.png", "y"}, {"7.cls", "2"}}));
   refused("sample \"7\" has a second image: 7.png");

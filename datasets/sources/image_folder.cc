@@ -29,10 +29,9 @@ struct ImageFolderConfig : ImageConfig {
   void visit(V& v) {
     v("root", root, "folder of train, test and val; empty: ${PHALANX_DATA}/images, else data/images");
     v("test_share", test_share,
-      "share of the training images of each class to test on, if there is no folder to test on; 0: such a folder is "
-      "needed",
+      "share of each class's training images to test on, if there is no folder of test images; 0: there must be one",
       config::between(0, 1));
-    v("test_seed", test_seed, "random seed of which images these are");
+    v("test_seed", test_seed, "random seed that chooses these images");
     ImageConfig::visit(v);
   }
 };
@@ -60,7 +59,7 @@ Splits load_image_folder(const ImageFolderConfig& config) {
   if (folders.test.empty()) folders.test = std::exchange(folders.validation, {});
   if (config.test_share > 0) {
     if (!folders.test.empty()) {
-      throw ConfigError("dataset.test_share: " + root.string() + " has images to test on; leave it out");
+      throw ConfigError("dataset.test_share: " + root.string() + " has images to test on; leave this key out");
     }
     hold_out_images(config.test_share, config.test_seed, folders);
   }

@@ -45,10 +45,11 @@ struct ImageShardsConfig : ImageConfig {
   template <class V>
   void visit(V& v) {
     v("root", root, "folder of the archives; empty: ${PHALANX_DATA}/image_shards, else data/image_shards");
-    v("train", train, "archives to train on, * being any part of a name");
-    v("validation", validation, "archives to validate on; empty: val-*.tar, if there are any beside those to test on");
+    v("train", train, "archives to train on; * stands for any part of a name");
+    v("validation", validation,
+      "archives to validate on; empty: val-*.tar, if there are any in addition to those to test on");
     v("test", test, "archives to test on; empty: test-*.tar, or val-*.tar if there are none");
-    v("classes", classes, "how many classes there are", config::at_least(1));
+    v("classes", classes, "number of classes", config::at_least(1));
     ImageConfig::visit(v);
   }
 };
@@ -158,7 +159,7 @@ class ShardsSource final : public ImageSource {
   }
 
   static std::string no_class(const std::string& what, const std::string& value, std::int64_t classes) {
-    return what + " is " + value + ", not the number of one of dataset.classes: " + std::to_string(classes) +
+    return what + " is " + value + ", which is not the number of a class; dataset.classes: " + std::to_string(classes) +
            " classes";
   }
 

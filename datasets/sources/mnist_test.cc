@@ -62,7 +62,7 @@ TEST_F(Mnist, ReadsPlainAndCompressedFiles) {
   EXPECT_NEAR(batch.inputs[0].data_ptr<float>()[0], (2 / 255.0 - 0.1307) / 0.3081, 1e-6);
 }
 
-TEST_F(Mnist, TransformsTrainingAloneAndOnlyIfAsked) {
+TEST_F(Mnist, TransformsOnlyTrainingAndOnlyIfConfigured) {
   const auto load_with = [](const std::string& transforms) {
     const auto section = "{name: mnist, transforms: [" + transforms + "]}";
     return config::load_as<Datasets::Choice>("dataset", section, "test.yaml").make();
@@ -106,7 +106,7 @@ TEST_F(Mnist, RefusesAnotherNumberOfLabels) {
   EXPECT_EQ(error(), file.string() + ": byte 4: 3 labels for 2 images");
 }
 
-TEST_F(Mnist, RefusesALabelThatIsNoDigit) {
+TEST_F(Mnist, RefusesALabelThatIsNotADigit) {
   const auto file = root_ / "t10k-labels-idx1-ubyte";
   testing::write_plain(file, idx_bytes({2}, {7, 10}));
   EXPECT_EQ(error(), file.string() + ": byte 9: label 10, expected 0 to 9");

@@ -76,7 +76,7 @@ TEST_F(Csv, SaysWhatIsWrongWhere) {
   test("1,2\n3\n4,5\n6,7\n", "", "train.csv: line 2: has 1 fields, and most lines have 2");
   test("1,2\n3,7\n", ", classes: 3", "train.csv: line 2, column 1: class 7, expected 0 to 2 (dataset.classes)");
   test("1,2\n3,0.5\n", ", classes: 3", "class 0.5");
-  test("a,b\n3,1\n", ", target: c", "dataset.target: \"c\" is no column of");
+  test("a,b\n3,1\n", ", target: c", "dataset.target: \"c\" is not a column of");
   test("1\n2\n", "", "none is left for the inputs");
   test("a,b\n", "", "has a header, but no rows below it");
   test("1,2,3\n", "", "test.csv: has no column \"2\", which the training table has");
@@ -117,7 +117,7 @@ TEST_F(Csv, TakesFieldsForColumnsFromTheConfig) {
 }
 
 TEST_F(Csv, HasOneMeaningForEachCharacterOfANumber) {
-  EXPECT_THAT(error(yaml(", decimal: ',', thousands: ','")), HasSubstr("dataset.thousands: is the character before"));
+  EXPECT_THAT(error(yaml(", decimal: ',', thousands: ','")), HasSubstr("dataset.thousands: is the same character as"));
 }
 
 TEST_F(Csv, HasOneFileOrOneForEachSplit) {
@@ -174,7 +174,7 @@ TEST(Npy, ReadsWhatNumPyWrites) {
 }
 
 // Each type holds one number: 1.5, -2 or 513.
-TEST(Npy, ReadsAllTypesInBothOrdersOfBytes) {
+TEST(Npy, ReadsAllTypesInBothByteOrders) {
   const auto path = fresh_folder("npy_types") / "a.npy";
   for (const auto& [type, little] :
        std::vector<std::pair<std::string, std::string>>{{"f2", std::string("\0\x3e", 2)},
@@ -194,7 +194,7 @@ TEST(Npy, ReadsAllTypesInBothOrdersOfBytes) {
   }
 }
 
-TEST(Npy, ReadsColumnsThatComeFirst) {
+TEST(Npy, ReadsArraysInFortranOrder) {
   const auto path = fresh_folder("npy_fortran") / "a.npy";
   write_npy(path, "{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3)}", "\x01\x02\x03\x04\x05\x06");
   EXPECT_THAT(values(read_npy(path)), ElementsAre(1, 3, 5, 2, 4, 6));
@@ -221,7 +221,7 @@ TEST(Npy, ComparesAnArrayOfAnArchiveWithItsChecksum) {
   damaged[damaged.rfind("1bfa7d61")] = '2';  // the checksum in the directory
   write_hex(path, damaged);
   EXPECT_THAT([&] { read_npy(path, "x"); },
-              ::testing::ThrowsMessage<DataError>(HasSubstr("x.npy has another checksum than it was written with")));
+              ::testing::ThrowsMessage<DataError>(HasSubstr("x.npy does not match its checksum")));
   EXPECT_NO_THROW(read_npy(path, "y"));
 }
 
@@ -234,7 +234,7 @@ TEST(Npy, SaysWhatIsWrongWhere) {
   refuses("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)", "1234", "byte 64: has 4 bytes of numbers, but its");
   refuses("{'descr': '<c8', 'fortran_order': False, 'shape': (2,)", "", "numbers of type <c8");
   refuses("{'descr': '<f3', 'fortran_order': False, 'shape': (1,)", "123", "numbers of type <f3");
-  refuses("{'descr': '<f4', 'fortran_order': False, 'shape': x", "1234", "has no shape");
+  refuses("{'descr': '<f4', 'fortran_order': False, 'shape': x", "1234", "expected a shape");
   refuses("{'descr': '<f4', 'fortran_order': False", "1234", "no 'shape'");
   for (const char* shape : {"(9e9, 3)", "(4611686018427387904, 4)", "(0, 4611686018427387904, 4)"}) {
     write_npy(path, std::string("{'descr':'<f8','fortran_order':False,'shape':") + shape, "");

@@ -34,10 +34,10 @@ struct NumpyConfig {
   void visit(V& v) {
     v("root", root, "folder of the files; empty: ${PHALANX_DATA}/numpy, else data/numpy");
     v("train_inputs", train_inputs, "samples to train on, as file.npy or file.npz:array");
-    v("train_targets", train_targets, "what is to be told of each of them");
+    v("train_targets", train_targets, "what to predict for each of them");
     v("test_inputs", test_inputs, "samples to test on");
-    v("test_targets", test_targets, "what is to be told of each of them");
-    v("classes", classes, "targets are one of so many classes, 0 to classes - 1; 0: they are numbers",
+    v("test_targets", test_targets, "what to predict for each of them");
+    v("classes", classes, "number of classes, if targets are one of 0 to classes - 1; 0: targets are numbers",
       config::at_least(0));
   }
 };
@@ -66,7 +66,7 @@ DenseSamples samples_of(const Found& inputs, const Found& targets, std::int64_t 
   const auto samples = shape.size() < 2 ? 0 : shape[0];
   if (inputs.array.size() == 0 || samples == 0) {
     throw DataError(inputs.place +
-                    ": samples are an array of at least two dimensions, the first of them counts samples");
+                    ": samples must be an array of at least two dimensions, the first of which counts samples");
   }
   if (targets.array.size() != samples) {
     throw DataError(targets.place + ": has " + std::to_string(targets.array.size()) + " targets, but " + inputs.place +
@@ -103,7 +103,7 @@ Splits load_numpy(const NumpyConfig& config) {
   return {.train = make_dense(std::move(train), config.classes), .test = make_dense(std::move(test), config.classes)};
 }
 
-const bool numpy_registered = Datasets::global().add<NumpyConfig>("numpy", "arrays of NumPy (.npy, .npz)", load_numpy);
+const bool numpy_registered = Datasets::global().add<NumpyConfig>("numpy", "NumPy arrays (.npy, .npz)", load_numpy);
 
 }  // namespace
 }  // namespace phalanx

@@ -30,9 +30,9 @@ struct RandomImagesConfig {
   void visit(V& v) {
     v("train_samples", train_samples, "samples to train on", config::at_least(1));
     v("test_samples", test_samples, "samples to test on", config::at_least(1));
-    v("channels", channels, "of an image", config::between(1, 1024));
+    v("channels", channels, "channels of an image", config::between(1, 1024));
     v("side", side, "height and width", config::between(1, 1 << 14));
-    v("classes", classes, "of the images", config::between(2, 1 << 24));
+    v("classes", classes, "classes of the images", config::between(2, 1 << 24));
     v("seed", seed, "random seed of the samples");
     v("root", root, "unused, since there are no files");
   }
@@ -58,7 +58,7 @@ class RandomImages final : public Dataset {
                       .data_ptr<float>();
     auto* target = ensure(batch.targets, 0, std::array{rows}, at::kLong).data_ptr<std::int64_t>();
     for (const auto index : indices) {
-      TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " of ", size());
+      TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " is out of range; the size is ", size());
       RandomStream random(mix(mix(seed_, static_cast<std::uint64_t>(index)), 1));
       for (auto left = config_.channels * config_.side * config_.side; left > 0; --left) {
         *input++ = random.between(-1.7320508F, 1.7320508F);  // variance 1
@@ -80,7 +80,7 @@ Splits make_random_images(const RandomImagesConfig& config) {
 }
 
 const bool random_images_registered = Datasets::global().add<RandomImagesConfig>(
-    "random_images", "images of noise, to measure speed with", make_random_images);
+    "random_images", "images of noise, for measuring speed", make_random_images);
 
 }  // namespace
 }  // namespace phalanx

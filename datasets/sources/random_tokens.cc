@@ -35,7 +35,7 @@ struct RandomTokensConfig {
     v("test_samples", test_samples, "samples to test on", config::at_least(1));
     v("vocabulary", vocabulary, "tokens lie in [0, vocabulary)", config::between(2, 1L << 32));
     v("context", context, "tokens per sample", config::between(1, 1 << 20));
-    v("order", order, "probability with which a token follows from the one before it", config::between(0, 1));
+    v("order", order, "probability that a token follows from the one before it", config::between(0, 1));
     v("seed", seed, "random seed of the samples");
     v("root", root, "unused, since there are no files");
   }
@@ -57,7 +57,7 @@ class RandomTokens final : public Dataset {
     const auto vocabulary = static_cast<std::uint64_t>(config_.vocabulary);
     const auto rules = mix(static_cast<std::uint64_t>(config_.seed), kRules);
     for (const auto index : indices) {
-      TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " of ", size());
+      TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " is out of range; the size is ", size());
       RandomStream random(mix(seed_, static_cast<std::uint64_t>(index)));
       auto token = random.below(vocabulary);
       for (std::int64_t i = 0; i < config_.context; ++i) {
@@ -82,7 +82,7 @@ Splits make_random_tokens(const RandomTokensConfig& config) {
 }
 
 const bool random_tokens_registered = Datasets::global().add<RandomTokensConfig>(
-    "random_tokens", "sequences of made tokens, to measure speed with", make_random_tokens);
+    "random_tokens", "generated sequences of tokens, for measuring speed", make_random_tokens);
 
 }  // namespace
 }  // namespace phalanx

@@ -35,8 +35,8 @@ struct RegressionConfig {
   void visit(V& v) {
     v("train_samples", train_samples, "samples to train on", config::at_least(1));
     v("test_samples", test_samples, "samples to test on", config::at_least(1));
-    v("features", features, "numbers of a sample", config::between(1, 1 << 20));
-    v("noise", noise, "standard deviation of what no function can tell", config::at_least(0));
+    v("features", features, "number of features of a sample", config::between(1, 1 << 20));
+    v("noise", noise, "standard deviation of the noise, which no function can predict", config::at_least(0));
     v("seed", seed, "random seed of the samples");
     v("root", root, "unused, since there are no files");
   }
@@ -61,7 +61,7 @@ class Regression final : public Dataset {
     auto* input = ensure(batch.inputs, 0, std::array{rows, config_.features}, at::kFloat).data_ptr<float>();
     auto* target = ensure(batch.targets, 0, std::array{rows, std::int64_t{1}}, at::kFloat).data_ptr<float>();
     for (const auto index : indices) {
-      TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " of ", size());
+      TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " is out of range; the size is ", size());
       RandomStream random(mix(seed_, static_cast<std::uint64_t>(index)));
       double sum = config_.noise * random.normal();
       for (const auto weight : weights_) {

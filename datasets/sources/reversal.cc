@@ -33,12 +33,13 @@ struct ReversalConfig {
 
   template <class V>
   void visit(V& v) {
-    v("symbols", symbols, "different symbols; two tokens more are the beginning and padding",
+    v("symbols", symbols, "number of different symbols; two additional tokens mark the beginning and padding",
       config::between(2, 1 << 20));
     v("length", length, "symbols of the longest sequences", config::between(1, 1 << 20));
     v("shortest", shortest, "symbols of the shortest ones", config::at_least(1));
     v("train_samples", train_samples, "sequences to train on", config::at_least(1));
-    v("test_samples", test_samples, "sequences to test on, drawn apart from those", config::at_least(1));
+    v("test_samples", test_samples, "sequences to test on, drawn separately from those to train on",
+      config::at_least(1));
     v("seed", seed, "random seed of the sequences");
     v("root", root, "unused, since there are no files");
   }
@@ -71,7 +72,7 @@ class Reversals final : public Dataset {
     auto* target = ensure(batch.targets, 0, shape, at::kLong).data_ptr<std::int64_t>();
     const auto begin = config_.symbols, padding = config_.symbols + 1;
     for (const auto index : indices) {
-      TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " of ", size());
+      TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " is out of range; the size is ", size());
       RandomStream draw = stream_of(index);
       const auto length = draw_length(draw);
       std::generate_n(source, length, [&] {
@@ -113,8 +114,8 @@ Splits make_splits(const ReversalConfig& config) {
           .test = std::make_shared<Reversals>(config, config.test_samples, 1)};
 }
 
-const bool reversal_registered = Datasets::global().add<ReversalConfig>(
-    "reversal", "sequences of symbols to be turned round, needs no files", make_splits);
+const bool reversal_registered =
+    Datasets::global().add<ReversalConfig>("reversal", "sequences of symbols to reverse, needs no files", make_splits);
 
 }  // namespace
 }  // namespace phalanx

@@ -16,7 +16,7 @@ namespace {
 using ::testing::Each;
 using ::testing::ElementsAreArray;
 
-TEST(Reversal, AsksForTheSourceFromItsEnd) {
+TEST(Reversal, PredictsTheReversedSource) {
   const auto splits =
       testing::load_splits("{name: reversal, symbols: 5, length: 7, shortest: 3, train_samples: 40, test_samples: 30}");
   const auto& train = *splits.train;
@@ -48,10 +48,10 @@ TEST(Reversal, AsksForTheSourceFromItsEnd) {
   Batch other;
   splits.test->gather(std::vector<std::int64_t>{9}, 0, other);
   EXPECT_NE(testing::row_of(other.inputs[0], 0, 0, 7), testing::row_of(batch.inputs[0], 9, 0, 7))
-      << "tests are of other sequences";
+      << "test samples are other sequences";
 }
 
-TEST(Reversal, RefusesShortestSequencesThatAreLonger) {
+TEST(Reversal, RefusesAShortestLengthAboveTheLongest) {
   EXPECT_THROW(testing::load_splits("{name: reversal, length: 4, shortest: 5}"), ConfigError);
 }
 

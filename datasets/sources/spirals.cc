@@ -32,8 +32,8 @@ struct SpiralsConfig {
   void visit(V& v) {
     v("train_samples", train_samples, "samples to train on", config::at_least(1));
     v("test_samples", test_samples, "samples to test on", config::at_least(1));
-    v("classes", classes, "spirals", config::between(2, 1000));
-    v("turns", turns, "of each spiral around the origin", config::above(0));
+    v("classes", classes, "number of spirals", config::between(2, 1000));
+    v("turns", turns, "turns of each spiral around the origin", config::above(0));
     v("noise", noise, "maximum distance of a point from its spiral, whose radius is 1", config::between(0, 1));
     v("seed", seed, "random seed of the samples");
     v("root", root, "unused, since there are no files");
@@ -56,7 +56,7 @@ class Spirals final : public Dataset {
     auto* point = ensure(batch.inputs, 0, std::array{rows, std::int64_t{2}}, at::kFloat).data_ptr<float>();
     auto* target = ensure(batch.targets, 0, std::array{rows}, at::kLong).data_ptr<std::int64_t>();
     for (const auto index : indices) {
-      TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " of ", size());
+      TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " is out of range; the size is ", size());
       auto [random, label] = draw(index);
       const auto noise = static_cast<float>(config_.noise);
       const float radius = random.between(0, 1);

@@ -44,12 +44,12 @@ struct TextConfig {
   void visit(V& v) {
     v("root", root, "folder of the file; empty: ${PHALANX_DATA}/text, else data/text");
     v("file", file, "text file, in root or the current folder; empty: input.txt in root");
-    v("unit", unit, "what is guessed. characters: code points of a text in UTF-8; bytes: bytes of any file",
+    v("unit", unit, "what is predicted. characters: code points of a text in UTF-8; bytes: bytes of any file",
       config::one_of({"characters", "bytes"}));
     v("context", context, "characters per sample", config::between(1, 1 << 20));
     v("stride", stride, "distance between training samples, in characters; 0: context, so that they do not overlap",
       config::at_least(0));
-    v("train_share", train_share, "part of the file to train on; the rest is for testing",
+    v("train_share", train_share, "share of the file to train on; the rest is for testing",
       {.min = 0, .max = 1, .exclusive = true});
   }
 };
@@ -75,7 +75,7 @@ class Text final : public Dataset {
     auto* input = ensure(batch.inputs, 0, std::array{rows, context_}, at::kLong).data_ptr<std::int64_t>();
     auto* target = ensure(batch.targets, 0, std::array{rows, context_}, at::kLong).data_ptr<std::int64_t>();
     for (const auto index : indices) {
-      TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " of ", size());
+      TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " is out of range; the size is ", size());
       const auto* first = characters_.data() + index * stride_;
       input = std::copy_n(first, context_, input);
       target = std::copy_n(first + 1, context_, target);
@@ -133,7 +133,8 @@ class Characters final : public Tokenizer {
       const auto found = numbers_.find(code);
       if (found != numbers_.end()) return tokens.push_back(found->second);
       const config::Node character{.kind = config::Node::Kind::kScalar, .text = std::string(text.substr(at, length))};
-      throw DataError("the text has " + config::what_is(character) + ", which does not occur in the dataset's");
+      throw DataError("the text has " + config::what_is(character) +
+                      ", which does not occur in the text of the dataset");
     });
     return tokens;
   }

@@ -53,7 +53,7 @@ class Text : public ::testing::Test {
   std::filesystem::path root_ = testing::fresh_folder("text_test/text");
 };
 
-TEST_F(Text, ASampleIsCharactersAndThoseOneFurtherOn) {
+TEST_F(Text, ASampleIsCharactersAndTheSameShiftedByOne) {
   const auto splits = load();
   const auto batch = gather(*splits.train, {1, 0});
   ASSERT_EQ(batch.inputs[0].sizes(), at::IntArrayRef({2, 4}));
@@ -68,7 +68,7 @@ TEST_F(Text, TellsAModelWhatItNeeds) {
   EXPECT_EQ(spec.inputs[0].dtype, at::kLong);
 }
 
-TEST_F(Text, EveryCharacterIsGuessedOnce) {
+TEST_F(Text, EveryCharacterIsPredictedOnce) {
   const auto splits = load();
   ASSERT_EQ(splits.train->size(), 4) << "20 characters: 19 have one before them, and 4 samples take 16 of these";
   Numbers targets;
@@ -140,7 +140,8 @@ TEST_F(Text, TheFileMayBeElsewhere) {
   EXPECT_EQ(load("file: " + path + ", root: /elsewhere" + settings).train->spec().targets.at(0).classes, 2)
       << "absolute";
   setenv("BUILD_WORKING_DIRECTORY", root_.c_str(), 1);
-  EXPECT_EQ(load("file: ./other.txt" + settings).train->spec().targets.at(0).classes, 2) << "where you call from";
+  EXPECT_EQ(load("file: ./other.txt" + settings).train->spec().targets.at(0).classes, 2)
+      << "relative to the folder of the caller";
 }
 
 TEST_F(Text, SaysWhatIsMissingWhereAndWhatToDo) {
@@ -151,7 +152,7 @@ TEST_F(Text, SaysWhatIsMissingWhereAndWhatToDo) {
   EXPECT_THAT([] { load("file: book.txt"); }, refused("missing from " + root_.string() + ":\n  book.txt\n"));
 }
 
-TEST_F(Text, RefusesATextThatHasNoSample) {
+TEST_F(Text, RefusesATextThatIsTooShortForASample) {
   const auto file = (root_ / "input.txt").string();
   EXPECT_THAT([] { load("context: 20, train_share: 0.8"); },
               refused(file + ": 20 characters remain for training, but a sample needs 21 (dataset.context and one"));
@@ -166,7 +167,7 @@ TEST_F(Text, RefusesSharesThatLeaveASplitEmpty) {
   EXPECT_THROW(load("context: 0"), ConfigError);
 }
 
-TEST_F(Text, RefusesAnIndexOutside) {
+TEST_F(Text, RefusesAnIndexOutOfRange) {
   EXPECT_THROW(gather(*load().train, {4}), c10::IndexError);
   EXPECT_THROW(gather(*load().train, {-1}), c10::IndexError);
 }

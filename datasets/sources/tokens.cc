@@ -58,8 +58,7 @@ struct TokensConfig {
       config::at_least(0));
     v("tokenizer", tokenizer,
       "what the tokens stand for, as for tools:data tokenize: bytes, a tokenizer.json, a SentencePiece .model, or a "
-      "folder "
-      "with one of these; empty: unknown");
+      "folder with one of these; empty: unknown");
   }
 };
 
@@ -120,7 +119,7 @@ class Tokens final : public Dataset {
     if (file_.bytes() % sizeof(T) != 0) {
       throw_malformed(
           path_, static_cast<std::int64_t>(file_.bytes()),
-          "the file ends within a token of " + std::to_string(sizeof(T)) + " bytes; is dataset.type another one?");
+          "the file ends within a token of " + std::to_string(sizeof(T)) + " bytes; is dataset.type correct?");
     }
     if (tokens_ > context) return;
     throw DataError(path_.string() + ": has " + std::to_string(tokens_) + " tokens, but a sample needs " +
@@ -137,7 +136,7 @@ class Tokens final : public Dataset {
     auto* target = ensure(batch.targets, 0, std::array{rows, context_}, at::kLong).data_ptr<std::int64_t>();
     std::vector<T> room;
     for (const auto index : indices) {
-      TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " of ", size());
+      TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " is out of range; the size is ", size());
       const T* const first = file_.read<T>(index * stride_, context_ + 1, room);
       const auto largest = std::max(widen(first, context_, input), first[context_]);
       if (static_cast<std::int64_t>(largest) >= spec_.inputs[0].classes) refuse(first, index * stride_);

@@ -48,7 +48,7 @@ class Tokens : public ::testing::Test {
   std::filesystem::path root_ = testing::fresh_folder("tokens");
 };
 
-TEST_F(Tokens, AreWindowsAndWhatFollows) {
+TEST_F(Tokens, AreWindowsAndTheirNextTokens) {
   const Splits splits = load();
   EXPECT_EQ(splits.train->size(), 2);
   EXPECT_EQ(splits.test->size(), 1);
@@ -68,7 +68,7 @@ TEST_F(Tokens, MayOverlapAndBeOf32Bits) {
   EXPECT_EQ(values(gather(*wide, {0}).inputs[0]), (std::vector<std::int64_t>{70000, 1, 2}));
 }
 
-TEST_F(Tokens, OfAnyLengthAreTheSame) {
+TEST_F(Tokens, AreReadInWindowsOfAnyLength) {
   std::vector<std::uint16_t> tokens;
   for (int i = 0; i < 400; ++i) tokens.push_back(static_cast<std::uint16_t>(i * 37 % 1000));
   write_atomically(root_ / "train.bin", bytes_of(tokens));
@@ -93,7 +93,7 @@ TEST_F(Tokens, OfAnyLengthAreTheSame) {
 }
 
 // Files of more than 128 MiB are not mapped.
-TEST_F(Tokens, OfLargeFilesAreTheSame) {
+TEST_F(Tokens, AreReadFromFilesThatAreNotMapped) {
   const std::int64_t bytes = (128 << 20) + 512;
   std::filesystem::resize_file(root_ / "train.bin", static_cast<std::uintmax_t>(bytes));  // sparse
   const auto train = load("vocabulary: 13, context: 3").train;

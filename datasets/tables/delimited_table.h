@@ -26,14 +26,15 @@ struct DelimitedFormat {
   void visit(V& v) {
     v("separator", separator, "character between two fields, tab, whitespace, or auto: the one that fits the file");
     v("header", header,
-      "whether the first row has the names of columns; auto: unless it has numbers wherever the rows below have",
+      "whether the first row has the names of columns; auto: yes, unless it has numbers wherever the rows below have "
+      "numbers",
       config::one_of({"auto", "true", "false"}));
     v("quote", quote, "character around fields that contain separators; empty: none");
     v("decimal", decimal, "character before the decimals of a number", config::one_of({".", ","}));
     v("thousands", thousands, "character between groups of three digits of a number; empty: none",
       config::one_of({"", ",", ".", " ", "'", "_"}));
     v("comment", comment, "lines that begin with this are ignored; empty: none are");
-    v("skip_lines", skip_lines, "lines at the beginning of a file that are no part of the table", config::at_least(0));
+    v("skip_lines", skip_lines, "lines at the beginning of a file that are not part of the table", config::at_least(0));
     v("missing_values", missing_values, "fields that mean that a value is missing");
   }
 };

@@ -50,7 +50,8 @@ TEST(DelimitedText, FindsTheSeparator) {
        {"a,b\n1,2\n", "a;b\n1;2\n", "a\tb\n1\t2\n", "a|b\n1|2\n", "a b\n1   2\n", " a \t b \n1 2 \n"}) {
     EXPECT_EQ(parse(text), rows) << text;
   }
-  EXPECT_THAT(parse("a;b\n1,5;2\n"), ElementsAre(Row{"a", "b"}, Row{"1,5", "2"})) << "as many fields in each line";
+  EXPECT_THAT(parse("a;b\n1,5;2\n"), ElementsAre(Row{"a", "b"}, Row{"1,5", "2"}))
+      << "the same number of fields in each line";
   EXPECT_THAT(parse("1,5;2,5\n", {.decimal = ','}), ElementsAre(Row{"1,5", "2,5"}));
   EXPECT_THAT(parse("x\n\"a, b\"\n"), ElementsAre(Row{"x"}, Row{"a, b"})) << "one column";
   EXPECT_THAT(parse("x,y\n\"a;b\",1\n\"c;d\",2\n")[1], ElementsAre("a;b", "1"));
@@ -93,7 +94,7 @@ TEST(DelimitedText, SaysOnWhichLineQuotesAreWrong) {
   EXPECT_THAT(parse("1,'x,y'\n", {.separator = ",", .quote = "'"}), ElementsAre(Row{"1", "x,y"}));
 }
 
-TEST(DelimitedText, RefusesOptionsThatAreNone) {
+TEST(DelimitedText, RefusesInvalidOptions) {
   EXPECT_THAT([] { parse("1", {.separator = "ab"}); },
               ThrowsMessage<ConfigError>(HasSubstr("dataset.separator: \"ab\"")));
   EXPECT_THAT([] { parse("1", {.quote = "ab"}); }, ThrowsMessage<ConfigError>(HasSubstr("dataset.quote: \"ab\"")));

@@ -38,7 +38,7 @@ class DenseDataset final : public Dataset {
     shape.insert(shape.end(), data_.shape.begin(), data_.shape.end());
     auto* input = ensure(batch.inputs, 0, shape, at::kFloat).data_ptr<float>();
     for (const auto index : indices) {
-      TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " of ", size());
+      TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " is out of range; the size is ", size());
       input = std::copy_n(data_.values.begin() + index * width_, width_, input);
     }
     if (!data_.classes.empty()) {

@@ -72,10 +72,9 @@ class Writer {
         throw DataError(table_.where(row, column_) + ": the target is missing; to leave such rows out, set " +
                         "dataset.columns: {" + encoding_.name + ": {missing: drop}}");
       }
-      throw DataError(
-          table_.where(row, column_) +
-          ": the value is missing; dataset.missing says what to do: drop (the row), mean, median, or a value "
-          "to take; or leave the column out (dataset.drop)");
+      throw DataError(table_.where(row, column_) +
+                      ": the value is missing; set dataset.missing to what to do: drop (the row), mean, median, or a "
+                      "value to use; or leave the column out (dataset.drop)");
     }
     if (value == kUnknown && encoding_.category && (is_target_ || !unknown_is_zeros_)) {
       const auto texts = categories_of(table_, column_, encoding_.type);
@@ -104,7 +103,7 @@ DenseSamples TableEncoding::encode(const TableSource& table, std::span<const std
   const auto kept = kept_rows(all, values, {rows.begin(), rows.end()});
   if (kept.empty()) {
     throw DataError(table.name() + ": no row is left" +
-                    (rows.empty() ? "" : ", since in each of them a value is missing (dataset.missing: drop)"));
+                    (rows.empty() ? "" : ", since each of them has a missing value (dataset.missing: drop)"));
   }
   std::vector<Writer> writers;
   for (std::size_t i = 0; i < all.size(); ++i) {

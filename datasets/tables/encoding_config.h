@@ -19,7 +19,7 @@ struct ColumnConfig {
   void visit(V& v) {
     v("as", as, "how the column is read; auto: text as categories, other columns as numbers",
       config::one_of({"auto", "number", "category"}));
-    v("missing", missing, "what is done where the value is missing; empty: as dataset.missing says");
+    v("missing", missing, "what to do if the value is missing; empty: as dataset.missing says");
   }
 };
 
@@ -48,21 +48,24 @@ struct EncodingConfig {
     v("targets", targets, "several columns of numbers to predict, in place of target");
     v("task", task, "auto: classification if the target is text or true and false, or if classes is set",
       config::one_of({"auto", "classification", "regression"}));
-    v("classes", classes, "the target is one of so many classes; numbers are then 0 to classes - 1; 0: counted",
+    v("classes", classes,
+      "number of classes of the target; numbers must then be 0 to classes - 1; 0: count the classes",
       config::at_least(0));
     v("missing", missing,
-      "a missing value is an error; drop: the row is left out; mean, median: that of the training rows, or their most "
-      "frequent category; or a value to take");
+      "error: a missing value is an error; drop: leave the row out; mean, median: use that of the training rows, or "
+      "their most frequent category; or a value to use");
     v("missing_indicator", missing_indicator,
       "add an input, 0 or 1, for each column with missing values in the training rows: whether its value is missing");
-    v("unknown", unknown, "a category that no training row has; zeros: the sample has none",
+    v("unknown", unknown,
+      "error: a category that no training row has is an error; zeros: the sample then has no category",
       config::one_of({"error", "zeros"}));
-    v("max_categories", max_categories, "more categories in a column are an error", config::at_least(1));
+    v("max_categories", max_categories, "largest number of categories in a column; more are an error",
+      config::at_least(1));
     v("standardize", standardize,
       "subtract the mean of the training rows from each input of numbers and divide by their standard deviation");
-    v("columns", columns, "by column, what differs from these fields");
+    v("columns", columns, "by column, settings that differ from these fields");
     v("encoding", encoding,
-      "file dataset.json of a run, whose categories and statistics to take; empty: those of the training rows");
+      "file dataset.json of a run whose categories and statistics to use; empty: those of the training rows");
   }
 };
 

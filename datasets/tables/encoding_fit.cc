@@ -74,7 +74,7 @@ class EncodingFit {
     if (found >= 0) return found;
     const auto near = nearest(name, table_.names());
     throw ConfigError(
-        "dataset." + std::string(key) + ": \"" + name + "\" is no column of " + table_.name() +
+        "dataset." + std::string(key) + ": \"" + name + "\" is not a column of " + table_.name() +
         (near.empty() ? "; its columns are " + join(table_.names(), ", ") : "; did you mean " + near + "?") +
         (table_.has_names() ? "" : "; it has no header (dataset.header)"));
   }
@@ -94,7 +94,7 @@ class EncodingFit {
   void choose_columns() {
     const auto dropped = all_required(config_.drop, "drop");
     if (!config_.target.empty() && !config_.targets.empty()) {
-      throw ConfigError("dataset.targets: takes the place of dataset.target; set one of them");
+      throw ConfigError("dataset.targets: takes the place of dataset.target; set only one of them");
     }
     if (!config_.targets.empty()) {
       targets_ = all_required(config_.targets, "targets");
@@ -115,7 +115,7 @@ class EncodingFit {
     }
     for (const auto column : inputs_) {
       if (std::ranges::count(targets_, column) == 0) continue;
-      throw ConfigError("dataset.inputs: " + name_of(column) + " is the target as well");
+      throw ConfigError("dataset.inputs: " + name_of(column) + " is also the target");
     }
     if (inputs_.empty()) {
       throw ConfigError(table_.name() + ": has the columns " + join(table_.names(), ", ") +
@@ -152,8 +152,9 @@ class EncodingFit {
     encoding.category = encoding.type == ValueType::kText;
     if (encoding.type == ValueType::kDate) {
       throw DataError(table_.where(first_value(column), column) +
-                      ": is a date, which has no meaning as a number; leave it out (dataset.drop: [" + name_of(column) +
-                      "]), or write what matters of it into columns of numbers, such as days, months or weekdays");
+                      ": is a date, which has no meaning as a number; leave the column out (dataset.drop: [" +
+                      name_of(column) +
+                      "]), or put what matters into columns of numbers, such as days, months or weekdays");
     }
     return encoding;
   }
@@ -190,9 +191,9 @@ class EncodingFit {
     if (!classes) {
       if (encoding.category) {
         throw ConfigError(place(column) +
-                          ": has text, which is no target of regression; set dataset.task: classification");
+                          ": has text, which cannot be a target of regression; set dataset.task: classification");
       }
-      if (config_.classes > 0) throw ConfigError("dataset.classes: regression has none");
+      if (config_.classes > 0) throw ConfigError("dataset.classes: regression has no classes; leave this key out");
       return encoding;
     }
     if (targets_.size() > 1) {
@@ -205,9 +206,9 @@ class EncodingFit {
     const auto found = std::ssize(encoding.categories);
     if (config_.classes > 0 && config_.classes != found) {
       throw ConfigError("dataset.classes: is " + std::to_string(config_.classes) + ", but " + place(column) + " has " +
-                        std::to_string(found) + " classes in the training rows; leave it out");
+                        std::to_string(found) + " classes in the training rows; leave this key out");
     }
-    if (found < 2) throw DataError(place(column) + ": has one class only in the training rows");
+    if (found < 2) throw DataError(place(column) + ": has only one class in the training rows");
     encoding_.classes_ = found;
     return encoding;
   }
@@ -262,8 +263,9 @@ class EncodingFit {
     const auto rule = missing_of(column);
     if (rule == "mean" || rule == "median") {
       if (known.empty()) {
-        throw DataError(place(column) + ": has no value in the training rows of which dataset.missing could take the " +
-                        rule + "; leave it out (dataset.drop: [" + encoding.name + "])");
+        throw DataError(place(column) +
+                        ": has no value in the training rows from which dataset.missing could take the " + rule +
+                        "; leave the column out (dataset.drop: [" + encoding.name + "])");
       }
       encoding.fill = encoding.category ? most_frequent(known) : rule == "mean" ? mean_of(known) : median_of(known);
     } else if (encoding.category) {

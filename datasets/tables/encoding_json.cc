@@ -39,7 +39,7 @@ ValueType type_in(const JsonValue& value) {
   for (const auto type : {ValueType::kNumber, ValueType::kBoolean, ValueType::kText, ValueType::kDate}) {
     if (to_string(type) == name) return type;
   }
-  value.refuse("is no type of a column: \"" + name + "\"");
+  value.refuse("is not a type of a column: \"" + name + "\"");
 }
 
 Missing missing_in(const JsonValue& value) {
@@ -84,7 +84,7 @@ std::string TableEncoding::to_json() const {
 
 TableEncoding TableEncoding::from_json(const std::string& text, const std::string& path) {
   const auto all = parse_json(text, path);
-  if (all.get<int>("version") != kVersion) all.at("version").refuse("is not 1, the only one that is known");
+  if (all.get<int>("version") != kVersion) all.at("version").refuse("is not 1, the only version that is supported");
   TableEncoding encoding;
   encoding.classes_ = all.get<std::int64_t>("classes");
   encoding.unknown_is_zeros_ = all.get<std::string>("unknown") == "zeros";

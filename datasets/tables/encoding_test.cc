@@ -120,7 +120,8 @@ TEST(TableEncoding, RefusesUnknownCategoriesUnlessTheyAreZeros) {
 }
 
 TEST(TableEncoding, RefusesMissingValuesByDefault) {
-  refuses<DataError>(kPeople, {.drop = {"name"}}, "a.csv: line 4, column age: the value is missing; dataset.missing");
+  refuses<DataError>(kPeople, {.drop = {"name"}},
+                     "a.csv: line 4, column age: the value is missing; set dataset.missing");
   refuses<DataError>("a,y\n1,\n2,3\n", {.missing = "0"}, "line 2, column y: the target is missing");
 }
 
@@ -195,34 +196,36 @@ TEST(TableEncoding, RefusesADamagedDocument) {
 }
 
 TEST(TableEncoding, RefusesDatesWithAHint) {
-  refuses<DataError>("day,a,y\n2024-01-31,1,2\n", {},
-                     "line 2, column day: is a date, which has no meaning as a number; leave it out (dataset.drop: "
-                     "[day])");
+  refuses<DataError>(
+      "day,a,y\n2024-01-31,1,2\n", {},
+      "line 2, column day: is a date, which has no meaning as a number; leave the column out (dataset.drop: "
+      "[day])");
   EXPECT_THAT(samples("day,a,y\n2024-01-31,1,2\n", {.drop = {"day"}}).values, ElementsAre(1));
 }
 
-TEST(TableEncoding, RefusesTextThatTellsRowsApart) {
+TEST(TableEncoding, RefusesTextWithTooManyCategories) {
   refuses<DataError>("a,y\nu,1\nv,2\nw,3\n", {.max_categories = 2},
                      "column a: has 3 different texts, more than dataset.max_categories: 2");
 }
 
 TEST(TableEncoding, RefusesConfigsThatDoNotSuitTheTable) {
   const std::string text = "age,kind,y\n1,u,0\n2,v,1\n";
-  refuses<ConfigError>(text, {.target = "aeg"}, "dataset.target: \"aeg\" is no column of");
+  refuses<ConfigError>(text, {.target = "aeg"}, "dataset.target: \"aeg\" is not a column of");
   refuses<ConfigError>(text, {.target = "aeg"}, "did you mean age?");
   refuses<ConfigError>(text, {.drop = {"z9"}}, "its columns are age, kind, y");
   refuses<ConfigError>(text, {.inputs = {"age", "0"}}, "names the column \"0\" twice");
-  refuses<ConfigError>(text, {.inputs = {"y"}}, "dataset.inputs: y is the target as well");
+  refuses<ConfigError>(text, {.inputs = {"y"}}, "dataset.inputs: y is also the target");
   refuses<ConfigError>(text, {.target = "y", .targets = {"age"}}, "takes the place of dataset.target");
   refuses<ConfigError>(text, {.targets = {"age", "kind"}}, "several dataset.targets must be numbers");
-  refuses<ConfigError>(text, {.target = "kind", .task = "regression"}, "has text, which is no target of regression");
+  refuses<ConfigError>(text, {.target = "kind", .task = "regression"},
+                       "has text, which cannot be a target of regression");
   refuses<ConfigError>(text, {.target = "kind", .classes = 3}, "has 2 classes in the training rows");
   refuses<ConfigError>("age,y\n1,0\n,1\n", {.missing = "middle"}, "\"middle\" is neither error, drop, mean nor median");
   refuses<ConfigError>("y\n1\n2\n", {}, "none is left for the inputs");
   refuses<DataError>(text, {.classes = 1}, "line 3, column y: class 1, expected 0 to 0 (dataset.classes)");
   refuses<DataError>("a,y\n1,0.5\n", {.classes = 3}, "class 0.5");
   refuses<DataError>("a,y\n,1\n", {.missing = "mean"}, "column a: has no value in the training rows");
-  refuses<DataError>("a,y\n,1\n", {.missing = "drop"}, "no row is left, since in each of them a value is missing");
+  refuses<DataError>("a,y\n,1\n", {.missing = "drop"}, "no row is left, since each of them has a missing value");
 }
 
 TEST(TableEncoding, RefusesNumbersWhereTextIsAndTextWhereNumbersAre) {

@@ -41,7 +41,7 @@ std::shared_ptr<const Dataset> samples(const TableEncoding& encoding, const Tabl
 RowsOfSplits rows_by_column(const TableSource& table, const std::string& name) {
   const auto column = find_column(table, name);
   if (column < 0) {
-    throw ConfigError("dataset.split.column: \"" + name + "\" is no column of " + table.name());
+    throw ConfigError("dataset.split.column: \"" + name + "\" is not a column of " + table.name());
   }
   const auto texts = table.texts(column);
   RowsOfSplits rows;
@@ -73,7 +73,7 @@ RowsOfSplits rows_by_share(const TableSource& table, const SplitConfig& split) {
   const auto tests = count(split.test), validations = count(split.validation);
   if (tests == 0 || tests + validations >= drawn.size() || (validations == 0 && split.validation > 0)) {
     throw ConfigError("dataset.split: the " + std::to_string(drawn.size()) + " rows of " + table.name() +
-                      " leave no row for a split; change the shares test and validation");
+                      " leave a split without rows; change the shares test and validation");
   }
   const auto sorted = [&](std::size_t begin, std::size_t end) {
     Rows rows(drawn.begin() + static_cast<std::ptrdiff_t>(begin), drawn.begin() + static_cast<std::ptrdiff_t>(end));

@@ -22,10 +22,10 @@ struct SplitConfig {
 
   template <class V>
   void visit(V& v) {
-    v("column", column, "column that has train, validation or test in each row; empty: rows are drawn");
+    v("column", column, "column that has train, validation or test in each row; empty: rows are drawn at random");
     v("test", test, "share of the rows to test on", config::between(0, 1));
     v("validation", validation, "share of the rows to validate on", config::between(0, 1));
-    v("seed", seed, "random seed of which rows these are");
+    v("seed", seed, "random seed that chooses these rows");
   }
 };
 

@@ -79,10 +79,10 @@ TEST(TableSplits, AreRefusedWithoutRowsOrWithOtherWords) {
     EXPECT_THAT([&] { splits_of_table({}, split, table_of(text)); }, ThrowsMessage<Error>(HasSubstr(why)));
   };
   refuses("x,y\n1,0\n2,0\n", {.test = 0.1}, "dataset.split: the 2 rows of");
-  refuses("x,y\n1,0\n2,0\n", {.test = 0.5, .validation = 0.5}, "leave no row for a split");
+  refuses("x,y\n1,0\n2,0\n", {.test = 0.5, .validation = 0.5}, "leave a split without rows");
   refuses("x,p,y\n1,train,0\n2,dev,0\n", {.column = "p"}, "line 3, column p: \"dev\" is neither train, validation nor");
   refuses("x,p,y\n1,train,0\n", {.column = "p"}, "no row is for test");
-  refuses("x,p,y\n1,train,0\n", {.column = "q"}, "dataset.split.column: \"q\" is no column of");
+  refuses("x,p,y\n1,train,0\n", {.column = "q"}, "dataset.split.column: \"q\" is not a column of");
 }
 
 TEST(TableSplits, MatchColumnsOfFilesByName) {

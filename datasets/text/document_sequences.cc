@@ -42,7 +42,7 @@ class Documents final : public Dataset {
     auto* input = ensure(batch.inputs, 0, std::array{rows, context_}, at::kLong).data_ptr<std::int64_t>();
     auto* target = ensure(batch.targets, 0, std::array{rows, context_}, at::kLong).data_ptr<std::int64_t>();
     for (const auto index : indices) {
-      TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " of ", size());
+      TORCH_CHECK_INDEX(index >= 0 && index < size(), "sample ", index, " is out of range; the size is ", size());
       const auto [begin, length] = samples_[static_cast<std::size_t>(index)];
       const auto* first = tokens_.data() + begin;
       input = std::fill_n(std::copy_n(first, length, input), context_ - length, end_);
@@ -86,7 +86,7 @@ std::shared_ptr<const Dataset> document_sequences(const SequencesConfig& config,
   }
   if (samples.empty()) {
     throw DataError(where + ": " + std::to_string(documents) + " of its documents have " +
-                    std::to_string(tokens.size()) + " tokens, which are less than a sample (dataset.context: " +
+                    std::to_string(tokens.size()) + " tokens, fewer than a sample needs (dataset.context: " +
                     std::to_string(context) + "); use more text, a smaller context or packing: pad");
   }
   return std::make_shared<Documents>(std::move(tokens), std::move(samples), context, end, pad);

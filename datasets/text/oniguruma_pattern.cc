@@ -215,7 +215,7 @@ class Translation {
     if (before.empty() || before == "^" || starts_with("]")) return "\\-";
     if (before.ends_with('}') || starts_with("[") || starts_with("\\p") || starts_with("\\s")) {
       const bool code = before.rfind("\\x{") != std::string::npos && before.rfind("\\x{") > before.rfind('\\') - 1;
-      if (!code) refuse("range beside a class");
+      if (!code) refuse("range next to a class");
     }
     return "-";
   }

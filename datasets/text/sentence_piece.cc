@@ -46,7 +46,7 @@ class SentencePiece final : public Tokenizer {
   explicit SentencePiece(const std::string& file) {
     const auto loaded = processor_.LoadFromSerializedProto(read_file(file));
     if (!loaded.ok() || processor_.GetPieceSize() == 0) {
-      throw DataError(file + ": not a model as SentencePiece's trainer writes it: " +
+      throw DataError(file + ": not a model that SentencePiece's trainer wrote: " +
                       (loaded.ok() ? "it has no pieces" : loaded.ToString()));
     }
     space_ = processor_.PieceToId(kSpace);
@@ -75,7 +75,8 @@ class SentencePiece final : public Tokenizer {
     bool first = drops_first_space_;
     for (const auto token : tokens) {
       if (token < 0 || token >= size()) {
-        throw std::out_of_range("token " + std::to_string(token) + " is none of " + std::to_string(size()));
+        throw std::out_of_range("token " + std::to_string(token) + " is out of range; the number of tokens is " +
+                                std::to_string(size()));
       }
       auto piece = text_of(static_cast<int>(token));
       if (first && piece.starts_with(' ') && !processor_.IsUnknown(static_cast<int>(token))) piece.erase(0, 1);
@@ -136,7 +137,7 @@ class SentencePiece final : public Tokenizer {
       if (processor_.IsByte(number) || processor_.IsControl(number) || processor_.IsUnknown(number)) continue;
       if (processor_.DecodeIds({number}) == decode(std::array{token})) continue;
       throw DataError(file +
-                      ": has rules for the text of its pieces (a denormalizer), of which Phalanx knows nothing: \"" +
+                      ": has rules for the text of its pieces (a denormalizer), which Phalanx does not support: \"" +
                       processor_.IdToPiece(number) + "\" is \"" + processor_.DecodeIds({number}) + "\"");
     }
   }
@@ -144,7 +145,7 @@ class SentencePiece final : public Tokenizer {
   std::vector<int> encoded(std::string_view text) const {
     std::vector<int> numbers;
     const auto status = processor_.Encode(text, &numbers);
-    if (!status.ok()) throw DataError("SentencePiece cannot number a text: " + status.ToString());
+    if (!status.ok()) throw DataError("SentencePiece cannot tokenize a text: " + status.ToString());
     return numbers;
   }
 

@@ -57,7 +57,7 @@ const std::vector<std::pair<std::string, Tokens>> kOfBpe{
      {328, 13, 331, 330, 346, 334, 13, 330, 266, 261, 335, 330, 341, 338, 341, 297, 328, 328, 328}},
 };
 
-TEST(SentencePiece, UnigramNumbersTextsAsThePythonLibraryDoes) {
+TEST(SentencePiece, UnigramTokenizesTextsAsThePythonLibraryDoes) {
   const auto tokenizer = make_tokenizer(kUnigram);
   EXPECT_EQ(tokenizer->size(), 69);
   for (const auto& [text, tokens, decoded] : kOfUnigram) {
@@ -66,7 +66,7 @@ TEST(SentencePiece, UnigramNumbersTextsAsThePythonLibraryDoes) {
   }
 }
 
-TEST(SentencePiece, BpeNumbersTextsAsThePythonLibraryDoes) {
+TEST(SentencePiece, BpeTokenizesTextsAsThePythonLibraryDoes) {
   const auto tokenizer = make_tokenizer(kBpe);
   EXPECT_EQ(tokenizer->size(), 360);
   for (const auto& [text, tokens] : kOfBpe) {
@@ -139,7 +139,7 @@ TEST(SentencePiece, RefusesOtherFiles) {
   for (const std::string& bytes : {std::string(), std::string("# a text"), read_file(kBpe).substr(0, 3000)}) {
     write_atomically(path, bytes);
     EXPECT_THAT([&] { make_tokenizer(path); },
-                ThrowsMessage<DataError>(HasSubstr("other.model: not a model as SentencePiece's")));
+                ThrowsMessage<DataError>(HasSubstr("other.model: not a model that SentencePiece's")));
   }
 }
 

@@ -60,7 +60,8 @@ class Pipeline final : public Tokenizer {
     std::vector<TokenText> texts;
     for (const auto token : tokens) {
       if (token < 0 || token >= size()) {
-        throw std::out_of_range("token " + std::to_string(token) + " of " + std::to_string(size()));
+        throw std::out_of_range("token " + std::to_string(token) + " is out of range; the number of tokens is " +
+                                std::to_string(size()));
       }
       const auto& text = pipeline_.texts[static_cast<std::size_t>(token)];
       if (text) texts.push_back(*text);

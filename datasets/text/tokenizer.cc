@@ -26,7 +26,7 @@ class Bytes final : public Tokenizer {
   std::string decode(std::span<const std::int64_t> tokens) const override {
     std::string text;
     for (const auto token : tokens) {
-      if (token < 0 || token > 255) throw std::out_of_range("token " + std::to_string(token) + " is no byte");
+      if (token < 0 || token > 255) throw std::out_of_range("token " + std::to_string(token) + " is not a byte");
       text += static_cast<char>(token);
     }
     return text;

@@ -32,7 +32,7 @@ std::optional<JsonValue> part(const JsonValue& json, const char* name) {
 std::pair<std::string, std::string> merge_of(const std::string& text, const std::string& name) {
   const auto space = text.find(' ');
   if (space == std::string::npos || text.find(' ', space + 1) != std::string::npos) {
-    throw DataError(name + ": the merge \"" + text + "\" is no pair");
+    throw DataError(name + ": the merge \"" + text + "\" is not a pair");
   }
   return {text.substr(0, space), text.substr(space + 1)};
 }
@@ -67,7 +67,7 @@ BytePairs read_byte_pairs(const JsonValue& model, const std::string& name) {
       continue;
     }
     auto pair = merge.as<std::vector<std::string>>();
-    if (pair.size() != 2) merge.refuse("has " + std::to_string(pair.size()) + " tokens; a merge is of two");
+    if (pair.size() != 2) merge.refuse("has " + std::to_string(pair.size()) + " tokens; a merge has two");
     pairs.merges.emplace_back(std::move(pair[0]), std::move(pair[1]));
   }
   return pairs;
@@ -156,7 +156,7 @@ class ModelReader {
     for (const auto& [text, number] : vocabulary_) {
       if (number < 0 || number >= most) {
         throw DataError(name_ + ": token \"" + text + "\" has the number " + std::to_string(number) +
-                        "; numbers of so few tokens lie in [0, " + std::to_string(most) + ")");
+                        "; the numbers of this vocabulary must lie in [0, " + std::to_string(most) + ")");
       }
       put(text, number, /*added=*/false);
     }
@@ -197,7 +197,7 @@ std::unique_ptr<Tokenizer> read_tokenizer_json(const fs::path& file) {
     };
     if (pipeline.normalizer && !pipeline.normalizer->keeps_the_beginning() &&
         has_step(*pre_tokenizer, "pretokenizers", is_first)) {
-      refuse_unsupported(*pre_tokenizer, "prepend_scheme first behind a normalizer that changes where a text begins");
+      refuse_unsupported(*pre_tokenizer, "prepend_scheme first after a normalizer that changes where a text begins");
     }
   }
   const bool bytes = (pre_tokenizer && has_step(*pre_tokenizer, "pretokenizers", is_byte_level)) ||

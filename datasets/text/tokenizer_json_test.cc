@@ -68,7 +68,7 @@ TEST(TokenizerJson, NamesWhatIsNotSupported) {
   refused("NFC", "/added_tokens/0/id", 3, "added_tokens[0]: the number 3 of \"<mask>\"");
   refused("Whitespace", "/pre_tokenizer/type", "UnicodeScripts", "pre_tokenizer: UnicodeScripts");
   refused("Split Isolated False", "/pre_tokenizer/behavior", "Other", "pre_tokenizer.behavior: the behavior Other");
-  refused("Metaspace first", "/normalizer", {{"type", "Prepend"}, {"prepend", "x"}}, "prepend_scheme first behind");
+  refused("Metaspace first", "/normalizer", {{"type", "Prepend"}, {"prepend", "x"}}, "prepend_scheme first after");
   for (const char* pattern : {"a{2}+", "(?<n>a)", "[a&&b]", "\\1", "\\p{Klingon}", "x(?i)y", "\\X", "[[:alpha:]]"}) {
     refused("Split Isolated False", "/pre_tokenizer/pattern", {{"Regex", pattern}},
             "pre_tokenizer.pattern.Regex: the regular expression's ");

@@ -34,13 +34,13 @@ const std::vector<std::pair<std::string, Tokens>> kKnown{
     {"\t tabs\tand trailing   ", {198, 258, 65, 66, 83, 198, 282, 68, 258, 82, 280, 76, 289, 71, 221, 221, 221}},
 };
 
-TEST(BytePairEncoding, NumbersTextsAsTokenizersDoes) {
+TEST(BytePairEncoding, TokenizesTextsAsThePythonLibraryDoes) {
   const auto tokenizer = make_tokenizer(kFile);
   EXPECT_EQ(tokenizer->size(), 320);
   for (const auto& [text, tokens] : kKnown) EXPECT_EQ(tokenizer->encode(text), tokens) << text;
 }
 
-TEST(BytePairEncoding, GivesTextsBackWhateverTheirBytes) {
+TEST(BytePairEncoding, RestoresTextsOfAnyBytes) {
   const auto tokenizer = make_tokenizer(kFile);
   std::string bytes;
   for (int i = 0; i < 1024; ++i) bytes += static_cast<char>(i * 37 % 256);
@@ -156,7 +156,7 @@ TEST(WordPattern, CutsWordsOfAnyLength) {
   EXPECT_EQ(tokenizer->encode(text), expected);
 }
 
-TEST(WordPattern, SaysWithItsFileThatItGivesUp) {
+TEST(WordPattern, NamesItsFileWhenItGivesUp) {
   const auto tokenizer = changed_tokenizer({}, "(?:a+)+(?:b|cc)");
   EXPECT_THAT([&] { tokenizer->encode(std::string(60, 'a') + " and more"); },
               ThrowsMessage<DataError>(AllOf(HasSubstr("changed.json: its regular expression"), HasSubstr("byte 0"),
@@ -172,7 +172,7 @@ TEST(SpecialTokens, AreFoundBeforeOthersThatAreAdded) {
   EXPECT_EQ(make_tokenizer(file)->encode("abcd"), (Tokens{65, 320, 68}));
 }
 
-TEST(WordPattern, KeepsWhatAnEmptyMatchStandsBefore) {
+TEST(WordPattern, KeepsTextAroundEmptyMatches) {
   const auto tokenizer = changed_tokenizer({}, "x*");
   for (const std::string text : {"axxb", "\xc3\xa9t\xc3\xa9 x", "a\xff\xfe x\xc3"}) {
     EXPECT_EQ(tokenizer->decode(tokenizer->encode(text)), text);

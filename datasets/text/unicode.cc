@@ -164,7 +164,7 @@ std::string normalized(std::string_view text, NormalForm form) {
     const auto size = utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(part.data()), std::ssize(part), &mapped,
                                    static_cast<utf8proc_option_t>(options));
     const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> freed(mapped, &std::free);
-    if (size < 0) throw DataError(std::string("a text has no normal form: ") + utf8proc_errmsg(size));
+    if (size < 0) throw DataError(std::string("a text cannot be normalized: ") + utf8proc_errmsg(size));
     result.append(reinterpret_cast<const char*>(mapped), static_cast<std::size_t>(size));
   };
   // utf8proc needs 4 bytes and more for each character. The text can be divided at line feeds, which neither compose

@@ -50,7 +50,7 @@ class Unigram final : public TokenModel {
     if (model.pieces.empty()) throw DataError(name + ": the vocabulary is empty");
     const auto count = std::ssize(model.pieces);
     if (unknown_ && (*unknown_ < 0 || *unknown_ >= count)) {
-      throw DataError(name + ": unk_id " + std::to_string(*unknown_) + " is none of " + std::to_string(count) +
+      throw DataError(name + ": unk_id " + std::to_string(*unknown_) + " is not one of the " + std::to_string(count) +
                       " tokens");
     }
     double least = model.pieces[0].second;

@@ -23,9 +23,10 @@ struct ColorJitterConfig {
   template <class V>
   void visit(V& v) {
     v("brightness", brightness, "factors of brightness are drawn from 1 - this to 1 + this", config::between(0, 1));
-    v("contrast", contrast, "the same of contrast", config::between(0, 1));
-    v("saturation", saturation, "the same of saturation", config::between(0, 1));
-    v("hue", hue, "largest turn of the hue in either direction; 0.5 is its complement", config::between(0, 0.5));
+    v("contrast", contrast, "the same for contrast", config::between(0, 1));
+    v("saturation", saturation, "the same for saturation", config::between(0, 1));
+    v("hue", hue, "largest shift of the hue in either direction; 0.5: to the complementary hue",
+      config::between(0, 0.5));
   }
 };
 
@@ -124,8 +125,8 @@ bool add_color(const char* name, const char* help) {
 
 const bool color_registered =
     add_color<ColorJitter, ColorJitterConfig>("color_jitter", "random brightness, contrast, saturation and hue") &&
-    add_color<Grayscale, ProbabilityConfig>("grayscale", "without colors, in some images") &&
-    add_color<Erase, EraseConfig>("erase", "a random rectangle made black, in some images");
+    add_color<Grayscale, ProbabilityConfig>("grayscale", "some images made gray") &&
+    add_color<Erase, EraseConfig>("erase", "a random rectangle made black in some images");
 
 }  // namespace
 }  // namespace phalanx

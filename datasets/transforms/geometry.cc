@@ -23,7 +23,7 @@ struct ResizeConfig {
   template <class V>
   void visit(V& v) {
     v("size", size, "pixels of the shorter side", config::between(1, 1 << 16));
-    v("square", square, "pixels of both sides instead, whatever shape the image has");
+    v("square", square, "scale both sides to size, whatever the shape of the image");
   }
 };
 
@@ -49,7 +49,7 @@ struct SizeConfig {
 
   template <class V>
   void visit(V& v) {
-    v("size", size, "pixels of either side", config::between(1, 1 << 16));
+    v("size", size, "pixels of each side", config::between(1, 1 << 16));
   }
 };
 
@@ -75,8 +75,8 @@ struct RandomCropConfig {
 
   template <class V>
   void visit(V& v) {
-    v("size", size, "pixels of either side", config::between(1, 1 << 16));
-    v("padding", padding, "black pixels added on each side before", config::between(0, 1 << 16));
+    v("size", size, "pixels of each side", config::between(1, 1 << 16));
+    v("padding", padding, "black pixels added on each side before the crop", config::between(0, 1 << 16));
   }
 };
 
@@ -104,9 +104,9 @@ struct RandomResizedCropConfig {
 
   template <class V>
   void visit(V& v) {
-    v("size", size, "pixels of either side", config::between(1, 1 << 16));
+    v("size", size, "pixels of each side", config::between(1, 1 << 16));
     v("scale", scale, "smallest and largest share of the image's area that is cut out", config::above(0));
-    v("ratio", ratio, "smallest and largest width of what is cut out, by its height", config::above(0));
+    v("ratio", ratio, "smallest and largest ratio of width to height of what is cut out", config::above(0));
   }
 };
 
@@ -210,13 +210,13 @@ bool add_flip(const char* name, const char* help, std::int64_t dim) {
 }
 
 const bool geometry_registered =
-    add_geometry<Resize, ResizeConfig>("resize", "another size, antialiased") &&
+    add_geometry<Resize, ResizeConfig>("resize", "scaled to another size, antialiased") &&
     add_geometry<CenterCrop, SizeConfig>("center_crop", "the square in the middle; black where the image is smaller") &&
     add_geometry<RandomCrop, RandomCropConfig>("random_crop", "a square at a random place") &&
     add_geometry<RandomResizedCrop, RandomResizedCropConfig>("random_resized_crop",
                                                              "a random part of the image, as a square of this size") &&
-    add_flip("flip", "left and right exchanged, in some images", 2) &&
-    add_flip("vertical_flip", "top and bottom exchanged, in some images", 1) &&
+    add_flip("flip", "left and right exchanged in some images", 2) &&
+    add_flip("vertical_flip", "top and bottom exchanged in some images", 1) &&
     add_geometry<Rotate, RotateConfig>("rotate", "turned by a random angle; black outside");
 
 }  // namespace

@@ -39,8 +39,8 @@ at::Tensor resized(const at::Tensor& image, std::int64_t height, std::int64_t wi
   if (image.size(1) == height && image.size(2) == width) return image;
   if (height > kMostPixels / width) {
     throw DataError("resizing " + std::to_string(image.size(2)) + " x " + std::to_string(image.size(1)) +
-                    " pixels to " + std::to_string(width) + " x " + std::to_string(height) + ", of which at most " +
-                    std::to_string(kMostPixels) + " are allowed; use a resize with square: true");
+                    " pixels to " + std::to_string(width) + " x " + std::to_string(height) + ", but at most " +
+                    std::to_string(kMostPixels) + " pixels are allowed; use a resize with square: true");
   }
   const at::Tensor batch = image.unsqueeze(0);
   return at::_upsample_bilinear2d_aa(batch, {height, width}, /*align_corners=*/false, std::nullopt, std::nullopt)

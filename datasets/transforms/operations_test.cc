@@ -21,7 +21,7 @@ double largest_difference(const at::Tensor& one, const at::Tensor& other) {
   return (one.to(at::kFloat) - other.to(at::kFloat)).abs().max().item<double>();
 }
 
-TEST(Resized, KeepsWhatIsConstantAndMeansWhatIsNot) {
+TEST(Resized, KeepsConstantPixelsAndAveragesOthers) {
   const at::Tensor flat = at::full({3, 40, 30}, 77, at::kByte);
   EXPECT_TRUE(at::equal(resized(flat, 13, 64), at::full({3, 13, 64}, 77, at::kByte)));
   const at::Tensor ramp = at::arange(64, at::kLong).to(at::kByte).view({1, 1, 64}).expand({1, 8, 64});
@@ -39,7 +39,7 @@ TEST(Cut, IsBlackOutside) {
   EXPECT_EQ(cut(image, 20, 0, 4, 4).max().item<int>(), 0);
 }
 
-TEST(Rotated, AQuarterMovesPixels) {
+TEST(Rotated, AQuarterTurnMovesPixels) {
   const at::Tensor image = numbered(3, 8, 8);
   EXPECT_LE(largest_difference(rotated(image, 90), image.rot90(1, {1, 2})), 1);
   EXPECT_LE(largest_difference(rotated(image, -90), image.rot90(-1, {1, 2})), 1);
@@ -53,7 +53,7 @@ TEST(Affine, MovesByPixels) {
   EXPECT_EQ(moved.narrow(1, 0, 1).max().item<int>(), 0);
 }
 
-TEST(Colors, ChangeAsTheyAreKnownTo) {
+TEST(Colors, ChangeToKnownValues) {
   const at::Tensor red = pixel(200, 40, 40);
   EXPECT_TRUE(at::equal(with_brightness(red, 0.5), pixel(100, 20, 20)));
   EXPECT_TRUE(at::equal(with_brightness(red, 2), pixel(255, 80, 80)));

@@ -83,8 +83,8 @@ struct RandAugmentConfig {
 
   template <class V>
   void visit(V& v) {
-    v("operations", operations, "changes made of each image, one after the other", config::between(1, 14));
-    v("magnitude", magnitude, "strength of each, of 30", config::between(0, 30));
+    v("operations", operations, "number of changes to each image, one after the other", config::between(1, 14));
+    v("magnitude", magnitude, "strength of each change, from 0 to 30", config::between(0, 30));
   }
 };
 

@@ -56,7 +56,7 @@ TEST_P(EveryTransform, IsAFunctionOfImageAndSeed) {
   }
 }
 
-TEST(Resize, OfTheShorterSideOrBoth) {
+TEST(Resize, ScalesTheShorterSideOrBoth) {
   EXPECT_EQ(apply(*make("{name: resize, size: 20}"), image(3, 40, 60), 0).sizes(), (at::IntArrayRef{3, 20, 30}));
   EXPECT_EQ(apply(*make("{name: resize, size: 20}"), image(3, 60, 40), 0).sizes(), (at::IntArrayRef{3, 30, 20}));
   EXPECT_EQ(apply(*make("{name: resize, size: 20, square: true}"), image(1, 60, 40), 0).sizes(),
@@ -93,7 +93,7 @@ TEST(RandomResizedCrop, HasItsSizeWhateverTheImage) {
               ThrowsMessage<ConfigError>(HasSubstr("random_resized_crop: scale needs two numbers, the smaller one")));
 }
 
-TEST(Flip, AsOftenAsItShould) {
+TEST(Flip, FlipsAsOftenAsConfigured) {
   const at::Tensor original = image(3, 4, 6);
   int flipped = 0;
   for (std::uint64_t seed = 0; seed < 1000; ++seed) {
@@ -105,7 +105,7 @@ TEST(Flip, AsOftenAsItShould) {
   EXPECT_NEAR(flipped, 300, 75);  // five standard deviations
 }
 
-TEST(TransformChain, OneThatIsAddedChangesNothingOfTheOthers) {
+TEST(TransformChain, AddingATransformDoesNotChangeTheOthers) {
   const auto chain = [](const std::string& more) {
     struct List {
       std::vector<TransformConfig> transforms;

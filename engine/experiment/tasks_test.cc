@@ -174,7 +174,7 @@ TEST(Tasks, BitsDoNotDependOnTheRanksWhereTheyMustNot) {
 TEST(Tasks, ModelsAndTasksThatDoNotGoTogetherAreRefused) {
   const auto refused = [](const Changes& changes) { return run_tiny(1, new_folder(), changes).errors.at(0); };
   EXPECT_THAT(refused({"dataset=pairs_under_test"}),
-              HasSubstr("model mlp makes one tensor of one, but the task has inputs one [1], two [2]"));
+              HasSubstr("model mlp has one input and one output, but the task has inputs one [1], two [2]"));
   EXPECT_THAT(refused({"task=regression"}), HasSubstr("task regression needs numbers as targets"));
   EXPECT_THAT(refused({"dataset=numbers_under_test", "task=classification"}),
               HasSubstr("task classification needs class numbers as targets"));

@@ -18,7 +18,7 @@ RecommenderInputs recommender_inputs(const std::string& model, const ModelSpec& 
                     spec.inputs[1].classes > 0 && spec.outputs.size() == 1 && spec.outputs[0].shape.empty();
   if (!fits) {
     throw ConfigError("model " + model +
-                      " needs samples of a row of numbers and a row of ids, to tell how likely something is, as in"
+                      " needs samples with a row of numbers and a row of ids, and a probability to predict, as in"
                       " the dataset \"clicks\"");
   }
   return {.numbers = spec.inputs[0].shape[0], .features = spec.inputs[1].shape[0], .keys = spec.inputs[1].classes};

@@ -21,7 +21,7 @@ struct LocalConfig {
 
   template <class V>
   void visit(V& v) {
-    v("rows", rows, "at most so many rows; more keys than that share them", config::between(1, 1 << 28));
+    v("rows", rows, "largest number of rows; if there are more keys, they share rows", config::between(1, 1 << 28));
     v("scale", scale, "standard deviation of initial values", config::at_least(0));
   }
 };

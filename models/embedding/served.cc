@@ -45,20 +45,22 @@ struct ServedConfig {
 
   template <class V>
   void visit(V& v) {
-    v("partition", partition, "of keys to servers; hash: evenly, range: in order", config::one_of({"hash", "range"}));
-    v("capacity", capacity, "rows that all servers together hold; beyond it, those not used lately are forgotten",
+    v("partition", partition, "how keys are assigned to servers; hash: evenly, range: in order",
+      config::one_of({"hash", "range"}));
+    v("capacity", capacity,
+      "rows that all servers hold together; if there are more, those not used recently are forgotten",
       config::at_least(1));
     v("rule", rule, "update rule of rows; rowwise_adagrad: adagrad with one sum for each row",
       config::one_of({"sgd", "adagrad", "rowwise_adagrad", "adam"}));
-    v("lr", lr, "learning rate of rows, which the schedule multiplies", config::above(0));
+    v("lr", lr, "learning rate of rows, multiplied by the schedule", config::above(0));
     v("staleness", staleness, "steps that a rank may be ahead of the slowest when it reads rows; -1: any number",
       config::at_least(ps::kAsynchronous));
-    v("cache_rows", cache_rows, "rows that each rank keeps", config::at_least(1));
+    v("cache_rows", cache_rows, "rows that each rank keeps in its cache", config::at_least(1));
     v("cache_staleness", cache_staleness, "steps for which a rank keeps rows, and their updates; 0: it keeps none",
       config::at_least(0));
-    v("prefetch", prefetch, "ask for the next step's rows while a step computes; with cache_staleness of 1 or more");
+    v("prefetch", prefetch, "request the next step's rows while a step computes; needs cache_staleness: 1 or more");
     v("scale", scale, "standard deviation of initial values", config::at_least(0));
-    v("seed", seed, "of initial values");
+    v("seed", seed, "random seed of initial values");
   }
 };
 
@@ -67,9 +69,8 @@ class ServedEmbedding final : public Embedding, public ServedRows {
   ServedEmbedding(ServedConfig config, const EmbeddingSpec& spec) : config_(std::move(config)), spec_(spec) {
     if (!config_.prefetch || config_.cache_staleness > 0) return;
     throw ConfigError(
-        "model.embeddings.prefetch: rows that are asked for ahead lack the gradients of the step before; allow that "
-        "with "
-        "cache_staleness: 1 or more, or leave prefetch out");
+        "model.embeddings.prefetch: rows that are requested in advance lack the gradients of the step before; allow "
+        "that with cache_staleness: 1 or more, or leave prefetch out");
   }
 
   at::Tensor forward(const at::Tensor& ids) override {
@@ -151,8 +152,8 @@ class ServedEmbedding final : public Embedding, public ServedRows {
 
   static ConfigError absent() {
     return ConfigError(
-        "model.embeddings: servers: there are no servers here that have the rows; tools:train uses such a model, and"
-        " tools:eval one that a run has left. Others need model.embeddings: local");
+        "model.embeddings: servers: this program has no servers that hold the rows; train such a model with "
+        "tools:train, and evaluate it with tools:eval after a run. Other programs need model.embeddings: local");
   }
 
   ServedConfig config_;

@@ -77,7 +77,7 @@ Layout layout_of(const JsonValue& meta) {
                 .strides = sizes_of(meta.at("strides")),
                 .offset = size_of(meta.at("storage_offset"))};
   if (layout.dtype == at::ScalarType::Undefined) meta.refuse("has a dtype that is not supported");
-  if (layout.sizes.size() != layout.strides.size()) meta.refuse("has not as many strides as sizes");
+  if (layout.sizes.size() != layout.strides.size()) meta.refuse("has different numbers of strides and sizes");
   return layout;
 }
 
@@ -91,7 +91,7 @@ at::ScalarType dtype_of(int serialized) {
 Archive::Archive(const std::string& path) : path_(path), zip_(opened(path)) {
   if (!zip_.entries().empty()) root_ = zip_.entries()[0].name.substr(0, zip_.entries()[0].name.find('/') + 1);
   if (zip_.find(root_ + "archive_format") == nullptr || record("archive_format") != "pt2") {
-    refuse(path, "is no program of torch.export.save");
+    refuse(path, "is not a program of torch.export.save");
   }
   if (record("archive_version") != "0") refuse(path, "has archive version " + record("archive_version") + ", not 0");
   if (record("byteorder") != "little") refuse(path, "is not of little-endian byte order");

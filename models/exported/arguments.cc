@@ -17,7 +17,8 @@ using json = nlohmann::ordered_json;
 
 std::size_t slot_of(const json& named, const Slots& slots) {
   const auto found = slots.find(named.get<std::string>());
-  if (found == slots.end()) throw std::runtime_error("reads " + named.dump() + ", which no node before it makes");
+  if (found == slots.end())
+    throw std::runtime_error("reads " + named.dump() + ", which is not an output of a node before it");
   return found->second;
 }
 

@@ -37,7 +37,7 @@ std::string python_line(const json& node) {
     if (is_own || !own) found = std::move(line);
     own |= is_own;
   }
-  return found.empty() ? "no line of Python is known" : found;
+  return found.empty() ? "the line of Python is unknown" : found;
 }
 
 class Builder {
@@ -120,8 +120,8 @@ class Builder {
       if (node.is_list[0] || node.outputs[0].empty()) throw std::runtime_error("gives no tensor");
     }
     if (node.graph && node.graph->inputs.size() != node.arguments.size()) {
-      throw std::runtime_error("gives its sub-graph " + std::to_string(node.arguments.size()) +
-                               " values, which takes " + std::to_string(node.graph->inputs.size()));
+      throw std::runtime_error("passes its sub-graph " + std::to_string(node.arguments.size()) +
+                               " values, but it takes " + std::to_string(node.graph->inputs.size()));
     }
   }
 
@@ -159,7 +159,7 @@ class Builder {
     auto overload = target.substr(name_end + 1);
     if (overload == "default") overload.clear();
     node.handle = c10::Dispatcher::singleton().findSchema({name, overload});
-    if (!node.handle) throw std::runtime_error("is no operator of this LibTorch");
+    if (!node.handle) throw std::runtime_error("is not an operator of this LibTorch");
     if (!may_be_called(name)) {
       throw std::runtime_error("is not among the operators that a program from a file may call");
     }

@@ -37,7 +37,7 @@ Program::Program(const std::string& path) : implementation_(std::make_unique<Imp
     const auto inputs = self.built.graph->inputs.size(), outputs = self.built.graph->outputs.size();
     if (inputs != self.signature.given.size() || outputs != self.signature.outputs.size()) {
       refuse("its graph has " + std::to_string(inputs) + " inputs and " + std::to_string(outputs) +
-             " outputs, and its signature " + std::to_string(self.signature.given.size()) + " and " +
+             " outputs, but its signature has " + std::to_string(self.signature.given.size()) + " and " +
              std::to_string(self.signature.outputs.size()));
     }
   } catch (const nlohmann::ordered_json::exception& error) {

@@ -36,7 +36,7 @@ class Reader {
     for (const auto& spec : signature_.at("output_specs")) {
       const auto kind = union_of(spec).key();
       if (kind != "user_output") {
-        refuse("is no training program (" + kind + "): save what torch.export.export gives, without decompositions");
+        refuse("is not a training program (" + kind + "): save what torch.export.export gives, without decompositions");
       }
       found_.outputs.push_back(tensor_of(spec.at(kind).at("arg"), false));
     }
@@ -72,7 +72,7 @@ class Reader {
 
   ProgramTensor tensor_of(const json& argument, bool is_input) {
     const std::string kind = is_input ? "input" : "output";
-    if (!argument.contains("as_tensor")) refuse("an " + kind + " of the program is no tensor");
+    if (!argument.contains("as_tensor")) refuse("an " + kind + " of the program is not a tensor");
     ProgramTensor tensor{.name = argument.at("as_tensor").at("name"), .shape = {}};
     const auto& meta = source_.at("tensor_values").at(tensor.name);
     tensor.dtype = dtype_of(meta.at("dtype").get<int>());

@@ -12,7 +12,7 @@ namespace {
 using c10::IValue;
 
 // Called on overflow, since a program from a file may compute with any numbers.
-[[noreturn]] void refuse_overflow() { throw std::overflow_error("computes a size that 64 bits cannot hold"); }
+[[noreturn]] void refuse_overflow() { throw std::overflow_error("computes a size that does not fit in 64 bits"); }
 
 std::int64_t add(std::int64_t a, std::int64_t b) {
   std::int64_t sum = 0;

@@ -32,7 +32,7 @@ TEST(SizeArithmetic, DividesAsPythonDoes) {
   EXPECT_EQ(computed("_operator.mod", kLeast, -1), 0);
 }
 
-TEST(SizeArithmetic, RefusesWhatNoSizeCanBe) {
+TEST(SizeArithmetic, RefusesImpossibleSizes) {
   for (const char* target : {"_operator.floordiv", "_operator.mod"}) {
     EXPECT_THROW(computed(target, 1, 0), std::domain_error) << target;
   }
@@ -44,7 +44,7 @@ TEST(SizeArithmetic, RefusesWhatNoSizeCanBe) {
   EXPECT_THROW(arithmetic_of("_operator.add")({3}), std::exception);
 }
 
-TEST(SizeArithmetic, IsNoneForOtherTargets) { EXPECT_EQ(arithmetic_of("torch.ops.aten.add.Tensor"), nullptr); }
+TEST(SizeArithmetic, ReturnsNullForOtherTargets) { EXPECT_EQ(arithmetic_of("torch.ops.aten.add.Tensor"), nullptr); }
 
 }  // namespace
 }  // namespace phalanx::exported

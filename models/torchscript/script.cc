@@ -162,7 +162,8 @@ void Script::Implementation::check_change(const Node& node) {
   const auto& name = node.s(c10::attr::name);
   const auto slot = type->getAttributeSlot(name);
   if (type->is_parameter(slot)) {
-    refuse(path, place_of(node) + "its forward assigns to the parameter " + name + ", which an optimizer is to change");
+    refuse(path,
+           place_of(node) + "its forward assigns to the parameter " + name + ", which only the optimizer may change");
   }
   if (!type->getAttribute(slot)->isSubtypeOf(*c10::TensorType::get())) {
     refuse(path, place_of(node) + "its forward assigns to the attribute " + name + ", which is " +

@@ -23,7 +23,7 @@ struct AlexNetConfig {
   template <class V>
   void visit(V& v) {
     v("hidden", hidden, "width of the two hidden layers of the classifier", config::at_least(1));
-    v("dropout", dropout, "share left out in front of these layers", config::between(0, 0.99));
+    v("dropout", dropout, "dropout rate before these layers", config::between(0, 0.99));
   }
 };
 

@@ -62,9 +62,12 @@ std::shared_ptr<Model> make_autoencoder(const AutoencoderConfig& config, const M
   const auto [input, output] = one_to_one("autoencoder", spec);
   if (input.dtype != at::kFloat) refuse_sample("autoencoder", "numbers", input);
   if (output.shape != input.shape) {
-    throw ConfigError("model autoencoder gives what it takes, as the task reconstruction wants it; this one does not");
+    throw ConfigError(
+        "model autoencoder reconstructs its inputs, as the task reconstruction needs it; this task needs something "
+        "else");
   }
-  if (config.hidden.empty()) throw ConfigError("model autoencoder: hidden has no layer; the last one is the code");
+  if (config.hidden.empty())
+    throw ConfigError("model autoencoder: hidden is empty; name at least the width of the code");
   return std::make_shared<Autoencoder>(config, input);
 }
 

@@ -46,10 +46,10 @@ struct BertConfig {
     v("layers", layers, "number of transformer blocks", config::at_least(1));
     v("heads", heads, "attention heads", config::at_least(1));
     v("width", width, "embedding size, a multiple of heads", config::at_least(1));
-    v("hidden", hidden, "features of the feed-forward layers; 0: 4 of width", config::at_least(0));
-    v("dropout", dropout, "share left out of the embeddings and of what each layer adds", config::between(0, 0.99));
-    v("attention_dropout", attention_dropout, "share left out of the weights of attention", config::between(0, 0.99));
-    v("padding", padding, "token that fills samples up, at which no position looks; -1: none", config::at_least(-1));
+    v("hidden", hidden, "features of the feed-forward layers; 0: 4 times width", config::at_least(0));
+    v("dropout", dropout, "dropout rate of the embeddings and of what each layer adds", config::between(0, 0.99));
+    v("attention_dropout", attention_dropout, "dropout rate of the weights of attention", config::between(0, 0.99));
+    v("padding", padding, "token that pads samples and gets no attention; -1: none", config::at_least(-1));
     v("epsilon", epsilon, "added to the variance in norms", config::above(0));
   }
 
@@ -223,14 +223,14 @@ std::shared_ptr<Model> make_bert(const BertConfig& config, const ModelSpec& spec
   const auto [context, classes] = next_token("bert", spec);
   refuse_uneven_heads("bert", config.width, config.heads);
   if (config.padding >= classes) {
-    throw ConfigError("model bert: padding: " + std::to_string(config.padding) + " is none of the " +
+    throw ConfigError("model bert: padding: " + std::to_string(config.padding) + " is not one of the " +
                       std::to_string(classes) + " tokens");
   }
   return std::make_shared<Bert>(config, context, classes);
 }
 
 const bool bert_registered =
-    Models::global().add<BertConfig>("bert", "bidirectional transformer that guesses masked tokens", make_bert);
+    Models::global().add<BertConfig>("bert", "bidirectional transformer that predicts masked tokens", make_bert);
 
 }  // namespace
 }  // namespace phalanx

@@ -31,7 +31,7 @@ struct DenseNetConfig : Stem {
   void visit(V& v) {
     Stem::visit(v);
     v("growth", growth, "channels that each layer adds", config::at_least(2));
-    v("dropout", dropout, "share left out of what each layer adds", config::between(0, 0.99));
+    v("dropout", dropout, "dropout rate of what each layer adds", config::between(0, 0.99));
   }
 };
 

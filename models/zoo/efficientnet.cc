@@ -34,8 +34,8 @@ struct EfficientNetConfig : Stem {
     Stem::visit(v);
     v("width_mult", width_mult, "factor of all widths, which are rounded to multiples of 8", config::above(0));
     v("depth_mult", depth_mult, "factor of the number of blocks of each stage, rounded up", config::above(0));
-    v("dropout", dropout, "share left out in front of the classifier", config::between(0, 0.99));
-    v("stochastic_depth", stochastic_depth, "probability to leave out a block; less for earlier ones",
+    v("dropout", dropout, "dropout rate before the classifier", config::between(0, 0.99));
+    v("stochastic_depth", stochastic_depth, "probability of leaving out a block; lower for earlier ones",
       config::between(0, 0.99));
   }
 };
@@ -141,7 +141,7 @@ bool add(const std::string& name, const std::string& help) {
 }
 
 const bool efficientnet_registered =
-    add<B0Config>("efficientnet_b0", "EfficientNet of the basic size") &&
+    add<B0Config>("efficientnet_b0", "EfficientNet of the base size") &&
     add<B1Config>("efficientnet_b1", "EfficientNet, 1.1 times as deep") &&
     add<B2Config>("efficientnet_b2", "EfficientNet, 1.1 times as wide and 1.2 times as deep") &&
     add<B3Config>("efficientnet_b3", "EfficientNet, 1.2 times as wide and 1.4 times as deep");

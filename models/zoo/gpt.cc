@@ -51,7 +51,7 @@ struct GptConfig {
     v("width", width, "embedding size", config::at_least(1));
     v("attention", attention, "sdpa: LibTorch's fused kernel; explicit: matrix products and softmax",
       config::one_of({"sdpa", "explicit"}));
-    v("dropout", dropout, "share left out of the embeddings and of what each layer adds; none of attention's weights",
+    v("dropout", dropout, "dropout rate of the embeddings and of what each layer adds, but not of attention's weights",
       config::between(0, 0.99));
     v("epsilon", epsilon, "added to the variance in norms", config::above(0));
   }
@@ -68,9 +68,9 @@ struct MoeGptConfig : GptConfig {
   void visit(V& v) {
     GptConfig::visit(v);
     v("experts", experts, "feed-forward layers in each block, of which each token uses a few", config::at_least(1));
-    v("top_k", top_k, "how many a token uses", config::at_least(1));
+    v("top_k", top_k, "number of experts that each token uses", config::at_least(1));
     v("capacity_factor", capacity_factor,
-      "tokens that an expert takes at most, by their mean number; the rest is dropped. 0: any number",
+      "largest number of tokens of an expert, relative to the mean; the rest is dropped. 0: no limit",
       config::at_least(0));
     v("balance", balance, "coefficient of the loss that keeps experts in balance", config::at_least(0));
     v("count_over", count_over,
@@ -400,8 +400,8 @@ bool add(const char* name, const char* help) {
 }
 
 const bool gpt_registered = add<DenseGpt, GptConfig>("gpt", "transformer language model in the style of GPT-2") &&
-                            add<DenseGpt, GptConfig>("char_lm", "the same, by its older name") &&
-                            add<MoeGpt, MoeGptConfig>("moe_gpt", "the same with a mixture of experts in each block");
+                            add<DenseGpt, GptConfig>("char_lm", "the older name of gpt") &&
+                            add<MoeGpt, MoeGptConfig>("moe_gpt", "gpt with a mixture of experts in each block");
 
 }  // namespace
 }  // namespace phalanx

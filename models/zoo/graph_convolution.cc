@@ -35,9 +35,10 @@ struct GraphConvolutionConfig {
 
   template <class V>
   void visit(V& v) {
-    v("hidden", hidden, "width of each hidden layer; with k of them a node is told by those up to k + 1 edges away",
+    v("hidden", hidden,
+      "width of each hidden layer; with k of them, a node's class depends on nodes up to k + 1 edges away",
       config::at_least(1));
-    v("dropout", dropout, "share of each layer's inputs to leave out in training", config::between(0, 0.99));
+    v("dropout", dropout, "dropout rate of each layer's inputs", config::between(0, 0.99));
   }
 };
 
@@ -111,7 +112,7 @@ std::shared_ptr<Model> make_graph_convolution(const GraphConvolutionConfig& conf
 }
 
 const bool graph_convolution_registered = Models::global().add<GraphConvolutionConfig>(
-    "graph_convolution", "graph convolutional network, tells the class of each node of a graph",
+    "graph_convolution", "graph convolutional network, which predicts the class of each node of a graph",
     make_graph_convolution);
 
 }  // namespace

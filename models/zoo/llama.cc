@@ -55,12 +55,12 @@ struct LlamaConfig {
     v("key_value_heads", key_value_heads, "heads of keys and values, each for several queries; 0: as many as heads",
       config::at_least(0));
     v("width", width, "embedding size", config::at_least(1));
-    v("hidden", hidden, "features of the feed-forward layers; 0: 8 / 3 of width, up to a multiple of 32",
+    v("hidden", hidden, "features of the feed-forward layers; 0: 8 / 3 of width, rounded up to a multiple of 32",
       config::at_least(0));
     v("rope_theta", rope_theta, "base of the wavelengths of rotary positions", config::at_least(1));
     v("rope_scaling", rope_scaling, "how rotary positions are stretched for longer sequences, as in Llama 3.1");
     v("epsilon", epsilon, "added to the mean square in norms", config::above(0));
-    v("tied", tied, "the head is the table of embeddings itself");
+    v("tied", tied, "use the table of embeddings as head");
   }
 
   std::int64_t head_width() const { return width / heads; }
@@ -355,7 +355,7 @@ std::shared_ptr<Model> make_llama(const LlamaConfig& given, const ModelSpec& spe
   }
   if (config.head_width() % 2 != 0) {
     throw ConfigError("model llama: heads of " + std::to_string(config.head_width()) +
-                      " features cannot be turned in pairs: use a width of an even number of features for each head");
+                      " features cannot be turned in pairs: use a width with an even number of features for each head");
   }
   try {
     rotary_frequencies(config.rope_scaling, config.rope_theta, config.head_width());

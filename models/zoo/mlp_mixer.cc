@@ -40,8 +40,8 @@ struct MixerConfig {
     v("width", width, "channels of each patch", config::at_least(1));
     v("token_hidden", token_hidden, "width of the hidden layers across patches", config::at_least(1));
     v("channel_hidden", channel_hidden, "width of the hidden layers across channels", config::at_least(1));
-    v("dropout", dropout, "share left out behind each of these layers", config::between(0, 0.99));
-    v("stochastic_depth", stochastic_depth, "probability to leave out either half of a block",
+    v("dropout", dropout, "dropout rate after each of these layers", config::between(0, 0.99));
+    v("stochastic_depth", stochastic_depth, "probability of leaving out either half of a block",
       config::between(0, 0.99));
   }
 };

@@ -30,7 +30,7 @@ struct MobileNetV2Config : Stem {
   void visit(V& v) {
     Stem::visit(v);
     v("width_mult", width_mult, "factor of all widths, which are rounded to multiples of 8", config::above(0));
-    v("dropout", dropout, "share left out in front of the classifier", config::between(0, 0.99));
+    v("dropout", dropout, "dropout rate before the classifier", config::between(0, 0.99));
   }
 };
 

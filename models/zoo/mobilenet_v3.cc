@@ -30,7 +30,7 @@ struct MobileNetV3Config : Stem {
   void visit(V& v) {
     Stem::visit(v);
     v("width_mult", width_mult, "factor of all widths, which are rounded to multiples of 8", config::above(0));
-    v("dropout", dropout, "share left out in front of the last layer", config::between(0, 0.99));
+    v("dropout", dropout, "dropout rate before the last layer", config::between(0, 0.99));
   }
 };
 

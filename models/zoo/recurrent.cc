@@ -41,8 +41,8 @@ struct RecurrentConfig {
   void visit(V& v) {
     v("layers", layers, "number of recurrent layers", config::at_least(1));
     v("width", width, "size of the embeddings and of each layer's state", config::at_least(1));
-    v("dropout", dropout, "share left out before, between and behind the layers", config::between(0, 0.99));
-    v("tied", tied, "the decoder is the table of embeddings itself");
+    v("dropout", dropout, "dropout rate before, between and after the layers", config::between(0, 0.99));
+    v("tied", tied, "use the table of embeddings as decoder");
   }
 };
 
@@ -133,7 +133,7 @@ bool add(const std::string& name, const std::string& help, Cell cell) {
 }
 
 const bool recurrent_registered = add("lstm", "recurrent language model with long short-term memory", Cell::kLstm) &&
-                                  add("gru", "the same with gated recurrent units", Cell::kGru);
+                                  add("gru", "recurrent language model with gated recurrent units", Cell::kGru);
 
 }  // namespace
 }  // namespace phalanx

@@ -150,7 +150,7 @@ std::shared_ptr<Model> make_resnet(const Variant& variant, const ResNetConfig& c
   const bool imagenet = config.large(variant.name, spec, {.small = 9, .imagenet = 33}, sample);
   if (config.width % 16 != 0) {
     throw ConfigError(std::string("model ") + variant.name + ": width " + std::to_string(config.width) +
-                      " is no multiple of 16");
+                      " is not a multiple of 16");
   }
   return std::make_shared<ResNet>(variant, config.width, imagenet, sample);
 }

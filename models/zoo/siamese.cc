@@ -34,10 +34,10 @@ struct SiameseConfig {
   template <class V>
   void visit(V& v) {
     v("channels", channels,
-      "of each convolution of the encoder, all of which halve the image; []: none, for any numbers",
+      "channels of each convolution of the encoder, which halves the image; []: no convolutions, for any numbers",
       config::at_least(1));
     v("hidden", hidden, "width of each hidden linear layer of the encoder", config::at_least(1));
-    v("normalize", normalize, "give embeddings the length 1");
+    v("normalize", normalize, "scale embeddings to length 1");
   }
 };
 
@@ -98,8 +98,8 @@ std::shared_ptr<Model> make_siamese(const SiameseConfig& config, const ModelSpec
   const auto [input, output] = one_to_one("siamese", spec);
   if (output.shape.size() != 2) {
     throw ConfigError(
-        "model siamese gives an embedding of each member of a sample, as the task metric_learning wants of "
-        "the datasets pairs and triplets; this task wants something else");
+        "model siamese gives an embedding of each member of a sample, as the task metric_learning needs of the "
+        "datasets pairs and triplets; this task needs something else");
   }
   if (input.dtype != at::kFloat || input.shape.size() < 2 || input.shape[0] != output.shape[0]) {
     refuse_sample("siamese", "pairs or triplets of numbers, as the datasets pairs and triplets make", input);

@@ -50,10 +50,10 @@ struct TransformerConfig {
     v("layers", layers, "number of blocks of the encoder, and of the decoder", config::at_least(1));
     v("heads", heads, "attention heads", config::at_least(1));
     v("width", width, "embedding size, a multiple of heads", config::at_least(1));
-    v("hidden", hidden, "features of the feed-forward layers; 0: 4 of width", config::at_least(0));
-    v("dropout", dropout, "share left out of the embeddings and of what each layer adds", config::between(0, 0.99));
+    v("hidden", hidden, "features of the feed-forward layers; 0: 4 times width", config::at_least(0));
+    v("dropout", dropout, "dropout rate of the embeddings and of what each layer adds", config::between(0, 0.99));
     v("tied", tied, "one table of embeddings for source, target and scores");
-    v("padding", padding, "token that fills sources up, at which no position looks; -1: none", config::at_least(-1));
+    v("padding", padding, "token that pads sources and gets no attention; -1: none", config::at_least(-1));
   }
 
   std::int64_t hidden_features() const { return hidden > 0 ? hidden : 4 * width; }
@@ -234,7 +234,7 @@ Sequences sequences(const ModelSpec& spec) {
   if (spec.outputs.size() != 1 || spec.outputs[0].shape != std::vector{target.shape[0], target.classes}) {
     throw ConfigError("model transformer gives a score for each of " + std::to_string(target.classes) +
                       " tokens at each of " + std::to_string(target.shape[0]) +
-                      " positions; the task wants something else");
+                      " positions, but the task needs something else");
   }
   return {source.shape[0], target.shape[0], source.classes, target.classes};
 }
@@ -245,17 +245,17 @@ std::shared_ptr<Model> make_transformer(const TransformerConfig& config, const M
   refuse_uneven_heads("transformer", config.width, config.heads);
   if (config.tied && sizes.source_classes != sizes.target_classes) {
     refuse("sources have " + std::to_string(sizes.source_classes) + " tokens and targets " +
-           std::to_string(sizes.target_classes) + ", so they have no table in common: use tied: false");
+           std::to_string(sizes.target_classes) + ", so they cannot share a table: use tied: false");
   }
   if (config.padding >= sizes.source_classes) {
-    refuse("padding: " + std::to_string(config.padding) + " is none of the " + std::to_string(sizes.source_classes) +
+    refuse("padding: " + std::to_string(config.padding) + " is not one of the " + std::to_string(sizes.source_classes) +
            " tokens of the source");
   }
   return std::make_shared<Transformer>(config, sizes);
 }
 
 const bool transformer_registered = Models::global().add<TransformerConfig>(
-    "transformer", "encoder and decoder, to make one sequence of another", make_transformer);
+    "transformer", "encoder and decoder, which turn one sequence into another", make_transformer);
 
 }  // namespace
 }  // namespace phalanx

@@ -34,8 +34,9 @@ struct TwoTowerConfig {
   template <class V>
   void visit(V& v) {
     v("dim", dim, "elements of an embedding", config::between(1, 4096));
-    v("user_features", user_features, "ids that are the user's, before those of the item", config::at_least(1));
-    v("layers", layers, "width of each layer of a tower; the last one's is that of the vectors", config::at_least(1));
+    v("user_features", user_features, "number of ids of the user, which come before those of the item",
+      config::at_least(1));
+    v("layers", layers, "width of each layer of a tower; the last one is the size of the vectors", config::at_least(1));
     v("embeddings", embeddings, "where the embeddings are");
   }
 };
@@ -71,7 +72,7 @@ std::shared_ptr<Model> make_two_tower(const TwoTowerConfig& config, const ModelS
   const auto inputs = recommender_inputs("two_tower", spec);
   if (config.user_features >= inputs.features) {
     throw ConfigError("model two_tower: user_features " + std::to_string(config.user_features) + " of " +
-                      std::to_string(inputs.features) + " leaves none to the item; use a smaller number");
+                      std::to_string(inputs.features) + " leaves none for the item; use a smaller number");
   }
   if (config.layers.empty()) throw ConfigError("model two_tower: layers is empty; name at least one width");
   return std::make_shared<TwoTower>(config, inputs);

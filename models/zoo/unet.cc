@@ -113,7 +113,8 @@ std::shared_ptr<Model> make_unet(const UNetConfig& config, const ModelSpec& spec
     refuse_sample("unet", "images [channels, height, width] of at least 32 x 32 pixels", input);
   }
   if (output.shape.size() != 3 || output.shape[1] != image[1] || output.shape[2] != image[2]) {
-    throw ConfigError("model unet gives scores for each pixel, as the task segmentation wants them; this one does not");
+    throw ConfigError(
+        "model unet gives scores for each pixel, as the task segmentation needs them; this task needs something else");
   }
   return std::make_shared<UNet>(config.width, image[0], output.shape[0]);
 }

@@ -84,7 +84,7 @@ std::shared_ptr<Model> make_vae(const VaeConfig& config, const ModelSpec& spec) 
         "model vae needs the task variational, of samples with noise: task: variational, dataset: {name: with_noise, "
         "of: {name: ...}}");
   }
-  if (config.hidden.empty()) throw ConfigError("model vae: hidden has no layer; name one width at least");
+  if (config.hidden.empty()) throw ConfigError("model vae: hidden is empty; name at least one width");
   return std::make_shared<Vae>(config, spec);
 }
 

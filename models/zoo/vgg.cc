@@ -32,7 +32,7 @@ struct VggConfig {
     v("width", width, "channels of the first stage; the later ones have 2, 4, 8 and 8 times as many",
       config::at_least(1));
     v("hidden", hidden, "width of the two hidden layers of the classifier", config::at_least(1));
-    v("dropout", dropout, "share left out after these layers", config::between(0, 0.99));
+    v("dropout", dropout, "dropout rate after these layers", config::between(0, 0.99));
   }
 };
 

@@ -49,8 +49,8 @@ struct VitConfig {
     v("heads", heads, "attention heads", config::at_least(1));
     v("width", width, "embedding size, a multiple of heads", config::at_least(1));
     v("hidden", hidden, "width of the hidden layer of each block", config::at_least(1));
-    v("dropout", dropout, "share left out of the embeddings and behind each layer", config::between(0, 0.99));
-    v("attention_dropout", attention_dropout, "share left out of the weights of attention", config::between(0, 0.99));
+    v("dropout", dropout, "dropout rate of the embeddings and after each layer", config::between(0, 0.99));
+    v("attention_dropout", attention_dropout, "dropout rate of the weights of attention", config::between(0, 0.99));
   }
 };
 
@@ -283,7 +283,7 @@ std::shared_ptr<Model> make(const std::string& name, const VitConfig& config, co
   refuse_uneven_heads(name, config.width, config.heads);
   if (sample.height != sample.width || sample.height % config.patch != 0) {
     throw ConfigError("model " + name + ": images of " + std::to_string(sample.height) + " x " +
-                      std::to_string(sample.width) + " pixels are no squares of patches of " +
+                      std::to_string(sample.width) + " pixels are not square or cannot be cut into patches of " +
                       std::to_string(config.patch) + " pixels: set patch to a divisor");
   }
   return std::make_shared<Made>(config, sample);
@@ -296,8 +296,8 @@ bool add(const std::string& name, const std::string& help) {
 }
 
 const bool vit_registered =
-    add<TorchvisionVit>("vit_b_16", "vision transformer with torchvision's names, by default of the basic size") &&
-    add<HuggingFaceVit>("vit", "vision transformer with Hugging Face's names, by default of the basic size");
+    add<TorchvisionVit>("vit_b_16", "vision transformer with torchvision's names, by default of the base size") &&
+    add<HuggingFaceVit>("vit", "vision transformer with Hugging Face's names, by default of the base size");
 
 }  // namespace
 }  // namespace phalanx

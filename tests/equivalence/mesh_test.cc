@@ -278,7 +278,7 @@ TEST(MeshErrors, NameWhatDoesNotFit) {
       "both match the layer transformer.h.0.mlp.c_fc");
   expect_refused(2, "gpt", {"mesh.tensor=2", "plan=[{layers: transformer.ln_f, style: row}]"}, "cannot be divided");
   expect_refused(2, "gpt", {"mesh.tensor=2", "plan=[{layers: transformer.wte, style: row}]"},
-                 "is divided by vocabulary alone");
+                 "can only be divided by vocabulary");
   expect_refused(2, "mlp", {"mesh.tensor=2", "plan=[{layers: fc1, style: column}]"},
                  "plan: the model cannot be computed with its layers divided so");
   expect_refused(2, "gpt", {"mesh.tensor=2", "optimizer={name: lamb, lr: 0.01}"}, "looks at whole parameters");
@@ -291,7 +291,7 @@ TEST(MeshErrors, NameWhatDoesNotFit) {
   expect_refused(
       2, "mlp",
       {"mesh.tensor=2", "model=mobilenet_v2", "dataset.side=32", "plan=[{layers: features.1.conv.0.0, style: column}]"},
-      "is a convolution of 32 groups, which stays whole");
+      "is a convolution of 32 groups, which cannot be divided");
   expect_refused(4, "llama", {"mesh.tensor=4"}, "k_proj has 2 heads, which cannot be divided among mesh.tensor: 4");
   expect_refused(3, "gpt", {"mesh.context=2"},
                  "data: 1 times context: 2 is 2, but 3 ranks train; {data: 3, context: 1} fits");

@@ -105,7 +105,7 @@ TEST_P(Exported, TrainsAndEvaluatesAsInPython) {
 }
 
 // convnet is not tested: its forward computes a mean over the batch.
-TEST(ExportedRows, AreEvaluatedByThemselves) {
+TEST(ExportedRows, AreEvaluatedIndependently) {
   const at::NoGradGuard no_grad;
   for (const char* name : {"mlp", "gpt2"}) {
     const auto model = load(name);
@@ -116,7 +116,7 @@ TEST(ExportedRows, AreEvaluatedByThemselves) {
   }
 }
 
-TEST(ExportedDropout, LeavesOutTheSameHoweverABatchIsDivided) {
+TEST(ExportedDropout, DropsTheSameHoweverABatchIsDivided) {
   const auto model = load("mlp");
   fill_as_python(*model);
   model->train();
@@ -131,7 +131,7 @@ TEST(ExportedDropout, LeavesOutTheSameHoweverABatchIsDivided) {
   EXPECT_FALSE(at::allclose(all.narrow(0, 2, 4), model->forward(inputs.narrow(0, 2, 4)))) << "nothing was left out";
 }
 
-TEST(ExportedBatchNorm, UpdatesItsBuffersInTrainingAlone) {
+TEST(ExportedBatchNorm, UpdatesItsBuffersOnlyInTraining) {
   const auto model = load("convnet");
   const auto state = [&] {
     std::map<std::string, at::Tensor> buffers;
@@ -148,7 +148,7 @@ TEST(ExportedBatchNorm, UpdatesItsBuffersInTrainingAlone) {
   for (const auto& [name, tensor] : state()) EXPECT_FALSE(at::equal(tensor, before.at(name))) << name;
 }
 
-TEST(ExportedBatch, SmallerThanTheProgramTakesIsPaddedUnlessBatchNormSeesIt) {
+TEST(ExportedBatch, IsPaddedIfTooSmallUnlessBatchNormTrainsOnIt) {
   const auto model = load("convnet");
   const at::Tensor one = batch_for("convnet").first.narrow(0, 0, 1);
   model->train();
@@ -212,9 +212,10 @@ TEST(ExportedFile, ThatIsTruncatedOrMissingIsRefused) {
 
 TEST(ExportedFile, NamesANodeThatIsNotSupportedAndItsLineOfPython) {
   const auto path = changed("torch.ops.aten.tanh.default", "torch.ops.aten.tank.default");
-  EXPECT_THAT([&] { load(path, kImages); },
-              ThrowsMessage<ConfigError>(AllOf(HasSubstr("the node tanh"), HasSubstr("make_exported.py"),
-                                               HasSubstr("line 4"), HasSubstr("aten.tank.default is no operator"))));
+  EXPECT_THAT(
+      [&] { load(path, kImages); },
+      ThrowsMessage<ConfigError>(AllOf(HasSubstr("the node tanh"), HasSubstr("make_exported.py"), HasSubstr("line 4"),
+                                       HasSubstr("aten.tank.default is not an operator"))));
 }
 
 TEST(ExportedFile, WithControlFlowIsRefused) {
@@ -249,7 +250,7 @@ TEST(ExportedFile, TakesOnlyTheTextsThatOperatorsKnow) {
 TEST(ExportedFile, ThatIsMalformedIsRefusedWithItsName) {
   expect_refused(changed("\"input_specs\": [", "\"input_specs\": [{}, "), "a value of one kind is expected");
   expect_refused(changed("\"output_specs\": [", "\"output_specs\": [{}, "), "a value of one kind is expected");
-  expect_refused(changed("\"outputs\": [{", "\"outputs\": [], \"others\": [{"), "0 outputs, and its signature");
+  expect_refused(changed("\"outputs\": [{", "\"outputs\": [], \"others\": [{"), "0 outputs, but its signature");
   expect_refused(changed("{", "{\"x\": " + std::string(100'000, '[')), "nested deeper than 256 levels");
 }
 
@@ -262,7 +263,8 @@ TEST(ExportedFile, WithLayoutsThatNoTensorHasIsRefused) {
   expect_refused(
       changed("\"storage_offset\": {\"as_int\": 0", "\"storage_offset\": {\"as_int\": 9223372036854775807", weights),
       "has more elements than");
-  expect_refused(changed("\"strides\": [", "\"strides\": [{\"as_int\": 1}, ", weights), "as many strides as sizes");
+  expect_refused(changed("\"strides\": [", "\"strides\": [{\"as_int\": 1}, ", weights),
+                 "different numbers of strides and sizes");
 }
 
 TEST(ExportedFile, WithDamagedWeightsIsRefused) {

@@ -48,7 +48,7 @@ TEST(GptOfRanks, HasTheScoresOfItsPartOfTheVocabulary) {
     const at::Tensor own = model->forward(text());
     EXPECT_LE(own.size(2), 3) << "of 11";
     expect_close(gather_scores(own, *parts), expected);
-    EXPECT_EQ(model_of(false, world)->leave_scores_divided(), nullptr) << "it has them all";
+    EXPECT_EQ(model_of(false, world)->leave_scores_divided(), nullptr) << "each rank has all scores";
   });
 }
 

@@ -56,7 +56,7 @@ TEST(Gpt, ComputesAsGpt2) {
   }
 }
 
-TEST(Gpt, BothAttentionsAreOne) {
+TEST(Gpt, BothAttentionsComputeTheSame) {
   const at::NoGradGuard no_grad;
   const auto fused = make_model("gpt", kCharacters, 3),
              plain = make_model("{name: gpt, attention: explicit}", kCharacters, 3);
@@ -64,7 +64,7 @@ TEST(Gpt, BothAttentionsAreOne) {
   EXPECT_TRUE(at::allclose(fused->forward(text), plain->forward(text), 1e-5, 1e-5));
 }
 
-TEST(Gpt, TakesTextsThatAreShorter) {
+TEST(Gpt, AcceptsShorterTexts) {
   const at::NoGradGuard no_grad;
   const auto model = make_model(kTinyModel, kTiny);
   EXPECT_TRUE(at::allclose(model->forward(testing::some_text().narrow(1, 0, 4)),
@@ -86,7 +86,7 @@ TEST(Gpt, StartsWithTheValuesOfGpt2) {
   }
 }
 
-TEST(Gpt, RefusesWhatIsNoText) {
+TEST(Gpt, RefusesSamplesThatAreNotText) {
   const auto refused = [](const std::string& message) { return ThrowsMessage<ConfigError>(HasSubstr(message)); };
   EXPECT_THAT(
       [] { make_model("gpt", classification_samples({1, 28, 28}, 10)); },

@@ -86,7 +86,7 @@ TEST(GraphConvolution, HasNamesAndInitialValuesOfPyTorchGeometrics) {
   EXPECT_NEAR(parameters[1].square().mean().item<double>(), bound * bound / 3, 0.02 * bound * bound);
 }
 
-TEST(GraphConvolution, IsTheSameWhateverFillsAGraphUp) {
+TEST(GraphConvolution, DoesNotDependOnPadding) {
   const auto model = make_model("{name: graph_convolution, dropout: 0}", graphs(9, 4, 3));
   model->eval();
   const auto features = testing::waves({1, 9, 4}), adjacency = edges(1, 9);  // the last node has no edges

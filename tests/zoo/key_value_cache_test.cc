@@ -25,7 +25,7 @@ constexpr const char* kWithCaches[] = {"{name: llama, layers: 2, heads: 4, key_v
                                        "{name: gpt, layers: 2, heads: 2, width: 8, attention: explicit}",
                                        "{name: moe_gpt, layers: 2, heads: 2, width: 8, experts: 2, balance: 0}"};
 
-TEST(KeyValueCaches, GoOnAsIfAllHadBeenComputedAtOnce) {
+TEST(KeyValueCaches, ContinueAsIfAllHadBeenComputedAtOnce) {
   const at::NoGradGuard no_grad;
   for (const auto* section : kWithCaches) {
     const auto model = make_model(section, language_samples(6, 11));
@@ -48,7 +48,7 @@ TEST(KeyValueCaches, GoOnAsIfAllHadBeenComputedAtOnce) {
 }
 
 // The capacity of experts is a share of the tokens that are computed at once, so a single token is never dropped.
-TEST(KeyValueCaches, LeaveEachTokenItsExpertWhereTheWholeTextExceedsTheirCapacity) {
+TEST(KeyValueCaches, NeverDropASingleTokenOfExpertsWithLittleCapacity) {
   const at::NoGradGuard no_grad;
   const std::string section = "{name: moe_gpt, layers: 1, heads: 2, width: 8, experts: 2, balance: 0, ";
   const auto model = make_model(section + "capacity_factor: 0.34}", language_samples(6, 11));

@@ -30,7 +30,7 @@ at::Tensor target_of(const std::string& kind, const std::vector<std::int64_t>& o
 class GoldenLosses : public ::testing::TestWithParam<testing::GoldenLine> {};
 INSTANTIATE_TEST_SUITE_P(Lines, GoldenLosses, ::testing::ValuesIn(testing::golden_lines("tests/zoo/losses.golden")));
 
-TEST_P(GoldenLosses, AreThoseOfTheirOriginals) {
+TEST_P(GoldenLosses, MatchTheirOriginals) {
   const auto& golden = GetParam();
   SCOPED_TRACE(golden.text(1));
   const auto loss = config::load_as<Losses::Choice>("loss", golden.text(1), "test.yaml").make();

@@ -50,7 +50,7 @@ std::vector<std::string> of_llama(const std::string& fields, const std::string& 
   return contradictions(kLlama + fields + "}", kLlamaSizes + members);
 }
 
-TEST(PublishedConfig, HasNothingAgainstAModelThatIsTheSame) {
+TEST(PublishedConfig, AcceptsAModelThatIsTheSame) {
   EXPECT_THAT(of_llama("", R"(, "rope_theta": 10000.0, "rope_scaling": null, "hidden_act": "silu", "head_dim": 4)"),
               IsEmpty());
   EXPECT_THAT(of_llama("", R"(, "rope_parameters": {"rope_theta": 10000.0, "rope_type": "default"})"), IsEmpty());
@@ -66,7 +66,7 @@ TEST(PublishedConfig, HasNothingAgainstAModelThatIsTheSame) {
               IsEmpty());
 }
 
-TEST(PublishedConfig, NamesFileKeyAndBothValuesAndWhatSetsTheModels) {
+TEST(PublishedConfig, NamesFileKeyBothValuesAndTheKeyOfTheModel) {
   const std::string file = ::testing::TempDir() + "/published/config.json";
   EXPECT_THAT(of_llama(", epsilon: 1.0e-6", ""),
               ElementsAre(file + " has rms_norm_eps: 1e-05, and the model 1e-06; set model.epsilon: 1e-05"));
@@ -162,7 +162,7 @@ TEST(PublishedConfig, AsksForTheStretchOfRotaryPositions) {
       ", rope_scaling: {rope_type: llama3, factor: 8, low_freq_factor: 1, high_freq_factor: 4, "
       "original_max_position_embeddings: 8192}";
   EXPECT_THAT(of_llama(same, scaled), IsEmpty());
-  EXPECT_EQ(of_llama(same, "").size(), 1u) << "a file that asks for none";
+  EXPECT_EQ(of_llama(same, "").size(), 1u) << "a file without rope_scaling";
   EXPECT_THAT(of_llama(", rope_scaling: {rope_type: linear, factor: 4}",
                        R"(, "rope_scaling": {"type": "linear", "factor": 4.0})"),
               IsEmpty());
@@ -173,8 +173,9 @@ TEST(PublishedConfig, AsksForTheStretchOfRotaryPositions) {
   EXPECT_EQ(of_llama("", R"(, "rope_scaling": {"rope_type": "dynamic", "factor": 2.0})").size(), 1u);
 }
 
-TEST(PublishedConfig, IsOfHuggingFaceAndOfModelsThatReadItsWeights) {
-  EXPECT_THAT(contradictions(std::string(kLlama) + "}", R"("rms_norm_eps": 1)"), IsEmpty()) << "another's file";
+TEST(PublishedConfig, IsReadOnlyIfItIsOfHuggingFaceAndTheModelReadsItsWeights) {
+  EXPECT_THAT(contradictions(std::string(kLlama) + "}", R"("rms_norm_eps": 1)"), IsEmpty())
+      << "the file of another model";
   EXPECT_THAT(contradictions("lstm", R"("model_type": "llama")"), IsEmpty());
   const auto model = make_model(std::string(kLlama) + "}", language_samples(6, 11));
   EXPECT_THAT(contradictions_of_config(::testing::TempDir() + "/nowhere/model.safetensors", *model), IsEmpty());

@@ -102,7 +102,7 @@ TEST(ResNet18, FitsPicturesOfOtherSizesAndChannels) {
       (at::IntArrayRef{1, 4}));
 }
 
-TEST(ResNet18, RefusesWhatIsTooSmallOrNoPicture) {
+TEST(ResNet18, RefusesSamplesThatAreTooSmallOrNotPictures) {
   const auto refused = [](const std::string& message) { return ThrowsMessage<ConfigError>(HasSubstr(message)); };
   EXPECT_THAT([] { make_model("resnet18", classification_samples({3, 8, 32}, 10)); },
               refused("model resnet18 with stem small needs images [channels, height, width] of at least 9 x 9 pixels, "

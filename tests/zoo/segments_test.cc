@@ -67,7 +67,7 @@ class Segments : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Models, Segments, ::testing::Values("char_lm", "resnet18"),
                          [](const auto& info) { return info.param; });
 
-TEST_P(Segments, GiveTheSameBits) {
+TEST_P(Segments, ComputeTheSameBits) {
   for (const auto dtype : {at::kFloat, at::kBFloat16}) {
     const auto kept = trained(GetParam(), 0, dtype);
     for (const std::int64_t segments : {1, 3, 100}) {
@@ -94,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(Models, Chain,
                                            "vit", "vit_b_16", "mlp_mixer"),
                          [](const auto& info) { return info.param; });
 
-TEST_P(Chain, IsTheModel) {
+TEST_P(Chain, ComputesTheModel) {
   const auto sample = sample_of(GetParam());
   const auto model = make_model(sample.section, sample.spec);
   const auto whole = model->forward(sample.batch);
@@ -120,7 +120,7 @@ TEST_P(Chain, RunsEachBlockByItsRunner) {
   EXPECT_EQ(ran, all);
 }
 
-TEST_P(Chain, KeepsTheBlocksThatItIsTold) {
+TEST_P(Chain, KeepsOnlyTheChosenBlocks) {
   const auto sample = sample_of(GetParam());
   const auto model = make_model(sample.section, sample.spec), kept = make_model(sample.section, sample.spec);
   const auto& blocks = kept->blocks();

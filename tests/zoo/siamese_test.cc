@@ -67,7 +67,7 @@ TEST(Siamese, HasOneEncoderForAllMembers) {
   const auto x = testing::waves({4, 2, 1, 28, 28}), swapped = x.flip(1);
   const auto there = pairs->forward(x), back = pairs->forward(swapped).flip(1);
   EXPECT_LT((there - back).abs().max().item<double>(), 1e-6);
-  EXPECT_LT((there.norm(2, 2) - 1).abs().max().item<double>(), 1e-5) << "of length 1";
+  EXPECT_LT((there.norm(2, 2) - 1).abs().max().item<double>(), 1e-5) << "embeddings have length 1";
 }
 
 TEST(Siamese, RefusesOtherSamples) {

@@ -159,7 +159,7 @@ TEST(TextModels, NoPositionSeesWhatComesLater) {
   }
 }
 
-TEST(TextModels, BertAndSourcesAreSeenAsAWhole) {
+TEST(TextModels, EveryPositionOfBertAndOfSourcesSeesAllOthers) {
   const std::vector<bool> all(6, true);
   for (const std::string section :
        {"{name: bert, layers: 2, heads: 4, width: 16}", "{name: transformer, layers: 2, heads: 4, width: 16}"}) {
@@ -199,11 +199,11 @@ TEST(TextModels, RefuseWhatDoesNotFit) {
   EXPECT_THAT([] { make_model("{name: llama, heads: 128}", kShortText); }, refused("heads of 1 features"));
   EXPECT_THAT([] { make_model("{name: bert, heads: 3}", kShortText); }, refused("width 128 cannot be divided among 3"));
   EXPECT_THAT([] { make_model("{name: bert, padding: 11}", kShortText); },
-              refused("padding: 11 is none of the 11 tokens"));
+              refused("padding: 11 is not one of the 11 tokens"));
   EXPECT_THAT([] { make_model("transformer", kShortText); },
               refused("two sequences of indices, a source and a target"));
   EXPECT_THAT([] { make_model("transformer", pairs(12)); }, refused("use tied: false"));
-  EXPECT_THAT([] { make_model("{name: transformer, padding: 11}", pairs()); }, refused("none of the 11 tokens"));
+  EXPECT_THAT([] { make_model("{name: transformer, padding: 11}", pairs()); }, refused("not one of the 11 tokens"));
   EXPECT_EQ(make_model("{name: transformer, tied: false}", pairs(12))->outputs(inputs_of("transformer"))[0].sizes(),
             (at::IntArrayRef{2, 6, 11}));
 }

@@ -199,7 +199,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "its outputs have no gradient"}),
     [](const auto& info) { return info.param.name; });
 
-TEST_P(TorchScriptRefuses, Saying) {
+TEST_P(TorchScriptRefuses, SaysWhy) {
   EXPECT_THAT([&] { load_source(GetParam().source); },
               ThrowsMessage<ConfigError>(AllOf(HasSubstr("net.pt"), HasSubstr(GetParam().why))));
 }
@@ -224,7 +224,7 @@ TEST(TorchScriptFile, IsOnlyLoadedWhenTheConfigTrustsIt) {
               ThrowsMessage<ConfigError>(AllOf(HasSubstr("model.trust: " + path), HasSubstr("set trust: true"))));
 }
 
-TEST(TorchScriptFile, ThatIsMissingOrNoProgramIsRefused) {
+TEST(TorchScriptFile, ThatIsMissingOrNotAProgramIsRefused) {
   EXPECT_THAT([] { load("none.pt", kNumbers); }, ThrowsMessage<ConfigError>(HasSubstr("none.pt: cannot be opened")));
   const auto path = path_of("text");
   std::ofstream(path) << "weights";

@@ -250,7 +250,7 @@ TEST(LeNet, FitsImagesOfOtherSizesAndChannels) {
   EXPECT_EQ(model->forward(at::randn({2, 3, 12, 33})).sizes(), (at::IntArrayRef{2, 4}));
 }
 
-TEST(LeNet, RefusesWhatIsTooSmallOrNoImage) {
+TEST(LeNet, RefusesSamplesThatAreTooSmallOrNotImages) {
   const auto refused = ThrowsMessage<ConfigError>(HasSubstr("at least 12 x 12 pixels"));
   EXPECT_THAT([] { make_model("lenet", classification_samples({1, 11, 28}, 10)); }, refused);
   EXPECT_THAT([] { make_model("lenet", classification_samples({1, 28, 11}, 10)); }, refused);
@@ -271,7 +271,7 @@ TEST(Dlrm, HasTheLayersOfThePaper) {
   EXPECT_EQ(parameters_of(*model), 3 * 8 + 8 + 8 * 16 + 16 + (16 + 10) * 6 + 6 + 6 + 1 + 40 * 16);
 }
 
-TEST(Dlrm, MoreKeysThanRowsShareThem) {
+TEST(Dlrm, KeysShareRowsIfThereAreFewerRows) {
   const auto model = make_model("{name: dlrm, bottom: [], top: [], embeddings: {name: local, rows: 7}}", kClicks);
   EXPECT_EQ(parameters_of(*model), 3 * 16 + 16 + (16 + 10) + 1 + 7 * 16);
   EXPECT_EQ(model->outputs(some_inputs(kClicks, 5)).at(0).sizes(), (at::IntArrayRef{5}));
@@ -282,7 +282,7 @@ TEST(Recommenders, RefuseOtherSamples) {
   EXPECT_THAT([] { make_model("dlrm", kSample); }, refused);
   EXPECT_THAT([] { make_model("two_tower", kText); }, refused);
   EXPECT_THAT([] { make_model("{name: two_tower, user_features: 4}", kClicks); },
-              ThrowsMessage<ConfigError>(HasSubstr("leaves none to the item")));
+              ThrowsMessage<ConfigError>(HasSubstr("leaves none for the item")));
 }
 
 TEST(Mlp, HasAWeightAndABiasPerLayer) {

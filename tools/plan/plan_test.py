@@ -56,7 +56,7 @@ class Plan(ProgramTest):
             self.assertIn(words, error)
         served = ["--set=model={name: dlrm, embeddings: servers}", "--set=dataset={name: clicks}"]
         process = self.run_program(PLAN, f"--config={QUICKSTART}", *served, "--set=expect={}", status=2)
-        self.assertIn("there are no servers here that have the rows", process.words)
+        self.assertIn("this program has no servers that hold the rows", process.words)
         scenario = f"--scenario={ROOT}/tools/simulate/gpt_cluster.yaml"
         self.assertIn("mesh:", self.run_program(SIMULATE, scenario, "--set=mesh.tensor=7", status=2).err)
         self.assertIn("cluster.memory", self.run_program(SIMULATE, scenario, "--search", "--set=cluster.memory=1000",
