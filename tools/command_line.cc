@@ -16,8 +16,9 @@ DEFINE_string(run_dir, "", "folder for all output of the run (default: runs/<nam
 DEFINE_string(resume, "",
               "resume from a checkpoint: auto (the newest of the run folder) or its path; sets checkpoint.resume");
 DEFINE_bool(print_config, false, "print the resolved config, defaults included, and exit");
-DEFINE_bool(help_config, false,
-            "print every key a config can have, or those of one SECTION (--help_config optimizer.sgd), and exit");
+DEFINE_bool(
+    help_config, false,
+    "print every key that a config can have, or the keys of one SECTION (--help_config optimizer.sgd), and exit");
 
 namespace phalanx {
 namespace {
@@ -51,12 +52,11 @@ CommandLine parse_command_line(int argc, char** argv, const std::vector<std::str
   std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   CommandLine line{.overrides = take_overrides(words)};
   line.help_section = take_section(words);
-  auto others = parse_flags(
-      {.purpose =
-           "trains a model as set in a YAML file\n\n  train --config configs/quickstart.yaml --set optimizer.lr=0.05",
-       .files = "tools/command_line.",
-       .keys = keys},
-      words);
+  auto others = parse_flags({.purpose = "trains a model as described in a YAML file\n\n  train --config "
+                                        "configs/quickstart.yaml --set optimizer.lr=0.05",
+                             .files = "tools/command_line.",
+                             .keys = keys},
+                            words);
   for (const char* flag : {"config", "run_dir", "resume"}) refuse_empty(flag);
   line.config = FLAGS_config;
   line.run_dir = FLAGS_run_dir;

@@ -29,7 +29,7 @@ void expect_refused(const std::vector<std::string>& words, const std::string& wh
   EXPECT_THAT([&] { parse(words); }, ThrowsMessage<ConfigError>(HasSubstr(why)));
 }
 
-TEST(CommandLine, NothingGivenIsNothingSet) {
+TEST(CommandLine, IsEmptyWithoutFlags) {
   const auto line = parse({});
   EXPECT_EQ(line.config, "");
   EXPECT_EQ(line.run_dir, "");
@@ -38,7 +38,7 @@ TEST(CommandLine, NothingGivenIsNothingSet) {
   EXPECT_FALSE(line.help_config);
 }
 
-TEST(CommandLine, ValuesFollowOrStandBehindAnEqualsSign) {
+TEST(CommandLine, ValuesFollowASpaceOrAnEqualsSign) {
   for (const auto& words : {std::vector<std::string>{"--config", "a.yaml", "--run_dir", "runs/a"},
                             {"--config=a.yaml", "--run_dir=runs/a"},
                             {"-config", "a.yaml", "-run_dir=runs/a"}}) {
@@ -61,7 +61,7 @@ TEST(CommandLine, EverySetCountsInBothSpellingsAndInOrder) {
   EXPECT_EQ(line.config, "a.yaml");
 }
 
-TEST(CommandLine, AnOverridesValueMayLookLikeAnything) {
+TEST(CommandLine, AnOverrideMayHaveAnyValue) {
   EXPECT_THAT(parse({"--set", "model={name: mlp, hidden: [3, 5]}", "--set", "name=--config=x"}).overrides,
               ElementsAre("model={name: mlp, hidden: [3, 5]}", "name=--config=x"));
 }
@@ -73,7 +73,7 @@ TEST(CommandLine, SwitchesNeedNoValue) {
   EXPECT_FALSE(parse({"--print_config=false"}).print_config);
 }
 
-TEST(CommandLine, HelpMayBeOfOneSection) {
+TEST(CommandLine, HelpMayBeLimitedToOneSection) {
   EXPECT_EQ(parse({"--help_config"}).help_section, "");
   for (const auto& words : {std::vector<std::string>{"--help_config", "train"}, {"--help_config=train"}}) {
     EXPECT_TRUE(parse(words).help_config);
@@ -83,7 +83,7 @@ TEST(CommandLine, HelpMayBeOfOneSection) {
   expect_refused({"--help_config", "train", "model"}, R"(unexpected argument "train")");
 }
 
-TEST(CommandLine, AFileAloneIsRefusedWithTheFlagThatTakesIt) {
+TEST(CommandLine, AFileWithoutAFlagIsRefusedWithTheFlagThatIsMissing) {
   expect_refused({"a.yaml"}, R"(unexpected argument "a.yaml", did you mean --config a.yaml?)");
 }
 

@@ -29,7 +29,7 @@ def require(programs):
     missing = [] if IN_BUNDLE else [program for program in programs if not (ROOT / "bazel-bin" / program).exists()]
     if missing:
         labels = " ".join("//{}:{}".format(*program.rsplit("/", 1)) for program in missing)
-        refuse(f"{', '.join(missing)} not built: ./bazelw build --config=cuda {labels}")
+        refuse(f"{', '.join(missing)} not built; run ./bazelw build --config=cuda {labels}")
 
 
 def require_device(device):
@@ -43,7 +43,7 @@ def require_device(device):
             done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                   text=True, timeout=LONGEST_START, check=False)
         except subprocess.TimeoutExpired:
-            refuse(f"train has not made two steps on {device} within {LONGEST_START} s", 1)
+            refuse(f"train has not finished two steps on {device} within {LONGEST_START} s", 1)
         except OSError as error:
             refuse(str(error))
     if done.returncode == 2:

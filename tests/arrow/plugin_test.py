@@ -36,7 +36,7 @@ class Tables(ProgramTest):
                                  **{"train.epochs": 25})
                    for test, groups in (("test-0.arrow", 16), ("test.stream", 1))]
         self.assertGreater(results[0]["accuracy"], 0.9)
-        self.assertEqual(results[0], results[1], "the same rows, with one group kept and with all")
+        self.assertEqual(results[0], results[1], "one row group in memory must give the same rows as all")
 
     def test_learns_on_two_ranks_from_a_column_of_lists(self):
         result = self.train_on(f"{NUMBERS}, test: [test.stream], inputs: [list], target: sum",
@@ -55,7 +55,7 @@ class Tables(ProgramTest):
         for packing in ("pack", "pad"):
             result = self.train_on(f"{text}, packing: {packing}",
                                    **{"train.epochs": 20, "model": "{name: gpt, layers: 1, heads: 2, width: 16}"})
-            self.assertLess(result["loss"], 2.3, "the letters and digits alone, in any order, give 2.6")
+            self.assertLess(result["loss"], 2.3, "a model that ignores the order of letters and digits reaches 2.6")
 
     def test_learns_from_a_table_and_evaluates_it_with_its_categories(self):
         table = "name: parquet_table, root: ., file: ['train-*.parquet'], drop: [list, text, sum], standardize: true"
@@ -106,7 +106,7 @@ class Tables(ProgramTest):
             text = self.train_on(dataset, status=2 if "names no column" in error else 1)
             self.assertIn(error, " ".join(text.replace("│", " ").split()))
 
-    def test_is_part_of_no_program(self):
+    def test_is_not_part_of_any_program(self):
         text = self.train_on("name: parquet", status=2, plugins="[]")
         self.assertIn('"parquet"', text)
 

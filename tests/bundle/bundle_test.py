@@ -73,10 +73,10 @@ class BundleTest(ProgramTest):
 
 
 class Packing(BundleTest):
-    def test_tells_its_size(self):
+    def test_prints_its_size(self):
         self.assertRegex(PACKED.stdout, r"bundle\.tar\.gz: \d+\.\d MB, \d+ files\n")
 
-    def test_has_what_the_programs_need_but_libtorch_and_what_every_machine_has(self):
+    def test_has_all_libraries_except_libtorch_and_those_of_every_machine(self):
         self.assertLess({"train", "nccl_test"}, {path.name for path in (HERE / "bin").iterdir()})
         environment = {"LD_LIBRARY_PATH": str(self.libtorch / "lib")}
         for path in (HERE / "bin/train", HERE / "bin/nccl_test"):
@@ -87,7 +87,7 @@ class Packing(BundleTest):
                 self.assertTrue(within in (HERE.resolve() / "bin", (self.libtorch / "lib").resolve())
                                 or bundle.ELSEWHERE.match(name), f"{path.name} takes {name} from {library}")
 
-    def test_names_no_folder_of_the_machine_that_built_it_as_one_of_libraries(self):
+    def test_searches_libraries_only_in_its_own_folder(self):
         for path in (HERE / "bin").iterdir():
             for _, run_path in Elf(path.read_bytes()).run_paths():
                 self.assertEqual("$ORIGIN", run_path, path.name)
@@ -102,7 +102,7 @@ class Packing(BundleTest):
     def test_too_large_a_bundle_is_not_written_and_its_largest_members_are_named(self):
         done = pack(self.folder / "out", SMALL, more=["--limit=0.01"])
         self.assertEqual(1, done.returncode)
-        self.assertRegex(done.stderr, r"^bundle: \d+\.\d MB are more than 0\.01")
+        self.assertRegex(done.stderr, r"^bundle: \d+\.\d MB exceed the limit of 0\.01")
         self.assertRegex(done.stderr, r"\n +\d+\.\d MB  bin/nccl_test\n")
         self.assertFalse((self.folder / "out").exists())
 
@@ -114,11 +114,11 @@ class Packing(BundleTest):
         self.assertEqual((1, f"bundle: {program} needs libx10.so, which is not found on this machine\n"),
                          (done.returncode, done.stderr))
 
-    def test_two_programs_of_one_name_are_refused(self):
+    def test_two_programs_with_the_same_name_are_refused(self):
         (self.folder / "train").write_bytes(b"")
         done = pack(self.folder / "out", TRAIN, self.folder / "train")
         self.assertEqual(1, done.returncode)
-        self.assertIn("have one name", done.stderr)
+        self.assertIn("have the same name", done.stderr)
 
 
 class Running(BundleTest):
@@ -128,7 +128,7 @@ class Running(BundleTest):
         self.assertEqual(0, done.returncode, done.stdout + done.stderr)
         self.assertEqual(2, self.run_folder().summary["steps"])
 
-    def test_runs_with_libtorch_of_the_folder_in_libtorch(self):
+    def test_runs_with_the_libtorch_named_in_the_environment(self):
         """Uses a LibTorch of this version in another folder, next to one that cannot be loaded."""
         elsewhere = self.folder / "libtorch"
         elsewhere.mkdir()
@@ -140,7 +140,7 @@ class Running(BundleTest):
         done = self.run_bundle("nccl_test", LIBTORCH=str(elsewhere), LD_LIBRARY_PATH=str(broken))
         self.assertEqual(0, done.returncode, done.stdout + done.stderr)
 
-    def test_lists_what_there_is(self):
+    def test_lists_its_programs(self):
         done = self.run_bundle()
         self.assertEqual(f"built with LibTorch {self.version}, without the plug-in for CUDA\n"
                          "nccl_test\ntrain\ndevice_bench\ndevice_checks\n", done.stdout)
@@ -150,8 +150,8 @@ class Running(BundleTest):
         self.assert_refused(self.run_bundle("train", LIBTORCH=None, python=without_packages),
                             "there is no LibTorch: LIBTORCH is not set", f"torch=={self.version}")
 
-    def test_says_that_a_folder_is_no_libtorch(self):
-        self.assert_refused(self.run_bundle("train", LIBTORCH=str(self.folder)), f"{self.folder} is no LibTorch",
+    def test_says_that_a_folder_is_not_libtorch(self):
+        self.assert_refused(self.run_bundle("train", LIBTORCH=str(self.folder)), f"{self.folder} is not LibTorch",
                             "lib/libtorch_cpu.so")
 
     def test_says_that_libtorch_has_another_version(self):
@@ -162,7 +162,7 @@ class Running(BundleTest):
         self.assert_refused(self.run_bundle("train", LIBTORCH=str(other)),
                             f"built with LibTorch {self.version}, but {other} has 1.2.3")
 
-    def test_says_that_the_machine_is_of_another_kind(self):
+    def test_says_that_the_machine_has_another_processor(self):
         manifest = HERE / "manifest.json"
         text = manifest.read_text()
         self.addCleanup(manifest.write_text, text)
@@ -170,7 +170,7 @@ class Running(BundleTest):
             manifest.write_text(json.dumps({**json.loads(text), key: value}))
             self.assert_refused(self.run_bundle("train"), words)
 
-    def test_says_what_there_is_instead_of_another_program(self):
+    def test_an_unknown_program_is_refused_with_the_known_ones(self):
         self.assert_refused(self.run_bundle("trian"), "no trian; it has nccl_test, train, device_bench, device_checks")
 
 

@@ -88,11 +88,11 @@ exit 1"""
         self.assertIn("--- a failed, status 1", printed)
         self.assertIn("0 of 1 suites passed", printed)
 
-    def test_one_that_dies_fails_and_the_next_one_runs(self):
+    def test_after_a_suite_that_crashes_the_next_one_runs(self):
         status, _, outcomes = self.check(self.suite("a", "kill -SEGV $$"), self.suite("b", 'echo "[  PASSED  ] 3 tests."'))
         self.assertEqual((1, ["failed", "passed"]), (status, [one["result"] for one in outcomes]))
 
-    def test_one_that_runs_no_case_fails(self):
+    def test_a_suite_without_cases_fails(self):
         status, _, (outcome,) = self.check(self.suite("a", 'echo "[  PASSED  ] 0 tests."'))
         self.assertEqual((1, "failed"), (status, outcome["result"]))
 
@@ -108,12 +108,12 @@ exit 1"""
             time.sleep(0.01)
         self.assertFalse(running(rank))
 
-    def test_one_that_takes_too_long_is_ended_with_its_ranks(self):
+    def test_a_suite_that_takes_too_long_is_ended_with_its_ranks(self):
         status, _, (outcome,) = self.check(self.endless(deadline=3))
         self.assertEqual((1, "timed out"), (status, outcome["result"]))
         self.assert_rank_ends()
 
-    def test_one_that_is_interrupted_is_ended_with_its_ranks(self):
+    def test_a_suite_that_is_interrupted_is_ended_with_its_ranks(self):
         def interrupt():
             end = time.monotonic() + 50
             while not (self.folder / "rank").exists() and time.monotonic() < end:
@@ -128,15 +128,15 @@ exit 1"""
         thread.join()
         self.assert_rank_ends()
 
-    def test_all_together_have_a_deadline(self):
+    def test_there_is_a_deadline_for_all_suites_together(self):
         _, _, outcomes = self.check(self.suite("a", "sleep 1000"), self.suite("b", "sleep 1000"), longest=0.5)
         self.assertEqual(["timed out", "timed out"], [one["result"] for one in outcomes])
 
-    def test_they_take_less_than_eight_minutes(self):
+    def test_all_suites_take_less_than_eight_minutes(self):
         self.assertLess(checks.device_programs.LONGEST_START + checks.LONGEST, 8 * 60)
         self.assertLessEqual(max(suite.deadline for suite in checks.SUITES), checks.LONGEST)
 
-    def test_the_bundle_has_their_programs(self):
+    def test_the_bundle_has_the_programs_of_all_suites(self):
         build = (ROOT / "tools/bundle/BUILD.bazel").read_text()
         for suite in checks.SUITES:
             self.assertIn('"//{}:{}"'.format(*suite.program.rsplit("/", 1)), build)
@@ -150,7 +150,7 @@ class Bench(unittest.TestCase):
         comparison.seconds = {name.replace("_", "."): steps for name, steps in seconds.items()}
         return comparison
 
-    def test_figures_are_medians_and_ratios_those_within_a_round(self):
+    def test_rates_and_ratios_are_medians_over_rounds(self):
         comparison = self.comparison(bench.LENET, Phalanx=[0.1, 0.2, 0.4], eager=[0.3, 0.5, 0.4], torch_compile=[0.1, 0.1, 0.4])
         row = comparison.row()
         self.assertAlmostEqual(2.5, row["ratio"]["eager"])  # median of 3, 2.5 and 1

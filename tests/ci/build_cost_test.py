@@ -60,7 +60,7 @@ class BuildCost(unittest.TestCase):
                 found[words[0].strip()] = (int(words[1]), float(words[2]))
         return found
 
-    def test_adds_up_seconds_by_kind_by_package_and_in_all(self):
+    def test_adds_up_seconds_by_kind_by_package_and_in_total(self):
         rows = self.rows(self.write(PROFILE))
         self.assertEqual((2, 6.0), rows["compile"])
         self.assertEqual((1, 8.0), rows["precompile headers"])
@@ -70,7 +70,7 @@ class BuildCost(unittest.TestCase):
         self.assertEqual((1, 8.0), rows["//bazel"])
         self.assertEqual((6, 21.8), rows["all"])
 
-    def test_waiting_for_a_core_is_no_cost(self):
+    def test_waiting_for_a_core_is_not_counted(self):
         self.assertEqual((1, 7.0), self.rows(self.write(PROFILE))["test"])
 
     def test_shows_the_slowest_actions(self):
@@ -89,11 +89,11 @@ class BuildCost(unittest.TestCase):
             self.assertIn(words, done.stderr)
             self.assertNotIn("Traceback", done.stderr)
 
-    def test_wants_a_profile_or_a_command(self):
+    def test_requires_a_profile_or_a_command(self):
         self.assertEqual(2, self.run_script().returncode)
         self.assertEqual(2, self.run_script("--measure").returncode)
 
-    def test_measures_from_empty_caches_and_leaves_nothing(self):
+    def test_measures_with_empty_caches_and_removes_them(self):
         tree = self.folder / "tree"
         (tree / "tools").mkdir(parents=True)
         shutil.copy(ROOT / "tools/build_cost", tree / "tools/build_cost")

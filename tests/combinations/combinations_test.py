@@ -97,7 +97,7 @@ class Runs:
             raise Failure(f"{name}: {hang}") from None
         told = f"{name} ended with status {status}\n{process.text()}"
         if FOREIGN.search(process.err):
-            raise Failure(f"words that are not ours: {told}")
+            raise Failure(f"not one of Phalanx's own error messages: {told}")
         if status == 2 and process.err.strip() and not any(line["split"] == "train" for line in run.metrics):
             self._test.refusals.append((self._seed, name, process.err.strip()))
             return None

@@ -37,9 +37,9 @@ class Configs : public ::testing::TestWithParam<fs::path> {
 };
 INSTANTIATE_TEST_SUITE_P(EveryFile, Configs, ::testing::ValuesIn(config_files()), stem);
 
-TEST_P(Configs, LoadsAndFitsTogether) { EXPECT_NO_THROW(check(config_)); }
+TEST_P(Configs, LoadsAndIsConsistent) { EXPECT_NO_THROW(check(config_)); }
 
-TEST_P(Configs, ReadsBackEqualFromItsDump) {
+TEST_P(Configs, IsTheSameAfterReadingItsDump) {
   const std::string dumped = config::dump(config_);
   ExperimentConfig again;
   ASSERT_NO_THROW(config::load_text(again, dumped, "dump.yaml"));
@@ -47,9 +47,9 @@ TEST_P(Configs, ReadsBackEqualFromItsDump) {
   EXPECT_NO_THROW(check(again));
 }
 
-TEST_P(Configs, NamesItsRunAfterTheFile) { EXPECT_EQ(config_.name, GetParam().stem()); }
+TEST_P(Configs, GivesTheRunTheNameOfTheFile) { EXPECT_EQ(config_.name, GetParam().stem()); }
 
-TEST_P(Configs, SaysWhatResultItExpects) {
+TEST_P(Configs, HasAnExpectedResult) {
   const auto& expected = config_.expect.test;
   if (config_.task.selected() == "variational" || config_.task.selected() == "adversarial") {  // these only have a loss
     ASSERT_TRUE(expected.contains("loss"));

@@ -40,7 +40,7 @@ def write_little_data(folder):
 
 
 class TwoSteps(ProgramTest):
-    def test_of_every_config(self):
+    def test_every_config_trains(self):
         write_little_data(self.folder / "data")
         self.assertGreater(len(CONFIGS), 40)
         for config in CONFIGS:
@@ -52,9 +52,9 @@ class TwoSteps(ProgramTest):
 
 
 class WholeRuns(ProgramTest):
-    def test_of_every_config_reach_what_it_expects(self):
+    def test_every_config_reaches_its_expected_result(self):
         self.assertTrue(pathlib.Path(DATA, "mnist").is_dir(),
-                        "PHALANX_TEST_DATA names no folder with mnist/, cifar10/ and text/: "
+                        "PHALANX_TEST_DATA does not name a folder with mnist/, cifar10/ and text/: "
                         "--test_env=PHALANX_TEST_DATA=/data")
         for config in CONFIGS:
             with self.subTest(config.stem):

@@ -18,7 +18,7 @@ class Quickstart(ProgramTest):
 
 
 class Expectation(ProgramTest):
-    def test_result_below_what_is_expected_fails(self):
+    def test_a_result_below_the_expected_one_fails(self):
         process = self.train(*program.sets(program.SHORT, {"expect.test.accuracy.min": 0.99}))
         self.assert_status(1, process)
         self.assertEqual(1, process.err.count("but expect.test.accuracy.min asks for"), process.err)

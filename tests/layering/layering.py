@@ -112,7 +112,7 @@ def _check_source(root, path, is_test):
 def _check_use(where, user, verb, name, target, is_test):
     layer, used = layer_of(user), layer_of(target)
     if layer is None:
-        yield f"{where}: {user} is in no layer; add one to BELOW in tests/layering/layering.py"
+        yield f"{where}: {user} is not in any layer; add one to BELOW in tests/layering/layering.py"
     elif used is not None and used not in allowed(layer, is_test):
         names = ", ".join(sorted(allowed(layer, is_test)))
-        yield f"{where}: {layer} {verb} {name}, which is of {used}; allowed: {names}"
+        yield f"{where}: {layer} {verb} {name}, which belongs to {used}; allowed: {names}"

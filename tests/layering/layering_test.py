@@ -53,7 +53,7 @@ class Check(unittest.TestCase):
 
     def test_reports_an_include_upward(self):
         self.assert_reports({"framework/comm/work.h": '#pragma once\n#include "engine/engine.h"\n'},
-                            "framework/comm/work.h:2: framework/comm includes engine/engine.h, which is of engine",
+                            "framework/comm/work.h:2: framework/comm includes engine/engine.h, which belongs to engine",
                             "allowed: framework/base, framework/comm, third_party")
 
     def test_reports_an_include_of_a_sibling(self):
@@ -66,7 +66,7 @@ class Check(unittest.TestCase):
     def test_reports_a_dependency_upward(self):
         build = 'cc_library(\n    name = "work",\n    deps = [\n        "//models:mlp",\n    ] + select({}),\n)\n'
         self.assert_reports({"framework/comm/BUILD.bazel": build},
-                            "framework/comm/BUILD.bazel:4: framework/comm depends on //models:mlp, which is of models")
+                            "framework/comm/BUILD.bazel:4: framework/comm depends on //models:mlp, which belongs to")
 
     def test_reports_a_repository_named_directly(self):
         build = 'cc_library(name = "log", deps = ["@glog"])'
@@ -79,7 +79,7 @@ class Check(unittest.TestCase):
         self.assert_reports({"engine/engine.cc": '#include "framework/testing/ranks.h"\n'}, "framework/testing")
 
     def test_reports_a_folder_without_a_layer(self):
-        self.assert_reports({"framework/new/new.h": '#include "framework/base/log.h"\n'}, "in no layer")
+        self.assert_reports({"framework/new/new.h": '#include "framework/base/log.h"\n'}, "not in any layer")
 
     def test_accepts_what_is_below(self):
         build = 'cc_library(name = "ranks", testonly = True, hdrs = ["ranks.h"], deps = ["//framework/testing"])'

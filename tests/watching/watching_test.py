@@ -38,7 +38,7 @@ class StepTime(ProgramTest):
         for word in ("Time of a step", "waiting for data", "communication", "rank 0"):
             self.assertIn(word, process.out)
 
-    def test_metrics_have_it_as_training_goes_on(self):
+    def test_metrics_have_the_breakdown_during_training(self):
         self.assert_status(0, self.train(*sets(SHORT)))
         lines = [line for line in self.run_folder().metrics if line["split"] == "train"]
         for line in lines:
@@ -74,7 +74,7 @@ class TensorBoard(ProgramTest):
     def steps_measured(self, split):
         return [line["step"] for line in self.run_folder().metrics if line["split"] == split]
 
-    def test_has_what_metrics_have(self):
+    def test_has_the_same_values_as_the_metrics(self):
         self.assert_status(0, self.train(*sets(SHORT, self.ON)))
         scalars = {tag: dict(points) for tag, points in self.points().items()}
         for line in self.run_folder().metrics:
@@ -84,7 +84,7 @@ class TensorBoard(ProgramTest):
         self.assertEqual({4, 8, 12, 16}, set(scalars["step_ms/forward"]))
         self.assertEqual({4, 8, 12, 16}, set(scalars["train/learning_rate"]))
 
-    def test_of_a_run_that_goes_on_has_what_metrics_have_and_no_step_twice(self):
+    def test_has_the_values_of_a_resumed_run_and_no_step_twice(self):
         saved = {**SHORT, **self.ON, "checkpoint.every_steps": 10}
         self.assert_status(0, self.train(*sets(saved, {"watch.every_steps": 2})))
         self.assertEqual([2, 4, 6, 8, 10, 12, 14, 16], [step for step, _ in self.points()["train/loss"]])
@@ -96,7 +96,7 @@ class TensorBoard(ProgramTest):
         for split in ("train", "test"):
             self.assertEqual(self.steps_measured(split), [step for step, _ in points[f"{split}/loss"]])
 
-    def test_of_a_run_that_is_over_keeps_what_it_has(self):
+    def test_keeps_its_points_if_a_finished_run_is_resumed(self):
         saved = {**SHORT, **self.ON, "checkpoint.every_steps": 16}
         self.assert_status(0, self.train(*sets(saved)))
         before = self.points()
@@ -113,11 +113,11 @@ class TensorBoard(ProgramTest):
         with self.assertRaises((ValueError, KeyError)):
             tfevents.read(bytes(broken))
 
-    def test_off_nothing_is_written(self):
+    def test_nothing_is_written_if_it_is_off(self):
         self.assert_status(0, self.train(*sets(SHORT)))
         self.assertFalse((self.folder / "run/tensorboard").exists())
 
-    def test_tensorboard_itself_reads_the_same(self):
+    def test_tensorboard_reads_the_same_values(self):
         """Uses the interpreter that PHALANX_PYTHON names (--test_env), because few machines have TensorBoard for the
         system's."""
         python = os.environ.get("PHALANX_PYTHON", sys.executable)
@@ -146,7 +146,7 @@ class Prometheus(ProgramTest):
         found = re.search(rf"^{re.escape(metric)} (\S+)$", text, re.M)
         return float(found[1]) if found else None
 
-    def test_serves_while_training_goes_on(self):
+    def test_serves_during_training(self):
         port = free_port()
         process = self.train(*sets(ENDLESS, {"watch.prometheus.port": port}))
         becomes_true(lambda: self.value(self.metrics(port), "phalanx_step") or not process.running)
@@ -166,7 +166,7 @@ class Prometheus(ProgramTest):
         self.assert_status(130, process)
         self.assert_nothing_left()
 
-    def test_a_port_that_is_taken_is_an_error_at_once(self):
+    def test_a_port_in_use_is_an_error_before_training(self):
         port = free_port()
         first = self.train(*sets(ENDLESS, {"watch.prometheus.port": port}), run="first")
         becomes_true(lambda: self.metrics(port) or not first.running)
@@ -178,7 +178,7 @@ class Prometheus(ProgramTest):
 
 
 class Diverging(ProgramTest):
-    def test_ends_all_ranks_with_the_first_tensor_that_is_no_number(self):
+    def test_ends_all_ranks_and_names_the_first_tensor_that_is_not_finite(self):
         process = self.train(*sets(ENDLESS, {"optimizer.lr": 1e30, "watch.nan_guard.every_steps": 2}))
         self.assert_status(1, process)
         said = process.err.replace("\n│ ", " ")
@@ -245,20 +245,20 @@ class Page(html.parser.HTMLParser):
 
 
 class Report(ProgramTest):
-    def test_needs_nothing_but_itself(self):
+    def test_is_self_contained(self):
         markup = {"parameter_groups": "[{match: '<b>bold & brave|weight'}]"}  # a page must escape it
         self.assert_status(0, self.train(*sets(SHORT, markup)))
         text = (self.folder / "run/report.html").read_text()
         page = Page(text)
         self.assertEqual([], page.links)
-        self.assertEqual([], page.open, "all elements are closed")
+        self.assertEqual([], page.open, "all elements must be closed")
         self.assertNotIn("@import", text)
         self.assertNotIn("url(", text)
         for word in ("<b>bold & brave", "loss", "accuracy", "learning rate", "throughput", "time of a step",
                      "communication", "rank 1", "global_batch_size", "libtorch"):
             self.assertIn(word, page.text)
 
-    def test_of_a_run_that_goes_on_tells_nothing_until_it_has_ended(self):
+    def test_a_resumed_run_has_no_report_until_it_has_ended(self):
         saved = {"checkpoint.every_steps": 16}
         self.assert_status(0, self.train(*sets(SHORT, saved)))
         folder = self.folder / "run"
@@ -280,7 +280,7 @@ class Report(ProgramTest):
 class Pictures(ProgramTest):
     """The pictures in docs/watching.md are drawn by a command."""
 
-    def test_that_of_a_terminal(self):
+    def test_the_picture_of_a_terminal(self):
         process = self.start("--only=terminal", f"--out={self.folder}", f"--train={TRAIN}",
                              command=[ROOT / "tools/draw_pictures"])
         self.assert_status(0, process)
@@ -291,7 +291,7 @@ class Pictures(ProgramTest):
             self.assertTrue(any(words in one for one in text), (words, text))
         self.assertTrue(any("█" in one for one in text), text)
 
-    def test_that_of_all_strategies(self):
+    def test_the_picture_of_all_strategies(self):
         """Draws existing runs, with their config and three readings each."""
         script = (ROOT / "tools/draw_strategies").read_text()
         configs = sorted(set(re.findall(r'"(mnist_\w+)"', script)))
@@ -311,14 +311,14 @@ class Pictures(ProgramTest):
         space = "{http://www.w3.org/2000/svg}"
         curves = [curve.get("points").split() for curve in picture.iter(f"{space}polyline")]
         self.assertEqual({3}, set(map(len, curves)))
-        self.assertEqual(2 * 3 * 13, len(curves), "on two axes in three rows, in gray where it is another row's")
+        self.assertEqual(2 * 3 * 13, len(curves), "each strategy is drawn in both columns of all three rows")
         text = [element.text for element in picture.iter(f"{space}text")]
         self.assertIn("all_reduce", text)
         # The final mean of all_reduce, whose folder is the first one, is the mean of 2, 1 and 2 / 3.
         self.assertIn("1.222 after 3 s", text)
         self.assertIn("1,800", text)  # tick of an axis of 1920 samples
 
-    def test_that_of_results(self):
+    def test_the_picture_of_results(self):
         """Draws existing runs with three readings of each split."""
         names = re.findall(r'^    "(\w+)": "', (ROOT / "tools/draw_results").read_text(), re.M)
         for name in names:

@@ -50,7 +50,7 @@ class BackendBench {
       case Op::kBarrier:
         return {.call = {.op = op}};
       default:
-        throw std::logic_error("no collective: " + std::string(to_string(op)));
+        throw std::logic_error("not a collective: " + std::string(to_string(op)));
     }
   }
 
@@ -112,7 +112,7 @@ class BackendSubject final : public Subject {
     if (what.algorithm == "native") return "";
     const auto all = Algorithms::global().of(find_operation(what.op).op);
     const auto found = std::ranges::find(all, what.algorithm, &Algorithm::name);
-    if (found == all.end()) return "no such algorithm for this operation";
+    if (found == all.end()) return "there is no such algorithm for this operation";
     const BackendBench bench(world_, {.op = what.op, .bytes = what.bytes}, device_);
     const bool possible = suits(**found, *world_, bench.operation((*found)->op));
     return possible ? "" : "the algorithm does not suit this group or size";

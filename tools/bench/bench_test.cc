@@ -58,7 +58,7 @@ TEST_P(BenchOn, RoundsBytesUpToEqualParts) {
 INSTANTIATE_TEST_SUITE_P(, BenchOn, ::testing::Values("inproc", "shm"), [](const auto& test) { return test.param; });
 
 // Compares with the ratios of nccl-tests for each operation, on 2 and on 4 ranks.
-TEST(Bench, BusBandwidthIsThatOfNcclTests) {
+TEST(Bench, BusBandwidthIsDefinedAsInNcclTests) {
   const auto factors = [](const char* op) {
     return std::pair(find_operation(op).bus_factor(2), find_operation(op).bus_factor(4));
   };
@@ -79,7 +79,7 @@ TEST(Bench, BandwidthIsBytesOverTheMedian) {
   });
 }
 
-TEST(Bench, OneRankHasNobodyToPlayPingPongWith) {
+TEST(Bench, SendRecvNeedsTwoRanks) {
   testing::run_ranks("inproc", 1, [](const CommunicatorPtr& world) {
     const Result result = measure_alone(world, few({"all_reduce", "send_recv"}, {1024}));
     EXPECT_EQ(result.rows.size(), 2u);
@@ -89,13 +89,13 @@ TEST(Bench, OneRankHasNobodyToPlayPingPongWith) {
   });
 }
 
-TEST(Bench, SaysWhichAlgorithmsThereAreNot) {
+TEST(Bench, ListsAlgorithmsThatDoNotExist) {
   testing::run_ranks("inproc", 2, [](const CommunicatorPtr& world) {
     Options options = few({"broadcast"}, {1024, 2048});
     options.algorithms = {"native", "no_such"};
     const Result result = measure_alone(world, options);
     EXPECT_EQ(result.rows.size(), 4u);
-    const std::string why = "no such algorithm for this operation";
+    const std::string why = "there is no such algorithm for this operation";
     EXPECT_EQ(result.absent, (std::vector<Absent>{{"broadcast", "x", "no_such", why}}));
   });
 }

@@ -28,12 +28,12 @@ TEST(Child, AnswersLineByLine) {
   }
 }
 
-TEST(Child, ThatSaysNothingIsAnError) {
+TEST(Child, IsAnErrorIfItDoesNotAnswer) {
   Child child({"cat"});
   EXPECT_EQ(problem_of([&] { child.hear(Seconds(0.05)); }), "cat has not answered for 0.05 s");
 }
 
-TEST(Child, ThatEndedIsAnError) {
+TEST(Child, IsAnErrorIfItHasEnded) {
   Child child({"true"});
   EXPECT_NE(problem_of([&] { child.hear(Seconds(20)); }).find("true has ended"), std::string::npos);
   EXPECT_NE(problem_of([&] {
@@ -42,12 +42,12 @@ TEST(Child, ThatEndedIsAnError) {
             std::string::npos);
 }
 
-TEST(Child, ThatDoesNotExistIsAnError) {
+TEST(Child, IsAnErrorIfItDoesNotExist) {
   EXPECT_NE(problem_of([] { Child child({"/no/such/program"}); }).find("cannot start /no/such/program"),
             std::string::npos);
 }
 
-TEST(Child, ThatDoesNotListenIsKilled) { Child child({"sleep", "1000"}); }
+TEST(Child, IsKilledIfItDoesNotListen) { Child child({"sleep", "1000"}); }
 
 TEST(RunProgram, GivesTheExitStatus) {
   EXPECT_EQ(run_program({"true"}), 0);

@@ -25,13 +25,13 @@ DEFINE_string(backends, "shm,openmpi",
               "the baseline");
 DEFINE_string(
     against, "",
-    "what to measure beside them. Other libraries, called directly: mpi (Open MPI), gloo (the library, over "
+    "what to compare them with. Other libraries, called directly: mpi (Open MPI), gloo (the library, over "
     "TCP), torch (Python's torch.distributed with gloo); and servers: an all-reduce through parameter servers");
 DEFINE_string(algorithms, "native", "algorithms of the backends: native, names of registered ones, or all");
 DEFINE_string(bytes, "1KB,64KB,1MB,16MB",
-              "sizes, as in nccl-tests: the table says of which tensor; rounded up to divide evenly among the ranks");
+              "sizes, as in nccl-tests (the table says of which tensor), rounded up to divide evenly among the ranks");
 DEFINE_string(memory, "registered,private", "memory to measure: registered (from allocate()), private (any other)");
-DEFINE_string(device, "cpu", "where tensors are: cpu, or a kind of device, such as cuda, which backends alone have");
+DEFINE_string(device, "cpu", "where tensors are: cpu, or a kind of device, such as cuda, which only backends support");
 DEFINE_int32(ranks, 2, "ranks to start");
 DEFINE_int32(rounds, 40, "samples of each row; backends, algorithms and memories take turns");
 DEFINE_double(budget_ms, 10, "approximate time of one sample");
@@ -83,7 +83,7 @@ void check(const Options& options) {
   }
   if (options.device != "cpu" && (!options.against.empty() || options.uses("openmpi"))) {
     throw ConfigError(
-        "--device: peers have tensors of the CPU alone; measure backends with it, such as --backends shm");
+        "--device: other libraries are measured only on the CPU; measure only backends, such as --backends shm");
   }
   if (!options.plot.empty() && std::filesystem::path(options.plot).extension() != ".svg") {
     throw ConfigError("--plot: " + options.plot + " does not end in .svg, the only supported format");

@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::ThrowsMessage;
 
-TEST(FlagWords, AreBetweenCommas) {
+TEST(FlagWords, AreSeparatedByCommas) {
   EXPECT_THAT(words_of("a,,b:2,a,"), ElementsAre("a", "b:2", "a"));
   EXPECT_THAT(words_of(""), IsEmpty());
 }
@@ -24,12 +24,12 @@ TEST(FlagWords, AreChosenOnceInTheOrderGiven) {
   EXPECT_EQ(choose_one("x", "on", {"on", "off"}), "on");
 }
 
-TEST(FlagWords, ThatNobodyKnowsAreRefusedWithWhatIsNear) {
+TEST(FlagWords, UnknownOnesAreRefusedWithTheNearest) {
   EXPECT_THAT([] { choose("way", "rimg", {"tree", "ring"}); },
               ThrowsMessage<ConfigError>("--way: \"rimg\" is not one of tree, ring; did you mean \"ring\"?"));
 }
 
-TEST(FlagWords, MayBeMissingOnlyWhereTheyAreNotNeeded) {
+TEST(FlagWords, EmptyOnesAreRefusedUnlessOptional) {
   EXPECT_THAT(choose_any("way", "", {"tree"}), IsEmpty());
   EXPECT_THAT([] { choose("way", ",", {"tree", "ring"}); },
               ThrowsMessage<ConfigError>("--way is empty; choose from tree, ring"));

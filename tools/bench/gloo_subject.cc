@@ -90,7 +90,7 @@ class GlooBench {
       case Op::kBarrier:
         return meet(context_);
       default:
-        throw std::logic_error("no collective of Gloo's: " + std::string(to_string(op)));
+        throw std::logic_error("Gloo has no such collective: " + std::string(to_string(op)));
     }
   }
 
@@ -179,8 +179,8 @@ class GlooSubject final : public Subject {
   std::vector<std::string> algorithms(const std::string&) const override { return {"native"}; }
 
   std::string absent(const Case& what) const override {
-    if (what.op == "reduce_scatter") return "Gloo has no call for it";
-    if (what.op == "launch") return "Gloo's calls block";
+    if (what.op == "reduce_scatter") return "Gloo has no such function";
+    if (what.op == "launch") return "Gloo's functions block";
     return what.op == "send_recv" && size() < 2 ? "needs two ranks" : "";
   }
 

@@ -80,7 +80,7 @@ class OpenMpiBench {
       case Op::kBarrier:
         return check(MPI_Barrier(MPI_COMM_WORLD));
       default:
-        throw std::logic_error("no collective: " + std::string(to_string(op)));
+        throw std::logic_error("not a collective: " + std::string(to_string(op)));
     }
   }
 

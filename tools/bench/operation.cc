@@ -34,7 +34,7 @@ const std::vector<MeasuredOperation>& operations() {
 const MeasuredOperation& find_operation(const std::string& name) {
   const auto& all = operations();
   const auto found = std::ranges::find(all, name, &MeasuredOperation::name);
-  if (found == all.end()) throw std::out_of_range("no operation " + name);
+  if (found == all.end()) throw std::out_of_range("there is no operation " + name);
   return *found;
 }
 

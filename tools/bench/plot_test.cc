@@ -74,7 +74,7 @@ TEST(Plot, LeavesOutWhatCannotBeDrawn) {
   EXPECT_EQ(svg.find("nan"), std::string::npos);
 }
 
-TEST(Plot, OfNothingIsEmptyPaper) { expect_well_formed(to_svg({})); }
+TEST(Plot, IsWellFormedWithoutRows) { expect_well_formed(to_svg({})); }
 
 TEST(Plot, DrawsLinesInOrderOfSize) {
   Result result;

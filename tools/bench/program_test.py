@@ -35,7 +35,7 @@ class Bench(ProgramTest):
     def test_measures_peers_in_every_operation(self):
         result = self.rows("--op=all", "--backends=shm,mpi", "--against=mpi,gloo", "--bytes=1000,64KB", "--plot=plot.svg")
         measured = {(row["op"], row["backend"], row["memory"], row["bytes"]) for row in result["rows"]}
-        self.assertEqual(len(measured), len(result["rows"]), "twice the same")
+        self.assertEqual(len(measured), len(result["rows"]), "a row was measured twice")
         backends = {"shm": 0, "mpi": 0, "openmpi": 0, "libgloo": 0}
         for row in result["rows"]:
             backends[row["backend"]] += 1
@@ -46,7 +46,7 @@ class Bench(ProgramTest):
         svg = xml.etree.ElementTree.parse(self.folder / "plot.svg").getroot()
         self.assertTrue(svg.tag.endswith("svg"))
 
-    def test_measures_parameter_servers_beside_an_all_reduce(self):
+    def test_compares_parameter_servers_with_an_all_reduce(self):
         result = self.rows("--op=all_reduce,barrier", "--backends=shm", "--against=servers", "--bytes=1KB,1MB",
                            "--memory=private")
         self.assertEqual([1024, 1 << 20], sorted(row["bytes"] for row in result["rows"] if row["backend"] == "servers"))

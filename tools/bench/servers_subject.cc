@@ -55,7 +55,7 @@ class ServersSubject final : public Subject {
   std::vector<std::string> algorithms(const std::string&) const override { return {"native"}; }
 
   std::string absent(const Case& what) const override {
-    return what.op == "all_reduce" ? "" : "is measured as an all-reduce alone";
+    return what.op == "all_reduce" ? "" : "parameter servers are measured only in all_reduce";
   }
 
   std::unique_ptr<Trial> prepare(const Case& what) override {

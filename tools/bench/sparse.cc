@@ -33,12 +33,12 @@
 
 DEFINE_string(clients, "1,2", "numbers of clients");
 DEFINE_string(keys, "uniform,zipf", "how keys are drawn: uniform, zipf");
-DEFINE_string(rule, "{name: adagrad, rowwise: true}", "by which rows are updated");
+DEFINE_string(rule, "{name: adagrad, rowwise: true}", "rule that updates the rows");
 DEFINE_int64(dim, 32, "elements of a row");
 DEFINE_int64(rows, 1000000, "rows of the table");
 DEFINE_int64(batch, 16384, "keys of a request");
 DEFINE_double(zipf, 1.05, "exponent of the zipf distribution");
-DEFINE_double(seconds, 3, "of each measurement");
+DEFINE_double(seconds, 3, "duration of each measurement");
 DEFINE_bool(tcp, false, "through TCP instead of a Unix socket");
 
 namespace phalanx::bench {

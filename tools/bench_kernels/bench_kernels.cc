@@ -25,11 +25,12 @@
 #include "tools/bench_kernels/operation.h"
 #include "tools/flags/parse_flags.h"
 
-DEFINE_string(json, "", "file for the rows");
+DEFINE_string(json, "", "JSON file for the rows");
 DEFINE_string(only, "", "measure operations whose name contains this");
 DEFINE_int32(rounds, 15, "samples of each operation with each choice of kernels");
-DEFINE_double(budget_ms, 10, "about how long one sample takes");
-DEFINE_string(as, "", "used by the program itself: measure with this choice of kernels, as standard input says");
+DEFINE_double(budget_ms, 10, "approximate time of one sample");
+DEFINE_string(as, "",
+              "used by the program itself: measure the operations on standard input with this choice of kernels");
 
 namespace phalanx::bench_kernels {
 namespace {
@@ -112,10 +113,10 @@ Row measure_in_turns(bench::Child& libtorch, bench::Child& ours, std::size_t num
 }
 
 int run(int argc, char** argv) {
-  refuse(
-      parse_flags({.purpose = "measures kernels of the CPU in turns, ours (kernels: auto) and LibTorch's, one thread",
-                   .files = "tools/bench_kernels/"},
-                  argc, argv));
+  refuse(parse_flags(
+      {.purpose = "compares Phalanx's kernels for the CPU (kernels: auto) with LibTorch's, in turns, with one thread",
+       .files = "tools/bench_kernels/"},
+      argc, argv));
   if (!FLAGS_as.empty()) return measure(FLAGS_as);
   if (FLAGS_rounds < 1) throw ConfigError("--rounds: must be at least 1");
   if (!(FLAGS_budget_ms > 0)) throw ConfigError("--budget_ms: must be above 0");

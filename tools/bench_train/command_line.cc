@@ -69,7 +69,7 @@ void check(const System& system, const Options& options) {
   for (const auto& workload : workloads()) {
     if (applies(system, workload) && !workload.of_zoo) fit.push_back(workload.name);
   }
-  throw ConfigError(system.name + " has none of --workload; it has " + join(fit, ", "));
+  throw ConfigError(system.name + " cannot train any workload of --workload; it can train " + join(fit, ", "));
 }
 
 void check(const Options& options) {
@@ -91,7 +91,7 @@ void check(const Options& options) {
   }
   for (const auto& name : options.workloads) {
     if (options.dataset.empty() || !find_workload(name).of_zoo) continue;
-    throw ConfigError("--dataset is not for workload " + name + ", whose samples are drawn; leave it out");
+    throw ConfigError("--dataset cannot be used with workload " + name + ", whose samples are generated; leave it out");
   }
 }
 

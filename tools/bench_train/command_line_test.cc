@@ -60,14 +60,14 @@ TEST(CommandLine, ZooIsEveryModelOfTheZoo) {
   EXPECT_EQ((std::vector<std::string>{"zoo_unet"}), parse({"--workload=zoo_unet"}).workloads);
 }
 
-TEST(CommandLine, JaxHasAnInterpreterOfItsOwn) {
+TEST(CommandLine, JaxHasASeparateInterpreter) {
   const auto options = parse({"--workload=mlp,resnet18", "--against=jax", "--jax_python=python9"});
   EXPECT_EQ("python9", options.jax_python);
   EXPECT_TRUE(options.uses(Framework::kJax));
   EXPECT_FALSE(options.uses(Framework::kTorch));
 }
 
-TEST(CommandLine, TwoHostsHaveALink) {
+TEST(CommandLine, TwoHostsAreConnectedByALink) {
   EXPECT_EQ("1gbit", parse({"--hosts=2"}).link);
   EXPECT_EQ("100mbit", parse({"--hosts=2", "--link=100mbit"}).link);
 }
@@ -85,10 +85,12 @@ TEST(CommandLine, SaysWhatIsWrong) {
   expect_error({"--python=python3"}, "--against ddp");
   expect_error({"--dataset=mnist"}, "one workload");
   expect_error({"--jax_python=python3", "--against=ddp"}, "--against jax");
-  expect_error({"--workload=resnet18", "--against=jax"}, "jax has none of --workload; it has mlp, lenet, char_lm, gpt");
-  expect_error({"--workload=zoo_mlp", "--against=torch_process"}, "torch_process has none of --workload");
+  expect_error({"--workload=resnet18", "--against=jax"},
+               "jax cannot train any workload of --workload; it can train mlp, lenet, char_lm, gpt");
+  expect_error({"--workload=zoo_mlp", "--against=torch_process"},
+               "torch_process cannot train any workload of --workload");
   expect_error({"--hosts=2", "--systems=torch_process"}, "torch_process is one process");
-  expect_error({"--workload=zoo_mlp", "--dataset=mnist"}, "--dataset is not for workload zoo_mlp");
+  expect_error({"--workload=zoo_mlp", "--dataset=mnist"}, "--dataset cannot be used with workload zoo_mlp");
   expect_error({"more"}, "unexpected argument");
 }
 

@@ -48,7 +48,7 @@ TEST(Data, TargetsOfTextAreTheNextCharacters) {
   EXPECT_TRUE(at::equal(batch.inputs[0].narrow(1, 1, 63), batch.targets[0].narrow(1, 0, 63)));
 }
 
-TEST(Data, ADatasetIsExportedAsItIs) {
+TEST(Data, ADatasetIsExportedUnchanged) {
   const TemporaryFolder first, second;
   const auto drawn = map_samples(draw_samples(few("lenet", 8), first.path()));
   const auto files = export_samples(*drawn, few("lenet", 6), second.path());

@@ -23,7 +23,7 @@ TEST(Systems, AllHaveAConfigForAllWorkloads) {
   }
 }
 
-TEST(Systems, PeersHaveSomeWorkloads) {
+TEST(Systems, PeersSupportSomeWorkloads) {
   const auto applies_to = [](const char* system, const char* workload) {
     return applies(find_system(system), find_workload(workload));
   };
@@ -43,7 +43,7 @@ TEST(Systems, OptionsReachTheConfig) {
   EXPECT_EQ(100, make_config(workload, find_system("phalanx_checkpoints"), 2).checkpoint.every_steps);
 }
 
-TEST(Systems, OnlyTheModelsDefaultsDiffer) {
+TEST(Systems, OnlyDefaultsOfTheModelDiffer) {
   const auto& workload = find_workload("char_lm");
   auto as_peer = make_config(workload, find_system("phalanx"), 2);
   auto own = make_config(workload, find_system("phalanx_defaults"), 2);

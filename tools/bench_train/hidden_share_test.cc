@@ -12,9 +12,11 @@ double of_communication(const std::vector<StepTime>& after, const std::vector<St
 }
 
 // Communication costs 40 ms, of which 30 ms are hidden.
-TEST(HiddenShare, IsOfWhatBackwardCanHide) {
-  EXPECT_DOUBLE_EQ(30.0 / 35, of_communication({{100, 0}}, {{70, 0}}, {{60, 35}})) << "less than communication";
-  EXPECT_DOUBLE_EQ(30.0 / 40, of_communication({{100, 0}}, {{70, 0}}, {{60, 50}})) << "more";
+TEST(HiddenShare, IsRelativeToWhatBackwardCanHide) {
+  EXPECT_DOUBLE_EQ(30.0 / 35, of_communication({{100, 0}}, {{70, 0}}, {{60, 35}}))
+      << "backward can hide less than the communication";
+  EXPECT_DOUBLE_EQ(30.0 / 40, of_communication({{100, 0}}, {{70, 0}}, {{60, 50}}))
+      << "backward can hide more than the communication";
 }
 
 // The share does not change if the machine runs at half speed during a round.
@@ -24,17 +26,17 @@ TEST(HiddenShare, IsTheMedianOfTheRounds) {
 }
 
 // 8 of the 40 ms are CPU time, so ranks wait for 32 ms.
-TEST(HiddenShare, TellsWaitingFromComputing) {
+TEST(HiddenShare, DistinguishesWaitingFromComputing) {
   EXPECT_DOUBLE_EQ(30.0 / 32, *hidden_share({{100, 0, 68}}, {{70, 0, 68}}, {{60, 50, 60}})->of_waiting);
   EXPECT_DOUBLE_EQ(30.0 / 31, *hidden_share({{100, 0, 68}}, {{70, 0, 68}}, {{60, 31, 60}})->of_waiting)
-      << "more than backward can hide";
+      << "ranks wait for longer than backward can hide";
 }
 
-TEST(HiddenShare, HasNoneOfWaitingWhereRanksCompute) {
+TEST(HiddenShare, LeavesOutWaitingIfRanksDoNotWait) {
   EXPECT_FALSE(hidden_share({{100, 0, 100}}, {{90, 0, 90}}, {{60, 50, 60}})->of_waiting);
 }
 
-TEST(HiddenShare, IsAbsentWhereThereIsNothingToHide) { EXPECT_FALSE(hidden_share({{59, 0}}, {{58, 0}}, {{60, 50}})); }
+TEST(HiddenShare, IsAbsentIfThereIsNothingToHide) { EXPECT_FALSE(hidden_share({{59, 0}}, {{58, 0}}, {{60, 50}})); }
 
 }  // namespace
 }  // namespace phalanx::bench_train

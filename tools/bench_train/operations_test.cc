@@ -22,7 +22,7 @@ namespace {
 
 at::Tensor trained(at::IntArrayRef sizes) { return at::randn(sizes).requires_grad_(true); }
 
-TEST(Operations, OfProducts) {
+TEST(Operations, CountsProducts) {
   EXPECT_EQ(2 * 3 * 4 * 5, count_operations([] { at::mm(at::randn({3, 4}), at::randn({4, 5})); }));
   EXPECT_EQ(2 * 3 * 4 * 5, count_operations([] { at::addmm(at::randn({5}), at::randn({3, 4}), at::randn({4, 5})); }));
   EXPECT_EQ(2 * 7 * 3 * 4 * 5, count_operations([] { at::bmm(at::randn({7, 3, 4}), at::randn({7, 4, 5})); }));
@@ -30,12 +30,12 @@ TEST(Operations, OfProducts) {
   EXPECT_EQ(0, count_operations([] { at::relu(at::randn({3, 4})); }));
 }
 
-TEST(Operations, OfGradientsOfAProductAreTwiceAsMany) {
+TEST(Operations, CountsTwiceAsManyForTheGradientsOfAProduct) {
   EXPECT_EQ(3 * 2 * 3 * 4 * 5, count_operations([] { at::mm(trained({3, 4}), trained({4, 5})).sum().backward(); }));
   EXPECT_EQ(2 * 2 * 3 * 4 * 5, count_operations([] { at::mm(at::randn({3, 4}), trained({4, 5})).sum().backward(); }));
 }
 
-TEST(Operations, OfConvolutions) {
+TEST(Operations, CountsConvolutions) {
   // 2 images with 6 input and 8 output channels in 2 groups, 3 x 3 windows at 5 x 4 places: 3 channels x 9
   // multiplications for each of the 8 outputs.
   constexpr double kForward = 2.0 * 2 * 8 * 5 * 4 * 3 * 9;
@@ -47,7 +47,7 @@ TEST(Operations, OfConvolutions) {
   EXPECT_EQ(3 * kForward, count_operations([&] { convolve(trained({2, 6, 9, 8})).sum().backward(); }));
 }
 
-TEST(Operations, OfTransposedConvolutions) {
+TEST(Operations, CountsTransposedConvolutions) {
   // Each of 2 x 6 x 5 x 4 inputs is multiplied with 8 x 3 x 3 weights.
   constexpr double kForward = 2.0 * 2 * 6 * 5 * 4 * 8 * 9;
   const auto convolve = [] { return at::conv_transpose2d(trained({2, 6, 5, 4}), trained({6, 8, 3, 3}), {}, 2); };
@@ -55,7 +55,7 @@ TEST(Operations, OfTransposedConvolutions) {
   EXPECT_EQ(3 * kForward, count_operations([&] { convolve().sum().backward(); }));
 }
 
-TEST(Operations, OfFusedAttentionAreThoseOfItsProducts) {
+TEST(Operations, CountsTheProductsOfFusedAttention) {
   // Scores and weighted sums of 2 x 3 heads: 16 x 16 x 8 multiplications each; the gradient has four products.
   constexpr double kProduct = 2.0 * 2 * 3 * 16 * 16 * 8;
   const auto attend = [](bool causal) {
@@ -66,7 +66,7 @@ TEST(Operations, OfFusedAttentionAreThoseOfItsProducts) {
   EXPECT_EQ(6 * kProduct, count_operations([&] { attend(true).sum().backward(); }));
 }
 
-TEST(Operations, OfAnLstmAreThoseOfItsGates) {
+TEST(Operations, CountsTheGatesOfAnLstm) {
   // 5 steps of 2 sequences: four gates of 8 units, each with 6 inputs and 8 states.
   constexpr double kForward = 2.0 * 5 * 2 * 4 * 8 * (6 + 8);
   const auto run = [] {
@@ -79,7 +79,7 @@ TEST(Operations, OfAnLstmAreThoseOfItsGates) {
   EXPECT_EQ(3 * kForward, count_operations([&] { run().sum().backward(); }));
 }
 
-TEST(Operations, OfAStepAreThoseOfTheModel) {
+TEST(Operations, CountsTheProductsOfAStep) {
   const auto of = [](const char* name, std::int64_t rows) {
     const auto& workload = find_workload(name);
     return operations_of_step(workload, workload.sample, rows);
@@ -93,7 +93,7 @@ TEST(Operations, OfAStepAreThoseOfTheModel) {
   EXPECT_EQ(std::nullopt, of("zoo_dcgan", 4)) << "it trains in turns";
 }
 
-TEST(Operations, AreTheSameForWrittenOutAndFusedAttention) {
+TEST(Operations, CountsTheSameForExplicitAndFusedAttention) {
   auto workload = find_workload("char_lm");
   const auto explicit_attention = operations_of_step(workload, workload.sample, 2);
   workload.model = workload.own_model;
@@ -111,7 +111,7 @@ TEST(Zoo, EveryModelFitsItsSamples) {
     if (workload.name == "zoo_dcgan") continue;
     ASSERT_TRUE(operations);
     EXPECT_GT(*operations, 0);
-    EXPECT_LT(*operations, 2e10) << "it is to be small";
+    EXPECT_LT(*operations, 2e10) << "models of the zoo must be small here";
   }
 }
 

@@ -68,7 +68,7 @@ class BenchTrain(ProgramTest):
             self.assertGreaterEqual(len(row["losses"]), row["steps_to_loss"])
         self.assertIsNone(limit["steps_to_loss"])  # it trains no model together
 
-    def test_a_peer_is_measured_by_its_own_answers(self):
+    def test_a_peer_reports_its_own_times(self):
         """Uses an interpreter that answers like a rank of PyTorch, always with the same time."""
         python = self.interpreter(PEER)
         self.bench(*QUICK, "--workload=mlp", "--systems=phalanx", "--against=ddp", python, "--json=rows.json")

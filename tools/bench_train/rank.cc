@@ -56,7 +56,7 @@ RankJob read_job(const std::string& file) {
 
 void be_rank(const RankJob& job) {
   const auto launched = detect_launch_environment();
-  if (!launched) throw ConfigError("the environment does not say which rank this is");
+  if (!launched) throw ConfigError("the environment does not say which rank this process is");
   if (!job.plain_malloc) keep_freed_memory();
   ExperimentConfig config;
   config::load(config, job.config);

@@ -128,7 +128,7 @@ const std::vector<System>& systems() {
 const System& find_system(const std::string& name) {
   const auto& all = systems();
   const auto found = std::ranges::find(all, name, &System::name);
-  if (found == all.end()) throw std::out_of_range("no system is called " + name);
+  if (found == all.end()) throw std::out_of_range("there is no system " + name);
   return *found;
 }
 

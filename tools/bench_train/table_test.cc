@@ -37,20 +37,20 @@ TEST(Table, HasALineForEachRow) {
   EXPECT_NE(std::string::npos, text.find("lenet: overlapped hides 86 % of the communication, 92 % of its waiting"));
 }
 
-TEST(Table, NamesTheProcessorAndWhatASystemGetsOfItsPeak) {
+TEST(Table, NamesTheProcessorAndTheShareOfItsPeak) {
   const std::string text = to_table(rows(), kMachine, "ddp", /*markdown=*/false);
   EXPECT_EQ(0u, text.find("Fast CPU, AVX2: 61.2 GFLOP/s of matrix products on one core\n"));
   EXPECT_NE(std::string::npos, text.find("of peak"));
   EXPECT_NE(std::string::npos, text.find("0.375"));
 }
 
-TEST(Table, IsMarkdownOnDemand) {
+TEST(Table, IsMarkdownOnRequest) {
   const std::string text = to_table(rows(), kMachine, "ddp", /*markdown=*/true);
   EXPECT_NE(std::string::npos, text.find("one core\n\n| workload | system "));
   EXPECT_NE(std::string::npos, text.find("|\n|---|---|---|---|---|---|---|---|---|\n| lenet "));
 }
 
-TEST(Table, ShowsTimesToALossWhereTheyWereMeasured) {
+TEST(Table, ShowsTimesToALossIfTheyWereMeasured) {
   auto all = rows();
   all[0].seconds_to_loss = 12.34;
   all[0].steps_to_loss = 56;

@@ -12,7 +12,7 @@ constexpr auto kWindow = TimeToLoss::kWindow;
 
 std::vector<double> steps(std::size_t count, double loss) { return std::vector<double>(count, loss); }
 
-TEST(TimeToLoss, IsThatOfTheFirstStepWithALowMeanBeforeIt) {
+TEST(TimeToLoss, EndsAtTheFirstStepWhoseMeanIsLow) {
   TimeToLoss time(1.5);
   time.add(steps(kWindow, 2), 10);
   EXPECT_TRUE(time.under_way());
@@ -21,7 +21,7 @@ TEST(TimeToLoss, IsThatOfTheFirstStepWithALowMeanBeforeIt) {
   EXPECT_DOUBLE_EQ(10 + 40 * (kWindow / 2 + 1.0) / kWindow, *time.seconds());
 }
 
-TEST(TimeToLoss, StaysWhereItHasArrived) {
+TEST(TimeToLoss, DoesNotChangeOnceTheLossIsReached) {
   TimeToLoss time(1);
   time.add(steps(kWindow, 0.5), 2);
   time.add(steps(5, 9), 1);
@@ -29,7 +29,7 @@ TEST(TimeToLoss, StaysWhereItHasArrived) {
   EXPECT_EQ(2, time.seconds());
 }
 
-TEST(TimeToLoss, TakesAWholeWindow) {
+TEST(TimeToLoss, NeedsAWholeWindow) {
   TimeToLoss time(1);
   for (std::size_t step = 1; step < kWindow; ++step) time.add({0.5}, 1);
   EXPECT_FALSE(time.arrived());
@@ -37,7 +37,7 @@ TEST(TimeToLoss, TakesAWholeWindow) {
   EXPECT_TRUE(time.arrived());
 }
 
-TEST(TimeToLoss, NeverArrivesWhereNoneIsAskedFor) {
+TEST(TimeToLoss, IsNotMeasuredIfNoLossIsGiven) {
   TimeToLoss time(0);
   time.add(steps(2 * kWindow, 0), 1);
   EXPECT_FALSE(time.arrived() || time.under_way());

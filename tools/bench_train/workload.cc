@@ -74,7 +74,7 @@ const std::vector<Workload>& workloads() {
 const Workload& find_workload(std::string_view name) {
   const auto& all = workloads();
   const auto found = std::ranges::find(all, name, &Workload::name);
-  if (found == all.end()) throw std::out_of_range("no workload is called " + std::string(name));
+  if (found == all.end()) throw std::out_of_range("there is no workload " + std::string(name));
   return *found;
 }
 

@@ -67,7 +67,7 @@ def libtorch_of(program):
     folder = library.resolve().parent.parent if library else None
     version = run.libtorch_version(folder) if folder else None
     if version is None:
-        raise Refusal(f"{program} runs with no LibTorch whose version is known"
+        raise Refusal(f"{program} is not linked with a LibTorch of known version"
                       + (f" ({folder} has no version.py and no build-version)" if folder else ""))
     return folder, version
 
@@ -93,7 +93,7 @@ def collect(programs, plugin, files):
     binaries = {}
     for path in programs + ([plugin] if plugin else []):
         if binaries.setdefault(path.name, path) != path:
-            raise Refusal(f"{path} and {binaries[path.name]} have one name")
+            raise Refusal(f"{path} and {binaries[path.name]} have the same name")
     for path in list(binaries.values()):
         binaries.update(libraries(path))
     members = {f"bin/{name}": (portable(path), True) for name, path in sorted(binaries.items())}
@@ -128,7 +128,7 @@ def check_size(packed, members, limit):
     if len(packed) <= limit * MB:
         return
     largest = sorted(members.items(), key=lambda member: -len(member[1][0]))[:10]
-    lines = [f"{len(packed) / MB:.1f} MB are more than {limit:g}; the largest members, before compression:"]
+    lines = [f"{len(packed) / MB:.1f} MB exceed the limit of {limit:g} MB; the largest members, before compression:"]
     raise Refusal("\n".join(lines + [f"{len(data) / MB:9.1f} MB  {name}" for name, (data, _) in largest]))
 
 
@@ -139,7 +139,7 @@ def main():
     given = parser.add_argument_group("given by the build")
     given.add_argument("--program", type=pathlib.Path, action="append", required=True)
     given.add_argument("--plugin", type=pathlib.Path, help="libphalanx_cuda.so")
-    given.add_argument("--files", type=pathlib.Path, nargs="+", default=[], help="they go in under the same paths")
+    given.add_argument("--files", type=pathlib.Path, nargs="+", default=[], help="files to add under the same paths")
     arguments = parser.parse_args()
     out = pathlib.Path(os.environ.get("BUILD_WORKING_DIRECTORY", "."), arguments.out)
     try:

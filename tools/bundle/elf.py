@@ -13,7 +13,7 @@ class Elf:
     def __init__(self, data):
         self.data = bytearray(data)
         if self.data[:6] != b"\x7fELF\2\1":
-            raise ValueError("no ELF file of 64 bits, little-endian")
+            raise ValueError("not a 64-bit, little-endian ELF file")
         self._segments = []
         begin, = struct.unpack_from("<Q", self.data, 32)
         size, count = struct.unpack_from("<HH", self.data, 54)
@@ -23,7 +23,7 @@ class Elf:
         self._entries = list(self._dynamic())
         self._strings = next((self._offset_of(value) for _, tag, value in self._entries if tag == _STRTAB), None)
         if self._strings is None:
-            raise ValueError("linked with no shared library")
+            raise ValueError("not linked with any shared library")
 
     def _dynamic(self):
         for kind, offset, _, length in self._segments:
@@ -37,7 +37,7 @@ class Elf:
         for kind, offset, begin, length in self._segments:
             if kind == _LOAD and begin <= address < begin + length:
                 return offset + address - begin
-        raise ValueError(f"address {address:#x} is in no segment")
+        raise ValueError(f"address {address:#x} is not in any segment")
 
     def _string(self, value):
         begin = self._strings + value

@@ -44,8 +44,8 @@ def find_libtorch(wanted):
     folder = pathlib.Path(given or pathlib.Path(package.origin).parent)
     version = libtorch_version(folder)
     if version is None:
-        raise Refusal(f"{folder} is no LibTorch: it has no lib/libtorch_cpu.so, or no version.py and no build-version; "
-                      f"name the folder of LibTorch {wanted} in LIBTORCH")
+        raise Refusal(f"{folder} is not LibTorch: it has no lib/libtorch_cpu.so, or no version.py and no build-version"
+                      f"; name the folder of LibTorch {wanted} in LIBTORCH")
     if version != wanted:
         raise Refusal(f"this bundle was built with LibTorch {wanted}, but {folder} has {version}; install "
                       f"torch=={wanted}, or name its folder in LIBTORCH, or build the bundle with LibTorch {version}")

@@ -150,9 +150,9 @@ def main():
     parser.add_argument("--cifar", type=pathlib.Path, help="folder of the files of the binary version")
     parser.add_argument("--only", default="mnist,cifar,images,tokens")
     parser.add_argument("--workers", default="0,1,2,4", help="numbers of DataLoader's workers to try")
-    parser.add_argument("--threads", type=int, default=2, help="of Phalanx's loader")
+    parser.add_argument("--threads", type=int, default=2, help="threads of Phalanx's loader")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=1.5, help="of each of DataLoader's measurements")
+    parser.add_argument("--seconds", type=float, default=1.5, help="duration of each measurement of DataLoader")
     options = parser.parse_args()
     workers = [int(number) for number in options.workers.split(",")]
     print("| data | Phalanx | DataLoader | ratio |\n|---|---|---|---|")

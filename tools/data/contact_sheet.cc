@@ -37,7 +37,7 @@ void write_contact_sheet(const Splits& splits, std::int64_t samples, std::int64_
   const auto& spec = dataset.spec();
   const auto& shape = spec.inputs.at(0).shape;
   if (shape.size() != 3 || (shape[0] != 1 && shape[0] != 3)) {
-    throw ConfigError("inspect: samples of the dataset are no images of one or three channels; use stats");
+    throw ConfigError("inspect: samples of the dataset are not images with one or three channels; use stats");
   }
   const auto indices = sample_some(dataset.size(), samples, seed);
   Batch batch;

@@ -25,7 +25,7 @@ DEFINE_string(tokenizer, "bytes",
 DEFINE_double(train_share, 0.9, "tokenize: part of the text to train on; the rest is for testing");
 DEFINE_string(to, "", "shard, tokenize: folder to write to");
 DEFINE_int64(per_shard, 1000, "shard: images in an archive");
-DEFINE_int64(seed, 1, "of what is drawn at random");
+DEFINE_int64(seed, 1, "seed of the random numbers");
 
 namespace phalanx {
 namespace {
@@ -51,7 +51,7 @@ std::int64_t samples_or(std::int64_t otherwise) {
 int run(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
   const auto overrides = take_overrides(words);
-  const auto commands = parse_flags({.purpose = "looks at data and prepares it\n\n"
+  const auto commands = parse_flags({.purpose = "inspects and prepares data\n\n"
                                                 "  data stats    --config configs/quickstart.yaml\n"
                                                 "  data inspect  --config configs/quickstart.yaml --html samples.html\n"
                                                 "  data speed    --config configs/quickstart.yaml --samples 100000\n"
@@ -70,14 +70,14 @@ int run(int argc, char** argv) {
     if (FLAGS_per_shard < 1) throw ConfigError("--per_shard: must be at least 1");
     write_shards(given(FLAGS_from, "from"), given(FLAGS_to, "to"), FLAGS_per_shard, FLAGS_seed);
   } else if (command == "tokenize") {
-    if (!(FLAGS_train_share > 0 && FLAGS_train_share < 1)) throw ConfigError("--train_share: lies between 0 and 1");
+    if (!(FLAGS_train_share > 0 && FLAGS_train_share < 1)) throw ConfigError("--train_share: must be between 0 and 1");
     const bool file = FLAGS_tokenizer != "bytes";
     write_tokens(given(FLAGS_text, "text"), file ? given(FLAGS_tokenizer, "tokenizer") : FLAGS_tokenizer,
                  given(FLAGS_to, "to"), FLAGS_train_share);
   } else {
     throw ConfigError(commands.empty() ? "name one command: stats, inspect, speed, shard or tokenize (see --help)"
                                        : "unexpected \"" + commands[commands.size() > 1 ? 1 : 0] +
-                                             "\": one command is taken, stats, inspect, speed, shard or tokenize");
+                                             "\": expected one command: stats, inspect, speed, shard or tokenize");
   }
   return kDone;
 }

@@ -38,7 +38,7 @@ class Data(ProgramTest):
                     side = 20 + i % 5
                     (folder / f"{i}.png").write_bytes(png(side, 24, lambda x, y: [max(v - x, 0) for v in color]))
 
-    def test_tells_of_splits(self):
+    def test_describes_splits(self):
         out = self.data("stats", f"--config={ROOT}/configs/quickstart.yaml", "--samples=500").out
         self.assertIn("of which 500 were read\n", out)
         self.assertRegex(out, r"input +1 x \d+ x \d+: mean -?\d\.\d{4}, deviation [01]\.\d{4}\n")
@@ -81,7 +81,7 @@ class Data(ProgramTest):
             metrics = (self.folder / run / "metrics.jsonl").read_text().splitlines()
             self.assertIn("validation", {json.loads(line).get("split") for line in metrics})
 
-    def test_numbers_text_that_train_reads(self):
+    def test_tokenizes_text_that_train_reads(self):
         (self.folder / "book.txt").write_text("to be or not to be, " * 400)
         out = self.data("tokenize", "--text=book.txt", "--to=tokens", "--train_share=0.75").out
         self.assertIn("train.bin: 6000 tokens\n", out)
@@ -116,10 +116,10 @@ class Data(ProgramTest):
                 (2, ["stats"], "--config is missing"),
                 (1, ["shard", "--from=nowhere", "--to=x"], "nowhere: No such file"),
                 (1, ["tokenize", "--text=none.txt", "--to=x"], "none.txt"),
-                (2, ["tokenize", "--text=x", "--to=y", "--train_share=1"], "--train_share: lies between")):
+                (2, ["tokenize", "--text=x", "--to=y", "--train_share=1"], "--train_share: must be between")):
             self.assertIn(why, self.data(*arguments, status=status).err)
-        self.assertIn("are no images", self.data("inspect", f"--config={ROOT}/configs/clicks_dlrm.yaml",
-                                                 status=2).err)
+        self.assertIn("are not images", self.data("inspect", f"--config={ROOT}/configs/clicks_dlrm.yaml",
+                                                  status=2).err)
 
 
 if __name__ == "__main__":

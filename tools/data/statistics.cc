@@ -74,7 +74,7 @@ class Sums {
       std::printf("of each\n");
       return;
     }
-    std::printf("%lld to %lld of each, %lld of none\n", static_cast<long long>(std::ranges::min(all)),
+    std::printf("%lld to %lld of each, %lld do not occur\n", static_cast<long long>(std::ranges::min(all)),
                 static_cast<long long>(std::ranges::max(all)), static_cast<long long>(std::ranges::count(all, 0)));
   }
 

@@ -83,7 +83,7 @@ class Tokenizers(ProgramTest):
         files = [(self.folder / "tokens" / name).read_bytes() for name in ("train.bin", "val.bin")]
         return [token for bytes in files for token, in struct.iter_unpack("<H", bytes)]
 
-    def test_tokens_are_those_of_the_library(self):
+    def test_tokens_are_the_same_as_of_the_library(self):
         refused = 0
         for seed in range(FIRST, FIRST + COUNT):
             draw = random.Random(seed)

@@ -30,7 +30,7 @@ void write_tokens(const std::string& text, const std::string& tokenizer, const s
   const auto border = static_cast<std::size_t>(static_cast<double>(tokens.size()) * train_share);
   if (border == 0 || border == tokens.size()) {
     throw ConfigError("tokenize: " + text + " has " + std::to_string(tokens.size()) +
-                      " tokens, of which nothing is left for one of the two files; use a longer text");
+                      " tokens, too few for two files; use a longer text or another --train_share");
   }
   fs::create_directories(to);
   const auto write = [&](const char* name, std::span<const std::int64_t> part) {

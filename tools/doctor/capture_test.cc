@@ -8,7 +8,7 @@ namespace {
 
 using std::chrono::seconds;
 
-TEST(Capture, TakesWhatAProgramSays) {
+TEST(Capture, ReturnsTheOutputOfAProgram) {
   const Captured ended = capture({"sh", "-c", "echo out; echo problem >&2; exit 3"}, seconds(30));
   EXPECT_EQ(ended.status, 3);
   EXPECT_EQ(ended.output, "out\n");
@@ -16,7 +16,7 @@ TEST(Capture, TakesWhatAProgramSays) {
   EXPECT_FALSE(ended.late);
 }
 
-TEST(Capture, TakesALotOfOutput) {
+TEST(Capture, ReturnsALotOfOutput) {
   EXPECT_EQ(capture({"sh", "-c", "head -c 1000000 /dev/zero"}, seconds(30)).output.size(), 1000000u);
 }
 
@@ -27,7 +27,7 @@ TEST(Capture, KillsWhatTakesTooLongWithItsChildren) {
   EXPECT_EQ(ended.output, "first\n");
 }
 
-TEST(Capture, NamesAProgramThatIsNotThere) {
+TEST(Capture, NamesAProgramThatDoesNotExist) {
   const Captured ended = capture({"/no/such/program"}, seconds(1));
   EXPECT_EQ(ended.status, 127);
   EXPECT_NE(ended.errors.find("/no/such/program"), std::string::npos);

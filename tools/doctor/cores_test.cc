@@ -10,7 +10,7 @@
 namespace phalanx::doctor {
 namespace {
 
-TEST(Cores, AreMeasuredFromTheFirstToOthersNearestFirst) {
+TEST(Cores, AreMeasuredFromTheFirstOneAndSortedByDistance) {
   const auto before = allowed_cores();
   const auto links = measure_cores(3);
   EXPECT_EQ(links.size(), std::min<std::size_t>(3, before.size() - 1));
@@ -20,10 +20,10 @@ TEST(Cores, AreMeasuredFromTheFirstToOthersNearestFirst) {
     EXPECT_EQ(links[i].first, links[0].first);
     EXPECT_GE(links[i].round_trip_ns, links[i > 0 ? i - 1 : 0].round_trip_ns);
   }
-  EXPECT_EQ(allowed_cores(), before) << "this thread is left where it was";
+  EXPECT_EQ(allowed_cores(), before) << "this thread may run on the same cores as before";
 }
 
-TEST(Cores, Copy) { EXPECT_GT(measure_copy_gb_s(), 0); }
+TEST(Cores, CopyMemory) { EXPECT_GT(measure_copy_gb_s(), 0); }
 
 }  // namespace
 }  // namespace phalanx::doctor

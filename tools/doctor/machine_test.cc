@@ -16,7 +16,7 @@ void write(const fs::path& path, const std::string& text) {
   std::ofstream(path) << text;
 }
 
-TEST(Machine, ReadsWhatTheKernelTells) {
+TEST(Machine, IsReadFromFilesOfTheKernel) {
   const fs::path root = fs::path(::testing::TempDir()) / "machine";
   write(root / "proc/cpuinfo", "processor\t: 0\nmodel name\t: Fast CPU\nflags\t\t: fpu hypervisor avx2\n");
   write(root / "proc/meminfo", "MemTotal:       2048 kB\nMemAvailable:   1024 kB\n");
@@ -35,7 +35,7 @@ TEST(Machine, ReadsWhatTheKernelTells) {
   EXPECT_EQ(machine.devices, std::vector<std::string>{"Some GPU"});
 }
 
-TEST(Machine, WhatCannotBeHadIsEmpty) {
+TEST(Machine, UnknownFieldsAreEmpty) {
   const Machine machine = read_machine("/no/such/root");
   EXPECT_EQ(machine.cpu, "");
   EXPECT_EQ(machine.memory, 0);

@@ -12,13 +12,13 @@
 namespace phalanx::doctor {
 namespace {
 
-TEST(Operations, AreThoseOfTheTable) {
+TEST(Operations, AreTheOnesInTheTable) {
   std::vector<std::string> proved;
   for (const auto& operation : operations()) proved.push_back(operation.name);
   EXPECT_EQ(proved, std::vector<std::string>(std::begin(kOperationNames), std::end(kOperationNames)));
 }
 
-TEST(Operations, AreProvedByABackendThatHasThem) {
+TEST(Operations, PassOnABackendThatHasThem) {
   for (const int ranks : {1, 2, 3}) {
     testing::run_ranks("inproc", ranks, [](const CommunicatorPtr& world) {
       for (const auto& operation : operations()) EXPECT_TRUE(operation.proof(*world)) << operation.name;
@@ -37,7 +37,7 @@ class Lazy final : public Decorator {
   CommunicatorPtr wrap(CommunicatorPtr child) override { return std::make_shared<Lazy>(std::move(child)); }
 };
 
-TEST(Operations, AreNotProvedByABackendThatDoesNothing) {
+TEST(Operations, FailOnABackendThatDoesNothing) {
   testing::run_ranks("inproc", 2, [](const CommunicatorPtr& world) {
     Lazy lazy(world);
     for (const auto& operation : operations()) {

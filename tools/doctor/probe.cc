@@ -157,7 +157,7 @@ int probe_backend(const std::string& backend, const std::vector<std::string>& co
 int run(const std::vector<std::string>& words) {
   if (words.size() == 2 && words[1] == "libraries") return print_libraries();
   if (words.size() == 3 && words[1] == "backend") return probe_backend(words[2], words);
-  throw ConfigError("probe is a part of doctor: probe libraries, or probe backend NAME");
+  throw ConfigError("probe is a part of doctor; use it as: probe libraries, or probe backend NAME");
 }
 
 }  // namespace

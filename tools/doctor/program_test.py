@@ -27,7 +27,7 @@ class Doctor(ProgramTest):
 
     def statuses(self, found, backend):
         cells = {cell["operation"]: cell["status"] for cell in found["operations"] if cell["backend"] == backend}
-        self.assertEqual(OPERATIONS, list(cells), "a hole in the table")
+        self.assertEqual(OPERATIONS, list(cells), "a cell of the table is missing")
         return cells
 
     def test_finds_everything_here(self):
@@ -60,7 +60,7 @@ class Doctor(ProgramTest):
         text, found = self.diagnose(**launched)
         self.assertIn("rank 1 of 4, local rank 1 of 2", found["capabilities"]["launched"])
         self.assertEqual("several", found["capabilities"]["nodes"])
-        self.assertEqual({"ok"}, set(self.statuses(found, "shm").values()), "its own ranks are not those of the launcher")
+        self.assertEqual({"ok"}, set(self.statuses(found, "shm").values()), "doctor starts separate ranks")
 
     def test_without_mpirun_only_mpi_fails(self):
         text, found = self.diagnose(MPI_HOME=str(self.folder))

@@ -54,7 +54,7 @@ TEST(Report, FitsATerminal) {
   }
 }
 
-TEST(Report, HasNoHoles) {
+TEST(Report, IsComplete) {
   const std::string text = to_text(healthy(), false);
   for (const auto* operation : kOperationNames) EXPECT_TRUE(has(text, std::string("\n  ") + operation + " ")) << text;
   EXPECT_TRUE(has(text, std::string("[1] ") + kNoDriver)) << text;
@@ -81,9 +81,9 @@ TEST(Report, JsonHasEveryCell) {
   EXPECT_EQ(json["capabilities"]["nccl"], false);
 }
 
-TEST(Notes, AreNoneForAHealthyMachine) { EXPECT_EQ(notes_on(healthy()), std::vector<std::string>{}); }
+TEST(Notes, AreEmptyForAHealthyMachine) { EXPECT_EQ(notes_on(healthy()), std::vector<std::string>{}); }
 
-TEST(Notes, SayNothingOfDevicesWhereThereIsNone) {
+TEST(Notes, DoNotMentionDevicesIfThereAreNone) {
   Diagnosis found = healthy();
   found.backends[1] = all_of("nccl", "cuda: there is no NVIDIA driver");
   EXPECT_EQ(notes_on(found), std::vector<std::string>{});
@@ -95,7 +95,7 @@ std::string note_on(const Diagnosis& found) {
   return notes.empty() ? "" : notes[0];
 }
 
-TEST(Notes, SayWhatWillCostTimeOrTrouble) {
+TEST(Notes, NameWhatMaySlowRunsDownOrMakeThemFail) {
   Diagnosis found = healthy();
   found.torch_build = {"BLAS_INFO=generic"};
   EXPECT_TRUE(has(note_on(found), "generic BLAS"));

@@ -19,11 +19,11 @@
 #include "tools/download/fetch.h"
 #include "tools/flags/parse_flags.h"
 
-DEFINE_string(to, "", "folder to download to; empty: ${PHALANX_DATA}/NAME, else data/NAME, where the dataset looks");
-DEFINE_string(url, "", "download this file instead of a known dataset; several addresses of it are divided by spaces");
-DEFINE_string(sha256, "", "its checksum, with --url");
+DEFINE_string(to, "", "folder to download to; empty: where the dataset looks, ${PHALANX_DATA}/NAME or else data/NAME");
+DEFINE_string(url, "", "download this file instead of a known dataset; separate several addresses of it by spaces");
+DEFINE_string(sha256, "", "with --url: checksum of the file");
 DEFINE_string(max_size, "16GB", "with --url: a larger file is not downloaded");
-DEFINE_double(timeout, 60, "seconds of silence after which a server is given up");
+DEFINE_double(timeout, 60, "seconds without any data after which a server is given up");
 
 namespace phalanx {
 namespace {
@@ -51,9 +51,10 @@ KnownSet wanted(const std::vector<std::string>& words) {
       if (set.name == words[0]) return set;
     }
     throw ConfigError("unknown dataset \"" + words[0] + "\"; known: " + known_names() +
-                      "; for others there are --url and --sha256");
+                      "; for others, use --url and --sha256");
   }
-  if (!words.empty()) throw ConfigError("--url goes without the name of a dataset, but got \"" + words[0] + "\"");
+  if (!words.empty())
+    throw ConfigError("--url cannot be used with the name of a dataset, but got \"" + words[0] + "\"");
   const auto digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
   if (FLAGS_sha256.size() != 64 || !std::ranges::all_of(FLAGS_sha256, digit)) {
     throw ConfigError("--sha256: --url needs the file's checksum, 64 hexadecimal digits in lower case");
@@ -97,7 +98,7 @@ class Progress {
 };
 
 int run(int argc, char** argv) {
-  const auto words = parse_flags({.purpose = "downloads a dataset, and goes on where it was interrupted\n\n"
+  const auto words = parse_flags({.purpose = "downloads a dataset, and continues where it was interrupted\n\n"
                                              "  download mnist\n"
                                              "  download --url https://host/file.txt --sha256 DIGITS --to data/mine\n\n"
                                              "known: " +
@@ -109,7 +110,7 @@ int run(int argc, char** argv) {
   const auto folder = folder_of(set);
   for (const auto& file : set.files) {
     const bool fetched = fetch(file, folder, {.timeout = FLAGS_timeout, .progress = Progress(file.name)});
-    standard_output().write((folder / file.name).string() + (fetched ? ": downloaded" : ": was there already") +
+    standard_output().write((folder / file.name).string() + (fetched ? ": downloaded" : ": already downloaded") +
                             ", the checksum is right\n");
   }
   if (!set.unpack.empty()) standard_output().write("Now unpack it: cd " + folder.string() + " && " + set.unpack + "\n");

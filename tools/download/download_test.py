@@ -99,30 +99,30 @@ class Download(ProgramTest):
     def test_downloads_once(self):
         self.assertRegex(self.download("/file.bin").out, r"^\S*to/file.bin: downloaded, the checksum is right\n$")
         self.assertEqual(CONTENT, (self.folder / "to/file.bin").read_bytes())
-        self.assertIn("was there already", self.download("/file.bin").out)
+        self.assertIn("already downloaded", self.download("/file.bin").out)
         self.assertEqual([("/file.bin", 0)], self.server.requests)
         self.assertEqual(["file.bin"], [path.name for path in (self.folder / "to").iterdir()])
 
-    def test_goes_on_after_a_cut(self):
+    def test_continues_after_a_broken_connection(self):
         self.download("/cut/file.bin")
         self.assertEqual([0, 70_000, 140_000, 210_000, 280_000], [begin for _, begin in self.server.requests])
 
-    def test_goes_on_with_what_an_earlier_call_has_left(self):
+    def test_continues_the_file_of_an_earlier_run(self):
         error = self.download("/stops/file.bin", status=1).err
         self.assertIn("status 503", error)
-        self.assertIn("What has come is kept", error)
+        self.assertIn("The part that was downloaded is kept", error)
         self.assertEqual(70_000, (self.folder / "to/file.bin.part").stat().st_size)
         self.download("/file.bin")
         self.assertEqual(("/file.bin", 70_000), self.server.requests[-1])
         self.assertEqual(CONTENT, (self.folder / "to/file.bin").read_bytes())
 
-    def test_begins_anew_where_the_server_cannot_go_on(self):
+    def test_starts_again_if_the_server_cannot_continue(self):
         (self.folder / "to").mkdir()
         (self.folder / "to/file.bin.part").write_bytes(CONTENT[:5000])
         self.download("/whole/file.bin")
         self.assertEqual(CONTENT, (self.folder / "to/file.bin").read_bytes())
 
-    def test_begins_anew_where_the_part_is_of_another_file(self):
+    def test_starts_again_if_the_part_belongs_to_another_file(self):
         for part in (b"x" * 5000, CONTENT[::-1], CONTENT + b"more"):
             (self.folder / "to").mkdir(exist_ok=True)
             (self.folder / "to/file.bin").unlink(missing_ok=True)
@@ -142,18 +142,18 @@ class Download(ProgramTest):
         self.assertEqual(CONTENT, (self.folder / "to/file.bin").read_bytes())
         self.assertEqual(["/moved/file.bin", "/file.bin"], [path for path, _ in self.server.requests])
 
-    def test_follows_no_redirection_without_end_or_to_another_protocol(self):
+    def test_refuses_endless_redirections_and_other_protocols(self):
         error = self.download("/round/file.bin", "/outside/file.bin", status=1).err
         self.assertRegex(error, r"round/file.bin: .*redirects")
         self.assertRegex(error, r"outside/file.bin: .*file")
 
-    def test_asks_a_proxy(self):
+    def test_uses_a_proxy(self):
         self.more_environment = {"http_proxy": self.base}
         self.download("http://no.such.host.invalid/file.bin")
         self.assertEqual([("http://no.such.host.invalid/file.bin", 0)], self.server.requests)
         self.assertEqual(CONTENT, (self.folder / "to/file.bin").read_bytes())
 
-    def test_asks_a_server_by_ipv6(self):
+    def test_uses_ipv6(self):
         try:
             server = SixServer(("::1", 0), Handler)
         except OSError as error:
@@ -165,27 +165,27 @@ class Download(ProgramTest):
         self.download(f"http://[::1]:{server.server_address[1]}/file.bin")
         self.assertEqual(CONTENT, (self.folder / "to/file.bin").read_bytes())
 
-    def test_says_what_each_mirror_has_done(self):
+    def test_reports_how_each_mirror_failed(self):
         dead = f"http://127.0.0.1:{free_port()}/file.bin"
         error = self.download(dead, "/missing/file.bin", "/wrong/file.bin", "/endless/file.bin",
                               "ftp://host/file.bin", status=1).err
-        for why in ("no mirror has given it", f"{dead}: ", "missing/file.bin: the server answers with status 404",
-                    "wrong/file.bin: the SHA-256 of what comes is ",
-                    "does not say how large", "ftp://host/file.bin: is no address"):
+        for why in ("no mirror has provided it", f"{dead}: ", "missing/file.bin: the server answers with status 404",
+                    "wrong/file.bin: the SHA-256 of the downloaded file is ",
+                    "does not say how large", "ftp://host/file.bin: is not an address"):
             self.assertIn(why, error)
         self.assertFalse((self.folder / "to/file.bin").exists())
 
-    def test_takes_no_file_above_the_limit(self):
+    def test_refuses_a_file_above_the_limit(self):
         error = self.download("/file.bin", status=1, more=["--max_size=100KB"]).err
-        self.assertRegex(error, r"/file.bin: has a file of 293 KB there, above the limit of 100 KB .*--max_size")
+        self.assertRegex(error, r"/file.bin: the file has 293 KB, more than the limit of 100 KB .*--max_size")
         self.assertEqual(0, (self.folder / "to/file.bin.part").stat().st_size)
         self.download("/file.bin", more=["--max_size=293KB"])
 
     def test_gives_up_a_silent_server(self):
-        self.assertIn("nothing has come for 1 seconds",
+        self.assertIn("nothing was received for 1 seconds",
                       self.download("/silent/file.bin", status=1, more=["--timeout=1"]).err)
 
-    def test_speaks_tls_to_those_with_a_good_certificate_only(self):
+    def test_accepts_only_valid_certificates(self):
         certificate = str(self.folder / "certificate.pem")
         subprocess.run([ROOT / "tools/download/make_certificate", certificate], check=True)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -202,21 +202,21 @@ class Download(ProgramTest):
         self.assertEqual(CONTENT, (self.folder / "to/file.bin").read_bytes())
         self.assertEqual(5, len(self.server.requests))
 
-    def test_tells_of_a_full_disk(self):
+    def test_reports_a_full_disk(self):
         def small_files():
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
         ended = subprocess.run([DOWNLOAD, f"--url={self.base}/file.bin", f"--sha256={SUM}", f"--to={self.folder}/to"],
                                preexec_fn=small_files, capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual(1, ended.returncode)
-        self.assertIn("to/file.bin.part: File too large, after 100000 bytes; they are kept: make room", ended.stderr)
+        self.assertIn("to/file.bin.part: File too large, after 100000 bytes, which are kept; make room", ended.stderr)
         self.download("/file.bin")
         self.assertEqual(("/file.bin", 100_000), self.server.requests[-1])
 
-    def test_leaves_a_file_of_another_content_alone(self):
+    def test_does_not_replace_a_file_with_other_content(self):
         (self.folder / "to").mkdir()
         (self.folder / "to/file.bin").write_bytes(b"mine")
-        self.assertIn("move it away", self.download("/file.bin", status=1).err)
+        self.assertIn("move it elsewhere", self.download("/file.bin", status=1).err)
         self.assertEqual(b"mine", (self.folder / "to/file.bin").read_bytes())
 
     def test_refuses_what_it_does_not_know(self):

@@ -90,7 +90,7 @@ class Part {
       if (count < 0 && errno == EINTR) continue;
       if (count < 0) {
         throw DataError(path_.string() + ": " + std::generic_category().message(errno) + ", after " +
-                        std::to_string(have_) + " bytes; they are kept: make room, and call this again to go on");
+                        std::to_string(have_) + " bytes, which are kept; make room, and run this again to continue");
       }
       have_ += count;
       bytes = bytes.subspan(static_cast<std::size_t>(count));
@@ -117,8 +117,8 @@ std::string take_from(const std::string& url, std::int64_t most_bytes, Part& par
           url, before, options.timeout,
           [&](std::int64_t begin, std::int64_t whole) {
             if (whole > most_bytes) {
-              throw HttpError(url + ": has a file of " + format_bytes(whole) + " there, above the limit of " +
-                              format_bytes(most_bytes) + " for this one (--max_size, for one of your own)");
+              throw HttpError(url + ": the file has " + format_bytes(whole) + ", more than the limit of " +
+                              format_bytes(most_bytes) + " for it (with --url, --max_size sets the limit)");
             }
             size = whole;
             if (begin == 0 && part.have() > 0) part.clear();
@@ -151,8 +151,8 @@ bool fetch(const RemoteFile& file, const fs::path& folder, const FetchOptions& o
   if (const auto there = checksum(path); there == file.sha256) {
     return false;
   } else if (!there.empty()) {
-    throw DataError(path.string() + ": is there, but its SHA-256 is " + there + ", not " + file.sha256 +
-                    "; move it away to download the right one");
+    throw DataError(path.string() + ": exists, but its SHA-256 is " + there + ", not " + file.sha256 +
+                    "; move it elsewhere to download the right file");
   }
   const auto part_path = folder / (file.name + ".part");
   Part part(part_path);
@@ -172,12 +172,12 @@ bool fetch(const RemoteFile& file, const fs::path& folder, const FetchOptions& o
       part.clear();
       // The earlier bytes may belong to another file, so try once more from the beginning.
       if (resumed && !again) continue;
-      said += "\n  " + url + ": the SHA-256 of what comes is " + sum + ", not " + file.sha256;
+      said += "\n  " + url + ": the SHA-256 of the downloaded file is " + sum + ", not " + file.sha256;
       break;
     }
   }
-  throw DataError(path.string() + ": no mirror has given it:" + said +
-                  (part.have() > 0 ? "\nWhat has come is kept; call this again to go on." : ""));
+  throw DataError(path.string() + ": no mirror has provided it:" + said +
+                  (part.have() > 0 ? "\nThe part that was downloaded is kept; run this again to continue." : ""));
 }
 
 }  // namespace phalanx

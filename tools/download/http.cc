@@ -78,7 +78,7 @@ class Answer {
     if (status == 200) return start_(0, length);
     const auto range = content_range(transfer_);
     if (range.begin != offset_ || range.size != offset_ + length) {
-      fail("the server gives another part than was asked for");
+      fail("the server sent another part of the file than was requested");
     }
     start_(range.begin, range.size);
   }
@@ -120,7 +120,8 @@ void http_get(const std::string& url, std::int64_t offset, double timeout,
               const std::function<void(std::int64_t begin, std::int64_t size)>& start,
               const std::function<void(std::span<const char>)>& take) {
   const bool secure = url.starts_with("https://");
-  if (!secure && !url.starts_with("http://")) throw HttpError(url + ": is no address that begins with http(s)://");
+  if (!secure && !url.starts_with("http://"))
+    throw HttpError(url + ": is not an address that begins with http:// or https://");
   const Transfer transfer(curl_easy_init());
   if (!transfer) throw HttpError(url + ": curl cannot be started");
   CURL* const curl = transfer.get();
@@ -147,7 +148,7 @@ void http_get(const std::string& url, std::int64_t offset, double timeout,
   const auto code = curl_easy_perform(curl);
   answer.finish();
   if (code == CURLE_OPERATION_TIMEDOUT && info<curl_off_t>(curl, CURLINFO_CONNECT_TIME_T) > 0) {
-    throw HttpError(url + ": nothing has come for " + std::to_string(silence) + " seconds");
+    throw HttpError(url + ": nothing was received for " + std::to_string(silence) + " seconds");
   }
   if (code != CURLE_OK) throw HttpError(url + ": " + (reason[0] != 0 ? reason.data() : curl_easy_strerror(code)));
   answer.check();

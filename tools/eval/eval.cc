@@ -22,8 +22,9 @@
 #include "tools/flags/saved_run.h"
 #include "tools/flags/take_overrides.h"
 
-DEFINE_string(run, "", "run folder whose config.yaml, weights.safetensors and embeddings.safetensors to take");
-DEFINE_string(weights, "", "safetensors file, in place of the run's; embeddings.safetensors is to lie beside it");
+DEFINE_string(run, "", "run folder whose config.yaml, weights.safetensors and embeddings.safetensors to use");
+DEFINE_string(weights, "",
+              "safetensors file, in place of the run's; embeddings.safetensors must be in the same folder");
 DEFINE_string(config, "", "YAML file of a run with these weights, in place of the run's");
 DEFINE_string(set, "", "key.path=value, overrides the config file; may be repeated");
 DEFINE_string(split, "test", "test or validation");

@@ -47,7 +47,7 @@ class EvalTest(ProgramTest):
 
 
 class Eval(EvalTest):
-    def test_reads_what_the_run_has_read(self):
+    def test_gives_the_readings_of_the_run(self):
         run = self.finish("run")
         expected = json.loads((run / "summary.json").read_text())["test"]
         for ranks in (1, 2, 3):
@@ -57,7 +57,7 @@ class Eval(EvalTest):
             self.assertEqual(expected.keys(), readings.keys())
             for name, value in expected.items():
                 self.assertAlmostEqual(value, readings[name], 4, f"{name} on {ranks} ranks")
-        self.assertEqual([], list((self.folder / "tmp").glob("phalanx*")), "it leaves nothing")
+        self.assertEqual([], list((self.folder / "tmp").glob("phalanx*")), "it leaves no files behind")
         self.assertFalse((self.folder / "runs").exists())
 
     def test_takes_weights_and_a_config_from_anywhere(self):
@@ -166,7 +166,7 @@ class ServedEmbeddings(EvalTest):
         secret.unlink()
         self.assert_measured_again(run)
 
-    def test_says_once_that_rows_are_missing_or_damaged(self):
+    def test_reports_once_that_rows_are_missing_or_damaged(self):
         run = self.finish("run")
         rows = (run / "embeddings.safetensors").read_bytes()
         (run / "embeddings.safetensors").write_bytes(rows[:-1])

@@ -39,7 +39,7 @@ class ParseFlags : public ::testing::Test {
   const google::FlagSaver flags_as_they_were_;
 };
 
-TEST_F(ParseFlags, ValuesFollowOrStandBehindAnEqualsSign) {
+TEST_F(ParseFlags, ValuesFollowASpaceOrAnEqualsSign) {
   EXPECT_THAT(parse({"--fruit", "pear", "-pieces=3", "--weight=1e-2"}), IsEmpty());
   EXPECT_EQ(FLAGS_fruit, "pear");
   EXPECT_EQ(FLAGS_pieces, 3);
@@ -51,7 +51,7 @@ TEST_F(ParseFlags, ValuesFollowOrStandBehindAnEqualsSign) {
   EXPECT_EQ(FLAGS_fruit, "");
 }
 
-TEST_F(ParseFlags, MainsWordsComeAfterItsName) {
+TEST_F(ParseFlags, SkipsTheNameOfTheProgram) {
   std::string name = "eat", word = "pear";
   char* words[] = {name.data(), word.data()};
   EXPECT_THAT(parse_flags(kProgram, 2, words), ElementsAre("pear"));
@@ -67,13 +67,13 @@ TEST_F(ParseFlags, SwitchesNeedNoValue) {
   EXPECT_TRUE(FLAGS_peeled);
 }
 
-TEST_F(ParseFlags, OtherWordsAreGivenBack) {
+TEST_F(ParseFlags, OtherWordsAreReturned) {
   EXPECT_THAT(parse({"one", "--fruit=pear", "-", "two"}), ElementsAre("one", "-", "two"));
   EXPECT_THAT([] { refuse({"one"}); }, ThrowsMessage<ConfigError>(HasSubstr("unexpected argument \"one\"")));
   EXPECT_NO_THROW(refuse({}));
 }
 
-TEST_F(ParseFlags, WhatIsNotThereIsRefusedWithTheNearestOfItsOwn) {
+TEST_F(ParseFlags, AnUnknownFlagIsRefusedWithTheNearest) {
   expect_refused({"--friut=pear"}, R"(unknown flag "--friut=pear", did you mean --fruit?)");
   expect_refused({"--zzz"}, R"(unknown flag "--zzz" See --help)");
   expect_refused({"--nofruit"}, R"(unknown flag "--nofruit")");
@@ -81,7 +81,7 @@ TEST_F(ParseFlags, WhatIsNotThereIsRefusedWithTheNearestOfItsOwn) {
   expect_refused({"--nopeeled=true"}, R"(unknown flag "--nopeeled=true")");
 }
 
-TEST_F(ParseFlags, AValueMustBeThereAndFit) {
+TEST_F(ParseFlags, AMissingOrMalformedValueIsRefused) {
   expect_refused({"--fruit"}, "--fruit needs a value after it");
   expect_refused({"--pieces=many"}, "--pieces=many: expected a whole number");
   expect_refused({"--pieces=99999999999"}, "expected a whole number that is not too large");
@@ -90,7 +90,7 @@ TEST_F(ParseFlags, AValueMustBeThereAndFit) {
   expect_refused({"--peeled=yes"}, "--peeled=yes: expected true or false");
 }
 
-TEST_F(ParseFlags, AKeyOfTheConfigIsRefusedWithTheSetThatWasMeant) {
+TEST_F(ParseFlags, AKeyOfTheConfigIsRefusedWithTheIntendedOverride) {
   expect_refused({"--lr", "0.1"}, R"(unknown flag "--lr", did you mean --set optimizer.lr=0.1?)");
   expect_refused({"--epochs=3"}, R"(unknown flag "--epochs=3", did you mean --set train.epochs=3?)");
   expect_refused({"--learning-rate=1e-3"}, "did you mean --set optimizer.lr=1e-3?");
@@ -102,7 +102,7 @@ TEST_F(ParseFlags, AKeyOfTheConfigIsRefusedWithTheSetThatWasMeant) {
 
 using ParseFlagsDeathTest = ParseFlags;
 
-TEST_F(ParseFlagsDeathTest, HelpTellsOfTheProgramsOwnFlagsAlone) {
+TEST_F(ParseFlagsDeathTest, HelpShowsOnlyTheFlagsOfTheProgram) {
   for (const char* flag : {"--help", "-h"}) {
     ::testing::internal::CaptureStdout();
     EXPECT_EXIT(

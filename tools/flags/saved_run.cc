@@ -44,7 +44,7 @@ void refuse_unnamed_plugins(const std::string& config, const std::vector<std::st
                                    .line = plugins->location.line,
                                    .column = plugins->location.column,
                                    .key = "plugins",
-                                   .message = "plug-ins are code, and those of a run folder are loaded only if the "
+                                   .message = "plug-ins are code, and a run folder's plug-ins are loaded only if the "
                                               "command line names them too; if you trust them, add " +
                                               flag_for(plugins->value)}});
 }

@@ -31,16 +31,16 @@
 #include "tools/flags/saved_run.h"
 #include "tools/flags/take_overrides.h"
 
-DEFINE_string(run, "", "run folder whose config.yaml and weights.safetensors to take");
+DEFINE_string(run, "", "run folder whose config.yaml and weights.safetensors to use");
 DEFINE_string(weights, "", "safetensors file, in place of the run's");
 DEFINE_string(config, "", "YAML file of a run with these weights, in place of the run's");
 DEFINE_string(set, "", "key.path=value, overrides the config file; may be repeated");
-DEFINE_string(prompt, "\n", "text to go on with; of a dataset whose tokens are no text, their numbers: \"3 1 4\"");
+DEFINE_string(prompt, "\n", "text to continue; if the dataset's tokens are not text, their numbers: \"3 1 4\"");
 DEFINE_int64(tokens, 200, "how many tokens to add");
-DEFINE_double(temperature, 1, "scores are divided by it: below 1 for what is likely, 0 for the likeliest token alone");
-DEFINE_int64(top_k, 0, "draw one of so many likeliest tokens; 0: of all");
-DEFINE_double(top_p, 1, "draw one of the fewest likeliest tokens whose probabilities add up to this");
-DEFINE_uint64(seed, 1, "of what is drawn at random");
+DEFINE_double(temperature, 1, "scores are divided by it: below 1 favors likely tokens, 0 always takes the likeliest");
+DEFINE_int64(top_k, 0, "draw from this many of the likeliest tokens; 0: from all");
+DEFINE_double(top_p, 1, "draw from the smallest set of likeliest tokens whose probabilities add up to this");
+DEFINE_uint64(seed, 1, "seed of the random numbers");
 DEFINE_bool(cache, true, "keep the keys and values of tokens that the model has seen");
 
 namespace phalanx {
@@ -60,8 +60,7 @@ class Numbers final : public Tokenizer {
       std::int64_t token = -1;
       const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), token);
       if (error != std::errc() || end != word.data() + word.size() || token < 0 || token >= size_) {
-        throw ConfigError("\"" + word +
-                          "\" is no token: the dataset's tokens stand for no text, and are the numbers 0 to " +
+        throw ConfigError("\"" + word + "\" is not a token: the dataset's tokens are not text, but the numbers 0 to " +
                           std::to_string(size_ - 1));
       }
       tokens.push_back(token);
@@ -88,7 +87,7 @@ std::vector<std::int64_t> prompt_of(const Tokenizer& tokenizer) {
   } catch (const ConfigError& error) {
     throw ConfigError(std::string("--prompt: ") + error.what());
   }
-  throw ConfigError("--prompt: is empty, but a model goes on from a token at least");
+  throw ConfigError("--prompt: is empty, but a model needs at least one token to continue");
 }
 
 // Writes a text to standard output. On a terminal, control sequences are escaped: tokens may be any bytes.
@@ -143,10 +142,10 @@ void generate(const ExperimentConfig& config, const std::string& weights) {
   const bool tokens = spec.inputs.size() == 1 && spec.inputs[0].classes > 0 && spec.inputs[0].shape.size() == 1;
   if (!tokens || spec.outputs.size() != 1 || spec.outputs[0].shape.size() != 2) {
     throw ConfigError(
-        "dataset: is no text: generate goes on with sequences of tokens, as of the datasets text and tokens");
+        "dataset: is not text: generate continues sequences of tokens, such as of the datasets text and tokens");
   }
   if (splits.test->spec().task == "masked_language_modelling") {
-    throw ConfigError("dataset: hides tokens between others, so its models do not go on with a text");
+    throw ConfigError("dataset: hides tokens between others, so its models do not continue a text");
   }
   const auto& input = spec.inputs[0];
   std::shared_ptr<const Tokenizer> tokenizer = splits.tokenizer;
@@ -169,14 +168,14 @@ void generate(const ExperimentConfig& config, const std::string& weights) {
   });
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   screen.finish();
-  std::fprintf(stderr, "%lld tokens, %.0f a second\n", static_cast<long long>(FLAGS_tokens),
+  std::fprintf(stderr, "%lld tokens, %.0f per second\n", static_cast<long long>(FLAGS_tokens),
                static_cast<double>(FLAGS_tokens) / seconds);
 }
 
 int run(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
   auto overrides = take_overrides(words);
-  refuse(parse_flags({.purpose = "goes on with a text as a trained language model would\n\n"
+  refuse(parse_flags({.purpose = "continues a text with a trained language model\n\n"
                                  "  generate --run runs/NAME --prompt \"To be\" --temperature 0.8\n"
                                  "  generate --weights weights.safetensors --config configs/shakespeare_gpt_tp2.yaml",
                       .files = "tools/generate/"},

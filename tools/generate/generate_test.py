@@ -26,11 +26,11 @@ class Generate(ProgramTest):
         (self.folder / "letters.txt").write_text("abcdefghij" * 300)
         self.text = "{name: text, file: letters.txt, context: 16}"
 
-    def test_goes_on_with_what_was_learned(self):
+    def test_continues_a_text_as_learned(self):
         self.train_on(self.text, 60)
         process = self.generate("--run=run", "--prompt=fgh", "--tokens=30", "--temperature=0")
         self.assertEqual(("abcdefghij" * 4)[5:38] + "\n", process.out)
-        self.assertRegex(process.err, r"30 tokens, \d+ a second")
+        self.assertRegex(process.err, r"30 tokens, \d+ per second")
         self.assertEqual(process.out, self.generate("--run=run", "--prompt=fgh", "--tokens=30", "--temperature=0",
                                                     "--cache=false").out)
         (self.folder / "run/weights.safetensors").rename(self.folder / "w.safetensors")
@@ -43,17 +43,17 @@ class Generate(ProgramTest):
         as_if_on_a_device(self.folder / "run/config.yaml")
         self.assertEqual(5, len(self.generate("--run=run", "--prompt=a", "--tokens=3").out))
 
-    def test_draws_by_the_seed(self):
+    def test_draws_depend_on_the_seed(self):
         self.train_on(self.text, 1)
         texts = [self.generate("--run=run", "--prompt=a", "--tokens=40", f"--seed={seed}").out for seed in (1, 1, 2)]
         self.assertEqual(texts[0], texts[1])
         self.assertNotEqual(texts[0], texts[2])
 
-    def test_shows_numbers_where_tokens_are_no_text(self):
+    def test_shows_numbers_if_tokens_are_not_text(self):
         self.train_on("{name: copy_task, symbols: 4, length: 3}", 1)
         process = self.generate("--run=run", "--prompt=3 1 2 4", "--tokens=2")
         self.assertRegex(process.out, r"^ 3 1 2 4 [0-4] [0-4]\n$")
-        self.assertIn('"5" is no token: the dataset\'s tokens stand for no text, and are the numbers 0 to 4',
+        self.assertIn('"5" is not a token: the dataset\'s tokens are not text, but the numbers 0 to 4',
                       self.generate("--run=run", "--prompt=1 5", status=2).err)
 
     def test_keeps_the_spaces_between_words_of_sentence_piece(self):
@@ -74,9 +74,9 @@ class Generate(ProgramTest):
 
     def test_refuses_models_of_masked_tokens(self):
         self.train_on("{name: masked_tokens, of: %s}" % self.text, 1, model="{name: bert, layers: 1, width: 32}")
-        self.assertIn("its models do not go on with a text", self.generate("--run=run", "--prompt=a", status=2).err)
+        self.assertIn("its models do not continue a text", self.generate("--run=run", "--prompt=a", status=2).err)
 
-    def test_refuses_what_it_cannot_go_on_with(self):
+    def test_refuses_what_it_cannot_continue(self):
         self.train_on(self.text, 1)
         for arguments, error in (
                 (["--prompt=a?"], 'the text has "?", which does not occur in the dataset'),
@@ -92,9 +92,9 @@ class Generate(ProgramTest):
             self.assertIn(error, process.err)
         self.assertIn("no config: generate --run RUN", self.generate("--weights=letters.txt", status=2).err)
 
-    def test_refuses_models_of_no_text(self):
+    def test_refuses_models_that_are_not_of_text(self):
         self.assert_status(0, self.train(*sets(SHORT, {"launch.ranks": 1}), run="digits"))
-        self.assertIn("dataset: is no text", self.generate("--run=digits", status=2).err)
+        self.assertIn("dataset: is not text", self.generate("--run=digits", status=2).err)
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ const std::vector<Kind>& kinds() {
   static const std::vector<Kind> all = {
       kind<Models>("models", "networks to train"),
       kind<Datasets>("datasets", "data to train and test on, and ways to combine it"),
-      kind<Transforms>("transforms", "changes of images before they are trained on"),
+      kind<Transforms>("transforms", "changes to images before training"),
       kind<Samplers>("samplers", "orders of training samples"),
       kind<Tasks>("tasks", "what a model is trained for"),
       kind<Losses>("losses", "loss functions to minimise"),
@@ -41,7 +41,7 @@ const std::vector<Kind>& kinds() {
       kind<Optimizers>("optimizers", "update rules of parameters"),
       kind<Schedules>("schedules", "learning-rate schedules"),
       kind<Synchronizers>("strategies", "ways to train in parallel"),
-      kind<Compressors>("compressions", "what makes messages smaller"),
+      kind<Compressors>("compressions", "ways to make messages smaller"),
       kind<Backends>("backends", "ways to communicate"),
       kind<Embeddings>("embeddings", "where tables of embeddings are kept"),
       kind<ps::UpdateRules>("update_rules", "what parameter servers do with what they receive"),

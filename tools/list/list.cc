@@ -41,7 +41,7 @@ const Kind& find_kind(const std::string& name) {
     if (kind.name == name) return kind;
     names.push_back(kind.name);
   }
-  refuse_name("\"" + name + "\" is no kind of thing; there are " + join(names, ", "), name, names);
+  refuse_name("\"" + name + "\" is not one of the kinds: " + join(names, ", "), name, names);
 }
 
 void check_name(const Kind& kind, const std::string& name) {
@@ -133,7 +133,7 @@ void list_kernels() {
 }
 
 int run(int argc, char** argv) {
-  const auto words = parse_flags({.purpose = "tells what a config can name, and the fields of each\n\n"
+  const auto words = parse_flags({.purpose = "lists everything that a config can name, with its fields\n\n"
                                              "  list\n"
                                              "  list models\n"
                                              "  list models gpt\n"

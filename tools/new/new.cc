@@ -22,7 +22,7 @@
 #include "tools/flags/parse_flags.h"
 #include "tools/new/templates.h"
 
-DEFINE_string(plugin, "", "folder for a model outside of this repository, as a shared library of its own");
+DEFINE_string(plugin, "", "folder for a model outside of this repository, as a shared library");
 
 namespace phalanx {
 namespace {
@@ -40,7 +40,7 @@ fs::path find_root() {
   for (fs::path folder = fs::current_path();; folder = folder.parent_path()) {
     if (fs::exists(folder / "WORKSPACE") && fs::exists(folder / "models/zoo")) return folder;
     if (folder == folder.root_path()) {
-      throw ConfigError(fs::current_path().string() + " is in no checkout of Phalanx: call new from within one");
+      throw ConfigError(fs::current_path().string() + " is not in a checkout of Phalanx; run new in one");
     }
   }
 }
@@ -73,7 +73,7 @@ void check_name(const std::string& name) {
   }
   if (is_keyword(name)) throw ConfigError("\"" + name + "\" is a keyword of C++, and cannot be a model's name");
   const auto names = Models::global().names();
-  if (std::ranges::count(names, name) > 0) throw ConfigError("there is a model \"" + name + "\" already");
+  if (std::ranges::count(names, name) > 0) throw ConfigError("a model \"" + name + "\" exists already");
 }
 
 // Returns "TinyNet" for "tiny_net".
@@ -142,13 +142,13 @@ void write_in_zoo(const std::string& name, const std::string& model, const std::
 
 int run(int argc, char** argv) {
   const auto words =
-      parse_flags({.purpose = "begins a model: writes a file with a network of two layers, a config that "
+      parse_flags({.purpose = "starts a new model: writes a file with a network of two layers, a config that "
                               "trains it, and a test\n\n"
                               "  new model NAME\n"
                               "  new model NAME --plugin FOLDER",
                    .files = "tools/new/"},
                   argc, argv);
-  if (words.size() != 2 || words[0] != "model") throw ConfigError("new model NAME is all that is taken (see --help)");
+  if (words.size() != 2 || words[0] != "model") throw ConfigError("expected new model NAME (see --help)");
   const std::string& name = words[1];
   check_name(name);
   const std::vector<std::pair<std::string, std::string>> names = {{"tiny", name}, {"Tiny", class_name(name)}};

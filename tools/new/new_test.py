@@ -44,7 +44,7 @@ class InTheZoo(New):
             self.assertEqual((ROOT / "tools/new" / template).read_text(), (self.tree / path).read_text(), path)
             self.assertIn(path, told)
 
-    def test_it_has_the_name_that_is_asked_for(self):
+    def test_it_has_the_given_name(self):
         self.new("model", "my_net2")
         text = (self.tree / "models/zoo/my_net2.cc").read_text()
         self.assertIn("class MyNet2 final : public Network", text)
@@ -58,11 +58,11 @@ class InTheZoo(New):
         self.assertEqual(["configs/tiny.yaml"], self.written())
 
     def test_mistakes(self):
-        self.assertIn('there is a model "lenet" already', self.new("model", "lenet", status=2))
+        self.assertIn('a model "lenet" exists already', self.new("model", "lenet", status=2))
         self.assertIn('"class" is a keyword of C++', self.new("model", "class", status=2))
         self.assertIn("lower-case letters", self.new("model", "../Net", status=2))
         self.assertIn("new model NAME", self.new("modell", "net", status=2))
-        self.assertIn("is in no checkout of Phalanx", self.run_in(self.folder, NEW, "model", "tiny", status=2))
+        self.assertIn("is not in a checkout of Phalanx", self.run_in(self.folder, NEW, "model", "tiny", status=2))
         self.assertEqual([], self.written())
 
 
@@ -105,7 +105,7 @@ class Plugin(New):
         self.assertIn("width of the hidden layer",
                       self.run_in(self.mine, LIST, "models", "tiny", "--plugins", "libtiny.so"))
 
-    def test_a_plugin_that_is_missing_or_none_is_refused_with_its_line(self):
+    def test_a_missing_or_invalid_plugin_is_refused_with_its_line(self):
         shutil.copy(self.mine / "tiny.yaml", self.folder / "tiny.yaml")
         self.assertIn("tiny.yaml:3:1: plugins: libtiny.so: No such file or directory; "
                       "relative paths start at the current folder",
@@ -126,12 +126,12 @@ class Plugin(New):
         self.assertIn("was built for Phalanx 0.0.1, but this program is Phalanx ", told)
         self.assertNotIn("executed", told)
 
-    def test_what_refers_to_something_that_phalanx_lacks_says_so(self):
+    def test_an_undefined_symbol_is_named(self):
         code = "void gone_from_phalanx(); static const bool called = (gone_from_phalanx(), true);"
         told = self.run_in(self.folder, LIST, "--plugins", self.compile("newer", code), status=2)
         self.assertRegex(told, "undefined symbol.*gone_from_phalanx.*; build it again")
 
-    def test_a_name_that_is_taken_ends_the_program_with_a_reason(self):
+    def test_a_name_that_is_taken_is_an_error(self):
         code = """
             #include "engine/loss/loss.h"
             #include "framework/base/config/no_fields.h"

@@ -29,8 +29,8 @@
 
 DEFINE_string(config, "", "YAML file of a run");
 DEFINE_string(set, "", "key.path=value, overrides the config file; may be repeated");
-DEFINE_int32(rank, 0, "whose share of the model to plan");
-DEFINE_bool(check, false, "then run a few steps: compare their operations with the plan, and the time of a step");
+DEFINE_int32(rank, 0, "rank whose share of the model to plan");
+DEFINE_bool(check, false, "also run a few steps, and compare their operations and time with the plan");
 DEFINE_string(json, "", "file to write the model to, for tools:simulate");
 
 namespace phalanx {
@@ -99,13 +99,14 @@ int check(const RankContext& rank) {
     return kDone;
   }
   std::fflush(stdout);
-  throw Error("operations are not those of the plan, over all ranks:\n" + checked.differences);
+  throw Error("operations differ from the plan, over all ranks:\n" + checked.differences);
 }
 
 int plan(const ExperimentConfig& config) {
   const auto ranks = training_ranks(config);
   if (FLAGS_rank < 0 || FLAGS_rank >= ranks) {
-    throw ConfigError("--rank: " + std::to_string(FLAGS_rank) + " is none of launch.ranks: " + std::to_string(ranks));
+    throw ConfigError("--rank: there is no rank " + std::to_string(FLAGS_rank) + ": launch.ranks is " +
+                      std::to_string(ranks));
   }
   const bool shared = config.backend == "auto" || backend_traits(config.backend).shared == BackendTraits::Memory::kAll;
   const bool near = config.launch.hosts.empty() && shared;
@@ -125,7 +126,7 @@ int run(int argc, char** argv) {
   Job job{.command = {argv, argv + argc}, .started = process_start(), .quiet = true};
   std::vector<std::string> words(argv + 1, argv + argc);
   auto overrides = take_overrides(words);
-  refuse(parse_flags({.purpose = "tells what a training step will take, before a run\n\n"
+  refuse(parse_flags({.purpose = "predicts memory, communication and time of a training step\n\n"
                                  "  plan --config configs/shakespeare_gpt_tp2_dp2.yaml\n"
                                  "  plan --config configs/shakespeare_gpt_tp2_dp2.yaml --check",
                       .files = "tools/plan/"},

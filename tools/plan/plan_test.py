@@ -21,14 +21,14 @@ class Plan(ProgramTest):
     def plan(self, *arguments, status=0, **settings):
         return self.run_program(PLAN, f"--config={QUICKSTART}", *sets(SMALL, settings), *arguments, status=status)
 
-    def test_tells_bytes_and_operations_without_launching(self):
+    def test_predicts_bytes_and_operations_without_launching(self):
         out = self.plan(**{"launch.ranks": 2, "strategy": "all_reduce"}).out
         self.assertIn("rank 0 of 2", out)
         for word in ("parameters", "gradients", "optimizer", "activations", "all_reduce"):
             self.assertIn(word, out)
         self.assertEqual([], list((self.folder / "tmp").glob("phalanx*")))
 
-    def test_plans_on_the_cpu_what_is_for_devices(self):
+    def test_plans_configs_of_devices_on_the_cpu(self):
         out = self.plan(**{"launch.ranks": 2, "device": "cuda", "train.capture": "true", "loader.resident": "true"}).out
         self.assertIn("rank 0 of 2", out)
 
@@ -37,7 +37,7 @@ class Plan(ProgramTest):
         self.assertIn("rank 511 of 512", out)
         self.assertIn("reduce_scatter", out)
 
-    def test_checks_itself_by_a_run(self):
+    def test_compares_the_plan_with_a_run(self):
         out = self.plan("--check", **{"launch.ranks": 2, "backend": "shm"}).out
         self.assertIn("operations: as planned", out)
         self.assertRegex(out, r"step: predicted [\d.]+ ms, measured [\d.]+ ms")
@@ -51,7 +51,8 @@ class Plan(ProgramTest):
         self.assertIn("<svg", (self.folder / "scaling.svg").read_text())
 
     def test_refuses_in_one_line(self):
-        for arguments, words in ((("--rank=5",), "--rank: 5"), (("--set=strategy=gossip",), "strategy: what gossip")):
+        for arguments, words in ((("--rank=5",), "--rank: there is no rank 5"),
+                                 (("--set=strategy=gossip",), "strategy: what gossip")):
             error = self.plan(*arguments, status=2, **{"launch.ranks": 2}).err
             self.assertIn(words, error)
         served = ["--set=model={name: dlrm, embeddings: servers}", "--set=dataset={name: clicks}"]

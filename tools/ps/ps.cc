@@ -25,11 +25,11 @@
 #include "tools/flags/parse_flags.h"
 
 DEFINE_string(listen, "", "HOST:PORT or unix:PATH to listen at, or several of them, separated by commas");
-DEFINE_string(secret_file, "", "file with the secret of servers and clients, which its owner alone may read");
-DEFINE_string(checkpoint, "", "folder for checkpoints of this server alone; it begins with the newest one there");
+DEFINE_string(secret_file, "", "file with the secret of servers and clients, which only its owner may read");
+DEFINE_string(checkpoint, "", "folder for checkpoints of only this server, which starts from the newest one there");
 DEFINE_double(every, 60, "seconds between two checkpoints");
-DEFINE_double(grace, 60, "seconds for which others wait for a client whose connection has broken");
-DEFINE_string(memory, "1TB", "limit for the values of all tables, as 64GB");
+DEFINE_double(grace, 60, "seconds that other clients wait for a client whose connection has broken");
+DEFINE_string(memory, "1TB", "limit for the values of all tables, such as 64GB");
 DEFINE_string(status, "", "address of a running server: prints what it holds");
 DEFINE_double(timeout, 10, "seconds for an answer to --status");
 
@@ -90,7 +90,7 @@ int serve() {
     std::fflush(stdout);
     int signal = 0;
     ::sigwait(&signals, &signal);
-    std::printf("parameter server: ends because of SIG%s\n", ::sigabbrev_np(signal));
+    std::printf("parameter server: ending because of SIG%s\n", ::sigabbrev_np(signal));
     std::fflush(stdout);
     try {
       server.stop();
@@ -141,14 +141,16 @@ int print_status() {
 }
 
 int run(int argc, char** argv) {
-  refuse(parse_flags({.purpose = "a parameter server that several jobs use, as\n"
-                                 "ps --listen 127.0.0.1:7000 --secret_file FILE, or asks one what it holds",
-                      .files = "tools/ps/"},
-                     argc, argv));
+  refuse(
+      parse_flags({.purpose = "serves parameters to several jobs, as in\n"
+                              "ps --listen 127.0.0.1:7000 --secret_file FILE, or prints what a server holds (--status)",
+                   .files = "tools/ps/"},
+                  argc, argv));
   if (FLAGS_listen.empty() == FLAGS_status.empty()) {
     throw ConfigError("ps needs --listen HOST:PORT to serve, or --status ADDRESS to ask a server what it holds");
   }
-  if (FLAGS_secret_file.empty()) throw ConfigError("ps needs --secret_file FILE, which servers and clients have");
+  if (FLAGS_secret_file.empty())
+    throw ConfigError("ps needs --secret_file FILE, with the secret of servers and clients");
   return FLAGS_status.empty() ? serve() : print_status();
 }
 

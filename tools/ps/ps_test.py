@@ -55,22 +55,22 @@ class Serving(Ps):
         self.assertIn("second: ", held)
         server.kill(signal.SIGTERM)
         self.assert_status(0, server)
-        self.assertIn("ends because of SIGTERM", server.out)
+        self.assertIn("ending because of SIGTERM", server.out)
         again = self.serve(f"--checkpoint={self.folder}/kept")
         columns = 112  # columns with the held state; the others count since this start
         self.assertEqual([line[:columns] for line in held.splitlines()],
-                         [line[:columns] for line in self.status().splitlines()], "what it held is what it holds")
+                         [line[:columns] for line in self.status().splitlines()], "it holds the same as before")
         self.assertRegex(held, r"first: .* float32 +\S+ \w+ +\d+ +\d+ +[1-9]\d* +\S+ \w+ +\S+ \w+ +\d+\.\d\d\n")
         again.kill(signal.SIGINT)
         self.assert_status(0, again)
 
-    def test_a_terminal_that_is_closed_ends_it_in_order_too(self):
+    def test_ends_orderly_when_the_terminal_is_closed(self):
         server = self.serve()
         server.kill(signal.SIGHUP)
         self.assert_status(0, server)
-        self.assertIn("ends because of SIGHUP", server.out)
+        self.assertIn("ending because of SIGHUP", server.out)
 
-    def test_goes_on_where_signals_are_ignored(self):
+    def test_continues_if_signals_are_ignored(self):
         def ignore():
             for number in (signal.SIGHUP, signal.SIGINT):
                 signal.signal(number, signal.SIG_IGN)
@@ -82,7 +82,7 @@ class Serving(Ps):
         server.kill(signal.SIGTERM)
         self.assert_status(0, server)
 
-    def test_a_run_of_the_same_name_begins_anew_and_a_lost_checkpoint_is_told(self):
+    def test_a_run_of_the_same_name_starts_again_and_a_lost_checkpoint_is_reported(self):
         server = self.serve(f"--checkpoint={self.folder}/kept", "--every=3600")
         losses = []
         for run in ("one", "two"):
@@ -129,7 +129,7 @@ class Dying(Ps):
     # Long enough to be killed in the middle, and to continue.
     LONG = {"train.max_steps": 1500, "train.epochs": 10000}
 
-    def test_training_goes_on_when_the_server_comes_back(self):
+    def test_training_continues_when_the_server_comes_back(self):
         kept = (f"--checkpoint={self.folder}/kept", "--every=0.5")
         server = self.serve(*kept)
         process = self.train(*self.settings(self.LONG))
@@ -157,7 +157,7 @@ class Dying(Ps):
                            "roles.secret_file": self.secret}, SHORT, self.EMBEDDINGS, more)
         return [one for one in everything if not one.startswith("--set=dataset.")]
 
-    def test_embeddings_go_on_when_the_server_comes_back(self):
+    def test_embeddings_continue_when_the_server_comes_back(self):
         kept = (f"--checkpoint={self.folder}/kept", "--every=0.5")
         server = self.serve(*kept)
         process = self.train(*self.embeddings())
@@ -239,7 +239,7 @@ class Dying(Ps):
         self.assertIn(f"parameter server {self.address} is lost: it has not come back within 5 s", process.words)
         self.assert_nothing_left()
 
-    def test_training_goes_on_with_the_replica_of_a_server_that_stays_away(self):
+    def test_training_continues_with_the_replica_of_a_server_that_stays_away(self):
         addresses = [f"127.0.0.1:{free_port()}" for _ in range(2)]
         servers = [self.serve(address=address) for address in addresses]
         process = self.train(*self.settings(

@@ -27,7 +27,7 @@ RunRecord run(const std::string& path, const std::string& config, double loss) {
       .curves = {{"train/loss", {{5, 2 * loss}, {10, loss}}}, {"test/loss", {{10, loss}}}}};
 }
 
-TEST(Comparison, HasARowForWhateverOneOfTheRunsHas) {
+TEST(Comparison, HasARowForEachFieldOfAnyRun) {
   auto unfinished = run("runs/b", "", 0.25);
   unfinished.summary.reset();
   const auto rows = compare_figures({run("runs/a", "", 0.5), unfinished});
@@ -45,12 +45,12 @@ TEST(Comparison, ShowsTheKeysOfConfigsThatDiffer) {
   EXPECT_THAT(compare_configs({run("a", "seed: 1", 1), run("b", "seed: 1", 2)}), SizeIs(1));
 }
 
-TEST(Comparison, RefusesAConfigThatIsNone) {
+TEST(Comparison, RefusesAMalformedConfig) {
   EXPECT_THAT([] { compare_configs({run("a", "seed: [", 1), run("b", "", 1)}); },
               ThrowsMessage<DataError>(HasSubstr("a/config.yaml:1:")));
 }
 
-TEST(Comparison, RunsOfOneNameAreToldApartByTheirPaths) {
+TEST(Comparison, RunsWithTheSameNameAreNamedByTheirPaths) {
   EXPECT_THAT(names_of({run("x/run", "", 1), run("y/run/", "", 1), run("y/other/", "", 1)}),
               ElementsAre("x/run", "y/run/", "other"));
 }
@@ -79,7 +79,7 @@ TEST(Comparison, ThePageHasACurveOfEachRun) {
       page, AllOf(HasSubstr("2 runs compared"), HasSubstr("train loss"), HasSubstr("b&lt;"), HasSubstr("<td>2</td>")));
 }
 
-TEST(Comparison, OfManyReadingsThePageHasTheFirst) {
+TEST(Comparison, ThePageShowsOnlyTheFirstOfManyReadings) {
   auto many = run("a", "seed: 1", 1), other = run("b", "seed: 2", 1);
   for (int i = 1; i < 20; ++i) {
     many.readings.push_back("r" + std::to_string(i));

@@ -28,12 +28,12 @@ class Report(ProgramTest):
                      r"time of a step +small +large", r"backward +\S+ .s +\S+ .s", r"launch\.ranks +2 +1",
                      r"optimizer\.lr +0\.02 +0\.05"):
             self.assertRegex(process.out, rf"(?m)^{line}$")
-        self.assertNotIn("optimizer.momentum", process.out, "which does not differ")
+        self.assertNotIn("optimizer.momentum", process.out, "it has the same value in both runs")
         page = (self.folder / "compare.html").read_text()
         for word in ("small", "large", "train loss", "throughput", "optimizer.lr"):
             self.assertIn(word, page)
 
-    def test_makes_the_page_of_a_run_anew(self):
+    def test_writes_the_page_of_a_run_again(self):
         run = self.finish("run")
         before = (run / "report.html").read_text()
         (run / "report.html").unlink()

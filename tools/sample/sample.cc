@@ -29,15 +29,15 @@
 #include "tools/flags/saved_run.h"
 #include "tools/flags/take_overrides.h"
 
-DEFINE_string(run, "", "run folder whose config.yaml and weights.safetensors to take");
+DEFINE_string(run, "", "run folder whose config.yaml and weights.safetensors to use");
 DEFINE_string(weights, "", "safetensors file, in place of the run's");
 DEFINE_string(config, "", "YAML file of a run with these weights, in place of the run's");
 DEFINE_string(set, "", "key.path=value, overrides the config file; may be repeated");
 DEFINE_string(out, "samples.png", "PNG file to write");
-DEFINE_int64(samples, 64, "how many to draw");
-DEFINE_int64(columns, 8, "how many in a row of the picture");
-DEFINE_int64(zoom, 2, "pixels of the picture for each of a sample, in either direction");
-DEFINE_uint64(seed, 1, "of the noise");
+DEFINE_int64(samples, 64, "number of samples to draw");
+DEFINE_int64(columns, 8, "samples in a row of the picture");
+DEFINE_int64(zoom, 2, "width and height in the picture of each pixel of a sample");
+DEFINE_uint64(seed, 1, "seed of the noise");
 
 namespace phalanx {
 namespace {
@@ -74,11 +74,11 @@ void draw(const ExperimentConfig& config, const std::string& weights) {
   const auto model = load_model(config, spec, weights);
   auto* const generative = dynamic_cast<Generative*>(model.get());
   if (generative == nullptr) {
-    throw ConfigError("model " + config.model.selected() + " makes no samples; those that do are vae and dcgan");
+    throw ConfigError("model " + config.model.selected() + " does not generate samples; vae and dcgan do");
   }
   const auto& shape = spec.inputs.at(0).shape;
   if (shape.size() != 3 || (shape[0] != 1 && shape[0] != 3)) {
-    throw ConfigError("dataset: samples are no images of 1 or 3 channels, which is all that a picture can show");
+    throw ConfigError("dataset: samples are not images with 1 or 3 channels, and a picture can show nothing else");
   }
   const at::NoGradGuard no_grad;
   model->eval();
@@ -92,7 +92,7 @@ void draw(const ExperimentConfig& config, const std::string& weights) {
 int run(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
   auto overrides = take_overrides(words);
-  refuse(parse_flags({.purpose = "draws samples that a trained model makes of noise\n\n"
+  refuse(parse_flags({.purpose = "draws samples that a trained model generates from noise\n\n"
                                  "  sample --run runs/NAME --out samples.png",
                       .files = "tools/sample/"},
                      words));

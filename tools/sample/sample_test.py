@@ -49,7 +49,7 @@ class Sample(ProgramTest):
             self.assertEqual((3 * (4 * 18 - 2), 3 * (2 * 18 - 2), 8, 0), (width, height, depth, color), "gray")
             self.assertGreater(len(set(pixels)), 4)
 
-    def test_draws_by_the_seed(self):
+    def test_draws_depend_on_the_seed(self):
         self.train_on(VAE, 1)
         pictures = []
         for seed in (1, 1, 2):
@@ -66,7 +66,7 @@ class Sample(ProgramTest):
                                         ("--out=no/such.png", 1, "no/such.png")):
             self.assertIn(error, self.sample("--run=run", argument, status=status).err)
         self.train_on({"model": "mlp", "dataset": "{name: digits, train_samples: 64, test_samples: 64}"}, 1, "mlp")
-        self.assertIn("model mlp makes no samples; those that do are vae and dcgan",
+        self.assertIn("model mlp does not generate samples; vae and dcgan do",
                       self.sample("--run=mlp", status=2).err)
 
 

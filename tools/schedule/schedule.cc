@@ -26,11 +26,11 @@ DEFINE_int32(micro_batches, 8, "parts of a batch");
 DEFINE_int32(stages_per_rank, 1, "stages on each rank, for interleaved");
 DEFINE_string(
     costs, "1,1,1,0",
-    "how long take a forward, the gradient of the input, that of the weights, and a transfer to another rank");
+    "times of a forward, of the gradients of the input and of the weights, and of a transfer to another rank");
 DEFINE_int32(memory_limit, 0, "micro-batches whose activations a rank may hold, for zero_bubble; 0: ranks");
-DEFINE_int32(width, 120, "letters in a line");
-DEFINE_string(svg, "", "file for a picture");
-DEFINE_string(json, "", "file for the actions and their times");
+DEFINE_int32(width, 120, "characters in a line");
+DEFINE_string(svg, "", "SVG file for a picture");
+DEFINE_string(json, "", "JSON file for the actions and their times");
 
 namespace phalanx {
 namespace {

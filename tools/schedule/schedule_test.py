@@ -24,7 +24,7 @@ class Schedule(ProgramTest):
         self.assertIn("bubble          25.0 % of the step (25.0 % by formula)\n", out)
         self.assertIn("activations     2 1 micro-batches at most, by rank\n", out)
 
-    def test_breaks_lines_where_they_are_full(self):
+    def test_breaks_long_lines(self):
         out = self.schedule("--name=1f1b", "--ranks=2", "--micro_batches=3", "--width=19").out
         self.assertTrue(out.startswith("rank 0   F0F1....D0\nrank 1   ..F0D0  F1\n\nrank 0     F2D1  ..\n"), out)
 
@@ -43,7 +43,7 @@ class Schedule(ProgramTest):
         self.schedule("--name=zero_bubble", "--ranks=4", "--micro_batches=6", "--svg=s.svg", "--json=s.json")
         svg = xml.etree.ElementTree.parse(self.folder / "s.svg").getroot()
         texts = [node.text for node in svg.iter("{http://www.w3.org/2000/svg}text")]
-        self.assertEqual(4 * 3, texts.count("5"), "a forward and two gradients of each stage")
+        self.assertEqual(4 * 3, texts.count("5"), "a forward and two gradients for each stage")
         data = json.loads((self.folder / "s.json").read_text())
         self.assertEqual(4 * 6 * 3, sum(len(actions) for actions in data["actions"]))
         self.assertEqual({"kind": "forward", "stage": 0, "micro_batch": 0, "begin": 0, "end": 1},

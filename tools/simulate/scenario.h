@@ -25,19 +25,19 @@ struct ClusterConfig {
 
   template <class V>
   void visit(V& v) {
-    v("hosts", hosts, "hosts", config::between(1, 1'000'000));
-    v("ranks_per_host", ranks_per_host, "ranks (GPUs) of each", config::between(1, 1024));
+    v("hosts", hosts, "number of hosts", config::between(1, 1'000'000));
+    v("ranks_per_host", ranks_per_host, "ranks (GPUs) of each host", config::between(1, 1024));
     v("cores_per_host", cores_per_host, "cores that its ranks compute on, if they share them; 0: each has its own",
       config::at_least(0));
     v("flops", flops, "peak of a rank, in FLOP/s", config::above(0));
-    v("efficiency", efficiency, "share of it that a model reaches", config::above(0));
-    v("memory", memory, "bytes of a rank", config::above(0));
+    v("efficiency", efficiency, "share of flops that a model reaches", config::above(0));
+    v("memory", memory, "memory of a rank in bytes", config::above(0));
     v("host_bandwidth", host_bandwidth, "bytes per second that a rank sends inside its host", config::above(0));
     v("host_latency", host_latency, "seconds of a message inside a host", config::at_least(0));
     v("nic_bandwidth", nic_bandwidth, "bytes per second that a host sends to others", config::above(0));
     v("nic_latency", nic_latency, "seconds of a message to another host", config::at_least(0));
     v("network_efficiency", network_efficiency, "share of the bandwidths that collectives reach", config::above(0));
-    v("oversubscription", oversubscription, "of the switch: by what nic_bandwidth is divided if all hosts send",
+    v("oversubscription", oversubscription, "of the switch: nic_bandwidth is divided by this if all hosts send",
       config::at_least(1));
   }
 };
@@ -60,19 +60,19 @@ struct ModelConfig {
 
   template <class V>
   void visit(V& v) {
-    v("name", name, "of the model");
+    v("name", name, "name of the model");
     v("parameters", parameters, "parameters, without those of experts", config::above(0));
     v("expert_parameters", expert_parameters, "parameters of all experts", config::at_least(0));
     v("flops_per_sample", flops_per_sample,
-      "of forward and backward; 0: 6 parameters sequence + 12 layers width sequence^2", config::at_least(0));
-    v("seconds_per_sample", seconds_per_sample, "of one rank that has a core for itself, in place of FLOPs",
+      "FLOPs of forward and backward; 0: 6 parameters sequence + 12 layers width sequence^2", config::at_least(0));
+    v("seconds_per_sample", seconds_per_sample, "time of a sample on one rank with a core of its own, instead of FLOPs",
       config::at_least(0));
-    v("layers", layers, "blocks", config::at_least(1));
+    v("layers", layers, "number of blocks", config::at_least(1));
     v("width", width, "features of a token; 0: no token, so no tensor, pipe, expert or context axis",
       config::at_least(0));
     v("sequence", sequence, "tokens of a sample", config::at_least(1));
     v("activation_bytes", activation_bytes,
-      "of a sample, for backward; 0: 34 layers width sequence, or 2 with train.recompute", config::at_least(0));
+      "of a sample, kept for backward; 0: 34 layers width sequence, or 2 with train.recompute", config::at_least(0));
     v("activation_element", activation_element, "bytes of an element that layers exchange", config::above(0));
     v("parameter_element", parameter_element, "bytes of a parameter, as it is kept and gathered", config::above(0));
     v("gradient_element", gradient_element, "bytes of an element of a gradient", config::above(0));
@@ -110,7 +110,8 @@ struct ScenarioTraining {
 
   template <class V>
   void visit(V& v) {
-    v("global_batch_size", global_batch_size, "samples of a step; 0: samples_per_replica of each", config::at_least(0));
+    v("global_batch_size", global_batch_size, "samples of a step; 0: samples_per_replica of each replica",
+      config::at_least(0));
     v("samples_per_replica", samples_per_replica, "samples of a step of each replica", config::at_least(1));
     v("micro_batch_size", micro_batch_size, "samples that a replica takes at once; 0: all", config::at_least(0));
     v("zero", zero, "ZeRO stage; what replicas divide: 1: optimizer state, 2: gradients too, 3: parameters too",
@@ -118,7 +119,7 @@ struct ScenarioTraining {
     v("overlap", overlap, "communicate gradients during backward");
     v("recompute", recompute, "compute activations again in backward");
     v("bucket_bytes", bucket_bytes, "size of gradient buckets", config::above(0));
-    v("algorithm", algorithm, "of all_reduce", config::one_of({"best", "ring", "tree", "hierarchical"}));
+    v("algorithm", algorithm, "algorithm of all_reduce", config::one_of({"best", "ring", "tree", "hierarchical"}));
   }
 };
 

@@ -21,8 +21,8 @@
 
 DEFINE_string(scenario, "", "YAML file of cluster, model, mesh and train");
 DEFINE_string(set, "", "key.path=value, overrides the file; may be repeated");
-DEFINE_bool(search, false, "show the best meshes that fit into memory, instead of that of the file");
-DEFINE_string(svg, "", "file to draw throughput against the number of ranks to");
+DEFINE_bool(search, false, "show the best meshes that fit into memory, instead of the mesh in the file");
+DEFINE_string(svg, "", "SVG file for a plot of throughput over the number of ranks");
 DEFINE_string(validate, "", "file of published runs: compare predictions with it");
 DEFINE_bool(help_scenario, false, "show all keys of a scenario");
 
@@ -83,7 +83,7 @@ void draw(const Scenario& scenario) {
 int run(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
   const auto overrides = take_overrides(words);
-  refuse(parse_flags({.purpose = "predicts training steps on a cluster that need not be there\n\n"
+  refuse(parse_flags({.purpose = "predicts training steps on a cluster, which need not exist\n\n"
                                  "  simulate --scenario tools/simulate/gpt_cluster.yaml --search",
                       .files = "tools/simulate/"},
                      words));

@@ -151,7 +151,7 @@ TEST(Step, SharesCores) {
   EXPECT_DOUBLE_EQ(simulate(one).compute, 1);
 }
 
-TEST(Step, CountsFlopsWhereNoTimeIsKnown) {
+TEST(Step, CountsFlopsIfNoTimeIsGiven) {
   auto one = scenario();
   one.model.seconds_per_sample = 0;
   one.cluster.flops = 1000;

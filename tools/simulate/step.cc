@@ -20,9 +20,9 @@ ScenarioMesh complete(const Scenario& scenario) {
   const auto others = mesh.pipe * mesh.tensor * mesh.expert * mesh.context;
   if (mesh.data == 0 && ranks % others == 0) mesh.data = ranks / others;
   if (mesh.ranks() != ranks) {
-    throw ConfigError("mesh: its axes come to " + text(std::max<std::int64_t>(mesh.data, 1) * others) +
-                      " ranks, but cluster.hosts times cluster.ranks_per_host to " + text(ranks) +
-                      "; set mesh.data: 0 and axes whose product divides that");
+    throw ConfigError("mesh: the product of its axes is " + text(std::max<std::int64_t>(mesh.data, 1) * others) +
+                      ", but cluster.hosts times cluster.ranks_per_host is " + text(ranks) +
+                      "; set mesh.data: 0, and other axes whose product divides the number of ranks");
   }
   return mesh;
 }
@@ -30,7 +30,8 @@ ScenarioMesh complete(const Scenario& scenario) {
 void check(const Scenario& scenario, const ScenarioMesh& mesh) {
   const auto& model = scenario.model;
   if (model.width == 0 && mesh.ranks() != mesh.data) {
-    throw ConfigError("model.width: is 0, so only mesh.data can be above 1; say how many features a token has");
+    throw ConfigError(
+        "model.width: is 0, so only mesh.data can be above 1; set it to the number of features of a token");
   }
   if (model.layers % mesh.pipe != 0) {
     throw ConfigError("mesh.pipe: " + text(mesh.pipe) + " stages do not divide model.layers: " + text(model.layers));
@@ -43,7 +44,7 @@ void check(const Scenario& scenario, const ScenarioMesh& mesh) {
                       " does not divide model.sequence: " + text(model.sequence));
   }
   if (mesh.expert > 1 && model.expert_parameters == 0) {
-    throw ConfigError("mesh.expert: the model has no model.expert_parameters");
+    throw ConfigError("mesh.expert: must be 1, since model.expert_parameters is 0");
   }
 }
 

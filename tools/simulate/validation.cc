@@ -21,7 +21,7 @@ double predict(const PublishedRuns& runs, Scenario scenario, double calibrated) 
 double calibrate(const PublishedRuns& runs, const Scenario& scenario, const PublishedRow& row) {
   double low = 1e-4, high = 1;
   if (predict(runs, scenario, low) > row.measured || predict(runs, scenario, high) < row.measured) {
-    throw ConfigError("rows: no " + runs.calibrate + " gives what " + row.name + " has measured");
+    throw ConfigError("rows: no value of " + runs.calibrate + " predicts what " + row.name + " measured");
   }
   for (int i = 0; i < 60; ++i) {
     const double middle = std::sqrt(low * high);

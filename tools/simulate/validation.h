@@ -18,10 +18,11 @@ struct PublishedRow {
 
   template <class V>
   void visit(V& v) {
-    v("name", name, "of the run");
-    v("set", set, "changes of the scenario, each key=value");
-    v("measured", measured, "what was published", config::above(0));
-    v("calibrates", calibrates, "choose the calibrated field so that this run comes out; it holds for those after it");
+    v("name", name, "name of the run");
+    v("set", set, "changes to the scenario, each key=value");
+    v("measured", measured, "published value", config::above(0));
+    v("calibrates", calibrates,
+      "choose the calibrated field to match this run; its value holds for the following rows");
   }
 };
 
@@ -35,7 +36,7 @@ struct PublishedRuns {
 
   template <class V>
   void visit(V& v) {
-    v("source", source, "where the figures stand");
+    v("source", source, "where the figures were published");
     v("quantity", quantity, "what was measured", config::one_of({"scaling_efficiency", "samples_per_second_per_rank"}));
     v("calibrate", calibrate, "field that is chosen by rows that calibrate",
       config::one_of({"cluster.efficiency", "cluster.network_efficiency"}));

@@ -36,22 +36,22 @@ TEST(BestRules, TakeTheFastestOfEachSize) {
             "all_reduce on 4 ranks -> ring\n");
 }
 
-TEST(BestRules, JoinSizesOfOneWay) {
+TEST(BestRules, JoinSizesWithTheSameAlgorithm) {
   EXPECT_EQ(text({row(100, "native", 10), row(100, "ring", 5), row(400, "native", 10), row(400, "ring", 5),
                   row(1600, "native", 5), row(1600, "ring", 10)}),
             "all_reduce up to 800 on 4 ranks -> ring\n");
 }
 
-TEST(BestRules, WhereNativeIsBestThereAreNone) {
+TEST(BestRules, AreEmptyIfNativeIsBest) {
   EXPECT_EQ(text({row(100, "native", 5), row(100, "ring", 10), row(400, "native", 5), row(400, "ring", 10)}), "");
   EXPECT_EQ(text({}), "");
 }
 
-TEST(BestRules, WaysThatAreAlikeMakeNoRules) {
+TEST(BestRules, IgnoreSmallDifferences) {
   EXPECT_EQ(text({row(100, "native", 10), row(100, "ring", 9.6)}), "");
   EXPECT_EQ(text({row(100, "native", 10), row(100, "ring", 5), row(400, "native", 10), row(400, "ring", 10.4)}),
             "all_reduce on 4 ranks -> ring\n")
-      << "the way of the next smaller size is kept";
+      << "the algorithm of the next smaller size is kept";
 }
 
 // An algorithm that did not suit a size has no row for it.

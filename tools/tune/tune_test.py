@@ -45,7 +45,7 @@ class Tune(ProgramTest):
         self.assertRegex(process.out, r"(?m)^operation +up to +ranks +backend +algorithm$")
         self.assert_nothing_left()
 
-    def test_of_mpi(self):
+    def test_measures_mpi(self):
         self.tune("--ranks=2", "--backend=mpi", "--ops=broadcast", *QUICK)
         tuned = json.loads((self.folder / "tuned.json").read_text())
         self.assertIn("Open MPI v5", tuned["topology"]["mpi"])
@@ -58,7 +58,7 @@ class Tune(ProgramTest):
         # The sum of two numbers has no order.
         self.assertEqual(self.run_folder("native").weights, self.run_folder("ring").weights)
 
-    def test_training_refuses_a_file_of_elsewhere(self):
+    def test_training_refuses_a_file_of_another_machine(self):
         tuned = self.tuned()
         tuned["topology"]["hosts"][0]["cores"] += 7
         tuned["topology"]["phalanx"] = "0.0.0"
@@ -69,7 +69,7 @@ class Tune(ProgramTest):
         self.assertIn(f"tuned.json: was measured elsewhere: cores {cores}, here {cores - 7}; Phalanx 0.0.0, here ", report)
         self.assertIn("bazel run //tools:tune -- --ranks 2 --backend shm --output tuned.json", report)
 
-    def test_training_refuses_an_old_file_before_anything_runs(self):
+    def test_training_refuses_an_old_file_before_ranks_start(self):
         (self.folder / "old.json").write_text('{"format": 0}')
         process = self.train_with("run", status=2, **{"framework.selection_file": "old.json"})
         self.assertIn("--set framework.selection_file=old.json: framework.selection_file: old.json: has format 0, "

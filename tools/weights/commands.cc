@@ -65,7 +65,7 @@ bool rows_fit(const std::string& weights, const ExperimentConfig& config, Model&
   if (!wants_servers(config.model)) return true;
   const std::string rows = rows_beside(weights);
   if (!std::filesystem::exists(rows)) {
-    print_text("%s is not there: training can begin with the weights, evaluation needs the rows\n", rows.c_str());
+    print_text("%s does not exist: training can start from the weights, but evaluation needs the rows\n", rows.c_str());
     return true;
   }
   try {
@@ -108,7 +108,7 @@ void convert_weights(const std::string& from, const std::string& to, std::int64_
                      const std::string& json) {
   const auto wanted = dtypes().find(dtype);
   if (!dtype.empty() && wanted == dtypes().end()) {
-    throw ConfigError("--dtype: \"" + dtype + "\" is none of float32, float16, bfloat16 and float64");
+    throw ConfigError("--dtype: \"" + dtype + "\" is not one of float32, float16, bfloat16 and float64");
   }
   NamedTensors tensors = load_weights(from);
   for (auto& [name, tensor] : tensors) {
@@ -197,7 +197,7 @@ bool verify_weights(const std::string& file, const std::string& path, const std:
              fit.exact() ? ", and nothing is left over" : "; the rest:");
   for (const auto& name : fit.missing) print_text("missing: %s\n", name.c_str());
   for (const auto& name : fit.unexpected) print_text("unexpected: %s\n", name.c_str());
-  for (const auto& name : fit.different) print_text("other: %s\n", name.c_str());
+  for (const auto& name : fit.different) print_text("different: %s\n", name.c_str());
   for (const auto& text : fit.contradictions) print_text("contradicts: %s\n", text.c_str());
   const bool fits = rows_fit(file, config, *model) && fit.exact();
   write_json(json, {{"fits", fits},

@@ -15,11 +15,11 @@
 #include "tools/flags/take_overrides.h"
 #include "tools/weights/commands.h"
 
-DEFINE_string(config, "", "verify, merge: YAML file of a run, whose model the weights are of");
+DEFINE_string(config, "", "verify, merge: YAML file of a run with the model of these weights");
 DEFINE_string(set, "", "verify, merge: key.path=value, overrides the config file; may be repeated");
 DEFINE_string(shard_size, "", "convert: largest size of a file, such as 5GB; empty: one file");
-DEFINE_string(dtype, "", "convert: what floating-point numbers become: float32, float16, bfloat16, float64");
-DEFINE_string(json, "", "file to write the result to as well");
+DEFINE_string(dtype, "", "convert: dtype for floating-point numbers: float32, float16, bfloat16 or float64");
+DEFINE_string(json, "", "JSON file for the result");
 
 namespace phalanx {
 namespace {
@@ -38,7 +38,7 @@ int run(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
   const auto overrides = take_overrides(words);
   const auto given =
-      parse_flags({.purpose = "looks at files of weights, converts and compares them\n\n"
+      parse_flags({.purpose = "lists, converts and compares files of weights\n\n"
                               "  weights list    model.safetensors\n"
                               "  weights convert pytorch_model.bin model.safetensors --shard_size 5GB\n"
                               "  weights diff    a.pt b.safetensors\n"
@@ -50,7 +50,7 @@ int run(int argc, char** argv) {
   const std::string& command = given[0];
   const auto files = [&](std::size_t count) {
     if (given.size() == count + 1) return;
-    throw ConfigError(command + " takes " + (count == 1 ? "one file" : "two files") + ", and got " +
+    throw ConfigError(command + " takes " + (count == 1 ? "one file" : "two files") + ", but got " +
                       std::to_string(given.size() - 1) + ": " + kCommands);
   };
   bool good = true;

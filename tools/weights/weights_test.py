@@ -38,7 +38,7 @@ class Weights(ProgramTest):
         self.assertIn("8 tensors of 36 elements, 148 B, in 1 file\n", out)
         self.assertEqual({"name": "steps", "dtype": "Long", "shape": [], "bytes": 8}, self.json()["tensors"][6])
 
-    def test_shows_no_name_that_a_terminal_would_obey(self):
+    def test_escapes_control_sequences_in_names(self):
         name = "w\x1b]0;title\x07\r"
         header = json.dumps({name: {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
         (self.folder / "odd.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + bytes(4))
@@ -55,7 +55,7 @@ class Weights(ProgramTest):
         out = self.weights("diff", str(GOLDENS / "state_dict.pt"), "back.pt").out
         self.assertEqual("8 tensors are equal; largest difference of the others: 0\n", out)
 
-    def test_tells_how_files_differ(self):
+    def test_reports_how_files_differ(self):
         self.weights("convert", str(GOLDENS / "state_dict.pt"), "half.pt", "--dtype=bfloat16")
         out = self.weights("diff", str(GOLDENS / "state_dict.pt"), "half.pt", "--json=result.json").out
         self.assertIn("fc.weight: max abs difference 0, dtypes Float and BFloat16\n", out)
@@ -64,15 +64,15 @@ class Weights(ProgramTest):
         self.assertEqual(["0.weight", "0.bias"], self.json()["only_in_second"])
         self.assertEqual(8, len(self.json()["only_in_first"]))
 
-    def test_tells_whether_they_fit_a_model(self):
+    def test_reports_whether_weights_fit_a_model(self):
         self.train_tiny()
         self.weights("convert", "run/weights.safetensors", "tiny.pt")
         out = self.weights("verify", "tiny.pt", "--config=tiny.yaml").out
         self.assertEqual("4 tensors of tiny.pt fit model mlp, and nothing is left over\n", out)
         out = self.weights("verify", "tiny.pt", "--config=tiny.yaml", "--set", "model.hidden=[9]", status=1).out
-        self.assertIn("other: fc1.weight: Float [8, 256] there, Float [9, 256] here\n", out)
+        self.assertIn("different: fc1.weight: Float [8, 256] there, Float [9, 256] here\n", out)
 
-    def test_tells_where_a_config_beside_them_contradicts_the_model(self):
+    def test_reports_where_a_published_config_contradicts_the_model(self):
         (self.folder / "text.txt").write_text("what is written is read " * 20)
         (self.folder / "tiny.yaml").write_text(
             "model: {name: gpt, layers: 1, heads: 2, width: 8}\n"
@@ -95,7 +95,7 @@ class Weights(ProgramTest):
         self.assertIn(said, refused.words)
         self.assert_status(0, self.train(*begin, "--set", "model.epsilon=1e-6", run="tuned"))
 
-    def test_looks_for_the_rows_of_embeddings_on_servers(self):
+    def test_checks_the_rows_of_embeddings_on_servers(self):
         (self.folder / "served.yaml").write_text(SERVED)
         self.assert_status(0, self.train("--config=served.yaml", run="run"))
         self.assertRegex(self.weights("list", "run/embeddings.safetensors").out, r"rows +Float +\[\d+, 4\] ")
@@ -104,9 +104,9 @@ class Weights(ProgramTest):
         out = self.weights(*verify, "--set", "model.dim=5", status=1).out
         self.assertIn("its rows have 4 numbers, the rows of the table have 5", out)
         (self.folder / "run/embeddings.safetensors").unlink()
-        self.assertIn("run/embeddings.safetensors is not there: training can begin", self.weights(*verify).out)
+        self.assertIn("run/embeddings.safetensors does not exist: training can start", self.weights(*verify).out)
 
-    def test_writes_what_train_begins_with(self):
+    def test_writes_weights_that_train_starts_from(self):
         self.train_tiny()
         self.weights("convert", "run/weights.safetensors", "tiny.pt")
         self.assert_status(0, self.train("--config=tiny.yaml", "--set", "init.from=tiny.pt",
@@ -135,13 +135,13 @@ class Weights(ProgramTest):
         for status, arguments, why in (
                 (2, [], "name one command: list FILE"),
                 (2, ["paint"], 'unexpected "paint"'),
-                (2, ["list"], "list takes one file, and got 0"),
-                (2, ["diff", "a.pt"], "diff takes two files, and got 1"),
+                (2, ["list"], "list takes one file, but got 0"),
+                (2, ["diff", "a.pt"], "diff takes two files, but got 1"),
                 (1, ["list", "none.pt"], "none.pt: no such file"),
                 (1, ["list", shell], "posix.system, which was not executed"),
                 (2, ["verify", shell], "--config is missing"),
                 (2, ["convert", str(GOLDENS / "nested.pt"), "x.txt"], "use a name that ends in one of these"),
-                (2, ["convert", str(GOLDENS / "nested.pt"), "x.pt", "--dtype=int3"], "--dtype: \"int3\" is none of")):
+                (2, ["convert", str(GOLDENS / "nested.pt"), "x.pt", "--dtype=int3"], "\"int3\" is not one of")):
             self.assertIn(why, self.weights(*arguments, status=status).err)
         self.assertFalse((self.folder / "executed").exists())
 

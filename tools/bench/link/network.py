@@ -15,13 +15,13 @@ import subprocess
 import sys
 
 PREFIX = "phalanx-link"
-RIGHTS = "it takes root with CAP_NET_ADMIN and CAP_SYS_ADMIN: run it by sudo, or in a container that has these"
+RIGHTS = "this requires root with CAP_NET_ADMIN and CAP_SYS_ADMIN: run it with sudo, or in a container that has both"
 
 
 def what_is_missing():
     """Returns why no hosts can be made here, if that is known without trying; otherwise an empty string."""
     if os.geteuid() != 0:
-        return f"no right to make network namespaces; {RIGHTS}"
+        return f"not allowed to create network namespaces; {RIGHTS}"
     absent = [program for program in ("ip", "tc", "unshare") if shutil.which(program) is None]
     return f"no {', '.join(absent)} on PATH; install iproute2 and util-linux" if absent else ""
 

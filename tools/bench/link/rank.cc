@@ -57,7 +57,7 @@ Traffic traffic(const Communicator& world) {
 
 CommunicatorPtr connect() {
   const auto launched = detect_launch_environment();
-  if (!launched) throw ConfigError("no launcher has started this process as a rank");
+  if (!launched) throw ConfigError("this process was not started as a rank by a launcher");
   StorePtr store;
   if (!launched->rendezvous.empty()) store = rendezvous(launched->rendezvous, kTimeout).store;
   auto world = Backends::Choice(FLAGS_backend).make({launched->rank_info, store, kTimeout});

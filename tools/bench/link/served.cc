@@ -19,9 +19,9 @@
 
 DEFINE_string(serve, "", "address to serve at");
 DEFINE_string(ask, "", "address of the server");
-DEFINE_string(secret, "", "that both know");
-DEFINE_int64(bytes, 16 << 20, "of the tensor");
-DEFINE_int32(rounds, 10, "pushes and pulls");
+DEFINE_string(secret, "", "secret that the server and its client share");
+DEFINE_int64(bytes, 16 << 20, "bytes of the tensor");
+DEFINE_int32(rounds, 10, "number of pushes, and of pulls");
 
 namespace {
 

@@ -49,7 +49,7 @@ def outcome(hosts, server, client):
     with subprocess.Popen(hosts.command(1, server), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as serving:
         try:
             if serving.stdout.readline() != "ready\n":
-                raise SystemExit(f"link: {server[0]} does not serve")
+                raise SystemExit(f"link: {server[0]} did not start to serve")
             done = subprocess.run(hosts.command(0, client), stdout=subprocess.PIPE, text=True, check=False,
                                   timeout=link.DEADLINE)
             if done.returncode != 0:
@@ -64,8 +64,8 @@ def main():
     parser = argparse.ArgumentParser(prog="servers", description="push and pull between two hosts, against the link itself")
     parser.add_argument("--rate", default="1gbit", help="rate of the link, in the notation of tc")
     parser.add_argument("--bytes", default="1MB,16MB", type=lambda text: [link.parse_size(s) for s in text.split(",")])
-    parser.add_argument("--rounds", default=5, type=int, help="of each size, each a few pushes and pulls")
-    parser.add_argument("--realtime", action="store_true", help="priority over everything else on this machine")
+    parser.add_argument("--rounds", default=5, type=int, help="rounds for each size, each with a few pushes and pulls")
+    parser.add_argument("--realtime", action="store_true", help="take priority over everything else on this machine")
     options = parser.parse_args()
     if missing := network.what_is_missing():
         raise SystemExit(f"link: {missing}")

@@ -44,14 +44,14 @@ SYSTEMS = {
 def parse_options():
     parser = argparse.ArgumentParser(prog="uneven", description="training where one of two ranks is slow")
     parser.add_argument("--train", default=str(TRAIN), help="the program of //tools:train")
-    parser.add_argument("--model", default="lenet", help="as of a config")
-    parser.add_argument("--speed", default=0.1, type=float, help="of the slow rank, as a part of the other's")
+    parser.add_argument("--model", default="lenet", help="model, as in a config")
+    parser.add_argument("--speed", default=0.1, type=float, help="speed of the slow rank, relative to the other")
     parser.add_argument("--pause", default=0, type=float, help="steps that a rank pauses once in 20, instead of --speed")
     parser.add_argument("--rounds", default=3, type=int)
-    parser.add_argument("--steps", default=12, type=int, help="of each of six epochs")
-    parser.add_argument("--realtime", action="store_true", help="priority over everything else on this machine")
+    parser.add_argument("--steps", default=12, type=int, help="steps of each of the six epochs")
+    parser.add_argument("--realtime", action="store_true", help="take priority over everything else on this machine")
     parser.add_argument("--systems", default=",".join(SYSTEMS).replace(", ", "; "),
-                        help="separated by commas; of names with a comma, write a semicolon")
+                        help="systems, separated by commas; write a semicolon for a comma inside of a name")
     return parser.parse_args()
 
 
