@@ -111,7 +111,8 @@ TEST(TransformedImages, LeaveOutUnreadableImagesIfConfigured) {
   EXPECT_TRUE(at::equal(batch.inputs[0], others.inputs[0]));
   EXPECT_TRUE(at::equal(batch.targets[0], others.targets[0]));
   EXPECT_THAT([&] { gather(*dataset, {4}); },
-              ThrowsMessage<DataError>(AllOf(HasSubstr("image 4: damaged"), HasSubstr("3th that cannot be read"),
+              ThrowsMessage<DataError>(AllOf(HasSubstr("image 4: damaged"),
+                                             HasSubstr("number 3 of the images that cannot be read"),
                                              HasSubstr("dataset.skip_corrupt allows 2"))));
 }
 

@@ -241,7 +241,7 @@ TEST(Npy, SaysWhatIsWrongWhere) {
     EXPECT_THROW(read_npy(path), DataError) << shape;
   }
   std::ofstream(path) << "something else";
-  EXPECT_THAT([&] { read_npy(path); }, ::testing::ThrowsMessage<DataError>(HasSubstr("byte 0: not an array")));
+  EXPECT_THAT([&] { read_npy(path); }, ::testing::ThrowsMessage<DataError>(HasSubstr("byte 0: not a NumPy array")));
   std::string torn = kArchive;
   write_hex(path, torn.substr(0, torn.size() - 20));
   EXPECT_THAT([&] { read_npy(path, "x"); }, ::testing::ThrowsMessage<DataError>(HasSubstr("not a complete .npz")));

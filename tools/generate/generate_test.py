@@ -79,7 +79,7 @@ class Generate(ProgramTest):
     def test_refuses_what_it_cannot_continue(self):
         self.train_on(self.text, 1)
         for arguments, error in (
-                (["--prompt=a?"], 'the text has "?", which does not occur in the dataset'),
+                (["--prompt=a?"], 'the text has "?", which does not occur in the text of the dataset'),
                 (["--prompt="], "--prompt: is empty"),
                 (["--prompt=a", "--tokens=0"], "--tokens: must be at least 1"),
                 (["--prompt=a", "--temperature=-1"], "temperature: must be a number of at least 0"),
