@@ -122,7 +122,10 @@ TEST(Notes, NameWhatMaySlowRunsDownOrMakeThemFail) {
 
   found = healthy();
   found.machine.devices = {"Some GPU"};
-  EXPECT_TRUE(has(note_on(found), "ranks cannot compute on Some GPU"));
+  const auto notes = notes_on(found);
+  ASSERT_EQ(notes.size(), 2u);
+  EXPECT_TRUE(has(notes[0], "backend nccl fails in 13 of 13 operations"));
+  EXPECT_TRUE(has(notes[1], "ranks cannot compute on Some GPU"));
 }
 
 }  // namespace
