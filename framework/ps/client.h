@@ -39,8 +39,8 @@ class Table {
   /// Returns how many pushes with a tick this client has made.
   std::int64_t clock() const { return clock_; }
 
-  /// How many pulls there were, by how many clocks the slowest client was behind this one, as the first shard of each
-  /// request tells it.
+  /// Returns the number of pulls by staleness: element i counts the pulls during which the slowest client was i clocks
+  /// behind this one, as the first shard of each request reports it. The last element also counts the larger numbers.
   const std::vector<std::int64_t>& staleness_seen() const;
 
  private:

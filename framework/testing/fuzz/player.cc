@@ -233,7 +233,7 @@ Player::Task Player::launch_all_to_all(const Step& step, Communicator& group) {
           .step = at_};
 }
 
-// A body with sends in a ring and a collective, like those of algorithms.
+// A body that sends in a ring and calls a collective, as algorithms do.
 Player::Task Player::launch_body(const Step& step, const CommunicatorPtr& group) {
   const int ranks = group->size(), right = (group->rank() + 1) % ranks, left = (group->rank() + ranks - 1) % ranks;
   const auto sent = keep(input_of(group->rank(), step.elements, at::kInt));
