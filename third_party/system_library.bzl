@@ -17,25 +17,28 @@ cc_library(
 # Where a prefix has headers. Debian keeps those that differ between processors in folders of their own.
 _INCLUDES = ["include", "include/x86_64-linux-gnu", "include/aarch64-linux-gnu"]
 
-def _look_for(repository_ctx, paths):
-    """Returns the prefixes that are searched, and the first under which every one of `paths` exists, or None."""
-    prefixes = [p for p in repository_ctx.os.environ.get("PHALANX_PREFIX_PATH", "").split(":") if p]
-    prefixes += ["/usr/local", "/usr"]
-    for prefix in prefixes:
+def _prefixes(repository_ctx):
+    """Returns the prefixes that are searched, in order."""
+    given = repository_ctx.os.environ.get("PHALANX_PREFIX_PATH", "").split(":")
+    return [prefix for prefix in given if prefix] + ["/usr/local", "/usr"]
+
+def _first_prefix(repository_ctx, paths):
+    """Returns the first prefix under which every one of `paths` exists, or None."""
+    for prefix in _prefixes(repository_ctx):
         if all([repository_ctx.path(prefix + "/" + path).exists for path in paths]):
-            return prefixes, prefix
-    return prefixes, None
+            return prefix
+    return None
 
 def find_prefix(repository_ctx, paths):
     """Returns the first prefix under which every one of `paths` exists, or fails naming what to install."""
-    prefixes, found = _look_for(repository_ctx, paths)
+    found = _first_prefix(repository_ctx, paths)
     if found:
         return found
     fail("\n".join([
         "",
         "%s is not installed." % repository_ctx.name,
         "  looked for: " + ", ".join(paths),
-        "  under:      " + ", ".join(prefixes),
+        "  under:      " + ", ".join(_prefixes(repository_ctx)),
         "  to do:      ./bazelw installs it on Debian and Ubuntu (package %s);" % repository_ctx.attr.debian,
         "              elsewhere install it and name its prefix in PHALANX_PREFIX_PATH (colon-separated).",
     ]))
@@ -46,7 +49,7 @@ def _system_library(repository_ctx):
     unwanted = repository_ctx.os.environ.get("PHALANX_WITHOUT", "").split(":") if repository_ctx.attr.optional else []
     prefix, include = None, None
     for folder in _INCLUDES if name not in unwanted else []:
-        prefix, include = _look_for(repository_ctx, [folder + "/" + header for header in headers])[1], folder
+        prefix, include = _first_prefix(repository_ctx, [folder + "/" + header for header in headers]), folder
         if prefix:
             break
     repository_ctx.file("found.bzl", "FOUND = %s\n" % bool(prefix))
