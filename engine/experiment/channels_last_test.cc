@@ -68,7 +68,7 @@ TEST_P(ChannelsLast, FollowsContiguous) {
 
 // Steps that follow a checkpoint of the other memory format give the same result: the checkpoint restores weights,
 // momentum and all related state in the right order.
-TEST_P(ChannelsLast, GoesOnFromContiguousAndBack) {
+TEST_P(ChannelsLast, ResumesFromContiguousAndBack) {
   const auto whole = run_tiny(2, new_folder(), with({GetParam()}));
   const auto folder = new_folder();
   run_tiny(2, folder, with({GetParam(), "train.max_steps=5"}));
@@ -88,7 +88,7 @@ INSTANTIATE_TEST_SUITE_P(Updates, ChannelsLast,
                                            "strategy=sharded", "strategy={name: all_reduce, compression: bf16}"),
                          [](const auto& info) { return std::to_string(info.index); });
 
-TEST(ChannelsLast, GoesOnBitForBit) {
+TEST(ChannelsLast, ResumesBitForBit) {
   for (const char* strategy : {"strategy=all_reduce", "strategy=sharded", "strategy=local_sgd"}) {
     const auto whole = run_tiny(2, new_folder(), channels_last({strategy}));
     const auto folder = new_folder();

@@ -56,7 +56,7 @@ void check_device(std::vector<ConfigProblem>& problems, const ExperimentConfig& 
   const std::string missing = DeviceKinds::Choice(config.device).make()->missing();
   refuse_if(problems, !missing.empty(), "device", config.device + ": " + missing);
   refuse_if(problems, config.train.data_parallel > 1, "train.data_parallel",
-            "threads of one rank have no device each; start a rank for each device");
+            "must be 1 on a device, which the threads of a rank would have to share; start a rank for each device");
 }
 
 constexpr std::size_t kLongestName = 100;  // with the time appended, well below the limit of 255 bytes for a file name
@@ -89,38 +89,44 @@ void check_ranks(std::vector<ConfigProblem>& problems, const ExperimentConfig& c
   const auto& launch = config.launch;
   check_hosts(problems, launch.hosts);
   const auto servers = config.roles.server, ranks = training_ranks(config);
-  const std::string less_servers = servers > 0 ? " less roles.server: " + std::to_string(servers) : "";
+  const std::string less_servers = servers > 0 ? " minus roles.server: " + std::to_string(servers) : "";
   refuse_if(problems, ranks < 1, "roles.server",
             std::to_string(servers) + " of launch.ranks: " + std::to_string(launch.ranks) +
                 " leaves no rank to train; start more ranks");
   const bool served = config.strategy.traits().parameter_servers || wants_servers(config.model);
-  const std::string no_use = config.strategy.selected() + " uses no parameter servers, nor does the model; known: " +
-                             strategies_where(&StrategyTraits::parameter_servers) + ", and embeddings: servers";
+  const std::string no_use =
+      config.strategy.selected() + " uses no parameter servers, and neither does the model; those that do are " +
+      strategies_where(&StrategyTraits::parameter_servers) + ", and models with embeddings: servers";
   refuse_if(problems, servers > 0 && !served, "roles.server", no_use);
   const bool elsewhere = config.roles.elsewhere();
   const char* const there_by = config.roles.servers_file.empty() ? "roles.servers_at" : "roles.servers_file";
   refuse_if(problems, !config.roles.servers_at.empty() && !config.roles.servers_file.empty(), "roles.servers_file",
-            "the servers are those in the file, or those of roles.servers_at; leave one of the two out");
-  refuse_if(
-      problems, elsewhere && servers > 0, there_by,
-      "servers elsewhere leave nothing to do for roles.server: " + std::to_string(servers) + "; use one of the two");
+            "the servers are listed either in this file or in roles.servers_at; leave out one of the two");
+  refuse_if(problems, elsewhere && servers > 0, there_by,
+            "servers that belong to no job leave nothing to do for roles.server: " + std::to_string(servers) +
+                "; use one of the two");
   refuse_if(problems, elsewhere && !served, there_by, no_use);
-  refuse_if(problems, elsewhere == config.roles.secret_file.empty(), "roles.secret_file",
-            elsewhere ? std::string(there_by) + " needs it: the file that the servers were given"
-                      : "is that of roles.servers_at, of which there are none");
+  refuse_if(
+      problems, elsewhere == config.roles.secret_file.empty(), "roles.secret_file",
+      elsewhere
+          ? std::string(there_by) + " needs it: set it to the secret file that the servers were started with"
+          : "is the secret of the servers in roles.servers_at or roles.servers_file, but neither is set; leave it out");
   const auto replicas = config.roles.replicas;
   const auto there = static_cast<std::int64_t>(config.roles.servers_at.size());
   refuse_if(problems, replicas > 1 && !config.roles.servers_file.empty(), "roles.replicas",
-            "parts that have replicas stay where they are; list their servers in roles.servers_at");
-  refuse_if(problems, replicas > 1 && !elsewhere, "roles.replicas",
-            "replicas are for roles.servers_at: a server of the job that dies ends the job; start tools:ps");
+            "parts that have replicas cannot move to other servers; list the servers in roles.servers_at instead");
   refuse_if(
-      problems, replicas > 1 && !config.roles.servers_at.empty() && replicas > there, "roles.replicas",
-      std::to_string(replicas) + " of each part need as many servers; roles.servers_at has " + std::to_string(there));
+      problems, replicas > 1 && !elsewhere, "roles.replicas",
+      "replicas need servers that belong to no job, since a job ends when one of its own servers dies; start them with "
+      "tools:ps and list them in roles.servers_at");
+  refuse_if(problems, replicas > 1 && !config.roles.servers_at.empty() && replicas > there, "roles.replicas",
+            std::to_string(replicas) +
+                " replicas of each part need at least as many servers, but the number in roles.servers_at is " +
+                std::to_string(there));
   // Ranks with the same samples count as one.
   std::string sharing;
   for (const auto& [axis, size] : divided_axes(config.mesh)) {
-    if (axis != "expert") sharing += ", by mesh." + axis + ": " + std::to_string(size);
+    if (axis != "expert") sharing += ", divided by mesh." + axis + ": " + std::to_string(size);
   }
   const auto shares = std::max<std::int64_t>(1, ranks / (config.mesh.pipe * config.mesh.tensor * config.mesh.context));
   refuse_if(problems, config.train.global_batch_size < shares, "train.global_batch_size",
@@ -162,7 +168,7 @@ void check_shared_memory(std::vector<ConfigProblem>& problems, const ExperimentC
       config.backend != "auto" && backend_traits(config.backend).shared == BackendTraits::Memory::kNone;
   const bool wanted = traits.shared_memory || traits.shared_memory_in_hosts;
   refuse_if(problems, wanted && by_messages && launch.ranks > 1, key.c_str(),
-            who + "needs ranks that share memory, which those of backend " + config.backend +
+            who + "needs ranks that share memory, but the ranks of backend " + config.backend +
                 " do not; use backend: " + backends_that_share(traits.shared_memory));
   refuse_if(problems, traits.shared_memory && launch.hosts.size() > 1, key.c_str(),
             who + "needs ranks that share memory, but launch.hosts names " + std::to_string(launch.hosts.size()) +
@@ -175,17 +181,17 @@ void check_strategy(std::vector<ConfigProblem>& problems, const ExperimentConfig
   const auto traits = config.strategy.traits();
   const std::string& strategy = config.strategy.selected();
   refuse_if(problems, train.gradients == "sum" && !traits.reduces_gradients, "train.gradients",
-            "sum is for gradients that are reduced in every step, which " + strategy +
-                " does not do; known: " + strategies_where(&StrategyTraits::reduces_gradients));
+            "sum needs gradients that are reduced in every step, which " + strategy + " does not do; use one of " +
+                strategies_where(&StrategyTraits::reduces_gradients));
   const auto text = [](const auto& optimizer) { return config::dump_as("optimizer", optimizer); };
   refuse_if(problems, traits.servers_update && text(config.optimizer) != text(ExperimentConfig{}.optimizer),
-            "optimizer", "leave it out: with this strategy servers update the parameters, as section strategy says");
+            "optimizer",
+            "leave it out: with this strategy the servers update the parameters, as the strategy section specifies");
   refuse_if(problems, traits.servers_update && !config.parameter_groups.empty(), "parameter_groups",
             "servers that update the parameters do not know their names; leave it out, or let the ranks update them");
   refuse_if(problems, train.precision == "fp16" && traits.remembers_gradients, "train.precision",
             "fp16 cannot be combined with compressed gradients, whose residual would keep an overflow forever; use "
-            "bf16, or no"
-            " compression");
+            "bf16, or no compression");
   refuse_if(
       problems, train.ema_decay > 0 && traits.concurrent_updates, "train.ema_decay",
       "cannot be combined with strategy " + strategy + ", whose ranks would write averages into the shared parameters");
@@ -199,7 +205,7 @@ void check_training(std::vector<ConfigProblem>& problems, const ExperimentConfig
   refuse_if(problems, train.sync_batch_norm && train.data_parallel > 1, "train.data_parallel",
             "has replicas with separate batch norm statistics; leave out train.sync_batch_norm, or use ranks instead");
   refuse_if(problems, config.loader.threads > 0 && config.loader.prefetch == 0, "loader.threads",
-            "read ahead, which loader.prefetch: 0 does not; set loader.prefetch to the number of batches");
+            "need batches to read ahead, but loader.prefetch is 0; set it to the number of batches");
   const double backoff = train.loss_scale.backoff;
   refuse_if(problems, backoff == 0 || backoff == 1, "train.loss_scale.backoff", "must be above 0 and below 1");
   const bool tested = config.evaluate.every_epochs > 0 || config.evaluate.every_steps > 0;
@@ -215,11 +221,12 @@ void check_capture(std::vector<ConfigProblem>& problems, const ExperimentConfig&
   };
   refuse(config.device == "cpu", "device", "must be one that records graphs, such as cuda,");
   refuse(!divided_axes(config.mesh).empty(), "mesh",
-         "has ranks that communicate within the step: only data can be used");
+         "has an axis whose ranks communicate within the step: only data can be used");
   refuse(config.train.sync_batch_norm, "train.sync_batch_norm", "must be false");
   refuse(config.train.data_parallel > 1, "train.data_parallel", "must be 1");
   refuse(config.train.checkpoint_activations > 0, "train.checkpoint_activations", "must be 0");
-  refuse(config.train.accumulate > 1, "train.accumulate", "must be 1, since no two parts of a batch are alike,");
+  refuse(config.train.accumulate > 1, "train.accumulate",
+         "must be 1, since the parts of a batch differ from each other,");
   refuse(config.determinism == "world_size_invariant", "determinism", "must be run");
   refuse(!config.turns.empty(), "turns", "change what a step computes and cannot be combined");
 }
@@ -232,8 +239,8 @@ void check_shards(std::vector<ConfigProblem>& problems, const ExperimentConfig& 
     refuse_if(problems, wrong, key, message + " with strategy.stage above 1");
   };
   refuse(config.train.data_parallel > 1, "train.data_parallel",
-         "has threads that add up gradients after backward, where there are none, so it must be 1");
-  refuse(!config.turns.empty(), "turns", "leave out the gradients of some parameters, which cannot be combined");
+         "must be 1, since its threads add up gradients after backward, when these are already freed,");
+  refuse(!config.turns.empty(), "turns", "leave out the gradients of some parameters and cannot be combined");
 }
 
 void check_loader(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
@@ -241,9 +248,9 @@ void check_loader(std::vector<ConfigProblem>& problems, const ExperimentConfig& 
   refuse_if(problems, loader.resident && loader.prefetch > 0, "loader.prefetch",
             "gathers batches on the CPU, and must be 0 with loader.resident");
   refuse_if(problems, loader.resident && config.device == "cpu", "loader.resident",
-            "keeps samples in the memory of a device, and device is cpu");
+            "keeps samples in the memory of a device, but device is cpu");
   refuse_if(problems, !loader.shuffle && loader.sampler.selected() != "auto", "loader.shuffle",
-            "is what sampler: auto goes by; leave it out, since loader.sampler is " + loader.sampler.selected());
+            "is only for sampler: auto; leave it out, since loader.sampler is " + loader.sampler.selected());
   try {
     refuse_if(problems, parse_bytes(loader.prefetch_bytes) < 0, "loader.prefetch_bytes", "must be at least 0");
   } catch (const ConfigError& error) {
@@ -256,9 +263,9 @@ void check_shares(std::vector<ConfigProblem>& problems, const ExperimentConfig& 
   const auto& shares = config.loader.shares;
   if (shares == "equal") return;
   refuse_if(problems, shares.find_first_not_of("0123456789:") != std::string::npos && shares != "measured",
-            "loader.shares", "is equal, measured or a share for each rank, such as 2:1; got " + shares);
+            "loader.shares", "must be equal, measured or a share for each rank, such as 2:1; got " + shares);
   refuse_if(problems, config.determinism == "world_size_invariant", "loader.shares",
-            "must be equal, since virtual shards are, with determinism: world_size_invariant");
+            "must be equal with determinism: world_size_invariant, whose virtual shards are equal");
   refuse_if(problems, shares == "measured" && config.train.sync_batch_norm, "loader.shares",
             "measured cannot be combined with train.sync_batch_norm, whose ranks wait for each other in forward and "
             "backward, so that all look equally slow; give each rank a share, such as 2:1");
@@ -324,7 +331,7 @@ bool check_groups(std::vector<ConfigProblem>& problems, const ParameterGroups& g
 void check_components(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   refuse_if_not_made(problems, "loss", config.loss);
   refuse_if(problems, config.evaluate.validation == 1, "evaluate.validation",
-            "must be below 1: samples to train on are to be left");
+            "must be below 1, so that samples are left to train on");
   const ParameterGroups groups =
       check_groups(problems, config.parameter_groups) ? config.parameter_groups : ParameterGroups();
   refuse_if_not_made(problems, "optimizer", config.optimizer, groups);
@@ -339,7 +346,7 @@ void check_components(std::vector<ConfigProblem>& problems, const ExperimentConf
       const std::string key = std::string("expect.") + split + "." + metric;
       refuse_if(problems, !bounds.min && !bounds.max, key.c_str(), "needs a min, a max or both");
       refuse_if(problems, bounds.min && bounds.max && *bounds.min > *bounds.max, key.c_str(),
-                "no value is at least its min and at most its max");
+                "its min is above its max, so no value is within both");
       const bool beyond = (bounds.min && *bounds.min > 1) || (bounds.max && *bounds.max < 0);
       refuse_if(problems, beyond && is_share(metric), key.c_str(), "cannot be met: it is always between 0 and 1");
     }

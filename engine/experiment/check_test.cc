@@ -26,7 +26,7 @@ using Memory = BackendTraits::Memory;
 const bool planted = plant("by_messages", {}) && plant("in_hosts", {.shared = Memory::kWithinHosts}) &&
                      plant("in_memory", {.shared = Memory::kAll}) && plant("threads_too", {.threads = true});
 
-TEST(Check, TakesWhatFitsTogether) {
+TEST(Check, AcceptsSettingsThatFitTogether) {
   EXPECT_EQ(complaint(""), "");
   EXPECT_EQ(complaint("launch: {ranks: 4}, train: {global_batch_size: 4}"), "");
   EXPECT_EQ(complaint("launch: {ranks: 1}, strategy: single"), "");
@@ -34,7 +34,7 @@ TEST(Check, TakesWhatFitsTogether) {
   EXPECT_EQ(complaint("backend: inproc, launch: {ranks: 2}"), "");
 }
 
-TEST(Check, AnAverageThatKeepsAllIsRefused) {
+TEST(Check, AnAverageThatNeverChangesIsRefused) {
   EXPECT_EQ(complaint("train: {ema_decay: 0.999}"), "");
   EXPECT_EQ(complaint("train: {ema_decay: 1}"),
             "config: train.ema_decay: must be below 1: at 1 the average never changes");
@@ -44,11 +44,11 @@ TEST(Check, AnAverageThatKeepsAllIsRefused) {
       " shared parameters");
 }
 
-TEST(Check, ThreadsThatReadNeedBatchesToReadAhead) {
+TEST(Check, LoaderThreadsNeedBatchesToReadAhead) {
   EXPECT_EQ(complaint("loader: {threads: 2, prefetch: 1}"), "");
   EXPECT_EQ(complaint("loader: {threads: 2}"),
-            "config: loader.threads: read ahead, which loader.prefetch: 0 does not; set loader.prefetch to the number"
-            " of batches");
+            "config: loader.threads: need batches to read ahead, but loader.prefetch is 0; set it to the number of"
+            " batches");
 }
 
 TEST(Check, ALossScaleMustBeAbleToFall) {
@@ -57,7 +57,7 @@ TEST(Check, ALossScaleMustBeAbleToFall) {
             "config: train.loss_scale.backoff: must be above 0 and below 1");
 }
 
-TEST(Check, StoppingEarlyTakesTestsBeforeTheEnd) {
+TEST(Check, EarlyStoppingNeedsTestsDuringTraining) {
   const std::string early = "train: {early_stop: {metric: accuracy}}";
   EXPECT_EQ(complaint(early), "");
   EXPECT_EQ(complaint(early + ", evaluate: {every_epochs: 0, every_steps: 5}"), "");
@@ -65,7 +65,7 @@ TEST(Check, StoppingEarlyTakesTestsBeforeTheEnd) {
             "config: train.early_stop: needs tests during training: set evaluate.every_epochs or evaluate.every_steps");
 }
 
-TEST(Check, AModelIsNeededAndADatasetIsThere) {
+TEST(Check, AModelIsRequiredAndTheDatasetHasADefault) {
   try {
     check(ExperimentConfig{});
     FAIL() << "not refused";
@@ -120,22 +120,22 @@ TEST(Check, EveryMicroBatchNeedsASample) {
             "config: pipeline.micro_batches: 65536 are more than the 10 samples of a batch that each pipeline has");
 }
 
-TEST(Check, SingleIsOneRank) {
+TEST(Check, SingleTrainsOnOneRank) {
   EXPECT_EQ(complaint("launch: {ranks: 2}, strategy: single"),
             "config: strategy: single trains on one rank, but launch.ranks is 2");
 }
 
-TEST(Check, StrategiesThatShareMemoryTakeABackendWhoseRanksDo) {
-  EXPECT_EQ(
-      complaint("launch: {ranks: 2}, strategy: hogwild", "by_messages"),
-      "config: strategy: hogwild needs ranks that share memory, which those of backend by_messages do not; use backend:"
-      " in_memory or inproc");
+TEST(Check, StrategiesThatShareMemoryNeedABackendThatSharesIt) {
+  EXPECT_EQ(complaint("launch: {ranks: 2}, strategy: hogwild", "by_messages"),
+            "config: strategy: hogwild needs ranks that share memory, but the ranks of backend by_messages do not; use "
+            "backend: in_memory or inproc");
   EXPECT_EQ(complaint("launch: {ranks: 2}, strategy: {name: sharded, one_copy: true}", "by_messages"),
-            "config: strategy.one_copy: needs ranks that share memory, which those of backend by_messages do not; use"
+            "config: strategy.one_copy: needs ranks that share memory, but the ranks of backend by_messages do not; use"
             " backend: in_memory or inproc");
-  EXPECT_EQ(complaint("launch: {ranks: 2}, strategy: {intra: {sharded: {one_copy: true}}}", "by_messages"),
-            "config: strategy.intra.one_copy: needs ranks that share memory, which those of backend by_messages do not;"
-            " use backend: in_hosts or in_memory or inproc");
+  EXPECT_EQ(
+      complaint("launch: {ranks: 2}, strategy: {intra: {sharded: {one_copy: true}}}", "by_messages"),
+      "config: strategy.intra.one_copy: needs ranks that share memory, but the ranks of backend by_messages do not;"
+      " use backend: in_hosts or in_memory or inproc");
   EXPECT_EQ(
       complaint("launch: {ranks: 2, hosts: [a, b]}, strategy: hogwild"),
       "config: strategy: hogwild needs ranks that share memory, but launch.hosts names 2 hosts; use one of them, or"
@@ -147,7 +147,7 @@ TEST(Check, StrategiesThatShareMemoryTakeABackendWhoseRanksDo) {
   EXPECT_EQ(complaint("launch: {ranks: 1}, strategy: hogwild", "by_messages"), "");
 }
 
-TEST(Check, OtherHostsAreNotReachedByForksOrThreads) {
+TEST(Check, ForksAndThreadsCannotRunOnOtherHosts) {
   EXPECT_EQ(complaint("launch: {ranks: 2, hosts: [a], with: local}"),
             "config: launch.with: local starts ranks on this host only, but launch.hosts names others; use mpi");
   EXPECT_EQ(complaint("launch: {ranks: 2, with: mpi}, backend: inproc"),
@@ -158,7 +158,7 @@ TEST(Check, OtherHostsAreNotReachedByForksOrThreads) {
             "config: backend: the ranks of threads_too are threads of one process, but launch.hosts names hosts");
 }
 
-TEST(Check, AWindowOfStepsBeginsBeforeItEnds) {
+TEST(Check, AProfileWindowMustBeginBeforeItEnds) {
   EXPECT_EQ(complaint("watch: {profile: {from: 3, to: 3}}"), "");
   EXPECT_EQ(complaint("watch: {profile: {from: 3, to: 2}}"),
             "config: watch.profile: a window from step 3 to 2 is empty; steps are numbered from 1");
@@ -166,7 +166,7 @@ TEST(Check, AWindowOfStepsBeginsBeforeItEnds) {
             "config: watch.profile: a window from step 0 to 2 is empty; steps are numbered from 1");
 }
 
-TEST(Check, AWindowWithEveryOperatorIsShort) {
+TEST(Check, AProfileWindowWithAllOperatorsMustBeShort) {
   EXPECT_EQ(complaint("watch: {profile: {from: 5, to: 1004}}"), "");
   EXPECT_EQ(complaint("watch: {profile: {from: 1, to: 100000, operators: false}}"), "");
   EXPECT_EQ(complaint("watch: {profile: {from: 5, to: 1005}}"),
@@ -174,12 +174,12 @@ TEST(Check, AWindowWithEveryOperatorIsShort) {
             " or set operators: false");
 }
 
-TEST(Check, SumsAreOfGradientsThatAreReduced) {
+TEST(Check, GradientSumsNeedGradientsThatAreReduced) {
   EXPECT_EQ(complaint("train: {gradients: sum}"), "");
   EXPECT_EQ(complaint("train: {gradients: sum}, strategy: sharded"), "");
   EXPECT_EQ(complaint("train: {gradients: sum}, strategy: gossip"),
-            "config: train.gradients: sum is for gradients that are reduced in every step, which gossip does not do;"
-            " known: all_reduce, auto, levels, overlapped, sharded, single, sync_ps");
+            "config: train.gradients: sum needs gradients that are reduced in every step, which gossip does not do;"
+            " use one of all_reduce, auto, levels, overlapped, sharded, single, sync_ps");
   EXPECT_EQ(complaint("train: {gradients: sum}, strategy: {intra: sharded, inter: all_reduce}"), "");
   EXPECT_THAT(complaint("train: {gradients: sum}, strategy: {intra: sharded, inter: local_sgd}"),
               ::testing::HasSubstr("which levels does not do"));
@@ -187,7 +187,7 @@ TEST(Check, SumsAreOfGradientsThatAreReduced) {
               ::testing::HasSubstr("train.gradients: must be mean"));
 }
 
-TEST(Check, WhereServersUpdateTheParametersTheRanksHaveNoOptimizer) {
+TEST(Check, RanksHaveNoOptimizerIfServersUpdateTheParameters) {
   const std::string servers = "strategy: {ssp: {server_optimizer: adam}}";
   EXPECT_EQ(complaint(servers), "");
   EXPECT_EQ(complaint("strategy: ssp, optimizer: adam"), "");
@@ -198,11 +198,10 @@ TEST(Check, WhereServersUpdateTheParametersTheRanksHaveNoOptimizer) {
               ::testing::HasSubstr("parameter_groups: servers that"));
 }
 
-TEST(Check, Fp16RefusesCompressionThatWouldRememberAnOverflow) {
+TEST(Check, Fp16RefusesCompressionThatWouldKeepAnOverflow) {
   const std::string refused =
       "config: train.precision: fp16 cannot be combined with compressed gradients, whose residual would keep an "
-      "overflow"
-      " forever; use bf16, or no compression";
+      "overflow forever; use bf16, or no compression";
   EXPECT_EQ(complaint("train: {precision: fp16}, strategy: {name: overlapped, compression: bf16}"), refused);
   EXPECT_EQ(complaint("train: {precision: fp16}, strategy: {intra: sharded, inter: {all_reduce: {compression: bf16}}}"),
             refused);
@@ -213,7 +212,7 @@ TEST(Check, Fp16RefusesCompressionThatWouldRememberAnOverflow) {
   EXPECT_EQ(complaint("train: {precision: bf16}, strategy: {name: overlapped, compression: bf16}"), "");
 }
 
-TEST(Check, BucketsAreSizes) {
+TEST(Check, BucketBytesMustBeASize) {
   EXPECT_EQ(complaint("framework: {bucket_bytes: 64KB}"), "");
   EXPECT_EQ(complaint("framework: {bucket_bytes: 0}"), "config: framework.bucket_bytes: must be above 0");
   EXPECT_NE(complaint("framework: {bucket_bytes: lots}").find("config: framework.bucket_bytes: "), std::string::npos);
@@ -224,22 +223,22 @@ TEST(Check, BucketsAreSizes) {
               ::testing::HasSubstr("config: framework.bucket_bytes: auto depends on measurements"));
 }
 
-TEST(Check, WhatAnOptimizerWouldRefuseIsFoundBeforeTheRun) {
+TEST(Check, MistakesInTheOptimizerAreFoundBeforeTheRun) {
   EXPECT_EQ(complaint("optimizer: {name: sgd, nesterov: true}"),
             "config: optimizer: nesterov needs a momentum above 0 and no dampening");
 }
 
-TEST(Check, AGroupsExpressionIsNamedWhereItIs) {
+TEST(Check, AnInvalidExpressionOfAGroupIsNamed) {
   EXPECT_EQ(complaint("parameter_groups: [{match: bias}]"), "");
   const std::string wrong = complaint("parameter_groups: [{match: bias}, {match: '('}], turns: {a: {optimizer: sgd}}");
   EXPECT_THAT(wrong, ::testing::StartsWith("config: parameter_groups[1].match: \"(\" is not a regular expression: "));
-  EXPECT_THAT(wrong, ::testing::Not(::testing::HasSubstr("\n"))) << "it is told once";
+  EXPECT_THAT(wrong, ::testing::Not(::testing::HasSubstr("\n"))) << "the problem is reported once";
 }
 
-TEST(Check, ExpectationsMustBeAbleToFailAndToBeMet) {
+TEST(Check, ExpectationsNeedBoundsThatCanBeMet) {
   EXPECT_EQ(complaint("expect: {test: {accuracy: {}}}"), "config: expect.test.accuracy: needs a min, a max or both");
   EXPECT_EQ(complaint("expect: {train: {loss: {min: 2, max: 1}}}"),
-            "config: expect.train.loss: no value is at least its min and at most its max");
+            "config: expect.train.loss: its min is above its max, so no value is within both");
   EXPECT_EQ(complaint("expect: {validation: {loss: {min: 1, max: 1}}}"), "");
   EXPECT_EQ(complaint("expect: {test: {accuracy: {min: 2}}}"),
             "config: expect.test.accuracy: cannot be met: it is always between 0 and 1");
@@ -256,7 +255,7 @@ TEST(Check, OptimizersOfTurnsAreTriedBeforeTheRun) {
 class MissingKind final : public DeviceKind {
  public:
   c10::DeviceType type() const override { return c10::kMeta; }
-  std::string missing() const override { return "nobody has one; use device: cpu"; }
+  std::string missing() const override { return "there is none; use device: cpu"; }
   int count() const override { return 0; }
   CommunicatorPtr connect(CommunicatorPtr host, c10::Device, Seconds) const override { return host; }
 };
@@ -265,19 +264,21 @@ const bool check_test_registered = DeviceKinds::global().add<NoFields>(
     "missing", "for tests",
     [](const NoFields&) -> std::shared_ptr<const DeviceKind> { return std::make_shared<MissingKind>(); });
 
-TEST(Check, ADeviceThatIsMissingIsRefusedUnlessItIsLeftOpen) {
-  EXPECT_EQ(complaint("device: missing"), "config: device: missing: nobody has one; use device: cpu");
+TEST(Check, AMissingDeviceIsRefusedUnlessDeviceIsAuto) {
+  EXPECT_EQ(complaint("device: missing"), "config: device: missing: there is none; use device: cpu");
   EXPECT_EQ(complaint("device: cpu"), "");
   EXPECT_EQ(complaint("device: auto"), "");
 }
 
-TEST(Check, ARecordedStepCommunicatesNothing) {
+TEST(Check, ARecordedStepCannotCommunicate) {
   EXPECT_EQ(complaint("device: cpu, train: {capture: true}"),
             "config: device: must be one that records graphs, such as cuda, with train.capture");
-  EXPECT_EQ(complaint("train: {capture: true, accumulate: 2}"),
-            "config: train.accumulate: must be 1, since no two parts of a batch are alike, with train.capture");
-  EXPECT_EQ(complaint("launch: {ranks: 2}, strategy: all_reduce, mesh: {tensor: 2}, train: {capture: true}"),
-            "config: mesh: has ranks that communicate within the step: only data can be used with train.capture");
+  EXPECT_EQ(
+      complaint("train: {capture: true, accumulate: 2}"),
+      "config: train.accumulate: must be 1, since the parts of a batch differ from each other, with train.capture");
+  EXPECT_EQ(
+      complaint("launch: {ranks: 2}, strategy: all_reduce, mesh: {tensor: 2}, train: {capture: true}"),
+      "config: mesh: has an axis whose ranks communicate within the step: only data can be used with train.capture");
   EXPECT_EQ(complaint("launch: {ranks: 2}, strategy: all_reduce, train: {capture: true}"), "");
 }
 

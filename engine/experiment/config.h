@@ -51,7 +51,7 @@ struct LaunchConfig {
     v("bind_to", bind_to,
       "cores to bind each rank to; core: its own share of the host's cores, numa: the cores of a NUMA node",
       config::one_of({"none", "core", "numa"}));
-    v("grace", grace, "seconds that SIGTERM leaves to finish the step and save it; then the run ends; 0: any time",
+    v("grace", grace, "seconds after SIGTERM to finish the step and save it; then the run ends; 0: no limit",
       config::at_least(0));
     v("oversubscribe", oversubscribe, "start more than 32 ranks per core of this host too");
   }
@@ -68,11 +68,13 @@ struct RolesConfig {
 
   template <class V>
   void visit(V& v) {
-    v("server", server, "ranks, the last ones, that are parameter servers instead of training", config::at_least(0));
+    v("server", server, "number of ranks, the last ones, that are parameter servers and do not train",
+      config::at_least(0));
     v("servers_at", servers_at, "addresses of parameter servers that belong to no job (tools:ps)");
     v("servers_file", servers_file,
-      "file with these, one in each line, in place of servers_at; when it changes, the run moves to the new ones");
-    v("secret_file", secret_file, "file with the secret of these servers, which its owner alone may read");
+      "file with these addresses, one per line, in place of servers_at; when it changes, the run moves to the new "
+      "servers");
+    v("secret_file", secret_file, "file with the secret of these servers, which only its owner may read");
     v("replicas", replicas, "servers of roles.servers_at that hold each part; above 1, all but one of them may be lost",
       config::between(1, 2));
     v("failover", failover, "seconds after which another replica leads in place of a server that cannot be reached",
@@ -104,7 +106,8 @@ struct FrameworkConfig {
       config::one_of({"auto", "on", "off"}));
     v("check_collectives", check_collectives, "compare the ranks' calls before each operation");
     v("selection", selection, "rules that choose algorithms; the first that matches applies");
-    v("selection_file", selection_file, "rules to try after those, in a file written by //tools:tune");
+    v("selection_file", selection_file,
+      "file of further rules, which are tried after `selection`, as written by //tools:tune");
   }
 };
 
@@ -123,19 +126,21 @@ struct LoaderConfig {
   template <class V>
   void visit(V& v) {
     v("shuffle", shuffle, "shuffle the training samples in every epoch");
-    v("sampler", sampler, "in which order training samples are taken");
+    v("sampler", sampler, "order in which training samples are taken");
     v("last_batch", last_batch,
-      "training samples that fill no batch: a smaller one; drop: none; pad: filled with those the epoch began with",
+      "last samples of an epoch, if they fill no batch; smaller: a smaller batch, drop: leave them out, pad: fill the "
+      "batch with the samples that the epoch began with",
       config::one_of({"smaller", "drop", "pad"}));
     v("prefetch", prefetch, "batches to gather ahead in a background thread; 0: gather each when it is needed",
       config::between(0, 1000));
     v("prefetch_bytes", prefetch_bytes,
-      "memory that batches gathered ahead may take on a rank, such as 256MB; there is always one; 0: any");
+      "memory that batches gathered ahead may take on a rank, such as 256MB; one batch is always allowed; 0: no limit");
     v("threads", threads, "threads that read the samples of a batch ahead, with prefetch; 0: as many as the rank has",
       config::between(0, 1024));
     v("resident", resident,
-      "on a device: read all training samples into its memory once, and make batches and changes of images there");
-    v("on_error", on_error, "a sample that cannot be read; skip: the next one takes its place",
+      "on a device: read all training samples into its memory once, and make batches and transform images there");
+    v("on_error", on_error,
+      "what happens if a sample cannot be read; fail: the run ends, skip: the next sample takes its place",
       config::one_of({"fail", "skip"}));
     v("max_errors", max_errors, "samples of a split that a rank may skip before the run fails", config::at_least(1));
     v("shares", shares,
@@ -154,8 +159,9 @@ struct MeshConfig {
 
   template <class V>
   void visit(V& v) {
-    v("data", data, "ranks that have samples of their own each; 0: all that the other axes leave", config::at_least(0));
-    v("pipe", pipe, "ranks that have some of the layers of each replica each, and pass micro-batches on",
+    v("data", data, "ranks that each have samples of their own; 0: as many as the other axes leave",
+      config::at_least(0));
+    v("pipe", pipe, "ranks that each have some of the layers of a replica, and pass micro-batches on",
       config::at_least(1));
     v("tensor", tensor, "ranks that divide the layers of each replica among them", config::at_least(1));
     v("expert", expert, "ranks that have samples of their own and divide the experts", config::at_least(1));
@@ -163,7 +169,7 @@ struct MeshConfig {
       config::at_least(1));
     v("sequence_parallel", sequence_parallel,
       "the ranks of `tensor` divide the positions of what lies between the layers that they divide");
-    v("async_tensor", async_tensor, "with sequence_parallel: positions are exchanged while products are computed");
+    v("async_tensor", async_tensor, "with sequence_parallel: exchange positions while products are computed");
   }
 };
 
@@ -187,7 +193,7 @@ struct PipelineConfig {
     v("memory_limit", memory_limit,
       "micro-batches whose activations a rank may hold, with schedule: zero_bubble; 0: as many as with 1f1b",
       config::between(0, 65536));
-    v("cut", cut, "first block of each stage but the first; empty: stages of equal cost");
+    v("cut", cut, "first block of each stage except the first; empty: stages of equal cost");
   }
 
   /// Returns options for make_schedule() with `count` micro-batches on `ranks` ranks, without the costs, which the
@@ -239,13 +245,14 @@ struct CheckpointConfig {
     v("every_steps", every_steps, "write a checkpoint after every n-th step; 0: not by steps", config::at_least(0));
     v("every_epochs", every_epochs, "write a checkpoint after every n-th epoch; 0: not by epochs", config::at_least(0));
     v("keep_last", keep_last, "newest checkpoints to keep", config::at_least(1));
-    v("keep_best", keep_best, "best checkpoints to keep too; above 0, one follows every test", config::at_least(0));
-    v("best_by", best_by, "metric that decides which is best; empty: the task's own");
-    v("best_is", best_is, "which value of it is best; auto: what the task says of its own metric",
+    v("keep_best", keep_best, "best checkpoints to keep too; above 0, a checkpoint is written after every test",
+      config::at_least(0));
+    v("best_by", best_by, "metric that decides which checkpoint is best; empty: the task's own");
+    v("best_is", best_is, "which value of this metric is best; auto: as the task defines it for its own metric",
       config::one_of({"auto", "highest", "lowest"}));
     v("resume", resume, "where to resume: none, auto (newest checkpoint of the run folder) or a checkpoint's path");
     v("final_weights", final_weights,
-      "write weights.safetensors to the run folder at the end, and rows of embeddings on servers beside it");
+      "write weights.safetensors to the run folder at the end, and rows of embeddings on servers next to it");
   }
 };
 
@@ -310,7 +317,8 @@ struct ExperimentConfig {
   template <class V>
   void visit(V& v) {
     v("name", name, "name of the run, used for its folder");
-    v("plugins", plugins, "shared libraries of your own that add models, datasets and so on; loaded before all else");
+    v("plugins", plugins,
+      "shared libraries of your own that add models, datasets and so on; loaded before anything else");
     load_plugins(plugins);  // names that plugins register are valid from here on
     v("seed", seed, "random seed of initial values and sample order", config::at_least(0));
     v("launch", launch, "how to start the ranks");
@@ -340,7 +348,7 @@ struct ExperimentConfig {
     v("replica_check", replica_check, "check that replicas are still equal");
     v("mesh", mesh, "arrangement of ranks on parallel axes");
     v("pipeline", pipeline, "how mesh.pipe divides the model, and its schedule");
-    v("plan", plan, "layers that are divided along mesh.tensor; empty: those of the model's own plan");
+    v("plan", plan, "layers that are divided along mesh.tensor; empty: as the model's own plan says");
     v("train", train, "length of the training, and how steps are computed");
     v("evaluate", evaluate, "when and what to test");
     v("checkpoint", checkpoint, "checkpointing and resuming");

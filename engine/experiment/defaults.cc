@@ -12,8 +12,8 @@ void complete_direction(std::string& direction, const std::string& metric, const
 
 void refuse_auto(const std::string& direction, const std::string& metric, const std::string& key) {
   if (direction != "auto") return;
-  throw ConfigError(key + ": auto knows what is best of the task's own metric alone; of \"" + metric +
-                    "\" say highest or lowest");
+  throw ConfigError(key + ": auto knows only for the task's own metric which value is best; for \"" + metric +
+                    "\" set highest or lowest");
 }
 
 }  // namespace

@@ -93,8 +93,8 @@ void try_plan(const ExperimentConfig& config, const Task& task, const Mesh& mesh
   } catch (const std::exception& error) {
     const std::string why = error.what();
     throw ConfigError(
-        "plan: the model cannot be computed with its layers divided so: " + why.substr(0, why.find('\n')) +
-        ". What a layer of style column gives is divided, as one of style row takes it");
+        "plan: the model cannot be computed with its layers divided in this way: " + why.substr(0, why.find('\n')) +
+        ". The output of a layer of style column is divided, as a layer of style row needs its input");
   }
 }
 

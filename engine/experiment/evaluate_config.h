@@ -25,7 +25,7 @@ struct EvaluateConfig {
     v("global_batch_size", global_batch_size, "samples per evaluation batch over all ranks", config::at_least(1));
     v("validation", validation, "share of the training samples to hold out as validation split; 0: none",
       config::between(0, 1));
-    v("meters", meters, "metrics of an evaluation; empty: those of the task");
+    v("meters", meters, "metrics of an evaluation; empty: the metrics of the task");
   }
 };
 

@@ -16,7 +16,7 @@ using ::testing::ThrowsMessage;
 
 ExpectConfig expecting(const std::string& yaml) { return config::load_as<ExpectConfig>("expect", yaml, "test.yaml"); }
 
-TEST(Expectation, BoundsThemselvesAreAllowed) {
+TEST(Expectation, ValuesEqualToABoundMeetIt) {
   const auto expected = expecting("{test: {accuracy: {min: 0.5, max: 0.75}}}").test;
   check_expected(expected, {{"accuracy", 0.5}}, "test");
   check_expected(expected, {{"accuracy", 0.75}}, "test");
@@ -26,7 +26,7 @@ TEST(Expectation, BoundsThemselvesAreAllowed) {
               ThrowsMessage<Error>("the test accuracy is 0.7501, but expect.test.accuracy.max asks for 0.75 at most"));
 }
 
-TEST(Expectation, ValuesThatAreNotFiniteNumbersMeetNoBound) {
+TEST(Expectation, NonFiniteValuesMeetNoBound) {
   EXPECT_THROW(check_expected(expecting("{test: {loss: {max: 1}}}").test, {{"loss", NAN}}, "test"), Error);
   EXPECT_THROW(check_expected(expecting("{test: {loss: {min: 1}}}").test, {{"loss", NAN}}, "test"), Error);
 }
@@ -37,7 +37,7 @@ TEST(Expectation, TheOldKeyIsRefusedWithTheNewSpelling) {
                   "expect.test_accuracy: is no longer a key: write expect: {test: {accuracy: {min: 0.97}}}")));
 }
 
-TEST(Expectation, IsDumpedAsItIsLoaded) {
+TEST(Expectation, IsDumpedInTheFormInWhichItIsLoaded) {
   auto expected = expecting("{test: {loss: {max: 0.5}, accuracy: {min: 0.25}}, train: {}}");
   const std::string text = config::dump_as("expect", expected);
   EXPECT_THAT(text, HasSubstr("test: {accuracy: {min: 0.25}, loss: {max: 0.5}}"));

@@ -53,7 +53,9 @@ TEST(Experiment, TheSameSeedTwiceGivesBitwiseTheSameWeights) {
   }
 }
 
-TEST(Experiment, AnotherSeedGivesOthers) { EXPECT_FALSE(at::equal(run(1).weights[0], run(1, {"seed=4"}).weights[0])); }
+TEST(Experiment, AnotherSeedGivesOtherWeights) {
+  EXPECT_FALSE(at::equal(run(1).weights[0], run(1, {"seed=4"}).weights[0]));
+}
 
 TEST(Experiment, TheResultDoesNotDependOnTheNumberOfRanks) {
   const auto alone = run(1);
@@ -113,7 +115,7 @@ TEST(Experiment, ADivergedReplicaEndsTheRun) {
   const auto two = run(2, {own_copies, "replica_check.every_steps=4"}, divergence());
   EXPECT_THAT(two.errors, Each(HasSubstr("after step 8 replicas differ: parameter ")));
   EXPECT_THAT(two.errors, Each(HasSubstr(" on rank 1")));
-  EXPECT_THAT(run(2, {own_copies}, divergence()).errors, Each("")) << "nobody has asked";
+  EXPECT_THAT(run(2, {own_copies}, divergence()).errors, Each("")) << "the check is off by default";
 }
 
 TEST(Experiment, ADivergedReplicaIsRepaired) {
@@ -124,7 +126,7 @@ TEST(Experiment, ADivergedReplicaIsRepaired) {
 
 TEST(Experiment, BucketsMayBeMeasured) {
   const auto two = run(2, {"framework.bucket_bytes=auto"});
-  EXPECT_EQ(two.results[0].bucket_bytes, 64 << 10) << "the least, as the model is small";
+  EXPECT_EQ(two.results[0].bucket_bytes, 64 << 10) << "the smallest size, since the model is small";
   EXPECT_EQ(two.results[1].bucket_bytes, two.results[0].bucket_bytes);
   EXPECT_EQ(summary(two).at("bucket_bytes"), 64 << 10);
   EXPECT_EQ(run(1, {"framework.bucket_bytes=3KB"}).results[0].bucket_bytes, 3072);
@@ -134,7 +136,7 @@ TEST(Experiment, EveryRankKnowsTheTestOfAllSamples) {
   const auto three = run(3);
   for (const std::size_t rank : {1, 2}) EXPECT_EQ(three.results[rank].test, three.results[0].test);
   const double hits = reading(three, "accuracy") * 26;
-  EXPECT_NEAR(hits, std::round(hits), 1e-9) << "a share of 26 samples, padding not among them";
+  EXPECT_NEAR(hits, std::round(hits), 1e-9) << "a fraction of 26 samples, without padding";
 }
 
 TEST(Experiment, Learns) {
@@ -207,7 +209,7 @@ TEST(Experiment, EndsAfterMaxSteps) {
   const auto two = run(2, {"train.max_steps=6"});
   EXPECT_EQ(two.results[0].steps, 6);
   EXPECT_EQ(two.results[1].steps, 6);
-  EXPECT_FALSE(two.results[0].stopped) << "nobody asked";
+  EXPECT_FALSE(two.results[0].stopped) << "no rank was asked to stop";
   EXPECT_EQ(metrics(two, "train").back().at("step"), 6);
   EXPECT_EQ(metrics(two, "test").back().at("step"), 6);
 }
@@ -226,7 +228,7 @@ TEST(Experiment, OneRankAskedToStopEndsAllCleanly) {
   EXPECT_EQ(summary(three).at("stopped"), true);
   EXPECT_EQ(summary(three).at("steps"), 5);
   EXPECT_TRUE(std::filesystem::exists(three.folder.weights()));
-  EXPECT_EQ(metrics(three, "test").size(), 1u) << "of the epoch that was whole";
+  EXPECT_EQ(metrics(three, "test").size(), 1u) << "after the only complete epoch";
 }
 
 TEST(Experiment, AStoppedRunIsNotHeldToItsExpectation) {
@@ -242,7 +244,7 @@ TEST(Experiment, AnExpectationThatIsNotReachedIsAnErrorOnEveryRankAndStillLeaves
   EXPECT_TRUE(std::filesystem::exists(two.folder.weights()));
 }
 
-TEST(Experiment, AnExpectationThatIsReachedIsNone) {
+TEST(Experiment, AnExpectationThatIsReachedIsNoError) {
   EXPECT_THAT(run(2, {"expect.test.accuracy.min=0.05"}).errors, Each(""));
 }
 
@@ -258,11 +260,11 @@ TEST(Experiment, WritesTheWeightsOfTheLastStep) {
   EXPECT_TRUE(at::equal(flat(saved), two.weights[0]));
 }
 
-TEST(Experiment, WritesNoWeightsWhereNoneAreWanted) {
+TEST(Experiment, WritesNoWeightsIfTheConfigSaysSo) {
   EXPECT_FALSE(std::filesystem::exists(run(1, {"checkpoint.final_weights=false"}).folder.weights()));
 }
 
-TEST(Experiment, AveragesAreTestedAndKeptAndChangeNoTraining) {
+TEST(Experiment, MovingAveragesAreTestedAndSavedAndDoNotChangeTraining) {
   const auto plain = run(1), averaged = run(1, {"train.ema_decay=0.9"});
   EXPECT_TRUE(at::equal(averaged.weights[0], plain.weights[0]));
   EXPECT_NE(summary(averaged).at("test").at("loss"), summary(plain).at("test").at("loss"));
@@ -271,7 +273,7 @@ TEST(Experiment, AveragesAreTestedAndKeptAndChangeNoTraining) {
   EXPECT_LT(difference, 0.5);
 }
 
-TEST(Experiment, ClippingIsByTheNormOverAllRanks) {
+TEST(Experiment, ClippingUsesTheNormOverAllRanks) {
   const auto free = run(1), clipped = run(1, {"train.clip_norm=0.2"}),
              sharded = run(2, {"train.clip_norm=0.2", "strategy=sharded"});
   EXPECT_LT(relative_difference(sharded.weights[0], clipped.weights[0]), 1e-5);
@@ -280,7 +282,7 @@ TEST(Experiment, ClippingIsByTheNormOverAllRanks) {
   EXPECT_GT(relative_difference(free.weights[0], by_value.weights[0]), 1e-2);
 }
 
-TEST(Experiment, RefusesAMeshThatIsNotTheWorld) {
+TEST(Experiment, RefusesAMeshThatDoesNotFitTheRanks) {
   EXPECT_THAT(run(2, {"mesh.data=3"}).errors, Each("mesh: data: 3, but 2 ranks train; 0 uses all"));
   EXPECT_THAT(run(2, {"mesh.data=2"}).errors, Each(""));
 }
@@ -306,13 +308,13 @@ TEST(Experiment, PlateauSeesEveryTest) {
   EXPECT_TRUE(at::equal(run(2, {"train.epochs=2"}).weights[0], two.weights[0])) << "until then nothing has changed";
 }
 
-TEST(Experiment, RefusesAScheduleThatWatchesWhatIsNotMeasured) {
+TEST(Experiment, RefusesAScheduleThatWatchesAMetricThatIsNotMeasured) {
   EXPECT_THAT(run(2, {"schedule={name: plateau, metric: auc}"}).errors,
               Each("schedule: watches \"auc\", which none of evaluate.meters reads; add the meter"));
   EXPECT_THAT(run(2, {"schedule={name: plateau, metric: auc}", "evaluate.meters=[{meter: auc}]"}).errors, Each(""));
 }
 
-TEST(Experiment, MetersAreChosen) {
+TEST(Experiment, MetersCanBeChosen) {
   const auto two = run(2, {"evaluate.meters=[{meter: {name: class_error, k: 3}}, {meter: recall}]",
                            "watch.meters=[{meter: perplexity}, {meter: {name: moving_average, window: 2}}]"});
   EXPECT_THAT(keys_of(summary(two).at("test")), ElementsAre("class_error_top3", "recall"));

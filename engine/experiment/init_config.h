@@ -15,8 +15,8 @@ struct RenameConfig {
 
   template <class V>
   void visit(V& v) {
-    v("match", match, "regular expression that is looked for in each name, such as ^module\\.");
-    v("with", with, "what takes the place of each match; $1 is the first group");
+    v("match", match, "regular expression to find in each name, such as ^module\\.");
+    v("with", with, "replacement of each match; $1 is the first group");
   }
 };
 
@@ -31,13 +31,12 @@ struct InitConfig {
   template <class V>
   void visit(V& v) {
     v("from", from, "file or folder of weights (.safetensors, .pt, .index.json); empty: random values from the seed");
-    v("strict", strict,
-      "every tensor of the model must be in the file, and the other way round; false: those that fit");
-    v("rename", rename, "how names of the file become those of the model, one after the other");
+    v("strict", strict, "the model and the file must have the same tensors; false: load the tensors that fit");
+    v("rename", rename, "replacements that turn names of the file into names of the model, made one after the other");
     v("truncate", truncate,
-      "regular expression; parameters whose names it is found in take the first rows of a longer one in the file, such "
-      "as positions of a longer context");
-    v("freeze", freeze, "regular expression; parameters whose names it is found in are not trained");
+      "regular expression; parameters with a match in their names take the first rows of a longer one in the file, "
+      "such as positions of a longer context");
+    v("freeze", freeze, "regular expression; parameters with a match in their names are not trained");
   }
 };
 

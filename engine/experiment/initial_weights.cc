@@ -170,7 +170,8 @@ WeightsFit fit_weights(const WeightsFile& file, const InitConfig& init, const Mo
   for (const auto& entry : file.entries()) {
     const std::string name = renamed(entry.name.substr(wrapped), rules);
     if (!there.emplace(name, &entry).second) {
-      throw ConfigError("init.rename: two tensors of " + file.path() + " are called " + name + " then");
+      throw ConfigError("init.rename: two tensors of " + file.path() + " would be called " + name +
+                        "; change the rules so that all names differ");
     }
   }
   WeightsFit fit;
@@ -189,8 +190,8 @@ WeightsFit fit_weights(const WeightsFile& file, const InitConfig& init, const Mo
         fit.fitting.emplace_back(tensor, &entry);
         truncated |= !same_shape;
       } else {
-        fit.different.push_back(name + ": " + described(entry.shape, entry.dtype) + " there, " +
-                                described(tensor.sizes(), tensor.scalar_type()) + " here");
+        fit.different.push_back(name + ": " + described(entry.shape, entry.dtype) + " in the file, " +
+                                described(tensor.sizes(), tensor.scalar_type()) + " in the model");
       }
       there.erase(found);
     }
@@ -217,7 +218,7 @@ std::string load_initial_weights(const InitConfig& init, const LoraConfig& lora,
     if (init.strict && !fit.exact()) {
       throw ConfigError("init.from: " + init.from + " does not fit the model: " + left_over +
                         "; set init.strict: false to load what fits, init.rename where names differ, or init.truncate "
-                        "to take the first of more positions");
+                        "to take only the first positions of a longer context");
     }
     if (fit.fitting.empty()) {
       throw ConfigError("init.from: nothing in " + init.from + " fits the model: " + left_over +

@@ -67,7 +67,7 @@ std::string written(const NamedTensors& tensors, const std::string& extension = 
   return path;
 }
 
-TEST(InitialWeights, ARunBeginsWithThemInAnyFormatOnAnyMesh) {
+TEST(InitialWeights, ARunStartsWithThemInAnyFormatOnAnyMesh) {
   // One step with a learning rate of nearly zero.
   const Changes still{"train.max_steps=1", "optimizer.lr=1e-20", "optimizer.momentum=0"};
   const std::string torch = written(load_weights(pretrained()), ".pt");
@@ -89,7 +89,7 @@ TEST(InitialWeights, ARunBeginsWithThemInAnyFormatOnAnyMesh) {
   }
 }
 
-TEST(InitialWeights, FrozenOnesStayAndTheOthersAreTrainedAlike) {
+TEST(InitialWeights, FrozenParametersStayAndTheOthersAreTrainedTheSameWithAnyStrategy) {
   const std::string layer = layer_of(first_name());
   const std::string freeze = "init.freeze=^" + layer + "\\.";
   const ByName before = tensors_in(pretrained());
@@ -117,7 +117,7 @@ TEST(InitialWeights, EachRankOfAPipelineNeedsSomethingToTrain) {
   EXPECT_THAT(finished.errors, Each(HasSubstr("the stages of rank 0 of the pipeline have no parameters to train")));
 }
 
-TEST(InitialWeights, FrozenOnesAreInCheckpointsAndAResumeGoesBeforeTheFile) {
+TEST(InitialWeights, FrozenParametersAreSavedAndACheckpointTakesPrecedenceOverTheFile) {
   const std::string layer = layer_of(first_name());
   for (const Changes& how : {Changes{"strategy=sharded"},
                              Changes{"mesh.tensor=2", "plan=[{layers: " + layer + ", style: column_gathered}]"}}) {
@@ -152,7 +152,7 @@ TEST(InitialWeights, ConvertsFloatingPointNumbersAndRenames) {
 
 // The file has the names that DistributedDataParallel around torch.compile gives, and a tied weight under a second
 // name.
-TEST(InitialWeights, LoadsWhatWrappersAndTiedWeightsOfPyTorchLeave) {
+TEST(InitialWeights, LoadsWeightsOfPyTorchWithWrappersAndTiedWeights) {
   NamedTensors wrapped;
   const NamedTensors all = load_weights(pretrained());
   for (const auto& [name, tensor] : all) wrapped.emplace_back("module._orig_mod." + name, tensor);
@@ -166,13 +166,13 @@ TEST(InitialWeights, LoadsWhatWrappersAndTiedWeightsOfPyTorchLeave) {
 }
 
 // The file has weights of 20 classes for a model of 10, similar to positions of a longer context.
-TEST(InitialWeights, TakeTheFirstRowsWhereTheyAreTruncated) {
+TEST(InitialWeights, TruncatedParametersTakeTheFirstRows) {
   NamedTensors longer = load_weights(pretrained());
   for (auto& [name, tensor] : longer) {
     if (name.starts_with("fc4")) tensor = at::concat({tensor, tensor + 1});
   }
   const std::string from = "init.from=" + written(longer);
-  EXPECT_THAT(error_of({from}), HasSubstr("init.truncate to take the first of more positions"));
+  EXPECT_THAT(error_of({from}), HasSubstr("init.truncate to take only the first positions"));
   EXPECT_THAT(error_of({from, "init.truncate=fc5"}), HasSubstr("init.truncate: \"fc5\" matches no parameter"));
   EXPECT_THAT(error_of({from, "init.truncate='('"}), HasSubstr("init.truncate: \"(\" is not a regular expression"));
   const auto finished = run_initialized(1, {from, "init.truncate=^fc4", "init.freeze=fc4"});
@@ -182,7 +182,7 @@ TEST(InitialWeights, TakeTheFirstRowsWhereTheyAreTruncated) {
   }
 }
 
-TEST(InitialWeights, StrictSaysWhatDoesNotFitAndOtherwiseTheRestIsLoaded) {
+TEST(InitialWeights, StrictNamesWhatDoesNotFitAndNotStrictLoadsTheRest) {
   NamedTensors changed = load_weights(pretrained());
   const std::string gone = changed.back().first, kept = changed.front().first;
   changed.pop_back();
@@ -193,7 +193,7 @@ TEST(InitialWeights, StrictSaysWhatDoesNotFitAndOtherwiseTheRestIsLoaded) {
   EXPECT_THAT(
       error_of({from}),
       AllOf(HasSubstr("init.from: "), HasSubstr("1 missing (" + gone + ")"), HasSubstr("1 unexpected (head.weight)"),
-            HasSubstr("1 of another shape or type (" + other + ": Float [3, 4] there, Float ["),
+            HasSubstr("1 of another shape or type (" + other + ": Float [3, 4] in the file, Float ["),
             HasSubstr("set init.strict: false")));
   const auto finished = run_initialized(1, {from, "init.strict=false", "init.freeze=" + kept});
   ASSERT_THAT(finished.errors, Each(""));
@@ -208,14 +208,14 @@ TEST(InitialWeights, SaysWhatIsWrong) {
   EXPECT_THAT(error_of({"init.freeze=.*"}), HasSubstr("matches all parameters"));
   EXPECT_THAT(error_of({"init.freeze='('"}), HasSubstr("is not a regular expression"));
   EXPECT_THAT(error_of({"init.rename=[{match: '[', with: x}]"}), HasSubstr("init.rename: \"[\" is not a regular"));
-  EXPECT_THAT(error_of({"init.rename=[{match: '.*', with: x}]"}), HasSubstr("are called "));
+  EXPECT_THAT(error_of({"init.rename=[{match: '.*', with: x}]"}), HasSubstr("would be called "));
   EXPECT_THAT(error_of({"init.strict=false", "init.from=" + written({{"else", at::full({1}, 1, at::kFloat)}})}),
               HasSubstr("fits the model"));
 }
 
 const std::string kLora = "lora={layers: ['fc[23]'], rank: 4, alpha: 8}";
 
-TEST(Lora, TheFirstOutputIsThatOfTheModelAlone) {
+TEST(Lora, TheFirstOutputIsThatOfTheModelWithoutAdapters) {
   const Changes still{"train.max_steps=1", "optimizer.lr=1e-30", "optimizer.momentum=0"};
   Changes adapted = still;
   adapted.push_back(kLora);
@@ -224,7 +224,7 @@ TEST(Lora, TheFirstOutputIsThatOfTheModelAlone) {
   EXPECT_EQ(alone.results[0].test, with.results[0].test);
 }
 
-TEST(Lora, TrainsTheAdaptersAloneAndAlikeOnOneRankAndTwo) {
+TEST(Lora, TrainsOnlyTheAdaptersWithTheSameResultOnOneAndTwoRanks) {
   const auto one = run_initialized(1, {kLora});
   ASSERT_THAT(one.errors, Each(""));
   const ByName before = tensors_in(pretrained()), after = tensors_in(one.folder.weights());
@@ -243,7 +243,7 @@ TEST(Lora, TrainsTheAdaptersAloneAndAlikeOnOneRankAndTwo) {
   }
 }
 
-TEST(Lora, TrainsWhatItIsToldToAsWell) {
+TEST(Lora, TrainsAlsoTheParametersOfAlsoTrain) {
   const auto finished = run_initialized(1, {kLora, "lora.also_train=^fc4"});
   ASSERT_THAT(finished.errors, Each(""));
   const ByName after = tensors_in(finished.folder.weights());
@@ -260,7 +260,7 @@ Finished run_experts(int ranks, const RunFolder& folder, const Changes& changes)
   return run_tiny(ranks, folder, all);
 }
 
-TEST(Frozen, ExpertsThatRanksDivideStayAndTheOthersAreTrainedAlike) {
+TEST(Frozen, DividedExpertsStayAndTheOthersAreTrainedTheSame) {
   for (const Changes& frozen : {Changes{"init.freeze=\\.experts\\."}, Changes{"init.freeze=h\\.0\\..*\\.experts\\."},
                                 Changes{"lora={layers: ['*attn.c_attn'], rank: 2}"},
                                 Changes{"lora={layers: ['*.1.attn.c_proj'], rank: 2}", "lora.also_train=ln_f"},

@@ -76,7 +76,7 @@ bool train_for(const std::string& path, Clock::duration time) {
   return true;
 }
 
-TEST(Kill, AtRandomMomentsItEndsLikeTheRunThatNobodyKilled) {
+TEST(Kill, ARunKilledAtRandomMomentsEndsLikeAnUninterruptedOne) {
   const auto kills = environment_int("KILLS").value_or(6);
   const std::string whole = new_path();
   const auto start = Clock::now();
@@ -99,7 +99,7 @@ TEST(Kill, AtRandomMomentsItEndsLikeTheRunThatNobodyKilled) {
     resumed += fs::remove(note_of(path)) ? 1 : 0;
     fs::remove_all(path);
   }
-  EXPECT_GT(resumed, 0) << "all began anew, which ends alike too";
+  EXPECT_GT(resumed, 0) << "no run resumed: all started from the beginning, which gives the same result";
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ void read_rows_beside(const std::string& weights, Model& model) {
     rows->read_from(rows_beside(weights));
   } catch (const DataError& error) {
     throw DataError(std::string(error.what()) +
-                    "; the model has embeddings on parameter servers, whose rows a run leaves beside its weights, in"
+                    "; the model has embeddings on parameter servers, whose rows a run saves next to its weights, in"
                     " embeddings.safetensors");
   }
 }

@@ -58,7 +58,7 @@ std::shared_ptr<Model> make_initial_model(const ExperimentConfig& config, const 
   const std::string left_over = load_initial_weights(init, config.lora, *model);
   if (init.from.empty() || !speaks) return model;
   const std::string text =
-      "Begins with the weights in " + init.from + (left_over.empty() ? "" : ", which leaves: " + left_over);
+      "Begins with the weights in " + init.from + (left_over.empty() ? "" : "; what does not fit: " + left_over);
   log_info() << text;
   if (config.watch.progress && !left_over.empty()) standard_output().write(text + "\n");
   return model;

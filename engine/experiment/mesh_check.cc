@@ -52,7 +52,8 @@ void check_pipeline(std::vector<ConfigProblem>& problems, const ExperimentConfig
     return;
   }
   refuse_if(problems, train.accumulate > 1, "train.accumulate",
-            "must be 1 with mesh.pipe above 1: a batch is taken in pipeline.micro_batches; set these to " +
+            "must be 1 with mesh.pipe above 1: a pipeline takes a batch in micro-batches; set "
+            "pipeline.micro_batches to " +
                 std::to_string(train.accumulate) + " or more");
   const auto& mesh = config.mesh;
   const auto shares = std::max<std::int64_t>(1, training_ranks(config) / (mesh.pipe * mesh.tensor * mesh.context));
@@ -77,7 +78,7 @@ void check_pipeline(std::vector<ConfigProblem>& problems, const ExperimentConfig
   refuse_if(problems, traits.concurrent_updates, "strategy",
             config.strategy.selected() +
                 " has ranks that write into the same parameters at any time, which cannot be combined with mesh.pipe "
-                "above 1: what two stages have alike would differ");
+                "above 1: parameters that two stages share would differ");
   refuse_if(problems, !config.turns.empty(), "turns",
             "are for models that are trained whole, and cannot be combined with mesh.pipe above 1");
   refuse_if(problems, config.loader.shares != "equal", "loader.shares",
@@ -112,9 +113,9 @@ void check_mesh(std::vector<ConfigProblem>& problems, const ExperimentConfig& co
   refuse_if(problems, config.mesh.sequence_parallel && config.mesh.tensor == 1, "mesh.sequence_parallel",
             "divides positions among the ranks of mesh.tensor, which is 1");
   refuse_if(problems, config.mesh.async_tensor && !config.mesh.sequence_parallel, "mesh.async_tensor",
-            "overlaps the exchange of positions with products, and mesh.sequence_parallel is false");
+            "overlaps the exchange of positions with products, but mesh.sequence_parallel is false");
   refuse_if(problems, config.mesh.sequence_parallel && !config.plan.empty(), "plan",
-            "mesh.sequence_parallel goes with the model's own plan alone; leave out one of the two");
+            "mesh.sequence_parallel works only with the model's own plan; leave out one of the two");
   for (std::size_t i = 0; i < config.plan.size(); ++i) {
     const std::string key = "plan[" + std::to_string(i) + "]";
     refuse_if(problems, config.plan[i].layers.empty() || config.plan[i].style.empty(), key.c_str(),

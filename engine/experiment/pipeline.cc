@@ -107,21 +107,23 @@ std::vector<std::size_t> cut_evenly(const std::vector<BlockCost>& blocks, std::s
 std::vector<std::size_t> cut_at(const std::vector<BlockCost>& blocks, const std::vector<std::string>& names,
                                 std::size_t stages) {
   if (names.size() + 1 != stages) {
-    throw ConfigError("pipeline.cut: names the first blocks of " + std::to_string(names.size()) +
-                      " stages, but behind the first there are " + std::to_string(stages - 1) +
-                      " (mesh.pipe times pipeline.stages_per_rank, less one); leave it empty for stages of equal cost");
+    throw ConfigError(
+        "pipeline.cut: names the first blocks of " + std::to_string(names.size()) +
+        " stages, but the number of stages after the first is " + std::to_string(stages - 1) +
+        " (mesh.pipe times pipeline.stages_per_rank, minus one); leave it empty for stages of equal cost");
   }
   std::vector<std::size_t> begins{0};
   for (const auto& name : names) {
     const auto found = std::ranges::find(blocks, name, &BlockCost::name);
     if (found == blocks.end()) {
-      throw ConfigError("pipeline.cut: \"" + name + "\" is no block of the model; its blocks are " + names_of(blocks));
+      throw ConfigError("pipeline.cut: \"" + name + "\" is not a block of the model; its blocks are " +
+                        names_of(blocks));
     }
     const auto index = static_cast<std::size_t>(found - blocks.begin());
     if (index <= begins.back()) {
       throw ConfigError("pipeline.cut: \"" + name + "\" leaves the stage before it without blocks; name " +
                         std::to_string(stages - 1) + " blocks in the order of " + names_of(blocks) +
-                        ", and not the first of them");
+                        ", without the first of them");
     }
     begins.push_back(index);
   }
@@ -139,7 +141,7 @@ Pipeline::Pipeline(const ExperimentConfig& config, Model& model, const Task& tas
   const std::string what = "mesh.pipe: model " + config.model.selected();
   if (model.blocks().empty()) {
     throw ConfigError(what +
-                      " is no chain of blocks, so it cannot be divided into stages; use one that is, such as gpt,"
+                      " is not a chain of blocks, so it cannot be divided into stages; use one that is, such as gpt,"
                       " mlp, lenet or resnet18, or leave mesh.pipe at 1");
   }
   if (!task.turns().empty()) {
@@ -254,8 +256,8 @@ void Pipeline::check_updates(const Model& model) const {
                         " have no parameters to train; set pipeline.cut, or use fewer ranks");
     }
     if (updating.contains(rank)) continue;
-    throw ConfigError("mesh.pipe: parameter servers have each parameter once, and all those of " + whose +
-                      " are also a rank's before it, which updates them; with pipeline.schedule: " + schedule_.name +
+    throw ConfigError("mesh.pipe: parameter servers have each parameter once, and all parameters of " + whose +
+                      " also belong to an earlier rank, which updates them; with pipeline.schedule: " + schedule_.name +
                       " use another strategy, or another schedule, such as 1f1b");
   }
 }

@@ -21,7 +21,7 @@ TEST(CutEvenly, MakesTheLargestStageAsSmallAsItCanBe) {
   EXPECT_THAT(cut_evenly(blocks_of({1, 1, 1, 1}), 2), ElementsAre(0, 2, 4));
   EXPECT_THAT(cut_evenly(blocks_of({1, 5, 1, 1, 1, 1}), 2), ElementsAre(0, 2, 6));
   EXPECT_THAT(cut_evenly(blocks_of({1, 1, 9}), 2), ElementsAre(0, 2, 3));
-  EXPECT_THAT(cut_evenly(blocks_of({9, 0, 0}), 3), ElementsAre(0, 1, 2, 3)) << "a block each";
+  EXPECT_THAT(cut_evenly(blocks_of({9, 0, 0}), 3), ElementsAre(0, 1, 2, 3)) << "one block for each stage";
   EXPECT_THAT(cut_evenly(blocks_of({2, 3}), 1), ElementsAre(0, 2));
 }
 
@@ -36,8 +36,9 @@ std::string refusal(const std::vector<std::string>& names, std::size_t stages) {
 
 TEST(CutAt, TakesTheFirstBlocksOfStages) {
   EXPECT_THAT(cut_at(blocks_of({1, 1, 1}), {"b1", "b2"}, 3), ElementsAre(0, 1, 2, 3));
-  EXPECT_THAT(refusal({"b1"}, 3), HasSubstr("names the first blocks of 1 stages, but behind the first there are 2"));
-  EXPECT_THAT(refusal({"b7"}, 2), HasSubstr("\"b7\" is no block of the model; its blocks are b0, b1, b2"));
+  EXPECT_THAT(refusal({"b1"}, 3),
+              HasSubstr("names the first blocks of 1 stages, but the number of stages after the first is 2"));
+  EXPECT_THAT(refusal({"b7"}, 2), HasSubstr("\"b7\" is not a block of the model; its blocks are b0, b1, b2"));
   EXPECT_THAT(refusal({"b0"}, 2), HasSubstr("leaves the stage before it without blocks"));
   EXPECT_THAT(refusal({"b2", "b1"}, 3), HasSubstr("leaves the stage before it without blocks"));
 }

@@ -126,7 +126,7 @@ std::string contradiction(const ConfigFile& file, const PublishedSetting& settin
   if (allows(setting, value, truncated)) return "";
   const std::string absent = " leaves out " + setting.key + ", which means " + value.dump();
   const std::string has = found == nullptr ? file.path() + absent : file.told(setting.key);
-  return has + ", and the model " + to_json(setting.values.front()).dump() +
+  return has + ", but the model has " + to_json(setting.values.front()).dump() +
          (setting.field.empty() ? "" : "; set model." + setting.field + ": " + of_square(value).dump());
 }
 
@@ -145,8 +145,8 @@ std::string contradiction_of_scaling(const ConfigFile& file, const std::vector<P
     field = setting.field;
   }
   if (model.empty() || (!wrong && unknown.empty())) return "";
-  return file.told(kScaling) + ", and the model " + model.dump() + "; set model." + field +
-         " to the same where its keys allow it";
+  return file.told(kScaling) + ", but the model has " + model.dump() + "; set model." + field +
+         " to the same values where its keys allow it";
 }
 
 }  // namespace

@@ -112,8 +112,8 @@ void Replica::refuse_idle_ranks(bool idle) const {
   mesh_.control()->all_reduce(any, Reduction::kMax).wait();
   if (any.item<std::int64_t>() == 0) return;
   throw ConfigError(
-      "mesh.tensor: parameter servers have each parameter once, so the first rank of the axis updates what all of its "
-      "ranks have alike. That is everything that is trained" +
+      "mesh.tensor: parameter servers have each parameter once, so the first rank of the axis updates the parameters "
+      "that all of its ranks share. These are all parameters that are trained" +
       std::string(pipeline_ ? " in one of the stages" : "") +
       ", and the other ranks would have nothing to update; divide more layers (plan), or use another strategy");
 }
@@ -139,7 +139,7 @@ FlatParameters::GroupOf Replica::bucket_groups() const {
   if (blocks.empty()) {
     throw ConfigError("strategy.stage: 3 gathers the parameters of one block of the model after the other, and model " +
                       config_.model.selected() +
-                      " is no chain of blocks, as gpt, mlp, lenet and resnet18 are; use stage: 2");
+                      " is not a chain of blocks, as gpt, mlp, lenet and resnet18 are; use stage: 2");
   }
   std::map<std::string, std::size_t> block_of;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
@@ -222,7 +222,7 @@ std::unique_ptr<Optimizer> Replica::make_optimizer() {
     return optimizer;
   }
   if (!turns_.any()) return elsewhere;
-  throw ConfigError("strategy: servers that update the parameters take no turns; let the ranks update them");
+  throw ConfigError("strategy: servers that update the parameters cannot do so in turns; let the ranks update them");
 }
 
 // Makes an optimizer of whole parameters gather their parts from other ranks, or throws ConfigError if it cannot.
@@ -234,10 +234,11 @@ void Replica::gather_parts(Optimizer& optimizer) const {
     const auto options = parameters_.buckets().at(0).values.options();
     return gathers->gather_by(std::make_unique<MatrixExchange>(group, divided_.placements, options));
   }
-  throw ConfigError(std::string("mesh.") + (mesh_.along(Axis::kTensor)->size() > 1 ? "tensor" : "expert") +
-                    ": optimizer " + config_.optimizer.selected() +
-                    " looks at whole parameters, of which ranks have parts; use muon, which gathers them unless a task "
-                    "trains in turns, or one that looks at elements, such as adamw");
+  throw ConfigError(
+      std::string("mesh.") + (mesh_.along(Axis::kTensor)->size() > 1 ? "tensor" : "expert") + ": optimizer " +
+      config_.optimizer.selected() +
+      " needs whole parameters, but each rank has only a part of them; use muon, which gathers them unless a task "
+      "trains in turns, or one that updates each element on its own, such as adamw");
 }
 
 // Throws ConfigError if the strategy communicates within a recorded step. The replay omits communication, which the
@@ -246,8 +247,8 @@ void Replica::refuse_to_record_messages() const {
   const auto& traits = agreement_.strategy.traits();
   if (!config_.train.capture || !(traits.overlaps_backward || traits.frees_gradients || traits.shards_values)) return;
   throw ConfigError("strategy: " + agreement_.strategy.selected() +
-                    " communicates within forward or backward, which train.capture replays without it; use all_reduce, "
-                    "which does so afterwards");
+                    " communicates within forward or backward, which train.capture replays without communication; "
+                    "use all_reduce, which communicates afterwards");
 }
 
 TrainingStep::Setup Replica::setup_of_step(Task& task, Watching& watching) {

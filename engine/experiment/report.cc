@@ -179,7 +179,7 @@ void Report::read_epoch(const State& state) {
 
 void Report::add(const Measurement& measurement) {
   for (auto& [sink, effort] : sinks_) {
-    effort.attempt([&] { sink->add(measurement); }, "the run goes on, and tries again at the next measurement");
+    effort.attempt([&] { sink->add(measurement); }, "the run continues, and tries again at the next measurement");
   }
 }
 
@@ -273,7 +273,7 @@ void Report::finish(const ExperimentResult& result, const NamedTensors& weights)
   write_atomically(context_.folder.summary(), summary(result));
   if (config_.watch.report) {
     BestEffort().attempt([&] { write_run_page(context_.folder); },
-                         "the run has ended all the same; tools:report draws the page later");
+                         "the run itself is not affected; tools:report can write the page later");
   }
   if (result.unreadable) tell_skipped(*result.unreadable);
   Console& console = standard_output();

@@ -78,7 +78,7 @@ std::vector<std::int64_t> steps_saved(const RunFolder& folder) {
   return steps;
 }
 
-TEST(Resume, StoppedAfterAnyStepItEqualsTheUninterruptedRunBitForBit) {
+TEST(Resume, ARunStoppedAfterAnyStepEndsLikeAnUninterruptedOneBitForBit) {
   for (const int ranks : {1, 2, 3}) {
     const auto whole = run(ranks, new_folder());
     for (std::int64_t stop = 1; stop <= 15; stop += ranks) {
@@ -92,7 +92,7 @@ TEST(Resume, StoppedAfterAnyStepItEqualsTheUninterruptedRunBitForBit) {
   }
 }
 
-TEST(Resume, FromEveryCheckpointOfARunTheSameFollows) {
+TEST(Resume, EveryCheckpointOfARunLeadsToTheSameResult) {
   const auto whole = run(2, new_folder(), {"checkpoint.every_steps=1", "checkpoint.keep_last=100"});
   EXPECT_EQ(steps_saved(whole.folder).size(), 16u);
   EXPECT_TRUE(at::equal(whole.weights[0], run(2, new_folder()).weights[0])) << "saving changes nothing";
@@ -106,7 +106,7 @@ TEST(Resume, FromEveryCheckpointOfARunTheSameFollows) {
   }
 }
 
-TEST(Resume, OnAnotherNumberOfRanksTheDataGoOnInTheirOrder) {
+TEST(Resume, AnotherNumberOfRanksContinuesInTheSameSampleOrder) {
   const auto alone = run(1, new_folder());
   for (const int before : {1, 2, 4}) {
     for (const int after : {1, 2, 4}) {
@@ -122,7 +122,7 @@ TEST(Resume, OnAnotherNumberOfRanksTheDataGoOnInTheirOrder) {
   }
 }
 
-TEST(Resume, ResumingAgainAndAgainIsTheSameToo) {
+TEST(Resume, ResumingManyTimesGivesTheSameResult) {
   const auto whole = run(2, new_folder());
   const auto folder = new_folder();
   for (int i = 0; i < 6; ++i) run(2, folder, {"checkpoint.resume=auto"}, 1);
@@ -130,7 +130,7 @@ TEST(Resume, ResumingAgainAndAgainIsTheSameToo) {
 }
 
 // A measurement never selects buckets of 1 KB.
-TEST(Resume, BucketsThatWereMeasuredStayAsTheyWere) {
+TEST(Resume, MeasuredBucketSizesAreKept) {
   const auto whole = run(2, new_folder(), {"framework.bucket_bytes=1KB"});
   const auto folder = new_folder();
   run(2, folder, {"framework.bucket_bytes=1KB"}, 5);
@@ -141,11 +141,11 @@ TEST(Resume, BucketsThatWereMeasuredStayAsTheyWere) {
   const auto by_path = run(2, new_folder(), {"framework.bucket_bytes=auto", "checkpoint.resume=" + path});
   EXPECT_EQ(by_path.results[1].bucket_bytes, 1024);
   const auto other_ranks = run(3, new_folder(), {"framework.bucket_bytes=auto", "checkpoint.resume=" + path});
-  EXPECT_EQ(other_ranks.results[0].bucket_bytes, 64 << 10) << "measured anew";
+  EXPECT_EQ(other_ranks.results[0].bucket_bytes, 64 << 10) << "measured again";
 }
 
 // A checkpoint that is copied out of its folder still describes its run.
-TEST(Resume, ACheckpointHasTheConfigAndWhereItComesFrom) {
+TEST(Resume, ACheckpointHasTheConfigAndItsProvenance) {
   const Changes changes{"checkpoint.every_epochs=2", "optimizer.lr=0.03125"};
   const auto finished = run(2, new_folder(), changes);
   const auto saved = CheckpointFolder(finished.folder.checkpoints()).list([](const std::string&) {});
@@ -157,14 +157,14 @@ TEST(Resume, ACheckpointHasTheConfigAndWhereItComesFrom) {
   EXPECT_THAT(saved[0].manifest.provenance, Contains(::testing::Pair("command", ::testing::Not(""))));
 }
 
-TEST(Resume, AutoBeginsWhereThereIsNoCheckpointYet) {
+TEST(Resume, AutoStartsFromTheBeginningIfThereIsNoCheckpoint) {
   const auto whole = run(2, new_folder());
   const auto folder = new_folder();
   write_atomically(folder.metrics(), "{\"step\": 3, of a run that was killed early");
   expect_resumed(0, run(2, folder, {"checkpoint.resume=auto"}), whole);
 }
 
-TEST(Resume, AFinishedRunGoesOnWhereThereIsMoreToDo) {
+TEST(Resume, AFinishedRunContinuesIfThereIsMoreToDo) {
   const Changes saved{"checkpoint.every_epochs=1"};
   const auto folder = new_folder();
   run(2, folder, {saved[0], "train.epochs=2", "schedule=constant"});
@@ -177,7 +177,7 @@ TEST(Resume, AFinishedRunGoesOnWhereThereIsMoreToDo) {
   EXPECT_EQ(again.results[0].test, more.results[0].test);
 }
 
-TEST(Resume, LocalReplicasGoOnEachForItself) {
+TEST(Resume, EachLocalReplicaContinuesFromItsOwnState) {
   const Changes strategy{"strategy={name: local_sgd, every: 5}"};
   const auto whole = run(2, new_folder(), strategy);
   for (const std::int64_t stop : {2, 4, 6}) {
@@ -187,7 +187,7 @@ TEST(Resume, LocalReplicasGoOnEachForItself) {
   }
 }
 
-TEST(Resume, ShardsOfAnyNumberGoOn) {
+TEST(Resume, ShardsResumeOnAnyNumberOfRanks) {
   const Changes strategy{"strategy=sharded"};
   const auto whole = run(3, new_folder(), strategy);
   const auto folder = new_folder();
@@ -202,7 +202,7 @@ TEST(Resume, ShardsOfAnyNumberGoOn) {
 }
 
 // Covers batch norm over all ranks, averages, clipping, and a loss scale that falls and rises.
-TEST(Resume, EverythingThatTrainingRemembersGoesOn) {
+TEST(Resume, AllStateOfTrainingIsRestored) {
   const Changes training{"model=norms_under_test",
                          "train.sync_batch_norm=true",
                          "train.ema_decay=0.9",
@@ -228,7 +228,7 @@ TEST(Resume, EverythingThatTrainingRemembersGoesOn) {
 }
 
 // One rank only, because ranks that are threads must not draw random numbers.
-TEST(Resume, DropoutGoesOnWithItsRandomNumbers) {
+TEST(Resume, DropoutContinuesWithTheSameRandomNumbers) {
   const Changes dropout{"model={name: norms_under_test, dropout: 0.3}", "train.precision=bf16"};
   const auto whole = run(1, new_folder(), dropout);
   EXPECT_FALSE(at::equal(run(1, new_folder(), {"model=norms_under_test", dropout[1]}).weights[0], whole.weights[0]));
@@ -239,7 +239,7 @@ TEST(Resume, DropoutGoesOnWithItsRandomNumbers) {
   }
 }
 
-TEST(Resume, DropoutIsRefusedWhereThreadsWouldDrawFromOneGenerator) {
+TEST(Resume, DropoutIsRefusedIfThreadsWouldShareOneGenerator) {
   const std::string dropout = "model={name: norms_under_test, dropout: 0.3}", said = "draws random numbers";
   EXPECT_THAT(run(2, new_folder(), {dropout}).errors, Each(HasSubstr(said)));
   EXPECT_THAT(run(1, new_folder(), {dropout, "train.data_parallel=2"}).errors, Each(HasSubstr(said)));
@@ -282,11 +282,11 @@ TEST(Resume, KeepsTheLastAndTheBest) {
               Each(HasSubstr("checkpoint.best_by is \"auc\", which none of evaluate.meters reads")));
 }
 
-TEST(Resume, SavesAfterSoManyEpochs) {
+TEST(Resume, SavesEveryFewEpochs) {
   EXPECT_THAT(steps_saved(run(1, new_folder(), {"checkpoint.every_epochs=3"}).folder), ElementsAre(16, 12));
 }
 
-TEST(Resume, WhatIsNotFiniteIsNeverSaved) {
+TEST(Resume, NonFiniteValuesAreNeverSaved) {
   // Both saves come long before the regular check of the guard. The second run is stopped after step 9, where it would
   // be saved in any case.
   const auto spoil = spoil_in(7);
@@ -295,7 +295,7 @@ TEST(Resume, WhatIsNotFiniteIsNeverSaved) {
     const auto diverged = run(2, folder, {kOwnCopies, often, "checkpoint.keep_last=1"}, -1, spoil);
     EXPECT_THAT(diverged.errors, Each(HasSubstr("training has diverged: in step 7 the loss is not finite")));
     EXPECT_THAT(steps_saved(folder), Each(::testing::Lt(7)));
-    EXPECT_THAT(steps_saved(folder), ::testing::SizeIs(1)) << "the good one is still there";
+    EXPECT_THAT(steps_saved(folder), ::testing::SizeIs(1)) << "the good checkpoint is kept";
   }
   const auto stopped = new_folder();
   EXPECT_THAT(run(2, stopped, {kOwnCopies}, 8, spoil).errors, Each(HasSubstr("in step 7 the loss is not finite")));
@@ -303,7 +303,7 @@ TEST(Resume, WhatIsNotFiniteIsNeverSaved) {
 }
 
 // Early stopping is on, the best checkpoint is kept, and the run diverges between two tests or in the step of a test.
-TEST(Resume, ADivergedRunGoesOnFromTheBestThatItHasKept) {
+TEST(Resume, ADivergedRunResumesFromItsBestCheckpoint) {
   const Changes watched{kOwnCopies,
                         "evaluate.every_steps=3",
                         "evaluate.every_epochs=0",
@@ -343,7 +343,7 @@ TEST(Resume, RefusesTheCheckpointOfAnotherRunOnEveryRank) {
   EXPECT_THAT(refused("optimizer=sgd"), Each(HasSubstr("another optimizer")));
   EXPECT_THAT(refused("schedule=constant"), Each(HasSubstr("another schedule")));
   const auto slower = run(2, folder, {"checkpoint.resume=auto", "optimizer.lr=0.01"});
-  EXPECT_THAT(slower.errors, Each("")) << "that may change";
+  EXPECT_THAT(slower.errors, Each("")) << "this key may change";
   EXPECT_THAT(slower.began_after, Each(4));
 }
 
@@ -356,12 +356,12 @@ TEST(Resume, TheTimeLimitStopsAndSaves) {
   expect_resumed(2, run(2, folder, {"checkpoint.resume=auto"}), run(2, new_folder()));
 }
 
-TEST(Resume, CheckpointsOfAnAbandonedFutureAreSetAside) {
+TEST(Resume, CheckpointsAfterTheResumedOneAreSetAside) {
   const auto folder = new_folder();
   run(1, folder, {"checkpoint.every_steps=5", "checkpoint.keep_last=100"});
   const auto path = CheckpointFolder(folder.checkpoints()).final_path(10);
   run(1, folder, {"checkpoint.resume=" + path, "optimizer.lr=0.001"}, 1);
-  EXPECT_THAT(steps_saved(folder), ElementsAre(12, 10, 5)) << "not 15 and 16, which are of another future";
+  EXPECT_THAT(steps_saved(folder), ElementsAre(12, 10, 5)) << "15 and 16 belong to the abandoned run";
   EXPECT_TRUE(fs::exists(folder.checkpoints() + "/set-aside-step-00000016"));
 }
 

@@ -74,7 +74,7 @@ TEST(Sampler, LearnsTheSameOnAnyNumberOfRanks) {
   }
 }
 
-TEST(LastBatchOfARun, DecidesOnTheStepsOfAnEpoch) {
+TEST(LastBatchOfARun, DeterminesTheStepsOfAnEpoch) {
   // 40 samples in batches of 32, three epochs.
   for (const auto& [last, steps] : {std::pair("smaller", 6), {"pad", 6}, {"drop", 3}}) {
     const auto run =
@@ -94,9 +94,11 @@ TEST(OnError, EndsTheRunWithFileAndOffsetOrCountsWhatItSkips) {
               Contains(HasSubstr("points.bin: byte 1")));
   ::testing::internal::CaptureStderr();
   const auto run = run_tiny(1, new_folder(), {"dataset=torn", "model=mlp", "loader.on_error=skip"});
-  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
-              HasSubstr("2 samples could not be read and were skipped; others took 6 rows of batches. The first: "
-                        "points.bin: byte 1"));
+  EXPECT_THAT(
+      ::testing::internal::GetCapturedStderr(),
+      HasSubstr(
+          "2 samples could not be read and were skipped; others took their place in 6 rows of batches. The first: "
+          "points.bin: byte 1"));
   ASSERT_THAT(run.errors, Each(""));
   EXPECT_EQ(summary(run).at("loader").at("unreadable"), 2);
   EXPECT_EQ(summary(run).at("loader").at("replaced"), 3 * 2) << "in three epochs";
@@ -105,7 +107,7 @@ TEST(OnError, EndsTheRunWithFileAndOffsetOrCountsWhatItSkips) {
       Contains(HasSubstr("loader.max_errors allows 1")));
 }
 
-TEST(OnError, HoldsForAnEvaluationToo) {
+TEST(OnError, AppliesToAnEvaluationToo) {
   const auto trained = run_tiny(1, new_folder(), {"dataset=torn", "model=mlp", "loader.on_error=skip"});
   ASSERT_THAT(trained.errors, Each(""));
   std::vector<std::string> errors(2);
@@ -157,7 +159,7 @@ const bool not_finite_registered = Datasets::global().add<NoFields>("nan_test", 
 TEST(EvaluationThatIsNotFinite, EndsTheRunOnAllRanksUnlessTheGuardIsOff) {
   const auto guarded = run_tiny(2, new_folder(), {"dataset=nan_test", "model=mlp", "evaluate.every_epochs=0"});
   EXPECT_THAT(guarded.errors, Each(HasSubstr("the loss of the test split is not finite")));
-  EXPECT_TRUE(std::filesystem::exists(guarded.folder.weights())) << "what was trained is kept";
+  EXPECT_TRUE(std::filesystem::exists(guarded.folder.weights())) << "the trained weights are kept";
   EXPECT_THAT(run_tiny(2, new_folder(), {"dataset=nan_test", "model=mlp"}).errors,
               Each(HasSubstr("the loss of the test split is not finite")));
   ::testing::internal::CaptureStderr();
@@ -166,7 +168,7 @@ TEST(EvaluationThatIsNotFinite, EndsTheRunOnAllRanksUnlessTheGuardIsOff) {
   EXPECT_THAT(run.errors, Each(""));
 }
 
-TEST(FullDisk, EndsNoRunThatIsOnlyWatched) {
+TEST(FullDisk, DoesNotEndARunThatOnlyWritesMeasurements) {
   const auto folder = new_folder();
   std::filesystem::create_symlink("/dev/full", folder.metrics());
   std::filesystem::create_symlink("/dev/full/none", folder.tensorboard());
@@ -184,7 +186,7 @@ TEST(FullDisk, EndsNoRunThatIsOnlyWatched) {
 }
 
 // Targets are shares of classes in training, and class numbers in tests.
-TEST(MixedSamples, AreLearntFromOnAnyNumberOfRanks) {
+TEST(MixedSamples, GiveTheSameResultOnAnyNumberOfRanks) {
   const Changes changes{"dataset={name: mixup, of: {name: spirals, train_samples: 100, test_samples: 26}}", "model=mlp",
                         "loss={name: cross_entropy, label_smoothing: 0.1}", "train.epochs=6",
                         "watch.meters=[{meter: accuracy}, {meter: loss}]"};
@@ -198,7 +200,8 @@ TEST(MixedSamples, AreLearntFromOnAnyNumberOfRanks) {
 
 TEST(Sampler, IsCheckedBeforeARun) {
   EXPECT_EQ(complaint("loader: {sampler: stratified}"), "");
-  EXPECT_THAT(complaint("loader: {sampler: stratified, shuffle: false}"), HasSubstr("loader.shuffle: is what sampler"));
+  EXPECT_THAT(complaint("loader: {sampler: stratified, shuffle: false}"),
+              HasSubstr("loader.shuffle: is only for sampler"));
   EXPECT_THAT(complaint("loader: {prefetch_bytes: much}"), HasSubstr("loader.prefetch_bytes"));
 }
 

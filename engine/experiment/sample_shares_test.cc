@@ -90,7 +90,7 @@ Interference slow_rank() {
   }};
 }
 
-TEST(SampleShares, MeasuredOnesGiveASlowRankLess) {
+TEST(SampleShares, MeasuredSharesGiveASlowRankLess) {
   for (const std::string strategy : {"all_reduce", "downpour", "local_sgd"}) {
     const auto run = run_tiny(
         2, new_folder(), {"strategy=" + strategy, "dataset=digits_read_slowly", "loader.shares=measured"}, slow_rank());
@@ -124,7 +124,7 @@ const bool slow_optimizer = Optimizers::global().add<NoFields>(
     });
 
 // If ranks wait for each other, an update takes equally long whatever the shares are.
-TEST(SampleShares, MeasuredOnesCountUpdatesWhereNobodyWaits) {
+TEST(SampleShares, MeasuredSharesCountUpdatesIfRanksDoNotWaitForEachOther) {
   const Interference slow{.add_hooks = [](Engine& engine, int rank) {
     engine.on(Event::kStart, [rank](State&) {
       milliseconds_per_sample = 1;
@@ -144,7 +144,7 @@ TEST(SampleShares, MeasuredOnesCountUpdatesWhereNobodyWaits) {
 }
 
 // An exact strategy learns the same with any shares.
-TEST(SampleShares, MeasuredOnesLeaveTheGradientExact) {
+TEST(SampleShares, MeasuredSharesLeaveTheGradientExact) {
   const auto one = run_tiny(1, new_folder(), {});
   const auto run = run_tiny(
       2, new_folder(), {"strategy=all_reduce", "dataset=digits_read_slowly", "loader.shares=measured"}, slow_rank());
@@ -152,7 +152,7 @@ TEST(SampleShares, MeasuredOnesLeaveTheGradientExact) {
   EXPECT_LT(relative_difference(final_weights(run), final_weights(one)), 1e-5);
 }
 
-TEST(SampleShares, MeasuredOnesResumeWithTheRun) {
+TEST(SampleShares, MeasuredSharesResumeWithTheRun) {
   const auto folder = new_folder();
   const Changes first{"dataset=digits_read_slowly", "loader.shares=measured", "strategy=all_reduce", "train.epochs=2",
                       "checkpoint.every_epochs=1"};
@@ -174,12 +174,12 @@ TEST(SampleShares, MeasuredOnesResumeWithTheRun) {
   EXPECT_LT(taken[1], 16);
 }
 
-TEST(SampleShares, RefusesWhatDoesNotFit) {
+TEST(SampleShares, RefusesSharesThatDoNotFit) {
   const auto error = [](const Changes& changes) { return run_tiny(2, new_folder(), changes).errors[0]; };
   EXPECT_THAT(error({"loader.shares=2:1:1"}), HasSubstr("has 3 shares, but 2 ranks divide a batch"));
   EXPECT_THAT(error({"loader.shares=2:0"}), HasSubstr("expected equal, measured, or a share from 1 to"));
   EXPECT_THAT(error({"loader.shares=40:1"}), HasSubstr("is less than a sample"));
-  EXPECT_THAT(complaint("loader: {shares: most}"), HasSubstr("is equal, measured or a share for each rank"));
+  EXPECT_THAT(complaint("loader: {shares: most}"), HasSubstr("must be equal, measured or a share for each rank"));
   EXPECT_THAT(complaint("loader: {shares: measured}, train: {sync_batch_norm: true}"), HasSubstr("sync_batch_norm"));
   EXPECT_THAT(complaint("loader: {shares: '2:1'}, determinism: world_size_invariant, strategy: all_reduce"),
               HasSubstr("loader.shares: must be equal"));

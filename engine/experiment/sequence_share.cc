@@ -47,8 +47,8 @@ SequenceShare::SequenceShare(const Task& task, const SampleSpec& samples, Commun
   if (along_->size() == 1) return;
   if (!counts_by_position(task.model(), task.targets(samples))) {
     throw ConfigError(
-        "mesh.context divides sequences whose every position has an input and a class number as its target, as those of"
-        " the task language_modelling; the samples are others, so leave it at 1");
+        "mesh.context divides sequences in which every position has an input and a class number as its target, as in"
+        " the task language_modelling; these samples are different, so leave it at 1");
   }
   const auto length = task.model().inputs.front().shape.front();
   if (!divides_sequence(length, *along_)) refuse_length(length, along_->size());

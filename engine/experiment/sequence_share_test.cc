@@ -42,9 +42,10 @@ TEST(SequenceShare, EveryTargetCountsOnceWhereverItIs) {
   }
 }
 
-TEST(SequenceShare, RefusesSamplesThatAreNoSequences) {
-  EXPECT_THAT(run_tiny(2, new_folder(), {"mesh.context=2"}).errors,
-              Each(HasSubstr("mesh.context divides sequences whose every position has an input and a class number")));
+TEST(SequenceShare, RefusesSamplesThatAreNotSequences) {
+  EXPECT_THAT(
+      run_tiny(2, new_folder(), {"mesh.context=2"}).errors,
+      Each(HasSubstr("mesh.context divides sequences in which every position has an input and a class number")));
   EXPECT_THAT(run_shared(3, {"mesh.context=3"}).errors,
               Each(HasSubstr("samples have 8 positions, which 3 ranks cannot divide into two equal chunks each (6 in "
                              "all); use samples of 6 positions, or mesh.context: 2")));
@@ -65,12 +66,12 @@ TEST(SequenceParallel, NeedsATensorAxisAndTheModelsOwnPlan) {
   EXPECT_EQ(complaint(ranks + "mesh: {tensor: 2, sequence_parallel: true}"), "");
   EXPECT_EQ(
       complaint(ranks + "mesh: {tensor: 2, async_tensor: true}"),
-      "config: mesh.async_tensor: overlaps the exchange of positions with products, and mesh.sequence_parallel is "
+      "config: mesh.async_tensor: overlaps the exchange of positions with products, but mesh.sequence_parallel is "
       "false");
   EXPECT_EQ(complaint(ranks + "mesh: {sequence_parallel: true}"),
             "config: mesh.sequence_parallel: divides positions among the ranks of mesh.tensor, which is 1");
   EXPECT_EQ(complaint(ranks + "mesh: {tensor: 2, sequence_parallel: true}" + plan),
-            "config: plan: mesh.sequence_parallel goes with the model's own plan alone; leave out one of the two");
+            "config: plan: mesh.sequence_parallel works only with the model's own plan; leave out one of the two");
 }
 
 }  // namespace

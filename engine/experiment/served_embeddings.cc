@@ -23,7 +23,7 @@ void check_combination(const ExperimentConfig& config) {
   };
   const auto& train = config.train;
   refuse(!config.strategy.traits().reduces_gradients, "strategy",
-         config.strategy.selected() + " does not reduce gradients in every step, as embeddings on servers need it");
+         config.strategy.selected() + " does not reduce gradients in every step, which embeddings on servers need");
   refuse(config.determinism != "run", "determinism", "updates of embeddings on servers come in any order");
   refuse(train.data_parallel > 1, "train.data_parallel", "replicas in threads cannot use embeddings on servers");
   refuse(train.precision == "fp16", "train.precision", "gradients of embeddings on servers are not scaled");
@@ -154,13 +154,15 @@ void ServedEmbeddings::load(const SavedRanks& saved) {
     const NamedTensors all = saved.of(rank);
     const std::map<std::string, at::Tensor> by_name(all.begin(), all.end());
     if (by_name.empty()) {
-      throw DataError("the checkpoint has no embeddings of servers: go on with the model.embeddings that it has");
+      throw DataError(
+          "the checkpoint has no embeddings on servers: resume with the model.embeddings that it was saved with");
     }
     const at::Tensor &keys = by_name.at("keys"), &rows = by_name.at("rows");
     if (rows.size(1) != table.numbers_of_row()) {
       throw DataError("the checkpoint has embeddings of " + std::to_string(rows.size(1)) +
-                      " numbers a row, with what their rule remembers; here they have " +
-                      std::to_string(table.numbers_of_row()) + ": use the model.embeddings that it was saved with");
+                      " numbers per row, including the state of their rule; here they have " +
+                      std::to_string(table.numbers_of_row()) +
+                      ": resume with the model.embeddings that it was saved with");
     }
     table.write_rows({.keys = keys, .numbers = rows});
   }

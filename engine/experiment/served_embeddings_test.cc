@@ -61,7 +61,7 @@ Finished run(int ranks, const std::string& embeddings, const Changes& changes = 
 
 // With scale 0 all rows start equal. With staleness 0 and no cache each step reads the values that the step before has
 // pushed.
-TEST(ServedEmbeddings, AreTrainedAsThoseOfTheModelAre) {
+TEST(ServedEmbeddings, AreTrainedLikeEmbeddingsOfTheModel) {
   const auto local = run(1, "{name: local, scale: 0}");
   const auto served = run(1, "{name: servers, scale: 0, staleness: 0, cache_staleness: 0, rule: sgd, lr: 0.5}");
   const auto constant = run(1, "{name: servers, scale: 0, staleness: 0, cache_staleness: 0, rule: sgd, lr: 0.000001}");
@@ -77,7 +77,7 @@ TEST(ServedEmbeddings, AreTrainedAsThoseOfTheModelAre) {
   EXPECT_NEAR(reading(served.results[0].test, "auc"), reading(local.results[0].test, "auc"), 1e-5);
 }
 
-TEST(ServedEmbeddings, RanksShareThem) {
+TEST(ServedEmbeddings, AreSharedByTheRanks) {
   const auto one = run(1, "{name: servers, rule: sgd, lr: 0.5, staleness: 0, scale: 0}");
   const auto two = run(2, "{name: servers, rule: sgd, lr: 0.5, staleness: 0, scale: 0}");
   ASSERT_THAT(two.errors, Each(""));
@@ -87,7 +87,7 @@ TEST(ServedEmbeddings, RanksShareThem) {
   for (std::size_t step = 0; step < losses.size(); ++step) EXPECT_NEAR(losses[step], expected[step], 1e-4) << step;
 }
 
-TEST(ServedEmbeddings, TheResultSaysWhatTheCacheDid) {
+TEST(ServedEmbeddings, TheResultHasTheCountsOfTheCache) {
   const auto cached = run(2, "{name: servers, staleness: 2, cache_staleness: 3, cache_rows: 100}");
   const auto pulled = run(2, "{name: servers, staleness: 2, cache_staleness: 0}");
   ASSERT_THAT(cached.errors, Each(""));
@@ -118,7 +118,7 @@ testing::Interference stop_after(std::int64_t step, std::vector<std::int64_t>& s
   return {.stop_asked = [step, &steps](int rank) { return ++steps[static_cast<std::size_t>(rank)] == step; }};
 }
 
-TEST(ServedEmbeddings, ARunThatWasInterruptedGoesOnBitForBit) {
+TEST(ServedEmbeddings, AnInterruptedRunResumesBitForBit) {
   const std::string embeddings = "{name: servers, rule: adam, lr: 0.02, staleness: 0, cache_staleness: 0}";
   const Changes saving{"checkpoint.every_steps=20"};
   const auto whole = run(1, embeddings, saving);
@@ -136,11 +136,11 @@ TEST(ServedEmbeddings, ARunThatWasInterruptedGoesOnBitForBit) {
   const auto [expected_keys, expected_rows] = rows_in(CheckpointFolder(whole.folder.checkpoints()).final_path(20), 1);
   EXPECT_GT(keys.numel(), 50);
   EXPECT_TRUE(at::equal(keys, expected_keys));
-  EXPECT_TRUE(at::equal(rows, expected_rows)) << "with moments and counts of steps";
+  EXPECT_TRUE(at::equal(rows, expected_rows)) << "including moments and step counts";
 }
 
 // Cached rows are written to the servers before a checkpoint reads them, and pulled again afterwards.
-TEST(ServedEmbeddings, FromACheckpointWithCachesTheSameFollowsAsAfterIt) {
+TEST(ServedEmbeddings, ARunWithCachesResumesAsTheFirstRunContinued) {
   const std::string embeddings =
       "{name: servers, rule: adagrad, lr: 0.1, staleness: 0, cache_staleness: 3, prefetch: true}";
   const auto whole = run(1, embeddings, {"checkpoint.every_steps=7", "checkpoint.keep_last=9"});
@@ -155,7 +155,7 @@ TEST(ServedEmbeddings, FromACheckpointWithCachesTheSameFollowsAsAfterIt) {
 
 // Each rank has a server, so there are as many servers as ranks. The rule's result must not depend on when gradients
 // arrive.
-TEST(ServedEmbeddings, RowsGoOnOnAnotherNumberOfRanksAndServers) {
+TEST(ServedEmbeddings, ResumeOnAnotherNumberOfRanksAndServers) {
   const std::string embeddings = "{name: servers, rule: sgd, lr: 0.5, staleness: 0}";
   const auto whole = run(1, embeddings);
   const auto expected = column<double>(metrics(whole, "train"), "loss");
@@ -175,11 +175,11 @@ TEST(ServedEmbeddings, RowsGoOnOnAnotherNumberOfRanksAndServers) {
 TEST(ServedEmbeddings, ACheckpointOfOtherEmbeddingsIsRefused) {
   const auto saved = run(1, "{name: servers, rule: adagrad}", {"checkpoint.every_steps=20"});
   const std::string resume = "checkpoint.resume=" + CheckpointFolder(saved.folder.checkpoints()).final_path(20);
-  EXPECT_THAT(run(1, "{name: servers, rule: adam}", {resume}).errors[0], HasSubstr("numbers a row"));
+  EXPECT_THAT(run(1, "{name: servers, rule: adam}", {resume}).errors[0], HasSubstr("numbers per row"));
 }
 
 // With a cache but without prefetching, the rows of a step are at best the rows of the step before.
-TEST(ServedEmbeddings, RowsAreAskedForWhileTheStepBeforeComputes) {
+TEST(ServedEmbeddings, RowsAreRequestedWhileThePreviousStepComputes) {
   const auto ahead = run(1, "{name: servers, rule: sgd, lr: 0.5, cache_staleness: 1, prefetch: true}");
   const auto late = run(1, "{name: servers, rule: sgd, lr: 0.5, cache_staleness: 1}");
   ASSERT_THAT(ahead.errors, Each(""));
@@ -190,7 +190,7 @@ TEST(ServedEmbeddings, RowsAreAskedForWhileTheStepBeforeComputes) {
   EXPECT_THAT(run(1, "{name: servers, cache_staleness: 0, prefetch: true}").errors[0], HasSubstr("prefetch"));
 }
 
-TEST(ServedEmbeddings, TheResultSaysWhatTravelledAndWhereRowsAre) {
+TEST(ServedEmbeddings, TheResultHasTheBytesSentAndTheRowsOfEachServer) {
   const auto two = run(2, "{name: servers, staleness: 0}");
   ASSERT_THAT(two.errors, Each(""));
   const auto& figures = two.results[0].figures;
@@ -237,7 +237,7 @@ void expect_near(const Readings& readings, const Readings& expected, const std::
   for (const auto& [name, value] : expected) EXPECT_NEAR(reading(readings, name), value, 1e-6) << name << " of " << of;
 }
 
-TEST(ServedEmbeddings, WhatARunHasLeftIsMeasuredWithoutServersOnAnyNumberOfRanks) {
+TEST(ServedEmbeddings, SavedRowsAreEvaluatedWithoutServersOnAnyNumberOfRanks) {
   for (const std::string how : {"rule: sgd, lr: 0.5", "partition: range, cache_staleness: 3", "capacity: 90"}) {
     const std::string embeddings = "{name: servers, scale: 1, " + how + "}";
     for (const int trained_on : {1, 2, 3}) {
@@ -251,7 +251,7 @@ TEST(ServedEmbeddings, WhatARunHasLeftIsMeasuredWithoutServersOnAnyNumberOfRanks
   }
 }
 
-TEST(ServedEmbeddings, RowsThatTrainingNeverUsedAreMeasuredAsTheyBegin) {
+TEST(ServedEmbeddings, RowsThatTrainingNeverUsedHaveTheirInitialValuesInAnEvaluation) {
   const std::string embeddings = "{name: servers, scale: 3, seed: 1}";
   const auto trained = run(1, embeddings, {kRareIds});
   const auto others = measure(1, trained.folder, "{name: servers, scale: 3, seed: 2}").readings;
@@ -259,7 +259,7 @@ TEST(ServedEmbeddings, RowsThatTrainingNeverUsedAreMeasuredAsTheyBegin) {
       << "they follow from the seed";
 }
 
-TEST(ServedEmbeddings, WithoutTheirRowsNothingIsMeasured) {
+TEST(ServedEmbeddings, AnEvaluationWithoutTheirRowsIsRefused) {
   const auto folder = run(1, "servers", {kRareIds}).folder;
   const auto refused = [&](const std::string& why) {
     EXPECT_THAT(measure(1, folder, "servers").error, AllOf(StartsWith(folder.embeddings() + ": "), HasSubstr(why)));
@@ -270,13 +270,13 @@ TEST(ServedEmbeddings, WithoutTheirRowsNothingIsMeasured) {
   refused("No such file or directory; the model has embeddings on parameter servers");
 }
 
-TEST(ServedEmbeddings, ARunThatLeavesNoWeightsLeavesNoRows) {
+TEST(ServedEmbeddings, ARunThatSavesNoWeightsSavesNoRows) {
   const auto folder = run(2, "servers", {"checkpoint.final_weights=false"}).folder;
   EXPECT_FALSE(std::filesystem::exists(folder.embeddings()));
   EXPECT_FALSE(std::filesystem::exists(run(1, "local").folder.embeddings())) << "there are none on servers";
 }
 
-TEST(ServedEmbeddings, RefuseWhatTheyCannotBeCombinedWith) {
+TEST(ServedEmbeddings, RefuseSettingsThatCannotBeCombinedWithThem) {
   for (const auto& [change, key] :
        std::vector<std::pair<std::string, std::string>>{{"strategy=local_sgd", "strategy: local_sgd"},
                                                         {"train.clip_norm=1", "train.clip_norm"},

@@ -98,7 +98,7 @@ std::string ServerMoves::unreachable(const ps::ServerList& list) const {
 
 void ServerMoves::warn(const std::string& why) const {
   if (group_->rank() > 0) return;
-  const std::string told = "the run stays with its parameter servers until the list of others changes again: " + why;
+  const std::string told = "the run stays with its parameter servers until the list of servers changes again: " + why;
   log_warning() << told;
   standard_error().write("T" + told.substr(1) + "\n");
 }

@@ -38,7 +38,7 @@ at::Tensor buffer(const Finished& run, std::size_t rank, const std::string& name
 }
 
 // Each model is made with a different number.
-TEST(Statistics, BeginAsThoseOfRank0) {
+TEST(Statistics, StartFromRank0) {
   const auto two = testing::run_tiny(2, testing::new_folder(), kNorms);
   EXPECT_TRUE(at::equal(buffer(two, 0, "number"), buffer(two, 1, "number")));
 }
@@ -55,7 +55,7 @@ TEST(Statistics, AreKeptAsTheMeanOverTheRanks) {
 }
 
 // The fourth batch has four samples, so that the last of five ranks has no sample.
-TEST(Statistics, OfAShareWithoutSamplesAreNone) {
+TEST(Statistics, StayUnchangedOnARankWithoutSamples) {
   const auto after = [](int steps) {
     Changes changes = kNorms;
     changes.push_back("train.max_steps=" + std::to_string(steps));
@@ -97,7 +97,7 @@ TEST(Statistics, ACheckpointKeepsTheMeanAndEachRanksOwn) {
 }
 
 // The reported test result is the result of the saved weights.
-TEST(Statistics, ATestIsOfTheModelThatIsKept) {
+TEST(Statistics, TestsUseTheModelThatIsSaved) {
   for (const int ranks : {2, 3}) {
     const auto run = testing::run_tiny(ranks, testing::new_folder(), kNorms);
     auto& model = *run.results[0].model;

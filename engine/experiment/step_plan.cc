@@ -52,15 +52,15 @@ void add(OperationCounts& counts, const OperationCounts& more) {
 
 void refuse_unplanned(const ExperimentConfig& config) {
   if (config.roles.server > 0 || config.roles.elsewhere()) {
-    throw ConfigError("roles: parameter servers have no place in a plan; plan a strategy without them");
+    throw ConfigError("roles: a plan cannot include parameter servers; plan a strategy without them");
   }
   if (training_ranks(config) > 1 && config.strategy.traits().parameter_servers) {
     throw ConfigError("strategy: " + config.strategy.selected() +
-                      " exchanges with parameter servers on the ranks, which have no place in a plan; plan a strategy "
+                      " exchanges with parameter servers on the ranks, which a plan cannot include; plan a strategy "
                       "without them");
   }
   if (config.train.precision == "fp16") {
-    throw ConfigError("train.precision: fp16 leaves out updates as it goes, so steps are not alike; plan bf16 or fp32");
+    throw ConfigError("train.precision: fp16 leaves out updates after an overflow, so steps differ; plan bf16 or fp32");
   }
   if (config.determinism == "world_size_invariant") {
     throw ConfigError("determinism: world_size_invariant has collectives of its own; plan with run");

@@ -131,7 +131,7 @@ TEST(StepPlan, HasTheAllReducesOfDividedLayers) {
 }
 
 // Calculated by hand: two all-gathers of all values, in forward and backward, and one reduce-scatter of all gradients.
-TEST(StepPlan, CountsWhatShardedValuesSendAsTheStrategys) {
+TEST(StepPlan, CountsTheGathersOfShardedValuesAsTheStrategys) {
   const auto planned = plan({"strategy={sharded: {stage: 3}}", "launch.ranks=2"});
   const auto along_data = 1U << static_cast<int>(Axis::kData);
   const auto gathered = planned.gradients.at({along_data, Op::kAllGather});
@@ -151,7 +151,7 @@ TEST(StepPlan, SumsUpToOneAllReduceOfEachBucket) {
   EXPECT_DOUBLE_EQ(wire_bytes(Op::kAllReduce, 4, reduced.bytes), 1.5 * static_cast<double>(reduced.bytes));
 }
 
-TEST(StepPlan, RefusesWhatDependsOnMoreThanTheBuckets) {
+TEST(StepPlan, RefusesStrategiesThatSendMoreThanBuckets) {
   const auto complaint = [](const Changes& changes) -> std::string {
     try {
       plan(changes);
@@ -166,7 +166,7 @@ TEST(StepPlan, RefusesWhatDependsOnMoreThanTheBuckets) {
   EXPECT_THAT(complaint({"launch.ranks=3", "roles.server=1", "strategy=sync_ps"}), HasSubstr("roles"));
   for (const char* strategy : {"dc_asgd", "downpour", "easgd", "ssp", "sync_ps"}) {
     EXPECT_THAT(complaint({"launch.ranks=2", std::string("strategy=") + strategy}),
-                HasSubstr("exchanges with parameter servers on the ranks, which have no place in a plan"));
+                HasSubstr("exchanges with parameter servers on the ranks, which a plan cannot include"));
   }
   EXPECT_THAT(complaint({"launch.ranks=3", "mesh.tensor=2"}), HasSubstr("mesh"));
 }

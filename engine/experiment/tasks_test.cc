@@ -142,7 +142,7 @@ TEST(Tasks, MeanLossIsOverTokensNotOverSequences) {
                    static_cast<double>(hits) / static_cast<double>(tokens));
 }
 
-TEST(Tasks, PredictionsOfAReconstructionAreBesideWhatCameIn) {
+TEST(Tasks, PredictionsOfAReconstructionComeWithTheirInputs) {
   const Changes changes{"dataset=numbers_under_test", "task=reconstruction", "train.epochs=1"};
   const auto trained = run_tiny(2, new_folder(), changes);
   ASSERT_THAT(trained.errors, Each(""));
@@ -163,7 +163,7 @@ TEST(Tasks, PredictionsOfAReconstructionAreBesideWhatCameIn) {
   EXPECT_TRUE(at::equal(saved[1].second[0], first.inputs[0][0]));
 }
 
-TEST(Tasks, BitsDoNotDependOnTheRanksWhereTheyMustNot) {
+TEST(Tasks, WorldSizeInvariantBitsDoNotDependOnTheRanks) {
   const Changes changes{"model={name: char_lm, layers: 1, heads: 2, width: 16}", "dataset=padded_tokens_under_test",
                         "determinism=world_size_invariant", "launch.threads=1", "train.virtual_shards=4"};
   const auto one = run_tiny(1, new_folder(), changes), two = run_tiny(2, new_folder(), changes);
@@ -189,7 +189,7 @@ Changes adversaries(Changes changes) {
   return changes;
 }
 
-TEST(Turns, EachUpdateChangesTheParametersOfItsTurnAlone) {
+TEST(Turns, EachUpdateChangesOnlyTheParametersOfItsTurn) {
   const auto after = [](int steps) {
     const auto run = run_tiny(2, new_folder(), adversaries({"train.max_steps=" + std::to_string(steps)}));
     EXPECT_THAT(run.errors, Each(""));
@@ -222,16 +222,16 @@ TEST(Turns, TrainToTheSameWeightsOnAnyNumberOfRanks) {
   }
 }
 
-TEST(Turns, TheGeneratorLearnsWhereTheSamplesLie) {
+TEST(Turns, TheGeneratorLearnsTheMeanOfTheSamples) {
   const auto run = run_tiny(2, new_folder(), adversaries({"train.epochs=60", "evaluate.every_epochs=0"}));
   ASSERT_THAT(run.errors, Each(""));
   for (const auto& [name, tensor] : run.results[0].model->named_parameters()) {
     if (name != "generator.bias") continue;
-    EXPECT_NEAR(tensor.item<double>(), 2, 1) << "the noise is around 0";
+    EXPECT_NEAR(tensor.item<double>(), 2, 1) << "the noise is centered at 0";
   }
 }
 
-TEST(Turns, GoOnWhereARunWasStopped) {
+TEST(Turns, ResumeAStoppedRun) {
   const auto whole = run_tiny(2, new_folder(), adversaries({"train.max_steps=7"}));
   std::set<std::int64_t> turns;
   for (const int polls : {2, 3}) {
@@ -270,25 +270,25 @@ void expect_to_go_on(const Changes& changes) {
   }
 }
 
-TEST(Turns, GoOnWithWhatCompressionHasLeftOut) {
+TEST(Turns, ResumeWithTheResidualsOfCompression) {
   for (const char* strategy : {"all_reduce", "overlapped", "sharded"}) {
     expect_to_go_on({std::string("strategy={name: ") + strategy + ", compression: {name: topk, fraction: 0.3}}"});
   }
 }
 
 // The first step overflows, so that the first turn has had one update fewer.
-TEST(Turns, GoOnWithTheUpdatesThatEachHasHad) {
+TEST(Turns, ResumeWithTheUpdateCountOfEachTurn) {
   expect_to_go_on({"train.precision=fp16",
                    "train.loss_scale={initial: 1000000000, backoff: 0.000001, growth_interval: 1000}",
                    "optimizer={name: adam, lr: 0.01}", "strategy=all_reduce"});
 }
 
-TEST(Turns, RefuseWhatDoesNotGoWithThem) {
+TEST(Turns, RefuseSettingsThatCannotBeCombinedWithThem) {
   const auto refused = [](const Changes& changes) {
     return run_tiny(1, new_folder(), adversaries(changes)).errors.at(0);
   };
   EXPECT_THAT(refused({"turns={critic: {optimizer: sgd}}"}),
-              HasSubstr("turns.critic: the task has: discriminator, generator"));
+              HasSubstr("turns.critic: the task has no such turn; its turns are: discriminator, generator"));
   EXPECT_THAT(refused({"train.data_parallel=2"}), HasSubstr("train.data_parallel: cannot be combined"));
   EXPECT_THAT(refused({"strategy={levels: {intra: all_reduce, inter: {all_reduce: {compression: int8}}}}"}),
               HasSubstr("strategy: levels with compression cannot be combined with a task that trains in turns"));
@@ -296,7 +296,7 @@ TEST(Turns, RefuseWhatDoesNotGoWithThem) {
               HasSubstr("turns.generator: the task has no turns"));
 }
 
-TEST(Splits, TestDataChoosesNothingWhereThereIsAValidationSplit) {
+TEST(Splits, TestDataChooseNothingIfThereIsAValidationSplit) {
   const auto held_out = run_tiny(
       2, new_folder(),
       {"evaluate.validation=0.2", "checkpoint.keep_best=1", "train.early_stop={metric: accuracy, patience: 100}"});
@@ -313,16 +313,17 @@ TEST(Splits, TestDataChoosesNothingWhereThereIsAValidationSplit) {
   EXPECT_EQ(testing::summary(run_tiny(1, new_folder(), {})).at("chosen_by"), "");
 }
 
-TEST(Goals, OfOtherMetricsMustBeTold) {
+TEST(Goals, TheDirectionOfOtherMetricsMustBeSet) {
   const auto refused = [](const Changes& changes) { return run_tiny(1, new_folder(), changes).errors.at(0); };
-  EXPECT_THAT(refused({"checkpoint.keep_best=1", "checkpoint.best_by=loss"}),
-              HasSubstr("checkpoint.best_is: auto knows what is best of the task's own metric alone; of \"loss\" say"));
+  EXPECT_THAT(
+      refused({"checkpoint.keep_best=1", "checkpoint.best_by=loss"}),
+      HasSubstr("checkpoint.best_is: auto knows only for the task's own metric which value is best; for \"loss\" set"));
   EXPECT_THAT(refused({"train.early_stop.metric=loss"}), HasSubstr("train.early_stop.best: auto knows"));
   EXPECT_EQ(refused({"checkpoint.keep_best=1", "checkpoint.best_by=loss", "checkpoint.best_is=lowest"}), "");
   EXPECT_EQ(refused({"checkpoint.keep_best=1", "train.early_stop.metric=accuracy"}), "");
 }
 
-TEST(Splits, WhatIsHeldOutDependsOnTheSeedAlone) {
+TEST(Splits, HeldOutSamplesDependOnlyOnTheSeed) {
   const auto held_out = [](int ranks, const std::string& seed) {
     const auto finished =
         run_tiny(ranks, new_folder(),
@@ -334,7 +335,7 @@ TEST(Splits, WhatIsHeldOutDependsOnTheSeedAlone) {
   EXPECT_NE(held_out(1, "4"), one);
 }
 
-TEST(Expectations, OfAnyMetricOfAnySplitAreChecked) {
+TEST(Expectations, AreCheckedForAnyMetricOfAnySplit) {
   const auto errors = [](const std::string& expect) {
     return run_tiny(2, new_folder(), {"evaluate.validation=0.2", "expect=" + expect}).errors;
   };

@@ -48,7 +48,7 @@ void checkpoint_activations(Model& model, const TrainConfig& config) {
   if (config.checkpoint_activations == 0 || model.checkpoint_activations(config.checkpoint_activations)) return;
   throw ConfigError(
       "train.checkpoint_activations: the model has no blocks to recompute;"
-      " gpt and resnet18 do");
+      " gpt and resnet18 have some");
 }
 
 double factor_of(const TrainingStep::Setup& setup) {

@@ -53,7 +53,7 @@ TEST(Training, HalfPrecisionFollowsFloat32) {
       ASSERT_THAT(half.errors, Each(""));
       const double apart = relative_difference(half.weights[0], full.weights[0]);
       EXPECT_LT(apart, precision == "bf16" ? 0.1 : 0.1 / 8) << precision << strategy << ": fp16 has 3 bits more";
-      EXPECT_GT(apart, 1e-6) << "computed otherwise";
+      EXPECT_GT(apart, 1e-6) << "computed in another way";
       EXPECT_EQ(half.weights[0].scalar_type(), at::kFloat);
       EXPECT_TRUE(at::equal(half.weights[1], half.weights[0]));
     }
@@ -63,7 +63,7 @@ TEST(Training, HalfPrecisionFollowsFloat32) {
 // Samples that were trained on before a test stay in their window, with their time. Each step takes at least 20 ms, so
 // the first window of three steps takes at least 60 ms. A test takes 400 ms, 200 for each of its two batches. This time
 // is in the seconds of the run, but in no window.
-TEST(Training, ThroughputLeavesOutTestsAndNothingElse) {
+TEST(Training, ThroughputLeavesOutOnlyTheTimeOfTests) {
   const auto sleep = [](int milliseconds) {
     return [milliseconds](State&) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); };
   };
@@ -83,7 +83,7 @@ TEST(Training, ThroughputLeavesOutTestsAndNothingElse) {
 
 // In an mlp each weight and sample needs one multiplication in forward, one for the gradient of the weights and, except
 // in the first layer, one for the gradient of the inputs.
-TEST(Training, OperationsOfASampleAreThoseOfTheModelOnAnyMesh) {
+TEST(Training, OperationsPerSampleAreTheSameOnAnyMesh) {
   const double expected = 2.0 * (2 * 256 * 16 + 3 * 16 * 16 + 3 * 16 * 10);
   for (const Changes& changes : {Changes{"strategy=all_reduce"}, Changes{"mesh.pipe=2"}, Changes{"mesh.tensor=2"},
                                  Changes{"train.accumulate=2"}}) {
@@ -98,7 +98,7 @@ TEST(Training, OperationsOfASampleAreThoseOfTheModelOnAnyMesh) {
   }
 }
 
-TEST(Training, ANameThatIsNoUtf8SpoilsNoRun) {
+TEST(Training, ANameWithInvalidUtf8DoesNotEndARun) {
   const auto named = run(1, {"train.epochs=1", "name=caf\xe9"});
   EXPECT_THAT(named.errors, Each(""));
   EXPECT_EQ(summary(named).at("name"), "caf\xef\xbf\xbd");
@@ -113,7 +113,7 @@ TEST(Training, TheSameConfigGivesTheSameBits) {
 }
 
 // Gradients are multiplied by the scale, added up over parts and ranks, divided by the scale and then clipped.
-TEST(Training, LossScalesDoNotShowInClippingAccumulationOrShards) {
+TEST(Training, LossScalesDoNotAffectClippingAccumulationOrShards) {
   const Changes clipped{"train.clip_norm=0.2", "train.accumulate=3"};
   const auto full = run(1, clipped);
   for (const std::string strategy : {"all_reduce", "overlapped", "sharded"}) {
@@ -122,7 +122,7 @@ TEST(Training, LossScalesDoNotShowInClippingAccumulationOrShards) {
     const auto half = run(2, changes);
     const double apart = relative_difference(half.weights[0], full.weights[0]);
     EXPECT_LT(apart, 0.005) << strategy;
-    EXPECT_GT(apart, 1e-6) << strategy << ": computed otherwise";
+    EXPECT_GT(apart, 1e-6) << strategy << ": computed in another way";
     EXPECT_EQ(reading(half.results[0].update, "updates_left_out"), 0);
     const auto norms = column<double>(metrics(half, "train"), "gradient_norm"),
                full_norms = column<double>(metrics(full, "train"), "gradient_norm");
@@ -132,7 +132,7 @@ TEST(Training, LossScalesDoNotShowInClippingAccumulationOrShards) {
   }
 }
 
-TEST(Training, AnOverflowOnOneRankIsLeftOutByAll) {
+TEST(Training, AllRanksSkipAStepThatOverflowsOnOne) {
   for (const std::string strategy : {"auto", "all_reduce", "sharded", "{name: local_sgd, every: 4}"}) {
     const auto poisoned = run(3, {"train.precision=fp16", "train.loss_scale.initial=1024", "strategy=" + strategy},
                               {.add_hooks = [](Engine& engine, int rank) {
@@ -151,7 +151,7 @@ TEST(Training, AnOverflowOnOneRankIsLeftOutByAll) {
     EXPECT_TRUE(std::isfinite(poisoned.weights[0].sum().item<float>())) << strategy;
     const auto scales = column<double>(metrics(poisoned, "train"), "loss_scale");
     EXPECT_EQ(scales.at(4), 1024);
-    EXPECT_EQ(scales.at(5), 512) << "in the step that was left out";
+    EXPECT_EQ(scales.at(5), 512) << "in the step that was skipped";
   }
 }
 
@@ -163,7 +163,7 @@ TEST(Training, TheLossScaleGrowsAfterGoodSteps) {
   EXPECT_EQ(update.at("updates_left_out"), 0);
 }
 
-TEST(Training, AScaleThatIsTooLargeIsFoundByTrying) {
+TEST(Training, ALossScaleThatIsTooLargeIsLowered) {
   const auto large = run(2, {"train.precision=fp16", "train.loss_scale.initial=16777216"});
   EXPECT_THAT(large.errors, Each(""));
   EXPECT_GT(reading(large.results[0].update, "updates_left_out"), 0);
@@ -187,20 +187,20 @@ TEST(Training, ChannelsLastFollowsContiguousAndKeepsTheSameTensors) {
   }
 }
 
-TEST(Training, RefusesWhatModelOrSamplesDoNotHave) {
+TEST(Training, RefusesOptionsThatModelOrSamplesDoNotSupport) {
   EXPECT_THAT(run(2, {"train.sync_batch_norm=true"}).errors, Each(HasSubstr("the model has no batch norm")));
   EXPECT_THAT(run(2, {"train.checkpoint_activations=2"}).errors, Each(HasSubstr("the model has no blocks")));
   EXPECT_THAT(run(1, {"train.early_stop.metric=auc"}).errors, Each(HasSubstr("train.early_stop.metric is \"auc\"")));
 }
 
 // Each rank averages the parameters that it updates, and all ranks evaluate all averages.
-TEST(Training, AveragesOfShardsAreThoseOfOneRank) {
+TEST(Training, ShardedMovingAveragesEqualThoseOfOneRank) {
   const Changes averaged{"train.ema_decay=0.9", "evaluate.every_epochs=1"};
   const auto one = run(1, averaged);
   for (const int ranks : {2, 3}) {
     const auto sharded = run(ranks, {averaged[0], averaged[1], "strategy=sharded"});
     ASSERT_THAT(sharded.errors, Each(""));
-    EXPECT_LT(relative_difference(sharded.weights[0], one.weights[0]), 1e-5) << "training does not see them";
+    EXPECT_LT(relative_difference(sharded.weights[0], one.weights[0]), 1e-5) << "training does not depend on averages";
     EXPECT_LT(relative_difference(final_weights(sharded), final_weights(one)), 1e-5);
     EXPECT_GT(relative_difference(final_weights(one), one.weights[0]), 1e-3);
     EXPECT_TRUE(at::equal(sharded.weights[1], sharded.weights[0]));
@@ -213,7 +213,7 @@ TEST(Training, AveragesOfShardsAreThoseOfOneRank) {
 
 // Laps of the clock follow each other without gaps, so their order describes an update: unscaling with the vote of the
 // ranks, the norm with its sum over the ranks, and finally clipping, the update itself and averages.
-TEST(Training, WhatIsWrappedAroundAnUpdateIsUpdateAndItsSumsAreCommunication) {
+TEST(Training, WrappersOfAnUpdateCountAsUpdateAndTheirSumsAsCommunication) {
   const auto phases = [](const Changes& changes) {
     Changes traced{"watch.profile={from: 2, to: 2, operators: false}", "train.max_steps=2"};
     traced.insert(traced.end(), changes.begin(), changes.end());
@@ -268,10 +268,10 @@ TEST(Training, StopsEarlyOnAllRanksAndSaysWhy) {
   const auto stopped = run(3, early);
   for (const auto& result : stopped.results) {
     EXPECT_EQ(result.steps, 9);
-    EXPECT_FALSE(result.stopped) << "nobody asked for it";
+    EXPECT_FALSE(result.stopped) << "no rank was asked to stop";
     EXPECT_THAT(result.early_stop, HasSubstr("at step 3, and no better in 2 tests since"));
   }
-  EXPECT_THAT(column<int>(metrics(stopped, "test"), "step"), ElementsAre(3, 6, 9)) << "and no test more";
+  EXPECT_THAT(column<int>(metrics(stopped, "test"), "step"), ElementsAre(3, 6, 9)) << "and no further test";
   const auto told = summary(stopped);
   EXPECT_EQ(told.at("early_stop"), stopped.results[0].early_stop);
   EXPECT_EQ(told.at("steps"), 9);

@@ -27,7 +27,8 @@ TrainingTurns::TrainingTurns(const ExperimentConfig& config, const Task& task, c
     if (std::ranges::count(turns_, name, &Task::Turn::name) > 0) continue;
     std::vector<std::string> names;
     for (const auto& one : turns_) names.push_back(one.name);
-    throw ConfigError("turns." + name + ": the task " + (names.empty() ? "has no turns" : "has: " + join(names, ", ")));
+    throw ConfigError("turns." + name + ": the task " +
+                      (names.empty() ? "has no turns" : "has no such turn; its turns are: " + join(names, ", ")));
   }
   if (!any()) return;
   if (config.determinism == "world_size_invariant") {

@@ -14,9 +14,9 @@ namespace phalanx {
 
 void tell_skipped(const Unreadable& unreadable) {
   if (unreadable.samples == 0) return;
-  const std::string counts =
-      format_text("%" PRId64 " samples could not be read and were skipped; others took %" PRId64 " rows of batches",
-                  unreadable.samples, unreadable.replaced);
+  const std::string counts = format_text(
+      "%" PRId64 " samples could not be read and were skipped; others took their place in %" PRId64 " rows of batches",
+      unreadable.samples, unreadable.replaced);
   standard_error().write("Warning: " + counts + ". The first: " + unreadable.first + "\n");
 }
 

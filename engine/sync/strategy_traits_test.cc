@@ -81,7 +81,7 @@ TEST(StrategyTraits, DecideWhichConfigsAreRefused) {
   EXPECT_EQ(complaint("strategy: sum_under_test, launch: {ranks: 4}"), "");
   EXPECT_EQ(complaint("strategy: timid_under_test"), "");
   EXPECT_THAT(complaint("strategy: timid_under_test, train: {gradients: sum}"),
-              HasSubstr("sum is for gradients that are reduced in every step, which timid_under_test does not do"));
+              HasSubstr("sum needs gradients that are reduced in every step, which timid_under_test does not do"));
   EXPECT_THAT(complaint("strategy: timid_under_test, launch: {ranks: 2}"),
               HasSubstr("strategy: timid_under_test trains on one rank, but launch.ranks is 2"));
   EXPECT_THAT(complaint("strategy: timid_under_test, train: {ema_decay: 0.9}"),

@@ -37,7 +37,8 @@ void AppendedFile::add(std::string_view record) {
   }
   unwritten_.clear();
   if (FileIdentity::of(path_) == FileIdentity::of(file_.get())) return;
-  throw DataError(path_ + ": was removed or renamed during the run; a renamed file still gets what is written to it");
+  throw DataError(path_ +
+                  ": was removed or renamed during the run; if it was renamed, new lines still go to the renamed file");
 }
 
 }  // namespace phalanx

@@ -28,7 +28,8 @@ struct NanGuardConfig {
   template <class V>
   void visit(V& v) {
     v("every_steps", every_steps,
-      "check gradients, parameters and all losses since the last time every n-th step; 0: never", config::at_least(0));
+      "after every n-th step, check gradients, parameters and all losses since the last check; 0: never",
+      config::at_least(0));
   }
 };
 
@@ -60,14 +61,14 @@ struct WatchConfig {
   template <class V>
   void visit(V& v) {
     v("every_steps", every_steps, "write a training line to metrics.jsonl after every n-th step", config::at_least(1));
-    v("meters", meters, "metrics during training; empty: those of the task");
+    v("meters", meters, "metrics during training; empty: the metrics of the task");
     v("progress", progress, "show progress on standard output");
     v("report", report, "write report.html at the end");
     v("tensorboard", tensorboard, "also write TensorBoard event files");
     v("prometheus", prometheus, "metrics endpoint for Prometheus");
     v("nan_guard", nan_guard, "check for non-finite values");
     v("profile", profile, "window of steps to trace");
-    v("nvtx", nvtx, "on a device: give operators, forward, backward and update names in NVIDIA's tools");
+    v("nvtx", nvtx, "on a device: show operators, forward, backward and update by name in NVIDIA's tools");
   }
 };
 

@@ -83,7 +83,7 @@ class SlowStep final : public Step {
   testing::FakeStep step_;
 };
 
-TEST(DataWait, IsWhatTheLoopWaitsNotWhatTheThreadWorks) {
+TEST(DataWait, CountsHowLongTheLoopWaitsNotHowLongTheThreadWorks) {
   testing::run_ranks("inproc", 1, [](const CommunicatorPtr& world) {
     Meeting meeting;
     std::vector<Span> gathered, waited, computed;
@@ -104,10 +104,11 @@ TEST(DataWait, IsWhatTheLoopWaitsNotWhatTheThreadWorks) {
 
     ASSERT_EQ(gathered.size(), kBatches);
     ASSERT_EQ(waited.size(), kBatches);
-    EXPECT_TRUE(waited[0].holds(gathered[0])) << "nobody has anything else to do";
+    EXPECT_TRUE(waited[0].holds(gathered[0])) << "there is nothing else to do yet";
     for (std::size_t i = 1; i < kBatches; ++i) {
-      EXPECT_GT(waited[i].begin_ns, gathered[i].end_ns) << "batch " << i << " is there before anybody waits for it";
-      EXPECT_TRUE(computed[2 * (i - 1)].holds(gathered[i])) << "in the forward of the step before";
+      EXPECT_GT(waited[i].begin_ns, gathered[i].end_ns)
+          << "batch " << i << " was gathered before the loop waited for it";
+      EXPECT_TRUE(computed[2 * (i - 1)].holds(gathered[i])) << "gathered during the forward of the previous step";
     }
   });
 }

@@ -105,12 +105,12 @@ TEST_F(TensorBoardTest, AScalarIsATagAndAFloat) {
   EventFile file(folder_, 0);
   file.add(5, {{"t", 0.5}});
   const auto event = records(file.path()).back();
-  EXPECT_EQ(event[0], '\x09') << "field 1, a double: when";
+  EXPECT_EQ(event[0], '\x09') << "field 1, a double: the time";
   // Step 5, then a summary of 10 bytes: a value of 8 bytes with tag "t" and the float 0.5.
   EXPECT_EQ(event.substr(9), std::string("\x10\x05\x2a\x0a\x0a\x08\x0a\x01t\x15\0\0\0\x3f", 14));
 }
 
-TEST_F(TensorBoardTest, AllThatIsMeasuredHasATag) {
+TEST_F(TensorBoardTest, EveryMeasuredValueHasATag) {
   TensorBoard board(folder_);
   board.add(logged_measurement());
   auto test = logged_measurement();
@@ -126,16 +126,16 @@ TEST_F(TensorBoardTest, AllThatIsMeasuredHasATag) {
   EXPECT_THAT(all[3], AllOf(HasSubstr("test/loss"), Not(HasSubstr("learning_rate")), Not(HasSubstr("step_ms"))));
 }
 
-TEST_F(TensorBoardTest, ARunThatGoesOnBeginsAFileOfItsOwn) {
+TEST_F(TensorBoardTest, AResumedRunBeginsANewFile) {
   TensorBoard(folder_).add(logged_measurement());
   TensorBoard(folder_).add(logged_measurement());
   ASSERT_THAT(files_in(folder_), SizeIs(2));
   for (const auto& file : files_in(folder_)) {
-    EXPECT_THAT(records(file)[1], HasSubstr("\x10\x01\x3a\x02\x08\x01")) << "begins anew, with step 1";
+    EXPECT_THAT(records(file)[1], HasSubstr("\x10\x01\x3a\x02\x08\x01")) << "a new file begins, with step 1";
   }
 }
 
-TEST_F(TensorBoardTest, AFolderThatCannotBeMadeIsAnErrorThatNamesTheFile) {
+TEST_F(TensorBoardTest, AFolderThatCannotBeCreatedIsAnErrorThatNamesTheFile) {
   EXPECT_THAT([] { TensorBoard("/proc/absent").add(logged_measurement()); },
               ThrowsMessage<DataError>(AllOf(StartsWith("/proc/absent/events"), HasSubstr("cannot be opened"))));
 }
@@ -154,11 +154,11 @@ TEST(Exposition, HasHelpAndTypeOfEveryMetric) {
   }
 }
 
-TEST(Exposition, OfWhatWasNotMeasuredHasNothing) {
+TEST(Exposition, OmitsWhatWasNotMeasured) {
   EXPECT_THAT(to_text({.run = "a", .ranks = 1}), AllOf(HasSubstr("phalanx_run_info"), Not(HasSubstr("phalanx_step"))));
 }
 
-TEST(Exposition, WhatIsNoNumberIsWrittenAsPrometheusReadsIt) {
+TEST(Exposition, NonFiniteValuesAreWrittenAsPrometheusReadsThem) {
   auto diverged = logged_measurement();
   diverged.readings = {{"loss", NAN}, {"norm", INFINITY}};
   EXPECT_THAT(to_text({.run = "a", .ranks = 1, .last = {{"train", diverged}}}),
@@ -260,7 +260,7 @@ TEST(Prometheus, EndsWhateverItsClientsDo) {
   EXPECT_EQ(waiting.hear(), "");
 }
 
-TEST(Prometheus, APortThatIsTakenIsAnErrorThatSaysSo) {
+TEST(Prometheus, APortThatIsInUseIsAnErrorThatSaysSo) {
   const PrometheusEndpoint first({}, "run", 1);
   const std::string port = std::to_string(first.port());
   EXPECT_THAT([&] { PrometheusEndpoint({.port = first.port()}, "run", 1); },

@@ -156,11 +156,10 @@ void NanGuard::fail() {
   const std::string what = first.kind == Kind::kLoss       ? "the loss"
                            : first.kind == Kind::kGradient ? "the gradient of " + first.name
                                                            : "parameter " + first.name;
-  throw Error(
-      "training has diverged: in step " + std::to_string(first.step) + " " + what + " is not finite, on " +
-      list_ranks(ranks, group_->size()) +
-      "; lower optimizer.lr or set train.clip_norm (watch.nan_guard: {every_steps: 1} looks at the gradients of "
-      "every step)");
+  throw Error("training has diverged: in step " + std::to_string(first.step) + " " + what + " is not finite, on " +
+              list_ranks(ranks, group_->size()) +
+              "; lower optimizer.lr or set train.clip_norm (watch.nan_guard: {every_steps: 1} checks the gradients of "
+              "every step)");
 }
 
 }  // namespace phalanx

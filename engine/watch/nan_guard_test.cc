@@ -143,7 +143,7 @@ Spoil never() {
   return [](std::int64_t, Numbers&) {};
 }
 
-TEST(NanGuard, NamesTheStepAndTheRankOfALossAlsoBetweenItsLooks) {
+TEST(NanGuard, NamesTheStepAndTheRankOfALossBetweenChecksToo) {
   const auto spoil = [](int rank) -> Spoil {
     if (rank != 1) return never();
     return [](std::int64_t step, Numbers& numbers) { numbers.loss = step >= 7 ? NAN : 1; };
@@ -171,14 +171,14 @@ TEST(NanGuard, NamesTheParameter) {
   expect_diverged(3, spoil, "in step 6 parameter fc.bias is not finite, on all 3 ranks;", 6);
 }
 
-TEST(NanGuard, OfSeveralTheFirstCountsWhoeverHasIt) {
+TEST(NanGuard, ReportsTheEarliestFindingOfAnyRank) {
   const auto spoil = [](int rank) -> Spoil {
     return [rank](std::int64_t step, Numbers& numbers) { numbers.loss = step >= 10 - rank ? INFINITY : 1; };
   };
   expect_diverged(20, spoil, "in step 8 the loss is not finite, on rank 2;", 20);
 }
 
-TEST(NanGuard, LooksOnceMoreAtTheEnd) {
+TEST(NanGuard, ChecksOnceMoreAtTheEnd) {
   const auto spoil = [](int) -> Spoil {
     return [](std::int64_t step, Numbers& numbers) { numbers.loss = step == 20 ? NAN : 1; };
   };
@@ -193,7 +193,7 @@ TEST(NanGuard, FindsAParameterThatTheLastUpdateHasSpoiled) {
   expect_diverged(1000, spoil, "in step 20 parameter fc.weight is not finite, on rank 2;", 20);
 }
 
-TEST(NanGuard, BeforeSomethingIsKeptItAsksAtOnce) {
+TEST(NanGuard, ChecksImmediatelyBeforeACheckpoint) {
   const auto loss = [](int rank) -> Spoil {
     if (rank != 1) return never();
     return [](std::int64_t step, Numbers& numbers) { numbers.loss = step == 7 ? NAN : 1; };
@@ -218,7 +218,7 @@ TEST(NanGuard, LeavesFiniteNumbersAloneHoweverLarge) {
 }
 
 // A loss on the meta device cannot be read: reading it throws.
-TEST(NanGuard, ReadsNoLossBetweenItsLooks) {
+TEST(NanGuard, ReadsNoLossBetweenChecks) {
   run_ranks("inproc", 1, [](const CommunicatorPtr& world) {
     Numbers numbers;
     std::int64_t steps = 0;
@@ -251,7 +251,7 @@ TEST(NanGuard, SaysWhatToDo) {
   });
 }
 
-TEST(NanGuard, OffItLooksAtNothing) {
+TEST(NanGuard, ChecksNothingIfItIsOff) {
   const auto spoil = [](int) -> Spoil { return [](std::int64_t, Numbers& numbers) { numbers.loss = NAN; }; };
   expect_trains_to_the_end(0, spoil);
 }

@@ -99,7 +99,7 @@ void Profiler::finish() {
   const auto ranks = gather_text(to_chrome_events(trace()), *world_);
   operators_.reset();
   if (world_->rank() == 0) {
-    BestEffort().attempt([&] { write_atomically(path_, to_chrome_trace(ranks)); }, "the run goes on without a trace");
+    BestEffort().attempt([&] { write_atomically(path_, to_chrome_trace(ranks)); }, "the run continues without a trace");
   }
   clock_.skip();
 }

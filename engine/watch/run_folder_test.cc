@@ -26,12 +26,12 @@ class RunFolderTest : public ::testing::Test {
   const std::string path_ = ::testing::TempDir() + "runs/first";
 };
 
-TEST_F(RunFolderTest, IsMadeWithItsLogsAndTheFoldersAbove) {
+TEST_F(RunFolderTest, IsCreatedWithItsLogsAndTheFoldersAbove) {
   EXPECT_EQ(RunFolder::create(path_).path(), path_);
   EXPECT_TRUE(fs::is_directory(path_ + "/logs"));
 }
 
-TEST_F(RunFolderTest, OneRunAtATimeIsAtWorkInIt) {
+TEST_F(RunFolderTest, IsUsedByOneRunAtATime) {
   const auto folder = RunFolder::create(path_);
   auto claim = folder.claim();
   EXPECT_THAT([&] { (void)RunFolder(path_).claim(); },
@@ -54,7 +54,7 @@ TEST_F(RunFolderTest, HasThePromisedNames) {
   EXPECT_EQ(folder.log(12), "runs/a/logs/rank12.log");
 }
 
-TEST_F(RunFolderTest, OneThatHoldsARunIsRefusedAndLeftAlone) {
+TEST_F(RunFolderTest, AFolderThatHoldsARunIsRefusedAndLeftUnchanged) {
   for (const char* file : {"/metrics.jsonl", "/summary.json"}) {
     fs::remove_all(path_);
     fs::create_directories(path_);
@@ -66,7 +66,7 @@ TEST_F(RunFolderTest, OneThatHoldsARunIsRefusedAndLeftAlone) {
   }
 }
 
-TEST_F(RunFolderTest, OneThatHoldsCheckpointsAloneIsRefused) {
+TEST_F(RunFolderTest, AFolderThatHoldsOnlyCheckpointsIsRefused) {
   fs::create_directories(path_ + "/checkpoints");
   EXPECT_NO_THROW(RunFolder(path_).refuse_if_held()) << "there is no checkpoint in it";
   fs::create_directories(path_ + "/checkpoints/step-00000004");
@@ -75,14 +75,14 @@ TEST_F(RunFolderTest, OneThatHoldsCheckpointsAloneIsRefused) {
   EXPECT_NO_THROW(RunFolder::create(path_, true));
 }
 
-TEST_F(RunFolderTest, OneWithoutARunIsTaken) {
+TEST_F(RunFolderTest, AFolderWithoutARunIsUsed) {
   RunFolder::create(path_);
   std::ofstream(path_ + "/notes.txt") << "mine";
   EXPECT_NO_THROW(RunFolder::create(path_));
   EXPECT_TRUE(fs::exists(path_ + "/notes.txt"));
 }
 
-TEST_F(RunFolderTest, APlaceWhereNothingCanBeMadeIsNamed) {
+TEST_F(RunFolderTest, AFolderThatCannotBeCreatedIsNamed) {
   const std::string file = ::testing::TempDir() + "a_file";
   std::ofstream(file) << "x";
   for (const std::string& place : {std::string("/proc/run"), file + "/run", "/proc/" + std::string(5000, 'x')}) {

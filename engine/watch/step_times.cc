@@ -49,7 +49,7 @@ RankSpread StepTimes::own_work() const {
 RankSpread StepTimes::whole() const { return spread(ranks, sum); }
 
 std::string StepTimes::straggler() const {
-  if (ranks.size() < 2 || steps == 0) return "there is only one rank, so nothing waits";
+  if (ranks.size() < 2 || steps == 0) return "there is only one rank, so no rank waits for another";
   const RankSpread work = own_work();
   if (work.most <= work.least * kEven) return "the ranks are balanced: their own work differs by less than a tenth";
   return format_text("rank %d is the straggler: its own work takes %.0f %% longer than that of rank %d", work.most_rank,

@@ -65,7 +65,7 @@ TEST(StepClock, LapsAddUpByPhase) {
   EXPECT_EQ((total - total).seconds[0], 0);
 }
 
-TEST(StepClock, WhatIsSkippedIsNoPartOfAnyPhase) {
+TEST(StepClock, SkippedTimeBelongsToNoPhase) {
   StepClock clock;
   clock.skip();
   clock.lap(Phase::kData);
@@ -81,7 +81,7 @@ TEST(StepClock, WhatIsSkippedIsNoPartOfAnyPhase) {
   EXPECT_GT(begin, skipped);
 }
 
-TEST(Timed, WatchingStagesIsHooksAndSumsWithinAnUpdateAreCommunication) {
+TEST(Timed, StageWatchersCountAsHooksAndSumsWithinAnUpdateAsCommunication) {
   StepClock clock;
   std::vector<Phase> phases;
   clock.skip();
@@ -98,7 +98,7 @@ TEST(Timed, WatchingStagesIsHooksAndSumsWithinAnUpdateAreCommunication) {
   EXPECT_THAT(phases, ElementsAre(kUpdate, kCommunication));
 }
 
-TEST(StepTimes, AreThoseOfAllRanks) {
+TEST(StepTimes, CoverAllRanks) {
   run_ranks("inproc", 3, [](const CommunicatorPtr& world) {
     PhaseTimes mine{.seconds = {}, .steps = 10};
     mine.seconds[static_cast<std::size_t>(Phase::kForward)] = 10.0 * (world->rank() == 1 ? 5 : 2);
@@ -113,7 +113,7 @@ TEST(StepTimes, AreThoseOfAllRanks) {
   });
 }
 
-TEST(StepTimes, WaitingForOthersMakesNoStraggler) {
+TEST(StepTimes, ARankThatWaitsForOthersIsNoStraggler) {
   EXPECT_EQ(uneven().own_work().most_rank, 1);
   EXPECT_EQ(uneven().straggler(), "rank 1 is the straggler: its own work takes 51 % longer than that of rank 0");
   auto even = uneven();
@@ -140,7 +140,7 @@ TEST(TimeTable, ShowsPhasesRanksAndTheStraggler) {
       "  communication       1.10 ms   18 %      100 us rank 1      2.10 ms rank 0\n"
       "  update               400 us    7 %      400 us rank 0       400 us rank 0\n"
       "  hooks                100 us    2 %      100 us rank 0       100 us rank 0\n"
-      "  in all              6.10 ms  100 %     6.10 ms rank 0      6.10 ms rank 0\n"
+      "  total               6.10 ms  100 %     6.10 ms rank 0      6.10 ms rank 0\n"
       "Rank 1 is the straggler: its own work takes 51 % longer than that of rank 0\n";
   EXPECT_EQ(to_time_table(uneven()), expected);
 }
@@ -160,7 +160,7 @@ TEST(TimeTable, FitsIntoANarrowTerminal) {
   EXPECT_EQ(to_time_table(uneven(), 80), to_time_table(uneven()));
 }
 
-TEST(TimeTable, OfOneRankHasNoRanks) {
+TEST(TimeTable, NamesNoRankIfThereIsOnlyOne) {
   const auto table = to_time_table({.steps = 1, .ranks = {uneven().ranks[0]}});
   EXPECT_THAT(table, HasSubstr("forward"));
   EXPECT_THAT(table, Not(HasSubstr("rank")));
@@ -230,7 +230,7 @@ TEST_F(WindowTest, HasTheStepsPhasesAndCollectivesOfAllRanks) {
     EXPECT_FALSE(all["operators"].empty());
     for (const auto& [lane, events] : all) {
       for (const auto& event : events) {
-        EXPECT_GT(event.at("ts"), -1e6) << "of rank 0's clock, from the window's begin";
+        EXPECT_GT(event.at("ts"), -1e6) << "on rank 0's clock, since the window began";
         EXPECT_LT(event.at("ts"), 60e6);
         EXPECT_GE(event.at("dur"), 0);
       }
@@ -249,21 +249,21 @@ TEST_F(WindowTest, EndsWithTheRun) {
   EXPECT_THAT(names_of(lanes(1)["steps"]), ElementsAre("step 9", "step 10"));
 }
 
-TEST_F(WindowTest, GoingOnWithinItBeginsThere) {
+TEST_F(WindowTest, ARunResumedWithinItIsTracedFromThere) {
   run_ranks("inproc", 1, [&](const CommunicatorPtr& world) {
     train(world, {.from = 2, .to = 9}, {.epoch = 1, .epochs = 2, .step = 7, .cursor = 2});
   });
   EXPECT_THAT(names_of(lanes(0)["steps"]), ElementsAre("step 8", "step 9"));
 }
 
-TEST_F(WindowTest, BehindItNothingIsWritten) {
+TEST_F(WindowTest, ARunResumedAfterItWritesNoTrace) {
   run_ranks("inproc", 1, [&](const CommunicatorPtr& world) {
     train(world, {.from = 2, .to = 4}, {.epoch = 1, .epochs = 2, .step = 7, .cursor = 2});
   });
   EXPECT_FALSE(written());
 }
 
-TEST_F(WindowTest, RefusesOneThatNeverComes) {
+TEST_F(WindowTest, RefusesAWindowAfterTheLastStep) {
   run_ranks("inproc", 1, [&](const CommunicatorPtr& world) {
     EXPECT_THAT([&] { train(world, {.from = 11, .to = 12}); },
                 ThrowsMessage<ConfigError>("watch.profile.from is 11, but the run has 10 steps"));

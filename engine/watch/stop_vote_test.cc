@@ -49,7 +49,8 @@ TEST_P(StopVotes, AllStopAfterTheSameStepWhicheverRankIsAsked) {
     std::vector<std::int64_t> asked(static_cast<std::size_t>(GetParam()), kNever);
     asked[static_cast<std::size_t>(asked_rank)] = 3 + asked_rank;
     const auto outcome = train_ranks(asked);
-    EXPECT_THAT(outcome.steps, Each(4 + asked_rank)) << "one step after the vote, asked: rank " << asked_rank;
+    EXPECT_THAT(outcome.steps, Each(4 + asked_rank))
+        << "one step after the vote; the rank asked to stop is " << asked_rank;
     EXPECT_THAT(outcome.stopped, Each(true));
   }
 }
@@ -70,7 +71,7 @@ TEST_P(StopVotes, TheFirstToBeAskedDecidesForAll) {
   EXPECT_THAT(train_ranks(asked).steps, Each(asked.back() + 1));
 }
 
-TEST_P(StopVotes, NobodyAskedNobodyStops) {
+TEST_P(StopVotes, NoRankStopsIfNoneWasAsked) {
   const auto outcome = train_ranks(std::vector<std::int64_t>(static_cast<std::size_t>(GetParam()), kNever));
   EXPECT_THAT(outcome.steps, Each(20));
   EXPECT_THAT(outcome.stopped, Each(false));
@@ -93,7 +94,7 @@ TEST(StopVote, AsksOnceAStep) {
   });
 }
 
-TEST(StopVote, SaysWhetherItWasTheTime) {
+TEST(StopVote, SaysWhetherTheTimeLimitStoppedTheRun) {
   for (const bool asked : {false, true}) {
     testing::run_ranks("inproc", 2, [asked](const CommunicatorPtr& world) {
       testing::FakeEngine fake(9);
@@ -102,14 +103,14 @@ TEST(StopVote, SaysWhetherItWasTheTime) {
       vote.attach(fake.engine);
       EXPECT_EQ(fake.train({.epochs = 1}).step, 2);
       EXPECT_TRUE(vote.stopped());
-      EXPECT_EQ(vote.time_up(), !asked) << "who asks counts for more";
+      EXPECT_EQ(vote.time_up(), !asked) << "a request to stop takes precedence over the time limit";
     });
   }
 }
 
 // Ranks 0 and 1 communicate with each other in every step. Rank 2 casts its first vote only after they have done six
 // steps.
-TEST(DelayedVotes, AreNotWaitedForByRanksThatAgreeOnSomethingElse) {
+TEST(DelayedVotes, DoNotHoldUpRanksThatCommunicateInAnotherGroup) {
   testing::run_ranks("inproc", 3, [](const CommunicatorPtr& world) {
     const auto others = world->split(world->rank() < 2 ? 0 : 1, world->rank());
     const at::Tensor word = at::zeros({1});
@@ -127,7 +128,7 @@ TEST(DelayedVotes, AreNotWaitedForByRanksThatAgreeOnSomethingElse) {
 }
 
 // A step of a pipeline does not end on all ranks at the same time.
-TEST(DelayedVotes, OfRanksThatAreApartAreReadOneStepLater) {
+TEST(DelayedVotes, OfRanksOnDifferentStepsAreReadOneStepLater) {
   testing::run_ranks("inproc", 3, [](const CommunicatorPtr& world) {
     DelayedVote vote(world, 1, true);
     for (std::int64_t step = 0; step < 5; ++step) {

@@ -38,7 +38,7 @@ std::string table(const StepTimes& times, Style style) {
   for (std::size_t i = 0; i < kPhases; ++i) {
     text += row(kTitles[i], times.phase(static_cast<Phase>(i)), whole.mean, style);
   }
-  return text + row("in all", whole, whole.mean, style);
+  return text + row("total", whole, whole.mean, style);
 }
 
 bool fits(const std::string& text, int columns) {

@@ -85,13 +85,13 @@ TEST_F(MetricsLogTest, LinesAreThereAsSoonAsTheyAreAdded) {
   EXPECT_THAT(lines(), SizeIs(2));
 }
 
-TEST_F(MetricsLogTest, GoesOnWithAFileThatIsThere) {
+TEST_F(MetricsLogTest, AppendsToAnExistingFile) {
   MetricsLog(path_).add(measurement());
   MetricsLog(path_).add(measurement());
   EXPECT_THAT(lines(), SizeIs(2));
 }
 
-TEST_F(MetricsLogTest, LinesThatFindNoRoomAreWrittenWhenThereIsRoomAgain) {
+TEST_F(MetricsLogTest, LinesThatAFullDiskRefusedAreWrittenWhenItHasRoomAgain) {
   MetricsLog log(path_);
   log.add(measurement());
   const auto whole = read_file(path_);
@@ -147,7 +147,7 @@ TEST_F(MetricsLogTest, AFullDiskIsAnErrorThatNamesTheFile) {
               ThrowsMessage<DataError>("/dev/full: cannot be written: No space left on device"));
 }
 
-TEST_F(MetricsLogTest, AFileThatCannotBeMadeIsAnErrorThatNamesIt) {
+TEST_F(MetricsLogTest, AFileThatCannotBeCreatedIsAnErrorThatNamesIt) {
   EXPECT_THAT([] { MetricsLog("/proc/absent/metrics.jsonl"); },
               ThrowsMessage<DataError>("/proc/absent/metrics.jsonl: cannot be opened: No such file or directory"));
 }
@@ -171,19 +171,19 @@ class ProgressTest : public ::testing::Test {
   Console console_{::fileno(file_.get())};
 };
 
-TEST_F(ProgressTest, PlainLinesElsewhere) {
+TEST_F(ProgressTest, PlainLinesIfTheOutputIsNoTerminal) {
   Progress progress(console_, false, kTotal);
   progress.update(measurement());
   EXPECT_EQ(written(), "epoch 1/5  step 20/625  loss 0.5000  accuracy 87.50 %  1000 samples/s  ETA 1:16\n");
 }
 
-TEST_F(ProgressTest, PlainLinesComeSeldom) {
+TEST_F(ProgressTest, PlainLinesAreRare) {
   Progress progress(console_, false, kTotal);
   for (int i = 0; i < 1000; ++i) progress.update(measurement());
   EXPECT_THAT(written(), AllOf(StartsWith("epoch"), Not(HasSubstr("\nepoch"))));
 }
 
-TEST_F(ProgressTest, APlainLineWaitsAWhileForSomethingToRead) {
+TEST_F(ProgressTest, APlainLineWaitsAWhileForTheFirstReading) {
   auto unread = measurement();
   unread.readings.clear();
   Progress progress(console_, false, kTotal);
@@ -208,7 +208,7 @@ TEST_F(ProgressTest, PlainResultsAreLinesWithoutControlCharacters) {
   EXPECT_EQ(written(), line + line);
 }
 
-TEST_F(ProgressTest, ATimeThatNobodyKnowsIsNotInvented) {
+TEST_F(ProgressTest, AnUnknownRemainingTimeIsShownAsDashes) {
   Progress progress(console_, false, kTotal);
   auto nothing_yet = measurement();
   nothing_yet.step = 0;
@@ -327,7 +327,7 @@ TEST_F(ProgressTest, ReadingsThatDoNotFitAreCounted) {
   EXPECT_LE(line.size(), 161u);
 }
 
-TEST_F(ProgressTest, BesideABarThereIsRoomForTheFirstOfManyReadings) {
+TEST_F(ProgressTest, TheFirstOfManyReadingsFitNextToABar) {
   auto train = measurement();
   for (int i = 0; i < 100; ++i) train.readings.emplace_back("confusion_" + std::to_string(i), i);
   EXPECT_THAT(drawn_on_terminal(100, train, kTotal), AllOf(HasSubstr("▕"), HasSubstr("loss 0.5000  accuracy 87.50 %")));
@@ -343,7 +343,7 @@ TEST_F(ProgressTest, ColorsTakeNoRoom) {
   EXPECT_EQ(StyledText(false).add("▕█", StyledText::kCyan).bytes(), "▕█");
 }
 
-TEST_F(ProgressTest, ALineThatANarrowerTerminalHasBrokenIsClearedAsAWhole) {
+TEST_F(ProgressTest, ALineThatWrappedWhenTheTerminalShrankIsClearedCompletely) {
   winsize wide{.ws_row = 24, .ws_col = 120, .ws_xpixel = 0, .ws_ypixel = 0}, narrow = wide;
   narrow.ws_col = 40;
   int master = -1, slave = -1;
@@ -359,7 +359,8 @@ TEST_F(ProgressTest, ALineThatANarrowerTerminalHasBrokenIsClearedAsAWhole) {
   std::array<char, 4096> bytes{};
   for (ssize_t count; (count = ::read(master, bytes.data(), bytes.size())) > 0;) text.append(bytes.data(), count);
   ::close(master);
-  EXPECT_THAT(text, EndsWith("\033[2A\r\033[J\r\033[K")) << "of 81 to 120 columns three rows were left";
+  EXPECT_THAT(text, EndsWith("\033[2A\r\033[J\r\033[K"))
+      << "81 to 120 columns take three rows on the narrower terminal";
 }
 
 TEST_F(ProgressTest, TheLineNeverWrapsOnATerminalOfAnyWidth) {

@@ -49,7 +49,7 @@ class ConfigErrors(ProgramTest):
     def test_missing_file(self):
         self.assert_refused("missing_file", "--config=configs/quikstart.yaml", cwd=program.ROOT)
 
-    def test_folder_for_a_file(self):
+    def test_folder_instead_of_a_file(self):
         self.assert_refused("folder", "--config=configs", cwd=program.ROOT)
 
     def test_a_fifo_and_a_device_are_not_read(self):
@@ -89,7 +89,7 @@ class ConfigErrors(ProgramTest):
         self.assertTrue(process.err.startswith("hosts.yaml:4:3: launch.hosts: mpirun starts ranks on 192.0.2.1 through ssh"), process.err)
         self.assertFalse((self.folder / "runs").exists())
 
-    def test_what_only_ranks_find_has_its_line_too(self):
+    def test_mistakes_that_only_ranks_find_are_named_with_their_line(self):
         (self.folder / "meters.yaml").write_text("model: lenet\ndataset: {name: digits, train_samples: 64}\nevaluate:\n  meters:\n  - meter: {name: class_error, k: 999}\n")
         process = self.start("--config=meters.yaml", "--run_dir=run")
         self.assertEqual(2, process.wait(), process.text())
@@ -123,7 +123,7 @@ class ConfigErrors(ProgramTest):
         self.assertEqual(0, again.wait(), again.text())
         self.assertEqual(first.out, again.out)
 
-    def test_print_config_spells_out_what_a_terminal_would_obey(self):
+    def test_print_config_escapes_control_characters(self):
         process = self.start(f"--config={QUICKSTART}", "--set=dataset.root=/data/\u202egnp.exe", "--print_config")
         self.assertEqual(0, process.wait(), process.text())
         self.assertNotIn("\u202e", process.out)

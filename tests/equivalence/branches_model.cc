@@ -46,7 +46,7 @@ class Branches final : public Network {
 };
 
 const bool branches_model_registered = Models::global().add<NoFields>(
-    "branches_under_test", "samples choose a layer each",
+    "branches_under_test", "each sample chooses a layer",
     [](const NoFields&, const ModelSpec& spec) { return std::make_shared<Branches>(spec); });
 
 }  // namespace

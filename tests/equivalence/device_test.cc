@@ -148,7 +148,7 @@ TEST_P(DeviceStrategies, ExchangeAsOnTheCpu) {
 }
 
 // Trains half of a run on the CPU and half on devices.
-TEST(DeviceCheckpoints, GoOnOnTheCpuAndTheOtherWayRound) {
+TEST(DeviceCheckpoints, ResumeOnTheCpuAndTheOtherWayRound) {
   run_ranks(kBackend, 2, [](const CommunicatorPtr& world) {
     const Changes common{"strategy=sharded", "train.ema_decay=0.9", "checkpoint.every_steps=10"};
     const auto run_on = [&](const Changes& more, const std::string& name) {
@@ -167,7 +167,7 @@ TEST(DeviceCheckpoints, GoOnOnTheCpuAndTheOtherWayRound) {
   });
 }
 
-TEST(DevicePrecision, Bf16AndFp16ComputeThere) {
+TEST(DevicePrecision, Bf16AndFp16TrainOnTheDevice) {
   run_ranks(kBackend, 1, [](const CommunicatorPtr& world) {
     for (const std::string precision : {"bf16", "fp16"}) {
       const Changes changes{"train.precision=" + precision, "train.max_steps=60"};
@@ -181,7 +181,7 @@ TEST(DevicePrecision, Bf16AndFp16ComputeThere) {
   });
 }
 
-TEST(DeviceMemory, ThatIsNotThereIsToldWithItsSizes) {
+TEST(DeviceMemory, AFailedAllocationNamesItsSizes) {
   if (environment("PHALANX_TEST_DEVICE")) return;  // a real device has no limit that a test could reach
   run_ranks(kBackend, 1, [](const CommunicatorPtr& world) {
     testing::limit_pretended_memory(200'000);
@@ -196,7 +196,7 @@ TEST(DeviceMemory, ThatIsNotThereIsToldWithItsSizes) {
   });
 }
 
-TEST(DeviceRefusals, NameWhatDoesNotGoTogether) {
+TEST(DeviceRefusals, NameSettingsThatCannotBeCombined) {
   const auto refused = [](const Changes& more, const char* part) {
     Changes changes{device()};
     changes.insert(changes.end(), more.begin(), more.end());

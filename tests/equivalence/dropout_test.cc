@@ -33,7 +33,7 @@ at::Tensor drop(const CommunicatorPtr& world, const std::string& run, std::vecto
   return at::concat(std::exchange(dropped(), {})).flatten();
 }
 
-TEST(Dropout, RanksDropWhatOthersDoNot) {
+TEST(Dropout, RanksDropDifferentValues) {
   run_ranks("shm", 4, [](const CommunicatorPtr& world) {
     const at::Tensor own = drop(world, "own"), all = at::zeros({world->size(), own.numel()});
     world->all_gather(all, own).wait();
@@ -43,14 +43,14 @@ TEST(Dropout, RanksDropWhatOthersDoNot) {
   });
 }
 
-TEST(Dropout, TheSameConfigDropsTheSame) {
+TEST(Dropout, TheSameConfigDropsTheSameValues) {
   run_ranks("shm", 2, [](const CommunicatorPtr& world) {
     EXPECT_TRUE(at::equal(drop(world, "first"), drop(world, "second"))) << "rank " << world->rank();
     EXPECT_FALSE(at::equal(drop(world, "again"), drop(world, "other", {"seed=2"}))) << "rank " << world->rank();
   });
 }
 
-TEST(Dropout, EachRankGoesOnWithItsOwn) {
+TEST(Dropout, EachRankResumesItsOwnRandomNumbers) {
   run_ranks("shm", 2, [](const CommunicatorPtr& world) {
     const at::Tensor whole = drop(world, "whole"), before = drop(world, "stopped", {}, 5);
     world->barrier().wait();

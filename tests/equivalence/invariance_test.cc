@@ -91,7 +91,7 @@ TEST(InvarianceOption, ExpertsThatCountOverSequencesHaveTheSameBits) {
 
 // The result equals the training of one process without shards. Models with batch norm would differ, because it sees
 // each shard separately.
-TEST(InvarianceOption, IsTheTrainingOfOneProcess) {
+TEST(InvarianceOption, TrainsAsOneProcess) {
   run_ranks("shm", 1, [](const CommunicatorPtr& world) {
     auto changes = changes_for("smooth_under_test");
     const auto sharded = train(training_config(changes), world, "sharded");
@@ -102,7 +102,7 @@ TEST(InvarianceOption, IsTheTrainingOfOneProcess) {
 }
 
 // A run that starts on one rank and continues on two equals a run on four ranks.
-TEST(InvarianceOption, ARunMayMoveToOtherRanks) {
+TEST(InvarianceOption, ARunMayResumeOnOtherRanks) {
   for (const std::string model : {"lenet", "dropout_under_test"}) {
     auto changes = changes_for(model);
     const std::string whole = fingerprint(changes, 4, model + "_whole");
@@ -115,7 +115,7 @@ TEST(InvarianceOption, ARunMayMoveToOtherRanks) {
 }
 
 // Dropout affects the losses that are compared above.
-TEST(InvarianceOption, DropoutIsAtWork) {
+TEST(InvarianceOption, DropoutHasAnEffect) {
   const auto losses = [](const std::string& change, const std::string& run) {
     auto changes = changes_for("dropout_under_test");
     changes.push_back(change);
@@ -131,7 +131,7 @@ TEST(InvarianceOption, WithoutItBitsDependOnTheRanks) {
   EXPECT_NE(fingerprint(changes, 1, "plain1"), fingerprint(changes, 2, "plain2"));
 }
 
-TEST(InvarianceOption, SaysWhatDoesNotGoWithIt) {
+TEST(InvarianceOption, NamesSettingsThatCannotBeCombinedWithIt) {
   const auto config = training_config({"determinism=world_size_invariant", "strategy=sharded", "launch.ranks=3",
                                        "backend=inproc", "train.accumulate=2", "train.data_parallel=2"});
   EXPECT_THAT(

@@ -103,7 +103,7 @@ TEST_P(Mesh, TrainsAsOneProcessWithClippingAndAverages) {
 }
 
 // The last batch has 3 of the 168 samples. Ranks have unequal shares of it, and fewer samples than parts.
-TEST(MeshOptions, ExpertsThatCountOverSequencesAreThoseOfOneProcess) {
+TEST(MeshOptions, ExpertsThatCountOverSequencesTrainAsOneProcess) {
   const Changes sequences{"model.count_over=sequence", "model.balance=0.5", "train.global_batch_size=33"};
   expect_as_alone("moe", 2, {"mesh.data=2", "train.accumulate=4", "strategy=auto"}, sequences);
   expect_as_alone("moe", 2, {"mesh.expert=2", "train.accumulate=4", "strategy=auto"}, sequences);
@@ -120,7 +120,7 @@ TEST(MeshOptions, ExpertsDoNotCountPadding) {
   }
 }
 
-TEST(MeshOptions, ExpertsThatCountOverBatchesRefuseToComputeThemInParts) {
+TEST(MeshOptions, ExpertsThatCountOverBatchesCannotComputeThemInParts) {
   const char* const reason = "computes a batch in parts, but balance of model moe_gpt";
   for (const char* parts : {"train.accumulate=2", "train.data_parallel=2"}) expect_refused(1, "moe", {parts}, reason);
   expect_refused(1, "moe", {"strategy=all_reduce", "launch.threads=1", "determinism=world_size_invariant"}, reason);
@@ -140,7 +140,7 @@ TEST(MeshOptions, MuonUpdatesWholeMatrices) {
   expect_as_alone("moe", 4, {"mesh={tensor: 2, expert: 2}", "strategy=sharded"}, muon);
 }
 
-TEST(MeshOptions, ActivationsMayBeComputedAgain) {
+TEST(MeshOptions, ActivationsMayBeRecomputed) {
   for (const char* axis : {"mesh.tensor=2", "mesh.context=2", "mesh={tensor: 2, sequence_parallel: true}",
                            "mesh={tensor: 2, sequence_parallel: true, async_tensor: true}"}) {
     expect_as_alone("gpt", 2, {axis, "strategy=auto"}, {"train.checkpoint_activations=2"});
@@ -148,7 +148,7 @@ TEST(MeshOptions, ActivationsMayBeComputedAgain) {
 }
 
 // Ranks have 3 or 2 of 10 classes; some meters need all classes, some only one.
-TEST(MeshOptions, LossesAndMetersOfDividedScoresAreThoseOfAll) {
+TEST(MeshOptions, LossesAndMetersOfDividedScoresEqualThoseOfWholeScores) {
   const std::string meters =
       "meters=[{meter: loss}, {meter: accuracy}, {meter: {name: class_error, k: 3}}, {meter: confusion}]";
   const Changes both{"loss={name: cross_entropy, label_smoothing: 0.1}", "evaluate." + meters, "watch." + meters};
@@ -189,7 +189,7 @@ TEST(MeshOptions, DropoutChangesWhatIsLearned) {
   });
 }
 
-TEST(MeshOptions, APlanOfTheUsersOwn) {
+TEST(MeshOptions, APlanInTheConfigTrainsAsOneProcess) {
   expect_as_alone("vgg11_bn", 3,
                   {"mesh.tensor=3",
                    "plan=[{layers: features.0, style: column_gathered}, {layers: features.8, style: column_gathered}]",
@@ -206,7 +206,7 @@ TEST(MeshOptions, APlanOfTheUsersOwn) {
 }
 
 // A run that changes its mesh on the way equals a run that does not.
-TEST(MeshCheckpoints, AreOfEveryMesh) {
+TEST(MeshCheckpoints, ResumeOnEveryMesh) {
   const char* const kWhole = "mesh={data: 0}";
   const std::vector<std::vector<Leg>> every_kind{
       {{1, {"strategy=single"}}, {4, {"mesh.tensor=2", "strategy=sharded"}}, {4, {"mesh.tensor=4"}}},
@@ -239,7 +239,7 @@ TEST(MeshCheckpoints, AreOfEveryMesh) {
 }
 
 // Muon's momentum is divided like the matrices.
-TEST(MeshCheckpoints, OfMuonAreOfEveryMesh) {
+TEST(MeshCheckpoints, OfMuonResumeOnEveryMesh) {
   const std::string muon = "optimizer={name: muon, lr: 0.01}";
   expect_journey_as_alone("gpt", "muon",
                           {{2, {"mesh.tensor=2", "strategy=auto", muon}},
@@ -249,7 +249,7 @@ TEST(MeshCheckpoints, OfMuonAreOfEveryMesh) {
 }
 
 // Replicas differ in each part of the model.
-TEST(MeshCheckpoints, RestoreReplicasThatHadGoneApart) {
+TEST(MeshCheckpoints, RestoreReplicasThatHadDiverged) {
   const Changes local{"mesh.tensor=2", "strategy={local_sgd: {every: 4}}", "checkpoint.every_steps=6"};
   run_ranks(kBackend, 4, [&](const CommunicatorPtr& world) {
     auto half = local, rest = local, whole = local;
@@ -260,7 +260,8 @@ TEST(MeshCheckpoints, RestoreReplicasThatHadGoneApart) {
     train(config_of("gpt", half), world, "gpt_apart");
     const auto resumed = train(config_of("gpt", rest), world, "gpt_apart");
     const auto expected = train(config_of("gpt", whole), world, "gpt_apart_whole");
-    EXPECT_EQ(testing::relative_difference(resumed.weights, expected.weights), 0) << "to the bit";
+    EXPECT_EQ(testing::relative_difference(resumed.weights, expected.weights), 0)
+        << "the weights must have the same bits";
   });
 }
 
@@ -280,10 +281,10 @@ TEST(MeshErrors, NameWhatDoesNotFit) {
   expect_refused(2, "gpt", {"mesh.tensor=2", "plan=[{layers: transformer.wte, style: row}]"},
                  "can only be divided by vocabulary");
   expect_refused(2, "mlp", {"mesh.tensor=2", "plan=[{layers: fc1, style: column}]"},
-                 "plan: the model cannot be computed with its layers divided so");
-  expect_refused(2, "gpt", {"mesh.tensor=2", "optimizer={name: lamb, lr: 0.01}"}, "looks at whole parameters");
+                 "plan: the model cannot be computed with its layers divided in this way");
+  expect_refused(2, "gpt", {"mesh.tensor=2", "optimizer={name: lamb, lr: 0.01}"}, "needs whole parameters");
   expect_refused(2, "moe", {"mesh.expert=2", "optimizer={name: lamb, lr: 0.01}"},
-                 "mesh.expert: optimizer lamb looks at whole");
+                 "mesh.expert: optimizer lamb needs whole");
   expect_refused(2, "gpt", {"mesh.expert=2"}, "model gpt has no experts");
   expect_refused(3, "moe", {"mesh.expert=3"}, "h.0.mlp has 4 experts, which cannot be divided among mesh.expert: 3");
   expect_refused(2, "mlp", {"mesh.tensor=2", "model={name: vgg11_bn}", "dataset.side=32"},
@@ -303,7 +304,7 @@ TEST(MeshErrors, NameWhatDoesNotFit) {
   for (const char* kind : {"mlp", "moe"}) {
     expect_refused(2, kind, {"mesh={tensor: 2, sequence_parallel: true}"}, "has no positions that ranks could divide");
   }
-  expect_refused(2, "mlp", {"mesh.context=2"}, "whose every position has an input and a class number");
+  expect_refused(2, "mlp", {"mesh.context=2"}, "in which every position has an input and a class number");
   expect_refused(2, "gpt", {"mesh.context=2", "model.attention=explicit"}, "use attention: sdpa");
   expect_refused(2, "moe", {"mesh.context=2", "model.capacity_factor=2"}, "capacity_factor drops the last tokens");
 }

@@ -84,13 +84,13 @@ TEST(PipelineOptions, InSinglePrecisionPipelinesDifferByItsRounding) {
   expect_as_alone("mlp", 2, {"mesh.pipe=2", "strategy=auto"}, both, 1e-4);
 }
 
-TEST(PipelineOptions, ActivationsMayBeComputedAgainAndDroppedOut) {
+TEST(PipelineOptions, ActivationsMayBeRecomputedAndDroppedOut) {
   expect_as_alone("gpt", 2, {"mesh.pipe=2", "strategy=auto"},
                   {"train.checkpoint_activations=2", "model.dropout=0.3", "train.max_steps=6"});
 }
 
 // Several micro-batches are in flight at once.
-TEST(PipelineOptions, ExpertsThatCountOverSequencesAreThoseOfOneProcess) {
+TEST(PipelineOptions, ExpertsThatCountOverSequencesTrainAsOneProcess) {
   for (const char* options : {"model.capacity_factor=0", "model.capacity_factor=0.75"}) {
     for (const char* mesh : {"mesh={expert: 2, pipe: 2}", "mesh={data: 2, pipe: 2}"}) {
       expect_as_alone("moe", 4, {mesh, "pipeline.micro_batches=3", "strategy=all_reduce"},
@@ -168,12 +168,12 @@ TEST(PipelineMemory, OneForwardOneBackwardHoldsNoMoreMicroBatchesThanStages) {
     EXPECT_EQ(live("zero_bubble"), 2);
     const auto most = live("zero_bubble, memory_limit: 3");
     EXPECT_LE(most, 3);
-    EXPECT_GT(most, 2) << "what it is allowed is used";
+    EXPECT_GT(most, 2) << "the ranks use the memory that they are allowed";
   });
 }
 
 // A run that changes its mesh on the way, twice, equals a run that does not.
-TEST(PipelineCheckpoints, AreOfEveryMesh) {
+TEST(PipelineCheckpoints, ResumeOnEveryMesh) {
   const std::vector<std::vector<Leg>> journeys{
       {{1, {"strategy=single"}}, {2, {"mesh.pipe=2"}}, {4, {"mesh={data: 2, pipe: 2}", "strategy=sharded"}}},
       {{2, {"mesh.pipe=2"}}, {2, {"mesh.tensor=2"}}, {3, {"mesh.pipe=3"}}},
@@ -187,7 +187,7 @@ TEST(PipelineCheckpoints, AreOfEveryMesh) {
 }
 
 // Compression keeps its state by bucket, and each stage has different buckets.
-TEST(PipelineCheckpoints, OfCompressedGradientsGoOnOnOtherRanks) {
+TEST(PipelineCheckpoints, OfCompressedGradientsResumeOnOtherRanks) {
   int steps = 0;
   for (const int replicas : {2, 3, 2}) {
     steps += 5;
@@ -206,10 +206,10 @@ TEST(PipelineCheckpoints, OfCompressedGradientsGoOnOnOtherRanks) {
 TEST(PipelineErrors, NameWhatDoesNotFit) {
   expect_refused(4, "mlp", {"mesh.pipe=4"}, "has 3 blocks (fc1, fc2, fc3), but 4 stages need one each");
   expect_refused(2, "gpt", {"mesh.pipe=2", "pipeline.cut=[transformer.h.7]"},
-                 "\"transformer.h.7\" is no block of the model; its blocks are embedding, transformer.h.0");
+                 "\"transformer.h.7\" is not a block of the model; its blocks are embedding, transformer.h.0");
   expect_refused(2, "gpt", {"mesh.pipe=2", "pipeline.cut=[embedding]"}, "leaves the stage before it without blocks");
   expect_refused(2, "gpt", {"mesh.pipe=2", "pipeline.cut=[transformer.h.0, head]"},
-                 "names the first blocks of 2 stages, but behind the first there are 1");
+                 "names the first blocks of 2 stages, but the number of stages after the first is 1");
   expect_refused(2, "gpt", {"mesh.pipe=2", "pipeline.stages_per_rank=2"}, "1f1b has one stage for each rank");
   expect_refused(3, "gpt", {"mesh.pipe=2"}, "data: 1 times pipe: 2 is 2, but 3 ranks train; {data: 3, pipe: 1} fits");
 }
@@ -224,7 +224,7 @@ std::string complaint(Changes changes) {
   return "";
 }
 
-TEST(PipelineErrors, WhatDoesNotGoTogetherIsFoundBeforeRanksStart) {
+TEST(PipelineErrors, SettingsThatCannotBeCombinedAreFoundBeforeRanksStart) {
   EXPECT_EQ(complaint({}), "");
   for (const auto& [change, part] : std::vector<std::pair<std::string, std::string>>{
            {"train.accumulate=2", "train.accumulate: must be 1 with mesh.pipe above 1"},

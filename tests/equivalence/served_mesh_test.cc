@@ -86,7 +86,7 @@ TEST(ServerOptimizers, OfPartsTrainAsOneProcessWithThatOptimizer) {
 }
 
 // With one worker for each table nothing depends on the order of arrival.
-TEST(AsynchronousServers, OfOneReplicaOnSeveralRanksComputeWhatTheyDoOnOneRank) {
+TEST(AsynchronousServers, TrainAReplicaOnSeveralRanksAsOnOneRank) {
   for (const std::string strategy :
        {"{downpour: {every: 3}}", "{downpour: {every: 4, delay: 2, prefetch: 2, staleness_power: 1}}",
         "{downpour: {every: 2, server_optimizer: {name: adam, lr: 0.003}}}", "{ssp: {staleness: 1}}",
@@ -102,7 +102,7 @@ TEST(AsynchronousServers, OfOneReplicaOnSeveralRanksComputeWhatTheyDoOnOneRank) 
 
 // If ranks wait for each other's updates, the values that they read depend only on the sum of these. Updates of three
 // replicas would make two copies of an embedding differ.
-TEST(AsynchronousServers, OnMeshesWaitForEachOtherAsReplicasOnOneRankEachDo) {
+TEST(AsynchronousServers, ReplicasOnMeshesWaitForEachOtherLikeReplicasOnOneRank) {
   for (const std::string strategy : {"{ssp: {staleness: 0}}", "{easgd: {every: 2, synchronous: true}}"}) {
     for (const int replicas : {2, 3}) {
       const Changes plain{"train.clip_norm=0.1", "strategy=" + strategy};
@@ -139,7 +139,7 @@ void expect_served_journey_as_alone(const std::string& kind, const std::string& 
 }
 
 // The center and the state of the servers' optimizers are saved by parameter, wherever the tables are.
-TEST(ServedCheckpoints, AreOfEveryMesh) {
+TEST(ServedCheckpoints, ResumeOnEveryMesh) {
   for (const std::string kind : {"gpt", "mlp"}) {
     expect_served_journey_as_alone(kind, "strategy=sync_ps",
                                    {{1, "data: 1"}, {2, "pipe: 2"}, {4, "data: 2, tensor: 2"}, {4, "data: 2, pipe: 2"}},
@@ -155,7 +155,7 @@ TEST(ServedCheckpoints, AreOfEveryMesh) {
   }
 }
 
-TEST(ServedCheckpoints, AreOfAnyDivisionOfExperts) {
+TEST(ServedCheckpoints, ResumeWithAnyDivisionOfExperts) {
   for (const auto& strategy : {std::string("sync_ps"), std::string(kServerAdamw)}) {
     expect_served_journey_as_alone("moe", "strategy=" + strategy,
                                    {{2, "expert: 2"}, {4, "tensor: 2, expert: 2"}, {4, "expert: 4"}, {1, "data: 1"}},
@@ -164,7 +164,7 @@ TEST(ServedCheckpoints, AreOfAnyDivisionOfExperts) {
 }
 
 // Stages with a different cut have different parameters.
-TEST(ServedCheckpoints, AreOfEveryCut) {
+TEST(ServedCheckpoints, ResumeWithEveryCut) {
   const Changes both{std::string("strategy=") + kServerAdamw, "checkpoint.every_steps=5", "mesh.pipe=2"};
   run_ranks(kBackend, 2, [&](const CommunicatorPtr& world) {
     const auto on = [&](const std::string& cut, int steps, const std::string& resume) {
@@ -205,7 +205,7 @@ class Servers {
 };
 
 // Each part of the model moves its own tables.
-TEST(ServedMoves, ChangeNothingOfTheResult) {
+TEST(ServedMoves, DoNotChangeTheResult) {
   for (const auto& [ranks, changes] : std::vector<std::pair<int, Changes>>{
            {4, {"mesh={data: 2, pipe: 2}", "strategy=sync_ps"}},
            {4, {"mesh={data: 2, pipe: 2}", std::string("strategy=") + kServerAdamw}},
@@ -235,8 +235,8 @@ TEST(ServedMoves, ChangeNothingOfTheResult) {
 
 TEST(ServedErrors, NameWhatDoesNotFit) {
   expect_refused(2, "gpt", {"mesh.pipe=2", "pipeline={schedule: dualpipe, micro_batches: 4}", "strategy=sync_ps"},
-                 "parameter servers have each parameter once, and all those of rank 1 of the pipeline are also a "
-                 "rank's before it");
+                 "parameter servers have each parameter once, and all parameters of rank 1 of the pipeline "
+                 "also belong to an earlier rank");
   expect_refused(4, "mlp",
                  {"mesh={pipe: 2, tensor: 2}", "pipeline.cut=[fc3]",
                   "plan=[{layers: fc1, style: column}, {layers: fc2, style: row}]", "strategy=sync_ps"},

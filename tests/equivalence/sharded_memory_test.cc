@@ -122,7 +122,7 @@ TEST(ShardedMemory, OfFourRanksIsLittleMoreThanAQuarterBetweenSteps) {
   EXPECT_NEAR(stage1, 2.5 / 4, 0.04);
   EXPECT_NEAR(stage2, 1.75 / 4, 0.04);
   EXPECT_LT(stage3, 0.30);
-  EXPECT_GT(stage3, 0.25) << "the ranks have all of it together";
+  EXPECT_GT(stage3, 0.25) << "all ranks together have the whole state";
 }
 
 }  // namespace

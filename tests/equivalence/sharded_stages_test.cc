@@ -98,12 +98,12 @@ TEST_P(ShardedOptions, AccumulateMorePartsThanSomeRanksHaveSamples) {
   expect_as_all_reduce("mlp", 4, GetParam(), {"train.accumulate=5"});
 }
 
-TEST_P(ShardedOptions, ComputeActivationsAgain) {
+TEST_P(ShardedOptions, RecomputeActivations) {
   expect_as_all_reduce("gpt", 2, GetParam(), {"train.checkpoint_activations=4"});
   expect_as_all_reduce("gpt", 3, GetParam(), {"train.checkpoint_activations=2", "train.accumulate=2"});
 }
 
-TEST_P(ShardedOptions, ResiduumsAndBatchNorm) {
+TEST_P(ShardedOptions, ResidualsAndBatchNorm) {
   expect_as_all_reduce("resnet18", 2, GetParam(), {"train.max_steps=2", "train.global_batch_size=6"});
 }
 
@@ -125,7 +125,7 @@ TEST_P(ShardedOptions, EvaluateWhileTraining) {
   expect_as_all_reduce("gpt", 2, GetParam(), {"replica_check.every_steps=1", "evaluate.every_steps=3"});
 }
 
-TEST_P(ShardedOptions, GoOnBitForBit) {
+TEST_P(ShardedOptions, ResumeBitForBit) {
   run_ranks(kBackend, 2, [&](const CommunicatorPtr& world) {
     const auto run = file_name(std::string(kBackend) + "_resumed_" + GetParam());
     const auto whole = train(config_of("gpt", GetParam(), {}), world, run + "_whole");
@@ -139,7 +139,7 @@ TEST_P(ShardedOptions, GoOnBitForBit) {
 }
 
 // The other ranks wait for its shards, in forward or backward.
-TEST_P(ShardedOptions, ARankThatEndsEndsTheOthers) {
+TEST_P(ShardedOptions, AFailedRankEndsTheOthers) {
   run_ranks(kBackend, 3, [&](const CommunicatorPtr& world) {
     int steps = 0;
     const auto end_in_the_middle = [&] {
@@ -176,7 +176,7 @@ void expect_refused(const std::string& kind, const std::string& strategy, const 
 }
 
 TEST(ShardedErrors, NameWhatDoesNotFit) {
-  expect_refused("smooth_under_test", kStage3, {}, "model smooth_under_test is no chain of blocks");
+  expect_refused("smooth_under_test", kStage3, {}, "model smooth_under_test is not a chain of blocks");
   expect_refused("mlp", "{sharded: {stage: 2, one_copy: true}}", {}, "strategy.one_copy: cannot be combined");
   expect_refused("mlp", "{sharded: {stage: 3, compression: int8}}", {}, "strategy.compression: cannot be combined");
   expect_refused("mlp", "{sharded: {stage: 2, reshard_after_forward: false}}", {}, "is for stage: 3 only");

@@ -64,14 +64,14 @@ void expect_same_bits(const std::string& strategy, const std::vector<std::string
   });
 }
 
-TEST_P(StrategyResume, GoesOnBitForBit) { expect_same_bits(GetParam()); }
+TEST_P(StrategyResume, ResumesBitForBit) { expect_same_bits(GetParam()); }
 
 // The size of buckets determines which of them form a fragment: with other buckets it would be a different run.
-TEST(FragmentsResume, GoesOnBitForBit) {
+TEST(FragmentsResume, ResumesBitForBit) {
   expect_same_bits("{diloco: {every: 4, fragments: 2, compression: int8}}", {"framework.bucket_bytes=1KB"});
 }
 
-TEST(FragmentsResume, GoesOnWithWhatWasUnderWay) {
+TEST(FragmentsResume, ResumesExchangesThatWereUnderWay) {
   for (const std::string mix : {"0", "0.5"}) {
     expect_same_bits("{diloco: {every: 4, fragments: 2, overlap: 2, mix: " + mix + "}}",
                      {"framework.bucket_bytes=1KB"});
@@ -79,7 +79,7 @@ TEST(FragmentsResume, GoesOnWithWhatWasUnderWay) {
 }
 
 // One fragment is synchronized in the last step, which is complete when the run ends.
-TEST(FragmentsResume, DoesNothingMoreWhenAllIsDone) {
+TEST(FragmentsResume, DoesNothingIfTheRunIsComplete) {
   run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
     auto done = changes("{diloco: {every: 4, fragments: 2}}");
     done.insert(done.end(), {"checkpoint.every_epochs=1", "framework.bucket_bytes=1KB"});
@@ -94,7 +94,7 @@ TEST(FragmentsResume, DoesNothingMoreWhenAllIsDone) {
 
 // A single rank determines the order in which gradients arrive. The state of the servers' rules is restored, and so are
 // the updates that the rank has not sent yet.
-TEST(ServedResume, OneRankGoesOnBitForBit) {
+TEST(ServedResume, OneRankResumesBitForBit) {
   for (const std::string strategy : {"{downpour: {every: 4, server_optimizer: {name: adam, lr: 0.003}}}",
                                      "{ssp: {server_optimizer: {name: ftrl, lr: 0.1}}}",
                                      "{sync_ps: {server_optimizer: {name: sgd, lr: 0.01, momentum: 0.9}}}",
@@ -104,7 +104,7 @@ TEST(ServedResume, OneRankGoesOnBitForBit) {
 }
 
 // Several ranks update parameters on servers in any order, which changes rounding.
-TEST(ServedResume, GoesOnFromWhatTheServersHeld) {
+TEST(ServedResume, ResumesFromTheValuesOnTheServers) {
   for (const std::string strategy : {"{ssp: {staleness: 0}}", "{easgd: {every: 4, synchronous: true}}", "sync_ps",
                                      "{sync_ps: {server_optimizer: {name: adam, lr: 0.003, eps: 0.001}}}"}) {
     run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
@@ -144,11 +144,11 @@ void expect_other_buckets_near(const std::string& strategy, int ranks) {
   });
 }
 
-TEST_P(StrategyResume, GoesOnInOtherBuckets) { expect_other_buckets_near(GetParam(), 2); }
-TEST_P(StrategyResume, GoesOnWithOtherRanksAndBuckets) { expect_other_buckets_near(GetParam(), 3); }
+TEST_P(StrategyResume, ResumesWithOtherBuckets) { expect_other_buckets_near(GetParam(), 2); }
+TEST_P(StrategyResume, ResumesWithOtherRanksAndBuckets) { expect_other_buckets_near(GetParam(), 3); }
 
 // All ranks then have one replica, even if their replicas had diverged.
-TEST_P(StrategyResume, GoesOnWithAnotherStrategy) {
+TEST_P(StrategyResume, ResumesWithAnotherStrategy) {
   const auto run = file_name(GetParam()) + "_strategy";
   run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
     int steps = 0;
@@ -164,7 +164,7 @@ TEST_P(StrategyResume, GoesOnWithAnotherStrategy) {
 }
 
 // A run that has ended stays unchanged.
-TEST_P(StrategyResume, DoesNothingMoreWhenAllIsDone) {
+TEST_P(StrategyResume, DoesNothingIfTheRunIsComplete) {
   const auto run = file_name(GetParam()) + "_done";
   run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
     auto done = changes(GetParam());
@@ -179,7 +179,7 @@ TEST_P(StrategyResume, DoesNothingMoreWhenAllIsDone) {
 }
 
 // Ranks update one copy of the parameters without locks. Two ranks save it and one resumes, and vice versa.
-TEST(HogwildResume, GoesOnWithTheOneCopyOnAnotherNumberOfRanks) {
+TEST(HogwildResume, ResumesTheSharedCopyOnAnotherNumberOfRanks) {
   for (const auto& [savers, loaders] : {std::pair(2, 1), std::pair(1, 2)}) {
     const auto run = "hogwild" + std::to_string(savers);
     const auto on = [&](int ranks, std::vector<std::string> more, const auto& look) {
@@ -199,7 +199,7 @@ TEST(HogwildResume, GoesOnWithTheOneCopyOnAnotherNumberOfRanks) {
       EXPECT_NEAR(reading(trained.test, "loss"), loss, 1e-6);
     });
     on(loaders, {"train.max_steps=56", "checkpoint.resume=auto"}, [&](const auto& trained, int rank) {
-      EXPECT_LT(reading(trained.test, "loss"), loss) << "it has learned more; rank " << rank;
+      EXPECT_LT(reading(trained.test, "loss"), loss) << "the resumed run has learned more; rank " << rank;
     });
   }
 }

@@ -69,11 +69,11 @@ TEST(PublishedConfig, AcceptsAModelThatIsTheSame) {
 TEST(PublishedConfig, NamesFileKeyBothValuesAndTheKeyOfTheModel) {
   const std::string file = ::testing::TempDir() + "/published/config.json";
   EXPECT_THAT(of_llama(", epsilon: 1.0e-6", ""),
-              ElementsAre(file + " has rms_norm_eps: 1e-05, and the model 1e-06; set model.epsilon: 1e-05"));
+              ElementsAre(file + " has rms_norm_eps: 1e-05, but the model has 1e-06; set model.epsilon: 1e-05"));
   EXPECT_THAT(of_llama("", R"(, "hidden_act": "gelu")"),
-              ElementsAre(file + R"( has hidden_act: "gelu", and the model "silu")"));
+              ElementsAre(file + R"( has hidden_act: "gelu", but the model has "silu")"));
   EXPECT_THAT(of_llama(", tied: true", ""),
-              ElementsAre(file + " leaves out tie_word_embeddings, which means false, and the model true; set "
+              ElementsAre(file + " leaves out tie_word_embeddings, which means false, but the model has true; set "
                                  "model.tied: false"));
 }
 

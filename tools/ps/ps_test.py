@@ -112,13 +112,13 @@ class Serving(Ps):
             self.assertIn("openssl rand -hex 32", process.err)
 
     def test_a_config_that_does_not_fit_is_refused(self):
-        for changes, message in (({"roles.server": 1}, "roles.servers_at: servers elsewhere"),
+        for changes, message in (({"roles.server": 1}, "roles.servers_at: servers that belong to no job"),
                                  ({"strategy": "all_reduce"}, "roles.servers_at: all_reduce uses no parameter servers"),
-                                 ({"roles.servers_file": "servers"}, "roles.servers_file: the servers are those in the file"),
+                                 ({"roles.servers_file": "servers"}, "roles.servers_file: the servers are listed either in this file"),
                                  ({"roles.servers_file": "servers", "roles.servers_at": "[]", "roles.replicas": 2},
-                                  "roles.replicas: parts that have replicas stay where they are"),
+                                  "roles.replicas: parts that have replicas cannot move to other servers"),
                                  ({"roles.servers_file": "servers", "roles.servers_at": "[]"}, "roles.servers_file: servers: No such file"),
-                                 ({"roles.replicas": 2}, "roles.replicas: 2 of each part need as many servers"),
+                                 ({"roles.replicas": 2}, "roles.replicas: 2 replicas of each part need at least as many servers"),
                                  ({"roles.secret_file": '""'}, "roles.secret_file: roles.servers_at needs it")):
             process = self.train(*self.settings({"launch.ranks": 2, **changes}))
             self.assert_status(2, process)

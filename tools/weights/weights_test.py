@@ -70,7 +70,7 @@ class Weights(ProgramTest):
         out = self.weights("verify", "tiny.pt", "--config=tiny.yaml").out
         self.assertEqual("4 tensors of tiny.pt fit model mlp, and nothing is left over\n", out)
         out = self.weights("verify", "tiny.pt", "--config=tiny.yaml", "--set", "model.hidden=[9]", status=1).out
-        self.assertIn("different: fc1.weight: Float [8, 256] there, Float [9, 256] here\n", out)
+        self.assertIn("different: fc1.weight: Float [8, 256] in the file, Float [9, 256] in the model\n", out)
 
     def test_reports_where_a_published_config_contradicts_the_model(self):
         (self.folder / "text.txt").write_text("what is written is read " * 20)
@@ -86,7 +86,7 @@ class Weights(ProgramTest):
         (self.folder / "hub/config.json").write_text(json.dumps(about))
         self.assertIn("nothing is left over", self.weights(*verify).out)
         (self.folder / "hub/config.json").write_text(json.dumps(about | {"layer_norm_epsilon": 1e-6}))
-        said = ("hub/config.json has layer_norm_epsilon: 1e-06, and the model 1e-05; set model.epsilon: 1e-06")
+        said = ("hub/config.json has layer_norm_epsilon: 1e-06, but the model has 1e-05; set model.epsilon: 1e-06")
         self.assertIn("contradicts: " + said, self.weights(*verify, status=1).out)
         self.assertEqual([said], self.json()["contradictions"])
         begin = ["--config=tiny.yaml", "--set", "init.from=hub"]

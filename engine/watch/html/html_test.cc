@@ -35,9 +35,9 @@ TEST(Chart, TicksAreRound) {
   EXPECT_FALSE(std::signbit(ticks(-1e-12, 1, 4)[0])) << "no -0";
 }
 
-TEST(Chart, ValuesThatAreAlmostOneHaveAnAxisToo) {
+TEST(Chart, NearlyEqualValuesHaveAnAxisToo) {
   const double above = std::nextafter(0.7, 1.0);
-  EXPECT_LE(ticks(0.7, above, 4).size(), 9u) << "it ends";
+  EXPECT_LE(ticks(0.7, above, 4).size(), 9u) << "the number of ticks is limited";
   EXPECT_LE(ticks(1e300, std::nextafter(1e300, 2e300), 4).size(), 9u);
   EXPECT_THAT(ticks(1, 1, 4), IsEmpty());
   const auto drawn = draw({.title = "t", .series = {{"a", {{1, 0.7}, {2, above}}}}});
@@ -52,14 +52,14 @@ TEST(Chart, NumbersAreShort) {
   EXPECT_EQ(short_number(NAN), "none");
 }
 
-TEST(Chart, WhatIsNotFiniteIsAGap) {
+TEST(Chart, NonFiniteValuesAreGaps) {
   const auto drawn = draw({.title = "t", .series = {{"a", {{1, 1}, {2, 2}, {3, NAN}, {4, 1}, {5, 2}}}}});
   const auto path = drawn.substr(drawn.find("<path d=\""), 200);
   EXPECT_EQ(std::ranges::count(path.substr(0, path.find("/>")), 'M'), 2) << path;
-  EXPECT_THAT(drawn, HasSubstr("[3.0,null,null]")) << "also for the script";
+  EXPECT_THAT(drawn, HasSubstr("[3.0,null,null]")) << "the data for the script has the gap too";
 }
 
-TEST(Chart, OfNothingIsNone) {
+TEST(Chart, IsLeftOutIfThereIsNothingToDraw) {
   EXPECT_THAT(draw({.title = "t", .series = {{"a", {}}}}), IsEmpty());
   EXPECT_THAT(draw({.title = "t", .series = {{"a", {{1, NAN}}}}}), IsEmpty());
 }
@@ -70,7 +70,7 @@ TEST(Chart, StackedSeriesAddUpButAreShownAsTheyAre) {
   EXPECT_THAT(drawn, HasSubstr("{\"name\":\"b\",\"points\":[[1.0,4.0,3.0],[2.0,3.0,2.0]]}"));
 }
 
-TEST(Chart, OfManyPointsKeepsThePeaks) {
+TEST(Chart, KeepsThePeaksOfManyPoints) {
   Curve points;
   for (int i = 0; i < 100000; ++i) points.emplace_back(i, i == 54321 ? 9 : 1);
   const auto drawn = draw({.title = "t", .series = {{"a", points}}});
@@ -78,7 +78,7 @@ TEST(Chart, OfManyPointsKeepsThePeaks) {
   EXPECT_LT(drawn.size(), 40000u);
 }
 
-TEST(Chart, OfManyPointsWhatIsNotFiniteHidesNoPeakAndStaysAGap) {
+TEST(Chart, KeepsPeaksAndGapsAroundNonFiniteValuesOfManyPoints) {
   Curve points;
   for (int i = 0; i < 10000; ++i)
     points.emplace_back(i, i % 7 == 0 || i >= 5000 ? NAN : i == 4321 ? 9 : i == 4322 ? -9 : 1);
@@ -87,7 +87,7 @@ TEST(Chart, OfManyPointsWhatIsNotFiniteHidesNoPeakAndStaysAGap) {
               AllOf(HasSubstr("[4321.0,9.0,9.0]"), HasSubstr("[4322.0,-9.0,-9.0]"), HasSubstr("[5000.0,null,null]")));
 }
 
-TEST(Chart, TextThatIsNoUtf8IsShownAsFarAsItIs) {
+TEST(Chart, ReplacesInvalidUtf8) {
   EXPECT_THAT(draw({.title = "t", .series = {{"caf\xe9", {{1, 1}}}}}), HasSubstr("\"name\":\"caf\xef\xbf\xbd\""));
 }
 
@@ -142,12 +142,12 @@ TEST_F(RunPageTest, ARecordHasCurvesByName) {
   EXPECT_FALSE(run.summary.has_value());
 }
 
-TEST_F(RunPageTest, ALineThatIsBeingWrittenIsLeftOut) {
+TEST_F(RunPageTest, AnIncompleteLastLineIsLeftOut) {
   write_metrics(R"({"step":3,"ep)");
   EXPECT_EQ(read_run(folder_).curves.at("train/loss").size(), 1u);
 }
 
-TEST_F(RunPageTest, RefusesWhatIsNoRun) {
+TEST_F(RunPageTest, RefusesWhatIsNotARun) {
   const auto read = [this] { read_run(folder_); };
   EXPECT_THAT(read, ThrowsMessage<DataError>(HasSubstr("is not a run folder: it has no metrics.jsonl")));
   write_metrics("{\"step\":3}\n");
@@ -162,7 +162,7 @@ TEST_F(RunPageTest, RefusesWhatIsNoRun) {
               ThrowsMessage<DataError>(StartsWith("/absent: there is no such")));
 }
 
-TEST_F(RunPageTest, OfARunThatHasNotEndedHasWhatThereIs) {
+TEST_F(RunPageTest, ShowsWhatAnUnfinishedRunHasSoFar) {
   write_metrics();
   write_run_page(folder_);
   const auto page = read_file(folder_.report());
@@ -170,7 +170,7 @@ TEST_F(RunPageTest, OfARunThatHasNotEndedHasWhatThereIs) {
                           Not(HasSubstr("Where the time of a step goes"))));
 }
 
-TEST_F(RunPageTest, AConfusionIsOneMatrixAndNoChart) {
+TEST_F(RunPageTest, AConfusionMatrixIsATableAndNotAChart) {
   write_metrics(
       R"({"step":8,"epoch":0,"split":"train","confusion[0][0]":77.0})"
       "\n"
@@ -186,7 +186,7 @@ TEST_F(RunPageTest, AConfusionIsOneMatrixAndNoChart) {
                           Not(HasSubstr("confusion[0]")), Not(HasSubstr(">77<"))));
 }
 
-TEST_F(RunPageTest, AMatrixOfVeryManyClassesIsLeftToMetrics) {
+TEST_F(RunPageTest, AMatrixOfVeryManyClassesIsNotShown) {
   write_metrics("{\"step\":9,\"epoch\":0,\"split\":\"test\",\"confusion[999999][0]\":1}\n");
   EXPECT_THAT(to_run_page(read_run(folder_)), HasSubstr("confusion: 1000000 classes are too many for a table"));
 }

@@ -74,7 +74,7 @@ std::string step_time(const RunRecord& run) {
   std::vector<std::vector<std::string>> rows{{"phase", "mean", "share", "least", "most"}};
   for (const auto& [name, spread] : time.phases) rows.push_back(time_row(name, spread, time.whole.mean));
   rows.push_back(time_row("own work", time.own_work, time.whole.mean));
-  rows.push_back(time_row("in all", time.whole, time.whole.mean));
+  rows.push_back(time_row("total", time.whole, time.whole.mean));
   const bool calm = time.straggler.find("is the straggler") == std::string::npos;
   return share_bar(time) + to_table(rows) + "<p class=\"note" + (calm ? " calm" : "") + "\">" +
          escape_html(time.straggler) + ".</p>\n";
@@ -82,7 +82,7 @@ std::string step_time(const RunRecord& run) {
 
 std::string counted(const RunRecord& run) {
   if (!run.summary || run.summary->counted.empty()) return {};
-  std::vector<std::vector<std::string>> rows{{"of rank 0", "figure"}};
+  std::vector<std::vector<std::string>> rows{{"counter on rank 0", "value"}};
   for (const auto& [name, value] : run.summary->counted) {
     std::string words = name;
     std::ranges::replace(words, '_', ' ');
@@ -124,7 +124,7 @@ std::string to_run_page(const RunRecord& run) {
   return to_page(
       name, "<h1>" + escape_html(name) + "</h1>\n" + line("subject", subject_of(run)) + line("result", result_of(run)) +
                 line("about", run.path + " · the run " + state) + to_tiles(tiles) + chosen_by_test(run) +
-                to_section("Curves", curves(run)) + to_section("Which class is taken for which", to_matrices(run)) +
+                to_section("Curves", curves(run)) + to_section("Which class is mistaken for which", to_matrices(run)) +
                 to_section("Where the time of a step goes", step_time(run)) +
                 to_section("What the strategy counted", counted(run)) + to_section("Provenance", provenance(run)) +
                 (run.config.empty()
