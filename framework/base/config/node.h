@@ -14,11 +14,19 @@ struct SourceLocation {
   int column = 0;        // from 1
 };
 
+/// An entry of a map. A template, because a node contains entries and an entry contains a node.
+template <class Value>
+struct MapEntry {
+  std::string key;
+  SourceLocation location;  // of the key
+  Value value;
+};
+
 /// A piece of YAML as it was written. A scalar is text, because only the schema knows whether `8` is a number or a
 /// name.
 struct Node {
   enum class Kind { kNull, kScalar, kList, kMap };
-  struct Entry;
+  using Entry = MapEntry<Node>;
 
   Kind kind = Kind::kNull;
   SourceLocation location{};
@@ -26,12 +34,6 @@ struct Node {
   bool quoted = false;           // scalar: written in quotes or as a block, and therefore always a string
   std::vector<Node> items{};     // list: its items
   std::vector<Entry> entries{};  // map: its entries in the order written, each key once
-};
-
-struct Node::Entry {
-  std::string key;
-  SourceLocation location;  // of the key
-  Node value;
 };
 
 /// Returns the map's entry for the key, or null if the map has no such key or the node is not a map.
