@@ -26,12 +26,12 @@ _QUIET = ["-Wno-array-bounds", "-Wno-restrict", "-Wno-stringop-overflow", "-Wno-
 TEST_COPTS = select({"//bazel:opt": ["-O1"], "//conditions:default": []})
 
 def sources(exclude = []):
-    """Returns the .cc files of this folder, except tests, benchmarks and files that tests share (testing_*.cc)."""
-    return native.glob(["*.cc"], exclude = ["*_test.cc", "*_benchmark.cc", "testing*.cc"] + exclude)
+    """Returns the .cc files of this folder, except tests and benchmarks."""
+    return native.glob(["*.cc"], exclude = ["*_test.cc", "*_benchmark.cc"] + exclude)
 
 def headers(exclude = []):
-    """Returns the .h files of this folder, except files that tests share (testing_*.h)."""
-    return native.glob(["*.h"], exclude = ["testing*.h"] + exclude)
+    """Returns the .h files of this folder."""
+    return native.glob(["*.h"], exclude = exclude)
 
 def tests(exclude = []):
     """Returns the *_test.cc files of this folder."""

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-#include "launch/testing.h"
+#include "launch/testing/launcher_process.h"
 
 namespace phalanx {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "launch/exit_status.h"
 #include "launch/failure.h"
-#include "launch/testing.h"
+#include "launch/testing/launcher_process.h"
 
 namespace phalanx {
 namespace {

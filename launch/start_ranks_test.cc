@@ -12,7 +12,7 @@
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "launch/exit_status.h"
-#include "launch/testing.h"
+#include "launch/testing/launcher_process.h"
 
 namespace phalanx {
 namespace {

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "launch/testing.h"
+#include "launch/testing/launcher_process.h"
 
 namespace phalanx {
 namespace {

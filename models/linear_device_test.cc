@@ -9,7 +9,7 @@
 #include "framework/parallel/autocast.h"
 #include "framework/parallel/deferred_gradients.h"
 #include "models/apply_linear.h"
-#include "models/testing_deferral.h"
+#include "models/testing/deferral.h"
 
 namespace phalanx {
 namespace {

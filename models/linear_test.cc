@@ -15,7 +15,7 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include "framework/parallel/autocast.h"
-#include "models/testing_deferral.h"
+#include "models/testing/deferral.h"
 
 namespace phalanx {
 namespace {

@@ -26,8 +26,8 @@
 #include "datasets/dataset.h"
 #include "datasets/tables/encoding_config.h"
 #include "datasets/tables/table_splits.h"
-#include "datasets/tables/testing_table.h"
 #include "datasets/testing/idx_files.h"
+#include "datasets/testing/table.h"
 #include "framework/base/error.h"
 
 namespace phalanx {

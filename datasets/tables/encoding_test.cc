@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "datasets/tables/testing_table.h"
+#include "datasets/testing/table.h"
 #include "framework/base/error.h"
 
 namespace phalanx {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "engine/checkpoint/random_part.h"
-#include "engine/checkpoint/testing_checkpoints.h"
+#include "engine/testing/checkpoints.h"
 
 namespace phalanx {
 namespace {

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string>
 
-#include "engine/checkpoint/testing_checkpoints.h"
+#include "engine/testing/checkpoints.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 

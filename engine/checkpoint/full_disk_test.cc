@@ -8,7 +8,7 @@
 #include <functional>
 #include <string>
 
-#include "engine/checkpoint/testing_checkpoints.h"
+#include "engine/testing/checkpoints.h"
 
 namespace phalanx {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "engine/experiment/testing_run.h"
+#include "engine/testing/run.h"
 #include "framework/base/storage/safetensors.h"
 #include "models/model.h"
 

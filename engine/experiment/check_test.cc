@@ -5,7 +5,7 @@
 #include <string>
 
 #include "engine/experiment/config.h"
-#include "engine/experiment/testing_run.h"
+#include "engine/testing/run.h"
 #include "framework/base/config/no_fields.h"
 #include "framework/base/error.h"
 #include "framework/comm/backend.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/experiment/testing_run.h"
+#include "engine/testing/run.h"
 #include "framework/base/storage/safetensors.h"
 
 namespace phalanx {

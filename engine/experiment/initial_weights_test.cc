@@ -12,7 +12,7 @@
 #include <string>
 
 #include "engine/checkpoint/folder.h"
-#include "engine/experiment/testing_run.h"
+#include "engine/testing/run.h"
 #include "framework/base/storage/weights_file.h"
 
 namespace phalanx {

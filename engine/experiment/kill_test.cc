@@ -14,7 +14,7 @@
 #include <string>
 #include <thread>
 
-#include "engine/experiment/testing_run.h"
+#include "engine/testing/run.h"
 #include "framework/base/environment.h"
 #include "framework/base/files.h"
 #include "framework/base/random.h"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "engine/checkpoint/folder.h"
-#include "engine/experiment/testing_run.h"
+#include "engine/testing/run.h"
 #include "framework/base/config/config.h"
 #include "framework/base/files.h"
 

@@ -14,7 +14,7 @@
 #include "datasets/batch_memory.h"
 #include "datasets/dataset.h"
 #include "engine/experiment/evaluate.h"
-#include "engine/experiment/testing_run.h"
+#include "engine/testing/run.h"
 #include "framework/base/config/no_fields.h"
 #include "framework/base/error.h"
 #include "framework/testing/worlds.h"

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "datasets/dataset.h"
-#include "engine/experiment/testing_run.h"
 #include "engine/optim/decorator.h"
+#include "engine/testing/run.h"
 #include "framework/base/config/config.h"
 #include "framework/base/config/no_fields.h"
 

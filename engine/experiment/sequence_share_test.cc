@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "engine/experiment/testing_run.h"
+#include "engine/testing/run.h"
 
 namespace phalanx {
 namespace {

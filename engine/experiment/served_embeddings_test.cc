@@ -17,7 +17,7 @@
 #include "engine/checkpoint/folder.h"
 #include "engine/checkpoint/run_state.h"
 #include "engine/experiment/evaluate.h"
-#include "engine/experiment/testing_run.h"
+#include "engine/testing/run.h"
 #include "framework/base/error.h"
 #include "framework/base/storage/safetensors.h"
 #include "framework/testing/worlds.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "datasets/dataset.h"
-#include "engine/experiment/testing_run.h"
+#include "engine/testing/run.h"
 #include "framework/base/storage/safetensors.h"
 #include "models/model.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/experiment/plan_check.h"
-#include "engine/experiment/testing_run.h"
+#include "engine/testing/run.h"
 #include "framework/base/error.h"
 #include "framework/testing/worlds.h"
 

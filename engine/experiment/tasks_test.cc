@@ -11,7 +11,7 @@
 #include <string>
 
 #include "engine/experiment/evaluate.h"
-#include "engine/experiment/testing_run.h"
+#include "engine/testing/run.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 #include "framework/base/storage/safetensors.h"

@@ -11,7 +11,7 @@
 #include <string>
 #include <thread>
 
-#include "engine/experiment/testing_run.h"
+#include "engine/testing/run.h"
 #include "framework/base/files.h"
 #include "framework/base/storage/safetensors.h"
 

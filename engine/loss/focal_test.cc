@@ -14,7 +14,7 @@
 #include <string>
 
 #include "engine/loss/loss.h"
-#include "engine/loss/testing_loss.h"
+#include "engine/testing/loss.h"
 #include "framework/base/batch.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "engine/loss/loss.h"
-#include "engine/loss/testing_loss.h"
+#include "engine/testing/loss.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
 

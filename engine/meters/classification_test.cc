@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/meters/testing_meter.h"
+#include "engine/testing/meter.h"
 #include "framework/base/error.h"
 
 namespace phalanx {

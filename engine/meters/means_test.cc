@@ -21,8 +21,8 @@
 #include "datasets/sampler.h"
 #include "engine/meters/mean.h"
 #include "engine/meters/meter_set.h"
-#include "engine/meters/testing_meter.h"
 #include "engine/meters/time.h"
+#include "engine/testing/meter.h"
 #include "framework/base/error.h"
 #include "framework/testing/worlds.h"
 

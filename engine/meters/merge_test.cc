@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/meters/testing_meter.h"
+#include "engine/testing/meter.h"
 #include "framework/testing/worlds.h"
 
 namespace phalanx {

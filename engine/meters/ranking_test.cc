@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/meters/testing_meter.h"
 #include "engine/meters/thresholds.h"
+#include "engine/testing/meter.h"
 
 namespace phalanx {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/optim/testing_paper.h"
+#include "engine/testing/paper.h"
 
 namespace phalanx::testing {
 namespace {

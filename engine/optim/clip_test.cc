@@ -12,7 +12,7 @@
 #include <cmath>
 #include <limits>
 
-#include "engine/optim/testing_decorator.h"
+#include "engine/testing/decorator.h"
 #include "framework/comm/communicator.h"
 #include "framework/testing/worlds.h"
 

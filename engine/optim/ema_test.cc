@@ -14,8 +14,8 @@
 #include <stdexcept>
 
 #include "engine/optim/loss_scale.h"
-#include "engine/optim/testing_decorator.h"
-#include "engine/optim/testing_optimizer.h"
+#include "engine/testing/decorator.h"
+#include "engine/testing/optimizer.h"
 
 namespace phalanx {
 namespace {

@@ -6,7 +6,7 @@
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros_like.h>
 
-#include "engine/optim/testing_paper.h"
+#include "engine/testing/paper.h"
 
 namespace phalanx::testing {
 namespace {

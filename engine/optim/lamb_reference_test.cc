@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "engine/optim/testing_paper.h"
+#include "engine/testing/paper.h"
 
 namespace phalanx::testing {
 namespace {

@@ -2,7 +2,7 @@
 // Compares LARS with algorithm 1 of You, Gitman and Ginsburg 2017 as printed.
 #include <ATen/TensorOperators.h>
 
-#include "engine/optim/testing_paper.h"
+#include "engine/testing/paper.h"
 
 namespace phalanx::testing {
 namespace {

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/optim/testing_optimizer.h"
+#include "engine/testing/optimizer.h"
 #include "framework/testing/file_name.h"
 
 namespace phalanx {

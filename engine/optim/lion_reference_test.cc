@@ -2,7 +2,7 @@
 // Compares Lion with algorithm 2 of Chen et al. 2023 as printed.
 #include <ATen/TensorOperators.h>
 
-#include "engine/optim/testing_paper.h"
+#include "engine/testing/paper.h"
 
 namespace phalanx::testing {
 namespace {

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/optim/testing_paper.h"
+#include "engine/testing/paper.h"
 #include "framework/base/error.h"
 
 namespace phalanx::testing {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks the requirements for all registered optimizers, with their defaults and with all kinds of state.
+#include "engine/testing/optimizer.h"
+
 #include <ATen/Parallel.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
@@ -15,7 +17,6 @@
 #include <utility>
 #include <vector>
 
-#include "engine/optim/testing_optimizer.h"
 #include "framework/base/error.h"
 #include "framework/testing/file_name.h"
 

@@ -20,8 +20,8 @@
 
 #include "engine/optim/clip.h"
 #include "engine/optim/optimizer.h"
-#include "engine/optim/testing_decorator.h"
-#include "engine/optim/testing_optimizer.h"
+#include "engine/testing/decorator.h"
+#include "engine/testing/optimizer.h"
 
 namespace phalanx::testing {
 namespace {

@@ -11,7 +11,7 @@
 #include <torch/optim/rmsprop.h>
 #include <torch/optim/sgd.h>
 
-#include "engine/optim/testing_optimizer.h"
+#include "engine/testing/optimizer.h"
 
 namespace phalanx {
 namespace {

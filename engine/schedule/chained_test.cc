@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "engine/schedule/testing_schedule.h"
+#include "engine/testing/schedule.h"
 #include "framework/base/error.h"
 
 namespace phalanx {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/schedule/testing_schedule.h"
+#include "engine/testing/schedule.h"
 #include "framework/base/error.h"
 
 namespace phalanx {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/schedule/testing_schedule.h"
+#include "engine/testing/schedule.h"
 
 namespace phalanx {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/sync/testing_strategy.h"
+#include "engine/testing/strategy.h"
 #include "framework/testing/worlds.h"
 
 namespace phalanx {

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/sync/testing_strategy.h"
+#include "engine/testing/strategy.h"
 #include "framework/base/error.h"
 #include "framework/testing/worlds.h"
 

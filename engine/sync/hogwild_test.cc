@@ -4,7 +4,7 @@
 #include <ATen/ops/arange.h>
 #include <gtest/gtest.h>
 
-#include "engine/sync/testing_strategy.h"
+#include "engine/testing/strategy.h"
 #include "framework/testing/worlds.h"
 
 namespace phalanx {

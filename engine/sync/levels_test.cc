@@ -10,7 +10,7 @@
 #include <tuple>
 #include <vector>
 
-#include "engine/sync/testing_strategy.h"
+#include "engine/testing/strategy.h"
 #include "framework/base/error.h"
 #include "framework/testing/worlds.h"
 

@@ -11,13 +11,13 @@
 #include <string>
 #include <vector>
 
-#include "engine/optim/testing_optimizer.h"
-#include "engine/sync/testing_strategy.h"
+#include "engine/testing/optimizer.h"
+#include "engine/testing/strategy.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 #include "framework/comm/locality.h"
 #include "framework/ps/current_servers.h"
-#include "framework/ps/testing_service.h"
+#include "framework/ps/testing/service.h"
 #include "framework/testing/worlds.h"
 
 namespace phalanx {

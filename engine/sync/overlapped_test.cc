@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "engine/sync/gradient_hooks.h"
-#include "engine/sync/testing_strategy.h"
+#include "engine/testing/strategy.h"
 #include "framework/testing/worlds.h"
 #include "models/apply_linear.h"
 

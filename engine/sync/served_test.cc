@@ -20,9 +20,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/optim/testing_optimizer.h"
-#include "engine/sync/testing_strategy.h"
 #include "engine/sync/update_schedule.h"
+#include "engine/testing/optimizer.h"
+#include "engine/testing/strategy.h"
 #include "framework/ps/element_ranges.h"
 #include "framework/ps/update_rule.h"
 #include "framework/testing/worlds.h"

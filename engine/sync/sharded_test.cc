@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "engine/sync/shards.h"
-#include "engine/sync/testing_strategy.h"
+#include "engine/testing/strategy.h"
 #include "framework/testing/worlds.h"
 
 namespace phalanx {

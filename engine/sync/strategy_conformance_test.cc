@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/sync/testing_strategy.h"
+#include "engine/testing/strategy.h"
 #include "framework/testing/file_name.h"
 #include "framework/testing/worlds.h"
 

@@ -11,10 +11,10 @@
 #include <thread>
 #include <vector>
 
-#include "engine/experiment/testing_run.h"
 #include "engine/sync/initial_values.h"
 #include "engine/sync/replicated_synchronizer.h"
-#include "engine/sync/testing_strategy.h"
+#include "engine/testing/run.h"
+#include "engine/testing/strategy.h"
 #include "framework/base/config/no_fields.h"
 #include "framework/base/error.h"
 #include "framework/testing/worlds.h"

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "engine/sync/testing_strategy.h"
+#include "engine/testing/strategy.h"
 #include "framework/base/config/config.h"
 #include "framework/base/cores.h"
 #include "framework/testing/worlds.h"

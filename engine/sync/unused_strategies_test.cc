@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/optim/testing_optimizer.h"
-#include "engine/sync/testing_strategy.h"
 #include "engine/sync/unused_parameters.h"
+#include "engine/testing/optimizer.h"
+#include "engine/testing/strategy.h"
 #include "framework/testing/file_name.h"
 #include "framework/testing/worlds.h"
 

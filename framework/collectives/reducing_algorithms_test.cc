@@ -8,8 +8,8 @@
 #include <cstring>
 #include <limits>
 
-#include "framework/collectives/algorithm_cases.h"
-#include "framework/collectives/expected.h"
+#include "framework/collectives/testing/algorithm_cases.h"
+#include "framework/collectives/testing/expected.h"
 #include "framework/comm/arguments.h"
 #include "framework/comm/part_layout.h"
 

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "framework/comm/scribe.h"
+#include "framework/comm/testing/scribe.h"
 
 namespace phalanx {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "framework/comm/decorator.h"
-#include "framework/comm/scribe.h"
+#include "framework/comm/testing/scribe.h"
 
 namespace phalanx {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "framework/comm/scribe.h"
+#include "framework/comm/testing/scribe.h"
 
 namespace phalanx {
 namespace {

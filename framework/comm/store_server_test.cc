@@ -28,7 +28,7 @@
 #include "framework/comm/admitted_store.h"
 #include "framework/comm/store.h"
 #include "framework/comm/store_protocol.h"
-#include "framework/comm/testing_store.h"
+#include "framework/comm/testing/store.h"
 #include "framework/testing/ports.h"
 
 namespace phalanx {

@@ -24,7 +24,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/sockets.h"
-#include "framework/comm/testing_store.h"
+#include "framework/comm/testing/store.h"
 #include "framework/testing/ports.h"
 
 namespace phalanx {

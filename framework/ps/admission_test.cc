@@ -27,7 +27,7 @@
 #include "framework/ps/greeting.h"
 #include "framework/ps/handshake.h"
 #include "framework/ps/server.h"
-#include "framework/ps/testing_service.h"
+#include "framework/ps/testing/service.h"
 
 namespace phalanx::ps {
 namespace {

@@ -24,7 +24,7 @@
 #include "framework/ps/server.h"
 #include "framework/ps/server_lost.h"
 #include "framework/ps/sparse_table.h"
-#include "framework/ps/testing_service.h"
+#include "framework/ps/testing/service.h"
 
 namespace phalanx::ps {
 namespace {

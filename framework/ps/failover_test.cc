@@ -24,7 +24,7 @@
 #include "framework/ps/client.h"
 #include "framework/ps/server.h"
 #include "framework/ps/sparse_table.h"
-#include "framework/ps/testing_service.h"
+#include "framework/ps/testing/service.h"
 
 // Parts of tables on several servers, each in its own process. The servers are killed, stopped and restarted under
 // load.

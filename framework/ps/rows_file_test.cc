@@ -16,7 +16,7 @@
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 #include "framework/base/storage/safetensors.h"
-#include "framework/ps/testing_service.h"
+#include "framework/ps/testing/service.h"
 
 namespace phalanx::ps {
 namespace {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "framework/ps/testing/service.h"
+
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
@@ -19,7 +21,6 @@
 #include "framework/base/sockets.h"
 #include "framework/ps/client.h"
 #include "framework/ps/server.h"
-#include "framework/ps/testing_service.h"
 
 namespace phalanx::ps {
 namespace {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "framework/base/error.h"
-#include "framework/ps/testing_service.h"
+#include "framework/ps/testing/service.h"
 
 namespace phalanx::ps {
 namespace {

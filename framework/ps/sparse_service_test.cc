@@ -22,7 +22,7 @@
 #include "framework/ps/greeting.h"
 #include "framework/ps/server.h"
 #include "framework/ps/sparse_table.h"
-#include "framework/ps/testing_service.h"
+#include "framework/ps/testing/service.h"
 
 namespace phalanx::ps {
 namespace {

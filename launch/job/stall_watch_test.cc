@@ -20,7 +20,7 @@
 #include "framework/base/error.h"
 #include "framework/testing/worlds.h"
 #include "launch/report.h"
-#include "launch/testing.h"
+#include "launch/testing/launcher_process.h"
 
 namespace phalanx {
 namespace {

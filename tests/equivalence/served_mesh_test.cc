@@ -17,7 +17,7 @@
 #include "framework/comm/locality.h"
 #include "framework/comm/texts.h"
 #include "framework/ps/current_servers.h"
-#include "framework/ps/testing_service.h"
+#include "framework/ps/testing/service.h"
 #include "framework/testing/backend_under_test.h"
 #include "framework/testing/file_name.h"
 #include "framework/testing/worlds.h"

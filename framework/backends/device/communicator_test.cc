@@ -8,7 +8,7 @@
 #include <stdexcept>
 
 #include "framework/base/error.h"
-#include "framework/comm/scribe.h"
+#include "framework/comm/testing/scribe.h"
 
 namespace phalanx {
 namespace {

@@ -13,9 +13,9 @@
 
 #include "framework/backends/hybrid/communicator.h"
 #include "framework/backends/hybrid/host_communicator.h"
-#include "framework/backends/hybrid/testing.h"
+#include "framework/backends/testing/run_hybrid.h"
 #include "framework/base/error.h"
-#include "framework/collectives/hierarchical/equivalence.h"
+#include "framework/collectives/testing/equivalence.h"
 
 namespace phalanx::hybrid {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "framework/collectives/hierarchical/communicator.h"
-#include "framework/collectives/hierarchical/equivalence.h"
+#include "framework/collectives/testing/equivalence.h"
 #include "framework/comm/backend.h"
 #include "framework/testing/worlds.h"
 

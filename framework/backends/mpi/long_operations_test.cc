@@ -12,7 +12,7 @@
 #include <numeric>
 #include <vector>
 
-#include "framework/backends/mpi/ranks_under_mpirun.h"
+#include "framework/backends/testing/ranks_under_mpirun.h"
 #include "framework/comm/part_layout.h"
 
 namespace phalanx::mpi {

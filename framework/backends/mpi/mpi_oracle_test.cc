@@ -13,7 +13,7 @@
 #include <numeric>
 #include <vector>
 
-#include "framework/backends/mpi/ranks_under_mpirun.h"
+#include "framework/backends/testing/ranks_under_mpirun.h"
 
 namespace phalanx::mpi {
 namespace {

@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "framework/backends/mpi/ranks_under_mpirun.h"
+#include "framework/backends/testing/ranks_under_mpirun.h"
 #include "framework/base/error.h"
 
 // Tests the specifics of MPI; the conformance suite tests what all backends share.

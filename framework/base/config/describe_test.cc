@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "framework/base/config/testing_schema.h"
+#include "framework/base/testing/schema.h"
 
 namespace phalanx::config {
 namespace {

@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "framework/base/config/config.h"
-#include "framework/base/config/testing_schema.h"
+#include "framework/base/testing/schema.h"
 
 namespace phalanx::config {
 namespace {

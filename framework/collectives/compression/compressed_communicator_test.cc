@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "framework/base/error.h"
-#include "framework/collectives/compression/testing_bucket.h"
+#include "framework/collectives/testing/compression.h"
 #include "framework/testing/worlds.h"
 
 namespace phalanx {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/collectives/compression/testing_bucket.h"
+#include "framework/collectives/testing/compression.h"
 #include "framework/testing/worlds.h"
 
 namespace phalanx {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "framework/collectives/hierarchical/collectives.h"
-#include "framework/collectives/hierarchical/equivalence.h"
+#include "framework/collectives/testing/equivalence.h"
 #include "framework/testing/worlds.h"
 
 namespace phalanx {

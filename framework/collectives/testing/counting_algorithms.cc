@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/collectives/selection/testing.h"
+#include "framework/collectives/testing/counting_algorithms.h"
 
 #include <map>
 #include <mutex>
@@ -48,7 +48,7 @@ bool add_all() {
                                    .suits = nullptr});
 }
 
-const bool testing_registered = add_all();
+const bool counting_algorithms_registered = add_all();
 
 }  // namespace
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/collectives/hierarchical/equivalence.h"
+#include "framework/collectives/testing/equivalence.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/backends/hybrid/testing.h"
+#include "framework/backends/testing/run_hybrid.h"
 
 #include <gtest/gtest.h>
 

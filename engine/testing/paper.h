@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/optim/testing_optimizer.h"
+#include "engine/testing/optimizer.h"
 
 namespace phalanx::testing {
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "framework/collectives/algorithm.h"
-#include "framework/collectives/expected.h"
 #include "framework/collectives/steps.h"
+#include "framework/collectives/testing/expected.h"
 #include "framework/testing/worlds.h"
 
 /// The cases that all tests of registered algorithms share: which algorithms run, on how many ranks, with which inputs.

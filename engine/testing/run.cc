@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/experiment/testing_run.h"
+#include "engine/testing/run.h"
 
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>

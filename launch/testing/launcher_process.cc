@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launch/testing.h"
+#include "launch/testing/launcher_process.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/collectives/expected.h"
+#include "framework/collectives/testing/expected.h"
 
 #include <ATen/ops/div.h>
 #include <ATen/ops/empty.h>

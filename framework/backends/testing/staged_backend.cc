@@ -15,7 +15,7 @@ struct StagedConfig {
   void visit(V&) {}
 };
 
-const bool testing_backend_registered = Backends::global().add<StagedConfig>(
+const bool staged_backend_registered = Backends::global().add<StagedConfig>(
     "staged", "for tests: copies tensors through host memory", BackendTraits{.threads = true},
     [](const StagedConfig&, const ConnectOptions& options) -> CommunicatorPtr {
       auto host = Backends::Choice("inproc").make(options);

@@ -25,7 +25,7 @@ inline RankInfo rank_info_from_mpirun() {
           .local_size = number("OMPI_COMM_WORLD_LOCAL_SIZE")};
 }
 
-/// Tests whose ranks are the processes of the mpirun that started this one (test_main.cc).
+/// Tests whose ranks are the processes of the mpirun that started this one (mpi_main.cc).
 class RanksUnderMpirun : public ::testing::Test {
  protected:
   static void SetUpTestSuite() { start(rank_info_from_mpirun(), Seconds(20)); }
