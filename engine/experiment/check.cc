@@ -214,10 +214,10 @@ void check_training(std::vector<ConfigProblem>& problems, const ExperimentConfig
 }
 
 // Refuses operations that the replay of a recorded step omits: messages, and decisions of the host.
-void check_capture(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
-  if (!config.train.capture) return;
+void check_cuda_graph(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
+  if (!config.train.cuda_graph) return;
   const auto refuse = [&](bool wrong, const char* key, const std::string& message) {
-    refuse_if(problems, wrong, key, message + " with train.capture");
+    refuse_if(problems, wrong, key, message + " with train.cuda_graph");
   };
   refuse(config.device == "cpu", "device", "must be one that records graphs, such as cuda,");
   refuse(!divided_axes(config.mesh).empty(), "mesh",
@@ -386,7 +386,7 @@ void check(const ExperimentConfig& config) {
   check_strategy(problems, config);
   check_training(problems, config);
   check_shards(problems, config);
-  check_capture(problems, config);
+  check_cuda_graph(problems, config);
   check_loader(problems, config);
   check_shares(problems, config);
   check_determinism(problems, config);

@@ -271,15 +271,15 @@ TEST(Check, AMissingDeviceIsRefusedUnlessDeviceIsAuto) {
 }
 
 TEST(Check, ARecordedStepCannotCommunicate) {
-  EXPECT_EQ(complaint("device: cpu, train: {capture: true}"),
-            "config: device: must be one that records graphs, such as cuda, with train.capture");
+  EXPECT_EQ(complaint("device: cpu, train: {cuda_graph: true}"),
+            "config: device: must be one that records graphs, such as cuda, with train.cuda_graph");
   EXPECT_EQ(
-      complaint("train: {capture: true, accumulate: 2}"),
-      "config: train.accumulate: must be 1, since the parts of a batch differ from each other, with train.capture");
+      complaint("train: {cuda_graph: true, accumulate: 2}"),
+      "config: train.accumulate: must be 1, since the parts of a batch differ from each other, with train.cuda_graph");
   EXPECT_EQ(
-      complaint("launch: {ranks: 2}, strategy: all_reduce, mesh: {tensor: 2}, train: {capture: true}"),
-      "config: mesh: has an axis whose ranks communicate within the step: only data can be used with train.capture");
-  EXPECT_EQ(complaint("launch: {ranks: 2}, strategy: all_reduce, train: {capture: true}"), "");
+      complaint("launch: {ranks: 2}, strategy: all_reduce, mesh: {tensor: 2}, train: {cuda_graph: true}"),
+      "config: mesh: has an axis whose ranks communicate within the step: only data can be used with train.cuda_graph");
+  EXPECT_EQ(complaint("launch: {ranks: 2}, strategy: all_reduce, train: {cuda_graph: true}"), "");
 }
 
 TEST(Check, ResidentSamplesAreNotGatheredAhead) {

@@ -245,9 +245,10 @@ void Replica::gather_parts(Optimizer& optimizer) const {
 // host starts.
 void Replica::refuse_to_record_messages() const {
   const auto& traits = agreement_.strategy.traits();
-  if (!config_.train.capture || !(traits.overlaps_backward || traits.frees_gradients || traits.shards_values)) return;
+  if (!config_.train.cuda_graph || !(traits.overlaps_backward || traits.frees_gradients || traits.shards_values))
+    return;
   throw ConfigError("strategy: " + agreement_.strategy.selected() +
-                    " communicates within forward or backward, which train.capture replays without communication; "
+                    " communicates within forward or backward, which train.cuda_graph replays without communication; "
                     "use all_reduce, which communicates afterwards");
 }
 

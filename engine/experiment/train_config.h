@@ -26,7 +26,7 @@ struct TrainConfig {
   std::string memory_format = "contiguous";
   bool sync_batch_norm = false;
   std::int64_t checkpoint_activations = 0;
-  bool capture = false;
+  bool cuda_graph = false;
   bool deterministic = false;
   double clip_norm = 0;
   double clip_value = 0;
@@ -59,7 +59,8 @@ struct TrainConfig {
     v("checkpoint_activations", checkpoint_activations,
       "activation checkpointing: segments of the model that backward recomputes to save memory; 0: none",
       config::at_least(0));
-    v("capture", capture,
+    v.renamed("capture", "cuda_graph");
+    v("cuda_graph", cuda_graph,
       "on a device: record forward and backward once, as a graph (CUDA Graph), and replay it in every step");
     v("deterministic", deterministic,
       "on a device: only kernels that give the same bits in every run, though some are slower; on the CPU all do");

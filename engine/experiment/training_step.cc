@@ -109,7 +109,7 @@ TrainingStep::TrainingStep(const Setup& setup)
 
 void TrainingStep::nest(const Setup& setup) {
   const auto& config = setup.config;
-  if (config.capture) {
+  if (config.cuda_graph) {
     step_seed_->on_device = at::zeros({}, at::device(setup.device).dtype(at::kLong));
     steps_.push_back(std::make_unique<CapturedStep>(step(), setup.device, setup.loss_scale));
   }

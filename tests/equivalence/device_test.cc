@@ -89,11 +89,11 @@ INSTANTIATE_TEST_SUITE_P(
 // The last batch of an epoch is smaller, and is computed without the graph.
 INSTANTIATE_TEST_SUITE_P(
     Captured, Device,
-    ::testing::Values(Case{"mlp", 1, {"train.global_batch_size=32"}, {"train.capture=true"}},
-                      Case{"lenet", 1, {"train.clip_norm=0.1"}, {"train.capture=true", "loader.resident=true"}},
-                      Case{"gpt", 1, {"model.dropout=0.1"}, {"train.capture=true"}},
-                      Case{"vit", 1, {"model.dropout=0.1"}, {"train.capture=true"}},
-                      Case{"mlp", 2, {"seed=3"}, {"train.capture=true", "strategy=all_reduce"}}));
+    ::testing::Values(Case{"mlp", 1, {"train.global_batch_size=32"}, {"train.cuda_graph=true"}},
+                      Case{"lenet", 1, {"train.clip_norm=0.1"}, {"train.cuda_graph=true", "loader.resident=true"}},
+                      Case{"gpt", 1, {"model.dropout=0.1"}, {"train.cuda_graph=true"}},
+                      Case{"vit", 1, {"model.dropout=0.1"}, {"train.cuda_graph=true"}},
+                      Case{"mlp", 2, {"seed=3"}, {"train.cuda_graph=true", "strategy=all_reduce"}}));
 
 INSTANTIATE_TEST_SUITE_P(
     Strategies, Device,
@@ -203,8 +203,8 @@ TEST(DeviceRefusals, NameSettingsThatCannotBeCombined) {
     testing::expect_refused(2, "mlp", changes, part);
   };
   refused({"strategy={sharded: {one_copy: true}}"}, "shares memory between ranks, on the CPU only");
-  refused({"strategy=overlapped", "train.capture=true"}, "communicates within forward or backward");
-  testing::expect_refused(1, "mlp", {"train.capture=true"}, "cannot record graphs");
+  refused({"strategy=overlapped", "train.cuda_graph=true"}, "communicates within forward or backward");
+  testing::expect_refused(1, "mlp", {"train.cuda_graph=true"}, "cannot record graphs");
   testing::expect_refused(1, "mlp", {"loader.resident=true"}, "computes on the CPU");
 }
 

@@ -29,7 +29,7 @@ class Plan(ProgramTest):
         self.assertEqual([], list((self.folder / "tmp").glob("phalanx*")))
 
     def test_plans_configs_of_devices_on_the_cpu(self):
-        out = self.plan(**{"launch.ranks": 2, "device": "cuda", "train.capture": "true", "loader.resident": "true"}).out
+        out = self.plan(**{"launch.ranks": 2, "device": "cuda", "train.cuda_graph": "true", "loader.resident": "true"}).out
         self.assertIn("rank 0 of 2", out)
 
     def test_plans_more_ranks_than_any_host_has(self):

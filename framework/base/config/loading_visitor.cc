@@ -8,6 +8,7 @@
 #include "framework/base/config/keys.h"
 #include "framework/base/config/limits.h"
 #include "framework/base/config/meant.h"
+#include "framework/base/log.h"
 #include "framework/base/text.h"
 
 namespace phalanx::config {
@@ -60,6 +61,18 @@ Node with_name(const Node& node, const Selection& selection) {
   add_name(key, location);
   return named;
 }
+
+ConfigProblem problem_at(const SourceLocation& location, const std::string& path, const Complaint& complaint) {
+  return {.origin = location.origin,
+          .line = location.line,
+          .column = location.column,
+          .key = path,
+          .message = complaint.message,
+          .suggestion = complaint.suggestion};
+}
+
+// Values of flags have no line.
+bool is_from_flag(const Node::Entry& entry) { return entry.value.location.line == 0; }
 
 }  // namespace
 
@@ -166,6 +179,24 @@ void LoadingVisitor::retired(const char* key, const char* replacement) {
   report(entry->location, path, {"is no longer a key: write " + std::string(replacement)});
 }
 
+// A flag overrides what the file has under the other key.
+void LoadingVisitor::renamed(const char* former, const char* key) {
+  const std::string path = path_to(former);
+  Frame& frame = frames_.back();
+  const Node::Entry* const old = frame.node ? find(*frame.node, former) : nullptr;
+  if (!old) return;
+  frame.keys.emplace_back(former);
+  const Node::Entry* const now = find(*frame.node, key);
+  const bool former_from_flag = is_from_flag(*old);
+  if (now && former_from_flag == is_from_flag(*now)) {
+    report(old->location, path, {"is the former name of " + path_to(key) + ", which is set too; leave it out"});
+    return;
+  }
+  const auto message = "is now called " + path_to(key) + "; use the new name";
+  log_warning() << ConfigError({problem_at(old->location, path, {message})}).what();
+  if (!now || former_from_flag) frame.renamed[key] = &old->value;
+}
+
 bool LoadingVisitor::select(const Node* node, const Node* name, const std::string& path, Selection& selection) {
   if (!name) {
     if (!selection.selected().empty()) return true;
@@ -234,6 +265,7 @@ const Node* LoadingVisitor::take(const std::string& key) {
   Frame& frame = frames_.back();
   paths_.push_back(path_of(frame.path, key));
   frame.keys.push_back(key);
+  if (const auto former = frame.renamed.find(key); former != frame.renamed.end()) return former->second;
   const Node::Entry* entry = frame.node ? find(*frame.node, key) : nullptr;
   return entry ? &entry->value : nullptr;
 }
@@ -271,12 +303,7 @@ void LoadingVisitor::report_unknown(const Frame& frame, const Node::Entry& entry
 }
 
 void LoadingVisitor::report(const SourceLocation& location, const std::string& path, const Complaint& complaint) {
-  problems_.push_back({.origin = location.origin,
-                       .line = location.line,
-                       .column = location.column,
-                       .key = path,
-                       .message = complaint.message,
-                       .suggestion = complaint.suggestion});
+  problems_.push_back(problem_at(location, path, complaint));
 }
 
 }  // namespace phalanx::config

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -25,15 +26,17 @@ class LoadingVisitor final : public Visitor {
   std::vector<ConfigProblem> finish();
 
   void retired(const char* key, const char* replacement) override;
+  void renamed(const char* former, const char* key) override;
 
  private:
   // A section that is being visited.
   struct Frame {
     const Node* node = nullptr;  // its map; null if the tree has none
     std::string path{};
-    std::vector<std::string> keys{};       // keys visited so far
-    const Selection* selection = nullptr;  // selection to which the section belongs, if any
-    const Node* name = nullptr;            // node that names the selected schema
+    std::vector<std::string> keys{};               // keys visited so far
+    const Selection* selection = nullptr;          // selection to which the section belongs, if any
+    const Node* name = nullptr;                    // node that names the selected schema
+    std::map<std::string, const Node*> renamed{};  // values that are written under former keys, by present key
   };
   struct UnknownKey {
     std::size_t problem;  // index into problems_

@@ -148,6 +148,10 @@ class Visitor {
   /// the way it is written now.
   virtual void retired(const char* /*key*/, const char* /*replacement*/) {}
 
+  /// Names the former key of the field `key` of this section, which visit() must visit afterwards. Loading a config
+  /// that has the former key reads its value and logs a warning with the new key.
+  virtual void renamed(const char* /*former*/, const char* /*key*/) {}
+
  protected:
   virtual bool enter(const Field& section) = 0;  // false: skip the section
   virtual void leave(const Field& section) = 0;
