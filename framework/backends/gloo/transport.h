@@ -101,6 +101,7 @@ class Transport final : public ::gloo::transport::tcp::Context {
 /// closed.
 class Buffer final : public ::gloo::transport::tcp::UnboundBuffer {
  public:
+  using UnboundBuffer::recv;  // from any of several ranks
   using UnboundBuffer::UnboundBuffer;
 
   void send(int peer, std::uint64_t slot, std::size_t offset, std::size_t bytes) override;

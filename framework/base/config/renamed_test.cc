@@ -6,7 +6,7 @@
 #include <string>
 
 #include "framework/base/config/config.h"
-#include "framework/base/config/testing_schema.h"
+#include "framework/base/testing/schema.h"
 
 namespace phalanx::config {
 namespace {
