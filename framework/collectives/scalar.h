@@ -94,7 +94,7 @@ T reduced(T value, const Reduction& reduction, int ranks, const Operation& opera
     const bool compares = reduction.kind() == Reduction::kMin || reduction.kind() == Reduction::kMax;
     if (std::is_unsigned_v<T> && sizeof(T) == 8 && compares) flip = std::numeric_limits<Carrier<T>>::min();
   }
-  const auto flipped = [flip](Carrier<T> carried) {
+  const auto flipped = [&](Carrier<T> carried) {
     if constexpr (std::integral<T>) return static_cast<Carrier<T>>(carried ^ flip);
     return carried;
   };

@@ -3,6 +3,7 @@
 // union of their batches; without it, it equals a reference with separate statistics of each rank's share.
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/concat.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/equal.h>
