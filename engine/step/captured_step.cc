@@ -12,7 +12,7 @@ namespace {
 
 std::unique_ptr<at::GraphImplInterface> make_graph(const c10::Device& device) {
   if (at::has_graph_impl(device.type())) return at::create_graph_impl(device.type());
-  throw ConfigError("train.capture: the device " + device.str() + " cannot record graphs; leave it out");
+  throw ConfigError("train.cuda_graph: the device " + device.str() + " cannot record graphs; leave it out");
 }
 
 // Ends a recording that failed, so that the stream executes work again.
@@ -86,7 +86,8 @@ void CapturedStep::record_run() {
     throw;
   } catch (const c10::Error& error) {
     throw ConfigError(
-        std::string("train.capture: a step of this model, or its loss, does something that a graph cannot record (") +
+        std::string(
+            "train.cuda_graph: a step of this model, or its loss, does something that a graph cannot record (") +
         error.what_without_backtrace() + "); leave it out");
   }
 }
@@ -94,7 +95,7 @@ void CapturedStep::record_run() {
 Step::Result CapturedStep::compute(const Batch& batch, const Watch& watch) {
   constexpr std::int64_t kPatience = 50;
   if (++computed_ == kPatience && replays_ == 0) {
-    log_warning() << "train.capture: none of " << kPatience
+    log_warning() << "train.cuda_graph: none of " << kPatience
                   << " batches had the same sizes and as many counted elements as the " << warm_up_
                   << " before it, so no step is replayed";
   }

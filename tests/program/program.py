@@ -41,7 +41,7 @@ def sets(*settings, **more):
 def as_if_on_a_device(config):
     """Changes the config file of a run to that of a run on a device, with all options that only devices support."""
     text = config.read_text()
-    for was, on_device in (("device: auto", "device: cuda"), ("capture: false", "capture: true"),
+    for was, on_device in (("device: auto", "device: cuda"), ("cuda_graph: false", "cuda_graph: true"),
                            ("resident: false", "resident: true")):
         assert text.count(was) == 1, f"{was} in {config}"
         text = text.replace(was, on_device)

@@ -8,7 +8,7 @@ namespace phalanx {
 
 /// Turns off the training options that only devices support; with them, the config of a run might be refused.
 inline void leave_out_training_on_devices(std::vector<std::string>& overrides) {
-  for (const char* one : {"train.capture=false", "loader.resident=false"}) overrides.emplace_back(one);
+  for (const char* one : {"train.cuda_graph=false", "loader.resident=false"}) overrides.emplace_back(one);
 }
 
 /// Selects the CPU, wherever the run was trained.
