@@ -179,7 +179,7 @@ TEST(FullDisk, DoesNotEndARunThatOnlyWritesMeasurements) {
   const std::string told = ::testing::internal::GetCapturedStderr();
   EXPECT_THAT(run.errors, Each(""));
   const std::string once =
-      "Warning: " + folder.metrics() + ": cannot be written: No space left on device; the run goes on";
+      "Warning: " + folder.metrics() + ": cannot be written: No space left on device; the run continues";
   ASSERT_THAT(told, HasSubstr(once));
   EXPECT_EQ(told.find(once), told.rfind(once)) << told;
   EXPECT_TRUE(std::filesystem::exists(folder.weights()));

@@ -9,7 +9,7 @@ namespace phalanx {
 class BestEffort {
  public:
   /// Calls `task`. If the task throws, writes the reason and `what_happens_now` to the log and to standard error,
-  /// unless the previous call failed as well: "metrics.jsonl: No space left on device; the run goes on".
+  /// unless the previous call failed as well: "metrics.jsonl: No space left on device; the run continues".
   void attempt(const std::function<void()>& task, const char* what_happens_now);
 
  private:
