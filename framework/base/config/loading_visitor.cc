@@ -71,8 +71,8 @@ ConfigProblem problem_at(const SourceLocation& location, const std::string& path
           .suggestion = complaint.suggestion};
 }
 
-// Values of flags have no line.
-bool is_from_flag(const Node::Entry& entry) { return entry.value.location.line == 0; }
+// What a flag sets has no line.
+bool is_from_flag(const SourceLocation& location) { return location.line == 0; }
 
 }  // namespace
 
@@ -171,24 +171,23 @@ void LoadingVisitor::visit(const Field& field, std::optional<double>& value) {
 }
 
 void LoadingVisitor::retired(const char* key, const char* replacement) {
-  const std::string path = path_to(key);
   Frame& frame = frames_.back();
-  const Node::Entry* entry = frame.node ? find(*frame.node, key) : nullptr;
+  const Node::Entry* const entry = frame.find(key);
   if (!entry) return;
   frame.keys.emplace_back(key);
-  report(entry->location, path, {"is no longer a key: write " + std::string(replacement)});
+  report(entry->location, path_to(key), {"is no longer a key: write " + std::string(replacement)});
 }
 
 // A flag overrides what the file has under the other key.
 void LoadingVisitor::renamed(const char* former, const char* key) {
   const std::string path = path_to(former);
   Frame& frame = frames_.back();
-  const Node::Entry* const old = frame.node ? find(*frame.node, former) : nullptr;
+  const Node::Entry* const old = frame.find(former);
   if (!old) return;
   frame.keys.emplace_back(former);
-  const Node::Entry* const now = find(*frame.node, key);
-  const bool former_from_flag = is_from_flag(*old);
-  if (now && former_from_flag == is_from_flag(*now)) {
+  const Node::Entry* const now = frame.find(key);
+  const bool former_from_flag = is_from_flag(old->value.location);
+  if (now && former_from_flag == is_from_flag(now->value.location)) {
     report(old->location, path, {"is the former name of " + path_to(key) + ", which is set too; leave it out"});
     return;
   }
@@ -266,7 +265,7 @@ const Node* LoadingVisitor::take(const std::string& key) {
   paths_.push_back(path_of(frame.path, key));
   frame.keys.push_back(key);
   if (const auto former = frame.renamed.find(key); former != frame.renamed.end()) return former->second;
-  const Node::Entry* entry = frame.node ? find(*frame.node, key) : nullptr;
+  const Node::Entry* const entry = frame.find(key);
   return entry ? &entry->value : nullptr;
 }
 
@@ -287,7 +286,7 @@ void LoadingVisitor::report_unknown(const Frame& frame, const Node::Entry& entry
     if (!owners.empty()) {
       const std::string& selected = frame.selection->selected();
       std::string message = "unknown key: a field of " + join(owners, ", ") + ", not of " + selected;
-      if (frame.name && frame.name->location.line == 0 && entry.location.line > 0) {
+      if (frame.name && is_from_flag(frame.name->location) && !is_from_flag(entry.location)) {
         message += ", which " + frame.name->location.origin + " selects (--set " + frame.path + "=" + selected +
                    " drops the file's other keys)";
       }

@@ -37,6 +37,9 @@ class LoadingVisitor final : public Visitor {
     const Selection* selection = nullptr;          // selection to which the section belongs, if any
     const Node* name = nullptr;                    // node that names the selected schema
     std::map<std::string, const Node*> renamed{};  // values that are written under former keys, by present key
+
+    // Returns the entry of the map with this key; null: there is none.
+    const Node::Entry* find(const std::string& key) const { return node ? config::find(*node, key) : nullptr; }
   };
   struct UnknownKey {
     std::size_t problem;  // index into problems_
