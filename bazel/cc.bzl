@@ -25,17 +25,25 @@ _QUIET = ["-Wno-array-bounds", "-Wno-restrict", "-Wno-stringop-overflow", "-Wno-
 # that use it need the same -O, so the headers of test code ("test", "tensor_test") are compiled with -O1 too.
 TEST_COPTS = select({"//bazel:opt": ["-O1"], "//conditions:default": []})
 
-def sources(exclude = []):
-    """Returns the .cc files of this folder, except tests and benchmarks."""
-    return native.glob(["*.cc"], exclude = ["*_test.cc", "*_benchmark.cc"] + exclude)
+def _files(pattern, folders):
+    return [pattern] + [folder + "/" + pattern for folder in folders]
 
-def headers(exclude = []):
-    """Returns the .h files of this folder."""
-    return native.glob(["*.h"], exclude = exclude)
+def sources(exclude = [], folders = []):
+    """Returns the .cc files of this folder, except tests and benchmarks.
 
-def tests(exclude = []):
-    """Returns the *_test.cc files of this folder."""
-    return native.glob(["*_test.cc"], exclude = exclude)
+    Args:
+      exclude: files to leave out.
+      folders: folders in this one that belong to the same package, and whose files are returned too.
+    """
+    return native.glob(_files("*.cc", folders), exclude = ["**/*_test.cc", "**/*_benchmark.cc"] + exclude)
+
+def headers(exclude = [], folders = []):
+    """Returns the .h files of this folder. Arguments as of sources()."""
+    return native.glob(_files("*.h", folders), exclude = exclude)
+
+def tests(exclude = [], folders = []):
+    """Returns the *_test.cc files of this folder. Arguments as of sources()."""
+    return native.glob(_files("*_test.cc", folders), exclude = exclude)
 
 def _is_test_code(deps):
     return any([dep == _GOOGLETEST or dep.startswith(_GOOGLETEST + ":") for dep in deps])

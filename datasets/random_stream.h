@@ -39,6 +39,9 @@ class RandomStream {
   /// Returns a number that is uniform in (0, 1], so that its logarithm is finite.
   double uniform() { return std::ldexp(static_cast<double>((next() >> 11) + 1), -53); }
 
+  /// Returns a number that is uniform in [0, 1).
+  double below_one() { return std::ldexp(static_cast<double>(next() >> 11), -53); }
+
   /// Returns a normally distributed number with mean 0 and variance 1, from two uniform ones (Box and Muller 1958).
   double normal() {
     const double radius = std::sqrt(-2 * std::log(uniform()));

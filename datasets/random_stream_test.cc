@@ -36,6 +36,16 @@ TEST(RandomStream, HasNoBiasForHugeBounds) {
   EXPECT_NEAR(lowest_third, 10000, 400);
 }
 
+TEST(RandomStream, DrawsNumbersBelowOneOrAboveZeroFromTheSameBits) {
+  RandomStream stream(1), same(1);
+  for (int i = 0; i < 10000; ++i) {
+    const double below_one = stream.below_one();
+    ASSERT_GE(below_one, 0);
+    ASSERT_LT(below_one, 1);
+    ASSERT_EQ(same.uniform(), below_one + 0x1p-53);
+  }
+}
+
 TEST(RandomStream, StaysWithinAnInterval) {
   RandomStream stream(1);
   float sum = 0;

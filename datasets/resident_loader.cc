@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "datasets/sampled_loader.h"
 #include "framework/base/error.h"
-#include "framework/base/random.h"
 
 namespace phalanx {
 namespace {
@@ -30,15 +30,11 @@ void put(at::Tensor& all, const at::Tensor& rows, std::int64_t begin, std::int64
   all.narrow(0, begin, rows.size(0)).copy_(rows);
 }
 
-class ResidentLoader final : public Loader {
+class ResidentLoader final : public SampledLoader {
  public:
   ResidentLoader(std::shared_ptr<const Dataset> dataset, const DistributedSampler::Options& options, c10::Device device,
                  std::function<void(Batch&)> complete)
-      : changes_(dataset->changes()),
-        sampler_(options),
-        seed_(static_cast<std::uint64_t>(options.seed)),
-        device_(device),
-        complete_(std::move(complete)) {
+      : SampledLoader(options), changes_(dataset->changes()), device_(device), complete_(std::move(complete)) {
     if (!dataset->varies()) {
       samples_ = std::move(dataset);
       return;
@@ -51,27 +47,14 @@ class ResidentLoader final : public Loader {
         "or these changes");
   }
 
-  std::int64_t batches() const override { return sampler_.batches(); }
-
-  void start_epoch(std::int64_t epoch, std::int64_t cursor) override {
-    epoch_ = epoch;
-    cursor_ = cursor;
-  }
-
-  bool next(Batch& batch) override {
-    if (cursor_ == sampler_.batches()) return false;
-    if (all_.inputs.empty()) read_all();
-    const auto share = sampler_.share(epoch_, cursor_++);
-    batch = {};
-    take(share.indices, batch);
-    batch.valid = share.valid;
-    batch.global_rows = share.global_rows;
-    batch.first_row = share.first_row;
-    if (changes_) changes_->apply(share.indices, seed_of_changes(seed_, epoch_), batch);
-    return true;
-  }
-
  private:
+  void read(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) override {
+    if (all_.inputs.empty()) read_all();
+    batch = {};
+    take(indices, batch);
+    if (changes_) changes_->apply(indices, seed, batch);
+  }
+
   void read_all() {
     const auto count = samples_->size();
     std::vector<std::int64_t> indices(static_cast<std::size_t>(count));
@@ -115,11 +98,8 @@ class ResidentLoader final : public Loader {
 
   std::shared_ptr<const Dataset> samples_;  // without changes
   std::shared_ptr<const BatchChanges> changes_;
-  DistributedSampler sampler_;
-  std::uint64_t seed_;
   c10::Device device_;
   std::function<void(Batch&)> complete_;
-  std::int64_t epoch_ = 0, cursor_ = 0;
   Batch all_;  // all samples
 };
 

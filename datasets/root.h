@@ -20,6 +20,10 @@ struct DatasetFiles {
   std::string how_to_get;                    // full sentences for a user who has none of the files
 };
 
+/// A sentence for `how_to_get` of datasets whose files have fixed names.
+inline const std::string kFromElsewhere =
+    "To use them from elsewhere: set dataset.root to their folder, or PHALANX_DATA to the folder above it.";
+
 /// Returns the paths of all files in `root`, in the order of `names`. Throws one DataError that lists the missing
 /// files, where they were looked for, and how to get them.
 std::vector<std::filesystem::path> find_files(const DatasetFiles& files, const std::filesystem::path& root);

@@ -9,15 +9,15 @@
 
 namespace phalanx {
 
-void EarlyStop::check(const Readings& measured) const {
-  if (!enabled() || std::ranges::count(measured, config_.metric, &Readings::value_type::first) > 0) return;
+void EarlyStop::check(const Metrics& measured) const {
+  if (!enabled() || std::ranges::count(measured, config_.metric, &Metrics::value_type::first) > 0) return;
   throw ConfigError("train.early_stop.metric is \"" + config_.metric +
                     "\", but no meter in evaluate.meters measures it; add the meter, or name another metric");
 }
 
-void EarlyStop::observe(std::int64_t step, const Readings& readings) {
+void EarlyStop::observe(std::int64_t step, const Metrics& readings) {
   if (!enabled() || stopped_) return;
-  const auto found = std::ranges::find(readings, config_.metric, &Readings::value_type::first);
+  const auto found = std::ranges::find(readings, config_.metric, &Metrics::value_type::first);
   if (found == readings.end()) check(readings);
   if (better(found->second)) {
     seen_ = true;

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/meters/readings.h"
 #include "framework/base/config/visitor.h"
+#include "framework/base/metrics.h"
 
 namespace phalanx {
 
@@ -38,10 +38,10 @@ class EarlyStop {
   bool enabled() const { return !config_.metric.empty(); }
 
   /// Throws ConfigError if `measured`, the readings of a test, does not contain the metric.
-  void check(const Readings& measured) const;
+  void check(const Metrics& measured) const;
 
   /// Receives the readings of the test after `step` updates.
-  void observe(std::int64_t step, const Readings& readings);
+  void observe(std::int64_t step, const Metrics& readings);
 
   /// Returns true if training must stop; never becomes false again.
   bool stopped() const { return stopped_; }

@@ -4,9 +4,9 @@
 namespace phalanx {
 State Engine::train(const FlatParameters& parameters, Loader& loader, State state) {
   const auto watched = hooks_.watch(state);
-  slices_ = synchronizer_.attach(parameters, optimizer_.cut());
+  slices_ = strategy_.attach(parameters, optimizer_.cut());
   optimizer_.attach(slices_);
-  synchronizer_.attach_state(optimizer_.state());
+  strategy_.attach_state(optimizer_.state());
   hooks_.emit(Event::kStart, state);
   for (; state.epoch < state.epochs && !state.stop; ++state.epoch, state.cursor = 0) {
     loader.start_epoch(state.epoch, state.cursor);
@@ -14,16 +14,16 @@ State Engine::train(const FlatParameters& parameters, Loader& loader, State stat
     while (!state.stop && loader.next(state.batch)) {
       hooks_.emit(Event::kSample, state);
       state.result = step_.run(state.batch, watched);
-      synchronizer_.before_update(state.step);
+      strategy_.before_update(state.step);
       optimizer_.update();
-      synchronizer_.after_update(state.step);
+      strategy_.after_update(state.step);
       ++state.step;
       ++state.cursor;
       hooks_.emit(Event::kUpdate, state);
     }
     hooks_.emit(Event::kEndEpoch, state);
   }
-  synchronizer_.finish();
+  strategy_.finish();
   hooks_.emit(Event::kEnd, state);
   return state;
 }

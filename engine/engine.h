@@ -8,9 +8,9 @@
 #include "datasets/loader.h"
 #include "engine/hooks.h"
 #include "engine/optim/optimizer.h"
-#include "engine/sync/synchronizer.h"
-#include "framework/parallel/flat_parameters.h"
+#include "engine/strategies/strategy.h"
 #include "framework/parallel/step.h"
+#include "framework/partition/flat_parameters.h"
 
 namespace phalanx {
 
@@ -20,11 +20,13 @@ class Engine {
   using Hook = Hooks::Hook;
 
   /// All arguments must outlive the engine.
-  Engine(Step& step, Optimizer& optimizer, Synchronizer& synchronizer)
-      : step_(step), optimizer_(optimizer), synchronizer_(synchronizer) {}
+  Engine(Step& step, Optimizer& optimizer, Strategy& strategy)
+      : step_(step), optimizer_(optimizer), strategy_(strategy) {}
 
-  /// Registers a hook. Hooks of the same event are called in the order of registration.
-  void on(Event event, Hook hook) { hooks_.on(event, std::move(hook)); }
+  /// Registers a hook. Hooks of the same event are called by phase, and within a phase in the order of registration.
+  /// Without a phase they belong to HookPhase::kUser.
+  void on(Event event, HookPhase phase, Hook hook) { hooks_.on(event, phase, std::move(hook)); }
+  void on(Event event, Hook hook) { on(event, HookPhase::kUser, std::move(hook)); }
   void on(const std::string& event, Hook hook) { on(event_from_name(event), std::move(hook)); }
 
   /// Trains from `state`, which hooks of on_start may replace by the state of an earlier run, to the end of its last
@@ -37,7 +39,7 @@ class Engine {
  private:
   Step& step_;
   Optimizer& optimizer_;
-  Synchronizer& synchronizer_;
+  Strategy& strategy_;
   std::vector<Slice> slices_;
   Hooks hooks_;
 };

@@ -55,7 +55,55 @@ TEST(Engine, HooksFireBetweenTheCallsOfTraining) {
                                       "update", "after_update 0", "on_update", "on_end_epoch", "finish", "on_end"));
 }
 
-TEST(Engine, HooksOfOneEventFireInTheOrderOfRegistration) {
+constexpr int kPhaseCount = static_cast<int>(HookPhase::kLast) + 1;
+
+TEST(Engine, HooksOfOneEventFireByPhaseWhateverTheOrderOfRegistration) {
+  FakeEngine fake(1);
+  Calls calls, expected;
+  for (int phase = kPhaseCount - 1; phase >= 0; --phase) {
+    for (const char* which : {" first", " second"}) {
+      fake.engine.on(Event::kUpdate, static_cast<HookPhase>(phase),
+                     [&calls, name = std::to_string(phase) + which](State&) { calls.push_back(name); });
+    }
+  }
+  fake.train({.epochs = 1});
+  for (int phase = 0; phase < kPhaseCount; ++phase) {
+    for (const char* which : {" first", " second"}) expected.push_back(std::to_string(phase) + which);
+  }
+  EXPECT_EQ(calls, expected);
+}
+
+TEST(Engine, HooksWithoutAPhaseFireAfterAllPhasesButTheLast) {
+  FakeEngine fake(1);
+  Calls calls;
+  fake.engine.on(Event::kUpdate, HookPhase::kLast, [&](State&) { calls.push_back("last"); });
+  fake.engine.on(Event::kUpdate, [&](State&) { calls.push_back("user"); });
+  fake.engine.on("on_update", [&](State&) { calls.push_back("user by name"); });
+  fake.engine.on(Event::kUpdate, HookPhase::kAfterCheckpoint, [&](State&) { calls.push_back("after checkpoint"); });
+  fake.train({.epochs = 1});
+  EXPECT_THAT(calls, ElementsAre("after checkpoint", "user", "user by name", "last"));
+}
+
+TEST(Engine, APhaseOrdersOnlyTheHooksOfOneEvent) {
+  FakeEngine fake(1);
+  Calls calls;
+  fake.engine.on(Event::kSample, HookPhase::kLast, [&](State&) { calls.push_back("last of on_sample"); });
+  fake.engine.on(Event::kUpdate, HookPhase::kFirst, [&](State&) { calls.push_back("first of on_update"); });
+  fake.train({.epochs = 1});
+  EXPECT_THAT(calls, ElementsAre("last of on_sample", "first of on_update"));
+}
+
+TEST(Evaluator, HooksFireByPhase) {
+  FakeEngine fake(1);
+  Evaluator evaluator(fake.step);
+  Calls calls;
+  evaluator.on(Event::kForward, [&](State&) { calls.push_back("user"); });
+  evaluator.on(Event::kForward, HookPhase::kMeasure, [&](State&) { calls.push_back("measure"); });
+  evaluator.run(fake.loader, {});
+  EXPECT_THAT(calls, ElementsAre("measure", "user"));
+}
+
+TEST(Engine, HooksOfOnePhaseFireInTheOrderOfRegistration) {
   FakeEngine fake(1);
   Calls calls;
   fake.engine.on(Event::kUpdate, [&](State&) { calls.push_back("first"); });

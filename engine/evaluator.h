@@ -14,8 +14,10 @@ class Evaluator {
  public:
   explicit Evaluator(Step& step) : step_(step) {}  // `step` must outlive it
 
-  /// Events are on_start, on_sample, on_forward, on_forward_criterion and on_end.
-  void on(Event event, Hooks::Hook hook) { hooks_.on(event, std::move(hook)); }
+  /// Registers a hook, as Engine::on() does. Events are on_start, on_sample, on_forward, on_forward_criterion and
+  /// on_end.
+  void on(Event event, HookPhase phase, Hooks::Hook hook) { hooks_.on(event, phase, std::move(hook)); }
+  void on(Event event, Hooks::Hook hook) { on(event, HookPhase::kUser, std::move(hook)); }
 
   /// Makes one pass over the loader's epoch 0. Hooks see `state` with each batch and its result. Collective.
   void run(Loader& loader, State state) const;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/hooks.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace phalanx {
 namespace {
 
@@ -19,6 +22,12 @@ Event event_of(Stage stage) {
 }
 
 }  // namespace
+
+void Hooks::on(Event event, HookPhase phase, Hook hook) {
+  auto& all = hooks_[static_cast<int>(event)];
+  const auto next_phase = std::ranges::upper_bound(all, phase, {}, &Registered::phase);
+  all.insert(next_phase, {phase, std::move(hook)});
+}
 
 Step::Watch Hooks::watch(State& state) const {
   return [this, &state](Stage stage, const Step::Result& result) {

@@ -6,7 +6,6 @@
 #include <functional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "framework/base/batch.h"
@@ -29,6 +28,22 @@ enum class Event {
 };
 inline constexpr int kEvents = 10;
 
+/// The phases in which the hooks of one event are called, in this order. A hook says by its phase what it needs to run
+/// before and after, so the order in which hooks are registered does not matter, except within a phase.
+enum class HookPhase {
+  kFirst,            // ends the time of what came before, and ends a run whose numbers are not finite
+  kSchedule,         // sets what the step depends on: the weight of the global batch, the learning rate
+  kSynchronize,      // exchanges with other ranks and with servers; compares replicas
+  kVote,             // agrees with all ranks on stopping
+  kMeasure,          // reads meters and writes logs
+  kEvaluate,         // evaluates the model, and decides by the result whether the run stops
+  kAdapt,            // changes, by what was measured, how the run continues
+  kCheckpoint,       // saves the state that all phases above have left; restores it on kStart
+  kAfterCheckpoint,  // begins from the restored state; moves state that a checkpoint reads
+  kUser,             // hooks of callers, which see the results of everything above; the default
+  kLast,             // ends the time that counts as hooks
+};
+
 std::string_view to_string(Event event);
 
 /// Returns the event called `name` ("on_sample"). Throws ConfigError with the nearest name if there is none.
@@ -46,15 +61,16 @@ struct State {
   Step::Result result{};  // in pipelines, training results are on one rank; see Step::Result::elsewhere()
 };
 
-/// Functions that are called for events, in the order of their registration.
+/// Functions that are called for events: by phase, and within a phase in the order of their registration.
 class Hooks {
  public:
   using Hook = std::function<void(State&)>;
 
-  void on(Event event, Hook hook) { hooks_[static_cast<int>(event)].push_back(std::move(hook)); }
+  /// Registers a hook. Must not be called by a hook of the same event.
+  void on(Event event, HookPhase phase, Hook hook);
 
   void emit(Event event, State& state) const {
-    for (const auto& hook : hooks_[static_cast<int>(event)]) hook(state);
+    for (const auto& registered : hooks_[static_cast<int>(event)]) registered.hook(state);
   }
 
   /// Returns a watcher that stores the result of each stage of a step in `state` and emits the stage's event. Both
@@ -62,7 +78,12 @@ class Hooks {
   Step::Watch watch(State& state) const;
 
  private:
-  std::array<std::vector<Hook>, kEvents> hooks_;
+  struct Registered {
+    HookPhase phase;
+    Hook hook;
+  };
+
+  std::array<std::vector<Registered>, kEvents> hooks_;  // by event, in the order in which they are called
 };
 
 }  // namespace phalanx

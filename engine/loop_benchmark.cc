@@ -11,7 +11,7 @@
 #include <string>
 
 #include "engine/engine.h"
-#include "engine/sync/replicated_synchronizer.h"
+#include "engine/strategies/replicated_strategy.h"
 #include "framework/testing/worlds.h"
 
 namespace phalanx {
@@ -60,7 +60,7 @@ class NoOptimizer final : public Optimizer {
   void set_updates(std::int64_t) override {}
 };
 
-class NoSynchronizer final : public GradientSynchronizer {
+class NoStrategy final : public GradientStrategy {
  public:
   std::vector<Slice> attach(const FlatParameters&, Cut) override { return {}; }
   void before_update(std::int64_t) override {}
@@ -73,8 +73,8 @@ void loop(benchmark::State& state, bool hooks) {
   NoLoader loader(state.max_iterations);
   NoStep step;
   NoOptimizer optimizer;
-  NoSynchronizer synchronizer;
-  Engine engine(step, optimizer, synchronizer);
+  NoStrategy strategy;
+  Engine engine(step, optimizer, strategy);
   std::int64_t calls = 0;
   for (int event = 0; hooks && event < kEvents; ++event) {
     engine.on(static_cast<Event>(event), [&calls](State&) { ++calls; });

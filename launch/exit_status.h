@@ -14,4 +14,7 @@ enum ExitStatus : int {
   kInterrupted = 130,
 };
 
+/// Returns true if a rank that ends with `status` has failed. A rank that was stopped has not.
+inline bool is_failure(int status) { return status != kDone && status != kTimeUp && status != kInterrupted; }
+
 }  // namespace phalanx

@@ -17,9 +17,9 @@
 #include "framework/base/files.h"
 #include "framework/base/printable.h"
 #include "framework/base/reason.h"
-#include "framework/comm/launch_environment.h"
+#include "framework/comm/launch/launch_environment.h"
 #include "launch/exit_status.h"
-#include "launch/launcher_watch.h"
+#include "launch/rank/launcher_watch.h"
 
 namespace phalanx {
 namespace {

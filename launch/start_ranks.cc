@@ -3,14 +3,15 @@
 
 #include <stdlib.h>
 
+#include <exception>
 #include <filesystem>
 #include <utility>
 
 #include "framework/base/environment.h"
-#include "launch/launcher_watch.h"
-#include "launch/local.h"
-#include "launch/mpi.h"
-#include "launch/run_rank.h"
+#include "launch/failure/leave_exception.h"
+#include "launch/local/launch_local.h"
+#include "launch/mpirun/launch_mpi.h"
+#include "launch/rank/launcher_watch.h"
 #include "launch/temporary_folder.h"
 
 namespace phalanx {
@@ -24,7 +25,11 @@ int be_rank(const LaunchEnvironment& launched, const Body& body) {
   end_with_launcher(launched);
   const auto logs = environment(kLogFolder);
   if (!logs) return body(launched);  // a failure file would not be read
-  return run_rank(launched.rank_info.rank, *logs, "", [&] { return body(launched); });
+  try {
+    return body(launched);
+  } catch (...) {
+    return leave_exception(std::current_exception(), launched.rank_info.rank, *logs, "");
+  }
 }
 
 int start_by_mpirun(const RankStart& start, const std::string& logs) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/comm/launch_environment.h"
+#include "framework/comm/launch/launch_environment.h"
 
 namespace phalanx {
 

@@ -7,7 +7,7 @@
 
 #include "framework/comm/communicator.h"
 #include "models/dropout.h"
-#include "models/tensor_parallel.h"
+#include "models/tensor_parallel_layer.h"
 
 namespace phalanx {
 

@@ -26,7 +26,7 @@ at::Tensor seen(const at::Tensor& query, const at::Tensor& key) {
 
 }  // namespace
 
-void CausalAttention::divide_sequence(const CommunicatorPtr& group) {
+void CausalAttention::enable_context_parallel(const CommunicatorPtr& group) {
   if (!fused_) {
     throw ConfigError(
         "attention: explicit computes all scores of a sequence at once, but ranks of mesh.context have only parts of "

@@ -27,10 +27,10 @@ class CausalAttention {
 
   /// From now on, inputs have a part of the positions, and the ranks of `group` have the others
   /// (framework/parallel/ring_attention.h). Throws ConfigError for attention that is not fused.
-  void divide_sequence(const CommunicatorPtr& group);
+  void enable_context_parallel(const CommunicatorPtr& group);
 
   /// From now on, inputs are the tokens that follow the tokens in `cache`; null: whole sequences.
-  void go_on_from(KeyValueCache* cache) { cache_ = cache; }
+  void use_kv_cache(KeyValueCache* cache) { cache_ = cache; }
 
   /// Returns the position in its sequence of the first token of the next forward().
   std::int64_t first_position() const { return cache_ == nullptr ? 0 : cache_->length(layer_); }

@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "models/sequence.h"
-#include "models/tensor_parallel.h"
+#include "models/tensor_parallel_layer.h"
 
 namespace phalanx {
 
 /// A torch::nn::Conv2d, with the same parameters, whole or divided by channels. Its clone() is a torch::nn::Conv2d.
-class Conv2dImpl final : public torch::nn::Conv2dImpl, public TensorParallel {
+class Conv2dImpl final : public torch::nn::Conv2dImpl, public TensorParallelLayer {
  public:
   using torch::nn::Conv2dImpl::Conv2dImpl;
 

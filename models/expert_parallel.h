@@ -4,23 +4,30 @@
 #include <string>
 
 #include "framework/comm/communicator.h"
-#include "framework/parallel/placement.h"
+#include "framework/partition/placement.h"
 
 namespace phalanx {
 
-/// A layer whose experts can be divided among ranks, and whose results depend on the whole batch of all ranks.
+/// A model with layers of experts, which ranks can divide. These layers communicate with all ranks that have a part of
+/// a batch. A network implements this with partition_experts() and counts_over_batch() of
+/// models/expert_parallel_layer.h.
 class ExpertParallel {
  public:
   virtual ~ExpertParallel() = default;
 
-  /// Keeps this rank's share of the experts and returns its placements, by names relative to the layer. Each token is
-  /// sent to the rank of `experts` that has its expert. `batch` has the ranks that share the global batch. May be
-  /// called once. Throws ConfigError if the experts cannot be divided.
-  virtual Placements divide_experts(const CommunicatorPtr& experts, const CommunicatorPtr& batch) = 0;
+  /// Keeps this rank's share of the experts, which are divided among the ranks of `experts`, and returns the placements
+  /// of the divided parameters, or none if there is only one such rank. `batch` has the ranks that share the global
+  /// batch, over which the load of experts is balanced. Must be called once, before the model is used, on all ranks.
+  /// Throws ConfigError if the experts cannot be divided.
+  virtual Placements partition_experts(const CommunicatorPtr& experts, const CommunicatorPtr& batch) = 0;
 
   /// Returns the names of the options whose results depend on counts over the global batch, for messages. Steps that
   /// compute a rank's samples in several parts would change these results. Empty if there are none.
   virtual std::string counts_over_batch() const = 0;
 };
+
+/// Explains why a model with such options cannot compute a batch in parts: "computes a batch in parts, but ...". The
+/// message that it completes begins with the key that asks for parts.
+std::string refusal_of_parts(const std::string& model, const std::string& options);
 
 }  // namespace phalanx

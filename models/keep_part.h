@@ -3,7 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "framework/parallel/placement.h"
+#include "framework/partition/placement.h"
 
 namespace phalanx {
 

@@ -5,12 +5,12 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/pimpl.h>
 
-#include "models/tensor_parallel.h"
+#include "models/tensor_parallel_layer.h"
 
 namespace phalanx {
 
 /// A torch::nn::Linear, computed by apply_linear(), whole or divided. Its clone() is a torch::nn::Linear.
-class LinearImpl : public torch::nn::LinearImpl, public TensorParallel {
+class LinearImpl : public torch::nn::LinearImpl, public TensorParallelLayer {
  public:
   using torch::nn::LinearImpl::LinearImpl;
   at::Tensor forward(const at::Tensor& input) { return product_.forward(input, weight, bias); }

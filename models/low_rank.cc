@@ -7,7 +7,6 @@
 #include <ATen/ops/zeros.h>
 #include <fnmatch.h>
 
-#include <algorithm>
 #include <cmath>
 #include <map>
 #include <memory>
@@ -17,7 +16,7 @@
 #include "models/apply_linear.h"
 #include "models/dropout.h"
 #include "models/network.h"
-#include "models/tensor_parallel.h"
+#include "models/tensor_parallel_layer.h"
 
 namespace phalanx {
 namespace {
@@ -49,11 +48,8 @@ void Network::adapt(torch::nn::Module& module, const std::string& layer, Divided
   linear.adapt([a, b, scale, dropout](const at::Tensor& input) {
     return apply_linear(apply_linear(dropout ? dropout->forward(input) : input, a, {}), b, {}) * scale;
   });
-  for (auto& block : blocks_) {
-    const std::string last = layer + ".weight";
-    if (std::ranges::count(block.parameters, last) == 0) continue;
-    for (const char* name : {kA, kB}) block.parameters.push_back(layer + "." + name + ".weight");
-  }
+  const std::string prefix = layer + ".";
+  on_adapted(prefix + "weight", {prefix + kA + ".weight", prefix + kB + ".weight"});
   adapted_.push_back({layer, a, b, scale, out_in});
 }
 
@@ -61,7 +57,7 @@ std::int64_t Network::add_adapters(const LowRank& adapters) {
   const at::NoGradGuard no_grad;
   std::vector<bool> used(adapters.layers.size(), false);
   for (const auto& module : named_modules()) {
-    auto* const layer = dynamic_cast<TensorParallel*>(module.value().get());
+    auto* const layer = dynamic_cast<TensorParallelLayer*>(module.value().get());
     DividedLinear* const linear = layer == nullptr ? nullptr : layer->linear();
     if (linear == nullptr) continue;
     bool wanted = false;
@@ -95,7 +91,7 @@ NamedTensors Network::merged() const {
 }
 
 std::int64_t add_adapters(Model& model, const LowRank& adapters) {
-  auto* const network = dynamic_cast<Network*>(&model);
+  auto* const network = as<Network>(model);
   if (network == nullptr) throw ConfigError("lora.layers: the model has no layers to which adapters can be added");
   return network->add_adapters(adapters);
 }

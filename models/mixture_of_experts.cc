@@ -79,7 +79,7 @@ MixtureOfExperts::MixtureOfExperts(const Options& options) : options_(options) {
   proj_bias_ = proj->register_parameter("bias", at::zeros({experts, width}));
 }
 
-Placements MixtureOfExperts::divide_experts(const CommunicatorPtr& experts, const CommunicatorPtr& batch) {
+Placements MixtureOfExperts::partition_experts(const CommunicatorPtr& experts, const CommunicatorPtr& batch) {
   batch_ = batch;
   if (experts->size() == 1) return {};
   if (options_.experts % experts->size() != 0) {
@@ -109,7 +109,7 @@ std::string MixtureOfExperts::counts_over_batch() const {
   return balance + (balance.empty() ? "" : " and ") + "capacity_factor";
 }
 
-void MixtureOfExperts::divide_sequence(const CommunicatorPtr& group) {
+void MixtureOfExperts::enable_context_parallel(const CommunicatorPtr& group) {
   if (options_.capacity_factor > 0) {
     throw ConfigError(
         "capacity_factor drops the last tokens of a batch, whose order mesh.context changes; set it to 0");

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "models/expert_parallel.h"
+#include "models/expert_parallel_layer.h"
 
 namespace phalanx {
 
@@ -34,7 +34,7 @@ namespace phalanx {
 /// sends 2 k n (R - 1) / R bytes forward and the same backward, and before that 8 bytes for each expert and rank.
 ///
 /// Parameters: gate.weight [E, width]; experts.{c_fc,c_proj}.{weight,bias} [E, in, out] and [E, out].
-class MixtureOfExperts final : public torch::nn::Module, public ExpertParallel {
+class MixtureOfExperts final : public torch::nn::Module, public ExpertParallelLayer {
  public:
   enum class CountOver { kBatch, kSequence };
 
@@ -55,13 +55,13 @@ class MixtureOfExperts final : public torch::nn::Module, public ExpertParallel {
   /// Maps [..., width] to the same shape. A layer that counts over sequences takes [sequences, positions, width].
   at::Tensor forward(const at::Tensor& x);
 
-  Placements divide_experts(const CommunicatorPtr& experts, const CommunicatorPtr& batch) override;
+  Placements partition_experts(const CommunicatorPtr& experts, const CommunicatorPtr& batch) override;
 
   std::string counts_over_batch() const override;
 
   /// Tells the layer that each rank of `group` has some of the positions of each sequence from now on. Throws
   /// ConfigError if the layer has a capacity, for which the order of positions matters.
-  void divide_sequence(const CommunicatorPtr& group);
+  void enable_context_parallel(const CommunicatorPtr& group);
 
   /// Returns the balance loss of the last forward in training, with its gradient, or an undefined tensor if there is
   /// none. Its mean over ranks, weighted by their numbers of sequences, is the balance loss of the global batch.

@@ -153,7 +153,7 @@ TEST(MixtureOfExperts, IsTheSameOnAnyNumberOfRanks) {
       run_ranks("inproc", ranks, [&](const CommunicatorPtr& world) {
         MixtureOfExperts layer(options(capacity_factor)), whole(options(capacity_factor));
         fill(layer), fill(whole);
-        const auto placements = layer.divide_experts(world, world);
+        const auto placements = layer.partition_experts(world, world);
         const at::Tensor all = drawn({kTokens, kWidth}, 50).requires_grad_();
         const auto share = kTokens / ranks, begin = share * world->rank();
         const at::Tensor own = all.detach().narrow(0, begin, share).clone().requires_grad_();
@@ -186,7 +186,7 @@ TEST(MixtureOfExperts, DividesFrozenExperts) {
     for (auto* const model : {&layer, &whole}) {
       for (auto& [name, parameter] : parameters_of(*model)) parameter.set_requires_grad(name == "gate.weight");
     }
-    layer.divide_experts(world, world);
+    layer.partition_experts(world, world);
     const at::Tensor x = drawn({kTokens, kWidth}, 50);
     whole.forward(x).square().mean().backward();
     layer.forward(x).square().mean().backward();
@@ -201,7 +201,7 @@ TEST(MixtureOfExperts, DividesFrozenExperts) {
 TEST(MixtureOfExperts, RefusesRanksThatCannotDivideIt) {
   run_ranks("inproc", 3, [&](const CommunicatorPtr& world) {
     MixtureOfExperts layer(options());
-    EXPECT_THAT([&] { layer.divide_experts(world, world); },
+    EXPECT_THAT([&] { layer.partition_experts(world, world); },
                 ThrowsMessage<ConfigError>(HasSubstr("has 4 experts, which cannot be divided among mesh.expert: 3")));
   });
 }

@@ -8,14 +8,14 @@
 #include "models/attention.h"
 #include "models/dropout.h"
 #include "models/linear.h"
-#include "models/tensor_parallel.h"
+#include "models/tensor_parallel_layer.h"
 
 namespace phalanx {
 
 /// A torch.nn.MultiheadAttention, with its names, layouts and initial values: in_proj_weight [3 width, width] and
 /// in_proj_bias for queries, keys and values, and out_proj.{weight, bias}. It is whole or divided by heads: the layer
 /// itself by column, out_proj by row.
-class MultiheadAttention final : public torch::nn::Module, public TensorParallel {
+class MultiheadAttention final : public torch::nn::Module, public TensorParallelLayer {
  public:
   /// `dropout` applies to attention weights. `heads` must divide `width`.
   MultiheadAttention(std::int64_t width, std::int64_t heads, double dropout);

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/network.h"
 
-#include <ATen/ops/empty.h>
 #include <fnmatch.h>
 
-#include <algorithm>
-#include <functional>
-#include <iterator>
+#include <cstdint>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -17,39 +14,22 @@
 #include "models/batch_norm.h"
 #include "models/dropout.h"
 #include "models/expert_parallel.h"
-#include "models/segments.h"
-#include "models/tensor_parallel.h"
+#include "models/expert_parallel_layer.h"
+#include "models/tensor_parallel_layer.h"
 
 namespace phalanx {
 namespace {
 
-using Dictionary = torch::OrderedDict<std::string, at::Tensor>;
-
-NamedTensors list_of(const Dictionary& tensors, const std::set<std::string, std::less<>>& dropped) {
+NamedTensors list_of(const torch::OrderedDict<std::string, at::Tensor>& tensors) {
   NamedTensors list;
-  for (const auto& tensor : tensors) {
-    if (!dropped.contains(tensor.key())) list.emplace_back(tensor.key(), tensor.value());
-  }
+  for (const auto& tensor : tensors) list.emplace_back(tensor.key(), tensor.value());
   return list;
-}
-
-// Returns the names of the tensors in the module `used`, or the tensor `used` itself.
-std::vector<std::string> names_in(const Dictionary& tensors, const std::string& used) {
-  std::vector<std::string> names;
-  for (const auto& tensor : tensors) {
-    if (tensor.key() == used || tensor.key().starts_with(used + ".")) names.push_back(tensor.key());
-  }
-  return names;
 }
 
 std::uint64_t number_of(const std::string& name) {
   std::uint64_t number = 0;
   for (const char letter : name) number = mix(number, static_cast<unsigned char>(letter));
   return number;
-}
-
-void append(std::vector<std::string>& to, std::vector<std::string> names) {
-  std::ranges::move(names, std::back_inserter(to));
 }
 
 bool is_of_torch(const torch::nn::Module& module) {
@@ -75,7 +55,7 @@ Placements divide_layer(torch::nn::Module& module, const std::string& layer, con
   const auto refuse = [&](const std::string& why) {
     throw ConfigError("plan: \"" + entry.first + "\": the layer " + layer + " " + why);
   };
-  auto* const divisible = dynamic_cast<TensorParallel*>(&module);
+  auto* const divisible = dynamic_cast<TensorParallelLayer*>(&module);
   if (divisible == nullptr) refuse("cannot be divided");
   Placements named;
   try {
@@ -90,87 +70,26 @@ Placements divide_layer(torch::nn::Module& module, const std::string& layer, con
 
 }  // namespace
 
-// Numbers the dropouts before the first step, when all modules are registered and have their final names.
 void Network::train(bool on) {
   torch::nn::Module::train(on);
-  if (!on || numbered_) return;
-  numbered_ = true;
+  if (on && !prepared_) prepare_layers();
+}
+
+// Numbers the dropouts before the first step, when all modules are registered and have their final names.
+void Network::prepare_layers() {
+  prepared_ = true;
   for (const auto& module : named_modules()) {
-    auto* const dropout = module.value()->as<DropoutImpl>();
-    if (dropout != nullptr) dropout->set_layer(number_of(module.key()));
-  }
-}
-
-void Network::add_block(std::string name, const std::vector<std::string>& used,
-                        std::function<at::Tensor(const at::Tensor& input)> forward) {
-  Block block{.name = std::move(name), .forward = std::move(forward), .parameters = {}, .buffers = {}};
-  const auto parameters = torch::nn::Module::named_parameters(), buffers = torch::nn::Module::named_buffers();
-  for (const auto& part : used) {
-    append(block.parameters, names_in(parameters, part));
-    append(block.buffers, names_in(buffers, part));
-  }
-  blocks_.push_back(std::move(block));
-}
-
-void Network::add_blocks(const std::string& name, const Sequence& sequence) {
-  const auto& layers = sequence.layers();
-  const auto begins = [](const Sequence::Layer& layer) {
-    return layer.module && layer.module->as<BatchNorm2dImpl>() == nullptr && !layer.module->parameters().empty();
-  };
-  std::size_t begin = 0;
-  while (begin < layers.size()) {
-    auto end = begin;
-    while (end < layers.size() && !begins(layers[end])) ++end;  // layers before it, such as a dropout
-    const auto first = std::min(end, layers.size() - 1);
-    if (end < layers.size()) ++end;
-    while (end < layers.size() && !begins(layers[end])) ++end;
-    std::vector<std::string> used;
-    for (auto i = begin; i < end; ++i) used.push_back(name + "." + layers[i].name);
-    add_block(name + "." + layers[first].name, used, [&sequence, begin, end](const at::Tensor& input) {
-      at::Tensor x = input;
-      for (auto i = begin; i < end; ++i) x = sequence.layers()[i].forward(x);
-      return x;
-    });
-    begin = end;
-  }
-}
-
-at::Tensor Network::run(std::size_t begin, std::size_t end, at::Tensor x) const {
-  for (auto i = begin; i < end; ++i) x = runner_ ? runner_(blocks_[i], x) : blocks_[i].forward(x);
-  return x;
-}
-
-at::Tensor Network::forward(at::Tensor input) {
-  if (blocks_.empty()) {
-    throw std::logic_error("a Network must have blocks or override forward() or outputs(), but " + name() +
-                           " does neither");
-  }
-  const auto run_blocks = [this](BlockRange range, at::Tensor x) { return run(range.begin, range.end, std::move(x)); };
-  return run_in_segments({0, blocks_.size()}, blocks_.size(), is_training() ? segments_ : 0, run_blocks,
-                         std::move(input));
-}
-
-bool Network::checkpoint_activations(std::int64_t segments) {
-  if (blocks_.size() < 3) return false;
-  segments_ = segments;
-  return true;
-}
-
-void Network::keep_blocks(const std::vector<std::size_t>& blocks) {
-  std::set<std::string, std::less<>> kept;
-  for (const auto index : blocks) {
-    kept.insert(blocks_.at(index).parameters.begin(), blocks_.at(index).parameters.end());
-    kept.insert(blocks_.at(index).buffers.begin(), blocks_.at(index).buffers.end());
-  }
-  const auto drop = [&](const NamedTensors& tensors) {
-    for (auto [name, tensor] : tensors) {
-      if (kept.contains(name)) continue;
-      tensor.set_data(at::empty({0}, tensor.options()));
-      dropped_.insert(name);
+    if (auto* const dropout = module.value()->as<DropoutImpl>()) dropout->set_layer(number_of(module.key()));
+    if (dynamic_cast<ExpertParallelLayer*>(module.value().get()) == nullptr) continue;
+    if (dynamic_cast<ExpertParallel*>(this) == nullptr) {
+      throw std::logic_error("the layer " + module.key() + " has experts, so " + name() +
+                             " must implement ExpertParallel (models/expert_parallel.h)");
     }
-  };
-  drop(named_parameters());
-  drop(named_buffers());
+  }
+}
+
+at::Tensor Network::forward(at::Tensor /*input*/) {
+  throw std::logic_error("a Network must override forward() or outputs(), but " + name() + " does neither");
 }
 
 Tensors Network::outputs(const Tensors& inputs) {
@@ -178,11 +97,11 @@ Tensors Network::outputs(const Tensors& inputs) {
   return {forward(inputs[0])};
 }
 
-NamedTensors Network::named_parameters() const { return list_of(torch::nn::Module::named_parameters(), dropped_); }
+NamedTensors Network::named_parameters() const { return list_of(torch::nn::Module::named_parameters()); }
 
-NamedTensors Network::named_buffers() const { return list_of(torch::nn::Module::named_buffers(), dropped_); }
+NamedTensors Network::named_buffers() const { return list_of(torch::nn::Module::named_buffers()); }
 
-Placements Network::divide(const TensorPlan& plan, const CommunicatorPtr& group) {
+Placements Network::partition_layers(const TensorPlan& plan, const CommunicatorPtr& group) {
   std::set<std::string> unused;
   for (const auto& [pattern, style] : plan) unused.insert(pattern);
   Placements placements;
@@ -193,29 +112,6 @@ Placements Network::divide(const TensorPlan& plan, const CommunicatorPtr& group)
     placements.merge(divide_layer(*module.value(), module.key(), *entry, group));
   }
   if (!unused.empty()) throw ConfigError("plan: \"" + *unused.begin() + "\" matches no layer of the model");
-  return placements;
-}
-
-void Network::overlap_exchange() {
-  for (const auto& module : named_modules()) {
-    auto* const layer = dynamic_cast<TensorParallel*>(module.value().get());
-    if (layer != nullptr && layer->linear() != nullptr) layer->linear()->overlap_exchange();
-  }
-}
-
-Placements Network::divide_experts(const CommunicatorPtr& experts, const CommunicatorPtr& batch) {
-  Placements placements;
-  for (const auto& module : named_modules()) {
-    auto* const layer = dynamic_cast<ExpertParallel*>(module.value().get());
-    if (layer == nullptr) continue;
-    try {
-      for (auto& [name, placement] : layer->divide_experts(experts, batch)) {
-        placements.emplace(module.key() + "." + name, std::move(placement));
-      }
-    } catch (const ConfigError& error) {
-      throw ConfigError("the layer " + module.key() + " " + error.what());
-    }
-  }
   return placements;
 }
 

@@ -8,12 +8,12 @@
 #include <memory>
 #include <vector>
 
-#include "models/tensor_parallel.h"
+#include "models/tensor_parallel_layer.h"
 
 namespace phalanx {
 
 /// A linear layer of a transformer: parameters "weight" and, if it has one, "bias", whole or divided.
-class Projection final : public torch::nn::Module, public TensorParallel {
+class Projection final : public torch::nn::Module, public TensorParallelLayer {
  public:
   struct Options {
     std::int64_t in, out;
@@ -32,7 +32,7 @@ class Projection final : public torch::nn::Module, public TensorParallel {
     return product_.divide(style, group, weight_, bias_);
   }
   DividedLinear* linear() override { return &product_; }
-  void share_positions() { product_.share_positions(); }
+  void enable_sequence_parallel(bool overlap) { product_.enable_sequence_parallel(overlap); }
 
   /// Returns the output of each layer for x. If the layers are divided by column, x is gathered and its gradient summed
   /// once for all layers. The layers must be kOutIn, without bias, and divided in the same way.

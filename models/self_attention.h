@@ -9,16 +9,16 @@
 
 #include "models/attention.h"
 #include "models/dropout.h"
-#include "models/model.h"
 #include "models/projection.h"
 #include "models/tensor_parallel.h"
+#include "models/tensor_parallel_layer.h"
 
 namespace phalanx {
 
 /// The self-attention of Hugging Face's encoders, up to the outputs of the heads: layers query, key and value, each
 /// [width, width] with a bias. It is whole or divided by heads: the module itself by column, and the layer after it by
 /// row, with the grain {1, width / heads}.
-class SelfAttention final : public torch::nn::Module, public TensorParallel {
+class SelfAttention final : public torch::nn::Module, public TensorParallelLayer {
  public:
   struct Options {
     std::int64_t width, heads;  // heads divide width

@@ -7,13 +7,13 @@
 
 #include <cstdint>
 
-#include "models/tensor_parallel.h"
+#include "models/tensor_parallel_layer.h"
 
 namespace phalanx {
 
 /// A table of embeddings of tokens or positions, whole or divided by rows. Its parameter is "weight" [count, width],
 /// normal with mean 0 initially. Its product with a model's output gives scores.
-class TokenEmbedding final : public torch::nn::Module, public TensorParallel {
+class TokenEmbedding final : public torch::nn::Module, public TensorParallelLayer {
  public:
   TokenEmbedding(std::int64_t count, std::int64_t width, double deviation) {
     weight = register_parameter("weight", at::empty({count, width}).normal_(0, deviation));
@@ -24,12 +24,12 @@ class TokenEmbedding final : public torch::nn::Module, public TensorParallel {
 
   /// Maps [..., width] to [..., count].
   at::Tensor logits(const at::Tensor& x) { return table_.logits(x, weight); }
-  ClassPartsPtr leave_logits_divided() { return table_.leave_logits_divided(); }
+  VocabularyShardPtr keep_logits_sharded() { return table_.keep_logits_sharded(); }
 
   Placements divide(TensorStyle style, const CommunicatorPtr& group) override {
     return table_.divide(style, group, weight);
   }
-  void share_positions() { table_.share_positions(); }
+  void enable_sequence_parallel() { table_.enable_sequence_parallel(); }
 
   at::Tensor weight;
 

@@ -4,12 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "tools/command/arguments.h"
+
 namespace phalanx {
 
 /// The parsed command line of train.
 struct CommandLine {
-  std::string config{};                  // --config FILE
-  std::vector<std::string> overrides{};  // --set key=value; may be repeated
+  std::string config{};                  // FILE, or --config FILE
+  std::vector<std::string> overrides{};  // key=value, or --set key=value; may be repeated
   std::string run_dir{};                 // --run_dir DIR; empty: runs/<name>-<time>. --resume X has no member: it is
                                          // appended to overrides as checkpoint.resume=X, so it takes precedence.
   bool print_config = false;
@@ -17,8 +19,8 @@ struct CommandLine {
   std::string help_section{};  // --help_config SECTION; empty: all sections
 };
 
-/// Parses the arguments of main() with parse_flags. Throws ConfigError for an unknown flag or argument; `keys` are the
-/// keys of a config, which the error may suggest.
-CommandLine parse_command_line(int argc, char** argv, const std::vector<std::string>& keys = {});
+/// Parses the flags of train. Throws ConfigError for an unknown flag or argument; `keys` are the keys of a config,
+/// which the error may suggest.
+CommandLine parse_command_line(const Arguments& arguments, const std::vector<std::string>& keys = {});
 
 }  // namespace phalanx

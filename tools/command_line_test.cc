@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/command_line.h"
 
-#include <gflags/gflags.h>
 #include <gmock/gmock.h>
 
 #include <string>
@@ -17,12 +16,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::ThrowsMessage;
 
-CommandLine parse(std::vector<std::string> words) {
-  const google::FlagSaver flags_as_they_were;
-  words.insert(words.begin(), "train");
-  std::vector<char*> argv;
-  for (auto& word : words) argv.push_back(word.data());
-  return parse_command_line(static_cast<int>(argv.size()), argv.data());
+CommandLine parse(const std::vector<std::string>& words) {
+  return parse_command_line({.name = "train", .purpose = "", .words = words});
 }
 
 void expect_refused(const std::vector<std::string>& words, const std::string& why) {
@@ -83,8 +78,16 @@ TEST(CommandLine, HelpMayBeLimitedToOneSection) {
   expect_refused({"--help_config", "train", "model"}, R"(unexpected argument "train")");
 }
 
-TEST(CommandLine, AFileWithoutAFlagIsRefusedWithTheFlagThatIsMissing) {
-  expect_refused({"a.yaml"}, R"(unexpected argument "a.yaml", did you mean --config a.yaml?)");
+TEST(CommandLine, AFileWithoutAFlagIsTheConfig) {
+  EXPECT_EQ(parse({"a.yaml", "--run_dir", "runs/a"}).config, "a.yaml");
+  EXPECT_EQ(parse({"--print_config", "a.yaml"}).config, "a.yaml");
+}
+
+TEST(CommandLine, BareAssignmentsAreOverridesInOrderWithThoseOfSet) {
+  const auto line = parse({"a.yaml", "seed=1", "--set", "seed=2", "optimizer.lr=0.1", "stages[0].layers=2"});
+  EXPECT_THAT(line.overrides, ElementsAre("seed=1", "seed=2", "optimizer.lr=0.1", "stages[0].layers=2"));
+  EXPECT_EQ(parse({"runs/lr=0.1/config.yaml"}).config, "runs/lr=0.1/config.yaml");
+  EXPECT_THAT(parse({"a.yaml", "--run_dir", "lr=0.1"}).overrides, IsEmpty());
 }
 
 TEST(CommandLine, AnUnknownFlagIsRefusedWithTheNearest) {
@@ -99,11 +102,10 @@ TEST(CommandLine, AMissingValueIsRefused) {
   expect_refused({"--config", "a.yaml", "--set"}, "--set needs key=value");
 }
 
-TEST(CommandLine, APositionalArgumentIsRefused) {
-  expect_refused({"a.yaml"}, R"(unexpected argument "a.yaml")");
+TEST(CommandLine, ASecondConfigIsRefused) {
   expect_refused({"--config", "a.yaml", "b.yaml"}, R"(unexpected argument "b.yaml")");
-  expect_refused({"--print_config", "true"}, R"(unexpected argument "true")");
-  expect_refused({"-"}, R"(unexpected argument "-")");
+  expect_refused({"a.yaml", "b.yaml"}, R"(unexpected argument "b.yaml")");
+  expect_refused({"a.yaml", "-"}, R"(unexpected argument "-")");
 }
 
 TEST(CommandLine, AValueThatDoesNotFitIsRefused) {

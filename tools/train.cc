@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trains a model as described by a YAML file: train --config configs/quickstart.yaml
+// Trains a model as described by a YAML file: train configs/quickstart.yaml
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <cstdio>
-#include <filesystem>
 #include <string>
 
 #include "framework/base/config/config.h"
@@ -16,8 +15,9 @@
 #include "launch/exit_status.h"
 #include "launch/job/job.h"
 #include "launch/program.h"
+#include "tools/command/command.h"
 #include "tools/command_line.h"
-#include "tools/flags/load_checked.h"
+#include "tools/config/load_checked.h"
 
 namespace phalanx {
 namespace {
@@ -36,31 +36,28 @@ void fill_standard_streams() {
   }
 }
 
-// Returns the absolute path of this program, so that mpirun can start ranks from any folder.
-std::string own_path() { return std::filesystem::canonical("/proc/self/exe").string(); }
-
 int run(const CommandLine& line, Job& job) {
   if (line.print_config) {
     std::fputs(printable(config::dump(job.config)).c_str(), stdout);
     return kDone;
   }
   job.run_dir = line.run_dir;
-  job.command[0] = own_path();
   keep_freed_memory();
   keep_going();
   return run_job(job);
 }
 
-int run(int argc, char** argv) {
+int run(const Arguments& arguments) {
   fill_standard_streams();
-  Job job{.command = {argv, argv + argc}, .started = process_start()};
+  Job job{.command = arguments.command_line(), .started = process_start()};
   const auto keys = config::paths_of([&](config::Visitor& visitor) { job.config.visit(visitor); });
-  const CommandLine line = parse_command_line(argc, argv, keys);
+  const CommandLine line = parse_command_line(arguments, keys);
   if (line.help_config) {
     std::fputs(config::describe(job.config, line.help_section).c_str(), stdout);
     return kDone;
   }
-  if (line.config.empty()) throw ConfigError("no config: train --config FILE (see --help, --help_config)");
+  if (line.config.empty())
+    throw ConfigError("no config: " + arguments.name + " --config FILE (see --help, --help_config)");
   job.sources = {line.config, line.overrides};
   load_checked(job.config, job.sources);
   try {
@@ -70,9 +67,8 @@ int run(int argc, char** argv) {
   }
 }
 
+const bool train_registered =
+    register_command({"train", "trains a model as described in a YAML file", CommandGroup::kModels, run});
+
 }  // namespace
 }  // namespace phalanx
-
-int main(int argc, char** argv) {
-  return phalanx::run_main([&] { return phalanx::run(argc, argv); });
-}

@@ -10,7 +10,6 @@
 #include "datasets/tables/encoding_config.h"
 #include "datasets/tables/table_splits.h"
 #include "framework/base/config/visitor.h"
-#include "framework/base/error.h"
 
 namespace phalanx {
 namespace {
@@ -39,11 +38,7 @@ Splits load_parquet_table(const ParquetTableConfig& config) {
     return splits_of_tables(config, train, config.validation.empty() ? nullptr : read("validation", config.validation),
                             test);
   }
-  const ParquetTableConfig usual;
-  if (config.train != usual.train || config.test != usual.test || !config.validation.empty()) {
-    throw ConfigError(
-        "dataset.file: has the rows of all splits; set either this key or dataset.train, validation and test");
-  }
+  refuse_files_of_splits(config);
   return splits_of_table(config, config.split, read("file", config.file));
 }
 

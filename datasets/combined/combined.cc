@@ -13,6 +13,7 @@
 #include "datasets/sample_order.h"
 #include "datasets/shuffle.h"
 #include "datasets/subset.h"
+#include "datasets/without_files.h"
 #include "framework/base/config/visitor.h"
 #include "framework/base/error.h"
 #include "framework/base/random.h"
@@ -22,8 +23,6 @@ namespace {
 
 using Indices = std::vector<std::int64_t>;
 using SplitOf = std::shared_ptr<const Dataset> Splits::*;
-
-constexpr const char* kUnused = "unused: the datasets have folders of their own";
 
 // Returns the parts of one split, or no parts if a dataset does not have this split.
 DatasetParts parts_of(const std::vector<Splits>& all, SplitOf split) {
@@ -61,12 +60,10 @@ std::shared_ptr<const Dataset> without_chance(const std::shared_ptr<const Datase
 
 struct ConcatConfig {
   std::vector<NestedDataset> of;
-  std::string root;
 
   template <class V>
   void visit(V& v) {
     v("of", of, "datasets to join, one after the other in each split");
-    v("root", root, kUnused);
   }
 };
 
@@ -80,14 +77,12 @@ Splits make_concat(const ConcatConfig& config) {
 struct RepeatConfig {
   NestedDataset of;
   std::int64_t times = 2;
-  std::string root;
 
   template <class V>
   void visit(V& v) {
     v("of", of, "dataset whose training samples to repeat");
     v("times", times, "how often an epoch takes each of them, each time with its own random changes",
       config::between(1, 1 << 20));
-    v("root", root, kUnused);
   }
 };
 
@@ -105,13 +100,11 @@ struct WeightedDataset {
 struct MixConfig {
   std::vector<WeightedDataset> of;
   std::int64_t samples = 0;
-  std::string root;
 
   template <class V>
   void visit(V& v) {
     v("of", of, "datasets to draw training samples from; tests take the test samples of all of them");
     v("samples", samples, "samples to draw in an epoch; 0: as many as all datasets have together", config::at_least(0));
-    v("root", root, kUnused);
   }
 };
 
@@ -136,7 +129,6 @@ struct SubsetConfig {
   std::int64_t train_samples = 0;
   std::int64_t test_samples = 0;
   std::int64_t seed = 1;
-  std::string root;
 
   template <class V>
   void visit(V& v) {
@@ -144,7 +136,6 @@ struct SubsetConfig {
     v("train_samples", train_samples, "samples to train on; 0: all", config::at_least(0));
     v("test_samples", test_samples, "samples to test on; 0: all", config::at_least(0));
     v("seed", seed, "random seed that chooses these samples");
-    v("root", root, kUnused);
   }
 };
 
@@ -173,7 +164,6 @@ struct SplitConfig {
   double validation = 0;
   double test = 0.1;
   std::int64_t seed = 1;
-  std::string root;
 
   template <class V>
   void visit(V& v) {
@@ -181,7 +171,6 @@ struct SplitConfig {
     v("validation", validation, "share of them to validate on", config::between(0, 1));
     v("test", test, "share of them to test on", {.min = 0, .max = 1, .exclusive = true});
     v("seed", seed, "random seed that chooses these samples");
-    v("root", root, kUnused);
   }
 };
 
@@ -216,7 +205,6 @@ struct ResampleConfig {
   std::int64_t samples = 0;
   bool balanced = false;
   std::int64_t seed = 1;
-  std::string root;
 
   template <class V>
   void visit(V& v) {
@@ -224,7 +212,6 @@ struct ResampleConfig {
     v("samples", samples, "samples to draw; 0: as many as the dataset has", config::at_least(0));
     v("balanced", balanced, "first draw a class, all with the same probability, and then one of its samples");
     v("seed", seed, "random seed that chooses these samples");
-    v("root", root, kUnused);
   }
 };
 
@@ -251,16 +238,19 @@ Splits make_resampled(const ResampleConfig& config) {
   return splits;
 }
 
-auto& all = Datasets::global();
-const bool concat = all.add<ConcatConfig>("concat", "several datasets, one after the other", make_concat);
-const bool repeated = all.add<RepeatConfig>(
+const bool concat =
+    add_dataset_without_files<ConcatConfig>("concat", "several datasets, one after the other", make_concat);
+const bool repeated = add_dataset_without_files<RepeatConfig>(
     "repeat", "another dataset, several times in an epoch",
     [](const RepeatConfig& config) { return joined({config.of.make("of")}, config.times, "of"); });
-const bool mixed = all.add<MixConfig>("mix", "samples drawn from several datasets, in proportion to weights", make_mix);
-const bool subset = all.add<SubsetConfig>("subset", "some samples of another dataset", make_subset_of);
-const bool split = all.add<SplitConfig>("split", "parts of another dataset's training samples as splits", make_split);
-const bool resampled =
-    all.add<ResampleConfig>("resample", "training samples of another dataset, drawn with replacement", make_resampled);
+const bool mixed = add_dataset_without_files<MixConfig>(
+    "mix", "samples drawn from several datasets, in proportion to weights", make_mix);
+const bool subset =
+    add_dataset_without_files<SubsetConfig>("subset", "some samples of another dataset", make_subset_of);
+const bool split = add_dataset_without_files<SplitConfig>(
+    "split", "parts of another dataset's training samples as splits", make_split);
+const bool resampled = add_dataset_without_files<ResampleConfig>(
+    "resample", "training samples of another dataset, drawn with replacement", make_resampled);
 
 }  // namespace
 }  // namespace phalanx

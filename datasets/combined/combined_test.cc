@@ -32,7 +32,6 @@ using Indices = std::vector<std::int64_t>;
 struct NumbersConfig {
   std::int64_t first = 0, samples = 10, width = 1;
   bool chance = false;
-  std::string root;
 
   template <class V>
   void visit(V& v) {
@@ -40,7 +39,6 @@ struct NumbersConfig {
     v("samples", samples, "to train on", config::at_least(1));
     v("width", width, "of a sample");
     v("chance", chance, "add the seed");
-    v("root", root, "unused");
   }
 };
 

@@ -5,7 +5,6 @@
 #include <c10/util/Exception.h>
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -179,7 +178,7 @@ class Mixed final : public Combined {
  private:
   Place place(std::int64_t index, std::uint64_t seed) const override {
     RandomStream random(mix(mix(seed, kChoice), static_cast<std::uint64_t>(index)));
-    const double at = ends_.back() * std::ldexp(static_cast<double>(random.next() >> 11), -53);
+    const double at = ends_.back() * random.below_one();
     const auto part = static_cast<std::size_t>(std::ranges::upper_bound(ends_, at) - ends_.begin());
     return {part, static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(parts()[part]->size())))};
   }

@@ -16,6 +16,7 @@
 #include "datasets/combined/redrawn.h"
 #include "datasets/dataset.h"
 #include "datasets/random_stream.h"
+#include "datasets/without_files.h"
 #include "framework/base/config/visitor.h"
 #include "framework/base/error.h"
 #include "framework/base/random.h"
@@ -30,7 +31,6 @@ struct MaskedConfig {
   double kept = 0.1;
   std::int64_t mask = -1;
   std::int64_t seed = 1;
-  std::string root;
 
   template <class V>
   void visit(V& v) {
@@ -41,7 +41,6 @@ struct MaskedConfig {
     v("mask", mask, "token that replaces the other chosen ones; -1: a new token, after all existing ones",
       config::at_least(-1));
     v("seed", seed, "random seed that chooses the hidden tokens");
-    v("root", root, "unused: the dataset has a folder of its own");
   }
 };
 
@@ -129,7 +128,7 @@ Splits make_masked(const MaskedConfig& config) {
   return redrawn<MaskedTokens>(config, std::move(splits));
 }
 
-const bool masked_tokens_registered = Datasets::global().add<MaskedConfig>(
+const bool masked_tokens_registered = add_dataset_without_files<MaskedConfig>(
     "masked_tokens", "text of another dataset, with some tokens hidden", make_masked);
 
 }  // namespace

@@ -24,6 +24,7 @@
 #include "datasets/batch_memory.h"
 #include "datasets/combined/nested_dataset.h"
 #include "datasets/random_stream.h"
+#include "datasets/without_files.h"
 #include "framework/base/config/visitor.h"
 #include "framework/base/error.h"
 #include "framework/base/random.h"
@@ -45,7 +46,6 @@ struct MixingConfig {
   NestedDataset of;
   double alpha = 1;
   double probability = 1;
-  std::string root;
 
   template <class V>
   void visit(V& v) {
@@ -53,7 +53,6 @@ struct MixingConfig {
     v("alpha", alpha, "shares are drawn from Beta(alpha, alpha); a small alpha leaves most samples nearly unchanged",
       config::between(0.05, 4));
     v("probability", probability, "probability that a sample is mixed", config::between(0, 1));
-    v("root", root, "unused: the dataset has a folder of its own");
   }
 };
 
@@ -155,10 +154,10 @@ Splits make_mixing(const MixingConfig& config, bool cut) {
   return splits;
 }
 
-const bool mixup = Datasets::global().add<MixingConfig>(
+const bool mixup = add_dataset_without_files<MixingConfig>(
     "mixup", "training samples of another dataset, each blended with another sample",
     [](const MixingConfig& config) { return make_mixing(config, false); });
-const bool cutmix = Datasets::global().add<MixingConfig>(
+const bool cutmix = add_dataset_without_files<MixingConfig>(
     "cutmix", "training images of another dataset, each with a rectangle of another image",
     [](const MixingConfig& config) { return make_mixing(config, true); });
 

@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -26,6 +25,7 @@
 #include "datasets/combined/nested_dataset.h"
 #include "datasets/random_stream.h"
 #include "datasets/sample_order.h"
+#include "datasets/without_files.h"
 #include "framework/base/config/visitor.h"
 #include "framework/base/error.h"
 #include "framework/base/random.h"
@@ -36,8 +36,6 @@ namespace {
 using Indices = std::vector<std::int64_t>;
 
 constexpr std::uint64_t kPartners = 0x706172746e657273;  // stream of a seed, far from the streams of samples
-
-double uniform(RandomStream& random) { return std::ldexp(static_cast<double>(random.next() >> 11), -53); }
 
 // The samples of a split, grouped by class.
 struct Classes {
@@ -110,7 +108,7 @@ class Partners final : public Dataset {
     };
     wanted.push_back(index);
     if (draw_.members == 2) {
-      wanted.push_back(uniform(random) < draw_.same ? of_the_same() : of_another());
+      wanted.push_back(random.below_one() < draw_.same ? of_the_same() : of_another());
     } else {
       wanted.push_back(of_the_same());
       wanted.push_back(of_another());
@@ -176,38 +174,34 @@ struct PairsConfig {
   NestedDataset of;
   double same = 0.5;
   std::int64_t seed = 1;
-  std::string root;
 
   template <class V>
   void visit(V& v) {
     v("of", of, "dataset with classes; each of its samples gets a partner");
     v("same", same, "share of pairs whose members have the same class", config::between(0, 1));
     v("seed", seed, "random seed of the partners in tests");
-    v("root", root, "unused: the dataset has a folder of its own");
   }
 };
 
 struct TripletsConfig {
   NestedDataset of;
   std::int64_t seed = 1;
-  std::string root;
 
   template <class V>
   void visit(V& v) {
     v("of", of, "dataset with classes; each of its samples gets one of its class and one of another");
     v("seed", seed, "random seed of the partners in tests");
-    v("root", root, "unused: the dataset has a folder of its own");
   }
 };
 
-const bool pairs = Datasets::global().add<PairsConfig>(
+const bool pairs = add_dataset_without_files<PairsConfig>(
     "pairs", "samples of another dataset, each with a sample of its class or of another",
     [](const PairsConfig& config) {
       return with_partners(config.of, "pairs",
                            {.members = 2, .same = config.same, .seed = static_cast<std::uint64_t>(config.seed)});
     });
 
-const bool triplets = Datasets::global().add<TripletsConfig>(
+const bool triplets = add_dataset_without_files<TripletsConfig>(
     "triplets", "samples of another dataset, each with a sample of its class and one of another",
     [](const TripletsConfig& config) {
       return with_partners(config.of, "triplets", {.members = 3, .seed = static_cast<std::uint64_t>(config.seed)});

@@ -8,7 +8,6 @@
 #include <memory>
 #include <numbers>
 #include <span>
-#include <string>
 #include <utility>
 
 #include "datasets/batch_memory.h"
@@ -16,6 +15,7 @@
 #include "datasets/combined/redrawn.h"
 #include "datasets/dataset.h"
 #include "datasets/random_stream.h"
+#include "datasets/without_files.h"
 #include "framework/base/config/visitor.h"
 #include "framework/base/random.h"
 
@@ -26,14 +26,12 @@ struct NoiseConfig {
   NestedDataset of;
   std::int64_t size = 64;
   std::int64_t seed = 1;
-  std::string root;
 
   template <class V>
   void visit(V& v) {
     v("of", of, "dataset whose samples get the noise");
     v("size", size, "numbers of noise for each sample", config::between(1, 1 << 20));
     v("seed", seed, "random seed of the noise");
-    v("root", root, "unused: the dataset has a folder of its own");
   }
 };
 
@@ -91,7 +89,7 @@ class WithNoise final : public Dataset {
 
 Splits make_with_noise(const NoiseConfig& config) { return redrawn<WithNoise>(config, config.of.make("of")); }
 
-const bool with_noise_registered = Datasets::global().add<NoiseConfig>(
+const bool with_noise_registered = add_dataset_without_files<NoiseConfig>(
     "with_noise", "samples of another dataset, with noise as an additional input", make_with_noise);
 
 }  // namespace

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "datasets/files/idx_file.h"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <span>
 #include <string>
-#include <string_view>
-#include <system_error>
 
+#include "datasets/gzip_file.h"
 #include "datasets/malformed.h"
 #include "framework/base/checked_product.h"
-#include "framework/base/error.h"
 
 namespace phalanx {
 namespace {
@@ -21,7 +16,7 @@ namespace {
 constexpr std::uint8_t kUnsignedByte = 0x08;
 // Bytes that are allocated before any value has been read, whatever size the header claims.
 constexpr std::int64_t kChunk = 1 << 20;
-constexpr std::int64_t kMost = 1 << 30;  // bytes that one call of gzread can return: fewer than 2^31
+constexpr std::int64_t kMost = 1 << 30;  // bytes that GzipFile reads at a time: fewer than 2^31
 
 std::string hex(std::span<const std::uint8_t> bytes) {
   std::string text;
@@ -32,56 +27,30 @@ std::string hex(std::span<const std::uint8_t> bytes) {
   return text;
 }
 
-// Reads a file from front to back and decompresses it if it is compressed; gzread returns other files unchanged.
+// Reads the parts of a file whose contents its header declares.
 class Reader {
  public:
-  explicit Reader(const std::filesystem::path& path) : path_(path) {
-    errno = 0;
-    file_ = gzopen(path.c_str(), "rbe");
-    if (file_ == nullptr) throw DataError(path_ + ": " + std::generic_category().message(errno ? errno : ENOMEM));
-    gzbuffer(file_, 128 << 10);
-  }
-  ~Reader() { gzclose(file_); }
-  Reader(const Reader&) = delete;
-  Reader& operator=(const Reader&) = delete;
+  explicit Reader(const std::filesystem::path& path) : path_(path), file_(path) {}
 
-  std::int64_t offset() const { return offset_; }
+  std::int64_t offset() const { return file_.offset(); }
 
   [[noreturn]] void fail(std::int64_t offset, const std::string& problem) const {
     throw_malformed(path_, offset, problem);
   }
 
   void read(std::span<std::uint8_t> bytes, const std::string& what) {
-    if (try_read(bytes) < bytes.size()) fail(offset_, "the file ends within " + what);
+    if (file_.read(bytes) < bytes.size()) fail(offset(), "the file ends within " + what);
   }
 
   void expect_end() {
     std::array<std::uint8_t, 1> more{};
-    const auto end = offset_;
-    if (try_read(more) > 0) fail(end, "the file should end here, but there is more data");
+    const auto end = offset();
+    if (file_.read(more) > 0) fail(end, "the file should end here, but there is more data");
   }
 
  private:
-  std::size_t try_read(std::span<std::uint8_t> bytes) {
-    const int got = gzread(file_, bytes.data(), static_cast<unsigned>(bytes.size()));
-    const int system_error = errno;
-    int code = Z_OK;
-    const std::string_view reason = gzerror(file_, &code);  // "<path>: <what>"
-    if (got < 0 && code == Z_ERRNO) fail(offset_, std::generic_category().message(system_error));
-    // gzread does not return up to a chunk of intact data before the damage, so this offset may be too low.
-    if (got < 0)
-      fail(offset_, "the compressed stream is damaged: " + std::string(reason.substr(reason.rfind(':') + 2)));
-    offset_ += got;
-    const auto count = static_cast<std::size_t>(got);
-    truncated_ |= code == Z_BUF_ERROR;  // zlib 1.3.2 tells it once, with the last data
-    if (count < bytes.size() && truncated_) fail(offset_, "the compressed stream is truncated");
-    return count;
-  }
-
-  std::string path_;
-  gzFile file_ = nullptr;
-  std::int64_t offset_ = 0;
-  bool truncated_ = false;
+  std::filesystem::path path_;
+  GzipFile file_;
 };
 
 void read_magic(Reader& file, int rank) {

@@ -67,7 +67,7 @@ class Weighted final : public SampleOrder {
     for (auto position = begin; position < end; ++position) {
       RandomStream random(mix(epoch_seed(seed_, epoch), static_cast<std::uint64_t>(position)));
       const auto column = static_cast<std::size_t>(random.below(share_.size()));
-      const double height = std::ldexp(static_cast<double>(random.next() >> 11), -53);
+      const double height = random.below_one();
       samples.push_back(height < share_[column] ? static_cast<std::int64_t>(column) : alias_[column]);
     }
   }

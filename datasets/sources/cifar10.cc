@@ -45,10 +45,8 @@ Splits load_cifar10(const Cifar10Config& config) {
       .dataset = "cifar10",
       .names = {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin",
                 "test_batch.bin"},
-      .how_to_get =
-          "To get them: https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz, unpacked there.\n"
-          "To use them from elsewhere: set dataset.root to their folder, or PHALANX_DATA to the folder above it.\n"
-          "To train without files: the dataset \"digits\" generates its own."};
+      .how_to_get = "To get them: https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz, unpacked there.\n" +
+                    kFromElsewhere + "\nTo train without files: the dataset \"digits\" generates its own."};
   return load_cifar(files, config.root, records(), config.images);
 }
 

@@ -30,8 +30,7 @@ Splits load_cifar100(const Cifar100Config& config) {
       .dataset = "cifar100",
       .names = {"train.bin", "test.bin"},
       .how_to_get =
-          "To get them: bazel run //tools:download -- cifar100, and unpack its archive there.\n"
-          "To use them from elsewhere: set dataset.root to their folder, or PHALANX_DATA to the folder above it."};
+          "To get them: bazel run //tools:download -- cifar100, and unpack its archive there.\n" + kFromElsewhere};
   const CifarRecords records{.dataset = "cifar100",
                              .title = "CIFAR-100",
                              .folder_in_archive = "cifar-100-binary",

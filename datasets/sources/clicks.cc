@@ -11,88 +11,67 @@
 // latent factors of the first two ids (a user's and an item's), and a linear function of the dense numbers. Factors and
 // weights are normal numbers, functions of (seed, feature, id), and sample i is a function of (seed, split, i), so
 // nothing is stored.
-#include <c10/util/Exception.h>
-
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
-#include <memory>
-#include <numbers>
-#include <span>
-#include <string>
 
-#include "datasets/batch_memory.h"
-#include "datasets/dataset.h"
+#include "datasets/generated.h"
 #include "datasets/random_stream.h"
+#include "datasets/without_files.h"
 #include "framework/base/config/visitor.h"
 #include "framework/base/random.h"
 
 namespace phalanx {
 namespace {
 
-struct ClicksConfig {
-  std::int64_t train_samples = 100'000;
-  std::int64_t test_samples = 20'000;
+struct ClicksConfig : GeneratedConfig {
+  ClicksConfig() : GeneratedConfig{.train_samples = 100'000, .test_samples = 20'000} {}
+
   std::int64_t features = 8;
   std::int64_t keys = 100'000'000;
   std::int64_t dense = 4;
   double zipf = 1.2;
-  std::int64_t seed = 1;
-  std::string root;
 
   template <class V>
   void visit(V& v) {
-    v("train_samples", train_samples, "samples for training", config::at_least(1));
-    v("test_samples", test_samples, "samples for testing, none of them a training sample", config::at_least(1));
+    visit_sizes(v);
     v("features", features, "categorical features; the first two are a user and an item", config::between(2, 1024));
     v("keys", keys, "number of ids that each of these can have", config::between(2, std::int64_t{1} << 40));
     v("dense", dense, "number of numeric features", config::between(1, 1024));
     v("zipf", zipf, "exponent of the popularity of ids", {.min = 1, .max = 4, .exclusive = true});
-    v("seed", seed, "random seed of the hidden model and the samples");
-    v("root", root, "unused, since there are no files");
+    visit_seed(v);
   }
 };
 
-enum Stream : std::uint64_t { kTrain, kTest, kIds, kWeights, kFactors, kDense };
+enum Stream : std::uint64_t { kIds = 2, kWeights, kFactors, kDense };  // of the seed; 0 and 1 are the splits
 
 constexpr int kFactorWidth = 4;
 // Standard deviation of each part of the logit.
 constexpr double kByIds = 1.5, kByPair = 1, kByDense = 0.5;
 
-class Clicks final : public Dataset {
+class Clicks final : public GeneratedDataset {
  public:
-  Clicks(const ClicksConfig& config, std::int64_t samples, Stream split)
-      : config_(config),
-        samples_(samples),
-        seed_(static_cast<std::uint64_t>(config.seed)),
-        split_seed_(mix(seed_, split)),
-        spec_{.inputs = {{.name = "dense", .shape = {config.dense}},
-                         {.name = "ids", .shape = {config.features}, .dtype = at::kLong, .classes = config.keys}},
-              .targets = {{.name = "click"}},
-              .task = "binary_classification"} {}
-
-  std::int64_t size() const override { return samples_; }
-  const SampleSpec& spec() const override { return spec_; }
-
-  void gather(std::span<const std::int64_t> indices, std::uint64_t, Batch& batch) const override {
-    const auto rows = static_cast<std::int64_t>(indices.size());
-    auto* dense = ensure(batch.inputs, 0, std::array{rows, config_.dense}, at::kFloat).data_ptr<float>();
-    auto* ids = ensure(batch.inputs, 1, std::array{rows, config_.features}, at::kLong).data_ptr<std::int64_t>();
-    auto* click = ensure(batch.targets, 0, std::array{rows}, at::kFloat).data_ptr<float>();
-    for (const auto index : indices) {
-      TORCH_CHECK_INDEX(index >= 0 && index < samples_, "sample ", index, " is out of range; the size is ", samples_);
-      RandomStream stream(mix(split_seed_, static_cast<std::uint64_t>(index)));
-      for (std::int64_t i = 0; i < config_.dense; ++i) dense[i] = static_cast<float>(stream.normal());
-      for (std::int64_t i = 0; i < config_.features; ++i) ids[i] = draw_id(i, stream);
-      const double probability = 1 / (1 + std::exp(-logit(dense, ids)));
-      *click++ = stream.uniform() <= probability ? 1 : 0;
-      dense += config_.dense;
-      ids += config_.features;
-    }
-  }
+  Clicks(const ClicksConfig& config, Split split)
+      : GeneratedDataset(
+            {.inputs = {{.name = "dense", .shape = {config.dense}},
+                        {.name = "ids", .shape = {config.features}, .dtype = at::kLong, .classes = config.keys}},
+             .targets = {{.name = "click"}},
+             .task = "binary_classification"},
+            split),
+        config_(config),
+        seed_(static_cast<std::uint64_t>(config.seed)) {}
 
  private:
+  void write(std::int64_t index, const Row& row) const override {
+    auto* dense = row.input<float>(0);
+    auto* ids = row.input<std::int64_t>(1);
+    RandomStream stream(seed_of(index));
+    for (std::int64_t i = 0; i < config_.dense; ++i) dense[i] = static_cast<float>(stream.normal());
+    for (std::int64_t i = 0; i < config_.features; ++i) ids[i] = draw_id(i, stream);
+    const double probability = 1 / (1 + std::exp(-logit(dense, ids)));
+    *row.target<float>() = stream.uniform() <= probability ? 1 : 0;
+  }
+
   // Inverts the distribution function of a Pareto variable truncated at `keys`. A shift and a multiplication by a prime
   // then permute the ids; the multiplication is one-to-one modulo any number that is not a multiple of the prime.
   std::int64_t draw_id(std::int64_t feature, RandomStream& stream) const {
@@ -126,18 +105,11 @@ class Clicks final : public Dataset {
   }
 
   ClicksConfig config_;
-  std::int64_t samples_;
-  std::uint64_t seed_, split_seed_;
-  SampleSpec spec_;
+  std::uint64_t seed_;
 };
 
-Splits draw_splits(const ClicksConfig& config) {
-  return {.train = std::make_shared<Clicks>(config, config.train_samples, kTrain),
-          .test = std::make_shared<Clicks>(config, config.test_samples, kTest)};
-}
-
-const bool clicks_registered =
-    Datasets::global().add<ClicksConfig>("clicks", "generated clicks on ids of a large key space", draw_splits);
+const bool clicks_registered = add_dataset_without_files<ClicksConfig>(
+    "clicks", "generated clicks on ids of a large key space", generated_splits<Clicks, ClicksConfig>);
 
 }  // namespace
 }  // namespace phalanx

@@ -53,10 +53,7 @@ Splits load_csv(const CsvConfig& config) {
     throw ConfigError("dataset.thousands: is the same character as dataset.decimal");
   }
   if (!config.file.empty()) {
-    if (config.train != CsvConfig{}.train || config.test != CsvConfig{}.test || !config.validation.empty()) {
-      throw ConfigError(
-          "dataset.file: has the rows of all splits; set either this key or dataset.train, validation and test");
-    }
+    refuse_files_of_splits(config);
     return splits_of_table(config, config.split, read_delimited_table(find(config, {config.file})[0], config));
   }
   std::vector<std::string> names{config.train, config.test};

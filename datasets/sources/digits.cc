@@ -1,32 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <utility>
 
 #include "datasets/dataset.h"
 #include "datasets/digits/drawing.h"
 #include "datasets/digits/glyphs.h"
+#include "datasets/generated.h"
 #include "datasets/image_dataset.h"
+#include "datasets/without_files.h"
 #include "framework/base/config/visitor.h"
 
 namespace phalanx {
 namespace {
 
-struct DigitsConfig {
-  std::int64_t train_samples = 8000;
-  std::int64_t test_samples = 2000;
+struct DigitsConfig : GeneratedConfig {
+  DigitsConfig() : GeneratedConfig{.train_samples = 8000} {}
+
   std::int64_t side = 28;
-  std::int64_t seed = 1;
-  std::string root;
 
   template <class V>
   void visit(V& v) {
-    v("train_samples", train_samples, "images to generate for training", config::at_least(1));
-    v("test_samples", test_samples, "images to draw for testing, none of them a training image", config::at_least(1));
+    visit_sizes(v);
     v("side", side, "width and height of an image in pixels", config::between(16, 256));
-    v("seed", seed, "random seed of the images");
-    v("root", root, "unused, since there are no files");
+    visit_seed(v);
   }
 };
 
@@ -44,7 +41,7 @@ Splits draw_splits(const DigitsConfig& config) {
 }
 
 const bool digits_registered =
-    Datasets::global().add<DigitsConfig>("digits", "synthetic handwritten digits, needs no files", draw_splits);
+    add_dataset_without_files<DigitsConfig>("digits", "synthetic handwritten digits, needs no files", draw_splits);
 
 }  // namespace
 }  // namespace phalanx

@@ -50,9 +50,8 @@ Splits load_emnist(const EmnistConfig& config) {
       .dataset = "emnist",
       .names = idx_image_names(prefix + "-train", prefix + "-test"),
       .suffixes = {"", ".gz"},
-      .how_to_get =
-          "To get them: bazel run //tools:download -- emnist, and unpack its archive gzip.zip there.\n"
-          "To use them from elsewhere: set dataset.root to their folder, or PHALANX_DATA to the folder above it."};
+      .how_to_get = "To get them: bazel run //tools:download -- emnist, and unpack its archive gzip.zip there.\n" +
+                    kFromElsewhere};
   return load_idx_images(files, config.root, images, config.pixels);
 }
 

@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the generated datasets spirals, regression, random_images and random_tokens.
+// Tests what all generated datasets have in common, and spirals, regression, random_images and random_tokens.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "datasets/dataset.h"
+#include "datasets/random_stream.h"
 #include "datasets/testing/splits.h"
-#include "framework/base/config/config.h"
+#include "framework/base/random.h"
 
 namespace phalanx {
 namespace {
 
 TEST(Generated, SamplesDependOnlyOnTheirIndex) {
-  for (const std::string yaml : {"spirals", "{name: regression, features: 3}", "{name: random_images, side: 4}",
-                                 "{name: random_tokens, context: 8}"}) {
+  for (const std::string yaml :
+       {"spirals", "{name: regression, features: 3}", "{name: random_images, side: 4}",
+        "{name: random_tokens, context: 8}", "copy_task", "reversal", "graph_communities", "clicks"}) {
     const auto splits = testing::load_splits(yaml);
     const auto many = testing::read_samples(*splits.train, {3, 9, 4}), one = testing::read_samples(*splits.train, {9}),
                test = testing::read_samples(*splits.test, {9});
@@ -27,6 +30,28 @@ TEST(Generated, SamplesDependOnlyOnTheirIndex) {
     EXPECT_FALSE(at::equal(test.inputs[0], one.inputs[0])) << yaml << ": no sample of training";
     EXPECT_THROW(testing::read_samples(*splits.train, {splits.train->size()}), c10::IndexError) << yaml;
   }
+}
+
+// Results of earlier releases stay comparable only if every release draws the same samples.
+TEST(Generated, SamplesAreDrawnFromSeedSplitAndIndex) {
+  const auto splits = testing::load_splits("{name: random_tokens, vocabulary: 100, context: 4, order: 0, seed: 5}");
+  for (const std::uint64_t split : {0, 1}) {
+    const auto batch = testing::read_samples(split == 0 ? *splits.train : *splits.test, {9});
+    RandomStream random(mix(mix(5, split), 9));
+    auto token = static_cast<std::int64_t>(random.below(100));
+    for (std::int64_t i = 0; i < 4; ++i) {
+      EXPECT_EQ(batch.inputs[0][0][i].item<std::int64_t>(), token);
+      random.next();  // decides whether the next token follows from this one
+      token = static_cast<std::int64_t>(random.below(100));
+      EXPECT_EQ(batch.targets[0][0][i].item<std::int64_t>(), token);
+    }
+  }
+}
+
+TEST(Generated, RejectsAnIndexOutsideTheSplit) {
+  const auto splits = testing::load_splits("{name: copy_task, train_samples: 3, test_samples: 2}");
+  EXPECT_THROW(testing::read_samples(*splits.train, {0, 3}), c10::IndexError);
+  EXPECT_THROW(testing::read_samples(*splits.test, {-1}), c10::IndexError);
 }
 
 TEST(Spirals, LieOnTheSpiralOfTheirClass) {

@@ -4,7 +4,6 @@
 // that has the number as "label", "cls" or "class". Members whose names begin with a dot are ignored. Archives are not
 // compressed. Their headers are indexed when they are opened; gather() reads the content directly from the archive.
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
@@ -29,6 +28,7 @@
 #include "framework/base/descriptor.h"
 #include "framework/base/error.h"
 #include "framework/base/json.h"
+#include "framework/base/read_at.h"
 
 namespace phalanx {
 namespace {
@@ -61,14 +61,11 @@ struct Sample {
   std::optional<TarEntry> json{};
 };
 
-std::string read_at(const fs::path& file, int descriptor, std::int64_t offset, std::int64_t size) {
+std::string read_part(const fs::path& file, int descriptor, std::int64_t offset, std::int64_t size) {
   std::string bytes(static_cast<std::size_t>(size), '\0');
-  for (std::int64_t done = 0; done < size;) {
-    const auto count = ::pread(descriptor, bytes.data() + done, static_cast<std::size_t>(size - done), offset + done);
-    if (count <= 0)
-      throw_malformed(file, offset + done, count == 0 ? "the file ends early" : std::generic_category().message(errno));
-    done += count;
-  }
+  const auto got = read_at(descriptor, bytes.data(), bytes.size(), offset);
+  if (got < 0) throw_malformed(file, offset, std::generic_category().message(errno));
+  if (got < size) throw_malformed(file, offset + got, "the file ends early");
   return bytes;
 }
 
@@ -89,7 +86,7 @@ class ShardsSource final : public ImageSource {
   at::Tensor image(std::int64_t index) const override {
     const auto& sample = samples_[static_cast<std::size_t>(index)];
     return decode_image(
-        read_at(archives_[sample.archive], descriptors_[sample.archive].get(), sample.offset, sample.size), decoding_,
+        read_part(archives_[sample.archive], descriptors_[sample.archive].get(), sample.offset, sample.size), decoding_,
         name(index));
   }
   std::string name(std::int64_t index) const override {
@@ -148,7 +145,7 @@ class ShardsSource final : public ImageSource {
   // Returns the class in the file, or -1 if it has none.
   std::int64_t read_json(const fs::path& path, std::size_t archive, const TarEntry& entry, std::int64_t classes) {
     const auto where = path.string() + ": " + entry.name;
-    const auto json = parse_json(read_at(path, descriptors_[archive].get(), entry.offset, entry.size), where);
+    const auto json = parse_json(read_part(path, descriptors_[archive].get(), entry.offset, entry.size), where);
     for (const char* key : {"label", "cls", "class"}) {
       if (!json.has(key)) continue;
       const auto label = json.get<std::int64_t>(key);
@@ -166,7 +163,7 @@ class ShardsSource final : public ImageSource {
   std::int64_t read_class(const fs::path& path, std::size_t archive, const TarEntry& entry, std::int64_t classes) {
     constexpr std::int64_t kLongest = 32;
     const auto text =
-        read_at(path, descriptors_[archive].get(), entry.offset, std::min<std::int64_t>(entry.size, kLongest));
+        read_part(path, descriptors_[archive].get(), entry.offset, std::min<std::int64_t>(entry.size, kLongest));
     const auto last = text.find_last_not_of(" \t\r\n");
     const auto* const digits_end = text.data() + (last == std::string::npos ? 0 : last + 1);
     std::int64_t label = -1;

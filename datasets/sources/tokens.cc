@@ -5,7 +5,6 @@
 #include <c10/util/Exception.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -28,6 +27,7 @@
 #include "framework/base/descriptor.h"
 #include "framework/base/error.h"
 #include "framework/base/mapped_file.h"
+#include "framework/base/read_at.h"
 
 namespace phalanx {
 namespace {
@@ -74,7 +74,7 @@ class TokenFile {
     if (!file_.valid() || ::fstat(file_.get(), &status) != 0) fail();
     size_ = static_cast<std::size_t>(status.st_size);
     if (size_ == 0) throw_malformed(path, 0, "the file is empty");
-    if (size_ <= kLargestMapped) mapped_.emplace(path.string());
+    if (size_ <= kLargestMapped) mapped_.emplace(path.string(), file_);
   }
 
   std::size_t bytes() const { return size_; }
@@ -84,17 +84,11 @@ class TokenFile {
   const T* read(std::int64_t begin, std::int64_t count, std::vector<T>& room) const {
     if (mapped_) return reinterpret_cast<const T*>(mapped_->bytes().data()) + begin;
     room.resize(static_cast<std::size_t>(count));
-    auto* next = reinterpret_cast<char*>(room.data());
-    auto offset = static_cast<off_t>(begin * static_cast<std::int64_t>(sizeof(T)));
-    for (auto left = room.size() * sizeof(T); left > 0;) {
-      const auto got = ::pread(file_.get(), next, left, offset);
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) throw DataError(path_.string() + ": " + std::generic_category().message(errno));
-      if (got == 0) throw_malformed(path_, offset, "the file has become shorter");
-      next += got;
-      offset += got;
-      left -= static_cast<std::size_t>(got);
-    }
+    const auto bytes = static_cast<std::int64_t>(room.size() * sizeof(T));
+    const auto offset = begin * static_cast<std::int64_t>(sizeof(T));
+    const auto got = read_at(file_.get(), room.data(), room.size() * sizeof(T), offset);
+    if (got < 0) throw DataError(path_.string() + ": " + std::generic_category().message(errno));
+    if (got < bytes) throw_malformed(path_, offset + got, "the file has become shorter");
     return room.data();
   }
 

@@ -10,6 +10,7 @@
 #include "datasets/tables/encoding_config.h"
 #include "datasets/tables/table_source.h"
 #include "framework/base/config/visitor.h"
+#include "framework/base/error.h"
 
 namespace phalanx {
 
@@ -28,6 +29,15 @@ struct SplitConfig {
     v("seed", seed, "random seed that chooses these rows");
   }
 };
+
+/// Throws ConfigError if a config whose field `file` names the rows of all splits also names files of single splits.
+template <class Config>
+void refuse_files_of_splits(const Config& config) {
+  const Config usual;
+  if (config.train == usual.train && config.test == usual.test && config.validation.empty()) return;
+  throw ConfigError(
+      "dataset.file: has the rows of all splits; set either this key or dataset.train, validation and test");
+}
 
 using TablePtr = std::shared_ptr<const TableSource>;
 

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "datasets/tables/text_file.h"
 
-#include <zlib.h>
-
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <memory>
 #include <string_view>
-#include <type_traits>
 
+#include "datasets/gzip_file.h"
 #include "datasets/malformed.h"
 #include "datasets/text/unicode.h"
 #include "framework/base/error.h"
@@ -20,36 +15,21 @@ namespace {
 
 constexpr std::size_t kChunk = 1 << 18;
 
-struct Close {
-  void operator()(gzFile file) const { gzclose(file); }
-};
-using File = std::unique_ptr<std::remove_pointer_t<gzFile>, Close>;
-
 [[noreturn]] void refuse(const std::filesystem::path& path, const std::string& why) {
   throw DataError(path.string() + ": " + why);
 }
 
 std::string read_whole(const std::filesystem::path& path) {
   if (!std::filesystem::is_regular_file(path)) refuse(path, "no such file");
-  errno = 0;
-  const File file(gzopen(path.c_str(), "rb"));
-  if (!file) refuse(path, std::strerror(errno != 0 ? errno : ENOMEM));
-  gzbuffer(file.get(), kChunk);
+  GzipFile file(path);
   std::string text;
-  bool truncated = false;
-  for (;;) {
+  for (std::size_t got = kChunk; got == kChunk;) {
     const auto size = text.size();
     text.resize(size + kChunk);
-    const int got = gzread(file.get(), text.data() + size, kChunk);
-    int code = Z_OK;
-    const char* const reason = gzerror(file.get(), &code);
-    if (got < 0) refuse(path, code == Z_ERRNO ? std::strerror(errno) : std::string("gzip: ") + reason);
-    text.resize(size + static_cast<std::size_t>(got));
-    truncated |= code == Z_BUF_ERROR;  // zlib 1.3.2 tells it once, with the last data
-    if (static_cast<std::size_t>(got) == kChunk) continue;
-    if (truncated) refuse(path, "the gzip file is cut short");
-    return text;
+    got = file.read({reinterpret_cast<std::uint8_t*>(text.data()) + size, kChunk});
+    text.resize(size + got);
   }
+  return text;
 }
 
 void check_encoding(const std::filesystem::path& path, std::string_view text) {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "framework/base/storage/safetensors.h"
-#include "framework/parallel/placement.h"
+#include "framework/partition/placement.h"
 
 namespace phalanx {
 

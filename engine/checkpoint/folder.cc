@@ -86,7 +86,7 @@ std::vector<const Checkpoint*> by_reading(const std::vector<Checkpoint>& all, co
   std::vector<std::pair<double, const Checkpoint*>> found;
   for (const auto& checkpoint : all) {
     const auto& readings = checkpoint.manifest.readings;
-    const auto reading = std::ranges::find(readings, retention.best_by, &Readings::value_type::first);
+    const auto reading = std::ranges::find(readings, retention.best_by, &Metrics::value_type::first);
     if (checkpoint.manifest.tested_at != checkpoint.manifest.position.step || reading == readings.end()) continue;
     if (std::isnan(reading->second)) continue;
     found.emplace_back(retention.highest ? -reading->second : reading->second, &checkpoint);

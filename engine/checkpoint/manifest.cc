@@ -42,14 +42,14 @@ Manifest::Words words(const Json& json) {
 }
 
 // JSON has no NaN.
-Json readings(const Readings& readings) {
+Json readings(const Metrics& readings) {
   Json json = Json::object();
   for (const auto& [name, value] : readings) json[name] = std::isfinite(value) ? Json(value) : Json(nullptr);
   return json;
 }
 
-Readings readings(const Json& json) {
-  Readings readings;
+Metrics readings(const Json& json) {
+  Metrics readings;
   for (const auto& [name, value] : json.items()) {
     readings.emplace_back(name, value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>());
   }

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/meters/readings.h"
+#include "framework/base/metrics.h"
 #include "framework/base/storage/disk.h"
 
 namespace phalanx {
@@ -30,7 +30,7 @@ struct Manifest {
   std::int64_t updates = 0;     // the optimizer's
   Words identity{};             // of the run; a run with a different identity cannot resume from it
   std::string strategy{};       // with its fields and buckets
-  Readings readings{};          // of the last test
+  Metrics readings{};           // of the last test
   std::int64_t tested_at = -1;  // step of the last test; -1 if there was none
   std::string config{};         // YAML, for people: a checkpoint may be copied out of its run folder
   Words provenance{};           // for people

@@ -11,8 +11,8 @@
 #include "engine/checkpoint/checkpoint_part.h"
 #include "engine/optim/optimizer.h"
 #include "framework/comm/communicator.h"
-#include "framework/parallel/flat_parameters.h"
-#include "framework/parallel/placement.h"
+#include "framework/partition/flat_parameters.h"
+#include "framework/partition/placement.h"
 
 namespace phalanx {
 

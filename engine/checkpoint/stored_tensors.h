@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "framework/base/storage/safetensors.h"
-#include "framework/parallel/placement.h"
+#include "framework/partition/placement.h"
 
 namespace phalanx {
 

@@ -15,7 +15,7 @@
 #include "framework/base/text.h"
 #include "framework/collectives/selection/tuned_file.h"
 #include "framework/comm/backend.h"
-#include "framework/comm/host_slots.h"
+#include "framework/comm/launch/host_slots.h"
 #include "models/embedding/wanted_servers.h"
 
 namespace phalanx {
@@ -280,7 +280,7 @@ void check_determinism(std::vector<ConfigProblem>& problems, const ExperimentCon
   };
   const auto shards = config.train.virtual_shards;
   refuse(!config.strategy.traits().virtual_shards, "strategy",
-         "must be " + join(Synchronizers::global().names_where(&StrategyTraits::virtual_shards), " or ") +
+         "must be " + join(Strategies::global().names_where(&StrategyTraits::virtual_shards), " or ") +
              ", without options,");
   refuse(config.launch.threads == 0, "launch.threads",
          "must be set, since results depend on how many threads share an operation,");

@@ -106,41 +106,43 @@ bool lies_in(const std::string& checkpoint, const std::string& folder) {
 
 }  // namespace
 
-void Checkpointing::check_metric(const Readings& measured) const {
+void Checkpointing::check_metric(const Metrics& measured) const {
   const auto& config = run_.config.checkpoint;
-  if (config.keep_best == 0 || std::ranges::count(measured, config.best_by, &Readings::value_type::first) > 0) return;
+  if (config.keep_best == 0 || std::ranges::count(measured, config.best_by, &Metrics::value_type::first) > 0) return;
   throw ConfigError("checkpoint.best_by is \"" + config.best_by +
                     "\", which none of evaluate.meters reads; add the meter, or name another reading");
 }
 
-void Checkpointing::attach() {
+void Checkpointing::attach(Engine& engine) {
   ExperimentConfig all = run_.config;
   config_text_ = config::dump(all);
-  auto& engine = run_.engine;
-  engine.on(Event::kStart, [this](State& state) { start(state); });
-  engine.on(Event::kUpdate, [this](State& state) { update(state); });
-  engine.on(Event::kEndEpoch, [this](State& state) { end_epoch(state); });
-  engine.on(Event::kEnd, [this](State&) { end(); });
+  engine.on(Event::kStart, HookPhase::kCheckpoint, [this, &engine](State& state) { start(engine.slices(), state); });
+  engine.on(Event::kUpdate, HookPhase::kCheckpoint, [this](State& state) { update(state); });
+  engine.on(Event::kEndEpoch, HookPhase::kCheckpoint, [this](State& state) { end_epoch(state); });
+  engine.on(Event::kEnd, HookPhase::kCheckpoint, [this](State&) { end(); });
 }
 
-RunState Checkpointing::run_state() {
-  RunState state{.parameters = &run_.parameters,
-                 .slices = run_.engine.slices(),
-                 .optimizer = &run_.optimizer,
-                 .buffers = run_.model.named_buffers(),
-                 .frozen = frozen_parameters(run_.model),
+RunState Checkpointing::run_state(const std::vector<Slice>& slices) {
+  const Replica& replica = run_.replica;
+  const PartitionedModel& part = *replica.part;
+  const Mesh& mesh = part.mesh;
+  RunState state{.parameters = &replica.flat->parameters,
+                 .slices = slices,
+                 .optimizer = &replica.optimizer(),
+                 .buffers = replica.model().named_buffers(),
+                 .frozen = frozen_parameters(replica.model()),
                  .parts = parts_,
-                 .placements = run_.placements,
-                 .elsewhere = run_.elsewhere,
-                 .owns_buffers = run_.mesh.replicas()->rank() == 0 && run_.mesh.position(Axis::kTensor) == 0,
-                 .owns_frozen = run_.mesh.replicas()->rank() == 0,
-                 .owns_frozen_parts = run_.mesh.position(Axis::kData) == 0 && run_.mesh.position(Axis::kContext) == 0,
-                 .part = run_.mesh.model()->rank(),
+                 .placements = part.placements,
+                 .elsewhere = replica.elsewhere(),
+                 .owns_buffers = mesh.replicas()->rank() == 0 && mesh.position(Axis::kTensor) == 0,
+                 .owns_frozen = mesh.replicas()->rank() == 0,
+                 .owns_frozen_parts = mesh.position(Axis::kData) == 0 && mesh.position(Axis::kContext) == 0,
+                 .part = mesh.model()->rank(),
                  .values_in_slices = run_.config.strategy.traits().shards_values};
-  state.parts.push_back(random_part(run_.world->rank(), run_.device));
-  state.parts.push_back(buffers_part(run_.model, run_.world->rank(), run_.world->size()));
+  state.parts.push_back(random_part(world().rank(), part.device));
+  state.parts.push_back(buffers_part(replica.model(), world().rank(), world().size()));
   state.parts.push_back(schedule_part(run_.schedule));
-  state.parts.push_back(strategy_part(run_.synchronizer, run_.world->rank(), run_.placements, goes_on_alike_));
+  state.parts.push_back(strategy_part(replica.strategy(), world().rank(), part.placements, goes_on_alike_));
   state.parts.push_back(flag_part("were_apart", were_apart_));
   return state;
 }
@@ -148,7 +150,7 @@ RunState Checkpointing::run_state() {
 Manifest::Words Checkpointing::identity() const {
   Manifest::Words words{{"seed", std::to_string(run_.config.seed)},
                         {"dataset", describe(run_.config.dataset)},
-                        {"number of training samples", std::to_string(run_.samples)},
+                        {"number of training samples", std::to_string(run_.length.samples)},
                         {"loader.shuffle", order_of(run_.config.loader)},
                         {"train.global_batch_size", std::to_string(run_.config.train.global_batch_size)}};
   if (!run_.fitted.empty()) {
@@ -157,18 +159,18 @@ Manifest::Words Checkpointing::identity() const {
   return words;
 }
 
-void Checkpointing::start(State& state) {
+void Checkpointing::start(const std::vector<Slice>& slices, State& state) {
   const auto& config = run_.config.checkpoint;
   const CheckpointFolder folder(run_.folder.checkpoints());
-  state_ = run_state();
+  state_ = run_state(slices);
   checkpointer_.emplace(folder,
                         Retention{.keep_last = config.keep_last,
                                   .keep_best = config.keep_best,
                                   .best_by = config.best_by,
                                   .highest = config.best_is == "highest"},
-                        run_.world, state_);
-  const Choice choice = choose(config.resume, folder, identity(), state_, *run_.world);
-  const bool first = run_.world->rank() == 0;
+                        run_.replica.mesh().control(), state_);
+  const Choice choice = choose(config.resume, folder, identity(), state_, world());
+  const bool first = world().rank() == 0;
   if (first) {
     folder.remove_temporary();
     remove_results(run_.folder);
@@ -180,25 +182,25 @@ void Checkpointing::start(State& state) {
   if (choice.checkpoint) go_on(*choice.checkpoint, state);
   if (first && !choice.checkpoint && config.resume == "auto") cut_metrics(run_.folder.metrics(), 0);
   // No rank may write before rank 0 has cleaned up, or change memory that ranks share before all ranks have filled it.
-  run_.world->barrier().wait();
+  world().barrier().wait();
 }
 
 void Checkpointing::go_on(const Checkpoint& checkpoint, State& state) {
   const auto& manifest = checkpoint.manifest;
   // Replicas that have diverged can only be restored by the same number of ranks with the same strategy.
-  goes_on_alike_ = manifest.ranks == run_.world->size() && manifest.strategy == run_.agreement;
-  restore(checkpoint, state_, goes_on_alike_ ? std::optional(run_.world->rank()) : std::nullopt);
+  goes_on_alike_ = manifest.ranks == world().size() && manifest.strategy == settings_;
+  restore(checkpoint, state_, goes_on_alike_ ? std::optional(world().rank()) : std::nullopt);
   were_apart_ &= goes_on_alike_;
   state.step = manifest.position.step;
   state.epoch = manifest.position.epoch;
   state.cursor = manifest.position.batch;
   run_.last_evaluation = {manifest.readings, manifest.tested_at};
-  const bool over = state.step >= run_.steps;
+  const bool over = state.step >= run_.length.steps;
   const bool end_to_come = state.cursor > 0 && run_.last_evaluation.step != state.step;
-  if (over && end_to_come) state.cursor = run_.loader.batches();
+  if (over && end_to_come) state.cursor = run_.length.batches;
   state.stop = over && !end_to_come;
   log_info() << "resumes after step " << state.step << ", from " << checkpoint.path;
-  if (run_.world->rank() != 0) return;
+  if (world().rank() != 0) return;
   if (lies_in(checkpoint.path, run_.folder.checkpoints())) {
     CheckpointFolder(run_.folder.checkpoints()).set_aside_after(state.step);
   }
@@ -227,7 +229,7 @@ bool Checkpointing::regular() const {
 // averaged after every step.
 bool Checkpointing::updates_with_own_gradients() const {
   const auto traits = run_.config.strategy.traits();
-  return run_.mesh.replicas()->size() > 1 && !traits.reduces_gradients && !traits.servers_update;
+  return run_.replica.mesh().replicas()->size() > 1 && !traits.reduces_gradients && !traits.servers_update;
 }
 
 bool Checkpointing::due_at_step(std::int64_t step) const {
@@ -240,20 +242,20 @@ bool Checkpointing::due_by_test(std::int64_t step) const {
 }
 
 void Checkpointing::update(const State& state) {
-  were_apart_ |= !run_.synchronizer.replicas_equal() || updates_with_own_gradients();
+  were_apart_ |= !run_.replica.strategy().replicas_equal() || updates_with_own_gradients();
   checkpointer_->advance();
   tell_failures();
-  const bool end_of_epoch = state.cursor == run_.loader.batches() || state.step >= run_.steps || state.stop;
+  const bool end_of_epoch = run_.length.ends_epoch(state.cursor) || state.step >= run_.length.steps || state.stop;
   if (run_.vote.stopped() || (!end_of_epoch && (due_at_step(state.step) || due_by_test(state.step)))) {
     save({state.step, state.epoch, state.cursor});
   }
 }
 
 void Checkpointing::end_epoch(State& state) {
-  state.stop |= state.step >= run_.steps;  // true if a run that was stopped after its last step resumes
+  state.stop |= state.step >= run_.length.steps;  // true if a run that was stopped after its last step resumes
   if (run_.vote.stopped()) return;
   const auto& config = run_.config.checkpoint;
-  const bool whole = state.cursor == run_.loader.batches();
+  const bool whole = run_.length.ends_epoch(state.cursor);
   const bool epoch_due = whole && config.every_epochs > 0 && (state.epoch + 1) % config.every_epochs == 0;
   const bool end = regular() && state.stop;
   if (!epoch_due && !end && !due_by_test(state.step) && !due_at_step(state.step)) return;
@@ -263,11 +265,11 @@ void Checkpointing::end_epoch(State& state) {
 void Checkpointing::save(const Position& position) {
   checkpointer_->settle();  // the one before is good, whatever the guard finds now
   run_.nan_guard.check_now();
-  state_.buffers = run_.shared_buffers();
+  state_.buffers = run_.replica.shared_buffers();
   checkpointer_->save({.position = position,
-                       .updates = run_.optimizer.updates(),
+                       .updates = run_.replica.optimizer().updates(),
                        .identity = identity(),
-                       .strategy = run_.agreement,
+                       .strategy = settings_,
                        .readings = run_.last_evaluation.readings,
                        .tested_at = run_.last_evaluation.step,
                        .config = config_text_,
@@ -283,7 +285,7 @@ void Checkpointing::end() {
 void Checkpointing::tell_failures() {
   if (checkpointer_->failed() == told_) return;
   told_ = checkpointer_->failed();
-  if (run_.world->rank() == 0) standard_error().write("A checkpoint was abandoned: " + checkpointer_->failure() + "\n");
+  if (world().rank() == 0) standard_error().write("A checkpoint was abandoned: " + checkpointer_->failure() + "\n");
 }
 
 std::string Checkpointing::why_unsaved() const {

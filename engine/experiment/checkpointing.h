@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <functional>
 #include <optional>
-#include <set>
 #include <string>
+#include <vector>
 
+#include "engine/build/replica.h"
+#include "engine/build/resolved_settings.h"
 #include "engine/checkpoint/checkpointer.h"
 #include "engine/checkpoint/run_state.h"
 #include "engine/engine.h"
 #include "engine/experiment/config.h"
+#include "engine/experiment/run_length.h"
+#include "engine/schedule/schedule.h"
 #include "engine/watch/nan_guard.h"
 #include "engine/watch/run_folder.h"
 #include "engine/watch/stop_vote.h"
@@ -18,7 +21,7 @@ namespace phalanx {
 
 /// The last evaluation of a run on the split by which versions of the model are compared.
 struct LastEvaluation {
-  Readings readings{};
+  Metrics readings{};
   std::int64_t step = -1;  // -1: there was none
 };
 
@@ -37,39 +40,26 @@ class Checkpointing {
   struct Run {
     const ExperimentConfig& config;
     const RunFolder& folder;
-    CommunicatorPtr world;
-    const Mesh& mesh;
-    c10::Device device;  // where this rank computes
-    Engine& engine;
-    const FlatParameters& parameters;
-    const Placements& placements;
-    std::set<std::string> elsewhere;  // see RunState
-    Model& model;
-    Optimizer& optimizer;
+    const Replica& replica;
     Schedule& schedule;
-    Synchronizer& synchronizer;
-    const Loader& loader;
-    const StopVote& vote;
     NanGuard& nan_guard;
+    const StopVote& vote;
     LastEvaluation& last_evaluation;
-    std::function<NamedTensors()> shared_buffers;  // the model's buffers as they are evaluated; collective
-    std::int64_t samples;                          // in the training split
-    std::string fitted;                            // Splits::fitted
-    std::int64_t steps;                            // of the whole run
-    std::string agreement;                         // describe() of the run's Agreement
+    RunLength length;
+    std::string fitted;  // Splits::fitted
   };
 
-  explicit Checkpointing(const Run& run) : run_(run) {}
+  explicit Checkpointing(const Run& run) : run_(run), settings_(describe(run.replica.settings, run.config)) {}
 
-  /// Adds a part to all checkpoints. Must be called before attach().
+  /// Adds a part to all checkpoints. Must be called before training starts.
   void add(CheckpointPart part) { parts_.push_back(std::move(part)); }
 
   /// Throws ConfigError if the best checkpoints are chosen by a metric that is not in `measured`, the readings of
   /// evaluations.
-  void check_metric(const Readings& measured) const;
+  void check_metric(const Metrics& measured) const;
 
-  /// Adds the hooks. Must be called after all other hooks were added.
-  void attach();
+  /// Adds the hooks. The engine must outlive the object.
+  void attach(Engine& engine);
 
   /// Blocks until the checkpoint that is being written is complete.
   void settle() { checkpointer_->settle(); }
@@ -84,7 +74,7 @@ class Checkpointing {
   std::int64_t failed() const { return checkpointer_->failed(); }
 
  private:
-  void start(State& state);
+  void start(const std::vector<Slice>& slices, State& state);
   void go_on(const Checkpoint& checkpoint, State& state);
   void update(const State& state);
   void end_epoch(State& state);
@@ -96,10 +86,12 @@ class Checkpointing {
   bool updates_with_own_gradients() const;
   bool due_at_step(std::int64_t step) const;
   bool due_by_test(std::int64_t step) const;
-  RunState run_state();
+  RunState run_state(const std::vector<Slice>& slices);
+  Communicator& world() const { return *run_.replica.mesh().control(); }
   Manifest::Words identity() const;
 
   Run run_;
+  std::string settings_;  // description of the run's ResolvedSettings
   std::string config_text_;
   std::vector<CheckpointPart> parts_;
   RunState state_;

@@ -17,16 +17,16 @@
 #include "engine/meters/meter_set.h"
 #include "engine/optim/optimizer.h"
 #include "engine/schedule/schedule.h"
-#include "engine/sync/synchronizers.h"
+#include "engine/strategies/strategies.h"
 #include "engine/task/task.h"
 #include "engine/watch/config.h"
 #include "framework/base/plugins.h"
 #include "framework/collectives/selection/rule.h"
 #include "framework/comm/backend.h"
 #include "framework/comm/device_kind.h"
-#include "framework/comm/mesh.h"
+#include "framework/comm/mesh/mesh.h"
 #include "framework/kernels/kernels.h"
-#include "framework/parallel/pipeline/schedule.h"
+#include "framework/partition/pipeline/schedule.h"
 #include "models/model.h"
 
 namespace phalanx {
@@ -302,7 +302,7 @@ struct ExperimentConfig {
   std::map<std::string, TurnConfig> turns;
   ParameterGroups parameter_groups;
   Schedules::Choice schedule{"constant"};
-  Synchronizers::Choice strategy{"auto"};
+  Strategies::Choice strategy{"auto"};
   std::string determinism = "run";
   ReplicaCheckConfig replica_check;
   MeshConfig mesh;

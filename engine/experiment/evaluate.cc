@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "engine/build/load_model.h"
+#include "engine/build/training_step.h"
 #include "engine/experiment/evaluation.h"
 #include "engine/experiment/experiment.h"
-#include "engine/experiment/load_model.h"
 #include "engine/experiment/predictions.h"
-#include "engine/experiment/training_step.h"
 #include "engine/step/plain_step.h"
 #include "framework/base/error.h"
 #include "models/weights_layout.h"
@@ -23,7 +23,8 @@ struct Stopped {};  // thrown on all ranks at the same batch if one of them was 
 
 }  // namespace
 
-std::optional<EvaluationResult> evaluate_weights(const ExperimentConfig& config, const EvaluationContext& context) {
+std::optional<EvaluationResult> evaluate_weights(const ExperimentConfig& config, const ExperimentContext& context,
+                                                 const EvaluationOptions& options) {
   const auto& sample = context.splits.test->spec();
   const auto task = config.task.make(sample, config.loss.make());
   task->take_turn(0);
@@ -32,16 +33,16 @@ std::optional<EvaluationResult> evaluate_weights(const ExperimentConfig& config,
   complete.determinism = "run";  // on any number of ranks, so without virtual shards
   UnreadableSamples unreadable(complete.loader, with_held_out(context.splits, config));
   const Splits& splits = unreadable.splits();
-  if (context.split == "validation" && !splits.validation) {
+  if (options.split == "validation" && !splits.validation) {
     throw ConfigError("there is no validation split: the dataset has none, and evaluate.validation is not set");
   }
-  const auto model = load_model(complete, task->model(), context.weights);
+  const auto model = load_model(complete, task->model(), options.weights);
   move_weights(*model, context.device);
   PlainStep step(*model, *task, 1, arithmetic_of(complete.train, task->model()));
   const Mesh mesh(context.world);
   Evaluation evaluation(complete, splits, {[&](Batch& batch) { task->prepare(batch); }, context.device}, step, mesh);
   std::optional<Predictions> predictions;
-  if (!context.predictions.empty()) {
+  if (!options.predictions.empty()) {
     predictions.emplace(task->model(), task->targets(sample));
     evaluation.evaluator().on(Event::kForwardCriterion, [&](State& state) { predictions->add(state); });
   }
@@ -51,15 +52,15 @@ std::optional<EvaluationResult> evaluate_weights(const ExperimentConfig& config,
     if (asked.item<std::int64_t>() != 0) throw Stopped{};
   });
   unreadable.start();
-  EvaluationResult result{.samples = evaluation.samples(context.split)};
+  EvaluationResult result{.samples = evaluation.samples(options.split)};
   try {
-    result.readings = evaluation.run(context.split, {});
+    result.readings = evaluation.run(options.split, {});
   } catch (const Stopped&) {
     return std::nullopt;
   }
-  if (evaluation.diverged()) throw_diverged(context.split);
+  if (evaluation.diverged()) throw_diverged(options.split);
   result.unreadable = unreadable.count(*context.world);
-  if (predictions) predictions->save(context.predictions, *context.world);
+  if (predictions) predictions->save(options.predictions, *context.world);
   context.world->barrier().wait();
   return result;
 }

@@ -79,17 +79,17 @@ Evaluation::Evaluation(const ExperimentConfig& config, const Splits& splits, con
   };
   add("validation", splits.validation);
   add("test", splits.test);
-  evaluator_.on(Event::kForwardCriterion, [this](State& state) {
+  evaluator_.on(Event::kForwardCriterion, HookPhase::kMeasure, [this](State& state) {
     meters_.add(state.batch, state.result);
     look_at(state.result);
   });
 }
 
-Readings Evaluation::run(const std::string& split, const State& state) {
+Metrics Evaluation::run(const std::string& split, const State& state) {
   not_finite_ = at::Tensor();
   evaluator_.run(*loaders_.at(split), {.epoch = state.epoch, .step = state.step});
   diverged_ = guarded_ && any_not_finite();
-  Readings readings = meters_.take(*mesh_.control(kBatchAxes));
+  Metrics readings = meters_.take(*mesh_.control(kBatchAxes));
   warn_of(split, readings);
   return readings;
 }
@@ -108,7 +108,7 @@ bool Evaluation::any_not_finite() {
   return any.item<std::int64_t>() != 0;
 }
 
-void Evaluation::warn_of(const std::string& split, const Readings& readings) {
+void Evaluation::warn_of(const std::string& split, const Metrics& readings) {
   if (mesh_.control()->rank() != 0) return;
   for (const auto& [name, value] : readings) {
     if (std::isfinite(value) || !warned_of_.insert(split + "/" + name).second) continue;

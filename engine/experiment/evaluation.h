@@ -16,7 +16,7 @@
 #include "engine/experiment/preparation.h"
 #include "engine/meters/meter_set.h"
 #include "framework/comm/communicator.h"
-#include "framework/comm/mesh.h"
+#include "framework/comm/mesh/mesh.h"
 
 namespace phalanx {
 
@@ -53,11 +53,11 @@ class Evaluation {
   std::int64_t samples(const std::string& split) const { return samples_.at(split); }
 
   /// Returns the readings that run() will have, with the values of meters that have seen nothing. Collective.
-  Readings names() { return meters_.take(*mesh_.control(kBatchAxes)); }
+  Metrics names() { return meters_.take(*mesh_.control(kBatchAxes)); }
 
   /// Measures split "validation" or "test". Hooks see the epoch and step of `state`. Rank 0 warns once of each reading
   /// that is not finite. Collective; the result is the same on all ranks.
-  Readings run(const std::string& split, const State& state);
+  Metrics run(const std::string& split, const State& state);
 
   /// Returns true if the last run() had a loss that was not finite and watch.nan_guard is on. The same on all ranks.
   bool diverged() const { return diverged_; }
@@ -68,7 +68,7 @@ class Evaluation {
  private:
   void look_at(const Step::Result& result);
   bool any_not_finite();
-  void warn_of(const std::string& split, const Readings& readings);
+  void warn_of(const std::string& split, const Metrics& readings);
 
   const bool guarded_;
   bool diverged_ = false;

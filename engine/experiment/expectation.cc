@@ -10,14 +10,14 @@
 namespace phalanx {
 namespace {
 
-const double* find(const Readings& readings, const std::string& metric) {
-  const auto found = std::ranges::find(readings, metric, &Readings::value_type::first);
+const double* find(const Metrics& readings, const std::string& metric) {
+  const auto found = std::ranges::find(readings, metric, &Metrics::value_type::first);
   return found == readings.end() ? nullptr : &found->second;
 }
 
 }  // namespace
 
-void check_measured(const ExpectedReadings& expected, const Readings& readings, const std::string& split) {
+void check_measured(const ExpectedReadings& expected, const Metrics& readings, const std::string& split) {
   for (const auto& [metric, bounds] : expected) {
     if (find(readings, metric) != nullptr) continue;
     std::vector<std::string> names;
@@ -28,7 +28,7 @@ void check_measured(const ExpectedReadings& expected, const Readings& readings, 
   }
 }
 
-void check_expected(const ExpectedReadings& expected, const Readings& readings, const std::string& split) {
+void check_expected(const ExpectedReadings& expected, const Metrics& readings, const std::string& split) {
   for (const auto& [metric, bounds] : expected) {
     const double* value = find(readings, metric);
     if (value == nullptr) throw Error("expect." + split + "." + metric + ": the run has not measured it");

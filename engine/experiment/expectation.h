@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "engine/meters/readings.h"
 #include "framework/base/config/visitor.h"
+#include "framework/base/metrics.h"
 
 namespace phalanx {
 
@@ -40,9 +40,9 @@ struct ExpectConfig {
 };
 
 /// Throws ConfigError if one of the metrics that are expected of `split` is missing in its readings.
-void check_measured(const ExpectedReadings& expected, const Readings& readings, const std::string& split);
+void check_measured(const ExpectedReadings& expected, const Metrics& readings, const std::string& split);
 
 /// Throws Error for the first reading that is out of bounds. NaN is out of all bounds.
-void check_expected(const ExpectedReadings& expected, const Readings& readings, const std::string& split);
+void check_expected(const ExpectedReadings& expected, const Metrics& readings, const std::string& split);
 
 }  // namespace phalanx

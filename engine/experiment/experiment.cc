@@ -4,382 +4,278 @@
 #include <ATen/ops/full.h>
 
 #include <algorithm>
-#include <atomic>
+#include <chrono>
+#include <functional>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "datasets/resident_loader.h"
+#include "engine/build/whole_model.h"
 #include "engine/checkpoint/numbers_part.h"
-#include "engine/early_stop.h"
-#include "engine/engine.h"
 #include "engine/experiment/checkpointing.h"
-#include "engine/experiment/evaluation.h"
-#include "engine/experiment/preparation.h"
-#include "engine/experiment/replica.h"
+#include "engine/experiment/evaluation_loop.h"
 #include "engine/experiment/report.h"
-#include "engine/experiment/sample_shares.h"
-#include "engine/experiment/sequence_share.h"
-#include "engine/experiment/served_embeddings.h"
 #include "engine/experiment/server_moves.h"
+#include "engine/experiment/trainer.h"
 #include "engine/experiment/unreadable_samples.h"
-#include "engine/sync/replica_check.h"
+#include "engine/strategies/replica_check.h"
 #include "engine/watch/stop_vote.h"
-#include "engine/watch/watching.h"
 #include "framework/base/error.h"
-#include "framework/comm/mesh.h"
 
 namespace phalanx {
 namespace {
 
+/// The parts of a run on one rank, which its hooks connect.
+struct Run {
+  const ExperimentConfig& config;
+  const ExperimentContext& context;
+  Trainer& trainer;
+  Report& report;
+  EvaluationLoop& evaluations;
+  ReplicaCheck& replica_check;
+  StopVote& vote;
+  ServerMoves& moves;
+  Checkpointing& checkpointing;
+
+  const Replica& replica() const { return trainer.replica; }
+};
+
 bool due(std::int64_t every, std::int64_t count) { return every > 0 && count % every == 0; }
 
-/// One rank's share of a run: builds the components of the config and runs the engine.
-class Experiment {
- public:
-  /// `config` must have the task's defaults, and `splits` the held-out split (see run_experiment()). `unreadable`
-  /// counts the skipped samples of these splits.
-  Experiment(const ExperimentConfig& config, const Splits& splits, UnreadableSamples& unreadable, Task& task,
-             const ExperimentContext& context)
-      : config_(config),
-        folder_(context.folder),
-        unreadable_(unreadable),
-        task_(task),
-        mesh_(context.world, mesh_shape(config.mesh, context.world->size())),
-        sequence_(task, splits.train->spec(), mesh_.along(Axis::kContext)),
-        watching_(config.watch, mesh_.control(), context.folder),
-        replica_(config, task, mesh_, context, watching_),
-        embeddings_(config, *replica_.model(), mesh_, context),
-        rate_(optimizer().learning_rate()),
-        schedule_(config.schedule.make()),
-        early_stop_(config.train.early_stop),
-        shares_(config, mesh_, watching_.clock()),
-        preparation_{[this](Batch& batch) { complete(batch); }, context.device},
-        loader_(training_loader(splits.train)),
-        evaluation_(config, splits, preparation_, replica_.step().step(), mesh_),
-        steps_(total_steps()),
-        engine_(replica_.step().step(), optimizer(), replica_.synchronizer()),
-        replica_check_(replica_.groups(), config.replica_check.repair, config.replica_check.every_steps),
-        vote_(
-            mesh_.control(), context.stop_asked, [this, started = context.started] { return time_is_up(started); },
-            replica_.agreement().strategy.traits().steps_ahead, config.mesh.pipe > 1),
-        moves_({.file = config.roles.servers_file,
-                .delay = replica_.agreement().strategy.traits().steps_ahead,
-                .apart = config.mesh.pipe > 1,
-                .shown = config.watch.progress},
-               mesh_.control(), context.servers),
-        report_(config, context, {config.train.epochs, steps_, loader_->batches()}, watching_.clock(),
-                replica_.update()),
-        checkpointing_(checkpointed_run(context, splits.train->size())),
-        add_own_hooks_(context.add_hooks) {
-    context.add_evaluation_hooks(evaluation_.evaluator());
-    report_.tell_start(start_of(splits));
-    unreadable_.start();
-  }
-
-  ExperimentResult run() {
-    replica_.broadcast_buffers();
-    // Check before the first step instead of at the first evaluation: meters know the names of their readings even if
-    // they have seen nothing.
-    check_metrics(evaluation_.names());
-    add_hooks();
-    const State end = engine_.train(replica_.parameters(), *loader_, {.epochs = config_.train.epochs});
-    trained_ = true;
-    replica_check_.at_end(end.step);
-    ExperimentResult result = evaluate_at_end(end);
-    result.unreadable = unreadable_.count(*mesh_.samples());
-    if (config_.checkpoint.final_weights) embeddings_.write_rows(folder_.embeddings());
-    finish(result);
-    replica_.keep_values();
-    // Rank 0 must have written everything before any rank ends, because launchers end the other ranks if one fails.
-    mesh_.control()->barrier().wait();
-    checkpointing_.check();
-    if (!diverged_.empty()) throw_diverged(diverged_);
-    return result;
-  }
-
- private:
-  // Writes the results. On a full disk, a stopped run can write neither its checkpoint nor its weights; then the error
-  // has both reasons.
-  void finish(const ExperimentResult& result) {
-    try {
-      replica_.as_evaluated([&] { report_.finish(result, replica_.whole_weights(config_.checkpoint.final_weights)); });
-    } catch (const DataError& error) {
-      const auto unsaved = checkpointing_.why_unsaved();
-      if (unsaved.empty()) throw;
-      throw DataError(unsaved + "\n" + error.what());
-    }
-  }
-
-  std::unique_ptr<Loader> training_loader(const std::shared_ptr<const Dataset>& split) {
-    const auto batch = config_.train.global_batch_size;
-    const auto& group = *mesh_.samples();
-    if (!config_.loader.resident) {
-      return embeddings_.ahead_of(
-          preparation_.of(make_split_loader(split, batch, config_, SplitUse::kTraining, group, shares_.shares())));
-    }
-    if (preparation_.device.is_cpu()) {
-      throw ConfigError(
-          "loader.resident: keeps samples in the memory of a device, but this run computes on the CPU; "
-          "leave it out");
-    }
-    return embeddings_.ahead_of(
-        make_resident_loader(split, split_options(*split, batch, config_, SplitUse::kTraining, group, shares_.shares()),
-                             preparation_.device, preparation_.complete));
-  }
-
-  Optimizer& optimizer() { return replica_.update().optimizer(); }
-
-  Report::Start start_of(const Splits& splits) const {
-    Report::Start start{.training_samples = splits.train->size(),
-                        .validation_samples = splits.validation ? splits.validation->size() : 0,
-                        .test_samples = splits.test ? splits.test->size() : 0,
-                        .strategy = replica_.agreement().strategy.selected(),
-                        .selected = config_.strategy.selected() == "auto"};
-    start.parameters = replica_.whole().parameter_count();
-    return start;
-  }
-
-  Checkpointing::Run checkpointed_run(const ExperimentContext& context, std::int64_t samples) {
-    return {.config = config_,
-            .folder = context.folder,
-            .world = mesh_.control(),
-            .mesh = mesh_,
-            .device = context.device,
-            .engine = engine_,
-            .parameters = replica_.parameters(),
-            .placements = replica_.placements(),
-            .elsewhere = replica_.elsewhere(),
-            .model = *replica_.model(),
-            .optimizer = optimizer(),
-            .schedule = *schedule_,
-            .synchronizer = replica_.synchronizer(),
-            .loader = *loader_,
-            .vote = vote_,
-            .nan_guard = watching_.nan_guard(),
-            .last_evaluation = last_,
-            .shared_buffers = [this] { return replica_.shared_buffers(); },
-            .samples = samples,
-            .fitted = context.splits.fitted,
-            .steps = steps_,
-            .agreement = describe(replica_.agreement(), config_)};
-  }
-
-  std::int64_t total_steps() const {
-    const auto steps = config_.train.epochs * loader_->batches();
-    return config_.train.max_steps == 0 ? steps : std::min(steps, config_.train.max_steps);
-  }
-
-  bool time_is_up(std::chrono::steady_clock::time_point started) const {
+std::function<bool()> time_limit(const TrainConfig& train, std::chrono::steady_clock::time_point started) {
+  return [limit = train.max_seconds, started] {
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - started;
-    return config_.train.max_seconds > 0 && elapsed.count() >= config_.train.max_seconds;
-  }
+    return limit > 0 && elapsed.count() >= limit;
+  };
+}
 
-  void check_metrics(const Readings& measured) const {
-    for (const auto& name : schedule_->watches()) {
-      if (std::ranges::count(measured, name, &Readings::value_type::first) > 0) continue;
-      throw ConfigError("schedule: watches \"" + name + "\", which none of evaluate.meters reads; add the meter");
+Report::Start start_of(const ExperimentConfig& config, const Splits& splits, const Replica& replica) {
+  return {.training_samples = splits.train->size(),
+          .validation_samples = splits.validation ? splits.validation->size() : 0,
+          .test_samples = splits.test ? splits.test->size() : 0,
+          .parameters = parameter_count(*replica.part),
+          .strategy = replica.settings.strategy.selected(),
+          .selected = config.strategy.selected() == "auto"};
+}
+
+// Throws ConfigError if something watches a reading that nothing measures. Called before the first step instead of at
+// the first evaluation: meters know the names of their readings even if they have seen nothing. Collective.
+void check_metrics(const Run& run) {
+  const auto& config = run.config;
+  Evaluation& evaluation = run.evaluations.evaluation();
+  const Metrics measured = evaluation.names();
+  for (const auto& name : run.trainer.learning_rate->schedule().watches()) {
+    if (std::ranges::count(measured, name, &Metrics::value_type::first) > 0) continue;
+    throw ConfigError("schedule: watches \"" + name + "\", which none of evaluate.meters reads; add the meter");
+  }
+  run.evaluations.early_stop().check(measured);
+  run.checkpointing.check_metric(measured);
+  check_directions(config);
+  if (!config.expect.validation.empty() && !evaluation.has_validation()) {
+    throw ConfigError("expect.validation: there is no validation split; set evaluate.validation");
+  }
+  Communicator& batch = *run.replica().mesh().control(kBatchAxes);
+  check_measured(config.expect.train, MeterSet(config.watch.meters).take(batch), "train");
+  check_measured(config.expect.validation, measured, "validation");
+  check_measured(config.expect.test, measured, "test");
+}
+
+// Sums the weights of the batch over the ranks, because the mean loss of the global batch is a weighted mean over all
+// ranks.
+void add_up_weight(const Mesh& mesh, Batch& batch) {
+  if (!batch.row_weights.defined()) return;
+  const at::Tensor weight = at::full({1}, batch.weight(), at::kDouble);
+  mesh.control(kBatchAxes)->all_reduce(weight, Reduction::kSum).wait();
+  batch.global_weight = weight.item<double>();
+}
+
+void add_parts(const Run& run) {
+  Checkpointing& checkpointing = run.checkpointing;
+  if (run.trainer.shares->measured()) checkpointing.add(run.trainer.shares->part());
+  if (auto part = run.trainer.embeddings->part()) checkpointing.add(*std::move(part));
+  for (auto& part : run.report.parts()) checkpointing.add(std::move(part));
+  for (auto& part : run.replica().parts()) checkpointing.add(std::move(part));
+  checkpointing.add(numbers_part(
+      "replica_check", [&check = run.replica_check] { return std::vector<double>{check.due() ? 1.0 : 0.0}; },
+      [&check = run.replica_check](const std::vector<double>& due) { check.set_due(!due.empty() && due[0] != 0); }));
+  EarlyStop& early_stop = run.evaluations.early_stop();
+  checkpointing.add(numbers_part(
+      "early_stop/" + run.config.train.early_stop.metric + "/" + run.config.train.early_stop.best,
+      [&early_stop] { return early_stop.state(); },
+      [&early_stop](const std::vector<double>& state) { early_stop.load(state); }));
+}
+
+void add_hooks(const Run& run) {
+  Trainer& trainer = run.trainer;
+  Engine& engine = *trainer.engine;
+  LearningRate& rate = *trainer.learning_rate;
+  const RunLength length = trainer.length;
+  trainer.watching->attach(engine, length.steps);
+  engine.on(Event::kSample, HookPhase::kSchedule,
+            [&run](State& state) { add_up_weight(run.replica().mesh(), state.batch); });
+  engine.on(Event::kBackward, HookPhase::kSchedule, [&rate](State& state) { rate.set(state.step); });
+  trainer.embeddings->attach(engine, [&rate](std::int64_t step) { return rate.factor(step); });
+  engine.on(Event::kUpdate, HookPhase::kSynchronize, [&run](State& state) {
+    run.replica_check.after_step(state.step, run.replica().strategy().replicas_equal());
+  });
+  run.vote.attach(engine);
+  run.report.attach(engine);
+  engine.on(Event::kUpdate, HookPhase::kEvaluate, [&run, length](State& state) {
+    state.stop |= state.step >= length.steps;
+    const bool end_of_epoch = length.ends_epoch(state.cursor) || state.step >= length.steps;
+    if (!end_of_epoch && due(run.config.evaluate.every_steps, state.step)) {
+      run.evaluations.evaluate_while_training(state);
     }
-    early_stop_.check(measured);
-    checkpointing_.check_metric(measured);
-    check_directions(config_);
-    if (!config_.expect.validation.empty() && !evaluation_.has_validation()) {
-      throw ConfigError("expect.validation: there is no validation split; set evaluate.validation");
+  });
+  engine.on(Event::kEndEpoch, HookPhase::kEvaluate, [&run](State& state) {
+    const auto& evaluate = run.config.evaluate;
+    if (run.vote.stopped() || run.evaluations.last().step == state.step) return;
+    if (due(evaluate.every_epochs, state.epoch + 1) || due(evaluate.every_steps, state.step)) {
+      run.evaluations.evaluate_while_training(state);
     }
-    check_measured(config_.expect.train, MeterSet(config_.watch.meters).take(*mesh_.control(kBatchAxes)), "train");
-    check_measured(config_.expect.validation, measured, "validation");
-    check_measured(config_.expect.test, measured, "test");
+  });
+  trainer.shares->attach(engine);
+  add_parts(run);
+  run.checkpointing.attach(engine);
+  run.moves.attach(engine);
+  engine.on(Event::kStart, HookPhase::kAfterCheckpoint, [&run, &rate](State& state) {
+    state.stop |= run.evaluations.early_stop().stopped();
+    if (state.step > 0) rate.set(state.step - 1);  // rate of the last step, until the next one
+    run.replica().step->start(state.step);
+  });
+  run.context.add_hooks(engine);
+}
+
+// Returns the floating-point operations of training on one sample. 0: nothing was counted. Collective.
+double operations_per_sample(const Replica& replica) {
+  const auto* const counted = replica.step->counted();
+  const at::Tensor operations = at::full({1}, counted == nullptr ? 0 : counted->operations(), at::kDouble);
+  replica.mesh().control()->all_reduce(operations, Reduction::kSum).wait();
+  const bool has_samples = counted != nullptr && counted->samples() > 0;
+  return has_samples ? operations.item<double>() / static_cast<double>(counted->samples()) : 0;
+}
+
+// Returns the result of a run of this many steps, without the evaluations. Collective.
+ExperimentResult result_after(const Run& run, std::int64_t steps) {
+  const Replica& replica = run.replica();
+  Metrics metrics = replica.strategy().metrics();
+  if (run.moves.moves() > 0) metrics.emplace_back("server_moves", static_cast<double>(run.moves.moves()));
+  for (auto& metric : run.trainer.embeddings->metrics()) metrics.push_back(std::move(metric));
+  for (auto& metric : replica.pipeline_metrics()) metrics.push_back(std::move(metric));
+  const auto shares = run.trainer.shares->shares();
+  return {.steps = steps,
+          .stopped = run.vote.stopped(),
+          .time_up = run.vote.time_up(),
+          .early_stop = run.evaluations.early_stop().reason(),
+          .failed_checkpoints = run.checkpointing.failed(),
+          .bucket_bytes = replica.settings.bucket_bytes,
+          .operations_per_sample = operations_per_sample(replica),
+          .shares = shares == nullptr ? std::vector<std::int64_t>{} : *shares,
+          .train = run.report.last_training(),
+          .chosen_by = run.evaluations.decides(),
+          .strategy = replica.settings.strategy.selected(),
+          .metrics = std::move(metrics),
+          .update = replica.update->readings(),
+          .model = replica.part->model};
+}
+
+// Evaluates the final model. The test split is measured only here, unless it also serves as the validation split.
+ExperimentResult evaluate_at_end(const Run& run, const State& end) {
+  EvaluationLoop& evaluations = run.evaluations;
+  const State last{.epoch = end.epoch - 1, .step = end.step};  // `end` is in an epoch that never began
+  if (!run.vote.stopped()) evaluations.evaluate_final_model(last);
+  ExperimentResult result = result_after(run, end.step);
+  if (!evaluations.evaluation().has_validation()) {
+    result.test = evaluations.last().readings;
+  } else {
+    result.validation = evaluations.last().readings;
+    if (!run.vote.stopped()) result.test = evaluations.measure("test", last);
   }
+  return result;
+}
 
-  void add_hooks() {
-    watching_.attach_first(engine_);
-    engine_.on(Event::kSample, [this](State& state) { add_up_weight(state.batch); });
-    engine_.on(Event::kBackward, [this](State& state) { set_learning_rate(state.step); });
-    embeddings_.attach(engine_, [this](std::int64_t step) { return schedule_->factor(step, steps_); });
-    engine_.on(Event::kUpdate, [this](State& state) {
-      replica_check_.after_step(state.step, replica_.synchronizer().replicas_equal());
-    });
-    vote_.attach(engine_);
-    report_.attach(engine_, mesh_);
-    engine_.on(Event::kUpdate, [this](State& state) {
-      state.stop |= state.step >= steps_;
-      const bool end_of_epoch = state.cursor == loader_->batches() || state.step >= steps_;
-      if (!end_of_epoch && due(config_.evaluate.every_steps, state.step)) evaluate_while_training(state);
-    });
-    engine_.on(Event::kEndEpoch, [this](State& state) {
-      const auto& evaluate = config_.evaluate;
-      if (vote_.stopped() || last_.step == state.step) return;
-      if (due(evaluate.every_epochs, state.epoch + 1) || due(evaluate.every_steps, state.step)) {
-        evaluate_while_training(state);
-      }
-    });
-    shares_.attach(engine_);
-    add_parts();
-    checkpointing_.attach();
-    moves_.attach(engine_);
-    engine_.on(Event::kStart, [this](State& state) {
-      state.stop |= early_stop_.stopped();
-      if (state.step > 0) set_learning_rate(state.step - 1);  // rate of the last step, until the next one
-      replica_.step().start(state.step);
-    });
-    add_own_hooks_(engine_);
-    watching_.attach_last(engine_, steps_);
+// Writes the results. On a full disk, a stopped run can write neither its checkpoint nor its weights; then the error
+// has both reasons.
+void finish(const Run& run, const ExperimentResult& result) {
+  const bool wanted = run.config.checkpoint.final_weights;
+  try {
+    run.replica().as_evaluated([&] { run.report.finish(result, run.replica().whole_weights(wanted)); });
+  } catch (const DataError& error) {
+    const auto unsaved = run.checkpointing.why_unsaved();
+    if (unsaved.empty()) throw;
+    throw DataError(unsaved + "\n" + error.what());
   }
+}
 
-  void add_parts() {
-    if (shares_.measured()) checkpointing_.add(shares_.part());
-    if (auto part = embeddings_.part()) checkpointing_.add(*std::move(part));
-    for (auto& part : report_.parts()) checkpointing_.add(std::move(part));
-    for (auto& part : replica_.parts()) checkpointing_.add(std::move(part));
-    checkpointing_.add(numbers_part(
-        "replica_check", [this] { return std::vector<double>{replica_check_.due() ? 1.0 : 0.0}; },
-        [this](const std::vector<double>& due) { replica_check_.set_due(!due.empty() && due[0] != 0); }));
-    checkpointing_.add(numbers_part(
-        "early_stop/" + config_.train.early_stop.metric + "/" + config_.train.early_stop.best,
-        [this] { return early_stop_.state(); }, [this](const std::vector<double>& state) { early_stop_.load(state); }));
-  }
+// Trains, evaluates the final model, and writes the results.
+ExperimentResult train(const Run& run, const UnreadableSamples& data) {
+  Trainer& trainer = run.trainer;
+  const Replica& replica = trainer.replica;
+  replica.broadcast_buffers();
+  check_metrics(run);
+  add_hooks(run);
+  const State end =
+      trainer.engine->train(replica.flat->parameters, *trainer.loader, {.epochs = run.config.train.epochs});
+  run.evaluations.end_training();
+  run.replica_check.at_end(end.step);
+  ExperimentResult result = evaluate_at_end(run, end);
+  result.unreadable = data.count(*replica.mesh().samples());
+  if (run.config.checkpoint.final_weights) trainer.embeddings->write_rows(run.context.folder.embeddings());
+  finish(run, result);
+  replica.unshard();
+  // Rank 0 must have written everything before any rank ends, because launchers end the other ranks if one fails.
+  replica.mesh().control()->barrier().wait();
+  run.checkpointing.check();
+  run.evaluations.throw_if_diverged();
+  return result;
+}
 
-  void complete(Batch& batch) const {
-    task_.prepare(batch);
-    if (!values_checked_.exchange(true)) task_.check_values(batch);
-    sequence_.cut(batch);
-  }
+// Builds everything that the config asks for, in this order, and runs it. `config` has the task's defaults.
+ExperimentResult run_complete(const ExperimentConfig& config, const ExperimentContext& context, Task& task,
+                              UnreadableSamples& data) {
+  Trainer trainer = build_trainer(config, data.splits(), task, context);
+  const Replica& replica = trainer.replica;
+  const CommunicatorPtr& all = replica.mesh().control();
+  const auto delay = replica.settings.strategy.traits().steps_ahead;
+  const bool pipelined = config.mesh.pipe > 1;
+  const RunLength& length = trainer.length;
 
-  // Sums the weights of the batch over the ranks, because the mean loss of the global batch is a weighted mean over all
-  // ranks.
-  void add_up_weight(Batch& batch) const {
-    if (!batch.row_weights.defined()) return;
-    const at::Tensor weight = at::full({1}, batch.weight(), at::kDouble);
-    mesh_.control(kBatchAxes)->all_reduce(weight, Reduction::kSum).wait();
-    batch.global_weight = weight.item<double>();
-  }
-
-  void set_learning_rate(std::int64_t step) { optimizer().set_learning_rate(rate_ * schedule_->factor(step, steps_)); }
-
-  void evaluate_while_training(State& state) {
-    evaluate(state);
-    early_stop_.observe(state.step, last_.readings);
-    state.stop |= early_stop_.stopped();
-  }
-
-  // Evaluates the split by which versions of the model are compared.
-  void evaluate(const State& state) {
-    evaluated_apart_ = !trained_ && !replica_.synchronizer().replicas_equal();
-    two_versions_ |= evaluated_apart_;
-    // After the last step, the final model is evaluated as well.
-    last_ = {measure(evaluation_.watched(), state, !evaluated_apart_ || state.step < steps_), state.step};
-    schedule_->observe(state.step, last_.readings);
-  }
-
-  Readings measure(const std::string& split, const State& state, bool shown = true) {
-    report_.start_evaluation();
-    embeddings_.settle();
-    Readings readings;
-    replica_.as_evaluated([&] { readings = evaluation_.run(split, state); });
-    if (evaluation_.diverged()) {
-      checkpointing_.settle();            // the last good checkpoint may not be complete yet
-      watching_.nan_guard().check_now();  // the cause may be in training
-      if (!trained_) throw_diverged(split);
-      if (diverged_.empty()) diverged_ = split;  // thrown after the weights were written
-    }
-    report_.end_evaluation(state, {split, evaluation_.samples(split), tested_version(), shown}, readings);
-    return readings;
-  }
-
-  std::string tested_version() const {
-    const std::string averages = config_.train.ema_decay > 0 ? "moving average" : "";
-    if (evaluated_apart_) return "each rank's own " + (averages.empty() ? "model" : averages);
-    if (trained_ && two_versions_) return "final " + (averages.empty() ? "model" : averages);
-    return averages;
-  }
-
-  // Evaluates the final model. The test split is measured only here, unless it also serves as the validation split.
-  ExperimentResult evaluate_at_end(const State& end) {
-    const State last{.epoch = end.epoch - 1, .step = end.step};  // `end` is in an epoch that never began
-    if (!vote_.stopped() && (last_.step != end.step || evaluated_apart_)) evaluate(last);
-    ExperimentResult result = result_after(end.step);
-    if (!evaluation_.has_validation()) {
-      result.test = last_.readings;
-    } else {
-      result.validation = last_.readings;
-      if (!vote_.stopped()) result.test = measure("test", last);
-    }
-    return result;
-  }
-
-  // Returns the floating-point operations of training on one sample. 0: nothing was counted. Collective.
-  double operations_per_sample() {
-    const auto* const counted = replica_.step().counted();
-    const at::Tensor operations = at::full({1}, counted == nullptr ? 0 : counted->operations(), at::kDouble);
-    mesh_.control()->all_reduce(operations, Reduction::kSum).wait();
-    const bool has_samples = counted != nullptr && counted->samples() > 0;
-    return has_samples ? operations.item<double>() / static_cast<double>(counted->samples()) : 0;
-  }
-
-  // Returns the result of a run of this many steps, without the evaluations. Collective.
-  ExperimentResult result_after(std::int64_t steps) {
-    const auto& config = config_;
-    Figures figures = replica_.synchronizer().figures();
-    if (moves_.moves() > 0) figures.emplace_back("server_moves", static_cast<double>(moves_.moves()));
-    for (auto& figure : embeddings_.figures()) figures.push_back(std::move(figure));
-    for (auto& figure : replica_.pipeline_figures()) figures.push_back(std::move(figure));
-    const bool chosen =
-        !config.train.early_stop.metric.empty() || config.checkpoint.keep_best > 0 || !schedule_->watches().empty();
-    return {.steps = steps,
-            .stopped = vote_.stopped(),
-            .time_up = vote_.time_up(),
-            .early_stop = early_stop_.reason(),
-            .failed_checkpoints = checkpointing_.failed(),
-            .bucket_bytes = replica_.agreement().bucket_bytes,
-            .operations_per_sample = operations_per_sample(),
-            .shares = shares_.shares() == nullptr ? std::vector<std::int64_t>{} : *shares_.shares(),
-            .train = report_.last_training(),
-            .chosen_by = chosen ? evaluation_.watched() : "",
-            .strategy = replica_.agreement().strategy.selected(),
-            .figures = std::move(figures),
-            .update = replica_.update().readings(),
-            .model = replica_.model()};
-  }
-
-  const ExperimentConfig& config_;
-  const RunFolder& folder_;
-  UnreadableSamples& unreadable_;
-  const Task& task_;
-  mutable std::atomic<bool> values_checked_ = false;  // batches may be prepared in another thread
-  Mesh mesh_;
-  SequenceShare sequence_;
-  Watching watching_;
-  Replica replica_;
-  ServedEmbeddings embeddings_;
-  double rate_;  // the schedule's factors multiply this
-  std::unique_ptr<Schedule> schedule_;
-  EarlyStop early_stop_;
-  SampleShares shares_;
-  Preparation preparation_;
-  std::unique_ptr<Loader> loader_;
-  Evaluation evaluation_;
-  std::int64_t steps_;
-  Engine engine_;
-  ReplicaCheck replica_check_;
-  StopVote vote_;
-  ServerMoves moves_;
-  Report report_;
-  LastEvaluation last_;
-  std::string diverged_;          // split whose final loss is not finite; empty: none
-  bool trained_ = false;          // training has ended, and replicas are equal from now on
-  bool evaluated_apart_ = false;  // the last evaluation was of replicas that differed
-  bool two_versions_ = false;     // there was such an evaluation
-  Checkpointing checkpointing_;
-  std::function<void(Engine&)> add_own_hooks_;  // of the caller
-};
+  Report report(config, context, {config.train.epochs, length.steps, length.batches}, trainer.watching->clock(),
+                replica);
+  EvaluationLoop evaluations(config, data.splits(), trainer, report);
+  ReplicaCheck replica_check(replica.copied_groups(), config.replica_check.repair, config.replica_check.every_steps);
+  StopVote vote(all, context.stop_asked, time_limit(config.train, context.started), delay, pipelined);
+  ServerMoves moves(
+      {.file = config.roles.servers_file, .delay = delay, .apart = pipelined, .shown = config.watch.progress}, all,
+      context.servers);
+  Checkpointing checkpointing({.config = config,
+                               .folder = context.folder,
+                               .replica = replica,
+                               .schedule = trainer.learning_rate->schedule(),
+                               .nan_guard = trainer.watching->nan_guard(),
+                               .vote = vote,
+                               .last_evaluation = evaluations.last(),
+                               .length = length,
+                               .fitted = context.splits.fitted});
+  evaluations.on_divergence([&] {
+    checkpointing.settle();                     // the last good checkpoint may not be complete yet
+    trainer.watching->nan_guard().check_now();  // the cause may be in training
+  });
+  context.add_evaluation_hooks(evaluations.evaluation().evaluator());
+  report.tell_start(start_of(config, data.splits(), replica));
+  data.start();
+  return train({config, context, trainer, report, evaluations, replica_check, vote, moves, checkpointing}, data);
+}
 
 }  // namespace
 
 ExperimentResult run_experiment(const ExperimentConfig& config, const ExperimentContext& context) {
-  const auto task = config.task.make(context.splits.train->spec(), config.loss.make());
+  const SampleSpec& sample = context.splits.train->spec();
+  const auto task = config.task.make(sample, config.loss.make());
   const ExperimentConfig complete = with_defaults_of(*task, config);
-  check_meters(*task, context.splits.train->spec(), complete);
-  UnreadableSamples unreadable(complete.loader, with_held_out(context.splits, config));
-  auto result = Experiment(complete, unreadable.splits(), unreadable, *task, context).run();
+  check_meters(*task, sample, complete);
+  UnreadableSamples data(complete.loader, with_held_out(context.splits, config));
+  auto result = run_complete(complete, context, *task, data);
   if (result.stopped) return result;
   check_expected(config.expect.train, result.train, "train");
   check_expected(config.expect.validation, result.validation, "validation");

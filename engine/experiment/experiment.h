@@ -15,14 +15,14 @@
 #include "engine/evaluator.h"
 #include "engine/experiment/config.h"
 #include "engine/experiment/unreadable_samples.h"
-#include "engine/meters/readings.h"
 #include "engine/watch/run_folder.h"
+#include "framework/base/metrics.h"
 #include "framework/comm/communicator.h"
 #include "framework/ps/current_servers.h"
 
 namespace phalanx {
 
-/// Inputs of an experiment besides its config.
+/// What a rank that trains or evaluates is given besides the config.
 struct ExperimentContext {
   CommunicatorPtr world;                          // ranks that train; moves tensors of `device`
   c10::Device device{c10::kCPU};                  // where this rank computes
@@ -33,7 +33,8 @@ struct ExperimentContext {
   std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();  // when the user started the job
   std::function<bool()> stop_asked = [] { return false; };                           // polled once a step
 
-  // Called after all other hooks were added, so that callers can add hooks to training and to evaluations.
+  // Let callers add hooks to training and to evaluations. Unless they name another phase, these belong to
+  // HookPhase::kUser: they are called after everything that measures, evaluates and saves.
   std::function<void(Engine&)> add_hooks = [](Engine&) {};
   std::function<void(Evaluator&)> add_evaluation_hooks = [](Evaluator&) {};
 };
@@ -48,17 +49,17 @@ struct ExperimentResult {
   double operations_per_sample = 0;        // floating-point operations to train on one; 0: not counted
   std::vector<std::int64_t> shares{};      // each rank's share of a batch at the end; empty: equal
   std::optional<Unreadable> unreadable{};  // samples skipped by loader.on_error: skip; same on all ranks
-  Readings train{};                        // last readings of training; all readings are the same on all ranks
-  Readings validation{};                   // of the final model; empty: there is no such split
-  Readings test{};                         // of the final model
+  Metrics train{};                         // last readings of training; all readings are the same on all ranks
+  Metrics validation{};                    // of the final model; empty: there is no such split
+  Metrics test{};                          // of the final model
 
   /// The split that decided when to stop, the learning rate or the best checkpoint: "validation" or "test". Empty if
   /// none of these was asked for.
   std::string chosen_by{};
 
   std::string strategy{};          // name of the strategy
-  Figures figures{};               // counters of the strategy on this rank
-  Readings update{};               // of the last update: loss scale, skipped updates, norm of the gradients
+  Metrics metrics{};               // counters of the strategy on this rank
+  Metrics update{};                // of the last update: loss scale, skipped updates, norm of the gradients
   std::shared_ptr<Model> model{};  // this rank's replica after the last step
 };
 

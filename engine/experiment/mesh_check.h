@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/experiment/config.h"
-#include "engine/sync/synchronizers.h"
+#include "engine/strategies/strategies.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 
@@ -20,7 +20,7 @@ inline void refuse_if(std::vector<ConfigProblem>& problems, bool wrong, const ch
 
 /// Returns the names of the strategies that have a trait, separated by commas.
 inline std::string strategies_where(bool StrategyTraits::* trait) {
-  return join(Synchronizers::global().names_where(trait), ", ");
+  return join(Strategies::global().names_where(trait), ", ");
 }
 
 /// Returns the axes of more than one rank along which a replica, its experts or its sequences are divided, with their

@@ -5,6 +5,7 @@
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -94,6 +95,14 @@ class DeviceLoader final : public Loader {
 std::unique_ptr<Loader> Preparation::of(std::unique_ptr<Loader> loader) const {
   if (device.is_cpu()) return std::make_unique<CompletingLoader>(std::move(loader), complete);
   return std::make_unique<DeviceLoader>(std::move(loader), complete, device);
+}
+
+std::function<void(Batch&)> complete_batches(const Task& task, const SequenceShare& sequence) {
+  return [&task, sequence, checked = std::make_shared<std::atomic<bool>>(false)](Batch& batch) {
+    task.prepare(batch);
+    if (!checked->exchange(true)) task.check_values(batch);
+    sequence.cut(batch);
+  };
 }
 
 }  // namespace phalanx

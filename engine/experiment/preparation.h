@@ -7,6 +7,8 @@
 #include <memory>
 
 #include "datasets/loader.h"
+#include "engine/experiment/sequence_share.h"
+#include "engine/task/task.h"
 #include "framework/base/batch.h"
 
 namespace phalanx {
@@ -20,5 +22,10 @@ struct Preparation {
   /// memory on a separate stream, while the device computes with the batch before. Weights of rows stay on the CPU.
   std::unique_ptr<Loader> of(std::unique_ptr<Loader> loader) const;
 };
+
+/// Returns a function that completes a batch of a dataset: the task prepares it and checks the values of the first
+/// batch, and ranks that divide sequences keep their positions. `task` must outlive the function. Copies of it, which
+/// may be called in other threads, have the first batch in common.
+std::function<void(Batch&)> complete_batches(const Task& task, const SequenceShare& sequence);
 
 }  // namespace phalanx

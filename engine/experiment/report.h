@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
-#include <memory>
-#include <nlohmann/json_fwd.hpp>
+#include <cstdint>
+#include <string>
 #include <vector>
 
+#include "engine/build/replica.h"
 #include "engine/checkpoint/checkpoint_part.h"
 #include "engine/engine.h"
+#include "engine/experiment/config.h"
 #include "engine/experiment/experiment.h"
-#include "engine/experiment/parameter_update.h"
-#include "engine/meters/meter_set.h"
-#include "engine/watch/best_effort.h"
+#include "engine/experiment/measurement_sinks.h"
+#include "engine/experiment/run_times.h"
+#include "engine/experiment/training_meters.h"
 #include "engine/watch/measurement.h"
 #include "engine/watch/progress.h"
 #include "engine/watch/step_clock.h"
-#include "engine/watch/tensorboard.h"
+#include "framework/base/metrics.h"
 #include "framework/base/named_tensors.h"
-#include "framework/comm/mesh.h"
+#include "framework/comm/mesh/mesh.h"
 
 namespace phalanx {
 
@@ -28,7 +29,7 @@ class Report {
   /// All arguments must outlive the report. Throws DataError if a file cannot be opened, and ConfigError if metrics
   /// cannot be served.
   Report(const ExperimentConfig& config, const ExperimentContext& context, Progress::Total total, StepClock& clock,
-         const ParameterUpdate& update);
+         const Replica& replica);
 
   /// Facts about the model and its data that are shown before the first step.
   struct Start {
@@ -38,7 +39,7 @@ class Report {
   };
   void tell_start(const Start& start);
 
-  void attach(Engine& engine, const Mesh& mesh);  // `mesh` must outlive the report
+  void attach(Engine& engine);
 
   /// Facts about an evaluation: the split, its number of samples, and the version of the model (see Measurement).
   struct Evaluated {
@@ -47,11 +48,11 @@ class Report {
     std::string version{};
     bool shown = true;  // on the console; all other destinations get it in any case
   };
-  void start_evaluation();
-  void end_evaluation(const State& state, const Evaluated& evaluated, const Readings& readings);
+  void start_evaluation() { times_.start_evaluation(); }
+  void end_evaluation(const State& state, const Evaluated& evaluated, const Metrics& readings);
 
   /// Returns the last readings of the training meters, over all ranks.
-  const Readings& last_training() const { return latest_.readings; }
+  const Metrics& last_training() const { return latest_.readings; }
 
   /// Returns the parts of a checkpoint. When a run resumes, metrics.jsonl is cut back to its length at the checkpoint,
   /// TensorBoard is told which events are obsolete, and times and counts continue, so that they cover the whole run.
@@ -61,45 +62,24 @@ class Report {
   void finish(const ExperimentResult& result, const NamedTensors& weights);
 
  private:
-  using Clock = std::chrono::steady_clock;
+  bool speaks() const { return context_.world->rank() == 0; }
+  Communicator& all_ranks() const { return *replica_.mesh().control(); }
+  const CommunicatorPtr& readers() const { return replica_.mesh().control(kResultAxes); }
 
-  void start();
   void count(const State& state);
   void read_meters(const State& state);
-  double peak_of_ranks(Communicator& ranks) const;
+  double peak_of_ranks() const;
   void read_epoch(const State& state);
-  void add(const Measurement& measurement);
-  CheckpointPart meters_part(const std::string& name, MeterSet& meters) const;
   NamedTensors save() const;
   void load(const NamedTensors& saved);
-  double seconds_since(Clock::time_point start) const;
-  std::string summary(const ExperimentResult& result) const;
-  nlohmann::ordered_json matrix_products(double operations_per_sample, double samples_per_second) const;
 
   const ExperimentConfig& config_;
   const ExperimentContext& context_;
-  const bool speaks_;  // rank 0
-  StepClock& clock_;
-  const ParameterUpdate& update_;
-  struct Sink {
-    std::unique_ptr<MeasurementSink> sink;
-    BestEffort effort{};
-  };
-  std::vector<Sink> sinks_;
-  TensorBoard* board_ = nullptr;  // owned by sinks_; null: none
-  std::unique_ptr<Progress> progress_;
-  const Mesh* mesh_ = nullptr;      // null before attach()
-  MeterSet meters_, epoch_meters_;  // one since the last reading, the other since the epoch began
-  std::int64_t steps_per_epoch_;
-  bool epoch_has_steps_ = false;  // this process has taken a step of the epoch
-  at::Tensor meters_config_;      // the section watch.meters, as text
-  Measurement latest_;            // the last one of training
-
-  Clock::time_point train_start_, evaluation_start_, window_start_;
-  std::int64_t window_samples_ = 0, samples_ = 0;
-  double seconds_to_first_step_ = 0, evaluation_seconds_ = 0, train_seconds_ = 0;
-  PhaseTimes window_times_;  // total of the clock when the window began
-  StepTimes times_;          // of all steps that this process has taken
+  const Replica& replica_;
+  MeasurementSinks sinks_;
+  TrainingMeters meters_;
+  RunTimes times_;
+  Measurement latest_;  // the last one of training
 };
 
 }  // namespace phalanx

@@ -47,7 +47,7 @@ const std::string kOwnCopies = "strategy=all_reduce";
 // Trains for 16 steps, with a line of metrics after every third one, so that windows cross the ends of epochs and of
 // interrupted runs. `stop_after`: the step after which the run is asked to stop, like by SIGTERM; the ranks agree one
 // step later. `add_hooks` is called on every rank.
-Finished run(
+Finished run_interrupted(
     int ranks, const RunFolder& folder, const Changes& changes = {}, std::int64_t stop_after = -1,
     const std::function<void(Engine&)>& add_hooks = [](Engine&) {}) {
   Changes all{"train.epochs=4", "schedule={name: plateau, patience: 0, threshold: 0.2, gamma: 0.5}"};
@@ -80,25 +80,39 @@ std::vector<std::int64_t> steps_saved(const RunFolder& folder) {
 
 TEST(Resume, ARunStoppedAfterAnyStepEndsLikeAnUninterruptedOneBitForBit) {
   for (const int ranks : {1, 2, 3}) {
-    const auto whole = run(ranks, new_folder());
+    const auto whole = run_interrupted(ranks, new_folder());
     for (std::int64_t stop = 1; stop <= 15; stop += ranks) {
       const auto folder = new_folder();
-      const auto stopped = run(ranks, folder, {}, stop);
+      const auto stopped = run_interrupted(ranks, folder, {}, stop);
       EXPECT_TRUE(stopped.results[0].stopped);
       EXPECT_THAT(steps_saved(folder), ElementsAre(stop + 1));
       SCOPED_TRACE("stopped after " + std::to_string(stop) + " on " + std::to_string(ranks));
-      expect_resumed(stop + 1, run(ranks, folder, {"checkpoint.resume=auto"}), whole);
+      expect_resumed(stop + 1, run_interrupted(ranks, folder, {"checkpoint.resume=auto"}), whole);
     }
   }
 }
 
+TEST(Resume, HooksOfOnStartSeeTheRestoredStateFromThePhaseAfterCheckpoints) {
+  const auto folder = new_folder();
+  run_interrupted(1, folder, {}, 5);
+  std::int64_t measured = -1, begun = -1, seen_by_user = -1;
+  run_interrupted(1, folder, {"checkpoint.resume=auto"}, -1, [&](Engine& engine) {
+    engine.on(Event::kStart, [&](State& state) { seen_by_user = state.step; });
+    engine.on(Event::kStart, HookPhase::kAfterCheckpoint, [&](State& state) { begun = state.step; });
+    engine.on(Event::kStart, HookPhase::kMeasure, [&](State& state) { measured = state.step; });
+  });
+  EXPECT_EQ(measured, 0);
+  EXPECT_EQ(begun, 6);
+  EXPECT_EQ(seen_by_user, 6);
+}
+
 TEST(Resume, EveryCheckpointOfARunLeadsToTheSameResult) {
-  const auto whole = run(2, new_folder(), {"checkpoint.every_steps=1", "checkpoint.keep_last=100"});
+  const auto whole = run_interrupted(2, new_folder(), {"checkpoint.every_steps=1", "checkpoint.keep_last=100"});
   EXPECT_EQ(steps_saved(whole.folder).size(), 16u);
-  EXPECT_TRUE(at::equal(whole.weights[0], run(2, new_folder()).weights[0])) << "saving changes nothing";
+  EXPECT_TRUE(at::equal(whole.weights[0], run_interrupted(2, new_folder()).weights[0])) << "saving changes nothing";
   for (const auto step : steps_saved(whole.folder)) {
     const auto path = CheckpointFolder(whole.folder.checkpoints()).final_path(step);
-    const auto again = run(2, new_folder(), {"checkpoint.resume=" + path});
+    const auto again = run_interrupted(2, new_folder(), {"checkpoint.resume=" + path});
     EXPECT_THAT(again.errors, Each(""));
     EXPECT_THAT(again.began_after, Each(step));
     EXPECT_TRUE(at::equal(again.weights[0], whole.weights[0])) << step;
@@ -107,12 +121,12 @@ TEST(Resume, EveryCheckpointOfARunLeadsToTheSameResult) {
 }
 
 TEST(Resume, AnotherNumberOfRanksContinuesInTheSameSampleOrder) {
-  const auto alone = run(1, new_folder());
+  const auto alone = run_interrupted(1, new_folder());
   for (const int before : {1, 2, 4}) {
     for (const int after : {1, 2, 4}) {
       const auto folder = new_folder();
-      run(before, folder, {}, 5);
-      const auto resumed = run(after, folder, {"checkpoint.resume=auto"});
+      run_interrupted(before, folder, {}, 5);
+      const auto resumed = run_interrupted(after, folder, {"checkpoint.resume=auto"});
       EXPECT_THAT(resumed.errors, Each(""));
       EXPECT_THAT(resumed.began_after, Each(6));
       const double difference = relative_difference(resumed.weights[0], alone.weights[0]);
@@ -123,31 +137,32 @@ TEST(Resume, AnotherNumberOfRanksContinuesInTheSameSampleOrder) {
 }
 
 TEST(Resume, ResumingManyTimesGivesTheSameResult) {
-  const auto whole = run(2, new_folder());
+  const auto whole = run_interrupted(2, new_folder());
   const auto folder = new_folder();
-  for (int i = 0; i < 6; ++i) run(2, folder, {"checkpoint.resume=auto"}, 1);
-  expect_resumed(12, run(2, folder, {"checkpoint.resume=auto"}), whole);
+  for (int i = 0; i < 6; ++i) run_interrupted(2, folder, {"checkpoint.resume=auto"}, 1);
+  expect_resumed(12, run_interrupted(2, folder, {"checkpoint.resume=auto"}), whole);
 }
 
 // A measurement never selects buckets of 1 KB.
 TEST(Resume, MeasuredBucketSizesAreKept) {
-  const auto whole = run(2, new_folder(), {"framework.bucket_bytes=1KB"});
+  const auto whole = run_interrupted(2, new_folder(), {"framework.bucket_bytes=1KB"});
   const auto folder = new_folder();
-  run(2, folder, {"framework.bucket_bytes=1KB"}, 5);
-  const auto resumed = run(2, folder, {"framework.bucket_bytes=auto", "checkpoint.resume=auto"});
+  run_interrupted(2, folder, {"framework.bucket_bytes=1KB"}, 5);
+  const auto resumed = run_interrupted(2, folder, {"framework.bucket_bytes=auto", "checkpoint.resume=auto"});
   EXPECT_EQ(resumed.results[0].bucket_bytes, 1024);
   expect_resumed(6, resumed, whole);
   const auto path = CheckpointFolder(folder.checkpoints()).final_path(6);
-  const auto by_path = run(2, new_folder(), {"framework.bucket_bytes=auto", "checkpoint.resume=" + path});
+  const auto by_path = run_interrupted(2, new_folder(), {"framework.bucket_bytes=auto", "checkpoint.resume=" + path});
   EXPECT_EQ(by_path.results[1].bucket_bytes, 1024);
-  const auto other_ranks = run(3, new_folder(), {"framework.bucket_bytes=auto", "checkpoint.resume=" + path});
+  const auto other_ranks =
+      run_interrupted(3, new_folder(), {"framework.bucket_bytes=auto", "checkpoint.resume=" + path});
   EXPECT_EQ(other_ranks.results[0].bucket_bytes, 64 << 10) << "measured again";
 }
 
 // A checkpoint that is copied out of its folder still describes its run.
 TEST(Resume, ACheckpointHasTheConfigAndItsProvenance) {
   const Changes changes{"checkpoint.every_epochs=2", "optimizer.lr=0.03125"};
-  const auto finished = run(2, new_folder(), changes);
+  const auto finished = run_interrupted(2, new_folder(), changes);
   const auto saved = CheckpointFolder(finished.folder.checkpoints()).list([](const std::string&) {});
   ASSERT_FALSE(saved.empty());
   ExperimentConfig config;
@@ -158,19 +173,19 @@ TEST(Resume, ACheckpointHasTheConfigAndItsProvenance) {
 }
 
 TEST(Resume, AutoStartsFromTheBeginningIfThereIsNoCheckpoint) {
-  const auto whole = run(2, new_folder());
+  const auto whole = run_interrupted(2, new_folder());
   const auto folder = new_folder();
   write_atomically(folder.metrics(), "{\"step\": 3, of a run that was killed early");
-  expect_resumed(0, run(2, folder, {"checkpoint.resume=auto"}), whole);
+  expect_resumed(0, run_interrupted(2, folder, {"checkpoint.resume=auto"}), whole);
 }
 
 TEST(Resume, AFinishedRunContinuesIfThereIsMoreToDo) {
   const Changes saved{"checkpoint.every_epochs=1"};
   const auto folder = new_folder();
-  run(2, folder, {saved[0], "train.epochs=2", "schedule=constant"});
-  const auto more = run(2, folder, {saved[0], "checkpoint.resume=auto", "schedule=constant"});
-  expect_resumed(8, more, run(2, new_folder(), {"schedule=constant"}));
-  const auto again = run(2, folder, {saved[0], "checkpoint.resume=auto", "schedule=constant"});
+  run_interrupted(2, folder, {saved[0], "train.epochs=2", "schedule=constant"});
+  const auto more = run_interrupted(2, folder, {saved[0], "checkpoint.resume=auto", "schedule=constant"});
+  expect_resumed(8, more, run_interrupted(2, new_folder(), {"schedule=constant"}));
+  const auto again = run_interrupted(2, folder, {saved[0], "checkpoint.resume=auto", "schedule=constant"});
   EXPECT_THAT(again.began_after, Each(16)) << "nothing is left to do";
   EXPECT_EQ(again.results[0].steps, 16);
   EXPECT_TRUE(at::equal(again.weights[0], more.weights[0]));
@@ -179,23 +194,23 @@ TEST(Resume, AFinishedRunContinuesIfThereIsMoreToDo) {
 
 TEST(Resume, EachLocalReplicaContinuesFromItsOwnState) {
   const Changes strategy{"strategy={name: local_sgd, every: 5}"};
-  const auto whole = run(2, new_folder(), strategy);
+  const auto whole = run_interrupted(2, new_folder(), strategy);
   for (const std::int64_t stop : {2, 4, 6}) {
     const auto folder = new_folder();
-    run(2, folder, strategy, stop);
-    expect_resumed(stop + 1, run(2, folder, {strategy[0], "checkpoint.resume=auto"}), whole);
+    run_interrupted(2, folder, strategy, stop);
+    expect_resumed(stop + 1, run_interrupted(2, folder, {strategy[0], "checkpoint.resume=auto"}), whole);
   }
 }
 
 TEST(Resume, ShardsResumeOnAnyNumberOfRanks) {
   const Changes strategy{"strategy=sharded"};
-  const auto whole = run(3, new_folder(), strategy);
+  const auto whole = run_interrupted(3, new_folder(), strategy);
   const auto folder = new_folder();
-  run(3, folder, strategy, 6);
-  expect_resumed(7, run(3, folder, {strategy[0], "checkpoint.resume=auto"}), whole);
+  run_interrupted(3, folder, strategy, 6);
+  expect_resumed(7, run_interrupted(3, folder, {strategy[0], "checkpoint.resume=auto"}), whole);
   const auto other = new_folder();
-  run(3, other, strategy, 6);
-  const auto replicated = run(2, other, {"checkpoint.resume=auto"});
+  run_interrupted(3, other, strategy, 6);
+  const auto replicated = run_interrupted(2, other, {"checkpoint.resume=auto"});
   EXPECT_THAT(replicated.errors, Each(""));
   EXPECT_THAT(replicated.began_after, Each(7));
   EXPECT_LT(relative_difference(replicated.weights[0], whole.weights[0]), 1e-5);
@@ -214,15 +229,15 @@ TEST(Resume, AllStateOfTrainingIsRestored) {
   for (const std::string strategy : {"all_reduce", "sharded"}) {
     auto changes = training;
     changes.push_back("strategy=" + strategy);
-    const auto whole = run(2, new_folder(), changes);
+    const auto whole = run_interrupted(2, new_folder(), changes);
     ASSERT_THAT(whole.errors, Each(""));
     auto again = changes;
     again.emplace_back("checkpoint.resume=auto");
     for (const std::int64_t stop : {1, 3, 4, 9, 14}) {
       const auto folder = new_folder();
-      run(2, folder, changes, stop);
+      run_interrupted(2, folder, changes, stop);
       SCOPED_TRACE(strategy + " stopped after " + std::to_string(stop));
-      expect_resumed(stop + 1, run(2, folder, again), whole);
+      expect_resumed(stop + 1, run_interrupted(2, folder, again), whole);
     }
   }
 }
@@ -230,30 +245,31 @@ TEST(Resume, AllStateOfTrainingIsRestored) {
 // One rank only, because ranks that are threads must not draw random numbers.
 TEST(Resume, DropoutContinuesWithTheSameRandomNumbers) {
   const Changes dropout{"model={name: norms_under_test, dropout: 0.3}", "train.precision=bf16"};
-  const auto whole = run(1, new_folder(), dropout);
-  EXPECT_FALSE(at::equal(run(1, new_folder(), {"model=norms_under_test", dropout[1]}).weights[0], whole.weights[0]));
+  const auto whole = run_interrupted(1, new_folder(), dropout);
+  EXPECT_FALSE(
+      at::equal(run_interrupted(1, new_folder(), {"model=norms_under_test", dropout[1]}).weights[0], whole.weights[0]));
   for (const std::int64_t stop : {2, 3, 10}) {
     const auto folder = new_folder();
-    run(1, folder, dropout, stop);
-    expect_resumed(stop + 1, run(1, folder, {dropout[0], dropout[1], "checkpoint.resume=auto"}), whole);
+    run_interrupted(1, folder, dropout, stop);
+    expect_resumed(stop + 1, run_interrupted(1, folder, {dropout[0], dropout[1], "checkpoint.resume=auto"}), whole);
   }
 }
 
 TEST(Resume, DropoutIsRefusedIfThreadsWouldShareOneGenerator) {
   const std::string dropout = "model={name: norms_under_test, dropout: 0.3}", said = "draws random numbers";
-  EXPECT_THAT(run(2, new_folder(), {dropout}).errors, Each(HasSubstr(said)));
-  EXPECT_THAT(run(1, new_folder(), {dropout, "train.data_parallel=2"}).errors, Each(HasSubstr(said)));
-  EXPECT_THAT(run(2, new_folder(), {"model=norms_under_test", "train.data_parallel=2"}).errors, Each(""));
+  EXPECT_THAT(run_interrupted(2, new_folder(), {dropout}).errors, Each(HasSubstr(said)));
+  EXPECT_THAT(run_interrupted(1, new_folder(), {dropout, "train.data_parallel=2"}).errors, Each(HasSubstr(said)));
+  EXPECT_THAT(run_interrupted(2, new_folder(), {"model=norms_under_test", "train.data_parallel=2"}).errors, Each(""));
 }
 
 TEST(Resume, ARunThatStoppedEarlyHasNothingLeftToDo) {
   const Changes early{"train.early_stop={metric: loss, best: lowest, patience: 0, min_delta: 99}",
                       "evaluate.every_steps=3", "checkpoint.every_epochs=1", "checkpoint.resume=auto"};
   const auto folder = new_folder();
-  const auto first = run(2, folder, early);
+  const auto first = run_interrupted(2, folder, early);
   EXPECT_EQ(first.results[0].steps, 4) << "the tests after steps 3 and 4";
   EXPECT_THAT(steps_saved(folder), ElementsAre(4));
-  const auto second = run(2, folder, early);
+  const auto second = run_interrupted(2, folder, early);
   EXPECT_THAT(second.began_after, Each(4));
   EXPECT_EQ(second.results[0].steps, 4);
   EXPECT_EQ(second.results[0].early_stop, first.results[0].early_stop);
@@ -262,28 +278,28 @@ TEST(Resume, ARunThatStoppedEarlyHasNothingLeftToDo) {
 }
 
 TEST(Resume, KeepsTheBestOfTestsWithinEpochs) {
-  const auto kept = run(2, new_folder(),
-                        {"evaluate.every_steps=3", "evaluate.every_epochs=0", "checkpoint.keep_best=100",
-                         "checkpoint.best_by=loss", "checkpoint.best_is=lowest"});
+  const auto kept = run_interrupted(2, new_folder(),
+                                    {"evaluate.every_steps=3", "evaluate.every_epochs=0", "checkpoint.keep_best=100",
+                                     "checkpoint.best_by=loss", "checkpoint.best_is=lowest"});
   EXPECT_THAT(steps_saved(kept.folder), ElementsAre(16, 15, 12, 9, 6, 3));
 }
 
 TEST(Resume, KeepsTheLastAndTheBest) {
   // The loss decreases with each test, after steps 4, 8, 12 and 16.
   const auto kept_by = [](const std::string& best_is) {
-    const auto kept = run(2, new_folder(),
-                          {"checkpoint.keep_best=1", "checkpoint.keep_last=1", "checkpoint.best_by=loss",
-                           "checkpoint.best_is=" + best_is, "optimizer.lr=0.02"});
+    const auto kept = run_interrupted(2, new_folder(),
+                                      {"checkpoint.keep_best=1", "checkpoint.keep_last=1", "checkpoint.best_by=loss",
+                                       "checkpoint.best_is=" + best_is, "optimizer.lr=0.02"});
     return steps_saved(kept.folder);
   };
   EXPECT_THAT(kept_by("lowest"), ElementsAre(16));
   EXPECT_THAT(kept_by("highest"), ElementsAre(16, 4));
-  EXPECT_THAT(run(2, new_folder(), {"checkpoint.keep_best=1", "checkpoint.best_by=auc"}).errors,
+  EXPECT_THAT(run_interrupted(2, new_folder(), {"checkpoint.keep_best=1", "checkpoint.best_by=auc"}).errors,
               Each(HasSubstr("checkpoint.best_by is \"auc\", which none of evaluate.meters reads")));
 }
 
 TEST(Resume, SavesEveryFewEpochs) {
-  EXPECT_THAT(steps_saved(run(1, new_folder(), {"checkpoint.every_epochs=3"}).folder), ElementsAre(16, 12));
+  EXPECT_THAT(steps_saved(run_interrupted(1, new_folder(), {"checkpoint.every_epochs=3"}).folder), ElementsAre(16, 12));
 }
 
 TEST(Resume, NonFiniteValuesAreNeverSaved) {
@@ -292,13 +308,14 @@ TEST(Resume, NonFiniteValuesAreNeverSaved) {
   const auto spoil = spoil_in(7);
   for (const std::string often : {"checkpoint.every_steps=5", "checkpoint.every_steps=1"}) {
     const auto folder = new_folder();
-    const auto diverged = run(2, folder, {kOwnCopies, often, "checkpoint.keep_last=1"}, -1, spoil);
+    const auto diverged = run_interrupted(2, folder, {kOwnCopies, often, "checkpoint.keep_last=1"}, -1, spoil);
     EXPECT_THAT(diverged.errors, Each(HasSubstr("training has diverged: in step 7 the loss is not finite")));
     EXPECT_THAT(steps_saved(folder), Each(::testing::Lt(7)));
     EXPECT_THAT(steps_saved(folder), ::testing::SizeIs(1)) << "the good checkpoint is kept";
   }
   const auto stopped = new_folder();
-  EXPECT_THAT(run(2, stopped, {kOwnCopies}, 8, spoil).errors, Each(HasSubstr("in step 7 the loss is not finite")));
+  EXPECT_THAT(run_interrupted(2, stopped, {kOwnCopies}, 8, spoil).errors,
+              Each(HasSubstr("in step 7 the loss is not finite")));
   EXPECT_THAT(steps_saved(stopped), ElementsAre());
 }
 
@@ -314,15 +331,15 @@ TEST(Resume, ADivergedRunResumesFromItsBestCheckpoint) {
                         "checkpoint.resume=auto",
                         "watch.nan_guard.every_steps=1000",
                         "train.early_stop={metric: loss, best: lowest, patience: 1, min_delta: 1}"};
-  const auto whole = run(2, new_folder(), watched);
+  const auto whole = run_interrupted(2, new_folder(), watched);
   ASSERT_THAT(whole.results[0].early_stop, HasSubstr("no better in 2 tests since"));
   ASSERT_GT(whole.results[0].steps, 8);
   for (const std::int64_t bad_step : {7, 8, 9}) {
     const auto folder = new_folder();
-    const auto diverged = run(2, folder, watched, -1, spoil_in(bad_step));
+    const auto diverged = run_interrupted(2, folder, watched, -1, spoil_in(bad_step));
     EXPECT_THAT(diverged.errors, Each(HasSubstr("training has diverged: in step " + std::to_string(bad_step))));
     EXPECT_THAT(steps_saved(folder), ElementsAre(6)) << bad_step;
-    const auto rest = run(2, folder, watched);
+    const auto rest = run_interrupted(2, folder, watched);
     expect_resumed(6, rest, whole);
     EXPECT_EQ(rest.results[0].early_stop, whole.results[0].early_stop) << bad_step;
   }
@@ -330,9 +347,9 @@ TEST(Resume, ADivergedRunResumesFromItsBestCheckpoint) {
 
 TEST(Resume, RefusesTheCheckpointOfAnotherRunOnEveryRank) {
   const auto folder = new_folder();
-  run(1, folder, {}, 3);
+  run_interrupted(1, folder, {}, 3);
   const auto refused = [&](const std::string& change) {
-    return run(2, folder, {"checkpoint.resume=auto", change}).errors;
+    return run_interrupted(2, folder, {"checkpoint.resume=auto", change}).errors;
   };
   EXPECT_THAT(refused("seed=4"), Each(HasSubstr("its seed is 3, but this run's is 4")));
   EXPECT_THAT(refused("train.global_batch_size=64"),
@@ -342,25 +359,25 @@ TEST(Resume, RefusesTheCheckpointOfAnotherRunOnEveryRank) {
   EXPECT_THAT(refused("model.hidden=[17]"), Each(HasSubstr("another model")));
   EXPECT_THAT(refused("optimizer=sgd"), Each(HasSubstr("another optimizer")));
   EXPECT_THAT(refused("schedule=constant"), Each(HasSubstr("another schedule")));
-  const auto slower = run(2, folder, {"checkpoint.resume=auto", "optimizer.lr=0.01"});
+  const auto slower = run_interrupted(2, folder, {"checkpoint.resume=auto", "optimizer.lr=0.01"});
   EXPECT_THAT(slower.errors, Each("")) << "this key may change";
   EXPECT_THAT(slower.began_after, Each(4));
 }
 
 TEST(Resume, TheTimeLimitStopsAndSaves) {
   const auto folder = new_folder();
-  const auto limited = run(2, folder, {"train.max_seconds=0.000001"});
+  const auto limited = run_interrupted(2, folder, {"train.max_seconds=0.000001"});
   EXPECT_TRUE(limited.results[0].stopped);
   EXPECT_TRUE(limited.results[0].time_up);
   EXPECT_EQ(limited.results[0].steps, 2);
-  expect_resumed(2, run(2, folder, {"checkpoint.resume=auto"}), run(2, new_folder()));
+  expect_resumed(2, run_interrupted(2, folder, {"checkpoint.resume=auto"}), run_interrupted(2, new_folder()));
 }
 
 TEST(Resume, CheckpointsAfterTheResumedOneAreSetAside) {
   const auto folder = new_folder();
-  run(1, folder, {"checkpoint.every_steps=5", "checkpoint.keep_last=100"});
+  run_interrupted(1, folder, {"checkpoint.every_steps=5", "checkpoint.keep_last=100"});
   const auto path = CheckpointFolder(folder.checkpoints()).final_path(10);
-  run(1, folder, {"checkpoint.resume=" + path, "optimizer.lr=0.001"}, 1);
+  run_interrupted(1, folder, {"checkpoint.resume=" + path, "optimizer.lr=0.001"}, 1);
   EXPECT_THAT(steps_saved(folder), ElementsAre(12, 10, 5)) << "15 and 16 belong to the abandoned run";
   EXPECT_TRUE(fs::exists(folder.checkpoints() + "/set-aside-step-00000016"));
 }

@@ -118,7 +118,8 @@ TEST(OnError, AppliesToAnEvaluationToo) {
       const auto torn = std::make_shared<Torn>(true);
       try {
         const auto measured = evaluate_weights(
-            config, {.world = world, .splits = {.train = torn, .test = torn}, .weights = trained.folder.weights()});
+            config, {.world = world, .splits = {.train = torn, .test = torn}, .folder = trained.folder},
+            {.weights = trained.folder.weights()});
         if (world->rank() == 0) result = measured.value();
       } catch (const std::exception& error) {
         errors[static_cast<std::size_t>(world->rank())] = error.what();

@@ -113,10 +113,10 @@ SampleShares::SampleShares(const ExperimentConfig& config, const Mesh& mesh, con
 
 void SampleShares::attach(Engine& engine) {
   if (!measured_) return;
-  engine.on(Event::kStartEpoch, [this](State&) { start_epoch(); });
-  engine.on(Event::kSample, [this](State& state) { samples_ += state.batch.valid; });
+  engine.on(Event::kStartEpoch, HookPhase::kAdapt, [this](State&) { start_epoch(); });
+  engine.on(Event::kSample, HookPhase::kAdapt, [this](State& state) { samples_ += state.batch.valid; });
   // No loader gathers batches between epochs: a loader that prefetches has reached the end of this epoch.
-  engine.on(Event::kEndEpoch, [this](State& state) {
+  engine.on(Event::kEndEpoch, HookPhase::kAdapt, [this](State& state) {
     if (!state.stop) end_epoch();
   });
 }

@@ -9,7 +9,7 @@
 #include "engine/engine.h"
 #include "engine/experiment/config.h"
 #include "engine/watch/step_clock.h"
-#include "framework/comm/mesh.h"
+#include "framework/comm/mesh/mesh.h"
 
 namespace phalanx {
 
@@ -30,7 +30,7 @@ class SampleShares {
 
   bool measured() const { return measured_; }
 
-  void attach(Engine& engine);  // with `measured`; call before hooks that write checkpoints
+  void attach(Engine& engine);  // with `measured`
   CheckpointPart part();        // the shares and the rates behind them; with `measured`
 
  private:

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "framework/base/error.h"
-#include "framework/parallel/sequence_part.h"
+#include "framework/partition/sequence_part.h"
 
 namespace phalanx {
 namespace {

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "engine/sync/staleness_figures.h"
+#include "engine/strategies/servers/staleness_metrics.h"
 #include "framework/base/error.h"
-#include "framework/ps/rows_file.h"
+#include "framework/ps/sparse/rows_file.h"
 
 namespace phalanx {
 namespace {
@@ -74,10 +74,10 @@ ServedEmbeddings::ServedEmbeddings(const ExperimentConfig& config, Model& model,
     : mesh_(mesh), rows_(served_rows_of(model)) {
   if (rows_ == nullptr) return;
   check_combination(config);
-  service_.emplace(SyncContext{.mesh = mesh,
-                               .group = mesh.control()->split(0, mesh.control()->rank()),
-                               .servers = context.servers,
-                               .timeout = Seconds(config.framework.timeout)});
+  service_.emplace(StrategyContext{.mesh = mesh,
+                                   .group = mesh.control()->split(0, mesh.control()->rank()),
+                                   .servers = context.servers,
+                                   .timeout = Seconds(config.framework.timeout)});
   connect();
   service_->on_change_of_servers([this] { follow_servers(); });
 }
@@ -102,12 +102,12 @@ void ServedEmbeddings::attach(Engine& engine, std::function<double(std::int64_t 
   if (rows_ == nullptr) return;
   // The gradient of a rank is the gradient of its part of the batch times the number of ranks.
   const double share = 1.0 / static_cast<double>(service_->group().size());
-  engine.on(Event::kForwardCriterion, [this](State&) {
+  engine.on(Event::kForwardCriterion, HookPhase::kSynchronize, [this](State&) {
     if (next_) rows_->prefetch(next_->inputs.at(kIds));
   });
-  engine.on(Event::kBackward,
+  engine.on(Event::kBackward, HookPhase::kSynchronize,
             [this, share, factor = std::move(factor)](State& state) { rows_->push(share, factor(state.step)); });
-  engine.on(Event::kEnd, [this](State&) { settle(); });
+  engine.on(Event::kEnd, HookPhase::kSynchronize, [this](State&) { settle(); });
 }
 
 void ServedEmbeddings::settle() {
@@ -178,26 +178,26 @@ void ServedEmbeddings::write_rows(const std::string& path) {
   service_->group().barrier().wait();  // servers must not end before
 }
 
-Figures ServedEmbeddings::figures() {
+Metrics ServedEmbeddings::metrics() {
   if (rows_ == nullptr) return {};
   const auto& counts = rows_->counts();
   const auto& bytes = rows_->table().bytes();
-  Figures figures{{"embedding_cache_hits", static_cast<double>(counts.hits)},
+  Metrics metrics{{"embedding_cache_hits", static_cast<double>(counts.hits)},
                   {"embedding_rows_pulled", static_cast<double>(counts.pulled)},
                   {"embedding_rows_pushed", static_cast<double>(counts.pushed)},
                   {"embedding_cache_evictions", static_cast<double>(counts.evicted)},
                   {"embedding_bytes_pulled", static_cast<double>(bytes.pulled)},
                   {"embedding_bytes_pushed", static_cast<double>(bytes.pushed)}};
-  for (auto& figure : staleness_figures("embedding_", rows_->staleness_seen())) figures.push_back(std::move(figure));
-  for (auto& figure : service_->figures_of_servers("embedding_")) figures.push_back(std::move(figure));
+  for (auto& metric : staleness_metrics("embedding_", rows_->staleness_seen())) metrics.push_back(std::move(metric));
+  for (auto& metric : service_->metrics_of_servers("embedding_")) metrics.push_back(std::move(metric));
   if (const auto lost = service_->lost_updates(); lost > 0) {
-    figures.emplace_back("embedding_lost_updates", static_cast<double>(lost));
+    metrics.emplace_back("embedding_lost_updates", static_cast<double>(lost));
   }
   const auto of_servers = rows_->table().rows_of_servers();
   for (std::size_t server = 0; server < of_servers.size(); ++server) {
-    figures.emplace_back("embedding_rows_on_server_" + std::to_string(server), static_cast<double>(of_servers[server]));
+    metrics.emplace_back("embedding_rows_on_server_" + std::to_string(server), static_cast<double>(of_servers[server]));
   }
-  return figures;
+  return metrics;
 }
 
 }  // namespace phalanx

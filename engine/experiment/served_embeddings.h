@@ -11,9 +11,9 @@
 #include "engine/engine.h"
 #include "engine/experiment/config.h"
 #include "engine/experiment/experiment.h"
-#include "engine/sync/parameter_service.h"
+#include "engine/strategies/servers/parameter_service.h"
 #include "framework/base/batch.h"
-#include "framework/comm/mesh.h"
+#include "framework/comm/mesh/mesh.h"
 #include "models/embedding/served_rows.h"
 
 namespace phalanx {
@@ -49,10 +49,10 @@ class ServedEmbeddings {
   /// block. Collective. Throws DataError.
   void write_rows(const std::string& path);
 
-  /// Returns figures of this rank (rows read from the cache, pulled, pushed and evicted from the cache, their bytes,
+  /// Returns metrics of this rank (rows read from the cache, pulled, pushed and evicted from the cache, their bytes,
   /// and the number of pulls by staleness) and the number of rows on each server. Counting starts when the run begins
   /// to use the current servers.
-  Figures figures();
+  Metrics metrics();
 
  private:
   void connect();

@@ -54,17 +54,19 @@ Changes changes_of(const std::string& embeddings, const Changes& changes) {
   return all;
 }
 
-Finished run(int ranks, const std::string& embeddings, const Changes& changes = {},
-             const RunFolder& folder = new_folder(), const testing::Interference& interference = {}) {
+Finished run_embeddings(int ranks, const std::string& embeddings, const Changes& changes = {},
+                        const RunFolder& folder = new_folder(), const testing::Interference& interference = {}) {
   return run_tiny(ranks, folder, changes_of(embeddings, changes), interference);
 }
 
 // With scale 0 all rows start equal. With staleness 0 and no cache each step reads the values that the step before has
 // pushed.
 TEST(ServedEmbeddings, AreTrainedLikeEmbeddingsOfTheModel) {
-  const auto local = run(1, "{name: local, scale: 0}");
-  const auto served = run(1, "{name: servers, scale: 0, staleness: 0, cache_staleness: 0, rule: sgd, lr: 0.5}");
-  const auto constant = run(1, "{name: servers, scale: 0, staleness: 0, cache_staleness: 0, rule: sgd, lr: 0.000001}");
+  const auto local = run_embeddings(1, "{name: local, scale: 0}");
+  const auto served =
+      run_embeddings(1, "{name: servers, scale: 0, staleness: 0, cache_staleness: 0, rule: sgd, lr: 0.5}");
+  const auto constant =
+      run_embeddings(1, "{name: servers, scale: 0, staleness: 0, cache_staleness: 0, rule: sgd, lr: 0.000001}");
   ASSERT_THAT(local.errors, Each(""));
   ASSERT_THAT(served.errors, Each(""));
   const auto expected = column<double>(metrics(local, "train"), "loss");
@@ -78,8 +80,8 @@ TEST(ServedEmbeddings, AreTrainedLikeEmbeddingsOfTheModel) {
 }
 
 TEST(ServedEmbeddings, AreSharedByTheRanks) {
-  const auto one = run(1, "{name: servers, rule: sgd, lr: 0.5, staleness: 0, scale: 0}");
-  const auto two = run(2, "{name: servers, rule: sgd, lr: 0.5, staleness: 0, scale: 0}");
+  const auto one = run_embeddings(1, "{name: servers, rule: sgd, lr: 0.5, staleness: 0, scale: 0}");
+  const auto two = run_embeddings(2, "{name: servers, rule: sgd, lr: 0.5, staleness: 0, scale: 0}");
   ASSERT_THAT(two.errors, Each(""));
   const auto expected = column<double>(metrics(one, "train"), "loss");
   const auto losses = column<double>(metrics(two, "train"), "loss");
@@ -88,12 +90,12 @@ TEST(ServedEmbeddings, AreSharedByTheRanks) {
 }
 
 TEST(ServedEmbeddings, TheResultHasTheCountsOfTheCache) {
-  const auto cached = run(2, "{name: servers, staleness: 2, cache_staleness: 3, cache_rows: 100}");
-  const auto pulled = run(2, "{name: servers, staleness: 2, cache_staleness: 0}");
+  const auto cached = run_embeddings(2, "{name: servers, staleness: 2, cache_staleness: 3, cache_rows: 100}");
+  const auto pulled = run_embeddings(2, "{name: servers, staleness: 2, cache_staleness: 0}");
   ASSERT_THAT(cached.errors, Each(""));
   ASSERT_THAT(pulled.errors, Each(""));
-  const auto& with = cached.results[0].figures;
-  const auto& without = pulled.results[0].figures;
+  const auto& with = cached.results[0].metrics;
+  const auto& without = pulled.results[0].metrics;
   EXPECT_GT(reading(with, "embedding_cache_hits"), 0);
   EXPECT_EQ(reading(without, "embedding_cache_hits"), 0);
   EXPECT_LT(reading(with, "embedding_rows_pulled"), reading(without, "embedding_rows_pulled"));
@@ -121,12 +123,12 @@ testing::Interference stop_after(std::int64_t step, std::vector<std::int64_t>& s
 TEST(ServedEmbeddings, AnInterruptedRunResumesBitForBit) {
   const std::string embeddings = "{name: servers, rule: adam, lr: 0.02, staleness: 0, cache_staleness: 0}";
   const Changes saving{"checkpoint.every_steps=20"};
-  const auto whole = run(1, embeddings, saving);
+  const auto whole = run_embeddings(1, embeddings, saving);
   const auto folder = new_folder();
   std::vector<std::int64_t> steps(1);
-  const auto stopped = run(1, embeddings, saving, folder, stop_after(6, steps));
+  const auto stopped = run_embeddings(1, embeddings, saving, folder, stop_after(6, steps));
   ASSERT_TRUE(stopped.results[0].stopped);
-  const auto resumed = run(1, embeddings, {"checkpoint.every_steps=20", "checkpoint.resume=auto"}, folder);
+  const auto resumed = run_embeddings(1, embeddings, {"checkpoint.every_steps=20", "checkpoint.resume=auto"}, folder);
   ASSERT_THAT(resumed.errors, Each(""));
   EXPECT_THAT(resumed.began_after, Each(7));
   EXPECT_TRUE(at::equal(resumed.weights[0], whole.weights[0]));
@@ -143,10 +145,10 @@ TEST(ServedEmbeddings, AnInterruptedRunResumesBitForBit) {
 TEST(ServedEmbeddings, ARunWithCachesResumesAsTheFirstRunContinued) {
   const std::string embeddings =
       "{name: servers, rule: adagrad, lr: 0.1, staleness: 0, cache_staleness: 3, prefetch: true}";
-  const auto whole = run(1, embeddings, {"checkpoint.every_steps=7", "checkpoint.keep_last=9"});
+  const auto whole = run_embeddings(1, embeddings, {"checkpoint.every_steps=7", "checkpoint.keep_last=9"});
   ASSERT_THAT(whole.errors, Each(""));
   const auto path = CheckpointFolder(whole.folder.checkpoints()).final_path(7);
-  const auto resumed = run(1, embeddings, {"checkpoint.every_steps=7", "checkpoint.resume=" + path});
+  const auto resumed = run_embeddings(1, embeddings, {"checkpoint.every_steps=7", "checkpoint.resume=" + path});
   ASSERT_THAT(resumed.errors, Each(""));
   EXPECT_THAT(resumed.began_after, Each(7));
   EXPECT_TRUE(at::equal(resumed.weights[0], whole.weights[0]));
@@ -157,13 +159,13 @@ TEST(ServedEmbeddings, ARunWithCachesResumesAsTheFirstRunContinued) {
 // arrive.
 TEST(ServedEmbeddings, ResumeOnAnotherNumberOfRanksAndServers) {
   const std::string embeddings = "{name: servers, rule: sgd, lr: 0.5, staleness: 0}";
-  const auto whole = run(1, embeddings);
+  const auto whole = run_embeddings(1, embeddings);
   const auto expected = column<double>(metrics(whole, "train"), "loss");
   for (const auto& [before, after] : {std::pair(1, 2), std::pair(2, 1), std::pair(3, 2)}) {
     const auto folder = new_folder();
     std::vector<std::int64_t> steps(3);
-    run(before, embeddings, {}, folder, stop_after(6, steps));
-    const auto resumed = run(after, embeddings, {"checkpoint.resume=auto"}, folder);
+    run_embeddings(before, embeddings, {}, folder, stop_after(6, steps));
+    const auto resumed = run_embeddings(after, embeddings, {"checkpoint.resume=auto"}, folder);
     ASSERT_THAT(resumed.errors, Each(""));
     EXPECT_THAT(resumed.began_after, Each(7));
     const auto losses = column<double>(metrics(resumed, "train"), "loss");
@@ -173,33 +175,34 @@ TEST(ServedEmbeddings, ResumeOnAnotherNumberOfRanksAndServers) {
 }
 
 TEST(ServedEmbeddings, ACheckpointOfOtherEmbeddingsIsRefused) {
-  const auto saved = run(1, "{name: servers, rule: adagrad}", {"checkpoint.every_steps=20"});
+  const auto saved = run_embeddings(1, "{name: servers, rule: adagrad}", {"checkpoint.every_steps=20"});
   const std::string resume = "checkpoint.resume=" + CheckpointFolder(saved.folder.checkpoints()).final_path(20);
-  EXPECT_THAT(run(1, "{name: servers, rule: adam}", {resume}).errors[0], HasSubstr("numbers per row"));
+  EXPECT_THAT(run_embeddings(1, "{name: servers, rule: adam}", {resume}).errors[0], HasSubstr("numbers per row"));
 }
 
 // With a cache but without prefetching, the rows of a step are at best the rows of the step before.
 TEST(ServedEmbeddings, RowsAreRequestedWhileThePreviousStepComputes) {
-  const auto ahead = run(1, "{name: servers, rule: sgd, lr: 0.5, cache_staleness: 1, prefetch: true}");
-  const auto late = run(1, "{name: servers, rule: sgd, lr: 0.5, cache_staleness: 1}");
+  const auto ahead = run_embeddings(1, "{name: servers, rule: sgd, lr: 0.5, cache_staleness: 1, prefetch: true}");
+  const auto late = run_embeddings(1, "{name: servers, rule: sgd, lr: 0.5, cache_staleness: 1}");
   ASSERT_THAT(ahead.errors, Each(""));
-  const auto &with = ahead.results[0].figures, &without = late.results[0].figures;
+  const auto &with = ahead.results[0].metrics, &without = late.results[0].metrics;
   EXPECT_GT(reading(with, "embedding_cache_hits"), 2 * reading(without, "embedding_cache_hits"));
   EXPECT_GT(reading(with, "embedding_cache_hits"), 0.8 * reading(without, "embedding_rows_pulled"));
   EXPECT_LT(column<double>(metrics(ahead, "train"), "loss")[19], column<double>(metrics(ahead, "train"), "loss")[0]);
-  EXPECT_THAT(run(1, "{name: servers, cache_staleness: 0, prefetch: true}").errors[0], HasSubstr("prefetch"));
+  EXPECT_THAT(run_embeddings(1, "{name: servers, cache_staleness: 0, prefetch: true}").errors[0],
+              HasSubstr("prefetch"));
 }
 
 TEST(ServedEmbeddings, TheResultHasTheBytesSentAndTheRowsOfEachServer) {
-  const auto two = run(2, "{name: servers, staleness: 0}");
+  const auto two = run_embeddings(2, "{name: servers, staleness: 0}");
   ASSERT_THAT(two.errors, Each(""));
-  const auto& figures = two.results[0].figures;
+  const auto& metrics = two.results[0].metrics;
   // Each row travels as a key of 8 bytes and 4 numbers of 4 bytes, in both directions. Evaluation also pulls.
-  EXPECT_GE(reading(figures, "embedding_bytes_pulled"), 24 * reading(figures, "embedding_rows_pulled"));
-  EXPECT_EQ(reading(figures, "embedding_bytes_pushed"), 24 * reading(figures, "embedding_rows_pushed"));
-  EXPECT_EQ(reading(figures, "embedding_staleness_max"), 0);
-  const double first = reading(figures, "embedding_rows_on_server_0");
-  const double second = reading(figures, "embedding_rows_on_server_1");
+  EXPECT_GE(reading(metrics, "embedding_bytes_pulled"), 24 * reading(metrics, "embedding_rows_pulled"));
+  EXPECT_EQ(reading(metrics, "embedding_bytes_pushed"), 24 * reading(metrics, "embedding_rows_pushed"));
+  EXPECT_EQ(reading(metrics, "embedding_staleness_max"), 0);
+  const double first = reading(metrics, "embedding_rows_on_server_0");
+  const double second = reading(metrics, "embedding_rows_on_server_1");
   EXPECT_GT(first, 30);
   EXPECT_GT(second, 30);
   EXPECT_LE(first + second, 150) << "3 features of 50 keys";
@@ -210,7 +213,7 @@ constexpr const char* kRareIds =
     "dataset={name: clicks, train_samples: 160, test_samples: 100, features: 3, keys: 5000, dense: 2}";
 
 struct Measured {
-  Readings readings;
+  Metrics readings;
   std::string error;  // text of the error that rank 0 threw; empty: no error
 };
 
@@ -221,9 +224,11 @@ Measured measure(int ranks, const RunFolder& folder, const std::string& embeddin
   Measured measured;
   testing::run_ranks("inproc", ranks, [&](const CommunicatorPtr& world) {
     std::string error;
-    Readings readings;
+    Metrics readings;
     try {
-      readings = evaluate_weights(config, {.world = world, .splits = splits, .weights = folder.weights()})->readings;
+      readings =
+          evaluate_weights(config, {.world = world, .splits = splits, .folder = folder}, {.weights = folder.weights()})
+              ->readings;
     } catch (const DataError& thrown) {
       error = thrown.what();
     }
@@ -232,7 +237,7 @@ Measured measure(int ranks, const RunFolder& folder, const std::string& embeddin
   return measured;
 }
 
-void expect_near(const Readings& readings, const Readings& expected, const std::string& of) {
+void expect_near(const Metrics& readings, const Metrics& expected, const std::string& of) {
   ASSERT_EQ(readings.size(), expected.size()) << of;
   for (const auto& [name, value] : expected) EXPECT_NEAR(reading(readings, name), value, 1e-6) << name << " of " << of;
 }
@@ -241,7 +246,7 @@ TEST(ServedEmbeddings, SavedRowsAreEvaluatedWithoutServersOnAnyNumberOfRanks) {
   for (const std::string how : {"rule: sgd, lr: 0.5", "partition: range, cache_staleness: 3", "capacity: 90"}) {
     const std::string embeddings = "{name: servers, scale: 1, " + how + "}";
     for (const int trained_on : {1, 2, 3}) {
-      const auto trained = run(trained_on, embeddings, {kRareIds});
+      const auto trained = run_embeddings(trained_on, embeddings, {kRareIds});
       ASSERT_THAT(trained.errors, Each(""));
       for (const int ranks : {1, 2}) {
         expect_near(measure(ranks, trained.folder, embeddings).readings, trained.results[0].test,
@@ -253,14 +258,14 @@ TEST(ServedEmbeddings, SavedRowsAreEvaluatedWithoutServersOnAnyNumberOfRanks) {
 
 TEST(ServedEmbeddings, RowsThatTrainingNeverUsedHaveTheirInitialValuesInAnEvaluation) {
   const std::string embeddings = "{name: servers, scale: 3, seed: 1}";
-  const auto trained = run(1, embeddings, {kRareIds});
+  const auto trained = run_embeddings(1, embeddings, {kRareIds});
   const auto others = measure(1, trained.folder, "{name: servers, scale: 3, seed: 2}").readings;
   EXPECT_GT(std::abs(reading(others, "loss") - reading(trained.results[0].test, "loss")), 1e-4)
       << "they follow from the seed";
 }
 
 TEST(ServedEmbeddings, AnEvaluationWithoutTheirRowsIsRefused) {
-  const auto folder = run(1, "servers", {kRareIds}).folder;
+  const auto folder = run_embeddings(1, "servers", {kRareIds}).folder;
   const auto refused = [&](const std::string& why) {
     EXPECT_THAT(measure(1, folder, "servers").error, AllOf(StartsWith(folder.embeddings() + ": "), HasSubstr(why)));
   };
@@ -271,9 +276,9 @@ TEST(ServedEmbeddings, AnEvaluationWithoutTheirRowsIsRefused) {
 }
 
 TEST(ServedEmbeddings, ARunThatSavesNoWeightsSavesNoRows) {
-  const auto folder = run(2, "servers", {"checkpoint.final_weights=false"}).folder;
+  const auto folder = run_embeddings(2, "servers", {"checkpoint.final_weights=false"}).folder;
   EXPECT_FALSE(std::filesystem::exists(folder.embeddings()));
-  EXPECT_FALSE(std::filesystem::exists(run(1, "local").folder.embeddings())) << "there are none on servers";
+  EXPECT_FALSE(std::filesystem::exists(run_embeddings(1, "local").folder.embeddings())) << "there are none on servers";
 }
 
 TEST(ServedEmbeddings, RefuseSettingsThatCannotBeCombinedWithThem) {
@@ -282,7 +287,7 @@ TEST(ServedEmbeddings, RefuseSettingsThatCannotBeCombinedWithThem) {
                                                         {"train.clip_norm=1", "train.clip_norm"},
                                                         {"train.ema_decay=0.9", "train.ema_decay"},
                                                         {"train.data_parallel=2", "train.data_parallel"}}) {
-    EXPECT_THAT(run(1, "servers", {change}).errors[0], HasSubstr(key)) << change;
+    EXPECT_THAT(run_embeddings(1, "servers", {change}).errors[0], HasSubstr(key)) << change;
   }
 }
 

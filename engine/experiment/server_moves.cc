@@ -10,9 +10,9 @@
 #include "framework/base/error.h"
 #include "framework/base/log.h"
 #include "framework/base/text.h"
-#include "framework/comm/locality.h"
+#include "framework/comm/launch/locality.h"
 #include "framework/comm/texts.h"
-#include "framework/ps/client.h"
+#include "framework/ps/client/client.h"
 
 namespace phalanx {
 namespace {
@@ -36,7 +36,7 @@ ServerMoves::ServerMoves(Options options, CommunicatorPtr group, std::shared_ptr
 
 void ServerMoves::attach(Engine& engine) {
   if (options_.file.empty()) return;
-  engine.on(Event::kUpdate, [this](State& state) { after_step(state); });
+  engine.on(Event::kUpdate, HookPhase::kAfterCheckpoint, [this](State& state) { after_step(state); });
 }
 
 void ServerMoves::after_step(const State& state) {

@@ -32,7 +32,7 @@ class ServerMoves {
   /// All arguments must outlive the object. `servers` is null if the file is empty.
   ServerMoves(Options options, CommunicatorPtr group, std::shared_ptr<ps::CurrentServers> servers);
 
-  /// Adds the hook. Must be called after all hooks of kUpdate that use the servers were added.
+  /// Adds the hook, to the phase after those that use the servers.
   void attach(Engine& engine);
 
   std::int64_t moves() const { return moves_; }

@@ -9,14 +9,17 @@
 #include <utility>
 #include <vector>
 
+#include "engine/build/replica.h"
+#include "engine/build/whole_model.h"
 #include "engine/experiment/evaluation.h"
 #include "engine/experiment/experiment.h"
-#include "engine/experiment/replica.h"
 #include "engine/experiment/sequence_share.h"
 #include "engine/plan/live_memory.h"
 #include "engine/plan/rehearsal_world.h"
+#include "engine/strategies/strategies.h"
 #include "framework/base/error.h"
-#include "framework/parallel/pipeline/timeline.h"
+#include "framework/base/text.h"
+#include "framework/partition/pipeline/timeline.h"
 
 namespace phalanx {
 namespace {
@@ -67,42 +70,96 @@ void refuse_unplanned(const ExperimentConfig& config) {
   }
 }
 
+void refuse_other_traffic(const std::string& strategy, const StrategyTraits& traits) {
+  if (traits.remembers_gradients) {
+    throw ConfigError("strategy.compression: what it sends depends on the gradients; plan with none");
+  }
+  if (traits.traffic != StepTraffic::kOther) return;
+  auto planned =
+      Strategies::global().names_where([](const StrategyTraits& one) { return one.traffic != StepTraffic::kOther; });
+  const auto last = std::exchange(planned.back(), "");
+  planned.pop_back();
+  throw ConfigError("strategy: what " + strategy + " sends in a step is not planned; plan " + join(planned, ", ") +
+                    " or " + last);
+}
+
+std::vector<Op> operations_of_bucket(StepTraffic traffic) {
+  switch (traffic) {
+    case StepTraffic::kOther:
+    case StepTraffic::kNone:
+      return {};
+    case StepTraffic::kAllReduce:
+      return {Op::kAllReduce};
+    case StepTraffic::kReduceScatterAllGather:
+      return {Op::kReduceScatter, Op::kAllGather};
+    case StepTraffic::kReduceScatterSharedCopy:
+      return {Op::kReduceScatter};
+  }
+  return {};
+}
+
 }  // namespace
+
+/// The batches with which a rank plans.
+class RehearsedBatches {
+ public:
+  RehearsedBatches(const ExperimentConfig& config, const std::shared_ptr<const Dataset>& split, const Task& task,
+                   const Mesh& mesh)
+      : task_(task),
+        sequence_(task, split->spec(), mesh.along(Axis::kContext)),
+        loader_(make_split_loader(split, config.train.global_batch_size, config, SplitUse::kTraining, *mesh.samples())),
+        ranks_(mesh.batch()->size()) {}
+
+  void load() {
+    if (!loader_->next(batch_)) {
+      loader_->start_epoch(++epoch_);
+      if (!loader_->next(batch_)) throw ConfigError("train.global_batch_size: there is no batch to plan a step with");
+    }
+    task_.prepare(batch_);
+    sequence_.cut(batch_);
+    if (batch_.row_weights.defined()) batch_.global_weight = batch_.weight() * ranks_;
+  }
+
+  const Batch& batch() const { return batch_; }
+
+ private:
+  const Task& task_;
+  SequenceShare sequence_;
+  std::unique_ptr<Loader> loader_;
+  double ranks_;  // that divide a batch
+  Batch batch_;
+  std::int64_t epoch_ = 0;
+};
 
 /// A replica in a world without peers.
 class StepRehearsal::Replica {
  public:
   Replica(const ExperimentConfig& config, const Splits& splits, const PlanOptions& options)
-      : options_(options),
-        shape_(mesh_shape(config.mesh, training_ranks(config))),
+      : meet_(options.meet),
         log_(std::make_shared<OperationLog>()),
         task_(config.task.make(splits.train->spec(), config.loss.make())),
         config_(with_defaults_of(*task_, config)),
-        context_{.world = make_rehearsal_world(shape_, options.rank, options.shares_memory, log_),
-                 .splits = splits,
-                 .folder = RunFolder()},
-        mesh_(context_.world, shape_),
-        watching_(config_.watch, mesh_.control(), context_.folder),
-        sequence_(*task_, splits.train->spec(), mesh_.along(Axis::kContext)),
-        replica_(config_, *task_, mesh_, context_, watching_),
-        meters_(config_.watch.meters),
-        loader_(make_split_loader(splits.train, config_.train.global_batch_size, config_, SplitUse::kTraining,
-                                  *mesh_.samples())) {
-    load();
-    replica_.step().start(0);
+        meters_(config_.watch.meters) {
+    const MeshShape shape = mesh_shape(config.mesh, training_ranks(config));
+    const Mesh mesh(make_rehearsal_world(shape, options.rank, options.shares_memory, log_), shape);
+    watching_ = std::make_unique<Watching>(config_.watch, mesh.control(), RunFolder());
+    batches_ = std::make_unique<RehearsedBatches>(config_, splits.train, *task_, mesh);
+    replica_ = build_replica(config_, *task_, mesh, {}, *watching_);
+    batches_->load();
+    replica_.step->start(0);
   }
 
   StepPlan plan() {
-    StepPlan plan{.shape = shape_, .strategy = replica_.agreement().strategy.selected()};
-    plan.parameters = replica_.whole().parameter_count();
-    plan.samples = batch_.valid;
+    StepPlan plan{.shape = shape(), .strategy = replica_.settings.strategy.selected()};
+    plan.parameters = parameter_count(*replica_.part);
+    plan.samples = batches_->batch().valid;
     plan.micro_batches = config_.train.accumulate;
-    if (const auto* pipeline = replica_.pipeline()) {
+    if (const auto& pipeline = replica_.part->pipeline) {
       plan.micro_batches = pipeline->schedule().micro_batches;
       plan.bubble = pipeline::simulate(pipeline->schedule(), kStepCosts).bubble;
     }
-    const auto traits = replica_.agreement().strategy.traits();
-    for (const auto& bucket : replica_.parameters().buckets()) {
+    const auto traits = replica_.settings.strategy.traits();
+    for (const auto& bucket : replica_.flat->parameters.buckets()) {
       ++plan.buckets;
       if (!traits.shards_values) plan.parameter_bytes += static_cast<std::int64_t>(bucket.values.nbytes());
       if (!traits.frees_gradients) plan.gradient_bytes += static_cast<std::int64_t>(bucket.gradients.nbytes());
@@ -112,7 +169,7 @@ class StepRehearsal::Replica {
       if (traits.shards_values) plan.parameter_bytes += static_cast<std::int64_t>(slice.values.nbytes());
       if (traits.frees_gradients) plan.gradient_bytes += static_cast<std::int64_t>(slice.gradients.nbytes());
     }
-    options_.meet();
+    meet_();
     run();  // warms up, since the first step allocates and creates what later ones reuse
     log_->take();
     {
@@ -132,7 +189,7 @@ class StepRehearsal::Replica {
       plan.optimizer_bytes += static_cast<std::int64_t>(state.values.nbytes());
     }
     seconds();  // warms up
-    options_.meet();
+    meet_();
     std::vector<double> timed;
     for (int i = 0; i < kTimed; ++i) timed.push_back(seconds());
     std::ranges::nth_element(timed, timed.begin() + kTimed / 2);
@@ -142,50 +199,40 @@ class StepRehearsal::Replica {
 
   double seconds() {
     const auto start = Clock::now();
-    load();
+    batches_->load();
     run();
-    replica_.synchronizer().before_update(steps_);
+    replica_.strategy().before_update(steps_);
     optimizer().update();
-    replica_.synchronizer().after_update(steps_++);
+    replica_.strategy().after_update(steps_++);
     return std::chrono::duration<double>(Clock::now() - start).count();
   }
 
  private:
-  Optimizer& optimizer() { return replica_.update().optimizer(); }
-
-  void load() {
-    if (!loader_->next(batch_)) {
-      loader_->start_epoch(++epoch_);
-      if (!loader_->next(batch_)) throw ConfigError("train.global_batch_size: there is no batch to plan a step with");
-    }
-    task_->prepare(batch_);
-    sequence_.cut(batch_);
-    if (!batch_.row_weights.defined()) return;
-    batch_.global_weight = batch_.weight() * static_cast<double>(mesh_.batch()->size());
-  }
+  Optimizer& optimizer() { return replica_.optimizer(); }
+  const MeshShape& shape() const { return replica_.mesh().shape(); }
 
   void run() {
-    replica_.step().step().run(batch_, [this](Stage stage, const Step::Result& result) {
+    replica_.step->step().run(batches_->batch(), [this](Stage stage, const Step::Result& result) {
       if (stage == Stage::kForwardCriterion)
-        meters_.add(batch_, result);  // meters may read outputs that are divided between ranks
+        meters_.add(batches_->batch(), result);  // meters may read outputs that are divided between ranks
     });
   }
 
   void attach() {
-    auto& synchronizer = replica_.synchronizer();
-    slices_ = synchronizer.attach(replica_.parameters(), optimizer().cut());
+    auto& strategy = replica_.strategy();
+    slices_ = strategy.attach(replica_.flat->parameters, optimizer().cut());
     optimizer().attach(slices_);
-    synchronizer.attach_state(optimizer().state());
+    strategy.attach_state(optimizer().state());
   }
 
   // Returns true for ZeRO's stages 2 and 3, which communicate during forward and backward.
-  bool by_blocks() const { return replica_.agreement().strategy.traits().frees_gradients; }
+  bool by_blocks() const { return replica_.settings.strategy.traits().frees_gradients; }
 
   // Runs an update, and separates the operations of the strategy from the operations of divided layers, which gather
   // and scatter along other axes. With whole parameters, the strategy gathers them after the update.
   void take_of_strategy(StepPlan& plan) {
-    replica_.synchronizer().before_update(steps_);
-    replica_.synchronizer().after_update(steps_++);
+    replica_.strategy().before_update(steps_);
+    replica_.strategy().after_update(steps_++);
     auto all = log_->take();
     add(all, plan.layers);
     plan.layers.clear();
@@ -197,90 +244,74 @@ class StepRehearsal::Replica {
     }
   }
 
-  AxisBits axes_of_group(const ReplicaGroup& group) const {
-    return bits_of(shape_, group.group == mesh_.replicas() ? kReplicaAxes : kSameExperts);
+  AxisBits axes_of_group(const DataParallelGroup& group) const {
+    return bits_of(shape(), group.group == replica_.mesh().replicas() ? kReplicaAxes : kSameExperts);
   }
 
   // Returns the axes along which ranks have the same parameters or, if values are sharded, shards of them.
   std::vector<AxisBits> axes_of_replicas() const {
     std::vector<AxisBits> all;
-    if (replica_.agreement().strategy.traits().shards_values) {  // groups() is empty
-      all.push_back(bits_of(shape_, kReplicaAxes));
-      if (shape_[Axis::kExpert] > 1) all.push_back(bits_of(shape_, kSameExperts));
+    if (replica_.settings.strategy.traits().shards_values) {  // there are no copies
+      all.push_back(bits_of(shape(), kReplicaAxes));
+      if (shape()[Axis::kExpert] > 1) all.push_back(bits_of(shape(), kSameExperts));
     }
-    for (const auto& group : replica_.groups()) all.push_back(axes_of_group(group));
+    for (const auto& group : replica_.copied_groups()) all.push_back(axes_of_group(group));
     return all;
   }
 
-  bool sharded() const { return replica_.agreement().strategy.selected() == "sharded"; }
-
+  // Adds the operations of the strategy for the buckets of each group.
   void plan_gradients(StepPlan& plan) const {
-    const auto& strategy = replica_.agreement().strategy;
-    const auto traits = strategy.traits();
-    const bool all_reduces = plan.strategy == "all_reduce" || plan.strategy == "overlapped";
-    if (traits.remembers_gradients) {
-      throw ConfigError("strategy.compression: what it sends depends on the gradients; plan with none");
-    }
-    if (!all_reduces && !sharded() && plan.strategy != "single") {
-      throw ConfigError("strategy: what " + plan.strategy +
-                        " sends in a step is not planned; plan all_reduce, overlapped, sharded or single");
-    }
-    for (const auto& group : replica_.groups()) {
+    const auto traits = replica_.settings.strategy.traits();
+    refuse_other_traffic(plan.strategy, traits);
+    for (const auto& group : replica_.copied_groups()) {
       const auto axes = axes_of_group(group);
       for (const auto& bucket : group.parameters.buckets()) {
         const auto bytes = static_cast<std::int64_t>(bucket.gradients.nbytes());
-        if (all_reduces) add(plan.gradients, axes, Op::kAllReduce, bytes);
-        if (!sharded()) continue;
-        add(plan.gradients, axes, Op::kReduceScatter, bytes);
-        if (!traits.shared_memory) add(plan.gradients, axes, Op::kAllGather, bytes);
+        for (const auto op : operations_of_bucket(traits.traffic)) add(plan.gradients, axes, op, bytes);
       }
-      if (sharded() && traits.shared_memory) add(plan.gradients, axes, Op::kBarrier, 0);
+      if (traits.traffic == StepTraffic::kReduceScatterSharedCopy) add(plan.gradients, axes, Op::kBarrier, 0);
     }
   }
 
   void plan_control(StepPlan& plan) const {
     constexpr std::int64_t kNumber = 8;
-    const bool experts = shape_[Axis::kExpert] > 1;
+    const bool experts = shape()[Axis::kExpert] > 1;
     if (config_.train.clip_norm > 0) {
       const std::int64_t sums = experts ? 2 * kNumber : kNumber;
-      if (sharded()) {
+      if (replica_.settings.strategy.traits().shards_update) {
         const auto of_replicas = axes_of_replicas();
         const auto each = of_replicas.size() == 1 ? sums : kNumber;
         for (const auto axes : of_replicas) add(plan.control, axes, Op::kAllReduce, each);
       }
-      add(plan.control, bits_of(shape_, kModelAxes), Op::kAllReduce, sums);
-      if (experts) add(plan.control, bits_of(shape_, {Axis::kExpert}), Op::kAllReduce, kNumber);
+      add(plan.control, bits_of(shape(), kModelAxes), Op::kAllReduce, sums);
+      if (experts) add(plan.control, bits_of(shape(), {Axis::kExpert}), Op::kAllReduce, kNumber);
     }
     // Adds the vote on unused parameters. A plan has no unused ones.
     for (const auto axes : axes_of_replicas()) add(plan.control, axes, Op::kAllReduce, kNumber);
-    if (batch_.row_weights.defined()) add(plan.control, bits_of(shape_, kBatchAxes), Op::kAllReduce, kNumber);
+    if (batches_->batch().row_weights.defined())
+      add(plan.control, bits_of(shape(), kBatchAxes), Op::kAllReduce, kNumber);
     plan_vote(plan, kNumber);
   }
 
   // Adds the vote on stopping.
   void plan_vote(StepPlan& plan, std::int64_t bytes) const {
-    const auto all = bits_of(shape_, AxisSet::all());
-    if (shape_[Axis::kPipe] == 1) return add(plan.control, all, Op::kAllReduce, bytes);
-    for (int peer = 1; peer < shape_.product(); ++peer) {
+    const auto all = bits_of(shape(), AxisSet::all());
+    if (shape()[Axis::kPipe] == 1) return add(plan.control, all, Op::kAllReduce, bytes);
+    for (int peer = 1; peer < shape().product(); ++peer) {
       for (const auto op : {Op::kSend, Op::kRecv}) add(plan.control, all, op, bytes);
     }
   }
 
-  PlanOptions options_;
-  MeshShape shape_;
+  std::function<void()> meet_;
   std::shared_ptr<OperationLog> log_;
   std::unique_ptr<Task> task_;
   ExperimentConfig config_;
-  ExperimentContext context_;
-  Mesh mesh_;
-  Watching watching_;
-  SequenceShare sequence_;
-  phalanx::Replica replica_;
   MeterSet meters_;  // meters of training
-  std::unique_ptr<Loader> loader_;
-  Batch batch_;
-  std::vector<Slice> slices_;           // empty before attach()
-  std::int64_t epoch_ = 0, steps_ = 0;  // counted by seconds()
+  std::unique_ptr<Watching> watching_;
+  std::unique_ptr<RehearsedBatches> batches_;
+  phalanx::Replica replica_;
+  std::vector<Slice> slices_;  // empty before attach()
+  std::int64_t steps_ = 0;     // counted by seconds()
 };
 
 OperationCounts StepPlan::all() const {

@@ -9,7 +9,7 @@
 #include "datasets/dataset.h"
 #include "engine/experiment/config.h"
 #include "engine/plan/operation_log.h"
-#include "framework/comm/mesh.h"
+#include "framework/comm/mesh/mesh.h"
 
 namespace phalanx {
 
@@ -50,8 +50,8 @@ struct PlanOptions {
 ///   layers        their operations are counted in forward and backward of the layers, divided by their plan
 ///   activations   their bytes are counted by the allocator in that forward and backward
 ///
-/// Throws ConfigError for a strategy whose operations are not a function of the buckets: strategies with parameter
-/// servers, compression, gossip, or averaging after several steps.
+/// Throws ConfigError for a strategy whose operations are not a function of the buckets (StepTraffic::kOther): one with
+/// parameter servers, compression, gossip, or averaging after several steps.
 StepPlan plan_step(const ExperimentConfig& config, const Splits& splits, const PlanOptions& options);
 
 /// A replica that plans a step like plan_step() and can then compute more steps.

@@ -40,7 +40,7 @@ void take(StateDict& wanted, const NamedTensors& there, const Placements& placem
 
 }  // namespace
 
-CheckpointPart strategy_part(Synchronizer& strategy, int rank, const Placements& placements, const bool& alike) {
+CheckpointPart strategy_part(Strategy& strategy, int rank, const Placements& placements, const bool& alike) {
   return {.name = "strategy",
           .save =
               [&strategy, &placements] {
@@ -51,7 +51,7 @@ CheckpointPart strategy_part(Synchronizer& strategy, int rank, const Placements&
           .load =
               [&strategy, rank, &placements, &alike](const SavedRanks& saved) {
                 const at::NoGradGuard no_grad;
-                strategy.begin_anew();
+                strategy.reset();
                 StateDict wanted = strategy.state();
                 if (alike) take(wanted, saved.of(rank), placements);
                 for (const auto& one : wanted) {

@@ -83,10 +83,9 @@ TEST_P(Workloads, SavedWeightsAreEvaluatedToTheSameReadings) {
   const std::string predictions = testing::new_path();
   for (const int ranks : {1, 3}) {
     testing::run_ranks("inproc", ranks, [&](const CommunicatorPtr& world) {
-      const auto result = evaluate_weights(config, {.world = world,
-                                                    .splits = config.dataset.make(),
-                                                    .weights = trained.folder.weights(),
-                                                    .predictions = predictions});
+      const auto result =
+          evaluate_weights(config, {.world = world, .splits = config.dataset.make(), .folder = trained.folder},
+                           {.weights = trained.folder.weights(), .predictions = predictions});
       ASSERT_TRUE(result);
       EXPECT_EQ(result->samples, 26);
       EXPECT_EQ(result->readings.size(), trained.results[0].test.size());
@@ -114,10 +113,8 @@ TEST(Tasks, MeanLossIsOverTokensNotOverSequences) {
   const auto config = testing::tiny_config(changes);
   const std::string predictions = testing::new_path();
   testing::run_ranks("inproc", 1, [&](const CommunicatorPtr& world) {
-    evaluate_weights(config, {.world = world,
-                              .splits = config.dataset.make(),
-                              .weights = trained.folder.weights(),
-                              .predictions = predictions});
+    evaluate_weights(config, {.world = world, .splits = config.dataset.make(), .folder = trained.folder},
+                     {.weights = trained.folder.weights(), .predictions = predictions});
   });
   at::Tensor scores, targets;
   for (const auto& [name, tensor] : load_safetensors(predictions)) {
@@ -149,10 +146,8 @@ TEST(Tasks, PredictionsOfAReconstructionComeWithTheirInputs) {
   const auto config = testing::tiny_config(changes);
   const std::string predictions = testing::new_path();
   testing::run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
-    evaluate_weights(config, {.world = world,
-                              .splits = config.dataset.make(),
-                              .weights = trained.folder.weights(),
-                              .predictions = predictions});
+    evaluate_weights(config, {.world = world, .splits = config.dataset.make(), .folder = trained.folder},
+                     {.weights = trained.folder.weights(), .predictions = predictions});
   });
   const auto saved = load_safetensors(predictions);
   ASSERT_EQ(saved.size(), 2u);

@@ -31,6 +31,7 @@ using testing::Interference;
 using testing::Json;
 using testing::metrics;
 using testing::new_folder;
+using ::testing::Not;
 using testing::reading;
 using testing::relative_difference;
 using testing::run_tiny;
@@ -38,18 +39,18 @@ using ::testing::SizeIs;
 using testing::summary;
 
 // Trains for 24 steps, with a line of metrics after each, and a test at the end.
-Finished run(int ranks, const Changes& changes, const Interference& interference = {}) {
+Finished train_steps(int ranks, const Changes& changes, const Interference& interference = {}) {
   Changes all{"train.epochs=6", "evaluate.every_epochs=0", "watch.every_steps=1"};
   all.insert(all.end(), changes.begin(), changes.end());
   return run_tiny(ranks, new_folder(), all, interference);
 }
 
 TEST(Training, HalfPrecisionFollowsFloat32) {
-  const auto full = run(1, {});
+  const auto full = train_steps(1, {});
   for (const std::string precision : {"bf16", "fp16"}) {
     for (const std::string strategy : {"all_reduce", "overlapped", "sharded"}) {
       const auto half =
-          run(2, {"train.precision=" + precision, "strategy=" + strategy, "train.loss_scale.initial=1024"});
+          train_steps(2, {"train.precision=" + precision, "strategy=" + strategy, "train.loss_scale.initial=1024"});
       ASSERT_THAT(half.errors, Each(""));
       const double apart = relative_difference(half.weights[0], full.weights[0]);
       EXPECT_LT(apart, precision == "bf16" ? 0.1 : 0.1 / 8) << precision << strategy << ": fp16 has 3 bits more";
@@ -67,9 +68,10 @@ TEST(Training, ThroughputLeavesOutOnlyTheTimeOfTests) {
   const auto sleep = [](int milliseconds) {
     return [milliseconds](State&) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); };
   };
-  const auto tested = run(1, {"train.epochs=1", "watch.every_steps=3", "evaluate.every_steps=2"},
-                          {.add_hooks = [&](Engine& engine, int) { engine.on(Event::kSample, sleep(20)); },
-                           .add_evaluation_hooks = [&](Evaluator& one) { one.on(Event::kSample, sleep(200)); }});
+  const auto tested =
+      train_steps(1, {"train.epochs=1", "watch.every_steps=3", "evaluate.every_steps=2"},
+                  {.add_hooks = [&](Engine& engine, int) { engine.on(Event::kSample, sleep(20)); },
+                   .add_evaluation_hooks = [&](Evaluator& one) { one.on(Event::kSample, sleep(200)); }});
   ASSERT_THAT(tested.errors, Each(""));
   const auto lines = metrics(tested, "train");
   EXPECT_THAT(column<int>(lines, "step"), ElementsAre(3, 4));
@@ -99,7 +101,7 @@ TEST(Training, OperationsPerSampleAreTheSameOnAnyMesh) {
 }
 
 TEST(Training, ANameWithInvalidUtf8DoesNotEndARun) {
-  const auto named = run(1, {"train.epochs=1", "name=caf\xe9"});
+  const auto named = train_steps(1, {"train.epochs=1", "name=caf\xe9"});
   EXPECT_THAT(named.errors, Each(""));
   EXPECT_EQ(summary(named).at("name"), "caf\xef\xbf\xbd");
   EXPECT_TRUE(std::filesystem::exists(named.folder.report()));
@@ -107,19 +109,19 @@ TEST(Training, ANameWithInvalidUtf8DoesNotEndARun) {
 
 TEST(Training, TheSameConfigGivesTheSameBits) {
   for (const std::string precision : {"bf16", "fp16"}) {
-    EXPECT_TRUE(at::equal(run(2, {"train.precision=" + precision}).weights[0],
-                          run(2, {"train.precision=" + precision}).weights[0]));
+    EXPECT_TRUE(at::equal(train_steps(2, {"train.precision=" + precision}).weights[0],
+                          train_steps(2, {"train.precision=" + precision}).weights[0]));
   }
 }
 
 // Gradients are multiplied by the scale, added up over parts and ranks, divided by the scale and then clipped.
 TEST(Training, LossScalesDoNotAffectClippingAccumulationOrShards) {
   const Changes clipped{"train.clip_norm=0.2", "train.accumulate=3"};
-  const auto full = run(1, clipped);
+  const auto full = train_steps(1, clipped);
   for (const std::string strategy : {"all_reduce", "overlapped", "sharded"}) {
     auto changes = clipped;
     changes.insert(changes.end(), {"train.precision=fp16", "strategy=" + strategy, "train.loss_scale.initial=1024"});
-    const auto half = run(2, changes);
+    const auto half = train_steps(2, changes);
     const double apart = relative_difference(half.weights[0], full.weights[0]);
     EXPECT_LT(apart, 0.005) << strategy;
     EXPECT_GT(apart, 1e-6) << strategy << ": computed in another way";
@@ -134,14 +136,15 @@ TEST(Training, LossScalesDoNotAffectClippingAccumulationOrShards) {
 
 TEST(Training, AllRanksSkipAStepThatOverflowsOnOne) {
   for (const std::string strategy : {"auto", "all_reduce", "sharded", "{name: local_sgd, every: 4}"}) {
-    const auto poisoned = run(3, {"train.precision=fp16", "train.loss_scale.initial=1024", "strategy=" + strategy},
-                              {.add_hooks = [](Engine& engine, int rank) {
-                                engine.on(Event::kBackward, [&engine, rank](State& state) {
-                                  if (rank != 1 || state.step != 5) return;
-                                  at::Tensor gradients = engine.slices().at(0).gradients;
-                                  gradients.fill_(std::numeric_limits<float>::infinity());
-                                });
-                              }});
+    const auto poisoned =
+        train_steps(3, {"train.precision=fp16", "train.loss_scale.initial=1024", "strategy=" + strategy},
+                    {.add_hooks = [](Engine& engine, int rank) {
+                      engine.on(Event::kBackward, [&engine, rank](State& state) {
+                        if (rank != 1 || state.step != 5) return;
+                        at::Tensor gradients = engine.slices().at(0).gradients;
+                        gradients.fill_(std::numeric_limits<float>::infinity());
+                      });
+                    }});
     ASSERT_THAT(poisoned.errors, Each(""));
     for (const auto& result : poisoned.results) {
       EXPECT_EQ(reading(result.update, "updates_left_out"), 1) << strategy;
@@ -156,7 +159,7 @@ TEST(Training, AllRanksSkipAStepThatOverflowsOnOne) {
 }
 
 TEST(Training, TheLossScaleGrowsAfterGoodSteps) {
-  const auto grown = run(2, {"train.precision=fp16", "train.loss_scale={initial: 16, growth_interval: 10}"});
+  const auto grown = train_steps(2, {"train.precision=fp16", "train.loss_scale={initial: 16, growth_interval: 10}"});
   EXPECT_EQ(reading(grown.results[1].update, "loss_scale"), 64) << "24 good steps";
   const auto update = summary(grown).at("update");
   EXPECT_EQ(update.at("loss_scale"), 64);
@@ -164,19 +167,21 @@ TEST(Training, TheLossScaleGrowsAfterGoodSteps) {
 }
 
 TEST(Training, ALossScaleThatIsTooLargeIsLowered) {
-  const auto large = run(2, {"train.precision=fp16", "train.loss_scale.initial=16777216"});
+  const auto large = train_steps(2, {"train.precision=fp16", "train.loss_scale.initial=16777216"});
   EXPECT_THAT(large.errors, Each(""));
   EXPECT_GT(reading(large.results[0].update, "updates_left_out"), 0);
   EXPECT_LT(reading(large.results[0].update, "loss_scale"), 16777216);
 }
 
 TEST(Training, Bf16GoesWithCompression) {
-  EXPECT_THAT(run(2, {"train.precision=bf16", "strategy={name: overlapped, compression: bf16}"}).errors, Each(""));
+  EXPECT_THAT(train_steps(2, {"train.precision=bf16", "strategy={name: overlapped, compression: bf16}"}).errors,
+              Each(""));
 }
 
 TEST(Training, ChannelsLastFollowsContiguousAndKeepsTheSameTensors) {
   const Changes lenet{"model=lenet"};
-  const auto contiguous = run(2, lenet), last = run(2, {"model=lenet", "train.memory_format=channels_last"});
+  const auto contiguous = train_steps(2, lenet),
+             last = train_steps(2, {"model=lenet", "train.memory_format=channels_last"});
   EXPECT_LT(relative_difference(last.weights[0], contiguous.weights[0]), 1e-5);
   const auto one = load_safetensors(contiguous.folder.weights()), other = load_safetensors(last.folder.weights());
   ASSERT_EQ(one.size(), other.size());
@@ -188,17 +193,35 @@ TEST(Training, ChannelsLastFollowsContiguousAndKeepsTheSameTensors) {
 }
 
 TEST(Training, RefusesOptionsThatModelOrSamplesDoNotSupport) {
-  EXPECT_THAT(run(2, {"train.sync_batch_norm=true"}).errors, Each(HasSubstr("the model has no batch norm")));
-  EXPECT_THAT(run(2, {"train.checkpoint_activations=2"}).errors, Each(HasSubstr("the model has no blocks")));
-  EXPECT_THAT(run(1, {"train.early_stop.metric=auc"}).errors, Each(HasSubstr("train.early_stop.metric is \"auc\"")));
+  EXPECT_THAT(train_steps(2, {"train.sync_batch_norm=true"}).errors, Each(HasSubstr("the model has no batch norm")));
+  EXPECT_THAT(train_steps(2, {"train.checkpoint_activations=2"}).errors, Each(HasSubstr("the model has no blocks")));
+  EXPECT_THAT(train_steps(1, {"train.early_stop.metric=auc"}).errors,
+              Each(HasSubstr("train.early_stop.metric is \"auc\"")));
+}
+
+// Lists each model that has the interface, without a table of their names.
+TEST(Training, ErrorsNameTheModelsThatSupportAnOption) {
+  const auto lists_chains = AllOf(HasSubstr("is not a chain of blocks"), HasSubstr("chain_under_test"),
+                                  HasSubstr("gpt"), Not(HasSubstr("two_towers_under_test")));
+  const std::string model = "model=norms_under_test";
+  EXPECT_THAT(run(2, {model, "mesh.pipe=2"}).errors, Each(lists_chains));
+  EXPECT_THAT(run(2, {model, "strategy={name: sharded, stage: 3}"}).errors, Each(lists_chains));
+  EXPECT_THAT(run(2, {model, "train.checkpoint_activations=2"}).errors,
+              Each(AllOf(HasSubstr("the model has no blocks"), HasSubstr("chain_under_test"),
+                         Not(HasSubstr("two_towers_under_test")), Not(HasSubstr("moe_gpt")))));
+  EXPECT_THAT(run(2, {model, "mesh.expert=2"}).errors, Each(HasSubstr("has no experts; use one that has (moe_gpt)")));
+  const Changes chain{"model=chain_under_test"};
+  EXPECT_THAT(run(2, {chain[0], "mesh.pipe=2"}).errors, Each(""));
+  EXPECT_THAT(run(2, {chain[0], "strategy={name: sharded, stage: 3}"}).errors, Each(""));
+  EXPECT_THAT(run(2, {chain[0], "train.checkpoint_activations=1"}).errors, Each(""));
 }
 
 // Each rank averages the parameters that it updates, and all ranks evaluate all averages.
 TEST(Training, ShardedMovingAveragesEqualThoseOfOneRank) {
   const Changes averaged{"train.ema_decay=0.9", "evaluate.every_epochs=1"};
-  const auto one = run(1, averaged);
+  const auto one = train_steps(1, averaged);
   for (const int ranks : {2, 3}) {
-    const auto sharded = run(ranks, {averaged[0], averaged[1], "strategy=sharded"});
+    const auto sharded = train_steps(ranks, {averaged[0], averaged[1], "strategy=sharded"});
     ASSERT_THAT(sharded.errors, Each(""));
     EXPECT_LT(relative_difference(sharded.weights[0], one.weights[0]), 1e-5) << "training does not depend on averages";
     EXPECT_LT(relative_difference(final_weights(sharded), final_weights(one)), 1e-5);
@@ -217,7 +240,7 @@ TEST(Training, WrappersOfAnUpdateCountAsUpdateAndTheirSumsAsCommunication) {
   const auto phases = [](const Changes& changes) {
     Changes traced{"watch.profile={from: 2, to: 2, operators: false}", "train.max_steps=2"};
     traced.insert(traced.end(), changes.begin(), changes.end());
-    const auto trace = Json::parse(read_file(run(2, traced).folder.trace())).at("traceEvents");
+    const auto trace = Json::parse(read_file(train_steps(2, traced).folder.trace())).at("traceEvents");
     std::string names;
     for (const auto& event : trace) {
       if (event.at("pid") != 1 || event.at("ph") != "X") continue;
@@ -234,13 +257,15 @@ TEST(Training, WrappersOfAnUpdateCountAsUpdateAndTheirSumsAsCommunication) {
 }
 
 TEST(Training, TheNormOfGradientsIsMeasuredBeforeItIsClipped) {
-  const auto lines = metrics(run(2, {"train.clip_norm=0.01"}), "train");
+  const auto lines = metrics(train_steps(2, {"train.clip_norm=0.01"}), "train");
   EXPECT_THAT(column<double>(lines, "gradient_norm"), AllOf(SizeIs(24), Each(Gt(0.01))));
-  EXPECT_FALSE(metrics(run(1, {}), "train").front().contains("gradient_norm"));
+  EXPECT_FALSE(metrics(train_steps(1, {}), "train").front().contains("gradient_norm"));
 }
 
 TEST(Training, TestsAfterEveryFewSteps) {
-  const auto steps = [](const Changes& changes) { return column<int>(metrics(run(2, changes), "test"), "step"); };
+  const auto steps = [](const Changes& changes) {
+    return column<int>(metrics(train_steps(2, changes), "test"), "step");
+  };
   EXPECT_THAT(steps({"evaluate.every_steps=7"}), ElementsAre(7, 14, 21, 24));
   EXPECT_THAT(steps({"evaluate.every_steps=6"}), ElementsAre(6, 12, 18, 24)) << "12 and 24 end epochs";
   EXPECT_THAT(steps({"evaluate.every_steps=6", "evaluate.every_epochs=2"}), ElementsAre(6, 8, 12, 16, 18, 24));
@@ -248,7 +273,7 @@ TEST(Training, TestsAfterEveryFewSteps) {
 }
 
 TEST(Training, TestsWhileTrainingChangeNothing) {
-  EXPECT_TRUE(at::equal(run(2, {"evaluate.every_steps=3"}).weights[0], run(2, {}).weights[0]));
+  EXPECT_TRUE(at::equal(train_steps(2, {"evaluate.every_steps=3"}).weights[0], train_steps(2, {}).weights[0]));
 }
 
 // No test exceeds the first by the threshold, so the learning rate is 0 after the second.
@@ -256,7 +281,7 @@ TEST(Training, PlateauSeesTestsAfterSteps) {
   const std::string plateau =
       "schedule={name: plateau, patience: 0, threshold: 1000, threshold_is: absolute, gamma: 0}";
   const auto run_steps = [&](int steps) {
-    return run(2, {plateau, "evaluate.every_steps=3", "train.max_steps=" + std::to_string(steps)}).weights[0];
+    return train_steps(2, {plateau, "evaluate.every_steps=3", "train.max_steps=" + std::to_string(steps)}).weights[0];
   };
   EXPECT_TRUE(at::equal(run_steps(9), run_steps(6)));
   EXPECT_FALSE(at::equal(run_steps(6), run_steps(5)));
@@ -265,7 +290,7 @@ TEST(Training, PlateauSeesTestsAfterSteps) {
 TEST(Training, StopsEarlyOnAllRanksAndSaysWhy) {
   // No test exceeds the first by 10, so the third test is the last.
   const Changes early{"evaluate.every_steps=3", "train.early_stop={metric: accuracy, patience: 1, min_delta: 10}"};
-  const auto stopped = run(3, early);
+  const auto stopped = train_steps(3, early);
   for (const auto& result : stopped.results) {
     EXPECT_EQ(result.steps, 9);
     EXPECT_FALSE(result.stopped) << "no rank was asked to stop";
@@ -275,12 +300,12 @@ TEST(Training, StopsEarlyOnAllRanksAndSaysWhy) {
   const auto told = summary(stopped);
   EXPECT_EQ(told.at("early_stop"), stopped.results[0].early_stop);
   EXPECT_EQ(told.at("steps"), 9);
-  EXPECT_EQ(summary(run(1, {})).at("early_stop"), "");
+  EXPECT_EQ(summary(train_steps(1, {})).at("early_stop"), "");
 }
 
 TEST(Training, StopsEarlyAtTheEndOfAnEpochToo) {
-  const auto stopped =
-      run(2, {"evaluate.every_epochs=1", "train.early_stop={metric: loss, best: lowest, patience: 0, min_delta: 99}"});
+  const auto stopped = train_steps(
+      2, {"evaluate.every_epochs=1", "train.early_stop={metric: loss, best: lowest, patience: 0, min_delta: 99}"});
   EXPECT_EQ(stopped.results[0].steps, 8);
   EXPECT_THAT(column<int>(metrics(stopped, "test"), "step"), ElementsAre(4, 8));
 }

@@ -18,13 +18,15 @@ namespace {
 // Makes the model use a cache during its lifetime.
 class WithCache {
  public:
-  WithCache(Model& model, std::int64_t context) : model_(model), cache_(context) { model_.go_on_from(&cache_); }
-  ~WithCache() { model_.go_on_from(nullptr); }
+  WithCache(IncrementalDecoding& model, std::int64_t context) : model_(model), cache_(context) {
+    model_.use_kv_cache(&cache_);
+  }
+  ~WithCache() { model_.use_kv_cache(nullptr); }
   WithCache(const WithCache&) = delete;
   WithCache& operator=(const WithCache&) = delete;
 
  private:
-  Model& model_;
+  IncrementalDecoding& model_;
   KeyValueCache cache_;
 };
 
@@ -33,9 +35,10 @@ class WithCache {
 TextGenerator::TextGenerator(Model& model, const Options& options)
     : model_(model), options_(options), sampler_(options.sampling) {
   if (!options.cache) return;
-  if (!model.go_on_from(nullptr)) {
-    throw ConfigError(
-        "cache: this model keeps no keys and values, unlike gpt, moe_gpt and llama; generate without a cache");
+  decoding_ = as<IncrementalDecoding>(model);
+  if (decoding_ == nullptr) {
+    throw ConfigError("cache: this model keeps no keys and values, as these do: " +
+                      models_with(&ModelTraits::incremental_decoding) + "; generate without a cache");
   }
 }
 
@@ -53,7 +56,7 @@ void TextGenerator::run(std::vector<std::int64_t> text, std::int64_t count,
       cache.reset();
     }
     if (options_.cache && !cache) {
-      cache.emplace(model_, options_.context);
+      cache.emplace(*decoding_, options_.context);
       seen = begin;
     }
     const auto from = options_.cache ? seen : begin;

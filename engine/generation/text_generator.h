@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/generation/token_sampler.h"
+#include "models/incremental_decoding.h"
 #include "models/model.h"
 
 namespace phalanx {
@@ -35,6 +36,7 @@ class TextGenerator {
 
  private:
   Model& model_;
+  IncrementalDecoding* decoding_ = nullptr;  // the model, if the options ask for a cache
   Options options_;
   TokenSampler sampler_;
 };

@@ -7,6 +7,7 @@
 #include "engine/loss/loss.h"
 #include "engine/loss/require.h"
 #include "framework/base/batch.h"
+#include "framework/parallel/divided_scores.h"
 
 namespace phalanx {
 namespace {
@@ -36,7 +37,8 @@ class CrossEntropy final : public Loss {
                                   config_.label_smoothing);
   }
 
-  at::Tensor mean_of_parts(const at::Tensor& part, const ClassParts& parts, const at::Tensor& target) const override {
+  at::Tensor mean_of_parts(const at::Tensor& part, const VocabularyShard& parts,
+                           const at::Tensor& target) const override {
     if (c10::isFloatingType(target.scalar_type())) return mean(gather_scores(part, parts), target);
     return cross_entropy_of_parts(part, parts, target, kIgnored, config_.label_smoothing);
   }

@@ -6,7 +6,8 @@
 #include <memory>
 
 #include "framework/base/registry.h"
-#include "framework/parallel/class_parts.h"
+#include "framework/parallel/divided_scores.h"
+#include "framework/partition/vocabulary_shard.h"
 
 namespace phalanx {
 
@@ -21,7 +22,8 @@ class Loss {
 
   /// Returns the mean() over all scores if ranks divide the class scores in the output's last dimension, on each of
   /// these ranks. Gathers the scores unless a loss can avoid it. Collective.
-  virtual at::Tensor mean_of_parts(const at::Tensor& part, const ClassParts& parts, const at::Tensor& target) const {
+  virtual at::Tensor mean_of_parts(const at::Tensor& part, const VocabularyShard& parts,
+                                   const at::Tensor& target) const {
     return mean(gather_scores(part, parts), target);
   }
 };

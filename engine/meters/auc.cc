@@ -8,22 +8,19 @@
 #include <limits>
 #include <utility>
 
-#include "engine/meters/meter.h"
-#include "engine/meters/thresholds.h"
+#include "engine/meters/scores_meter.h"
 #include "framework/base/config/no_fields.h"
 #include "framework/base/log.h"
 
 namespace phalanx {
 namespace {
 
-class Auc final : public Meter {
+class Auc final : public ScoresMeter {
  public:
-  void add(const Batch& batch, const Step::Result& result) override { scores_.add(batch, result); }
-
-  Readings take(Communicator& group) override {
+  Metrics take(Communicator& group) override {
     double sum = 0, classes = 0;
     std::int64_t positives = 0, negatives = 0;
-    for (const auto& thresholds : scores_.take(group)) {
+    for (const auto& thresholds : take_scores(group)) {
       positives += positives_of(thresholds);
       negatives += negatives_of(thresholds);
       if (positives_of(thresholds) == 0 || negatives_of(thresholds) == 0) continue;
@@ -36,9 +33,6 @@ class Auc final : public Meter {
     return {{"auc", std::numeric_limits<double>::quiet_NaN()}};
   }
 
-  State state() override { return scores_.state(); }
-  void absorb(const State& state) override { scores_.absorb(state); }
-
  private:
   void warn_of_one_kind(std::int64_t positives, std::int64_t negatives) {
     if (std::exchange(warned_, true)) return;
@@ -46,7 +40,6 @@ class Auc final : public Meter {
                   << " positive and " << negatives << " negative ones were measured); measure more samples at a time";
   }
 
-  Scores scores_;
   bool warned_ = false;
 };
 

@@ -69,7 +69,7 @@ class Average final : public Meter {
     sums_.count += values.numel();
   }
 
-  Readings take(Communicator& group) override {
+  Metrics take(Communicator& group) override {
     Sums all = std::exchange(sums_, {});
     sum_over_ranks({all.sum.cells(), all.squares.cells(), {&all.count, 1}}, group);
     const double mean = all.count > 0 ? all.sum.value() / static_cast<double>(all.count) : 0;

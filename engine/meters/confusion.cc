@@ -32,10 +32,10 @@ class Confusion final : public Meter {
     counts_.add(at::bincount(cell, {}, classes * classes).reshape({classes, classes}));
   }
 
-  Readings take(Communicator& group) override {
+  Metrics take(Communicator& group) override {
     const at::Tensor counts = counts_.take(group);
     const auto* count = counts.data_ptr<std::int64_t>();
-    Readings readings;
+    Metrics readings;
     for (std::int64_t i = 0; i < counts.size(0); ++i) {
       const auto samples = config_.normalized ? counts.select(0, i).sum().item<std::int64_t>() : 1;
       for (std::int64_t j = 0; j < counts.size(1); ++j, ++count) {

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "framework/base/error.h"
+#include "framework/parallel/divided_scores.h"
 
 namespace phalanx {
 namespace {
@@ -51,7 +52,8 @@ Classes classes_of(const Batch& batch, const Step::Result& result) {
 Guesses guesses_of(const Batch& batch, const Step::Result& result) {
   const auto& output = result.outputs.at(0);
   const auto [scores, target] = counted_rows(batch, output, class_numbers(output, batch.targets.at(0)));
-  return {result.class_parts == nullptr ? scores.argmax(-1) : best_class(scores, *result.class_parts), target};
+  return {result.vocabulary_shard == nullptr ? scores.argmax(-1) : best_class(scores, *result.vocabulary_shard),
+          target};
 }
 
 Labels labels_of(const Batch& batch, const Step::Result& result) {

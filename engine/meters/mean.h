@@ -63,7 +63,7 @@ class MeanMeter final : public Meter {
   void add(const Batch& batch, const Step::Result& result) override {
     if (batch.valid > 0) measure_(batch, result, mean_);
   }
-  Readings take(Communicator& group) override {
+  Metrics take(Communicator& group) override {
     const auto mean = mean_.take(group);
     return {{name_, mean ? finish_(*mean) : 0}};
   }

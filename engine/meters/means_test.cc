@@ -207,7 +207,7 @@ TEST(Mse, IsTheMeanOfTheSquares) {
   const at::Tensor target = at::tensor({1.0, 0.0, 4.0, 2.0}, at::kFloat).reshape({2, 2});
   EXPECT_EQ(testing::reading_of("mse", output, target), 14.0 / 4);
   EXPECT_EQ(testing::readings_of("{name: mse, root: true}", output, target)[0],
-            (Readings::value_type{"rmse", std::sqrt(3.5)}));
+            (Metrics::value_type{"rmse", std::sqrt(3.5)}));
 }
 
 // The mean of {1, 3} is 2, and its deviation the square root of ((1 - 2)^2 + (3 - 2)^2) / (2 - 1).

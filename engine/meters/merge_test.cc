@@ -102,8 +102,8 @@ void add(Meter& meter, const Samples& samples, std::int64_t begin, std::int64_t 
   meter.add(batch, {.outputs = {padded(samples.output)}, .loss = loss, .weight = static_cast<double>(rows)});
 }
 
-Readings alone(const Case& c, const Samples& samples) {
-  Readings readings;
+Metrics alone(const Case& c, const Samples& samples) {
+  Metrics readings;
   testing::run_ranks("inproc", 1, [&](const CommunicatorPtr& group) {
     const auto meter = testing::make_meter(c.meter);
     for (std::int64_t batch = 0; batch < kBatches; ++batch) add(*meter, samples, batch * kRows, kRows);

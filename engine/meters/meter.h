@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/meters/readings.h"
 #include "framework/base/batch.h"
+#include "framework/base/metrics.h"
 #include "framework/base/registry.h"
 #include "framework/comm/communicator.h"
 #include "framework/parallel/step.h"
@@ -38,7 +38,7 @@ class Meter {
 
   /// Returns the readings over everything that the ranks of `group` have added since the last take(), and starts again.
   /// A reading is 0 if nothing was added, and NaN with a warning if it is undefined for the samples. Collective.
-  virtual Readings take(Communicator& group) = 0;
+  virtual Metrics take(Communicator& group) = 0;
 
   /// The measurements of this rank since the last take(), for checkpoints. The number of tensors never changes; they
   /// may be empty.

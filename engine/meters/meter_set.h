@@ -36,8 +36,8 @@ class MeterSet {
   }
 
   /// Returns the readings of all meters, in order. Collective.
-  Readings take(Communicator& group) {
-    Readings all;
+  Metrics take(Communicator& group) {
+    Metrics all;
     for (auto& meter : meters_) {
       for (auto& reading : meter->take(group)) all.push_back(std::move(reading));
     }

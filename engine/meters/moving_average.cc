@@ -28,7 +28,7 @@ struct MovingAverageConfig {
 };
 
 // Returns the mean and the deviation of values, in the order of the batches.
-Readings mean_and_deviation(const std::vector<double>& values) {
+Metrics mean_and_deviation(const std::vector<double>& values) {
   ExactSum sum, squares;
   for (const double value : values) sum.add(value);
   const auto n = static_cast<double>(values.size());
@@ -47,7 +47,7 @@ class MovingAverage final : public Meter {
   }
   void add_nothing() override { keep({}); }
 
-  Readings take(Communicator& group) override {
+  Metrics take(Communicator& group) override {
     const auto batches = shares_.size();
     const at::Tensor all = gather_ranks(state().at(0), group);
     std::vector<double> losses;

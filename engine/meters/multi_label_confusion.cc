@@ -12,11 +12,11 @@ class MultiLabelConfusion final : public Meter {
 
   void add(const Batch& batch, const Step::Result& result) override { outcomes_.add(batch, result); }
 
-  Readings take(Communicator& group) override {
+  Metrics take(Communicator& group) override {
     static constexpr const char* kNames[] = {"true_positives", "false_positives", "false_negatives", "true_negatives"};
     const at::Tensor counts = outcomes_.take(group);
     const auto* count = counts.data_ptr<std::int64_t>();
-    Readings readings;
+    Metrics readings;
     for (std::int64_t i = 0; i < counts.size(0); ++i) {
       for (const char* name : kNames) {
         readings.emplace_back(std::string(name) + "[" + std::to_string(i) + "]", static_cast<double>(*count++));

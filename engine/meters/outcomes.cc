@@ -20,7 +20,7 @@ void Outcomes::add(const Batch& batch, const Step::Result& result) {
                         1));
 }
 
-Readings ShareOfTruePositives::take(Communicator& group) {
+Metrics ShareOfTruePositives::take(Communicator& group) {
   const at::Tensor counts = outcomes_.take(group);
   const auto classes = counts.size(0);
   const auto share = [this](const at::Tensor& row) {
@@ -28,7 +28,7 @@ Readings ShareOfTruePositives::take(Communicator& group) {
     return all > 0 ? hits / all : 0;
   };
   if (average_ == "micro") return {{name_, classes > 0 ? share(counts.sum(0)) : 0}};
-  Readings readings;
+  Metrics readings;
   double sum = 0;
   for (std::int64_t i = 0; i < classes; ++i) {
     readings.emplace_back(name_ + "[" + std::to_string(i) + "]", share(counts[i]));

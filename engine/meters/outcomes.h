@@ -58,7 +58,7 @@ class ShareOfTruePositives final : public Meter {
       : name_(std::move(name)), misses_(misses), average_(config.average), outcomes_(config.decision) {}
 
   void add(const Batch& batch, const Step::Result& result) override { outcomes_.add(batch, result); }
-  Readings take(Communicator& group) override;
+  Metrics take(Communicator& group) override;
   State state() override { return outcomes_.state(); }
   void absorb(const State& state) override { outcomes_.absorb(state); }
 

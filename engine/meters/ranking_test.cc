@@ -173,7 +173,7 @@ TEST(PrecisionAtK, IsTheShareOfRelevantItemsAmongTheFirst) {
   const auto at_k = [&](int k) {
     return readings_of("{name: precision_at_k, k: " + std::to_string(k) + "}", scores, relevance)[0];
   };
-  EXPECT_EQ(at_k(1), (Readings::value_type{"precision_at_1", 0.5}));
+  EXPECT_EQ(at_k(1), (Metrics::value_type{"precision_at_1", 0.5}));
   EXPECT_EQ(at_k(2).second, 0.5);
   EXPECT_EQ(at_k(3).second, 0.5);
   EXPECT_EQ(at_k(8).second, 3.0 / 16) << "of k items, however many there are";

@@ -52,7 +52,7 @@ class Retrieval final : public Meter {
     classes_.push_back(classes.select(1, 0).contiguous());
   }
 
-  Readings take(Communicator& group) override {
+  Metrics take(Communicator& group) override {
     width_ = largest_of_ranks(width_, group);
     const at::Tensor vectors = gather_ranks(joined(std::exchange(vectors_, {}), at::kDouble), group);
     const at::Tensor classes = gather_ranks(joined(std::exchange(classes_, {}), at::kLong), group);

@@ -9,7 +9,7 @@
 
 namespace phalanx {
 
-Readings TimeMeter::take(Communicator& group) {
+Metrics TimeMeter::take(Communicator& group) {
   const double seconds = std::chrono::duration<double>(now_() - start_).count();
   const at::Tensor longest = at::empty({2}, at::kDouble);
   auto* reading = longest.data_ptr<double>();

@@ -17,7 +17,7 @@ class TimeMeter final : public Meter {
   explicit TimeMeter(std::function<Clock::time_point()> now = Clock::now) : now_(std::move(now)), start_(now_()) {}
 
   void add(const Batch&, const Step::Result&) override { ++batches_; }
-  Readings take(Communicator& group) override;
+  Metrics take(Communicator& group) override;
   State state() override;
   void absorb(const State& state) override;
 

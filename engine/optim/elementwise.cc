@@ -3,7 +3,6 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/core/LegacyTypeDispatch.h>
-#include <ATen/ops/full_like.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
@@ -27,47 +26,39 @@ constexpr std::int64_t kVectors = 64;
 }  // namespace
 
 void ElementwiseOptimizer::attach(std::vector<Slice> slices) {
-  slices_ = std::move(slices);
-  updates_ = 0;
-  state_.clear();
-  for (const auto& kind : kinds()) {
-    auto& tensors = state_.emplace_back();
-    for (const auto& slice : slices_)
-      tensors.push_back(at::full_like(slice.values, kind.initial, slice.values.options().requires_grad(false)));
-  }
-  left_out_.clear();
+  SliceOptimizer::attach(std::move(slices));
   divide();
 }
 
 void ElementwiseOptimizer::leave_out(const std::set<std::string>& parameters) {
-  if (parameters == left_out_) return;
-  left_out_ = parameters;
+  if (parameters == left_out()) return;
+  SliceOptimizer::leave_out(parameters);
   divide();
 }
 
 void ElementwiseOptimizer::divide() {
   pieces_.clear(), left_gradients_.clear();
-  for (std::size_t i = 0; i < slices_.size(); ++i) divide(i);
+  for (std::size_t i = 0; i < all_slices().size(); ++i) divide(i);
 }
 
 void ElementwiseOptimizer::divide(std::size_t slice) {
   std::int64_t begin = 0;
-  std::size_t group = groups_.size() - 1;  // for elements without a name
-  for (const auto& segment : slices_[slice].segments) {
-    if (left_out_.contains(segment.name)) {
+  std::size_t group = groups().size() - 1;  // for elements without a name
+  for (const auto& segment : all_slices()[slice].segments) {
+    if (left_out().contains(segment.name)) {
       add_pieces(slice, group, std::exchange(begin, segment.end()), segment.begin);
-      left_gradients_.push_back(slices_[slice].gradients.detach().narrow(0, segment.begin, segment.count));
+      left_gradients_.push_back(all_slices()[slice].gradients.detach().narrow(0, segment.begin, segment.count));
       continue;
     }
-    const auto next = groups_.of(segment.name);
+    const auto next = groups().of(segment.name);
     if (next == group) continue;
     add_pieces(slice, std::exchange(group, next), std::exchange(begin, segment.begin), segment.begin);
   }
-  add_pieces(slice, group, begin, slices_[slice].values.numel());
+  add_pieces(slice, group, begin, all_slices()[slice].values.numel());
 }
 
 void ElementwiseOptimizer::add_pieces(std::size_t slice, std::size_t group, std::int64_t begin, std::int64_t end) {
-  if (!slices_[slice].values.is_cpu()) {
+  if (!all_slices()[slice].values.is_cpu()) {
     if (begin < end) pieces_.push_back({group, run_of(slice, begin, end)});
     return;
   }
@@ -83,17 +74,17 @@ void ElementwiseOptimizer::add_pieces(std::size_t slice, std::size_t group, std:
 
 ElementwiseOptimizer::Run ElementwiseOptimizer::run_of(std::size_t slice, std::int64_t begin, std::int64_t end) const {
   const auto part = [&](const at::Tensor& all) { return all.detach().narrow(0, begin, end - begin); };
-  Run run{part(slices_[slice].values), part(slices_[slice].gradients), {}};
-  for (const auto& kind : state_) run.state.push_back(part(kind[slice]));
+  Run run{part(all_slices()[slice].values), part(all_slices()[slice].gradients), {}};
+  for (const auto& kind : state_by_kind()) run.state.push_back(part(kind[slice]));
   return run;
 }
 
 void ElementwiseOptimizer::update() {
-  ++updates_;
+  count_update();
   for (const auto& gradients : left_gradients_) gradients.zero_();
   if (pieces_.empty()) return;
   const at::Tensor& first = pieces_.front().run.values;
-  const at::Tensor update_tensor = fused_step(first, updates_);
+  const at::Tensor update_tensor = fused_step(first, updates());
   const auto update_pieces = [&](std::int64_t begin, std::int64_t end) {
     // The tensors are detached, so autograd would have nothing to record but would cost time in every call.
     const at::AutoDispatchBelowADInplaceOrView of_this_thread;
@@ -105,9 +96,7 @@ void ElementwiseOptimizer::update() {
 }
 
 void ElementwiseOptimizer::update_piece(const Piece& piece, const at::Tensor& update_tensor) const {
-  const auto& group = groups_[piece.group];
-  const Rates rates{learning_rate_ * group.lr_factor, weight_decay_ * group.weight_decay_factor, updates_,
-                    update_tensor};
+  const Rates rates{rates_of(piece.group), update_tensor};
   if (!piece.original) {
     update_run(piece.run, rates);
     piece.run.gradients.zero_();
@@ -122,16 +111,6 @@ void ElementwiseOptimizer::update_piece(const Piece& piece, const at::Tensor& up
   original.values.copy_(in_copy(piece.run.values));
   original.gradients.zero_();
   for (std::size_t i = 0; i < original.state.size(); ++i) original.state[i].copy_(in_copy(piece.run.state[i]));
-}
-
-std::vector<StateTensor> ElementwiseOptimizer::state() {
-  std::vector<StateTensor> all;
-  const auto names = kinds();
-  for (std::size_t kind = 0; kind < names.size(); ++kind) {
-    for (std::size_t slice = 0; slice < slices_.size(); ++slice)
-      all.push_back({names[kind].name, slice, state_[kind][slice]});
-  }
-  return all;
 }
 
 }  // namespace phalanx

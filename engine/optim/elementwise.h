@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/optim/group_table.h"
-#include "engine/optim/optimizer.h"
+#include "engine/optim/slice_optimizer.h"
 
 namespace phalanx {
 
@@ -18,27 +17,15 @@ namespace phalanx {
 /// memory is traversed once; threads divide the runs among them. On a device, a run is as long as possible, since each
 /// one costs kernel launches. The new value of an element depends, to the last bit, only on the element itself: not on
 /// the borders of slices, nor on its neighbours, nor on the number of threads.
-class ElementwiseOptimizer : public Optimizer {
+class ElementwiseOptimizer : public SliceOptimizer {
  public:
-  ElementwiseOptimizer(double learning_rate, double weight_decay, const ParameterGroups& groups)
-      : learning_rate_(learning_rate), weight_decay_(weight_decay), groups_(groups) {}
+  using SliceOptimizer::SliceOptimizer;
 
   void attach(std::vector<Slice> slices) final;
   void update() final;
   void leave_out(const std::set<std::string>& parameters) final;
-  double learning_rate() const final { return learning_rate_; }
-  void set_learning_rate(double rate) final { learning_rate_ = rate; }
-  std::vector<StateTensor> state() final;
-  std::int64_t updates() const final { return updates_; }
-  void set_updates(std::int64_t updates) final { updates_ = updates; }
 
  protected:
-  /// A kind of state, stored as a tensor like the values.
-  struct Kind {
-    std::string name;
-    double initial = 0;
-  };
-
   /// The tensors for the same n elements; on the CPU, n is a multiple of 64. All tensors are [n].
   struct Run {
     at::Tensor values, gradients;
@@ -46,13 +33,9 @@ class ElementwiseOptimizer : public Optimizer {
   };
 
   /// The settings that all elements of a group share.
-  struct Rates {
-    double learning_rate, weight_decay;
-    std::int64_t update;              // number of the update, from 1
-    const at::Tensor& update_tensor;  // the same as a tensor, [], for LibTorch's fused kernels, on the values' device
+  struct Rates : GroupRates {
+    const at::Tensor& update_tensor;  // the update as a tensor, [], for LibTorch's fused kernels, on the values' device
   };
-
-  virtual std::vector<Kind> kinds() const = 0;
 
   /// Updates a run. Called without autograd, by several threads at a time with different runs. May overwrite the
   /// gradients, which are zeroed afterwards.
@@ -72,14 +55,8 @@ class ElementwiseOptimizer : public Optimizer {
   Run run_of(std::size_t slice, std::int64_t begin, std::int64_t end) const;
   void update_piece(const Piece& piece, const at::Tensor& update_tensor) const;
 
-  double learning_rate_, weight_decay_;
-  GroupTable groups_;
-  std::vector<Slice> slices_;
-  std::vector<std::vector<at::Tensor>> state_;  // by kind, then slice
-  std::set<std::string> left_out_;
   std::vector<Piece> pieces_;               // of the parameters that are updated
   std::vector<at::Tensor> left_gradients_;  // of the others
-  std::int64_t updates_ = 0;
 };
 
 }  // namespace phalanx

@@ -15,7 +15,7 @@ namespace phalanx {
 /// If the inner optimizer skips an update, they do not change. Each rank averages the values that it updates.
 class Ema final : public OptimizerDecorator {
  public:
-  /// Gives all ranks the values that each has changed in its slices: Synchronizer::share_values.
+  /// Gives all ranks the values that each has changed in its slices: Strategy::gather_slices.
   using Share = std::function<void()>;
 
   /// `decay` must be below 1.

@@ -39,7 +39,7 @@ class Lamb final : public LayerwiseOptimizer {
   }
 
  private:
-  std::vector<std::string> kinds() const override { return {"exp_avg", "exp_avg_sq"}; }
+  std::vector<Kind> kinds() const override { return {{"exp_avg"}, {"exp_avg_sq"}}; }
 
   void update_parameter(const Parameter& parameter, const Rates& rates) const override {
     const auto& [name, values, gradients, state, own] = parameter;

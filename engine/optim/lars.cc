@@ -40,7 +40,7 @@ class Lars final : public LayerwiseOptimizer {
       : LayerwiseOptimizer("lars", config.lr, config.weight_decay, groups), config_(config) {}
 
  private:
-  std::vector<std::string> kinds() const override { return {"momentum"}; }
+  std::vector<Kind> kinds() const override { return {{"momentum"}}; }
 
   void update_parameter(const Parameter& parameter, const Rates& rates) const override {
     const auto& [name, values, gradients, state, own] = parameter;

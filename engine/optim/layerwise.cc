@@ -12,24 +12,17 @@
 namespace phalanx {
 
 void LayerwiseOptimizer::attach(std::vector<Slice> slices) {
-  slices_ = std::move(slices);
-  updates_ = 0;
-  left_out_.clear();
-  state_.assign(kinds().size(), {});
-  for (auto& kind : state_) {
-    for (const auto& slice : slices_)
-      kind.push_back(at::zeros_like(slice.values, slice.values.options().requires_grad(false)));
-  }
+  SliceOptimizer::attach(std::move(slices));
   attached_.clear();
-  for (std::size_t i = 0; i < slices_.size(); ++i) add_parameters(i);
+  for (std::size_t i = 0; i < all_slices().size(); ++i) add_parameters(i);
   std::vector<const Parameter*> all;
   for (const auto& one : attached_) all.push_back(&one.parameter);
   attached(all);
 }
 
 void LayerwiseOptimizer::add_parameters(std::size_t slice) {
-  const auto& segments = slices_[slice].segments;
-  if (segments.empty() && slices_[slice].values.numel() > 0) {
+  const auto& segments = all_slices()[slice].segments;
+  if (segments.empty() && all_slices()[slice].values.numel() > 0) {
     throw std::invalid_argument("optimizer " + name_ + ": slice " + std::to_string(slice) + " names no parameters");
   }
   for (const auto& segment : segments) {
@@ -44,37 +37,30 @@ void LayerwiseOptimizer::add_parameters(std::size_t slice) {
 
 void LayerwiseOptimizer::add_parameter(std::size_t slice, const Segment& segment) {
   const auto view = [&](const at::Tensor& all) { return view_of(all.detach(), segment); };
-  Parameter parameter{segment.name, view(slices_[slice].values), view(slices_[slice].gradients), {}};
-  for (const auto& kind : state_) parameter.state.push_back(view(kind[slice]));
+  Parameter parameter{segment.name, view(all_slices()[slice].values), view(all_slices()[slice].gradients), {}};
+  for (const auto& kind : state_by_kind()) parameter.state.push_back(view(kind[slice]));
   for (const auto& kind : own_kinds(parameter)) {
     const bool each =
         parameter.values.sizes().equals(kind.shape);  // one number per element, stored with the same strides
     parameter.own_state.push_back(each ? at::zeros_like(parameter.values)
                                        : at::zeros(kind.shape, parameter.values.options()));
   }
-  attached_.push_back({std::move(parameter), slice, groups_.of(segment.name)});
+  attached_.push_back({std::move(parameter), slice, groups().of(segment.name)});
 }
 
 void LayerwiseOptimizer::update() {
   const at::NoGradGuard no_grad;
-  ++updates_;
+  count_update();
   std::vector<Due> all;
-  for (const auto& [parameter, slice, index] : attached_) {
-    const auto& group = groups_[index];
-    const Rates rates{learning_rate_ * group.lr_factor, weight_decay_ * group.weight_decay_factor, updates_};
-    all.push_back({parameter, rates, left_out_.contains(parameter.name)});
+  for (const auto& [parameter, slice, group] : attached_) {
+    all.push_back({parameter, rates_of(group), left_out().contains(parameter.name)});
   }
   update_parameters(all);
-  for (const auto& slice : slices_) slice.gradients.zero_();
+  for (const auto& slice : all_slices()) slice.gradients.zero_();
 }
 
 std::vector<StateTensor> LayerwiseOptimizer::state() {
-  std::vector<StateTensor> all;
-  const auto names = kinds();
-  for (std::size_t kind = 0; kind < names.size(); ++kind) {
-    for (std::size_t slice = 0; slice < slices_.size(); ++slice)
-      all.push_back({names[kind], slice, state_[kind][slice]});
-  }
+  auto all = SliceOptimizer::state();
   for (const auto& attached : attached_) {
     const auto own = own_kinds(attached.parameter);
     for (std::size_t kind = 0; kind < own.size(); ++kind)

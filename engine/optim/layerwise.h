@@ -2,23 +2,21 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "engine/optim/group_table.h"
-#include "engine/optim/optimizer.h"
+#include "engine/optim/slice_optimizer.h"
 
 namespace phalanx {
 
 /// An optimizer that needs whole parameters: their norms, or their rows and columns. Slices therefore hold whole
 /// parameters. A subclass defines its state and how one parameter is updated.
-class LayerwiseOptimizer : public Optimizer {
+class LayerwiseOptimizer : public SliceOptimizer {
  public:
   /// `name` is the registered name, for errors.
   LayerwiseOptimizer(std::string name, double learning_rate, double weight_decay, const ParameterGroups& groups)
-      : name_(std::move(name)), learning_rate_(learning_rate), weight_decay_(weight_decay), groups_(groups) {}
+      : SliceOptimizer(learning_rate, weight_decay, groups), name_(std::move(name)) {}
 
   Cut cut() const final { return Cut::kBetweenParameters; }
 
@@ -26,12 +24,7 @@ class LayerwiseOptimizer : public Optimizer {
   /// parameter.
   void attach(std::vector<Slice> slices) final;
   void update() final;
-  void leave_out(const std::set<std::string>& parameters) final { left_out_ = parameters; }
-  double learning_rate() const final { return learning_rate_; }
-  void set_learning_rate(double rate) final { learning_rate_ = rate; }
   std::vector<StateTensor> state() final;
-  std::int64_t updates() const final { return updates_; }
-  void set_updates(std::int64_t updates) final { updates_ = updates; }
 
  protected:
   /// Views of a parameter and its state in a slice.
@@ -51,13 +44,9 @@ class LayerwiseOptimizer : public Optimizer {
     std::vector<std::int64_t> shape;
   };
 
-  struct Rates {
-    double learning_rate, weight_decay;
-    std::int64_t update;  // number of the update, from 1
-  };
+  using Rates = GroupRates;
 
-  /// Returns the kinds of state that every parameter has, each a tensor like its values that starts as zeros.
-  virtual std::vector<std::string> kinds() const { return {}; }
+  std::vector<Kind> kinds() const override { return {}; }
 
   /// Returns additional kinds for `parameter`, which start as zeros. Their names must not be among kinds().
   virtual std::vector<OwnKind> own_kinds(const Parameter& /*parameter*/) const { return {}; }
@@ -93,13 +82,7 @@ class LayerwiseOptimizer : public Optimizer {
   };
 
   std::string name_;
-  double learning_rate_, weight_decay_;
-  GroupTable groups_;
-  std::vector<Slice> slices_;
-  std::vector<std::vector<at::Tensor>> state_;  // by kind, then slice
   std::vector<Attached> attached_;
-  std::set<std::string> left_out_;
-  std::int64_t updates_ = 0;
 };
 
 }  // namespace phalanx

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "framework/base/error.h"
-#include "framework/comm/peerless.h"
+#include "framework/comm/mesh/fake_communicator.h"
 #include "framework/comm/texts.h"
 
 namespace phalanx {
@@ -108,7 +108,7 @@ std::vector<MatrixExchange::Visit> MatrixExchange::deal_out(const std::vector<st
 }
 
 void MatrixExchange::attach(const std::vector<std::string>& names) {
-  if (dynamic_cast<PeerlessWorld*>(group_.get()) != nullptr) {
+  if (dynamic_cast<FakeCommunicator*>(group_.get()) != nullptr) {
     throw ConfigError(
         "optimizer: plans do not include gathering matrices that are divided among ranks; plan with adamw");
   }

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "framework/comm/communicator.h"
-#include "framework/parallel/placement.h"
+#include "framework/partition/placement.h"
 
 namespace phalanx {
 

@@ -98,7 +98,7 @@ class Muon final : public LayerwiseOptimizer, public GathersMatrices {
 
  private:
   // The first moment is Muon's momentum.
-  std::vector<std::string> kinds() const override { return {"exp_avg"}; }
+  std::vector<Kind> kinds() const override { return {{"exp_avg"}}; }
 
   std::vector<OwnKind> own_kinds(const Parameter& parameter) const override {
     if (hidden(parameter)) return {};

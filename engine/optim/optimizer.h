@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "framework/base/registry.h"
-#include "framework/parallel/slice.h"
+#include "framework/partition/slice.h"
 
 namespace phalanx {
 

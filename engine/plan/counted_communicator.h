@@ -6,7 +6,7 @@
 
 #include "engine/plan/operation_log.h"
 #include "framework/comm/decorator.h"
-#include "framework/comm/mesh.h"
+#include "framework/comm/mesh/mesh.h"
 
 namespace phalanx {
 

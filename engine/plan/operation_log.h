@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "framework/comm/call.h"
-#include "framework/comm/mesh.h"
-#include "framework/comm/operation.h"
+#include "framework/comm/mesh/mesh.h"
+#include "framework/comm/operations/call.h"
+#include "framework/comm/operations/operation.h"
 
 namespace phalanx {
 

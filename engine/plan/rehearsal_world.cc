@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "framework/base/error.h"
-#include "framework/comm/peerless.h"
+#include "framework/comm/mesh/fake_communicator.h"
 
 namespace phalanx {
 namespace {
@@ -23,7 +23,7 @@ void fill(const at::Tensor& to, const at::Tensor& from) {
   elements_of(to, count, to.numel() - count).zero_();
 }
 
-class RehearsalGroup final : public PeerlessWorld {
+class RehearsalGroup final : public FakeCommunicator {
  public:
   struct Common {
     MeshShape shape;

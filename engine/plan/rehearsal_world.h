@@ -5,7 +5,7 @@
 
 #include "engine/plan/operation_log.h"
 #include "framework/comm/communicator.h"
-#include "framework/comm/mesh.h"
+#include "framework/comm/mesh/mesh.h"
 
 namespace phalanx {
 

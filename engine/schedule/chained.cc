@@ -57,7 +57,7 @@ class Chained final : public Schedule {
   }
 
   // The readings go to the part that made the tested updates.
-  void observe(std::int64_t step, const Readings& readings) override {
+  void observe(std::int64_t step, const Metrics& readings) override {
     const Part& part = at(std::max<std::int64_t>(0, step - 1));
     part.schedule->observe(step - part.begin, readings);
   }

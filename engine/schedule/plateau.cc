@@ -48,8 +48,8 @@ class Plateau final : public Schedule {
   double factor(std::int64_t, std::int64_t) const override { return factor_; }
   std::vector<std::string> watches() const override { return {config_.metric}; }
 
-  void observe(std::int64_t, const Readings& readings) override {
-    const auto reading = std::ranges::find(readings, config_.metric, &Readings::value_type::first);
+  void observe(std::int64_t, const Metrics& readings) override {
+    const auto reading = std::ranges::find(readings, config_.metric, &Metrics::value_type::first);
     if (reading == readings.end()) {
       throw ConfigError("plateau watches \"" + config_.metric +
                         "\", but no meter in evaluate.meters measures it; add the meter");

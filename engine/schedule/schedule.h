@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/meters/readings.h"
+#include "framework/base/metrics.h"
 #include "framework/base/registry.h"
 
 namespace phalanx {
@@ -26,7 +26,7 @@ class Schedule {
   virtual std::vector<std::string> watches() const { return {}; }
 
   /// Receives the readings of a test of the model after `step` updates.
-  virtual void observe(std::int64_t /*step*/, const Readings&) {}
+  virtual void observe(std::int64_t /*step*/, const Metrics&) {}
 
   /// Returns the state that observations have left, for checkpoints. load() into a schedule with the same config
   /// restores it. The number of values never changes, and load() throws DataError for a different number.

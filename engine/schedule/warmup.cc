@@ -31,7 +31,7 @@ class Warmup final : public Schedule {
     return share(step) * schedule_->factor(step, steps);
   }
   std::vector<std::string> watches() const override { return schedule_->watches(); }
-  void observe(std::int64_t step, const Readings& readings) override { schedule_->observe(step, readings); }
+  void observe(std::int64_t step, const Metrics& readings) override { schedule_->observe(step, readings); }
   std::vector<double> state() const override { return schedule_->state(); }
   void load(const std::vector<double>& saved) override { schedule_->load(saved); }
 

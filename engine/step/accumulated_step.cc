@@ -15,7 +15,7 @@ Step::Result AccumulatedStep::run(const Batch& batch, const Watch& watch) {
     const auto begin = rows * i / parts, end = rows * (i + 1) / parts;
     Batch part = rows_of(batch, begin, std::max(end, begin + 1));
     if (begin == end) part.valid = 0;
-    const Result result = step_.run(part, unwatched);
+    const Result result = inner().run(part, unwatched);
     if (begin < end) results.add(result);
   }
   const Result whole = results.whole();

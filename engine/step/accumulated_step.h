@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "framework/parallel/step.h"
+#include "framework/parallel/step_decorator.h"
 
 namespace phalanx {
 
@@ -15,18 +15,16 @@ namespace phalanx {
 /// they need equal numbers of parts; some of them are then one row of padding.
 ///
 /// A watcher sees each stage once, after the last part, with the outputs of all parts and their common loss.
-class AccumulatedStep final : public Step {
+class AccumulatedStep final : public StepDecorator {
  public:
-  /// `parts` > 0 is the number of parts, which are nearly equal. With `always_all`, every batch has all of them. `step`
-  /// must outlive this object.
-  AccumulatedStep(Step& step, std::int64_t parts, bool always_all)
-      : step_(step), parts_(parts), always_all_(always_all) {}
+  /// `parts` > 0 is the number of parts, which are nearly equal. With `always_all`, every batch has all of them.
+  /// `inner` must outlive this object.
+  AccumulatedStep(Step& inner, std::int64_t parts, bool always_all)
+      : StepDecorator(inner), parts_(parts), always_all_(always_all) {}
 
   Result run(const Batch& batch, const Watch& watch) override;
-  Result evaluate(const Batch& batch, const Watch& watch) override { return step_.evaluate(batch, watch); }
 
  private:
-  Step& step_;
   std::int64_t parts_;
   bool always_all_;
 };

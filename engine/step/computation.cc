@@ -24,8 +24,9 @@ at::Tensor Computation::laid_out(at::Tensor input) const {
 }
 
 std::optional<RandomKey> Computation::key(const Batch& batch) const {
-  if (!seed_) return std::nullopt;
-  return RandomKey{.step = seed_->value, .first_row = batch.first_row, .step_on_device = seed_->on_device};
+  if (!current_) return std::nullopt;
+  return RandomKey{
+      .step = current_->seed(), .first_row = batch.first_row, .step_on_device = current_->seed_on_device()};
 }
 
 // Losses get at least float32: a softmax over many classes exceeds the range of fp16.
@@ -50,8 +51,8 @@ at::Tensor Computation::mean_loss(const Tensors& predictions, Batch batch, doubl
 }
 
 at::Tensor Computation::mean_loss_of_valid(Tensors predictions, const Batch& batch) const {
-  if (class_parts_ == nullptr) return task_.mean_loss(predictions, batch);
-  return task_.mean_loss_of_parts(std::move(predictions), *class_parts_, batch);
+  if (vocabulary_shard_ == nullptr) return task_.mean_loss(predictions, batch);
+  return task_.mean_loss_of_parts(std::move(predictions), *vocabulary_shard_, batch);
 }
 
 double Computation::scale(const Batch& batch, double weight, double factor) const {

@@ -3,10 +3,12 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "engine/precision/arithmetic.h"
-#include "engine/step/random_step.h"
+#include "engine/step/current_step.h"
 #include "engine/task/task.h"
 #include "framework/base/batch.h"
 #include "framework/parallel/random_rows.h"
@@ -16,10 +18,14 @@ namespace phalanx {
 /// The parts of a step before and after the model, which runs with `arithmetic`.
 class Computation {
  public:
-  /// `class_parts` describes the first output of the model; null if it is whole. `seed` is for random numbers by row;
-  /// if it is null, models use LibTorch's generator. The task must outlive this object.
-  Computation(const Task& task, Arithmetic arithmetic, ClassPartsPtr class_parts, StepSeed seed)
-      : task_(task), arithmetic_(std::move(arithmetic)), class_parts_(std::move(class_parts)), seed_(std::move(seed)) {}
+  /// `vocabulary_shard` describes the first output of the model; null if it is whole. `current` has the seed of random
+  /// numbers by row; if it is null, models use LibTorch's generator. The task must outlive this object.
+  Computation(const Task& task, Arithmetic arithmetic, VocabularyShardPtr vocabulary_shard,
+              std::shared_ptr<const CurrentStep> current)
+      : task_(task),
+        arithmetic_(std::move(arithmetic)),
+        vocabulary_shard_(std::move(vocabulary_shard)),
+        current_(std::move(current)) {}
 
   /// Returns the inputs in the form that models get.
   Tensors inputs(const Batch& batch) const;
@@ -52,8 +58,8 @@ class Computation {
 
   const Task& task_;
   Arithmetic arithmetic_;
-  ClassPartsPtr class_parts_;
-  StepSeed seed_;
+  VocabularyShardPtr vocabulary_shard_;
+  std::shared_ptr<const CurrentStep> current_;
 };
 
 }  // namespace phalanx

@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
-#include "framework/parallel/flat_parameters.h"
 #include "framework/parallel/step.h"
+#include "framework/partition/flat_parameters.h"
 #include "models/model.h"
 
 namespace phalanx {

@@ -14,7 +14,7 @@ namespace phalanx {
 // train.precision: fp64 it is rounded.
 void MergedResults::add(const Step::Result& result) {
   outputs_.resize(result.outputs.size());
-  class_parts_ = result.class_parts;
+  vocabulary_shard_ = result.vocabulary_shard;
   for (std::size_t i = 0; i < outputs_.size(); ++i) outputs_[i].push_back(result.outputs[i]);
   dtype_ = result.loss.scalar_type();
   loss_sums_.push_back(result.loss.item<double>() * result.weight);
@@ -28,7 +28,7 @@ Step::Result MergedResults::whole() const {
   return {.outputs = std::move(outputs),
           .loss = at::scalar_tensor(weight_ > 0 ? sum / weight_ : 0, dtype_),
           .weight = weight_,
-          .class_parts = class_parts_,
+          .vocabulary_shard = vocabulary_shard_,
           .loss_sums = at::tensor(loss_sums_, at::kDouble)};
 }
 

@@ -21,8 +21,8 @@ class MergedResults {
   Step::Result whole() const;
 
  private:
-  std::vector<Tensors> outputs_;  // by output, then by part
-  ClassPartsPtr class_parts_;     // of all parts
+  std::vector<Tensors> outputs_;         // by output, then by part
+  VocabularyShardPtr vocabulary_shard_;  // of all parts
   std::vector<double> loss_sums_;
   double weight_ = 0;
   at::ScalarType dtype_ = at::kFloat;  // of the loss

@@ -40,7 +40,9 @@ double seconds_since(Clock::time_point begin) { return std::chrono::duration<dou
 
 PipelineStep::PipelineStep(Setup setup)
     : setup_(std::move(setup)),
-      computation_(setup_.task, setup_.arithmetic, nullptr, setup_.seed),
+      blocks_(as<BlockChain>(setup_.model)->blocks()),
+      auxiliary_loss_(as<AuxiliaryLoss>(setup_.model)),
+      computation_(setup_.task, setup_.arithmetic, nullptr, setup_.current),
       buffers_(setup_.model.buffers()),
       results_{.pipe = setup_.pipe,
                .control = setup_.control,
@@ -60,13 +62,12 @@ PipelineStep::PipelineStep(Setup setup)
 }
 
 at::Tensor PipelineStep::run_blocks(std::size_t stage, at::Tensor x, bool training) const {
-  const auto& blocks = setup_.model.blocks();
-  const auto run = [&blocks](BlockRange range, at::Tensor input) {
-    for (auto i = range.begin; i < range.end; ++i) input = blocks[i].forward(input);
+  const auto run = [this](BlockRange range, at::Tensor input) {
+    for (auto i = range.begin; i < range.end; ++i) input = blocks_[i].forward(input);
     return input;
   };
   const BlockRange own{setup_.begins[stage], setup_.begins[stage + 1]};
-  return run_in_segments(own, blocks.size(), training ? setup_.segments : 0, run, std::move(x));
+  return run_in_segments(own, blocks_.size(), training ? setup_.segments : 0, run, std::move(x));
 }
 
 /// The computation of one batch.
@@ -217,7 +218,7 @@ void PipelineStep::Pass::forward(const Action& action) {
   }
   const double weight = own.weight();
   live.auxiliary_scale = step_.computation_.scale_of_samples(own, setup_.factor);
-  if (training_) live.auxiliary = setup_.model.take_auxiliary_loss();
+  if (training_ && step_.auxiliary_loss_ != nullptr) live.auxiliary = step_.auxiliary_loss_->take_auxiliary_loss();
   if (last(action.stage)) {
     const at::Tensor loss = step_.computation_.mean_loss(predictions, own, weight);
     for (auto& prediction : predictions) prediction = prediction.detach();
@@ -315,7 +316,6 @@ void PipelineStep::meet() { setup_.pipe->barrier().wait(); }
 
 Step::Result PipelineStep::run(const Batch& batch, const Watch& watch) {
   setup_.model.train();
-  setup_.shared.before_step();
   if (setup_.communicates) meet();
   Pass pass(*this, batch, true);
   const auto begin = Clock::now();
@@ -324,7 +324,6 @@ Step::Result PipelineStep::run(const Batch& batch, const Watch& watch) {
   busy_ += pass.busy();
   most_live_ = std::max(most_live_, pass.most_live());
   Result result = pass.results().collect();
-  setup_.shared.add_up_gradients();
   tell_step(watch, result);
   return result;
 }

@@ -5,16 +5,19 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "engine/step/computation.h"
+#include "engine/step/current_step.h"
 #include "engine/step/pipeline_results.h"
 #include "engine/step/row_spec.h"
-#include "engine/step/shared_parameters.h"
 #include "framework/comm/communicator.h"
-#include "framework/parallel/pipeline/schedule.h"
 #include "framework/parallel/step.h"
+#include "framework/partition/pipeline/schedule.h"
+#include "models/auxiliary_loss.h"
+#include "models/block_chain.h"
 #include "models/model.h"
 
 namespace phalanx {
@@ -38,7 +41,7 @@ namespace phalanx {
 class PipelineStep final : public Step {
  public:
   struct Setup {
-    Model& model;  // contains the blocks of this rank's stages
+    Model& model;  // a BlockChain that contains the blocks of this rank's stages
     const Task& task;
     pipeline::Schedule schedule;
     std::vector<std::size_t> begins;  // first block of each stage, followed by the number of blocks
@@ -47,21 +50,18 @@ class PipelineStep final : public Step {
     CommunicatorPtr pipe, control;  // two groups of the same ranks (Mesh), in the order of the schedule
     double factor = 1;              // see PlainStep
     Arithmetic arithmetic{};
-    StepSeed seed{};
-    bool communicates = false;  // within stages, with ranks of other axes
-    std::int64_t segments = 0;  // checkpointed segments per stage (Model::checkpoint_activations)
-    SharedParameters shared{};
+    std::shared_ptr<const CurrentStep> current{};  // as for PlainStep
+    bool communicates = false;                     // within stages, with ranks of other axes
+    std::int64_t segments = 0;                     // checkpointed segments per stage (ActivationCheckpointing)
   };
 
   /// Throws ConfigError for a schedule with more messages than there are tags.
   explicit PipelineStep(Setup setup);
 
-  /// Gradients of shared parameters are summed over the ranks that share them, if these update them. run() and
-  /// evaluate() are collective over the pipeline.
+  /// Both functions are collective over the pipeline. Parameters that several stages share have different gradients on
+  /// their ranks (SharedParameters).
   Result run(const Batch& batch, const Watch& watch) override;
   Result evaluate(const Batch& batch, const Watch& watch) override;
-
-  const SharedParameters& shared() const { return setup_.shared; }
 
   /// Returns the largest number of micro-batches whose activations this rank has held at the same time, over all of its
   /// stages.
@@ -77,6 +77,8 @@ class PipelineStep final : public Step {
   at::Tensor run_blocks(std::size_t stage, at::Tensor x, bool training) const;
 
   Setup setup_;
+  const std::vector<Block>& blocks_;
+  AuxiliaryLoss* auxiliary_loss_;  // null: the model adds nothing to the loss
   Computation computation_;
   std::vector<at::Tensor> buffers_;
   PipelineResults::Setup results_;

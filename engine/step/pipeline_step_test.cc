@@ -17,7 +17,6 @@
 #include <utility>
 
 #include "engine/step/plain_step.h"
-#include "engine/step/shared_parameters.h"
 #include "framework/base/error.h"
 #include "framework/testing/worlds.h"
 
@@ -40,7 +39,7 @@ at::Tensor values(at::IntArrayRef shape, double of) {
 }
 
 // Four layers, each of them a block. The last one uses the weight of the first.
-class Layers final : public Model {
+class Layers final : public Model, public BlockChain {
  public:
   Layers() {
     for (int i = 0; i < kBlocks; ++i) {
@@ -71,8 +70,8 @@ class Layers final : public Model {
   }
   NamedTensors named_buffers() const override { return {}; }
   const std::vector<Block>& blocks() const override { return blocks_; }
-  Placements divide(const TensorPlan&, const CommunicatorPtr&) override { return {}; }
-  std::int64_t synchronize_batch_norm(const std::shared_ptr<const BatchStatistics>&) override { return 0; }
+  void set_block_runner(BlockRunner) override {}
+  void keep_blocks(const std::vector<std::size_t>&) override {}
 
   std::function<void()> before_first_layer = [] {};
 
@@ -200,26 +199,6 @@ TEST(PipelineStep, HoldsActivationsFromForwardToBackward) {
     };
     EXPECT_EQ(most("gpipe"), 6u);
     EXPECT_EQ(most("1f1b"), world->rank() == 0 ? 2u : 1u);
-  });
-}
-
-TEST(SharedParameters, AreUpdatedOnOneRankAndLentToTheOthers) {
-  run_ranks("inproc", 3, [](const CommunicatorPtr& world) {
-    const double own = world->rank() + 1;
-    at::Tensor row_by_row = at::full({2, 3}, own).requires_grad_();
-    at::Tensor by_columns = at::full({3, 2}, own).t().requires_grad_();
-    SharedParameters shared({{world, {row_by_row, by_columns}}}, SharedParameters::Updates::kOnce);
-    for (auto* parameter : {&row_by_row, &by_columns}) {
-      if (world->rank() == 0) parameter->mutable_grad() = at::zeros_like(*parameter);  // in a run, a bucket provides it
-      parameter->mutable_grad().add_(own);
-    }
-    shared.add_up_gradients();
-    for (auto* parameter : {&row_by_row, &by_columns}) {
-      EXPECT_TRUE(parameter->grad().eq(world->rank() == 0 ? 6 : 0).all().item<bool>()) << "rank " << world->rank();
-      EXPECT_TRUE(parameter->eq(own).all().item<bool>());
-    }
-    shared.lend();
-    for (auto* parameter : {&row_by_row, &by_columns}) EXPECT_TRUE(parameter->eq(1).all().item<bool>());
   });
 }
 

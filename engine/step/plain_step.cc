@@ -41,7 +41,7 @@ Step::Result PlainStep::run(const Batch& batch, const Watch& watch) {
   model_.train();
   const PaddingRows padding(batch.valid == 0);
   const Tensors outputs = forward(batch);
-  Result result{.outputs = detached(outputs), .weight = batch.weight(), .class_parts = class_parts_};
+  Result result{.outputs = detached(outputs), .weight = batch.weight(), .vocabulary_shard = vocabulary_shard_};
   watch(Stage::kForward, result);
 
   // The criterion's backward ends at the outputs, so that it can be watched before the model's backward starts.
@@ -55,7 +55,8 @@ Step::Result PlainStep::run(const Batch& batch, const Watch& watch) {
   (scaled == 1 ? loss : loss * scaled).backward();
   watch(Stage::kBackwardCriterion, result);
 
-  backward(outputs, boundary, model_.take_auxiliary_loss(), computation_.scale_of_samples(batch, factor_));
+  const at::Tensor auxiliary = auxiliary_loss_ == nullptr ? at::Tensor() : auxiliary_loss_->take_auxiliary_loss();
+  backward(outputs, boundary, auxiliary, computation_.scale_of_samples(batch, factor_));
   watch(Stage::kBackward, result);
   return result;
 }
@@ -64,7 +65,7 @@ Step::Result PlainStep::evaluate(const Batch& batch, const Watch& watch) {
   const at::NoGradGuard no_grad;
   const PaddingRows padding(batch.valid == 0);
   model_.eval();
-  Result result{.outputs = forward(batch), .weight = batch.weight(), .class_parts = class_parts_};
+  Result result{.outputs = forward(batch), .weight = batch.weight(), .vocabulary_shard = vocabulary_shard_};
   watch(Stage::kForward, result);
   result.loss = computation_.mean_loss(result.outputs, batch, result.weight);
   watch(Stage::kForwardCriterion, result);

@@ -30,8 +30,6 @@ class Plain : public Model {
   void train(bool on) override { training = on; }
   NamedTensors named_parameters() const override { return {}; }
   NamedTensors named_buffers() const override { return {}; }
-  Placements divide(const TensorPlan&, const CommunicatorPtr&) override { return {}; }
-  std::int64_t synchronize_batch_norm(const std::shared_ptr<const BatchStatistics>&) override { return 0; }
 
   bool training = true;
 };

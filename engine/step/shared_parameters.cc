@@ -16,23 +16,27 @@ constexpr int kValuesTag = kMaxTag - 2;  // above the tags of activations
 SharedParameters::SharedParameters(std::vector<Group> groups, Updates updates)
     : groups_(std::move(groups)), updates_(updates) {
   for (const auto& group : groups_) {
-    if (!lent_to(group)) continue;
+    if (!updated_elsewhere(group)) continue;
     for (const auto& parameter : group.parameters) parameter.mutable_grad() = at::zeros_like(parameter);
   }
 }
 
-void SharedParameters::before_step() {
-  if (updates_ != Updates::kAlike) sent_ = take_first_values();
+bool SharedParameters::owner_updates() const {
+  return updates_ == Updates::kOwnerWithSummedGradients || updates_ == Updates::kOwnerWithOwnGradients;
 }
 
-void SharedParameters::lend() const {
-  if (!lends()) return;
-  auto sent = take_first_values();
+void SharedParameters::before_step(const Batch& /*batch*/) {
+  if (updates_ != Updates::kReplicated) sent_ = exchange_values();
+}
+
+void SharedParameters::broadcast_from_owner() const {
+  if (!owner_updates()) return;
+  auto sent = exchange_values();
   wait_all(sent);
 }
 
-// Sends or receives the values of the first rank. Returns its sends.
-std::vector<Work> SharedParameters::take_first_values() const {
+// Sends the values if this rank is the owner, and otherwise receives them. Returns the sends.
+std::vector<Work> SharedParameters::exchange_values() const {
   const at::NoGradGuard no_grad;
   std::vector<Work> sent;
   for (const auto& [ranks, parameters] : groups_) {
@@ -49,26 +53,26 @@ std::vector<Work> SharedParameters::take_first_values() const {
   return sent;
 }
 
-void SharedParameters::add_up_gradients() {
+void SharedParameters::after_backward() {
   wait_all(sent_);
   sent_.clear();
   for (const auto& group : groups_) {
     for (const auto& parameter : group.parameters) {
       const at::Tensor& gradient = parameter.grad();
-      if (updates_ != Updates::kOnceAsOne) add_up(group, gradient);
-      if (lent_to(group)) gradient.zero_();
+      if (updates_ != Updates::kOwnerWithOwnGradients) sum_gradient(group, gradient);
+      if (updated_elsewhere(group)) gradient.zero_();
     }
   }
 }
 
-void SharedParameters::add_up(const Group& group, const at::Tensor& gradient) const {
+void SharedParameters::sum_gradient(const Group& group, const at::Tensor& gradient) const {
   at::Tensor sum = gradient.contiguous();
-  if (updates_ == Updates::kOnce) {
+  if (updates_ == Updates::kOwnerWithSummedGradients) {
     group.ranks->reduce(sum, Reduction::kSum, 0).wait();
   } else {
     group.ranks->all_reduce(sum, Reduction::kSum).wait();
   }
-  if (!gradient.is_contiguous() && !lent_to(group)) gradient.copy_(sum);
+  if (!gradient.is_contiguous() && !updated_elsewhere(group)) gradient.copy_(sum);
 }
 
 }  // namespace phalanx

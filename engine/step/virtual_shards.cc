@@ -37,9 +37,9 @@ VirtualShards::VirtualShards(Step& step, CommunicatorPtr group, std::vector<at::
                              TakeGradients take)
     : step_(step),
       group_(std::move(group)),
-      options_(options),
+      options_(std::move(options)),
       take_(std::move(take)),
-      buffer_sum_(group_, options.shards) {
+      buffer_sum_(group_, options_.shards) {
   for (auto& buffer : buffers) (buffer.is_floating_point() ? averaged_ : counted_).push_back(buffer);
 }
 
@@ -62,7 +62,7 @@ Step::Result VirtualShards::run(const Batch& batch, const Watch& watch) {
       const at::NoGradGuard no_grad;
       copy_all(averaged_, averaged);
       copy_all(counted_, counted);
-      at::manual_seed(mix(mix(options_.seed, static_cast<std::uint64_t>(step_number_)), shard));
+      at::manual_seed(mix(options_.current->seed(), shard));
       const at::AutoGradMode with_grad(true);
       results.add(step_.run(part, unwatched));
     }
@@ -73,7 +73,6 @@ Step::Result VirtualShards::run(const Batch& batch, const Watch& watch) {
     }
   }
   average_buffers(batch.global_rows);
-  ++step_number_;
   // A share without samples has one row of padding. Evaluating it changes nothing but gives an output of the right
   // shape.
   if (batch.valid == 0) results.add(step_.evaluate(batch, unwatched));

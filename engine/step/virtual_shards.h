@@ -5,9 +5,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
-#include "engine/sync/canonical_sum.h"
+#include "engine/step/current_step.h"
+#include "engine/strategies/canonical_sum.h"
 #include "framework/parallel/step.h"
 
 namespace phalanx {
@@ -21,8 +23,8 @@ namespace phalanx {
 class VirtualShards final : public Step {
  public:
   struct Options {
-    int shards = 1;          // of a global batch; a multiple of the group's size
-    std::uint64_t seed = 0;  // for random numbers
+    int shards = 1;                              // of a global batch; a multiple of the group's size
+    std::shared_ptr<const CurrentStep> current;  // the step, from whose seed each shard's generator is seeded
   };
   /// Called after a shard's backward, when the gradients belong to this shard alone. Must take them away and zero them.
   using TakeGradients = std::function<void(int shard)>;
@@ -35,12 +37,7 @@ class VirtualShards final : public Step {
   Result run(const Batch& batch, const Watch& watch) override;
   Result evaluate(const Batch& batch, const Watch& watch) override;
 
-  /// Sets the step number that random numbers depend on: 0 at first, incremented by each run().
-  void set_step(std::int64_t step) { step_number_ = step; }
-
  private:
-  class Gathered;
-
   Batch shard_of(const Batch& batch, int shard) const;
   void average_buffers(std::int64_t global_rows);
 
@@ -50,7 +47,6 @@ class VirtualShards final : public Step {
   Options options_;
   TakeGradients take_;
   CanonicalSum buffer_sum_;
-  std::int64_t step_number_ = 0;
 };
 
 }  // namespace phalanx

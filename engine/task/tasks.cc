@@ -109,7 +109,7 @@ class Supervised final : public Task {
     return loss_->mean(predictions.at(0), batch.targets.at(0));
   }
 
-  at::Tensor mean_loss_of_parts(Tensors predictions, const ClassParts& parts, const Batch& batch) const override {
+  at::Tensor mean_loss_of_parts(Tensors predictions, const VocabularyShard& parts, const Batch& batch) const override {
     return loss_->mean_of_parts(predictions.at(0), parts, batch.targets.at(0));
   }
 

@@ -18,7 +18,7 @@
 #include "engine/checkpoint/choose.h"
 #include "engine/checkpoint/restore.h"
 #include "framework/base/config/config.h"
-#include "framework/parallel/slice.h"
+#include "framework/partition/slice.h"
 #include "framework/testing/worlds.h"
 
 // Helpers for tests of checkpoints: ranks with a small model and its optimizer, which are saved and restored.

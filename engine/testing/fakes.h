@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "engine/sync/synchronizer.h"
+#include "engine/strategies/strategy.h"
 #include "framework/testing/worlds.h"
 
 namespace phalanx::testing {
@@ -73,19 +73,19 @@ class FakeOptimizer final : public Optimizer {
   Calls* calls_;
 };
 
-class FakeSynchronizer final : public Synchronizer {
+class FakeStrategy final : public Strategy {
  public:
-  explicit FakeSynchronizer(Calls* calls = nullptr) : calls_(calls) {}
+  explicit FakeStrategy(Calls* calls = nullptr) : calls_(calls) {}
 
   std::vector<Slice> attach(const FlatParameters&, Cut) override { return call("attach"); }
   void attach_state(const std::vector<StateTensor>&) override {}
-  void begin_anew() override {}
+  void reset() override {}
   void before_update(std::int64_t step) override { call("before_update " + std::to_string(step)); }
   std::vector<CommunicatorPtr> gradient_groups() const override { return {nullptr}; }
   void after_update(std::int64_t step) override { call("after_update " + std::to_string(step)); }
   bool replicas_equal() const override { return true; }
   void sum_over_slices(at::Tensor&) override {}
-  void share_values() override {}
+  void gather_slices() override {}
   StateDict state() override { return {}; }
   void finish() override { call("finish"); }
 
@@ -110,9 +110,9 @@ struct FakeEngine {
   FakeLoader loader;
   FakeStep step{};
   FakeOptimizer optimizer{&calls};
-  FakeSynchronizer synchronizer{&calls};
+  FakeStrategy strategy{&calls};
   FlatParameters parameters = no_parameters();
-  Engine engine{step, optimizer, synchronizer};
+  Engine engine{step, optimizer, strategy};
 
   explicit FakeEngine(std::int64_t batches) : loader(batches, &calls) {}
 

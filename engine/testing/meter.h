@@ -27,11 +27,11 @@ inline Batch batch_of(const at::Tensor& target) {
 }
 
 /// Returns a meter's readings of one batch, on one rank.
-inline Readings readings_of(const std::string& yaml, const at::Tensor& output, const at::Tensor& target) {
+inline Metrics readings_of(const std::string& yaml, const at::Tensor& output, const at::Tensor& target) {
   const auto meter = make_meter(yaml);
   meter->add(batch_of(target),
              {.outputs = {output}, .loss = at::full({}, 0.0), .weight = static_cast<double>(target.size(0))});
-  Readings readings;
+  Metrics readings;
   run_ranks("inproc", 1, [&](const CommunicatorPtr& group) { readings = meter->take(*group); });
   return readings;
 }

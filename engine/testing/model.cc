@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models for tests of whole runs: a convolution with batch norm and dropout, and a model with two inputs.
+// Models for tests of whole runs: a convolution with batch norm and dropout, a model with two inputs, and a chain.
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/full.h>
 #include <torch/nn/modules/conv.h>
@@ -11,7 +11,7 @@
 
 #include "framework/base/config/no_fields.h"
 #include "models/batch_norm.h"
-#include "models/network.h"
+#include "models/chain_network.h"
 
 namespace phalanx {
 namespace {
@@ -69,6 +69,28 @@ class TwoTowers final : public Network {
 const bool towers_registered = Models::global().add<NoFields>(
     "two_towers_under_test", "two inputs",
     [](const NoFields&, const ModelSpec& spec) { return std::make_shared<TwoTowers>(spec); });
+
+// A chain of three blocks, which no other file names.
+class Steps final : public RecomputableChain {
+ public:
+  explicit Steps(const ModelSpec& spec) {
+    std::int64_t inputs = 1;
+    for (const auto length : spec.inputs.at(0).shape) inputs *= length;
+    first_ = register_module("first", torch::nn::Linear(inputs, 8));
+    second_ = register_module("second", torch::nn::Linear(8, 8));
+    last_ = register_module("last", torch::nn::Linear(8, spec.outputs[0].shape[0]));
+    add_block("first", {"first"}, [this](const at::Tensor& x) { return first_(x.flatten(1)).tanh(); });
+    add_block("second", {"second"}, [this](const at::Tensor& x) { return second_(x).tanh(); });
+    add_block("last", {"last"}, [this](const at::Tensor& x) { return last_(x); });
+  }
+
+ private:
+  torch::nn::Linear first_{nullptr}, second_{nullptr}, last_{nullptr};
+};
+
+const bool chain_registered = Models::global().add<NoFields>(
+    "chain_under_test", "a chain of blocks",
+    [](const NoFields&, const ModelSpec& spec) { return std::make_shared<Steps>(spec); });
 
 }  // namespace
 }  // namespace phalanx

@@ -115,8 +115,8 @@ std::vector<std::string> metrics_but_times(const RunFolder& folder) {
 
 Json summary(const Finished& run) { return Json::parse(read_file(run.folder.summary())); }
 
-double reading(const Readings& readings, const std::string& name) {
-  const auto found = std::ranges::find(readings, name, &Readings::value_type::first);
+double reading(const Metrics& readings, const std::string& name) {
+  const auto found = std::ranges::find(readings, name, &Metrics::value_type::first);
   if (found != readings.end()) return found->second;
   ADD_FAILURE() << "no " << name;
   return 0;

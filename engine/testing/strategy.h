@@ -9,11 +9,9 @@
 #include <gtest/gtest.h>
 
 #include <memory>
-#include <string>
-#include <utility>
 #include <vector>
 
-#include "engine/sync/synchronizers.h"
+#include "engine/strategies/strategies.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
 #include "framework/comm/decorator.h"
@@ -21,13 +19,13 @@
 // Helpers for tests of strategies: strategies in the form that configs use, and a small problem that differs by rank.
 namespace phalanx::testing {
 
-inline Synchronizers::Choice load_strategy(const std::string& yaml) {
-  return config::load_as<Synchronizers::Choice>("strategy", yaml, "test.yaml");
+inline Strategies::Choice load_strategy(const std::string& yaml) {
+  return config::load_as<Strategies::Choice>("strategy", yaml, "test.yaml");
 }
 
-inline std::unique_ptr<Synchronizer> make_strategy(const std::string& strategy, const CommunicatorPtr& group,
-                                                   std::int64_t backwards = 1) {
-  return make_synchronizer(load_strategy(strategy), {Mesh(group), group, backwards});
+inline std::unique_ptr<Strategy> make_strategy(const std::string& strategy, const CommunicatorPtr& group,
+                                               std::int64_t backwards = 1) {
+  return make_strategy(load_strategy(strategy), {Mesh(group), group, backwards});
 }
 
 /// A group that reports that its ranks share no memory.
@@ -66,26 +64,26 @@ inline at::Tensor gradient_at(const at::Tensor& x, double rank, std::int64_t ste
   return (x - rank) * 0.5 + 0.01 * static_cast<double>(step);
 }
 
-/// Trains kElements values with plain SGD and calls `after(step, values of all ranks, strategy)` after each step. After
-/// the last step the replicas must be equal.
+/// Trains kElements values with plain SGD and the strategy of this name, and calls `after(step, values of all ranks,
+/// strategy)` after each step. After the last step the replicas must be equal.
 template <class After>
-void train(const std::string& strategy, const CommunicatorPtr& group, int steps, const After& after) {
+void train(const std::string& name, const CommunicatorPtr& group, int steps, const After& after) {
   const at::NoGradGuard no_grad;
   const FlatParameters parameters(std::vector<at::Tensor>{at::full({kElements}, 3.0 + group->rank())}, *group, 1 << 20);
   const auto& bucket = parameters.buckets().at(0);
-  const auto synchronizer = make_strategy(strategy, group);
-  const auto slices = synchronizer->attach(parameters, Cut::kAnywhere);
+  const auto strategy = make_strategy(name, group);
+  const auto slices = strategy->attach(parameters, Cut::kAnywhere);
   for (int step = 0; step < steps; ++step) {
     bucket.gradients.add_(gradient_at(bucket.values, group->rank(), step));
-    synchronizer->before_update(step);
+    strategy->before_update(step);
     for (const auto& slice : slices) {
       slice.values.sub_(slice.gradients, kRate);
       slice.gradients.zero_();
     }
-    synchronizer->after_update(step);
-    after(step, gather(bucket.values, *group), *synchronizer);
+    strategy->after_update(step);
+    after(step, gather(bucket.values, *group), *strategy);
   }
-  synchronizer->finish();
+  strategy->finish();
   const at::Tensor end = gather(bucket.values, *group);
   for (int rank = 1; rank < group->size(); ++rank) EXPECT_TRUE(at::equal(end[rank], end[0])) << "after the last step";
 }

@@ -92,10 +92,9 @@ TEST(DataWait, CountsHowLongTheLoopWaitsNotHowLongTheThreadWorks) {
     SlowStep step(meeting);
     TimedStep timed(step, watching.clock());
     TimedUpdate optimizer(std::make_unique<testing::FakeOptimizer>(), watching.clock());
-    testing::FakeSynchronizer synchronizer;
-    Engine engine(timed, optimizer, synchronizer);
-    watching.attach_first(engine);
-    watching.attach_last(engine, kBatches);
+    testing::FakeStrategy strategy;
+    Engine engine(timed, optimizer, strategy);
+    watching.attach(engine, kBatches);
     watching.clock().listen([&](Phase phase, std::int64_t begin, std::int64_t end) {
       if (phase == Phase::kData) waited.push_back({begin, end});
       if (phase == Phase::kForward) computed.push_back({begin, end});

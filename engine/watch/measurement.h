@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "engine/meters/readings.h"
 #include "engine/watch/step_times.h"
+#include "framework/base/metrics.h"
 
 namespace phalanx {
 
@@ -15,7 +15,7 @@ struct Measurement {
   std::int64_t step = 0;   // number of completed updates
   std::int64_t epoch = 0;  // counted from 0
   std::string split;       // "train", "validation" or "test"
-  Readings readings;       // "loss" first
+  Metrics readings;        // "loss" first
   double samples_per_second = 0;
   double seconds = 0;                     // since the start of training
   std::optional<double> learning_rate{};  // only of training: rate of the last step

@@ -70,12 +70,12 @@ std::unique_ptr<Optimizer> NanGuard::guard(std::unique_ptr<Optimizer> inner) {
 
 void NanGuard::attach(Engine& engine) {
   if (every_ == 0) return;
-  engine.on(Event::kForwardCriterion, [this](State& state) { keep_loss(state); });
-  engine.on(Event::kUpdate, [this](State& state) {
+  engine.on(Event::kForwardCriterion, HookPhase::kFirst, [this](State& state) { keep_loss(state); });
+  engine.on(Event::kUpdate, HookPhase::kFirst, [this](State& state) {
     read_vote();
     if (state.step % every_ == 0) vote();
   });
-  engine.on(Event::kEnd, [this](State& state) {
+  engine.on(Event::kEnd, HookPhase::kFirst, [this](State& state) {
     step_ = state.step;  // a resumed run may have had no step left
     check_now();
   });

@@ -31,7 +31,7 @@ class NanGuard {
   /// parameters: wrappers that scale losses, clip or skip updates must be outside. The guard must outlive it.
   std::unique_ptr<Optimizer> guard(std::unique_ptr<Optimizer> inner);
 
-  /// Adds the hooks, which throw Error on all ranks at the same step.
+  /// Adds the hooks, which throw Error on all ranks at the same step, before hooks of other phases see its numbers.
   void attach(Engine& engine);
 
   /// Checks the current parameters, and asks all ranks whether one of them has found something since the last vote. If

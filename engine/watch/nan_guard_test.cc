@@ -14,7 +14,7 @@
 #include <set>
 #include <string>
 
-#include "engine/sync/replicated_synchronizer.h"
+#include "engine/strategies/replicated_strategy.h"
 #include "engine/testing/fakes.h"
 #include "framework/base/error.h"
 #include "framework/testing/worlds.h"
@@ -57,7 +57,7 @@ class SpoiledStep final : public Step {
   std::int64_t step_ = 0;
 };
 
-class OneSlice final : public GradientSynchronizer {
+class OneSlice final : public GradientStrategy {
  public:
   explicit OneSlice(Numbers& numbers) : numbers_(numbers) {}
   std::vector<Slice> attach(const FlatParameters&, Cut) override {
@@ -99,10 +99,10 @@ struct Ended {
 Ended train(const CommunicatorPtr& world, std::int64_t every, const Spoil& spoil, std::int64_t save_every = 0) {
   Numbers numbers;
   SpoiledStep step(numbers, spoil);
-  OneSlice synchronizer(numbers);
+  OneSlice strategy(numbers);
   NanGuard guard(every, world);
   const auto optimizer = guard.guard(std::make_unique<Sum>());
-  Engine engine(step, *optimizer, synchronizer);
+  Engine engine(step, *optimizer, strategy);
   Ended ended;
   guard.attach(engine);
   engine.on(Event::kUpdate, [&](State& state) {
@@ -231,10 +231,10 @@ TEST(NanGuard, ReadsNoLossBetweenChecks) {
         return result;
       }
     } step;
-    OneSlice synchronizer(numbers);
+    OneSlice strategy(numbers);
     NanGuard guard(8, world);
     const auto optimizer = guard.guard(std::make_unique<Sum>());
-    Engine engine(step, *optimizer, synchronizer);
+    Engine engine(step, *optimizer, strategy);
     guard.attach(engine);
     engine.on(Event::kUpdate, [&](State& state) { steps = state.step; });
     testing::FakeLoader loader(20);

@@ -103,9 +103,10 @@ const std::map<std::string_view, Count*>& counted() {
   return all;
 }
 
-// Counts the operators that this thread calls during the counter's lifetime. Operators that are called by a counted
-// operator do not count.
-class Counter {
+}  // namespace
+
+// Operators that are called by a counted operator do not count.
+class FlopCounter::Counter {
  public:
   Counter()
       : handle_(at::addThreadLocalCallback(
@@ -142,14 +143,17 @@ class Counter {
   at::CallbackHandle handle_;
 };
 
-thread_local Counter* Counter::current = nullptr;
+thread_local FlopCounter::Counter* FlopCounter::Counter::current = nullptr;
 
-}  // namespace
+FlopCounter::FlopCounter() : counter_(std::make_unique<Counter>()) {}
+FlopCounter::~FlopCounter() = default;
+
+double FlopCounter::count() const { return counter_->count(); }
 
 double count_operations(const std::function<void()>& compute) {
-  const Counter counter;
+  const FlopCounter counting;
   compute();
-  return counter.count();
+  return counting.count();
 }
 
 }  // namespace phalanx

@@ -47,15 +47,15 @@ void Profiler::attach(Engine& engine, std::int64_t steps) {
     throw ConfigError("watch.profile.from is " + std::to_string(config_.from) + ", but the run has " +
                       std::to_string(steps) + " steps");
   }
-  engine.on(Event::kStart, [this](State& state) {
+  engine.on(Event::kStart, HookPhase::kLast, [this](State& state) {
     if (state.step >= config_.from - 1 && state.step < config_.to) begin();
   });
-  engine.on(Event::kUpdate, [this](State& state) {
+  engine.on(Event::kUpdate, HookPhase::kLast, [this](State& state) {
     if (recording_) end_step(state);
     if (state.step == config_.to && recording_) finish();
     if (state.step == config_.from - 1) begin();
   });
-  engine.on(Event::kEnd, [this](State&) {
+  engine.on(Event::kEnd, HookPhase::kLast, [this](State&) {
     if (recording_) finish();
   });
 }

@@ -23,9 +23,10 @@ class Profiler {
   Profiler(const ProfileConfig& config, CommunicatorPtr world, StepClock& clock, std::string path)
       : config_(config), world_(std::move(world)), clock_(clock), path_(std::move(path)) {}
 
-  /// Adds the hooks. Must be called after the hooks that end the clock's laps were added, so that the laps are in the
-  /// window. `steps`: steps of the whole run. Throws ConfigError for a window that begins after them. If a run resumes
-  /// within the window, the trace begins there. If it resumes after the window, there is no trace.
+  /// Adds the hooks, to the last phase. Hooks of this phase that end the clock's laps must already have been added, so
+  /// that the laps are in the window. `steps`: steps of the whole run. Throws ConfigError for a window that begins
+  /// after them. If a run resumes within the window, the trace begins there. If it resumes after the window, there is
+  /// no trace.
   void attach(Engine& engine, std::int64_t steps);
 
  private:

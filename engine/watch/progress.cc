@@ -102,7 +102,7 @@ StyledText Progress::result_line(const Measurement& test, std::size_t count, Bes
   return beside.time ? shown.add("  " + format_seconds(test.seconds), StyledText::kSoft) : shown;
 }
 
-StyledText Progress::readings(const Readings& readings, std::size_t count) const {
+StyledText Progress::readings(const Metrics& readings, std::size_t count) const {
   StyledText shown = text();
   for (std::size_t i = 0; i < std::min(count, readings.size()); ++i) {
     const auto& [name, value] = readings[i];

@@ -44,7 +44,7 @@ class Progress {
   StyledText text() const { return StyledText(colors_); }
   int width() const;
   StyledText result_line(const Measurement& test, std::size_t count, Beside beside) const;
-  StyledText readings(const Readings& readings, std::size_t count) const;
+  StyledText readings(const Metrics& readings, std::size_t count) const;
   StyledText bar(double share, int cells) const;
   StyledText line(const Measurement& train) const;
   StyledText line_beside_bar(const Measurement& train, const StyledText& epoch, int width) const;

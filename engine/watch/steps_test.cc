@@ -179,14 +179,13 @@ class WindowTest : public ::testing::Test {
     config.profile = profile;
     testing::FakeLoader loader(5);
     testing::FakeStep step;
-    testing::FakeSynchronizer synchronizer;
+    testing::FakeStrategy strategy;
     Watching watching(config, world, folder_);
     TimedStep timed(step, watching.clock());
     TimedUpdate optimizer(std::make_unique<testing::FakeOptimizer>(), watching.clock());
-    Engine engine(timed, optimizer, synchronizer);
-    watching.attach_first(engine);
+    Engine engine(timed, optimizer, strategy);
+    watching.attach(engine, 10);
     engine.on(Event::kBackward, [&](State&) { world->barrier().wait(); });
-    watching.attach_last(engine, 10);
     const auto parameters = testing::no_parameters();
     engine.train(parameters, loader, std::move(begin));
     EXPECT_EQ(watching.clock().total().steps, 10 - begin.step);

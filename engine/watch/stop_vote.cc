@@ -10,7 +10,7 @@ StopVote::StopVote(CommunicatorPtr group, std::function<bool()> asked, std::func
     : vote_(std::move(group), delay, apart), asked_(std::move(asked)), time_up_(std::move(time_up)) {}
 
 void StopVote::attach(Engine& engine) {
-  engine.on(Event::kUpdate, [this](State& state) { vote(state); });
+  engine.on(Event::kUpdate, HookPhase::kVote, [this](State& state) { vote(state); });
 }
 
 void StopVote::vote(State& state) {

@@ -7,21 +7,21 @@
 #include "engine/optim/decorator.h"
 #include "engine/watch/step_clock.h"
 #include "framework/observe/named_range.h"
-#include "framework/parallel/step.h"
+#include "framework/parallel/step_decorator.h"
 
 namespace phalanx {
 
 /// A step that reports its forward and backward to a clock, which must outlive it, and gives them names (NamedRange).
 /// The time of watchers of its stages counts as hooks.
-class TimedStep final : public Step {
+class TimedStep final : public StepDecorator {
  public:
-  TimedStep(Step& inner, StepClock& clock) : inner_(inner), clock_(clock) {}
+  TimedStep(Step& inner, StepClock& clock) : StepDecorator(inner), clock_(clock) {}
 
   Result run(const Batch& batch, const Watch& watch) override {
     clock_.lap(Phase::kHooks);
     NamedRange range;
     range.begin("forward");
-    return inner_.run(batch, [&](Stage stage, const Result& result) {
+    return inner().run(batch, [&](Stage stage, const Result& result) {
       const bool forward = stage == Stage::kForward || stage == Stage::kForwardCriterion;
       clock_.lap(forward ? Phase::kForward : Phase::kBackward);
       if (stage != Stage::kForward && stage != Stage::kBackwardCriterion) range.end();
@@ -30,10 +30,8 @@ class TimedStep final : public Step {
       if (stage == Stage::kForwardCriterion) range.begin("backward");
     });
   }
-  Result evaluate(const Batch& batch, const Watch& watch) override { return inner_.evaluate(batch, watch); }
 
  private:
-  Step& inner_;
   StepClock& clock_;
 };
 

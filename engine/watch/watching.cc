@@ -8,21 +8,18 @@ Watching::Watching(const WatchConfig& config, const CommunicatorPtr& world, cons
   if (config.nvtx) nvtx_.emplace();
 }
 
-void Watching::attach_first(Engine& engine) {
-  engine.on(Event::kSample, [this](State&) { clock_.lap(Phase::kData); });
-  engine.on(Event::kUpdate, [this](State&) {
+void Watching::attach(Engine& engine, std::int64_t steps) {
+  engine.on(Event::kSample, HookPhase::kFirst, [this](State&) { clock_.lap(Phase::kData); });
+  engine.on(Event::kUpdate, HookPhase::kFirst, [this](State&) {
     clock_.lap(Phase::kCommunication);
     clock_.end_step();  // hooks may read the clock, so their time counts for the next step
   });
   nan_guard_.attach(engine);
-}
-
-void Watching::attach_last(Engine& engine, std::int64_t steps) {
   // Neither preparation nor tests are part of a step. After the end of an epoch the loader starts the next one.
   for (const auto event : {Event::kStart, Event::kEndEpoch}) {
-    engine.on(event, [this](State&) { clock_.skip(); });
+    engine.on(event, HookPhase::kLast, [this](State&) { clock_.skip(); });
   }
-  engine.on(Event::kUpdate, [this](State&) { clock_.lap(Phase::kHooks); });
+  engine.on(Event::kUpdate, HookPhase::kLast, [this](State&) { clock_.lap(Phase::kHooks); });
   profiler_.attach(engine, steps);
 }
 

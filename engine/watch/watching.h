@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,10 +28,9 @@ class Watching {
   StepClock& clock() { return clock_; }
   NanGuard& nan_guard() { return nan_guard_; }
 
-  /// Add hooks, the first function before all other hooks were added, and the second one after them: the time in
-  /// between counts as hooks. `steps`: steps of the whole run.
-  void attach_first(Engine& engine);
-  void attach_last(Engine& engine, std::int64_t steps);
+  /// Adds hooks to the first phase and to the last one: the time in between counts as hooks. `steps`: steps of the
+  /// whole run.
+  void attach(Engine& engine, std::int64_t steps);
 
  private:
   StepClock clock_;

@@ -19,14 +19,17 @@ namespace fs = std::filesystem;
 constexpr const char* kPlugin = "libphalanx_cuda.so";
 constexpr const char* kInstead = "; or use device: cpu";
 
-// Looks in the program's folder, then among the run files that Bazel prepares for a program.
+// Looks in the program's folder, then at its place in the folder bin in which Bazel has built the program.
 std::string find_plugin() {
   std::error_code ignored;
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
   const fs::path beside = program.parent_path() / kPlugin;
   if (fs::exists(beside, ignored)) return beside;
-  const fs::path run_file = program.string() + ".runfiles/phalanx/framework/backends/nccl/" + kPlugin;
-  return fs::exists(run_file, ignored) ? run_file : beside;
+  for (fs::path folder = program.parent_path(); folder.has_relative_path(); folder = folder.parent_path()) {
+    const fs::path built = folder / "framework/backends/nccl" / kPlugin;
+    if (folder.filename() == "bin" && fs::exists(built, ignored)) return built;
+  }
+  return beside;
 }
 
 std::string version_text(int version) {

@@ -12,8 +12,8 @@ struct CudaPaths {
   std::string plugin;    // libphalanx_cuda.so
 
   /// Returns the default paths: the driver by the name under which the dynamic linker finds it, libtorch_cuda.so in the
-  /// folder of the libtorch_cpu.so that this program runs with, and the plug-in in the program's folder or among its
-  /// run files. PHALANX_CUDA_DRIVER, PHALANX_CUDA_LIBTORCH and PHALANX_CUDA_PLUGIN override them.
+  /// folder of the libtorch_cpu.so that this program runs with, and the plug-in in the program's folder or where
+  /// Bazel has built both. PHALANX_CUDA_DRIVER, PHALANX_CUDA_LIBTORCH and PHALANX_CUDA_PLUGIN override them.
   static CudaPaths found();
 };
 

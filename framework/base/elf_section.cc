@@ -4,7 +4,6 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -16,6 +15,7 @@
 
 #include "framework/base/descriptor.h"
 #include "framework/base/error.h"
+#include "framework/base/read_at.h"
 
 namespace phalanx {
 namespace {
@@ -36,17 +36,9 @@ class File {
   // Returns false if the file does not have all of these bytes.
   bool read(void* to, std::uint64_t bytes, std::uint64_t offset) const {
     if (offset > size_ || bytes > size_ - offset) return false;
-    auto* at = static_cast<char*>(to);
-    while (bytes > 0) {
-      const ssize_t got = ::pread(file_.get(), at, bytes, static_cast<off_t>(offset));
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) fail(errno);
-      if (got == 0) return false;
-      at += got;
-      offset += static_cast<std::uint64_t>(got);
-      bytes -= static_cast<std::uint64_t>(got);
-    }
-    return true;
+    const auto got = read_at(file_.get(), to, bytes, static_cast<std::int64_t>(offset));
+    if (got < 0) fail(errno);
+    return static_cast<std::uint64_t>(got) == bytes;
   }
 
  private:

@@ -38,7 +38,7 @@ class ThreadLog {
 ///
 ///     log_warning() << "peer " << peer << " is " << late << " ms late";
 ///
-///     2026-01-31 09:26:53.589793 rank 3 WARNING framework/comm/store.cc:42: peer 1 is 250 ms late
+///     2026-01-31 09:26:53.589793 rank 3 WARNING framework/comm/store/store.cc:42: peer 1 is 250 ms late
 ///
 /// Thread-safe. A line is one write(), so nothing is lost when the process is killed, and the lines of several
 /// processes do not mix. Lines of a level that is not written anywhere are not formatted. Never throws: a line that

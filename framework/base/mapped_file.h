@@ -21,8 +21,11 @@ namespace phalanx {
 class MappedFile {
  public:
   /// Throws a DataError that names the file if it cannot be opened or mapped.
-  explicit MappedFile(const std::string& path) {
-    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  explicit MappedFile(const std::string& path)
+      : MappedFile(path, Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC))) {}
+
+  /// Maps `file`, which was opened at `path` and need not stay open. Throws as above.
+  MappedFile(const std::string& path, const Descriptor& file) {
     struct stat status{};
     const auto require = [&](bool succeeded) {
       if (!succeeded) throw DataError(path + ": " + std::generic_category().message(errno));

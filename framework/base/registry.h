@@ -35,6 +35,9 @@ class Registry;
 ///     Strategies::global().add<LsgdConfig>("lsgd", "help", [](const LsgdConfig& config) { return ...; }, make_lsgd);
 ///     if (config.strategy.traits().exact) ...
 ///
+/// If all traits follow from the class of a product, Traits has a template of<Class>(), and a factory that returns a
+/// std::shared_ptr<Class> is registered without them (models/model_traits.h).
+///
 /// Registration happens before main(). After that, a registry is only read, from any thread.
 template <class Product, class... Args, class Traits>
 class Registry<Product(Args...), Traits> {
@@ -56,6 +59,17 @@ class Registry<Product(Args...), Traits> {
     requires std::same_as<Traits, NoTraits>
   bool add(const std::string& name, const std::string& help, std::type_identity_t<Make<Config>> make) {
     return add_factory<Config>(name, help, [](const Config&) { return NoTraits{}; }, std::move(make));
+  }
+
+  /// Registers a product whose traits follow from its class: Traits::of<Made>() for a `make` that returns a
+  /// std::shared_ptr<Made>.
+  template <class Config, class Function>
+    requires requires {
+      Traits::template of<typename std::invoke_result_t<const Function&, const Config&, Args...>::element_type>();
+    }
+  bool add(const std::string& name, const std::string& help, Function make) {
+    using Made = typename std::invoke_result_t<const Function&, const Config&, Args...>::element_type;
+    return add_factory<Config>(name, help, [](const Config&) { return Traits::template of<Made>(); }, std::move(make));
   }
 
   /// Registers a product with traits. `traits` is a Traits, or a function of the config that returns one.

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "framework/base/config/config.h"
 
@@ -139,6 +142,32 @@ TEST(RegistryTraits, AreKnownBeforeAProductIsMadeAndFollowItsFields) {
   EXPECT_FALSE(polygon.traits().curved);
   EXPECT_EQ(polygon.make(), 2);
   EXPECT_THROW(Figures::Choice().traits(), std::logic_error);
+}
+
+// Traits that follow from the class of a product.
+struct Color {
+  virtual ~Color() = default;
+};
+struct Red final : Color {
+  static constexpr bool kWarm = true;
+};
+struct Blue final : Color {
+  static constexpr bool kWarm = false;
+};
+struct ColorTraits {
+  bool warm = false;
+  template <class C>
+  static ColorTraits of() {
+    return {.warm = C::kWarm};
+  }
+};
+
+TEST(RegistryTraits, FollowFromTheClassOfTheProductIfTheyCan) {
+  Registry<std::shared_ptr<Color>(), ColorTraits> colors;
+  colors.add<SquareConfig>("blue", "", [](const SquareConfig&) { return std::make_shared<Blue>(); });
+  colors.add<SquareConfig>("red", "", [](const SquareConfig&) { return std::make_shared<Red>(); });
+  colors.add<SquareConfig>("mixed", "", ColorTraits{.warm = true}, [](const SquareConfig&) { return nullptr; });
+  EXPECT_EQ(colors.names_where(&ColorTraits::warm), (std::vector<std::string>{"mixed", "red"}));
 }
 
 TEST(RegistryTraits, SelectNamesByTheirDefaults) {

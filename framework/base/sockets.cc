@@ -188,6 +188,10 @@ std::string peer_of(int socket) {
   return text_of(storage, bytes);
 }
 
+std::string connection_advice(const std::string& peer, const std::string& setting) {
+  return "check that " + peer + " runs, that " + setting + " is right and that no firewall blocks the connection";
+}
+
 bool not_ready() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
 
 }  // namespace phalanx

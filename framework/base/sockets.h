@@ -41,6 +41,10 @@ std::string address_of(int listener);
 /// Returns the address of the other end of a connection, or an empty string if that end has gone.
 std::string peer_of(int socket);
 
+/// Returns advice for a peer that cannot be reached: "check that PEER runs, that SETTING is right and that no firewall
+/// blocks the connection".
+std::string connection_advice(const std::string& peer, const std::string& setting);
+
 /// Returns true if the last call that failed need only be repeated, now or when the socket is ready.
 bool not_ready();
 

@@ -24,7 +24,7 @@ struct Algorithm {
   std::string about;  // one line: steps, bytes on the wire, intended use
 
   /// Performs the operation and blocks until it is complete. Called from a body of Communicator::run(), with arguments
-  /// that have been checked (framework/comm/arguments.h). Its messages use tags above kMaxTag.
+  /// that have been checked (framework/comm/operations/arguments.h). Its messages use tags above kMaxTag.
   std::function<void(Communicator& group, const Operation& operation)> run;
 
   /// Returns true if the algorithm supports `operation` on `group`; the result is the same on all ranks. Absent: every
@@ -57,8 +57,8 @@ class Algorithms {
 };
 
 /// Launches `operation` with `algorithm`, ordered like any other operation of `group`. The arguments have been checked
-/// (framework/comm/arguments.h). Throws std::invalid_argument on every rank if the algorithm does not suit the
-/// operation.
+/// (framework/comm/operations/arguments.h). Throws std::invalid_argument on every rank if the algorithm does not suit
+/// the operation.
 Work launch(const CommunicatorPtr& group, const Algorithm& algorithm, Operation operation);
 
 }  // namespace phalanx

@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 #include "framework/base/error.h"
-#include "framework/comm/arguments.h"
+#include "framework/comm/operations/arguments.h"
 #include "framework/testing/worlds.h"
 
 namespace phalanx::testing {

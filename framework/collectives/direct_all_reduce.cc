@@ -5,7 +5,7 @@
 // three parts. Combines in rank order, so it is the reference for the other algorithms. For few ranks.
 #include "framework/base/parts.h"
 #include "framework/collectives/direct.h"
-#include "framework/comm/part_layout.h"
+#include "framework/comm/operations/part_layout.h"
 
 namespace phalanx {
 namespace {

@@ -5,7 +5,7 @@
 // are equal, which is the least possible. For few ranks.
 #include "framework/collectives/direct.h"
 #include "framework/collectives/steps.h"
-#include "framework/comm/part_layout.h"
+#include "framework/comm/operations/part_layout.h"
 
 namespace phalanx {
 

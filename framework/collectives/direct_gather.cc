@@ -4,7 +4,7 @@
 // Steps: 1, of P - 1 messages to the root. On the wire: each rank's own part, which is the least possible.
 #include "framework/collectives/direct.h"
 #include "framework/collectives/steps.h"
-#include "framework/comm/part_layout.h"
+#include "framework/comm/operations/part_layout.h"
 
 namespace phalanx {
 

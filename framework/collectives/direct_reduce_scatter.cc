@@ -6,7 +6,7 @@
 // are equal, which is the least possible. Memory: three parts. For few ranks.
 #include "framework/collectives/direct.h"
 #include "framework/collectives/steps.h"
-#include "framework/comm/part_layout.h"
+#include "framework/comm/operations/part_layout.h"
 
 namespace phalanx {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "framework/collectives/algorithm.h"
-#include "framework/comm/part_layout.h"
+#include "framework/comm/operations/part_layout.h"
 
 /// K-nomial trees, shared by the binomial (radix 2) and k-nomial algorithms.
 namespace phalanx::collectives {

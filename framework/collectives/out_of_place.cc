@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "framework/collectives/steps.h"
-#include "framework/comm/arguments.h"
+#include "framework/comm/operations/arguments.h"
 
 namespace phalanx {
 namespace {

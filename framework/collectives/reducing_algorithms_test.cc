@@ -10,8 +10,8 @@
 
 #include "framework/collectives/testing/algorithm_cases.h"
 #include "framework/collectives/testing/expected.h"
-#include "framework/comm/arguments.h"
-#include "framework/comm/part_layout.h"
+#include "framework/comm/operations/arguments.h"
+#include "framework/comm/operations/part_layout.h"
 
 namespace phalanx::testing {
 namespace {

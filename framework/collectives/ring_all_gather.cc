@@ -11,7 +11,7 @@
 // are equal, which is the least possible. For long tensors.
 #include "framework/collectives/algorithm.h"
 #include "framework/collectives/steps.h"
-#include "framework/comm/part_layout.h"
+#include "framework/comm/operations/part_layout.h"
 
 namespace phalanx::collectives {
 namespace {

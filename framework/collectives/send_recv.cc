@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "framework/collectives/steps.h"
-#include "framework/comm/arguments.h"
+#include "framework/comm/operations/arguments.h"
 
 namespace phalanx {
 namespace {

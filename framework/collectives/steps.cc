@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "framework/base/parts.h"
-#include "framework/comm/part_layout.h"
+#include "framework/comm/operations/part_layout.h"
 
 namespace phalanx::collectives {
 

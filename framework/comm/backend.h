@@ -6,8 +6,8 @@
 
 #include "framework/base/registry.h"
 #include "framework/comm/communicator.h"
-#include "framework/comm/launch_environment.h"
-#include "framework/comm/store.h"
+#include "framework/comm/launch/launch_environment.h"
+#include "framework/comm/store/store.h"
 
 namespace phalanx {
 

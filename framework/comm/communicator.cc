@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "framework/base/error.h"
-#include "framework/comm/arguments.h"
+#include "framework/comm/operations/arguments.h"
 
 namespace phalanx {
 

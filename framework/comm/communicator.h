@@ -10,13 +10,13 @@
 #include <optional>
 #include <string>
 
-#include "framework/comm/call.h"
-#include "framework/comm/flight_recorder.h"
-#include "framework/comm/operation.h"
-#include "framework/comm/part_layout.h"
-#include "framework/comm/reduction.h"
-#include "framework/comm/store.h"
-#include "framework/comm/work.h"
+#include "framework/comm/operations/call.h"
+#include "framework/comm/operations/flight_recorder.h"
+#include "framework/comm/operations/operation.h"
+#include "framework/comm/operations/part_layout.h"
+#include "framework/comm/operations/reduction.h"
+#include "framework/comm/operations/work.h"
+#include "framework/comm/store/store.h"
 
 namespace phalanx {
 
@@ -47,8 +47,9 @@ inline constexpr int kMaxAnyTag = 32767;
 /// error between ranks is a CommError from Work::wait(); it names the operation, sequence number, group, ranks and
 /// seconds waited. Nothing waits longer than the group's timeout.
 ///
-/// Threads: any thread may launch and wait; callers must order the launches of different threads themselves. Destroying
-/// a communicator leaves the group: peers that still wait for this rank get CommError::kPeerLost.
+/// Threads: any thread may launch, and wait for a Work that no other thread uses (work.h). Callers must order the
+/// launches of different threads themselves. Destroying a communicator leaves the group: peers that still wait for this
+/// rank get CommError::kPeerLost.
 ///
 /// Each operation is defined once here. It checks its arguments and passes an Operation to launch(), which backends and
 /// decorators implement; allocations are passed to do_allocate() in the same way.
@@ -105,8 +106,8 @@ class Communicator {
   /// Completes when every rank has called it. Fails if a rank has not called it within `timeout` (absent: the group's).
   Work barrier(std::optional<Seconds> timeout = {});
 
-  /// Launches an operation whose arguments have been checked (framework/comm/arguments.h). All operations above call
-  /// it. For decorators and backends, and for code that launches any kind of operation.
+  /// Launches an operation whose arguments have been checked (framework/comm/operations/arguments.h). All operations
+  /// above call it. For decorators and backends, and for code that launches any kind of operation.
   virtual Work launch(Operation operation) = 0;
 
   /// Launches an operation that the caller defines. `body` runs once, when all operations launched before it have run.

@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "framework/comm/decorator.h"
-#include "framework/comm/testing/scribe.h"
+#include "framework/comm/testing/recording_communicator.h"
 
 namespace phalanx {
 namespace {
 
-using testing::Scribe;
+using testing::RecordingCommunicator;
 using Vector = std::vector<std::int64_t>;
 
 at::Tensor floats(std::int64_t elements) { return at::zeros({elements}); }
@@ -28,7 +28,7 @@ class Calls : public ::testing::Test {
     work.wait();
     return group_.launched().value_or(Operation{});
   }
-  Scribe group_{1, 3};
+  RecordingCommunicator group_{1, 3};
 };
 
 TEST_F(Calls, OfOneTensorLaunchIt) {
@@ -127,7 +127,8 @@ class DeviceState final : public Work::State {
 // Takes tensors of a device without memory, so that only this test's Work decides when they are ready.
 class DeviceGroup final : public Decorator {
  public:
-  explicit DeviceGroup(Device& device) : Decorator(std::make_shared<Scribe>(0, 1, c10::kMeta)), device_(device) {}
+  explicit DeviceGroup(Device& device)
+      : Decorator(std::make_shared<RecordingCommunicator>(0, 1, c10::kMeta)), device_(device) {}
   Work launch(Operation operation) override {
     Decorator::launch(std::move(operation)).wait();
     return Work(std::make_shared<DeviceState>(device_));
@@ -194,11 +195,11 @@ std::string launch_refusal(const Launch& launch) {
 
 TEST_F(OnADevice, TensorsOfOtherDevicesAreRefusedByName) {
   const auto all_reduce = [&] { return group_.all_reduce(floats(4), Reduction::kSum); };
-  EXPECT_EQ(launch_refusal(all_reduce), "all_reduce: the tensor is on cpu, but scribe takes tensors on meta");
+  EXPECT_EQ(launch_refusal(all_reduce), "all_reduce: the tensor is on cpu, but recording takes tensors on meta");
   EXPECT_EQ(launch_refusal([&] { return group_.all_gather(tensor(), floats(4)); }),
-            "all_gather: the input is on cpu, but scribe takes tensors on meta");
+            "all_gather: the input is on cpu, but recording takes tensors on meta");
   EXPECT_EQ(launch_refusal([&] { return group_.allocate({4}, at::kFloat); }),
-            "allocate: the memory is on cpu, but scribe takes tensors on meta");
+            "allocate: the memory is on cpu, but recording takes tensors on meta");
 }
 
 }  // namespace

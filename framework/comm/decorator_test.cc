@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "framework/comm/testing/scribe.h"
+#include "framework/comm/testing/recording_communicator.h"
 
 namespace phalanx {
 namespace {
@@ -24,18 +24,18 @@ class Plain final : public Decorator {
 
 class Decorated : public ::testing::Test {
  protected:
-  std::shared_ptr<testing::Scribe> scribe_ = std::make_shared<testing::Scribe>(2, 5);
-  const CommunicatorPtr group_ = std::make_shared<Plain>(scribe_);
+  std::shared_ptr<testing::RecordingCommunicator> recording_ = std::make_shared<testing::RecordingCommunicator>(2, 5);
+  const CommunicatorPtr group_ = std::make_shared<Plain>(recording_);
 };
 
 TEST_F(Decorated, HasTheRankAndSizeOfTheInnerOne) {
   EXPECT_EQ(group_->rank(), 2);
   EXPECT_EQ(group_->size(), 5);
-  EXPECT_EQ(group_->name(), "scribe");
+  EXPECT_EQ(group_->name(), "recording");
   EXPECT_TRUE(group_->shares_memory());
   EXPECT_TRUE(group_->takes(c10::kCPU));
   EXPECT_FALSE(group_->takes(c10::kCUDA));
-  EXPECT_EQ(&group_->recorder(), &scribe_->recorder());
+  EXPECT_EQ(&group_->recorder(), &recording_->recorder());
 }
 
 TEST_F(Decorated, PassesOperationsOnWithAllTheirArguments) {
@@ -47,7 +47,7 @@ TEST_F(Decorated, PassesOperationsOnWithAllTheirArguments) {
                             .input_counts = {8, 9},
                             .timeout = Seconds(2)};
   group_->launch(operation).wait();
-  const auto passed = scribe_->launched();
+  const auto passed = recording_->launched();
   ASSERT_TRUE(passed);
   EXPECT_EQ(passed->call, operation.call);
   EXPECT_TRUE(passed->output.is_same(operation.output));
@@ -62,14 +62,14 @@ TEST_F(Decorated, PassesBodiesOn) {
   bool ran = false;
   group_->run({.op = Op::kCustom}, [&] { ran = true; }).wait();
   EXPECT_TRUE(ran);
-  EXPECT_EQ(scribe_->launched()->call.op, Op::kCustom);
+  EXPECT_EQ(recording_->launched()->call.op, Op::kCustom);
 }
 
 TEST_F(Decorated, AllocatesFromTheInnerOne) {
   EXPECT_EQ(group_->allocate({3, 2}, at::kDouble).numel(), 6);
-  EXPECT_EQ(scribe_->launched()->call.op, Op::kAllocate);
+  EXPECT_EQ(recording_->launched()->call.op, Op::kAllocate);
   EXPECT_EQ(group_->allocate_shared({5}, at::kDouble).numel(), 5);
-  EXPECT_EQ(scribe_->launched()->call.op, Op::kAllocateShared);
+  EXPECT_EQ(recording_->launched()->call.op, Op::kAllocateShared);
 }
 
 TEST_F(Decorated, DecoratesItsGroups) {

@@ -8,7 +8,7 @@
 
 #include "framework/base/registry.h"
 #include "framework/comm/communicator.h"
-#include "framework/comm/store.h"
+#include "framework/comm/store/store.h"
 
 namespace phalanx {
 

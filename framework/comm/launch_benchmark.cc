@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "framework/comm/flight_recorder.h"
-#include "framework/comm/operation_queue.h"
+#include "framework/comm/operations/flight_recorder.h"
+#include "framework/comm/operations/operation_queue.h"
 
 namespace phalanx {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-#include "framework/comm/flight_recorder.h"
+#include "framework/comm/operations/flight_recorder.h"
 #include "framework/observe/monotonic_clock.h"
 
 namespace phalanx {

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "framework/parallel/sequence_part.h"
+#include "framework/partition/sequence_part.h"
 
 namespace phalanx {
 namespace {

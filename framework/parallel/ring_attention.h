@@ -14,7 +14,7 @@ namespace phalanx {
 /// 3.1). No rank ever has the keys of more than two ranks.
 ///
 /// query, key, value: [n, heads, positions, head width], for this rank's positions as take_positions()
-/// (framework/parallel/sequence_part.h) returns them, the same number on all ranks. The result has the shape and dtype
+/// (framework/partition/sequence_part.h) returns them, the same number on all ranks. The result has the shape and dtype
 /// of query. Scores are scaled by 1 / sqrt(head width). Dtypes: float32, float64, bfloat16 or float16; sums over blocks
 /// are float32 at least. On the CPU. Once differentiable. A group of one rank computes plain attention.
 ///

@@ -15,7 +15,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "framework/parallel/sequence_part.h"
+#include "framework/partition/sequence_part.h"
 #include "framework/testing/worlds.h"
 
 namespace phalanx {

@@ -6,7 +6,8 @@
 #include <functional>
 
 #include "framework/base/batch.h"
-#include "framework/parallel/class_parts.h"
+#include "framework/parallel/divided_scores.h"
+#include "framework/partition/vocabulary_shard.h"
 
 namespace phalanx {
 
@@ -22,11 +23,11 @@ class Step {
     double weight = 0;  // the sum of the weights: Batch::weight()
 
     // If not null, outputs[0] has only the scores of this rank's classes, in the last dimension.
-    ClassPartsPtr class_parts{};
+    VocabularyShardPtr vocabulary_shard{};
 
     // Returns all of outputs[0]. If ranks divide it, it is gathered: all of them must call this, in the same order.
     at::Tensor whole_output() const {
-      return class_parts == nullptr ? outputs.at(0) : gather_scores(outputs.at(0), *class_parts);
+      return vocabulary_shard == nullptr ? outputs.at(0) : gather_scores(outputs.at(0), *vocabulary_shard);
     }
 
     // Returns true if another rank of a pipeline has the result; the weight is 0 here.

@@ -9,8 +9,8 @@
 #include "framework/base/files.h"
 #include "framework/base/keyed_hash.h"
 #include "framework/base/text.h"
-#include "framework/comm/address_for_peers.h"
-#include "framework/comm/locality.h"
+#include "framework/comm/launch/address_for_peers.h"
+#include "framework/comm/launch/locality.h"
 #include "framework/comm/texts.h"
 
 namespace phalanx::ps {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "framework/comm/communicator.h"
-#include "framework/ps/server.h"
+#include "framework/ps/server/server.h"
 
 namespace phalanx::ps {
 

@@ -19,8 +19,8 @@
 
 #include "framework/base/error.h"
 #include "framework/base/sockets.h"
-#include "framework/ps/client.h"
-#include "framework/ps/server.h"
+#include "framework/ps/client/client.h"
+#include "framework/ps/server/server.h"
 
 namespace phalanx::ps {
 namespace {

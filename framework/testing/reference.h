@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "framework/comm/reduction.h"
+#include "framework/comm/operations/reduction.h"
 
 namespace phalanx::testing {
 

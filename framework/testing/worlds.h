@@ -5,7 +5,7 @@
 #include <string>
 
 #include "framework/comm/communicator.h"
-#include "framework/comm/store.h"
+#include "framework/comm/store/store.h"
 
 namespace phalanx::testing {
 

@@ -16,7 +16,7 @@
 #include "framework/base/error.h"
 #include "framework/base/log.h"
 #include "framework/comm/device_kind.h"
-#include "framework/comm/locality.h"
+#include "framework/comm/launch/locality.h"
 #include "framework/comm/texts.h"
 
 namespace phalanx {

@@ -21,7 +21,7 @@ struct Placed {
 /// train.data_parallel). With another name, these cases throw ConfigError, and so does a missing device. Collective.
 ///
 /// Makes the device the current one of the calling thread, and sets a new stream as its current stream, since steps
-/// cannot be recorded on the default stream (CapturedStep).
+/// cannot be recorded on the default stream (CapturedGraphStep).
 Placed choose_devices(const ExperimentConfig& config, CommunicatorPtr world);
 
 }  // namespace phalanx

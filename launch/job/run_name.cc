@@ -4,7 +4,7 @@
 #include <regex>
 #include <utility>
 
-#include "launch/job/job_setup.h"
+#include "launch/job/prepare_folder.h"
 
 namespace phalanx {
 

@@ -13,7 +13,7 @@
 #include "framework/collectives/checked/checked_communicator.h"
 #include "framework/collectives/selection/tuned_file.h"
 #include "framework/comm/backend.h"
-#include "launch/connect.h"
+#include "launch/rank/connect.h"
 
 namespace phalanx {
 namespace {

@@ -11,7 +11,7 @@
 #include "framework/base/error.h"
 #include "framework/collectives/selection/tuned_file.h"
 #include "framework/testing/worlds.h"
-#include "launch/connect.h"
+#include "launch/rank/connect.h"
 
 namespace phalanx {
 namespace {

@@ -21,9 +21,9 @@
 
 #include "framework/base/config/visitor.h"
 #include "framework/base/error.h"
-#include "framework/ps/rows_file.h"
-#include "framework/ps/sparse_cache.h"
-#include "framework/ps/sparse_table.h"
+#include "framework/ps/sparse/rows_file.h"
+#include "framework/ps/sparse/sparse_cache.h"
+#include "framework/ps/sparse/sparse_table.h"
 #include "models/embedding/embedding.h"
 #include "models/embedding/served_rows.h"
 #include "models/model.h"

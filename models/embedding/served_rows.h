@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "framework/ps/client.h"
-#include "framework/ps/sparse_cache.h"
-#include "framework/ps/sparse_table.h"
+#include "framework/ps/client/client.h"
+#include "framework/ps/sparse/sparse_cache.h"
+#include "framework/ps/sparse/sparse_table.h"
 
 namespace phalanx {
 

@@ -11,6 +11,7 @@
 #include "framework/parallel/sync_batch_norm.h"
 #include "models/exported/program.h"
 #include "models/model.h"
+#include "models/synchronized_batch_norm.h"
 
 namespace phalanx {
 namespace {
@@ -27,7 +28,7 @@ struct ExportedConfig {
   }
 };
 
-class Exported final : public Model {
+class Exported final : public Model, public SynchronizedBatchNorm {
  public:
   explicit Exported(const std::string& file) : file_(file), program_(file) {}
 
@@ -56,11 +57,6 @@ class Exported final : public Model {
 
   NamedTensors named_parameters() const override { return program_.parameters(); }
   NamedTensors named_buffers() const override { return program_.buffers(); }
-
-  Placements divide(const TensorPlan& plan, const CommunicatorPtr& /*group*/) override {
-    if (!plan.empty()) throw ConfigError("plan: \"" + plan.begin()->first + "\": exported models cannot be divided");
-    return {};
-  }
 
   std::int64_t synchronize_batch_norm(const std::shared_ptr<const BatchStatistics>& statistics) override {
     return program_.synchronize(statistics);
@@ -92,7 +88,7 @@ void compare(const std::string& file, const std::string& what, const std::vector
   }
 }
 
-std::shared_ptr<Model> make_exported(const ExportedConfig& config, const ModelSpec& spec) {
+std::shared_ptr<Exported> make_exported(const ExportedConfig& config, const ModelSpec& spec) {
   if (config.file.empty()) throw ConfigError("model.file: name the file that torch.export.save wrote");
   auto model = std::make_shared<Exported>(config.file);
   compare(config.file, "input", model->program().inputs(), spec.inputs);

@@ -9,6 +9,7 @@
 
 #include "framework/base/error.h"
 #include "models/model.h"
+#include "models/synchronized_batch_norm.h"
 #include "models/torchscript/script.h"
 
 namespace phalanx {
@@ -27,7 +28,7 @@ struct TorchScriptConfig {
   }
 };
 
-class TorchScript final : public Model {
+class TorchScript final : public Model, public SynchronizedBatchNorm {
  public:
   explicit TorchScript(const std::string& file) : file_(file), script_(file) { train(true); }
 
@@ -38,11 +39,6 @@ class TorchScript final : public Model {
 
   NamedTensors named_parameters() const override { return script_.parameters(); }
   NamedTensors named_buffers() const override { return script_.buffers(); }
-
-  Placements divide(const TensorPlan& plan, const CommunicatorPtr& /*group*/) override {
-    if (plan.empty()) return {};
-    throw ConfigError("plan: \"" + plan.begin()->first + "\": programs of TorchScript cannot be divided");
-  }
 
   std::int64_t synchronize_batch_norm(const std::shared_ptr<const BatchStatistics>& /*statistics*/) override {
     if (script_.batch_norms() == 0) return 0;
@@ -112,7 +108,7 @@ void try_out(TorchScript& model, const std::string& file, const ModelSpec& spec)
   }
 }
 
-std::shared_ptr<Model> make_torchscript(const TorchScriptConfig& config, const ModelSpec& spec) {
+std::shared_ptr<TorchScript> make_torchscript(const TorchScriptConfig& config, const ModelSpec& spec) {
   if (config.file.empty()) throw ConfigError("model.file: name the file that torch.jit.save wrote");
   if (!config.trust) {
     throw ConfigError("model.trust: " + config.file +

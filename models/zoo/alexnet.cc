@@ -8,10 +8,11 @@
 
 #include <memory>
 
+#include "models/chain_network.h"
 #include "models/dropout.h"
 #include "models/image_sample.h"
 #include "models/linear.h"
-#include "models/network.h"
+#include "models/relu.h"
 
 namespace phalanx {
 namespace {
@@ -32,22 +33,21 @@ torch::nn::Conv2d convolved(std::int64_t in, std::int64_t out, std::int64_t kern
       torch::nn::Conv2dOptions(in, out, kernel).stride(stride).padding(stride > 1 ? 2 : kernel / 2));
 }
 
-at::Tensor relu(const at::Tensor& x) { return at::Tensor(x).relu_(); }
 at::Tensor pool(const at::Tensor& x) { return at::max_pool2d(x, 3, 2); }
 
-class AlexNet final : public Network {
+class AlexNet final : public RecomputableChain {
  public:
   AlexNet(const AlexNetConfig& config, const ImageSample& sample) {
     features_ = register_module("features", std::make_shared<Sequence>());
-    features_->add(convolved(sample.channels, 64, 11, 4)).add_function(relu).add_function(pool);
-    features_->add(convolved(64, 192, 5)).add_function(relu).add_function(pool);
-    features_->add(convolved(192, 384, 3)).add_function(relu);
-    features_->add(convolved(384, 256, 3)).add_function(relu);
-    features_->add(convolved(256, 256, 3)).add_function(relu).add_function(pool);
+    features_->add(convolved(sample.channels, 64, 11, 4)).add_function(relu_in_place).add_function(pool);
+    features_->add(convolved(64, 192, 5)).add_function(relu_in_place).add_function(pool);
+    features_->add(convolved(192, 384, 3)).add_function(relu_in_place);
+    features_->add(convolved(384, 256, 3)).add_function(relu_in_place);
+    features_->add(convolved(256, 256, 3)).add_function(relu_in_place).add_function(pool);
     features_->add_function([](const at::Tensor& x) { return at::adaptive_avg_pool2d(x, {6, 6}).flatten(1); });
     classifier_ = register_module("classifier", std::make_shared<Sequence>());
-    classifier_->add(Dropout(config.dropout)).add(Linear(256 * 6 * 6, config.hidden)).add_function(relu);
-    classifier_->add(Dropout(config.dropout)).add(Linear(config.hidden, config.hidden)).add_function(relu);
+    classifier_->add(Dropout(config.dropout)).add(Linear(256 * 6 * 6, config.hidden)).add_function(relu_in_place);
+    classifier_->add(Dropout(config.dropout)).add(Linear(config.hidden, config.hidden)).add_function(relu_in_place);
     classifier_->add(Linear(config.hidden, sample.classes));
     add_blocks("features", *features_);
     add_blocks("classifier", *classifier_);

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "framework/base/error.h"
+#include "models/chain_network.h"
 #include "models/linear.h"
-#include "models/network.h"
 #include "models/refuse_sample.h"
 
 namespace phalanx {
@@ -34,7 +34,7 @@ std::shared_ptr<Sequence> layers_of(const std::vector<std::int64_t>& widths) {
   return layers;
 }
 
-class Autoencoder final : public Network {
+class Autoencoder final : public RecomputableChain {
  public:
   Autoencoder(const AutoencoderConfig& config, const TensorSpec& input) : shape_(input.shape) {
     std::vector<std::int64_t> widths{1};
@@ -58,7 +58,7 @@ class Autoencoder final : public Network {
   std::shared_ptr<Sequence> encoder_, decoder_;
 };
 
-std::shared_ptr<Model> make_autoencoder(const AutoencoderConfig& config, const ModelSpec& spec) {
+std::shared_ptr<Autoencoder> make_autoencoder(const AutoencoderConfig& config, const ModelSpec& spec) {
   const auto [input, output] = one_to_one("autoencoder", spec);
   if (input.dtype != at::kFloat) refuse_sample("autoencoder", "numbers", input);
   if (output.shape != input.shape) {

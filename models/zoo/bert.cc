@@ -10,16 +10,18 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/zeros.h>
-#include <torch/nn/modules/normalization.h>
 
+#include <concepts>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "framework/base/error.h"
 #include "models/attention.h"
+#include "models/chain_network.h"
 #include "models/dropout.h"
-#include "models/network.h"
+#include "models/layer_norm.h"
 #include "models/projection.h"
 #include "models/published_settings.h"
 #include "models/refuse_sample.h"
@@ -61,16 +63,12 @@ std::shared_ptr<Projection> linear(std::int64_t in, std::int64_t out, std::int64
       Projection::Options{.in = in, .out = out, .deviation = kDeviation, .grain = {1, unit}});
 }
 
-torch::nn::LayerNorm layer_norm(const BertConfig& config) {
-  return torch::nn::LayerNorm(torch::nn::LayerNormOptions({config.width}).eps(config.epsilon));
-}
-
 // Adds a layer's output to its input and normalises the sum: {dense, LayerNorm}.
 class Output final : public torch::nn::Module {
  public:
   Output(const BertConfig& config, std::int64_t in, std::int64_t unit = 1) {
     dense_ = register_module("dense", linear(in, config.width, unit));
-    norm_ = register_module("LayerNorm", layer_norm(config));
+    norm_ = register_module("LayerNorm", layer_norm(config.width, config.epsilon));
     dropout_ = register_module("dropout", Dropout(config.dropout));
   }
 
@@ -143,11 +141,13 @@ std::vector<PublishedSetting> published(const BertConfig& config, std::int64_t c
           {"tie_word_embeddings", {true}, true}};
 }
 
-class Bert final : public Network, public Published {
+// `Base` is RecomputableChain, or Network if all layers must know the padding, which a block cannot pass on.
+template <class Base>
+class Bert final : public Base, public Published {
  public:
   Bert(const BertConfig& config, std::int64_t context, std::int64_t classes)
       : padding_(config.padding), published_(published(config, context, classes)) {
-    const auto body = register_module("bert", std::make_shared<torch::nn::Module>());
+    const auto body = this->register_module("bert", std::make_shared<torch::nn::Module>());
     const auto embeddings = body->register_module("embeddings", std::make_shared<torch::nn::Module>());
     const auto table = [&](const char* name, std::int64_t rows) {
       return embeddings->register_module(name, std::make_shared<TokenEmbedding>(rows, config.width, kDeviation));
@@ -155,20 +155,20 @@ class Bert final : public Network, public Published {
     words_ = table("word_embeddings", classes);
     positions_ = table("position_embeddings", context);
     segments_ = table("token_type_embeddings", 2);
-    norm_ = embeddings->register_module("LayerNorm", layer_norm(config));
+    norm_ = embeddings->register_module("LayerNorm", layer_norm(config.width, config.epsilon));
     dropout_ = embeddings->register_module("dropout", Dropout(config.dropout));
     const auto layers = body->register_module("encoder", std::make_shared<torch::nn::Module>())
                             ->register_module("layer", std::make_shared<torch::nn::Module>());
     for (std::int64_t i = 0; i < config.layers; ++i) {
       layers_.push_back(layers->register_module(std::to_string(i), std::make_shared<Layer>(config)));
     }
-    const auto head = register_module("cls", std::make_shared<torch::nn::Module>())
+    const auto head = this->register_module("cls", std::make_shared<torch::nn::Module>())
                           ->register_module("predictions", std::make_shared<torch::nn::Module>());
     head_bias_ = head->register_parameter("bias", at::zeros({classes}));
     const auto transform = head->register_module("transform", std::make_shared<torch::nn::Module>());
     head_dense_ = transform->register_module("dense", linear(config.width, config.width));
-    head_norm_ = transform->register_module("LayerNorm", layer_norm(config));
-    if (padding_ < 0) add_blocks();
+    head_norm_ = transform->register_module("LayerNorm", layer_norm(config.width, config.epsilon));
+    if constexpr (kChain) add_blocks();
   }
 
   const std::vector<PublishedSetting>& published_settings() const override { return published_; }
@@ -179,9 +179,8 @@ class Bert final : public Network, public Published {
     return plan;
   }
 
-  // Runs as a chain of blocks, unless all layers must know the padding.
   at::Tensor forward(at::Tensor tokens) override {
-    if (padding_ < 0) return Network::forward(tokens);
+    if constexpr (kChain) return Base::forward(std::move(tokens));
     const AttentionPattern pattern{.keys = tokens.ne(padding_)};
     at::Tensor x = embedded(tokens);
     for (const auto& layer : layers_) x = layer->forward(x, pattern);
@@ -189,13 +188,16 @@ class Bert final : public Network, public Published {
   }
 
  private:
+  static constexpr bool kChain = std::derived_from<Base, ChainNetwork>;
+
   void add_blocks() {
-    add_block("embedding", {"bert.embeddings"}, [this](const at::Tensor& tokens) { return embedded(tokens); });
+    this->add_block("embedding", {"bert.embeddings"}, [this](const at::Tensor& tokens) { return embedded(tokens); });
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       const auto name = "bert.encoder.layer." + std::to_string(i);
-      add_block(name, {name}, [layer = layers_[i].get()](const at::Tensor& x) { return layer->forward(x, {}); });
+      this->add_block(name, {name}, [layer = layers_[i].get()](const at::Tensor& x) { return layer->forward(x, {}); });
     }
-    add_block("head", {"cls", "bert.embeddings.word_embeddings"}, [this](const at::Tensor& x) { return scores(x); });
+    this->add_block("head", {"cls", "bert.embeddings.word_embeddings"},
+                    [this](const at::Tensor& x) { return scores(x); });
   }
 
   at::Tensor embedded(const at::Tensor& tokens) {
@@ -226,11 +228,16 @@ std::shared_ptr<Model> make_bert(const BertConfig& config, const ModelSpec& spec
     throw ConfigError("model bert: padding: " + std::to_string(config.padding) + " is not one of the " +
                       std::to_string(classes) + " tokens");
   }
-  return std::make_shared<Bert>(config, context, classes);
+  if (config.padding < 0) return std::make_shared<Bert<RecomputableChain>>(config, context, classes);
+  return std::make_shared<Bert<Network>>(config, context, classes);
 }
 
-const bool bert_registered =
-    Models::global().add<BertConfig>("bert", "bidirectional transformer that predicts masked tokens", make_bert);
+ModelTraits traits_of_bert(const BertConfig& config) {
+  return config.padding < 0 ? ModelTraits::of<Bert<RecomputableChain>>() : ModelTraits::of<Bert<Network>>();
+}
+
+const bool bert_registered = Models::global().add<BertConfig>(
+    "bert", "bidirectional transformer that predicts masked tokens", traits_of_bert, make_bert);
 
 }  // namespace
 }  // namespace phalanx

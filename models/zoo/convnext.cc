@@ -12,12 +12,13 @@
 #include <memory>
 #include <string>
 
+#include "models/chain_network.h"
 #include "models/convolution.h"
 #include "models/drop_path.h"
 #include "models/image_sample.h"
 #include "models/initial_values.h"
+#include "models/layer_norm.h"
 #include "models/linear.h"
-#include "models/network.h"
 
 namespace phalanx {
 namespace {
@@ -48,10 +49,6 @@ using Blocks = std::array<int, 4>;  // number of blocks in each stage
 
 constexpr double kEps = 1e-6;
 
-torch::nn::LayerNorm layer_norm(std::int64_t width) {
-  return torch::nn::LayerNorm(torch::nn::LayerNormOptions({width}).eps(kEps));
-}
-
 // Layer norm over the channels of [n, c, h, w].
 class ChannelNorm final : public torch::nn::LayerNormImpl {
  public:
@@ -73,7 +70,7 @@ class Block final : public torch::nn::Module {
     block_ = register_module("block", std::make_shared<Sequence>());
     block_->add(convolution({.in = width, .out = width, .kernel = 7, .groups = width, .bias = true}));
     block_->add_function([](const at::Tensor& x) { return x.permute({0, 2, 3, 1}); });
-    block_->add(layer_norm(width)).add(Linear(width, 4 * width));
+    block_->add(layer_norm(width, kEps)).add(Linear(width, 4 * width));
     block_->add_function([](const at::Tensor& x) { return at::gelu(x); }).add(Linear(4 * width, width));
     block_->add_function([](const at::Tensor& x) { return x.permute({0, 3, 1, 2}); });
     drop_ = register_module("stochastic_depth", DropPath(drop));
@@ -87,7 +84,7 @@ class Block final : public torch::nn::Module {
   DropPath drop_{nullptr};
 };
 
-class ConvNext final : public Network {
+class ConvNext final : public RecomputableChain {
  public:
   ConvNext(const ConvNextConfig& config, const Blocks& blocks, const ImageSample& sample) {
     features_ = register_module("features", std::make_shared<Sequence>());

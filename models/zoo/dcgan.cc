@@ -94,7 +94,7 @@ class Dcgan final : public Network, public Generative {
   std::shared_ptr<Sequence> generator_, discriminator_;
 };
 
-std::shared_ptr<Model> make_dcgan(const DcganConfig& config, const ModelSpec& spec) {
+std::shared_ptr<Dcgan> make_dcgan(const DcganConfig& config, const ModelSpec& spec) {
   if (spec.inputs.size() != 2 || spec.outputs.size() != 3 || !spec.outputs[0].shape.empty() ||
       spec.inputs[0].shape.size() != 3) {
     throw ConfigError(

@@ -13,12 +13,12 @@
 #include <string>
 
 #include "models/batch_norm.h"
+#include "models/chain_network.h"
 #include "models/convolution.h"
 #include "models/dropout.h"
 #include "models/image_sample.h"
 #include "models/initial_values.h"
 #include "models/linear.h"
-#include "models/network.h"
 
 namespace phalanx {
 namespace {
@@ -87,7 +87,7 @@ class Transition final : public torch::nn::Module {
   Conv2d conv_{nullptr};
 };
 
-class DenseNet final : public Network {
+class DenseNet final : public RecomputableChain {
  public:
   DenseNet(const Variant& variant, const DenseNetConfig& config, bool imagenet, const ImageSample& sample) {
     features_ = register_module("features", std::make_shared<torch::nn::Module>());

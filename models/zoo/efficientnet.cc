@@ -12,13 +12,13 @@
 #include <memory>
 #include <string>
 
+#include "models/chain_network.h"
 #include "models/convolution.h"
 #include "models/dropout.h"
 #include "models/image_sample.h"
 #include "models/initial_values.h"
 #include "models/inverted_residual.h"
 #include "models/linear.h"
-#include "models/network.h"
 
 namespace phalanx {
 namespace {
@@ -67,7 +67,7 @@ std::int64_t blocks_of(const Stage& stage, const EfficientNetConfig& config) {
   return static_cast<std::int64_t>(std::ceil(static_cast<double>(stage.blocks) * config.depth_mult));
 }
 
-class EfficientNet final : public Network {
+class EfficientNet final : public RecomputableChain {
  public:
   EfficientNet(const EfficientNetConfig& config, bool imagenet, const ImageSample& sample) {
     std::int64_t blocks = 0;

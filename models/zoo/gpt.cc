@@ -23,14 +23,20 @@
 
 #include "framework/base/error.h"
 #include "framework/parallel/autograd_collectives.h"
-#include "framework/parallel/sequence_part.h"
+#include "framework/partition/sequence_part.h"
+#include "models/auxiliary_loss.h"
 #include "models/causal_attention.h"
+#include "models/chain_network.h"
+#include "models/context_parallel.h"
 #include "models/dropout.h"
+#include "models/expert_parallel.h"
+#include "models/expert_parallel_layer.h"
+#include "models/incremental_decoding.h"
 #include "models/mixture_of_experts.h"
-#include "models/network.h"
 #include "models/projection.h"
 #include "models/published_settings.h"
 #include "models/refuse_sample.h"
+#include "models/sequence_parallel.h"
 #include "models/token_embedding.h"
 
 namespace phalanx {
@@ -117,7 +123,7 @@ class NormImpl final : public torch::nn::LayerNormImpl {
     return at::layer_norm(x, options.normalized_shape(), both[0], both[1], options.eps());
   }
 
-  void share_positions(const CommunicatorPtr& group) { group_ = group; }
+  void enable_sequence_parallel(const CommunicatorPtr& group) { group_ = group; }
 
  private:
   CommunicatorPtr group_;  // null: this rank has all positions
@@ -137,9 +143,9 @@ class Attention final : public torch::nn::Module {
 
   CausalAttention& attention() { return attention_; }
 
-  void share_positions() {
-    c_attn_->share_positions();
-    c_proj_->share_positions();
+  void enable_sequence_parallel(bool overlap) {
+    c_attn_->enable_sequence_parallel(overlap);
+    c_proj_->enable_sequence_parallel(overlap);
   }
 
   at::Tensor forward(const at::Tensor& x) {
@@ -171,9 +177,9 @@ class Feedforward final : public torch::nn::Module {
 
   at::Tensor forward(const at::Tensor& x) { return c_proj_->forward(at::gelu(c_fc_->forward(x), "tanh")); }
 
-  void share_positions() {
-    c_fc_->share_positions();
-    c_proj_->share_positions();
+  void enable_sequence_parallel(bool overlap) {
+    c_fc_->enable_sequence_parallel(overlap);
+    c_proj_->enable_sequence_parallel(overlap);
   }
 
  private:
@@ -198,11 +204,11 @@ class Layer final : public torch::nn::Module {
     return x + mlp_dropout_(mlp_->forward(ln_2_(x)));
   }
 
-  void share_positions(const CommunicatorPtr& group) {
-    ln_1_->share_positions(group);
-    attn_->share_positions();
-    ln_2_->share_positions(group);
-    mlp_->share_positions();
+  void enable_sequence_parallel(const CommunicatorPtr& group, bool overlap) {
+    ln_1_->enable_sequence_parallel(group);
+    attn_->enable_sequence_parallel(overlap);
+    ln_2_->enable_sequence_parallel(group);
+    mlp_->enable_sequence_parallel(overlap);
   }
 
   void divide_dropouts(std::int64_t parts, const DropoutImpl::TakePositions& take) {
@@ -221,7 +227,7 @@ class Layer final : public torch::nn::Module {
 };
 
 template <class Mlp>
-class Gpt : public Network {
+class Gpt : public ChainNetwork, public ContextParallel, public IncrementalDecoding {
  public:
   using MakeMlp = std::function<std::shared_ptr<Mlp>()>;
 
@@ -247,33 +253,27 @@ class Gpt : public Network {
             {"transformer.h.*.mlp.c_proj", "row"}};
   }
 
-  bool share_positions(const CommunicatorPtr& group) override {
-    if constexpr (std::is_same_v<Mlp, Feedforward>) {
-      wte_->share_positions();
-      for (const auto& layer : layers_) layer->share_positions(group);
-      ln_f_->share_positions(group);
-      tensor_ = group;
-      divide_dropouts();
-      return true;
-    }
-    return false;  // experts need whole tokens on each rank
+  VocabularyShardPtr keep_logits_sharded() override { return wte_->keep_logits_sharded(); }
+
+  void use_kv_cache(KeyValueCache* cache) override {
+    for (const auto& layer : layers_) layer->attention().use_kv_cache(cache);
   }
 
-  ClassPartsPtr leave_scores_divided() override { return wte_->leave_logits_divided(); }
-
-  bool go_on_from(KeyValueCache* cache) override {
-    for (const auto& layer : layers_) layer->attention().go_on_from(cache);
-    return true;
-  }
-
-  bool divide_sequence(const CommunicatorPtr& group) override {
-    for (const auto& layer : layers_) layer->attention().divide_sequence(group);
+  void enable_context_parallel(const CommunicatorPtr& group) override {
+    for (const auto& layer : layers_) layer->attention().enable_context_parallel(group);
     context_ = group;
     divide_dropouts();
-    return true;
   }
 
  protected:
+  void divide_positions(const CommunicatorPtr& group, bool overlap) {
+    wte_->enable_sequence_parallel();
+    for (const auto& layer : layers_) layer->enable_sequence_parallel(group, overlap);
+    ln_f_->enable_sequence_parallel(group);
+    tensor_ = group;
+    divide_dropouts();
+  }
+
   const std::vector<std::shared_ptr<Layer<Mlp>>>& layers() const { return layers_; }
 
  private:
@@ -314,7 +314,7 @@ class Gpt : public Network {
   Dropout dropout_{nullptr};
   std::vector<std::shared_ptr<Layer<Mlp>>> layers_;
   CommunicatorPtr context_;  // null: positions are not divided among ranks of mesh.context
-  CommunicatorPtr tensor_;   // ranks that share positions; null: positions are not shared
+  CommunicatorPtr tensor_;   // sequence parallelism; null: this rank has all positions between its layers
   Norm ln_f_{nullptr};
 };
 
@@ -335,11 +335,20 @@ std::vector<PublishedSetting> published(const GptConfig& config, std::int64_t co
           {"tie_word_embeddings", {true}, true}};
 }
 
-class DenseGpt final : public Gpt<Feedforward>, public Published {
+class DenseGpt final : public Gpt<Feedforward>,
+                       public ActivationCheckpointing,
+                       public SequenceParallel,
+                       public Published {
  public:
   DenseGpt(const GptConfig& config, std::int64_t context, std::int64_t classes)
       : Gpt(config, context, classes, [&] { return std::make_shared<Feedforward>(config); }),
         published_(published(config, context, classes)) {}
+
+  bool checkpoint_activations(std::int64_t segments) override { return recompute_blocks(segments); }
+
+  void enable_sequence_parallel(const CommunicatorPtr& group, bool overlap) override {
+    divide_positions(group, overlap);
+  }
 
   const std::vector<PublishedSetting>& published_settings() const override { return published_; }
 
@@ -347,7 +356,9 @@ class DenseGpt final : public Gpt<Feedforward>, public Published {
   std::vector<PublishedSetting> published_;
 };
 
-class MoeGpt final : public Gpt<MixtureOfExperts> {
+// Does not recompute blocks, which would route tokens again and communicate with the other ranks, nor divide positions
+// between layers, since experts need whole tokens on each rank.
+class MoeGpt final : public Gpt<MixtureOfExperts>, public ExpertParallel, public AuxiliaryLoss {
  public:
   MoeGpt(const MoeGptConfig& config, std::int64_t context, std::int64_t classes)
       : Gpt(config, context, classes, [&] { return std::make_shared<MixtureOfExperts>(config.layer()); }) {}
@@ -358,13 +369,16 @@ class MoeGpt final : public Gpt<MixtureOfExperts> {
     return plan;
   }
 
-  // Recomputing a block would route its tokens again, which communicates with the other ranks.
-  bool checkpoint_activations(std::int64_t) override { return false; }
+  Placements partition_experts(const CommunicatorPtr& experts, const CommunicatorPtr& batch) override {
+    return phalanx::partition_experts(*this, experts, batch);
+  }
 
-  bool divide_sequence(const CommunicatorPtr& group) override {
-    for (const auto& layer : layers()) layer->mlp().divide_sequence(group);
+  std::string counts_over_batch() const override { return phalanx::counts_over_batch(*this); }
+
+  void enable_context_parallel(const CommunicatorPtr& group) override {
+    for (const auto& layer : layers()) layer->mlp().enable_context_parallel(group);
     context_ranks_ = group->size();
-    return Gpt::divide_sequence(group);
+    Gpt::enable_context_parallel(group);
   }
 
   at::Tensor take_auxiliary_loss() override {
@@ -381,7 +395,7 @@ class MoeGpt final : public Gpt<MixtureOfExperts> {
 };
 
 template <class Made, class Config>
-std::shared_ptr<Model> make_gpt(const std::string& name, const Config& config, const ModelSpec& spec) {
+std::shared_ptr<Made> make_gpt(const std::string& name, const Config& config, const ModelSpec& spec) {
   const auto [context, classes] = next_token(name, spec);
   refuse_uneven_heads(name, config.width, config.heads);
   if constexpr (std::is_same_v<Config, MoeGptConfig>) {

@@ -93,7 +93,7 @@ class GraphConvolution final : public Network {
   std::vector<std::shared_ptr<GraphConvolutionLayer>> layers_;
 };
 
-std::shared_ptr<Model> make_graph_convolution(const GraphConvolutionConfig& config, const ModelSpec& spec) {
+std::shared_ptr<GraphConvolution> make_graph_convolution(const GraphConvolutionConfig& config, const ModelSpec& spec) {
   const auto fits = [&] {
     if (spec.inputs.size() != 2 || spec.outputs.size() != 1) return false;
     const auto& features = spec.inputs[0];

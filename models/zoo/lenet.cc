@@ -6,15 +6,15 @@
 #include <ATen/ops/relu.h>
 
 #include "framework/base/config/no_fields.h"
+#include "models/chain_network.h"
 #include "models/convolution.h"
 #include "models/linear.h"
-#include "models/network.h"
 #include "models/refuse_sample.h"
 
 namespace phalanx {
 namespace {
 
-class LeNet final : public Network {
+class LeNet final : public RecomputableChain {
  public:
   LeNet(const TensorSpec& image, std::int64_t classes) {
     const auto channels = image.shape[0], height = image.shape[1], width = image.shape[2];
@@ -45,7 +45,7 @@ class LeNet final : public Network {
 // Pixels a side; the smallest side for which two convolutions and pools have an output.
 constexpr std::int64_t kSmallest = 12;
 
-std::shared_ptr<Model> make_lenet(const NoFields&, const ModelSpec& spec) {
+std::shared_ptr<LeNet> make_lenet(const NoFields&, const ModelSpec& spec) {
   const auto [input, output] = one_to_one("lenet", spec);
   const bool image = input.shape.size() == 3 && input.dtype == at::kFloat;
   if (!image || input.shape[1] < kSmallest || input.shape[2] < kSmallest) {

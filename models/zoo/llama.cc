@@ -22,14 +22,17 @@
 
 #include "framework/base/error.h"
 #include "framework/parallel/autograd_collectives.h"
-#include "framework/parallel/sequence_part.h"
+#include "framework/partition/sequence_part.h"
 #include "models/causal_attention.h"
+#include "models/chain_network.h"
 #include "models/constant.h"
-#include "models/network.h"
+#include "models/context_parallel.h"
+#include "models/incremental_decoding.h"
 #include "models/projection.h"
 #include "models/published_settings.h"
 #include "models/refuse_sample.h"
 #include "models/rotary_frequencies.h"
+#include "models/sequence_parallel.h"
 #include "models/token_embedding.h"
 
 namespace phalanx {
@@ -86,7 +89,7 @@ class RmsNorm final : public torch::nn::Module {
     return at::rms_norm(x, {x.size(-1)}, group_ ? copy_to_ranks(weight_, group_) : weight_, epsilon_);
   }
 
-  void share_positions(const CommunicatorPtr& group) { group_ = group; }
+  void enable_sequence_parallel(const CommunicatorPtr& group) { group_ = group; }
 
  private:
   double epsilon_;
@@ -147,14 +150,14 @@ class Attention final : public torch::nn::Module {
 
   CausalAttention& attention() { return attention_; }
 
-  void divide_sequence(const CommunicatorPtr& group) {
+  void enable_context_parallel(const CommunicatorPtr& group) {
     context_ = group;
-    attention_.divide_sequence(group);
+    attention_.enable_context_parallel(group);
   }
 
-  void share_positions() {
-    for (const auto& layer : inputs_) layer->share_positions();
-    o_proj_->share_positions();
+  void enable_sequence_parallel(bool overlap) {
+    for (const auto& layer : inputs_) layer->enable_sequence_parallel(overlap);
+    o_proj_->enable_sequence_parallel(overlap);
   }
 
   at::Tensor forward(const at::Tensor& x) {
@@ -198,9 +201,9 @@ class Feedforward final : public torch::nn::Module {
     return down_proj_->forward(at::silu(both[0]) * both[1]);
   }
 
-  void share_positions() {
-    for (const auto& layer : inputs_) layer->share_positions();
-    down_proj_->share_positions();
+  void enable_sequence_parallel(bool overlap) {
+    for (const auto& layer : inputs_) layer->enable_sequence_parallel(overlap);
+    down_proj_->enable_sequence_parallel(overlap);
   }
 
  private:
@@ -222,11 +225,11 @@ class Layer final : public torch::nn::Module {
     return x + mlp_->forward(before_mlp_->forward(x));
   }
 
-  void share_positions(const CommunicatorPtr& group) {
-    before_attention_->share_positions(group);
-    attention_->share_positions();
-    before_mlp_->share_positions(group);
-    mlp_->share_positions();
+  void enable_sequence_parallel(const CommunicatorPtr& group, bool overlap) {
+    before_attention_->enable_sequence_parallel(group);
+    attention_->enable_sequence_parallel(overlap);
+    before_mlp_->enable_sequence_parallel(group);
+    mlp_->enable_sequence_parallel(overlap);
   }
 
   Attention& attention() { return *attention_; }
@@ -279,7 +282,11 @@ std::vector<PublishedSetting> published(const LlamaConfig& config, std::int64_t 
   return all;
 }
 
-class Llama final : public Network, public Published {
+class Llama final : public RecomputableChain,
+                    public SequenceParallel,
+                    public ContextParallel,
+                    public IncrementalDecoding,
+                    public Published {
  public:
   Llama(const LlamaConfig& config, std::int64_t context, std::int64_t classes)
       : published_(published(config, context, classes)) {
@@ -318,24 +325,21 @@ class Llama final : public Network, public Published {
     return plan;
   }
 
-  bool share_positions(const CommunicatorPtr& group) override {
-    embed_tokens_->share_positions();
-    if (head_ != embed_tokens_) head_->share_positions();
-    for (const auto& layer : layers_) layer->share_positions(group);
-    norm_->share_positions(group);
-    return true;
+  void enable_sequence_parallel(const CommunicatorPtr& group, bool overlap) override {
+    embed_tokens_->enable_sequence_parallel();
+    if (head_ != embed_tokens_) head_->enable_sequence_parallel();
+    for (const auto& layer : layers_) layer->enable_sequence_parallel(group, overlap);
+    norm_->enable_sequence_parallel(group);
   }
 
-  ClassPartsPtr leave_scores_divided() override { return head_->leave_logits_divided(); }
+  VocabularyShardPtr keep_logits_sharded() override { return head_->keep_logits_sharded(); }
 
-  bool go_on_from(KeyValueCache* cache) override {
-    for (const auto& layer : layers_) layer->attention().attention().go_on_from(cache);
-    return true;
+  void use_kv_cache(KeyValueCache* cache) override {
+    for (const auto& layer : layers_) layer->attention().attention().use_kv_cache(cache);
   }
 
-  bool divide_sequence(const CommunicatorPtr& group) override {
-    for (const auto& layer : layers_) layer->attention().divide_sequence(group);
-    return true;
+  void enable_context_parallel(const CommunicatorPtr& group) override {
+    for (const auto& layer : layers_) layer->attention().enable_context_parallel(group);
   }
 
  private:
@@ -345,7 +349,7 @@ class Llama final : public Network, public Published {
   std::shared_ptr<RmsNorm> norm_;
 };
 
-std::shared_ptr<Model> make_llama(const LlamaConfig& given, const ModelSpec& spec) {
+std::shared_ptr<Llama> make_llama(const LlamaConfig& given, const ModelSpec& spec) {
   const auto config = given.complete();
   const auto [context, classes] = next_token("llama", spec);
   refuse_uneven_heads("llama", config.width, config.heads);

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "models/chain_network.h"
 #include "models/linear.h"
-#include "models/network.h"
 #include "models/refuse_sample.h"
 
 namespace phalanx {
@@ -23,7 +23,7 @@ struct MlpConfig {
   }
 };
 
-class Mlp final : public Network {
+class Mlp final : public RecomputableChain {
  public:
   Mlp(const MlpConfig& config, const TensorSpec& input, const TensorSpec& output) : shape_(output.shape) {
     auto width = elements_of(input);
@@ -67,7 +67,7 @@ class Mlp final : public Network {
   std::vector<Linear> layers_;
 };
 
-std::shared_ptr<Model> make_mlp(const MlpConfig& config, const ModelSpec& spec) {
+std::shared_ptr<Mlp> make_mlp(const MlpConfig& config, const ModelSpec& spec) {
   const auto [input, output] = one_to_one("mlp", spec);
   if (input.dtype != at::kFloat) refuse_sample("mlp", "numbers", input);
   return std::make_shared<Mlp>(config, input, output);

@@ -7,19 +7,19 @@
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/mean.h>
 #include <torch/nn/modules/conv.h>
-#include <torch/nn/modules/normalization.h>
 
 #include <cmath>
 #include <memory>
 #include <string>
 
 #include "framework/base/error.h"
+#include "models/chain_network.h"
 #include "models/drop_path.h"
 #include "models/dropout.h"
 #include "models/image_sample.h"
 #include "models/initial_values.h"
+#include "models/layer_norm.h"
 #include "models/linear.h"
-#include "models/network.h"
 
 namespace phalanx {
 namespace {
@@ -46,9 +46,7 @@ struct MixerConfig {
   }
 };
 
-torch::nn::LayerNorm layer_norm(std::int64_t width) {
-  return torch::nn::LayerNorm(torch::nn::LayerNormOptions({width}).eps(1e-6));
-}
+constexpr double kEpsilon = 1e-6;
 
 class Perceptron final : public torch::nn::Module {
  public:
@@ -76,10 +74,10 @@ class Perceptron final : public torch::nn::Module {
 class MixerBlock final : public torch::nn::Module {
  public:
   MixerBlock(const MixerConfig& config, std::int64_t patches) {
-    norm1_ = register_module("norm1", layer_norm(config.width));
+    norm1_ = register_module("norm1", layer_norm(config.width, kEpsilon));
     tokens_ = register_module("mlp_tokens", std::make_shared<Perceptron>(patches, config.token_hidden, config.dropout));
     drop1_ = register_module("drop_path1", DropPath(config.stochastic_depth));
-    norm2_ = register_module("norm2", layer_norm(config.width));
+    norm2_ = register_module("norm2", layer_norm(config.width, kEpsilon));
     channels_ = register_module("mlp_channels",
                                 std::make_shared<Perceptron>(config.width, config.channel_hidden, config.dropout));
     drop2_ = register_module("drop_path2", DropPath(config.stochastic_depth));
@@ -105,7 +103,7 @@ class MixerBlock final : public torch::nn::Module {
 // Standard deviation of a standard normal distribution that is truncated at two standard deviations.
 constexpr double kDeviationWithin = 0.87962566103423978;
 
-class MlpMixer final : public Network {
+class MlpMixer final : public RecomputableChain {
  public:
   MlpMixer(const MixerConfig& config, const ImageSample& sample) {
     const auto stem = register_module("stem", std::make_shared<torch::nn::Module>());
@@ -120,7 +118,7 @@ class MlpMixer final : public Network {
       blocks->add(made.back());
     }
     add_blocks("blocks", *blocks);
-    norm_ = register_module("norm", layer_norm(config.width));
+    norm_ = register_module("norm", layer_norm(config.width, kEpsilon));
     head_ = register_module("head", Linear(config.width, sample.classes));
     add_block("head", {"norm", "head"}, [this](const at::Tensor& x) { return head_(norm_(x).mean(1)); });
 
@@ -140,7 +138,7 @@ class MlpMixer final : public Network {
   Linear head_{nullptr};
 };
 
-std::shared_ptr<Model> make_mixer(const MixerConfig& config, const ModelSpec& spec) {
+std::shared_ptr<MlpMixer> make_mixer(const MixerConfig& config, const ModelSpec& spec) {
   const auto sample = image_sample("mlp_mixer", spec, config.patch);
   if (sample.height % config.patch != 0 || sample.width % config.patch != 0) {
     throw ConfigError("model mlp_mixer: images of " + std::to_string(sample.height) + " x " +

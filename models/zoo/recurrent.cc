@@ -23,8 +23,8 @@
 
 #include "framework/base/error.h"
 #include "framework/parallel/autocast.h"
+#include "models/chain_network.h"
 #include "models/dropout.h"
-#include "models/network.h"
 #include "models/refuse_sample.h"
 #include "models/token_embedding.h"
 
@@ -48,7 +48,7 @@ struct RecurrentConfig {
 
 enum class Cell { kLstm, kGru };
 
-class Recurrent final : public Network {
+class Recurrent final : public RecomputableChain {
  public:
   Recurrent(Cell cell, const RecurrentConfig& config, std::int64_t classes) : cell_(cell), width_(config.width) {
     encoder_ = register_module("encoder", std::make_shared<TokenEmbedding>(classes, width_, /*deviation=*/0));

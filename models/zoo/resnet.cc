@@ -18,11 +18,11 @@
 
 #include "framework/base/error.h"
 #include "models/batch_norm.h"
+#include "models/chain_network.h"
 #include "models/convolution.h"
 #include "models/image_sample.h"
 #include "models/initial_values.h"
 #include "models/linear.h"
-#include "models/network.h"
 
 namespace phalanx {
 namespace {
@@ -103,7 +103,7 @@ class Residual final : public torch::nn::Module {
   std::shared_ptr<Sequence> downsample_;
 };
 
-class ResNet final : public Network {
+class ResNet final : public RecomputableChain {
  public:
   ResNet(const Variant& variant, std::int64_t width, bool imagenet, const ImageSample& sample) {
     const std::int64_t kernel = imagenet ? 7 : 3, stride = imagenet ? 2 : 1;
@@ -145,7 +145,7 @@ class ResNet final : public Network {
   Linear fc_{nullptr};
 };
 
-std::shared_ptr<Model> make_resnet(const Variant& variant, const ResNetConfig& config, const ModelSpec& spec) {
+std::shared_ptr<ResNet> make_resnet(const Variant& variant, const ResNetConfig& config, const ModelSpec& spec) {
   ImageSample sample;
   const bool imagenet = config.large(variant.name, spec, {.small = 9, .imagenet = 33}, sample);
   if (config.width % 16 != 0) {

@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "framework/base/error.h"
+#include "models/chain_network.h"
 #include "models/linear.h"
-#include "models/network.h"
 #include "models/refuse_sample.h"
 
 namespace phalanx {
@@ -41,7 +41,7 @@ struct SiameseConfig {
   }
 };
 
-class Siamese final : public Network {
+class Siamese final : public RecomputableChain {
  public:
   // `member` is the shape of one member.
   Siamese(const SiameseConfig& config, std::vector<std::int64_t> member, std::int64_t width)
@@ -94,7 +94,7 @@ class Siamese final : public Network {
   std::vector<Linear> linears_;
 };
 
-std::shared_ptr<Model> make_siamese(const SiameseConfig& config, const ModelSpec& spec) {
+std::shared_ptr<Siamese> make_siamese(const SiameseConfig& config, const ModelSpec& spec) {
   const auto [input, output] = one_to_one("siamese", spec);
   if (output.shape.size() != 2) {
     throw ConfigError(

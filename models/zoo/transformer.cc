@@ -17,7 +17,6 @@
 #include <ATen/ops/relu.h>
 #include <ATen/ops/stack.h>
 #include <torch/nn/init.h>
-#include <torch/nn/modules/normalization.h>
 
 #include <algorithm>
 #include <cmath>
@@ -27,6 +26,7 @@
 
 #include "framework/base/error.h"
 #include "models/constant.h"
+#include "models/layer_norm.h"
 #include "models/linear.h"
 #include "models/multihead_attention.h"
 #include "models/network.h"
@@ -61,7 +61,7 @@ struct TransformerConfig {
 
 using torch::nn::LayerNorm;
 
-LayerNorm layer_norm(std::int64_t width) { return LayerNorm(torch::nn::LayerNormOptions({width})); }
+constexpr double kEpsilon = 1e-5;
 
 std::shared_ptr<MultiheadAttention> attention(const TransformerConfig& config) {
   return std::make_shared<MultiheadAttention>(config.width, config.heads, /*dropout=*/0);
@@ -74,7 +74,7 @@ class Layer : public torch::nn::Module {
     linear1_ = register_module("linear1", Linear(config.width, config.hidden_features()));
     linear2_ = register_module("linear2", Linear(config.hidden_features(), config.width));
     for (int i = 1; i <= norms; ++i) {
-      norms_.push_back(register_module("norm" + std::to_string(i), layer_norm(config.width)));
+      norms_.push_back(register_module("norm" + std::to_string(i), layer_norm(config.width, kEpsilon)));
       dropouts_.push_back(register_module("dropout" + std::to_string(i), Dropout(config.dropout)));
     }
   }
@@ -200,7 +200,7 @@ class Transformer final : public Network {
     for (std::int64_t i = 0; i < config.layers; ++i) {
       layers.push_back(list->register_module(std::to_string(i), std::make_shared<L>(config)));
     }
-    norm = part->register_module("norm", layer_norm(config.width));
+    norm = part->register_module("norm", layer_norm(config.width, kEpsilon));
     return layers;
   }
 
@@ -239,7 +239,7 @@ Sequences sequences(const ModelSpec& spec) {
   return {source.shape[0], target.shape[0], source.classes, target.classes};
 }
 
-std::shared_ptr<Model> make_transformer(const TransformerConfig& config, const ModelSpec& spec) {
+std::shared_ptr<Transformer> make_transformer(const TransformerConfig& config, const ModelSpec& spec) {
   const auto sizes = sequences(spec);
   const auto refuse = [](const std::string& why) { throw ConfigError("model transformer: " + why); };
   refuse_uneven_heads("transformer", config.width, config.heads);

@@ -68,7 +68,7 @@ class TwoTower final : public Network {
   std::shared_ptr<Embedding> embedding_;
 };
 
-std::shared_ptr<Model> make_two_tower(const TwoTowerConfig& config, const ModelSpec& spec) {
+std::shared_ptr<TwoTower> make_two_tower(const TwoTowerConfig& config, const ModelSpec& spec) {
   const auto inputs = recommender_inputs("two_tower", spec);
   if (config.user_features >= inputs.features) {
     throw ConfigError("model two_tower: user_features " + std::to_string(config.user_features) + " of " +

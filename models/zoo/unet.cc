@@ -18,6 +18,7 @@
 #include "models/convolution.h"
 #include "models/network.h"
 #include "models/refuse_sample.h"
+#include "models/relu.h"
 
 namespace phalanx {
 namespace {
@@ -31,14 +32,12 @@ struct UNetConfig {
   }
 };
 
-at::Tensor relu(const at::Tensor& x) { return at::Tensor(x).relu_(); }
-
 class DoubleConvolution final : public torch::nn::Module {
  public:
   DoubleConvolution(std::int64_t in, std::int64_t out) {
     layers_ = register_module("double_conv", std::make_shared<Sequence>());
-    layers_->add(convolution({.in = in, .out = out})).add(BatchNorm2d(out)).add_function(relu);
-    layers_->add(convolution({.in = out, .out = out})).add(BatchNorm2d(out)).add_function(relu);
+    layers_->add(convolution({.in = in, .out = out})).add(BatchNorm2d(out)).add_function(relu_in_place);
+    layers_->add(convolution({.in = out, .out = out})).add(BatchNorm2d(out)).add_function(relu_in_place);
   }
 
   at::Tensor forward(const at::Tensor& x) { return layers_->forward(x); }
@@ -106,7 +105,7 @@ class UNet final : public Network {
 // Pixels a side. Batch norm of a single image needs more than one pixel at the bottom.
 constexpr std::int64_t kSmallest = 32;
 
-std::shared_ptr<Model> make_unet(const UNetConfig& config, const ModelSpec& spec) {
+std::shared_ptr<UNet> make_unet(const UNetConfig& config, const ModelSpec& spec) {
   const auto [input, output] = one_to_one("unet", spec);
   const auto& image = input.shape;
   if (image.size() != 3 || input.dtype != at::kFloat || image[1] < kSmallest || image[2] < kSmallest) {

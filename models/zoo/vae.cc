@@ -15,6 +15,7 @@
 #include "models/linear.h"
 #include "models/network.h"
 #include "models/refuse_sample.h"
+#include "models/sequence.h"
 
 namespace phalanx {
 namespace {
@@ -78,7 +79,7 @@ class Vae final : public Network, public Generative {
   Linear mean_{nullptr}, log_variance_{nullptr};
 };
 
-std::shared_ptr<Model> make_vae(const VaeConfig& config, const ModelSpec& spec) {
+std::shared_ptr<Vae> make_vae(const VaeConfig& config, const ModelSpec& spec) {
   if (spec.inputs.size() != 2 || spec.outputs.size() != 3 || spec.outputs[0].shape != spec.inputs[0].shape) {
     throw ConfigError(
         "model vae needs the task variational, of samples with noise: task: variational, dataset: {name: with_noise, "

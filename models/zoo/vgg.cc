@@ -12,12 +12,13 @@
 #include <vector>
 
 #include "models/batch_norm.h"
+#include "models/chain_network.h"
 #include "models/convolution.h"
 #include "models/dropout.h"
 #include "models/image_sample.h"
 #include "models/initial_values.h"
 #include "models/linear.h"
-#include "models/network.h"
+#include "models/relu.h"
 
 namespace phalanx {
 namespace {
@@ -54,9 +55,7 @@ constexpr std::array kVariants{
     Variant{"vgg19_bn", "VGG with 19 layers and batch norm", {2, 2, 4, 4, 4}, true},
 };
 
-at::Tensor relu(const at::Tensor& x) { return at::Tensor(x).relu_(); }
-
-class Vgg final : public Network {
+class Vgg final : public RecomputableChain {
  public:
   Vgg(const Variant& variant, const VggConfig& config, const ImageSample& sample) : batch_norm_(variant.batch_norm) {
     features_ = register_module("features", std::make_shared<Sequence>());
@@ -66,15 +65,15 @@ class Vgg final : public Network {
       for (int i = 0; i < variant.layers.at(stage); ++i) {
         features_->add(convolution({.in = channels, .out = width, .bias = true}));
         if (variant.batch_norm) features_->add(BatchNorm2d(width));
-        features_->add_function(relu);
+        features_->add_function(relu_in_place);
         channels = width;
       }
       features_->add_function([](const at::Tensor& x) { return at::max_pool2d(x, 2); });
     }
     features_->add_function([](const at::Tensor& x) { return at::adaptive_avg_pool2d(x, {7, 7}).flatten(1); });
     classifier_ = register_module("classifier", std::make_shared<Sequence>());
-    classifier_->add(Linear(channels * 7 * 7, config.hidden)).add_function(relu).add(Dropout(config.dropout));
-    classifier_->add(Linear(config.hidden, config.hidden)).add_function(relu).add(Dropout(config.dropout));
+    classifier_->add(Linear(channels * 7 * 7, config.hidden)).add_function(relu_in_place).add(Dropout(config.dropout));
+    classifier_->add(Linear(config.hidden, config.hidden)).add_function(relu_in_place).add(Dropout(config.dropout));
     classifier_->add(Linear(config.hidden, sample.classes));
     add_blocks("features", *features_);
     add_blocks("classifier", *classifier_);

@@ -11,7 +11,6 @@
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/zeros.h>
 #include <torch/nn/modules/conv.h>
-#include <torch/nn/modules/normalization.h>
 
 #include <cmath>
 #include <memory>
@@ -19,12 +18,13 @@
 #include <vector>
 
 #include "framework/base/error.h"
+#include "models/chain_network.h"
 #include "models/dropout.h"
 #include "models/image_sample.h"
 #include "models/initial_values.h"
+#include "models/layer_norm.h"
 #include "models/linear.h"
 #include "models/multihead_attention.h"
-#include "models/network.h"
 #include "models/projection.h"
 #include "models/published_settings.h"
 #include "models/refuse_sample.h"
@@ -55,10 +55,7 @@ struct VitConfig {
 };
 
 constexpr double kDeviation = 0.02, kEpsilon = 1e-12;  // as in Hugging Face's library
-
-torch::nn::LayerNorm layer_norm(std::int64_t width, double eps = 1e-6) {
-  return torch::nn::LayerNorm(torch::nn::LayerNormOptions({width}).eps(eps));
-}
+constexpr double kTorchvisionEpsilon = 1e-6;
 
 torch::nn::Conv2d patches(const VitConfig& config, const ImageSample& sample) {
   return torch::nn::Conv2d(torch::nn::Conv2dOptions(sample.channels, config.width, config.patch).stride(config.patch));
@@ -77,11 +74,11 @@ std::int64_t positions(const VitConfig& config, const ImageSample& sample) {
 class TorchvisionLayer final : public torch::nn::Module {
  public:
   explicit TorchvisionLayer(const VitConfig& config) {
-    ln_1_ = register_module("ln_1", layer_norm(config.width));
+    ln_1_ = register_module("ln_1", layer_norm(config.width, kTorchvisionEpsilon));
     attention_ = register_module(
         "self_attention", std::make_shared<MultiheadAttention>(config.width, config.heads, config.attention_dropout));
     dropout_ = register_module("dropout", Dropout(config.dropout));
-    ln_2_ = register_module("ln_2", layer_norm(config.width));
+    ln_2_ = register_module("ln_2", layer_norm(config.width, kTorchvisionEpsilon));
     const Linear first(config.width, config.hidden), second(config.hidden, config.width);
     mlp_ = register_module("mlp", std::make_shared<Sequence>());
     mlp_->add(first).add_function([](const at::Tensor& x) { return at::gelu(x); }).add(Dropout(config.dropout));
@@ -105,7 +102,7 @@ class TorchvisionLayer final : public torch::nn::Module {
   std::shared_ptr<Sequence> mlp_;
 };
 
-class TorchvisionVit final : public Network {
+class TorchvisionVit final : public RecomputableChain {
  public:
   TorchvisionVit(const VitConfig& config, const ImageSample& sample) : drops_(config.dropout > 0) {
     const auto width = config.width;
@@ -119,7 +116,7 @@ class TorchvisionVit final : public Network {
     for (std::int64_t i = 0; i < config.layers; ++i) {
       layers->add("encoder_layer_" + std::to_string(i), std::make_shared<TorchvisionLayer>(config));
     }
-    ln_ = encoder->register_module("ln", layer_norm(width));
+    ln_ = encoder->register_module("ln", layer_norm(width, kTorchvisionEpsilon));
     const auto heads = register_module("heads", std::make_shared<torch::nn::Module>());
     head_ = heads->register_module("head", Linear(width, sample.classes));
     initialize(static_cast<double>(sample.channels * config.patch * config.patch));
@@ -217,7 +214,7 @@ std::vector<PublishedSetting> published(const VitConfig& config, const ImageSamp
           {"qkv_bias", {true}, true}};
 }
 
-class HuggingFaceVit final : public Network, public Published {
+class HuggingFaceVit final : public RecomputableChain, public Published {
  public:
   HuggingFaceVit(const VitConfig& config, const ImageSample& sample)
       : layers_(config.layers), published_(published(config, sample)) {
@@ -278,7 +275,7 @@ class HuggingFaceVit final : public Network, public Published {
 };
 
 template <class Made>
-std::shared_ptr<Model> make(const std::string& name, const VitConfig& config, const ModelSpec& spec) {
+std::shared_ptr<Made> make(const std::string& name, const VitConfig& config, const ModelSpec& spec) {
   const auto sample = image_sample(name, spec, config.patch);
   refuse_uneven_heads(name, config.width, config.heads);
   if (sample.height != sample.width || sample.height % config.patch != 0) {

@@ -15,14 +15,14 @@ import unittest
 
 from program import DEADLINE, ROOT, SHORT, ProgramTest, sets
 
-PACKER = ROOT / "tools/bundle/bundle.py"
+PACKER = ROOT / "tools/dev/bundle/bundle.py"
 sys.path.insert(0, str(PACKER.resolve().parent))
 import bundle
 from elf import Elf
 
 TRAIN, SMALL = "tools/train", "framework/backends/nccl/nccl_test"
-SCRIPTS = ("tools/device_bench", "tools/device_checks", "tools/device_peer.py", "tools/device_programs.py",
-           "tools/bench_train/ddp_models.py")
+SCRIPTS = ("tools/dev/device_bench", "tools/dev/device_checks", "tools/dev/device_peer.py",
+           "tools/dev/device_programs.py", "tools/bench_train/ddp_models.py")
 CUDA = {"PHALANX_CUDA_DRIVER": "/nowhere/libcuda.so.1"}  # even if there is a driver
 
 # An interpreter that answers like device_peer.py, always with the same time for a step, or says that it has torch.
@@ -86,6 +86,9 @@ class Packing(BundleTest):
                 within = pathlib.Path(library).resolve().parent
                 self.assertTrue(within in (HERE.resolve() / "bin", (self.libtorch / "lib").resolve())
                                 or bundle.ELSEWHERE.match(name), f"{path.name} takes {name} from {library}")
+
+    def test_has_the_program_once_for_all_its_commands(self):
+        self.assertEqual("phalanx", os.readlink(HERE / "bin/train"))
 
     def test_searches_libraries_only_in_its_own_folder(self):
         for path in (HERE / "bin").iterdir():

@@ -21,7 +21,7 @@ ROOT = pathlib.Path.cwd()
 
 def load(name):
     """Loads a script as a module."""
-    path = str((ROOT / "tools" / name).resolve())
+    path = str((ROOT / "tools/dev" / name).resolve())
     sys.path.insert(0, os.path.dirname(path))
     loader = importlib.machinery.SourceFileLoader(name, path)
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
@@ -137,7 +137,7 @@ exit 1"""
         self.assertLessEqual(max(suite.deadline for suite in checks.SUITES), checks.LONGEST)
 
     def test_the_bundle_has_the_programs_of_all_suites(self):
-        build = (ROOT / "tools/bundle/BUILD.bazel").read_text()
+        build = (ROOT / "tools/dev/bundle/BUILD.bazel").read_text()
         for suite in checks.SUITES:
             self.assertIn('"//{}:{}"'.format(*suite.program.rsplit("/", 1)), build)
 

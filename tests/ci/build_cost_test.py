@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests that tools/build_cost adds up Bazel's profile, and starts with empty caches if it measures a build itself."""
+"""Tests that tools/dev/build_cost adds up Bazel's profile, and starts with empty caches if it measures a build itself."""
 
 import gzip
 import json
@@ -45,7 +45,7 @@ class BuildCost(unittest.TestCase):
             json.dump({"traceEvents": events}, file)
         return path
 
-    def run_script(self, *arguments, script=ROOT / "tools/build_cost"):
+    def run_script(self, *arguments, script=ROOT / "tools/dev/build_cost"):
         return subprocess.run(["python3", script, *map(str, arguments)], capture_output=True, text=True,
                               env={**os.environ, "TMPDIR": str(self.folder)})
 
@@ -95,15 +95,15 @@ class BuildCost(unittest.TestCase):
 
     def test_measures_with_empty_caches_and_removes_them(self):
         tree = self.folder / "tree"
-        (tree / "tools").mkdir(parents=True)
-        shutil.copy(ROOT / "tools/build_cost", tree / "tools/build_cost")
+        (tree / "tools/dev").mkdir(parents=True)
+        shutil.copy(ROOT / "tools/dev/build_cost", tree / "tools/dev/build_cost")
         (tree / "bazelw").write_text(f"""#!/usr/bin/env bash
             echo "$@" >> {self.folder}/calls
             for word in "$@"; do [[ $word == --profile=* ]] && cp {self.write(PROFILE)} "${{word#*=}}"; done
             [[ $1 == --output_user_root=* ]] && mkdir -p "${{1#*=}}/outputs" && chmod -w "${{1#*=}}/outputs"
             exit 0""")
         (tree / "bazelw").chmod(0o755)
-        rows = self.rows("--measure", "test", "--keep_going", "//engine/...", script=tree / "tools/build_cost")
+        rows = self.rows("--measure", "test", "--keep_going", "//engine/...", script=tree / "tools/dev/build_cost")
         self.assertEqual((6, 21.8), rows["all"])
         fetch, test, shutdown = (self.folder / "calls").read_text().splitlines()
         self.assertIn("fetch //engine/...", fetch)

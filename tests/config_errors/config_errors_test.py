@@ -102,7 +102,7 @@ class ConfigErrors(ProgramTest):
         self.assert_refused("flag_for_a_key", f"--config={QUICKSTART}", "--lr", "0.1")
 
     def test_stray_argument(self):
-        self.assert_refused("stray_argument", "configs/quickstart.yaml")
+        self.assert_refused("stray_argument", f"--config={QUICKSTART}", "other.yaml")
 
     def test_no_arguments(self):
         self.assert_refused("no_arguments")

@@ -74,7 +74,7 @@ TEST(ConfigFolder, HasOneOfEachStrategyAndDataset) {
     strategies.insert(config.strategy.selected());
     datasets.insert(config.dataset.selected());
   }
-  EXPECT_THAT(strategies, IsSupersetOf(Synchronizers::global().names()));
+  EXPECT_THAT(strategies, IsSupersetOf(Strategies::global().names()));
   EXPECT_THAT(datasets, IsSupersetOf(Datasets::global().names()));
 }
 

@@ -8,13 +8,13 @@
 #include <memory>
 
 #include "framework/base/config/no_fields.h"
+#include "models/chain_network.h"
 #include "models/linear.h"
-#include "models/network.h"
 
 namespace phalanx {
 namespace {
 
-class Branches final : public Network {
+class Branches final : public RecomputableChain {
  public:
   explicit Branches(const ModelSpec& spec) {
     const auto& image = spec.inputs[0].shape;

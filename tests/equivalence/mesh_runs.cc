@@ -98,7 +98,7 @@ Changes model_of(const std::string& kind) {
   return changes;
 }
 
-void expect_same_readings(const Readings& got, const Readings& expected) {
+void expect_same_readings(const Metrics& got, const Metrics& expected) {
   ASSERT_EQ(got.size(), expected.size());
   for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i].second, expected[i].second, 1e-4) << got[i].first;
 }

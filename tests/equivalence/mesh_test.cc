@@ -13,23 +13,12 @@
 #include "tests/equivalence/mesh_runs.h"
 #include "tests/equivalence/training.h"
 
-namespace phalanx {
+namespace phalanx::testing {
 namespace {
 
-using testing::Changes;
-using testing::config_of;
-using testing::expect_as_alone;
-using testing::expect_journey_as_alone;
-using testing::expect_refused;
-using testing::file_name;
-using testing::kBackend;
-using testing::Leg;
-using testing::run_ranks;
-using testing::train;
+using Case = MeshCase;
 
-using Case = testing::MeshCase;
-
-class Mesh : public testing::OnMesh {};
+class Mesh : public OnMesh {};
 
 INSTANTIATE_TEST_SUITE_P(
     Tensor, Mesh,
@@ -260,8 +249,7 @@ TEST(MeshCheckpoints, RestoreReplicasThatHadDiverged) {
     train(config_of("gpt", half), world, "gpt_apart");
     const auto resumed = train(config_of("gpt", rest), world, "gpt_apart");
     const auto expected = train(config_of("gpt", whole), world, "gpt_apart_whole");
-    EXPECT_EQ(testing::relative_difference(resumed.weights, expected.weights), 0)
-        << "the weights must have the same bits";
+    EXPECT_EQ(relative_difference(resumed.weights, expected.weights), 0) << "the weights must have the same bits";
   });
 }
 
@@ -282,6 +270,8 @@ TEST(MeshErrors, NameWhatDoesNotFit) {
                  "can only be divided by vocabulary");
   expect_refused(2, "mlp", {"mesh.tensor=2", "plan=[{layers: fc1, style: column}]"},
                  "plan: the model cannot be computed with its layers divided in this way");
+  expect_refused(2, "exported", {"mesh.tensor=2", "plan=[{layers: fc1, style: column}]"},
+                 "plan: \"fc1\": the layers of model exported cannot be divided");
   expect_refused(2, "gpt", {"mesh.tensor=2", "optimizer={name: lamb, lr: 0.01}"}, "needs whole parameters");
   expect_refused(2, "moe", {"mesh.expert=2", "optimizer={name: lamb, lr: 0.01}"},
                  "mesh.expert: optimizer lamb needs whole");
@@ -310,4 +300,4 @@ TEST(MeshErrors, NameWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace phalanx
+}  // namespace phalanx::testing

@@ -17,23 +17,12 @@
 #include "tests/equivalence/mesh_runs.h"
 #include "tests/equivalence/training.h"
 
-namespace phalanx {
+namespace phalanx::testing {
 namespace {
 
-using testing::Changes;
-using testing::config_of;
-using testing::expect_as_alone;
-using testing::expect_journey_as_alone;
-using testing::expect_refused;
-using testing::file_name;
-using testing::kBackend;
-using testing::Leg;
-using testing::run_ranks;
-using testing::train;
+using Case = MeshCase;
 
-using Case = testing::MeshCase;
-
-class Pipelines : public testing::OnMesh {};
+class Pipelines : public OnMesh {};
 
 INSTANTIATE_TEST_SUITE_P(
     Meshes, Pipelines,
@@ -150,9 +139,9 @@ TEST(PipelineOptions, BatchNormGoesWithFewerRowsThanMicroBatches) {
   });
 }
 
-double figure(const testing::Trained& trained, const std::string& name) {
-  const auto found = std::ranges::find(trained.figures, name, &Figures::value_type::first);
-  return found == trained.figures.end() ? -1 : found->second;
+double metric(const Trained& trained, const std::string& name) {
+  const auto found = std::ranges::find(trained.metrics, name, &Metrics::value_type::first);
+  return found == trained.metrics.end() ? -1 : found->second;
 }
 
 TEST(PipelineMemory, OneForwardOneBackwardHoldsNoMoreMicroBatchesThanStages) {
@@ -161,7 +150,7 @@ TEST(PipelineMemory, OneForwardOneBackwardHoldsNoMoreMicroBatchesThanStages) {
       const auto trained = train(config_of("gpt", {"mesh.pipe=2", "train.max_steps=2",
                                                    "pipeline={micro_batches: 6, schedule: " + schedule + "}"}),
                                  world, file_name("live"));
-      return figure(trained, "pipeline_live_micro_batches");
+      return metric(trained, "pipeline_live_micro_batches");
     };
     EXPECT_EQ(live("1f1b"), 2);
     EXPECT_EQ(live("gpipe"), 6);
@@ -238,4 +227,4 @@ TEST(PipelineErrors, SettingsThatCannotBeCombinedAreFoundBeforeRanksStart) {
 }
 
 }  // namespace
-}  // namespace phalanx
+}  // namespace phalanx::testing

@@ -14,7 +14,7 @@
 #include "engine/experiment/config.h"
 #include "engine/experiment/experiment.h"
 #include "framework/base/error.h"
-#include "framework/comm/locality.h"
+#include "framework/comm/launch/locality.h"
 #include "framework/comm/texts.h"
 #include "framework/ps/current_servers.h"
 #include "framework/ps/testing/service.h"
@@ -24,24 +24,12 @@
 #include "tests/equivalence/mesh_runs.h"
 #include "tests/equivalence/training.h"
 
-namespace phalanx {
+namespace phalanx::testing {
 namespace {
 
-using testing::Changes;
-using testing::config_of;
-using testing::expect_journey_as_alone;
-using testing::expect_refused;
-using testing::expect_same;
-using testing::file_name;
-using testing::kBackend;
-using testing::Leg;
-using testing::relative_difference;
-using testing::run_ranks;
-using testing::train;
+using Case = MeshCase;
 
-using Case = testing::MeshCase;
-
-class SynchronousServers : public testing::OnMesh {};
+class SynchronousServers : public OnMesh {};
 
 // gpt has a tied embedding, which the first and the last stage share.
 INSTANTIATE_TEST_SUITE_P(
@@ -77,12 +65,12 @@ constexpr const char* kServerAdamw = "{sync_ps: {server_optimizer: {name: adamw,
 
 TEST(ServerOptimizers, OfPartsTrainAsOneProcessWithThatOptimizer) {
   const std::string strategy = std::string("strategy=") + kServerAdamw;
-  testing::expect_as_alone("gpt", 4, {"mesh={data: 2, tensor: 2}", strategy}, {"seed=2"});
-  testing::expect_as_alone("gpt", 2, {"mesh.tensor=2", strategy}, {"train.clip_norm=0.1"});
-  testing::expect_as_alone("moe", 4, {"mesh={data: 2, expert: 2}", strategy}, {"seed=2"});
-  testing::expect_as_alone("moe", 4, {"mesh={tensor: 2, expert: 2}", strategy}, {"seed=2"});
-  testing::expect_as_alone("gpt", 4, {"mesh={data: 2, pipe: 2}", strategy}, {"seed=2"});
-  testing::expect_as_alone("gpt", 2, {"mesh.pipe=2", strategy}, {"train.clip_norm=0.1"});
+  expect_as_alone("gpt", 4, {"mesh={data: 2, tensor: 2}", strategy}, {"seed=2"});
+  expect_as_alone("gpt", 2, {"mesh.tensor=2", strategy}, {"train.clip_norm=0.1"});
+  expect_as_alone("moe", 4, {"mesh={data: 2, expert: 2}", strategy}, {"seed=2"});
+  expect_as_alone("moe", 4, {"mesh={tensor: 2, expert: 2}", strategy}, {"seed=2"});
+  expect_as_alone("gpt", 4, {"mesh={data: 2, pipe: 2}", strategy}, {"seed=2"});
+  expect_as_alone("gpt", 2, {"mesh.pipe=2", strategy}, {"train.clip_norm=0.1"});
 }
 
 // With one worker for each table nothing depends on the order of arrival.
@@ -122,7 +110,7 @@ TEST(AsynchronousServers, TrainExperts) {
       const auto loss_after = [&](const std::string& steps) {
         const Changes changes{"mesh={data: 2, expert: 2}", "strategy=" + strategy, "train.max_steps=" + steps};
         const auto readings = train(config_of("moe", changes), world, file_name("experts" + strategy + steps)).test;
-        return std::ranges::find(readings, "loss", &Readings::value_type::first)->second;
+        return std::ranges::find(readings, "loss", &Metrics::value_type::first)->second;
       };
       EXPECT_LT(loss_after("20"), loss_after("1")) << strategy;
     });
@@ -179,7 +167,7 @@ TEST(ServedCheckpoints, ResumeWithEveryCut) {
     changes.insert(changes.end(), {"train.max_steps=10"});
     const auto whole = train(config_of("mlp", changes), world, "served_cut_whole").folder;
     if (world->rank() == 0) {
-      EXPECT_LT(relative_difference(folder, whole), testing::kRounding);
+      EXPECT_LT(relative_difference(folder, whole), kRounding);
     }
   });
 }
@@ -226,7 +214,7 @@ TEST(ServedMoves, DoNotChangeTheResult) {
       });
       const auto stayed = train(config_of("gpt", changes), world, run + "_stayed");
       if (world->rank() == 0) {
-        EXPECT_LT(relative_difference(moved.folder, stayed.folder), testing::kRounding) << changes[1];
+        EXPECT_LT(relative_difference(moved.folder, stayed.folder), kRounding) << changes[1];
       }
       world->barrier().wait();
     });
@@ -253,4 +241,4 @@ TEST(ServedErrors, NameWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace phalanx
+}  // namespace phalanx::testing

@@ -40,7 +40,7 @@ std::vector<std::string> changes(const std::string& strategy) {
   return {"strategy=" + strategy, "optimizer.lr=0.05", "train.max_steps=20", "checkpoint.final_weights=false"};
 }
 
-double reading(const Readings& readings, const std::string& name) {
+double reading(const Metrics& readings, const std::string& name) {
   for (const auto& [each, value] : readings) {
     if (each == name) return value;
   }

@@ -19,10 +19,10 @@ ExperimentConfig training_config(const std::vector<std::string>& changes);
 
 struct Trained {
   at::Tensor weights;  // all parameters, one after the other
-  Readings test;
+  Metrics test;
   std::string folder;  // folder of the run
   std::int64_t bucket_bytes = 0;
-  Figures figures{};
+  Metrics metrics{};
 };
 
 /// Trains on all ranks of `world`, with one thread each. `run`: a name that no other run of the test has, or the name

@@ -18,7 +18,10 @@ BELOW = {
     "framework/testing": [
         "framework/backends", "framework/collectives", "framework/observe", "framework/kernels"
     ],
-    "framework/parallel": ["framework/collectives", "framework/observe", "framework/kernels"],
+    "framework/parallel": [
+        "framework/collectives", "framework/observe", "framework/kernels", "framework/partition"
+    ],
+    "framework/partition": ["framework/comm"],
     "framework/ps": ["framework/collectives", "framework/observe"],
     "framework/collectives": ["framework/comm"],
     "framework/backends": ["framework/collectives"],

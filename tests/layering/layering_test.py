@@ -4,6 +4,7 @@
 
 import ast
 import pathlib
+import re
 import sys
 import tempfile
 import unittest
@@ -18,6 +19,16 @@ ROOT = pathlib.Path("WORKSPACE").resolve().parent
 class Repository(unittest.TestCase):
     def test_keeps_to_the_layers(self):
         self.assertEqual("", "\n".join(layering.check(ROOT)))
+
+    def test_picture_says_the_same(self):
+        picture = re.search(r"```mermaid\nflowchart TD\n(.*?)```", (ROOT / "ARCHITECTURE.md").read_text(), re.S)[1]
+        label_of = dict(re.findall(r'(\w+)\["([^"]+)"\]', picture))
+        drawn = {layer: [] for layer in layering.BELOW}
+        for line in re.sub(r'\["[^"]+"\]', "", picture).splitlines():
+            above, arrow, below = line.strip().partition(" --> ")
+            if arrow:
+                drawn[label_of.get(above, above)] += [label_of.get(name, name) for name in below.split(" & ")]
+        self.assertEqual(layering.BELOW, drawn)
 
     def test_package_groups_say_the_same(self):
         groups = {}

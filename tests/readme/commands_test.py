@@ -17,6 +17,7 @@ The tools and mpirun are real. They are started by replacement scripts, found in
     ./bazelw build, test           do nothing: pages_test.py checks that their targets and flags exist
     bazel-bin/tools/train          is train with fewer steps and without expected results, except on pages whose
                                    results are compared
+    bazel-bin/tools/phalanx        is phalanx, whose train is like bazel-bin/tools/train
     targets/tools/bench, ...       are programs that measure, with one short round
     .../fuzz/replay                is replay
     mpirun                         is Open MPI's, with the options that root and few cores need
@@ -49,6 +50,10 @@ case " $* " in
   *) train=%(root)s/tools/train ;;
 esac
 exec "$train" "$@" %(limits)s
+"""
+PHALANX = """
+[[ $1 == train ]] || exec %(root)s/tools/phalanx "$@"
+exec %(root)s/tools/phalanx "$@" %(limits)s
 """
 LIMITS = "--set train.max_steps=20 --set expect={}"
 # Programs that measure, with the options that make them fast.
@@ -107,6 +112,12 @@ def results(text):
     return [Result(found[:3], float(found[3]), float(found[4])) for found in TEST.findall(text)]
 
 
+def trains(words):
+    """Returns true if a command trains: it names a config, with or without a flag."""
+    names_config = "--config" in words or "train" in words and any(word.endswith(".yaml") for word in words)
+    return names_config and "--print_config" not in words
+
+
 class Clone(ProgramTest):
     def make_clone(self, limits):
         """Makes the folder in which commands run, with the files of the tree that they need, and a small MNIST."""
@@ -126,7 +137,8 @@ class Clone(ProgramTest):
         mpirun = os.path.realpath(ROOT / os.environ["MPIRUN"])
         values = {"root": ROOT, "clone": clone, "mpirun": mpirun, "port": free_port(), "limits": limits}
         scripts = {"bazelw": BAZELW, "bin/mpirun": MPIRUN,
-                   "bazel-bin/tools/train": TRAIN, "bazel-bin/framework/testing/fuzz/replay": REPLAY}
+                   "bazel-bin/tools/phalanx": PHALANX, "bazel-bin/tools/train": TRAIN,
+                   "bazel-bin/framework/testing/fuzz/replay": REPLAY}
         for name, limits in MEASURING.items():
             scripts[f"targets/tools/{name}"] = f'exec %(root)s/tools/{name}/{name} "$@" {limits}'
         if not shutil.which("torchrun"):
@@ -216,7 +228,7 @@ class Readme(Clone):
         """Records the run folder of each command that trains."""
         self.output[block.text.splitlines()[0]] = output
         for words in block.commands():
-            if "--config" in words and "--print_config" not in words:
+            if trains(words):
                 ranks = re.search(r"(?:launch\.ranks=|-np |--nproc-per-node )(\d+)", " ".join(words))
                 self.runs.append((int(ranks[1]) if ranks else 2, None))
         known = {run.path for _, run in self.runs if run}

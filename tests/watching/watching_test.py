@@ -282,7 +282,7 @@ class Pictures(ProgramTest):
 
     def test_the_picture_of_a_terminal(self):
         process = self.start("--only=terminal", f"--out={self.folder}", f"--train={TRAIN}",
-                             command=[ROOT / "tools/draw_pictures"])
+                             command=[ROOT / "tools/dev/draw_pictures"])
         self.assert_status(0, process)
         picture = xml.etree.ElementTree.parse(self.folder / "progress.svg").getroot()
         text = [element.text for element in picture.iter("{http://www.w3.org/2000/svg}text")]
@@ -293,7 +293,7 @@ class Pictures(ProgramTest):
 
     def test_the_picture_of_all_strategies(self):
         """Draws existing runs, with their config and three readings each."""
-        script = (ROOT / "tools/draw_strategies").read_text()
+        script = (ROOT / "tools/dev/draw_strategies").read_text()
         configs = sorted(set(re.findall(r'"(mnist_\w+)"', script)))
         self.assertEqual(13, len(configs))
         for number, config in enumerate(configs):
@@ -305,7 +305,7 @@ class Pictures(ProgramTest):
                 json.dumps({"step": 10 * i, "split": split, "loss": 2 / i, "seconds": i * (number + 1)}) + "\n"
                 for i in (1, 2, 3) for split in ("train", "test")))
         process = self.start(f"--runs={self.folder / 'runs'}", f"--out={self.folder / 'picture.svg'}", f"--train={TRAIN}",
-                             command=[ROOT / "tools/draw_strategies"])
+                             command=[ROOT / "tools/dev/draw_strategies"])
         self.assert_status(0, process)
         picture = xml.etree.ElementTree.parse(self.folder / "picture.svg").getroot()
         space = "{http://www.w3.org/2000/svg}"
@@ -320,7 +320,7 @@ class Pictures(ProgramTest):
 
     def test_the_picture_of_results(self):
         """Draws existing runs with three readings of each split."""
-        names = re.findall(r'^    "(\w+)": "', (ROOT / "tools/draw_results").read_text(), re.M)
+        names = re.findall(r'^    "(\w+)": "', (ROOT / "tools/dev/draw_results").read_text(), re.M)
         for name in names:
             run = self.folder / "runs" / name
             run.mkdir(parents=True)
@@ -329,7 +329,7 @@ class Pictures(ProgramTest):
                 json.dumps({"step": 10 * i, "split": split, "loss": 2 / i, "accuracy": 0.3 * i, "seconds": 700 * i}) + "\n"
                 for i in (1, 2, 3) for split in ("train", "test")))
         process = self.start(f"--runs={self.folder / 'runs'}", f"--out={self.folder / 'picture.svg'}", f"--train={TRAIN}",
-                             command=[ROOT / "tools/draw_results"])
+                             command=[ROOT / "tools/dev/draw_results"])
         self.assert_status(0, process)
         space = "{http://www.w3.org/2000/svg}"
         picture = xml.etree.ElementTree.parse(self.folder / "picture.svg").getroot()

@@ -118,7 +118,7 @@ TEST(Generative, SamplesAreInTheUnitsOfTheDataset) {
     const auto model = make_model(model_section, task->model());
     testing::fill(*model);
     model->eval();
-    auto& generative = dynamic_cast<Generative&>(*model);
+    auto& generative = *as<Generative>(*model);
     const at::Tensor made = generative.samples(10 * testing::waves({4, 5}));
     EXPECT_EQ(made.sizes(), (at::IntArrayRef{4, 1, 28, 28}));
     return std::pair(made.min().item<double>(), made.max().item<double>());

@@ -7,9 +7,12 @@
 
 #include <memory>
 
-#include "framework/parallel/class_parts.h"
-#include "framework/parallel/sequence_part.h"
+#include "framework/parallel/divided_scores.h"
+#include "framework/partition/sequence_part.h"
 #include "framework/testing/worlds.h"
+#include "models/context_parallel.h"
+#include "models/sequence_parallel.h"
+#include "models/tensor_parallel.h"
 #include "tests/zoo/model_under_test.h"
 
 namespace phalanx {
@@ -23,7 +26,10 @@ constexpr std::int64_t kSamples = 2, kLength = 12, kClasses = 11;
 std::shared_ptr<Model> model_of(bool divided, const CommunicatorPtr& world) {
   auto model = make_model("{name: gpt, layers: 2, heads: 4, width: 16}", language_samples(kLength, kClasses));
   testing::fill(*model);
-  if (divided) (void)model->divide(model->tensor_plan(), world);
+  if (divided) {
+    auto* const layers = as<TensorParallel>(*model);
+    (void)layers->partition_layers(layers->tensor_plan(), world);
+  }
   return model;
 }
 
@@ -42,13 +48,14 @@ TEST(GptOfRanks, HasTheScoresOfItsPartOfTheVocabulary) {
     const at::Tensor expected = model_of(false, world)->forward(text());
     const auto model = model_of(true, world);
     expect_close(model->forward(text()), expected);
-    const auto parts = model->leave_scores_divided();
+    const auto parts = as<TensorParallel>(*model)->keep_logits_sharded();
     ASSERT_NE(parts, nullptr);
     EXPECT_EQ(parts->classes(), kClasses);
     const at::Tensor own = model->forward(text());
     EXPECT_LE(own.size(2), 3) << "of 11";
     expect_close(gather_scores(own, *parts), expected);
-    EXPECT_EQ(model_of(false, world)->leave_scores_divided(), nullptr) << "each rank has all scores";
+    EXPECT_EQ(as<TensorParallel>(*model_of(false, world))->keep_logits_sharded(), nullptr)
+        << "each rank has all scores";
   });
 }
 
@@ -56,19 +63,19 @@ TEST(GptOfRanks, HasItsPositionsOfASequence) {
   run_ranks("inproc", 3, [](const CommunicatorPtr& world) {
     const at::NoGradGuard no_grad;
     const auto whole = model_of(false, world), part = model_of(false, world);
-    ASSERT_TRUE(part->divide_sequence(world));
+    as<ContextParallel>(*part)->enable_context_parallel(world);
     expect_close(part->forward(take_positions(text(), 1, *world)), take_positions(whole->forward(text()), 1, *world));
   });
 }
 
-TEST(GptOfRanks, MayShareThePositionsBetweenItsLayers) {
+TEST(GptOfRanks, MayDivideThePositionsBetweenItsLayers) {
   run_ranks("inproc", 2, [](const CommunicatorPtr& world) {
     const at::NoGradGuard no_grad;
     const auto whole = model_of(false, world), shared = model_of(true, world);
-    ASSERT_TRUE(shared->share_positions(world));
+    as<SequenceParallel>(*shared)->enable_sequence_parallel(world, /*overlap=*/false);
     expect_close(shared->forward(text()), whole->forward(text()));
     const auto moe = make_model("{name: moe_gpt, layers: 1, heads: 2, width: 8}", language_samples(kLength, kClasses));
-    EXPECT_FALSE(moe->share_positions(world));
+    EXPECT_EQ(as<SequenceParallel>(*moe), nullptr) << "experts need whole tokens on each rank";
   });
 }
 

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/incremental_decoding.h"
 #include "tests/zoo/model_under_test.h"
 
 namespace phalanx {
@@ -32,7 +33,9 @@ TEST(KeyValueCaches, ContinueAsIfAllHadBeenComputedAtOnce) {
     model->eval();
     const at::Tensor whole = model->forward(testing::some_text());
     KeyValueCache cache(6);
-    ASSERT_TRUE(model->go_on_from(&cache)) << section;
+    auto* const decoding = as<IncrementalDecoding>(*model);
+    ASSERT_NE(decoding, nullptr) << section;
+    decoding->use_kv_cache(&cache);
     std::vector<at::Tensor> parts;
     for (const auto& [begin, count] : {std::pair(0, 2), std::pair(2, 1), std::pair(3, 3)}) {
       EXPECT_EQ(cache.length(), begin);
@@ -40,11 +43,10 @@ TEST(KeyValueCaches, ContinueAsIfAllHadBeenComputedAtOnce) {
     }
     EXPECT_TRUE(at::allclose(at::concat(parts, 1), whole, 1e-5, 1e-6)) << section;
     EXPECT_ANY_THROW(model->forward(testing::some_text().narrow(1, 0, 1))) << "the context is full";
-    model->go_on_from(nullptr);
+    decoding->use_kv_cache(nullptr);
     EXPECT_TRUE(at::allclose(model->forward(testing::some_text()), whole, 1e-5, 1e-6)) << section;
   }
-  KeyValueCache unused(6);
-  EXPECT_FALSE(make_model("mlp", classification_samples({1, 8, 8}, 10))->go_on_from(&unused));
+  EXPECT_EQ(as<IncrementalDecoding>(*make_model("mlp", classification_samples({1, 8, 8}, 10))), nullptr);
 }
 
 // The capacity of experts is a share of the tokens that are computed at once, so a single token is never dropped.
@@ -60,7 +62,7 @@ TEST(KeyValueCaches, NeverDropASingleTokenOfExpertsWithLittleCapacity) {
   const at::Tensor text = testing::some_text().narrow(0, 0, 1), wanted = unlimited->forward(text);
   EXPECT_FALSE(at::allclose(model->forward(text), wanted, 1e-5, 1e-6));
   KeyValueCache cache(6);
-  ASSERT_TRUE(model->go_on_from(&cache));
+  as<IncrementalDecoding>(*model)->use_kv_cache(&cache);
   std::vector<at::Tensor> parts;
   for (std::int64_t i = 0; i < 6; ++i) parts.push_back(model->forward(text.narrow(1, i, 1)));
   EXPECT_TRUE(at::allclose(at::concat(parts, 1), wanted, 1e-5, 1e-6));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares Hugging Face's config.json files with our models.
-#include "engine/experiment/published_config.h"
+#include "engine/build/published_config.h"
 
 #include <ATen/ops/equal.h>
 #include <gmock/gmock.h>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/experiment/initial_weights.h"
+#include "engine/build/initial_weights.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 #include "framework/base/storage/weights_file.h"

@@ -10,10 +10,13 @@
 #include <cstddef>
 #include <map>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "framework/parallel/autocast.h"
+#include "models/activation_checkpointing.h"
+#include "models/block_chain.h"
 #include "tests/zoo/model_under_test.h"
 #include "tests/zoo/small_models.h"
 
@@ -45,7 +48,7 @@ std::vector<at::Tensor> trained(const std::string& name, std::int64_t segments, 
   const auto sample = sample_of(name);
   const auto model = make_model(sample.section, sample.spec);
   if (segments > 0) {
-    EXPECT_TRUE(model->checkpoint_activations(segments));
+    EXPECT_TRUE(as<ActivationCheckpointing>(*model)->checkpoint_activations(segments));
   }
   // As in training, gradients exist before: layers may add to them.
   for (auto& parameter : model->parameters()) parameter.mutable_grad() = at::zeros_like(parameter);
@@ -80,10 +83,16 @@ TEST_P(Segments, ComputeTheSameBits) {
   }
 }
 
+BlockChain& chain_of(Model& model) {
+  auto* const chain = as<BlockChain>(model);
+  if (chain == nullptr) throw std::logic_error("the model is not a chain of blocks");
+  return *chain;
+}
+
 // Returns the names of the parameters that the blocks use, each once.
-std::set<std::string> used_by_blocks(const Model& model) {
+std::set<std::string> used_by_blocks(Model& model) {
   std::set<std::string> names;
-  for (const auto& block : model.blocks()) names.insert(block.parameters.begin(), block.parameters.end());
+  for (const auto& block : chain_of(model).blocks()) names.insert(block.parameters.begin(), block.parameters.end());
   return names;
 }
 
@@ -99,7 +108,7 @@ TEST_P(Chain, ComputesTheModel) {
   const auto model = make_model(sample.section, sample.spec);
   const auto whole = model->forward(sample.batch);
   at::Tensor x = sample.batch;
-  for (const auto& block : model->blocks()) x = block.forward(x);
+  for (const auto& block : chain_of(*model).blocks()) x = block.forward(x);
   EXPECT_TRUE(at::equal(x, whole));
   std::set<std::string> names;
   for (const auto& [name, tensor] : model->named_parameters()) names.insert(name);
@@ -111,21 +120,21 @@ TEST_P(Chain, RunsEachBlockByItsRunner) {
   const auto model = make_model(sample.section, sample.spec);
   const auto whole = model->forward(sample.batch);
   std::vector<std::string> ran, all;
-  model->run_blocks_by([&](const Block& block, const at::Tensor& input) {
+  chain_of(*model).set_block_runner([&](const Block& block, const at::Tensor& input) {
     ran.push_back(block.name);
     return block.forward(input);
   });
   EXPECT_TRUE(at::equal(model->forward(sample.batch), whole));
-  for (const auto& block : model->blocks()) all.push_back(block.name);
+  for (const auto& block : chain_of(*model).blocks()) all.push_back(block.name);
   EXPECT_EQ(ran, all);
 }
 
 TEST_P(Chain, KeepsOnlyTheChosenBlocks) {
   const auto sample = sample_of(GetParam());
   const auto model = make_model(sample.section, sample.spec), kept = make_model(sample.section, sample.spec);
-  const auto& blocks = kept->blocks();
+  const auto& blocks = chain_of(*kept).blocks();
   const auto last = blocks.size() - 1;
-  kept->keep_blocks({last});
+  chain_of(*kept).keep_blocks({last});
   std::vector<std::string> names;
   for (const auto& [name, tensor] : kept->named_parameters()) {
     EXPECT_GT(tensor.numel(), 0) << name;
@@ -133,12 +142,13 @@ TEST_P(Chain, KeepsOnlyTheChosenBlocks) {
   }
   EXPECT_THAT(names, ::testing::UnorderedElementsAreArray(blocks[last].parameters));
   at::Tensor x = sample.batch;
-  for (std::size_t i = 0; i < last; ++i) x = model->blocks()[i].forward(x);
-  EXPECT_TRUE(at::equal(blocks[last].forward(x), model->blocks()[last].forward(x)));
+  for (std::size_t i = 0; i < last; ++i) x = chain_of(*model).blocks()[i].forward(x);
+  EXPECT_TRUE(at::equal(blocks[last].forward(x), chain_of(*model).blocks()[last].forward(x)));
 }
 
-TEST(NoSegments, AModelWithoutBlocksSaysSo) {
-  EXPECT_FALSE(make_model("mlp", classification_samples({4}, 2))->checkpoint_activations(2));
+TEST(NoSegments, AModelWithoutBlocksBetweenTheFirstAndTheLastSaysSo) {
+  const auto mlp = make_model("mlp", classification_samples({4}, 2));
+  EXPECT_FALSE(as<ActivationCheckpointing>(*mlp)->checkpoint_activations(2));
 }
 
 }  // namespace

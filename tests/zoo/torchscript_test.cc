@@ -19,6 +19,7 @@
 
 #include "framework/base/error.h"
 #include "models/model.h"
+#include "models/synchronized_batch_norm.h"
 #include "tests/zoo/model_under_test.h"
 #include "tests/zoo/scripted.h"
 
@@ -125,7 +126,7 @@ TEST(TorchScript, BuffersStayTheSameTensorsWhereTheProgramReplacesThem) {
 
 TEST(TorchScript, RefusesToSynchronizeBatchNorm) {
   const auto model = load(kNormSource, kNorm);
-  EXPECT_THAT([&] { model->synchronize_batch_norm(nullptr); },
+  EXPECT_THAT([&] { as<SynchronizedBatchNorm>(*model)->synchronize_batch_norm(nullptr); },
               ThrowsMessage<ConfigError>(HasSubstr("whose batch norm sees only one rank")));
 }
 

@@ -18,10 +18,18 @@
 #include <vector>
 
 #include "engine/task/task.h"
+#include "framework/base/config/config.h"
 #include "framework/base/error.h"
 #include "framework/base/storage/safetensors.h"
 #include "framework/testing/file_name.h"
+#include "models/activation_checkpointing.h"
+#include "models/block_chain.h"
+#include "models/context_parallel.h"
+#include "models/expert_parallel.h"
+#include "models/generative.h"
+#include "models/incremental_decoding.h"
 #include "models/model.h"
+#include "models/sequence_parallel.h"
 #include "tests/zoo/model_under_test.h"
 #include "tests/zoo/small_models.h"
 
@@ -235,6 +243,35 @@ TEST_P(Zoo, ParametersAreOfOneDtypeAndDense) {
     EXPECT_EQ(parameter.scalar_type(), at::kFloat) << name;
     EXPECT_TRUE(parameter.is_contiguous()) << name;
     EXPECT_TRUE(parameter.is_leaf()) << name;
+  }
+}
+
+// Returns the optional interfaces of a model.
+ModelTraits interfaces_of(const Model& model) {
+  return {.activation_checkpointing = as<ActivationCheckpointing>(model) != nullptr,
+          .block_chain = as<BlockChain>(model) != nullptr,
+          .context_parallel = as<ContextParallel>(model) != nullptr,
+          .expert_parallel = as<ExpertParallel>(model) != nullptr,
+          .generative = as<Generative>(model) != nullptr,
+          .incremental_decoding = as<IncrementalDecoding>(model) != nullptr,
+          .sequence_parallel = as<SequenceParallel>(model) != nullptr};
+}
+
+TEST_P(Zoo, HasTheInterfacesOfItsTraits) {
+  const auto model = make();
+  EXPECT_EQ(interfaces_of(*model), Models::Choice(GetParam()).traits());
+  if (auto* const chain = as<BlockChain>(*model)) {
+    EXPECT_FALSE(chain->blocks().empty());
+  }
+}
+
+TEST(Bert, IsAChainUnlessAllLayersMustKnowThePadding) {
+  for (const bool padded : {false, true}) {
+    const std::string section =
+        std::string("{name: bert, layers: 1, heads: 2, width: 8, padding: ") + (padded ? "0}" : "-1}");
+    const auto traits = config::load_as<Models::Choice>("model", section, "test.yaml").traits();
+    EXPECT_EQ(interfaces_of(*make_model(section, kText)), traits);
+    EXPECT_NE(traits.block_chain, padded);
   }
 }
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "framework/collectives/algorithm.h"
-#include "framework/comm/arguments.h"
+#include "framework/comm/operations/arguments.h"
 #include "tools/bench/subject.h"
 
 namespace phalanx::bench {

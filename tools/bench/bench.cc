@@ -12,11 +12,11 @@
 #include "framework/base/files.h"
 #include "framework/base/log.h"
 #include "framework/comm/backend.h"
-#include "framework/comm/launch_environment.h"
-#include "framework/comm/rendezvous.h"
+#include "framework/comm/launch/launch_environment.h"
+#include "framework/comm/store/rendezvous.h"
 #include "launch/exit_status.h"
+#include "launch/local/rank_threads.h"
 #include "launch/program.h"
-#include "launch/run_rank.h"
 #include "launch/start_ranks.h"
 #include "tools/bench/command_line.h"
 #include "tools/bench/connect.h"
@@ -26,6 +26,7 @@
 #include "tools/bench/plot.h"
 #include "tools/bench/python.h"
 #include "tools/bench/table.h"
+#include "tools/command/command.h"
 
 namespace phalanx::bench {
 namespace {
@@ -50,7 +51,7 @@ void be_rank(const Options& options, const RankInfo& rank_info, StorePtr store) 
   at::set_num_threads(1);
   if (options.bind) bind(rank_info.local_rank);
   const Connected connected = connect_subjects(options, rank_info, store);
-  // Rank 0 leaves the store last: see connect() of launch/connect.h.
+  // Rank 0 leaves the store last: see connect_all() of launch/rank/connect.h.
   if (rank_info.rank != 0) store.reset();
   const Result result = measure(options, connected.subjects, *connected.world);
   if (rank_info.rank == 0) report(options, result);
@@ -88,9 +89,9 @@ void choose_python(Options& options, RankStart& start, bool launched) {
   }
 }
 
-int run(int argc, char** argv) {
-  RankStart start{.command = {argv, argv + argc}};
-  Options options = parse_options(argc, argv);
+int run(const Arguments& arguments) {
+  RankStart start{.command = arguments.command_line()};
+  Options options = parse_options(arguments);
   check_backends(options);
   const bool launched = detect_launch_environment().has_value();
   choose_python(options, start, launched);
@@ -101,9 +102,8 @@ int run(int argc, char** argv) {
   return start_ranks(start, [&](const LaunchEnvironment& rank) { return be_process(options, rank); });
 }
 
+const bool bench_registered = register_command(
+    {"bench", "measures collectives of several backends and libraries side by side", CommandGroup::kMachine, run});
+
 }  // namespace
 }  // namespace phalanx::bench
-
-int main(int argc, char** argv) {
-  return phalanx::run_main([&] { return phalanx::bench::run(argc, argv); });
-}

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/comm/store.h"
+#include "framework/comm/store/store.h"
 
 namespace phalanx::bench {
 

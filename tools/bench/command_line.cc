@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/bench/command_line.h"
 
-#include <gflags/gflags.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
@@ -15,55 +13,71 @@
 #include "framework/comm/backend.h"
 #include "tools/bench/flag_words.h"
 #include "tools/bench/operation.h"
-#include "tools/flags/parse_flags.h"
-
-DEFINE_string(op, "all_reduce",
-              "operations to measure: all_reduce, broadcast, reduce, all_gather, reduce_scatter, all_to_all, gather, "
-              "scatter, send_recv (ping-pong), barrier, launch (cost of launching an asynchronous all_reduce), or all");
-DEFINE_string(backends, "shm,openmpi",
-              "backends to measure (shm, mpi, ...; inproc only by itself), and openmpi as in --against; the first is "
-              "the baseline");
-DEFINE_string(
-    against, "",
-    "what to compare them with. Other libraries, called directly: mpi (Open MPI), gloo (the library, over "
-    "TCP), torch (Python's torch.distributed with gloo); and servers: an all-reduce through parameter servers");
-DEFINE_string(algorithms, "native", "algorithms of the backends: native, names of registered ones, or all");
-DEFINE_string(bytes, "1KB,64KB,1MB,16MB",
-              "sizes, as in nccl-tests (the table says of which tensor), rounded up to divide evenly among the ranks");
-DEFINE_string(memory, "registered,private", "memory to measure: registered (from allocate()), private (any other)");
-DEFINE_string(device, "cpu", "where tensors are: cpu, or a kind of device, such as cuda, which only backends support");
-DEFINE_int32(ranks, 2, "ranks to start");
-DEFINE_int32(rounds, 40, "samples of each row; backends, algorithms and memories take turns");
-DEFINE_double(budget_ms, 10, "approximate time of one sample");
-DEFINE_string(bind, "none", "none, or core: bind rank r to core r, modulo the number of cores");
-DEFINE_string(progress, "auto", "whether backends have a progress thread: auto, on, off");
-DEFINE_string(python, "", "for --against torch: interpreter with PyTorch; empty: one is installed once, with pip");
-DEFINE_string(json, "", "JSON file for the rows");
-DEFINE_string(plot, "", "SVG file for a plot of time and bandwidth over bytes");
+#include "tools/command/flags.h"
 
 namespace phalanx::bench {
 namespace {
 
-std::vector<std::string> choose_ops() {
-  auto known = operation_names();
-  if (FLAGS_op == "all") return known;
-  return choose("op", FLAGS_op, known);
+// The values of the flags that are not one of the Options yet.
+struct Words {
+  std::string op = "all_reduce";
+  std::string backends = "shm,openmpi";
+  std::string against{};
+  std::string algorithms = "native";
+  std::string bytes = "1KB,64KB,1MB,16MB";
+  std::string memory = "registered,private";
+  std::string bind = "none";
+  std::string progress = "auto";
+};
+
+void add_flags(Flags& flags, Words& words, Options& options) {
+  flags.add("op", &words.op,
+            "operations to measure: all_reduce, broadcast, reduce, all_gather, reduce_scatter, all_to_all, gather, "
+            "scatter, send_recv (ping-pong), barrier, launch (cost of launching an asynchronous all_reduce), or all");
+  flags.add("backends", &words.backends,
+            "backends to measure (shm, mpi, ...; inproc only by itself), and openmpi as in --against; the first is "
+            "the baseline");
+  flags.add("against", &words.against,
+            "what to compare them with. Other libraries, called directly: mpi (Open MPI), gloo (the library, over "
+            "TCP), torch (Python's torch.distributed with gloo); and servers: an all-reduce through parameter "
+            "servers");
+  flags.add("algorithms", &words.algorithms, "algorithms of the backends: native, names of registered ones, or all");
+  flags.add("bytes", &words.bytes,
+            "sizes, as in nccl-tests (the table says of which tensor), rounded up to divide evenly among the ranks");
+  flags.add("memory", &words.memory, "memory to measure: registered (from allocate()), private (any other)");
+  flags.add("device", &options.device,
+            "where tensors are: cpu, or a kind of device, such as cuda, which only backends support");
+  flags.add("ranks", &options.ranks, "ranks to start");
+  flags.add("rounds", &options.rounds, "samples of each row; backends, algorithms and memories take turns");
+  flags.add("budget_ms", &options.budget_ms, "approximate time of one sample");
+  flags.add("bind", &words.bind, "none, or core: bind rank r to core r, modulo the number of cores");
+  flags.add("progress", &words.progress, "whether backends have a progress thread: auto, on, off");
+  flags.add("python", &options.python,
+            "for --against torch: interpreter with PyTorch; empty: one is installed once, with pip");
+  flags.add("json", &options.json, "JSON file for the rows");
+  flags.add("plot", &options.plot, "SVG file for a plot of time and bandwidth over bytes");
 }
 
-std::vector<std::string> choose_peers() {
-  auto peers = choose_any("against", FLAGS_against, {"mpi", "openmpi", "gloo", "torch", "servers"});
+std::vector<std::string> choose_ops(const std::string& op) {
+  auto known = operation_names();
+  if (op == "all") return known;
+  return choose("op", op, known);
+}
+
+std::vector<std::string> choose_peers(const std::string& against) {
+  auto peers = choose_any("against", against, {"mpi", "openmpi", "gloo", "torch", "servers"});
   std::ranges::replace(peers, "mpi", "openmpi");
   return peers;
 }
 
-std::vector<std::int64_t> choose_bytes() {
+std::vector<std::int64_t> choose_bytes(const std::string& bytes) {
   std::vector<std::int64_t> sizes;
-  for (const auto& size : choose("bytes", FLAGS_bytes)) sizes.push_back(parse_bytes(size));
+  for (const auto& size : choose("bytes", bytes)) sizes.push_back(parse_bytes(size));
   return sizes;
 }
 
-std::optional<bool> choose_progress() {
-  const std::string word = choose_one("progress", FLAGS_progress, {"auto", "on", "off"});
+std::optional<bool> choose_progress(const std::string& progress) {
+  const std::string word = choose_one("progress", progress, {"auto", "on", "off"});
   if (word == "auto") return {};
   return word == "on";
 }
@@ -93,25 +107,20 @@ void check(const Options& options) {
 
 }  // namespace
 
-Options parse_options(int argc, char** argv) {
-  refuse(parse_flags(
-      {.purpose = "measures collectives of several backends and libraries side by side", .files = "tools/bench/"}, argc,
-      argv));
-  Options options{.ops = choose_ops(),
-                  .backends = choose("backends", FLAGS_backends),
-                  .against = choose_peers(),
-                  .algorithms = choose("algorithms", FLAGS_algorithms),
-                  .bytes = choose_bytes(),
-                  .memories = choose("memory", FLAGS_memory, {"registered", "private"}),
-                  .device = FLAGS_device,
-                  .ranks = FLAGS_ranks,
-                  .rounds = FLAGS_rounds,
-                  .budget_ms = FLAGS_budget_ms,
-                  .bind = choose_one("bind", FLAGS_bind, {"none", "core"}) == "core",
-                  .progress = choose_progress(),
-                  .python = FLAGS_python,
-                  .json = FLAGS_json,
-                  .plot = FLAGS_plot};
+Options parse_options(const Arguments& arguments) {
+  Options options;
+  Words words;
+  Flags flags(arguments, {"--op all_reduce --ranks 2 --backends shm,mpi"});
+  add_flags(flags, words, options);
+  refuse(flags.parse(arguments.words));
+  options.ops = choose_ops(words.op);
+  options.backends = choose("backends", words.backends);
+  options.against = choose_peers(words.against);
+  options.algorithms = choose("algorithms", words.algorithms);
+  options.bytes = choose_bytes(words.bytes);
+  options.memories = choose("memory", words.memory, {"registered", "private"});
+  options.bind = choose_one("bind", words.bind, {"none", "core"}) == "core";
+  options.progress = choose_progress(words.progress);
   check(options);
   return options;
 }

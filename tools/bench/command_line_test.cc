@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/bench/command_line.h"
 
-#include <gflags/gflags.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -14,13 +13,8 @@
 namespace phalanx::bench {
 namespace {
 
-// Parses flags without changing the flags of this process.
-Options parse(std::vector<std::string> flags) {
-  const google::FlagSaver saver;
-  flags.insert(flags.begin(), "bench");
-  std::vector<char*> argv;
-  for (auto& flag : flags) argv.push_back(flag.data());
-  return parse_options(static_cast<int>(argv.size()), argv.data());
+Options parse(const std::vector<std::string>& words) {
+  return parse_options({.name = "bench", .purpose = "", .words = words});
 }
 
 std::string problem_of(const std::vector<std::string>& flags) {

@@ -12,6 +12,12 @@ namespace {
 
 constexpr Seconds kTimeout{120};
 
+std::string backend_of_mpi() {
+  const auto names = Backends::global().names_where([](const BackendTraits& traits) { return traits.mpi; });
+  if (names.empty()) throw ConfigError("openmpi: no backend of this program starts MPI");
+  return names.front();
+}
+
 class Connector {
  public:
   Connector(const Options& options, const RankInfo& rank_info, StorePtr store)
@@ -19,7 +25,7 @@ class Connector {
 
   void add(const std::string& name) {
     if (name == "openmpi") {
-      if (!mpi_) mpi_ = connect("mpi");  // starts MPI
+      if (!mpi_) connect(backend_of_mpi());  // starts MPI
       connected_.subjects.push_back(make_openmpi_subject());
     } else {
       auto world = connect(name);
@@ -33,9 +39,9 @@ class Connector {
       connected_.subjects.push_back(make_servers_subject(connected_.all.front()));
       return;
     }
-    connected_.subjects.push_back(name == "gloo"
-                                      ? make_gloo_subject(rank_info_, store(name), kTimeout)
-                                      : make_torch_subject(options_.python, rank_info_, store(name), kTimeout));
+    connected_.subjects.push_back(name == "torch"
+                                      ? make_torch_subject(options_.python, rank_info_, store(name), kTimeout)
+                                      : make_gloo_subject(rank_info_, store(name), kTimeout));
   }
 
   Connected finish() {
@@ -63,13 +69,14 @@ class Connector {
   }
 
   CommunicatorPtr connect(const std::string& name) {
-    if (name == "mpi" && mpi_) return mpi_;
-    const bool alone = name == "mpi" && !store_;
+    const bool by_mpi = backend_traits(name).mpi;
+    if (by_mpi && mpi_) return mpi_;
+    const bool alone = by_mpi && !store_;
     auto world = Backends::Choice(name).make({.rank_info = rank_info_,
                                               .store = alone ? nullptr : store("backend/" + name),
                                               .timeout = kTimeout,
                                               .progress_thread = options_.progress});
-    if (name == "mpi") mpi_ = world;
+    if (by_mpi) mpi_ = world;
     connected_.all.push_back(world);
     return world;
   }

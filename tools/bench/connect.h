@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "framework/comm/launch_environment.h"
-#include "framework/comm/store.h"
+#include "framework/comm/launch/launch_environment.h"
+#include "framework/comm/store/store.h"
 #include "tools/bench/options.h"
 #include "tools/bench/subject.h"
 

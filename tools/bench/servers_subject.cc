@@ -4,8 +4,8 @@
 #include <array>
 #include <utility>
 
-#include "framework/comm/locality.h"
-#include "framework/ps/client.h"
+#include "framework/comm/launch/locality.h"
+#include "framework/ps/client/client.h"
 #include "framework/ps/server_list.h"
 #include "tools/bench/subject.h"
 

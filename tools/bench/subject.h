@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "framework/comm/communicator.h"
-#include "framework/comm/launch_environment.h"
-#include "framework/comm/store.h"
+#include "framework/comm/launch/launch_environment.h"
+#include "framework/comm/store/store.h"
 #include "tools/bench/operation.h"
 
 namespace phalanx::bench {

@@ -2,12 +2,10 @@
 // Compares our CPU kernels with LibTorch's: bench_kernels --json kernels.json
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
-#include <gflags/gflags.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -23,20 +21,37 @@
 #include "tools/bench/child.h"
 #include "tools/bench/quantile.h"
 #include "tools/bench_kernels/operation.h"
-#include "tools/flags/parse_flags.h"
-
-DEFINE_string(json, "", "JSON file for the rows");
-DEFINE_string(only, "", "measure operations whose name contains this");
-DEFINE_int32(rounds, 15, "samples of each operation with each choice of kernels");
-DEFINE_double(budget_ms, 10, "approximate time of one sample");
-DEFINE_string(as, "",
-              "used by the program itself: measure the operations on standard input with this choice of kernels");
+#include "tools/command/command.h"
+#include "tools/command/flags.h"
 
 namespace phalanx::bench_kernels {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 using Json = nlohmann::ordered_json;
+
+struct Options {
+  std::string json{};
+  std::string only{};
+  int rounds = 15;
+  double budget_ms = 10;
+  std::string as{};
+};
+
+Options parse(const Arguments& arguments) {
+  Options options;
+  Flags flags(arguments, {"--json kernels.json"});
+  flags.add("json", &options.json, "JSON file for the rows");
+  flags.add("only", &options.only, "measure operations whose name contains this");
+  flags.add("rounds", &options.rounds, "samples of each operation with each choice of kernels");
+  flags.add("budget_ms", &options.budget_ms, "approximate time of one sample");
+  flags.add("as", &options.as,
+            "used by the program itself: measure the operations on standard input with this choice of kernels");
+  refuse(flags.parse(arguments.words));
+  if (options.rounds < 1) throw ConfigError("--rounds: must be at least 1");
+  if (!(options.budget_ms > 0)) throw ConfigError("--budget_ms: must be above 0");
+  return options;
+}
 
 constexpr Seconds kPatience{60};  // for one sample
 
@@ -48,8 +63,8 @@ double microseconds(const std::function<void()>& call, std::int64_t calls) {
 
 // Answers each line, which is the number of an operation, with the time of a call in microseconds. MKL decides once per
 // process which code it uses, so each choice of kernels has a process.
-int measure(const std::string& choice) {
-  kernels::use_kernels(choice);
+int measure(const Options& options) {
+  kernels::use_kernels(options.as);
   at::set_num_threads(1);
   const at::NoGradGuard no_grad;
   const auto all = operations();
@@ -63,7 +78,7 @@ int measure(const std::string& choice) {
       current = number;
       call();
       const double once = microseconds(call, 1);
-      calls = std::max<std::int64_t>(1, static_cast<std::int64_t>(FLAGS_budget_ms * 1e3 / std::max(once, 0.1)));
+      calls = std::max<std::int64_t>(1, static_cast<std::int64_t>(options.budget_ms * 1e3 / std::max(once, 0.1)));
     }
     std::cout << microseconds(call, calls) << std::endl;
   }
@@ -101,9 +116,10 @@ double sample(bench::Child& child, std::size_t number) {
   return std::stod(child.hear(kPatience));
 }
 
-Row measure_in_turns(bench::Child& libtorch, bench::Child& ours, std::size_t number, const Operation& operation) {
+Row measure_in_turns(bench::Child& libtorch, bench::Child& ours, std::size_t number, const Operation& operation,
+                     int rounds) {
   std::vector<double> theirs_us, ours_us;
-  for (int round = 0; round < FLAGS_rounds; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     const bool theirs_first = round % 2 == 0;
     if (theirs_first) theirs_us.push_back(sample(libtorch, number));
     ours_us.push_back(sample(ours, number));
@@ -112,44 +128,40 @@ Row measure_in_turns(bench::Child& libtorch, bench::Child& ours, std::size_t num
   return {operation, bench::quantile(theirs_us, 0.5), bench::quantile(ours_us, 0.5)};
 }
 
-int run(int argc, char** argv) {
-  refuse(parse_flags(
-      {.purpose = "compares Phalanx's kernels for the CPU (kernels: auto) with LibTorch's, in turns, with one thread",
-       .files = "tools/bench_kernels/"},
-      argc, argv));
-  if (!FLAGS_as.empty()) return measure(FLAGS_as);
-  if (FLAGS_rounds < 1) throw ConfigError("--rounds: must be at least 1");
-  if (!(FLAGS_budget_ms > 0)) throw ConfigError("--budget_ms: must be above 0");
+int run(const Arguments& arguments) {
+  const Options options = parse(arguments);
+  if (!options.as.empty()) return measure(options);
   const auto processor = kernels::this_processor();
-  const std::string self = std::filesystem::canonical("/proc/self/exe").string();
   const auto child = [&](const char* choice) {
-    return std::vector<std::string>{self, std::string("--as=") + choice,
-                                    format_text("--budget_ms=%g", FLAGS_budget_ms)};
+    auto command = arguments.program;
+    command.push_back(std::string("--as=") + choice);
+    command.push_back(format_text("--budget_ms=%g", options.budget_ms));
+    return command;
   };
   bench::Child libtorch(child(kernels::kLibTorch)), ours(child(kernels::kAuto));
   std::printf("%s, %s, one thread; medians of %d samples\n", processor.name.c_str(), processor.vectors.c_str(),
-              static_cast<int>(FLAGS_rounds));
+              options.rounds);
   std::printf("%-28s %-28s %10s %10s %8s %9s %9s\n", "operation", "shape", "libtorch us", "auto us", "", "GF/s",
               "GF/s");
   const auto all = operations();
   Json rows = Json::array();
   for (std::size_t number = 0; number < all.size(); ++number) {
-    if (all[number].name.find(FLAGS_only) == std::string::npos) continue;
-    const Row row = measure_in_turns(libtorch, ours, number, all[number]);
+    if (all[number].name.find(options.only) == std::string::npos) continue;
+    const Row row = measure_in_turns(libtorch, ours, number, all[number], options.rounds);
     print(row);
     rows.push_back(to_json(row));
   }
-  if (rows.empty()) throw ConfigError("--only: no operation has \"" + FLAGS_only + "\" in its name");
-  if (!FLAGS_json.empty()) {
+  if (rows.empty()) throw ConfigError("--only: no operation has \"" + options.only + "\" in its name");
+  if (!options.json.empty()) {
     const Json document{{"processor", processor.name}, {"vectors", processor.vectors}, {"rows", rows}};
-    write_atomically(FLAGS_json, document.dump(2) + "\n");
+    write_atomically(options.json, document.dump(2) + "\n");
   }
   return kDone;
 }
 
+const bool bench_kernels_registered = register_command(
+    {"bench_kernels", "compares Phalanx's kernels for the CPU (kernels: auto) with LibTorch's, with one thread",
+     CommandGroup::kMachine, run});
+
 }  // namespace
 }  // namespace phalanx::bench_kernels
-
-int main(int argc, char** argv) {
-  return phalanx::run_main([&] { return phalanx::bench_kernels::run(argc, argv); });
-}

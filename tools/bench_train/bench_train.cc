@@ -14,14 +14,15 @@
 #include "tools/bench_train/options.h"
 #include "tools/bench_train/rank.h"
 #include "tools/bench_train/table.h"
+#include "tools/command/command.h"
 
 namespace phalanx::bench_train {
 namespace {
 
 constexpr std::string_view kBeRank = "--be_rank=";  // passed by the program to itself, see team.h
 
-int compare(int argc, char** argv) {
-  Options options = parse_options(argc, argv);
+int compare(const Arguments& arguments) {
+  Options options = parse_options(arguments);
   if (options.uses(Framework::kTorch)) options.python = bench::python_with_torch(options.python, "--against ddp");
   if (options.uses(Framework::kJax)) options.jax_python = bench::python_with_jax(options.jax_python, "--against jax");
   kernels::use_kernels(kernels::kAuto);
@@ -40,15 +41,14 @@ int compare(int argc, char** argv) {
   return failures.empty() ? kDone : kFailed;
 }
 
-int run(int argc, char** argv) {
-  const std::string_view first = argc == 2 ? argv[1] : "";
-  if (!first.starts_with(kBeRank)) return compare(argc, argv);
+int run(const Arguments& arguments) {
+  const std::string_view first = arguments.words.size() == 1 ? arguments.words[0] : std::string_view();
+  if (!first.starts_with(kBeRank)) return compare(arguments);
   be_rank(read_job(std::string(first.substr(kBeRank.size()))));
 }
 
+const bool bench_train_registered = register_command(
+    {"bench_train", "trains the same models with several systems in turns", CommandGroup::kMachine, run});
+
 }  // namespace
 }  // namespace phalanx::bench_train
-
-int main(int argc, char** argv) {
-  return phalanx::run_main([&] { return phalanx::bench_train::run(argc, argv); });
-}

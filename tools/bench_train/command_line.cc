@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gflags/gflags.h>
 
 #include <algorithm>
 #include <string>
@@ -11,27 +10,7 @@
 #include "tools/bench_train/options.h"
 #include "tools/bench_train/system.h"
 #include "tools/bench_train/workload.h"
-#include "tools/flags/parse_flags.h"
-
-DEFINE_string(workload, "mlp,lenet,char_lm,resnet18",
-              "workloads to train: mlp, lenet, char_lm, gpt, lstm, resnet18, zoo (every model of the zoo, small) or "
-              "zoo_MODEL");
-DEFINE_string(systems, "phalanx,phalanx_defaults,phalanx_channels_last,no_communication",
-              "systems to train with: phalanx and its variants, no_communication, ddp and its variants, torch_process "
-              "(one process with all cores), jax (the same with JAX; mlp, lenet, char_lm and gpt)");
-DEFINE_string(against, "", "systems to compare with, such as ddp; the first is the baseline");
-DEFINE_int32(ranks, 2, "ranks of each system, with one thread each");
-DEFINE_int32(rounds, 7, "turns of each system");
-DEFINE_double(seconds, 3, "approximate time of a turn");
-DEFINE_double(until_loss, 0, "train until the loss of every system is below this, at most for --rounds");
-DEFINE_string(dataset, "", "a dataset as in a config, such as {name: cifar10, root: DIR}; empty: generated samples");
-DEFINE_int32(hosts, 1, "1, or 2: network namespaces connected by a link, which needs root");
-DEFINE_string(link, "1gbit", "rate of the link between two hosts, in the notation of tc");
-DEFINE_string(python, "",
-              "for ddp and torch_process: interpreter with PyTorch; empty: one is installed once, with pip");
-DEFINE_string(jax_python, "", "for jax: interpreter with JAX; empty: one is installed once, with pip");
-DEFINE_string(json, "", "JSON file for the rows");
-DEFINE_bool(markdown, false, "print the table as Markdown");
+#include "tools/command/flags.h"
 
 namespace phalanx::bench_train {
 namespace {
@@ -59,7 +38,7 @@ std::vector<std::string> with_zoo(const std::vector<std::string>& names) {
 }
 
 void check(const System& system, const Options& options) {
-  if (system.one_process && FLAGS_hosts != 1) {
+  if (system.one_process && options.hosts != 1) {
     throw ConfigError(system.name + " is one process, which cannot run on two hosts; leave it out, or use --hosts 1");
   }
   if (std::ranges::any_of(options.workloads, [&](const auto& name) { return applies(system, find_workload(name)); })) {
@@ -77,8 +56,8 @@ void check(const Options& options) {
   if (options.ranks < 1 || options.rounds < 1) throw ConfigError("--ranks and --rounds must be at least 1");
   if (!(options.seconds > 0)) throw ConfigError("--seconds must be more than 0");
   if (!(options.until_loss >= 0)) throw ConfigError("--until_loss must be at least 0");
-  if (FLAGS_hosts != 1 && FLAGS_hosts != 2) throw ConfigError("--hosts must be 1 or 2");
-  if (options.ranks % FLAGS_hosts != 0) throw ConfigError("--ranks must be a multiple of --hosts");
+  if (options.hosts != 1 && options.hosts != 2) throw ConfigError("--hosts must be 1 or 2");
+  if (options.ranks % options.hosts != 0) throw ConfigError("--ranks must be a multiple of --hosts");
   if (!options.dataset.empty() && options.workloads.size() > 1) {
     throw ConfigError("--dataset is for one workload, but --workload names several");
   }
@@ -97,24 +76,39 @@ void check(const Options& options) {
 
 }  // namespace
 
-Options parse_options(int argc, char** argv) {
-  refuse(parse_flags({.purpose = "trains the same models with several systems in turns", .files = "tools/bench_train/"},
-                     argc, argv));
+Options parse_options(const Arguments& arguments) {
+  Options options{.program = arguments.program};
+  std::string workload = "mlp,lenet,char_lm,resnet18", against, link = "1gbit";
+  std::string chosen = "phalanx,phalanx_defaults,phalanx_channels_last,no_communication";
+  Flags flags(arguments, {"--workload mlp,lenet --against ddp --ranks 2"});
+  flags.add("workload", &workload,
+            "workloads to train: mlp, lenet, char_lm, gpt, lstm, resnet18, zoo (every model of the zoo, small) or "
+            "zoo_MODEL");
+  flags.add("systems", &chosen,
+            "systems to train with: phalanx and its variants, no_communication, ddp and its variants, torch_process "
+            "(one process with all cores), jax (the same with JAX; mlp, lenet, char_lm and gpt)");
+  flags.add("against", &against, "systems to compare with, such as ddp; the first is the baseline");
+  flags.add("ranks", &options.ranks, "ranks of each system, with one thread each");
+  flags.add("rounds", &options.rounds, "turns of each system");
+  flags.add("seconds", &options.seconds, "approximate time of a turn");
+  flags.add("until_loss", &options.until_loss,
+            "train until the loss of every system is below this, at most for --rounds");
+  flags.add("dataset", &options.dataset,
+            "a dataset as in a config, such as {name: cifar10, root: DIR}; empty: generated samples");
+  flags.add("hosts", &options.hosts, "1, or 2: network namespaces connected by a link, which needs root");
+  flags.add("link", &link, "rate of the link between two hosts, in the notation of tc");
+  flags.add("python", &options.python,
+            "for ddp and torch_process: interpreter with PyTorch; empty: one is installed once, with pip");
+  flags.add("jax_python", &options.jax_python, "for jax: interpreter with JAX; empty: one is installed once, with pip");
+  flags.add("json", &options.json, "JSON file for the rows");
+  flags.add("markdown", &options.markdown, "print the table as Markdown");
+  refuse(flags.parse(arguments.words));
   auto known = names_of(workloads());
   known.emplace_back("zoo");
-  Options options{.workloads = with_zoo(bench::choose("workload", FLAGS_workload, known)),
-                  .systems = bench::choose_any("systems", FLAGS_systems, names_of(systems())),
-                  .ranks = FLAGS_ranks,
-                  .rounds = FLAGS_rounds,
-                  .seconds = FLAGS_seconds,
-                  .until_loss = FLAGS_until_loss,
-                  .dataset = FLAGS_dataset,
-                  .link = FLAGS_hosts == 2 ? FLAGS_link : "",
-                  .python = FLAGS_python,
-                  .jax_python = FLAGS_jax_python,
-                  .json = FLAGS_json,
-                  .markdown = FLAGS_markdown};
-  const auto peers = bench::choose_any("against", FLAGS_against, names_of(systems()));
+  options.workloads = with_zoo(bench::choose("workload", workload, known));
+  options.systems = bench::choose_any("systems", chosen, names_of(systems()));
+  if (options.hosts == 2) options.link = link;
+  const auto peers = bench::choose_any("against", against, names_of(systems()));
   if (!peers.empty()) options.base = peers.front();
   for (const auto& peer : peers) {
     if (std::ranges::find(options.systems, peer) == options.systems.end()) options.systems.push_back(peer);

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gflags/gflags.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -12,14 +11,8 @@
 namespace phalanx::bench_train {
 namespace {
 
-// Parses with the default values of all flags: gflags would keep values from one call to the next.
-Options parse(std::vector<std::string> words) {
-  const google::FlagSaver restore;
-  words.insert(words.begin(), "bench_train");
-  std::vector<char*> argv;
-  for (auto& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  return parse_options(static_cast<int>(words.size()), argv.data());
+Options parse(const std::vector<std::string>& words) {
+  return parse_options({.name = "bench_train", .purpose = "", .words = words});
 }
 
 void expect_error(const std::vector<std::string>& words, const std::string& message) {

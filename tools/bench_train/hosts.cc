@@ -11,7 +11,7 @@
 #include "framework/base/cores.h"
 #include "framework/base/error.h"
 #include "framework/base/parts.h"
-#include "launch/core_shares.h"
+#include "launch/rank/core_shares.h"
 #include "tools/bench_train/scripts.h"
 
 namespace phalanx::bench_train {

@@ -221,6 +221,7 @@ void measure(const Options& options, const Hosts& hosts, double peak, const Work
                         .data = make_data(options, workload, folder.path()),
                         .ranks = options.ranks,
                         .hosts = hosts,
+                        .program = options.program,
                         .python = options.python,
                         .jax_python = options.jax_python,
                         .folder = folder.path()};

@@ -78,11 +78,13 @@ class Starter {
     auto config = make_config(setting_.workload, system_, setting_.ranks);
     write_atomically(job.config, config::dump(config));
     write_atomically(mine + ".json", to_json(job));
-    return {std::filesystem::canonical("/proc/self/exe").string(), "--be_rank=" + mine + ".json"};
+    Words words = setting_.program;
+    words.push_back("--be_rank=" + mine + ".json");
+    return words;
   }
 
   Words peer(int rank) const {
-    const auto& [workload, data, ranks, hosts, python, jax_python, folder] = setting_;
+    const auto& [workload, data, ranks, hosts, program, python, jax_python, folder] = setting_;
     const nlohmann::json job = {{"rank", rank},
                                 {"size", processes()},
                                 {"threads", threads()},

@@ -30,9 +30,10 @@ struct Setting {
   DataFiles data;
   int ranks = 2;
   const Hosts& hosts;
-  std::string python;      // interpreter of peers in PyTorch
-  std::string jax_python;  // interpreter of peers in JAX
-  std::string folder;      // parent folder; each system has a subfolder for its files
+  std::vector<std::string> program;  // words that start one of our ranks, before --be_rank=FILE
+  std::string python;                // interpreter of peers in PyTorch
+  std::string jax_python;            // interpreter of peers in JAX
+  std::string folder;                // parent folder; each system has a subfolder for its files
 };
 
 /// The ranks of a system, which are processes. They train when told to, and sleep otherwise.

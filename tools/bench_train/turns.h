@@ -21,7 +21,7 @@ class Turns {
  public:
   Turns(std::istream& in, std::ostream& out) : in_(in), out_(out) {}
 
-  /// Attaches its hooks after all other hooks. Must outlive the engine's run.
+  /// Adds its hooks, to the phase of callers. Must outlive the engine's run.
   void attach(Engine& engine);
 
  private:

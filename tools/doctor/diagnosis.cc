@@ -10,7 +10,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/json.h"
-#include "framework/comm/launch_environment.h"
+#include "framework/comm/launch/launch_environment.h"
 #include "tools/doctor/capture.h"
 #include "tools/doctor/report.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints what this machine and this build can do, which libraries are loaded, and how fast ranks reach each other:
 // doctor --json FILE
-#include <gflags/gflags.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -11,28 +10,28 @@
 #include "framework/base/files.h"
 #include "launch/exit_status.h"
 #include "launch/program.h"
+#include "tools/command/command.h"
+#include "tools/command/flags.h"
 #include "tools/doctor/diagnosis.h"
 #include "tools/doctor/report.h"
-#include "tools/flags/parse_flags.h"
-
-DEFINE_string(json, "", "JSON file for the findings");
 
 namespace phalanx::doctor {
 namespace {
 
-int run(int argc, char** argv) {
-  refuse(
-      parse_flags({.purpose = "prints what this machine and this build can do", .files = "tools/doctor/"}, argc, argv));
-  const auto self = std::filesystem::canonical("/proc/self/exe");
+int run(const Arguments& arguments) {
+  std::string json;
+  Flags flags(arguments);
+  flags.add("json", &json, "JSON file for the findings");
+  refuse(flags.parse(arguments.words));
+  const std::filesystem::path self = arguments.program.front();
   const Diagnosis found = diagnose(self.parent_path() / "probe");
   std::fputs(to_text(found, ::isatty(STDOUT_FILENO) == 1).c_str(), stdout);
-  if (!FLAGS_json.empty()) write_atomically(FLAGS_json, to_json(found));
+  if (!json.empty()) write_atomically(json, to_json(found));
   return kDone;
 }
 
+const bool doctor_registered =
+    register_command({"doctor", "prints what this machine and this build can do", CommandGroup::kMachine, run});
+
 }  // namespace
 }  // namespace phalanx::doctor
-
-int main(int argc, char** argv) {
-  return phalanx::run_main([&] { return phalanx::doctor::run(argc, argv); });
-}

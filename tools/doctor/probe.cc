@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Answers doctor's questions from a program that is linked with all of Phalanx: probe libraries, or probe backend NAME.
-// Prints one JSON document. It is a separate program so that doctor can report why it does not start.
+// Prints one JSON document. It is not a part of the program doctor, which can thus report why it does not start.
 #include <ATen/Parallel.h>
 
 #include <cstdio>
@@ -14,14 +14,15 @@
 #include "framework/base/log.h"
 #include "framework/collectives/algorithm.h"
 #include "framework/comm/backend.h"
-#include "framework/comm/launch_environment.h"
-#include "framework/comm/rendezvous.h"
+#include "framework/comm/launch/launch_environment.h"
+#include "framework/comm/store/rendezvous.h"
 #include "framework/kernels/kernels.h"
 #include "launch/exit_status.h"
+#include "launch/local/rank_threads.h"
 #include "launch/program.h"
-#include "launch/run_rank.h"
 #include "launch/start_ranks.h"
 #include "tools/bench/measure.h"
+#include "tools/command/command.h"
 #include "tools/doctor/libraries.h"
 #include "tools/doctor/operations.h"
 
@@ -154,15 +155,15 @@ int probe_backend(const std::string& backend, const std::vector<std::string>& co
                      [&](const LaunchEnvironment& launched) { return be_process(backend, launched); });
 }
 
-int run(const std::vector<std::string>& words) {
-  if (words.size() == 2 && words[1] == "libraries") return print_libraries();
-  if (words.size() == 3 && words[1] == "backend") return probe_backend(words[2], words);
+int run(const Arguments& arguments) {
+  const auto& words = arguments.words;
+  if (words.size() == 1 && words[0] == "libraries") return print_libraries();
+  if (words.size() == 2 && words[0] == "backend") return probe_backend(words[1], arguments.command_line());
   throw ConfigError("probe is a part of doctor; use it as: probe libraries, or probe backend NAME");
 }
 
+const bool probe_registered =
+    register_command({"probe", "answers the questions of doctor", CommandGroup::kHidden, run});
+
 }  // namespace
 }  // namespace phalanx::doctor
-
-int main(int argc, char** argv) {
-  return phalanx::run_main([&] { return phalanx::doctor::run({argv, argv + argc}); });
-}

@@ -70,6 +70,12 @@ class Doctor(ProgramTest):
         self.assertFalse(found["capabilities"]["mpi"])
         self.assertIn("backend mpi fails in 13 of 13 operations", " ".join(text.split()))
 
+    def test_needs_no_library_of_training(self):
+        needed = subprocess.run(["ldd", DOCTOR], check=True, capture_output=True, text=True).stdout
+        self.assertIn("libc.so", needed)
+        for library in ("libtorch", "libc10", "libmpi", "libgloo", "libsentencepiece"):
+            self.assertNotIn(library, needed)
+
     def test_says_why_programs_do_not_start(self):
         alone = self.folder / "doctor"
         shutil.copy(DOCTOR, alone)

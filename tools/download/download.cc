@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Downloads datasets: download mnist --to data/mnist
-#include <gflags/gflags.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,19 +15,22 @@
 #include "framework/base/text.h"
 #include "launch/exit_status.h"
 #include "launch/program.h"
+#include "tools/command/command.h"
+#include "tools/command/flags.h"
 #include "tools/download/fetch.h"
-#include "tools/flags/parse_flags.h"
-
-DEFINE_string(to, "", "folder to download to; empty: where the dataset looks, ${PHALANX_DATA}/NAME or else data/NAME");
-DEFINE_string(url, "", "download this file instead of a known dataset; separate several addresses of it by spaces");
-DEFINE_string(sha256, "", "with --url: checksum of the file");
-DEFINE_string(max_size, "16GB", "with --url: a larger file is not downloaded");
-DEFINE_double(timeout, 60, "seconds without any data after which a server is given up");
 
 namespace phalanx {
 namespace {
 
 namespace fs = std::filesystem;
+
+struct Options {
+  std::string to{};
+  std::string url{};
+  std::string sha256{};
+  std::string max_size = "16GB";
+  double timeout = 60;
+};
 
 std::string known_names() {
   std::vector<std::string> names;
@@ -36,16 +38,16 @@ std::string known_names() {
   return join(names, ", ");
 }
 
-std::int64_t most_bytes() {
+std::int64_t most_bytes(const Options& options) {
   try {
-    return parse_bytes(FLAGS_max_size);
+    return parse_bytes(options.max_size);
   } catch (const ConfigError& error) {
     throw ConfigError(std::string("--max_size: ") + error.what());
   }
 }
 
-KnownSet wanted(const std::vector<std::string>& words) {
-  if (FLAGS_url.empty()) {
+KnownSet wanted(const std::vector<std::string>& words, const Options& options) {
+  if (options.url.empty()) {
     if (words.size() != 1) throw ConfigError("name one dataset: " + known_names() + " (see --help)");
     for (const auto& set : known_sets()) {
       if (set.name == words[0]) return set;
@@ -56,25 +58,25 @@ KnownSet wanted(const std::vector<std::string>& words) {
   if (!words.empty())
     throw ConfigError("--url cannot be used with the name of a dataset, but got \"" + words[0] + "\"");
   const auto digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
-  if (FLAGS_sha256.size() != 64 || !std::ranges::all_of(FLAGS_sha256, digit)) {
+  if (options.sha256.size() != 64 || !std::ranges::all_of(options.sha256, digit)) {
     throw ConfigError("--sha256: --url needs the file's checksum, 64 hexadecimal digits in lower case");
   }
-  if (FLAGS_to.empty()) throw ConfigError("--to: --url needs a folder to download to");
-  RemoteFile file{.name = "", .sha256 = FLAGS_sha256, .most_bytes = most_bytes(), .mirrors = {}};
-  for (std::size_t begin = 0; begin < FLAGS_url.size();) {
-    const auto end = std::min(FLAGS_url.find(' ', begin), FLAGS_url.size());
-    if (end > begin) file.mirrors.push_back(FLAGS_url.substr(begin, end - begin));
+  if (options.to.empty()) throw ConfigError("--to: --url needs a folder to download to");
+  RemoteFile file{.name = "", .sha256 = options.sha256, .most_bytes = most_bytes(options), .mirrors = {}};
+  for (std::size_t begin = 0; begin < options.url.size();) {
+    const auto end = std::min(options.url.find(' ', begin), options.url.size());
+    if (end > begin) file.mirrors.push_back(options.url.substr(begin, end - begin));
     begin = end + 1;
   }
   file.name = file.mirrors.empty() ? "" : fs::path(file.mirrors[0]).filename().string();
   if (file.name.empty() || file.name == "." || file.name == "..") {
-    throw ConfigError("--url: \"" + FLAGS_url + "\" does not end with the name of a file");
+    throw ConfigError("--url: \"" + options.url + "\" does not end with the name of a file");
   }
   return {.name = file.name, .folder = "", .files = {file}, .unpack = ""};
 }
 
-fs::path folder_of(const KnownSet& set) {
-  if (!FLAGS_to.empty()) return FLAGS_to;
+fs::path folder_of(const KnownSet& set, const Options& options) {
+  if (!options.to.empty()) return options.to;
   const auto data = environment("PHALANX_DATA").value_or("");
   return fs::path(data.empty() ? "data" : data) / set.folder;
 }
@@ -97,19 +99,23 @@ class Progress {
   std::chrono::steady_clock::time_point next_;
 };
 
-int run(int argc, char** argv) {
-  const auto words = parse_flags({.purpose = "downloads a dataset, and continues where it was interrupted\n\n"
-                                             "  download mnist\n"
-                                             "  download --url https://host/file.txt --sha256 DIGITS --to data/mine\n\n"
-                                             "known: " +
-                                             known_names(),
-                                  .files = "tools/download/"},
-                                 {argv + 1, argv + argc});
-  if (!(FLAGS_timeout > 0)) throw ConfigError("--timeout: must be above 0");
-  const auto set = wanted(words);
-  const auto folder = folder_of(set);
+int run(const Arguments& arguments) {
+  Options options;
+  Flags flags(arguments, {"mnist", "--url https://host/file.txt --sha256 DIGITS --to data/mine"},
+              "known: " + known_names());
+  flags.add("to", &options.to,
+            "folder to download to; empty: where the dataset looks, ${PHALANX_DATA}/NAME or else data/NAME");
+  flags.add("url", &options.url,
+            "download this file instead of a known dataset; separate several addresses of it by spaces");
+  flags.add("sha256", &options.sha256, "with --url: checksum of the file");
+  flags.add("max_size", &options.max_size, "with --url: a larger file is not downloaded");
+  flags.add("timeout", &options.timeout, "seconds without any data after which a server is given up");
+  const auto words = flags.parse(arguments.words);
+  if (!(options.timeout > 0)) throw ConfigError("--timeout: must be above 0");
+  const auto set = wanted(words, options);
+  const auto folder = folder_of(set, options);
   for (const auto& file : set.files) {
-    const bool fetched = fetch(file, folder, {.timeout = FLAGS_timeout, .progress = Progress(file.name)});
+    const bool fetched = fetch(file, folder, {.timeout = options.timeout, .progress = Progress(file.name)});
     standard_output().write((folder / file.name).string() + (fetched ? ": downloaded" : ": already downloaded") +
                             ", the checksum is right\n");
   }
@@ -117,9 +123,8 @@ int run(int argc, char** argv) {
   return kDone;
 }
 
+const bool download_registered = register_command(
+    {"download", "downloads a dataset, and continues where it was interrupted", CommandGroup::kData, run});
+
 }  // namespace
 }  // namespace phalanx
-
-int main(int argc, char** argv) {
-  return phalanx::run_main([&] { return phalanx::run(argc, argv); });
-}

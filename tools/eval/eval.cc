@@ -1,40 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evaluates saved weights: eval --run runs/quickstart-20250101-120000
-#include <gflags/gflags.h>
+// Evaluates saved weights: eval runs/quickstart-20250101-120000
 
 #include <cstdio>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/experiment/evaluate.h"
 #include "framework/base/error.h"
-#include "framework/comm/launch_environment.h"
+#include "framework/comm/launch/launch_environment.h"
 #include "launch/exit_status.h"
 #include "launch/job/job.h"
 #include "launch/program.h"
-#include "launch/stop_signal.h"
 #include "launch/temporary_folder.h"
-#include "tools/flags/load_checked.h"
-#include "tools/flags/on_the_cpu.h"
-#include "tools/flags/parse_flags.h"
-#include "tools/flags/saved_run.h"
-#include "tools/flags/take_overrides.h"
-
-DEFINE_string(run, "", "run folder whose config.yaml, weights.safetensors and embeddings.safetensors to use");
-DEFINE_string(weights, "",
-              "safetensors file, in place of the run's; embeddings.safetensors must be in the same folder");
-DEFINE_string(config, "", "YAML file of a run with these weights, in place of the run's");
-DEFINE_string(set, "", "key.path=value, overrides the config file; may be repeated");
-DEFINE_string(split, "test", "test or validation");
-DEFINE_string(predictions, "", "safetensors file to write each sample's outputs and targets to");
-DEFINE_string(run_dir, "", "folder for the logs of ranks (default: a temporary one)");
+#include "tools/command/command.h"
+#include "tools/command/flags.h"
+#include "tools/config/load_checked.h"
+#include "tools/config/on_the_cpu.h"
+#include "tools/config/saved_run.h"
 
 namespace phalanx {
 namespace {
-
-namespace fs = std::filesystem;
 
 void print(const EvaluationResult& result, const std::string& split) {
   std::printf("%s split, %lld samples\n", split.c_str(), static_cast<long long>(result.samples));
@@ -42,35 +28,46 @@ void print(const EvaluationResult& result, const std::string& split) {
   std::fflush(stdout);
 }
 
-int evaluate(const RankContext& rank, const EvaluationContext& wanted) {
-  EvaluationContext context = wanted;
-  context.world = rank.world;
-  context.device = rank.device;
-  context.splits = rank.splits;
-  context.stop_asked = stop_requested;
-  const auto result = evaluate_weights(rank.config, context);
+int evaluate(const ExperimentConfig& config, const ExperimentContext& context, const EvaluationOptions& wanted) {
+  const auto result = evaluate_weights(config, context, wanted);
   if (!result) return kInterrupted;
-  if (rank.world->rank() == 0) {
+  if (context.world->rank() == 0) {
     if (result->unreadable) tell_skipped(*result->unreadable);
-    print(*result, context.split);
+    print(*result, wanted.split);
   }
   return kDone;
 }
 
-int run(int argc, char** argv) {
-  Job job{.command = {argv, argv + argc}, .started = process_start(), .quiet = true};
-  std::vector<std::string> words(argv + 1, argv + argc);
-  auto overrides = take_overrides(words);
-  refuse(parse_flags({.purpose = "measures saved weights on a split, on any number of ranks\n\n"
-                                 "  eval --run runs/NAME --predictions predictions.safetensors\n"
-                                 "  eval --weights weights.safetensors --config configs/quickstart.yaml",
-                      .files = "tools/eval/"},
-                     words));
-  if (FLAGS_split != "test" && FLAGS_split != "validation") {
-    throw ConfigError("--split: \"" + FLAGS_split + "\" is neither test nor validation");
+struct Options {
+  SavedRunFlags saved{};
+  std::string split = "test";
+  std::string predictions{};
+  std::string run_dir{};
+};
+
+Options parse(const Arguments& arguments) {
+  Options options;
+  Flags flags(arguments, {"runs/NAME --predictions predictions.safetensors",
+                          "--weights weights.safetensors --config configs/quickstart.yaml"});
+  options.saved.add_to(flags);
+  flags.add("split", &options.split, "test or validation");
+  flags.add("predictions", &options.predictions, "safetensors file to write each sample's outputs and targets to");
+  flags.add("run_dir", &options.run_dir, "folder for the logs of ranks (default: a temporary one)");
+  auto others = flags.parse(arguments.words);
+  take_positional(others, options.saved.run);
+  refuse(others);
+  if (options.split != "test" && options.split != "validation") {
+    throw ConfigError("--split: \"" + options.split + "\" is neither test nor validation");
   }
-  const SavedRun saved = find_saved_run("eval", FLAGS_run, FLAGS_weights, FLAGS_config, overrides);
-  const EvaluationContext wanted{.weights = saved.weights, .split = FLAGS_split, .predictions = FLAGS_predictions};
+  return options;
+}
+
+int run(const Arguments& arguments) {
+  Job job{.command = arguments.command_line(), .started = process_start(), .quiet = true};
+  Options options = parse(arguments);
+  auto& overrides = options.saved.overrides;
+  const SavedRun saved = find_saved_run(arguments.name, options.saved);
+  const EvaluationOptions wanted{.weights = saved.weights, .split = options.split, .predictions = options.predictions};
   // These settings matter for training only, and might not suit the present ranks. Servers may be gone, and all ranks
   // evaluate.
   for (const char* one : {"checkpoint.resume=none", "determinism=run", "strategy=auto", "roles={}"}) {
@@ -80,11 +77,12 @@ int run(int argc, char** argv) {
   job.sources = {saved.config, overrides};
   load_checked(job.config, job.sources);
   take_encoding(job.config.dataset, saved);
-  job.command[0] = fs::canonical("/proc/self/exe").string();
-  job.body = [&wanted](const RankContext& rank) { return evaluate(rank, wanted); };
+  job.body = [&wanted](const ExperimentConfig& config, const ExperimentContext& context) {
+    return evaluate(config, context, wanted);
+  };
   job.saves = false;
   std::optional<TemporaryFolder> logs;
-  job.run_dir = FLAGS_run_dir;
+  job.run_dir = options.run_dir;
   if (job.run_dir.empty()) {
     const auto launched = detect_launch_environment();
     if (!job.config.launch.hosts.empty() || (launched && !launched->rank_info.one_host())) {
@@ -95,9 +93,8 @@ int run(int argc, char** argv) {
   return run_job(job);
 }
 
+const bool eval_registered =
+    register_command({"eval", "measures saved weights on a split, on any number of ranks", CommandGroup::kModels, run});
+
 }  // namespace
 }  // namespace phalanx
-
-int main(int argc, char** argv) {
-  return phalanx::run_main([&] { return phalanx::run(argc, argv); });
-}

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Continues a text with a trained language model: generate --run runs/NAME --prompt "To be"
-#include <gflags/gflags.h>
+// Continues a text with a trained language model: generate runs/NAME --prompt "To be"
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,34 +16,53 @@
 
 #include "datasets/text/tokenizer.h"
 #include "datasets/text/unicode.h"
+#include "engine/build/load_model.h"
 #include "engine/experiment/experiment.h"
-#include "engine/experiment/load_model.h"
 #include "engine/generation/text_generator.h"
+#include "engine/generation/token_sampler.h"
 #include "framework/base/error.h"
 #include "framework/base/printable.h"
 #include "framework/kernels/kernels.h"
 #include "launch/exit_status.h"
 #include "launch/program.h"
-#include "tools/flags/load_checked.h"
-#include "tools/flags/on_the_cpu.h"
-#include "tools/flags/parse_flags.h"
-#include "tools/flags/saved_run.h"
-#include "tools/flags/take_overrides.h"
-
-DEFINE_string(run, "", "run folder whose config.yaml and weights.safetensors to use");
-DEFINE_string(weights, "", "safetensors file, in place of the run's");
-DEFINE_string(config, "", "YAML file of a run with these weights, in place of the run's");
-DEFINE_string(set, "", "key.path=value, overrides the config file; may be repeated");
-DEFINE_string(prompt, "\n", "text to continue; if the dataset's tokens are not text, their numbers: \"3 1 4\"");
-DEFINE_int64(tokens, 200, "how many tokens to add");
-DEFINE_double(temperature, 1, "scores are divided by it: below 1 favors likely tokens, 0 always takes the likeliest");
-DEFINE_int64(top_k, 0, "draw from this many of the likeliest tokens; 0: from all");
-DEFINE_double(top_p, 1, "draw from the smallest set of likeliest tokens whose probabilities add up to this");
-DEFINE_uint64(seed, 1, "seed of the random numbers");
-DEFINE_bool(cache, true, "keep the keys and values of tokens that the model has seen");
+#include "tools/command/command.h"
+#include "tools/command/flags.h"
+#include "tools/config/load_checked.h"
+#include "tools/config/on_the_cpu.h"
+#include "tools/config/saved_run.h"
 
 namespace phalanx {
 namespace {
+
+struct Options {
+  SavedRunFlags saved{};
+  std::string prompt = "\n";
+  std::int64_t tokens = 200;
+  SamplingOptions sampling{};
+  bool cache = true;
+};
+
+Options parse(const Arguments& arguments) {
+  Options options;
+  Flags flags(arguments, {"runs/NAME --prompt \"To be\" --temperature 0.8",
+                          "--weights weights.safetensors --config configs/shakespeare_gpt_tp2.yaml"});
+  options.saved.add_to(flags);
+  flags.add("prompt", &options.prompt,
+            "text to continue; if the dataset's tokens are not text, their numbers: \"3 1 4\"");
+  flags.add("tokens", &options.tokens, "how many tokens to add");
+  flags.add("temperature", &options.sampling.temperature,
+            "scores are divided by it: below 1 favors likely tokens, 0 always takes the likeliest");
+  flags.add("top_k", &options.sampling.top_k, "draw from this many of the likeliest tokens; 0: from all");
+  flags.add("top_p", &options.sampling.top_p,
+            "draw from the smallest set of likeliest tokens whose probabilities add up to this");
+  flags.add("seed", &options.sampling.seed, "seed of the random numbers");
+  flags.add("cache", &options.cache, "keep the keys and values of tokens that the model has seen");
+  auto others = flags.parse(arguments.words);
+  take_positional(others, options.saved.run);
+  refuse(others);
+  if (options.tokens < 1) throw ConfigError("--tokens: must be at least 1");
+  return options;
+}
 
 // A tokenizer for tokens that do not represent text: numbers separated by spaces.
 class Numbers final : public Tokenizer {
@@ -78,9 +96,9 @@ class Numbers final : public Tokenizer {
   std::int64_t size_;
 };
 
-std::vector<std::int64_t> prompt_of(const Tokenizer& tokenizer) {
+std::vector<std::int64_t> prompt_of(const Tokenizer& tokenizer, const std::string& text) {
   try {
-    auto tokens = tokenizer.encode(FLAGS_prompt);
+    auto tokens = tokenizer.encode(text);
     if (!tokens.empty()) return tokens;
   } catch (const DataError& error) {
     throw ConfigError(std::string("--prompt: ") + error.what());
@@ -135,7 +153,7 @@ std::string text_behind(const Tokenizer& tokenizer, std::int64_t last, std::int6
   return tokenizer.decode(std::array{last, token}).substr(tokenizer.decode(std::array{last}).size());
 }
 
-void generate(const ExperimentConfig& config, const std::string& weights) {
+void generate(const ExperimentConfig& config, const std::string& weights, const Options& options) {
   const Splits splits = config.dataset.make();
   const auto task = config.task.make(splits.test->spec(), config.loss.make());
   const ModelSpec& spec = task->model();
@@ -150,49 +168,37 @@ void generate(const ExperimentConfig& config, const std::string& weights) {
   const auto& input = spec.inputs[0];
   std::shared_ptr<const Tokenizer> tokenizer = splits.tokenizer;
   if (!tokenizer) tokenizer = std::make_shared<const Numbers>(input.classes);
-  const auto prompt = prompt_of(*tokenizer);
+  const auto prompt = prompt_of(*tokenizer, options.prompt);
   const auto model = load_model(config, spec, weights);
-  TextGenerator generator(
-      *model,
-      {.context = input.shape[0],
-       .cache = FLAGS_cache,
-       .sampling = {.temperature = FLAGS_temperature, .top_k = FLAGS_top_k, .top_p = FLAGS_top_p, .seed = FLAGS_seed}});
+  TextGenerator generator(*model, {.context = input.shape[0], .cache = options.cache, .sampling = options.sampling});
   Screen screen;
   screen.add(tokenizer->decode(prompt));
   const auto start = std::chrono::steady_clock::now();
   std::int64_t last = prompt.back();
-  generator.run(prompt, FLAGS_tokens, [&](std::int64_t token) {
+  generator.run(prompt, options.tokens, [&](std::int64_t token) {
     screen.add(token < tokenizer->size() ? text_behind(*tokenizer, last, token) : "?");
     last = token;
     return true;
   });
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   screen.finish();
-  std::fprintf(stderr, "%lld tokens, %.0f per second\n", static_cast<long long>(FLAGS_tokens),
-               static_cast<double>(FLAGS_tokens) / seconds);
+  std::fprintf(stderr, "%lld tokens, %.0f per second\n", static_cast<long long>(options.tokens),
+               static_cast<double>(options.tokens) / seconds);
 }
 
-int run(int argc, char** argv) {
-  std::vector<std::string> words(argv + 1, argv + argc);
-  auto overrides = take_overrides(words);
-  refuse(parse_flags({.purpose = "continues a text with a trained language model\n\n"
-                                 "  generate --run runs/NAME --prompt \"To be\" --temperature 0.8\n"
-                                 "  generate --weights weights.safetensors --config configs/shakespeare_gpt_tp2.yaml",
-                      .files = "tools/generate/"},
-                     words));
-  if (FLAGS_tokens < 1) throw ConfigError("--tokens: must be at least 1");
-  const SavedRun saved = find_saved_run("generate", FLAGS_run, FLAGS_weights, FLAGS_config, overrides);
-  stay_on_the_cpu(overrides);
+int run(const Arguments& arguments) {
+  Options options = parse(arguments);
+  const SavedRun saved = find_saved_run(arguments.name, options.saved);
+  stay_on_the_cpu(options.saved.overrides);
   ExperimentConfig config;
-  load_checked(config, {saved.config, overrides});
+  load_checked(config, {saved.config, options.saved.overrides});
   kernels::use_kernels(config.kernels);
-  generate(config, saved.weights);
+  generate(config, saved.weights, options);
   return kDone;
 }
 
+const bool generate_registered =
+    register_command({"generate", "continues a text with a trained language model", CommandGroup::kModels, run});
+
 }  // namespace
 }  // namespace phalanx
-
-int main(int argc, char** argv) {
-  return phalanx::run_main([&] { return phalanx::run(argc, argv); });
-}

@@ -10,12 +10,12 @@
 #include "engine/meters/meter.h"
 #include "engine/optim/optimizer.h"
 #include "engine/schedule/schedule.h"
-#include "engine/sync/synchronizers.h"
+#include "engine/strategies/strategies.h"
 #include "engine/task/task.h"
 #include "framework/collectives/compression/compressor.h"
 #include "framework/comm/backend.h"
-#include "framework/ps/sparse_rule.h"
-#include "framework/ps/update_rule.h"
+#include "framework/ps/rules/sparse_rule.h"
+#include "framework/ps/rules/update_rule.h"
 #include "models/embedding/embedding.h"
 #include "models/model.h"
 
@@ -27,11 +27,17 @@ Kind kind(const char* name, const char* what) {
   return {name, what, std::make_shared<const typename Things::Choice>()};
 }
 
+Kind models() {
+  Kind all = kind<Models>("models", "networks to train");
+  all.supports = [](const std::string& name) { return Models::Choice(name).traits().names(); };
+  return all;
+}
+
 }  // namespace
 
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> all = {
-      kind<Models>("models", "networks to train"),
+      models(),
       kind<Datasets>("datasets", "data to train and test on, and ways to combine it"),
       kind<Transforms>("transforms", "changes to images before training"),
       kind<Samplers>("samplers", "orders of training samples"),
@@ -40,7 +46,7 @@ const std::vector<Kind>& kinds() {
       kind<Meters>("meters", "what is measured in tests"),
       kind<Optimizers>("optimizers", "update rules of parameters"),
       kind<Schedules>("schedules", "learning-rate schedules"),
-      kind<Synchronizers>("strategies", "ways to train in parallel"),
+      kind<Strategies>("strategies", "ways to train in parallel"),
       kind<Compressors>("compressions", "ways to make messages smaller"),
       kind<Backends>("backends", "ways to communicate"),
       kind<Embeddings>("embeddings", "where tables of embeddings are kept"),

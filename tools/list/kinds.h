@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -15,6 +16,9 @@ struct Kind {
   std::string name;  // "models"
   std::string what;  // description in one line
   std::shared_ptr<const config::Selection> all;
+
+  /// Returns what the thing of this name supports with its default fields: "block_chain". Null: the kind says nothing.
+  std::function<std::vector<std::string>(const std::string& name)> supports{};
 };
 
 /// Returns all kinds, in the order in which users meet them.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lists what a config can name: list models; list models gpt
-#include <gflags/gflags.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -18,12 +17,9 @@
 #include "framework/kernels/kernels.h"
 #include "launch/exit_status.h"
 #include "launch/program.h"
-#include "tools/flags/parse_flags.h"
+#include "tools/command/command.h"
+#include "tools/command/flags.h"
 #include "tools/list/kinds.h"
-
-DEFINE_string(json, "",
-              "file to write all of it to, with each field's type, default and limits; - for standard output");
-DEFINE_string(plugins, "", "shared libraries of your own to load first, separated by commas");
 
 namespace phalanx {
 namespace {
@@ -55,7 +51,9 @@ config::Visit fields_of_entry(const Kind& kind, const std::string& name) {
 }
 
 Json entry_of(const Kind& kind, const std::string& name) {
-  return {{"name", name}, {"help", kind.all->help(name)}, {"fields", fields_of(fields_of_entry(kind, name))}};
+  Json entry = {{"name", name}, {"help", kind.all->help(name)}, {"fields", fields_of(fields_of_entry(kind, name))}};
+  if (kind.supports) entry["supports"] = kind.supports(name);
+  return entry;
 }
 
 Json entries_of(const Kind& kind) {
@@ -64,12 +62,12 @@ Json entries_of(const Kind& kind) {
   return entries;
 }
 
-void write_json(const Json& json) {
+void write_json(const Json& json, const std::string& file) {
   const std::string text = json.dump(2) + "\n";
-  if (FLAGS_json == "-") {
+  if (file == "-") {
     std::fputs(text.c_str(), stdout);
   } else {
-    write_atomically(FLAGS_json, text);
+    write_atomically(file, text);
   }
 }
 
@@ -82,11 +80,12 @@ void print(const std::vector<std::pair<std::string, std::string>>& rows) {
   }
 }
 
-void list_kinds() {
-  if (!FLAGS_json.empty()) {
+// Prints everything of a kind, or writes it to the file `json`, unless that is empty.
+void list_kinds(const std::string& json) {
+  if (!json.empty()) {
     Json all;
     for (const auto& kind : kinds()) all[kind.name] = entries_of(kind);
-    return write_json(all);
+    return write_json(all, json);
   }
   std::vector<std::pair<std::string, std::string>> rows;
   for (const auto& kind : kinds()) {
@@ -95,17 +94,19 @@ void list_kinds() {
   print(rows);
 }
 
-void list_names(const Kind& kind) {
-  if (!FLAGS_json.empty()) return write_json(entries_of(kind));
+void list_names(const Kind& kind, const std::string& json) {
+  if (!json.empty()) return write_json(entries_of(kind), json);
   std::vector<std::pair<std::string, std::string>> rows;
   for (const auto& name : kind.all->names()) rows.emplace_back(name, kind.all->help(name));
   print(rows);
 }
 
-void list_fields(const Kind& kind, const std::string& name) {
+void list_fields(const Kind& kind, const std::string& name, const std::string& json) {
   check_name(kind, name);
-  if (!FLAGS_json.empty()) return write_json(entry_of(kind, name));
+  if (!json.empty()) return write_json(entry_of(kind, name), json);
   std::printf("%s: %s\n", name.c_str(), kind.all->help(name).c_str());
+  const auto supported = kind.supports ? kind.supports(name) : std::vector<std::string>();
+  if (!supported.empty()) std::printf("It supports %s.\n", join(supported, ", ").c_str());
   if (config::keys_of(*kind.all, name).empty()) {
     std::puts("It has no fields.");
   } else {
@@ -114,12 +115,12 @@ void list_fields(const Kind& kind, const std::string& name) {
 }
 
 // Prints what `kernels: auto` and `kernels: libtorch` select on this machine's processor.
-void list_kernels() {
+void list_kernels(const std::string& json) {
   const auto processor = kernels::this_processor();
   const std::vector<std::string> choices{kernels::kAuto, kernels::kLibTorch};
   Json all = Json::object();
   for (const auto& choice : choices) {
-    if (FLAGS_json.empty())
+    if (json.empty())
       std::printf("kernels: %s, on %s with %s\n", choice.c_str(), processor.name.c_str(), processor.vectors.c_str());
     std::vector<std::pair<std::string, std::string>> rows;
     for (const auto& row : kernels::make_plan(choice, processor).table()) {
@@ -127,41 +128,38 @@ void list_kernels() {
           {{"operators", row.operators}, {"tensors", row.tensors}, {"code", row.code}, {"reason", row.reason}});
       rows.emplace_back("  " + row.operators, row.code + " for " + row.tensors + ": " + row.reason);
     }
-    if (FLAGS_json.empty()) print(rows);
+    if (json.empty()) print(rows);
   }
-  if (!FLAGS_json.empty()) write_json(all);
+  if (!json.empty()) write_json(all, json);
 }
 
-int run(int argc, char** argv) {
-  const auto words = parse_flags({.purpose = "lists everything that a config can name, with its fields\n\n"
-                                             "  list\n"
-                                             "  list models\n"
-                                             "  list models gpt\n"
-                                             "  list models --json models.json\n"
-                                             "  list kernels",
-                                  .files = "tools/list/"},
-                                 argc, argv);
+int run(const Arguments& arguments) {
+  std::string json, plugin_paths;
+  Flags flags(arguments, {"", "models", "models gpt", "models --json models.json", "kernels"});
+  flags.add("json", &json,
+            "file to write all of it to, with each field's type, default and limits; - for standard output");
+  flags.add("plugins", &plugin_paths, "shared libraries of your own to load first, separated by commas");
+  const auto words = flags.parse(arguments.words);
   std::vector<std::string> plugins;
-  std::istringstream named(FLAGS_plugins);
+  std::istringstream named(plugin_paths);
   for (std::string path; std::getline(named, path, ',');) plugins.push_back(path);
   load_plugins(plugins);
   if (words.size() > 2) refuse({words[2]});
   if (words.empty()) {
-    list_kinds();
+    list_kinds(json);
   } else if (words[0] == "kernels") {
     if (words.size() > 1) refuse({words[1]});
-    list_kernels();
+    list_kernels(json);
   } else if (words.size() == 1) {
-    list_names(find_kind(words[0]));
+    list_names(find_kind(words[0]), json);
   } else {
-    list_fields(find_kind(words[0]), words[1]);
+    list_fields(find_kind(words[0]), words[1], json);
   }
   return kDone;
 }
 
+const bool list_registered =
+    register_command({"list", "lists everything that a config can name, with its fields", CommandGroup::kData, run});
+
 }  // namespace
 }  // namespace phalanx
-
-int main(int argc, char** argv) {
-  return phalanx::run_main([&] { return phalanx::run(argc, argv); });
-}

@@ -47,6 +47,14 @@ class List(ProgramTest):
         self.assertRegex(text, r"(?m)^momentum\s+number\s+0\s")
         self.assertIn("It has no fields.", self.list("losses", "mse"))
 
+    def test_models_say_what_they_support(self):
+        self.assertIn("It supports activation_checkpointing, block_chain, context_parallel, ",
+                      self.list("models", "gpt"))
+        self.assertNotIn("It supports", self.list("models", "unet"))
+        models = {model["name"]: model["supports"] for model in json.loads(self.list("models", "--json", "-"))}
+        self.assertEqual(["generative"], models["vae"])
+        self.assertEqual([], models["unet"])
+
     def test_json_has_each_field_with_its_type_default_and_limits(self):
         everything = json.loads(self.list("--json", "-"))
         self.assertEqual(KINDS, list(everything))

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Creates a model: new model NAME
-#include <gflags/gflags.h>
 
 #include <algorithm>
 #include <cctype>
@@ -19,10 +18,9 @@
 #include "launch/exit_status.h"
 #include "launch/program.h"
 #include "models/model.h"
-#include "tools/flags/parse_flags.h"
+#include "tools/command/command.h"
+#include "tools/command/flags.h"
 #include "tools/new/templates.h"
-
-DEFINE_string(plugin, "", "folder for a model outside of this repository, as a shared library");
 
 namespace phalanx {
 namespace {
@@ -112,12 +110,13 @@ void write(const std::vector<NewFile>& files) {
   }
 }
 
-void write_plugin(const std::string& name, const std::string& model, const std::string& config) {
+void write_plugin(const std::string& name, const std::string& model, const std::string& config,
+                  const std::string& plugin) {
   const std::string libtorch = folder_of_loaded("libtorch_cpu.so");
   const std::string script =
       replaced(kBuildScript,
                {{"tiny", name}, {"@PHALANX@", find_root()}, {"@LIBTORCH@", fs::canonical(libtorch).parent_path()}});
-  const fs::path folder = fs::absolute(FLAGS_plugin).lexically_normal();
+  const fs::path folder = fs::absolute(plugin).lexically_normal();
   fs::create_directories(folder);
   const std::string line = "name: " + name + "\n";
   const std::string with_plugin = replaced(config, {{line, line + "plugins: [lib" + name + ".so]\n"}});
@@ -140,30 +139,28 @@ void write_in_zoo(const std::string& name, const std::string& model, const std::
       name.c_str(), name.c_str());
 }
 
-int run(int argc, char** argv) {
-  const auto words =
-      parse_flags({.purpose = "starts a new model: writes a file with a network of two layers, a config that "
-                              "trains it, and a test\n\n"
-                              "  new model NAME\n"
-                              "  new model NAME --plugin FOLDER",
-                   .files = "tools/new/"},
-                  argc, argv);
-  if (words.size() != 2 || words[0] != "model") throw ConfigError("expected new model NAME (see --help)");
+int run(const Arguments& arguments) {
+  std::string plugin;
+  Flags flags(arguments, {"model NAME", "model NAME --plugin FOLDER"});
+  flags.add("plugin", &plugin, "folder for a model outside of this repository, as a shared library");
+  const auto words = flags.parse(arguments.words);
+  if (words.size() != 2 || words[0] != "model")
+    throw ConfigError("expected " + arguments.name + " model NAME (see --help)");
   const std::string& name = words[1];
   check_name(name);
   const std::vector<std::pair<std::string, std::string>> names = {{"tiny", name}, {"Tiny", class_name(name)}};
   const std::string model = replaced(kModel, names), config = replaced(kModelConfig, names);
-  if (FLAGS_plugin.empty()) {
+  if (plugin.empty()) {
     write_in_zoo(name, model, replaced(kModelTest, names), config);
   } else {
-    write_plugin(name, model, config);
+    write_plugin(name, model, config, plugin);
   }
   return kDone;
 }
 
+const bool new_registered = register_command(
+    {"new", "starts a new model: a file with a network of two layers, a config that trains it, and a test",
+     CommandGroup::kData, run});
+
 }  // namespace
 }  // namespace phalanx
-
-int main(int argc, char** argv) {
-  return phalanx::run_main([&] { return phalanx::run(argc, argv); });
-}

@@ -32,7 +32,7 @@ class Tiny final : public Network {
   Linear fc1_{nullptr}, fc2_{nullptr};
 };
 
-std::shared_ptr<Model> make_tiny(const TinyConfig& config, const ModelSpec& spec) {
+std::shared_ptr<Tiny> make_tiny(const TinyConfig& config, const ModelSpec& spec) {
   const auto [input, output] = one_to_one("tiny", spec);
   return std::make_shared<Tiny>(config, input, classes_of("tiny", output));
 }

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicts what a training step will take, before a run: plan --config configs/shakespeare_gpt_tp2_dp2.yaml
+// Predicts what a training step will take, before a run: plan configs/shakespeare_gpt_tp2_dp2.yaml
 #include <ATen/Parallel.h>
-#include <gflags/gflags.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -22,19 +20,21 @@
 #include "launch/job/job.h"
 #include "launch/program.h"
 #include "launch/temporary_folder.h"
-#include "tools/flags/load_checked.h"
-#include "tools/flags/on_the_cpu.h"
-#include "tools/flags/parse_flags.h"
-#include "tools/flags/take_overrides.h"
-
-DEFINE_string(config, "", "YAML file of a run");
-DEFINE_string(set, "", "key.path=value, overrides the config file; may be repeated");
-DEFINE_int32(rank, 0, "rank whose share of the model to plan");
-DEFINE_bool(check, false, "also run a few steps, and compare their operations and time with the plan");
-DEFINE_string(json, "", "file to write the model to, for tools:simulate");
+#include "tools/command/command.h"
+#include "tools/command/flags.h"
+#include "tools/config/load_checked.h"
+#include "tools/config/on_the_cpu.h"
 
 namespace phalanx {
 namespace {
+
+struct Options {
+  std::string config{};
+  std::vector<std::string> overrides{};
+  int rank = 0;
+  bool check = false;
+  std::string json{};
+};
 
 void print_bytes(const char* what, std::int64_t bytes) {
   std::printf("  %-14s %12lld  %s\n", what, static_cast<long long>(bytes), format_bytes(bytes).c_str());
@@ -69,7 +69,7 @@ void print(const StepPlan& plan, int rank) {
 }
 
 // Writes the plan as JSON with the keys of tools:simulate.
-void write_json(const StepPlan& plan, const std::string& name) {
+void write_json(const StepPlan& plan, const std::string& name, const std::string& file) {
   const double parameters = static_cast<double>(plan.parameters);
   const auto whole = static_cast<double>(plan.parameter_bytes);
   const nlohmann::ordered_json json = {
@@ -81,13 +81,14 @@ void write_json(const StepPlan& plan, const std::string& name) {
         {"activation_bytes", static_cast<double>(plan.activation_bytes) / static_cast<double>(plan.samples)},
         {"optimizer_bytes", 4 * static_cast<double>(plan.optimizer_bytes) / whole}}},
       {"train", {{"samples_per_replica", plan.samples}}}};
-  write_atomically(FLAGS_json, json.dump(2) + "\n");
+  write_atomically(file, json.dump(2) + "\n");
 }
 
-int check(const RankContext& rank) {
-  const auto checked = check_plan(
-      rank.config, {.world = rank.world, .splits = rank.splits, .folder = rank.folder, .servers = rank.servers});
-  if (rank.world->rank() != 0) return kDone;  // rank 0 reports for all
+int check(const ExperimentConfig& config, const ExperimentContext& context) {
+  ExperimentContext to_the_end = context;
+  to_the_end.stop_asked = [] { return false; };  // a check of a few steps is of no use
+  const auto checked = check_plan(config, to_the_end);
+  if (context.world->rank() != 0) return kDone;  // rank 0 reports for all
   print(checked.plan, 0);
   std::printf("links: %.1f us an operation, %.0f MB/s of a rank\n", 1e6 * checked.links.latency,
               1e-6 * checked.links.bandwidth);
@@ -102,10 +103,10 @@ int check(const RankContext& rank) {
   throw Error("operations differ from the plan, over all ranks:\n" + checked.differences);
 }
 
-int plan(const ExperimentConfig& config) {
+int plan(const ExperimentConfig& config, const Options& options) {
   const auto ranks = training_ranks(config);
-  if (FLAGS_rank < 0 || FLAGS_rank >= ranks) {
-    throw ConfigError("--rank: there is no rank " + std::to_string(FLAGS_rank) + ": launch.ranks is " +
+  if (options.rank < 0 || options.rank >= ranks) {
+    throw ConfigError("--rank: there is no rank " + std::to_string(options.rank) + ": launch.ranks is " +
                       std::to_string(ranks));
   }
   const bool shared = config.backend == "auto" || backend_traits(config.backend).shared == BackendTraits::Memory::kAll;
@@ -114,33 +115,40 @@ int plan(const ExperimentConfig& config) {
   const int cores = at::get_num_threads();
   at::set_num_threads(config.launch.threads > 0 ? static_cast<int>(std::min<std::int64_t>(config.launch.threads, cores))
                                                 : std::max(1, static_cast<int>(cores / ranks)));
-  const StepPlan plan = plan_step(config, config.dataset.make(), {.rank = FLAGS_rank, .shares_memory = near});
-  print(plan, FLAGS_rank);
-  if (FLAGS_json.empty()) return kDone;
+  const StepPlan plan = plan_step(config, config.dataset.make(), {.rank = options.rank, .shares_memory = near});
+  print(plan, options.rank);
+  if (options.json.empty()) return kDone;
   if (ranks > 1) throw ConfigError("--json: describes a whole model; add --set launch.ranks=1 and a mesh of one rank");
-  write_json(plan, config.name);
+  write_json(plan, config.name, options.json);
   return kDone;
 }
 
-int run(int argc, char** argv) {
-  Job job{.command = {argv, argv + argc}, .started = process_start(), .quiet = true};
-  std::vector<std::string> words(argv + 1, argv + argc);
-  auto overrides = take_overrides(words);
-  refuse(parse_flags({.purpose = "predicts memory, communication and time of a training step\n\n"
-                                 "  plan --config configs/shakespeare_gpt_tp2_dp2.yaml\n"
-                                 "  plan --config configs/shakespeare_gpt_tp2_dp2.yaml --check",
-                      .files = "tools/plan/"},
-                     words));
-  if (FLAGS_config.empty()) throw ConfigError("no config: plan --config FILE (see --help)");
-  stay_on_the_cpu(overrides);
-  job.sources = {FLAGS_config, overrides};
+Options parse(const Arguments& arguments) {
+  Options options;
+  Flags flags(arguments, {"configs/shakespeare_gpt_tp2_dp2.yaml", "configs/shakespeare_gpt_tp2_dp2.yaml --check"});
+  flags.add("config", &options.config, "YAML file of a run; --config may be left out");
+  flags.add_overrides(&options.overrides, kOverridesHelp);
+  flags.add("rank", &options.rank, "rank whose share of the model to plan");
+  flags.add("check", &options.check, "also run a few steps, and compare their operations and time with the plan");
+  flags.add("json", &options.json, "file to write the model to, for tools:simulate");
+  auto others = flags.parse(arguments.words);
+  take_positional(others, options.config);
+  refuse(others);
+  if (options.config.empty()) throw ConfigError("no config: " + arguments.name + " --config FILE (see --help)");
+  return options;
+}
+
+int run(const Arguments& arguments) {
+  Job job{.command = arguments.command_line(), .started = process_start(), .quiet = true};
+  Options options = parse(arguments);
+  stay_on_the_cpu(options.overrides);
+  job.sources = {options.config, options.overrides};
   load_checked(job.config, job.sources);
   try {
-    if (!FLAGS_check) return plan(job.config);
+    if (!options.check) return plan(job.config, options);
   } catch (const ConfigError& error) {
     throw config::located(error, job.sources);
   }
-  job.command[0] = std::filesystem::canonical("/proc/self/exe").string();
   job.body = check;
   job.saves = false;
   const TemporaryFolder folder;
@@ -148,9 +156,8 @@ int run(int argc, char** argv) {
   return run_job(job);
 }
 
+const bool plan_registered = register_command(
+    {"plan", "predicts memory, communication and time of a training step", CommandGroup::kPlanning, run});
+
 }  // namespace
 }  // namespace phalanx
-
-int main(int argc, char** argv) {
-  return phalanx::run_main([&] { return phalanx::run(argc, argv); });
-}

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // A standalone parameter server for any number of jobs: ps --listen 10.0.0.1:7000 --secret_file FILE
-#include <gflags/gflags.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,24 +16,27 @@
 #include "framework/base/secret_file.h"
 #include "framework/base/sockets.h"
 #include "framework/base/text.h"
-#include "framework/ps/client.h"
-#include "framework/ps/server.h"
+#include "framework/ps/client/client.h"
+#include "framework/ps/server/server.h"
 #include "launch/exit_status.h"
 #include "launch/program.h"
-#include "launch/signals.h"
-#include "tools/flags/parse_flags.h"
-
-DEFINE_string(listen, "", "HOST:PORT or unix:PATH to listen at, or several of them, separated by commas");
-DEFINE_string(secret_file, "", "file with the secret of servers and clients, which only its owner may read");
-DEFINE_string(checkpoint, "", "folder for checkpoints of only this server, which starts from the newest one there");
-DEFINE_double(every, 60, "seconds between two checkpoints");
-DEFINE_double(grace, 60, "seconds that other clients wait for a client whose connection has broken");
-DEFINE_string(memory, "1TB", "limit for the values of all tables, such as 64GB");
-DEFINE_string(status, "", "address of a running server: prints what it holds");
-DEFINE_double(timeout, 10, "seconds for an answer to --status");
+#include "launch/signals/signals.h"
+#include "tools/command/command.h"
+#include "tools/command/flags.h"
 
 namespace phalanx {
 namespace {
+
+struct Options {
+  std::string listen{};
+  std::string secret_file{};
+  std::string checkpoint{};
+  double every = 60;
+  double grace = 60;
+  std::string memory = "1TB";
+  std::string status{};
+  double timeout = 10;
+};
 
 std::vector<std::string> addresses(const std::string& list) {
   std::vector<std::string> all;
@@ -60,18 +62,17 @@ void remove_stale(const std::string& address) {
   }
 }
 
-ps::ServerOptions options() {
-  if (!(FLAGS_every > 0)) throw ConfigError("--every must be above 0");
-  if (!(FLAGS_grace >= 0)) throw ConfigError("--grace must be at least 0");
-  ps::ServerOptions options{.listen = addresses(FLAGS_listen),
-                            .secret = read_secret(FLAGS_secret_file),
-                            .limits = {.memory_bytes = parse_bytes(FLAGS_memory)},
-                            .grace = Seconds(FLAGS_grace),
-                            .checkpoint = {.folder = FLAGS_checkpoint, .every = Seconds(FLAGS_every)}};
-  return options;
+ps::ServerOptions server_options(const Options& options) {
+  if (!(options.every > 0)) throw ConfigError("--every must be above 0");
+  if (!(options.grace >= 0)) throw ConfigError("--grace must be at least 0");
+  return {.listen = addresses(options.listen),
+          .secret = read_secret(options.secret_file),
+          .limits = {.memory_bytes = parse_bytes(options.memory)},
+          .grace = Seconds(options.grace),
+          .checkpoint = {.folder = options.checkpoint, .every = Seconds(options.every)}};
 }
 
-int serve() {
+int serve(const Options& options) {
   // Only this thread handles the signals; it has nothing else to do.
   sigset_t signals;
   ::sigemptyset(&signals);
@@ -81,7 +82,7 @@ int serve() {
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
   keep_freed_memory();
-  const auto wanted = options();
+  const auto wanted = server_options(options);
   for (const auto& address : wanted.listen) remove_stale(address);
   std::string lost;
   {
@@ -116,13 +117,13 @@ std::string mean_staleness(const nlohmann::json& table) {
   return reads > 0 ? format_text("%.2f", sum / reads) : "-";
 }
 
-int print_status() {
-  ps::Client client({.servers = {{FLAGS_status}},
+int print_status(const Options& options) {
+  ps::Client client({.servers = {{options.status}},
                      .job = "status",
                      .number = -1,
-                     .secret = read_secret(FLAGS_secret_file),
-                     .timeout = Seconds(FLAGS_timeout)});
-  const auto status = parse_json(client.status().at(0), "the status of " + FLAGS_status).raw();
+                     .secret = read_secret(options.secret_file),
+                     .timeout = Seconds(options.timeout)});
+  const auto status = parse_json(client.status().at(0), "the status of " + options.status).raw();
   print_text("%-32s %-32s %-15s %-9s %10s %9s %8s %9s %10s %10s %9s\n", "job", "table", "shard", "dtype", "bytes",
              "version", "waiting", "requests", "received", "sent", "staleness");
   for (const auto& table : status.at("tables")) {
@@ -140,23 +141,30 @@ int print_status() {
   return kDone;
 }
 
-int run(int argc, char** argv) {
-  refuse(
-      parse_flags({.purpose = "serves parameters to several jobs, as in\n"
-                              "ps --listen 127.0.0.1:7000 --secret_file FILE, or prints what a server holds (--status)",
-                   .files = "tools/ps/"},
-                  argc, argv));
-  if (FLAGS_listen.empty() == FLAGS_status.empty()) {
+int run(const Arguments& arguments) {
+  Options options;
+  Flags flags(arguments, {"--listen 127.0.0.1:7000 --secret_file FILE", "--status 127.0.0.1:7000 --secret_file FILE"});
+  flags.add("listen", &options.listen, "HOST:PORT or unix:PATH to listen at, or several of them, separated by commas");
+  flags.add("secret_file", &options.secret_file,
+            "file with the secret of servers and clients, which only its owner may read");
+  flags.add("checkpoint", &options.checkpoint,
+            "folder for checkpoints of only this server, which starts from the newest one there");
+  flags.add("every", &options.every, "seconds between two checkpoints");
+  flags.add("grace", &options.grace, "seconds that other clients wait for a client whose connection has broken");
+  flags.add("memory", &options.memory, "limit for the values of all tables, such as 64GB");
+  flags.add("status", &options.status, "address of a running server: prints what it holds");
+  flags.add("timeout", &options.timeout, "seconds for an answer to --status");
+  refuse(flags.parse(arguments.words));
+  if (options.listen.empty() == options.status.empty()) {
     throw ConfigError("ps needs --listen HOST:PORT to serve, or --status ADDRESS to ask a server what it holds");
   }
-  if (FLAGS_secret_file.empty())
+  if (options.secret_file.empty())
     throw ConfigError("ps needs --secret_file FILE, with the secret of servers and clients");
-  return FLAGS_status.empty() ? serve() : print_status();
+  return options.status.empty() ? serve(options) : print_status(options);
 }
+
+const bool ps_registered = register_command(
+    {"ps", "serves parameters to several jobs, or prints what a server holds", CommandGroup::kMachine, run});
 
 }  // namespace
 }  // namespace phalanx
-
-int main(int argc, char** argv) {
-  return phalanx::run_main([&] { return phalanx::run(argc, argv); });
-}

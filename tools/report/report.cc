@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares what runs have reached: report runs/a runs/b --output compare.html
-#include <gflags/gflags.h>
 
 #include <cstdio>
 #include <string>
@@ -15,17 +14,16 @@
 #include "framework/base/printable.h"
 #include "launch/exit_status.h"
 #include "launch/program.h"
-#include "tools/flags/parse_flags.h"
+#include "tools/command/command.h"
+#include "tools/command/flags.h"
 #include "tools/report/comparison.h"
 #include "tools/report/comparison_page.h"
-
-DEFINE_string(output, "", "HTML file for the comparison of several runs or the report of one (its report.html)");
 
 namespace phalanx {
 namespace {
 
-std::vector<RunRecord> read_runs(const std::vector<std::string>& folders) {
-  if (folders.empty()) throw ConfigError("no run: report RUN... [--output FILE] (see --help)");
+std::vector<RunRecord> read_runs(const std::string& command, const std::vector<std::string>& folders) {
+  if (folders.empty()) throw ConfigError("no run: " + command + " RUN... [--output FILE] (see --help)");
   if (folders.size() > kMostSeries) {
     throw ConfigError("at most " + std::to_string(kMostSeries) + " runs can be compared at a time");
   }
@@ -43,12 +41,12 @@ void print(const std::vector<RunRecord>& runs) {
   print_text("\n%s", configs.size() > 1 ? to_text("", configs).c_str() : "The configs are the same.\n");
 }
 
-int run(int argc, char** argv) {
-  const Program program{.purpose = "compares the results of runs\n\n  report RUN... [--output FILE]",
-                        .files = "tools/report/"};
-  const auto runs = read_runs(parse_flags(program, argc, argv));
+int run(const Arguments& arguments) {
+  std::string path;
+  Flags flags(arguments, {"RUN... [--output FILE]"});
+  flags.add("output", &path, "HTML file for the comparison of several runs or the report of one (its report.html)");
+  const auto runs = read_runs(arguments.name, flags.parse(arguments.words));
   print(runs);
-  std::string path = FLAGS_output;
   if (runs.size() == 1) {
     if (path.empty()) path = RunFolder(runs[0].path).report();
     write_atomically(path, to_run_page(runs[0]));
@@ -59,9 +57,7 @@ int run(int argc, char** argv) {
   return kDone;
 }
 
+const bool report_registered = register_command({"report", "compares the results of runs", CommandGroup::kModels, run});
+
 }  // namespace
 }  // namespace phalanx
-
-int main(int argc, char** argv) {
-  return phalanx::run_main([&] { return phalanx::run(argc, argv); });
-}

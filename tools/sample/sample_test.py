@@ -66,7 +66,7 @@ class Sample(ProgramTest):
                                         ("--out=no/such.png", 1, "no/such.png")):
             self.assertIn(error, self.sample("--run=run", argument, status=status).err)
         self.train_on({"model": "mlp", "dataset": "{name: digits, train_samples: 64, test_samples: 64}"}, 1, "mlp")
-        self.assertIn("model mlp does not generate samples; vae and dcgan do",
+        self.assertIn("model mlp does not generate samples, as these do: dcgan, vae",
                       self.sample("--run=mlp", status=2).err)
 
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "framework/parallel/pipeline/timeline.h"
+#include "framework/partition/pipeline/timeline.h"
 
 namespace phalanx {
 

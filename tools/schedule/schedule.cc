@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shows the order in which the ranks of a pipeline work: schedule --name 1f1b --ranks 4 --micro_batches 8
-#include "framework/parallel/pipeline/schedule.h"
-
-#include <gflags/gflags.h>
+#include "framework/partition/pipeline/schedule.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -14,29 +12,49 @@
 
 #include "framework/base/error.h"
 #include "framework/base/files.h"
-#include "framework/parallel/pipeline/timeline.h"
+#include "framework/partition/pipeline/timeline.h"
 #include "launch/exit_status.h"
 #include "launch/program.h"
-#include "tools/flags/parse_flags.h"
+#include "tools/command/command.h"
+#include "tools/command/flags.h"
 #include "tools/schedule/drawing.h"
-
-DEFINE_string(name, "all", "gpipe, 1f1b, interleaved, zb_h1, zero_bubble, dualpipe, or all, to compare them");
-DEFINE_int32(ranks, 4, "ranks of the pipeline");
-DEFINE_int32(micro_batches, 8, "parts of a batch");
-DEFINE_int32(stages_per_rank, 1, "stages on each rank, for interleaved");
-DEFINE_string(
-    costs, "1,1,1,0",
-    "times of a forward, of the gradients of the input and of the weights, and of a transfer to another rank");
-DEFINE_int32(memory_limit, 0, "micro-batches whose activations a rank may hold, for zero_bubble; 0: ranks");
-DEFINE_int32(width, 120, "characters in a line");
-DEFINE_string(svg, "", "SVG file for a picture");
-DEFINE_string(json, "", "JSON file for the actions and their times");
 
 namespace phalanx {
 namespace {
 
 using pipeline::Costs;
 using pipeline::ScheduleOptions;
+
+struct Options {
+  std::string name = "all";
+  int ranks = 4;
+  int micro_batches = 8;
+  int stages_per_rank = 1;
+  std::string costs = "1,1,1,0";
+  int memory_limit = 0;
+  int width = 120;
+  std::string svg{};
+  std::string json{};
+};
+
+Options parse(const Arguments& arguments) {
+  Options options;
+  Flags flags(arguments,
+              {"--ranks 4 --micro_batches 8", "--name zero_bubble --ranks 4 --micro_batches 8 --svg schedule.svg"});
+  flags.add("name", &options.name, "gpipe, 1f1b, interleaved, zb_h1, zero_bubble, dualpipe, or all, to compare them");
+  flags.add("ranks", &options.ranks, "ranks of the pipeline");
+  flags.add("micro_batches", &options.micro_batches, "parts of a batch");
+  flags.add("stages_per_rank", &options.stages_per_rank, "stages on each rank, for interleaved");
+  flags.add("costs", &options.costs,
+            "times of a forward, of the gradients of the input and of the weights, and of a transfer to another rank");
+  flags.add("memory_limit", &options.memory_limit,
+            "micro-batches whose activations a rank may hold, for zero_bubble; 0: ranks");
+  flags.add("width", &options.width, "characters in a line");
+  flags.add("svg", &options.svg, "SVG file for a picture");
+  flags.add("json", &options.json, "JSON file for the actions and their times");
+  refuse(flags.parse(arguments.words));
+  return options;
+}
 
 Costs parse_costs(const std::string& text) {
   std::istringstream words(text);
@@ -53,20 +71,20 @@ Costs parse_costs(const std::string& text) {
   return {numbers[0], numbers[1], numbers[2], numbers.size() == 4 ? numbers[3] : 0};
 }
 
-ScheduleOptions options() {
+ScheduleOptions schedule_options(const Options& options) {
   for (const auto& [flag, value] :
-       {std::pair("ranks", FLAGS_ranks), std::pair("micro_batches", FLAGS_micro_batches),
-        std::pair("stages_per_rank", FLAGS_stages_per_rank), std::pair("width", FLAGS_width)}) {
+       {std::pair("ranks", options.ranks), std::pair("micro_batches", options.micro_batches),
+        std::pair("stages_per_rank", options.stages_per_rank), std::pair("width", options.width)}) {
     if (value < 1) throw ConfigError(std::string("--") + flag + ": must be at least 1, got " + std::to_string(value));
   }
-  if (FLAGS_ranks > 64 || FLAGS_micro_batches > 1024) {
+  if (options.ranks > 64 || options.micro_batches > 1024) {
     throw ConfigError("--ranks and --micro_batches: at most 64 and 1024 can be drawn");
   }
-  return {.ranks = FLAGS_ranks,
-          .stages_per_rank = FLAGS_stages_per_rank,
-          .micro_batches = FLAGS_micro_batches,
-          .costs = parse_costs(FLAGS_costs),
-          .memory_limit = FLAGS_memory_limit};
+  return {.ranks = options.ranks,
+          .stages_per_rank = options.stages_per_rank,
+          .micro_batches = options.micro_batches,
+          .costs = parse_costs(options.costs),
+          .memory_limit = options.memory_limit};
 }
 
 double most(const std::vector<double>& live) { return *std::ranges::max_element(live); }
@@ -91,8 +109,8 @@ void compare(const ScheduleOptions& options) {
   }
 }
 
-void show(const pipeline::Schedule& schedule, const pipeline::Timeline& timeline, const Costs& costs) {
-  std::printf("%s\n", to_text(schedule, timeline, FLAGS_width).c_str());
+void show(const pipeline::Schedule& schedule, const pipeline::Timeline& timeline, const Costs& costs, int width) {
+  std::printf("%s\n", to_text(schedule, timeline, width).c_str());
   std::printf("F forward, B gradient of the input, W gradient of the weights, D both; then the micro-batch\n");
   std::printf("bubble          %.1f %% of the step", 100 * timeline.bubble);
   const bool equal = costs.forward == costs.input_gradient && costs.forward == costs.weight_gradient;
@@ -110,29 +128,26 @@ void write(const std::string& flag, const std::string& text) {
   write_atomically(flag, text);
 }
 
-int run(int argc, char** argv) {
-  refuse(parse_flags({.purpose = "shows in which order the ranks of a pipeline work, and how long they wait\n\n"
-                                 "  schedule --ranks 4 --micro_batches 8\n"
-                                 "  schedule --name zero_bubble --ranks 4 --micro_batches 8 --svg schedule.svg",
-                      .files = "tools/schedule/"},
-                     argc, argv));
-  const auto all = options();
-  if (FLAGS_name == "all") {
-    if (!FLAGS_svg.empty() || !FLAGS_json.empty()) throw ConfigError("--svg, --json: name one schedule with --name");
+int run(const Arguments& arguments) {
+  const Options options = parse(arguments);
+  const auto all = schedule_options(options);
+  if (options.name == "all") {
+    if (!options.svg.empty() || !options.json.empty())
+      throw ConfigError("--svg, --json: name one schedule with --name");
     compare(all);
     return kDone;
   }
-  const auto schedule = make_schedule(FLAGS_name, all);
+  const auto schedule = make_schedule(options.name, all);
   const auto timeline = simulate(schedule, all.costs);
-  show(schedule, timeline, all.costs);
-  write(FLAGS_svg, to_svg(schedule, timeline));
-  write(FLAGS_json, to_json(schedule, timeline));
+  show(schedule, timeline, all.costs, options.width);
+  write(options.svg, to_svg(schedule, timeline));
+  write(options.json, to_json(schedule, timeline));
   return kDone;
 }
 
+const bool schedule_registered =
+    register_command({"schedule", "shows in which order the ranks of a pipeline work, and how long they wait",
+                      CommandGroup::kPlanning, run});
+
 }  // namespace
 }  // namespace phalanx
-
-int main(int argc, char** argv) {
-  return phalanx::run_main([&] { return phalanx::run(argc, argv); });
-}

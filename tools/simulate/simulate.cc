@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicts training steps on a hypothetical cluster: simulate --scenario tools/simulate/gpt_cluster.yaml
-#include <gflags/gflags.h>
+// Predicts training steps on a hypothetical cluster: simulate tools/simulate/gpt_cluster.yaml
 
 #include <cmath>
 #include <cstdio>
@@ -13,18 +12,11 @@
 #include "framework/base/text.h"
 #include "launch/exit_status.h"
 #include "launch/program.h"
-#include "tools/flags/parse_flags.h"
-#include "tools/flags/take_overrides.h"
+#include "tools/command/command.h"
+#include "tools/command/flags.h"
 #include "tools/simulate/curves.h"
 #include "tools/simulate/step.h"
 #include "tools/simulate/validation.h"
-
-DEFINE_string(scenario, "", "YAML file of cluster, model, mesh and train");
-DEFINE_string(set, "", "key.path=value, overrides the file; may be repeated");
-DEFINE_bool(search, false, "show the best meshes that fit into memory, instead of the mesh in the file");
-DEFINE_string(svg, "", "SVG file for a plot of throughput over the number of ranks");
-DEFINE_string(validate, "", "file of published runs: compare predictions with it");
-DEFINE_bool(help_scenario, false, "show all keys of a scenario");
 
 namespace phalanx {
 namespace {
@@ -73,39 +65,47 @@ void print_validation(const std::string& path) {
   }
 }
 
-void draw(const Scenario& scenario) {
-  std::ofstream file(FLAGS_svg);
+void draw(const Scenario& scenario, const std::string& svg) {
+  std::ofstream file(svg);
   file << draw_scaling(scenario.model.name, scaling(scenario));
-  if (!file.flush()) throw Error("--svg: cannot write " + FLAGS_svg);
-  std::printf("%s\n", FLAGS_svg.c_str());
+  if (!file.flush()) throw Error("--svg: cannot write " + svg);
+  std::printf("%s\n", svg.c_str());
 }
 
-int run(int argc, char** argv) {
-  std::vector<std::string> words(argv + 1, argv + argc);
-  const auto overrides = take_overrides(words);
-  refuse(parse_flags({.purpose = "predicts training steps on a cluster, which need not exist\n\n"
-                                 "  simulate --scenario tools/simulate/gpt_cluster.yaml --search",
-                      .files = "tools/simulate/"},
-                     words));
+int run(const Arguments& arguments) {
+  std::string path, svg, published;
+  std::vector<std::string> overrides;
+  bool searches = false, help_scenario = false;
+  Flags flags(arguments, {"tools/simulate/gpt_cluster.yaml --search"});
+  flags.add("scenario", &path, "YAML file of cluster, model, mesh and train; --scenario may be left out");
+  flags.add_overrides(&overrides, kOverridesHelp);
+  flags.add("search", &searches, "show the best meshes that fit into memory, instead of the mesh in the file");
+  flags.add("svg", &svg, "SVG file for a plot of throughput over the number of ranks");
+  flags.add("validate", &published, "file of published runs: compare predictions with it");
+  flags.add("help_scenario", &help_scenario, "show all keys of a scenario");
+  auto others = flags.parse(arguments.words);
+  take_positional(others, path);
+  refuse(others);
   Scenario scenario;
-  if (FLAGS_help_scenario) {
+  if (help_scenario) {
     std::fputs(config::describe(scenario).c_str(), stdout);
     return kDone;
   }
-  if (!FLAGS_validate.empty()) {
-    print_validation(FLAGS_validate);
+  if (!published.empty()) {
+    print_validation(published);
     return kDone;
   }
-  if (FLAGS_scenario.empty()) throw ConfigError("no scenario: simulate --scenario FILE (see --help, --help_scenario)");
-  config::load(scenario, FLAGS_scenario, overrides);
-  FLAGS_search ? print_search(scenario) : print(simulate::simulate(scenario), scenario);
-  if (!FLAGS_svg.empty()) draw(scenario);
+  if (path.empty()) {
+    throw ConfigError("no scenario: " + arguments.name + " --scenario FILE (see --help, --help_scenario)");
+  }
+  config::load(scenario, path, overrides);
+  searches ? print_search(scenario) : print(simulate::simulate(scenario), scenario);
+  if (!svg.empty()) draw(scenario, svg);
   return kDone;
 }
 
+const bool simulate_registered = register_command(
+    {"simulate", "predicts training steps on a cluster, which need not exist", CommandGroup::kPlanning, run});
+
 }  // namespace
 }  // namespace phalanx
-
-int main(int argc, char** argv) {
-  return phalanx::run_main([&] { return phalanx::run(argc, argv); });
-}

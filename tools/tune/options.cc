@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/tune/options.h"
 
-#include <gflags/gflags.h>
-
 #include <algorithm>
 
 #include "framework/base/error.h"
@@ -10,30 +8,20 @@
 #include "framework/collectives/selection/selectable_ops.h"
 #include "framework/comm/backend.h"
 #include "tools/bench/flag_words.h"
-#include "tools/flags/parse_flags.h"
-
-DEFINE_string(backend, "auto", "backend to tune, as in a config; not inproc");
-DEFINE_string(ops, "all", "operations to tune: all, or some of all_reduce,broadcast,...");
-DEFINE_string(bytes, "256,1KB,4KB,16KB,64KB,256KB,1MB,4MB,16MB", "sizes to measure; rules change halfway between them");
-DEFINE_string(memory, "registered", "memory of the tensors: registered (as in training), private");
-DEFINE_int32(ranks, 2, "ranks to start; the rules hold for this number only");
-DEFINE_string(hosts, "", "hosts on which mpirun starts them, as name or name:slots; empty: this host");
-DEFINE_int32(rounds, 20, "samples of each algorithm and size, interleaved");
-DEFINE_double(budget_ms, 5, "approximate time of one sample");
-DEFINE_string(output, "tuned.json", "output file, for framework.selection_file");
+#include "tools/command/flags.h"
 
 namespace phalanx::tune {
 namespace {
 
-std::vector<std::string> read_ops() {
+std::vector<std::string> read_ops(const std::string& ops) {
   const auto known = selectable_op_names();
-  if (FLAGS_ops == "all") return known;
-  return bench::choose("ops", FLAGS_ops, known);
+  if (ops == "all") return known;
+  return bench::choose("ops", ops, known);
 }
 
-std::vector<std::int64_t> read_bytes() {
+std::vector<std::int64_t> read_bytes(const std::string& text) {
   std::vector<std::int64_t> sizes;
-  for (const auto& size : bench::choose("bytes", FLAGS_bytes)) sizes.push_back(parse_bytes(size));
+  for (const auto& size : bench::choose("bytes", text)) sizes.push_back(parse_bytes(size));
   std::ranges::sort(sizes);
   const auto repeated = std::ranges::unique(sizes);
   sizes.erase(repeated.begin(), repeated.end());
@@ -41,28 +29,38 @@ std::vector<std::int64_t> read_bytes() {
   return sizes;
 }
 
+void check(const Options& options) {
+  if (options.ranks < 2) throw ConfigError("--ranks must be at least 2: a single rank does not communicate");
+  if (options.rounds < 1) throw ConfigError("--rounds must be at least 1");
+  if (!(options.budget_ms > 0)) throw ConfigError("--budget_ms must be more than 0");
+  if (options.output.empty()) throw ConfigError("--output is empty");
+  if (backend_traits(options.backend).threads) {
+    throw ConfigError("--backend: tune starts processes, but ranks of " + options.backend + " are threads");
+  }
+  bench::check_word("memory", options.memory, {"registered", "private"});
+}
+
 }  // namespace
 
-Options parse_options(int argc, char** argv) {
-  refuse(parse_flags({.purpose = "measures collective algorithms, and saves which are best", .files = "tools/tune/"},
-                     argc, argv));
-  if (FLAGS_ranks < 2) throw ConfigError("--ranks must be at least 2: a single rank does not communicate");
-  if (FLAGS_rounds < 1) throw ConfigError("--rounds must be at least 1");
-  if (!(FLAGS_budget_ms > 0)) throw ConfigError("--budget_ms must be more than 0");
-  if (FLAGS_output.empty()) throw ConfigError("--output is empty");
-  if (backend_traits(FLAGS_backend).threads) {
-    throw ConfigError("--backend: tune starts processes, but ranks of " + FLAGS_backend + " are threads");
-  }
-  bench::check_word("memory", FLAGS_memory, {"registered", "private"});
-  return {.backend = FLAGS_backend,
-          .ops = read_ops(),
-          .bytes = read_bytes(),
-          .memory = FLAGS_memory,
-          .ranks = FLAGS_ranks,
-          .hosts = bench::words_of(FLAGS_hosts),
-          .rounds = FLAGS_rounds,
-          .budget_ms = FLAGS_budget_ms,
-          .output = FLAGS_output};
+Options parse_options(const Arguments& arguments) {
+  Options options;
+  std::string ops = "all", bytes = "256,1KB,4KB,16KB,64KB,256KB,1MB,4MB,16MB", hosts;
+  Flags flags(arguments, {"--ranks 2 --backend shm --ops all_reduce,broadcast --output tuned.json"});
+  flags.add("backend", &options.backend, "backend to tune, as in a config; not inproc");
+  flags.add("ops", &ops, "operations to tune: all, or some of all_reduce,broadcast,...");
+  flags.add("bytes", &bytes, "sizes to measure; rules change halfway between them");
+  flags.add("memory", &options.memory, "memory of the tensors: registered (as in training), private");
+  flags.add("ranks", &options.ranks, "ranks to start; the rules hold for this number only");
+  flags.add("hosts", &hosts, "hosts on which mpirun starts them, as name or name:slots; empty: this host");
+  flags.add("rounds", &options.rounds, "samples of each algorithm and size, interleaved");
+  flags.add("budget_ms", &options.budget_ms, "approximate time of one sample");
+  flags.add("output", &options.output, "output file, for framework.selection_file");
+  refuse(flags.parse(arguments.words));
+  check(options);
+  options.ops = read_ops(ops);
+  options.bytes = read_bytes(bytes);
+  options.hosts = bench::words_of(hosts);
+  return options;
 }
 
 }  // namespace phalanx::tune

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "tools/command/arguments.h"
+
 namespace phalanx::tune {
 
 struct Options {
@@ -16,11 +18,11 @@ struct Options {
   std::vector<std::string> hosts{};  // hosts on which mpirun starts ranks; empty: this host
   int rounds = 20;                   // samples of each row
   double budget_ms = 5;              // approximate duration of one sample
-  std::string output;
+  std::string output = "tuned.json";
 };
 
 /// Parses --backend, --ops, --bytes, --memory, --ranks, --hosts, --rounds, --budget_ms and --output. Throws
 /// ConfigError.
-Options parse_options(int argc, char** argv);
+Options parse_options(const Arguments& arguments);
 
 }  // namespace phalanx::tune

@@ -9,13 +9,14 @@
 #include "framework/base/log.h"
 #include "framework/collectives/selection/tuned_file.h"
 #include "framework/comm/backend.h"
-#include "framework/comm/launch_environment.h"
-#include "launch/connect.h"
+#include "framework/comm/launch/launch_environment.h"
 #include "launch/exit_status.h"
 #include "launch/program.h"
+#include "launch/rank/connect.h"
 #include "launch/start_ranks.h"
 #include "tools/bench/measure.h"
 #include "tools/bench/table.h"
+#include "tools/command/command.h"
 #include "tools/tune/best_rules.h"
 #include "tools/tune/options.h"
 
@@ -61,9 +62,9 @@ int run_as_rank(const Options& options, const LaunchEnvironment& launched) {
   return kDone;
 }
 
-int run(int argc, char** argv) {
-  RankStart start{.command = {argv, argv + argc}};
-  const Options options = parse_options(argc, argv);
+int run(const Arguments& arguments) {
+  RankStart start{.command = arguments.command_line()};
+  const Options options = parse_options(arguments);
   choose_backend(options.backend, {});  // throws if there is no such backend
   start.ranks = options.ranks;
   start.with_mpirun = backend_traits(options.backend).mpi || !options.hosts.empty();
@@ -71,9 +72,8 @@ int run(int argc, char** argv) {
   return start_ranks(start, [&](const LaunchEnvironment& launched) { return run_as_rank(options, launched); });
 }
 
+const bool tune_registered =
+    register_command({"tune", "measures collective algorithms, and saves which are best", CommandGroup::kMachine, run});
+
 }  // namespace
 }  // namespace phalanx::tune
-
-int main(int argc, char** argv) {
-  return phalanx::run_main([&] { return phalanx::tune::run(argc, argv); });
-}

@@ -15,10 +15,10 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "engine/build/initial_weights.h"
+#include "engine/build/load_model.h"
+#include "engine/build/make_model.h"
 #include "engine/experiment/config.h"
-#include "engine/experiment/initial_weights.h"
-#include "engine/experiment/load_model.h"
-#include "engine/experiment/make_model.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/backends/device/communicator.h"
+#include "framework/backends/device/device_communicator.h"
 #include "framework/base/cuda.h"
 #include "framework/base/environment.h"
 #include "framework/testing/worlds.h"

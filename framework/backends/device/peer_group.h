@@ -11,7 +11,7 @@
 
 #include "framework/backends/device/peer_memory.h"
 #include "framework/comm/communicator.h"
-#include "framework/comm/operation.h"
+#include "framework/comm/operations/operation.h"
 
 namespace phalanx {
 

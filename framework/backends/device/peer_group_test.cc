@@ -11,7 +11,7 @@
 #include <optional>
 #include <string>
 
-#include "framework/backends/device/communicator.h"
+#include "framework/backends/device/device_communicator.h"
 #include "framework/backends/device/peer_memory.h"
 #include "framework/base/error.h"
 #include "framework/testing/worlds.h"

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "framework/backends/device/launch_point.h"
-#include "framework/comm/copied_result.h"
-#include "framework/comm/part_layout.h"
+#include "framework/comm/operations/copied_result.h"
+#include "framework/comm/operations/part_layout.h"
 
 namespace phalanx {
 namespace {

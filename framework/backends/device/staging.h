@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "framework/comm/communicator.h"
-#include "framework/comm/operation.h"
+#include "framework/comm/operations/operation.h"
 
 namespace phalanx {
 

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "framework/comm/part_layout.h"
+#include "framework/comm/operations/part_layout.h"
 
 namespace phalanx::gloo {
 namespace {

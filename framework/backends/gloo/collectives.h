@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "framework/backends/gloo/group.h"
-#include "framework/comm/operation.h"
+#include "framework/comm/operations/operation.h"
 
 /// The collectives of one group; they block. Gloo's own algorithms are used where it has them. n bytes, P ranks.
 ///

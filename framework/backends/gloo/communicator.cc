@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -12,46 +11,37 @@
 #include "framework/backends/gloo/split.h"
 #include "framework/base/error.h"
 #include "framework/collectives/direct.h"
+#include "framework/comm/operations/dispatch.h"
 #include "framework/comm/plain_memory.h"
 
 namespace phalanx::gloo {
 namespace {
 
-// Returns false for operations that Gloo does not support or performs slowly. These use messages, and throw the errors
-// of messages.
-bool can_by_gloo(const Operation& operation) {
-  switch (operation.call.op) {
-    case Op::kReduce:
-      return operation.reduction.commutative() && operation.output.nbytes() > kDirectReduceBytes;
-    case Op::kAllReduce:
-      return operation.reduction.commutative();
-    default:
-      return operation.call.op != Op::kReduceScatter;
-  }
-}
+// Performs an operation of a group with Gloo. Operations that Gloo does not support or performs slowly use messages,
+// and throw the errors of messages.
+struct Collectives {
+  const Turn& turn;
+  const Operation& operation;
+  Communicator& group;
 
-void execute_by_gloo(const Turn& turn, const Operation& operation) {
-  switch (operation.call.op) {
-    case Op::kBroadcast:
-      return broadcast(turn, operation);
-    case Op::kReduce:
-      return reduce(turn, operation);
-    case Op::kAllReduce:
-      return all_reduce(turn, operation);
-    case Op::kAllGather:
-      return all_gather(turn, operation);
-    case Op::kGather:
-      return gather(turn, operation);
-    case Op::kScatter:
-      return scatter(turn, operation);
-    case Op::kAllToAll:
-      return all_to_all(turn, operation);
-    case Op::kBarrier:
-      return barrier(turn);
-    default:
-      throw std::logic_error(std::string(to_string(operation.call.op)) + " cannot be launched");
+  void broadcast() const { gloo::broadcast(turn, operation); }
+  void reduce() const {
+    if (!operation.reduction.commutative() || operation.output.nbytes() <= kDirectReduceBytes) return use_messages();
+    gloo::reduce(turn, operation);
   }
-}
+  void all_reduce() const {
+    if (!operation.reduction.commutative()) return use_messages();
+    gloo::all_reduce(turn, operation);
+  }
+  void reduce_scatter() const { use_messages(); }
+  void all_gather() const { gloo::all_gather(turn, operation); }
+  void gather() const { gloo::gather(turn, operation); }
+  void scatter() const { gloo::scatter(turn, operation); }
+  void all_to_all() const { gloo::all_to_all(turn, operation); }
+  void barrier() const { gloo::barrier(turn); }
+
+  void use_messages() const { do_directly(group, operation); }
+};
 
 }  // namespace
 
@@ -71,8 +61,7 @@ Work GlooCommunicator::launch(Operation operation) {
 
 void GlooCommunicator::execute(const Operation& operation) {
   group_->collective(operation.call, operation.timeout, [&](const Turn& turn) {
-    if (can_by_gloo(operation)) return execute_by_gloo(turn, operation);
-    do_directly(*this, operation);
+    dispatch_collective(operation.call.op, Collectives{turn, operation, *this});
   });
 }
 

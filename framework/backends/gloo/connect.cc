@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "framework/base/error.h"
+#include "framework/base/sockets.h"
 
 namespace phalanx::gloo {
 namespace {
@@ -25,9 +26,8 @@ std::string where(const Member& member) {
 [[noreturn]] void explain(const Member& member, int peer, const std::string& why) {
   const bool late = why.find("timeout") != std::string::npos;
   throw CommError(late ? CommError::Kind::kTimeout : CommError::Kind::kPeerLost,
-                  where(member) + ": rank " + std::to_string(peer) + " cannot be reached (" + why +
-                      "); check that it runs, that the network interface is the right one (GLOO_SOCKET_IFNAME) and " +
-                      "that no firewall blocks the connection");
+                  where(member) + ": rank " + std::to_string(peer) + " cannot be reached (" + why + "); " +
+                      connection_advice("it", "the network interface (GLOO_SOCKET_IFNAME)"));
 }
 
 // Waits for all ranks, because a rank that leaves before all are connected would appear unreachable to its peers.

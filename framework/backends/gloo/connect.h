@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "framework/backends/gloo/transport.h"
-#include "framework/comm/store.h"
+#include "framework/comm/store/store.h"
 
 namespace phalanx::gloo {
 

@@ -1,29 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <memory>
-#include <string>
 
 #include "framework/backends/gloo/address.h"
 #include "framework/backends/gloo/communicator.h"
+#include "framework/backends/gloo/config.h"
 #include "framework/backends/gloo/connect.h"
-#include "framework/base/environment.h"
 #include "framework/base/error.h"
-#include "framework/comm/address_for_peers.h"
 #include "framework/comm/backend.h"
+#include "framework/comm/launch/address_for_peers.h"
 
 namespace phalanx {
 namespace {
 
-struct GlooConfig {
-  std::string interface = environment("GLOO_SOCKET_IFNAME").value_or("");
-
-  template <class V>
-  void visit(V& v) {
-    v("interface", interface,
-      "network interface through which ranks reach each other; empty: the one that the host name resolves to");
-  }
-};
-
-CommunicatorPtr connect_world(const GlooConfig& config, const ConnectOptions& options) {
+CommunicatorPtr connect_world(const gloo::Config& config, const ConnectOptions& options) {
   const auto& rank_info = options.rank_info;
   if (!options.store) throw ConfigError("backend gloo needs a store where its ranks meet");
   const gloo::Member member{
@@ -37,8 +26,8 @@ CommunicatorPtr connect_world(const GlooConfig& config, const ConnectOptions& op
 }
 
 const bool gloo_registered =
-    Backends::global().add<GlooConfig>("gloo", "ranks are processes on any hosts, or threads, connected by TCP",
-                                       BackendTraits{.automatic = World::kHosts}, &connect_world);
+    Backends::global().add<gloo::Config>("gloo", "ranks are processes on any hosts, or threads, connected by TCP",
+                                         BackendTraits{.automatic = World::kHosts}, &connect_world);
 
 }  // namespace
 }  // namespace phalanx

@@ -11,8 +11,8 @@
 #include <string>
 
 #include "framework/backends/gloo/transport.h"
-#include "framework/comm/call.h"
-#include "framework/comm/store.h"
+#include "framework/comm/operations/call.h"
+#include "framework/comm/store/store.h"
 
 namespace phalanx::gloo {
 

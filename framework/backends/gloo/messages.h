@@ -14,7 +14,7 @@
 
 #include "framework/backends/gloo/group.h"
 #include "framework/backends/gloo/loopback.h"
-#include "framework/comm/operation_queue.h"
+#include "framework/comm/operations/operation_queue.h"
 
 namespace phalanx::gloo {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "framework/backends/gloo/collectives.h"
-#include "framework/comm/part_layout.h"
+#include "framework/comm/operations/part_layout.h"
 
 namespace phalanx::gloo {
 namespace {

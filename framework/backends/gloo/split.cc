@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "framework/backends/gloo/collectives.h"
-#include "framework/comm/part_layout.h"
+#include "framework/comm/operations/part_layout.h"
 
 namespace phalanx::gloo {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "framework/collectives/hierarchical/communicator.h"
+#include "framework/collectives/hierarchical/hierarchical_communicator.h"
 
 namespace phalanx::hybrid {
 

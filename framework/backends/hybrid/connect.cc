@@ -10,7 +10,7 @@
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
-#include "framework/comm/hierarchy.h"
+#include "framework/comm/mesh/hierarchy.h"
 
 namespace phalanx::hybrid {
 namespace {
@@ -27,11 +27,19 @@ void check_backend(const char* key, const std::string& backend) {
                     join(Backends::global().names(), ", "));
 }
 
+// Returns a backend for such a world, or an empty string if this program has none.
+std::string backend_for(World world) {
+  const auto names =
+      Backends::global().names_where([&](const BackendTraits& traits) { return traits.automatic == world; });
+  return names.empty() ? "" : names.front();
+}
+
 // MPI launchers set PMIx variables, even if torchrun's variables are set as well.
 std::string choose_inter(const std::string& wanted, const ConnectOptions& options) {
   if (wanted != "auto") return wanted;
-  if (environment("PMIX_RANK") && is_here("mpi")) return "mpi";
-  if (options.store && is_here("gloo")) return "gloo";
+  const std::string by_mpi = backend_for(World::kHostsWithoutStore), by_store = backend_for(World::kHosts);
+  if (environment("PMIX_RANK") && !by_mpi.empty()) return by_mpi;
+  if (options.store && !by_store.empty()) return by_store;
   throw ConfigError(
       "backend hybrid: no backend connects the hosts: start the ranks with mpirun, or with a launcher that provides a "
       "store, such as torchrun");

@@ -19,7 +19,7 @@ struct Config {
   }
 };
 
-/// Connects all ranks by `inter`, and ranks with equal `host` by `intra` as well (framework/comm/locality.h has
+/// Connects all ranks by `inter`, and ranks with equal `host` by `intra` as well (framework/comm/launch/locality.h has
 /// host_key()). Hosts may have different numbers of ranks, and these need not be consecutive. If all ranks are on one
 /// host, the result is plain `intra`; if no two ranks share a host, it is plain `inter`. Collective, with the same
 /// config on all ranks.

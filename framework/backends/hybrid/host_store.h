@@ -5,8 +5,8 @@
 
 #include "framework/comm/backend.h"
 #include "framework/comm/communicator.h"
-#include "framework/comm/hierarchy.h"
-#include "framework/comm/store.h"
+#include "framework/comm/mesh/hierarchy.h"
+#include "framework/comm/store/store.h"
 
 namespace phalanx::hybrid {
 

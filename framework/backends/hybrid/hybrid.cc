@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/backends/hybrid/connect.h"
-#include "framework/comm/locality.h"
+#include "framework/comm/launch/locality.h"
 
 namespace phalanx {
 namespace {

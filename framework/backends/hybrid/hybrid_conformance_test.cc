@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "framework/collectives/hierarchical/communicator.h"
+#include "framework/collectives/hierarchical/hierarchical_communicator.h"
 #include "framework/testing/backend_under_test.h"
 #include "framework/testing/worlds.h"
 

@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "framework/collectives/hierarchical/communicator.h"
+#include "framework/collectives/hierarchical/hierarchical_communicator.h"
 #include "framework/collectives/testing/equivalence.h"
 #include "framework/comm/backend.h"
 #include "framework/testing/worlds.h"

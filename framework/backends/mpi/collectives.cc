@@ -43,14 +43,14 @@ bool overlap(const at::Tensor& one, const at::Tensor& other) {
 
 }  // namespace
 
-void broadcast(Execution& execution) {
+void Collectives::broadcast() const {
   const auto& tensor = execution.operation.output;
   execution.complete_all(tensor, [&](void* data, int count, MPI_Comm comm, MPI_Request* request) {
     return MPI_Ibcast(data, count, type_of(tensor), execution.operation.root(), comm, request);
   });
 }
 
-void reduce(Execution& execution) {
+void Collectives::reduce() const {
   const auto& tensor = execution.operation.output;
   const auto type = type_of(tensor);
   const auto op = op_of(execution.operation.reduction, tensor.scalar_type());
@@ -62,7 +62,7 @@ void reduce(Execution& execution) {
   if (is_root) finish(execution, tensor);
 }
 
-void all_reduce(Execution& execution) {
+void Collectives::all_reduce() const {
   const auto& tensor = execution.operation.output;
   const auto type = type_of(tensor);
   const auto op = op_of(execution.operation.reduction, tensor.scalar_type());
@@ -72,7 +72,7 @@ void all_reduce(Execution& execution) {
   finish(execution, tensor);
 }
 
-void reduce_scatter(Execution& execution) {
+void Collectives::reduce_scatter() const {
   const at::Tensor &output = execution.operation.output, &input = execution.operation.input;
   const auto type = type_of(input);
   const auto op = op_of(execution.operation.reduction, input.scalar_type());
@@ -95,7 +95,7 @@ void reduce_scatter(Execution& execution) {
 }
 
 // Works in place on all ranks, because MPI requires it on all ranks or on none.
-void all_gather(Execution& execution) {
+void Collectives::all_gather() const {
   const at::Tensor &output = execution.operation.output, &input = execution.operation.input;
   const auto type = type_of(output);
   const auto parts = parts_of(execution, output.numel());
@@ -115,7 +115,7 @@ void all_gather(Execution& execution) {
   }
 }
 
-void gather(Execution& execution) {
+void Collectives::gather() const {
   const at::Tensor &output = execution.operation.output, &input = execution.operation.input;
   const int root = execution.operation.root();
   const auto type = type_of(input);
@@ -138,7 +138,7 @@ void gather(Execution& execution) {
   }
 }
 
-void scatter(Execution& execution) {
+void Collectives::scatter() const {
   const at::Tensor &output = execution.operation.output, &input = execution.operation.input;
   const int root = execution.operation.root();
   const auto type = type_of(output);
@@ -162,7 +162,7 @@ void scatter(Execution& execution) {
 }
 
 // Uneven parts always use derived types, because the peers do not know whether the parts of this rank are long.
-void all_to_all(Execution& execution) {
+void Collectives::all_to_all() const {
   const at::Tensor &output = execution.operation.output, &input = execution.operation.input;
   const auto type = type_of(output);
   const int size = execution.group->size();
@@ -182,6 +182,6 @@ void all_to_all(Execution& execution) {
   });
 }
 
-void barrier(Execution& execution) { execution.complete(&MPI_Ibarrier); }
+void Collectives::barrier() const { execution.complete(&MPI_Ibarrier); }
 
 }  // namespace phalanx::mpi

@@ -10,7 +10,6 @@
 #include <exception>
 #include <functional>
 #include <numeric>
-#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -21,6 +20,7 @@
 #include "framework/base/cores.h"
 #include "framework/base/error.h"
 #include "framework/collectives/direct.h"
+#include "framework/comm/operations/dispatch.h"
 #include "framework/comm/plain_memory.h"
 
 namespace phalanx::mpi {
@@ -42,31 +42,6 @@ void perform(Execution execution, const Body& body) {
   } catch (const std::exception& error) {
     fail(CommError(CommError::Kind::kSystem, execution.where() + ": " + error.what()));
     throw;
-  }
-}
-
-auto by_mpi(Op op) -> void (*)(Execution&) {
-  switch (op) {
-    case Op::kBroadcast:
-      return &mpi::broadcast;
-    case Op::kReduce:
-      return &mpi::reduce;
-    case Op::kAllReduce:
-      return &mpi::all_reduce;
-    case Op::kReduceScatter:
-      return &mpi::reduce_scatter;
-    case Op::kAllGather:
-      return &mpi::all_gather;
-    case Op::kGather:
-      return &mpi::gather;
-    case Op::kScatter:
-      return &mpi::scatter;
-    case Op::kAllToAll:
-      return &mpi::all_to_all;
-    case Op::kBarrier:
-      return &mpi::barrier;
-    default:
-      throw std::logic_error(std::string(to_string(op)) + " cannot be launched");
   }
 }
 
@@ -107,10 +82,10 @@ Work MpiCommunicator::launch(Operation operation) {
         });
   }
   return postbox_.queue->launch(
-      *postbox_.record, call,
-      [group = postbox_.group, sequence, body = by_mpi(call.op), operation = std::move(operation)]() mutable {
+      *postbox_.record, call, [group = postbox_.group, sequence, operation = std::move(operation)]() mutable {
         const auto timeout = operation.timeout.value_or(group->options().timeout);
-        perform({std::move(group), std::move(operation), sequence, timeout}, body);
+        perform({std::move(group), std::move(operation), sequence, timeout},
+                [](Execution& execution) { dispatch_collective(execution.operation.call.op, Collectives{execution}); });
       });
 }
 
@@ -136,7 +111,7 @@ CommunicatorPtr MpiCommunicator::split(int color, int key) {
   const auto sequence = group().next_sequence();
   MPI_Comm child = MPI_COMM_NULL;
   const auto divide = [&](Execution& execution) {
-    mpi::barrier(execution);
+    Collectives{execution}.barrier();
     execution.expect_success(MPI_Comm_split(group().comm(), color < 0 ? MPI_UNDEFINED : color, key, &child));
   };
   const auto run = [&] { perform({postbox_.group, operation, sequence, group().options().timeout}, divide); };

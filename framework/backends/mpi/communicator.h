@@ -9,7 +9,7 @@
 #include "framework/backends/mpi/group.h"
 #include "framework/backends/mpi/message.h"
 #include "framework/comm/communicator.h"
-#include "framework/comm/operation_queue.h"
+#include "framework/comm/operations/operation_queue.h"
 
 namespace phalanx::mpi {
 

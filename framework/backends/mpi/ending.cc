@@ -10,8 +10,8 @@
 
 #include "framework/base/error.h"
 #include "framework/comm/backend.h"
-#include "framework/comm/launch_environment.h"
-#include "framework/comm/reduction.h"
+#include "framework/comm/launch/launch_environment.h"
+#include "framework/comm/operations/reduction.h"
 
 // A rank that ends as its argument says. The guilty rank fails; the innocent ranks do what ranks normally do.
 namespace phalanx {

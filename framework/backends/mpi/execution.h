@@ -13,7 +13,7 @@
 #include "framework/backends/mpi/error.h"
 #include "framework/backends/mpi/group.h"
 #include "framework/backends/mpi/layout.h"
-#include "framework/comm/operation.h"
+#include "framework/comm/operations/operation.h"
 
 namespace phalanx::mpi {
 

@@ -14,8 +14,8 @@
 #include "framework/backends/mpi/inbox.h"
 #include "framework/backends/shared_memory/waiter.h"
 #include "framework/base/error.h"
-#include "framework/comm/call.h"
-#include "framework/comm/store.h"
+#include "framework/comm/operations/call.h"
+#include "framework/comm/store/store.h"
 
 namespace phalanx::mpi {
 

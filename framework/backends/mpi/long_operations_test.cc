@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "framework/backends/testing/ranks_under_mpirun.h"
-#include "framework/comm/part_layout.h"
+#include "framework/comm/operations/part_layout.h"
 
 namespace phalanx::mpi {
 namespace {

@@ -16,10 +16,10 @@
 #include "framework/backends/mpi/group.h"
 #include "framework/backends/mpi/inbox.h"
 #include "framework/base/error.h"
-#include "framework/comm/call.h"
-#include "framework/comm/flight_recorder.h"
-#include "framework/comm/operation_queue.h"
-#include "framework/comm/work.h"
+#include "framework/comm/operations/call.h"
+#include "framework/comm/operations/flight_recorder.h"
+#include "framework/comm/operations/operation_queue.h"
+#include "framework/comm/operations/work.h"
 
 namespace phalanx::mpi {
 

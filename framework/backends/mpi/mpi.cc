@@ -2,11 +2,11 @@
 #include <memory>
 #include <utility>
 
-#include "framework/backends/device/communicator.h"
+#include "framework/backends/device/device_communicator.h"
 #include "framework/backends/mpi/communicator.h"
 #include "framework/backends/mpi/runtime.h"
 #include "framework/comm/backend.h"
-#include "framework/comm/operation_queue.h"
+#include "framework/comm/operations/operation_queue.h"
 
 namespace phalanx {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "framework/comm/launch_environment.h"
-#include "framework/comm/store.h"
+#include "framework/comm/launch/launch_environment.h"
+#include "framework/comm/store/store.h"
 
 namespace phalanx::mpi {
 

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "framework/comm/reduction.h"
+#include "framework/comm/operations/reduction.h"
 
 namespace phalanx::mpi {
 

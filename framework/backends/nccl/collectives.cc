@@ -7,7 +7,7 @@
 #include <string>
 
 #include "framework/base/error.h"
-#include "framework/comm/part_layout.h"
+#include "framework/comm/operations/part_layout.h"
 
 namespace phalanx::nccl {
 namespace {

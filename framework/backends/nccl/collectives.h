@@ -4,7 +4,7 @@
 #include <cuda_runtime_api.h>
 #include <nccl.h>
 
-#include "framework/comm/operation.h"
+#include "framework/comm/operations/operation.h"
 
 namespace phalanx::nccl {
 

@@ -4,13 +4,13 @@
 #include <memory>
 #include <utility>
 
-#include "framework/backends/device/communicator.h"
+#include "framework/backends/device/device_communicator.h"
 #include "framework/backends/nccl/native.h"
 #include "framework/backends/nccl/plugin.h"
 #include "framework/base/config/no_fields.h"
 #include "framework/base/cuda.h"
 #include "framework/comm/device_kind.h"
-#include "framework/comm/locality.h"
+#include "framework/comm/launch/locality.h"
 #include "framework/comm/texts.h"
 
 namespace phalanx {

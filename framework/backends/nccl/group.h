@@ -18,9 +18,9 @@
 #include <thread>
 #include <vector>
 
-#include "framework/comm/flight_recorder.h"
-#include "framework/comm/store.h"
-#include "framework/comm/work.h"
+#include "framework/comm/operations/flight_recorder.h"
+#include "framework/comm/operations/work.h"
+#include "framework/comm/store/store.h"
 
 namespace phalanx::nccl {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "framework/comm/operation.h"
+#include "framework/comm/operations/operation.h"
 
 namespace phalanx::nccl {
 

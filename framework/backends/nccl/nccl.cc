@@ -2,7 +2,7 @@
 // The part of the backend that is in every program. It loads the plug-in, which contains NCCL.
 #include <string>
 
-#include "framework/backends/device/communicator.h"
+#include "framework/backends/device/device_communicator.h"
 #include "framework/backends/nccl/native.h"
 #include "framework/backends/nccl/plugin.h"
 #include "framework/base/cuda.h"

@@ -6,9 +6,9 @@
 #include <span>
 
 #include "framework/backends/shared_memory/execution.h"
-#include "framework/comm/operation.h"
-#include "framework/comm/part_layout.h"
-#include "framework/comm/reduction.h"
+#include "framework/comm/operations/operation.h"
+#include "framework/comm/operations/part_layout.h"
+#include "framework/comm/operations/reduction.h"
 
 namespace phalanx::shared_memory {
 

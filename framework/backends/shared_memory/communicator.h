@@ -10,7 +10,7 @@
 #include "framework/backends/shared_memory/regions.h"
 #include "framework/comm/backend.h"
 #include "framework/comm/communicator.h"
-#include "framework/comm/operation_queue.h"
+#include "framework/comm/operations/operation_queue.h"
 
 namespace phalanx::shared_memory {
 

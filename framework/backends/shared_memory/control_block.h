@@ -7,7 +7,7 @@
 
 #include "framework/backends/shared_memory/channel.h"
 #include "framework/backends/shared_memory/fabric.h"
-#include "framework/comm/call.h"
+#include "framework/comm/operations/call.h"
 
 namespace phalanx::shared_memory {
 

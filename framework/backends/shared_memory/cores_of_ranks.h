@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "framework/comm/store.h"
+#include "framework/comm/store/store.h"
 
 namespace phalanx::shared_memory {
 

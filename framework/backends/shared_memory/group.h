@@ -16,7 +16,7 @@
 #include "framework/backends/shared_memory/scratch_writer.h"
 #include "framework/backends/shared_memory/waiter.h"
 #include "framework/base/error.h"
-#include "framework/comm/store.h"
+#include "framework/comm/store/store.h"
 
 namespace phalanx::shared_memory {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "framework/comm/part_layout.h"
+#include "framework/comm/operations/part_layout.h"
 
 namespace phalanx::shared_memory {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "framework/comm/reduction.h"
+#include "framework/comm/operations/reduction.h"
 
 namespace phalanx::shared_memory {
 

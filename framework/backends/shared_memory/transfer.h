@@ -9,9 +9,9 @@
 #include <memory>
 #include <utility>
 
-#include "framework/comm/call.h"
-#include "framework/comm/flight_recorder.h"
-#include "framework/comm/work.h"
+#include "framework/comm/operations/call.h"
+#include "framework/comm/operations/flight_recorder.h"
+#include "framework/comm/operations/work.h"
 
 namespace phalanx::shared_memory {
 

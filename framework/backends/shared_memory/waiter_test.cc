@@ -8,7 +8,7 @@
 
 #include "framework/backends/shared_memory/cores_of_ranks.h"
 #include "framework/base/cores.h"
-#include "framework/comm/store.h"
+#include "framework/comm/store/store.h"
 
 namespace phalanx::shared_memory {
 namespace {

@@ -66,14 +66,15 @@ std::string link_at(const std::string& path) {
 Descriptor open_block(const shared_memory::Fabric::Handle& handle) {
   const std::string path = "/proc/" + std::to_string(handle.owner) + "/fd/" + std::to_string(handle.token);
   const Descriptor named(::open(path.c_str(), O_PATH | O_CLOEXEC));
-  if (!named) fail("cannot open a peer's memory at " + path + " (ranks must run as one user, in one container)", errno);
+  if (!named.valid())
+    fail("cannot open a peer's memory at " + path + " (ranks must run as one user, in one container)", errno);
   const std::string own_path = "/proc/self/fd/" + std::to_string(named.get());
   const std::string link = link_at(own_path), expected = "/memfd:" + name_of(handle.cookie);
   struct stat status{};
   const bool is_block = (link == expected || link == expected + " (deleted)") && ::fstat(named.get(), &status) == 0 &&
                         S_ISREG(status.st_mode) && status.st_size == handle.bytes && handle.bytes > 0;
   Descriptor fd(is_block ? ::open(own_path.c_str(), O_RDWR | O_CLOEXEC) : -1);
-  if (is_block && !fd) fail("cannot open a peer's memory at " + path, errno);
+  if (is_block && !fd.valid()) fail("cannot open a peer's memory at " + path, errno);
   if (is_block && ::fcntl(fd.get(), F_GET_SEALS) >= 0) return fd;  // only memory files have seals
   throw CommError(CommError::Kind::kSystem,
                   "shm: " + path + " is not the shared memory of a rank (it is \"" + link + "\", not " +
@@ -84,22 +85,11 @@ Descriptor open_block(const shared_memory::Fabric::Handle& handle) {
 
 }  // namespace
 
-Descriptor::Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
-  std::swap(fd_, other.fd_);
-  return *this;
-}
-
-Descriptor::~Descriptor() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 MemfdFabric::MemfdFabric(const std::vector<int>& processes) {
   for (std::size_t rank = 0; rank < processes.size(); ++rank) {
     const int process = processes[rank];
     Descriptor peer(process == ::getpid() ? -1 : pidfd_open(process));
-    if (process != ::getpid() && !peer) {
+    if (process != ::getpid() && !peer.valid()) {
       const std::string who = "shm: rank " + std::to_string(rank) + ", process " + std::to_string(process);
       if (errno == ESRCH) throw CommError(CommError::Kind::kPeerLost, who + ", is gone or in another container");
       fail(who + " cannot be watched", errno);
@@ -111,7 +101,7 @@ MemfdFabric::MemfdFabric(const std::vector<int>& processes) {
 shared_memory::Fabric::Block MemfdFabric::create(std::size_t bytes) {
   const auto cookie = random_cookie();
   Descriptor fd(::memfd_create(name_of(cookie).c_str(), MFD_CLOEXEC));
-  if (!fd) fail("cannot create a memory file", errno);
+  if (!fd.valid()) fail("cannot create a memory file", errno);
   if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) {
     fail("no shared memory for " + std::to_string(bytes) + " bytes", errno);
   }
@@ -176,7 +166,7 @@ void MemfdFabric::fetch(int rank, std::byte* to, const std::byte* from, std::siz
 
 bool MemfdFabric::alive(int rank) {
   const Descriptor& peer = *peers_[rank].ended;
-  if (!peer) return true;
+  if (!peer.valid()) return true;
   pollfd poll{.fd = peer.get(), .events = POLLIN, .revents = 0};
   return ::poll(&poll, 1, 0) <= 0;  // a signal may interrupt the call
 }

@@ -5,28 +5,13 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "framework/backends/shared_memory/fabric.h"
 #include "framework/backends/shm/readable_by.h"
+#include "framework/base/descriptor.h"
 
 namespace phalanx::shm {
-
-/// A file descriptor that closes itself.
-class Descriptor {
- public:
-  explicit Descriptor(int fd = -1) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept;
-  Descriptor& operator=(Descriptor&& other) noexcept;
-  ~Descriptor();
-
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-
- private:
-  int fd_;
-};
 
 /// A fabric for the processes of one host. They share memory files (memfd_create), which peers open through
 /// /proc/<pid>/fd.

@@ -13,7 +13,7 @@
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/comm/backend.h"
-#include "framework/comm/locality.h"
+#include "framework/comm/launch/locality.h"
 
 namespace {
 

@@ -12,8 +12,8 @@
 #include "framework/backends/mpi/communicator.h"
 #include "framework/backends/mpi/runtime.h"
 #include "framework/comm/communicator.h"
-#include "framework/comm/launch_environment.h"
-#include "framework/comm/operation_queue.h"
+#include "framework/comm/launch/launch_environment.h"
+#include "framework/comm/operations/operation_queue.h"
 
 namespace phalanx::mpi {
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "framework/backends/device/communicator.h"
+#include "framework/backends/device/device_communicator.h"
 #include "framework/comm/backend.h"
 
 namespace phalanx {

@@ -18,6 +18,7 @@
 #include "framework/base/storage/safetensors_layout.h"
 #include "framework/base/storage/safetensors_writer.h"
 #include "framework/base/storage/tensor_memory.h"
+#include "framework/base/storage/unsupported_dtype.h"
 
 namespace phalanx {
 namespace {
@@ -36,9 +37,7 @@ struct Unsupported {
 Entry parse_entry(const std::string& name, const JsonValue& json) {
   const auto dtype_name = json.get<std::string>("dtype");
   const auto dtype = safetensors_dtype(dtype_name);
-  if (!dtype)
-    throw Unsupported{"tensor " + printable(name) + " has dtype " + printable(dtype_name) +
-                      ", which is not supported; convert it to a floating-point number of 16, 32 or 64 bits"};
+  if (!dtype) throw Unsupported{unsupported_dtype(name, "has dtype " + printable(dtype_name))};
   const auto offsets = json.get<std::vector<std::uint64_t>>("data_offsets");
   if (offsets.size() != 2) json.at("data_offsets").refuse("has " + std::to_string(offsets.size()) + " numbers, not 2");
   for (const auto size : json.get<std::vector<std::int64_t>>("shape")) {

@@ -10,6 +10,7 @@
 #include "framework/base/printable.h"
 #include "framework/base/storage/torch_storages.h"
 #include "framework/base/storage/unpickler.h"
+#include "framework/base/storage/unsupported_dtype.h"
 #include "framework/base/text.h"
 
 namespace phalanx {
@@ -143,8 +144,7 @@ std::vector<PickledTensor> unpickle_state_dict(const std::string& file, std::str
       throw DataError(file + ": " + printable(key.text) + " is not a tensor, but " + described(value) +
                       "; save model.state_dict() alone, or as {\"state_dict\": ...}");
     } else if (value.tensor.dtype == at::ScalarType::Undefined) {
-      throw DataError(file + ": tensor " + printable(key.text) + " is of " + printable(value.tensor.unsupported) +
-                      ", which is not supported; convert it to a floating-point number of 16, 32 or 64 bits");
+      throw DataError(file + ": " + unsupported_dtype(key.text, "is of " + printable(value.tensor.unsupported)));
     } else {
       tensors.push_back(value.tensor);
       tensors.back().name = key.text;

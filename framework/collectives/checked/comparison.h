@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "framework/comm/call.h"
 #include "framework/comm/communicator.h"
+#include "framework/comm/operations/call.h"
 
 namespace phalanx {
 

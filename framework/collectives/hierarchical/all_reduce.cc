@@ -7,7 +7,7 @@
 #include "framework/collectives/hierarchical/exchange.h"
 #include "framework/collectives/hierarchical/order.h"
 #include "framework/collectives/hierarchical/pieces.h"
-#include "framework/comm/part_layout.h"
+#include "framework/comm/operations/part_layout.h"
 
 namespace phalanx::hierarchical {
 namespace {

@@ -6,7 +6,7 @@
 #include "framework/base/parts.h"
 #include "framework/collectives/hierarchical/collectives.h"
 #include "framework/collectives/hierarchical/pieces.h"
-#include "framework/comm/part_layout.h"
+#include "framework/comm/operations/part_layout.h"
 
 namespace phalanx::hierarchical {
 namespace {

@@ -4,8 +4,8 @@
 #include <ATen/core/Tensor.h>
 
 #include "framework/collectives/hierarchical/staging.h"
-#include "framework/comm/hierarchy.h"
-#include "framework/comm/part_layout.h"
+#include "framework/comm/mesh/hierarchy.h"
+#include "framework/comm/operations/part_layout.h"
 
 namespace phalanx::hierarchical {
 

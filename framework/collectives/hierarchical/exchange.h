@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "framework/comm/communicator.h"
-#include "framework/comm/part_layout.h"
+#include "framework/comm/operations/part_layout.h"
 
 namespace phalanx::hierarchical {
 

@@ -3,7 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "framework/comm/hierarchy.h"
+#include "framework/comm/mesh/hierarchy.h"
 
 namespace phalanx::hierarchical {
 

@@ -2,7 +2,7 @@
 #include "framework/collectives/hierarchical/pieces.h"
 
 #include "framework/base/parts.h"
-#include "framework/comm/part_layout.h"
+#include "framework/comm/operations/part_layout.h"
 
 namespace phalanx::hierarchical {
 

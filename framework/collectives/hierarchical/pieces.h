@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "framework/comm/hierarchy.h"
+#include "framework/comm/mesh/hierarchy.h"
 
 namespace phalanx::hierarchical {
 

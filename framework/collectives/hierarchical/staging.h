@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "framework/comm/hierarchy.h"
-#include "framework/comm/part_layout.h"
+#include "framework/comm/mesh/hierarchy.h"
+#include "framework/comm/operations/part_layout.h"
 
 namespace phalanx::hierarchical {
 

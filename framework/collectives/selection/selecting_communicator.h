@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "framework/collectives/selection/decisions.h"
-#include "framework/collectives/selection/table.h"
+#include "framework/collectives/selection/selection_table.h"
 #include "framework/comm/decorator.h"
 
 namespace phalanx {

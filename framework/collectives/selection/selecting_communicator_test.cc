@@ -15,7 +15,7 @@
 #include "framework/base/error.h"
 #include "framework/collectives/selection/selectable_ops.h"
 #include "framework/collectives/testing/counting_algorithms.h"
-#include "framework/comm/arguments.h"
+#include "framework/comm/operations/arguments.h"
 #include "framework/testing/worlds.h"
 
 namespace phalanx {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/collectives/selection/table.h"
+#include "framework/collectives/selection/selection_table.h"
 #include "framework/collectives/selection/topology.h"
 
 namespace phalanx {

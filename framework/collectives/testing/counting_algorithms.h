@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "framework/comm/call.h"
+#include "framework/comm/operations/call.h"
 
 namespace phalanx::testing {
 

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "framework/comm/part_layout.h"
+#include "framework/comm/operations/part_layout.h"
 
 namespace phalanx::testing {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/comm/reduction.h"
+#include "framework/comm/operations/reduction.h"
 
 /// Expected results of collectives, computed element by element without any code of the collectives. For tests.
 namespace phalanx::testing {

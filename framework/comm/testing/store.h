@@ -7,7 +7,7 @@
 #include <string>
 
 #include "framework/base/error.h"
-#include "framework/comm/store.h"
+#include "framework/comm/store/store.h"
 
 // Helpers that the tests of stores share.
 namespace phalanx::testing {

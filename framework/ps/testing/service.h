@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "framework/base/keyed_hash.h"
-#include "framework/ps/client.h"
-#include "framework/ps/server.h"
-#include "framework/ps/table.h"
+#include "framework/ps/client/client.h"
+#include "framework/ps/protocol/table_spec.h"
+#include "framework/ps/server/server.h"
 
 // Helpers shared by the tests of servers and clients.
 namespace phalanx::ps::testing {

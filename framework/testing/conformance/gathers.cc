@@ -6,7 +6,7 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
-#include "framework/comm/part_layout.h"
+#include "framework/comm/operations/part_layout.h"
 #include "framework/testing/conformance/suite.h"
 
 namespace phalanx::testing {

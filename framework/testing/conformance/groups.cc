@@ -8,7 +8,7 @@
 
 #include <stdexcept>
 
-#include "framework/comm/mesh.h"
+#include "framework/comm/mesh/mesh.h"
 #include "framework/testing/conformance/suite.h"
 
 namespace phalanx::testing {

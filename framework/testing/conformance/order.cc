@@ -166,5 +166,28 @@ TEST_P(Ordering, AnotherThreadMayWait) {
   });
 }
 
+// Each thread waits for the Works of its own, which another thread has launched.
+TEST_P(Ordering, SeveralThreadsWaitForDifferentWorks) {
+  run([](const CommunicatorPtr& world) {
+    constexpr int kThreads = 3, kWorks = 20;
+    std::vector<std::vector<Work>> works(kThreads);
+    std::vector<std::vector<at::Tensor>> tensors(kThreads);
+    for (int i = 0; i < kThreads * kWorks; ++i) {
+      tensors[i % kThreads].push_back(at::full({i % 4 == 0 ? 5000 : 1}, i + world->rank(), at::kLong));
+      works[i % kThreads].push_back(world->all_reduce(tensors[i % kThreads].back(), Reduction::kMax));
+    }
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&, t] {
+        for (int i = kWorks - 1; i >= 0; --i) {
+          works[t][i].wait();
+          EXPECT_TRUE(works[t][i].done());
+          EXPECT_EQ(tensors[t][i][0].item<std::int64_t>(), i * kThreads + t + world->size() - 1);
+        }
+      });
+    }
+  });
+}
+
 }  // namespace
 }  // namespace phalanx::testing

@@ -7,7 +7,7 @@
 
 #include <span>
 
-#include "framework/comm/part_layout.h"
+#include "framework/comm/operations/part_layout.h"
 #include "framework/testing/conformance/suite.h"
 
 namespace phalanx::testing {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/testing/conformance/suite.h"
 
-#include "framework/comm/launch_environment.h"
+#include "framework/comm/launch/launch_environment.h"
 
 namespace phalanx::testing {
 

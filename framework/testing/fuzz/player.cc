@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "framework/base/error.h"
-#include "framework/comm/part_layout.h"
+#include "framework/comm/operations/part_layout.h"
 #include "framework/testing/reference.h"
 
 namespace phalanx::testing {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/comm/call.h"
+#include "framework/comm/operations/call.h"
 
 namespace phalanx::testing {
 

@@ -13,9 +13,9 @@
 
 #include "framework/base/config/no_fields.h"
 #include "framework/base/environment.h"
-#include "framework/comm/copied_result.h"
 #include "framework/comm/decorator.h"
 #include "framework/comm/device_kind.h"
+#include "framework/comm/operations/copied_result.h"
 
 namespace phalanx::testing {
 namespace {

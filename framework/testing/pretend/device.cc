@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/backends/device/communicator.h"
+#include "framework/backends/device/device_communicator.h"
 #include "framework/base/config/no_fields.h"
 #include "framework/base/environment.h"
 #include "framework/comm/device_kind.h"

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "framework/ps/server.h"
-#include "framework/ps/sparse_cache.h"
+#include "framework/ps/server/server.h"
+#include "framework/ps/sparse/sparse_cache.h"
 
 using namespace phalanx;
 

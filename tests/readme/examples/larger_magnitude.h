@@ -3,7 +3,7 @@
 #include <cmath>
 #include <span>
 
-#include "framework/comm/reduction.h"
+#include "framework/comm/operations/reduction.h"
 
 // Of all ranks' elements the one that is farthest from zero; the first of them where two are equally far.
 inline phalanx::Reduction larger_magnitude() {

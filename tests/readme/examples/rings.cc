@@ -7,11 +7,11 @@
 #include <memory>
 #include <numbers>
 #include <span>
-#include <string>
 
 #include "datasets/batch_memory.h"
 #include "datasets/dataset.h"
 #include "datasets/random_stream.h"
+#include "datasets/without_files.h"
 #include "framework/base/random.h"
 
 namespace phalanx {
@@ -22,7 +22,6 @@ struct RingsConfig {
   std::int64_t test_samples = 500;
   double noise = 0.1;
   std::int64_t seed = 1;
-  std::string root;
 
   template <class V>
   void visit(V& v) {
@@ -30,7 +29,6 @@ struct RingsConfig {
     v("test_samples", test_samples, "points to test on", config::at_least(1));
     v("noise", noise, "maximum distance of a point from its ring", config::between(0, 0.5));
     v("seed", seed, "random seed of the points");
-    v("root", root, "unused, since there are no files");
   }
 };
 
@@ -75,7 +73,7 @@ Splits make_rings(const RingsConfig& config) {
 }
 
 const bool rings_registered =
-    Datasets::global().add<RingsConfig>("rings", "points on two rings in the plane", make_rings);
+    add_dataset_without_files<RingsConfig>("rings", "points on two rings in the plane", make_rings);
 
 }  // namespace
 }  // namespace phalanx

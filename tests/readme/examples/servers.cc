@@ -4,8 +4,8 @@
 
 #include <iostream>
 
-#include "framework/ps/client.h"
-#include "framework/ps/server.h"
+#include "framework/ps/client/client.h"
+#include "framework/ps/server/server.h"
 
 using namespace phalanx;
 

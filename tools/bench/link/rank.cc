@@ -22,7 +22,7 @@
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/comm/backend.h"
-#include "framework/comm/rendezvous.h"
+#include "framework/comm/store/rendezvous.h"
 
 DEFINE_string(backend, "hybrid", "name of a registered backend");
 DEFINE_string(bytes, "16MB", "sizes, separated by commas");

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "framework/ps/client.h"
-#include "framework/ps/server.h"
+#include "framework/ps/client/client.h"
+#include "framework/ps/server/server.h"
 
 DEFINE_string(serve, "", "address to serve at");
 DEFINE_string(ask, "", "address of the server");

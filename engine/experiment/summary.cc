@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/experiment/summary.h"
+
+#include <ATen/Parallel.h>
+
+#include <nlohmann/json.hpp>
+
+#include "engine/checkpoint/provenance.h"
+#include "engine/watch/matrix_peak.h"
+#include "engine/watch/step_times_json.h"
+#include "framework/base/device_memory.h"
+
+namespace phalanx {
+namespace {
+
+template <class Named>
+nlohmann::ordered_json by_name(const Named& values) {
+  nlohmann::ordered_json object = nlohmann::ordered_json::object();
+  for (const auto& [name, value] : values) object[name] = value;
+  return object;
+}
+
+// Returns the operations of training and their share of the peak. The peak is measured on one core, assuming that all
+// cores are equally fast.
+nlohmann::ordered_json matrix_products(const ExperimentContext& context, double operations_per_sample,
+                                       double samples_per_second) {
+  if (operations_per_sample == 0) return nullptr;
+  const double peak = measure_matrix_peak(PeakEffort::kQuick);
+  const double cores = static_cast<double>(context.world->size()) * at::get_num_threads();
+  return {{"operations_per_sample", operations_per_sample},
+          {"peak_of_core", peak},
+          {"share_of_peak", operations_per_sample * samples_per_second / (peak * cores)}};
+}
+
+}  // namespace
+
+std::string summary_text(const ExperimentConfig& config, const ExperimentContext& context,
+                         const ExperimentResult& result, const RunTimes& times) {
+  nlohmann::ordered_json strategy = {{"name", result.strategy}};
+  for (const auto& [name, value] : result.metrics) strategy[name] = value;
+  nlohmann::ordered_json loader = {{"shares", config.loader.shares}};
+  if (!result.shares.empty()) loader["last_shares"] = result.shares;
+  if (config.loader.shares == "measured") loader["reproducible"] = false;
+  if (result.unreadable) {
+    loader["unreadable"] = result.unreadable->samples;
+    loader["replaced"] = result.unreadable->replaced;
+  }
+  nlohmann::ordered_json device = {{"name", context.device.str()}};
+  if (!context.device.is_cpu()) device["memory_peak_bytes"] = peak_bytes(context.device);
+  const double rate = times.samples_per_second();
+  return nlohmann::ordered_json{{"name", config.name},
+                                {"ranks", context.world->size()},
+                                {"device", device},
+                                {"steps", result.steps},
+                                {"stopped", result.stopped},
+                                {"early_stop", result.early_stop},
+                                {"failed_checkpoints", result.failed_checkpoints},
+                                {"train_seconds", times.training_seconds()},
+                                {"seconds_to_first_step", times.seconds_to_first_step()},
+                                {"samples_per_second", rate},
+                                {"matrix_products", matrix_products(context, result.operations_per_sample, rate)},
+                                {"bucket_bytes", result.bucket_bytes},
+                                {"loader", loader},
+                                {"strategy", strategy},
+                                {"update", by_name(result.update)},
+                                {"train", by_name(result.train)},
+                                {"validation", by_name(result.validation)},
+                                {"test", by_name(result.test)},
+                                {"chosen_by", result.chosen_by},
+                                {"step_time", spreads_to_json(times.step_times())},
+                                {"provenance", by_name(provenance())}}
+             .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
+         "\n";
+}
+
+}  // namespace phalanx

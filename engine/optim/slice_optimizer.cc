@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/optim/slice_optimizer.h"
+
+#include <ATen/ops/full_like.h>
+
+#include <utility>
+
+namespace phalanx {
+
+void SliceOptimizer::attach(std::vector<Slice> slices) {
+  slices_ = std::move(slices);
+  updates_ = 0;
+  left_out_.clear();
+  state_.clear();
+  for (const auto& kind : kinds()) {
+    auto& tensors = state_.emplace_back();
+    for (const auto& slice : slices_)
+      tensors.push_back(at::full_like(slice.values, kind.initial, slice.values.options().requires_grad(false)));
+  }
+}
+
+std::vector<StateTensor> SliceOptimizer::state() {
+  std::vector<StateTensor> all;
+  const auto names = kinds();
+  for (std::size_t kind = 0; kind < names.size(); ++kind) {
+    for (std::size_t slice = 0; slice < slices_.size(); ++slice)
+      all.push_back({names[kind].name, slice, state_[kind][slice]});
+  }
+  return all;
+}
+
+SliceOptimizer::GroupRates SliceOptimizer::rates_of(std::size_t group) const {
+  const auto& factors = groups_[group];
+  return {learning_rate_ * factors.lr_factor, weight_decay_ * factors.weight_decay_factor, updates_};
+}
+
+}  // namespace phalanx

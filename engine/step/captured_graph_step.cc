@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/step/captured_graph_step.h"
+
+#include <string>
+#include <utility>
+
+#include "framework/base/error.h"
+#include "framework/base/log.h"
+
+namespace phalanx {
+namespace {
+
+std::unique_ptr<at::GraphImplInterface> make_graph(const c10::Device& device) {
+  if (at::has_graph_impl(device.type())) return at::create_graph_impl(device.type());
+  throw ConfigError("train.cuda_graph: the device " + device.str() + " cannot record graphs; leave it out");
+}
+
+// Ends a recording that failed, so that the stream executes work again.
+void end_recording(at::GraphImplInterface& graph) {
+  try {
+    graph.capture_end();
+  } catch (const c10::Error& error) {
+    log_info() << "error while ending a failed recording: " << error.what_without_backtrace();
+  }
+}
+
+}  // namespace
+
+CapturedGraphStep::CapturedGraphStep(Step& inner, c10::Device device, std::function<double()> loss_scale,
+                                     std::int64_t warm_up)
+    : StepDecorator(inner), device_(device), loss_scale_(std::move(loss_scale)), warm_up_(warm_up) {
+  (void)make_graph(device_);
+}
+
+CapturedGraphStep::Likeness CapturedGraphStep::likeness_of(const Batch& batch) const {
+  Likeness all{.sizes = {},
+               .dtypes = {},
+               .valid = batch.valid,
+               .first_row = batch.first_row,
+               .weight = batch.weight(),
+               .weight_of_all = batch.weight_of_all(),
+               .loss_scale = loss_scale_ ? loss_scale_() : 1};
+  for (const auto* tensors : {&batch.inputs, &batch.targets}) {
+    for (const auto& tensor : *tensors) {
+      all.sizes.push_back(tensor.sizes().vec());
+      all.dtypes.push_back(tensor.scalar_type());
+    }
+  }
+  return all;
+}
+
+Step::Result CapturedGraphStep::run(const Batch& batch, const Watch& watch) {
+  auto likeness = likeness_of(batch);
+  alike_ = last_ == likeness ? alike_ + 1 : 1;
+  last_ = likeness;
+  if (recorded_ != likeness) {
+    if (alike_ <= warm_up_) return compute(batch, watch);
+    record(batch);
+    recorded_ = std::move(likeness);
+  }
+  copy_in(batch);
+  return replay(watch);
+}
+
+void CapturedGraphStep::record(const Batch& batch) {
+  recorded_.reset();
+  graph_ = make_graph(device_);  // frees the old graph and its memory
+  batch_ = batch;
+  for (auto* tensors : {&batch_.inputs, &batch_.targets}) {
+    for (auto& tensor : *tensors) tensor = tensor.clone();
+  }
+  graph_->capture_begin({0, 0}, at::GraphCaptureMode::ThreadLocal);
+  try {
+    record_run();
+  } catch (...) {
+    end_recording(*graph_);
+    graph_.reset();
+    throw;
+  }
+  graph_->capture_end();
+}
+
+void CapturedGraphStep::record_run() {
+  try {
+    result_ = inner().run(batch_, [](Stage, const Result&) {});
+  } catch (const c10::OutOfMemoryError&) {
+    throw;
+  } catch (const c10::Error& error) {
+    throw ConfigError(
+        std::string(
+            "train.cuda_graph: a step of this model, or its loss, does something that a graph cannot record (") +
+        error.what_without_backtrace() + "); leave it out");
+  }
+}
+
+Step::Result CapturedGraphStep::compute(const Batch& batch, const Watch& watch) {
+  constexpr std::int64_t kPatience = 50;
+  if (++computed_ == kPatience && replays_ == 0) {
+    log_warning() << "train.cuda_graph: none of " << kPatience
+                  << " batches had the same sizes and as many counted elements as the " << warm_up_
+                  << " before it, so no step is replayed";
+  }
+  return inner().run(batch, watch);
+}
+
+void CapturedGraphStep::copy_in(const Batch& batch) {
+  const auto copy = [](Tensors& to, const Tensors& from) {
+    for (std::size_t i = 0; i < to.size(); ++i) to[i].copy_(from[i], /*non_blocking=*/true);
+  };
+  copy(batch_.inputs, batch.inputs);
+  copy(batch_.targets, batch.targets);
+}
+
+Step::Result CapturedGraphStep::replay(const Watch& watch) {
+  graph_->replay();
+  ++replays_;
+  Result result = result_;
+  result.loss = result_.loss.clone();
+  for (const auto stage : {Stage::kForward, Stage::kForwardCriterion, Stage::kBackwardCriterion, Stage::kBackward}) {
+    watch(stage, result);
+  }
+  return result;
+}
+
+}  // namespace phalanx

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/GraphImplInterface.h>
+#include <c10/core/Device.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "framework/parallel/step_decorator.h"
+
+namespace phalanx {
+
+/// A step whose forward and backward are recorded once as a graph of the device, and replayed for every other batch
+/// like the recorded one: one call replaces a launch per kernel. Batches are copied to the memory of the recorded one.
+/// The recording contains kernels with their addresses and numbers, which has these consequences:
+/// - A batch with other shapes, or whose samples count differently, is computed by the inner step.
+/// - The first `warm_up` batches are computed by it too, because libraries of the device choose their kernels then.
+/// - Stages are reported after the replay was launched. Nothing may communicate within the step.
+/// - The next replay overwrites the outputs of a result, but not its loss.
+/// If batches differ so often that nothing was replayed among the first 50 computed ones, a warning is logged.
+///
+/// The recorded kernels keep all memory of a step as long as the step lives. Requires that the current stream is not
+/// the device's default stream, on which nothing can be recorded. Must be used by one thread at a time.
+class CapturedGraphStep final : public StepDecorator {
+ public:
+  /// `inner` must outlive it. `loss_scale`, which may be null, returns the scale that a recorded step contains. Throws
+  /// ConfigError if the device cannot record graphs.
+  CapturedGraphStep(Step& inner, c10::Device device, std::function<double()> loss_scale = {}, std::int64_t warm_up = 3);
+
+  /// Throws ConfigError if the step waits for the device, which cannot be recorded.
+  Result run(const Batch& batch, const Watch& watch) override;
+
+  std::int64_t replays() const { return replays_; }
+
+ private:
+  // Everything that a recording depends on.
+  struct Likeness {
+    std::vector<std::vector<std::int64_t>> sizes;
+    std::vector<c10::ScalarType> dtypes;
+    std::int64_t valid, first_row;
+    double weight, weight_of_all, loss_scale;
+
+    bool operator==(const Likeness&) const = default;
+  };
+
+  Likeness likeness_of(const Batch& batch) const;
+  void record(const Batch& batch);
+  void record_run();
+  Result compute(const Batch& batch, const Watch& watch);
+  void copy_in(const Batch& batch);
+  Result replay(const Watch& watch);
+
+  c10::Device device_;
+  std::function<double()> loss_scale_;
+  std::int64_t warm_up_;
+  std::optional<Likeness> last_;  // of the last batch
+  std::int64_t alike_ = 0;        // number of consecutive batches that were like it
+  std::int64_t replays_ = 0, computed_ = 0;
+
+  std::optional<Likeness> recorded_;
+  Batch batch_;    // the recording reads from here
+  Result result_;  // the recording writes to here
+  std::unique_ptr<at::GraphImplInterface> graph_;
+};
+
+}  // namespace phalanx

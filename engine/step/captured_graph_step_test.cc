@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/step/captured_graph_step.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/nonzero.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
+#include <gmock/gmock.h>
+
+#include <vector>
+
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+const at::Device kDevice(c10::kCUDA, 0);  // pretended
+
+// Adds the input to a gradient. The loss is the sum of the gradient.
+class Adding final : public Step {
+ public:
+  Result run(const Batch& batch, const Watch& watch) override {
+    ++runs;
+    gradient.add_(batch.inputs.at(0));
+    if (waits) (void)at::nonzero(gradient);
+    Result result{.outputs = {batch.inputs[0] * 2}, .loss = gradient.sum(), .weight = batch.weight()};
+    watch(Stage::kForward, result);
+    return result;
+  }
+  Result evaluate(const Batch&, const Watch&) override { return {}; }
+
+  at::Tensor gradient = at::zeros({2}, at::device(kDevice));
+  int runs = 0;
+  bool waits = false;
+};
+
+Batch batch_of(double value, std::int64_t valid = 2) {
+  return {.inputs = {at::full({2}, value, at::device(kDevice))}, .valid = valid, .global_rows = 2};
+}
+
+class CapturedGraphSteps : public ::testing::Test {
+ protected:
+  double run(const Batch& batch) {
+    return step_.run(batch, [](Stage, const Step::Result&) {}).loss.item<double>();
+  }
+
+  Adding inner_;
+  CapturedGraphStep step_{inner_, kDevice, [this] { return scale_; }, 2};
+  double scale_ = 1;
+};
+
+TEST_F(CapturedGraphSteps, ReplayARecordingWithOtherValues) {
+  std::vector<double> losses;
+  for (const double value : {1, 2, 3, 4, 5}) losses.push_back(run(batch_of(value)));
+  EXPECT_THAT(losses, ElementsAre(2, 6, 12, 20, 30));
+  EXPECT_EQ(inner_.runs, 3) << "two to warm up, one that is recorded";
+  EXPECT_EQ(step_.replays(), 3);
+}
+
+TEST_F(CapturedGraphSteps, ReportAllStagesAndKeepTheLossOfEachStep) {
+  std::vector<Stage> stages;
+  Step::Result third;
+  for (const double value : {1, 2, 3, 4}) {
+    stages.clear();
+    const auto result = step_.run(batch_of(value), [&](Stage stage, const Step::Result&) { stages.push_back(stage); });
+    if (value == 3) third = result;
+  }
+  EXPECT_THAT(stages,
+              ElementsAre(Stage::kForward, Stage::kForwardCriterion, Stage::kBackwardCriterion, Stage::kBackward));
+  EXPECT_EQ(third.loss.item<double>(), 12);
+}
+
+TEST_F(CapturedGraphSteps, ComputeOtherBatchesWithoutReplaying) {
+  for (int i = 0; i < 3; ++i) run(batch_of(1));
+  EXPECT_EQ(run(batch_of(1, /*valid=*/1)), 8);
+  EXPECT_EQ(run(batch_of(1)), 10);
+  EXPECT_EQ(step_.replays(), 2);
+  EXPECT_EQ(inner_.runs, 4);
+}
+
+TEST_F(CapturedGraphSteps, RecordAgainWhenTheLossScaleChanges) {
+  for (int i = 0; i < 3; ++i) run(batch_of(1));
+  scale_ = 2;
+  for (int i = 0; i < 3; ++i) run(batch_of(1));
+  EXPECT_EQ(inner_.runs, 6);
+  EXPECT_EQ(run(batch_of(1)), 14);
+  EXPECT_EQ(inner_.runs, 6);
+}
+
+TEST_F(CapturedGraphSteps, RefuseAStepThatWaitsForTheDevice) {
+  inner_.waits = true;
+  for (int i = 0; i < 2; ++i) run(batch_of(1));
+  EXPECT_THAT([&] { run(batch_of(1)); },
+              ThrowsMessage<ConfigError>(HasSubstr("does something that a graph cannot record")));
+}
+
+TEST(CapturedGraphStepWithoutGraphs, IsRefused) {
+  Adding inner;
+  EXPECT_THAT([&] { CapturedGraphStep(inner, at::kCPU); },
+              ThrowsMessage<ConfigError>(HasSubstr("cannot record graphs")));
+}
+
+}  // namespace
+}  // namespace phalanx

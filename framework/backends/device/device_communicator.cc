@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/backends/device/device_communicator.h"
+
+#include <ATen/ops/zeros.h>
+#include <c10/core/DeviceGuard.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <exception>
+#include <optional>
+#include <utility>
+
+#include "framework/backends/device/launch_point.h"
+#include "framework/backends/device/staging.h"
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+const at::Tensor& tensor_of(const Operation& operation) {
+  return operation.output.defined() ? operation.output : operation.input;
+}
+
+// Returns the current stream of this thread, or nothing if there is no such device: a CUDA-aware MPI may run without
+// one.
+std::optional<c10::Stream> stream_in_use(c10::DeviceType type) {
+  if (type == c10::kCPU || !c10::impl::hasDeviceGuardImpl(type)) return {};
+  const c10::impl::VirtualGuardImpl devices(type);
+  if (devices.deviceCount() == 0) return {};
+  return devices.getStream(devices.getDevice());
+}
+
+// An operation that has already run. wait() throws its error.
+class Finished final : public Work::State {
+ public:
+  explicit Finished(std::exception_ptr error) : error_(std::move(error)) {}
+  void wait() override {
+    if (auto error = std::exchange(error_, nullptr)) std::rethrow_exception(error);
+  }
+  bool done() const override { return true; }
+
+ private:
+  std::exception_ptr error_;
+};
+
+}  // namespace
+
+Work DeviceCommunicator::launch(Operation operation) {
+  const at::Tensor& tensor = tensor_of(operation);
+  if (!tensor.defined() || tensor.device().type() != device_) return inner()->launch(std::move(operation));
+  const Native& native = ways_.native;
+  if (native.group && native.can(operation)) return native.group->launch(std::move(operation));
+  return launch_blocking(std::move(operation));
+}
+
+Work DeviceCommunicator::launch_blocking(Operation operation) {
+  const Call call = operation.call;
+  if (call.op == Op::kSend) return send_staged(*inner(), std::move(operation));
+  if (call.op == Op::kRecv) return recv_staged(*inner(), std::move(operation));
+  const LaunchPoint point(tensor_of(operation));
+  // Runs on a stream of the thread that runs the body, so that work launched later on the caller's stream can go on.
+  return run_in_turn(call, [host = inner(), operation = std::move(operation), point, ways = ways_] {
+    const c10::DeviceGuard here(tensor_of(operation).device());
+    point.precede_current_stream();
+    if (ways.peers && PeerGroup::can(operation) && ways.peers->open_windows(*host)) {
+      return ways.peers->run(*host, operation);
+    }
+    if (ways.direct && ways.direct(operation)) return do_direct(*host, operation);
+    do_staged(*host, operation, ways.chunk_bytes);
+  });
+}
+
+Work DeviceCommunicator::run(const Call& call, std::function<void()> body) {
+  return run_in_turn(call, [stream = stream_in_use(device_), body = std::move(body)] {
+    const c10::OptionalStreamGuard here(stream);
+    body();
+  });
+}
+
+Work DeviceCommunicator::run_in_turn(const Call& call, std::function<void()> body) {
+  if (!ways_.native.group) return inner()->run(call, std::move(body));
+  std::exception_ptr error;
+  try {
+    inner()->run(call, std::move(body)).wait();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  return Work(std::make_shared<Finished>(std::move(error)));
+}
+
+DeviceCommunicator::Ways DeviceCommunicator::of_child() const {
+  return {.native = {nullptr, ways_.native.can},
+          .peers = ways_.peers ? ways_.peers->of_child() : nullptr,
+          .direct = ways_.direct,
+          .chunk_bytes = ways_.chunk_bytes};
+}
+
+CommunicatorPtr DeviceCommunicator::split(int color, int key) {
+  auto host = inner()->split(color, key);
+  Ways ways = of_child();
+  if (ways_.native.group) ways.native.group = ways_.native.group->split(color, key);
+  return host ? std::make_shared<DeviceCommunicator>(std::move(host), device_, std::move(ways)) : nullptr;
+}
+
+CommunicatorPtr DeviceCommunicator::shrink() {
+  if (ways_.native.group) refuse_shrink("nccl");
+  return Decorator::shrink();
+}
+
+bool DeviceCommunicator::shares_memory() const { return device_ == c10::kCPU ? inner()->shares_memory() : size() == 1; }
+
+at::Tensor DeviceCommunicator::do_allocate(const Allocation& allocation) {
+  if (allocation.shared() && !shares_memory()) throw ConfigError("these ranks cannot share device memory");
+  if (allocation.options.device().type() != device_ || device_ == c10::kCPU) return inner()->do_allocate(allocation);
+  if (ways_.native.group) return ways_.native.group->do_allocate(allocation);
+  if (!ways_.peers || size() == 1) return at::zeros(allocation.sizes, allocation.options);
+  at::Tensor memory;
+  run_in_turn(allocation.call, [&, host = inner()] {
+    if (ways_.peers->open_windows(*host)) memory = ways_.peers->allocate(*host, allocation);
+  }).wait();
+  return memory.defined() ? memory : at::zeros(allocation.sizes, allocation.options);
+}
+
+CommunicatorPtr DeviceCommunicator::wrap(CommunicatorPtr child) {
+  return std::make_shared<DeviceCommunicator>(std::move(child), device_, of_child());
+}
+
+}  // namespace phalanx

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/collectives/selection/selection_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "framework/base/error.h"
+#include "framework/collectives/selection/decisions.h"
+
+namespace phalanx {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+// Returns the ways that a table has for a size, in order: "counting", "native on mpi", ...
+std::vector<std::string> ways(const SelectionTable& table, Op op, std::int64_t bytes, int ranks = 4) {
+  const std::vector<std::string> backends{"mpi"};
+  const Decisions decisions(table, ranks, backends);
+  std::vector<std::string> names;
+  for (const auto& way : decisions.find(op, bytes)) {
+    names.push_back((way.algorithm == nullptr ? kNative : way.algorithm->name) +
+                    (way.backend < 0 ? "" : " on " + backends[static_cast<std::size_t>(way.backend)]));
+  }
+  return names;
+}
+
+using Ways = std::vector<std::string>;
+
+SelectionTable by_size() {
+  return SelectionTable{{.op = "all_reduce", .up_to = "64KB", .algorithm = "counting"},
+                        {.op = "broadcast", .algorithm = "counting_broadcast"},
+                        {.op = "all_reduce", .up_to = "1MB", .algorithm = "counting_even"},
+                        {.op = "all_reduce", .up_to = "4MB", .backend = "mpi"}};
+}
+
+TEST(SelectionTable, TheFirstRuleThatMatchesComesFirst) {
+  const auto table = by_size();
+  EXPECT_EQ(ways(table, Op::kAllReduce, 0).front(), "counting");
+  EXPECT_EQ(ways(table, Op::kAllReduce, 1 << 20).front(), "counting_even");
+  EXPECT_EQ(ways(table, Op::kAllReduce, 4 << 20), (Ways{"native on mpi"}));
+  EXPECT_EQ(ways(table, Op::kBroadcast, 1LL << 40), (Ways{"counting_broadcast"}));
+}
+
+TEST(SelectionTable, BoundsAreIncluded) {
+  const auto table = by_size();
+  EXPECT_EQ(ways(table, Op::kAllReduce, 64 << 10).front(), "counting");
+  EXPECT_EQ(ways(table, Op::kAllReduce, (64 << 10) + 1).front(), "counting_even");
+}
+
+TEST(SelectionTable, WhatNoRuleMatchesIsNative) {
+  EXPECT_EQ(ways(by_size(), Op::kAllReduce, (4 << 20) + 1), Ways());
+  EXPECT_EQ(ways(by_size(), Op::kReduce, 1), Ways());
+  EXPECT_EQ(ways(SelectionTable(), Op::kAllReduce, 1), Ways());
+}
+
+// The next ways are tried in turn if an algorithm does not suit.
+TEST(SelectionTable, OtherMatchingRulesFollowTheFirst) {
+  EXPECT_EQ(ways(by_size(), Op::kAllReduce, 1024), (Ways{"counting", "counting_even", "native on mpi"}));
+}
+
+TEST(SelectionTable, RulesMayBeForGroupsOfOneSize) {
+  const SelectionTable table{{.op = "gather", .ranks = 3, .algorithm = "counting"}, {.op = "gather", .backend = "mpi"}};
+  EXPECT_EQ(ways(table, Op::kGather, 8, 3).front(), "counting");
+  EXPECT_EQ(ways(table, Op::kGather, 8, 4), (Ways{"native on mpi"}));
+}
+
+TEST(SelectionTable, ARuleMayNameOnlyAConnectedBackend) {
+  const SelectionTable table{{.op = "gather", .backend = "nccl"}};
+  EXPECT_EQ(table.backends(), (std::vector<std::string>{"nccl"}));
+  EXPECT_THAT([&] { Decisions(table, 2, {"mpi"}); },
+              ThrowsMessage<ConfigError>(HasSubstr("names backend nccl, which does not connect this group; connected: "
+                                                   "own, mpi")));
+}
+
+TEST(SelectionTable, CanBeFollowedByAnother) {
+  const SelectionTable first{{.op = "reduce", .up_to = "1KB", .algorithm = "counting"}};
+  const SelectionTable next{{.op = "reduce", .up_to = "512"}, {.op = "reduce", .algorithm = "counting_even"}};
+  const auto both = first.followed_by(next);
+  EXPECT_EQ(ways(both, Op::kReduce, 100).front(), "counting");
+  EXPECT_EQ(ways(both, Op::kReduce, 5000), (Ways{"counting_even"}));
+}
+
+TEST(SelectionTable, PrintsOneRulePerLine) {
+  EXPECT_EQ(by_size().to_text(), R"(operation   up to  ranks  backend  algorithm
+all_reduce  64 KB  any    own      counting
+broadcast   any    any    own      counting_broadcast
+all_reduce  1 MB   any    own      counting_even
+all_reduce  4 MB   any    mpi      native
+all         any    any    own      native
+)");
+}
+
+TEST(SelectionTable, RefusesInvalidRules) {
+  EXPECT_THROW((SelectionTable{{.op = "all_reduce", .algorithm = "rings"}}), ConfigError);
+}
+
+// The size is the bytes of the whole tensor, which all ranks know.
+TEST(SelectionBytes, AreThoseOfTheWholeTensor) {
+  EXPECT_EQ(selection_bytes({.elements = 1LL << 40, .op = Op::kAllReduce, .dtype = at::kDouble}), 1LL << 43);
+  EXPECT_EQ(selection_bytes({.elements = 12, .op = Op::kAllToAll, .dtype = at::kHalf}), 24);
+  EXPECT_EQ(selection_bytes({.detail = 1, .op = Op::kAllToAll, .dtype = at::kHalf}), kAnySize) << "uneven";
+}
+
+}  // namespace
+}  // namespace phalanx

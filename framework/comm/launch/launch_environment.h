@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace phalanx {
+
+/// The rank that this process has in its job, as its launcher set it.
+struct RankInfo {
+  int rank = 0;
+  int size = 1;
+  int local_rank = 0;  // among the ranks of this host
+  int local_size = 1;  // ranks on this host
+
+  bool one_host() const { return local_size == size; }
+};
+
+/// The launcher of this process, and the place where the ranks can meet.
+struct LaunchEnvironment {
+  std::string launcher;  // "torchrun", "mpirun", "srun", "mpiexec" and so on, or "local" for Phalanx's own
+  RankInfo rank_info;
+  std::string rendezvous{};  // URL for rendezvous(); empty if only MPI can connect the ranks
+  std::string job{};         // unique for each job on its hosts, usable as a file name
+  bool tells_local = true;   // false if local_rank and local_size are unknown until the ranks have met
+};
+
+/// Reads the environment variables of the known launchers: RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR,
+/// MASTER_PORT (torchrun and compatible launchers, including Phalanx's own); OMPI_COMM_WORLD_RANK, ... (Open MPI);
+/// SLURM_PROCID, SLURM_NTASKS, SLURM_LOCALID, ... (Slurm, inside a step of more than one task); PMI_RANK, PMI_SIZE, ...
+/// (MPICH, Intel MPI and others, whose ranks meet at MASTER_ADDR and MASTER_PORT). Returns nullopt if no launcher
+/// started this process as a rank. Throws a ConfigError that names the variable if one is missing, malformed or
+/// contradicts another, and throws ConfigError if the variables say that this is one of several ranks but not how the
+/// ranks can meet.
+std::optional<LaunchEnvironment> detect_launch_environment();
+
+/// Does the same with any source of variables, which returns nullopt for a variable that is not set.
+using Variables = std::function<std::optional<std::string>(const std::string& name)>;
+std::optional<LaunchEnvironment> detect_launch_environment(const Variables& variables);
+
+}  // namespace phalanx

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "framework/comm/operations/flight_recorder.h"
+#include "framework/comm/operations/work.h"
+
+namespace phalanx {
+
+/// A mutex for critical sections of a few instructions. It costs half as much as std::mutex if it is not contended,
+/// which is nearly always the case. Lockable: for std::lock_guard.
+class SpinLock {
+ public:
+  void lock() {
+    while (locked_.exchange(true, std::memory_order_acquire)) std::this_thread::yield();
+  }
+  void unlock() { locked_.store(false, std::memory_order_release); }
+
+ private:
+  std::atomic<bool> locked_{false};
+};
+
+/// The launched but unfinished operations of one rank, over all communicators that were split from one world.
+///
+/// Launching only appends. Operations run in the order of launch, either in the thread that first waits for one of them
+/// or for a later one, or in the progress thread if there is one. So ranks that launch in the same order cannot block
+/// each other, even if they wait in different orders. Launching costs one allocation and an uncontended lock.
+///
+/// An operation that is launched by a running operation belongs to it: it runs in the same thread when it is waited
+/// for, before anything that was launched outside.
+///
+/// Thread-safe. A Work may outlive the queue.
+class OperationQueue {
+ public:
+  OperationQueue() : line_(std::make_shared<Line>()) {}
+  ~OperationQueue();
+  OperationQueue(const OperationQueue&) = delete;
+  OperationQueue& operator=(const OperationQueue&) = delete;
+
+  /// Starts a thread of the queue that runs launched operations even if no thread waits for them. It sleeps after some
+  /// 50 us without work; waking it then costs the launching thread a few microseconds.
+  void start_progress_thread();
+  bool has_progress_thread() const { return thread_.joinable(); }
+
+  /// Launches an operation. `run` performs it and blocks until it is done or throws; it owns the tensors it works on.
+  template <class Run>
+  Work launch(FlightRecorder::Group& group, const Call& call, Run run) {
+    auto operation = std::make_shared<EntryOf<Run>>(line_, std::move(run));
+    operation->ticket_ = line_->recorder.launched(group, call);
+    line_->append(operation);
+    return Work(std::move(operation));
+  }
+
+  /// Runs everything that was launched, in order. Errors stay with their operations.
+  void drain() { line_->run_through(nullptr); }
+
+  FlightRecorder& recorder() { return line_->recorder; }
+
+ private:
+  class Entry;
+  using EntryPtr = std::shared_ptr<Entry>;
+
+  // Shared with the operations, because an operation may hold the owner of the queue.
+  class Line {
+   public:
+    void append(EntryPtr operation);
+    void run_through(const Entry* last);  // null: through all operations that are launched before it returns
+    void run_until_stopped();             // the loop of the progress thread
+    void stop();
+
+    FlightRecorder recorder;
+
+   private:
+    bool runs_here() const { return runner_.load(std::memory_order_relaxed) == std::this_thread::get_id(); }
+    EntryPtr take();
+    void run(EntryPtr next);
+    void run_with_inner(Entry& operation);
+    void run_inner(const Entry* last);
+    void wake_progress_thread();
+
+    SpinLock lock_;  // never held while an operation runs
+    std::deque<EntryPtr> pending_;
+    bool running_ = false;
+    std::atomic<std::uint32_t> ran_{0};  // operations, modulo 2^32; threads that cannot run any wait for a change
+
+    std::atomic<std::thread::id> runner_{};  // thread that runs an operation now
+    std::deque<EntryPtr> inner_;             // launched by the running operation; used only by the runner
+
+    std::atomic<bool> sleeping_{false};  // true while the progress thread waits for calls_ to change
+    std::atomic<std::uint32_t> calls_{0};
+    std::atomic<bool> stopped_{false};
+  };
+
+  class Entry : public Work::State {
+   public:
+    explicit Entry(std::shared_ptr<Line> line) : line_(std::move(line)) {}
+    void wait() final;
+    bool done() const final { return done_.load(std::memory_order_acquire); }
+    void execute() noexcept;
+
+   private:
+    friend class OperationQueue;
+    virtual void run() = 0;  // called once; the tensors are released afterwards
+
+    std::shared_ptr<Line> line_;
+    FlightRecorder::Ticket ticket_;
+    std::exception_ptr error_;
+    std::atomic<bool> done_{false};
+  };
+
+  template <class Run>
+  class EntryOf final : public Entry {
+   public:
+    EntryOf(std::shared_ptr<Line> line, Run&& run) : Entry(std::move(line)), run_(std::move(run)) {}
+
+   private:
+    void run() override {
+      const struct Release {
+        ~Release() { run.reset(); }
+        std::optional<Run>& run;
+      } release{run_};
+      (*run_)();
+    }
+    std::optional<Run> run_;
+  };
+
+  std::shared_ptr<Line> line_;
+  std::thread thread_;
+};
+
+}  // namespace phalanx

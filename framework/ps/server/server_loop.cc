@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/ps/server/server_loop.h"
+
+#include <ATen/core/grad_mode.h>
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <charconv>
+#include <exception>
+#include <stdexcept>
+
+#include "framework/base/keyed_hash.h"
+#include "framework/base/log.h"
+
+namespace phalanx::ps {
+namespace {
+
+constexpr Seconds kReturn(5);  // time for a client of a chain to connect, in addition to waiting for the leader
+constexpr std::size_t kMostQueued =
+    256 << 20;  // bytes of replies that a client has not received; above this, its requests are not read
+
+std::string describe(const Session& session) {
+  if (session.leader) return "member " + std::to_string(*session.leader) + " of a chain";
+  if (!session.client) return "an unknown client";
+  return "client " + std::to_string(session.client->number) + " of job \"" + session.client->job + "\"";
+}
+
+// Returns the options. Throws std::invalid_argument if the secret is too short.
+const ServerOptions& checked(const ServerOptions& options) {
+  if (options.secret.size() < kLeastSecret) {
+    throw std::invalid_argument("a parameter server's secret needs at least " + std::to_string(kLeastSecret) +
+                                " bytes");
+  }
+  return options;
+}
+
+}  // namespace
+
+std::uint64_t leading_number(const std::string& hexadecimal) {
+  std::uint64_t number = 0;
+  std::from_chars(hexadecimal.data(), hexadecimal.data() + std::min<std::size_t>(hexadecimal.size(), 16), number, 16);
+  return number;
+}
+
+Server::Loop::Loop(const ServerOptions& options)
+    : options_(checked(options)),
+      host_(options.limits),
+      checkpoints_(options.checkpoint.folder.empty()
+                       ? nullptr
+                       : std::make_unique<ScheduledCheckpoints>(options.checkpoint, host_)),
+      listeners_(options.listen, poll_),
+      strangers_(options.admission.greeting) {
+  for (const auto& client : host_.known_clients()) away_[{nullptr, client}] = after(options.grace);
+}
+
+Clock::time_point Server::Loop::next_due() const {
+  auto due = std::min(strangers_.due(), listeners_.resumes_at());
+  if (checkpoints_) due = std::min(due, checkpoints_->next());
+  for (const auto& [client, until] : away_) due = std::min(due, until);
+  return due;
+}
+
+void Server::Loop::run() {
+  const at::NoGradGuard no_grad;
+  while (true) {
+    const auto events = poll_.wait(next_due());
+    if (poll_.stopped()) return;
+    for (const auto& event : events) serve(event.data.fd, event.events);
+    do_what_is_due();
+    tend_chains();
+  }
+}
+
+void Server::Loop::serve(int socket, std::uint32_t events) {
+  if (const auto found = sessions_.find(socket); found != sessions_.end()) {
+    const SessionPtr session = found->second;  // keeps the session alive if its connection ends
+    return serve(session, events);
+  }
+  const auto serves = [&](const auto& one) { return one.second.chain->serve(socket); };
+  if (std::ranges::none_of(chains_, serves) && listeners_.has(socket)) accept_all(socket);
+}
+
+void Server::Loop::do_what_is_due() {
+  if (checkpoints_) checkpoints_->tend();
+  tend_strangers();
+  tend_away();
+}
+
+void Server::Loop::tend_away() {
+  if (away_.empty()) return;
+  const auto now = Clock::now();
+  for (auto next = away_.begin(); next != away_.end();) {
+    const auto one = next++;
+    if (one->second > now) continue;
+    const auto [chain, client] = one->first;
+    log_info() << "parameter server: client " << client.number << " of job \"" << client.job
+               << "\" has not come back: other clients no longer wait for it";
+    happens(Verb::kStopWaiting, chain, client);
+    away_.erase(one);
+  }
+}
+
+// Applies an event that does not come from a request to the shards.
+void Server::Loop::happens(Verb event, const std::shared_ptr<Chain>& chain, const ClientId& client) {
+  if (chain) {
+    if (chain->leads())
+      chain->replica().submit(client, {.header = {.verb = event}}, [](const Message&, const auto&) {});
+  } else if (event == Verb::kForgetReads) {
+    host_.forget_reads(client);
+  } else {
+    host_.stop_waiting_for(client);
+  }
+}
+
+// Handles changes of leadership. If this server no longer leads a chain, its clients must find the new leader. If it
+// has become the leader, the clients must find this server: others wait for them as for clients whose connection broke.
+void Server::Loop::tend_chains() {
+  for (auto& [key, membership] : chains_) {
+    const auto& chain = membership.chain;
+    chain->tend();
+    const bool led = chain->leads();
+    if (membership.led == led) continue;
+    membership.led = led;
+    log_warning() << "parameter server: " << (led ? "leads" : "no longer leads") << " the chain " << key;
+    std::vector<SessionPtr> clients;
+    for (const auto& [socket, session] : sessions_) {
+      if (session->chain == chain && session->client) clients.push_back(session);
+    }
+    if (led) {
+      for (const auto& client : chain->replica().host().known_clients()) {
+        const auto is_here = [&](const SessionPtr& session) { return session->client == client; };
+        if (std::ranges::none_of(clients, is_here)) away_[{chain, client}] = after(grace_of(chain.get()));
+      }
+    } else {
+      for (const auto& session : clients) end(session, "this server does not lead the chain any more");
+      std::erase_if(away_, [&](const auto& one) { return one.first.first == chain; });
+    }
+  }
+}
+
+// Called after the thread has ended.
+void Server::Loop::write_last_checkpoint() {
+  if (checkpoints_) checkpoints_->finish();
+}
+
+void Server::Loop::serve(const SessionPtr& session, std::uint32_t events) {
+  try {
+    if ((events & EPOLLOUT) != 0) session->channel.flush();
+    if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) {
+      while (auto message = session->channel.receive()) {
+        if (session->leader) {
+          session->chain->receive(*session->leader, *std::move(message));
+        } else if (session->client) {
+          handle(session, *std::move(message));
+        } else {
+          greet(session, *message);
+        }
+        if (session->channel.queued_bytes() > kMostQueued) break;
+      }
+    }
+    const bool full = session->channel.queued_bytes() > kMostQueued;
+    const std::uint32_t wanted = (full ? 0U : EPOLLIN) | (session->channel.has_output() ? EPOLLOUT : 0U);
+    poll_.change(session->channel.socket(), wanted);
+  } catch (const std::exception& error) {
+    end(session, error.what());
+  }
+}
+
+void Server::Loop::end(const SessionPtr& session, const std::string& why) {
+  if (sessions_.erase(session->channel.socket()) == 0) return;
+  poll_.remove(session->channel.socket());
+  no_longer_stranger(session);
+  if (const auto more = session->is_stranger() ? strangers_.pass_log_line() : std::string()) {
+    log_info() << "parameter server: the connection of " << describe(*session) << " ended: " << why << *more;
+  }
+  if (!session->client) return;
+  const bool another = std::ranges::any_of(sessions_, [&](const auto& one) {
+    const auto& client = one.second->client;
+    return client && one.second->chain == session->chain && client->job == session->client->job &&
+           client->number == session->client->number;
+  });
+  presence_.add(session->client->job, -1);
+  if (another) return;  // a newer incarnation is connected
+  happens(Verb::kForgetReads, session->chain, *session->client);
+  const Seconds grace = grace_of(session->chain.get());
+  if (!session->left && grace > Seconds(0)) {
+    away_[{session->chain, *session->client}] = after(grace);
+  } else if (!session->left) {
+    happens(Verb::kStopWaiting, session->chain, *session->client);
+  }
+}
+
+// A client of a chain may first have to find out which server leads it.
+Seconds Server::Loop::grace_of(const Chain* chain) const {
+  return chain == nullptr ? options_.grace : std::max(options_.grace, 2 * chain->options().failover + kReturn);
+}
+
+// Sends a reply. The client may be another one than the one being served: its pull had to wait.
+void Server::Loop::answer(const SessionPtr& session, Message reply) {
+  if (!sessions_.contains(session->channel.socket())) return;
+  const bool was_idle = !session->channel.has_output();
+  session->channel.send(std::move(reply));
+  if (was_idle && session->channel.has_output()) poll_.change(session->channel.socket(), EPOLLIN | EPOLLOUT);
+}
+
+}  // namespace phalanx::ps

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/failure/failure.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <system_error>
+#include <tuple>
+#include <utility>
+
+#include "framework/base/environment.h"
+#include "framework/base/error.h"
+#include "framework/base/files.h"
+#include "framework/base/json.h"
+#include "framework/base/new_file.h"
+#include "framework/base/printable.h"
+
+namespace phalanx {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kPrefix = "rank";
+constexpr const char* kSuffix = ".failure";
+constexpr const char* kReported = "/failure.reported";
+
+std::string to_json(const Failure& failure) {
+  const json fields = {{"rank", failure.rank},       {"host", failure.host},           {"log", failure.log},
+                       {"message", failure.message}, {"secondary", failure.secondary}, {"time", failure.time}};
+  // A message may contain any bytes, such as a file name in another encoding.
+  return fields.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+Failure from_json(const std::string& text) {
+  const json fields = parse_json(text, "it").raw();
+  return {.rank = fields.at("rank"),
+          .host = fields.at("host"),
+          .log = fields.at("log"),
+          .message = fields.at("message"),
+          .secondary = fields.at("secondary"),
+          .time = fields.at("time")};
+}
+
+bool is_failure_file(const std::filesystem::path& path) {
+  return path.extension() == kSuffix && path.filename().string().starts_with(kPrefix);
+}
+
+// Returns nothing if another rank has taken the file in the meantime.
+std::optional<Failure> read(const std::filesystem::path& path) {
+  try {
+    return from_json(read_file(path));
+  } catch (const std::exception& error) {
+    std::error_code none;
+    if (!std::filesystem::exists(path, none)) return std::nullopt;
+    return Failure{.rank = std::atoi(path.stem().c_str() + std::char_traits<char>::length(kPrefix)),
+                   .message = "Its failure report cannot be read: " + std::string(error.what()),
+                   .time = failure_time()};
+  }
+}
+
+std::vector<std::filesystem::path> reports_in(const std::string& folder) {
+  std::vector<std::filesystem::path> paths;
+  std::error_code none;
+  for (std::filesystem::directory_iterator entry(folder, none), end; !none && entry != end; entry.increment(none)) {
+    if (is_failure_file(entry->path())) paths.push_back(entry->path());
+  }
+  return paths;
+}
+
+std::vector<Failure> read(const std::vector<std::filesystem::path>& paths) {
+  std::vector<Failure> failures;
+  for (const auto& path : paths) {
+    if (auto failure = read(path)) failures.push_back(*std::move(failure));
+  }
+  std::ranges::sort(failures, more_original);
+  return failures;
+}
+
+}  // namespace
+
+double failure_time() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+void leave_failure(const std::string& folder, const Failure& failure) noexcept {
+  try {
+    const std::string name = "/" + std::string(kPrefix) + std::to_string(failure.rank) + kSuffix;
+    try {
+      write_atomically(folder + name, to_json(failure));
+    } catch (const DataError&) {
+      const auto spare = environment(kSpareFailureFolder);
+      if (!spare) throw;
+      write_atomically(*spare + name, to_json(failure));
+    }
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "rank %d: %s\n(and its failure report could not be written to %s: %s)\n", failure.rank,
+                 printable(failure.message).c_str(), folder.c_str(), printable(error.what()).c_str());
+  }
+}
+
+std::vector<Failure> read_failures(const std::string& folder) { return read(reports_in(folder)); }
+
+std::vector<Failure> take_failures(const std::string& folder, const std::string& spare) {
+  auto paths = reports_in(folder);
+  if (!spare.empty()) std::ranges::move(reports_in(spare), std::back_inserter(paths));
+  auto failures = read(paths);
+  std::error_code ignored;  // at worst, the next run in this folder reports it again
+  for (const auto& path : paths) std::filesystem::remove(path, ignored);
+  return failures;
+}
+
+bool claim_report(const std::string& folder) {
+  return create_new_file(folder + kReported).valid() || errno != EEXIST;  // reporting twice is better than not at all
+}
+
+void forget_failures(const std::string& folder) {
+  take_failures(folder);
+  std::error_code ignored;
+  std::filesystem::remove(folder + kReported, ignored);
+}
+
+bool more_original(const Failure& a, const Failure& b) {
+  return std::tie(a.secondary, a.time, a.rank) < std::tie(b.secondary, b.time, b.rank);
+}
+
+}  // namespace phalanx

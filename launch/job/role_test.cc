@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/job/role.h"
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "framework/base/error.h"
+#include "framework/testing/worlds.h"
+#include "launch/exit_status.h"
+#include "launch/testing/launcher_process.h"
+
+namespace phalanx {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::run_ranks;
+using ::testing::ThrowsMessage;
+
+TEST(TakeRole, WithoutServersAllRanksTrain) {
+  run_ranks("inproc", 2, [](const CommunicatorPtr& world) {
+    const Role role = take_role(ExperimentConfig{}, world);
+    EXPECT_EQ(role.world, world);
+    EXPECT_EQ(role.training, 2);
+    EXPECT_EQ(role.server, nullptr);
+    EXPECT_EQ(role.servers, nullptr);
+    EXPECT_EQ(role.presence, nullptr);
+  });
+}
+
+TEST(TakeRole, TheLastRanksServeUntilTheOthersHaveLeft) {
+  ExperimentConfig config;
+  config.roles.server = 1;
+  std::atomic<int> present = 0;
+  run_ranks("inproc", 3, [&](const CommunicatorPtr& world) {
+    const Role role = take_role(config, world);
+    EXPECT_EQ(role.training, 2);
+    if (world->rank() == 2) {
+      ASSERT_NE(role.server, nullptr);
+      EXPECT_EQ(role.world->size(), 1);
+      EXPECT_EQ(serve(role, Seconds(60)), kDone);
+      EXPECT_EQ(present, 0) << "left while ranks were still training";
+      return;
+    }
+    EXPECT_EQ(role.server, nullptr);
+    EXPECT_EQ(role.world->size(), 2);
+    ASSERT_NE(role.servers, nullptr);
+    EXPECT_EQ(role.servers->list().servers.size(), 1u);
+    ++present;
+    role.world->barrier().wait();
+    --present;
+  });
+}
+
+TEST(TakeRole, AServerDoesNotWaitForeverForRanks) {
+  ExperimentConfig config;
+  config.roles.server = 1;
+  run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
+    Role role = take_role(config, world);
+    if (role.server == nullptr) {
+      world->barrier().wait();
+      return;
+    }
+    role.training = 2;  // one more than there are
+    EXPECT_THAT([&] { (void)serve(role, Seconds(0.2)); },
+                ThrowsMessage<CommError>(HasSubstr("not all of the 2 ranks that train have connected")));
+    world->barrier().wait();
+  });
+}
+
+TEST(TakeRole, ARankMustBeLeftToTrain) {
+  ExperimentConfig config;
+  config.roles.server = 2;
+  run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
+    EXPECT_THAT([&] { (void)take_role(config, world); },
+                ThrowsMessage<ConfigError>("roles.server: 2 of 2 ranks leaves no rank to train"));
+  });
+}
+
+TEST(TakeRole, ServersElsewhereServeAllRanks) {
+  const testing::Scratch scratch;
+  const std::string secret = scratch.path("secret");
+  std::ofstream(secret) << "a secret of more than sixteen letters";
+  std::filesystem::permissions(secret, std::filesystem::perms::owner_read);
+  ExperimentConfig config;
+  config.roles.servers_at = {"10.0.0.1:4711", "10.0.0.2:4711"};
+  config.roles.secret_file = secret;
+  run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
+    const Role role = take_role(config, world);
+    EXPECT_EQ(role.world, world);
+    EXPECT_EQ(role.server, nullptr);
+    ASSERT_NE(role.servers, nullptr);
+    EXPECT_EQ(role.servers->list().servers.size(), 2u);
+  });
+  config.roles.servers_file = scratch.path("no such file");
+  run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
+    EXPECT_THAT([&] { (void)take_role(config, world); },
+                ThrowsMessage<ConfigError>(::testing::StartsWith("roles.servers_file: ")));
+  });
+}
+
+}  // namespace
+}  // namespace phalanx

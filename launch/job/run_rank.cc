@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/job/run_rank.h"
+
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "framework/base/config/locate.h"
+#include "framework/base/console.h"
+#include "framework/base/environment.h"
+#include "framework/base/error.h"
+#include "framework/base/log.h"
+#include "framework/kernels/kernels.h"
+#include "launch/failure/leave_exception.h"
+#include "launch/failure/report_once.h"
+#include "launch/job/agree.h"
+#include "launch/job/device.h"
+#include "launch/job/introduce.h"
+#include "launch/job/make_data.h"
+#include "launch/job/role.h"
+#include "launch/job/take_cores.h"
+#include "launch/job/training.h"
+#include "launch/job/world.h"
+#include "launch/local/console.h"
+#include "launch/rank/local_rank.h"
+#include "launch/rank/meeting_notice.h"
+#include "launch/signals/stop_signal.h"
+#include "launch/stall/stall_watch.h"
+
+namespace phalanx {
+namespace {
+
+// Opens the log of a rank: of the whole process, or of the calling thread while this object lives. It has only a file,
+// because what a user must know is reported once for all ranks.
+class RankLog {
+ public:
+  void open(const RunFolder& folder, int rank, bool thread) {
+    const LogOptions options{.file = folder.log(rank), .stderr_threshold = LogLevel::kNone, .rank = rank};
+    if (thread) {
+      thread_.emplace(options);
+    } else {
+      configure_log(options);
+    }
+  }
+
+ private:
+  std::optional<ThreadLog> thread_;
+};
+
+// Makes sure that text for the user has been written, if anyone reads it, before the process ends.
+class OutputFlush {
+ public:
+  OutputFlush() = default;
+  ~OutputFlush() { standard_output().flush(); }
+  OutputFlush(const OutputFlush&) = delete;
+  OutputFlush& operator=(const OutputFlush&) = delete;
+};
+
+// The connections of a rank to the others.
+struct Connected {
+  Connections connections;
+  std::string cores;  // description of the cores that the rank uses
+
+  Communicator& world() const { return *connections.front().group; }
+};
+
+Connected connect_thread_rank(const ExperimentConfig& config, const RankInfo& rank_info, const StorePtr& store) {
+  log_info() << "rank " << rank_info.rank << " of " << rank_info.size << " on " << host_name()
+             << ", a thread of one process";
+  std::string cores = take_cores(config.launch, rank_info, CoresFrom::kUs);
+  log_info() << cores;
+  return {connect_thread(config, rank_info, store), std::move(cores)};
+}
+
+// Binds the rank to its cores before the backends start threads.
+Connected connect_rank(const ExperimentConfig& config, const StartedRank& rank) {
+  if (rank.shared != nullptr) return connect_thread_rank(config, rank.launched.rank_info, rank.shared->store);
+  const bool supervised = rank.folder.has_value();
+  std::optional<MeetingNotice> notice;
+  if (!supervised) notice.emplace(rank.launched, Seconds(config.framework.warn_after), tell_console);
+  Met met = find_local_rank(rank.launched, Seconds(config.framework.timeout));
+  std::string cores =
+      take_cores(config.launch, met.launched.rank_info, supervised ? CoresFrom::kUs : CoresFrom::kLauncher);
+  log_info() << cores;
+  return {connect_backends(config, met.launched, std::move(met.store)), std::move(cores)};
+}
+
+// Does for a job without a supervisor what run_job() does otherwise, now that the ranks have agreed on a folder.
+void begin_unsupervised(const Job& job, const StartedRank& rank, const Connected& connected) {
+  const auto& [launched, folder, shared] = rank;
+  const std::string& backend = connected.connections.front().backend;
+  const int size = launched.rank_info.size;
+  log_info() << "rank " << rank.rank() << " of " << size << " on " << host_name() << ", started by "
+             << launched.launcher << ", connects by " << backend << ", " << connected.cores;
+  if (rank.rank() == 0) introduce(job, *folder, size, backend);
+  check_same_config(job.config, connected.world());
+}
+
+// Selects the kernels for all ranks of this process, before its first matrix product.
+void use_kernels(const Job& job) {
+  const auto plan = kernels::use_kernels(job.config.kernels);
+  log_info() << "kernels: " << plan.summary();
+}
+
+// Prepares this process, in which no other rank runs, for the computation. Collective.
+void prepare_process(const Job& job, Communicator& world) {
+  use_kernels(job);
+  const auto different = differing_processors(world);
+  if (world.rank() == 0 && !different.empty()) tell_console(different);
+}
+
+// Returns null if there is nothing to watch.
+std::unique_ptr<StallWatch> watch_for_stalls(const ExperimentConfig& config, const Communicator& world,
+                                             const RunFolder& folder) {
+  const Seconds warn_after(config.framework.warn_after);
+  if (warn_after.count() <= 0 || world.size() == 1) return nullptr;
+  return std::make_unique<StallWatch>(
+      world, StallWatch::Options{.log_folder = folder.logs(), .warn_after = warn_after, .tell = tell_console});
+}
+
+// Logs an exception and returns it. A ConfigError gets its place.
+std::exception_ptr logged(const std::exception_ptr& error, const config::Sources& sources) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const ConfigError& config_error) {
+    const ConfigError with_place = config::located(config_error, sources);
+    log_error() << with_place.what();
+    return std::make_exception_ptr(with_place);
+  } catch (const std::exception& other) {
+    log_error() << other.what();
+  } catch (...) {
+    log_error() << "an exception that is not a std::exception";
+  }
+  return error;
+}
+
+// Leaves the exception that has ended a rank for whoever reports it, and returns the exit status.
+int fail(const std::exception_ptr& error, const Job& job, const StartedRank& rank, bool supervised) {
+  const RunFolder& folder = *rank.folder;
+  const int status = leave_exception(logged(error, job.sources), rank.rank(), folder.logs(), folder.log(rank.rank()));
+  if (!supervised) report_once(folder.logs(), rank.launched.rank_info.size);
+  return status;
+}
+
+}  // namespace
+
+int run_rank(const Job& job, StartedRank rank) {
+  const int number = rank.rank();
+  const bool thread = rank.shared != nullptr, supervised = rank.folder.has_value();
+  RankLog log;
+  ClaimedFolder claimed;
+  try {
+    const OutputFlush flush;
+    if (supervised) log.open(*rank.folder, number, thread);
+    Connected connected = connect_rank(job.config, rank);
+    if (!supervised) {
+      claimed = agree_on_folder(job, connected.world());
+      rank.folder = claimed.folder;
+      log.open(*rank.folder, number, thread);
+      begin_unsupervised(job, rank, connected);
+    }
+    if (!thread) prepare_process(job, connected.world());
+    const CommunicatorPtr world = decorate(std::move(connected.connections), job.config);
+    const Splits splits = thread ? rank.shared->splits : make_data(job, number == 0);
+    const auto stall_watch = watch_for_stalls(job.config, *world, *rank.folder);
+    const Role role = take_role(job.config, world);
+    if (role.server != nullptr) return serve(role, Seconds(job.config.framework.timeout));
+    const Placed placed = choose_devices(job.config, role.world);
+    ExperimentContext context{.world = placed.world,
+                              .device = placed.device,
+                              .splits = splits,
+                              .folder = *rank.folder,
+                              .servers = role.servers,
+                              .terminal = on_terminal(),
+                              .started = job.started,
+                              .stop_asked = stop_requested};
+    if (job.body) return job.body(job.config, context);
+    context.add_hooks = write_inputs_at_start(job.config, context);
+    return tell_end(run_experiment(job.config, context), context);
+  } catch (...) {
+    if (!rank.folder) throw;
+    return fail(std::current_exception(), job, rank, supervised);
+  }
+}
+
+SharedByThreads prepare_threads(const Job& job, const RunFolder& folder) {
+  RankLog log;
+  log.open(folder, 0, /*thread=*/true);
+  try {
+    use_kernels(job);
+    return {.store = make_hash_store(Seconds(job.config.framework.timeout)), .splits = make_data(job, true)};
+  } catch (...) {
+    std::rethrow_exception(logged(std::current_exception(), job.sources));
+  }
+}
+
+}  // namespace phalanx

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/local/supervisor.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <iostream>
+#include <system_error>
+#include <utility>
+
+#include "framework/base/error.h"
+#include "launch/failure/failure.h"
+#include "launch/failure/verdict.h"
+#include "launch/local/console.h"
+#include "launch/signals/signals.h"
+
+namespace phalanx {
+namespace {
+
+using std::chrono::milliseconds;
+
+// A script that wraps a program may never handle the signals that the program would handle.
+constexpr milliseconds kPatience{3000};
+
+}  // namespace
+
+Supervisor::~Supervisor() {
+  send(SIGKILL);
+  for (auto& child : children_) {
+    while (child.alive && ::waitpid(child.pid, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+}
+
+void Supervisor::start(const std::function<int()>& body) {
+  std::fflush(nullptr);  // otherwise the contents of the buffers would be written twice
+  const pid_t parent = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid < 0) throw Error("cannot start a process: " + std::generic_category().message(errno));
+  if (pid == 0) {
+    die_with_parent(policy_.orphaned, parent);
+    signals_.restore_in_child();
+    // An exception must not escape: this process would continue as a second supervisor of the children started so far.
+    const int status = [&]() noexcept { return body(); }();
+    std::cout.flush();
+    std::fflush(nullptr);
+    ::_exit(status);
+  }
+  children_.push_back({.pid = pid});
+}
+
+void Supervisor::watch(int fd, std::function<void()> readable) { watched_.push_back({fd, std::move(readable)}); }
+
+std::vector<Supervisor::End> Supervisor::run() {
+  while (any_alive()) {
+    wait_for_something();
+    take_signals();
+    reap();
+    if (asking() && Clock::now() >= next_stop_) ask_to_stop();
+    if (end_at_ && Clock::now() >= *end_at_ && any_alive()) end_now(false);
+    strike();
+  }
+  return std::move(ends_);
+}
+
+void Supervisor::wind_down() { escalate(Phase::kWindingDown, policy_.after_failure); }
+
+void Supervisor::wait_for_something() {
+  int timeout = -1;
+  if (const auto deadline = next_deadline()) {
+    const auto left = std::chrono::ceil<milliseconds>(*deadline - Clock::now());
+    timeout = static_cast<int>(std::max<std::int64_t>(0, left.count()));
+  }
+  std::vector<pollfd> sources{{.fd = signals_.fd(), .events = POLLIN, .revents = 0}};
+  for (const auto& watched : watched_) sources.push_back({.fd = watched.fd, .events = POLLIN, .revents = 0});
+  if (::poll(sources.data(), sources.size(), timeout) <= 0) return;
+  for (std::size_t i = 0; i < watched_.size(); ++i) {
+    const auto happened = sources[i + 1].revents;
+    if (happened != 0) watched_[i].readable();
+    // At its end, the descriptor would always be ready, and this loop would spin.
+    if (happened != 0 && (happened & POLLIN) == 0) watched_[i].fd = -1;
+  }
+}
+
+void Supervisor::take_signals() {
+  for (const int signal : signals_.take()) {
+    if (signal != SIGCHLD) interrupt(signal);
+  }
+}
+
+void Supervisor::interrupt(int signal) {
+  const auto now = Clock::now();
+  if (!interrupted_at_) {
+    interrupted_at_ = now;
+    if (signal == SIGTERM && policy_.stopping.grace.count() > 0) end_at_ = now + policy_.stopping.grace;
+    ask_to_stop();
+    tell_console(stopping_text(signal, policy_.stopping));
+  } else if ((signal == SIGINT || signal == SIGTERM) && now - *interrupted_at_ >= kSameInterrupt) {
+    end_now(true);
+  }
+}
+
+void Supervisor::end_now(bool asked_again) {
+  end_at_.reset();
+  if (phase_ == Phase::kEnding) return;
+  escalate(Phase::kEnding, policy_.at_once);
+  strike();
+  tell_console(ended_text(asked_again, policy_.stopping, policy_.kept ? policy_.kept() : ""));
+}
+
+void Supervisor::ask_to_stop() {
+  next_stop_ = Clock::now() + policy_.repeat_stop;
+  const bool at_once = policy_.repeat_stop.count() == 0 || Clock::now() - *interrupted_at_ >= kPatience;
+  for (auto& child : children_) {
+    if (at_once || catches(child.pid, policy_.stop)) send(child, policy_.stop);
+  }
+}
+
+bool Supervisor::asking() const {
+  return interrupted_at_ && phase_ == Phase::kRunning && policy_.repeat_stop.count() > 0;
+}
+
+void Supervisor::reap() {
+  for (std::size_t i = 0; i < children_.size(); ++i) {
+    Child& child = children_[i];
+    int status = 0;
+    if (!child.alive || ::waitpid(child.pid, &status, WNOHANG) != child.pid) continue;
+    child.alive = false;
+    const bool by_us = WIFSIGNALED(status) && std::ranges::find(child.sent, WTERMSIG(status)) != child.sent.end();
+    ends_.push_back({.child = static_cast<int>(i), .status = status, .time = failure_time(), .by_us = by_us});
+    if (failed(status)) wind_down();
+  }
+}
+
+void Supervisor::escalate(Phase phase, const std::vector<Blow>& blows) {
+  if (phase <= phase_) return;  // each failure and each further Ctrl-C would postpone it
+  phase_ = phase;
+  escalation_start_ = Clock::now();
+  escalation_ = blows;
+}
+
+void Supervisor::strike() {
+  while (!escalation_.empty() && escalation_start_ + escalation_.front().after <= Clock::now()) {
+    send(escalation_.front().signal);
+    escalation_.erase(escalation_.begin());
+  }
+}
+
+void Supervisor::send(int signal) {
+  for (auto& child : children_) send(child, signal);
+}
+
+void Supervisor::send(Child& child, int signal) {
+  if (!child.alive) return;
+  if (std::ranges::find(child.sent, signal) == child.sent.end()) child.sent.push_back(signal);
+  ::kill(child.pid, signal);
+}
+
+std::optional<Supervisor::Clock::time_point> Supervisor::next_deadline() const {
+  std::optional<Clock::time_point> next;
+  const auto sooner = [&next](Clock::time_point other) { next = next ? std::min(*next, other) : other; };
+  if (asking()) sooner(next_stop_);
+  if (end_at_) sooner(*end_at_);
+  if (!escalation_.empty()) sooner(escalation_start_ + escalation_.front().after);
+  return next;
+}
+
+bool Supervisor::any_alive() const { return std::ranges::any_of(children_, &Child::alive); }
+
+}  // namespace phalanx

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "launch/signals/signal_watch.h"
+#include "launch/signals/stop_words.h"
+
+namespace phalanx {
+
+/// Manages child processes from their start until all have ended. While waiting, it sleeps in poll().
+///
+/// The first SIGINT, SIGTERM, SIGUSR1 or SIGHUP asks the children to stop, with Policy::stop, and prints a message on
+/// the console at once. There is no deadline, since a checkpoint may take long, except after SIGTERM, whose sender will
+/// not wait forever. A second SIGINT or SIGTERM ends the children and prints another message; a second SIGHUP does not,
+/// since a closed terminal may hang up twice. When one child fails, the others get some time to end by themselves and
+/// are then ended as well. No child outlives this object or this process, in whatever way the process ends.
+///
+/// Not thread-safe. Only one object may exist at a time, created and used in the only thread of a process.
+class Supervisor {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// A signal sent to all remaining children, at a given time after the supervisor has begun to end them.
+  struct Blow {
+    std::chrono::milliseconds after;
+    int signal;
+  };
+
+  struct Policy {
+    int stop;                         // the signal that asks a child to stop
+    int orphaned;                     // the signal that a child gets when this process ends
+    std::vector<Blow> after_failure;  // times from the first failure
+    std::vector<Blow> at_once;        // times from the second interrupt, or from the end of Stopping::grace
+
+    /// For children that forward `stop` but may not be ready to do so: they get it once they have a handler for it, or
+    /// after 3 s, and then repeatedly at this interval until they have ended. 0: they get it only once.
+    std::chrono::milliseconds repeat_stop{0};
+
+    Stopping stopping{};                     // for the messages on the console
+    std::function<std::string()> kept = {};  // describes the saved state of children that were ended early
+  };
+
+  /// The end of a child.
+  struct End {
+    int child;    // index in the order of start(), from 0
+    int status;   // value returned by wait()
+    double time;  // seconds since the epoch
+    bool by_us;   // caused by a signal from this supervisor
+  };
+
+  explicit Supervisor(Policy policy) : policy_(std::move(policy)) {}
+  ~Supervisor();  // kills the remaining children
+  Supervisor(const Supervisor&) = delete;
+  Supervisor& operator=(const Supervisor&) = delete;
+
+  /// Forks a child that runs `body`, which must not throw, and exits with its result, using _exit(): neither
+  /// destructors of globals nor atexit handlers run. The child's signal handling is that before this object was
+  /// created. Throws Error.
+  void start(const std::function<int()>& body);
+
+  /// Makes run() call `readable` whenever `fd`, which is not owned, has data or has reached its end.
+  void watch(int fd, std::function<void()> readable);
+
+  /// Waits until all children have ended. Returns their ends in the order in which they happened.
+  std::vector<End> run();
+
+  /// Starts to end the children, as after a failure. For use in `readable`.
+  void wind_down();
+
+  bool interrupted() const { return interrupted_at_.has_value(); }
+
+ private:
+  enum class Phase { kRunning, kWindingDown, kEnding };
+
+  struct Child {
+    pid_t pid;
+    bool alive = true;
+    std::vector<int> sent{};
+  };
+
+  struct Watched {
+    int fd;
+    std::function<void()> readable;
+  };
+
+  void wait_for_something();
+  void take_signals();
+  void interrupt(int signal);
+  void end_now(bool asked_again);
+  void ask_to_stop();
+  bool asking() const;
+  void reap();
+  void escalate(Phase phase, const std::vector<Blow>& blows);
+  void strike();
+  void send(int signal);
+  static void send(Child& child, int signal);
+  std::optional<Clock::time_point> next_deadline() const;
+  bool any_alive() const;
+
+  Policy policy_;
+  SignalWatch signals_;
+  std::vector<Child> children_;
+  std::vector<End> ends_;
+  std::vector<Watched> watched_;
+  Phase phase_ = Phase::kRunning;
+  std::optional<Clock::time_point> interrupted_at_;
+  std::optional<Clock::time_point> end_at_;  // time at which children that have not stopped are ended
+  Clock::time_point next_stop_;              // next repetition of the stop signal
+  Clock::time_point escalation_start_;
+  std::vector<Blow> escalation_;  // remaining signals, the next one first
+};
+
+}  // namespace phalanx

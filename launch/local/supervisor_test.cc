@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/local/supervisor.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace phalanx {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Returns the end of a child that forwards signals, after this process was interrupted before the child was ready.
+Supervisor::End end_of(const char* script) {
+  Supervisor supervisor({.stop = SIGUSR1,
+                         .orphaned = SIGKILL,
+                         .after_failure = {},
+                         .at_once = {{milliseconds(0), SIGKILL}},
+                         .repeat_stop = milliseconds(20)});
+  supervisor.start([&] { return ::execl("/bin/sh", "sh", "-c", script, nullptr); });
+  ::kill(::getpid(), SIGINT);
+  auto ends = supervisor.run();
+  EXPECT_TRUE(supervisor.interrupted());
+  return ends.at(0);
+}
+
+TEST(Supervisor, AsksAChildToStopOnceItCatchesTheSignal) {
+  const auto end = end_of("sleep 0.3; trap 'exit 7' USR1; while :; do sleep 0.01; done");
+  ASSERT_TRUE(WIFEXITED(end.status)) << end.status;
+  EXPECT_EQ(WEXITSTATUS(end.status), 7);
+}
+
+TEST(Supervisor, AsksUntilTheChildHasEnded) {
+  const auto end = end_of("n=0; trap 'n=$((n + 1)); [ $n -lt 3 ] || exit $n' USR1; while :; do sleep 0.01; done");
+  ASSERT_TRUE(WIFEXITED(end.status)) << end.status;
+  EXPECT_EQ(WEXITSTATUS(end.status), 3);
+}
+
+TEST(Supervisor, AsksAChildThatNeverCatchesTheSignalAtLast) {
+  const auto end = end_of("while :; do sleep 0.01; done");
+  ASSERT_TRUE(WIFSIGNALED(end.status)) << end.status;
+  EXPECT_EQ(WTERMSIG(end.status), SIGUSR1);
+  EXPECT_TRUE(end.by_us);
+}
+
+}  // namespace
+}  // namespace phalanx

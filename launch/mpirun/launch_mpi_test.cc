@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/mpirun/launch_mpi.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "launch/exit_status.h"
+#include "launch/failure/failure.h"
+#include "launch/testing/launcher_process.h"
+
+namespace phalanx {
+namespace {
+
+using testing::becomes_true;
+using testing::is_running;
+using testing::LauncherProcess;
+using testing::text_of;
+
+using Command = std::vector<std::string>;
+
+class LaunchMpi : public ::testing::Test {
+ protected:
+  ~LaunchMpi() override { EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "a child is left"; }
+
+  int launch(const Command& command) {
+    ::testing::internal::CaptureStdout();
+    ::testing::internal::CaptureStderr();
+    const auto start = std::chrono::steady_clock::now();
+    const int status = launch_mpi({.ranks = 2, .log_folder = scratch_.folder(), .command = command});
+    seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    error_ = ::testing::internal::GetCapturedStderr();
+    output_ = ::testing::internal::GetCapturedStdout();
+    return status;
+  }
+
+  // Runs a script in which $rank is the rank.
+  int launch(const std::string& script) {
+    return launch(Command{"/bin/sh", "-c", "rank=$OMPI_COMM_WORLD_RANK; " + script});
+  }
+
+  Command rank_that(const std::string& does) const {
+    return {std::string(::getenv("TEST_SRCDIR")) + "/phalanx/launch/launch_mpi_test_rank", scratch_.folder(), does};
+  }
+
+  LauncherProcess in_background(const Command& command) {
+    return LauncherProcess(
+        scratch_, [&] { return launch_mpi({.ranks = 2, .log_folder = scratch_.folder(), .command = command}); });
+  }
+
+  bool both_ready() const {
+    return becomes_true([&] { return pid_of_rank(0) > 0 && pid_of_rank(1) > 0; });
+  }
+  pid_t pid_of_rank(int rank) const {
+    return std::atoi(text_of(scratch_.path("ready" + std::to_string(rank))).c_str());
+  }
+
+  testing::Scratch scratch_;
+  std::string output_, error_;
+  double seconds_ = 0;
+};
+
+TEST_F(LaunchMpi, RunsRanks) {
+  EXPECT_EQ(launch("echo $rank of $OMPI_COMM_WORLD_SIZE by $PHALANX_LAUNCHER, terminal $PHALANX_TERMINAL >&2; "
+                   "[ $rank = 1 ] || echo speaks"),
+            kDone);
+  EXPECT_NE(error_.find("0 of 2 by mpi, terminal 0\n"), std::string::npos) << error_;
+  EXPECT_NE(error_.find("1 of 2 by mpi, terminal 0\n"), std::string::npos) << error_;
+  EXPECT_NE(output_.find("speaks"), std::string::npos);
+  std::printf("start and end of 2 ranks that do nothing: %.0f ms\n", seconds_ * 1e3);
+}
+
+TEST_F(LaunchMpi, RemovesTheStoreOfTheRanksHoweverTheyEnd) {
+  EXPECT_EQ(launch("file=${PHALANX_RENDEZVOUS#file://}; echo $rank >> $file; [ $rank = 0 ] || sleep 20; echo $file > " +
+                   scratch_.path("where") + "; kill -9 $$"),
+            kRankDied);
+  const std::string file = text_of(scratch_.path("where"));
+  ASSERT_TRUE(file.starts_with("/")) << file;
+  EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(file).parent_path())) << file;
+}
+
+TEST_F(LaunchMpi, NamesTheRankThatEndedWithAStatus) {
+  EXPECT_EQ(launch("[ $rank = 0 ] || exit 7; sleep 20"), kRankDied);
+  EXPECT_TRUE(error_.starts_with("┌─ Rank 1 of 2")) << error_;
+  EXPECT_NE(error_.find("exit status 7"), std::string::npos) << error_;
+  EXPECT_EQ(error_.find("prterun"), std::string::npos) << error_;
+  EXPECT_LT(seconds_, 15);
+}
+
+TEST_F(LaunchMpi, NamesTheRankThatWasKilled) {
+  std::ofstream(scratch_.path("rank1.log")) << "what it last did\n";
+  EXPECT_EQ(launch("[ $rank = 0 ] || kill -9 $$; sleep 20"), kRankDied);
+  EXPECT_TRUE(error_.starts_with("┌─ Rank 1 of 2 on ")) << error_;
+  EXPECT_NE(error_.find("killed by signal 9 (SIGKILL)"), std::string::npos) << error_;
+  EXPECT_NE(error_.find("what it last did"), std::string::npos) << error_;
+  EXPECT_EQ(error_.find("prterun"), std::string::npos) << error_;
+  EXPECT_LT(seconds_, 15);
+  std::printf("death of a rank to the end of the job: %.2f s\n", seconds_);
+}
+
+TEST_F(LaunchMpi, ReportsTheMessageOfARank) {
+  EXPECT_EQ(launch(rank_that("throw")), kFailed);
+  EXPECT_TRUE(error_.starts_with("┌─ Rank 1 of 2 on ")) << error_;
+  EXPECT_NE(error_.find("│ loss is not finite\n"), std::string::npos) << error_;
+  EXPECT_EQ(error_.find("prterun"), std::string::npos) << error_;
+}
+
+TEST_F(LaunchMpi, ShowsWhatMpirunSaysWhereNothingElseExplains) {
+  EXPECT_EQ(launch(Command{"/no/such/program"}), kRankDied);
+  EXPECT_TRUE(error_.starts_with("┌─ The job failed")) << error_;
+  EXPECT_NE(error_.find("/no/such/program"), std::string::npos) << error_;
+}
+
+TEST_F(LaunchMpi, InterruptStopsAllRanks) {
+  auto launcher = in_background(rank_that("wait"));
+  ASSERT_TRUE(both_ready());
+  launcher.signal(SIGINT);
+  EXPECT_EQ(launcher.wait(), kInterrupted);
+  EXPECT_EQ(launcher.output(), "Stopping; press Ctrl-C again to end it now\n");
+}
+
+TEST_F(LaunchMpi, SecondInterruptEndsRanksThatDoNotListen) {
+  auto launcher = in_background(rank_that("hang"));
+  ASSERT_TRUE(both_ready());
+  ::kill(pid_of_rank(0), SIGSTOP);  // otherwise it would stop, and mpirun would end the other one
+  launcher.signal(SIGINT);
+  ::usleep(300'000);
+  launcher.signal(SIGINT);
+  EXPECT_EQ(launcher.wait(), kInterrupted);
+  for (const int rank : {0, 1}) EXPECT_TRUE(becomes_true([&] { return !is_running(pid_of_rank(rank)); })) << rank;
+  EXPECT_EQ(launcher.output(),
+            "Stopping; press Ctrl-C again to end it now\nEnded at once, as requested, before the run had stopped\n");
+}
+
+TEST_F(LaunchMpi, NothingOutlivesAKilledLauncher) {
+  auto launcher = in_background(rank_that("hang"));
+  ASSERT_TRUE(both_ready());
+  const auto processes = launcher.descendants();
+  EXPECT_GE(processes.size(), 4u);
+  launcher.signal(SIGKILL);
+  EXPECT_EQ(launcher.wait(), 128 + SIGKILL);
+  for (const pid_t process : processes) EXPECT_TRUE(becomes_true([&] { return !is_running(process); })) << process;
+}
+
+TEST_F(LaunchMpi, NothingOutlivesAKilledMpirun) {
+  auto launcher = in_background(rank_that("hang"));
+  ASSERT_TRUE(both_ready());
+  const auto processes = launcher.descendants();
+  ASSERT_GE(processes.size(), 4u);
+  const auto is_mpirun = [](pid_t process) {  // the launcher has another child, which removes its folder
+    return text_of("/proc/" + std::to_string(process) + "/comm") != "phalanx-tidy\n";
+  };
+  ::kill(*std::ranges::find_if(processes, is_mpirun), SIGKILL);
+  EXPECT_EQ(launcher.wait(), kRankDied);
+  for (const pid_t process : processes) EXPECT_TRUE(becomes_true([&] { return !is_running(process); })) << process;
+  EXPECT_NE(launcher.output().find("mpirun: It was killed by signal 9"), std::string::npos) << launcher.output();
+}
+
+TEST_F(LaunchMpi, AKilledRankIsTheCauseEvenIfItsEchoComesFirst) {
+  EXPECT_EQ(launch(rank_that("echo")), kRankDied);
+  EXPECT_TRUE(error_.starts_with("┌─ Rank 1 of 2")) << error_;
+  EXPECT_NE(error_.find("SIGKILL"), std::string::npos) << error_;
+}
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rank for launch_mpi_test: launch_mpi_test_rank LOG_FOLDER WHAT, where rank 1 does WHAT and rank 0 waits for a stop.
+
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+
+#include "framework/comm/launch/launch_environment.h"
+#include "launch/exit_status.h"
+#include "launch/failure/failure.h"
+#include "launch/failure/leave_exception.h"
+#include "launch/failure/report.h"
+#include "launch/rank/launcher_watch.h"
+#include "launch/signals/stop_signal.h"
+
+namespace {
+
+int wait_for_stop() {
+  while (!phalanx::stop_requested()) ::usleep(1000);
+  return phalanx::kInterrupted;
+}
+
+// Rank 0 reports the loss of rank 1, and then rank 1 is killed.
+int echo(int rank, const std::string& folder) {
+  if (rank == 0) {
+    phalanx::leave_failure(folder, {.rank = 0, .message = "rank 1 is gone", .secondary = true, .time = 1});
+    return wait_for_stop();
+  }
+  while (!std::filesystem::exists(folder + "/rank0.failure")) ::usleep(1000);
+  return ::raise(SIGKILL);
+}
+
+int work(int rank, const std::string& folder, const std::string& what) {
+  if (what == "echo") return echo(rank, folder);
+  if (what == "throw" && rank == 1) throw std::runtime_error("loss is not finite");
+  if (what == "hang" && rank == 1) {
+    for (;;) ::pause();
+  }
+  return wait_for_stop();
+}
+
+}  // namespace
+
+int main(int, char** arguments) {
+  const std::string folder = arguments[1];
+  const int rank = std::atoi(::getenv("OMPI_COMM_WORLD_RANK"));
+  phalanx::end_with_launcher(*phalanx::detect_launch_environment());
+  phalanx::install_stop_signal(phalanx::StopOn::kLauncher);
+  try {
+    std::ofstream(folder + "/ready" + std::to_string(rank)) << ::getpid();
+    return work(rank, folder, arguments[2]);
+  } catch (...) {
+    return phalanx::leave_exception(std::current_exception(), rank, folder, phalanx::log_path(folder, rank));
+  }
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/mpirun/mpirun.h"
+
+#include <netdb.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <system_error>
+
+#include "framework/base/environment.h"
+#include "framework/base/error.h"
+#include "framework/base/text.h"
+#include "framework/comm/launch/host_slots.h"
+
+namespace phalanx {
+namespace {
+
+bool is_program(const std::string& path) {
+  std::error_code none;
+  return std::filesystem::is_regular_file(path, none) && ::access(path.c_str(), X_OK) == 0;
+}
+
+// Returns an empty string if the program is not found.
+std::string on_path(const std::string& name, const std::string& path) {
+  std::istringstream folders(path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (!folder.empty() && is_program(folder + "/" + name)) return folder + "/" + name;
+  }
+  return {};
+}
+
+std::string name_of(const std::string& variable) { return variable.substr(0, variable.find('=')); }
+
+void unset(std::vector<std::string>& environment, const std::string& name) {
+  std::erase_if(environment, [&](const std::string& variable) { return name_of(variable) == name; });
+}
+
+void set(std::vector<std::string>& environment, const std::string& name, const std::string& value) {
+  unset(environment, name);
+  environment.push_back(name + "=" + value);
+}
+
+bool is_set(const char* variable) { return !environment(variable).value_or("").empty(); }
+
+// A socket can be bound only to addresses of this host.
+bool is_address_here(const addrinfo& address) {
+  const int file = ::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (file < 0) return false;
+  const bool bound = ::bind(file, address.ai_addr, address.ai_addrlen) == 0;
+  ::close(file);
+  return bound;
+}
+
+bool is_this_host(const std::string& name) {
+  if (name == "localhost" || name == host_name()) return true;
+  addrinfo wanted{}, *found = nullptr;
+  wanted.ai_socktype = SOCK_STREAM;
+  if (::getaddrinfo(name.c_str(), nullptr, &wanted, &found) != 0) return false;
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> all(found, ::freeaddrinfo);
+  for (const addrinfo* one = found; one; one = one->ai_next) {
+    if (is_address_here(*one)) return true;
+  }
+  return false;
+}
+
+// Returns true if Open MPI 4 or 5 would start its daemons with something other than the first of ssh and rsh on PATH.
+bool has_own_way() {
+  constexpr std::array kVariables = {"SLURM_JOB_ID",
+                                     "PBS_JOBID",
+                                     "LSB_JOBID",
+                                     "JOB_ID",
+                                     "OMPI_MCA_plm",
+                                     "PRTE_MCA_plm",
+                                     "OMPI_MCA_plm_rsh_agent",
+                                     "OMPI_MCA_plm_ssh_agent",
+                                     "PRTE_MCA_plm_ssh_agent",
+                                     "PRTE_MCA_plm_rsh_agent"};
+  return std::ranges::any_of(kVariables, is_set);
+}
+
+constexpr std::size_t kDashes = 60;  // minimum; the parts of mpirun use different numbers
+
+bool is_rule(std::string_view line) { return line.size() >= kDashes && line.find_first_not_of('-') == line.npos; }
+
+// mpirun breaks lines at arbitrary points if a host's name makes them too long.
+std::string one_line(const std::string& text) {
+  std::istringstream words(text);
+  std::string line;
+  for (std::string word; words >> word;) line += (line.empty() ? "" : " ") + word;
+  return line;
+}
+
+std::optional<RankEnd> killed(const std::string& text) {
+  int rank = 0, signal = 0;
+  std::array<char, 256> host{};
+  const auto begin = text.find("process rank ");
+  if (begin == text.npos) return std::nullopt;
+  const int found = std::sscanf(text.c_str() + begin, "process rank %d with PID %*d on node %255s exited on signal %d",
+                                &rank, host.data(), &signal);
+  if (found != 3) return std::nullopt;
+  return RankEnd{.rank = rank, .status = W_EXITCODE(0, signal), .host = host.data()};
+}
+
+std::optional<RankEnd> exited(const std::string& text) {
+  int status = 0;
+  std::array<char, 256> name{};
+  const auto begin = text.find("Process name: ");
+  if (begin == text.npos) return std::nullopt;
+  const int found = std::sscanf(text.c_str() + begin, "Process name: %255s Exit code: %d", name.data(), &status);
+  const char* comma = std::strrchr(name.data(), ',');
+  if (found != 2 || !comma) return std::nullopt;
+  return RankEnd{.rank = std::atoi(comma + 1), .status = W_EXITCODE(status, 0)};
+}
+
+}  // namespace
+
+std::string find_mpirun() { return find_mpirun(PHALANX_MPI_HOME); }
+
+std::string find_mpirun(const std::string& built_with) {
+  const std::string home = environment("MPI_HOME").value_or("");
+  const std::string path = environment("PATH").value_or("");
+  const std::string in_home = home + "/bin/mpirun", in_built_with = built_with + "/bin/mpirun";
+  if (!home.empty()) {
+    if (is_program(in_home)) return in_home;
+    throw ConfigError(
+        "MPI_HOME is " + home + ", but there is no " + in_home +
+        ".\nCorrect MPI_HOME, or unset it: then mpirun is looked for on PATH and in " + built_with +
+        "/bin (the MPI this program was built with). To launch on this host without MPI: launch.with=local.");
+  }
+  if (const auto found = on_path("mpirun", path); !found.empty()) return found;
+  if (is_program(in_built_with)) return in_built_with;
+  throw ConfigError(
+      "cannot find mpirun. Looked for\n"
+      "  $MPI_HOME/bin/mpirun: MPI_HOME is not set\n"
+      "  mpirun on PATH: " +
+      (path.empty() ? "PATH is empty" : "not in " + path) + "\n" + "  " + in_built_with +
+      " (the MPI this program was built with): not there\n" +
+      "Install Open MPI 5 and set MPI_HOME to its folder, or launch on this host without MPI: launch.with=local.");
+}
+
+void require_way_to(const std::vector<std::string>& hosts) {
+  std::vector<std::string> names;
+  for (const auto& host : hosts) names.push_back(parse_host(host).name);
+  const std::string path = environment("PATH").value_or("");
+  if (has_own_way() || !on_path("ssh", path).empty() || !on_path("rsh", path).empty()) return;
+  const auto other = std::ranges::find_if_not(names, is_this_host);
+  if (other == names.end()) return;
+  throw ConfigError("launch.hosts: mpirun starts ranks on " + *other + " through ssh, but there is no ssh on PATH (" +
+                    path + "). Install an OpenSSH client, or name another agent in PRTE_MCA_plm_ssh_agent.");
+}
+
+std::vector<std::string> mpirun_environment(const std::vector<std::string>& inherited, const std::string& rendezvous,
+                                            bool terminal) {
+  auto environment = inherited;
+  unset(environment, "PHALANX_RENDEZVOUS");
+  if (!rendezvous.empty()) set(environment, "PHALANX_RENDEZVOUS", rendezvous);
+  set(environment, "PHALANX_LAUNCHER", "mpi");
+  set(environment, "PHALANX_TERMINAL", terminal ? "1" : "0");
+  const bool home = std::ranges::find(environment, "HOME", name_of) != environment.end();
+  if (!home) set(environment, "HOME", "/tmp");  // Open MPI 5 does not start without one
+  return environment;
+}
+
+std::vector<std::string> mpirun_command(const std::string& mpirun, const MpiLaunch& options,
+                                        const std::vector<std::string>& environment, bool root) {
+  std::vector<std::string> command = {
+      mpirun, "--oversubscribe", "--bind-to", "none", "-np", std::to_string(options.ranks)};
+  const auto add = [&](std::initializer_list<std::string> words) { command.insert(command.end(), words); };
+  if (root) add({"--allow-run-as-root"});
+  if (!options.hosts.empty()) add({"--host", join(options.hosts, ",")});
+  for (const auto& variable : environment) {
+    if (variable.starts_with("PHALANX_")) add({"-x", name_of(variable)});
+  }
+  command.insert(command.end(), options.command.begin(), options.command.end());
+  return command;
+}
+
+std::string MpirunNotices::feed(std::string_view piece) {
+  pending_ += piece;
+  std::string passed;
+  std::size_t begin = 0;
+  for (std::size_t end; (end = pending_.find('\n', begin)) != pending_.npos; begin = end + 1) {
+    const std::string line = pending_.substr(begin, end - begin);
+    if (is_rule(line)) {
+      inside_ = !inside_;
+      if (inside_) notices_.emplace_back();
+    } else if (inside_) {
+      notices_.back() += line + "\n";
+    } else {
+      passed += line + "\n";
+    }
+  }
+  pending_.erase(0, begin);
+  return passed;
+}
+
+std::string MpirunNotices::finish() {
+  if (inside_) notices_.back() += pending_;
+  std::string rest = inside_ ? "" : pending_;
+  pending_.clear();
+  return rest;
+}
+
+std::vector<RankEnd> ends_in(const std::vector<std::string>& notices) {
+  std::vector<RankEnd> ends;
+  for (const auto& notice : notices) {
+    const std::string text = one_line(notice);
+    if (auto end = killed(text)) ends.push_back(*end);
+    if (auto end = exited(text)) ends.push_back(*end);
+  }
+  return ends;
+}
+
+}  // namespace phalanx

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "launch/failure/verdict.h"
+#include "launch/mpirun/launch_mpi.h"
+
+// The program mpirun: its location, its command line, and its output.
+namespace phalanx {
+
+/// Returns the mpirun that launch_mpi() uses: the one in MPI_HOME if that is set, else the one on PATH, else the one of
+/// the MPI with which this program was built. Throws a ConfigError that lists where it looked and what to do.
+std::string find_mpirun();
+
+/// Does the same with a different folder in the last step.
+std::string find_mpirun(const std::string& built_with);
+
+/// Returns the environment for mpirun, as NAME=value: `inherited`, changed as launch_mpi() documents. `rendezvous` is
+/// the URL of a rendezvous for ranks of this host, or empty.
+std::vector<std::string> mpirun_environment(const std::vector<std::string>& inherited, const std::string& rendezvous,
+                                            bool terminal);
+
+/// Throws ConfigError if mpirun could not start ranks on one of the hosts ("name" or "name:slots"): a host other than
+/// this one, without ssh or rsh on PATH, without another agent in Open MPI's environment variables, and without a batch
+/// system that starts ranks. Also throws for malformed host names. May wait for name servers.
+void require_way_to(const std::vector<std::string>& hosts);
+
+/// Returns mpirun's command line, which passes every PHALANX_* variable of `environment` on to all hosts.
+std::vector<std::string> mpirun_command(const std::string& mpirun, const MpiLaunch& options,
+                                        const std::vector<std::string>& environment, bool root);
+
+/// Separates mpirun's own messages on standard error from the output of the ranks: Open MPI prints its notices between
+/// two lines of 74 dashes.
+class MpirunNotices {
+ public:
+  /// Takes the next piece of mpirun's standard error and returns the complete lines in it that came from ranks.
+  std::string feed(std::string_view piece);
+
+  /// Returns the rest of the ranks' last line, if it is incomplete.
+  std::string finish();
+
+  /// Returns the notices so far, without the lines of dashes.
+  const std::vector<std::string>& notices() const { return notices_; }
+
+ private:
+  std::string pending_;  // the beginning of a line
+  bool inside_ = false;
+  std::vector<std::string> notices_;
+};
+
+/// Returns the ends of ranks that the notices report: "process rank 1 with PID 4711 on node n7 exited on signal 9
+/// (Killed)" and "Process name: [prterun-n7-4711@1,1] Exit code: 7", also in the format of Open MPI 4. Their time is 0,
+/// because mpirun reports only the first one.
+std::vector<RankEnd> ends_in(const std::vector<std::string>& notices);
+
+}  // namespace phalanx

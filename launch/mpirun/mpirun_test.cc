@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/mpirun/mpirun.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/base/environment.h"
+#include "framework/base/error.h"
+
+namespace phalanx {
+namespace {
+
+// Creates <folder>/bin/mpirun, a program that does nothing, and returns the folder.
+std::string mpi_in(const std::string& name) {
+  const std::filesystem::path folder = ::testing::TempDir() + "find_mpirun_test/" + name;
+  std::filesystem::create_directories(folder / "bin");
+  std::ofstream(folder / "bin/mpirun") << "#!/bin/sh\n";
+  std::filesystem::permissions(folder / "bin/mpirun", std::filesystem::perms::owner_all);
+  return folder;
+}
+
+class FindMpirun : public ::testing::Test {
+ protected:
+  void TearDown() override {
+    for (const auto& [name, value] : before_) value ? ::setenv(name, value->c_str(), 1) : ::unsetenv(name);
+  }
+
+ private:
+  const std::vector<std::pair<const char*, std::optional<std::string>>> before_{{"MPI_HOME", environment("MPI_HOME")},
+                                                                                {"PATH", environment("PATH")}};
+};
+
+TEST_F(FindMpirun, LooksInMpiHomeThenOnPathThenWhereItWasBuilt) {
+  const std::string home = mpi_in("home"), path = mpi_in("path"), built = mpi_in("built");
+  ::setenv("MPI_HOME", home.c_str(), 1);
+  ::setenv("PATH", ("/no/such/folder:" + path + "/bin").c_str(), 1);
+  EXPECT_EQ(find_mpirun(built), home + "/bin/mpirun");
+  ::unsetenv("MPI_HOME");
+  EXPECT_EQ(find_mpirun(built), path + "/bin/mpirun");
+  ::setenv("PATH", "", 1);
+  EXPECT_EQ(find_mpirun(built), built + "/bin/mpirun");
+}
+
+TEST_F(FindMpirun, ListsWhereItLooked) {
+  ::unsetenv("MPI_HOME");
+  ::setenv("PATH", "", 1);
+  try {
+    find_mpirun("/opt/gone");
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(),
+                 "cannot find mpirun. Looked for\n"
+                 "  $MPI_HOME/bin/mpirun: MPI_HOME is not set\n"
+                 "  mpirun on PATH: PATH is empty\n"
+                 "  /opt/gone/bin/mpirun (the MPI this program was built with): not there\n"
+                 "Install Open MPI 5 and set MPI_HOME to its folder, or launch on this host without MPI: "
+                 "launch.with=local.");
+  }
+}
+
+TEST_F(FindMpirun, DoesNotLookElsewhereIfMpiHomeIsWrong) {
+  ::setenv("MPI_HOME", "/opt/wrong", 1);
+  ::setenv("PATH", (mpi_in("path") + "/bin").c_str(), 1);
+  try {
+    find_mpirun(mpi_in("built"));
+    FAIL();
+  } catch (const ConfigError& error) {
+    const std::string text = error.what();
+    EXPECT_EQ(text.find("MPI_HOME is /opt/wrong, but there is no /opt/wrong/bin/mpirun.\n"), 0u) << text;
+    EXPECT_NE(text.find("built/bin (the MPI this program was built with)"), std::string::npos) << text;
+  }
+}
+
+class RequireWayTo : public FindMpirun {
+ protected:
+  void SetUp() override {
+    for (const char* name : kWays) ::unsetenv(name);
+    ::setenv("PATH", "/no/such/folder", 1);
+  }
+
+  static std::string refused(const std::vector<std::string>& hosts) {
+    try {
+      require_way_to(hosts);
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  static constexpr std::array kWays = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "PRTE_MCA_plm_ssh_agent"};
+};
+
+TEST_F(RequireWayTo, AnotherHostNeedsSsh) {
+  EXPECT_EQ(refused({"localhost:2", "192.0.2.1:2"}),
+            "launch.hosts: mpirun starts ranks on 192.0.2.1 through ssh, but there is no ssh on PATH (/no/such/folder)."
+            " Install an OpenSSH client, or name another agent in PRTE_MCA_plm_ssh_agent.");
+  const std::filesystem::path folder = mpi_in("with_ssh");
+  std::filesystem::copy_file(folder / "bin/mpirun", folder / "bin/ssh",
+                             std::filesystem::copy_options::overwrite_existing);
+  ::setenv("PATH", (folder / "bin").c_str(), 1);
+  EXPECT_EQ(refused({"192.0.2.1"}), "");
+}
+
+TEST_F(RequireWayTo, ThisHostNeedsNothing) { EXPECT_EQ(refused({"localhost", host_name() + ":2", "127.0.0.1"}), ""); }
+
+TEST_F(RequireWayTo, AnAgentOrABatchSystemReplacesSsh) {
+  for (const char* name : kWays) {
+    ::setenv(name, "17", 1);
+    EXPECT_EQ(refused({"192.0.2.1"}), "") << name;
+    ::unsetenv(name);
+  }
+}
+
+TEST_F(RequireWayTo, AnInvalidHostIsRefused) {
+  EXPECT_NE(refused({"a:-1"}).find("\"a:-1\" is not a host"), std::string::npos);
+}
+
+using Words = std::vector<std::string>;
+
+TEST(MpirunCommand, OnThisHost) {
+  EXPECT_EQ(mpirun_command("/mpi/bin/mpirun", {.ranks = 3, .command = {"train", "--config", "a b"}}, {"A=1"}, false),
+            (Words{"/mpi/bin/mpirun", "--oversubscribe", "--bind-to", "none", "-np", "3", "train", "--config", "a b"}));
+}
+
+TEST(MpirunCommand, OnSeveralHostsAsRootWithVariables) {
+  const MpiLaunch options = {.ranks = 4, .hosts = {"n1:2", "n2:2"}, .command = {"train"}};
+  EXPECT_EQ(mpirun_command("mpirun", options, {"A=1", "PHALANX_DATA=/data", "PHALANX_LAUNCHER=mpi"}, true),
+            (Words{"mpirun", "--oversubscribe", "--bind-to", "none", "-np", "4", "--allow-run-as-root", "--host",
+                   "n1:2,n2:2", "-x", "PHALANX_DATA", "-x", "PHALANX_LAUNCHER", "train"}));
+}
+
+TEST(MpirunEnvironment, KeepsWhatIsThereAndAddsWhatIsMissing) {
+  EXPECT_EQ(
+      mpirun_environment({"PHALANX_LAUNCHER=x", "HOME=/home/ada"}, "file:///a/store", true),
+      (Words{"HOME=/home/ada", "PHALANX_RENDEZVOUS=file:///a/store", "PHALANX_LAUNCHER=mpi", "PHALANX_TERMINAL=1"}));
+  EXPECT_EQ(mpirun_environment({"PHALANX_RENDEZVOUS=file:///b/store"}, "", false),
+            (Words{"PHALANX_LAUNCHER=mpi", "PHALANX_TERMINAL=0", "HOME=/tmp"}));
+}
+
+const std::string kRule = std::string(74, '-') + "\n";
+const std::string kKilled =
+    "prterun noticed that process rank 1 with PID 12970 on node a-host-of-long-name exited on\nsignal 9 (Killed).\n";
+const std::string kExited =
+    "prterun detected that one or more processes exited with non-zero status,\n"
+    "thus causing the job to be terminated. The first process to do so was:\n\n"
+    "   Process name: [prterun-vm-12974@1,3]\n"
+    "   Exit code:    7\n";
+const std::string kExitedOpenMpi4 =
+    "mpirun detected that one or more processes exited with non-zero status, thus causing\n"
+    "the job to be terminated. The first process to do so was:\n\n"
+    "  Process name: [[31337,1],0]\n"
+    "  Exit code:    2\n";
+
+TEST(MpirunNotices, AreSeparatedFromTheOutputOfRanks) {
+  MpirunNotices notices;
+  EXPECT_EQ(notices.feed("rank says\n" + kRule + "mpirun says\n" + kRule + "and ranks"), "rank says\n");
+  EXPECT_EQ(notices.feed(" again\nand"), "and ranks again\n");
+  EXPECT_EQ(notices.finish(), "and");
+  EXPECT_EQ(notices.notices(), std::vector<std::string>{"mpirun says\n"});
+}
+
+TEST(MpirunNotices, MayArriveInAnyPieces) {
+  MpirunNotices notices;
+  std::string passed;
+  for (const char c : "one\n" + kRule + kKilled + kRule + "two\n") passed += notices.feed({&c, 1});
+  EXPECT_EQ(passed, "one\ntwo\n");
+  EXPECT_EQ(notices.notices(), std::vector<std::string>{kKilled});
+}
+
+TEST(MpirunNotices, IncludeOneThatIsCutOff) {
+  MpirunNotices notices;
+  notices.feed(kRule + "mpirun sa");
+  EXPECT_EQ(notices.finish(), "");
+  EXPECT_EQ(notices.notices(), std::vector<std::string>{"mpirun sa"});
+}
+
+TEST(MpirunNotices, TellHowARankEnded) {
+  const auto ends = ends_in({"something else\n", kKilled, kExited, kExitedOpenMpi4});
+  ASSERT_EQ(ends.size(), 3u);
+  EXPECT_EQ(ends[0].rank, 1);
+  EXPECT_EQ(ends[0].host, "a-host-of-long-name");
+  EXPECT_EQ(ends[0].status, W_EXITCODE(0, SIGKILL));
+  EXPECT_EQ(ends[1].rank, 3);
+  EXPECT_EQ(ends[1].status, W_EXITCODE(7, 0));
+  EXPECT_EQ(ends[2].rank, 0);
+  EXPECT_EQ(ends[2].status, W_EXITCODE(2, 0));
+}
+
+}  // namespace
+}  // namespace phalanx

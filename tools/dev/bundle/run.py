@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the programs of this bundle with the LibTorch of this machine.
+
+    phalanx/run                                                       lists them
+    phalanx/run train --config phalanx/configs/quickstart.yaml
+
+LibTorch is the folder in LIBTORCH, or else the one in the package torch of the python3 that runs this script; it must
+have the version that the bundle was built with. The exit status is the program's, or 2 if it cannot be run.
+"""
+
+import importlib.util
+import json
+import os
+import pathlib
+import platform
+import re
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+class Refusal(Exception):
+    """An error that says in one line what is missing or differs."""
+
+
+def libtorch_version(folder):
+    """Returns a version such as 2.13.0, or None if there is no LibTorch."""
+    if not (folder / "lib/libtorch_cpu.so").exists():
+        return None
+    for name, pattern in (("version.py", r"^__version__ = '([\d.]+)"), ("build-version", r"^([\d.]+)")):
+        if (folder / name).exists() and (found := re.search(pattern, (folder / name).read_text(), re.M)):
+            return found[1]
+    return None
+
+
+def find_libtorch(wanted):
+    """Returns the folder of LibTorch `wanted`."""
+    given = os.environ.get("LIBTORCH")
+    package = None if given else importlib.util.find_spec("torch")
+    if not given and (package is None or not package.origin):
+        raise Refusal(f"there is no LibTorch: LIBTORCH is not set, and {sys.executable} has no torch; install "
+                      f"torch=={wanted} there, or name the folder of LibTorch {wanted} in LIBTORCH")
+    folder = pathlib.Path(given or pathlib.Path(package.origin).parent)
+    version = libtorch_version(folder)
+    if version is None:
+        raise Refusal(f"{folder} is not LibTorch: it has no lib/libtorch_cpu.so, or no version.py and no build-version"
+                      f"; name the folder of LibTorch {wanted} in LIBTORCH")
+    if version != wanted:
+        raise Refusal(f"this bundle was built with LibTorch {wanted}, but {folder} has {version}; install "
+                      f"torch=={wanted}, or name its folder in LIBTORCH, or build the bundle with LibTorch {version}")
+    return folder
+
+
+def check_machine(manifest):
+    machine, libc = platform.machine(), platform.libc_ver()
+    if machine != manifest["machine"]:
+        raise Refusal(f"this bundle is for processors of kind {manifest['machine']}, but this machine has {machine}")
+    numbers = [[int(number) for number in version.split(".")] for version in (libc[1] or "0", manifest["glibc"])]
+    if libc[0] != "glibc" or numbers[0] < numbers[1]:
+        raise Refusal(f"this bundle needs glibc {manifest['glibc']}, but this machine has {' '.join(libc).strip()}; "
+                      "build it on a system that is as old")
+
+
+def command(manifest, words):
+    """Returns the command to execute, and its environment."""
+    name, *arguments = words
+    environment = dict(os.environ)
+    if name in manifest["scripts"]:
+        return [sys.executable, str(HERE / "tools/dev" / name), *arguments], environment
+    if name not in manifest["programs"]:
+        raise Refusal(f"this bundle has no {name}; it has {', '.join(manifest['programs'] + manifest['scripts'])}")
+    check_machine(manifest)
+    libtorch = find_libtorch(manifest["libtorch"]) / "lib"
+    # The programs search the bundle's own libraries before these.
+    others = environment.get("LD_LIBRARY_PATH")
+    environment["LD_LIBRARY_PATH"] = f"{libtorch.resolve()}:{others}" if others else str(libtorch.resolve())
+    return [str(HERE / "bin" / name), *arguments], environment
+
+
+def main():
+    manifest = json.loads((HERE / "manifest.json").read_text())
+    if len(sys.argv) < 2:
+        kind = "with" if manifest["cuda"] else "without"
+        print(f"built with LibTorch {manifest['libtorch']}, {kind} the plug-in for CUDA")
+        print("\n".join(manifest["programs"] + manifest["scripts"]))
+        return 0
+    try:
+        words, environment = command(manifest, sys.argv[1:])
+    except Refusal as refusal:
+        print(f"run: {refusal}", file=sys.stderr)
+        return 2
+    sys.stdout.flush()
+    os.execve(words[0], words, environment)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
