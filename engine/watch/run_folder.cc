@@ -3,14 +3,15 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <thread>
 
+#include "framework/base/descriptor.h"
 #include "framework/base/error.h"
 
 namespace phalanx {
@@ -47,11 +48,10 @@ void RunFolder::refuse_if_held() const {
 // mpirun, which waits for its ranks, must hold it too, so the file is not closed on exec.
 std::shared_ptr<void> RunFolder::claim() const {
   const std::string path = path_ + "/.lock";
-  const int file = ::open(path.c_str(), O_RDWR | O_CREAT, 0644);
-  if (file < 0) throw ConfigError(path + " cannot be opened: " + std::strerror(errno));
-  std::shared_ptr<void> claim(nullptr, [file](void*) { ::close(file); });
+  const auto file = std::make_shared<Descriptor>(::open(path.c_str(), O_RDWR | O_CREAT, 0644));
+  if (!file->valid()) throw ConfigError(path + " cannot be opened: " + std::strerror(errno));
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    if (::flock(file, LOCK_EX | LOCK_NB) == 0) return claim;
+    if (::flock(file->get(), LOCK_EX | LOCK_NB) == 0) return file;
     const int problem = errno;
     if (problem != EWOULDBLOCK && problem != EINTR) {
       throw ConfigError(path + " cannot be locked: " + std::strerror(problem));

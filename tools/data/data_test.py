@@ -111,7 +111,7 @@ class Data(ProgramTest):
     def test_refuses_what_it_cannot_do(self):
         for status, arguments, why in (
                 (2, [], "name one command: stats, inspect, speed, shard or tokenize"),
-                (2, ["stats", "inspect"], 'unexpected "inspect"'),
+                (2, ["stats", "one.yaml", "two.yaml"], 'unexpected "two.yaml"'),
                 (2, ["paint"], 'unexpected "paint"'),
                 (2, ["stats"], "--config is missing"),
                 (1, ["shard", "--from=nowhere", "--to=x"], "nowhere: No such file"),
