@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 
 #include <set>
+#include <string>
+#include <vector>
 
 #include "engine/testing/phases.h"
 
@@ -16,6 +18,7 @@ using ::testing::HasSubstr;
 using testing::refusal;
 using testing::run_ranks;
 using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 
 FlatModel flatten_part(const ConfiguredTask& run, const PartitionedModel& part, std::int64_t bucket_bytes) {
   const TrainingTurns turns(run.config, *run.task, *part.model);
@@ -33,20 +36,19 @@ TEST(Flatten, ClosesBucketsOfTheGivenSize) {
   });
 }
 
-TEST(Flatten, PutsExpertsIntoTheLastBuckets) {
+TEST(Flatten, PutsExpertsIntoConsecutiveBucketsOfTheirOwn) {
   run_ranks("inproc", 2, [](const CommunicatorPtr& world) {
     const auto run = configured({"mesh.expert=2", "model={name: moe_gpt, layers: 2, heads: 2, width: 8, experts: 4}"},
                                 language_samples(8, 11));
     const PartitionedModel part = run.part(run.mesh(world));
     const FlatModel flat = flatten_part(run, part, 1 << 10);
-    bool experts = false;
+    std::vector<bool> kinds;  // of consecutive buckets: true for experts
     for (const auto& bucket : flat.parameters.buckets()) {
-      for (const auto& segment : bucket.segments) {
-        EXPECT_TRUE(!experts || part.is_expert(segment.name)) << segment.name << " after experts";
-      }
-      experts = part.is_expert(bucket.segments.at(0).name);
+      const bool experts = part.is_expert(bucket.segments.at(0).name);
+      for (const auto& segment : bucket.segments) EXPECT_EQ(part.is_expert(segment.name), experts) << segment.name;
+      if (kinds.empty() || kinds.back() != experts) kinds.push_back(experts);
     }
-    EXPECT_TRUE(experts);
+    EXPECT_THAT(kinds, UnorderedElementsAre(true, false));
     ASSERT_THAT(flat.groups, SizeIs(2));
     EXPECT_EQ(flat.groups[0].group->size(), 2);
     EXPECT_EQ(flat.groups[1].group->size(), 1) << "the other rank has other experts";

@@ -32,7 +32,7 @@ Outcome train_ranks(const std::vector<std::int64_t>& asked, std::int64_t max_ste
     const auto rank = static_cast<std::size_t>(world->rank());
     testing::FakeEngine fake(max_steps);
     std::int64_t step = 0;
-    fake.engine.on(Event::kUpdate, [&](State& state) { step = state.step; });
+    fake.engine.on(Event::kUpdate, HookPhase::kFirst, [&](State& state) { step = state.step; });
     StopVote vote(world, [&] { return step >= asked[rank]; }, [] { return false; }, delay);
     vote.attach(fake.engine);
     outcome.steps[rank] = fake.train({.epochs = 1}).step;
