@@ -20,7 +20,7 @@ sys.path.insert(0, str(PACKER.resolve().parent))
 import bundle
 from elf import Elf
 
-TRAIN, SMALL = "tools/train", "framework/backends/nccl/nccl_test"
+TRAIN, SMALL = "tools/dev/bundle/train", "framework/backends/nccl/nccl_test"
 SCRIPTS = ("tools/dev/device_bench", "tools/dev/device_checks", "tools/dev/device_peer.py",
            "tools/dev/device_programs.py", "tools/bench_train/ddp_models.py")
 CUDA = {"PHALANX_CUDA_DRIVER": "/nowhere/libcuda.so.1"}  # even if there is a driver

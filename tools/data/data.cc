@@ -79,7 +79,7 @@ void tokenize(const Options& options) {
 
 [[noreturn]] void refuse_commands(const std::vector<std::string>& commands) {
   throw ConfigError(commands.empty() ? "name one command: stats, inspect, speed, shard or tokenize (see --help)"
-                                     : "unexpected \"" + commands[commands.size() > 1 ? 1 : 0] +
+                                     : "unexpected \"" + commands.back() +
                                            "\": expected one command: stats, inspect, speed, shard or tokenize");
 }
 
