@@ -16,7 +16,7 @@
 #include "framework/base/log.h"
 #include "framework/base/text.h"
 #include "launch/exit_status.h"
-#include "launch/job/introduce.h"
+#include "launch/job/run_header.h"
 #include "launch/signals/stop_signal.h"
 
 namespace phalanx {

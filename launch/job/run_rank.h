@@ -11,7 +11,7 @@ namespace phalanx {
 /// be a thread, in which case all ranks of the job call this function at the same time, or a process.
 ///
 /// An exception is logged with the place of its config key and left in the log folder as the rank's failure
-/// (leave_exception()). If no launcher of ours supervises the job, one of the ranks also reports the failure. There is
+/// (record_exception()). If no launcher of ours supervises the job, one of the ranks also reports the failure. There is
 /// no log folder before the ranks of such a job have met; exceptions up to then propagate to the caller.
 int run_rank(const Job& job, StartedRank rank);
 

@@ -8,7 +8,7 @@
 #include "framework/comm/launch/launch_environment.h"
 #include "framework/comm/store/store.h"
 #include "launch/job/job.h"
-#include "launch/signals/stop_words.h"
+#include "launch/signals/stop_messages.h"
 
 namespace phalanx {
 
@@ -44,6 +44,6 @@ StartedRank forked_rank(const RunFolder& folder);
 StartedRank joined_rank(const Job& job, const LaunchEnvironment& launched);
 
 /// Returns how the job stops when a stop is requested.
-Stopping stopping_of(const Job& job);
+StopPolicy stop_policy_of(const Job& job);
 
 }  // namespace phalanx

@@ -25,9 +25,9 @@ namespace phalanx {
 class StallWatch {
  public:
   struct Options {
-    std::string log_folder{};                    // log folder of the run, the same for all ranks
-    Seconds warn_after{20};                      // must be positive
-    std::function<void(std::string_view)> tell;  // prints a line on the console; called in the watch's thread
+    std::string log_folder{};                     // log folder of the run, the same for all ranks
+    Seconds warn_after{20};                       // must be positive
+    std::function<void(std::string_view)> print;  // prints a line on the console; called in the watch's thread
   };
 
   /// `world` must outlive this object. Not collective.
@@ -45,9 +45,9 @@ class StallWatch {
   };
 
   void watch(const std::stop_token& stop);
-  void look();
-  void tell_if_ripe();
-  void end_wait();
+  void check_progress();
+  void report_if_due();
+  void finish_wait();
   std::optional<Running> running() const;
 
   const Communicator& world_;
@@ -56,8 +56,8 @@ class StallWatch {
   std::optional<Running> wait_;   // the wait that is going on
   std::optional<WaitNote> note_;  // its note, once it has lasted for a while
   double since_ = 0;
-  bool trouble_ = false;  // notes cannot be written to the folder
-  std::jthread thread_;   // last, because it uses the other members
+  bool warned_ = false;  // notes cannot be written to the folder
+  std::jthread thread_;  // last, because it uses the other members
 };
 
 }  // namespace phalanx

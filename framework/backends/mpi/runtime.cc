@@ -28,10 +28,10 @@
 namespace phalanx::mpi {
 namespace {
 
-constexpr Seconds kHastyFarewell{1};
+constexpr Seconds kShortFarewell{1};
 
 std::mutex start_mutex;
-std::atomic<bool> gave_up{false};
+std::atomic<bool> unhealthy{false};
 std::atomic<double> farewell_seconds{0};
 
 bool initialised() {
@@ -61,18 +61,18 @@ std::string to_string(int thread_level) {
 }
 
 // The rank and size of this process according to the caller or, if it does not know them, to the launcher.
-struct Told {
+struct ExpectedRank {
   RankInfo rank_info;
   std::string launcher = "the launcher";
 };
 
-Told ask_launcher(const RankInfo& rank_info) {
-  Told told{.rank_info = rank_info};
+ExpectedRank expected_rank(const RankInfo& rank_info) {
+  ExpectedRank expected{.rank_info = rank_info};
   if (const auto launch = detect_launch_environment()) {
-    told.launcher = launch->launcher;
-    if (rank_info.size == 1) told.rank_info = launch->rank_info;
+    expected.launcher = launch->launcher;
+    if (rank_info.size == 1) expected.rank_info = launch->rank_info;
   }
-  return told;
+  return expected;
 }
 
 void prepare_environment(const RankInfo& rank_info) {
@@ -87,7 +87,7 @@ void prepare_environment(const RankInfo& rank_info) {
 }
 
 // Returns true if all ranks begin to exit within `patience`.
-bool everybody_leaves(Seconds patience) {
+bool all_ranks_leave(Seconds patience) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
   MPI_Request request = MPI_REQUEST_NULL;
   if (MPI_Ibarrier(MPI_COMM_WORLD, &request) != MPI_SUCCESS) return false;
@@ -130,8 +130,8 @@ void remove_segments_if_mapped(int local_size) {
 
 void leave(int status, void*) {
   if (finalised()) return;
-  const Seconds patience = status == 0 ? Seconds(farewell_seconds.load()) : kHastyFarewell;
-  if (!gave_up && everybody_leaves(patience)) {
+  const Seconds patience = status == 0 ? Seconds(farewell_seconds.load()) : kShortFarewell;
+  if (!unhealthy && all_ranks_leave(patience)) {
     MPI_Finalize();
     return;
   }
@@ -160,9 +160,9 @@ int highest_tag() {
 
 std::string describe(int rank, int size) { return "rank " + std::to_string(rank) + " of " + std::to_string(size); }
 
-[[noreturn]] void refuse_world_of_one(const Told& told) {
-  throw ConfigError("backend mpi: " + told.launcher + " started this process as " +
-                    describe(told.rank_info.rank, told.rank_info.size) +
+[[noreturn]] void refuse_world_of_one(const ExpectedRank& expected) {
+  throw ConfigError("backend mpi: " + expected.launcher + " started this process as " +
+                    describe(expected.rank_info.rank, expected.rank_info.size) +
                     ", but it did not tell MPI, which sees a world of one; start the ranks with mpirun, or under "
                     "Slurm with `srun --mpi=pmix`");
 }
@@ -173,13 +173,13 @@ bool launched_for_mpi() {
          environment("SLURM_STEP_ID");
 }
 
-void check_world(const Told& told) {
+void check_world(const ExpectedRank& expected) {
   int rank = 0, size = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  const auto& [rank_info, launcher] = told;
+  const auto& [rank_info, launcher] = expected;
   if (rank == rank_info.rank && size == rank_info.size) return;
-  if (size == 1) refuse_world_of_one(told);
+  if (size == 1) refuse_world_of_one(expected);
   throw ConfigError("backend mpi: this process is " + describe(rank_info.rank, rank_info.size) + " according to " +
                     launcher + ", but " + describe(rank, size) + " according to MPI");
 }
@@ -211,20 +211,20 @@ void start(const RankInfo& rank_info, Seconds farewell) {
   std::lock_guard lock(start_mutex);
   if (finalised()) throw ConfigError("backend mpi: MPI has been finalised, and cannot start a second time");
   farewell_seconds = farewell.count();
-  const Told told = ask_launcher(rank_info);
+  const ExpectedRank expected = expected_rank(rank_info);
   if (!initialised()) {
-    if (told.rank_info.size > 1 && !launched_for_mpi()) refuse_world_of_one(told);
-    initialise(told.rank_info);
+    if (expected.rank_info.size > 1 && !launched_for_mpi()) refuse_world_of_one(expected);
+    initialise(expected.rank_info);
   }
   int provided = MPI_THREAD_SINGLE;
   MPI_Query_thread(&provided);
   require_threads(provided);
   require_tags(highest_tag());
-  check_world(told);
+  check_world(expected);
 }
 
-void give_up() noexcept { gave_up = true; }
+void mark_unhealthy() noexcept { unhealthy = true; }
 
-bool healthy() noexcept { return initialised() && !finalised() && !gave_up && std::uncaught_exceptions() == 0; }
+bool healthy() noexcept { return initialised() && !finalised() && !unhealthy && std::uncaught_exceptions() == 0; }
 
 }  // namespace phalanx::mpi

@@ -25,7 +25,7 @@ void start(const RankInfo& rank_info, Seconds farewell);
 /// Records that peers can no longer be relied on, so that MPI will not be finalized. Must be called for every CommError
 /// except mismatches and timeouts. Operations that timed out do not prevent Open MPI from finalizing once all ranks
 /// exit.
-void give_up() noexcept;
+void mark_unhealthy() noexcept;
 
 /// Returns true if MPI may be called to clean up: it is running, no error has occurred, and no exception is
 /// propagating.

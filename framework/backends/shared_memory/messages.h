@@ -60,9 +60,9 @@ class Messages {
   std::string describe(const Transfer& transfer) const;
 
   Group& group_;
-  const std::uint32_t lent_from_;  // region of messages that the receiver reads in place; 0: it cannot
+  const std::uint32_t direct_region_;  // region of messages that the receiver reads in place; 0: it cannot
   Waiter waiter_;
-  std::atomic<int> under_way_{0};
+  std::atomic<int> in_progress_{0};
   std::mutex mutex_;  // guards the members below and the transfers in them
   std::vector<ToPeer> to_;
   std::vector<FromPeer> from_;

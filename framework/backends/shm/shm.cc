@@ -19,7 +19,7 @@ namespace phalanx {
 namespace {
 
 // The description of itself that each rank publishes for the others.
-struct Card {
+struct ProcessInfo {
   int process = 0;
   std::string host;
   std::string process_ids;  // process_ids_key(): the namespace in which `process` is valid
@@ -34,14 +34,14 @@ void publish(Store& store, const std::string& what, int rank, const std::string&
   store.set("shm/" + what + "/" + std::to_string(rank), text);
 }
 
-bool wants_to_fetch() {
+bool is_fetching_enabled() {
   const auto wish = environment("PHALANX_SHM_FETCH").value_or("on");
   if (wish != "on" && wish != "off") throw ConfigError("PHALANX_SHM_FETCH is \"" + wish + "\": it must be on or off");
   return wish == "on";
 }
 
 // Must be called before any use of the process id in `card`.
-void require_same_host(int rank, int peer, const Card& card) {
+void require_same_host(int rank, int peer, const ProcessInfo& card) {
   const std::string ranks = "rank " + std::to_string(rank) + " is on " + host_name() + " and rank " +
                             std::to_string(peer) + " on " + card.host;
   if (card.host != host_name()) {
@@ -55,14 +55,14 @@ void require_same_host(int rank, int peer, const Card& card) {
 }
 
 // Returns the cards of all ranks, in rank order. Collective.
-std::vector<Card> introduce(const ConnectOptions& options) {
+std::vector<ProcessInfo> exchange_process_infos(const ConnectOptions& options) {
   std::ostringstream own;
-  own << ::getpid() << ' ' << host_name() << ' ' << process_ids_key() << ' ' << wants_to_fetch() << ' '
+  own << ::getpid() << ' ' << host_name() << ' ' << process_ids_key() << ' ' << is_fetching_enabled() << ' '
       << reinterpret_cast<std::uint64_t>(&kWord);
   publish(*options.store, "card", options.rank_info.rank, own.str());
-  std::vector<Card> cards;
+  std::vector<ProcessInfo> cards;
   for (int rank = 0; rank < options.rank_info.size; ++rank) {
-    Card card;
+    ProcessInfo card;
     const auto text = options.store->get("shm/card/" + std::to_string(rank));
     std::istringstream(text) >> card.process >> card.host >> card.process_ids >> card.fetches >> card.word;
     require_same_host(options.rank_info.rank, rank, card);
@@ -72,7 +72,7 @@ std::vector<Card> introduce(const ConnectOptions& options) {
 }
 
 // Returns true if every rank can fetch memory of every other. Collective.
-bool all_can_fetch(const ConnectOptions& options, shm::MemfdFabric& fabric, const std::vector<Card>& cards) {
+bool all_can_fetch(const ConnectOptions& options, shm::MemfdFabric& fabric, const std::vector<ProcessInfo>& cards) {
   std::vector<shm::MemfdFabric::Word> words;
   for (const auto& card : cards) words.push_back({reinterpret_cast<const std::uint64_t*>(card.word), kValue});
   store_barrier(*options.store, "shm/readable", options.rank_info.size);
@@ -86,13 +86,13 @@ bool all_can_fetch(const ConnectOptions& options, shm::MemfdFabric& fabric, cons
 }
 
 std::unique_ptr<shm::MemfdFabric> make_fabric(const ConnectOptions& options) {
-  const auto cards = introduce(options);
+  const auto cards = exchange_process_infos(options);
   std::vector<int> processes;
   for (const auto& card : cards) processes.push_back(card.process);
   auto fabric = std::make_unique<shm::MemfdFabric>(processes);
-  if (std::ranges::all_of(cards, &Card::fetches)) {
-    fabric->let_peers_fetch();
-    fabric->allow_fetching(all_can_fetch(options, *fabric, cards));
+  if (std::ranges::all_of(cards, &ProcessInfo::fetches)) {
+    fabric->allow_peers_to_fetch();
+    fabric->set_fetches(all_can_fetch(options, *fabric, cards));
   }
   return fabric;
 }

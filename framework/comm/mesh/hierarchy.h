@@ -41,7 +41,7 @@ struct Level {
 };
 
 /// Divides `scope` by key: ranks with equal keys, which may be any bytes, form a group. Collective, blocking.
-Level divide(const std::string& name, const CommunicatorPtr& scope, const std::string& key);
+Level split_by_key(const std::string& name, const CommunicatorPtr& scope, const std::string& key);
 
 /// Builds a level from groups that already have communicators: `intra` is this rank's group, and may use another
 /// backend. Collective over scope, blocking. Throws std::invalid_argument if intra is not in the order of scope.

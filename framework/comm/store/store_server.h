@@ -14,7 +14,8 @@ namespace phalanx {
 /// Limits that keep the memory and open files of a StoreServer bounded, no matter who connects.
 struct StoreLimits {
   std::chrono::duration<double> greeting{10};  // time within which a connection must prove that it knows the secret
-  std::size_t strangers = 256;  // connections without such proof; a silent one makes room for a newcomer after a second
+  std::size_t pending_handshakes =
+      256;  // connections without such proof; a silent one makes room for a newcomer after a second
   std::size_t connections = 20'000;  // connections of both kinds; more wait to be accepted
 };
 
@@ -28,7 +29,7 @@ struct StoreLimits {
 class StoreServer {
  public:
   /// Starts the thread, which accepts connections at the listening socket. `name` is the name of the store in the log;
-  /// the secret has at least kLeastSecret bytes. Throws CommError::kSystem if the system refuses.
+  /// the secret has at least kMinSecretBytes bytes. Throws CommError::kSystem if the system refuses.
   StoreServer(std::string name, Descriptor listener, std::string secret, const StoreLimits& limits = {});
 
   /// Ends the thread, and closes the listening socket and all connections.

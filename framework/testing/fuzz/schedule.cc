@@ -46,17 +46,17 @@ void Schedule::at_schedule_point() {
 
 void Schedule::enter(int rank) {
   current = this;
-  if (entered_.fetch_add(1) + 1 == static_cast<int>(ranks_.size())) hand_over_to(choose());
+  if (entered_.fetch_add(1) + 1 == static_cast<int>(ranks_.size())) switch_to(choose());
   ranks_[rank]->turn.acquire();
 }
 
 void Schedule::leave() {
   current = nullptr;
   ranks_[running_]->here = false;
-  if (const int next = choose(); next >= 0) hand_over_to(next);
+  if (const int next = choose(); next >= 0) switch_to(next);
 }
 
-void Schedule::hand_over_to(int rank) {
+void Schedule::switch_to(int rank) {
   running_ = rank;
   ranks_[rank]->turn.release();
 }
@@ -72,7 +72,7 @@ void Schedule::point() {
   const int mine = running_, next = choose();
   trace_ = mix(trace_, static_cast<std::uint64_t>(next));
   if (next != mine) {
-    hand_over_to(next);
+    switch_to(next);
     me.turn.acquire();
   }
   if (!me.killable || killed_ >= 0 || !kill_ || kill_->way != Kill::Way::kInOperation) return;

@@ -65,7 +65,7 @@ class Schedule {
   static void at_schedule_point();
   void point();
   int choose();
-  void hand_over_to(int rank);
+  void switch_to(int rank);
 
   Dice dice_;
   std::optional<Kill> kill_;
