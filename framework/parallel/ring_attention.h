@@ -7,7 +7,7 @@
 
 namespace phalanx {
 
-/// Causal attention over sequences whose positions are divided among the ranks of `group` (Liu et al. 2023, Ring
+/// Causal attention over sequences whose positions are sharded over the ranks of `group` (Liu et al. 2023, Ring
 /// Attention with Blockwise Transformers, arXiv:2310.01889). Each rank keeps its queries, and keys and values travel
 /// round the ring of ranks, P - 1 times to the next rank. LibTorch's flash attention for the CPU computes each block,
 /// and blocks are merged by the logarithm of their sums of exponentials (Dao et al. 2022, arXiv:2205.14135, section

@@ -7,8 +7,8 @@
 
 #include "framework/partition/vocabulary_shard.h"
 
-/// Functions of class scores that are divided among ranks. They are collective: all ranks of the group call them in the
-/// same order, with the same rows, and get the same result.
+/// Functions of logits whose classes are sharded over ranks. They are collective: all ranks of the group call them in
+/// the same order, with the same rows, and get the same result.
 namespace phalanx {
 
 /// Returns all scores, [..., classes], by an all-gather. Differentiable if each rank computes the same loss from them.

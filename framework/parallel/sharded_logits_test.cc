@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares divided class scores with one process that has all of them.
+// Compares sharded logits with one process that has all of them.
 #include "framework/parallel/sharded_logits.h"
 
 #include <ATen/TensorOperators.h>

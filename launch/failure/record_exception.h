@@ -6,7 +6,7 @@
 
 namespace phalanx {
 
-/// Leaves the exception that ended rank `rank` in `log_folder` as the rank's failure (see failure.h), as a secondary
+/// Writes the exception that ended rank `rank` to `log_folder` as the rank's failure (see failure.h), as a secondary
 /// one if it is a CommError caused by another rank's failure. `log` is the rank's log file, or empty.
 ///
 /// Returns the exit status for the rank: kUsage for ConfigError, kRankDied for ps::ServerLost, and kFailed for anything

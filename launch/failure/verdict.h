@@ -26,7 +26,7 @@ struct Verdict {
   int others = 0;                  // number of further ranks that ended with another status than 0
 };
 
-/// Determines the first cause. Candidates are failures that ranks left with write_failure(), deaths by a signal that
+/// Determines the first cause. Candidates are failures that ranks wrote with write_failure(), deaths by a signal that
 /// the launcher did not send, and exit statuses without a message. The earliest candidate is the cause. Secondary
 /// failures count only if there is no other candidate, regardless of their time.
 ///

@@ -22,7 +22,7 @@ Failure left(int rank, double time, bool secondary = false) {
   return {.rank = rank, .message = "left", .secondary = secondary, .time = time};
 }
 
-TEST(Verdict, AllWell) {
+TEST(Verdict, IsDoneIfAllRanksEndWell) {
   const Verdict verdict = judge({exited(0, 0, 1), exited(1, 0, 2)}, {}, false);
   EXPECT_EQ(verdict.status, kDone);
   EXPECT_FALSE(verdict.cause);

@@ -22,7 +22,7 @@ void print_run_header(const Job& job, const RunFolder& folder, int ranks, const 
 }
 
 bool on_terminal() {
-  if (const auto told = environment("PHALANX_TERMINAL")) return *told == "1";
+  if (const auto setting = environment("PHALANX_TERMINAL")) return *setting == "1";
   // Open MPI always gives its ranks a pseudo-terminal, even if its own output is not a terminal.
   return !environment("OMPI_COMM_WORLD_RANK") && ::isatty(STDOUT_FILENO) != 0;
 }

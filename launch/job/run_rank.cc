@@ -136,7 +136,7 @@ std::exception_ptr logged(const std::exception_ptr& error, const config::Sources
   return error;
 }
 
-// Leaves the exception that has ended a rank for whoever reports it, and returns the exit status.
+// Records the exception that has ended a rank for the process that reports it, and returns the exit status.
 int fail(const std::exception_ptr& error, const Job& job, const StartedRank& rank, bool supervised) {
   const RunFolder& folder = *rank.folder;
   const int status = record_exception(logged(error, job.sources), rank.rank(), folder.logs(), folder.log(rank.rank()));

@@ -14,14 +14,14 @@ namespace phalanx {
 
 /// Objects that the ranks of a process share if they are threads.
 struct SharedByThreads {
-  StorePtr store;  // where the threads meet
+  StorePtr store;  // for the rendezvous of the threads
   Splits splits;
 };
 
 /// A rank that exists, as a thread or as a process. run_rank() does the same for all ranks, except for what follows
 /// from these fields.
 struct StartedRank {
-  LaunchEnvironment launched;  // its place among the ranks, and where they meet
+  LaunchEnvironment launched;  // its rank, and the address of the rendezvous
 
   /// The run folder, which our launcher has created. Our launcher also reports failures. Absent if another launcher
   /// started the rank: the ranks then agree on a folder and report failures themselves.

@@ -24,9 +24,9 @@ struct LocalLaunch {
 /// Must be called while this process has a single thread. The children inherit everything it has loaded, which is why
 /// they start fast. A child's environment is that of a torchrun worker (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE)
 /// plus PHALANX_RENDEZVOUS, the file:// URL of the rendezvous, and PHALANX_LAUNCHER=local. The result of `body` becomes
-/// the child's exit status, and an exception is left in log_folder as a failure (record_exception()). A child ends with
-/// _exit(), so destructors of globals do not run. Its standard input is empty. For ranks other than 0, standard output
-/// and error are appended to log_folder/rank<r>.log.
+/// the child's exit status, and an exception is written to log_folder as a failure (record_exception()). A child ends
+/// with _exit(), so destructors of globals do not run. Its standard input is empty. For ranks other than 0, standard
+/// output and error are appended to log_folder/rank<r>.log.
 ///
 /// With `threads`, all ranks run in a single child process, so that its death is reported like the death of any rank.
 /// It has the environment of rank 0 of one, and rank 0's standard output and error. Its status is the most serious one
@@ -34,7 +34,7 @@ struct LocalLaunch {
 ///
 /// The job ends when all ranks have ended. If one fails (with a status other than kDone and kInterrupted), the others
 /// have 2 s to end on their own, since they notice the lost peer. Then they get SIGTERM, and SIGKILL at 3.5 s. The
-/// first cause is printed once to standard error, in a frame: the failure that the rank left with write_failure(), or
+/// first cause is printed once to standard error, in a frame: the failure that the rank wrote with write_failure(), or
 /// how it died, with the last lines of its log. It determines the job's status (see verdict.h). Failures of an earlier
 /// job in log_folder are discarded.
 ///

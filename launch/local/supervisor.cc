@@ -26,7 +26,7 @@ namespace {
 using std::chrono::milliseconds;
 
 // A script that wraps a program may never handle the signals that the program would handle.
-constexpr milliseconds kPatience{3000};
+constexpr milliseconds kHandlerTimeout{3000};
 
 }  // namespace
 
@@ -106,20 +106,20 @@ void Supervisor::interrupt(int signal) {
   }
 }
 
-void Supervisor::force_end(bool asked_again) {
+void Supervisor::force_end(bool by_user) {
   end_at_.reset();
   if (phase_ == Phase::kEnding) return;
   escalate(Phase::kEnding, policy_.forced);
   send_due_signals();
   print_to_console(
-      forced_end_message(asked_again, policy_.stop_policy, policy_.describe_saved ? policy_.describe_saved() : ""));
+      forced_end_message(by_user, policy_.stop_policy, policy_.describe_saved ? policy_.describe_saved() : ""));
 }
 
 void Supervisor::request_stop() {
   next_stop_ = Clock::now() + policy_.repeat_stop;
-  const bool at_once = policy_.repeat_stop.count() == 0 || Clock::now() - *interrupted_at_ >= kPatience;
+  const bool send_now = policy_.repeat_stop.count() == 0 || Clock::now() - *interrupted_at_ >= kHandlerTimeout;
   for (auto& child : children_) {
-    if (at_once || catches(child.pid, policy_.stop)) send(child, policy_.stop);
+    if (send_now || catches(child.pid, policy_.stop)) send(child, policy_.stop);
   }
 }
 

@@ -94,7 +94,7 @@ class Supervisor {
   void wait_for_event();
   void handle_signals();
   void interrupt(int signal);
-  void force_end(bool asked_again);
+  void force_end(bool by_user);
   void request_stop();
   bool repeats_stop() const;
   void reap();

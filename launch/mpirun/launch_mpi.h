@@ -29,7 +29,7 @@ struct MpiLaunch {
 /// this process ends, in whatever way. The ranks must call end_with_launcher(), and record_exception() if they fail.
 ///
 /// The ranks' standard output is passed on, and so is their standard error, line by line. mpirun's own notices are held
-/// back, and shown only if no rank left a failure that explains the end.
+/// back, and shown only if no rank wrote a failure that explains the end.
 ///
 /// Failures are handled as in launch_local(), except that mpirun itself ends the other ranks immediately when a rank
 /// ends with a status other than 0. Ranks that stop when asked must therefore end together (MPI_Finalize ensures that).

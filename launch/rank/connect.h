@@ -24,7 +24,7 @@ CommunicatorPtr connect(const std::string& backend, const LaunchEnvironment& lau
                         std::optional<bool> progress_thread = {});
 
 /// Does the same for several backends, with one rendezvous, and returns one communicator per backend, all with the same
-/// ranks. `rendezvous_store` is the store of ranks that have already met (resolve_local_rank()).
+/// ranks. `rendezvous_store` is the store if the rendezvous has already taken place (resolve_local_rank()).
 std::vector<CommunicatorPtr> connect_all(const std::vector<std::string>& backends, const LaunchEnvironment& launched,
                                          Seconds timeout, std::optional<bool> progress_thread = {},
                                          StorePtr rendezvous_store = nullptr);

@@ -6,10 +6,11 @@
 
 namespace phalanx {
 
-/// A rank's knowledge after the ranks have met. The store is null if they did not need to meet yet.
+/// A launch environment whose local rank and size are known, and the store of the rendezvous if one was necessary to
+/// find them.
 struct ResolvedLaunch {
   LaunchEnvironment launched;
-  StorePtr store;  // for connect_all(), since ranks meet only once
+  StorePtr store;  // for connect_all(), since there is only one rendezvous; null: none was necessary
 };
 
 /// Returns `launched` with the rank's number among the ranks of its host. RANK and WORLD_SIZE, with or without

@@ -27,9 +27,9 @@ std::string stop_message(int signal, const StopPolicy& stop_policy) {
   return text;
 }
 
-std::string forced_end_message(bool asked_again, const StopPolicy& stop_policy, const std::string& saved) {
-  const std::string why = asked_again ? "Ended at once, as requested"
-                                      : "Ended " + seconds_of(stop_policy) + " after SIGTERM (launch.grace)";
+std::string forced_end_message(bool by_user, const StopPolicy& stop_policy, const std::string& saved) {
+  const std::string why =
+      by_user ? "Ended at once, as requested" : "Ended " + seconds_of(stop_policy) + " after SIGTERM (launch.grace)";
   return why + ", before the run had stopped" + (saved.empty() ? "" : "; " + saved);
 }
 

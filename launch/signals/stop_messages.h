@@ -18,6 +18,6 @@ std::string stop_message(int signal, const StopPolicy& stop_policy);
 
 /// Returns why the job was ended before it had stopped: a second Ctrl-C or SIGTERM, or the end of the grace period
 /// after SIGTERM. `saved` describes its saved state and may be empty.
-std::string forced_end_message(bool asked_again, const StopPolicy& stop_policy, const std::string& saved);
+std::string forced_end_message(bool by_user, const StopPolicy& stop_policy, const std::string& saved);
 
 }  // namespace phalanx

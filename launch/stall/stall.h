@@ -7,7 +7,7 @@
 
 namespace phalanx {
 
-/// An operation in which a rank has waited for longer than usual. Ranks leave these notes in the run's log folder, so
+/// An operation in which a rank has waited for longer than usual. Ranks write these notes to the run's log folder, so
 /// that each rank can see which of the others are also waiting, and therefore which are not.
 struct WaitNote {
   int rank = 0;
@@ -36,8 +36,8 @@ struct Waits {
 };
 
 /// Returns the text that rank `reporter` must print on the console, such as "rank 0 has waited 20 s in all_reduce #419
-/// of world for rank 2", or nothing if another rank prints it or nothing needs to be printed. If several ranks look at
-/// the same time, only one prints: the first rank that has waited long enough and knows for whom.
+/// of world for rank 2", or nothing if another rank prints it or nothing needs to be printed. If several ranks call
+/// this at the same time, only one prints: the first rank that has waited long enough and knows for whom.
 ///
 /// A collective waits for the ranks that are not waiting themselves. A message waits for its peer, unless the peer is
 /// waiting too. If all ranks are waiting, they wait for each other, and the text names the operation of each; if that

@@ -19,8 +19,8 @@ namespace phalanx {
 /// line, and another one when it continues.
 ///
 /// A separate thread examines the flight recorder of this rank from time to time, so operations do not become slower. A
-/// rank whose operation makes no progress leaves a note for the others in the log folder (stall.h). After
-/// `warn_after`, one of them prints for whom they wait (stall.h). A rank that hangs or was stopped leaves no note,
+/// rank whose operation makes no progress writes a note for the others to the log folder (stall.h). After
+/// `warn_after`, one of them prints for whom they wait (stall.h). A rank that hangs or was stopped writes no note,
 /// whatever the reason.
 class StallWatch {
  public:

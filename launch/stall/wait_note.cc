@@ -24,7 +24,7 @@ void write_wait_note(const std::string& folder, const WaitNote& note) {
                        {"operation", note.operation},
                        {"peer", note.peer},
                        {"since", note.since},
-                       {"told", note.reported}};
+                       {"reported", note.reported}};
   write_atomically(path_of(folder, note.rank), fields.dump(2) + "\n");
 }
 
@@ -45,7 +45,7 @@ std::vector<WaitNote> read_wait_notes(const std::string& folder, int size) {
                        .operation = fields.at("operation"),
                        .peer = fields.at("peer"),
                        .since = fields.at("since"),
-                       .reported = fields.at("told")});
+                       .reported = fields.at("reported")});
     } catch (const DataError&) {
       // The rank has continued in the meantime.
     } catch (const json::exception&) {

@@ -15,7 +15,7 @@ namespace phalanx {
 
 /// A communicator that also supports tensors on a device. Operations on CPU tensors are passed on to `host`.
 ///
-/// For device tensors there are four ways, tried in this order. Operations that the native group supports are launched
+/// For device tensors there are four paths, tried in this order. Operations that the native group supports are launched
 /// on that group, which has its own stream. Operations that `peers` supports copy from device memory to device memory.
 /// Operations that the host's group can perform on device memory itself run there. All others go through host memory
 /// (staging.h). Except for the native group, all of these block the thread that waits. So every operation supports both
@@ -62,7 +62,7 @@ class DeviceCommunicator final : public Decorator {
  private:
   Work launch_blocking(Operation operation);
   Work run_in_turn(const Call& call, std::function<void()> body);
-  Paths for_child() const;  // the ways of a child, without a native group
+  Paths for_child() const;  // the paths of a child, without a native group
 
   c10::DeviceType device_;
   Paths paths_;

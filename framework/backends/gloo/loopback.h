@@ -17,7 +17,7 @@ class Loopback {
 
   void send(int tag, Payload payload);
 
-  /// Returns the next letter with this tag that no other call receives.
+  /// Returns the payload of the next message with this tag that no other call receives.
   std::future<Payload> recv(int tag);
 
  private:

@@ -28,19 +28,19 @@
 namespace phalanx::mpi {
 namespace {
 
-constexpr Seconds kShortFarewell{1};
+constexpr Seconds kShortFinalizeTimeout{1};
 
 std::mutex start_mutex;
 std::atomic<bool> unhealthy{false};
-std::atomic<double> farewell_seconds{0};
+std::atomic<double> finalize_timeout_seconds{0};
 
-bool initialised() {
+bool initialized() {
   int flag = 0;
   MPI_Initialized(&flag);
   return flag != 0;
 }
 
-bool finalised() {
+bool finalized() {
   int flag = 0;
   MPI_Finalized(&flag);
   return flag != 0;
@@ -86,9 +86,9 @@ void prepare_environment(const RankInfo& rank_info) {
   ::setenv("OMPI_MCA_btl", rank_info.size == 1 ? "self" : "self,sm,tcp", kKeep);
 }
 
-// Returns true if all ranks begin to exit within `patience`.
-bool all_ranks_leave(Seconds patience) {
-  const auto deadline = std::chrono::steady_clock::now() + patience;
+// Returns true if all ranks begin to exit within `timeout`.
+bool all_ranks_leave(Seconds timeout) {
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
   MPI_Request request = MPI_REQUEST_NULL;
   if (MPI_Ibarrier(MPI_COMM_WORLD, &request) != MPI_SUCCESS) return false;
   while (true) {
@@ -129,9 +129,9 @@ void remove_segments_if_mapped(int local_size) {
 }
 
 void leave(int status, void*) {
-  if (finalised()) return;
-  const Seconds patience = status == 0 ? Seconds(farewell_seconds.load()) : kShortFarewell;
-  if (!unhealthy && all_ranks_leave(patience)) {
+  if (finalized()) return;
+  const Seconds timeout = status == 0 ? Seconds(finalize_timeout_seconds.load()) : kShortFinalizeTimeout;
+  if (!unhealthy && all_ranks_leave(timeout)) {
     MPI_Finalize();
     return;
   }
@@ -141,7 +141,7 @@ void leave(int status, void*) {
   MPI_Abort(MPI_COMM_WORLD, status == 0 ? 1 : status);
 }
 
-void initialise(const RankInfo& rank_info) {
+void initialize(const RankInfo& rank_info) {
   prepare_environment(rank_info);
   int provided = MPI_THREAD_SINGLE;
   check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
@@ -197,7 +197,7 @@ bool reads_device_memory() noexcept {
 void require_threads(int provided) {
   if (provided >= MPI_THREAD_MULTIPLE) return;
   throw ConfigError("backend mpi: needs MPI_THREAD_MULTIPLE, but MPI provides " + to_string(provided) +
-                    "; initialise it with MPI_Init_thread(..., MPI_THREAD_MULTIPLE, ...), or use an MPI built for it");
+                    "; initialize it with MPI_Init_thread(..., MPI_THREAD_MULTIPLE, ...), or use an MPI built for it");
 }
 
 void require_tags(int highest) {
@@ -207,14 +207,14 @@ void require_tags(int highest) {
                     " (MPI_TAG_UB); use another MPI, or another transport of it");
 }
 
-void start(const RankInfo& rank_info, Seconds farewell) {
+void start(const RankInfo& rank_info, Seconds finalize_timeout) {
   std::lock_guard lock(start_mutex);
-  if (finalised()) throw ConfigError("backend mpi: MPI has been finalised, and cannot start a second time");
-  farewell_seconds = farewell.count();
+  if (finalized()) throw ConfigError("backend mpi: MPI has been finalized, and cannot start a second time");
+  finalize_timeout_seconds = finalize_timeout.count();
   const ExpectedRank expected = expected_rank(rank_info);
-  if (!initialised()) {
+  if (!initialized()) {
     if (expected.rank_info.size > 1 && !launched_for_mpi()) refuse_world_of_one(expected);
-    initialise(expected.rank_info);
+    initialize(expected.rank_info);
   }
   int provided = MPI_THREAD_SINGLE;
   MPI_Query_thread(&provided);
@@ -225,6 +225,6 @@ void start(const RankInfo& rank_info, Seconds farewell) {
 
 void mark_unhealthy() noexcept { unhealthy = true; }
 
-bool healthy() noexcept { return initialised() && !finalised() && !unhealthy && std::uncaught_exceptions() == 0; }
+bool healthy() noexcept { return initialized() && !finalized() && !unhealthy && std::uncaught_exceptions() == 0; }
 
 }  // namespace phalanx::mpi

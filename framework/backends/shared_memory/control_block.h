@@ -55,7 +55,7 @@ struct Member {
   alignas(kLine) std::atomic<Presence> presence{Presence::kPresent};
   std::atomic<std::uint64_t> failed_in{0};  // sequence of the call that this rank gave up; stored before kFailed
   std::atomic<std::uint32_t> gone{0};       // 1: the rank has destroyed its communicator, broken or not
-  std::atomic<std::uint32_t> round{0};      // number of ballots that this rank has come to
+  std::atomic<std::uint32_t> round{0};      // number of ballots at which this rank has arrived
   FlaggedLine payload[2][kPayloadLines];
   alignas(kLine) std::byte scratch[2][kScratchBytes];
 };
@@ -64,7 +64,7 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
 /// One attempt of the survivors to agree on their members (survivors.h).
 struct Ballot {
-  static constexpr std::uint32_t kOpen = 0;             // otherwise 1 + the rank that counts
+  static constexpr std::uint32_t kOpen = 0;             // otherwise 1 + the rank that counts the votes
   static constexpr std::uint32_t kPublished = 1 << 30;  // the survivors and the location of their memory are set
   static constexpr std::uint32_t kCommitted = kPublished + 1;
   static constexpr std::uint32_t kAborted = kPublished + 2;
@@ -73,14 +73,14 @@ struct Ballot {
   Fabric::Handle memory;  // memory of the new group's ControlBlock
 };
 
-/// The entry of a rank in a ballot.
+/// The vote of a rank in a ballot.
 struct Vote {
   std::atomic<std::uint32_t> survives{0};
   std::atomic<std::uint32_t> ready{0};  // the rank has opened the memory
 };
 
 /// All memory that the ranks of a group share, except the memory of their tensors: the members, then a channel from
-/// each rank to each rank, then a ballot for each rank that might be lost, and their voices. Zeroed memory is a valid
+/// each rank to each rank, then a ballot for each rank that might be lost, and its votes. Zeroed memory is a valid
 /// initial state. Parts that are never used take no physical memory.
 class ControlBlock {
  public:

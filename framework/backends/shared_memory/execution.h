@@ -38,7 +38,7 @@ struct Elements {
   std::size_t bytes() const { return static_cast<std::size_t>(count) * item(); }
 };
 
-/// One rank's part in an operation, and the ways in which it meets the other ranks.
+/// One rank's part in an operation, and the barriers at which it synchronizes with the other ranks.
 struct Execution {
   Group& group;
   const AddressBook& book;
@@ -74,7 +74,7 @@ struct Execution {
   Addresses outputs() const { return book.addresses(group, &Post::output); }
 
   /// Moves data that is not in reachable memory, in `chunks` chunks. For each chunk, every rank calls fill(own, chunk)
-  /// with its scratch memory, meets the others, and calls drain(scratch_of, chunk), where scratch_of(rank) is the
+  /// with its scratch memory, waits at a barrier, and calls drain(scratch_of, chunk), where scratch_of(rank) is the
   /// scratch memory that `rank` has filled. The two halves of the scratch memory alternate, so one barrier per chunk is
   /// enough, and one more at the end.
   template <class Fill, class Drain>

@@ -20,7 +20,8 @@
 
 namespace phalanx::shared_memory {
 
-/// One rank's view of a group that shares memory. It meets its peers and notices when they are gone or disagree.
+/// One rank's view of a group that shares memory. It synchronizes with its peers and notices when they are gone or
+/// disagree.
 ///
 /// Not thread-safe, except where stated: it is used by the thread that runs the rank's OperationQueue. After a
 /// CommError other than kMismatch the group is broken: this rank has left it, and every later call throws that error
@@ -57,7 +58,7 @@ class Group {
     if (broken()) throw_failure();
   }
 
-  /// The first barrier of an operation: posts `mine` and blocks, up to `timeout` if given, until all ranks have posted.
+  /// The first barrier of an operation. Posts `mine` and blocks, up to `timeout` if given, until all ranks have posted.
   /// Throws kMismatch on all ranks unless the calls agree.
   void exchange_posts(const Post& mine, std::optional<Seconds> timeout = {});
 

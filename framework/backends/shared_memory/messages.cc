@@ -15,7 +15,8 @@ struct Messages::ToPeer {
     std::uint64_t slot;
   };
   std::deque<TransferPtr> waiting;  // for slots; the first may be in progress
-  std::deque<DirectSend> direct;    // in the receiver's hands until it has emptied the slot
+  std::deque<DirectSend>
+      direct;  // the receiver copies them from the sender's memory; in use until it has emptied the slot
 };
 
 // A message that is being received.
@@ -23,14 +24,14 @@ struct Messages::Incoming {
   std::size_t bytes = 0;
   int tag = 0;
   std::size_t moved = 0;
-  TransferPtr receiver;                     // null until a receive is posted
-  std::unique_ptr<std::byte[]> unexpected;  // holds the message until then
+  TransferPtr receiver;                 // null until a receive is posted
+  std::unique_ptr<std::byte[]> buffer;  // holds an unexpected message until then
   bool discard = false;
 
   bool complete() const { return moved == bytes; }
   std::byte* target() const {
     if (discard) return nullptr;
-    return (unexpected ? unexpected.get() : receiver->data()) + moved;
+    return (buffer ? buffer.get() : receiver->data()) + moved;
   }
 };
 
@@ -74,7 +75,7 @@ void Messages::recv(const TransferPtr& transfer) {
   if ((*found)->complete()) end(from, **found);
 }
 
-// If the group is broken, or there is no memory to set a message aside, every transfer fails with that error.
+// If the group is broken, or there is no memory for an unexpected message, every transfer fails with that error.
 template <class Move>
 void Messages::move_or_abandon(const Move& move) {
   try {
@@ -193,7 +194,7 @@ std::shared_ptr<Messages::Incoming> Messages::begin(FromPeer& from, const Channe
   const auto match =
       std::ranges::find_if(from.posted, [&](const auto& transfer) { return transfer->tag() == header.tag; });
   if (match == from.posted.end()) {
-    incoming->unexpected = std::make_unique_for_overwrite<std::byte[]>(std::max<std::size_t>(1, incoming->bytes));
+    incoming->buffer = std::make_unique_for_overwrite<std::byte[]>(std::max<std::size_t>(1, incoming->bytes));
     from.unexpected.push_back(incoming);
   } else {
     incoming->receiver = *match;
@@ -216,8 +217,7 @@ void Messages::deliver(Transfer& receiver, const Incoming& incoming) {
     complete(receiver, std::make_exception_ptr(CommError(CommError::Kind::kMismatch, text)));
     return;
   }
-  if (incoming.unexpected && incoming.bytes > 0)
-    std::memcpy(receiver.data(), incoming.unexpected.get(), incoming.bytes);
+  if (incoming.buffer && incoming.bytes > 0) std::memcpy(receiver.data(), incoming.buffer.get(), incoming.bytes);
   complete(receiver);
 }
 

@@ -10,9 +10,9 @@
 namespace phalanx::shared_memory {
 namespace {
 
-class Count {
+class SurvivorVote {
  public:
-  Count(Group& group, const std::function<void()>& idle)
+  SurvivorVote(Group& group, const std::function<void()>& idle)
       : group_(group),
         block_(group.block()),
         idle_(idle),
@@ -166,7 +166,7 @@ class Count {
 Survivors agree_on_survivors(Group& group, const std::function<void()>& idle) {
   group.fail_between_calls(CommError(CommError::Kind::kPeerLost, "rank " + std::to_string(group.rank()) + " of " +
                                                                      group.name() + " has called shrink"));
-  return Count(group, idle).run();
+  return SurvivorVote(group, idle).run();
 }
 
 }  // namespace phalanx::shared_memory

@@ -36,7 +36,8 @@ ResolvedTable::ResolvedTable(const SelectionTable& table, int ranks, const std::
   }
 }
 
-// Skips ways that would never be tried: those after native, which always suits, and repetitions of an earlier way.
+// Skips candidates that would never be tried: those after native, which always suits, and repetitions of an earlier
+// way.
 void ResolvedTable::add_range(Op op, std::int64_t up_to, const std::vector<std::pair<std::int64_t, Candidate>>& rules) {
   const std::size_t begin = candidates_.size();
   for (const auto& [limit, candidate] : rules) {

@@ -12,7 +12,7 @@
 namespace phalanx {
 
 /// A SelectionTable resolved for one group. For every operation it holds sorted ranges of sizes, and for each range the
-/// ways that the rules allow, in order. A lookup takes a few nanoseconds. Immutable and thread-safe.
+/// candidates that the rules allow, in order. A lookup takes a few nanoseconds. Immutable and thread-safe.
 class ResolvedTable {
  public:
   struct Candidate {
@@ -26,8 +26,8 @@ class ResolvedTable {
   /// names another backend.
   ResolvedTable(const SelectionTable& table, int ranks, const std::vector<std::string>& backends);
 
-  /// Returns the ways in order of preference; the first that suits must be used. If none suits, or the result is empty,
-  /// the operation runs natively on the group's own backend.
+  /// Returns the candidates in order of preference; the first that suits must be used. If none suits, or the result is
+  /// empty, the operation runs natively on the group's own backend.
   std::span<const Candidate> find(Op op, std::int64_t bytes) const {
     for (const Range& range : ranges_[static_cast<std::size_t>(op)]) {
       if (bytes <= range.up_to) return {candidates_.data() + range.begin, candidates_.data() + range.end};

@@ -16,7 +16,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-// Returns the ways that a table has for a size, in order: "counting", "native on mpi", ...
+// Returns the candidates that a table has for a size, in order: "counting", "native on mpi", ...
 std::vector<std::string> candidates(const SelectionTable& table, Op op, std::int64_t bytes, int ranks = 4) {
   const std::vector<std::string> backends{"mpi"};
   const ResolvedTable resolved(table, ranks, backends);
@@ -57,7 +57,7 @@ TEST(SelectionTable, WhatNoRuleMatchesIsNative) {
   EXPECT_EQ(candidates(SelectionTable(), Op::kAllReduce, 1), Ways());
 }
 
-// The next ways are tried in turn if an algorithm does not suit.
+// The next candidates are tried in order if an algorithm does not suit.
 TEST(SelectionTable, OtherMatchingRulesFollowTheFirst) {
   EXPECT_EQ(candidates(by_size(), Op::kAllReduce, 1024), (Ways{"counting", "counting_even", "native on mpi"}));
 }

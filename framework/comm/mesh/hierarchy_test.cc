@@ -83,7 +83,7 @@ TEST(Hierarchy, OrdersEveryLinkByGroup) {
 }
 
 // A key has no meaning outside its group; here "0" and "1" occur on both hosts.
-TEST(Hierarchy, DividesAsDeepAsItHasKeys) {
+TEST(Hierarchy, SplitsAsDeepAsItHasKeys) {
   run_ranks("inproc", 8, [](const CommunicatorPtr& world) {
     const int rank = world->rank();
     const Hierarchy hierarchy(

@@ -32,8 +32,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Session = std::shared_ptr<StoreSession>;
 
-constexpr std::chrono::seconds kPause(1);        // after a failure to accept a connection
-constexpr std::chrono::seconds kTimeToGreet(1);  // a stranger connected for longer makes room for a newcomer
+constexpr std::chrono::seconds kPause(1);  // after a failure to accept a connection
+constexpr std::chrono::seconds kTimeToGreet(
+    1);  // an unauthenticated connection that is older may be replaced by a new one
 
 // Returns the time until `due` for epoll_wait(). Rounds up, so that it really is due after the wait. Returns -1, which
 // means forever, for max().
@@ -67,8 +68,8 @@ class StoreServer::Loop {
   void end(const Session& session, const std::string& why);
   void answer(StoreSession& session, StoreRequest request);
   void add(StoreSession& session, const StoreRequest& request);
-  Clock::time_point greeting_deadline(const Session& stranger) const {
-    return stranger->since() + std::chrono::duration_cast<Clock::duration>(limits_.greeting);
+  Clock::time_point greeting_deadline(const Session& session) const {
+    return session->since() + std::chrono::duration_cast<Clock::duration>(limits_.greeting);
   }
 
   const std::string name_, secret_;
@@ -205,7 +206,7 @@ void StoreServer::Loop::serve(const Session& session, std::uint32_t events) {
   }
 }
 
-// Lines about strangers are limited, because anybody could fill the log with them.
+// Lines about unauthenticated peers are limited, because anyone could fill the log with them.
 void StoreServer::Loop::end(const Session& session, const std::string& why) {
   const std::string peer = peer_of(session->socket());
   const std::string line = name_ + ": the connection of " + (peer.empty() ? "a peer" : peer) + " ended: " + why;

@@ -22,10 +22,10 @@ struct StoreLimits {
 /// The store of a job that has a secret: a thread that keeps values by key, and serves only peers which prove that they
 /// know the secret (store_protocol.h). Values are kept in memory until the server ends, and travel unencrypted.
 ///
-/// Strangers that send anything else, or nothing, are disconnected and cannot keep ranks from connecting. They are
-/// logged, at a limited rate. If connections cannot be accepted for lack of open files or memory, the server retries
-/// every second. If its thread fails for another reason, it logs why and closes everything, so that ranks lose their
-/// connection instead of waiting.
+/// Unauthenticated peers that send anything else, or nothing, are disconnected and cannot keep ranks from connecting.
+/// They are logged, at a limited rate. If connections cannot be accepted for lack of open files or memory, the server
+/// retries every second. If its thread fails for another reason, it logs why and closes everything, so that ranks lose
+/// their connection instead of waiting.
 class StoreServer {
  public:
   /// Starts the thread, which accepts connections at the listening socket. `name` is the name of the store in the log;

@@ -235,26 +235,26 @@ TEST(StoreServer, ListensAtAllAddressesForAHostThatIsNotThisMachine) {
   EXPECT_THAT(hosting.get().what(), HasSubstr("cannot resolve the address"));
 }
 
-TEST(StoreServer, AStrangerThatSendsSomethingElseIsDisconnected) {
+TEST(StoreServer, AnUnauthenticatedPeerThatSendsSomethingElseIsDisconnected) {
   const Served served;
   for (const std::string& garbage :
        {std::string("GET / HTTP/1.1\r\n\r\n"), std::string("\0\xce\xf7\x85\x3c", 5), std::string(1'000'000, 'x')}) {
-    const auto stranger = served.connected();
-    (void)!::send(stranger.get(), garbage.data(), garbage.size(), MSG_NOSIGNAL);
-    EXPECT_TRUE(is_closed(stranger));
+    const auto peer = served.connected();
+    (void)!::send(peer.get(), garbage.data(), garbage.size(), MSG_NOSIGNAL);
+    EXPECT_TRUE(is_closed(peer));
   }
   EXPECT_EQ(served.join()->add("count", 1), 1);
 }
 
-TEST(StoreServer, NothingIsReadFromAStrangerButTheGreeting) {
+TEST(StoreServer, NothingButTheGreetingIsReadFromAnUnauthenticatedPeer) {
   const Served served;
-  const auto stranger = served.connected();
-  send(stranger, std::string(kClientOpening) + random_text());
-  receive(stranger, kHelloBytes);
-  send(stranger,
+  const auto peer = served.connected();
+  send(peer, std::string(kClientOpening) + random_text());
+  receive(peer, kHelloBytes);
+  send(peer,
        header(StoreVerb::kSet, 3, std::numeric_limits<std::int64_t>::max()) + "key" + std::string(kProofBytes, 'x'));
-  EXPECT_EQ(receive(stranger, kProofBytes), kRefusal);
-  EXPECT_TRUE(is_closed(stranger));
+  EXPECT_EQ(receive(peer, kProofBytes), kRefusal);
+  EXPECT_TRUE(is_closed(peer));
   EXPECT_EQ(served.join()->add("key", 1), 1);
 }
 
@@ -278,12 +278,12 @@ TEST(StoreServer, AReplayedGreetingIsRefused) {
 
 TEST(StoreServer, AProofOfTheServerIsNotAcceptedFromAClient) {
   const Served served;
-  const auto stranger = served.connected();
+  const auto peer = served.connected();
   const std::string nonce = random_text();
-  send(stranger, std::string(kClientOpening) + nonce);
-  const std::string servers = receive(stranger, kHelloBytes).substr(kServerOpening.size());
-  send(stranger, proof(kSecret, Role::kServer, nonce, servers, kStoreIdentity));
-  EXPECT_EQ(receive(stranger, kProofBytes), kRefusal);
+  send(peer, std::string(kClientOpening) + nonce);
+  const std::string servers = receive(peer, kHelloBytes).substr(kServerOpening.size());
+  send(peer, proof(kSecret, Role::kServer, nonce, servers, kStoreIdentity));
+  EXPECT_EQ(receive(peer, kProofBytes), kRefusal);
 }
 
 TEST(StoreServer, AMalformedRequestEndsItsOwnConnectionOnly) {

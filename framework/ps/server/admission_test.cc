@@ -97,9 +97,9 @@ TEST(Greeting, SaysThatItWouldBeTooLong) {
 
 TEST(Admission, NoMemoryIsTakenForALongGreeting) {
   const Server server(options_with({.greeting = kLong}));
-  const auto stranger = connect_to(server.addresses()[0], 10);
-  send_all(stranger, {.verb = Verb::kHello, .text_bytes = kMaxGreeting + 1});
-  EXPECT_TRUE(is_closed(stranger));
+  const auto peer = connect_to(server.addresses()[0], 10);
+  send_all(peer, {.verb = Verb::kHello, .text_bytes = kMaxGreeting + 1});
+  EXPECT_TRUE(is_closed(peer));
 }
 
 TEST(Admission, AMalformedGreetingEndsItsOwnConnectionOnly) {

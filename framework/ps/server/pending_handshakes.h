@@ -38,8 +38,8 @@ class PendingHandshakes {
     return sessions_.empty() ? Clock::time_point::max() : oldest().since + duration_of(greeting_);
   }
 
-  /// Returns the text to append to a log line about a stranger, or nothing if the line must be skipped, since anyone
-  /// could fill the log with such lines.
+  /// Returns the text to append to a log line about such a connection, or nothing if the line must be skipped, since
+  /// anyone could fill the log with such lines.
   std::optional<std::string> pass_log_line() { return log_lines_.pass(); }
 
  private:

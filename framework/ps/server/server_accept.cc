@@ -15,7 +15,7 @@ namespace phalanx::ps {
 namespace {
 
 constexpr Seconds kPause(1);        // after a failure to accept a connection
-constexpr Seconds kTimeToGreet(1);  // after this time, a newcomer may replace a stranger
+constexpr Seconds kTimeToGreet(1);  // after this time, a new connection may replace an unidentified one
 
 }  // namespace
 

@@ -19,7 +19,7 @@ constexpr std::size_t kLongestChain = 2;  // members of a chain
 
 }  // namespace
 
-// Ends former connections of the newcomer. A connection that still seems to be open belongs to a peer that has noticed
+// Ends former connections of the peer. A connection that still seems to be open belongs to a peer that has noticed
 // before us that it is broken. Nothing can arrive from older incarnations any more.
 void Server::Loop::end_former_connections(const Session& newcomer) {
   std::vector<SessionPtr> old;

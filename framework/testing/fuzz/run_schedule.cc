@@ -36,7 +36,7 @@ std::optional<Kill> draw_kill(const Program& program) {
   if (dice.once_in(2)) return std::nullopt;
   return Kill{.rank = dice.below(program.ranks),
               .after = static_cast<std::uint64_t>(dice.below(1 << dice.below(9))),
-              .way = dice.once_in(3) ? Kill::Way::kBetweenOperations : Kill::Way::kInOperation};
+              .mode = dice.once_in(3) ? Kill::Mode::kBetweenOperations : Kill::Mode::kInOperation};
 }
 
 Outcome run_schedule(std::uint64_t seed) {
