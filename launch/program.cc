@@ -27,13 +27,13 @@ namespace {
 constexpr const char* kCallersFolder = "BUILD_WORKING_DIRECTORY";  // set by `bazel run`
 
 // `bazel run` starts programs in its own folder and passes the folder of its caller.
-void return_to_caller() {
+void enter_callers_folder() {
   const auto caller = environment(kCallersFolder);
   if (caller && ::chdir(caller->c_str()) != 0) throw ConfigError("cannot change to folder " + *caller);
 }
 
 // Returns nullopt also if the launcher's variables are wrong: the code that needs them reports the error.
-std::optional<LaunchEnvironment> launcher_if_clear() {
+std::optional<LaunchEnvironment> launcher_if_valid() {
   try {
     return detect_launch_environment();
   } catch (const ConfigError&) {
@@ -41,13 +41,13 @@ std::optional<LaunchEnvironment> launcher_if_clear() {
   }
 }
 
-void let_first_rank_tell() {
-  const auto launched = launcher_if_clear();
+void let_first_rank_report() {
+  const auto launched = launcher_if_valid();
   if (launched && launched->rank_info.rank > 0) std::this_thread::sleep_for(std::chrono::seconds(1));
 }
 
 int fail(const std::exception& error, ExitStatus status) {
-  let_first_rank_tell();
+  let_first_rank_report();
   std::fprintf(stderr, "%s\n", printable(reason(error)).c_str());
   return status;
 }
@@ -68,8 +68,8 @@ double seconds_from_boot() {
 
 int run_main(const std::function<int()>& program) {
   try {
-    if (const auto launched = launcher_if_clear()) end_with_launcher(*launched);
-    return_to_caller();
+    if (const auto launched = launcher_if_valid()) end_with_launcher(*launched);
+    enter_callers_folder();
     return program();
   } catch (const ConfigError& error) {
     return fail(error, kUsage);

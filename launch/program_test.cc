@@ -19,7 +19,7 @@ namespace {
 
 struct Outcome {
   int status;
-  std::string told;
+  std::string output;
 };
 
 Outcome run(const std::function<int()>& program) {
@@ -31,16 +31,16 @@ Outcome run(const std::function<int()>& program) {
 TEST(RunMain, GivesTheProgramsResult) {
   const Outcome outcome = run([] { return 42; });
   EXPECT_EQ(outcome.status, 42);
-  EXPECT_EQ(outcome.told, "");
+  EXPECT_EQ(outcome.output, "");
 }
 
 TEST(RunMain, PrintsTheErrorThatWasThrown) {
   const Outcome usage = run([]() -> int { throw ConfigError("no such key"); });
   EXPECT_EQ(usage.status, kUsage);
-  EXPECT_EQ(usage.told, "no such key\n");
+  EXPECT_EQ(usage.output, "no such key\n");
   const Outcome failed = run([]() -> int { throw std::runtime_error("disk is full"); });
   EXPECT_EQ(failed.status, kFailed);
-  EXPECT_EQ(failed.told, "disk is full\n");
+  EXPECT_EQ(failed.output, "disk is full\n");
 }
 
 TEST(RunMain, PrintsErrorsOfTheLaunchersEnvironment) {
@@ -48,7 +48,7 @@ TEST(RunMain, PrintsErrorsOfTheLaunchersEnvironment) {
   const Outcome outcome = run([]() -> int { throw ConfigError("RANK is no number"); });
   ::unsetenv("RANK");
   EXPECT_EQ(outcome.status, kUsage);
-  EXPECT_EQ(outcome.told, "RANK is no number\n");
+  EXPECT_EQ(outcome.output, "RANK is no number\n");
 }
 
 TEST(RunMain, GoesToWhereBazelRunWasCalled) {
@@ -62,7 +62,7 @@ TEST(RunMain, GoesToWhereBazelRunWasCalled) {
   std::filesystem::current_path(before);
   EXPECT_EQ(outcome.status, 7);
   EXPECT_EQ(lost.status, kUsage);
-  EXPECT_EQ(lost.told, "cannot change to folder " + scratch.path("absent") + "\n");
+  EXPECT_EQ(lost.output, "cannot change to folder " + scratch.path("absent") + "\n");
 }
 
 // The time when the program was loaded.

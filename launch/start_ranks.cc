@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "framework/base/environment.h"
-#include "launch/failure/leave_exception.h"
+#include "launch/failure/record_exception.h"
 #include "launch/local/launch_local.h"
 #include "launch/mpirun/launch_mpi.h"
 #include "launch/rank/launcher_watch.h"
@@ -21,14 +21,14 @@ using Body = std::function<int(const LaunchEnvironment&)>;
 
 constexpr const char* kLogFolder = "PHALANX_LOG_FOLDER";  // for the ranks of mpirun
 
-int be_rank(const LaunchEnvironment& launched, const Body& body) {
+int run_as_rank(const LaunchEnvironment& launched, const Body& body) {
   end_with_launcher(launched);
   const auto logs = environment(kLogFolder);
   if (!logs) return body(launched);  // a failure file would not be read
   try {
     return body(launched);
   } catch (...) {
-    return leave_exception(std::current_exception(), launched.rank_info.rank, *logs, "");
+    return record_exception(std::current_exception(), launched.rank_info.rank, *logs, "");
   }
 }
 
@@ -45,7 +45,7 @@ int start_by_mpirun(const RankStart& start, const std::string& logs) {
 }  // namespace
 
 int start_ranks(const RankStart& start, const Body& body) {
-  if (const auto launched = detect_launch_environment()) return be_rank(*launched, body);
+  if (const auto launched = detect_launch_environment()) return run_as_rank(*launched, body);
   const TemporaryFolder logs;
   if (start.with_mpirun) return start_by_mpirun(start, logs.path());
   return launch_local({.ranks = start.ranks, .log_folder = logs.path()},

@@ -23,7 +23,7 @@ using testing::text_of;
 
 struct Outcome {
   int status;
-  std::string told;
+  std::string output;
 };
 
 Outcome start(const RankStart& what, const std::function<int(const LaunchEnvironment&)>& body) {
@@ -43,7 +43,7 @@ TEST(StartRanks, ForksThem) {
     leave_mark(scratch.folder(), launched);
     return kDone;
   });
-  EXPECT_EQ(outcome.status, kDone) << outcome.told;
+  EXPECT_EQ(outcome.status, kDone) << outcome.output;
   for (const char* rank : {"rank0", "rank1", "rank2"}) EXPECT_EQ(text_of(scratch.path(rank)), "local 3");
 }
 
@@ -53,8 +53,8 @@ TEST(StartRanks, ReportsTheFailureOfOne) {
     return kDone;
   });
   EXPECT_EQ(outcome.status, kFailed);
-  EXPECT_NE(outcome.told.find("Rank 1 of 2"), std::string::npos) << outcome.told;
-  EXPECT_NE(outcome.told.find("out of paper"), std::string::npos) << outcome.told;
+  EXPECT_NE(outcome.output.find("Rank 1 of 2"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("out of paper"), std::string::npos) << outcome.output;
 }
 
 // mpirun starts this test program as each rank.

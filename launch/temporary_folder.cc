@@ -27,7 +27,7 @@ void remove(const std::string& path) noexcept {
 
 // Only SIGKILL can end this process before its parent: signals for the whole group, such as Ctrl-C, are not meant for
 // it.
-[[noreturn]] void take_care(const std::string& path, pid_t parent) {
+[[noreturn]] void clean_up_after(const std::string& path, pid_t parent) {
   ::close_range(0, ~0U, 0);  // a reader of the parent's output must not wait for this process
   ::prctl(PR_SET_NAME, "phalanx-tidy");
   ::prctl(PR_SET_PDEATHSIG, kParentEnded);
@@ -58,15 +58,15 @@ TemporaryFolder::TemporaryFolder(Removal removal) {
   const pid_t parent = ::getpid();
   const BlockedSignals blocked;  // no signal may end this process between the next two calls
   make();
-  caretaker_ = ::fork();
-  if (caretaker_ == 0) take_care(path_, parent);
+  cleaner_ = ::fork();
+  if (cleaner_ == 0) clean_up_after(path_, parent);
 }
 
 TemporaryFolder::~TemporaryFolder() {
   remove(path_);
-  if (caretaker_ <= 0) return;
-  ::kill(caretaker_, SIGKILL);
-  while (::waitpid(caretaker_, nullptr, 0) < 0 && errno == EINTR) {
+  if (cleaner_ <= 0) return;
+  ::kill(cleaner_, SIGKILL);
+  while (::waitpid(cleaner_, nullptr, 0) < 0 && errno == EINTR) {
   }
 }
 

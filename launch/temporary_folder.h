@@ -28,7 +28,7 @@ class TemporaryFolder {
   void make();
 
   std::string path_;
-  pid_t caretaker_ = 0;
+  pid_t cleaner_ = 0;
 };
 
 }  // namespace phalanx

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "framework/partition/sequence_part.h"
+#include "framework/partition/sequence_shard.h"
 
 namespace phalanx {
 
@@ -18,7 +18,7 @@ Tensors zero_inputs(const Task& task, const Mesh& mesh) {
     std::vector<std::int64_t> shape{1};
     shape.insert(shape.end(), input.shape.begin(), input.shape.end());
     at::Tensor zeros = at::zeros(shape, at::TensorOptions().dtype(input.dtype));
-    if (context->size() > 1) zeros = take_positions(zeros, 1, *context);
+    if (context->size() > 1) zeros = shard_sequence(zeros, 1, *context);
     inputs.push_back(std::move(zeros));
   }
   return inputs;

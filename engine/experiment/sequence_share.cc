@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "framework/base/error.h"
-#include "framework/partition/sequence_part.h"
+#include "framework/partition/sequence_shard.h"
 
 namespace phalanx {
 namespace {
@@ -51,13 +51,13 @@ SequenceShare::SequenceShare(const Task& task, const SampleSpec& samples, Commun
         " the task language_modelling; these samples are different, so leave it at 1");
   }
   const auto length = task.model().inputs.front().shape.front();
-  if (!divides_sequence(length, *along_)) refuse_length(length, along_->size());
+  if (!can_shard_sequence(length, *along_)) refuse_length(length, along_->size());
 }
 
 void SequenceShare::cut(Batch& batch) const {
   if (along_->size() == 1) return;
-  for (auto& input : batch.inputs) input = take_positions(input, 1, *along_);
-  for (auto& target : batch.targets) target = take_positions(target, 1, *along_);
+  for (auto& input : batch.inputs) input = shard_sequence(input, 1, *along_);
+  for (auto& target : batch.targets) target = shard_sequence(target, 1, *along_);
   batch.row_weights = batch.targets.at(0).ne(kIgnored).sum(1).to(at::kDouble);
 }
 

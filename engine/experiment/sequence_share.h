@@ -9,7 +9,7 @@
 namespace phalanx {
 
 /// The positions of each sequence that this rank computes if mesh.context divides them. Ranks along that axis get the
-/// same samples, and each keeps only its positions of their inputs and targets (framework/partition/sequence_part.h).
+/// same samples, and each keeps only its positions of their inputs and targets (framework/partition/sequence_shard.h).
 class SequenceShare {
  public:
   /// `along`: the ranks of the context axis. If there is more than one, throws ConfigError unless samples are sequences

@@ -85,7 +85,7 @@ void ServerMoves::follow_file(std::int64_t step) {
 
 std::string ServerMoves::unreachable(const ps::ServerList& list) const {
   try {
-    const ps::Client client({.servers = list.reached_from(host_key()),
+    const ps::Client client({.servers = list.addresses_for(host_key()),
                              .job = list.run + ": before a move",
                              .number = group_->rank(),
                              .secret = list.secret,

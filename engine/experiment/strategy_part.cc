@@ -15,7 +15,7 @@ namespace {
 // Returns the placement of an entry's parameter if the entry is the same on all ranks and has one number for each
 // element of this rank's part. Otherwise returns null, as for whole parameters.
 const Placement* placement_of(const StateEntry& entry, const Placements& placements) {
-  if (!entry.alike) return nullptr;
+  if (!entry.replicated) return nullptr;
   const auto found = placements.find(entry.name.substr(entry.name.rfind('/') + 1));
   if (found == placements.end()) return nullptr;
   const bool of_elements = entry.values.numel() == c10::multiply_integers(found->second.part_shape());
@@ -55,7 +55,7 @@ CheckpointPart strategy_part(Strategy& strategy, int rank, const Placements& pla
                 StateDict wanted = strategy.state();
                 if (alike) take(wanted, saved.of(rank), placements);
                 for (const auto& one : wanted) {
-                  if (one.alike) saved.read(one.name, placement_of(one, placements), one.values);
+                  if (one.replicated) saved.read(one.name, placement_of(one, placements), one.values);
                 }
               }};
 }

@@ -7,7 +7,7 @@
 #include "engine/loss/loss.h"
 #include "engine/loss/require.h"
 #include "framework/base/batch.h"
-#include "framework/parallel/divided_scores.h"
+#include "framework/parallel/sharded_logits.h"
 
 namespace phalanx {
 namespace {
@@ -39,8 +39,8 @@ class CrossEntropy final : public Loss {
 
   at::Tensor mean_of_parts(const at::Tensor& part, const VocabularyShard& parts,
                            const at::Tensor& target) const override {
-    if (c10::isFloatingType(target.scalar_type())) return mean(gather_scores(part, parts), target);
-    return cross_entropy_of_parts(part, parts, target, kIgnored, config_.label_smoothing);
+    if (c10::isFloatingType(target.scalar_type())) return mean(gather_logits(part, parts), target);
+    return sharded_cross_entropy(part, parts, target, kIgnored, config_.label_smoothing);
   }
 
  private:

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "framework/base/registry.h"
-#include "framework/parallel/divided_scores.h"
+#include "framework/parallel/sharded_logits.h"
 #include "framework/partition/vocabulary_shard.h"
 
 namespace phalanx {
@@ -24,7 +24,7 @@ class Loss {
   /// these ranks. Gathers the scores unless a loss can avoid it. Collective.
   virtual at::Tensor mean_of_parts(const at::Tensor& part, const VocabularyShard& parts,
                                    const at::Tensor& target) const {
-    return mean(gather_scores(part, parts), target);
+    return mean(gather_logits(part, parts), target);
   }
 };
 

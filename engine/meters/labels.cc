@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "framework/base/error.h"
-#include "framework/parallel/divided_scores.h"
+#include "framework/parallel/sharded_logits.h"
 
 namespace phalanx {
 namespace {
@@ -52,7 +52,7 @@ Classes classes_of(const Batch& batch, const Step::Result& result) {
 Guesses guesses_of(const Batch& batch, const Step::Result& result) {
   const auto& output = result.outputs.at(0);
   const auto [scores, target] = counted_rows(batch, output, class_numbers(output, batch.targets.at(0)));
-  return {result.vocabulary_shard == nullptr ? scores.argmax(-1) : best_class(scores, *result.vocabulary_shard),
+  return {result.vocabulary_shard == nullptr ? scores.argmax(-1) : sharded_argmax(scores, *result.vocabulary_shard),
           target};
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests MatrixExchange on (pretended) devices.
+// Tests MatrixExchange on (fake) devices.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
@@ -18,7 +18,7 @@ using testing::run_ranks;
 
 TEST(MatrixExchangeOfDevices, GathersAndComputesOnTheDevice) {
   run_ranks("inproc", 2, [](const CommunicatorPtr& world) {
-    const auto kind = DeviceKinds::Choice("pretend").make();
+    const auto kind = DeviceKinds::Choice("fake").make();
     const c10::Device device(kind->type(), static_cast<c10::DeviceIndex>(world->rank()));
     const auto group = kind->connect(world, device, Seconds(20));
     const Placement placement{.shape = {6, 4}, .dim = 0, .runs = {nearly_equal_part(6, world->rank(), 2)}};

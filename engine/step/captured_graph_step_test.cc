@@ -19,7 +19,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-const at::Device kDevice(c10::kCUDA, 0);  // pretended
+const at::Device kDevice(c10::kCUDA, 0);  // fake
 
 // Adds the input to a gradient. The loss is the sum of the gradient.
 class Adding final : public Step {

@@ -114,7 +114,7 @@ StateDict GroupedStrategy::state() {
       for (const auto& segment : bucket.segments) parameters.insert(segment.name);
     }
     for (auto& one : members_[i].strategy->state()) {
-      const bool named = one.alike && parameters.contains(one.name.substr(one.name.rfind('/') + 1));
+      const bool named = one.replicated && parameters.contains(one.name.substr(one.name.rfind('/') + 1));
       if (!named) one.name = "group" + std::to_string(i) + "/" + one.name;
       all.push_back(std::move(one));
     }

@@ -36,7 +36,7 @@ namespace {
 std::string known(bool StrategyTraits::* level) { return join(Strategies::global().names_where(level), ", "); }
 
 struct LevelsConfig {
-  static constexpr const char* kTellingKey = "intra";
+  static constexpr const char* kImplyingKey = "intra";
 
   Strategies::Choice intra{"sharded"};
   Strategies::Choice inter{"all_reduce"};
@@ -106,7 +106,7 @@ class Levels final : public Strategy {
   Levels(const LevelsConfig& config, const StrategyContext& context)
       : leaders_(config.leaders),
         group_(context.group),
-        level_(divide("host", group_, key_of(*group_, config.ranks_per_group))),
+        level_(split_by_key("host", group_, key_of(*group_, config.ranks_per_group))),
         links_(group_->split(level_.intra->rank(), group_->rank())),
         intra_(make_strategy(config.intra, context.at_level("intra").over(level_.intra, context.backwards))),
         inter_(make_strategy(config.inter, context.at_level("inter").over(links_, 1, weight_of(level_, *group_)))),
@@ -170,7 +170,7 @@ class Levels final : public Strategy {
     StateDict all;
     append(all, "intra/", intra_->state());
     append(all, "inter/", inter_->state());
-    for (auto& one : all) one.alike = false;  // differs between hosts and between parts
+    for (auto& one : all) one.replicated = false;  // differs between hosts and between parts
     return all;
   }
 

@@ -12,7 +12,7 @@
 #include "framework/base/batch.h"
 #include "framework/base/registry.h"
 #include "framework/base/sample_spec.h"
-#include "framework/parallel/divided_scores.h"
+#include "framework/parallel/sharded_logits.h"
 #include "framework/partition/vocabulary_shard.h"
 
 namespace phalanx {
@@ -49,7 +49,7 @@ class Task {
   /// Returns the same loss if ranks divide the class scores in the first prediction; all of these ranks get the loss
   /// over all scores. Gathers the scores unless the task can avoid it. Collective.
   virtual at::Tensor mean_loss_of_parts(Tensors predictions, const VocabularyShard& parts, const Batch& batch) const {
-    predictions.at(0) = gather_scores(predictions.at(0), parts);
+    predictions.at(0) = gather_logits(predictions.at(0), parts);
     return mean_loss(predictions, batch);
   }
 

@@ -16,7 +16,7 @@
 namespace phalanx {
 namespace {
 
-constexpr int kMostLeft = 1000;  // leftover files of one name, from killed processes with the same id, before giving up
+constexpr int kMaxLeft = 1000;  // leftover files of one name, from killed processes with the same id, before giving up
 
 // The file is in the same folder, because rename() is atomic only within one file system. Its name contains the process
 // id and a count, so that two writers of one file do not mix their data. A file or link that is already there stays as
@@ -26,7 +26,7 @@ Descriptor create_temporary(const std::string& path, std::string& name) {
   for (int attempt = 0;; ++attempt) {
     name = path + "." + std::to_string(::getpid()) + "." + std::to_string(calls++) + ".tmp";
     Descriptor file = create_new_file(name);
-    if (file.valid() || errno != EEXIST || attempt == kMostLeft) return file;
+    if (file.valid() || errno != EEXIST || attempt == kMaxLeft) return file;
   }
 }
 

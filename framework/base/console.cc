@@ -40,9 +40,9 @@ void Console::write(std::string_view given) {
   const std::lock_guard lock(mutex_);
   const std::string text = shown(file_, given);
   follow_target();
-  if (kept_.size() + text.size() > kMostKept) {
+  if (kept_.size() + text.size() > kMaxKept) {
     push();
-    if (kept_.size() + text.size() > kMostKept) {
+    if (kept_.size() + text.size() > kMaxKept) {
       tell_once("is not being read, so text for it is left out");
       return;
     }

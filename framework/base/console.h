@@ -12,14 +12,14 @@ namespace phalanx {
 
 /// A stream that people read: standard output or standard error. A write neither fails nor blocks, even if the other
 /// end of the stream stops or goes away. If the other end is a stopped terminal or a pipe that no one reads, up to
-/// kMostKept bytes are kept until it takes them. Text that a closed pipe or a full disk refuses is dropped. Only the
+/// kMaxKept bytes are kept until it takes them. Text that a closed pipe or a full disk refuses is dropped. Only the
 /// first loss is logged.
 ///
 /// Thread-safe. A process forked from this one starts with nothing kept. The process must ignore SIGPIPE, unless a
 /// closed pipe should end it.
 class Console {
  public:
-  static constexpr std::size_t kMostKept = 1 << 16;
+  static constexpr std::size_t kMaxKept = 1 << 16;
 
   /// The caller keeps `file` open, and may make it refer to another stream at any time (dup2).
   explicit Console(int file) : file_(file) {}
@@ -27,7 +27,7 @@ class Console {
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
 
-  /// Writes text that stays. It is written whole and in order, as long as no more than kMostKept bytes are waiting.
+  /// Writes text that stays. It is written whole and in order, as long as no more than kMaxKept bytes are waiting.
   void write(std::string_view text);
 
   /// Writes text that the next text replaces, such as a progress line. Drops it as a whole unless everything before it

@@ -109,7 +109,7 @@ TEST_F(ConsoleTest, ALateReaderGetsWhatWasKeptAndWhatFollows) {
   console.write("end\n");
   console.flush();
   const std::string rest = read_all();
-  EXPECT_GT(rest.size(), Console::kMostKept - 200);
+  EXPECT_GT(rest.size(), Console::kMaxKept - 200);
   EXPECT_EQ((first + rest).find("xxx\nend\n"), (first + rest).size() - 8);
 }
 

@@ -23,13 +23,13 @@ constexpr const char* kInstead = "; or use device: cpu";
 std::string find_plugin() {
   std::error_code ignored;
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
-  const fs::path beside = program.parent_path() / kPlugin;
-  if (fs::exists(beside, ignored)) return beside;
+  const fs::path neighbour = program.parent_path() / kPlugin;
+  if (fs::exists(neighbour, ignored)) return neighbour;
   for (fs::path folder = program.parent_path(); folder.has_relative_path(); folder = folder.parent_path()) {
     const fs::path built = folder / "framework/backends/nccl" / kPlugin;
     if (folder.filename() == "bin" && fs::exists(built, ignored)) return built;
   }
-  return beside;
+  return neighbour;
 }
 
 std::string version_text(int version) {

@@ -16,56 +16,56 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::ThrowsMessage;
 
-const std::string kPretended = "framework/base/testing/libpretended.so";
-const std::string kOld = "framework/base/testing/libpretended_old.so";
+const std::string kFakeCuda = "framework/base/testing/libfake_cuda.so";
+const std::string kOld = "framework/base/testing/libfake_cuda_old.so";
 
 TEST(Cuda, SaysThatThereIsNoDriver) {
-  const Cuda cuda({.driver = "/nowhere/libcuda.so.1", .libtorch = kPretended, .plugin = kPretended});
+  const Cuda cuda({.driver = "/nowhere/libcuda.so.1", .libtorch = kFakeCuda, .plugin = kFakeCuda});
   EXPECT_FALSE(cuda.loaded());
   EXPECT_THAT(cuda.missing(), AllOf(HasSubstr("there is no NVIDIA driver (/nowhere/libcuda.so.1: "),
                                     HasSubstr("use device: cpu"), Not(HasSubstr("\n"))));
 }
 
 TEST(Cuda, SaysThatLibTorchWasBuiltWithoutCuda) {
-  const Cuda cuda({.driver = kPretended, .libtorch = "/nowhere/libtorch_cuda.so", .plugin = kPretended});
+  const Cuda cuda({.driver = kFakeCuda, .libtorch = "/nowhere/libtorch_cuda.so", .plugin = kFakeCuda});
   EXPECT_THAT(cuda.missing(), AllOf(HasSubstr("this LibTorch was built without CUDA"),
                                     HasSubstr("/nowhere/libtorch_cuda.so: "), Not(HasSubstr("\n"))));
 }
 
 TEST(Cuda, SaysThatThereIsNoPlugin) {
-  const Cuda cuda({.driver = kPretended, .libtorch = kPretended, .plugin = "/nowhere/libphalanx_cuda.so"});
+  const Cuda cuda({.driver = kFakeCuda, .libtorch = kFakeCuda, .plugin = "/nowhere/libphalanx_cuda.so"});
   EXPECT_THAT(cuda.missing(), AllOf(HasSubstr("the plug-in libphalanx_cuda.so of this program is missing"),
                                     HasSubstr("--config=cuda"), Not(HasSubstr("\n"))));
 }
 
 TEST(Cuda, SaysThatTheDriverIsTooOldWithBothVersions) {
-  const Cuda cuda({.driver = kOld, .libtorch = kPretended, .plugin = kPretended});
+  const Cuda cuda({.driver = kOld, .libtorch = kFakeCuda, .plugin = kFakeCuda});
   EXPECT_EQ(cuda.missing(),
             "the NVIDIA driver is too old: it supports CUDA 12.4, but this LibTorch needs CUDA 13.0; update the "
             "driver; or use device: cpu");
 }
 
 TEST(Cuda, CallsThePluginIfNothingIsMissing) {
-  const Cuda cuda({.driver = kPretended, .libtorch = kPretended, .plugin = kPretended});
+  const Cuda cuda({.driver = kFakeCuda, .libtorch = kFakeCuda, .plugin = kFakeCuda});
   EXPECT_EQ(cuda.missing(), "");
   EXPECT_EQ(cuda.function<int()>("phalanx_cuda_answer")(), 42);
   EXPECT_EQ(cuda.devices(), 2);
 }
 
 TEST(Cuda, RefusesAPluginOfOtherSources) {
-  const Cuda cuda({.driver = kPretended, .libtorch = kPretended, .plugin = kPretended});
+  const Cuda cuda({.driver = kFakeCuda, .libtorch = kFakeCuda, .plugin = kFakeCuda});
   EXPECT_THAT([&] { cuda.function<void()>("phalanx_cuda_news"); },
               ThrowsMessage<ConfigError>(HasSubstr("has no phalanx_cuda_news, so it was built from other sources")));
 }
 
 TEST(Cuda, SaysThatThereIsNoDevice) {
-  const Cuda cuda({.driver = kPretended, .libtorch = kPretended, .plugin = kOld});
+  const Cuda cuda({.driver = kFakeCuda, .libtorch = kFakeCuda, .plugin = kOld});
   EXPECT_THAT([&] { cuda.devices(); },
               ThrowsMessage<ConfigError>(HasSubstr("there is no usable device (CUDA_ERROR_NO_DEVICE: ")));
 }
 
 TEST(Cuda, ThrowsWhatIsMissing) {
-  const Cuda cuda({.driver = "/nowhere/libcuda.so.1", .libtorch = kPretended, .plugin = kPretended});
+  const Cuda cuda({.driver = "/nowhere/libcuda.so.1", .libtorch = kFakeCuda, .plugin = kFakeCuda});
   EXPECT_THAT([&] { cuda.devices(); }, ThrowsMessage<ConfigError>(HasSubstr("cuda: there is no NVIDIA driver")));
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kMostDepth = 256;  // nlohmann's functions for copying and writing recurse
+constexpr std::size_t kMaxDepth = 256;  // nlohmann's functions for copying and writing recurse
 
 // "[json.exception.parse_error.101] parse error at line 1, ..." without the brackets.
 std::string without_tag(std::string message) {
@@ -68,8 +68,8 @@ class Builder final : public Json::json_sax_t {
   }
 
   bool open(Json empty) {
-    if (open_.size() == kMostDepth) {
-      throw DataError(source_ + ": has arrays or objects nested deeper than " + std::to_string(kMostDepth) + " levels");
+    if (open_.size() == kMaxDepth) {
+      throw DataError(source_ + ": has arrays or objects nested deeper than " + std::to_string(kMaxDepth) + " levels");
     }
     open_.push_back({.value = put(std::move(empty))});
     return true;

@@ -10,7 +10,7 @@ namespace phalanx {
 
 /// The least length of a secret. A shorter one could be guessed by anybody who has recorded a hash that was made with
 /// it.
-inline constexpr std::size_t kLeastSecret = 16;
+inline constexpr std::size_t kMinSecretBytes = 16;
 
 /// Returns 32 random bytes from the operating system, as hexadecimal digits.
 std::string random_text();

@@ -54,7 +54,7 @@ class Registry<Product(Args...), Traits> {
 
   /// Registers a product. Config has defaults and a visit() (framework/base/config/visitor.h); `help` is one line. A
   /// Config may name one of its keys whose presence selects it without a name: static constexpr const char*
-  /// kTellingKey. Throws std::logic_error if the name is taken, which ends the program before main().
+  /// kImplyingKey. Throws std::logic_error if the name is taken, which ends the program before main().
   template <class Config>
     requires std::same_as<Traits, NoTraits>
   bool add(const std::string& name, const std::string& help, std::type_identity_t<Make<Config>> make) {
@@ -134,7 +134,7 @@ class Registry<Product(Args...), Traits> {
     Entry entry{help, [traits = std::move(traits), make = std::move(make)] {
                   return std::make_unique<FactoryOf<Config>>(traits, make);
                 }};
-    if constexpr (requires { Config::kTellingKey; }) entry.telling_key = Config::kTellingKey;
+    if constexpr (requires { Config::kImplyingKey; }) entry.implying_key = Config::kImplyingKey;
     if (!entries_.emplace(name, entry).second) throw std::logic_error("registered twice: " + name);
     return true;
   }
@@ -142,7 +142,7 @@ class Registry<Product(Args...), Traits> {
   struct Entry {
     std::string help;
     std::function<std::unique_ptr<Factory>()> factory;
-    std::string telling_key{};
+    std::string implying_key{};
   };
   std::map<std::string, Entry> entries_;
 };
@@ -169,9 +169,9 @@ class Registry<Product(Args...), Traits>::Choice final : public config::Selectio
   std::vector<std::string> names() const override { return Registry::global().names(); }
   std::string help(const std::string& name) const override { return entry(name).help; }
   const std::string& selected() const override { return name_; }
-  std::string told_by(const std::string& key) const override {
+  std::string name_implied_by(const std::string& key) const override {
     for (const auto& [name, entry] : Registry::global().entries_) {
-      if (!key.empty() && entry.telling_key == key) return name;
+      if (!key.empty() && entry.implying_key == key) return name;
     }
     return "";
   }

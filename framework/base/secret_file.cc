@@ -34,9 +34,9 @@ std::string read_secret(const std::string& path) {
     throw ConfigError(std::string("secret file ") + error.what());
   }
   text = without_space(text.substr(0, text.find_first_of("\r\n")));
-  if (text.size() < kLeastSecret) {
+  if (text.size() < kMinSecretBytes) {
     throw ConfigError("secret file " + path + (text.empty() ? " is empty" : " has a secret that is too short") +
-                      ": its first line needs at least " + std::to_string(kLeastSecret) +
+                      ": its first line needs at least " + std::to_string(kMinSecretBytes) +
                       " characters; openssl rand -hex 32 > " + path + " creates one");
   }
   return text;

@@ -14,13 +14,13 @@ namespace phalanx {
 struct StateEntry {
   std::string name;
   at::Tensor values;
-  bool alike = false;  // true if the values are the same on all ranks
+  bool replicated = false;  // true if the values are the same on all ranks
 };
 using StateDict = std::vector<StateEntry>;
 
 /// Appends `state` to `all`, with `prefix` before each name.
 inline void append(StateDict& all, const std::string& prefix, StateDict state) {
-  for (auto& one : state) all.push_back({prefix + one.name, std::move(one.values), one.alike});
+  for (auto& one : state) all.push_back({prefix + one.name, std::move(one.values), one.replicated});
 }
 
 }  // namespace phalanx

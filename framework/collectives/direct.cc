@@ -3,7 +3,7 @@
 
 namespace phalanx {
 
-void do_directly(Communicator& group, const Operation& operation) {
+void run_directly(Communicator& group, const Operation& operation) {
   Algorithms::global().find(operation.call.op, "direct").run(group, operation);
 }
 

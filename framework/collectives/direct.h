@@ -25,7 +25,7 @@ namespace phalanx {
 
 /// Performs a collective and blocks until it is complete. The arguments have been checked. Must be called from a body
 /// of Communicator::run(), or from an operation that a backend has launched itself.
-void do_directly(Communicator& group, const Operation& operation);
+void run_directly(Communicator& group, const Operation& operation);
 
 // Building blocks of other algorithms.
 void direct_reduce_scatter(Communicator& group, const Operation& operation);

@@ -139,14 +139,14 @@ class DeviceGroup final : public Decorator {
   Device& device_;
 };
 
-class OnADevice : public ::testing::Test {
+class DeviceWork : public ::testing::Test {
  protected:
   at::Tensor tensor() const { return at::empty({4}, at::kMeta); }
   Device device_;
   DeviceGroup group_{device_};
 };
 
-TEST_F(OnADevice, WaitOrdersTheStreamAndTheHostGoesOn) {
+TEST_F(DeviceWork, WaitOrdersTheStreamAndTheHostGoesOn) {
   Work work = group_.all_reduce(tensor(), Reduction::kSum);
   work.wait();
   EXPECT_EQ(device_.ordered, 1);
@@ -154,7 +154,7 @@ TEST_F(OnADevice, WaitOrdersTheStreamAndTheHostGoesOn) {
   EXPECT_FALSE(work.done());
 }
 
-TEST_F(OnADevice, SynchronizeBlocksTheHostAlsoAfterWait) {
+TEST_F(DeviceWork, SynchronizeBlocksTheHostAlsoAfterWait) {
   Work work = group_.all_reduce(tensor(), Reduction::kSum);
   work.wait();
   work.synchronize();
@@ -162,7 +162,7 @@ TEST_F(OnADevice, SynchronizeBlocksTheHostAlsoAfterWait) {
   EXPECT_TRUE(work.done());
 }
 
-TEST_F(OnADevice, EachWaitOrdersTheStreamThatIsCurrent) {
+TEST_F(DeviceWork, EachWaitOrdersTheStreamThatIsCurrent) {
   Work work = group_.all_reduce(tensor(), Reduction::kSum);
   work.wait();
   Work moved = std::move(work);
@@ -170,7 +170,7 @@ TEST_F(OnADevice, EachWaitOrdersTheStreamThatIsCurrent) {
   EXPECT_EQ(device_.ordered, 2);
 }
 
-TEST_F(OnADevice, AWorkDroppedWithoutWaitIsWaitedForOnce) {
+TEST_F(DeviceWork, AWorkDroppedWithoutWaitIsWaitedForOnce) {
   {
     Work unwaited = group_.all_reduce(tensor(), Reduction::kSum);
   }
@@ -193,7 +193,7 @@ std::string launch_refusal(const Launch& launch) {
   return "taken";
 }
 
-TEST_F(OnADevice, TensorsOfOtherDevicesAreRefusedByName) {
+TEST_F(DeviceWork, TensorsOfOtherDevicesAreRefusedByName) {
   const auto all_reduce = [&] { return group_.all_reduce(floats(4), Reduction::kSum); };
   EXPECT_EQ(launch_refusal(all_reduce), "all_reduce: the tensor is on cpu, but recording takes tensors on meta");
   EXPECT_EQ(launch_refusal([&] { return group_.all_gather(tensor(), floats(4)); }),

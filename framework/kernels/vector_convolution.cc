@@ -26,7 +26,7 @@ using V = hn::Vec<D>;
 // The sums of a block stay in registers. There are 32 vector registers with AVX-512 and on Arm, and 16 otherwise.
 constexpr bool kManyRegisters = HWY_MAX_BYTES == 64 || HWY_ARCH_ARM;
 constexpr int kSums = kManyRegisters ? 24 : 12;
-constexpr int kMostChannels = kManyRegisters ? 8 : 4;
+constexpr int kMaxChannels = kManyRegisters ? 8 : 4;
 
 std::int64_t lanes() { return static_cast<std::int64_t>(hn::Lanes(D())); }
 
@@ -41,8 +41,8 @@ class Kernel {
         convolution_(convolution),
         layout_(layout),
         stride_(layout.positions() + lanes()),
-        packed_(zeros((convolution.outputs + kMostChannels) * convolution.taps())),
-        outputs_(zeros(stride_ * kMostChannels)) {
+        packed_(zeros((convolution.outputs + kMaxChannels) * convolution.taps())),
+        outputs_(zeros(stride_ * kMaxChannels)) {
     for_blocks([this]<int channels>(std::int64_t first) { pack<channels>(first); });
   }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of backward passes that LibTorch runs in threads of (pretended) devices.
+// Operators of backward passes that LibTorch runs in threads of (fake) devices.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/ones.h>
 #include <gmock/gmock.h>

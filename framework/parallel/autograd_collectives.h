@@ -10,7 +10,7 @@
 
 namespace phalanx {
 
-/// Collectives that autograd differentiates. They are the edges of a layer that is divided among ranks (Shoeybi et al.
+/// Collectives that autograd differentiates. They are the edges of a layer that is sharded over ranks (Shoeybi et al.
 /// 2019, Megatron-LM, arXiv:1909.08053, section 3; Korthikanti et al. 2022, arXiv:2205.05198, section 4.2.2).
 ///
 ///   function           forward                            backward

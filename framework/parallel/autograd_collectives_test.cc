@@ -111,7 +111,7 @@ TEST(AutogradCollectives, PartsMayDifferInSize) {
 
 // A network of two layers: the first gives each rank some columns, the second takes rows and adds up. Every rank has
 // the whole input and the whole output.
-TEST(AutogradCollectives, ADividedNetworkHasTheGradientsOfTheWholeOne) {
+TEST(AutogradCollectives, AShardedNetworkHasTheGradientsOfTheWholeOne) {
   for (const int ranks : {2, 4}) {
     run_ranks("inproc", ranks, [&](const CommunicatorPtr& world) {
       const at::Tensor x = input_of(0, {3, 5}).requires_grad_(), again = x.detach().clone().requires_grad_();
@@ -123,9 +123,9 @@ TEST(AutogradCollectives, ADividedNetworkHasTheGradientsOfTheWholeOne) {
       const at::Tensor own_first = first.detach().narrow(1, begin, share).clone().requires_grad_();
       const at::Tensor own_second = second.detach().narrow(0, begin, share).clone().requires_grad_();
       const at::Tensor hidden = copy_to_ranks(again, world).matmul(own_first).tanh();
-      const at::Tensor divided = sum_over_ranks(hidden.matmul(own_second), world);
-      EXPECT_TRUE(at::allclose(divided, whole));
-      divided.backward(whole.detach());
+      const at::Tensor sharded = sum_over_ranks(hidden.matmul(own_second), world);
+      EXPECT_TRUE(at::allclose(sharded, whole));
+      sharded.backward(whole.detach());
       EXPECT_TRUE(at::allclose(again.grad(), x.grad()));
       EXPECT_TRUE(at::allclose(own_first.grad(), first.grad().narrow(1, begin, share)));
       EXPECT_TRUE(at::allclose(own_second.grad(), second.grad().narrow(0, begin, share)));
@@ -159,7 +159,7 @@ TEST(AutogradCollectives, CanBeDifferentiatedTwice) {
   });
 }
 
-TEST(AutogradCollectives, RefuseWhatCannotBeDivided) {
+TEST(AutogradCollectives, RefuseSizesThatCannotBeSplitEqually) {
   run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
     EXPECT_THROW(take_part(at::zeros({3}), 0, world), std::invalid_argument);
     EXPECT_THROW(exchange_parts(at::zeros({3, 2}), 0, 1, world), std::invalid_argument);

@@ -19,27 +19,27 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 using Function = std::function<at::Tensor(const at::Tensor&)>;
 
-thread_local bool again = false;
+thread_local bool is_recomputing = false;
 
-struct Again final {
-  Again(const at::Tensor& random, const c10::Device& of) : device(of), random_before(random_state(of)) {
+struct RecomputeScope final {
+  RecomputeScope(const at::Tensor& random, const c10::Device& of) : device(of), random_before(random_state(of)) {
     set_random_state(random, device);
-    again = true;
+    is_recomputing = true;
   }
-  ~Again() {
-    again = before;
+  ~RecomputeScope() {
+    is_recomputing = before;
     set_random_state(random_before, device);
   }
-  Again(const Again&) = delete;
-  Again& operator=(const Again&) = delete;
+  RecomputeScope(const RecomputeScope&) = delete;
+  RecomputeScope& operator=(const RecomputeScope&) = delete;
 
-  bool before = again;
+  bool before = is_recomputing;
   c10::Device device;
   at::Tensor random_before;
 };
 
-struct Kept final : torch::CustomClassHolder {
-  Kept(Function what, c10::ScalarType with, at::Tensor state)
+struct SavedContext final : torch::CustomClassHolder {
+  SavedContext(Function what, c10::ScalarType with, at::Tensor state)
       : function(std::move(what)), autocast(with), random(std::move(state)), rows(RandomRows::current()) {}
   Function function;
   c10::ScalarType autocast;
@@ -52,27 +52,27 @@ class Checkpointed final : public torch::autograd::Function<Checkpointed> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input,
                             const std::function<at::Tensor(const at::Tensor&)>& function) {
     context->save_for_backward({input});
-    context->saved_data["kept"] = c10::IValue::make_capsule(
-        c10::make_intrusive<Kept>(function, Autocast::current(input.device().type()), random_state(input.device())));
+    context->saved_data["kept"] = c10::IValue::make_capsule(c10::make_intrusive<SavedContext>(
+        function, Autocast::current(input.device().type()), random_state(input.device())));
     return function(input);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto capsule = context->saved_data["kept"].toCapsule();
-    const auto& kept = static_cast<const Kept&>(*capsule);
+    const auto& saved = static_cast<const SavedContext&>(*capsule);
     const at::Tensor input = context->get_saved_variables()[0].detach().requires_grad_();
-    const at::Tensor output = compute_again(kept, input);
+    const at::Tensor output = recompute(saved, input);
     torch::autograd::backward({output}, {gradients[0]});
     return {input.grad(), {}};
   }
 
  private:
-  static at::Tensor compute_again(const Kept& kept, const at::Tensor& input) {
+  static at::Tensor recompute(const SavedContext& saved, const at::Tensor& input) {
     const at::AutoGradMode grad(true);
-    const Autocast autocast(input.device().type(), kept.autocast);
-    const Again mark(kept.random, input.device());
-    const RandomRows rows(kept.rows);
-    return kept.function(input);
+    const Autocast autocast(input.device().type(), saved.autocast);
+    const RecomputeScope mark(saved.random, input.device());
+    const RandomRows rows(saved.rows);
+    return saved.function(input);
   }
 };
 
@@ -83,6 +83,6 @@ at::Tensor checkpointed(const std::function<at::Tensor(const at::Tensor&)>& func
   return Checkpointed::apply(input, function);
 }
 
-bool recomputing() { return again; }
+bool recomputing() { return is_recomputing; }
 
 }  // namespace phalanx

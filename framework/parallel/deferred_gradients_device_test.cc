@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients that are deferred by backward passes that LibTorch runs in threads of devices. The devices are pretended.
+// Gradients that are deferred by backward passes that LibTorch runs in threads of devices. The devices are fake.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/ones.h>
 #include <gtest/gtest.h>

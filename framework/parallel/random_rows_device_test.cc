@@ -11,7 +11,7 @@
 namespace phalanx {
 namespace {
 
-const at::Device kDevice(c10::kCUDA, 0);  // pretended
+const at::Device kDevice(c10::kCUDA, 0);  // fake
 
 void expect_same(at::IntArrayRef sizes, double rate, const RandomKey& key) {
   const at::Tensor cpu = at::empty(sizes), device = at::empty(sizes, at::device(kDevice));

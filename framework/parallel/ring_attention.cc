@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "framework/partition/sequence_part.h"
+#include "framework/partition/sequence_shard.h"
 
 namespace phalanx {
 namespace {
@@ -33,9 +33,9 @@ c10::ScalarType sum_type(const at::Tensor& tensor) {
 }
 
 // Sends keys and values to the next rank while the ones of the rank before arrive.
-class Passing {
+class PassToNextRank {
  public:
-  Passing(const at::Tensor& here, Communicator& group)
+  PassToNextRank(const at::Tensor& here, Communicator& group)
       : incoming_(at::empty_like(here)),
         sent_(group.send(here, (group.rank() + 1) % group.size(), kKeysTag)),
         received_(group.recv(incoming_, (group.rank() + group.size() - 1) % group.size(), kKeysTag)) {}
@@ -54,12 +54,12 @@ class Passing {
 // Calls `compute(step, keys and values)` for the keys and values of each rank: step 0 has this rank's own, and step s
 // has the ones of the rank s places before it.
 template <class Compute>
-void go_round(at::Tensor here, Communicator& group, const Compute& compute) {
+void for_each_ring_step(at::Tensor here, Communicator& group, const Compute& compute) {
   for (int step = 0; step < group.size(); ++step) {
-    std::optional<Passing> passing;
-    if (step + 1 < group.size()) passing.emplace(here, group);
+    std::optional<PassToNextRank> transfer;
+    if (step + 1 < group.size()) transfer.emplace(here, group);
     compute(step, here);
-    if (passing) here = passing->wait();
+    if (transfer) here = transfer->wait();
   }
 }
 
@@ -115,9 +115,9 @@ using RingPtr = c10::intrusive_ptr<Ring>;
 
 // Gradients of the keys and values of other ranks. They follow their block round the ring, one rank after it, until
 // they reach the block's owner.
-class TravellingGradients {
+class RingGradients {
  public:
-  explicit TravellingGradients(Communicator& group) : group_(group) {}
+  explicit RingGradients(Communicator& group) : group_(group) {}
 
   // Begins the gradients of the block that this rank computes now: zeros in the first step, else they arrive from the
   // rank before.
@@ -159,7 +159,7 @@ class RingAttention : public torch::autograd::Function<RingAttention> {
                             const at::Tensor& value, const RingPtr& ring) {
     Communicator& group = *ring->group;
     Partial all;
-    go_round(packed(key, value), group, [&](int step, const at::Tensor& pair) {
+    for_each_ring_step(packed(key, value), group, [&](int step, const at::Tensor& pair) {
       const Block block(step, group, query.size(kPositionDimension));
       const Partial part = attend(block, query, pair);
       if (step == 0) {
@@ -181,10 +181,10 @@ class RingAttention : public torch::autograd::Function<RingAttention> {
     Communicator& group = *ring->group;
     const at::Tensor of_output = gradients[0].contiguous();
     at::Tensor of_query, of_own;
-    TravellingGradients travelling(group);
-    go_round(packed(key, value), group, [&](int step, const at::Tensor& pair) {
+    RingGradients ring_gradients(group);
+    for_each_ring_step(packed(key, value), group, [&](int step, const at::Tensor& pair) {
       const Block block(step, group, query.size(kPositionDimension));
-      if (step > 0) travelling.begin(step, of_own);
+      if (step > 0) ring_gradients.begin(step, of_own);
       // The logarithm of the whole sum is used instead of the block's, so that the block's weights are shares of all
       // keys.
       const auto [to_query, to_key, to_value] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
@@ -195,10 +195,10 @@ class RingAttention : public torch::autograd::Function<RingAttention> {
         of_own = packed(to_key, to_value).to(sum_type(query));
       } else {
         block.queries.of(of_query).add_(to_query);
-        travelling.add(block, to_key, to_value);
+        ring_gradients.add(block, to_key, to_value);
       }
     });
-    if (group.size() > 1) travelling.add_own_to(of_own);
+    if (group.size() > 1) ring_gradients.add_own_to(of_own);
     const auto type = query.scalar_type();
     return {of_query.to(type), of_own[0].to(type), of_own[1].to(type), at::Tensor()};
   }

@@ -15,7 +15,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "framework/partition/sequence_part.h"
+#include "framework/partition/sequence_shard.h"
 #include "framework/testing/worlds.h"
 
 namespace phalanx {
@@ -52,7 +52,7 @@ void check(int ranks, std::int64_t length, c10::ScalarType dtype, double toleran
     std::vector<at::Tensor> whole, part;
     for (int i = 0; i < 3; ++i) {
       whole.push_back(tensor_of(i, length, dtype).to(at::kDouble).requires_grad_());
-      part.push_back(take_positions(tensor_of(i, length, dtype), 2, *world).requires_grad_());
+      part.push_back(shard_sequence(tensor_of(i, length, dtype), 2, *world).requires_grad_());
     }
     const at::Tensor upstream = tensor_of(3, length, dtype);
     const at::Tensor expected = plain_attention(whole[0], whole[1], whole[2]);
@@ -60,12 +60,12 @@ void check(int ranks, std::int64_t length, c10::ScalarType dtype, double toleran
 
     const at::Tensor output = ring_attention(part[0], part[1], part[2], world);
     const auto got =
-        torch::autograd::grad({output}, {part[0], part[1], part[2]}, {take_positions(upstream, 2, *world)});
+        torch::autograd::grad({output}, {part[0], part[1], part[2]}, {shard_sequence(upstream, 2, *world)});
     EXPECT_EQ(output.scalar_type(), dtype);
-    EXPECT_LT(distance(output, take_positions(expected, 2, *world)), tolerance);
+    EXPECT_LT(distance(output, shard_sequence(expected, 2, *world)), tolerance);
     for (std::size_t i = 0; i < 3; ++i) {
       EXPECT_EQ(got[i].scalar_type(), dtype);
-      EXPECT_LT(distance(got[i], take_positions(wanted[i], 2, *world)), 4 * tolerance) << "gradient " << i;
+      EXPECT_LT(distance(got[i], shard_sequence(wanted[i], 2, *world)), 4 * tolerance) << "gradient " << i;
     }
   });
 }
@@ -86,7 +86,7 @@ TEST(RingAttention, TakesLongSequencesAndChunksOfOne) {
 // The inputs are views of one projection, as in a layer, and the gradient is one number at all positions.
 TEST(RingAttention, TakesViews) {
   run_ranks("inproc", 2, [](const CommunicatorPtr& world) {
-    const at::Tensor rows = take_positions(tensor_of(0, 16, at::kDouble).transpose(1, 2), 1, *world);
+    const at::Tensor rows = shard_sequence(tensor_of(0, 16, at::kDouble).transpose(1, 2), 1, *world);
     const at::Tensor view = rows.contiguous().transpose(1, 2).requires_grad_();
     const at::Tensor dense = view.detach().contiguous().requires_grad_();
     ring_attention(view, view, view, world).sum().backward();
@@ -96,15 +96,15 @@ TEST(RingAttention, TakesViews) {
 }
 
 // The last position of rank 0 is the last one of the whole sequence.
-TEST(SequencePart, RanksHaveAnEarlyAndALateChunk) {
+TEST(SequenceShard, RanksHaveAnEarlyAndALateChunk) {
   run_ranks("inproc", 3, [](const CommunicatorPtr& world) {
-    const at::Tensor part = take_positions(at::arange(12, at::kLong).view({1, 12}), 1, *world);
+    const at::Tensor part = shard_sequence(at::arange(12, at::kLong).view({1, 12}), 1, *world);
     const std::vector<std::vector<std::int64_t>> expected{{0, 1, 10, 11}, {2, 3, 8, 9}, {4, 5, 6, 7}};
     const auto* const got = part.const_data_ptr<std::int64_t>();
     EXPECT_EQ(std::vector<std::int64_t>(got, got + part.numel()), expected[static_cast<std::size_t>(world->rank())]);
-    EXPECT_TRUE(divides_sequence(12, *world));
-    EXPECT_FALSE(divides_sequence(9, *world));
-    EXPECT_THROW(take_positions(at::zeros({9}), 0, *world), std::invalid_argument);
+    EXPECT_TRUE(can_shard_sequence(12, *world));
+    EXPECT_FALSE(can_shard_sequence(9, *world));
+    EXPECT_THROW(shard_sequence(at::zeros({9}), 0, *world), std::invalid_argument);
   });
 }
 

@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "framework/base/batch.h"
-#include "framework/parallel/divided_scores.h"
+#include "framework/parallel/sharded_logits.h"
 #include "framework/partition/vocabulary_shard.h"
 
 namespace phalanx {
@@ -27,7 +27,7 @@ class Step {
 
     // Returns all of outputs[0]. If ranks divide it, it is gathered: all of them must call this, in the same order.
     at::Tensor whole_output() const {
-      return vocabulary_shard == nullptr ? outputs.at(0) : gather_scores(outputs.at(0), *vocabulary_shard);
+      return vocabulary_shard == nullptr ? outputs.at(0) : gather_logits(outputs.at(0), *vocabulary_shard);
     }
 
     // Returns true if another rank of a pipeline has the result; the weight is 0 here.

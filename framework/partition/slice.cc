@@ -13,7 +13,7 @@ std::vector<Segment> row_shards(const std::vector<Segment>& parameters, int rank
   for (const auto& parameter : parameters) {
     if (!parameter.whole() || !parameter.strides.empty()) {
       throw std::invalid_argument(parameter.name +
-                                  " cannot be divided by rows: it is in parts, or is not stored row by row");
+                                  " cannot be sharded by rows: it is in parts, or is not stored row by row");
     }
     const std::int64_t rows = parameter.shape.empty() ? 1 : parameter.shape[0];
     if (rows == 0) continue;

@@ -18,7 +18,7 @@ namespace phalanx {
 ///   replicas    whole(bucket): every rank updates all buckets.
 ///   flat cuts   part(whole(bucket), begin, count): a view of the bucket, cut into equal shares, also inside of
 ///               parameters (ZeRO stage 1). Gradients may lie in the rank's private memory instead (stage 2).
-///   row shards  every parameter divided along its first dimension (dim-0 shards, as in FSDP): a private
+///   row shards  every parameter sharded along its first dimension (dim-0 shards, as in FSDP): a private
 ///               run of the rank with the segments that row_shards() returns. Rows [a, b) of a parameter of shape
 ///               [n, rest...] are a segment with offset a * rest and count (b - a) * rest.
 ///

@@ -9,7 +9,7 @@
 
 namespace phalanx {
 
-/// The division of class scores, [..., classes], among the ranks of a group: rank r has the scores of the `sizes[r]`
+/// The sharding of logits, [..., classes], over the ranks of a group: rank r has the scores of the `sizes[r]`
 /// classes that follow the classes of the ranks before it. An example is the logits of a language model over its
 /// vocabulary, of which all ranks together have one copy.
 struct VocabularyShard {

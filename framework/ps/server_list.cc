@@ -26,13 +26,13 @@ std::vector<std::string> listen_addresses(bool one_host) {
 }
 
 // Returns the servers of all ranks, in the order of the ranks.
-std::vector<ServerList::One> gather(const Server* own, Communicator& group) {
+std::vector<ServerList::Entry> gather(const Server* own, Communicator& group) {
   std::string text;
   if (own != nullptr) {
     text = host_key();
     for (const auto& address : own->addresses()) text += "\n" + address;
   }
-  std::vector<ServerList::One> servers;
+  std::vector<ServerList::Entry> servers;
   for (const auto& one : all_gather_text(text, group)) {
     if (one.empty()) continue;
     std::istringstream lines(one);
@@ -100,7 +100,7 @@ ServerList ServerList::at(const std::vector<std::string>& addresses) const {
   return list;
 }
 
-std::vector<std::vector<std::string>> ServerList::reached_from(const std::string& host) const {
+std::vector<std::vector<std::string>> ServerList::addresses_for(const std::string& host) const {
   std::vector<std::vector<std::string>> all;
   for (const auto& server : servers) {
     auto& addresses = all.emplace_back();

@@ -12,11 +12,11 @@ namespace phalanx::ps {
 
 /// The servers that a job uses, and the secret shared by its clients.
 struct ServerList {
-  struct One {
+  struct Entry {
     std::string host;                    // host_key()
     std::vector<std::string> addresses;  // Unix sockets first, which can only be reached from the same host
   };
-  std::vector<One> servers;
+  std::vector<Entry> servers;
   std::string secret;
   std::string run{};    // namespace of the run's tables if the servers do not belong to this job, otherwise empty
   Seconds retry{0};     // ClientOptions::retry
@@ -27,7 +27,7 @@ struct ServerList {
   ServerList at(const std::vector<std::string>& addresses) const;
 
   /// Returns, for each server, the addresses that a process on `host` may try (see ClientOptions::servers).
-  std::vector<std::vector<std::string>> reached_from(const std::string& host) const;
+  std::vector<std::vector<std::string>> addresses_for(const std::string& host) const;
 };
 
 /// Reads addresses from a file: one per line, in the format of framework/base/sockets.h; a # starts a comment. Throws

@@ -7,7 +7,7 @@
 
 namespace phalanx {
 
-EndAfterFailure::EndAfterFailure(std::chrono::milliseconds patience) : patience_(patience) {
+EndAfterFailure::EndAfterFailure(std::chrono::milliseconds grace) : grace_(grace) {
   const BlockedSignals blocked;  // signals go to the threads that expect them
   thread_ = std::thread([this] { watch(); });
 }
@@ -32,7 +32,7 @@ void EndAfterFailure::failed(int status) {
 void EndAfterFailure::watch() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return over_ || status_; });
-  const bool all_ended = changed_.wait_for(lock, patience_, [this] { return over_; });
+  const bool all_ended = changed_.wait_for(lock, grace_, [this] { return over_; });
   if (!all_ended) ::_exit(*status_);  // destructors would wait for the hanging thread
 }
 

@@ -14,8 +14,8 @@ namespace phalanx {
 /// failure.
 class EndAfterFailure {
  public:
-  /// `patience` is the time that the other ranks have to end by themselves.
-  explicit EndAfterFailure(std::chrono::milliseconds patience = std::chrono::milliseconds(3500));
+  /// `grace` is the time that the other ranks have to end by themselves.
+  explicit EndAfterFailure(std::chrono::milliseconds grace = std::chrono::milliseconds(3500));
   ~EndAfterFailure();
   EndAfterFailure(const EndAfterFailure&) = delete;
   EndAfterFailure& operator=(const EndAfterFailure&) = delete;
@@ -27,7 +27,7 @@ class EndAfterFailure {
  private:
   void watch();
 
-  const std::chrono::milliseconds patience_;
+  const std::chrono::milliseconds grace_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<int> status_;

@@ -79,7 +79,7 @@ std::vector<Failure> read(const std::vector<std::filesystem::path>& paths) {
   for (const auto& path : paths) {
     if (auto failure = read(path)) failures.push_back(*std::move(failure));
   }
-  std::ranges::sort(failures, more_original);
+  std::ranges::sort(failures, is_more_likely_cause);
   return failures;
 }
 
@@ -89,7 +89,7 @@ double failure_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-void leave_failure(const std::string& folder, const Failure& failure) noexcept {
+void write_failure(const std::string& folder, const Failure& failure) noexcept {
   try {
     const std::string name = "/" + std::string(kPrefix) + std::to_string(failure.rank) + kSuffix;
     try {
@@ -120,13 +120,13 @@ bool claim_report(const std::string& folder) {
   return create_new_file(folder + kReported).valid() || errno != EEXIST;  // reporting twice is better than not at all
 }
 
-void forget_failures(const std::string& folder) {
+void remove_failures(const std::string& folder) {
   take_failures(folder);
   std::error_code ignored;
   std::filesystem::remove(folder + kReported, ignored);
 }
 
-bool more_original(const Failure& a, const Failure& b) {
+bool is_more_likely_cause(const Failure& a, const Failure& b) {
   return std::tie(a.secondary, a.time, a.rank) < std::tie(b.secondary, b.time, b.rank);
 }
 

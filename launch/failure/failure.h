@@ -10,7 +10,7 @@ namespace phalanx {
 /// log folder cannot be written, for example because the disk is full.
 constexpr const char* kSpareFailureFolder = "PHALANX_FAILURE_FOLDER";
 
-/// The reason why a rank failed. It is left in the run's log folder for the process that reports it.
+/// The reason why a rank failed. The rank writes it to the run's log folder for the process that reports it.
 struct Failure {
   int rank = 0;
   std::string host{};
@@ -26,9 +26,9 @@ double failure_time();
 /// Writes `failure` to `folder` as rank<r>.failure, atomically replacing an earlier one. If the folder cannot be
 /// written, uses the folder that kSpareFailureFolder names. Never throws, because it is called while another error is
 /// being handled: if both folders fail, it prints a line to stderr.
-void leave_failure(const std::string& folder, const Failure& failure) noexcept;
+void write_failure(const std::string& folder, const Failure& failure) noexcept;
 
-/// Returns all failures left in `folder`, the most likely first cause first: primary ones before secondary ones, then
+/// Returns all failures in `folder`, the most likely first cause first: primary ones before secondary ones, then
 /// by time. A file that cannot be read gives a failure of its rank with a message that says so. A file that another
 /// process removes during the call is skipped. A missing folder has no failures.
 std::vector<Failure> read_failures(const std::string& folder);
@@ -38,13 +38,13 @@ std::vector<Failure> read_failures(const std::string& folder);
 std::vector<Failure> take_failures(const std::string& folder, const std::string& spare = "");
 
 /// Returns true if this process should report the job's failure, i.e. if it is the first one to ask in `folder` since
-/// forget_failures(). For ranks without a supervising launcher. The marker file stays.
+/// remove_failures(). For ranks without a supervising launcher. The marker file stays.
 bool claim_report(const std::string& folder);
 
-/// Removes the failures and the marker that an earlier job left in `folder`.
-void forget_failures(const std::string& folder);
+/// Removes the failures and the marker of an earlier job in `folder`.
+void remove_failures(const std::string& folder);
 
 /// Returns true if `a` is more likely to have caused `b` than the reverse. This is the order of take_failures().
-bool more_original(const Failure& a, const Failure& b);
+bool is_more_likely_cause(const Failure& a, const Failure& b);
 
 }  // namespace phalanx

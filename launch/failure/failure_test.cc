@@ -23,7 +23,7 @@ class FailureTest : public ::testing::Test {
 };
 
 TEST_F(FailureTest, IsReadAsItWasWritten) {
-  leave_failure(folder_, {.rank = 12,
+  write_failure(folder_, {.rank = 12,
                           .host = "node7",
                           .log = "logs/rank12.log",
                           .message = "two\nlines, \"quotes\", \xE2\x9C\x93",
@@ -40,24 +40,24 @@ TEST_F(FailureTest, IsReadAsItWasWritten) {
 }
 
 TEST_F(FailureTest, IsTakenOnce) {
-  leave_failure(folder_, {.rank = 0});
+  write_failure(folder_, {.rank = 0});
   EXPECT_EQ(take_failures(folder_).size(), 1u);
   EXPECT_TRUE(take_failures(folder_).empty());
   EXPECT_TRUE(std::filesystem::is_empty(folder_));
 }
 
 TEST_F(FailureTest, FirstCauseComesFirst) {
-  leave_failure(folder_, {.rank = 0, .secondary = true, .time = 1});
-  leave_failure(folder_, {.rank = 1, .time = 3});
-  leave_failure(folder_, {.rank = 2, .time = 2});
-  leave_failure(folder_, {.rank = 3, .secondary = true, .time = 0.5});
+  write_failure(folder_, {.rank = 0, .secondary = true, .time = 1});
+  write_failure(folder_, {.rank = 1, .time = 3});
+  write_failure(folder_, {.rank = 2, .time = 2});
+  write_failure(folder_, {.rank = 3, .secondary = true, .time = 0.5});
   std::vector<int> ranks;
   for (const auto& failure : take_failures(folder_)) ranks.push_back(failure.rank);
   EXPECT_EQ(ranks, (std::vector<int>{2, 1, 3, 0}));
 }
 
 TEST_F(FailureTest, MessageMayHaveInvalidUtf8) {
-  leave_failure(folder_, {.rank = 0, .message = "a\xFF!"});
+  write_failure(folder_, {.rank = 0, .message = "a\xFF!"});
   EXPECT_EQ(take_failures(folder_).at(0).message, "a\xEF\xBF\xBD!");
 }
 
@@ -70,7 +70,7 @@ TEST_F(FailureTest, AnUnreadableReportIsStillAFailureOfItsRank) {
 }
 
 TEST_F(FailureTest, ReadingDoesNotRemoveReports) {
-  leave_failure(folder_, {.rank = 3, .message = "loss is not finite"});
+  write_failure(folder_, {.rank = 3, .message = "loss is not finite"});
   EXPECT_EQ(read_failures(folder_).at(0).message, "loss is not finite");
   EXPECT_EQ(read_failures(folder_).size(), 1u);
   EXPECT_EQ(take_failures(folder_).size(), 1u);
@@ -78,7 +78,7 @@ TEST_F(FailureTest, ReadingDoesNotRemoveReports) {
 
 TEST_F(FailureTest, ReportsTakenByAnotherProcessAreSkipped) {
   constexpr int kFailures = 500, kTakers = 4;
-  for (int rank = 0; rank < kFailures; ++rank) leave_failure(folder_, {.rank = rank, .message = "as left"});
+  for (int rank = 0; rank < kFailures; ++rank) write_failure(folder_, {.rank = rank, .message = "as left"});
   std::array<std::vector<Failure>, kTakers> taken;
   {
     std::vector<std::jthread> takers;
@@ -104,14 +104,14 @@ TEST(Failure, AMissingFolderHasNone) { EXPECT_TRUE(take_failures("/no/such/folde
 
 TEST(Failure, IsPrintedIfItCannotBeWritten) {
   ::testing::internal::CaptureStderr();
-  leave_failure("/no/such/folder", {.rank = 1, .message = "disk full"});
+  write_failure("/no/such/folder", {.rank = 1, .message = "disk full"});
   const std::string text = ::testing::internal::GetCapturedStderr();
   EXPECT_NE(text.find("rank 1: disk full"), std::string::npos) << text;
 }
 
 TEST_F(FailureTest, IsWrittenToTheLaunchersFolderIfTheDiskIsFull) {
   ::setenv(kSpareFailureFolder, folder_.c_str(), 1);
-  leave_failure("/no/such/folder", {.rank = 1, .message = "disk full"});
+  write_failure("/no/such/folder", {.rank = 1, .message = "disk full"});
   ::unsetenv(kSpareFailureFolder);
   const auto failures = take_failures("/no/such/folder", folder_);
   ASSERT_EQ(failures.size(), 1u);
@@ -122,8 +122,8 @@ TEST_F(FailureTest, IsWrittenToTheLaunchersFolderIfTheDiskIsFull) {
 TEST_F(FailureTest, IsReportedByTheFirstThatAsks) {
   EXPECT_TRUE(claim_report(folder_));
   EXPECT_FALSE(claim_report(folder_));
-  leave_failure(folder_, {.rank = 1});
-  forget_failures(folder_);
+  write_failure(folder_, {.rank = 1});
+  remove_failures(folder_);
   EXPECT_TRUE(take_failures(folder_).empty());
   EXPECT_TRUE(claim_report(folder_));
   EXPECT_TRUE(claim_report("/no/such/folder"));

@@ -23,8 +23,8 @@ std::string reported(const std::string& folder, int ranks) {
 
 TEST(ReportOnce, TellsTheCauseAndHowManyRanksEndedWithIt) {
   const testing::Scratch scratch;
-  leave_failure(scratch.folder(), {.rank = 0, .message = "rank 1 is gone", .secondary = true, .time = 1});
-  leave_failure(scratch.folder(), {.rank = 1, .message = "out of paper", .time = 2});
+  write_failure(scratch.folder(), {.rank = 0, .message = "rank 1 is gone", .secondary = true, .time = 1});
+  write_failure(scratch.folder(), {.rank = 1, .message = "out of paper", .time = 2});
   const std::string text = reported(scratch.folder(), 2);
   EXPECT_THAT(text, HasSubstr("Rank 1 of 2"));
   EXPECT_THAT(text, HasSubstr("out of paper"));
@@ -35,16 +35,16 @@ TEST(ReportOnce, TellsTheCauseAndHowManyRanksEndedWithIt) {
 
 TEST(ReportOnce, TheSecondRankIsSilent) {
   const testing::Scratch scratch;
-  leave_failure(scratch.folder(), {.rank = 0, .message = "out of paper", .time = 1});
+  write_failure(scratch.folder(), {.rank = 0, .message = "out of paper", .time = 1});
   EXPECT_THAT(reported(scratch.folder(), 2), HasSubstr("out of paper"));
-  leave_failure(scratch.folder(), {.rank = 1, .message = "out of ink", .time = 2});
+  write_failure(scratch.folder(), {.rank = 1, .message = "out of ink", .time = 2});
   EXPECT_EQ(reported(scratch.folder(), 2), "");
   EXPECT_THAT(read_failures(scratch.folder()), IsEmpty());
 }
 
 TEST(ReportOnce, AConsequenceIsReportedIfNoCauseIsLeft) {
   const testing::Scratch scratch;
-  leave_failure(scratch.folder(), {.rank = 0, .message = "rank 1 is gone", .secondary = true, .time = 1});
+  write_failure(scratch.folder(), {.rank = 0, .message = "rank 1 is gone", .secondary = true, .time = 1});
   EXPECT_THAT(reported(scratch.folder(), 2), HasSubstr("rank 1 is gone"));
 }
 

@@ -31,7 +31,7 @@ int status_of(int rank, const std::vector<RankEnd>& ends, int without_end) {
   const auto end = std::ranges::find(ends, rank, &RankEnd::rank);
   if (end == ends.end()) return without_end == kDone ? kFailed : without_end;
   // The rank failed and then hung, or reported a failure and then stopped as requested: its failure counts.
-  if (end->by_us || !failed(end->status)) return kFailed;
+  if (end->by_supervisor || !failed(end->status)) return kFailed;
   return exit_status_of(end->status);
 }
 
@@ -55,11 +55,11 @@ Verdict judge(const std::vector<RankEnd>& ends, std::vector<Failure> failures, b
               int status_without_end) {
   const auto own = failures;
   for (const auto& end : ends) {
-    if (!failed(end.status) || end.by_us || left_by(end.rank, own)) continue;
+    if (!failed(end.status) || end.by_supervisor || left_by(end.rank, own)) continue;
     if (!(interrupted && is_interrupt(end.status))) failures.push_back(failure_of(end));
   }
   if (interrupted) std::erase_if(failures, [](const Failure& failure) { return failure.secondary; });
-  std::ranges::stable_sort(failures, more_original);
+  std::ranges::stable_sort(failures, is_more_likely_cause);
 
   Verdict verdict;
   const bool stopped = std::ranges::any_of(ends, [](const RankEnd& end) { return end.status != 0; });

@@ -11,10 +11,10 @@ namespace phalanx {
 
 /// The end of a rank's process, as observed by its parent.
 struct RankEnd {
-  int rank = 0;        // -1: not a rank but the program that launched all ranks
-  int status = 0;      // value returned by wait()
-  double time = 0;     // seconds since the epoch
-  bool by_us = false;  // caused by a signal that the launcher sent
+  int rank = 0;                // -1: not a rank but the program that launched all ranks
+  int status = 0;              // value returned by wait()
+  double time = 0;             // seconds since the epoch
+  bool by_supervisor = false;  // caused by a signal that the launcher sent
   std::string host{};
 };
 
@@ -26,7 +26,7 @@ struct Verdict {
   int others = 0;                  // number of further ranks that ended with another status than 0
 };
 
-/// Determines the first cause. Candidates are failures that ranks left with leave_failure(), deaths by a signal that
+/// Determines the first cause. Candidates are failures that ranks wrote with write_failure(), deaths by a signal that
 /// the launcher did not send, and exit statuses without a message. The earliest candidate is the cause. Secondary
 /// failures count only if there is no other candidate, regardless of their time.
 ///

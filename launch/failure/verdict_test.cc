@@ -14,15 +14,15 @@ RankEnd exited(int rank, int status, double time) {
   return {.rank = rank, .status = W_EXITCODE(status, 0), .time = time};
 }
 
-RankEnd killed(int rank, int signal, double time, bool by_us = false) {
-  return {.rank = rank, .status = W_EXITCODE(0, signal), .time = time, .by_us = by_us};
+RankEnd killed(int rank, int signal, double time, bool by_supervisor = false) {
+  return {.rank = rank, .status = W_EXITCODE(0, signal), .time = time, .by_supervisor = by_supervisor};
 }
 
 Failure left(int rank, double time, bool secondary = false) {
   return {.rank = rank, .message = "left", .secondary = secondary, .time = time};
 }
 
-TEST(Verdict, AllWell) {
+TEST(Verdict, IsDoneIfAllRanksEndWell) {
   const Verdict verdict = judge({exited(0, 0, 1), exited(1, 0, 2)}, {}, false);
   EXPECT_EQ(verdict.status, kDone);
   EXPECT_FALSE(verdict.cause);

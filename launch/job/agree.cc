@@ -42,7 +42,7 @@ ClaimedFolder agree_on_folder(const Job& job, Communicator& world) {
   if (world.rank() == 0) {
     try {
       prepared = prepare_folder(job);
-      forget_failures(prepared.folder.logs());
+      remove_failures(prepared.folder.logs());
     } catch (const ConfigError& error) {
       problem = config::located(error, job.sources).what();
     } catch (const Error& error) {

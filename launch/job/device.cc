@@ -107,7 +107,7 @@ void choose_kernels(bool deterministic) {
 
 }  // namespace
 
-Placed choose_devices(const ExperimentConfig& config, CommunicatorPtr world) {
+DeviceAssignment choose_devices(const ExperimentConfig& config, CommunicatorPtr world) {
   const auto kind = choose_kind(config, *world);
   if (kind == nullptr) return {std::move(world)};
   const int devices = kind->count();

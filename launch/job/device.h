@@ -9,7 +9,7 @@
 namespace phalanx {
 
 /// The device of a rank, and the group of the ranks that compute together, which accepts tensors of such devices.
-struct Placed {
+struct DeviceAssignment {
   CommunicatorPtr world;
   c10::Device device{c10::kCPU};
 };
@@ -22,6 +22,6 @@ struct Placed {
 ///
 /// Makes the device the current one of the calling thread, and sets a new stream as its current stream, since steps
 /// cannot be recorded on the default stream (CapturedGraphStep).
-Placed choose_devices(const ExperimentConfig& config, CommunicatorPtr world);
+DeviceAssignment choose_devices(const ExperimentConfig& config, CommunicatorPtr world);
 
 }  // namespace phalanx

@@ -10,11 +10,11 @@
 #include "framework/base/error.h"
 #include "framework/comm/backend.h"
 #include "framework/comm/launch/launch_environment.h"
-#include "launch/job/introduce.h"
+#include "launch/job/launch_method.h"
 #include "launch/job/prepare_folder.h"
+#include "launch/job/run_header.h"
 #include "launch/job/run_rank.h"
 #include "launch/job/started_rank.h"
-#include "launch/job/way.h"
 #include "launch/local/launch_local.h"
 #include "launch/mpirun/launch_mpi.h"
 #include "launch/mpirun/mpirun.h"
@@ -24,7 +24,7 @@ namespace phalanx {
 namespace {
 
 // Describes the saved state of a job that was ended before it had stopped.
-std::string kept(const RunFolder& folder) {
+std::string describe_saved_state(const RunFolder& folder) {
   std::vector<Checkpoint> checkpoints;
   try {
     checkpoints = CheckpointFolder(folder.checkpoints()).list([](const std::string&) {});
@@ -35,9 +35,9 @@ std::string kept(const RunFolder& folder) {
   return "what it has learned after " + checkpoints.front().path + " is lost; --resume auto continues from there";
 }
 
-std::function<std::string()> kept_of(const Job& job, const RunFolder& folder) {
+std::function<std::string()> saved_state_describer(const Job& job, const RunFolder& folder) {
   if (!job.saves) return nullptr;
-  return [folder] { return kept(folder); };
+  return [folder] { return describe_saved_state(folder); };
 }
 
 // Returns the backend of ranks that we start ourselves. On several hosts, it depends on how mpirun starts them.
@@ -51,8 +51,8 @@ MpiLaunch mpi_launch(const Job& job, const RunFolder& folder) {
                    .hosts = job.config.launch.hosts,
                    .log_folder = folder.logs(),
                    .command = job.command,
-                   .stopping = stopping_of(job),
-                   .kept = kept_of(job, folder)};
+                   .stop_policy = stop_policy_of(job),
+                   .describe_saved = saved_state_describer(job, folder)};
   launch.command.push_back("--run_dir=" + folder.path());
   return launch;
 }
@@ -61,25 +61,26 @@ LocalLaunch local_launch(const Job& job, const RunFolder& folder, bool threads) 
   return {.ranks = static_cast<int>(job.config.launch.ranks),
           .threads = threads,
           .log_folder = folder.logs(),
-          .stopping = stopping_of(job),
-          .kept = kept_of(job, folder)};
+          .stop_policy = stop_policy_of(job),
+          .describe_saved = saved_state_describer(job, folder)};
 }
 
 }  // namespace
 
 int run_job(const Job& job) {
   if (const auto launched = detect_launch_environment()) return run_rank(job, joined_rank(job, *launched));
-  const Way way = choose_way(job.config);
+  const LaunchMethod method = choose_launch_method(job.config);
   refuse_too_many_ranks(job.config.launch);
-  if (way == Way::kMpirun) require_way_to(job.config.launch.hosts);  // before the run folder is created
+  if (method == LaunchMethod::kMpirun)
+    require_remote_shell(job.config.launch.hosts);  // before the run folder is created
   const ClaimedFolder claimed = prepare_folder(job);
   const RunFolder& folder = claimed.folder;
   const int ranks = static_cast<int>(job.config.launch.ranks);
-  introduce(job, folder, ranks, backend_of(job.config));
-  if (way == Way::kMpirun) return launch_mpi(mpi_launch(job, folder));
+  print_run_header(job, folder, ranks, backend_of(job.config));
+  if (method == LaunchMethod::kMpirun) return launch_mpi(mpi_launch(job, folder));
 
   std::optional<SharedByThreads> shared;
-  LocalLaunch launch = local_launch(job, folder, way == Way::kThreads);
+  LocalLaunch launch = local_launch(job, folder, method == LaunchMethod::kThreads);
   launch.prepare = [&] {
     install_stop_signal(StopOn::kLauncher);
     if (launch.threads) shared = prepare_threads(job, folder);

@@ -16,7 +16,7 @@
 #include "framework/base/log.h"
 #include "framework/base/text.h"
 #include "launch/exit_status.h"
-#include "launch/job/introduce.h"
+#include "launch/job/run_header.h"
 #include "launch/signals/stop_signal.h"
 
 namespace phalanx {
@@ -26,16 +26,16 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Clock = std::chrono::steady_clock;
 
-constexpr milliseconds kLook(50);  // interval at which a request to stop is checked
-constexpr milliseconds kPatience(500);
+constexpr milliseconds kPollInterval(50);  // interval at which a request to stop is checked
+constexpr milliseconds kTerminalInterval(500);
 constexpr seconds kPlainInterval(5);
 
 /// Prints how long something has been going on, and ends the process when it is asked to stop.
 class Wait {
  public:
-  /// `speaks`: prints a message when it ends the process; `counts`: prints the time.
-  Wait(std::string what, bool speaks, bool counts, bool terminal)
-      : what_(std::move(what)), speaks_(speaks), counts_(counts), terminal_(terminal) {
+  /// `prints`: prints a message when it ends the process; `counts`: prints the time.
+  Wait(std::string what, bool prints, bool counts, bool terminal)
+      : what_(std::move(what)), prints_(prints), counts_(counts), terminal_(terminal) {
     const BlockedSignals blocked;  // signals go to the threads that expect them
     thread_ = std::thread([this] { watch(); });
   }
@@ -54,10 +54,10 @@ class Wait {
  private:
   void watch() {
     std::unique_lock lock(mutex_);
-    while (!changed_.wait_for(lock, kLook, [this] { return over_; })) {
+    while (!changed_.wait_for(lock, kPollInterval, [this] { return over_; })) {
       if (stop_requested()) stop();
       try {
-        if (counts_ && Clock::now() >= next_) tell();
+        if (counts_ && Clock::now() >= next_) print_elapsed();
       } catch (const std::exception& error) {
         counts_ = false;
         log_warning() << "no longer shows how long this takes: " << error.what();
@@ -65,7 +65,7 @@ class Wait {
     }
   }
 
-  void tell() {
+  void print_elapsed() {
     const auto elapsed = std::chrono::duration<double>(Clock::now() - start_).count();
     const std::string text = what_ + format_text(": %.0f s", elapsed);
     if (terminal_) {
@@ -73,11 +73,11 @@ class Wait {
     } else {
       standard_output().write(text + "\n");
     }
-    next_ += terminal_ ? kPatience : kPlainInterval;
+    next_ += terminal_ ? kTerminalInterval : kPlainInterval;
   }
 
   [[noreturn]] void stop() const {
-    if (speaks_) {
+    if (prints_) {
       standard_output().write(std::string(drawn_ ? "\r\033[K" : "") +
                               "Stopped before the first step; there is nothing to resume\n");
       standard_output().flush();
@@ -86,11 +86,11 @@ class Wait {
   }
 
   const std::string what_;
-  const bool speaks_;
+  const bool prints_;
   bool counts_;
   const bool terminal_;
   const Clock::time_point start_ = Clock::now();
-  Clock::time_point next_ = start_ + (terminal_ ? kPatience : kPlainInterval);
+  Clock::time_point next_ = start_ + (terminal_ ? kTerminalInterval : kPlainInterval);
   bool drawn_ = false, over_ = false;
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -99,9 +99,9 @@ class Wait {
 
 }  // namespace
 
-Splits make_data(const Job& job, bool speaks) {
-  const bool tells = speaks && !job.quiet;
-  const Wait wait("Preparing dataset " + job.config.dataset.selected(), tells, tells && job.config.watch.progress,
+Splits make_data(const Job& job, bool prints) {
+  const bool shown = prints && !job.quiet;
+  const Wait wait("Preparing dataset " + job.config.dataset.selected(), shown, shown && job.config.watch.progress,
                   on_terminal());
   return make_section("dataset", job.config.dataset);
 }

@@ -20,7 +20,7 @@ namespace {
 
 // Returns true if the run in this folder will be resumed. A run that has ended without a checkpoint cannot be resumed,
 // and a checkpoint of another run is the start of a new one.
-bool goes_on(const std::string& resume, const std::string& run_dir) {
+bool will_resume(const std::string& resume, const std::string& run_dir) {
   if (resume == "none") return false;
   const RunFolder folder(run_dir);
   std::error_code none;
@@ -63,10 +63,10 @@ ClaimedFolder prepare_folder(const Job& job) {
   std::string path = job.run_dir;
   if (path.empty() && resume == "auto") path = newest_run_dir(job.config.name);
   if (path.empty()) path = choose_run_dir(job.config.name);
-  auto folder = RunFolder::create(path, goes_on(resume, path));
+  auto folder = RunFolder::create(path, will_resume(resume, path));
   auto claim = folder.claim();
   // The previous holder of the claim may have begun a run here, or ended one that cannot be resumed.
-  const bool resumed = goes_on(resume, path);
+  const bool resumed = will_resume(resume, path);
   if (!resumed) folder.refuse_if_held();
   std::error_code unknown;
   if (!resumed || !std::filesystem::exists(folder.config(), unknown)) {

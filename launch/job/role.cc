@@ -19,7 +19,7 @@ constexpr const char* kPresence = "ranks";
 
 // Returns the external servers (tools:ps). They may be restarted, so clients wait for them up to the usual timeout.
 // Collective.
-std::shared_ptr<ps::CurrentServers> servers_elsewhere(const ExperimentConfig& config, Communicator& world) {
+std::shared_ptr<ps::CurrentServers> external_servers(const ExperimentConfig& config, Communicator& world) {
   const auto& roles = config.roles;
   const ps::ServerList list{.servers = {},
                             .secret = read_secret(roles.secret_file),
@@ -36,7 +36,7 @@ std::shared_ptr<ps::CurrentServers> servers_elsewhere(const ExperimentConfig& co
 }
 
 // Starts the servers of the run on the ranks from `training` on. Collective.
-Role divide_roles(const CommunicatorPtr& world, int training, Seconds timeout) {
+Role split_roles(const CommunicatorPtr& world, int training, Seconds timeout) {
   Role role{.training = training};
   const int rank = world->rank();
   const bool serves = rank >= training;
@@ -44,7 +44,7 @@ Role divide_roles(const CommunicatorPtr& world, int training, Seconds timeout) {
   role.server = std::move(started.own);
   role.world = world->split(serves ? 1 : 0, rank);
   if (serves) return role;
-  role.presence = std::make_unique<ps::Client>(ps::ClientOptions{.servers = started.all.reached_from(host_key()),
+  role.presence = std::make_unique<ps::Client>(ps::ClientOptions{.servers = started.all.addresses_for(host_key()),
                                                                  .job = kPresence,
                                                                  .number = rank,
                                                                  .secret = started.all.secret,
@@ -55,10 +55,10 @@ Role divide_roles(const CommunicatorPtr& world, int training, Seconds timeout) {
 
 }  // namespace
 
-Role take_role(const ExperimentConfig& config, const CommunicatorPtr& world) {
+Role assign_role(const ExperimentConfig& config, const CommunicatorPtr& world) {
   Role role{.world = world, .training = world->size()};
   if (config.roles.elsewhere()) {
-    role.servers = servers_elsewhere(config, *world);
+    role.servers = external_servers(config, *world);
     return role;
   }
   const auto servers = static_cast<int>(config.roles.server);
@@ -68,7 +68,7 @@ Role take_role(const ExperimentConfig& config, const CommunicatorPtr& world) {
     throw ConfigError("roles.server: " + std::to_string(servers) + " of " + std::to_string(world->size()) +
                       " ranks leaves no rank to train");
   }
-  return divide_roles(world, training, Seconds(config.framework.timeout));
+  return split_roles(world, training, Seconds(config.framework.timeout));
 }
 
 int serve(const Role& role, Seconds timeout) {

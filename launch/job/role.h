@@ -23,7 +23,7 @@ struct Role {
 /// Gives each rank of `world` its role: the last `roles.server` ranks serve, the others train. With external servers,
 /// or without servers, all ranks train. Collective. Throws ConfigError if no rank is left to train, or if
 /// roles.servers_file cannot be used.
-Role take_role(const ExperimentConfig& config, const CommunicatorPtr& world);
+Role assign_role(const ExperimentConfig& config, const CommunicatorPtr& world);
 
 /// Serves until all ranks that train have connected to this rank and left it again. Returns kDone. Throws CommError if
 /// not all of them have connected within `timeout`.

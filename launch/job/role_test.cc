@@ -20,9 +20,9 @@ using ::testing::HasSubstr;
 using testing::run_ranks;
 using ::testing::ThrowsMessage;
 
-TEST(TakeRole, WithoutServersAllRanksTrain) {
+TEST(AssignRole, WithoutServersAllRanksTrain) {
   run_ranks("inproc", 2, [](const CommunicatorPtr& world) {
-    const Role role = take_role(ExperimentConfig{}, world);
+    const Role role = assign_role(ExperimentConfig{}, world);
     EXPECT_EQ(role.world, world);
     EXPECT_EQ(role.training, 2);
     EXPECT_EQ(role.server, nullptr);
@@ -31,12 +31,12 @@ TEST(TakeRole, WithoutServersAllRanksTrain) {
   });
 }
 
-TEST(TakeRole, TheLastRanksServeUntilTheOthersHaveLeft) {
+TEST(AssignRole, TheLastRanksServeUntilTheOthersHaveLeft) {
   ExperimentConfig config;
   config.roles.server = 1;
   std::atomic<int> present = 0;
   run_ranks("inproc", 3, [&](const CommunicatorPtr& world) {
-    const Role role = take_role(config, world);
+    const Role role = assign_role(config, world);
     EXPECT_EQ(role.training, 2);
     if (world->rank() == 2) {
       ASSERT_NE(role.server, nullptr);
@@ -55,11 +55,11 @@ TEST(TakeRole, TheLastRanksServeUntilTheOthersHaveLeft) {
   });
 }
 
-TEST(TakeRole, AServerDoesNotWaitForeverForRanks) {
+TEST(AssignRole, AServerDoesNotWaitForeverForRanks) {
   ExperimentConfig config;
   config.roles.server = 1;
   run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
-    Role role = take_role(config, world);
+    Role role = assign_role(config, world);
     if (role.server == nullptr) {
       world->barrier().wait();
       return;
@@ -71,16 +71,16 @@ TEST(TakeRole, AServerDoesNotWaitForeverForRanks) {
   });
 }
 
-TEST(TakeRole, ARankMustBeLeftToTrain) {
+TEST(AssignRole, ARankMustBeLeftToTrain) {
   ExperimentConfig config;
   config.roles.server = 2;
   run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
-    EXPECT_THAT([&] { (void)take_role(config, world); },
+    EXPECT_THAT([&] { (void)assign_role(config, world); },
                 ThrowsMessage<ConfigError>("roles.server: 2 of 2 ranks leaves no rank to train"));
   });
 }
 
-TEST(TakeRole, ServersElsewhereServeAllRanks) {
+TEST(AssignRole, ServersElsewhereServeAllRanks) {
   const testing::Scratch scratch;
   const std::string secret = scratch.path("secret");
   std::ofstream(secret) << "a secret of more than sixteen letters";
@@ -89,7 +89,7 @@ TEST(TakeRole, ServersElsewhereServeAllRanks) {
   config.roles.servers_at = {"10.0.0.1:4711", "10.0.0.2:4711"};
   config.roles.secret_file = secret;
   run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
-    const Role role = take_role(config, world);
+    const Role role = assign_role(config, world);
     EXPECT_EQ(role.world, world);
     EXPECT_EQ(role.server, nullptr);
     ASSERT_NE(role.servers, nullptr);
@@ -97,7 +97,7 @@ TEST(TakeRole, ServersElsewhereServeAllRanks) {
   });
   config.roles.servers_file = scratch.path("no such file");
   run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
-    EXPECT_THAT([&] { (void)take_role(config, world); },
+    EXPECT_THAT([&] { (void)assign_role(config, world); },
                 ThrowsMessage<ConfigError>(::testing::StartsWith("roles.servers_file: ")));
   });
 }

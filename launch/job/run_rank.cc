@@ -13,19 +13,19 @@
 #include "framework/base/error.h"
 #include "framework/base/log.h"
 #include "framework/kernels/kernels.h"
-#include "launch/failure/leave_exception.h"
+#include "launch/failure/record_exception.h"
 #include "launch/failure/report_once.h"
 #include "launch/job/agree.h"
+#include "launch/job/bind_cores.h"
 #include "launch/job/device.h"
-#include "launch/job/introduce.h"
 #include "launch/job/make_data.h"
 #include "launch/job/role.h"
-#include "launch/job/take_cores.h"
+#include "launch/job/run_header.h"
 #include "launch/job/training.h"
 #include "launch/job/world.h"
 #include "launch/local/console.h"
 #include "launch/rank/local_rank.h"
-#include "launch/rank/meeting_notice.h"
+#include "launch/rank/rendezvous_notice.h"
 #include "launch/signals/stop_signal.h"
 #include "launch/stall/stall_watch.h"
 
@@ -69,7 +69,7 @@ struct Connected {
 Connected connect_thread_rank(const ExperimentConfig& config, const RankInfo& rank_info, const StorePtr& store) {
   log_info() << "rank " << rank_info.rank << " of " << rank_info.size << " on " << host_name()
              << ", a thread of one process";
-  std::string cores = take_cores(config.launch, rank_info, CoresFrom::kUs);
+  std::string cores = bind_cores(config.launch, rank_info, CoresFrom::kPhalanx);
   log_info() << cores;
   return {connect_thread(config, rank_info, store), std::move(cores)};
 }
@@ -78,13 +78,13 @@ Connected connect_thread_rank(const ExperimentConfig& config, const RankInfo& ra
 Connected connect_rank(const ExperimentConfig& config, const StartedRank& rank) {
   if (rank.shared != nullptr) return connect_thread_rank(config, rank.launched.rank_info, rank.shared->store);
   const bool supervised = rank.folder.has_value();
-  std::optional<MeetingNotice> notice;
-  if (!supervised) notice.emplace(rank.launched, Seconds(config.framework.warn_after), tell_console);
-  Met met = find_local_rank(rank.launched, Seconds(config.framework.timeout));
+  std::optional<RendezvousNotice> notice;
+  if (!supervised) notice.emplace(rank.launched, Seconds(config.framework.warn_after), print_to_console);
+  ResolvedLaunch resolved = resolve_local_rank(rank.launched, Seconds(config.framework.timeout));
   std::string cores =
-      take_cores(config.launch, met.launched.rank_info, supervised ? CoresFrom::kUs : CoresFrom::kLauncher);
+      bind_cores(config.launch, resolved.launched.rank_info, supervised ? CoresFrom::kPhalanx : CoresFrom::kLauncher);
   log_info() << cores;
-  return {connect_backends(config, met.launched, std::move(met.store)), std::move(cores)};
+  return {connect_backends(config, resolved.launched, std::move(resolved.store)), std::move(cores)};
 }
 
 // Does for a job without a supervisor what run_job() does otherwise, now that the ranks have agreed on a folder.
@@ -94,7 +94,7 @@ void begin_unsupervised(const Job& job, const StartedRank& rank, const Connected
   const int size = launched.rank_info.size;
   log_info() << "rank " << rank.rank() << " of " << size << " on " << host_name() << ", started by "
              << launched.launcher << ", connects by " << backend << ", " << connected.cores;
-  if (rank.rank() == 0) introduce(job, *folder, size, backend);
+  if (rank.rank() == 0) print_run_header(job, *folder, size, backend);
   check_same_config(job.config, connected.world());
 }
 
@@ -108,7 +108,7 @@ void use_kernels(const Job& job) {
 void prepare_process(const Job& job, Communicator& world) {
   use_kernels(job);
   const auto different = differing_processors(world);
-  if (world.rank() == 0 && !different.empty()) tell_console(different);
+  if (world.rank() == 0 && !different.empty()) print_to_console(different);
 }
 
 // Returns null if there is nothing to watch.
@@ -117,7 +117,7 @@ std::unique_ptr<StallWatch> watch_for_stalls(const ExperimentConfig& config, con
   const Seconds warn_after(config.framework.warn_after);
   if (warn_after.count() <= 0 || world.size() == 1) return nullptr;
   return std::make_unique<StallWatch>(
-      world, StallWatch::Options{.log_folder = folder.logs(), .warn_after = warn_after, .tell = tell_console});
+      world, StallWatch::Options{.log_folder = folder.logs(), .warn_after = warn_after, .print = print_to_console});
 }
 
 // Logs an exception and returns it. A ConfigError gets its place.
@@ -136,10 +136,10 @@ std::exception_ptr logged(const std::exception_ptr& error, const config::Sources
   return error;
 }
 
-// Leaves the exception that has ended a rank for whoever reports it, and returns the exit status.
+// Records the exception that has ended a rank for the process that reports it, and returns the exit status.
 int fail(const std::exception_ptr& error, const Job& job, const StartedRank& rank, bool supervised) {
   const RunFolder& folder = *rank.folder;
-  const int status = leave_exception(logged(error, job.sources), rank.rank(), folder.logs(), folder.log(rank.rank()));
+  const int status = record_exception(logged(error, job.sources), rank.rank(), folder.logs(), folder.log(rank.rank()));
   if (!supervised) report_once(folder.logs(), rank.launched.rank_info.size);
   return status;
 }
@@ -165,9 +165,9 @@ int run_rank(const Job& job, StartedRank rank) {
     const CommunicatorPtr world = decorate(std::move(connected.connections), job.config);
     const Splits splits = thread ? rank.shared->splits : make_data(job, number == 0);
     const auto stall_watch = watch_for_stalls(job.config, *world, *rank.folder);
-    const Role role = take_role(job.config, world);
+    const Role role = assign_role(job.config, world);
     if (role.server != nullptr) return serve(role, Seconds(job.config.framework.timeout));
-    const Placed placed = choose_devices(job.config, role.world);
+    const DeviceAssignment placed = choose_devices(job.config, role.world);
     ExperimentContext context{.world = placed.world,
                               .device = placed.device,
                               .splits = splits,
@@ -178,7 +178,7 @@ int run_rank(const Job& job, StartedRank rank) {
                               .stop_asked = stop_requested};
     if (job.body) return job.body(job.config, context);
     context.add_hooks = write_inputs_at_start(job.config, context);
-    return tell_end(run_experiment(job.config, context), context);
+    return report_end(run_experiment(job.config, context), context);
   } catch (...) {
     if (!rank.folder) throw;
     return fail(std::current_exception(), job, rank, supervised);

@@ -10,9 +10,9 @@ namespace phalanx {
 /// Runs one rank of a job, from its connection to the other ranks to its end, and returns its exit status. The rank may
 /// be a thread, in which case all ranks of the job call this function at the same time, or a process.
 ///
-/// An exception is logged with the place of its config key and left in the log folder as the rank's failure
-/// (leave_exception()). If no launcher of ours supervises the job, one of the ranks also reports the failure. There is
-/// no log folder before the ranks of such a job have met; exceptions up to then propagate to the caller.
+/// An exception is logged with the place of its config key and written to the log folder as the rank's
+/// failure (record_exception()). If no launcher of ours supervises the job, one of the ranks also reports the failure.
+/// There is no log folder before the ranks of such a job are connected; exceptions up to then propagate to the caller.
 int run_rank(const Job& job, StartedRank rank);
 
 /// Selects the kernels of this process and makes the data for ranks that will be its threads. Errors are logged in the

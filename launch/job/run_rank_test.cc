@@ -146,8 +146,8 @@ TEST_F(RunRank, WithoutASupervisorTheRanksReportTheirFailureThemselves) {
   job_.body = [](const ExperimentConfig&, const ExperimentContext&) -> int { throw DataError("file is short"); };
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(run_alone(), kFailed);
-  const std::string told = ::testing::internal::GetCapturedStderr();
-  EXPECT_THAT(told, AllOf(HasSubstr("Rank 0 of 1"), HasSubstr("file is short")));
+  const std::string output = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(output, AllOf(HasSubstr("Rank 0 of 1"), HasSubstr("file is short")));
   EXPECT_THAT(failures(), IsEmpty()) << "they would be reported again";
 }
 

@@ -12,7 +12,7 @@
 namespace phalanx {
 namespace {
 
-void quiet_other_ranks(int rank) {
+void silence_other_ranks(int rank) {
   if (rank == 0) return;
   if (std::freopen("/dev/null", "w", stdout) == nullptr) throw Error("cannot open /dev/null");
 }
@@ -32,14 +32,14 @@ StartedRank joined_rank(const Job& job, const LaunchEnvironment& launched) {
   end_with_launcher(launched);
   const int rank = launched.rank_info.rank;
   const bool ours = environment("PHALANX_LAUNCHER").has_value();
-  install_stop_signal(ours ? StopOn::kLauncher : StopOn::kInterrupt, stopping_of(job), !ours && rank == 0);
-  quiet_other_ranks(rank);
+  install_stop_signal(ours ? StopOn::kLauncher : StopOn::kInterrupt, stop_policy_of(job), !ours && rank == 0);
+  silence_other_ranks(rank);
   StartedRank started{.launched = launched};
   if (ours) started.folder = RunFolder(job.run_dir);
   return started;
 }
 
-Stopping stopping_of(const Job& job) {
+StopPolicy stop_policy_of(const Job& job) {
   const std::chrono::duration<double> grace(job.config.launch.grace);
   return {.after_step = job.saves, .grace = std::chrono::ceil<std::chrono::milliseconds>(grace)};
 }

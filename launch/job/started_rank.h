@@ -8,20 +8,20 @@
 #include "framework/comm/launch/launch_environment.h"
 #include "framework/comm/store/store.h"
 #include "launch/job/job.h"
-#include "launch/signals/stop_words.h"
+#include "launch/signals/stop_messages.h"
 
 namespace phalanx {
 
 /// Objects that the ranks of a process share if they are threads.
 struct SharedByThreads {
-  StorePtr store;  // where the threads meet
+  StorePtr store;  // for the rendezvous of the threads
   Splits splits;
 };
 
 /// A rank that exists, as a thread or as a process. run_rank() does the same for all ranks, except for what follows
 /// from these fields.
 struct StartedRank {
-  LaunchEnvironment launched;  // its place among the ranks, and where they meet
+  LaunchEnvironment launched;  // its rank, and the address of the rendezvous
 
   /// The run folder, which our launcher has created. Our launcher also reports failures. Absent if another launcher
   /// started the rank: the ranks then agree on a folder and report failures themselves.
@@ -44,6 +44,6 @@ StartedRank forked_rank(const RunFolder& folder);
 StartedRank joined_rank(const Job& job, const LaunchEnvironment& launched);
 
 /// Returns how the job stops when a stop is requested.
-Stopping stopping_of(const Job& job);
+StopPolicy stop_policy_of(const Job& job);
 
 }  // namespace phalanx

@@ -54,12 +54,12 @@ TEST(StartedRank, AForkReadsItsRankFromItsEnvironment) {
   EXPECT_TRUE(rank.folder);
 }
 
-TEST(StoppingOf, RoundsTheGracePeriodUp) {
+TEST(StopPolicyOf, RoundsTheGracePeriodUp) {
   Job job{.saves = false};
   job.config.launch.grace = 0.0001;
-  EXPECT_EQ(stopping_of(job).grace, std::chrono::milliseconds(1));
-  EXPECT_FALSE(stopping_of(job).after_step);
-  EXPECT_TRUE(stopping_of(Job{}).after_step);
+  EXPECT_EQ(stop_policy_of(job).grace, std::chrono::milliseconds(1));
+  EXPECT_FALSE(stop_policy_of(job).after_step);
+  EXPECT_TRUE(stop_policy_of(Job{}).after_step);
 }
 
 }  // namespace

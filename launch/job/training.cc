@@ -24,7 +24,7 @@ std::function<void(Engine&)> write_inputs_at_start(const ExperimentConfig& confi
   };
 }
 
-int tell_end(const ExperimentResult& result, const ExperimentContext& context) {
+int report_end(const ExperimentResult& result, const ExperimentContext& context) {
   if (context.world->rank() == 0) {
     const char* why = result.time_up ? "Time limit reached" : result.stopped ? "Stopped" : "Done";
     const std::string& folder = context.folder.path();

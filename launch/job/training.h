@@ -15,6 +15,6 @@ namespace phalanx {
 std::function<void(Engine&)> write_inputs_at_start(const ExperimentConfig& config, const ExperimentContext& context);
 
 /// Prints on rank 0 how training ended, and how to resume it. Returns the exit status.
-int tell_end(const ExperimentResult& result, const ExperimentContext& context);
+int report_end(const ExperimentResult& result, const ExperimentContext& context);
 
 }  // namespace phalanx

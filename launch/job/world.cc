@@ -64,11 +64,12 @@ std::vector<std::string> selected_backends(const ExperimentConfig& config) {
   return others_than(config.backend, config);
 }
 
-Connections connect_backends(const ExperimentConfig& config, const LaunchEnvironment& launched, StorePtr met) {
+Connections connect_backends(const ExperimentConfig& config, const LaunchEnvironment& launched,
+                             StorePtr rendezvous_store) {
   std::vector<std::string> names{choose_backend(config.backend, launched)};
   std::ranges::copy(others_than(names.front(), config), std::back_inserter(names));
-  auto worlds =
-      connect_all(names, launched, Seconds(config.framework.timeout), progress_thread(config), std::move(met));
+  auto worlds = connect_all(names, launched, Seconds(config.framework.timeout), progress_thread(config),
+                            std::move(rendezvous_store));
   Connections connections;
   for (std::size_t i = 0; i < names.size(); ++i) connections.push_back({names[i], std::move(worlds[i])});
   return connections;

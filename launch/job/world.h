@@ -15,9 +15,10 @@ namespace phalanx {
 std::vector<std::string> selected_backends(const ExperimentConfig& config);
 
 /// Returns a communicator of all ranks for each backend that the config uses: its own first, followed by
-/// selected_backends(). `met` is as in connect_all(). Collective. Throws what connect() throws.
+/// selected_backends(). `rendezvous_store` is as in connect_all(). Collective. Throws what connect() throws.
 using Connections = std::vector<SelectingCommunicator::Alternative>;
-Connections connect_backends(const ExperimentConfig& config, const LaunchEnvironment& launched, StorePtr met = nullptr);
+Connections connect_backends(const ExperimentConfig& config, const LaunchEnvironment& launched,
+                             StorePtr rendezvous_store = nullptr);
 
 /// Does the same for a rank that is a thread of this process, with backend inproc. All ranks share `store`.
 Connections connect_thread(const ExperimentConfig& config, const RankInfo& rank_info, const StorePtr& store);

@@ -13,20 +13,20 @@ namespace phalanx {
 namespace {
 
 int console_file = STDERR_FILENO;
-Console* kept_console = nullptr;  // null: standard error is the console
+Console* saved_console = nullptr;  // null: standard error is the console
 
 }  // namespace
 
-void tell_console(std::string_view line) {
-  (kept_console ? *kept_console : standard_error())
+void print_to_console(std::string_view line) {
+  (saved_console ? *saved_console : standard_error())
       .write((::isatty(console_file) != 0 ? "\r\033[K" : "") + printable(line) + "\n");
 }
 
-void keep_console() {
-  const int kept = ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-  if (kept < 0) return;
-  console_file = kept;
-  kept_console = new Console(kept);  // never destroyed, like those of the standard streams
+void save_console() {
+  const int saved = ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  if (saved < 0) return;
+  console_file = saved;
+  saved_console = new Console(saved);  // never destroyed, like those of the standard streams
 }
 
 }  // namespace phalanx

@@ -6,12 +6,12 @@
 namespace phalanx {
 
 /// Writes a line (without its end) for the person who follows the job: to this process's standard error, or to the one
-/// it had when keep_console() was called. Uses a single write, so lines of several ranks do not mix. On a terminal, a
+/// it had when save_console() was called. Uses a single write, so lines of several ranks do not mix. On a terminal, a
 /// line that is being redrawn makes room for it. Does nothing if no one reads any more. Thread-safe.
-void tell_console(std::string_view line);
+void print_to_console(std::string_view line);
 
-/// Keeps the current standard error for tell_console(). Called by a rank before its standard error becomes a log, while
-/// the process has one thread.
-void keep_console();
+/// Keeps the current standard error for print_to_console(). Called by a rank before its standard error becomes a log,
+/// while the process has one thread.
+void save_console();
 
 }  // namespace phalanx

@@ -20,7 +20,7 @@
 #include "launch/exit_status.h"
 #include "launch/failure/end_after_failure.h"
 #include "launch/failure/failure.h"
-#include "launch/failure/leave_exception.h"
+#include "launch/failure/record_exception.h"
 #include "launch/failure/report.h"
 #include "launch/failure/verdict.h"
 #include "launch/local/console.h"
@@ -37,9 +37,9 @@ Supervisor::Policy policy_of(const LocalLaunch& options) {
   return {.stop = SIGTERM,
           .orphaned = SIGKILL,
           .after_failure = {{milliseconds(2000), SIGTERM}, {milliseconds(3500), SIGKILL}},
-          .at_once = {{milliseconds(0), SIGKILL}},
-          .stopping = options.stopping,
-          .kept = options.kept};
+          .forced = {{milliseconds(0), SIGKILL}},
+          .stop_policy = options.stop_policy,
+          .describe_saved = options.describe_saved};
 }
 
 int processes(const LocalLaunch& options) { return options.threads ? 1 : options.ranks; }
@@ -50,15 +50,15 @@ Descriptor open(const std::string& path, int flags) {
   return file;
 }
 
-void set_environment(int rank, int ranks, const std::string& meeting) {
+void set_environment(int rank, int ranks, const std::string& rendezvous_folder) {
   const auto set = [](const char* name, const std::string& value) { ::setenv(name, value.c_str(), 1); };
   set("RANK", std::to_string(rank));
   set("WORLD_SIZE", std::to_string(ranks));
   set("LOCAL_RANK", std::to_string(rank));
   set("LOCAL_WORLD_SIZE", std::to_string(ranks));
-  set("PHALANX_RENDEZVOUS", "file://" + meeting + "/store");
+  set("PHALANX_RENDEZVOUS", "file://" + rendezvous_folder + "/store");
   set("PHALANX_LAUNCHER", "local");
-  set(kSpareFailureFolder, meeting);
+  set(kSpareFailureFolder, rendezvous_folder);
 }
 
 // Opens the log in the child, so that no rank inherits another rank's log.
@@ -66,7 +66,7 @@ void redirect(int rank, const std::string& log) {
   ::dup2(open("/dev/null", O_RDONLY).get(), STDIN_FILENO);
   if (rank == 0) return;
   const Descriptor file = open(log, O_WRONLY | O_APPEND | O_CREAT);
-  keep_console();
+  save_console();
   ::dup2(file.get(), STDOUT_FILENO);
   ::dup2(file.get(), STDERR_FILENO);
 }
@@ -81,7 +81,7 @@ int run_as_threads(const LocalLaunch& options, const std::function<int(int)>& bo
     try {
       status = body(rank);
     } catch (...) {
-      status = leave_exception(std::current_exception(), rank, options.log_folder, log_path(options.log_folder, rank));
+      status = record_exception(std::current_exception(), rank, options.log_folder, log_path(options.log_folder, rank));
     }
     if (is_failure(status)) end.failed(status);
   });
@@ -91,23 +91,27 @@ int run_as_threads(const LocalLaunch& options, const std::function<int(int)>& bo
   return std::ranges::max(statuses);
 }
 
-int be_child(int child, const LocalLaunch& options, const std::string& meeting, const std::function<int(int)>& body) {
+int run_child(int child, const LocalLaunch& options, const std::string& rendezvous_folder,
+              const std::function<int(int)>& body) {
   const std::string log = log_path(options.log_folder, child);
   try {
-    set_environment(child, processes(options), meeting);
+    set_environment(child, processes(options), rendezvous_folder);
     redirect(child, log);
     if (options.prepare) options.prepare();
     return options.threads ? run_as_threads(options, body) : body(child);
   } catch (...) {
-    return leave_exception(std::current_exception(), child, options.log_folder, log);
+    return record_exception(std::current_exception(), child, options.log_folder, log);
   }
 }
 
 std::vector<RankEnd> ends_of_ranks(const std::vector<Supervisor::End>& ends) {
   std::vector<RankEnd> ranks;
   for (const auto& end : ends) {
-    ranks.push_back(
-        {.rank = end.child, .status = end.status, .time = end.time, .by_us = end.by_us, .host = host_name()});
+    ranks.push_back({.rank = end.child,
+                     .status = end.status,
+                     .time = end.time,
+                     .by_supervisor = end.by_supervisor,
+                     .host = host_name()});
   }
   return ranks;
 }
@@ -116,16 +120,16 @@ std::vector<RankEnd> ends_of_ranks(const std::vector<Supervisor::End>& ends) {
 
 int launch_local(const LocalLaunch& options, const std::function<int(int rank)>& body) {
   take_failures(options.log_folder);
-  const TemporaryFolder meeting(TemporaryFolder::Removal::kAlways);
+  const TemporaryFolder rendezvous_folder(TemporaryFolder::Removal::kAlways);
   Supervisor supervisor(policy_of(options));
   for (int child = 0; child < processes(options); ++child) {
-    supervisor.start([&] { return be_child(child, options, meeting.path(), body); });
+    supervisor.start([&] { return run_child(child, options, rendezvous_folder.path(), body); });
   }
   const auto ends = ends_of_ranks(supervisor.run());
   // A process with several ranks has one exit status for all of them.
   const int status = exit_status_of(ends.front().status);
   const Verdict verdict =
-      judge(ends, take_failures(options.log_folder, meeting.path()), supervisor.interrupted(), status);
+      judge(ends, take_failures(options.log_folder, rendezvous_folder.path()), supervisor.interrupted(), status);
   report(verdict, options.ranks, options.log_folder);
   return verdict.status;
 }

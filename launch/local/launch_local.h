@@ -4,17 +4,18 @@
 #include <functional>
 #include <string>
 
-#include "launch/signals/stop_words.h"
+#include "launch/signals/stop_messages.h"
 
 namespace phalanx {
 
 struct LocalLaunch {
   int ranks = 2;
-  bool threads = false;                    // the ranks are threads of one child process, not a child process each
-  std::string log_folder{};                // must exist; receives rank<r>.log and failures
-  Stopping stopping{};                     // reaction to a signal
-  std::function<std::string()> kept = {};  // describes the saved state of a job that was ended before it had stopped
-  std::function<void()> prepare = {};      // if set, is called in each child process before its ranks begin
+  bool threads = false;      // the ranks are threads of one child process, not a child process each
+  std::string log_folder{};  // must exist; receives rank<r>.log and failures
+  StopPolicy stop_policy{};  // reaction to a signal
+  std::function<std::string()> describe_saved =
+      {};                              // describes the saved state of a job that was ended before it had stopped
+  std::function<void()> prepare = {};  // if set, is called in each child process before its ranks begin
 };
 
 /// Runs `body(rank)` for each rank in child processes forked from this one, and returns the job's exit status
@@ -23,9 +24,9 @@ struct LocalLaunch {
 /// Must be called while this process has a single thread. The children inherit everything it has loaded, which is why
 /// they start fast. A child's environment is that of a torchrun worker (RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE)
 /// plus PHALANX_RENDEZVOUS, the file:// URL of the rendezvous, and PHALANX_LAUNCHER=local. The result of `body` becomes
-/// the child's exit status, and an exception is left in log_folder as a failure (leave_exception()). A child ends with
-/// _exit(), so destructors of globals do not run. Its standard input is empty. For ranks other than 0, standard output
-/// and error are appended to log_folder/rank<r>.log.
+/// the child's exit status, and an exception is written to log_folder as a failure (record_exception()). A child ends
+/// with _exit(), so destructors of globals do not run. Its standard input is empty. For ranks other than 0, standard
+/// output and error are appended to log_folder/rank<r>.log.
 ///
 /// With `threads`, all ranks run in a single child process, so that its death is reported like the death of any rank.
 /// It has the environment of rank 0 of one, and rank 0's standard output and error. Its status is the most serious one
@@ -33,14 +34,14 @@ struct LocalLaunch {
 ///
 /// The job ends when all ranks have ended. If one fails (with a status other than kDone and kInterrupted), the others
 /// have 2 s to end on their own, since they notice the lost peer. Then they get SIGTERM, and SIGKILL at 3.5 s. The
-/// first cause is printed once to standard error, in a frame: the failure that the rank left with leave_failure(), or
+/// first cause is printed once to standard error, in a frame: the failure that the rank wrote with write_failure(), or
 /// how it died, with the last lines of its log. It determines the job's status (see verdict.h). Failures of an earlier
 /// job in log_folder are discarded.
 ///
 /// The first SIGINT, SIGTERM, SIGUSR1 or SIGHUP asks all ranks to stop (with SIGTERM, see stop_signal.h), however long
 /// that takes. A second SIGINT or SIGTERM, 0.2 s or more after the first, kills them at once, and so does the end of
-/// the grace period of `stopping` after SIGTERM. In each case a message is printed to standard error, and the status is
-/// kInterrupted. Children die with this process, even if it is killed. Throws Error if it cannot start all of them.
+/// the grace period of `stop_policy` after SIGTERM. In each case a message is printed to standard error, and the status
+/// is kInterrupted. Children die with this process, even if it is killed. Throws Error if it cannot start all of them.
 int launch_local(const LocalLaunch& options, const std::function<int(int rank)>& body);
 
 }  // namespace phalanx

@@ -75,11 +75,11 @@ std::string variable(const char* name) {
 
 TEST_F(LaunchLocal, RunsEachRankInItsEnvironment) {
   const int status = launch(3, [&](int rank) {
-    const std::string meeting = variable("PHALANX_RENDEZVOUS");
+    const std::string rendezvous = variable("PHALANX_RENDEZVOUS");
     const bool right = variable("RANK") == std::to_string(rank) && variable("WORLD_SIZE") == "3" &&
                        variable("LOCAL_RANK") == std::to_string(rank) && variable("LOCAL_WORLD_SIZE") == "3" &&
-                       variable("PHALANX_LAUNCHER") == "local" && meeting.starts_with("file:///");
-    if (rank == 0) std::ofstream(meeting.substr(7)) << "all may write here";
+                       variable("PHALANX_LAUNCHER") == "local" && rendezvous.starts_with("file:///");
+    if (rank == 0) std::ofstream(rendezvous.substr(7)) << "all may write here";
     return right ? 0 : 1;
   });
   EXPECT_EQ(status, kDone) << error_;
@@ -101,7 +101,7 @@ TEST_F(LaunchLocal, OnlyRank0Prints) {
 TEST_F(LaunchLocal, EveryRankReachesTheConsole) {
   EXPECT_EQ(launch(2,
                    [](int rank) {
-                     if (rank == 1) tell_console("rank 0 hangs");
+                     if (rank == 1) print_to_console("rank 0 hangs");
                      return 0;
                    }),
             kDone);
@@ -163,7 +163,7 @@ TEST_F(LaunchLocal, UnexpectedExitStatusIsADeath) {
 TEST_F(LaunchLocal, AKilledRankIsTheCauseEvenIfItsEchoComesFirst) {
   const int status = launch(2, [&](int rank) -> int {
     if (rank == 0) {
-      leave_failure(scratch_.folder(), {.rank = 0, .message = "rank 1 is gone", .secondary = true, .time = 1});
+      write_failure(scratch_.folder(), {.rank = 0, .message = "rank 1 is gone", .secondary = true, .time = 1});
       return kFailed;
     }
     std::fprintf(stderr, "what it last did\n");
@@ -208,7 +208,7 @@ TEST_F(LaunchLocal, EachChildIsPreparedBeforeItsRankBegins) {
 }
 
 TEST_F(LaunchLocal, FailuresOfAnEarlierJobAreDropped) {
-  leave_failure(scratch_.folder(), {.rank = 0, .message = "old"});
+  write_failure(scratch_.folder(), {.rank = 0, .message = "old"});
   EXPECT_EQ(launch(2, [](int) { return 0; }), kDone);
 }
 
@@ -237,14 +237,14 @@ class LaunchThreads : public LaunchLocal {
 };
 
 TEST_F(LaunchThreads, ShareOneChildProcess) {
-  std::atomic<int> met = 0;
+  std::atomic<int> arrived = 0;
   const pid_t launcher = ::getpid();
   const int status = launch(3, [&](int) {
-    ++met;
-    return becomes_true([&] { return met == 3; }) && ::getpid() != launcher ? 0 : 1;
+    ++arrived;
+    return becomes_true([&] { return arrived == 3; }) && ::getpid() != launcher ? 0 : 1;
   });
   EXPECT_EQ(status, kDone) << error_;
-  EXPECT_EQ(met, 0) << "the child has its own memory";
+  EXPECT_EQ(arrived, 0) << "the child has its own memory";
 }
 
 TEST_F(LaunchThreads, ArePreparedOnceBeforeTheyBegin) {
@@ -293,12 +293,12 @@ TEST_F(LaunchThreads, AThreadThatHangsDoesNotHideTheFailureOfAnother) {
 // Tests of signals sent to a launcher.
 class LocalSignals : public Launches {
  protected:
-  LauncherProcess in_background(const std::function<int(int)>& body, const Stopping& stopping = {}) {
+  LauncherProcess in_background(const std::function<int(int)>& body, const StopPolicy& stop_policy = {}) {
     return LauncherProcess(scratch_, [&] {
       return launch_local({.ranks = 2,
                            .log_folder = scratch_.folder(),
-                           .stopping = stopping,
-                           .kept = [] { return std::string("step 7 is kept"); }},
+                           .stop_policy = stop_policy,
+                           .describe_saved = [] { return std::string("step 7 is kept"); }},
                           body);
     });
   }

@@ -26,7 +26,7 @@ namespace {
 using std::chrono::milliseconds;
 
 // A script that wraps a program may never handle the signals that the program would handle.
-constexpr milliseconds kPatience{3000};
+constexpr milliseconds kHandlerTimeout{3000};
 
 }  // namespace
 
@@ -59,19 +59,19 @@ void Supervisor::watch(int fd, std::function<void()> readable) { watched_.push_b
 
 std::vector<Supervisor::End> Supervisor::run() {
   while (any_alive()) {
-    wait_for_something();
-    take_signals();
+    wait_for_event();
+    handle_signals();
     reap();
-    if (asking() && Clock::now() >= next_stop_) ask_to_stop();
-    if (end_at_ && Clock::now() >= *end_at_ && any_alive()) end_now(false);
-    strike();
+    if (repeats_stop() && Clock::now() >= next_stop_) request_stop();
+    if (end_at_ && Clock::now() >= *end_at_ && any_alive()) force_end(false);
+    send_due_signals();
   }
   return std::move(ends_);
 }
 
-void Supervisor::wind_down() { escalate(Phase::kWindingDown, policy_.after_failure); }
+void Supervisor::begin_shutdown() { escalate(Phase::kShuttingDown, policy_.after_failure); }
 
-void Supervisor::wait_for_something() {
+void Supervisor::wait_for_event() {
   int timeout = -1;
   if (const auto deadline = next_deadline()) {
     const auto left = std::chrono::ceil<milliseconds>(*deadline - Clock::now());
@@ -88,7 +88,7 @@ void Supervisor::wait_for_something() {
   }
 }
 
-void Supervisor::take_signals() {
+void Supervisor::handle_signals() {
   for (const int signal : signals_.take()) {
     if (signal != SIGCHLD) interrupt(signal);
   }
@@ -98,31 +98,32 @@ void Supervisor::interrupt(int signal) {
   const auto now = Clock::now();
   if (!interrupted_at_) {
     interrupted_at_ = now;
-    if (signal == SIGTERM && policy_.stopping.grace.count() > 0) end_at_ = now + policy_.stopping.grace;
-    ask_to_stop();
-    tell_console(stopping_text(signal, policy_.stopping));
+    if (signal == SIGTERM && policy_.stop_policy.grace.count() > 0) end_at_ = now + policy_.stop_policy.grace;
+    request_stop();
+    print_to_console(stop_message(signal, policy_.stop_policy));
   } else if ((signal == SIGINT || signal == SIGTERM) && now - *interrupted_at_ >= kSameInterrupt) {
-    end_now(true);
+    force_end(true);
   }
 }
 
-void Supervisor::end_now(bool asked_again) {
+void Supervisor::force_end(bool by_user) {
   end_at_.reset();
   if (phase_ == Phase::kEnding) return;
-  escalate(Phase::kEnding, policy_.at_once);
-  strike();
-  tell_console(ended_text(asked_again, policy_.stopping, policy_.kept ? policy_.kept() : ""));
+  escalate(Phase::kEnding, policy_.forced);
+  send_due_signals();
+  print_to_console(
+      forced_end_message(by_user, policy_.stop_policy, policy_.describe_saved ? policy_.describe_saved() : ""));
 }
 
-void Supervisor::ask_to_stop() {
+void Supervisor::request_stop() {
   next_stop_ = Clock::now() + policy_.repeat_stop;
-  const bool at_once = policy_.repeat_stop.count() == 0 || Clock::now() - *interrupted_at_ >= kPatience;
+  const bool send_now = policy_.repeat_stop.count() == 0 || Clock::now() - *interrupted_at_ >= kHandlerTimeout;
   for (auto& child : children_) {
-    if (at_once || catches(child.pid, policy_.stop)) send(child, policy_.stop);
+    if (send_now || catches(child.pid, policy_.stop)) send(child, policy_.stop);
   }
 }
 
-bool Supervisor::asking() const {
+bool Supervisor::repeats_stop() const {
   return interrupted_at_ && phase_ == Phase::kRunning && policy_.repeat_stop.count() > 0;
 }
 
@@ -132,20 +133,22 @@ void Supervisor::reap() {
     int status = 0;
     if (!child.alive || ::waitpid(child.pid, &status, WNOHANG) != child.pid) continue;
     child.alive = false;
-    const bool by_us = WIFSIGNALED(status) && std::ranges::find(child.sent, WTERMSIG(status)) != child.sent.end();
-    ends_.push_back({.child = static_cast<int>(i), .status = status, .time = failure_time(), .by_us = by_us});
-    if (failed(status)) wind_down();
+    const bool by_supervisor =
+        WIFSIGNALED(status) && std::ranges::find(child.sent, WTERMSIG(status)) != child.sent.end();
+    ends_.push_back(
+        {.child = static_cast<int>(i), .status = status, .time = failure_time(), .by_supervisor = by_supervisor});
+    if (failed(status)) begin_shutdown();
   }
 }
 
-void Supervisor::escalate(Phase phase, const std::vector<Blow>& blows) {
+void Supervisor::escalate(Phase phase, const std::vector<KillStage>& stages) {
   if (phase <= phase_) return;  // each failure and each further Ctrl-C would postpone it
   phase_ = phase;
   escalation_start_ = Clock::now();
-  escalation_ = blows;
+  escalation_ = stages;
 }
 
-void Supervisor::strike() {
+void Supervisor::send_due_signals() {
   while (!escalation_.empty() && escalation_start_ + escalation_.front().after <= Clock::now()) {
     send(escalation_.front().signal);
     escalation_.erase(escalation_.begin());
@@ -165,7 +168,7 @@ void Supervisor::send(Child& child, int signal) {
 std::optional<Supervisor::Clock::time_point> Supervisor::next_deadline() const {
   std::optional<Clock::time_point> next;
   const auto sooner = [&next](Clock::time_point other) { next = next ? std::min(*next, other) : other; };
-  if (asking()) sooner(next_stop_);
+  if (repeats_stop()) sooner(next_stop_);
   if (end_at_) sooner(*end_at_);
   if (!escalation_.empty()) sooner(escalation_start_ + escalation_.front().after);
   return next;

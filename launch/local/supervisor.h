@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "launch/signals/signal_watch.h"
-#include "launch/signals/stop_words.h"
+#include "launch/signals/stop_messages.h"
 
 namespace phalanx {
 
@@ -29,31 +29,31 @@ class Supervisor {
   using Clock = std::chrono::steady_clock;
 
   /// A signal sent to all remaining children, at a given time after the supervisor has begun to end them.
-  struct Blow {
+  struct KillStage {
     std::chrono::milliseconds after;
     int signal;
   };
 
   struct Policy {
-    int stop;                         // the signal that asks a child to stop
-    int orphaned;                     // the signal that a child gets when this process ends
-    std::vector<Blow> after_failure;  // times from the first failure
-    std::vector<Blow> at_once;        // times from the second interrupt, or from the end of Stopping::grace
+    int stop;                              // the signal that asks a child to stop
+    int orphaned;                          // the signal that a child gets when this process ends
+    std::vector<KillStage> after_failure;  // times from the first failure
+    std::vector<KillStage> forced;         // times from the second interrupt, or from the end of StopPolicy::grace
 
     /// For children that forward `stop` but may not be ready to do so: they get it once they have a handler for it, or
     /// after 3 s, and then repeatedly at this interval until they have ended. 0: they get it only once.
     std::chrono::milliseconds repeat_stop{0};
 
-    Stopping stopping{};                     // for the messages on the console
-    std::function<std::string()> kept = {};  // describes the saved state of children that were ended early
+    StopPolicy stop_policy{};                          // for the messages on the console
+    std::function<std::string()> describe_saved = {};  // describes the saved state of children that were ended early
   };
 
   /// The end of a child.
   struct End {
-    int child;    // index in the order of start(), from 0
-    int status;   // value returned by wait()
-    double time;  // seconds since the epoch
-    bool by_us;   // caused by a signal from this supervisor
+    int child;           // index in the order of start(), from 0
+    int status;          // value returned by wait()
+    double time;         // seconds since the epoch
+    bool by_supervisor;  // caused by a signal from this supervisor
   };
 
   explicit Supervisor(Policy policy) : policy_(std::move(policy)) {}
@@ -73,12 +73,12 @@ class Supervisor {
   std::vector<End> run();
 
   /// Starts to end the children, as after a failure. For use in `readable`.
-  void wind_down();
+  void begin_shutdown();
 
   bool interrupted() const { return interrupted_at_.has_value(); }
 
  private:
-  enum class Phase { kRunning, kWindingDown, kEnding };
+  enum class Phase { kRunning, kShuttingDown, kEnding };
 
   struct Child {
     pid_t pid;
@@ -91,15 +91,15 @@ class Supervisor {
     std::function<void()> readable;
   };
 
-  void wait_for_something();
-  void take_signals();
+  void wait_for_event();
+  void handle_signals();
   void interrupt(int signal);
-  void end_now(bool asked_again);
-  void ask_to_stop();
-  bool asking() const;
+  void force_end(bool by_user);
+  void request_stop();
+  bool repeats_stop() const;
   void reap();
-  void escalate(Phase phase, const std::vector<Blow>& blows);
-  void strike();
+  void escalate(Phase phase, const std::vector<KillStage>& stages);
+  void send_due_signals();
   void send(int signal);
   static void send(Child& child, int signal);
   std::optional<Clock::time_point> next_deadline() const;
@@ -115,7 +115,7 @@ class Supervisor {
   std::optional<Clock::time_point> end_at_;  // time at which children that have not stopped are ended
   Clock::time_point next_stop_;              // next repetition of the stop signal
   Clock::time_point escalation_start_;
-  std::vector<Blow> escalation_;  // remaining signals, the next one first
+  std::vector<KillStage> escalation_;  // remaining signals, the next one first
 };
 
 }  // namespace phalanx

@@ -16,7 +16,7 @@ Supervisor::End end_of(const char* script) {
   Supervisor supervisor({.stop = SIGUSR1,
                          .orphaned = SIGKILL,
                          .after_failure = {},
-                         .at_once = {{milliseconds(0), SIGKILL}},
+                         .forced = {{milliseconds(0), SIGKILL}},
                          .repeat_stop = milliseconds(20)});
   supervisor.start([&] { return ::execl("/bin/sh", "sh", "-c", script, nullptr); });
   ::kill(::getpid(), SIGINT);
@@ -41,7 +41,7 @@ TEST(Supervisor, AsksAChildThatNeverCatchesTheSignalAtLast) {
   const auto end = end_of("while :; do sleep 0.01; done");
   ASSERT_TRUE(WIFSIGNALED(end.status)) << end.status;
   EXPECT_EQ(WTERMSIG(end.status), SIGUSR1);
-  EXPECT_TRUE(end.by_us);
+  EXPECT_TRUE(end.by_supervisor);
 }
 
 }  // namespace

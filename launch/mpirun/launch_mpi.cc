@@ -36,10 +36,10 @@ Supervisor::Policy policy_of(const MpiLaunch& options) {
   return {.stop = SIGUSR1,
           .orphaned = SIGTERM,
           .after_failure = {{milliseconds(2000), SIGTERM}, {milliseconds(4000), SIGKILL}},
-          .at_once = {{milliseconds(0), SIGTERM}, {milliseconds(2000), SIGKILL}},
+          .forced = {{milliseconds(0), SIGTERM}, {milliseconds(2000), SIGKILL}},
           .repeat_stop = milliseconds(200),
-          .stopping = options.stopping,
-          .kept = options.kept};
+          .stop_policy = options.stop_policy,
+          .describe_saved = options.describe_saved};
 }
 
 struct Pipe {
@@ -82,15 +82,16 @@ void take(int fd, const std::function<void(std::string_view)>& use) {
 
 // Returns the ends of the ranks. If mpirun reports none, its own end is used instead.
 std::vector<RankEnd> ends_of_ranks(const Supervisor::End& mpirun, const std::vector<std::string>& notices) {
-  auto ends = ends_in(notices);
+  auto ends = rank_ends_in(notices);
   for (auto& end : ends) end.time = mpirun.time;
-  if (ends.empty()) ends.push_back({.rank = -1, .status = mpirun.status, .time = mpirun.time, .by_us = mpirun.by_us});
+  if (ends.empty())
+    ends.push_back({.rank = -1, .status = mpirun.status, .time = mpirun.time, .by_supervisor = mpirun.by_supervisor});
   return ends;
 }
 
-int conclude(const MpiLaunch& options, const std::string& meeting, const Supervisor::End& mpirun, bool interrupted,
-             const MpirunNotices& notices) {
-  auto failures = take_failures(options.log_folder, meeting);
+int conclude(const MpiLaunch& options, const std::string& rendezvous_folder, const Supervisor::End& mpirun,
+             bool interrupted, const MpirunNotices& notices) {
+  auto failures = take_failures(options.log_folder, rendezvous_folder);
   auto ends = ends_of_ranks(mpirun, notices.notices());
   // In an interrupted job, only the ranks' failures matter: mpirun's notices name the ranks that it ended on our
   // request.
@@ -110,15 +111,15 @@ int conclude(const MpiLaunch& options, const std::string& meeting, const Supervi
 
 int launch_mpi(const MpiLaunch& options) {
   if (options.command.empty()) throw ConfigError("launch with MPI: no command to run");
-  require_way_to(options.hosts);
+  require_remote_shell(options.hosts);
   std::vector<std::string> inherited;
   const std::string spare = std::string(kSpareFailureFolder) + "=";
   for (char** variable = environ; *variable; ++variable) {
     if (!std::string_view(*variable).starts_with(spare)) inherited.emplace_back(*variable);
   }
-  const TemporaryFolder meeting(TemporaryFolder::Removal::kAlways);
-  if (options.hosts.empty()) inherited.push_back(spare + meeting.path());
-  const std::string rendezvous = options.hosts.empty() ? "file://" + meeting.path() + "/store" : "";
+  const TemporaryFolder rendezvous_folder(TemporaryFolder::Removal::kAlways);
+  if (options.hosts.empty()) inherited.push_back(spare + rendezvous_folder.path());
+  const std::string rendezvous = options.hosts.empty() ? "file://" + rendezvous_folder.path() + "/store" : "";
   const bool terminal = ::isatty(STDOUT_FILENO) == 1;
   auto environment = mpirun_environment(inherited, rendezvous, terminal);
   auto command = mpirun_command(find_mpirun(), options, environment, ::geteuid() == 0);
@@ -142,14 +143,14 @@ int launch_mpi(const MpiLaunch& options) {
   supervisor.watch(output.read.get(), take_output);
   supervisor.watch(errors.read.get(), [&] {
     take_errors();
-    if (!ends_in(notices.notices()).empty()) supervisor.wind_down();
+    if (!rank_ends_in(notices.notices()).empty()) supervisor.begin_shutdown();
   });
   const auto ends = supervisor.run();
   take_output();
   take_errors();
   standard_error().write(notices.finish());
   standard_output().flush();
-  return conclude(options, meeting.path(), ends.front(), supervisor.interrupted(), notices);
+  return conclude(options, rendezvous_folder.path(), ends.front(), supervisor.interrupted(), notices);
 }
 
 }  // namespace phalanx

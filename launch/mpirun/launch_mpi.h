@@ -5,17 +5,18 @@
 #include <string>
 #include <vector>
 
-#include "launch/signals/stop_words.h"
+#include "launch/signals/stop_messages.h"
 
 namespace phalanx {
 
 struct MpiLaunch {
   int ranks = 2;
-  std::vector<std::string> hosts{};        // "name" or "name:slots"; empty: this host
-  std::string log_folder{};                // log folder of the run; must exist and be visible to all ranks
-  std::vector<std::string> command{};      // the program to run as each rank, with its arguments
-  Stopping stopping{};                     // reaction to a signal
-  std::function<std::string()> kept = {};  // describes the saved state of a job that was ended before it had stopped
+  std::vector<std::string> hosts{};    // "name" or "name:slots"; empty: this host
+  std::string log_folder{};            // log folder of the run; must exist and be visible to all ranks
+  std::vector<std::string> command{};  // the program to run as each rank, with its arguments
+  StopPolicy stop_policy{};            // reaction to a signal
+  std::function<std::string()> describe_saved =
+      {};  // describes the saved state of a job that was ended before it had stopped
 };
 
 /// Runs `command` under mpirun (found by find_mpirun()) and returns the job's exit status (ExitStatus).
@@ -25,20 +26,20 @@ struct MpiLaunch {
 /// PHALANX_LAUNCHER=mpi, this process's other PHALANX_* variables, and PHALANX_TERMINAL=1 or 0, which tells if this
 /// process's standard output is a terminal (Open MPI 5 always gives ranks a pseudo-terminal, so isatty() is misleading
 /// there). Without `hosts`, they also get PHALANX_RENDEZVOUS, the file:// URL of a rendezvous, which is removed when
-/// this process ends, in whatever way. The ranks must call end_with_launcher(), and leave_exception() if they fail.
+/// this process ends, in whatever way. The ranks must call end_with_launcher(), and record_exception() if they fail.
 ///
 /// The ranks' standard output is passed on, and so is their standard error, line by line. mpirun's own notices are held
-/// back, and shown only if no rank left a failure that explains the end.
+/// back, and shown only if no rank wrote a failure that explains the end.
 ///
 /// Failures are handled as in launch_local(), except that mpirun itself ends the other ranks immediately when a rank
 /// ends with a status other than 0. Ranks that stop when asked must therefore end together (MPI_Finalize ensures that).
 /// The first SIGINT, SIGTERM, SIGUSR1 or SIGHUP reaches the ranks as SIGUSR1. A second SIGINT or SIGTERM, or the end of
-/// the grace period of `stopping` after SIGTERM, makes mpirun end them, and a message is printed to standard error.
+/// the grace period of `stop_policy` after SIGTERM, makes mpirun end them, and a message is printed to standard error.
 /// mpirun has its own process group, so the terminal's Ctrl-C reaches only this process. If this process is killed,
 /// mpirun ends the ranks; if mpirun is killed, end_with_launcher() ends them.
 ///
 /// Must be called in the main thread, with no other threads. Throws ConfigError if there is no mpirun, no command, or
-/// no way to reach a host (require_way_to()), and Error if it cannot start.
+/// no way to reach a host (require_remote_shell()), and Error if it cannot start.
 int launch_mpi(const MpiLaunch& options);
 
 }  // namespace phalanx

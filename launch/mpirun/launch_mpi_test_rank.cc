@@ -14,7 +14,7 @@
 #include "framework/comm/launch/launch_environment.h"
 #include "launch/exit_status.h"
 #include "launch/failure/failure.h"
-#include "launch/failure/leave_exception.h"
+#include "launch/failure/record_exception.h"
 #include "launch/failure/report.h"
 #include "launch/rank/launcher_watch.h"
 #include "launch/signals/stop_signal.h"
@@ -29,7 +29,7 @@ int wait_for_stop() {
 // Rank 0 reports the loss of rank 1, and then rank 1 is killed.
 int echo(int rank, const std::string& folder) {
   if (rank == 0) {
-    phalanx::leave_failure(folder, {.rank = 0, .message = "rank 1 is gone", .secondary = true, .time = 1});
+    phalanx::write_failure(folder, {.rank = 0, .message = "rank 1 is gone", .secondary = true, .time = 1});
     return wait_for_stop();
   }
   while (!std::filesystem::exists(folder + "/rank0.failure")) ::usleep(1000);
@@ -56,6 +56,6 @@ int main(int, char** arguments) {
     std::ofstream(folder + "/ready" + std::to_string(rank)) << ::getpid();
     return work(rank, folder, arguments[2]);
   } catch (...) {
-    return phalanx::leave_exception(std::current_exception(), rank, folder, phalanx::log_path(folder, rank));
+    return phalanx::record_exception(std::current_exception(), rank, folder, phalanx::log_path(folder, rank));
   }
 }

@@ -149,7 +149,7 @@ std::string find_mpirun(const std::string& built_with) {
       "Install Open MPI 5 and set MPI_HOME to its folder, or launch on this host without MPI: launch.with=local.");
 }
 
-void require_way_to(const std::vector<std::string>& hosts) {
+void require_remote_shell(const std::vector<std::string>& hosts) {
   std::vector<std::string> names;
   for (const auto& host : hosts) names.push_back(parse_host(host).name);
   const std::string path = environment("PATH").value_or("");
@@ -212,7 +212,7 @@ std::string MpirunNotices::finish() {
   return rest;
 }
 
-std::vector<RankEnd> ends_in(const std::vector<std::string>& notices) {
+std::vector<RankEnd> rank_ends_in(const std::vector<std::string>& notices) {
   std::vector<RankEnd> ends;
   for (const auto& notice : notices) {
     const std::string text = one_line(notice);

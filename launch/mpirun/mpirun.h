@@ -26,7 +26,7 @@ std::vector<std::string> mpirun_environment(const std::vector<std::string>& inhe
 /// Throws ConfigError if mpirun could not start ranks on one of the hosts ("name" or "name:slots"): a host other than
 /// this one, without ssh or rsh on PATH, without another agent in Open MPI's environment variables, and without a batch
 /// system that starts ranks. Also throws for malformed host names. May wait for name servers.
-void require_way_to(const std::vector<std::string>& hosts);
+void require_remote_shell(const std::vector<std::string>& hosts);
 
 /// Returns mpirun's command line, which passes every PHALANX_* variable of `environment` on to all hosts.
 std::vector<std::string> mpirun_command(const std::string& mpirun, const MpiLaunch& options,
@@ -54,6 +54,6 @@ class MpirunNotices {
 /// Returns the ends of ranks that the notices report: "process rank 1 with PID 4711 on node n7 exited on signal 9
 /// (Killed)" and "Process name: [prterun-n7-4711@1,1] Exit code: 7", also in the format of Open MPI 4. Their time is 0,
 /// because mpirun reports only the first one.
-std::vector<RankEnd> ends_in(const std::vector<std::string>& notices);
+std::vector<RankEnd> rank_ends_in(const std::vector<std::string>& notices);
 
 }  // namespace phalanx

@@ -82,7 +82,7 @@ TEST_F(FindMpirun, DoesNotLookElsewhereIfMpiHomeIsWrong) {
   }
 }
 
-class RequireWayTo : public FindMpirun {
+class RequireRemoteShell : public FindMpirun {
  protected:
   void SetUp() override {
     for (const char* name : kWays) ::unsetenv(name);
@@ -91,7 +91,7 @@ class RequireWayTo : public FindMpirun {
 
   static std::string refused(const std::vector<std::string>& hosts) {
     try {
-      require_way_to(hosts);
+      require_remote_shell(hosts);
     } catch (const ConfigError& error) {
       return error.what();
     }
@@ -101,7 +101,7 @@ class RequireWayTo : public FindMpirun {
   static constexpr std::array kWays = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "PRTE_MCA_plm_ssh_agent"};
 };
 
-TEST_F(RequireWayTo, AnotherHostNeedsSsh) {
+TEST_F(RequireRemoteShell, AnotherHostNeedsSsh) {
   EXPECT_EQ(refused({"localhost:2", "192.0.2.1:2"}),
             "launch.hosts: mpirun starts ranks on 192.0.2.1 through ssh, but there is no ssh on PATH (/no/such/folder)."
             " Install an OpenSSH client, or name another agent in PRTE_MCA_plm_ssh_agent.");
@@ -112,9 +112,11 @@ TEST_F(RequireWayTo, AnotherHostNeedsSsh) {
   EXPECT_EQ(refused({"192.0.2.1"}), "");
 }
 
-TEST_F(RequireWayTo, ThisHostNeedsNothing) { EXPECT_EQ(refused({"localhost", host_name() + ":2", "127.0.0.1"}), ""); }
+TEST_F(RequireRemoteShell, ThisHostNeedsNothing) {
+  EXPECT_EQ(refused({"localhost", host_name() + ":2", "127.0.0.1"}), "");
+}
 
-TEST_F(RequireWayTo, AnAgentOrABatchSystemReplacesSsh) {
+TEST_F(RequireRemoteShell, AnAgentOrABatchSystemReplacesSsh) {
   for (const char* name : kWays) {
     ::setenv(name, "17", 1);
     EXPECT_EQ(refused({"192.0.2.1"}), "") << name;
@@ -122,7 +124,7 @@ TEST_F(RequireWayTo, AnAgentOrABatchSystemReplacesSsh) {
   }
 }
 
-TEST_F(RequireWayTo, AnInvalidHostIsRefused) {
+TEST_F(RequireRemoteShell, AnInvalidHostIsRefused) {
   EXPECT_NE(refused({"a:-1"}).find("\"a:-1\" is not a host"), std::string::npos);
 }
 
@@ -186,7 +188,7 @@ TEST(MpirunNotices, IncludeOneThatIsCutOff) {
 }
 
 TEST(MpirunNotices, TellHowARankEnded) {
-  const auto ends = ends_in({"something else\n", kKilled, kExited, kExitedOpenMpi4});
+  const auto ends = rank_ends_in({"something else\n", kKilled, kExited, kExitedOpenMpi4});
   ASSERT_EQ(ends.size(), 3u);
   EXPECT_EQ(ends[0].rank, 1);
   EXPECT_EQ(ends[0].host, "a-host-of-long-name");

@@ -18,8 +18,8 @@ namespace phalanx {
 namespace {
 
 // Returns the store through which ranks of these backends find each other, or null if they need none.
-StorePtr meet(const std::vector<std::string>& backends, const LaunchEnvironment& launched, Seconds timeout,
-              const StorePtr& met) {
+StorePtr find_store(const std::vector<std::string>& backends, const LaunchEnvironment& launched, Seconds timeout,
+                    const StorePtr& rendezvous_store) {
   const int size = launched.rank_info.size;
   const auto needs_store = std::ranges::find_if(backends, [&](const auto& backend) {
     const auto traits = backend_traits(backend);
@@ -37,7 +37,7 @@ StorePtr meet(const std::vector<std::string>& backends, const LaunchEnvironment&
     throw ConfigError("backend " + *needs_store + " cannot connect ranks of several hosts that " + launched.launcher +
                       " started; use backend: mpi");
   }
-  return met ? met : rendezvous(launched.rendezvous, timeout).store;
+  return rendezvous_store ? rendezvous_store : rendezvous(launched.rendezvous, timeout).store;
 }
 
 // Returns true if the backend uses MPI. For the hybrid backend, that depends on the launcher.
@@ -72,13 +72,14 @@ std::string choose_backend(const std::string& wanted, const LaunchEnvironment& l
 }
 
 std::vector<CommunicatorPtr> connect_all(const std::vector<std::string>& backends, const LaunchEnvironment& launched,
-                                         Seconds timeout, std::optional<bool> progress_thread, StorePtr met) {
+                                         Seconds timeout, std::optional<bool> progress_thread,
+                                         StorePtr rendezvous_store) {
   const auto& rank_info = launched.rank_info;
   std::vector<std::string> chosen;
   for (const auto& backend : backends) chosen.push_back(choose_backend(backend, launched));
   log_info() << "rank " << rank_info.rank << " of " << rank_info.size << " on " << host_name() << ", started by "
              << launched.launcher << ", connects by " << join(chosen, ", ");
-  auto store = meet(chosen, launched, timeout, std::exchange(met, nullptr));
+  auto store = find_store(chosen, launched, timeout, std::exchange(rendezvous_store, nullptr));
   std::vector<CommunicatorPtr> worlds;
   for (const auto& backend : chosen) {
     const auto part = store ? make_prefix_store(backend, store) : nullptr;

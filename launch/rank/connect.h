@@ -24,10 +24,10 @@ CommunicatorPtr connect(const std::string& backend, const LaunchEnvironment& lau
                         std::optional<bool> progress_thread = {});
 
 /// Does the same for several backends, with one rendezvous, and returns one communicator per backend, all with the same
-/// ranks. `met` is the store of ranks that have already met (find_local_rank()).
+/// ranks. `rendezvous_store` is the store if the rendezvous has already taken place (resolve_local_rank()).
 std::vector<CommunicatorPtr> connect_all(const std::vector<std::string>& backends, const LaunchEnvironment& launched,
                                          Seconds timeout, std::optional<bool> progress_thread = {},
-                                         StorePtr met = nullptr);
+                                         StorePtr rendezvous_store = nullptr);
 
 /// Returns the topology of a world connected by `backend`, with the version of MPI if it uses MPI. Collective.
 Topology world_topology(Communicator& world, const std::string& backend);

@@ -14,7 +14,7 @@
 namespace phalanx {
 namespace {
 
-bool told(const LaunchEnvironment& launched) { return launched.tells_local || launched.rank_info.one_host(); }
+bool is_known(const LaunchEnvironment& launched) { return launched.knows_local_rank || launched.rank_info.one_host(); }
 
 struct Entry {
   std::int64_t local_rank = 0;  // from the environment; without it, larger than all others
@@ -26,7 +26,7 @@ struct Entry {
 
 std::string key_of(int rank) { return "local_rank/" + std::to_string(rank); }
 
-void leave_mine(int rank, Store& store) {
+void publish_own(int rank, Store& store) {
   const auto local_rank = environment_int("LOCAL_RANK").value_or(std::numeric_limits<std::int64_t>::max());
   store.set(key_of(rank), std::to_string(local_rank) + " " + host_key());
 }
@@ -41,21 +41,21 @@ Entry read(int rank, Store& store) {
 
 }  // namespace
 
-Met find_local_rank(const LaunchEnvironment& launched, Seconds timeout) {
-  Met met{.launched = launched, .store = nullptr};
-  if (told(launched)) return met;
-  met.store = rendezvous(launched.rendezvous, timeout).store;
-  auto& rank_info = met.launched.rank_info;
-  leave_mine(rank_info.rank, *met.store);
-  const Entry mine = read(rank_info.rank, *met.store);
+ResolvedLaunch resolve_local_rank(const LaunchEnvironment& launched, Seconds timeout) {
+  ResolvedLaunch resolved{.launched = launched, .store = nullptr};
+  if (is_known(launched)) return resolved;
+  resolved.store = rendezvous(launched.rendezvous, timeout).store;
+  auto& rank_info = resolved.launched.rank_info;
+  publish_own(rank_info.rank, *resolved.store);
+  const Entry mine = read(rank_info.rank, *resolved.store);
   rank_info.local_rank = rank_info.local_size = 0;
   for (int rank = 0; rank < rank_info.size; ++rank) {
-    const Entry other = read(rank, *met.store);
+    const Entry other = read(rank, *resolved.store);
     if (other.host != mine.host) continue;
     ++rank_info.local_size;
     if (other.before(mine)) ++rank_info.local_rank;
   }
-  return met;
+  return resolved;
 }
 
 }  // namespace phalanx

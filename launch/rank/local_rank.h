@@ -6,16 +6,17 @@
 
 namespace phalanx {
 
-/// A rank's knowledge after the ranks have met. The store is null if they did not need to meet yet.
-struct Met {
+/// A launch environment whose local rank and size are known, and the store of the rendezvous if one was necessary to
+/// find them.
+struct ResolvedLaunch {
   LaunchEnvironment launched;
-  StorePtr store;  // for connect_all(), since ranks meet only once
+  StorePtr store;  // for connect_all(), since there is only one rendezvous; null: none was necessary
 };
 
 /// Returns `launched` with the rank's number among the ranks of its host. RANK and WORLD_SIZE, with or without
-/// LOCAL_RANK, do not tell how many ranks share a host (LaunchEnvironment::tells_local). In that case all ranks leave
-/// their host_key() in the store, and ranks with equal keys are numbered in the order of LOCAL_RANK, if it is set, and
-/// of rank. The function is then collective, and throws like rendezvous() and Store::get().
-Met find_local_rank(const LaunchEnvironment& launched, Seconds timeout);
+/// LOCAL_RANK, do not tell how many ranks share a host (LaunchEnvironment::knows_local_rank). In that case all ranks
+/// leave their host_key() in the store, and ranks with equal keys are numbered in the order of LOCAL_RANK, if it is
+/// set, and of rank. The function is then collective, and throws like rendezvous() and Store::get().
+ResolvedLaunch resolve_local_rank(const LaunchEnvironment& launched, Seconds timeout);
 
 }  // namespace phalanx

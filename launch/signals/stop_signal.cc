@@ -80,25 +80,25 @@ void handle(int signal, void (*handler)(int)) {
   ::sigaction(signal, &action, nullptr);
 }
 
-Texts texts_of(const Stopping& stopping) {
-  const auto line = [&](int signal) { return stopping_text(signal, stopping) + "\n"; };
-  const std::string kept =
-      stopping.after_step ? "what it has learned after its newest checkpoint, if it has any, is lost" : "";
+Texts texts_of(const StopPolicy& stop_policy) {
+  const auto line = [&](int signal) { return stop_message(signal, stop_policy) + "\n"; };
+  const std::string saved =
+      stop_policy.after_step ? "what it has learned after its newest checkpoint, if it has any, is lost" : "";
   return {.interrupt = line(SIGINT),
           .terminate = line(SIGTERM),
           .hang_up = line(SIGHUP),
           .user = line(SIGUSR1),
-          .ended = ended_text(true, stopping, kept) + "\n",
-          .overdue = ended_text(false, stopping, kept) + "\n"};
+          .ended = forced_end_message(true, stop_policy, saved) + "\n",
+          .overdue = forced_end_message(false, stop_policy, saved) + "\n"};
 }
 
 }  // namespace
 
-void install_stop_signal(StopOn on, const Stopping& stopping, bool speaks) {
+void install_stop_signal(StopOn on, const StopPolicy& stop_policy, bool speaks) {
   const bool terminal = on == StopOn::kInterrupt;
-  if (speaks) texts = texts_of(stopping);
-  if (terminal && stopping.grace.count() > 0) {
-    grace_seconds = static_cast<unsigned>(std::chrono::ceil<std::chrono::seconds>(stopping.grace).count());
+  if (speaks) texts = texts_of(stop_policy);
+  if (terminal && stop_policy.grace.count() > 0) {
+    grace_seconds = static_cast<unsigned>(std::chrono::ceil<std::chrono::seconds>(stop_policy.grace).count());
     handle(SIGALRM, overdue);
   }
   for (const int signal : {SIGTERM, SIGUSR1}) {

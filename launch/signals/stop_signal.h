@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "launch/signals/stop_words.h"
+#include "launch/signals/stop_messages.h"
 
 namespace phalanx {
 
@@ -16,9 +16,9 @@ enum class StopOn {
 /// (see ignored()) stays ignored, except for the signals with which a launcher asks its ranks to stop. System calls
 /// that are interrupted by a handler are restarted if possible (SA_RESTART).
 ///
-/// A process at the terminal that has not stopped within `stopping.grace` after SIGTERM is ended by alarm() with status
-/// 130. If `speaks` is true, the process prints to standard error what a signal causes.
-void install_stop_signal(StopOn on, const Stopping& stopping = {}, bool speaks = false);
+/// A process at the terminal that has not stopped within `stop_policy.grace` after SIGTERM is ended by alarm() with
+/// status 130. If `speaks` is true, the process prints to standard error what a signal causes.
+void install_stop_signal(StopOn on, const StopPolicy& stop_policy = {}, bool speaks = false);
 
 /// Returns true if a stop has been requested. Async-signal-safe; may be called from any thread.
 bool stop_requested();

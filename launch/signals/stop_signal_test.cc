@@ -16,14 +16,14 @@ namespace {
 #define EXPECT_IN_PROCESS(statement, status) \
   EXPECT_EXIT(                               \
       {                                      \
-        take_signals();                      \
+        handle_signals();                    \
         statement;                           \
         ::_exit(100);                        \
       },                                     \
       ::testing::ExitedWithCode(status), "")
 
 // The tests may have been started with ignored signals, for example by nohup.
-void take_signals() {
+void handle_signals() {
   for (const int signal : {SIGHUP, SIGINT, SIGTERM, SIGUSR1}) ::signal(signal, SIG_DFL);
 }
 
@@ -56,7 +56,7 @@ TEST(StopSignal, SecondInterruptEndsTheProcess) {
 TEST(StopSignal, IsAnsweredAtOnceByAProcessThatPrints) {
   EXPECT_EXIT(
       {
-        take_signals();
+        handle_signals();
         install_stop_signal(StopOn::kInterrupt, {.after_step = true}, true);
         ::raise(SIGINT);
         ::_exit(0);

@@ -9,7 +9,7 @@
 namespace phalanx {
 namespace {
 
-constexpr std::size_t kMostNamed = 8;
+constexpr std::size_t kMaxNamed = 8;
 
 bool waits_itself(const Waits& waits, int rank) {
   return std::ranges::find(waits.notes, rank, &WaitNote::rank) != waits.notes.end();
@@ -24,9 +24,9 @@ std::vector<int> awaited_by(const Waits& waits, const WaitNote& note) {
 }
 
 std::string listed(std::vector<std::string> words) {
-  if (words.size() <= kMostNamed) return join(words, ", ");
-  const auto more = words.size() - kMostNamed;
-  words.resize(kMostNamed);
+  if (words.size() <= kMaxNamed) return join(words, ", ");
+  const auto more = words.size() - kMaxNamed;
+  words.resize(kMaxNamed);
   return join(words, ", ") + " and " + std::to_string(more) + " more";
 }
 
@@ -52,25 +52,25 @@ std::string each_in(const Waits& waits) {
 
 }  // namespace
 
-std::optional<std::string> stall_to_tell(const Waits& waits, int teller) {
-  if (std::ranges::any_of(waits.notes, &WaitNote::told)) return std::nullopt;
+std::optional<std::string> stall_message(const Waits& waits, int reporter) {
+  if (std::ranges::any_of(waits.notes, &WaitNote::reported)) return std::nullopt;
   const WaitNote* first = nullptr;
   for (const auto& note : waits.notes) {
-    if (waits.now - note.since < waits.ripe) continue;
+    if (waits.now - note.since < waits.report_after) continue;
     if (first == nullptr) first = &note;
     const auto awaited = awaited_by(waits, note);
     if (awaited.empty()) continue;
-    if (note.rank != teller) return std::nullopt;
+    if (note.rank != reporter) return std::nullopt;
     return begin_of(waits, note) + " for " + named(awaited);
   }
-  if (first == nullptr || first->rank != teller) return std::nullopt;
+  if (first == nullptr || first->rank != reporter) return std::nullopt;
   if (static_cast<int>(waits.notes.size()) < waits.size) return begin_of(waits, *first) + " for ranks of other hosts";
   const auto elsewhere = [&](const WaitNote& note) { return note.operation != first->operation; };
   if (std::ranges::none_of(waits.notes, elsewhere)) {
     return "all ranks have been in " + first->operation + " for " + seconds_of(waits, *first);
   }
-  return "all ranks wait for each other, rank " + std::to_string(teller) + " for " + seconds_of(waits, *first) + ": " +
-         each_in(waits);
+  return "all ranks wait for each other, rank " + std::to_string(reporter) + " for " + seconds_of(waits, *first) +
+         ": " + each_in(waits);
 }
 
 }  // namespace phalanx

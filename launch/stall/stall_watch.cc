@@ -18,7 +18,7 @@
 namespace phalanx {
 namespace {
 
-constexpr Seconds kMostBetweenLooks{1};
+constexpr Seconds kMaxCheckInterval{1};
 
 std::string name_of(const FlightRecorder::Record& record) {
   return std::string(to_string(record.call.op)) + " #" + std::to_string(record.sequence) + " of " + record.group;
@@ -36,15 +36,15 @@ bool StallWatch::Running::same_as(const Running& other) const {
 }
 
 StallWatch::StallWatch(const Communicator& world, Options options)
-    : world_(world), options_(std::move(options)), interval_(std::min(kMostBetweenLooks, options_.warn_after / 4)) {
-  forget_wait(options_.log_folder, world_.rank());  // left by a run that was killed
+    : world_(world), options_(std::move(options)), interval_(std::min(kMaxCheckInterval, options_.warn_after / 4)) {
+  remove_wait_note(options_.log_folder, world_.rank());  // left by a run that was killed
   thread_ = std::jthread([this](const std::stop_token& stop) { watch(stop); });
 }
 
 StallWatch::~StallWatch() {
   thread_.request_stop();
   thread_.join();
-  if (note_) forget_wait(options_.log_folder, world_.rank());
+  if (note_) remove_wait_note(options_.log_folder, world_.rank());
 }
 
 void StallWatch::watch(const std::stop_token& stop) {
@@ -55,10 +55,10 @@ void StallWatch::watch(const std::stop_token& stop) {
     stopped.wait_for(lock, stop, interval_, [] { return false; });
     if (stop.stop_requested()) return;
     try {
-      look();
+      check_progress();
     } catch (const std::exception& error) {
       // A run must not end because it cannot report why it is slow, but the user should know that it cannot.
-      if (!std::exchange(trouble_, true)) options_.tell("framework.warn_after: " + std::string(error.what()));
+      if (!std::exchange(warned_, true)) options_.print("framework.warn_after: " + std::string(error.what()));
     }
   }
 }
@@ -73,10 +73,10 @@ std::optional<StallWatch::Running> StallWatch::running() const {
   return Running{*oldest, newest->number, records.back().number};
 }
 
-void StallWatch::look() {
+void StallWatch::check_progress() {
   auto now_running = running();
   if (!now_running || !wait_ || !wait_->same_as(*now_running)) {
-    end_wait();
+    finish_wait();
     wait_ = std::move(now_running);
     since_ = failure_time();
     return;
@@ -88,42 +88,43 @@ void StallWatch::look() {
              .operation = name_of(record),
              .peer = to_one ? record.call.peer : -1,
              .since = since_,
-             .told = false};
-    leave_wait(options_.log_folder, *note_);
+             .reported = false};
+    write_wait_note(options_.log_folder, *note_);
   }
-  if (note_ && !note_->told) tell_if_ripe();
+  if (note_ && !note_->reported) report_if_due();
 }
 
-void StallWatch::tell_if_ripe() {
+void StallWatch::report_if_due() {
   if (failure_time() - since_ < options_.warn_after.count()) return;
-  Waits waits{.notes = read_waits(options_.log_folder, world_.size()),
-              .size = world_.size(),
-              .now = failure_time(),
-              .ripe = (options_.warn_after - 2 * interval_).count()};  // ranks that began together agree who reports
+  Waits waits{
+      .notes = read_wait_notes(options_.log_folder, world_.size()),
+      .size = world_.size(),
+      .now = failure_time(),
+      .report_after = (options_.warn_after - 2 * interval_).count()};  // ranks that began together agree who reports
   for (int rank = 0; rank < world_.size(); ++rank) {
     std::error_code unknown;
     if (std::filesystem::exists(log_path(options_.log_folder, rank), unknown)) waits.visible.push_back(rank);
   }
-  const auto text = stall_to_tell(waits, world_.rank());
+  const auto text = stall_message(waits, world_.rank());
   if (!text) return;
-  note_->told = true;
-  leave_wait(options_.log_folder, *note_);
-  options_.tell(*text);
+  note_->reported = true;
+  write_wait_note(options_.log_folder, *note_);
+  options_.print(*text);
 }
 
 // Reports that an operation continues, unless it has failed: then its error is reported.
-void StallWatch::end_wait() {
+void StallWatch::finish_wait() {
   const auto note = std::exchange(note_, std::nullopt);
   const auto wait = std::exchange(wait_, std::nullopt);
   if (!note) return;
-  forget_wait(options_.log_folder, note->rank);
-  if (!note->told) return;
+  remove_wait_note(options_.log_folder, note->rank);
+  if (!note->reported) return;
   const auto records = world_.recorder().records();
   const auto it = std::ranges::find(records, wait->oldest.number, &FlightRecorder::Record::number);
   if (it != records.end() && it->state == FlightRecorder::State::kFailed) return;
   const double seconds = failure_time() - note->since;
-  options_.tell("rank " + std::to_string(note->rank) + format_text(" continues after %.0f s in ", std::floor(seconds)) +
-                note->operation);
+  options_.print("rank " + std::to_string(note->rank) +
+                 format_text(" continues after %.0f s in ", std::floor(seconds)) + note->operation);
 }
 
 }  // namespace phalanx

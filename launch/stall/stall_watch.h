@@ -19,15 +19,15 @@ namespace phalanx {
 /// line, and another one when it continues.
 ///
 /// A separate thread examines the flight recorder of this rank from time to time, so operations do not become slower. A
-/// rank whose operation makes no progress leaves a note for the others in the log folder (stall.h). After
-/// `warn_after`, one of them prints for whom they wait (stall.h). A rank that hangs or was stopped leaves no note,
+/// rank whose operation makes no progress writes a note for the others to the log folder (stall.h). After
+/// `warn_after`, one of them prints for whom they wait (stall.h). A rank that hangs or was stopped writes no note,
 /// whatever the reason.
 class StallWatch {
  public:
   struct Options {
-    std::string log_folder{};                    // log folder of the run, the same for all ranks
-    Seconds warn_after{20};                      // must be positive
-    std::function<void(std::string_view)> tell;  // prints a line on the console; called in the watch's thread
+    std::string log_folder{};                     // log folder of the run, the same for all ranks
+    Seconds warn_after{20};                       // must be positive
+    std::function<void(std::string_view)> print;  // prints a line on the console; called in the watch's thread
   };
 
   /// `world` must outlive this object. Not collective.
@@ -45,9 +45,9 @@ class StallWatch {
   };
 
   void watch(const std::stop_token& stop);
-  void look();
-  void tell_if_ripe();
-  void end_wait();
+  void check_progress();
+  void report_if_due();
+  void finish_wait();
   std::optional<Running> running() const;
 
   const Communicator& world_;
@@ -56,8 +56,8 @@ class StallWatch {
   std::optional<Running> wait_;   // the wait that is going on
   std::optional<WaitNote> note_;  // its note, once it has lasted for a while
   double since_ = 0;
-  bool trouble_ = false;  // notes cannot be written to the folder
-  std::jthread thread_;   // last, because it uses the other members
+  bool warned_ = false;  // notes cannot be written to the folder
+  std::jthread thread_;  // last, because it uses the other members
 };
 
 }  // namespace phalanx

@@ -70,7 +70,7 @@ class StallWatches : public ::testing::Test {
     run_ranks("inproc", kRanks, [&](const CommunicatorPtr& world) {
       const StallWatch watch(*world, {.log_folder = scratch_.folder(),
                                       .warn_after = Seconds(0.4),
-                                      .tell = [this](std::string_view line) { console_.tell(line); }});
+                                      .print = [this](std::string_view line) { console_.tell(line); }});
       body(world);
     });
   }

@@ -19,21 +19,21 @@ std::string path_of(const std::string& folder, int rank) {
 
 }  // namespace
 
-void leave_wait(const std::string& folder, const WaitNote& note) {
+void write_wait_note(const std::string& folder, const WaitNote& note) {
   const json fields = {{"rank", note.rank},
                        {"operation", note.operation},
                        {"peer", note.peer},
                        {"since", note.since},
-                       {"told", note.told}};
+                       {"reported", note.reported}};
   write_atomically(path_of(folder, note.rank), fields.dump(2) + "\n");
 }
 
-void forget_wait(const std::string& folder, int rank) noexcept {
+void remove_wait_note(const std::string& folder, int rank) noexcept {
   std::error_code ignored;  // the file may not exist
   std::filesystem::remove(path_of(folder, rank), ignored);
 }
 
-std::vector<WaitNote> read_waits(const std::string& folder, int size) {
+std::vector<WaitNote> read_wait_notes(const std::string& folder, int size) {
   std::vector<WaitNote> notes;
   for (int rank = 0; rank < size; ++rank) {
     const auto path = path_of(folder, rank);
@@ -45,7 +45,7 @@ std::vector<WaitNote> read_waits(const std::string& folder, int size) {
                        .operation = fields.at("operation"),
                        .peer = fields.at("peer"),
                        .since = fields.at("since"),
-                       .told = fields.at("told")});
+                       .reported = fields.at("reported")});
     } catch (const DataError&) {
       // The rank has continued in the meantime.
     } catch (const json::exception&) {

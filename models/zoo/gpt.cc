@@ -23,7 +23,7 @@
 
 #include "framework/base/error.h"
 #include "framework/parallel/autograd_collectives.h"
-#include "framework/partition/sequence_part.h"
+#include "framework/partition/sequence_shard.h"
 #include "models/auxiliary_loss.h"
 #include "models/causal_attention.h"
 #include "models/chain_network.h"
@@ -299,7 +299,7 @@ class Gpt : public ChainNetwork, public ContextParallel, public IncrementalDecod
 
   // Returns the positions along `dim` whose activations this rank has.
   at::Tensor here(at::Tensor all, std::int64_t dim) const {
-    if (context_) all = take_positions(all, dim, *context_);
+    if (context_) all = shard_sequence(all, dim, *context_);
     return tensor_ ? take_part(all, dim, tensor_) : all;
   }
 

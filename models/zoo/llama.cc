@@ -22,7 +22,7 @@
 
 #include "framework/base/error.h"
 #include "framework/parallel/autograd_collectives.h"
-#include "framework/partition/sequence_part.h"
+#include "framework/partition/sequence_shard.h"
 #include "models/causal_attention.h"
 #include "models/chain_network.h"
 #include "models/constant.h"
@@ -117,7 +117,7 @@ class RotaryPositions {
                                        const at::Tensor& like) {
     const auto take = [&](Constant& table) {
       at::Tensor rows = table.on(like.device()).narrow(0, begin, length).to(like.scalar_type());
-      return group ? take_positions(rows, 0, *group) : rows;
+      return group ? shard_sequence(rows, 0, *group) : rows;
     };
     return {take(cosines_), take(sines_)};
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares training on devices with training in one process on the CPU: the same losses and the same weights with all
 // strategies, meshes and models, and from each other's checkpoints. The device is the one that PHALANX_TEST_DEVICE
-// names, such as cuda, or else the pretended one, which fails whenever a tensor of a device is used like one of the
+// names, such as cuda, or else the fake one, which fails whenever a tensor of a device is used like one of the
 // CPU.
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@
 #include "framework/base/reason.h"
 #include "framework/comm/device_kind.h"
 #include "framework/testing/backend_under_test.h"
+#include "framework/testing/fake_device/memory.h"
 #include "framework/testing/file_name.h"
-#include "framework/testing/pretend/memory.h"
 #include "framework/testing/worlds.h"
 #include "tests/equivalence/mesh_runs.h"
 #include "tests/equivalence/training.h"
@@ -29,7 +29,7 @@ using testing::run_ranks;
 using testing::train;
 using testing::Trained;
 
-std::string device() { return "device=" + environment("PHALANX_TEST_DEVICE").value_or("pretend"); }
+std::string device() { return "device=" + environment("PHALANX_TEST_DEVICE").value_or("fake"); }
 
 // Model, ranks, settings of both runs, settings of the run on devices.
 using Case = std::tuple<std::string, int, Changes, Changes>;
@@ -40,7 +40,7 @@ class Device : public ::testing::TestWithParam<Case> {};
 class LoadedDevice final : public ::testing::Environment {
  public:
   void SetUp() override {
-    const auto name = environment("PHALANX_TEST_DEVICE").value_or("pretend");
+    const auto name = environment("PHALANX_TEST_DEVICE").value_or("fake");
     ASSERT_EQ(DeviceKinds::Choice(name).make()->missing(), "");
   }
 };
@@ -184,7 +184,7 @@ TEST(DevicePrecision, Bf16AndFp16TrainOnTheDevice) {
 TEST(DeviceMemory, AFailedAllocationNamesItsSizes) {
   if (environment("PHALANX_TEST_DEVICE")) return;  // a real device has no limit that a test could reach
   run_ranks(kBackend, 1, [](const CommunicatorPtr& world) {
-    testing::limit_pretended_memory(200'000);
+    testing::limit_fake_memory(200'000);
     std::string text = "there was enough";
     try {
       train(testing::config_of("lenet", {device()}), world, "little_memory");

@@ -7,8 +7,8 @@
 
 #include <memory>
 
-#include "framework/parallel/divided_scores.h"
-#include "framework/partition/sequence_part.h"
+#include "framework/parallel/sharded_logits.h"
+#include "framework/partition/sequence_shard.h"
 #include "framework/testing/worlds.h"
 #include "models/context_parallel.h"
 #include "models/sequence_parallel.h"
@@ -53,7 +53,7 @@ TEST(GptOfRanks, HasTheScoresOfItsPartOfTheVocabulary) {
     EXPECT_EQ(parts->classes(), kClasses);
     const at::Tensor own = model->forward(text());
     EXPECT_LE(own.size(2), 3) << "of 11";
-    expect_close(gather_scores(own, *parts), expected);
+    expect_close(gather_logits(own, *parts), expected);
     EXPECT_EQ(as<TensorParallel>(*model_of(false, world))->keep_logits_sharded(), nullptr)
         << "each rank has all scores";
   });
@@ -64,7 +64,7 @@ TEST(GptOfRanks, HasItsPositionsOfASequence) {
     const at::NoGradGuard no_grad;
     const auto whole = model_of(false, world), part = model_of(false, world);
     as<ContextParallel>(*part)->enable_context_parallel(world);
-    expect_close(part->forward(take_positions(text(), 1, *world)), take_positions(whole->forward(text()), 1, *world));
+    expect_close(part->forward(shard_sequence(text(), 1, *world)), shard_sequence(whole->forward(text()), 1, *world));
   });
 }
 

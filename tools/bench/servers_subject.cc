@@ -44,7 +44,7 @@ class ServersSubject final : public Subject {
     auto started = ps::start_servers(true, *world_);
     server_ = std::move(started.own);
     client_ = std::make_shared<ps::Client>(ps::ClientOptions{
-        .servers = started.all.reached_from(host_key()), .number = world_->rank(), .secret = started.all.secret});
+        .servers = started.all.addresses_for(host_key()), .number = world_->rank(), .secret = started.all.secret});
     world_->barrier().wait();  // no server ends before all ranks have found it
   }
 

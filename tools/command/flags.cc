@@ -12,7 +12,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "framework/base/config/meant.h"
+#include "framework/base/config/suggest.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/base/version.h"
@@ -190,7 +190,7 @@ bool Flags::set(const WrittenFlag& written, const std::string& word, const std::
 std::string Flags::meant(const WrittenFlag& written, const std::string* next) const {
   std::vector<std::string> names{"help", "version"};
   for (const auto& flag : flags_) names.push_back(flag.name);
-  const std::string near = nearest(written.name, names), path = config::path_meant_by(written.name, keys_);
+  const std::string near = nearest(written.name, names), path = config::suggest_path(written.name, keys_);
   const bool is_key = path == written.name || path.ends_with("." + written.name);
   if (path.empty() || (!near.empty() && !is_key)) return near.empty() ? "" : "--" + near;
   const std::string assignment = as_assignment(path, written, next);

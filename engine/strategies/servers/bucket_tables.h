@@ -81,8 +81,8 @@ class BucketTables {
   Contract contract_;
   StateDict remembered_;  // state of the rules for a table of two elements: [2], or [1] if a shard has one number
   std::vector<ps::Table> tables_;
-  std::int64_t attached_ = 0;                                                               // number of calls
-  std::vector<std::int64_t> reads_left_ = std::vector<std::int64_t>(ps::kStalenessPlaces);  // of former servers
+  std::int64_t attached_ = 0;                                                             // number of calls
+  std::vector<std::int64_t> reads_left_ = std::vector<std::int64_t>(ps::kStalenessBins);  // of former servers
 };
 
 }  // namespace phalanx

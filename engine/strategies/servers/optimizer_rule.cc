@@ -64,13 +64,13 @@ class OptimizerRule final : public ps::UpdateRule {
     if (++gathered < config_.clients) return;
     gathered = 0;
     if (config_.clients > 1) gradients_.div_(config_.clients);
-    const ps::KeptElements unused(config_.clients > 1 ? ps::ranges_of_zeros(used_) : info.unused, of_elements());
+    const ps::SavedElements unused(config_.clients > 1 ? ps::ranges_of_zeros(used_) : info.unused, of_elements());
     const double age = 1 + static_cast<double>(info.staleness);
     optimizer_->set_learning_rate(info.scale * std::pow(age, -config_.staleness_power));
     optimizer_->set_updates(number(updates_));
     optimizer_->update();
     number(updates_) = optimizer_->updates();
-    unused.put_back();
+    unused.restore();
     if (config_.clients > 1) used_.zero_();
   }
 

@@ -32,7 +32,7 @@ ParameterService::ParameterService(const StrategyContext& context)
 }
 
 std::unique_ptr<ps::Client> ParameterService::connect(const ps::ServerList& list, std::int64_t moves) const {
-  ps::ClientOptions options{.servers = list.reached_from(host_key()),
+  ps::ClientOptions options{.servers = list.addresses_for(host_key()),
                             .job = owner_,
                             .number = group_->rank(),
                             .secret = list.secret,

@@ -26,7 +26,7 @@ class ServerOptimizer final : public config::Selection {
   std::vector<std::string> names() const override;
   std::string help(const std::string& name) const override;
   const std::string& selected() const override { return name_; }
-  std::string told_by(const std::string&) const override { return ""; }
+  std::string name_implied_by(const std::string&) const override { return ""; }
   void select(const std::string& name) override;
   void visit_selected(config::Visitor& visitor) override;
   void visit_defaults(const std::string& name, config::Visitor& visitor) const override;

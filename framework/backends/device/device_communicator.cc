@@ -48,8 +48,8 @@ class Finished final : public Work::State {
 Work DeviceCommunicator::launch(Operation operation) {
   const at::Tensor& tensor = tensor_of(operation);
   if (!tensor.defined() || tensor.device().type() != device_) return inner()->launch(std::move(operation));
-  const Native& native = ways_.native;
-  if (native.group && native.can(operation)) return native.group->launch(std::move(operation));
+  const Native& native = paths_.native;
+  if (native.group && native.supports(operation)) return native.group->launch(std::move(operation));
   return launch_blocking(std::move(operation));
 }
 
@@ -59,14 +59,14 @@ Work DeviceCommunicator::launch_blocking(Operation operation) {
   if (call.op == Op::kRecv) return recv_staged(*inner(), std::move(operation));
   const LaunchPoint point(tensor_of(operation));
   // Runs on a stream of the thread that runs the body, so that work launched later on the caller's stream can go on.
-  return run_in_turn(call, [host = inner(), operation = std::move(operation), point, ways = ways_] {
+  return run_in_turn(call, [host = inner(), operation = std::move(operation), point, paths = paths_] {
     const c10::DeviceGuard here(tensor_of(operation).device());
     point.precede_current_stream();
-    if (ways.peers && PeerGroup::can(operation) && ways.peers->open_windows(*host)) {
-      return ways.peers->run(*host, operation);
+    if (paths.peers && PeerGroup::supports(operation) && paths.peers->open_windows(*host)) {
+      return paths.peers->run(*host, operation);
     }
-    if (ways.direct && ways.direct(operation)) return do_direct(*host, operation);
-    do_staged(*host, operation, ways.chunk_bytes);
+    if (paths.direct && paths.direct(operation)) return run_direct(*host, operation);
+    run_staged(*host, operation, paths.chunk_bytes);
   });
 }
 
@@ -78,7 +78,7 @@ Work DeviceCommunicator::run(const Call& call, std::function<void()> body) {
 }
 
 Work DeviceCommunicator::run_in_turn(const Call& call, std::function<void()> body) {
-  if (!ways_.native.group) return inner()->run(call, std::move(body));
+  if (!paths_.native.group) return inner()->run(call, std::move(body));
   std::exception_ptr error;
   try {
     inner()->run(call, std::move(body)).wait();
@@ -88,22 +88,22 @@ Work DeviceCommunicator::run_in_turn(const Call& call, std::function<void()> bod
   return Work(std::make_shared<Finished>(std::move(error)));
 }
 
-DeviceCommunicator::Ways DeviceCommunicator::of_child() const {
-  return {.native = {nullptr, ways_.native.can},
-          .peers = ways_.peers ? ways_.peers->of_child() : nullptr,
-          .direct = ways_.direct,
-          .chunk_bytes = ways_.chunk_bytes};
+DeviceCommunicator::Paths DeviceCommunicator::for_child() const {
+  return {.native = {nullptr, paths_.native.supports},
+          .peers = paths_.peers ? paths_.peers->for_child() : nullptr,
+          .direct = paths_.direct,
+          .chunk_bytes = paths_.chunk_bytes};
 }
 
 CommunicatorPtr DeviceCommunicator::split(int color, int key) {
   auto host = inner()->split(color, key);
-  Ways ways = of_child();
-  if (ways_.native.group) ways.native.group = ways_.native.group->split(color, key);
-  return host ? std::make_shared<DeviceCommunicator>(std::move(host), device_, std::move(ways)) : nullptr;
+  Paths paths = for_child();
+  if (paths_.native.group) paths.native.group = paths_.native.group->split(color, key);
+  return host ? std::make_shared<DeviceCommunicator>(std::move(host), device_, std::move(paths)) : nullptr;
 }
 
 CommunicatorPtr DeviceCommunicator::shrink() {
-  if (ways_.native.group) refuse_shrink("nccl");
+  if (paths_.native.group) refuse_shrink("nccl");
   return Decorator::shrink();
 }
 
@@ -112,17 +112,17 @@ bool DeviceCommunicator::shares_memory() const { return device_ == c10::kCPU ? i
 at::Tensor DeviceCommunicator::do_allocate(const Allocation& allocation) {
   if (allocation.shared() && !shares_memory()) throw ConfigError("these ranks cannot share device memory");
   if (allocation.options.device().type() != device_ || device_ == c10::kCPU) return inner()->do_allocate(allocation);
-  if (ways_.native.group) return ways_.native.group->do_allocate(allocation);
-  if (!ways_.peers || size() == 1) return at::zeros(allocation.sizes, allocation.options);
+  if (paths_.native.group) return paths_.native.group->do_allocate(allocation);
+  if (!paths_.peers || size() == 1) return at::zeros(allocation.sizes, allocation.options);
   at::Tensor memory;
   run_in_turn(allocation.call, [&, host = inner()] {
-    if (ways_.peers->open_windows(*host)) memory = ways_.peers->allocate(*host, allocation);
+    if (paths_.peers->open_windows(*host)) memory = paths_.peers->allocate(*host, allocation);
   }).wait();
   return memory.defined() ? memory : at::zeros(allocation.sizes, allocation.options);
 }
 
 CommunicatorPtr DeviceCommunicator::wrap(CommunicatorPtr child) {
-  return std::make_shared<DeviceCommunicator>(std::move(child), device_, of_child());
+  return std::make_shared<DeviceCommunicator>(std::move(child), device_, for_child());
 }
 
 }  // namespace phalanx

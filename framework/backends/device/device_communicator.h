@@ -15,7 +15,7 @@ namespace phalanx {
 
 /// A communicator that also supports tensors on a device. Operations on CPU tensors are passed on to `host`.
 ///
-/// For device tensors there are four ways, tried in this order. Operations that the native group supports are launched
+/// For device tensors there are four paths, tried in this order. Operations that the native group supports are launched
 /// on that group, which has its own stream. Operations that `peers` supports copy from device memory to device memory.
 /// Operations that the host's group can perform on device memory itself run there. All others go through host memory
 /// (staging.h). Except for the native group, all of these block the thread that waits. So every operation supports both
@@ -26,27 +26,27 @@ namespace phalanx {
 /// of their launch, which must be the same on all ranks.
 class DeviceCommunicator final : public Decorator {
  public:
-  using Can = std::function<bool(const Operation&)>;
+  using Predicate = std::function<bool(const Operation&)>;
 
   struct Native {
     CommunicatorPtr group;  // the same ranks in the same order; null if there is none
-    Can can;
+    Predicate supports;
   };
 
   static constexpr std::int64_t kChunkBytes = 4 << 20;
 
-  struct Ways {
+  struct Paths {
     Native native{};
     // Only if all ranks are on one host; null: the ranks share no device memory.
     std::shared_ptr<PeerGroup> peers{};
-    Can direct{};                            // operations that `host` performs on device memory; null: none
+    Predicate direct{};                      // operations that `host` performs on device memory; null: none
     std::int64_t chunk_bytes = kChunkBytes;  // of operations that go through host memory
   };
 
   DeviceCommunicator(CommunicatorPtr host, c10::DeviceType device)
-      : DeviceCommunicator(std::move(host), device, Ways()) {}
-  DeviceCommunicator(CommunicatorPtr host, c10::DeviceType device, Ways ways)
-      : Decorator(std::move(host)), device_(device), ways_(std::move(ways)) {}
+      : DeviceCommunicator(std::move(host), device, Paths()) {}
+  DeviceCommunicator(CommunicatorPtr host, c10::DeviceType device, Paths paths)
+      : Decorator(std::move(host)), device_(device), paths_(std::move(paths)) {}
 
   bool takes(c10::DeviceType device) const override { return device == device_ || inner()->takes(device); }
   Work launch(Operation operation) override;
@@ -62,10 +62,10 @@ class DeviceCommunicator final : public Decorator {
  private:
   Work launch_blocking(Operation operation);
   Work run_in_turn(const Call& call, std::function<void()> body);
-  Ways of_child() const;  // the ways of a child, without a native group
+  Paths for_child() const;  // the paths of a child, without a native group
 
   c10::DeviceType device_;
-  Ways ways_;
+  Paths paths_;
 };
 
 }  // namespace phalanx

@@ -113,7 +113,7 @@ void throw_first(const std::vector<std::string>& troubles) {
   }
 }
 
-void meet(Communicator& host, const at::Device& device) {
+void synchronize(Communicator& host, const at::Device& device) {
   synchronize_stream(device);
   host.barrier().wait();
 }
@@ -144,7 +144,7 @@ void work_on(Communicator& host, const Operation& operation, const std::vector<a
 
 }  // namespace
 
-bool PeerGroup::can(const Operation& operation) {
+bool PeerGroup::supports(const Operation& operation) {
   const auto even = [&] { return operation.input_counts.empty() && operation.output_counts.empty(); };
   switch (operation.call.op) {
     case Op::kBroadcast:
@@ -175,7 +175,7 @@ void PeerGroup::run(Communicator& host, const Operation& operation) {
   const Parts places = in_place(host, operation.output);
   if (places.empty()) return in_rounds(host, operation);
   work_on(host, operation, places);
-  meet(host, memory_->device());
+  synchronize(host, memory_->device());
 }
 
 bool PeerGroup::open_windows(Communicator& host) {
@@ -203,7 +203,7 @@ PeerGroup::Block PeerGroup::allocate_block(Communicator& host, std::int64_t byte
     if (std::ranges::all_of(troubles, [](const auto& trouble) { return trouble.empty(); })) return;
     block.of_ranks.clear();
     host.barrier().wait();
-    if (block.own.defined()) memory_->give_back(block.own);
+    if (block.own.defined()) memory_->free(block.own);
     throw_first(troubles);
   };
   on_all([&] {
@@ -274,9 +274,9 @@ void PeerGroup::in_rounds(Communicator& host, const Operation& operation) {
     const Parts all = windows(flat, count);
     at::Tensor own = all[static_cast<std::size_t>(host.rank())];
     own.copy_(part);
-    meet(host, memory_->device());
+    synchronize(host, memory_->device());
     work_on(host, operation, all);
-    meet(host, memory_->device());
+    synchronize(host, memory_->device());
     const bool written = operation.call.op != Op::kReduce || host.rank() == operation.root();
     if (written) part.copy_(own);
   }
@@ -292,11 +292,11 @@ void PeerGroup::gather_in_rounds(Communicator& host, const Operation& operation)
     const Parts all = windows(input, count);
     at::Tensor own = all[static_cast<std::size_t>(host.rank())];
     own.copy_(input.narrow(0, begin, count));
-    meet(host, memory_->device());
+    synchronize(host, memory_->device());
     for (int rank = 0; rank < host.size(); ++rank) {
       output[rank].narrow(0, begin, count).copy_(all[static_cast<std::size_t>(rank)]);
     }
-    meet(host, memory_->device());
+    synchronize(host, memory_->device());
   }
 }
 
@@ -310,10 +310,10 @@ void PeerGroup::scatter_in_rounds(Communicator& host, const Operation& operation
     const Parts all = windows(output, count * host.size());
     at::Tensor own = all[static_cast<std::size_t>(host.rank())].view({host.size(), count});
     own.copy_(input.narrow(1, begin, count));
-    meet(host, memory_->device());
+    synchronize(host, memory_->device());
     const Parts mine = narrowed(all, host.rank() * count, count);
     reduce_into(output.narrow(0, begin, count), mine, operation.reduction);
-    meet(host, memory_->device());
+    synchronize(host, memory_->device());
   }
 }
 

@@ -40,7 +40,7 @@ class PeerGroup {
 
   /// Returns true if the operation is supported: broadcast, reduce, all_reduce, and all_gather and reduce_scatter with
   /// even parts. Reductions must be of numbers other than int16, and of a kind that LibTorch has on devices.
-  static bool can(const Operation& operation);
+  static bool supports(const Operation& operation);
 
   /// Allocates the windows that groups of several ranks need at the first call. Returns true if there are windows.
   /// Returns false on all ranks if one of them cannot allocate or open memory, which is logged once; operations must
@@ -55,7 +55,7 @@ class PeerGroup {
   at::Tensor allocate(Communicator& host, const Allocation& allocation);
 
   /// Returns a PeerGroup for a group that is split from this one.
-  std::shared_ptr<PeerGroup> of_child() const { return std::make_shared<PeerGroup>(memory_, window_bytes_); }
+  std::shared_ptr<PeerGroup> for_child() const { return std::make_shared<PeerGroup>(memory_, window_bytes_); }
 
  private:
   using Parts = std::vector<at::Tensor>;  // one per rank

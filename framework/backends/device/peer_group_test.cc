@@ -31,7 +31,7 @@ class BarredMemory final : public PeerMemory {
     ++allocated_;
     return at::zeros({bytes}, at::kByte);
   }
-  void give_back(const at::Tensor&) override { open_when_given_back_ = open_; }
+  void free(const at::Tensor&) override { open_when_given_back_ = open_; }
   std::string handle_of(const at::Tensor&) override { return "handle"; }
   at::Tensor open(const std::string&, std::int64_t bytes) override {
     if (barred_) throw CommError(CommError::Kind::kSystem, "access denied");
@@ -65,7 +65,7 @@ TEST(PeerGroup, LeavesOperationsToTheHostIfMemoryCannotBeOpened) {
   std::atomic<int> open{0};
   run_ranks("inproc", 2, [&](const CommunicatorPtr& host) {
     const auto memory = std::make_shared<BarredMemory>(host->rank() == 1, open);
-    DeviceCommunicator group(host, c10::kCPU, DeviceCommunicator::Ways{.peers = std::make_shared<PeerGroup>(memory)});
+    DeviceCommunicator group(host, c10::kCPU, DeviceCommunicator::Paths{.peers = std::make_shared<PeerGroup>(memory)});
     for (int time = 0; time < 2; ++time) {
       const at::Tensor tensor = at::ones({3});
       group.all_reduce(tensor, Reduction::kSum).wait();
@@ -79,7 +79,7 @@ TEST(PeerGroup, NeedsNoMemoryForOneRank) {
   std::atomic<int> open{0};
   run_ranks("inproc", 1, [&](const CommunicatorPtr& host) {
     const auto memory = std::make_shared<BarredMemory>(true, open);
-    DeviceCommunicator group(host, c10::kCPU, DeviceCommunicator::Ways{.peers = std::make_shared<PeerGroup>(memory)});
+    DeviceCommunicator group(host, c10::kCPU, DeviceCommunicator::Paths{.peers = std::make_shared<PeerGroup>(memory)});
     const at::Tensor all = at::zeros({3});
     group.all_gather(all, at::ones({3})).wait();
     EXPECT_EQ(all.sum().item<double>(), 3);

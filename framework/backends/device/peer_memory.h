@@ -22,7 +22,7 @@ class PeerMemory {
   virtual at::Tensor allocate(std::int64_t bytes) = 0;
 
   /// Frees memory from allocate() at once. No other rank may have it open.
-  virtual void give_back(const at::Tensor& memory) = 0;
+  virtual void free(const at::Tensor& memory) = 0;
 
   /// Returns the handle with which another rank opens memory from allocate(). `memory` is all of that memory.
   virtual std::string handle_of(const at::Tensor& memory) = 0;

@@ -95,7 +95,7 @@ void synchronize_stream(const at::Device& device) {
   if (has_streams(device)) c10::impl::VirtualGuardImpl(device.type()).synchronizeStream(current_stream(device));
 }
 
-void do_staged(Communicator& host, const Operation& operation, std::int64_t chunk_bytes) {
+void run_staged(Communicator& host, const Operation& operation, std::int64_t chunk_bytes) {
   const at::NoGradGuard no_grad;
   switch (operation.call.op) {
     case Op::kBroadcast:
@@ -109,7 +109,7 @@ void do_staged(Communicator& host, const Operation& operation, std::int64_t chun
   synchronize_stream((operation.output.defined() ? operation.output : operation.input).device());
 }
 
-void do_direct(Communicator& host, Operation operation) {
+void run_direct(Communicator& host, Operation operation) {
   const at::NoGradGuard no_grad;
   at::Tensor result = operation.output;
   const bool mean = operation.reduction.kind() == Reduction::kMean;

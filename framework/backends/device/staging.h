@@ -23,12 +23,12 @@ void synchronize_stream(const at::Device& device);
 ///
 /// Bytes between ranks: the same as in the host's operation. Bytes over the bus: the rank's inputs once, its results
 /// once.
-void do_staged(Communicator& host, const Operation& operation, std::int64_t chunk_bytes);
+void run_staged(Communicator& host, const Operation& operation, std::int64_t chunk_bytes);
 
 /// Performs a collective through a `host` that reads and writes device memory itself, such as a CUDA-aware MPI, after
 /// the current stream has finished its work. A mean is computed as a sum and divided on the device. Blocks; must be
 /// called in a body of host.run().
-void do_direct(Communicator& host, Operation operation);
+void run_direct(Communicator& host, Operation operation);
 
 /// Sends and receives device tensors. A send copies to the host before it returns; a receive copies to the device when
 /// it is waited for.

@@ -49,62 +49,62 @@ void finish(const at::Tensor& tensor, const Reduction& op, int ranks) {
 
 }  // namespace
 
-void broadcast(const Turn& turn, const Operation& operation) {
-  ::gloo::BroadcastOptions options(turn.context);
+void broadcast(const CollectiveCall& collective, const Operation& operation) {
+  ::gloo::BroadcastOptions options(collective.context);
   with_pointer(operation.output, [&](auto* data) { options.setOutput(data, elements_in(operation.output)); });
   options.setRoot(operation.root());
-  options.setTag(turn.tag());
-  options.setTimeout(turn.timeout);
+  options.setTag(collective.tag());
+  options.setTimeout(collective.timeout);
   ::gloo::broadcast(options);
 }
 
-void all_reduce(const Turn& turn, const Operation& operation) {
+void all_reduce(const CollectiveCall& collective, const Operation& operation) {
   const at::Tensor& tensor = operation.output;
-  ::gloo::AllreduceOptions options(turn.context);
+  ::gloo::AllreduceOptions options(collective.context);
   with_pointer(tensor, [&](auto* data) { options.setOutput(data, elements_in(tensor)); });
   options.setAlgorithm(tensor.nbytes() <= kBcubeBytes ? ::gloo::AllreduceOptions::Algorithm::BCUBE
                                                       : ::gloo::AllreduceOptions::Algorithm::RING);
   options.setReduceFunction(combiner(tensor, operation.reduction));
-  options.setTag(turn.tag());
-  options.setTimeout(turn.timeout);
+  options.setTag(collective.tag());
+  options.setTimeout(collective.timeout);
   ::gloo::allreduce(options);
-  finish(tensor, operation.reduction, turn.context->size);
+  finish(tensor, operation.reduction, collective.context->size);
 }
 
 // Gloo writes to the output on all ranks.
-void reduce(const Turn& turn, const Operation& operation) {
-  const bool is_root = turn.context->rank == operation.root();
+void reduce(const CollectiveCall& collective, const Operation& operation) {
+  const bool is_root = collective.context->rank == operation.root();
   const at::Tensor output = is_root ? operation.output : at::empty_like(operation.output);
-  ::gloo::ReduceOptions options(turn.context);
+  ::gloo::ReduceOptions options(collective.context);
   with_pointer(operation.output, [&](auto* data) { options.setInput(data, elements_in(output)); });
   with_pointer(output, [&](auto* data) { options.setOutput(data, elements_in(output)); });
   options.setRoot(operation.root());
   options.setReduceFunction(combiner(output, operation.reduction));
-  options.setTag(turn.tag());
-  options.setTimeout(turn.timeout);
+  options.setTag(collective.tag());
+  options.setTimeout(collective.timeout);
   ::gloo::reduce(options);
-  if (is_root) finish(output, operation.reduction, turn.context->size);
+  if (is_root) finish(output, operation.reduction, collective.context->size);
 }
 
-void all_gather(const Turn& turn, const Operation& operation) {
-  const PartLayout parts(operation.input_counts, turn.context->size, operation.output.numel());
+void all_gather(const CollectiveCall& collective, const Operation& operation) {
+  const PartLayout parts(operation.input_counts, collective.context->size, operation.output.numel());
   std::vector<std::size_t> counts;
   for (int rank = 0; rank < parts.ranks(); ++rank) counts.push_back(static_cast<std::size_t>(parts.count(rank)));
-  const at::Tensor own = parts.of(operation.output, turn.context->rank);
-  ::gloo::AllgathervOptions options(turn.context);
+  const at::Tensor own = parts.of(operation.output, collective.context->rank);
+  ::gloo::AllgathervOptions options(collective.context);
   with_pointer(operation.output, [&](auto* data) { options.setOutput(data, std::move(counts)); });
   if (own.data_ptr() != operation.input.data_ptr()) {
     with_pointer(operation.input, [&](auto* data) { options.setInput(data, elements_in(operation.input)); });
   }
-  options.setTag(turn.tag());
-  options.setTimeout(turn.timeout);
+  options.setTag(collective.tag());
+  options.setTimeout(collective.timeout);
   ::gloo::allgatherv(options);
 }
 
-void barrier(const Turn& turn) {
-  ::gloo::BarrierOptions options(turn.context);
-  options.setTag(turn.tag());
-  options.setTimeout(turn.timeout);
+void barrier(const CollectiveCall& collective) {
+  ::gloo::BarrierOptions options(collective.context);
+  options.setTag(collective.tag());
+  options.setTimeout(collective.timeout);
   ::gloo::barrier(options);
 }
 

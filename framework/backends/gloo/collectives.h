@@ -22,15 +22,15 @@
 /// rank, so all ranks get the same bits.
 namespace phalanx::gloo {
 
-void broadcast(const Turn& turn, const Operation& operation);
-void reduce(const Turn& turn, const Operation& operation);
-void all_reduce(const Turn& turn, const Operation& operation);
-void all_gather(const Turn& turn, const Operation& operation);
-void barrier(const Turn& turn);
+void broadcast(const CollectiveCall& collective, const Operation& operation);
+void reduce(const CollectiveCall& collective, const Operation& operation);
+void all_reduce(const CollectiveCall& collective, const Operation& operation);
+void all_gather(const CollectiveCall& collective, const Operation& operation);
+void barrier(const CollectiveCall& collective);
 
-void gather(const Turn& turn, const Operation& operation);
-void scatter(const Turn& turn, const Operation& operation);
-void all_to_all(const Turn& turn, const Operation& operation);
+void gather(const CollectiveCall& collective, const Operation& operation);
+void scatter(const CollectiveCall& collective, const Operation& operation);
+void all_to_all(const CollectiveCall& collective, const Operation& operation);
 
 inline constexpr std::size_t kBcubeBytes = 4 << 20;  // for fewer bytes the ring waits for its neighbors too often
 inline constexpr std::size_t kDirectReduceBytes = 64 << 10;

@@ -20,27 +20,27 @@ namespace {
 // Performs an operation of a group with Gloo. Operations that Gloo does not support or performs slowly use messages,
 // and throw the errors of messages.
 struct Collectives {
-  const Turn& turn;
+  const CollectiveCall& collective;
   const Operation& operation;
   Communicator& group;
 
-  void broadcast() const { gloo::broadcast(turn, operation); }
+  void broadcast() const { gloo::broadcast(collective, operation); }
   void reduce() const {
     if (!operation.reduction.commutative() || operation.output.nbytes() <= kDirectReduceBytes) return use_messages();
-    gloo::reduce(turn, operation);
+    gloo::reduce(collective, operation);
   }
   void all_reduce() const {
     if (!operation.reduction.commutative()) return use_messages();
-    gloo::all_reduce(turn, operation);
+    gloo::all_reduce(collective, operation);
   }
   void reduce_scatter() const { use_messages(); }
-  void all_gather() const { gloo::all_gather(turn, operation); }
-  void gather() const { gloo::gather(turn, operation); }
-  void scatter() const { gloo::scatter(turn, operation); }
-  void all_to_all() const { gloo::all_to_all(turn, operation); }
-  void barrier() const { gloo::barrier(turn); }
+  void all_gather() const { gloo::all_gather(collective, operation); }
+  void gather() const { gloo::gather(collective, operation); }
+  void scatter() const { gloo::scatter(collective, operation); }
+  void all_to_all() const { gloo::all_to_all(collective, operation); }
+  void barrier() const { gloo::barrier(collective); }
 
-  void use_messages() const { do_directly(group, operation); }
+  void use_messages() const { run_directly(group, operation); }
 };
 
 }  // namespace
@@ -60,8 +60,8 @@ Work GlooCommunicator::launch(Operation operation) {
 }
 
 void GlooCommunicator::execute(const Operation& operation) {
-  group_->collective(operation.call, operation.timeout, [&](const Turn& turn) {
-    dispatch_collective(operation.call.op, Collectives{turn, operation, *this});
+  group_->collective(operation.call, operation.timeout, [&](const CollectiveCall& collective) {
+    dispatch_collective(operation.call.op, Collectives{collective, operation, *this});
   });
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 CommunicatorPtr connect_world(const gloo::Config& config, const ConnectOptions& options) {
   const auto& rank_info = options.rank_info;
-  if (!options.store) throw ConfigError("backend gloo needs a store where its ranks meet");
+  if (!options.store) throw ConfigError("backend gloo needs a store for the rendezvous of its ranks");
   const gloo::Member member{
       .group = "world", .rank = rank_info.rank, .size = rank_info.size, .timeout = options.timeout};
   auto device = gloo::open_device(address_for_peers(rank_info.one_host(), config.interface));

@@ -35,13 +35,13 @@ CommError explain(const std::string& where, const Lost& lost) {
 
 }  // namespace
 
-std::uint64_t Turn::slot(std::size_t bytes) const { return kPart << 56 | mix(identity, bytes) >> 8; }
+std::uint64_t CollectiveCall::slot(std::size_t bytes) const { return kPart << 56 | mix(identity, bytes) >> 8; }
 
 Group::Group(std::string name, std::shared_ptr<Transport> transport)
     : name_(std::move(name)), transport_(std::move(transport)), context_(std::make_shared<Context>(transport_)) {}
 
-Turn Group::next_turn(const Call& call, std::optional<Seconds> timeout) {
-  const std::uint64_t number = turns_.fetch_add(1, std::memory_order_relaxed) + 1;
+CollectiveCall Group::next_collective(const Call& call, std::optional<Seconds> timeout) {
+  const std::uint64_t number = collectives_.fetch_add(1, std::memory_order_relaxed) + 1;
   std::uint64_t identity = number;
   for (const auto part : {static_cast<std::uint64_t>(call.elements), call.detail, static_cast<std::uint64_t>(call.peer),
                           static_cast<std::uint64_t>(call.op), static_cast<std::uint64_t>(call.dtype),

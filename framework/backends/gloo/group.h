@@ -21,7 +21,7 @@ namespace phalanx::gloo {
 /// The identity is a hash of the call and its number, so the messages of ranks that call different operations never
 /// match, and such calls time out. If they matched, Gloo would accept messages that are too short and end the process
 /// for messages that are too long.
-struct Turn {
+struct CollectiveCall {
   std::shared_ptr<::gloo::Context> context;
   std::uint64_t number = 0;  // in the group, from 1
   std::uint64_t identity = 0;
@@ -51,8 +51,9 @@ class Group {
   /// Runs body(turn), the group's next collective. All ranks call them in the same order.
   template <class Body>
   void collective(const Call& call, std::optional<Seconds> timeout, const Body& body) {
-    const Turn turn = next_turn(call, timeout);
-    guard([&] { return std::string(to_string(call.op)) + " #" + std::to_string(turn.number); }, [&] { body(turn); });
+    const CollectiveCall collective = next_collective(call, timeout);
+    guard([&] { return std::string(to_string(call.op)) + " #" + std::to_string(collective.number); },
+          [&] { body(collective); });
   }
 
   /// Runs `body`, any operation. Its errors are prefixed with what().
@@ -67,14 +68,14 @@ class Group {
   }
 
  private:
-  Turn next_turn(const Call& call, std::optional<Seconds> timeout);
+  CollectiveCall next_collective(const Call& call, std::optional<Seconds> timeout);
   void throw_if_broken() const;
   [[noreturn]] void fail(const std::string& where);  // must be called in a catch handler
 
   std::string name_;
   std::shared_ptr<Transport> transport_;
   std::shared_ptr<::gloo::Context> context_;
-  std::atomic<std::uint64_t> turns_{0};
+  std::atomic<std::uint64_t> collectives_{0};
   std::atomic<bool> broken_{false};
   std::mutex mutex_;
   std::exception_ptr failure_;  // set once, before broken_

@@ -5,29 +5,29 @@
 
 namespace phalanx::gloo {
 
-void Loopback::send(int tag, Letter letter) {
+void Loopback::send(int tag, Payload payload) {
   const std::lock_guard lock(mutex_);
-  Box& box = boxes_[tag];
+  Mailbox& box = mailboxes_[tag];
   if (box.readers.empty()) {
-    box.letters.push_back(std::move(letter));
+    box.payloads.push_back(std::move(payload));
   } else {
-    box.readers.front().set_value(std::move(letter));
+    box.readers.front().set_value(std::move(payload));
     box.readers.pop_front();
   }
 }
 
-std::future<Loopback::Letter> Loopback::recv(int tag) {
-  std::promise<Letter> reader;
-  auto letter = reader.get_future();
+std::future<Loopback::Payload> Loopback::recv(int tag) {
+  std::promise<Payload> reader;
+  auto payload = reader.get_future();
   const std::lock_guard lock(mutex_);
-  Box& box = boxes_[tag];
-  if (box.letters.empty()) {
+  Mailbox& box = mailboxes_[tag];
+  if (box.payloads.empty()) {
     box.readers.push_back(std::move(reader));
   } else {
-    reader.set_value(std::move(box.letters.front()));
-    box.letters.pop_front();
+    reader.set_value(std::move(box.payloads.front()));
+    box.payloads.pop_front();
   }
-  return letter;
+  return payload;
 }
 
 }  // namespace phalanx::gloo

@@ -13,21 +13,21 @@ namespace phalanx::gloo {
 /// Messages from a rank to itself, since Gloo connects a rank only to other ranks. Thread-safe.
 class Loopback {
  public:
-  using Letter = std::vector<std::byte>;
+  using Payload = std::vector<std::byte>;
 
-  void send(int tag, Letter letter);
+  void send(int tag, Payload payload);
 
-  /// Returns the next letter with this tag that no other call receives.
-  std::future<Letter> recv(int tag);
+  /// Returns the payload of the next message with this tag that no other call receives.
+  std::future<Payload> recv(int tag);
 
  private:
-  struct Box {  // at least one of the two is empty
-    std::deque<Letter> letters;
-    std::deque<std::promise<Letter>> readers;
+  struct Mailbox {  // at least one of the two is empty
+    std::deque<Payload> payloads;
+    std::deque<std::promise<Payload>> readers;
   };
 
   std::mutex mutex_;
-  std::map<int, Box> boxes_;
+  std::map<int, Mailbox> mailboxes_;
 };
 
 }  // namespace phalanx::gloo

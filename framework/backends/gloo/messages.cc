@@ -73,9 +73,9 @@ class Messages::Message {
   bool peer_is_gone() const { return group().transport().link(call_.peer).closed().has_value(); }
 
   void open_buffers(std::size_t first_bytes) {
-    letter_.resize(first_bytes);
+    payload_.resize(first_bytes);
     auto transport = group().transport().shared_from_this();
-    first_.emplace(transport, letter_.data(), first_bytes);
+    first_.emplace(transport, payload_.data(), first_bytes);
     if (!is_short()) rest_.emplace(transport, data(), bytes());
   }
 
@@ -88,7 +88,7 @@ class Messages::Message {
   Messages& owner() const { return *owner_; }
   const Call& call() const { return call_; }
 
-  std::vector<std::byte> letter_;       // the first part
+  std::vector<std::byte> payload_;      // the first part
   std::optional<Buffer> first_, rest_;  // as posted; empty for a message to this rank
 
  private:
@@ -129,8 +129,8 @@ class Messages::Sending final : public Message {
   void post() override {
     const std::uint64_t header = bytes();
     open_buffers(kHeaderBytes + (is_short() ? bytes() : 0));
-    std::memcpy(letter_.data(), &header, kHeaderBytes);
-    if (is_short() && bytes() > 0) std::memcpy(letter_.data() + kHeaderBytes, data(), bytes());
+    std::memcpy(payload_.data(), &header, kHeaderBytes);
+    if (is_short() && bytes() > 0) std::memcpy(payload_.data() + kHeaderBytes, data(), bytes());
     const std::lock_guard lock(owner().mutex_);
     route() = {call().peer, call().tag, owner().sent_[{call().peer, call().tag}]++};
     first_->send(call().peer, route().first_slot());
@@ -171,13 +171,13 @@ class Messages::Receiving final : public Message {
     if (rest_) {
       rest_->waitRecv(nullptr, group().timeout());
     } else if (bytes() > 0) {
-      std::memcpy(data(), letter_.data() + kHeaderBytes, bytes());
+      std::memcpy(data(), payload_.data() + kHeaderBytes, bytes());
     }
   }
 
   std::uint64_t sent_bytes() const {
     std::uint64_t sent = 0;
-    std::memcpy(&sent, letter_.data(), kHeaderBytes);
+    std::memcpy(&sent, payload_.data(), kHeaderBytes);
     return sent;
   }
 };
@@ -204,12 +204,12 @@ class Messages::SelfReceiving final : public Message {
     if (from_self_.wait_for(group().timeout()) != std::future_status::ready) {
       throw Absent{{group().rank()}, Seconds(group().timeout()).count()};
     }
-    const auto letter = from_self_.get();
-    if (letter.size() != bytes()) mismatch(letter.size());
-    if (bytes() > 0) std::memcpy(data(), letter.data(), bytes());
+    const auto payload = from_self_.get();
+    if (payload.size() != bytes()) mismatch(payload.size());
+    if (bytes() > 0) std::memcpy(data(), payload.data(), bytes());
   }
 
-  std::future<Loopback::Letter> from_self_;
+  std::future<Loopback::Payload> from_self_;
 };
 
 // The Work of a message. done() is const, but it can make progress.
@@ -226,9 +226,9 @@ class Messages::State final : public Work::State {
 // Receives a message of a size that its receiver did not expect.
 struct Messages::Drain {
   Drain(Transport& transport, std::size_t bytes)
-      : letter(bytes), buffer(transport.shared_from_this(), letter.data(), bytes) {}
+      : payload(bytes), buffer(transport.shared_from_this(), payload.data(), bytes) {}
 
-  std::vector<std::byte> letter;
+  std::vector<std::byte> payload;
   Buffer buffer;
 };
 

@@ -12,7 +12,7 @@
 namespace phalanx::gloo {
 namespace {
 
-constexpr std::uint64_t kWishes = 1, kNotes = 2;  // the two collectives of a split
+constexpr std::uint64_t kColorsAndKeys = 1, kNotes = 2;  // the two collectives of a split
 
 // Returns the bytes that go to each rank of the parent. The same number of bytes comes back, because all notes have the
 // same length.
@@ -27,18 +27,19 @@ std::vector<std::int64_t> bytes_by_rank(const Group& parent, const std::vector<i
 }  // namespace
 
 std::vector<int> members_of_color(Group& parent, int color, int key) {
-  at::Tensor wishes = at::empty({parent.size(), 2}, at::kInt);
+  at::Tensor requests = at::empty({parent.size(), 2}, at::kInt);
   const at::Tensor own = at::empty({2}, at::kInt);
   own.data_ptr<int>()[0] = color;
   own.data_ptr<int>()[1] = key;
-  parent.collective({.detail = kWishes, .op = Op::kSplit}, {},
-                    [&](const Turn& turn) { all_gather(turn, {.output = wishes, .input = own}); });
-  const int* wish = wishes.data_ptr<int>();
+  parent.collective({.detail = kColorsAndKeys, .op = Op::kSplit}, {}, [&](const CollectiveCall& collective) {
+    all_gather(collective, {.output = requests, .input = own});
+  });
+  const int* request = requests.data_ptr<int>();
   std::vector<int> members;
   for (int rank = 0; rank < parent.size() && color >= 0; ++rank) {
-    if (wish[2 * rank] == color) members.push_back(rank);
+    if (request[2 * rank] == color) members.push_back(rank);
   }
-  std::ranges::stable_sort(members, {}, [&](int rank) { return wish[2 * rank + 1]; });
+  std::ranges::stable_sort(members, {}, [&](int rank) { return request[2 * rank + 1]; });
   return members;
 }
 
@@ -55,8 +56,8 @@ Exchange exchange_through(Group& parent, const std::vector<int>& members) {
       if (members[i] == parent.rank()) continue;
       std::memcpy(sent.data_ptr<std::uint8_t>() + parts.begin(members[i]), notes[i].data(), notes[i].size());
     }
-    parent.collective({.detail = kNotes, .op = Op::kSplit}, {}, [&](const Turn& turn) {
-      all_to_all(turn, {.output = received, .input = sent, .output_counts = bytes, .input_counts = bytes});
+    parent.collective({.detail = kNotes, .op = Op::kSplit}, {}, [&](const CollectiveCall& collective) {
+      all_to_all(collective, {.output = received, .input = sent, .output_counts = bytes, .input_counts = bytes});
     });
     for (std::size_t i = 0; i < members.size(); ++i) {
       if (members[i] == parent.rank()) continue;

@@ -71,7 +71,7 @@ CommunicatorPtr connect(const Config& config, const ConnectOptions& options, con
   check_backend("inter", inter);
   check_backend("intra", config.intra);
   const auto all = connect_all(inter, options);
-  Level hosts = divide("host", all, host);
+  Level hosts = split_by_key("host", all, host);
   if (static_cast<int>(hosts.groups.size()) == all->size() && all->size() > 1) return all;
   hosts.intra = connect_host(config.intra, options, hosts);
   if (hosts.groups.size() == 1) return hosts.intra;

@@ -34,7 +34,7 @@ class HostStores : public ::testing::Test {
 
 TEST_F(HostStores, ConnectTheRanksOfAHostWithoutAStoreOfTheWorld) {
   testing::run_ranks("inproc", 5, [](const CommunicatorPtr& world) {
-    const Level hosts = divide("host", world, std::to_string(world->rank() / 3));
+    const Level hosts = split_by_key("host", world, std::to_string(world->rank() / 3));
     HostStore meeting(hosts, {{}, nullptr, Seconds(30)});
     EXPECT_EQ(meeting.store()->add("arrived", 1) > hosts.intra->size(), false) << "hosts share a store";
     store_barrier(*meeting.store(), "all", hosts.intra->size());
@@ -49,7 +49,7 @@ TEST_F(HostStores, FailOnAllRanksWithoutAFolder) {
   std::atomic<int> refused = 0;
   testing::run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
     try {
-      const HostStore meeting(divide("host", world, "one"), {{}, nullptr, Seconds(30)});
+      const HostStore meeting(split_by_key("host", world, "one"), {{}, nullptr, Seconds(30)});
     } catch (const CommError& error) {
       EXPECT_EQ(error.kind(), CommError::Kind::kSystem);
       EXPECT_NE(std::string(error.what()).find("TMPDIR"), std::string::npos) << error.what();

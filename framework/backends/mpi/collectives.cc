@@ -166,7 +166,7 @@ void Collectives::all_to_all() const {
   const at::Tensor &output = execution.operation.output, &input = execution.operation.input;
   const auto type = type_of(output);
   const int size = execution.group->size();
-  const auto most = execution.group->options().most_elements;
+  const auto most = execution.group->options().max_elements;
   if (!uneven(execution) && input.numel() <= most) {
     const auto count = static_cast<int>(input.numel() / size);
     return execution.complete([&](MPI_Comm comm, MPI_Request* request) {

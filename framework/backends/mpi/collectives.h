@@ -10,7 +10,7 @@ namespace phalanx::mpi {
 ///
 /// If a rank passes the same memory twice, MPI requires MPI_IN_PLACE or forbids the call; these functions take care of
 /// that. Reductions use op_of(). For gather, scatter, all_gather and reduce_scatter, all parts together must have at
-/// most Group::Options::most_elements; the other operations take any number of elements.
+/// most Group::Options::max_elements; the other operations take any number of elements.
 struct Collectives {
   Execution& execution;
 

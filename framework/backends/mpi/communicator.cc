@@ -32,7 +32,7 @@ void perform(Execution execution, const Body& body) {
   execution.group->throw_if_broken();
   const auto fail = [&](const CommError& error) {
     execution.group->fail(error);
-    keep_for_good(std::make_shared<Execution>(std::move(execution)));
+    keep_until_exit(std::make_shared<Execution>(std::move(execution)));
   };
   try {
     body(execution);
@@ -53,7 +53,7 @@ bool is_counted_by_ints(Op op) {
 // Adds the name of the operation to errors of messages, which name only the message.
 void perform_over_messages(Communicator& communicator, const std::string& where, const Operation& operation) {
   try {
-    do_directly(communicator, operation);
+    run_directly(communicator, operation);
   } catch (const CommError& error) {
     throw CommError(error.kind(), where + ": " + error.what());
   }
@@ -62,27 +62,27 @@ void perform_over_messages(Communicator& communicator, const std::string& where,
 }  // namespace
 
 MpiCommunicator::MpiCommunicator(std::shared_ptr<Group> group, std::shared_ptr<OperationQueue> queue)
-    : postbox_{.group = std::move(group), .queue = std::move(queue), .record = nullptr} {
-  postbox_.record = postbox_.queue->recorder().add_group(name());
+    : context_{.group = std::move(group), .queue = std::move(queue), .record = nullptr} {
+  context_.record = context_.queue->recorder().add_group(name());
 }
 
-bool MpiCommunicator::can_by_mpi(const Call& call) const {
+bool MpiCommunicator::is_supported_by_mpi(const Call& call) const {
   if (call.reduction == Reduction::Kind::kCustom) return false;
-  return !is_counted_by_ints(call.op) || call.elements <= group().options().most_elements;
+  return !is_counted_by_ints(call.op) || call.elements <= group().options().max_elements;
 }
 
 Work MpiCommunicator::launch(Operation operation) {
   const Call call = operation.call;
   if (call.op == Op::kSend || call.op == Op::kRecv) return launch_message(std::move(operation.output), call);
   const auto sequence = group().next_sequence();
-  if (!can_by_mpi(call)) {
-    return postbox_.queue->launch(
-        *postbox_.record, call, [self = shared_from_this(), sequence, operation = std::move(operation)] {
+  if (!is_supported_by_mpi(call)) {
+    return context_.queue->launch(
+        *context_.record, call, [self = shared_from_this(), sequence, operation = std::move(operation)] {
           perform_over_messages(*self, self->group().where(operation.call.op, sequence), operation);
         });
   }
-  return postbox_.queue->launch(
-      *postbox_.record, call, [group = postbox_.group, sequence, operation = std::move(operation)]() mutable {
+  return context_.queue->launch(
+      *context_.record, call, [group = context_.group, sequence, operation = std::move(operation)]() mutable {
         const auto timeout = operation.timeout.value_or(group->options().timeout);
         perform({std::move(group), std::move(operation), sequence, timeout},
                 [](Execution& execution) { dispatch_collective(execution.operation.call.op, Collectives{execution}); });
@@ -90,7 +90,7 @@ Work MpiCommunicator::launch(Operation operation) {
 }
 
 Work MpiCommunicator::launch_message(at::Tensor tensor, const Call& call) {
-  auto message = std::make_shared<Message>(postbox_, std::move(tensor), call);
+  auto message = std::make_shared<Message>(context_, std::move(tensor), call);
   if (call.op == Op::kSend) {
     message->send();
   } else {
@@ -101,7 +101,7 @@ Work MpiCommunicator::launch_message(at::Tensor tensor, const Call& call) {
 
 Work MpiCommunicator::run(const Call& call, std::function<void()> body) {
   group().next_sequence();
-  return postbox_.queue->launch(*postbox_.record, call,
+  return context_.queue->launch(*context_.record, call,
                                 [self = shared_from_this(), body = std::move(body)] { body(); });
 }
 
@@ -114,20 +114,20 @@ CommunicatorPtr MpiCommunicator::split(int color, int key) {
     Collectives{execution}.barrier();
     execution.expect_success(MPI_Comm_split(group().comm(), color < 0 ? MPI_UNDEFINED : color, key, &child));
   };
-  const auto run = [&] { perform({postbox_.group, operation, sequence, group().options().timeout}, divide); };
-  postbox_.queue->launch(*postbox_.record, operation.call, run).wait();
+  const auto run = [&] { perform({context_.group, operation, sequence, group().options().timeout}, divide); };
+  context_.queue->launch(*context_.record, operation.call, run).wait();
   if (child == MPI_COMM_NULL) return nullptr;
   auto options = group().options();
   options.name += "/" + std::to_string(color);
   auto part = std::make_shared<Group>(child, std::move(options), group().inbox());
-  return std::make_shared<MpiCommunicator>(std::move(part), postbox_.queue);
+  return std::make_shared<MpiCommunicator>(std::move(part), context_.queue);
 }
 
 at::Tensor MpiCommunicator::do_allocate(const Allocation& allocation) {
   if (allocation.shared()) require_shared_memory(*this);
-  auto& recorder = postbox_.queue->recorder();
+  auto& recorder = context_.queue->recorder();
   group().next_sequence();
-  const auto ticket = recorder.launched(*postbox_.record, allocation.call);
+  const auto ticket = recorder.launched(*context_.record, allocation.call);
   recorder.started(ticket);
   at::Tensor memory = plain_memory(*this, allocation);
   recorder.finished(ticket, true);
@@ -173,7 +173,7 @@ std::shared_ptr<Group> duplicate_world(Group::Options options) {
     options.local_cores = cores_of_host(pending->comm);  // does not block: all ranks are here
   } catch (...) {
     static_cast<void>(pending.release());  // MPI may still write to it
-    give_up();
+    mark_unhealthy();
     throw;
   }
   return std::make_shared<Group>(pending->comm, std::move(options), std::make_shared<Inbox>());

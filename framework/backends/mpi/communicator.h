@@ -41,14 +41,14 @@ class MpiCommunicator final : public Communicator, public std::enable_shared_fro
   /// from MPI_Alloc_mem would have to be freed before MPI ends, but tensors may live longer.
   at::Tensor do_allocate(const Allocation& allocation) override;
 
-  const FlightRecorder& recorder() const override { return postbox_.queue->recorder(); }
+  const FlightRecorder& recorder() const override { return context_.queue->recorder(); }
 
  private:
-  Group& group() const { return *postbox_.group; }
+  Group& group() const { return *context_.group; }
   Work launch_message(at::Tensor tensor, const Call& call);
-  bool can_by_mpi(const Call& call) const;
+  bool is_supported_by_mpi(const Call& call) const;
 
-  Postbox postbox_;
+  MessageContext context_;
 };
 
 /// Duplicates the world communicator, so that its messages never match those of a host application. MPI must have been

@@ -55,7 +55,7 @@ struct Execution {
     auto* data = static_cast<std::byte*>(tensor.data_ptr());
     std::int64_t first = 0;
     do {
-      const auto count = std::min(tensor.numel() - first, group->options().most_elements);
+      const auto count = std::min(tensor.numel() - first, group->options().max_elements);
       complete([&](MPI_Comm comm, MPI_Request* request) {
         return start(data + first * tensor.element_size(), static_cast<int>(count), comm, request);
       });

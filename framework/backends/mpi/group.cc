@@ -35,7 +35,7 @@ void Group::fail(const CommError& error) {
   if (failure_) return;
   failure_ = error;
   broken_.store(true, std::memory_order_release);
-  if (error.kind() != CommError::Kind::kTimeout) give_up();
+  if (error.kind() != CommError::Kind::kTimeout) mark_unhealthy();
 }
 
 CommError Group::late(const std::string& where, Seconds waited, const std::string& awaited) {
@@ -45,7 +45,7 @@ CommError Group::late(const std::string& where, Seconds waited, const std::strin
   return {CommError::Kind::kTimeout, text.str()};
 }
 
-void keep_for_good(std::shared_ptr<void> memory) {
+void keep_until_exit(std::shared_ptr<void> memory) {
   static std::mutex mutex;
   static auto& kept = *new std::vector<std::shared_ptr<void>>;
   const std::lock_guard lock(mutex);

@@ -28,9 +28,9 @@ class Group {
   struct Options {
     std::string name;
     Seconds timeout{600};
-    int local_ranks = 1;                   // on this host; with local_cores it decides how long a wait spins
-    int local_cores = 0;                   // that these ranks may use together; 0: as many as this thread may use
-    std::int64_t most_elements = INT_MAX;  // maximum of one MPI call; longer operations are split or use messages
+    int local_ranks = 1;                  // on this host; with local_cores it decides how long a wait spins
+    int local_cores = 0;                  // that these ranks may use together; 0: as many as this thread may use
+    std::int64_t max_elements = INT_MAX;  // maximum of one MPI call; longer operations are split or use messages
   };
 
   /// Owns `comm` and frees it, unless an error occurred here or in runtime.h (see healthy()); then it is freed by the
@@ -94,6 +94,6 @@ class Group {
 };
 
 /// Keeps memory until the process ends, because MPI may still use it after an operation was abandoned.
-void keep_for_good(std::shared_ptr<void> memory);
+void keep_until_exit(std::shared_ptr<void> memory);
 
 }  // namespace phalanx::mpi

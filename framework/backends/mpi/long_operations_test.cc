@@ -23,7 +23,7 @@ constexpr std::int64_t kMost = 10;
 // Parameterized by the number of elements.
 class LongOperations : public RanksUnderMpirun, public ::testing::WithParamInterface<std::int64_t> {
  protected:
-  CommunicatorPtr world_ = connect({.most_elements = kMost});
+  CommunicatorPtr world_ = connect({.max_elements = kMost});
   int rank_ = world_->rank(), size_ = world_->size();
   std::int64_t elements_ = GetParam();
 

@@ -28,11 +28,11 @@ struct Leftover {
 
 }  // namespace
 
-Message::Message(const Postbox& postbox, at::Tensor tensor, const Call& call)
-    : postbox_(postbox),
+Message::Message(const MessageContext& context, at::Tensor tensor, const Call& call)
+    : context_(context),
       call_(call),
       sequence_(group().next_sequence()),
-      ticket_(recorder().launched(*postbox.record, call)),
+      ticket_(recorder().launched(*context.record, call)),
       tensor_(std::move(tensor)),
       expected_bytes_(static_cast<std::int64_t>(tensor_.nbytes())),
       actual_bytes_(expected_bytes_) {}
@@ -41,7 +41,7 @@ void Message::send() {
   const std::lock_guard lock(mutex_);
   try {
     group().throw_if_broken();
-    expect_success(with_bytes(expected_bytes_, group().options().most_elements, [&](MPI_Datatype type, int count) {
+    expect_success(with_bytes(expected_bytes_, group().options().max_elements, [&](MPI_Datatype type, int count) {
       return MPI_Isend(tensor_.data_ptr(), count, type, call_.peer, call_.tag, group().comm(), &request_);
     }));
     in_mpi_ = true;
@@ -106,9 +106,9 @@ void Message::post_receive(MPI_Message message, const MPI_Status& status) {
   expect_success(MPI_Get_elements_x(&status, MPI_BYTE, &bytes));
   actual_bytes_ = bytes;
   const bool fits = actual_bytes_ == expected_bytes_;
-  if (!fits) stray_.resize(static_cast<std::size_t>(actual_bytes_));
-  void* data = fits ? tensor_.data_ptr() : stray_.data();
-  expect_success(with_bytes(actual_bytes_, group().options().most_elements, [&](MPI_Datatype type, int count) {
+  if (!fits) unexpected_.resize(static_cast<std::size_t>(actual_bytes_));
+  void* data = fits ? tensor_.data_ptr() : unexpected_.data();
+  expect_success(with_bytes(actual_bytes_, group().options().max_elements, [&](MPI_Datatype type, int count) {
     return MPI_Imrecv(data, count, type, &message, &request_);
   }));
   in_mpi_ = true;
@@ -149,7 +149,7 @@ void Message::finish(std::optional<CommError> error) {
   recorder().finished(ticket_, !error);
   error_ = std::move(error);
   tensor_.reset();
-  stray_ = {};
+  unexpected_ = {};
   done_.store(true, std::memory_order_release);
 }
 
@@ -157,7 +157,7 @@ void Message::abandon(const CommError& error) {
   group().inbox()->remove({group().comm(), call_.peer, call_.tag}, *this);
   const std::lock_guard lock(mutex_);
   if (done_) return;
-  if (in_mpi_) keep_for_good(std::make_shared<Leftover>(std::move(tensor_), std::move(stray_)));
+  if (in_mpi_) keep_until_exit(std::make_shared<Leftover>(std::move(tensor_), std::move(unexpected_)));
   finish(error);
 }
 

@@ -24,7 +24,7 @@
 namespace phalanx::mpi {
 
 /// The objects of a communicator that every message needs.
-struct Postbox {
+struct MessageContext {
   std::shared_ptr<Group> group;
   std::shared_ptr<OperationQueue> queue;  // has the flight recorder
   std::shared_ptr<FlightRecorder::Group> record;
@@ -36,7 +36,7 @@ struct Postbox {
 class Message final : public Work::State, private Inbox::Receiver {
  public:
   /// `call` has been checked; it gives the peer and the tag.
-  Message(const Postbox& postbox, at::Tensor tensor, const Call& call);
+  Message(const MessageContext& context, at::Tensor tensor, const Call& call);
 
   void send();
   void receive();
@@ -49,8 +49,8 @@ class Message final : public Work::State, private Inbox::Receiver {
   void take_if_there();
   void post_receive(MPI_Message message, const MPI_Status& status);
 
-  Group& group() const { return *postbox_.group; }
-  FlightRecorder& recorder() const { return postbox_.queue->recorder(); }
+  Group& group() const { return *context_.group; }
+  FlightRecorder& recorder() const { return context_.queue->recorder(); }
   std::string where() const { return group().where(call_.op, sequence_); }
   std::string awaited() const;
   void expect_success(int code) const;
@@ -60,7 +60,7 @@ class Message final : public Work::State, private Inbox::Receiver {
   std::optional<CommError> mismatch() const;
   void abandon(const CommError& error);
 
-  const Postbox postbox_;
+  const MessageContext context_;
   const Call call_;
   const std::uint64_t sequence_;
   const FlightRecorder::Ticket ticket_;
@@ -69,7 +69,7 @@ class Message final : public Work::State, private Inbox::Receiver {
   at::Tensor tensor_;
   std::int64_t expected_bytes_;
   std::int64_t actual_bytes_;
-  std::vector<std::byte> stray_;  // receives a message of an unexpected length
+  std::vector<std::byte> unexpected_;  // receives a message of an unexpected length
   MPI_Request request_ = MPI_REQUEST_NULL;
   bool in_mpi_ = false;
   std::optional<CommError> error_;

@@ -18,7 +18,7 @@ struct MpiConfig {
 
 // Returns true for operations that MPI performs on the memory of the tensors itself, without any code of ours that
 // reads it.
-bool does_directly(const Operation& operation) {
+bool runs_directly(const Operation& operation) {
   const auto combines = [&] {
     const auto kind = operation.reduction.kind();
     const auto dtype = operation.output.scalar_type();
@@ -49,7 +49,7 @@ CommunicatorPtr connect(const ConnectOptions& options) {
   auto world = std::make_shared<mpi::MpiCommunicator>(std::move(group), std::move(queue));
   if (!mpi::reads_device_memory()) return world;
   return std::make_shared<DeviceCommunicator>(std::move(world), c10::kCUDA,
-                                              DeviceCommunicator::Ways{.direct = &does_directly});
+                                              DeviceCommunicator::Paths{.direct = &runs_directly});
 }
 
 const bool mpi_registered =

@@ -28,19 +28,19 @@
 namespace phalanx::mpi {
 namespace {
 
-constexpr Seconds kHastyFarewell{1};
+constexpr Seconds kShortFinalizeTimeout{1};
 
 std::mutex start_mutex;
-std::atomic<bool> gave_up{false};
-std::atomic<double> farewell_seconds{0};
+std::atomic<bool> unhealthy{false};
+std::atomic<double> finalize_timeout_seconds{0};
 
-bool initialised() {
+bool initialized() {
   int flag = 0;
   MPI_Initialized(&flag);
   return flag != 0;
 }
 
-bool finalised() {
+bool finalized() {
   int flag = 0;
   MPI_Finalized(&flag);
   return flag != 0;
@@ -61,18 +61,18 @@ std::string to_string(int thread_level) {
 }
 
 // The rank and size of this process according to the caller or, if it does not know them, to the launcher.
-struct Told {
+struct ExpectedRank {
   RankInfo rank_info;
   std::string launcher = "the launcher";
 };
 
-Told ask_launcher(const RankInfo& rank_info) {
-  Told told{.rank_info = rank_info};
+ExpectedRank expected_rank(const RankInfo& rank_info) {
+  ExpectedRank expected{.rank_info = rank_info};
   if (const auto launch = detect_launch_environment()) {
-    told.launcher = launch->launcher;
-    if (rank_info.size == 1) told.rank_info = launch->rank_info;
+    expected.launcher = launch->launcher;
+    if (rank_info.size == 1) expected.rank_info = launch->rank_info;
   }
-  return told;
+  return expected;
 }
 
 void prepare_environment(const RankInfo& rank_info) {
@@ -86,9 +86,9 @@ void prepare_environment(const RankInfo& rank_info) {
   ::setenv("OMPI_MCA_btl", rank_info.size == 1 ? "self" : "self,sm,tcp", kKeep);
 }
 
-// Returns true if all ranks begin to exit within `patience`.
-bool everybody_leaves(Seconds patience) {
-  const auto deadline = std::chrono::steady_clock::now() + patience;
+// Returns true if all ranks begin to exit within `timeout`.
+bool all_ranks_leave(Seconds timeout) {
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
   MPI_Request request = MPI_REQUEST_NULL;
   if (MPI_Ibarrier(MPI_COMM_WORLD, &request) != MPI_SUCCESS) return false;
   while (true) {
@@ -129,9 +129,9 @@ void remove_segments_if_mapped(int local_size) {
 }
 
 void leave(int status, void*) {
-  if (finalised()) return;
-  const Seconds patience = status == 0 ? Seconds(farewell_seconds.load()) : kHastyFarewell;
-  if (!gave_up && everybody_leaves(patience)) {
+  if (finalized()) return;
+  const Seconds timeout = status == 0 ? Seconds(finalize_timeout_seconds.load()) : kShortFinalizeTimeout;
+  if (!unhealthy && all_ranks_leave(timeout)) {
     MPI_Finalize();
     return;
   }
@@ -141,7 +141,7 @@ void leave(int status, void*) {
   MPI_Abort(MPI_COMM_WORLD, status == 0 ? 1 : status);
 }
 
-void initialise(const RankInfo& rank_info) {
+void initialize(const RankInfo& rank_info) {
   prepare_environment(rank_info);
   int provided = MPI_THREAD_SINGLE;
   check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
@@ -160,9 +160,9 @@ int highest_tag() {
 
 std::string describe(int rank, int size) { return "rank " + std::to_string(rank) + " of " + std::to_string(size); }
 
-[[noreturn]] void refuse_world_of_one(const Told& told) {
-  throw ConfigError("backend mpi: " + told.launcher + " started this process as " +
-                    describe(told.rank_info.rank, told.rank_info.size) +
+[[noreturn]] void refuse_world_of_one(const ExpectedRank& expected) {
+  throw ConfigError("backend mpi: " + expected.launcher + " started this process as " +
+                    describe(expected.rank_info.rank, expected.rank_info.size) +
                     ", but it did not tell MPI, which sees a world of one; start the ranks with mpirun, or under "
                     "Slurm with `srun --mpi=pmix`");
 }
@@ -173,13 +173,13 @@ bool launched_for_mpi() {
          environment("SLURM_STEP_ID");
 }
 
-void check_world(const Told& told) {
+void check_world(const ExpectedRank& expected) {
   int rank = 0, size = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  const auto& [rank_info, launcher] = told;
+  const auto& [rank_info, launcher] = expected;
   if (rank == rank_info.rank && size == rank_info.size) return;
-  if (size == 1) refuse_world_of_one(told);
+  if (size == 1) refuse_world_of_one(expected);
   throw ConfigError("backend mpi: this process is " + describe(rank_info.rank, rank_info.size) + " according to " +
                     launcher + ", but " + describe(rank, size) + " according to MPI");
 }
@@ -197,7 +197,7 @@ bool reads_device_memory() noexcept {
 void require_threads(int provided) {
   if (provided >= MPI_THREAD_MULTIPLE) return;
   throw ConfigError("backend mpi: needs MPI_THREAD_MULTIPLE, but MPI provides " + to_string(provided) +
-                    "; initialise it with MPI_Init_thread(..., MPI_THREAD_MULTIPLE, ...), or use an MPI built for it");
+                    "; initialize it with MPI_Init_thread(..., MPI_THREAD_MULTIPLE, ...), or use an MPI built for it");
 }
 
 void require_tags(int highest) {
@@ -207,24 +207,24 @@ void require_tags(int highest) {
                     " (MPI_TAG_UB); use another MPI, or another transport of it");
 }
 
-void start(const RankInfo& rank_info, Seconds farewell) {
+void start(const RankInfo& rank_info, Seconds finalize_timeout) {
   std::lock_guard lock(start_mutex);
-  if (finalised()) throw ConfigError("backend mpi: MPI has been finalised, and cannot start a second time");
-  farewell_seconds = farewell.count();
-  const Told told = ask_launcher(rank_info);
-  if (!initialised()) {
-    if (told.rank_info.size > 1 && !launched_for_mpi()) refuse_world_of_one(told);
-    initialise(told.rank_info);
+  if (finalized()) throw ConfigError("backend mpi: MPI has been finalized, and cannot start a second time");
+  finalize_timeout_seconds = finalize_timeout.count();
+  const ExpectedRank expected = expected_rank(rank_info);
+  if (!initialized()) {
+    if (expected.rank_info.size > 1 && !launched_for_mpi()) refuse_world_of_one(expected);
+    initialize(expected.rank_info);
   }
   int provided = MPI_THREAD_SINGLE;
   MPI_Query_thread(&provided);
   require_threads(provided);
   require_tags(highest_tag());
-  check_world(told);
+  check_world(expected);
 }
 
-void give_up() noexcept { gave_up = true; }
+void mark_unhealthy() noexcept { unhealthy = true; }
 
-bool healthy() noexcept { return initialised() && !finalised() && !gave_up && std::uncaught_exceptions() == 0; }
+bool healthy() noexcept { return initialized() && !finalized() && !unhealthy && std::uncaught_exceptions() == 0; }
 
 }  // namespace phalanx::mpi

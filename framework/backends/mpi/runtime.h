@@ -17,15 +17,15 @@ namespace phalanx::mpi {
 ///
 /// If MPI was initialized here, the files of Open MPI's shared memory are removed as soon as all ranks have mapped
 /// them, so none remains however the ranks end, and exit() ends MPI. All ranks that exit with status 0 and without an
-/// error wait for each other, up to `farewell`, and call MPI_Finalize. A rank that exits with another status gives the
-/// others one second to do the same. In all other cases MPI is not finalized, since that could block forever. mpirun
-/// then ends the job because of this rank; under another launcher MPI_Abort does.
-void start(const RankInfo& rank_info, Seconds farewell);
+/// error wait for each other, up to `finalize_timeout`, and call MPI_Finalize. A rank that exits with another status
+/// gives the others one second to do the same. In all other cases MPI is not finalized, since that could block forever.
+/// mpirun then ends the job because of this rank; under another launcher MPI_Abort does.
+void start(const RankInfo& rank_info, Seconds finalize_timeout);
 
 /// Records that peers can no longer be relied on, so that MPI will not be finalized. Must be called for every CommError
 /// except mismatches and timeouts. Operations that timed out do not prevent Open MPI from finalizing once all ranks
 /// exit.
-void give_up() noexcept;
+void mark_unhealthy() noexcept;
 
 /// Returns true if MPI may be called to clean up: it is running, no error has occurred, and no exception is
 /// propagating.

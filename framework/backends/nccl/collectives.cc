@@ -18,14 +18,14 @@ void require(ncclResult_t result) {
 }
 
 // A group of NCCL calls that are issued together and may wait for each other.
-class Together {
+class GroupCalls {
  public:
-  Together() { require(ncclGroupStart()); }
-  ~Together() {
+  GroupCalls() { require(ncclGroupStart()); }
+  ~GroupCalls() {
     if (open_) (void)ncclGroupEnd();  // an exception is propagating
   }
-  Together(const Together&) = delete;
-  Together& operator=(const Together&) = delete;
+  GroupCalls(const GroupCalls&) = delete;
+  GroupCalls& operator=(const GroupCalls&) = delete;
   void end() {
     open_ = false;
     require(ncclGroupEnd());
@@ -74,136 +74,136 @@ ncclRedOp_t reduction_of(const Reduction& reduction) {
   }
 }
 
-void finish(const Turn& turn, const Operation& operation, at::Tensor result) {
-  if (operation.reduction.kind() == Reduction::kMean && turn.size > 1) result.div_(turn.size);
+void finish(const LaunchContext& context, const Operation& operation, at::Tensor result) {
+  if (operation.reduction.kind() == Reduction::kMean && context.size > 1) result.div_(context.size);
 }
 
 void copy_own(at::Tensor to, const at::Tensor& from) {
   if (to.numel() > 0 && to.data_ptr() != from.data_ptr()) to.copy_(from.view({-1}), /*non_blocking=*/true);
 }
 
-void send(const Turn& turn, const at::Tensor& part, int peer) {
-  if (part.numel() > 0) require(ncclSend(part.data_ptr(), part.nbytes(), ncclInt8, peer, turn.comm, turn.stream));
+void send(const LaunchContext& context, const at::Tensor& part, int peer) {
+  if (part.numel() > 0) require(ncclSend(part.data_ptr(), part.nbytes(), ncclInt8, peer, context.comm, context.stream));
 }
 
-void recv(const Turn& turn, const at::Tensor& part, int peer) {
-  if (part.numel() > 0) require(ncclRecv(part.data_ptr(), part.nbytes(), ncclInt8, peer, turn.comm, turn.stream));
+void recv(const LaunchContext& context, const at::Tensor& part, int peer) {
+  if (part.numel() > 0) require(ncclRecv(part.data_ptr(), part.nbytes(), ncclInt8, peer, context.comm, context.stream));
 }
 
-void broadcast(const Turn& turn, const Operation& operation) {
+void broadcast(const LaunchContext& context, const Operation& operation) {
   const at::Tensor& tensor = operation.output;
-  require(ncclBroadcast(tensor.data_ptr(), tensor.data_ptr(), tensor.nbytes(), ncclInt8, operation.root(), turn.comm,
-                        turn.stream));
+  require(ncclBroadcast(tensor.data_ptr(), tensor.data_ptr(), tensor.nbytes(), ncclInt8, operation.root(), context.comm,
+                        context.stream));
 }
 
-void reduce(const Turn& turn, const Operation& operation) {
+void reduce(const LaunchContext& context, const Operation& operation) {
   const at::Tensor& tensor = operation.output;
   require(ncclReduce(tensor.data_ptr(), tensor.data_ptr(), tensor.numel(), type_of(tensor),
-                     reduction_of(operation.reduction), operation.root(), turn.comm, turn.stream));
-  if (turn.rank == operation.root()) finish(turn, operation, tensor);
+                     reduction_of(operation.reduction), operation.root(), context.comm, context.stream));
+  if (context.rank == operation.root()) finish(context, operation, tensor);
 }
 
-void all_reduce(const Turn& turn, const Operation& operation) {
+void all_reduce(const LaunchContext& context, const Operation& operation) {
   const at::Tensor& tensor = operation.output;
   require(ncclAllReduce(tensor.data_ptr(), tensor.data_ptr(), tensor.numel(), type_of(tensor),
-                        reduction_of(operation.reduction), turn.comm, turn.stream));
-  finish(turn, operation, tensor);
+                        reduction_of(operation.reduction), context.comm, context.stream));
+  finish(context, operation, tensor);
 }
 
-void reduce_scatter(const Turn& turn, const Operation& operation) {
+void reduce_scatter(const LaunchContext& context, const Operation& operation) {
   const at::Tensor &output = operation.output, &input = operation.input;
   const auto type = type_of(input);
   const auto reduction = reduction_of(operation.reduction);
   if (operation.input_counts.empty()) {
-    require(ncclReduceScatter(input.data_ptr(), output.data_ptr(), output.numel(), type, reduction, turn.comm,
-                              turn.stream));
+    require(ncclReduceScatter(input.data_ptr(), output.data_ptr(), output.numel(), type, reduction, context.comm,
+                              context.stream));
   } else {
-    const PartLayout parts(operation.input_counts, turn.size, input.numel());
-    Together together;
-    for (int root = 0; root < turn.size; ++root) {
+    const PartLayout parts(operation.input_counts, context.size, input.numel());
+    GroupCalls calls;
+    for (int root = 0; root < context.size; ++root) {
       if (parts.count(root) == 0) continue;
       const at::Tensor part = parts.of(input, root);
-      require(ncclReduce(part.data_ptr(), root == turn.rank ? output.data_ptr() : nullptr, part.numel(), type,
-                         reduction, root, turn.comm, turn.stream));
+      require(ncclReduce(part.data_ptr(), root == context.rank ? output.data_ptr() : nullptr, part.numel(), type,
+                         reduction, root, context.comm, context.stream));
     }
-    together.end();
+    calls.end();
   }
-  finish(turn, operation, output);
+  finish(context, operation, output);
 }
 
-void all_gather(const Turn& turn, const Operation& operation) {
+void all_gather(const LaunchContext& context, const Operation& operation) {
   const at::Tensor &output = operation.output, &input = operation.input;
   if (operation.input_counts.empty()) {
-    require(ncclAllGather(input.data_ptr(), output.data_ptr(), input.nbytes(), ncclInt8, turn.comm, turn.stream));
+    require(ncclAllGather(input.data_ptr(), output.data_ptr(), input.nbytes(), ncclInt8, context.comm, context.stream));
     return;
   }
-  const PartLayout parts(operation.input_counts, turn.size, output.numel());
-  Together together;
-  for (int root = 0; root < turn.size; ++root) {
+  const PartLayout parts(operation.input_counts, context.size, output.numel());
+  GroupCalls calls;
+  for (int root = 0; root < context.size; ++root) {
     if (parts.count(root) == 0) continue;
     const at::Tensor part = parts.of(output, root);
-    const void* from = root == turn.rank ? input.data_ptr() : part.data_ptr();
-    require(ncclBroadcast(from, part.data_ptr(), part.nbytes(), ncclInt8, root, turn.comm, turn.stream));
+    const void* from = root == context.rank ? input.data_ptr() : part.data_ptr();
+    require(ncclBroadcast(from, part.data_ptr(), part.nbytes(), ncclInt8, root, context.comm, context.stream));
   }
-  together.end();
+  calls.end();
 }
 
-void gather(const Turn& turn, const Operation& operation) {
-  if (turn.rank != operation.root()) return send(turn, operation.input, operation.root());
-  const PartLayout parts(operation.input_counts, turn.size, operation.output.numel());
-  Together together;
-  for (int rank = 0; rank < turn.size; ++rank) {
-    if (rank != turn.rank) recv(turn, parts.of(operation.output, rank), rank);
+void gather(const LaunchContext& context, const Operation& operation) {
+  if (context.rank != operation.root()) return send(context, operation.input, operation.root());
+  const PartLayout parts(operation.input_counts, context.size, operation.output.numel());
+  GroupCalls calls;
+  for (int rank = 0; rank < context.size; ++rank) {
+    if (rank != context.rank) recv(context, parts.of(operation.output, rank), rank);
   }
-  together.end();
-  copy_own(parts.of(operation.output, turn.rank), operation.input);
+  calls.end();
+  copy_own(parts.of(operation.output, context.rank), operation.input);
 }
 
-void scatter(const Turn& turn, const Operation& operation) {
-  if (turn.rank != operation.root()) return recv(turn, operation.output, operation.root());
-  const PartLayout parts(operation.input_counts, turn.size, operation.input.numel());
-  Together together;
-  for (int rank = 0; rank < turn.size; ++rank) {
-    if (rank != turn.rank) send(turn, parts.of(operation.input, rank), rank);
+void scatter(const LaunchContext& context, const Operation& operation) {
+  if (context.rank != operation.root()) return recv(context, operation.output, operation.root());
+  const PartLayout parts(operation.input_counts, context.size, operation.input.numel());
+  GroupCalls calls;
+  for (int rank = 0; rank < context.size; ++rank) {
+    if (rank != context.rank) send(context, parts.of(operation.input, rank), rank);
   }
-  together.end();
-  copy_own(operation.output.view({-1}), parts.of(operation.input, turn.rank));
+  calls.end();
+  copy_own(operation.output.view({-1}), parts.of(operation.input, context.rank));
 }
 
-void all_to_all(const Turn& turn, const Operation& operation) {
-  const PartLayout sources(operation.output_counts, turn.size, operation.output.numel());
-  const PartLayout targets(operation.input_counts, turn.size, operation.input.numel());
-  Together together;
-  for (int rank = 0; rank < turn.size; ++rank) {
-    if (rank == turn.rank) continue;
-    send(turn, targets.of(operation.input, rank), rank);
-    recv(turn, sources.of(operation.output, rank), rank);
+void all_to_all(const LaunchContext& context, const Operation& operation) {
+  const PartLayout sources(operation.output_counts, context.size, operation.output.numel());
+  const PartLayout targets(operation.input_counts, context.size, operation.input.numel());
+  GroupCalls calls;
+  for (int rank = 0; rank < context.size; ++rank) {
+    if (rank == context.rank) continue;
+    send(context, targets.of(operation.input, rank), rank);
+    recv(context, sources.of(operation.output, rank), rank);
   }
-  together.end();
-  copy_own(sources.of(operation.output, turn.rank), targets.of(operation.input, turn.rank));
+  calls.end();
+  copy_own(sources.of(operation.output, context.rank), targets.of(operation.input, context.rank));
 }
 
 }  // namespace
 
-void execute(const Turn& turn, const Operation& operation) {
+void execute(const LaunchContext& context, const Operation& operation) {
   const at::NoGradGuard no_grad;
   switch (operation.call.op) {
     case Op::kBroadcast:
-      return broadcast(turn, operation);
+      return broadcast(context, operation);
     case Op::kReduce:
-      return reduce(turn, operation);
+      return reduce(context, operation);
     case Op::kAllReduce:
-      return all_reduce(turn, operation);
+      return all_reduce(context, operation);
     case Op::kReduceScatter:
-      return reduce_scatter(turn, operation);
+      return reduce_scatter(context, operation);
     case Op::kAllGather:
-      return all_gather(turn, operation);
+      return all_gather(context, operation);
     case Op::kGather:
-      return gather(turn, operation);
+      return gather(context, operation);
     case Op::kScatter:
-      return scatter(turn, operation);
+      return scatter(context, operation);
     case Op::kAllToAll:
-      return all_to_all(turn, operation);
+      return all_to_all(context, operation);
     default:
       throw std::logic_error(std::string(to_string(operation.call.op)) + " is not an operation of NCCL");
   }

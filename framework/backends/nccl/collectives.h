@@ -9,7 +9,7 @@
 namespace phalanx::nccl {
 
 /// The communicator and the stream of an operation. The stream is the current one.
-struct Turn {
+struct LaunchContext {
   ncclComm_t comm;
   cudaStream_t stream;
   int rank, size;
@@ -27,6 +27,6 @@ struct Turn {
 /// | gather | sends | its own part |
 /// | scatter | sends | root: all parts but its own |
 /// | all_to_all | sends | all parts but its own |
-void execute(const Turn& turn, const Operation& operation);
+void execute(const LaunchContext& context, const Operation& operation);
 
 }  // namespace phalanx::nccl

@@ -36,7 +36,7 @@ class CudaKind final : public DeviceKind {
       if (!native.group) peers = peers_of(*host, own);
     }
     return std::make_shared<DeviceCommunicator>(
-        std::move(host), c10::kCUDA, DeviceCommunicator::Ways{.native = std::move(native), .peers = std::move(peers)});
+        std::move(host), c10::kCUDA, DeviceCommunicator::Paths{.native = std::move(native), .peers = std::move(peers)});
   }
 
  private:

@@ -28,7 +28,7 @@ CommunicatorPtr connect_world(const NcclConfig& config, const ConnectOptions& op
   CommunicatorPtr native;
   connect({.host = host, .device = device, .timeout = options.timeout}, native);
   return std::make_shared<DeviceCommunicator>(
-      std::move(host), c10::kCUDA, DeviceCommunicator::Ways{.native = {std::move(native), &nccl::has_native}});
+      std::move(host), c10::kCUDA, DeviceCommunicator::Paths{.native = {std::move(native), &nccl::has_native}});
 }
 
 const bool nccl_registered = Backends::global().add<NcclConfig>(

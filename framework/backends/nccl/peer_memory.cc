@@ -52,7 +52,7 @@ class CudaPeerMemory final : public PeerMemory {
   }
 
   // If CUDA refuses to free the memory, it is freed when the process ends.
-  void give_back(const at::Tensor& memory) override {
+  void free(const at::Tensor& memory) override {
     const c10::cuda::CUDAGuard guard(device_);
     if (cudaFree(memory.data_ptr()) != cudaSuccess) (void)cudaGetLastError();
   }

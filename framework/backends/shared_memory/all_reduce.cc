@@ -52,14 +52,14 @@ void two_shot(const Execution& execution, const Elements& elements, const Reduct
     const ChunkRange range(elements.bytes(), chunk, kScratchBytes);
     std::byte* own = group.scratch(execution.rank(), half);
     copy_bytes(own, elements.data + range.begin, range.bytes);
-    group.meet_again();
+    group.barrier();
     reduce_own_slice(execution, scratches(execution, half), static_cast<std::int64_t>(range.bytes / item), op, root);
-    group.meet_again();  // the other half is free now: all ranks have copied its data out
+    group.barrier();  // the other half is free now: all ranks have copied its data out
     if (gets_result) copy_bytes(elements.data + range.begin, own, range.bytes);
   }
 }
 
-// `scratch_of(rank)` is the payload of `rank`, or the data that it copied into its scratch before the first meeting.
+// `scratch_of(rank)` is the payload of `rank`, or the data that it copied into its scratch before the first barrier.
 template <class ScratchOf>
 void combine_all(const Execution& execution, const Elements& elements, const Reduction& op, int root,
                  const ScratchOf& scratch_of) {
@@ -71,7 +71,7 @@ void combine_all(const Execution& execution, const Elements& elements, const Red
 }
 
 // If this returns true, all ranks have prepared their scratch, since they decide by the same sizes.
-bool nobody_is_reachable(const Group& group) {
+bool no_rank_is_reachable(const Group& group) {
   for (int rank = 0; rank < group.size(); ++rank) {
     if (group.post_of(rank).input.region != 0) return false;
   }
@@ -83,18 +83,18 @@ void combine(const Execution& execution, const Elements& elements, const Reducti
   const std::size_t bytes = elements.bytes();
   const auto combine_here = [&](const auto& scratch_of) { combine_all(execution, elements, op, root, scratch_of); };
   if (bytes <= kInPlaceBytes) {
-    return execution.bring_along({elements.data, bytes},
-                                 [&](const auto& payload_of, int) { combine_here(payload_of); });
+    return execution.exchange_payload({elements.data, bytes},
+                                      [&](const auto& payload_of, int) { combine_here(payload_of); });
   }
   const Location location = execution.locate(elements);
-  const bool prepared = location.region == 0 && bytes <= kAtOnceBytes;
+  const bool prepared = location.region == 0 && bytes <= kOneStepBytes;
   if (prepared) copy_bytes(group.next_scratch(), elements.data, bytes);
-  group.meet({.call = execution.call, .input = location, .output = {}});
-  if (prepared && nobody_is_reachable(group)) {
+  group.exchange_posts({.call = execution.call, .input = location, .output = {}});
+  if (prepared && no_rank_is_reachable(group)) {
     combine_here([&](int rank) { return group.scratch(rank); });
   } else if (auto addresses = execution.inputs(); !addresses.empty()) {
     reduce_own_slice(execution, std::move(addresses), elements.count, op, root);
-    group.meet_again();
+    group.barrier();
   } else {
     two_shot(execution, elements, op, root);
   }

@@ -31,17 +31,17 @@ void check(const Execution& execution, const Traffic& traffic, int sender, int r
                                                   std::to_string(expected));
 }
 
-// The first meeting of ranks that know only their own counts. Every rank checks all counts, so that all see the same
+// The first barrier of ranks that know only their own counts. Every rank checks all counts, so that all see the same
 // disagreement.
-Traffic meet_and_exchange_counts(const Execution& execution, const Elements& input, const PartLayout& from,
-                                 const PartLayout& to, std::size_t touched) {
+Traffic exchange_posts_and_counts(const Execution& execution, const Elements& input, const PartLayout& from,
+                                  const PartLayout& to, std::size_t touched) {
   const int size = execution.size();
   auto* mine = reinterpret_cast<std::int64_t*>(execution.group.next_scratch());
   for (int rank = 0; rank < size; ++rank) {
     mine[rank] = to.count(rank);
     mine[size + rank] = from.count(rank);
   }
-  execution.meet_to_copy(input, {}, touched);
+  execution.exchange_posts_to_copy(input, {}, touched);
   const auto counts_of = [&](int rank) { return reinterpret_cast<const std::int64_t*>(execution.group.scratch(rank)); };
   Traffic traffic;
   for (int rank = 0; rank < size; ++rank) traffic.emplace_back(Counts(counts_of(rank), size), size, 0);
@@ -50,7 +50,7 @@ Traffic meet_and_exchange_counts(const Execution& execution, const Elements& inp
       check(execution, traffic, sender, receiver, counts_of(receiver)[size + sender]);
     }
   }
-  execution.group.meet_again();  // after this, the scratch may be used again
+  execution.group.barrier();  // after this, the scratch may be used again
   return traffic;
 }
 
@@ -71,7 +71,7 @@ void all_to_all(const Execution& execution, Elements output, Elements input, con
                 const PartLayout& to) {
   const auto item = input.item();
   const bool even = execution.call.detail == 0;
-  const bool small = even && input.bytes() <= kAtOnceBytes;
+  const bool small = even && input.bytes() <= kOneStepBytes;
   const int self = execution.rank();
   const std::size_t touched = 2 * input.bytes() * static_cast<std::size_t>(execution.size());
   const BulkCopy copy(touched);
@@ -87,16 +87,16 @@ void all_to_all(const Execution& execution, Elements output, Elements input, con
            range.bytes);
     }
   };
-  if (small) return execution.at_once(shares.bytes(), fill, drain);
+  if (small) return execution.in_one_step(shares.bytes(), fill, drain);
   Traffic traffic(execution.size(), to);
   if (even) {
-    execution.meet_to_copy(input, {}, touched);
+    execution.exchange_posts_to_copy(input, {}, touched);
   } else {
-    traffic = meet_and_exchange_counts(execution, input, from, to, touched);
+    traffic = exchange_posts_and_counts(execution, input, from, to, touched);
   }
   if (const Sources sources(execution, copy); sources) {
     pull(execution, output, sources, from, traffic);
-    execution.group.meet_again();
+    execution.group.barrier();
   } else {
     execution.through_scratch(chunks_of(largest_part(traffic, item), shares.step()), fill, drain);
   }

@@ -38,8 +38,8 @@ void broadcast(const Execution& execution, Elements elements, int root) {
     const ChunkRange range(elements.bytes(), chunk, step);
     if (!is_root) copy(elements.data + range.begin, scratch_of(root), range.bytes);
   };
-  if (elements.bytes() <= kAtOnceBytes) return execution.at_once(elements.bytes(), fill, drain, root);
-  execution.meet_to_copy(elements, {}, touched);
+  if (elements.bytes() <= kOneStepBytes) return execution.in_one_step(elements.bytes(), fill, drain, root);
+  execution.exchange_posts_to_copy(elements, {}, touched);
   const Sources sources(execution, copy);
   if (!sources) return execution.through_scratch(chunks_of(elements.bytes(), step), fill, drain);
   if (const auto addresses = sources.reached(); !addresses.empty()) {
@@ -47,19 +47,19 @@ void broadcast(const Execution& execution, Elements elements, int root) {
   } else if (!is_root) {
     sources.copy(elements.data, root, 0, elements.bytes());
   }
-  execution.group.meet_again();
+  execution.group.barrier();
 }
 
 void exchange(Group& group, const Call& call, std::span<const std::byte> mine, std::span<std::byte> all) {
   std::ranges::copy(mine, group.next_scratch());
-  group.meet({.call = call, .input = {}, .output = {}});
+  group.exchange_posts({.call = call, .input = {}, .output = {}});
   for (int rank = 0; rank < group.size(); ++rank) {
     std::memcpy(all.data() + mine.size() * rank, group.scratch(rank), mine.size());
   }
 }
 
 void barrier(Group& group, std::optional<Seconds> timeout) {
-  group.meet({.call = {.op = Op::kBarrier}, .input = {}, .output = {}}, timeout);
+  group.exchange_posts({.call = {.op = Op::kBarrier}, .input = {}, .output = {}}, timeout);
 }
 
 }  // namespace phalanx::shared_memory

@@ -18,14 +18,14 @@ namespace phalanx::shared_memory {
 // Each operation uses one of four ways. All ranks choose the same one:
 //
 // - At once, if n is small: the data of each rank comes along with its call, in flagged lines or, above kPayloadBytes,
-//   in scratch memory. 1 meeting.
-// - In place, if all ranks reach the memory that is read (or the memory that is written): 2 meetings.
+//   in scratch memory. 1 barrier.
+// - In place, if all ranks reach the memory that is read (or the memory that is written): 2 barriers.
 // - Fetched, if ranks can only copy from each other: the fabric reads memory that is not mapped here (Fabric::fetch),
-//   with one system call per peer. 2 meetings. Not used for more data than the caches hold, since the kernel writes
+//   with one system call per peer. 2 barriers. Not used for more data than the caches hold, since the kernel writes
 //   through them. Bytes are the same as in place, except that in a broadcast all ranks but the root read the root's n
 //   bytes.
-// - Through scratch memory, otherwise: each chunk (step_of) is copied in and, after a meeting, copied out, while other
-//   ranks still process the previous chunk. 2 meetings, and one per chunk. Data may be written to scratch memory past
+// - Through scratch memory, otherwise: each chunk (step_of) is copied in and, after a barrier, copied out, while other
+//   ranks still process the previous chunk. 2 barriers, and one per chunk. Data may be written to scratch memory past
 //   the caches (ScratchWriter), except in all_reduce and reduce, whose ranks read slices back from each other's
 //   scratch.
 //
@@ -33,8 +33,8 @@ namespace phalanx::shared_memory {
 //
 //                   in place                        through scratch, in addition
 //   broadcast       (P-1) n, spread evenly          n written by root
-//   reduce          P n read, n written, evenly     P n written, n read; 2 meetings per chunk
-//   all_reduce      P n read, P n written, evenly   P n written, P n read; 2 meetings per chunk
+//   reduce          P n read, n written, evenly     P n written, n read; 2 barriers per chunk
+//   all_reduce      P n read, P n written, evenly   P n written, P n read; 2 barriers per chunk
 //   reduce_scatter  P n read, n written, evenly     (P-1) n written
 //   all_gather      P n, evenly                     n written
 //   gather          n, by root                      n written

@@ -9,7 +9,7 @@
 
 #include "framework/backends/shared_memory/all_messages.h"
 #include "framework/backends/shared_memory/cores_of_ranks.h"
-#include "framework/backends/shared_memory/keep_for_good.h"
+#include "framework/backends/shared_memory/keep_until_exit.h"
 #include "framework/backends/shared_memory/survivors.h"
 #include "framework/base/error.h"
 
@@ -34,17 +34,17 @@ CommunicatorPtr make_communicator(Group::Options options, std::shared_ptr<void> 
   return std::make_shared<SharedMemoryCommunicator>(std::move(group), std::move(rank));
 }
 
-struct Wish {  // the color and key of one rank in a split
+struct SplitRequest {  // the color and key of one rank in a split
   std::int32_t color = 0, key = 0;
 };
 
 // Returns the ranks of `color` in their new order.
-std::vector<int> members_of(const std::vector<Wish>& wishes, int color) {
+std::vector<int> members_of(const std::vector<SplitRequest>& requests, int color) {
   std::vector<int> members;
-  for (int rank = 0; rank < static_cast<int>(wishes.size()); ++rank) {
-    if (wishes[rank].color == color) members.push_back(rank);
+  for (int rank = 0; rank < static_cast<int>(requests.size()); ++rank) {
+    if (requests[rank].color == color) members.push_back(rank);
   }
-  std::ranges::stable_sort(members, {}, [&](int rank) { return wishes[rank].key; });
+  std::ranges::stable_sort(members, {}, [&](int rank) { return requests[rank].key; });
   return members;
 }
 
@@ -88,8 +88,8 @@ void SharedMemoryCommunicator::execute(const Operation& operation) {
     run_guarded([&] { shared_memory::execute({*group_, *this, operation.call}, operation); });
   } catch (...) {
     if (group_->broken() && group_->fabric().reaches_everything()) {
-      keep_for_good(operation.output);
-      keep_for_good(operation.input);
+      keep_until_exit(operation.output);
+      keep_until_exit(operation.input);
     }
     throw;
   }
@@ -126,8 +126,8 @@ CommunicatorPtr SharedMemoryCommunicator::split(int color, int key) {
 }
 
 CommunicatorPtr SharedMemoryCommunicator::split_now(int color, int key) {
-  const auto wishes = exchange_values(*group_, {.op = Op::kSplit}, Wish{color, key});
-  const auto members = members_of(wishes, color);
+  const auto requests = exchange_values(*group_, {.op = Op::kSplit}, SplitRequest{color, key});
+  const auto members = members_of(requests, color);
   const bool takes_part = color >= 0;
   std::optional<Fabric::Block> made;
   if (takes_part && members.front() == rank()) made = group_->fabric().create(ControlBlock::bytes(members.size()));
@@ -240,8 +240,8 @@ CommunicatorPtr connect(const std::string& backend, const ConnectOptions& option
                        .rank = rank_info.rank,
                        .size = rank_info.size,
                        .timeout = timeout,
-                       .ranks_here = rank_info.size,
-                       .cores_here = cores_of_ranks(*store, backend + "/cores", rank_info.rank, rank_info.size)};
+                       .local_ranks = rank_info.size,
+                       .local_cores = cores_of_ranks(*store, backend + "/cores", rank_info.rank, rank_info.size)};
   return make_communicator(std::move(world), std::move(control), std::move(fabric), std::move(rank));
 }
 

@@ -21,7 +21,7 @@ struct Post {
 };
 
 enum class Presence : std::uint32_t {
-  kHere,
+  kPresent,
   kLeft,    // no longer takes part; its posts remain valid
   kFailed,  // gave up during the call `failed_in`; that post is void, earlier ones remain valid
 };
@@ -42,7 +42,7 @@ inline constexpr std::size_t kPayloadBytes = kPayloadLines * FlaggedLine::kBytes
 /// A rank's place in shared memory. Only that rank writes to it; every other rank reads it.
 ///
 /// Posts alternate between two lines. A rank posts call n + 2 only after all ranks have posted n + 1, which means that
-/// all have finished reading n. So one meeting per operation is enough if the data fits into the scratch halves or the
+/// all have finished reading n. So one barrier per operation is enough if the data fits into the scratch halves or the
 /// payload lines, which alternate in the same way.
 struct Member {
   struct alignas(kLine) Line {
@@ -50,12 +50,12 @@ struct Member {
     Post post;
   };
   Line posts[2];
-  // The number of meetings after the first of each operation, since the start.
+  // The number of barriers after the first of each operation, since the start.
   alignas(kLine) std::atomic<std::uint64_t> stage{0};
-  alignas(kLine) std::atomic<Presence> presence{Presence::kHere};
+  alignas(kLine) std::atomic<Presence> presence{Presence::kPresent};
   std::atomic<std::uint64_t> failed_in{0};  // sequence of the call that this rank gave up; stored before kFailed
   std::atomic<std::uint32_t> gone{0};       // 1: the rank has destroyed its communicator, broken or not
-  std::atomic<std::uint32_t> round{0};      // number of ballots that this rank has come to
+  std::atomic<std::uint32_t> round{0};      // number of ballots at which this rank has arrived
   FlaggedLine payload[2][kPayloadLines];
   alignas(kLine) std::byte scratch[2][kScratchBytes];
 };
@@ -64,7 +64,7 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
 /// One attempt of the survivors to agree on their members (survivors.h).
 struct Ballot {
-  static constexpr std::uint32_t kOpen = 0;             // otherwise 1 + the rank that counts
+  static constexpr std::uint32_t kOpen = 0;             // otherwise 1 + the rank that counts the votes
   static constexpr std::uint32_t kPublished = 1 << 30;  // the survivors and the location of their memory are set
   static constexpr std::uint32_t kCommitted = kPublished + 1;
   static constexpr std::uint32_t kAborted = kPublished + 2;
@@ -73,39 +73,39 @@ struct Ballot {
   Fabric::Handle memory;  // memory of the new group's ControlBlock
 };
 
-/// The entry of a rank in a ballot.
-struct Voice {
+/// The vote of a rank in a ballot.
+struct Vote {
   std::atomic<std::uint32_t> survives{0};
   std::atomic<std::uint32_t> ready{0};  // the rank has opened the memory
 };
 
 /// All memory that the ranks of a group share, except the memory of their tensors: the members, then a channel from
-/// each rank to each rank, then a ballot for each rank that might be lost, and their voices. Zeroed memory is a valid
+/// each rank to each rank, then a ballot for each rank that might be lost, and its votes. Zeroed memory is a valid
 /// initial state. Parts that are never used take no physical memory.
 class ControlBlock {
  public:
   static std::size_t bytes(int size) {
     const auto ranks = static_cast<std::size_t>(size);
-    return sizeof(Member) * ranks + (sizeof(Channel) + sizeof(Voice)) * ranks * ranks + sizeof(Ballot) * ranks;
+    return sizeof(Member) * ranks + (sizeof(Channel) + sizeof(Vote)) * ranks * ranks + sizeof(Ballot) * ranks;
   }
 
   ControlBlock(void* memory, int size)
       : members_(static_cast<Member*>(memory)),
         channels_(reinterpret_cast<Channel*>(members_ + size)),
         ballots_(reinterpret_cast<Ballot*>(channels_ + static_cast<std::ptrdiff_t>(size) * size)),
-        voices_(reinterpret_cast<Voice*>(ballots_ + size)),
+        votes_(reinterpret_cast<Vote*>(ballots_ + size)),
         size_(size) {}
 
   Member& member(int rank) const { return members_[rank]; }
   Channel& channel(int from, int to) const { return channels_[from * static_cast<std::ptrdiff_t>(size_) + to]; }
   Ballot& ballot(int round) const { return ballots_[round]; }
-  Voice& voice(int round, int rank) const { return voices_[round * static_cast<std::ptrdiff_t>(size_) + rank]; }
+  Vote& vote(int round, int rank) const { return votes_[round * static_cast<std::ptrdiff_t>(size_) + rank]; }
 
  private:
   Member* members_;
   Channel* channels_;
   Ballot* ballots_;
-  Voice* voices_;
+  Vote* votes_;
   int size_;
 };
 

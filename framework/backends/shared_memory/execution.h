@@ -24,7 +24,8 @@ class AddressBook {
  public:
   virtual ~AddressBook() = default;
   virtual Location locate(const void* begin, std::size_t bytes) const = 0;
-  virtual Addresses addresses(const Group& group, Location Post::* which) const = 0;  // valid after Group::meet()
+  virtual Addresses addresses(const Group& group,
+                              Location Post::* which) const = 0;  // valid after Group::exchange_posts()
 };
 
 /// A dense run of elements.
@@ -37,7 +38,7 @@ struct Elements {
   std::size_t bytes() const { return static_cast<std::size_t>(count) * item(); }
 };
 
-/// One rank's part in an operation, and the ways in which it meets the other ranks.
+/// One rank's part in an operation, and the barriers at which it synchronizes with the other ranks.
 struct Execution {
   Group& group;
   const AddressBook& book;
@@ -51,21 +52,21 @@ struct Execution {
     group.scratch_writer().write(to, from, bytes);
   }
 
-  /// The first meeting. An operation that is done at once posts no memory locations.
-  void meet() const { group.meet({.call = call, .input = {}, .output = {}}); }
-  void meet(const Elements& input, const Elements& output) const {
-    group.meet({.call = call, .input = locate(input), .output = locate(output)});
+  /// The first barrier. An operation that is done at once posts no memory locations.
+  void exchange_posts() const { group.exchange_posts({.call = call, .input = {}, .output = {}}); }
+  void exchange_posts(const Elements& input, const Elements& output) const {
+    group.exchange_posts({.call = call, .input = locate(input), .output = locate(output)});
   }
 
-  /// The first meeting for an input that other ranks only copy from. They may fetch it, which takes one copy instead of
+  /// The first barrier for an input that other ranks only copy from. They may fetch it, which takes one copy instead of
   /// two. It is not fetched if this rank's output can be reached, or if the operation touches more than the caches
   /// hold, because the kernel cannot bypass the caches.
-  void meet_to_copy(const Elements& input, const Elements& output, std::size_t touched) const {
+  void exchange_posts_to_copy(const Elements& input, const Elements& output, std::size_t touched) const {
     Post mine{.call = call, .input = locate(input), .output = locate(output)};
     if (mine.input.region == 0 && mine.output.region == 0 && touched <= cache_bytes() / 2 && group.fabric().fetches()) {
       mine.input = {reinterpret_cast<std::uint64_t>(input.data), kFetched};
     }
-    group.meet(mine);
+    group.exchange_posts(mine);
   }
   bool input_is_fetched() const { return group.post_of(0).input.region == kFetched; }
 
@@ -73,43 +74,44 @@ struct Execution {
   Addresses outputs() const { return book.addresses(group, &Post::output); }
 
   /// Moves data that is not in reachable memory, in `chunks` chunks. For each chunk, every rank calls fill(own, chunk)
-  /// with its scratch memory, meets the others, and calls drain(scratch_of, chunk), where scratch_of(rank) is the
-  /// scratch memory that `rank` has filled. The two halves of the scratch memory alternate, so one meeting per chunk is
+  /// with its scratch memory, waits at a barrier, and calls drain(scratch_of, chunk), where scratch_of(rank) is the
+  /// scratch memory that `rank` has filled. The two halves of the scratch memory alternate, so one barrier per chunk is
   /// enough, and one more at the end.
   template <class Fill, class Drain>
   void through_scratch(std::int64_t chunks, const Fill& fill, const Drain& drain) const {
     for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
       const int half = static_cast<int>(chunk % 2);
       fill(group.scratch(rank(), half), chunk);
-      group.meet_again();
+      group.barrier();
       drain([&](int peer) { return group.scratch(peer, half); }, chunk);
     }
-    if (chunks > 0) group.meet_again();  // after this, owners may use their scratch again
+    if (chunks > 0) group.barrier();  // after this, owners may use their scratch again
   }
 
-  /// Does the same for a single chunk without a second meeting, for small operations. `bytes` is the size of the
+  /// Does the same for a single chunk without a second barrier, for small operations. `bytes` is the size of the
   /// scratch that each rank fills, or only `sender`.
   template <class Fill, class Drain>
-  void at_once(std::size_t bytes, const Fill& fill, const Drain& drain, int sender = kEverybody) const {
+  void in_one_step(std::size_t bytes, const Fill& fill, const Drain& drain, int sender = kAllRanks) const {
     if (bytes > kPayloadBytes) {
       fill(group.next_scratch(), 0);
-      meet();
+      exchange_posts();
       drain([&](int peer) { return group.scratch(peer); }, 0);
       return;
     }
     std::byte* own = group.own_payload();
     fill(own, 0);
-    bring_along({own, bytes}, drain, sender);
+    exchange_payload({own, bytes}, drain, sender);
   }
 
   /// Does the same with the data in `own`, at most kPayloadBytes.
   template <class Drain>
-  void bring_along(std::span<const std::byte> own, const Drain& drain, int sender = kEverybody) const {
-    const bool sends = sender == kEverybody || sender == rank();
-    group.meet({.call = call, .input = {}, .output = {}}, own.first(sends ? own.size() : 0), own.size(), sender);
+  void exchange_payload(std::span<const std::byte> own, const Drain& drain, int sender = kAllRanks) const {
+    const bool sends = sender == kAllRanks || sender == rank();
+    group.exchange_posts({.call = call, .input = {}, .output = {}}, own.first(sends ? own.size() : 0), own.size(),
+                         sender);
     drain([&](int peer) { return peer == rank() ? own.data() : group.payload_of(peer); }, 0);
   }
-  static constexpr int kEverybody = -1;
+  static constexpr int kAllRanks = -1;
 
   Location locate(const Elements& elements) const {
     return elements.data == nullptr ? Location{} : book.locate(elements.data, elements.bytes());
@@ -117,7 +119,7 @@ struct Execution {
 };
 
 /// Operations that move at most this many bytes through any rank's scratch do it at once.
-inline constexpr std::size_t kAtOnceBytes = 8 << 10;
+inline constexpr std::size_t kOneStepBytes = 8 << 10;
 
 /// Chunk `index` of a run of bytes that is cut every `step` bytes; empty after the end of the run.
 struct ChunkRange {

@@ -8,7 +8,7 @@
 namespace phalanx::shared_memory {
 namespace {
 
-bool is_small(const Elements& input, const PartLayout& parts) { return all_of(parts, input.item()) <= kAtOnceBytes; }
+bool is_small(const Elements& input, const PartLayout& parts) { return all_of(parts, input.item()) <= kOneStepBytes; }
 
 // `wanted` is true if this rank's output receives the parts.
 void gather_through_scratch(const Execution& execution, const Elements& output, const Elements& input,
@@ -27,7 +27,7 @@ void gather_through_scratch(const Execution& execution, const Elements& output, 
       copy(output.data + at, own ? input.data + range.begin : scratch_of(rank), range.bytes);
     }
   };
-  if (is_small(input, parts)) return execution.at_once(most, fill, drain);
+  if (is_small(input, parts)) return execution.in_one_step(most, fill, drain);
   execution.through_scratch(chunks_of(most, step), fill, drain);
 }
 
@@ -56,13 +56,13 @@ void all_gather(const Execution& execution, Elements output, Elements input, con
   const std::size_t touched = all_of(parts, input.item()) * (static_cast<std::size_t>(execution.size()) + 1);
   const BulkCopy copy(touched);
   if (is_small(input, parts)) return gather_through_scratch(execution, output, input, parts, copy, true);
-  execution.meet_to_copy(input, output, touched);
+  execution.exchange_posts_to_copy(input, output, touched);
   if (const Sources sources(execution, copy); sources) {
     pull(execution, output, sources, parts);
-    execution.group.meet_again();
+    execution.group.barrier();
   } else if (const auto outputs = execution.outputs(); !outputs.empty()) {
     push(execution, input, outputs, parts, copy);
-    execution.group.meet_again();
+    execution.group.barrier();
   } else {
     gather_through_scratch(execution, output, input, parts, copy, true);
   }
@@ -73,10 +73,10 @@ void gather(const Execution& execution, Elements output, Elements input, const P
   const std::size_t touched = 2 * all_of(parts, input.item());
   const BulkCopy copy(touched);
   if (is_small(input, parts)) return gather_through_scratch(execution, output, input, parts, copy, is_root);
-  execution.meet_to_copy(input, {}, touched);
+  execution.exchange_posts_to_copy(input, {}, touched);
   if (const Sources sources(execution, copy); sources) {
     if (is_root) pull(execution, output, sources, parts);
-    execution.group.meet_again();
+    execution.group.barrier();
   } else {
     gather_through_scratch(execution, output, input, parts, copy, is_root);
   }

@@ -37,7 +37,7 @@ Group::Group(Options options, std::shared_ptr<void> control, std::unique_ptr<Fab
       idle_(std::move(idle)),
       block_(control_.get(), options_.size),
       payloads_(kPayloadBytes * static_cast<std::size_t>(options_.size)),
-      waiter_(options_.ranks_here > 0 ? options_.ranks_here : options_.size, options_.cores_here) {}
+      waiter_(options_.local_ranks > 0 ? options_.local_ranks : options_.size, options_.local_cores) {}
 
 Group::~Group() {
   leave();
@@ -70,21 +70,21 @@ void Group::throw_failure() const {
 
 const char* Group::loss_of(int peer) const {
   const auto presence = block_.member(peer).presence.load(std::memory_order_acquire);
-  if (presence != Presence::kHere) return "left the group";
+  if (presence != Presence::kPresent) return "left the group";
   return fabric_->alive(peer) ? nullptr : "ended";
 }
 
-void Group::meet(const Post& mine, std::optional<Seconds> timeout) {
+void Group::exchange_posts(const Post& mine, std::optional<Seconds> timeout) {
   begin(timeout);
   post(mine);
   await_all([this, sequence = sequence()](int peer) { return posted(peer, sequence); });
   agree();
 }
 
-void Group::meet(const Post& mine, std::span<const std::byte> mine_too, std::size_t bytes, int sender) {
+void Group::exchange_posts(const Post& mine, std::span<const std::byte> payload, std::size_t bytes, int sender) {
   begin({});
   const std::uint64_t sequence = this->sequence();
-  write_lines(self().payload[sequence % 2], mine_too, sequence);
+  write_lines(self().payload[sequence % 2], payload, sequence);
   post(mine);
   const std::size_t lines = (bytes + FlaggedLine::kBytes - 1) / FlaggedLine::kBytes;
   await_all([&](int peer) {
@@ -133,7 +133,7 @@ void Group::refuse_failed() {
   }
 }
 
-void Group::meet_again() {
+void Group::barrier() {
   schedule_point();
   self().stage.store(++stage_, std::memory_order_release);
   await_all([this](int peer) { return block_.member(peer).stage.load(std::memory_order_acquire) >= stage_; });
@@ -161,7 +161,7 @@ void Group::await_all(const Arrived& arrived) {
 }
 
 // Checks all missing ranks, so that a dead rank is noticed even if another one is merely late. The timeout applies to
-// the operation, not to each of its meetings.
+// the operation, not to each of its barriers.
 void Group::give_up_if_lost(const std::function<bool(int)>& arrived, Waiter::Clock::duration waited) {
   const auto now = Waiter::Clock::now();
   if (!waiting_since_) waiting_since_ = now - waited;
@@ -178,17 +178,17 @@ void Group::give_up_if_lost(const std::function<bool(int)>& arrived, Waiter::Clo
   std::ostringstream text;
   text.precision(3);
   text << where() << ": waited " << seconds << " s for rank " << missing << ", which did not come";
-  throw_for_good(CommError(CommError::Kind::kTimeout, text.str()));
+  fail_and_throw(CommError(CommError::Kind::kTimeout, text.str()));
 }
 
 void Group::give_up(int rank, const char* what_it_did, double seconds) {
   std::ostringstream text;
   text.precision(3);
   text << where() << ": rank " << rank << ' ' << what_it_did << " (noticed after " << seconds << " s)";
-  throw_for_good(CommError(CommError::Kind::kPeerLost, text.str()));
+  fail_and_throw(CommError(CommError::Kind::kPeerLost, text.str()));
 }
 
-void Group::throw_for_good(const CommError& error) {
+void Group::fail_and_throw(const CommError& error) {
   fail(error);
   throw error;
 }

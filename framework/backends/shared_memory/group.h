@@ -20,7 +20,8 @@
 
 namespace phalanx::shared_memory {
 
-/// One rank's view of a group that shares memory. It meets its peers and notices when they are gone or disagree.
+/// One rank's view of a group that shares memory. It synchronizes with its peers and notices when they are gone or
+/// disagree.
 ///
 /// Not thread-safe, except where stated: it is used by the thread that runs the rank's OperationQueue. After a
 /// CommError other than kMismatch the group is broken: this rank has left it, and every later call throws that error
@@ -32,8 +33,8 @@ class Group {
     int rank = 0;
     int size = 1;
     Seconds timeout{600};  // of an operation, from the time when it begins to wait
-    int ranks_here = 0;    // ranks that share the cores; 0: as many as the group has
-    int cores_here = 0;    // cores that they may use together; 0: as many as this thread may use
+    int local_ranks = 0;   // ranks that share the cores; 0: as many as the group has
+    int local_cores = 0;   // cores that they may use together; 0: as many as this thread may use
   };
 
   /// `control` is the memory of a ControlBlock. `idle` is called repeatedly while this rank waits, and must not throw.
@@ -57,31 +58,31 @@ class Group {
     if (broken()) throw_failure();
   }
 
-  /// The first meeting of an operation: posts `mine` and blocks, up to `timeout` if given, until all ranks have posted.
+  /// The first barrier of an operation. Posts `mine` and blocks, up to `timeout` if given, until all ranks have posted.
   /// Throws kMismatch on all ranks unless the calls agree.
-  void meet(const Post& mine, std::optional<Seconds> timeout = {});
+  void exchange_posts(const Post& mine, std::optional<Seconds> timeout = {});
 
-  /// Does the same, and also sends `mine_too`, at most kPayloadBytes, to the other ranks. `bytes` is the size of the
+  /// Does the same, and also sends `payload`, at most kPayloadBytes, to the other ranks. `bytes` is the size of the
   /// payload that this rank receives from each other rank, or only from `sender`.
-  void meet(const Post& mine, std::span<const std::byte> mine_too, std::size_t bytes, int sender);
+  void exchange_posts(const Post& mine, std::span<const std::byte> payload, std::size_t bytes, int sender);
 
-  /// Returns the payload that another rank sent in the last meeting. own_payload() is a buffer for this rank's payload
-  /// in the next meeting.
+  /// Returns the payload that another rank sent in the last barrier. own_payload() is a buffer for this rank's payload
+  /// in the next barrier.
   const std::byte* payload_of(int rank) const { return payloads_.data() + kPayloadBytes * rank; }
   std::byte* own_payload() { return payloads_.data() + kPayloadBytes * rank(); }
 
-  /// Returns a rank's post for the current operation; valid after meet().
+  /// Returns a rank's post for the current operation; valid after exchange_posts().
   const Post& post_of(int rank) const { return block_.member(rank).posts[parity()].post; }
 
-  /// Performs a further meeting of the current operation.
-  void meet_again();
+  /// Performs a further barrier of the current operation.
+  void barrier();
 
-  /// Returns a rank's scratch half for the current operation, which its owner must fill before meet(). Before a rank
-  /// has called meet(), its next operation uses next_scratch().
+  /// Returns a rank's scratch half for the current operation, which its owner must fill before exchange_posts(). Before
+  /// a rank has called exchange_posts(), its next operation uses next_scratch().
   std::byte* scratch(int rank) { return block_.member(rank).scratch[parity()]; }
   std::byte* next_scratch() { return self().scratch[(sequence() + 1) % 2]; }
 
-  /// Returns one of both halves, for operations that move more data than fits into one half, with further meetings in
+  /// Returns one of both halves, for operations that move more data than fits into one half, with further barriers in
   /// between.
   std::byte* scratch(int rank, int half) { return block_.member(rank).scratch[half]; }
 
@@ -122,7 +123,7 @@ class Group {
   template <class Arrived>
   void await_all(const Arrived& arrived);
   void give_up_if_lost(const std::function<bool(int)>& arrived, Waiter::Clock::duration waited);
-  [[noreturn]] void throw_for_good(const CommError& error);
+  [[noreturn]] void fail_and_throw(const CommError& error);
   [[noreturn]] void give_up(int rank, const char* what_it_did, double seconds);
   std::string where() const;  // "all_reduce #12 of world, rank 0 of 2"
 

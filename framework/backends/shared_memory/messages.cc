@@ -5,17 +5,18 @@
 #include <cstring>
 #include <sstream>
 
-#include "framework/backends/shared_memory/keep_for_good.h"
+#include "framework/backends/shared_memory/keep_until_exit.h"
 #include "framework/base/error.h"
 
 namespace phalanx::shared_memory {
 struct Messages::ToPeer {
-  struct Lent {
+  struct DirectSend {
     TransferPtr transfer;
     std::uint64_t slot;
   };
   std::deque<TransferPtr> waiting;  // for slots; the first may be in progress
-  std::deque<Lent> lent;            // in the receiver's hands until it has emptied the slot
+  std::deque<DirectSend>
+      direct;  // the receiver copies them from the sender's memory; in use until it has emptied the slot
 };
 
 // A message that is being received.
@@ -23,29 +24,30 @@ struct Messages::Incoming {
   std::size_t bytes = 0;
   int tag = 0;
   std::size_t moved = 0;
-  TransferPtr receiver;                // null until a receive is posted
-  std::unique_ptr<std::byte[]> aside;  // holds the message until then
+  TransferPtr receiver;                 // null until a receive is posted
+  std::unique_ptr<std::byte[]> buffer;  // holds an unexpected message until then
   bool discard = false;
 
   bool complete() const { return moved == bytes; }
   std::byte* target() const {
     if (discard) return nullptr;
-    return (aside ? aside.get() : receiver->data()) + moved;
+    return (buffer ? buffer.get() : receiver->data()) + moved;
   }
 };
 
 struct Messages::FromPeer {
-  std::deque<TransferPtr> posted;              // receives without a message
-  std::shared_ptr<Incoming> current;           // begun, but not complete
-  std::list<std::shared_ptr<Incoming>> aside;  // messages that arrived before their receives were posted
+  std::deque<TransferPtr> posted;                   // receives without a message
+  std::shared_ptr<Incoming> current;                // begun, but not complete
+  std::list<std::shared_ptr<Incoming>> unexpected;  // messages that arrived before their receives were posted
 };
 
 Messages::Messages(Group& group)
     : group_(group),
-      lent_from_(group.fabric().reaches_everything() ? kEverywhere
-                 : group.fabric().fetches()          ? kFetched
-                                                     : 0),
-      waiter_(group.options().ranks_here > 0 ? group.options().ranks_here : group.size(), group.options().cores_here),
+      direct_region_(group.fabric().reaches_everything() ? kEverywhere
+                     : group.fabric().fetches()          ? kFetched
+                                                         : 0),
+      waiter_(group.options().local_ranks > 0 ? group.options().local_ranks : group.size(),
+              group.options().local_cores),
       to_(group.size()),
       from_(group.size()) {}
 
@@ -53,18 +55,18 @@ Messages::~Messages() = default;
 
 void Messages::send(const TransferPtr& transfer) {
   const std::lock_guard lock(mutex_);
-  ++under_way_;
+  ++in_progress_;
   to_[transfer->peer()].waiting.push_back(transfer);
   move_or_abandon([&] { fill_slots(transfer->peer()); });
 }
 
 void Messages::recv(const TransferPtr& transfer) {
   const std::lock_guard lock(mutex_);
-  ++under_way_;
+  ++in_progress_;
   auto& from = from_[transfer->peer()];
   const auto found = std::ranges::find_if(
-      from.aside, [&](const auto& message) { return message->tag == transfer->tag() && !message->receiver; });
-  if (found == from.aside.end()) {
+      from.unexpected, [&](const auto& message) { return message->tag == transfer->tag() && !message->receiver; });
+  if (found == from.unexpected.end()) {
     from.posted.push_back(transfer);
     move_or_abandon([&] { empty_slots(transfer->peer()); });
     return;
@@ -73,7 +75,7 @@ void Messages::recv(const TransferPtr& transfer) {
   if ((*found)->complete()) end(from, **found);
 }
 
-// If the group is broken, or there is no memory to set a message aside, every transfer fails with that error.
+// If the group is broken, or there is no memory for an unexpected message, every transfer fails with that error.
 template <class Move>
 void Messages::move_or_abandon(const Move& move) {
   try {
@@ -94,7 +96,7 @@ void Messages::move_or_abandon(const Move& move) {
 }
 
 void Messages::poll() {
-  if (under_way_.load(std::memory_order_relaxed) == 0) return;
+  if (in_progress_.load(std::memory_order_relaxed) == 0) return;
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (lock) move_or_abandon([this] { poll_locked(); });
 }
@@ -110,9 +112,9 @@ void Messages::fill_slots(int peer) {
   auto& to = to_[peer];
   auto& channel = group_.channel_to(peer);
   const auto emptied = channel.emptied.load(std::memory_order_acquire);
-  while (!to.lent.empty() && to.lent.front().slot < emptied) {
-    complete(*to.lent.front().transfer);
-    to.lent.pop_front();
+  while (!to.direct.empty() && to.direct.front().slot < emptied) {
+    complete(*to.direct.front().transfer);
+    to.direct.pop_front();
   }
   auto filled = channel.filled.load(std::memory_order_relaxed);
   while (!to.waiting.empty() && filled - emptied < Channel::kSlots) {
@@ -120,7 +122,7 @@ void Messages::fill_slots(int peer) {
     const bool all_gone = fill_slot(to, channel, filled);
     channel.filled.store(++filled, std::memory_order_release);
     if (!all_gone) continue;
-    if (to.lent.empty() || to.lent.back().transfer != to.waiting.front()) complete(*to.waiting.front());
+    if (to.direct.empty() || to.direct.back().transfer != to.waiting.front()) complete(*to.waiting.front());
     to.waiting.pop_front();
   }
 }
@@ -129,13 +131,13 @@ void Messages::fill_slots(int peer) {
 bool Messages::fill_slot(ToPeer& to, Channel& channel, std::uint64_t slot) {
   const auto& transfer = to.waiting.front();
   auto& header = channel.headers[slot % Channel::kSlots];
-  const bool lend = lent_from_ != 0 && transfer->bytes() > Channel::kSlotBytes;
+  const bool direct = direct_region_ != 0 && transfer->bytes() > Channel::kSlotBytes;
   if (transfer->moved == 0) {
     header = {.bytes = static_cast<std::int64_t>(transfer->bytes()), .tag = transfer->tag(), .location = {}};
   }
-  if (lend) {
-    header.location = {reinterpret_cast<std::uint64_t>(transfer->data()), lent_from_};
-    to.lent.push_back({transfer, slot});
+  if (direct) {
+    header.location = {reinterpret_cast<std::uint64_t>(transfer->data()), direct_region_};
+    to.direct.push_back({transfer, slot});
     return true;
   }
   const std::size_t bytes = std::min(Channel::kSlotBytes, transfer->bytes() - transfer->moved);
@@ -154,12 +156,12 @@ void Messages::empty_slots(int peer) {
     const bool begins = !from.current;
     if (begins) from.current = begin(from, header);
     Incoming& incoming = *from.current;
-    const bool lent = begins && header.location.region != 0;
-    const std::size_t bytes = lent ? incoming.bytes : std::min(Channel::kSlotBytes, incoming.bytes - incoming.moved);
+    const bool direct = begins && header.location.region != 0;
+    const std::size_t bytes = direct ? incoming.bytes : std::min(Channel::kSlotBytes, incoming.bytes - incoming.moved);
     const auto* source =
-        lent ? reinterpret_cast<const std::byte*>(header.location.offset) : channel.data[emptied % Channel::kSlots];
+        direct ? reinterpret_cast<const std::byte*>(header.location.offset) : channel.data[emptied % Channel::kSlots];
     if (auto* target = incoming.target(); target != nullptr && bytes > 0) {
-      if (lent && header.location.region == kFetched) {
+      if (direct && header.location.region == kFetched) {
         fetch(peer, incoming, source);
       } else {
         std::memcpy(target, source, bytes);
@@ -192,8 +194,8 @@ std::shared_ptr<Messages::Incoming> Messages::begin(FromPeer& from, const Channe
   const auto match =
       std::ranges::find_if(from.posted, [&](const auto& transfer) { return transfer->tag() == header.tag; });
   if (match == from.posted.end()) {
-    incoming->aside = std::make_unique_for_overwrite<std::byte[]>(std::max<std::size_t>(1, incoming->bytes));
-    from.aside.push_back(incoming);
+    incoming->buffer = std::make_unique_for_overwrite<std::byte[]>(std::max<std::size_t>(1, incoming->bytes));
+    from.unexpected.push_back(incoming);
   } else {
     incoming->receiver = *match;
     incoming->discard = (*match)->bytes() != incoming->bytes;
@@ -205,7 +207,7 @@ std::shared_ptr<Messages::Incoming> Messages::begin(FromPeer& from, const Channe
 void Messages::end(FromPeer& from, Incoming& incoming) {
   const auto receiver = incoming.receiver;
   deliver(*receiver, incoming);
-  std::erase_if(from.aside, [&](const auto& message) { return message.get() == &incoming; });
+  std::erase_if(from.unexpected, [&](const auto& message) { return message.get() == &incoming; });
 }
 
 void Messages::deliver(Transfer& receiver, const Incoming& incoming) {
@@ -215,13 +217,13 @@ void Messages::deliver(Transfer& receiver, const Incoming& incoming) {
     complete(receiver, std::make_exception_ptr(CommError(CommError::Kind::kMismatch, text)));
     return;
   }
-  if (incoming.aside && incoming.bytes > 0) std::memcpy(receiver.data(), incoming.aside.get(), incoming.bytes);
+  if (incoming.buffer && incoming.bytes > 0) std::memcpy(receiver.data(), incoming.buffer.get(), incoming.bytes);
   complete(receiver);
 }
 
 void Messages::complete(Transfer& transfer, std::exception_ptr error) {
   transfer.complete(std::move(error));
-  --under_way_;
+  --in_progress_;
 }
 
 void Messages::await(Transfer& transfer, const std::function<void()>& poll_all) {
@@ -275,8 +277,8 @@ void Messages::abandon_all() {
     error = std::current_exception();
   }
   for (auto& to : to_) {
-    for (auto& [transfer, slot] : std::exchange(to.lent, {})) {
-      keep_for_good(transfer->tensor());
+    for (auto& [transfer, slot] : std::exchange(to.direct, {})) {
+      keep_until_exit(transfer->tensor());
       complete(*transfer, error);
     }
     for (auto& transfer : std::exchange(to.waiting, {})) complete(*transfer, error);

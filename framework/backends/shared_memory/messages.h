@@ -19,8 +19,8 @@ namespace phalanx::shared_memory {
 ///
 /// A message travels through the slots of its channel, in as many steps as needed. poll() moves as much as possible and
 /// never blocks. If ranks reach, or can fetch, all memory of each other, the receiver copies a message that is larger
-/// than a slot directly, while the sender may compute. A message that arrives before its receive is posted is set
-/// aside, so that no message blocks later ones. Bytes copied: 2 n, or n if the message is read in place.
+/// than a slot directly, while the sender may compute. An unexpected message, which arrives before its receive is
+/// posted, is buffered, so that no message blocks later ones. Bytes copied: 2 n, or n if the message is read in place.
 ///
 /// Thread-safe.
 class Messages {
@@ -60,9 +60,9 @@ class Messages {
   std::string describe(const Transfer& transfer) const;
 
   Group& group_;
-  const std::uint32_t lent_from_;  // region of messages that the receiver reads in place; 0: it cannot
+  const std::uint32_t direct_region_;  // region in which receivers read the sender's memory directly; 0: they cannot
   Waiter waiter_;
-  std::atomic<int> under_way_{0};
+  std::atomic<int> in_progress_{0};
   std::mutex mutex_;  // guards the members below and the transfers in them
   std::vector<ToPeer> to_;
   std::vector<FromPeer> from_;

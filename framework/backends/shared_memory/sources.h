@@ -10,7 +10,7 @@
 namespace phalanx::shared_memory {
 
 /// The inputs that all ranks have posted for the current operation, from which this rank copies. They are in memory
-/// that it reaches or that the fabric fetches. Must be constructed after the first meeting; all ranks get the same
+/// that it reaches or that the fabric fetches. Must be constructed after the first barrier; all ranks get the same
 /// answer.
 class Sources {
  public:

@@ -10,19 +10,19 @@
 namespace phalanx::shared_memory {
 namespace {
 
-class Count {
+class SurvivorVote {
  public:
-  Count(Group& group, const std::function<void()>& idle)
+  SurvivorVote(Group& group, const std::function<void()>& idle)
       : group_(group),
         block_(group.block()),
         idle_(idle),
-        waiter_(group.options().ranks_here, group.options().cores_here) {}
+        waiter_(group.options().local_ranks, group.options().local_cores) {}
 
   Survivors run() {
     for (int round = 0; round < group_.size(); ++round) {
       block_.member(group_.rank()).round.store(round + 1, std::memory_order_release);
       const auto memory = publish_or_find(round);
-      if (block_.voice(round, group_.rank()).survives.load(std::memory_order_relaxed) == 0) throw_too_late();
+      if (block_.vote(round, group_.rank()).survives.load(std::memory_order_relaxed) == 0) throw_too_late();
       const bool committed = memory != nullptr && decide(round);
       group_.fabric().release();
       if (committed) return {members(round), memory};
@@ -37,13 +37,13 @@ class Count {
     return block_.member(rank).gone.load(kAcquire) != 0 || (rank != group_.rank() && !group_.fabric().alive(rank));
   }
 
-  bool has_come(int round, int rank) const {
+  bool has_arrived(int round, int rank) const {
     return block_.member(rank).round.load(kAcquire) > static_cast<std::uint32_t>(round);
   }
 
-  bool all_have_come(int round) const {
+  bool all_have_arrived(int round) const {
     for (int rank = 0; rank < group_.size(); ++rank) {
-      if (!has_come(round, rank) && !gone(rank)) return false;
+      if (!has_arrived(round, rank) && !gone(rank)) return false;
     }
     return true;
   }
@@ -61,7 +61,7 @@ class Count {
   // owner is gone.
   std::shared_ptr<void> publish_or_find(int round) const {
     Ballot& ballot = block_.ballot(round);
-    wait_for([&] { return ballot.state.load(kAcquire) >= Ballot::kPublished || all_have_come(round); });
+    wait_for([&] { return ballot.state.load(kAcquire) >= Ballot::kPublished || all_have_arrived(round); });
     // The rank that counts may end before it publishes; then another one counts.
     const auto is_free = [&](std::uint32_t state) {
       return state == Ballot::kOpen || (state < Ballot::kPublished && gone(static_cast<int>(state) - 1));
@@ -92,8 +92,8 @@ class Count {
     Ballot& ballot = block_.ballot(round);
     int survivors = 0;
     for (int rank = 0; rank < group_.size(); ++rank) {
-      const bool survives = has_come(round, rank) && !gone(rank);
-      block_.voice(round, rank).survives.store(survives ? 1 : 0, std::memory_order_relaxed);
+      const bool survives = has_arrived(round, rank) && !gone(rank);
+      block_.vote(round, rank).survives.store(survives ? 1 : 0, std::memory_order_relaxed);
       survivors += survives ? 1 : 0;
     }
     const auto made = group_.fabric().create(ControlBlock::bytes(survivors));
@@ -111,7 +111,7 @@ class Count {
   // Returns true if the ballot is committed. This rank survives in it and has opened the memory.
   bool decide(int round) const {
     Ballot& ballot = block_.ballot(round);
-    block_.voice(round, group_.rank()).ready.store(1, std::memory_order_release);
+    block_.vote(round, group_.rank()).ready.store(1, std::memory_order_release);
     schedule_point();
     const auto decided = [&] { return ballot.state.load(kAcquire) != Ballot::kPublished; };
     const bool in_time = wait_for([&] { return decided() || advance(round); });
@@ -124,7 +124,7 @@ class Count {
     Ballot& ballot = block_.ballot(round);
     bool all_ready = true;
     for (const int rank : members(round)) {
-      if (block_.voice(round, rank).ready.load(kAcquire) != 0) continue;
+      if (block_.vote(round, rank).ready.load(kAcquire) != 0) continue;
       all_ready = false;
       if (!gone(rank)) continue;
       abort(ballot);
@@ -139,7 +139,7 @@ class Count {
   std::vector<int> members(int round) const {
     std::vector<int> members;
     for (int rank = 0; rank < group_.size(); ++rank) {
-      if (block_.voice(round, rank).survives.load(std::memory_order_relaxed) != 0) members.push_back(rank);
+      if (block_.vote(round, rank).survives.load(std::memory_order_relaxed) != 0) members.push_back(rank);
     }
     return members;
   }
@@ -166,7 +166,7 @@ class Count {
 Survivors agree_on_survivors(Group& group, const std::function<void()>& idle) {
   group.fail_between_calls(CommError(CommError::Kind::kPeerLost, "rank " + std::to_string(group.rank()) + " of " +
                                                                      group.name() + " has called shrink"));
-  return Count(group, idle).run();
+  return SurvivorVote(group, idle).run();
 }
 
 }  // namespace phalanx::shared_memory

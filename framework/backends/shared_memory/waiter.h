@@ -50,7 +50,7 @@ class Waiter {
  private:
   static constexpr std::uint64_t kYields = 4096;  // a few milliseconds
   static constexpr std::uint64_t kYieldsBetweenChecks = 32;
-  static constexpr std::chrono::microseconds kNap{50};
+  static constexpr std::chrono::microseconds kSleep{50};
 
   static void relax() {
 #if defined(__x86_64__)
@@ -66,7 +66,7 @@ class Waiter {
     } else if (turn < kYields) {
       std::this_thread::yield();
     } else {
-      std::this_thread::sleep_for(kNap);
+      std::this_thread::sleep_for(kSleep);
     }
   }
 

@@ -139,7 +139,7 @@ bool MemfdFabric::can_fetch(std::span<const Word> words) {
   return true;
 }
 
-void MemfdFabric::let_peers_fetch() {
+void MemfdFabric::allow_peers_to_fetch() {
   std::vector<pid_t> others;
   for (const auto& peer : peers_) {
     if (peer.process != ::getpid()) others.push_back(peer.process);
@@ -147,7 +147,7 @@ void MemfdFabric::let_peers_fetch() {
   readable_ = std::make_shared<const ReadableBy>(std::move(others));
 }
 
-void MemfdFabric::allow_fetching(bool all_can) {
+void MemfdFabric::set_fetches(bool all_can) {
   fetches_ = all_can;
   if (!all_can) readable_.reset();
 }

@@ -43,10 +43,10 @@ class MemfdFabric final : public shared_memory::Fabric {
 
   /// Allows the peers to fetch from this process, on systems where a process must name its readers (Yama), as long as
   /// this fabric or a subset of it lives. Must be called before any peer calls can_fetch().
-  void let_peers_fetch();
+  void allow_peers_to_fetch();
 
   /// Sets the result of fetches(): true if all ranks can fetch. If false, peers may no longer read this process.
-  void allow_fetching(bool all_can);
+  void set_fetches(bool all_can);
   bool fetches() const override { return fetches_; }
   void fetch(int rank, std::byte* to, const std::byte* from, std::size_t bytes) override;
 

@@ -168,7 +168,7 @@ TEST(MemfdFabric, FindsOutWhetherItCanFetch) {
   EXPECT_TRUE(fabric.can_fetch(Words{{&word, 42}, {&word, 42}}));
   EXPECT_FALSE(fabric.can_fetch(Words{{&word, 42}, {&word, 43}})) << "another process's word";
   EXPECT_FALSE(fabric.can_fetch(Words{{&word, 42}, {nullptr, 42}}));
-  fabric.allow_fetching(true);
+  fabric.set_fetches(true);
   const int ranks[] = {1};
   EXPECT_TRUE(fabric.fetches() && fabric.subset(ranks)->fetches());
 }

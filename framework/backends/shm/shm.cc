@@ -18,8 +18,8 @@
 namespace phalanx {
 namespace {
 
-// The description of itself that each rank publishes for the others.
-struct Card {
+// The description of its process that each rank publishes for the others.
+struct ProcessInfo {
   int process = 0;
   std::string host;
   std::string process_ids;  // process_ids_key(): the namespace in which `process` is valid
@@ -34,47 +34,48 @@ void publish(Store& store, const std::string& what, int rank, const std::string&
   store.set("shm/" + what + "/" + std::to_string(rank), text);
 }
 
-bool wants_to_fetch() {
-  const auto wish = environment("PHALANX_SHM_FETCH").value_or("on");
-  if (wish != "on" && wish != "off") throw ConfigError("PHALANX_SHM_FETCH is \"" + wish + "\": it must be on or off");
-  return wish == "on";
+bool is_fetching_enabled() {
+  const auto setting = environment("PHALANX_SHM_FETCH").value_or("on");
+  if (setting != "on" && setting != "off")
+    throw ConfigError("PHALANX_SHM_FETCH is \"" + setting + "\": it must be on or off");
+  return setting == "on";
 }
 
-// Must be called before any use of the process id in `card`.
-void require_same_host(int rank, int peer, const Card& card) {
+// Must be called before any use of the process id in `info`.
+void require_same_host(int rank, int peer, const ProcessInfo& info) {
   const std::string ranks = "rank " + std::to_string(rank) + " is on " + host_name() + " and rank " +
-                            std::to_string(peer) + " on " + card.host;
-  if (card.host != host_name()) {
+                            std::to_string(peer) + " on " + info.host;
+  if (info.host != host_name()) {
     throw ConfigError("backend shm connects ranks of one host, but " + ranks + "; use backend: mpi");
   }
-  if (card.process_ids == process_ids_key()) return;
+  if (info.process_ids == process_ids_key()) return;
   throw ConfigError("backend shm connects ranks that see each other's processes, but " + ranks +
                     ", in another container or on another machine of that name (boot and process ids are " +
-                    process_ids_key() + " and " + card.process_ids +
+                    process_ids_key() + " and " + info.process_ids +
                     "); use backend: gloo, or start all ranks in one container");
 }
 
-// Returns the cards of all ranks, in rank order. Collective.
-std::vector<Card> introduce(const ConnectOptions& options) {
+// Returns the process information of all ranks, in rank order. Collective.
+std::vector<ProcessInfo> exchange_process_infos(const ConnectOptions& options) {
   std::ostringstream own;
-  own << ::getpid() << ' ' << host_name() << ' ' << process_ids_key() << ' ' << wants_to_fetch() << ' '
+  own << ::getpid() << ' ' << host_name() << ' ' << process_ids_key() << ' ' << is_fetching_enabled() << ' '
       << reinterpret_cast<std::uint64_t>(&kWord);
   publish(*options.store, "card", options.rank_info.rank, own.str());
-  std::vector<Card> cards;
+  std::vector<ProcessInfo> infos;
   for (int rank = 0; rank < options.rank_info.size; ++rank) {
-    Card card;
+    ProcessInfo info;
     const auto text = options.store->get("shm/card/" + std::to_string(rank));
-    std::istringstream(text) >> card.process >> card.host >> card.process_ids >> card.fetches >> card.word;
-    require_same_host(options.rank_info.rank, rank, card);
-    cards.push_back(card);
+    std::istringstream(text) >> info.process >> info.host >> info.process_ids >> info.fetches >> info.word;
+    require_same_host(options.rank_info.rank, rank, info);
+    infos.push_back(info);
   }
-  return cards;
+  return infos;
 }
 
 // Returns true if every rank can fetch memory of every other. Collective.
-bool all_can_fetch(const ConnectOptions& options, shm::MemfdFabric& fabric, const std::vector<Card>& cards) {
+bool all_can_fetch(const ConnectOptions& options, shm::MemfdFabric& fabric, const std::vector<ProcessInfo>& infos) {
   std::vector<shm::MemfdFabric::Word> words;
-  for (const auto& card : cards) words.push_back({reinterpret_cast<const std::uint64_t*>(card.word), kValue});
+  for (const auto& info : infos) words.push_back({reinterpret_cast<const std::uint64_t*>(info.word), kValue});
   store_barrier(*options.store, "shm/readable", options.rank_info.size);
   const bool can_fetch = fabric.can_fetch(words);
   publish(*options.store, "fetches", options.rank_info.rank, can_fetch ? "yes" : "no");
@@ -86,13 +87,13 @@ bool all_can_fetch(const ConnectOptions& options, shm::MemfdFabric& fabric, cons
 }
 
 std::unique_ptr<shm::MemfdFabric> make_fabric(const ConnectOptions& options) {
-  const auto cards = introduce(options);
+  const auto infos = exchange_process_infos(options);
   std::vector<int> processes;
-  for (const auto& card : cards) processes.push_back(card.process);
+  for (const auto& info : infos) processes.push_back(info.process);
   auto fabric = std::make_unique<shm::MemfdFabric>(processes);
-  if (std::ranges::all_of(cards, &Card::fetches)) {
-    fabric->let_peers_fetch();
-    fabric->allow_fetching(all_can_fetch(options, *fabric, cards));
+  if (std::ranges::all_of(infos, &ProcessInfo::fetches)) {
+    fabric->allow_peers_to_fetch();
+    fabric->set_fetches(all_can_fetch(options, *fabric, infos));
   }
   return fabric;
 }

@@ -30,20 +30,20 @@ class RanksUnderMpirun : public ::testing::Test {
  protected:
   static void SetUpTestSuite() { start(rank_info_from_mpirun(), Seconds(20)); }
 
-  struct Wish {
-    std::int64_t most_elements = INT_MAX;
+  struct WorldOptions {
+    std::int64_t max_elements = INT_MAX;
     bool progress_thread = false;
   };
 
   /// Connects a new world.
-  static CommunicatorPtr connect(const Wish& wish) {
+  static CommunicatorPtr connect(const WorldOptions& options) {
     auto queue = std::make_shared<OperationQueue>();
-    if (wish.progress_thread) queue->start_progress_thread();
+    if (options.progress_thread) queue->start_progress_thread();
     auto group = duplicate_world(
-        {.name = "world", .timeout = Seconds(20), .local_ranks = 3, .most_elements = wish.most_elements});
+        {.name = "world", .timeout = Seconds(20), .local_ranks = 3, .max_elements = options.max_elements});
     return std::make_shared<MpiCommunicator>(std::move(group), std::move(queue));
   }
-  static CommunicatorPtr connect() { return connect(Wish{}); }
+  static CommunicatorPtr connect() { return connect(WorldOptions{}); }
 };
 
 }  // namespace phalanx::mpi

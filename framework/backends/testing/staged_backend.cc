@@ -20,7 +20,7 @@ const bool staged_backend_registered = Backends::global().add<StagedConfig>(
     [](const StagedConfig&, const ConnectOptions& options) -> CommunicatorPtr {
       auto host = Backends::Choice("inproc").make(options);
       return std::make_shared<DeviceCommunicator>(std::move(host), c10::kCPU,
-                                                  DeviceCommunicator::Ways{.chunk_bytes = 4096});
+                                                  DeviceCommunicator::Paths{.chunk_bytes = 4096});
     });
 
 }  // namespace

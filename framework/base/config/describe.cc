@@ -120,7 +120,7 @@ bool lies_in(const std::string& path, const std::string& section) {
 
 // Returns the section that was probably meant: one whose last key is the same, or else one that is spelled almost the
 // same.
-std::string section_meant_by(const std::string& section, const std::vector<Row>& rows) {
+std::string suggested_section(const std::string& section, const std::vector<Row>& rows) {
   std::vector<std::string> paths;
   for (const Row& row : rows) {
     if (last_key(row.path) == last_key(section)) return row.path;
@@ -135,7 +135,7 @@ std::vector<Row> rows_of(const std::string& section, const std::vector<Row>& all
     if (lies_in(row.path, section)) rows.push_back(row);
   }
   if (rows.empty()) {
-    const std::string meant = section_meant_by(section, all);
+    const std::string meant = suggested_section(section, all);
     throw ConfigError("a config has no section or key \"" + section + "\"" +
                       (meant.empty() ? "" : " (did you mean \"" + meant + "\"?)"));
   }

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "framework/base/config/meant.h"
+#include "framework/base/config/suggest.h"
 #include "framework/base/text.h"
 
 namespace phalanx::config {
@@ -16,29 +16,29 @@ std::string alternatives(const std::vector<std::string>& words) {
   return join(front, ", ") + " or " + words.back();
 }
 
-std::optional<Complaint> check_number(const Limits& limits, double value, const std::string& text) {
+std::optional<ValueProblem> check_number(const Limits& limits, double value, const std::string& text) {
   const bool inside =
       limits.exclusive ? value > limits.min && value < limits.max : value >= limits.min && value <= limits.max;
   if (inside) return {};
-  return Complaint{"must be " + describe(limits) + ", got " + text};
+  return ValueProblem{"must be " + describe(limits) + ", got " + text};
 }
 
 }  // namespace
 
-std::optional<Complaint> check(const Limits&, bool) { return {}; }
+std::optional<ValueProblem> check(const Limits&, bool) { return {}; }
 
-std::optional<Complaint> check(const Limits& limits, std::int64_t value) {
+std::optional<ValueProblem> check(const Limits& limits, std::int64_t value) {
   return check_number(limits, static_cast<double>(value), std::to_string(value));
 }
 
-std::optional<Complaint> check(const Limits& limits, double value) {
+std::optional<ValueProblem> check(const Limits& limits, double value) {
   return check_number(limits, value, shortest(value));
 }
 
-std::optional<Complaint> check(const Limits& limits, const std::string& value) {
+std::optional<ValueProblem> check(const Limits& limits, const std::string& value) {
   if (limits.choices.empty() || std::ranges::count(limits.choices, value) > 0) return {};
   const Node written{.kind = Node::Kind::kScalar, .text = value};
-  return Complaint{"must be " + describe(limits) + ", got " + what_is(written), meant_by(value, limits.choices)};
+  return ValueProblem{"must be " + describe(limits) + ", got " + what_is(written), suggest(value, limits.choices)};
 }
 
 std::string describe(const Limits& limits) {

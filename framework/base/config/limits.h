@@ -11,10 +11,10 @@
 namespace phalanx::config {
 
 // Return a complaint about the value, or nothing if it is within the limits. Booleans have no limits.
-std::optional<Complaint> check(const Limits& limits, bool value);
-std::optional<Complaint> check(const Limits& limits, std::int64_t value);
-std::optional<Complaint> check(const Limits& limits, double value);
-std::optional<Complaint> check(const Limits& limits, const std::string& value);
+std::optional<ValueProblem> check(const Limits& limits, bool value);
+std::optional<ValueProblem> check(const Limits& limits, std::int64_t value);
+std::optional<ValueProblem> check(const Limits& limits, double value);
+std::optional<ValueProblem> check(const Limits& limits, const std::string& value);
 
 /// Describes the limits: "at least 1", "above 0", "between 0 and 1", "auto, local or mpi". Empty if there are no
 /// limits.

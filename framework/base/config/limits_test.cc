@@ -36,7 +36,7 @@ TEST(Limits, AreDescribed) {
   EXPECT_EQ(describe(one_of({"a", "b", "c"})), "a, b or c");
 }
 
-TEST(Limits, ComplainWithTheNearestChoice) {
+TEST(Limits, SuggestTheNearestChoice) {
   const auto complaint = check(one_of({"auto", "local"}), std::string("lokal"));
   ASSERT_TRUE(complaint);
   EXPECT_EQ(complaint->message, "must be auto or local, got \"lokal\"");

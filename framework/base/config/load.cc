@@ -35,7 +35,7 @@ void load_text_into(const Visit& visit, const std::string& text, const std::stri
                         .message = "expected lines of the form \"key: value\", got " + what_is(root)});
   }
   const bool readable = root.kind == Node::Kind::kMap || problems.empty();
-  for (const auto& assignment : overrides) lay_over(root, assignment, problems);
+  for (const auto& assignment : overrides) apply_override(root, assignment, problems);
   // If the file could not be parsed, every field would be reported as missing.
   if (readable) {
     LoadingVisitor loading(root);

@@ -7,7 +7,7 @@
 
 #include "framework/base/config/keys.h"
 #include "framework/base/config/limits.h"
-#include "framework/base/config/meant.h"
+#include "framework/base/config/suggest.h"
 #include "framework/base/log.h"
 #include "framework/base/text.h"
 
@@ -24,17 +24,17 @@ std::vector<std::string> names_with(const Selection& selection, const std::strin
 }
 
 // A longer list of names in an error would not be read.
-constexpr std::size_t kMostNames = 20;
+constexpr std::size_t kMaxNames = 20;
 
 // A text with more unknown keys than this is no mistyped config. Finding out what each key was meant to be would take
 // minutes.
-constexpr int kMostExplained = 100;
+constexpr int kMaxExplained = 100;
 
 // `path` is the path of the selection or of its name.
 std::string known_names(const Selection& selection, std::string path) {
   const auto names = selection.names();
   if (names.empty()) return "; nothing is registered here";
-  if (names.size() <= kMostNames) return "; known: " + join(names, ", ");
+  if (names.size() <= kMaxNames) return "; known: " + join(names, ", ");
   if (path.ends_with(".name")) path.erase(path.rfind('.'));
   return "; train --help_config=" + path.substr(path.rfind('.') + 1) + " lists the known names";
 }
@@ -48,7 +48,7 @@ Node with_name(const Node& node, const Selection& selection) {
     named.entries.push_back({"name", location, {.kind = Node::Kind::kScalar, .location = location, .text = name}});
   };
   for (const auto& [key, location, value] : node.entries) {
-    if (const auto told = selection.told_by(key); !told.empty()) {
+    if (const auto told = selection.name_implied_by(key); !told.empty()) {
       add_name(told, location);
       return named;
     }
@@ -62,7 +62,7 @@ Node with_name(const Node& node, const Selection& selection) {
   return named;
 }
 
-ConfigProblem problem_at(const SourceLocation& location, const std::string& path, const Complaint& complaint) {
+ConfigProblem problem_at(const SourceLocation& location, const std::string& path, const ValueProblem& complaint) {
   return {.origin = location.origin,
           .line = location.line,
           .column = location.column,
@@ -82,7 +82,7 @@ std::vector<ConfigProblem> LoadingVisitor::finish() {
   close();
   // A key that resembles none in its section may belong to another section: a wrong indentation.
   for (const auto& [problem, key] : unknown_) {
-    problems_[problem].suggestion = path_meant_by(key, paths_);
+    problems_[problem].suggestion = suggest_path(key, paths_);
   }
   return std::move(problems_);
 }
@@ -210,7 +210,7 @@ bool LoadingVisitor::select(const Node* node, const Node* name, const std::strin
   }
   if (std::ranges::count(selection.names(), name->text) == 0) {
     report(name->location, name_path,
-           {"unknown name " + what_is(*name) + known_names(selection, path), meant_by(name->text, selection.names())});
+           {"unknown name " + what_is(*name) + known_names(selection, path), suggest(name->text, selection.names())});
     return false;
   }
   // A name that is already selected is not selected again: the struct that holds it may have changed its defaults.
@@ -280,7 +280,7 @@ void LoadingVisitor::close() {
 
 void LoadingVisitor::report_unknown(const Frame& frame, const Node::Entry& entry) {
   const std::string path = path_of(frame.path, entry.key);
-  if (++unknown_keys_ > kMostExplained) return report(entry.location, path, {"unknown key"});
+  if (++unknown_keys_ > kMaxExplained) return report(entry.location, path, {"unknown key"});
   if (frame.selection) {
     const auto owners = names_with(*frame.selection, entry.key);
     if (!owners.empty()) {
@@ -296,12 +296,12 @@ void LoadingVisitor::report_unknown(const Frame& frame, const Node::Entry& entry
   }
   auto known = frame.keys;
   if (frame.selection) std::ranges::copy(frame.selection->names(), std::back_inserter(known));
-  const std::string near = meant_by(entry.key, known);
+  const std::string near = suggest(entry.key, known);
   if (near.empty()) unknown_.push_back({problems_.size(), entry.key});
   report(entry.location, path, {"unknown key", near});
 }
 
-void LoadingVisitor::report(const SourceLocation& location, const std::string& path, const Complaint& complaint) {
+void LoadingVisitor::report(const SourceLocation& location, const std::string& path, const ValueProblem& complaint) {
   problems_.push_back(problem_at(location, path, complaint));
 }
 

@@ -72,7 +72,7 @@ class LoadingVisitor final : public Visitor {
   std::string path_to(const std::string& key) const { return path_of(frames_.back().path, key); }
   void close();
   void report_unknown(const Frame& frame, const Node::Entry& entry);
-  void report(const SourceLocation& location, const std::string& path, const Complaint& complaint);
+  void report(const SourceLocation& location, const std::string& path, const ValueProblem& complaint);
 
   SourceLocation root_location_;
   std::vector<Frame> frames_;

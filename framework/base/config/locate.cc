@@ -103,7 +103,7 @@ ConfigError located(const ConfigError& error, const Sources& sources) {
   } catch (const ConfigError&) {
     return error;
   }
-  for (const auto& assignment : sources.overrides) lay_over(root, assignment, ignored);
+  for (const auto& assignment : sources.overrides) apply_override(root, assignment, ignored);
   for (auto& problem : problems) {
     if (problem.line > 0 || (!problem.origin.empty() && problem.origin != "config")) continue;
     const auto where = place(problem, root, sources.path);

@@ -39,7 +39,7 @@ void make_map(Node& node, const SourceLocation& location) {
 
 std::string origin_of(const std::string& assignment) { return "--set " + assignment; }
 
-void lay_over(Node& root, const std::string& assignment, std::vector<ConfigProblem>& problems) {
+void apply_override(Node& root, const std::string& assignment, std::vector<ConfigProblem>& problems) {
   const std::string origin = origin_of(assignment);
   const std::size_t equals = std::min(assignment.find('='), assignment.size());
   const auto keys = split_path(assignment.substr(0, equals));

@@ -11,7 +11,7 @@
 namespace phalanx::config {
 namespace {
 
-Complaint expected(const std::string& type, const Node& node) {
+ValueProblem expected(const std::string& type, const Node& node) {
   return {"expected " + type + ", got " + what_is(node)};
 }
 
@@ -23,7 +23,7 @@ std::string lower_case(std::string text) {
 }
 
 // Returns the boolean that Python or YAML 1.1 would read in the text, or an empty string.
-std::string boolean_meant(const std::string& text) {
+std::string suggested_boolean(const std::string& text) {
   constexpr std::array kTrue = {"true", "yes", "on", "y", "1"};
   constexpr std::array kFalse = {"false", "no", "off", "n", "0"};
   const std::string lower = lower_case(text);
@@ -54,26 +54,26 @@ std::errc parse_number(std::string_view text, T& value) {
 
 }  // namespace
 
-std::optional<Complaint> read(const Node& node, bool& value) {
+std::optional<ValueProblem> read(const Node& node, bool& value) {
   if (!is_plain_scalar(node)) return expected("true or false", node);
   if (node.text != "true" && node.text != "false") {
-    Complaint complaint = expected("true or false", node);
-    complaint.suggestion = boolean_meant(node.text);
+    ValueProblem complaint = expected("true or false", node);
+    complaint.suggestion = suggested_boolean(node.text);
     return complaint;
   }
   value = node.text == "true";
   return {};
 }
 
-std::optional<Complaint> read(const Node& node, std::int64_t& value) {
-  Complaint complaint = expected("an integer", node);
+std::optional<ValueProblem> read(const Node& node, std::int64_t& value) {
+  ValueProblem complaint = expected("an integer", node);
   if (!is_plain_scalar(node)) return complaint;
   if (const std::string digits = plain_digits(node.text); !digits.empty()) {
-    return Complaint{"expected an integer without plus sign or leading zeros, got " + what_is(node), digits};
+    return ValueProblem{"expected an integer without plus sign or leading zeros, got " + what_is(node), digits};
   }
   std::int64_t parsed = 0;
   const std::errc error = parse_number(node.text, parsed);
-  if (error == std::errc::result_out_of_range) return Complaint{"too large for an integer: " + what_is(node)};
+  if (error == std::errc::result_out_of_range) return ValueProblem{"too large for an integer: " + what_is(node)};
   if (error == std::errc()) {
     value = parsed;
     return {};
@@ -87,11 +87,11 @@ std::optional<Complaint> read(const Node& node, std::int64_t& value) {
   return complaint;
 }
 
-std::optional<Complaint> read(const Node& node, double& value) {
+std::optional<ValueProblem> read(const Node& node, double& value) {
   if (!is_plain_scalar(node)) return expected("a number", node);
   double parsed = 0;
   const std::errc error = parse_number(node.text, parsed);
-  if (error == std::errc::result_out_of_range) return Complaint{"out of the range of a number: " + what_is(node)};
+  if (error == std::errc::result_out_of_range) return ValueProblem{"out of the range of a number: " + what_is(node)};
   if (error != std::errc()) {
     constexpr std::array kNotFinite = {".nan", ".inf", "-.inf", "+.inf", "nan", "inf", "-inf"};
     return expected(std::ranges::count(kNotFinite, lower_case(node.text)) > 0 ? "a finite number" : "a number", node);
@@ -100,14 +100,14 @@ std::optional<Complaint> read(const Node& node, double& value) {
   return {};
 }
 
-std::optional<Complaint> read(const Node& node, std::string& value) {
+std::optional<ValueProblem> read(const Node& node, std::string& value) {
   if (node.kind == Node::Kind::kScalar) {
     // System calls would take the text only up to there, and so use another file or folder than was written.
-    if (node.text.find('\0') != node.text.npos) return Complaint{"contains a NUL character (\"\\0\")"};
+    if (node.text.find('\0') != node.text.npos) return ValueProblem{"contains a NUL character (\"\\0\")"};
     value = node.text;
     return {};
   }
-  Complaint complaint = expected("a string", node);
+  ValueProblem complaint = expected("a string", node);
   if (node.kind == Node::Kind::kNull) complaint.message += " (an empty string is written \"\")";
   return complaint;
 }

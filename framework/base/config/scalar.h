@@ -10,7 +10,7 @@
 namespace phalanx::config {
 
 /// The reason why a value is refused, and the value that may have been meant.
-struct Complaint {
+struct ValueProblem {
   std::string message;
   std::string suggestion{};
 };
@@ -18,10 +18,10 @@ struct Complaint {
 // Read a scalar as the type that the schema asks for; on a complaint `value` is unchanged. Nothing is converted
 // silently: only true and false are booleans, 1e3 and 3.0 are not integers, a quoted "8" is a string, and numbers are
 // finite. Every scalar can be read as a string, as written, so that `name: 8` needs no quotes.
-std::optional<Complaint> read(const Node& node, bool& value);
-std::optional<Complaint> read(const Node& node, std::int64_t& value);
-std::optional<Complaint> read(const Node& node, double& value);
-std::optional<Complaint> read(const Node& node, std::string& value);
+std::optional<ValueProblem> read(const Node& node, bool& value);
+std::optional<ValueProblem> read(const Node& node, std::int64_t& value);
+std::optional<ValueProblem> read(const Node& node, double& value);
+std::optional<ValueProblem> read(const Node& node, std::string& value);
 
 // Return the name of the type for messages and documentation.
 inline const char* type_of(bool) { return "true or false"; }

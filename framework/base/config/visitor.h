@@ -39,11 +39,11 @@ class Visitor;
 class Selection {
  public:
   virtual ~Selection() = default;
-  virtual std::vector<std::string> names() const = 0;             // sorted
-  virtual std::string help(const std::string& name) const = 0;    // one line
-  virtual const std::string& selected() const = 0;                // empty if nothing is selected yet
-  virtual std::string told_by(const std::string& key) const = 0;  // the name that this key implies; empty: none
-  virtual void select(const std::string& name) = 0;               // also resets the fields to the defaults of `name`
+  virtual std::vector<std::string> names() const = 0;                     // sorted
+  virtual std::string help(const std::string& name) const = 0;            // one line
+  virtual const std::string& selected() const = 0;                        // empty if nothing is selected yet
+  virtual std::string name_implied_by(const std::string& key) const = 0;  // the name that this key implies; empty: none
+  virtual void select(const std::string& name) = 0;   // also resets the fields to the defaults of `name`
   virtual void visit_selected(Visitor& visitor) = 0;  // the fields besides `name`; none if nothing is selected
 
   /// Visits the fields that `name` would have if it were selected, without selecting it.

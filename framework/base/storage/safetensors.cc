@@ -27,7 +27,7 @@ static_assert(std::endian::native == std::endian::little, "elements are written 
 
 using Entry = SafetensorsFile::Entry;
 
-constexpr std::uint64_t kMostHeader = 100'000'000;  // bytes; the same limit as in the format's own library
+constexpr std::uint64_t kMaxHeader = 100'000'000;  // bytes; the same limit as in the format's own library
 
 // Thrown for a file that is not damaged, but has a tensor that cannot be represented here.
 struct Unsupported {
@@ -118,9 +118,9 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path) {
     throw DataError(path + ": says that its header has " + std::to_string(length) + " bytes, but the file has " +
                     std::to_string(bytes));
   }
-  if (length > kMostHeader) {
+  if (length > kMaxHeader) {
     throw DataError(path + ": its header has " + std::to_string(length) + " bytes; at most " +
-                    std::to_string(kMostHeader) + " are allowed");
+                    std::to_string(kMaxHeader) + " are allowed");
   }
   data_begin_ = sizeof(length) + length;
   std::string text(length, '\0');

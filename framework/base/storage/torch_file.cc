@@ -16,7 +16,7 @@ namespace phalanx {
 namespace {
 
 constexpr std::string_view kPickle = "/data.pkl";
-constexpr std::uint64_t kMostSharing = 16;         // how often tensors may add up to the size of the whole file
+constexpr std::uint64_t kMaxSharing = 16;          // how often tensors may add up to the size of the whole file
 constexpr std::uint64_t kAlwaysFine = 4ull << 20;  // bytes; smaller files count as this large
 
 // Every zip archive begins with this magic number, even one that was cut off.
@@ -59,7 +59,7 @@ std::string root_of(const StoredZip& zip) {
 void check_sharing(const std::string& path, const StoredZip& zip, const std::vector<PickledTensor>& tensors) {
   std::uint64_t held = 0, wanted = 0;
   for (const auto& entry : zip.entries()) held += entry.bytes;
-  const std::uint64_t most = std::max(held, kAlwaysFine) * kMostSharing;
+  const std::uint64_t most = std::max(held, kAlwaysFine) * kMaxSharing;
   for (const auto& tensor : tensors) {
     const auto bytes = checked_product(tensor.shape, static_cast<std::int64_t>(c10::elementSize(tensor.dtype)));
     if (!bytes) throw DataError(path + ": tensor " + tensor.name + " has more bytes than can be counted");

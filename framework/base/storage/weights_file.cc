@@ -124,7 +124,8 @@ NamedTensors load_weights(const std::string& path) {
 
 std::vector<std::string> save_weights(const std::string& path, const NamedTensors& tensors, std::int64_t shard_bytes) {
   if (is_torch(path) && shard_bytes == 0) return save_torch(path, tensors), std::vector{path};
-  if (is_torch(path)) throw ConfigError(path + ": a .pt file cannot be divided; name it .safetensors, or give no size");
+  if (is_torch(path))
+    throw ConfigError(path + ": a .pt file cannot be split into parts; name it .safetensors, or give no size");
   if (!path.ends_with(kSafetensors)) {
     throw ConfigError(path + ": weights are written as .safetensors or .pt; use a name that ends in one of these");
   }

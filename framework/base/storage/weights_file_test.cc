@@ -75,7 +75,7 @@ TEST(WeightsFile, WritesAnArchiveOfTorch) {
   EXPECT_THAT(pickle, HasSubstr("ctorch._utils\n_rebuild_tensor_v2\n"));
 }
 
-TEST(WeightsFile, DividesAndFindsTheParts) {
+TEST(WeightsFile, SplitsIntoPartsAndFindsThem) {
   const std::string folder = scratch("sharded");
   fs::remove_all(folder);
   fs::create_directory(folder);
@@ -120,7 +120,8 @@ TEST(WeightsFile, RefusesNamesWithAnUnknownEnding) {
   EXPECT_THAT([] { load_weights(scratch("weights.txt")); }, ThrowsMessage<DataError>(HasSubstr("its name is not")));
   EXPECT_THAT([] { load_weights(scratch("nowhere.pt")); }, ThrowsMessage<DataError>(HasSubstr("no such file")));
   EXPECT_THAT([] { save_weights(scratch("w.bin2"), {}); }, ThrowsMessage<ConfigError>(HasSubstr("name that ends")));
-  EXPECT_THAT([] { save_weights(scratch("w.pt"), {}, 5); }, ThrowsMessage<ConfigError>(HasSubstr("cannot be divided")));
+  EXPECT_THAT([] { save_weights(scratch("w.pt"), {}, 5); },
+              ThrowsMessage<ConfigError>(HasSubstr("cannot be split into parts")));
 }
 
 }  // namespace

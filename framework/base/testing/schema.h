@@ -32,7 +32,7 @@ struct Mlp {
 };
 
 struct Stack {
-  static constexpr const char* kTellingKey = "layers";
+  static constexpr const char* kImplyingKey = "layers";
   std::int64_t layers = 2;
   template <class V>
   void visit(V& v) {

@@ -46,7 +46,7 @@ void expect_disagreement(const std::function<void(Communicator&)>& most,
 
 at::Tensor floats(std::int64_t elements) { return at::zeros({elements}); }
 
-TEST(Checked, Operations) {
+TEST(CheckedCommunicator, DetectsDifferentOperations) {
   expect_disagreement([](auto& group) { group.all_reduce(floats(8), Reduction::kSum).wait(); },
                       [](auto& group) { group.barrier().wait(); }, "operation #1 of world");
   expect_disagreement([](auto& group) { group.all_reduce(floats(8), Reduction::kSum).wait(); },
@@ -60,7 +60,7 @@ TEST(Checked, Operations) {
                       "rank 0 calls barrier, rank 1 calls allocate of 4 Float", 0);
 }
 
-TEST(Checked, Dtypes) {
+TEST(CheckedCommunicator, DetectsDifferentDtypes) {
   expect_disagreement([](auto& group) { group.all_reduce(floats(8), Reduction::kSum).wait(); },
                       [](auto& group) { group.all_reduce(at::zeros({8}, at::kInt), Reduction::kSum).wait(); },
                       "rank 0 calls all_reduce(sum) of 8 Float, rank 1 calls all_reduce(sum) of 8 Int");
@@ -69,14 +69,14 @@ TEST(Checked, Dtypes) {
                       "rank 0 calls allocate of 8 Float (sizes 8), rank 1 calls allocate of 8 Int (sizes 8)");
 }
 
-TEST(Checked, Sizes) {
+TEST(CheckedCommunicator, DetectsDifferentSizes) {
   expect_disagreement([](auto& group) { group.broadcast(floats(8), 0).wait(); },
                       [](auto& group) { group.broadcast(floats(9), 0).wait(); },
                       "rank 0 calls broadcast(root 0) of 8 Float, rank 1 calls broadcast(root 0) of 9 Float");
 }
 
 // Applies also to backends that cannot allocate shared memory.
-TEST(Checked, Memory) {
+TEST(CheckedCommunicator, DetectsDifferentAllocations) {
   expect_disagreement([](auto& group) { (void)group.allocate({2, 3}, at::kFloat); },
                       [](auto& group) { (void)group.allocate_shared({2, 3}, at::kFloat); },
                       "rank 0 calls allocate of 6 Float (sizes 2, 3), rank 1 calls allocate_shared of 6 Float");
@@ -88,19 +88,19 @@ TEST(Checked, Memory) {
                       "rank 0 calls allocate of 6 Float (sizes 2, 3), rank 1 calls allocate of 6 Float (sizes 3, 2)");
 }
 
-TEST(Checked, Roots) {
+TEST(CheckedCommunicator, DetectsDifferentRoots) {
   expect_disagreement([](auto& group) { group.reduce(floats(8), Reduction::kSum, 0).wait(); },
                       [](auto& group) { group.reduce(floats(8), Reduction::kSum, 2).wait(); },
                       "rank 0 calls reduce(sum, root 0) of 8 Float, rank 1 calls reduce(sum, root 2) of 8 Float");
 }
 
-TEST(Checked, Reductions) {
+TEST(CheckedCommunicator, DetectsDifferentReductions) {
   expect_disagreement([](auto& group) { group.all_reduce(floats(8), Reduction::kMin).wait(); },
                       [](auto& group) { group.all_reduce(floats(8), Reduction::kMax).wait(); },
                       "rank 0 calls all_reduce(min) of 8 Float, rank 1 calls all_reduce(max) of 8 Float");
 }
 
-TEST(Checked, NamesOfCustomReductions) {
+TEST(CheckedCommunicator, DetectsDifferentNamesOfCustomReductions) {
   const auto reduce_by = [](const std::string& name) {
     return [name](Communicator& group) {
       group.all_reduce(floats(8), Reduction::custom<float>(name, [](auto, auto) {})).wait();
@@ -110,7 +110,7 @@ TEST(Checked, NamesOfCustomReductions) {
   expect_disagreement(reduce_by("larger"), reduce_by("smaller"), "8 Float (smaller)");
 }
 
-TEST(Checked, Counts) {
+TEST(CheckedCommunicator, DetectsDifferentCounts) {
   const auto gather_by = [](const std::vector<std::int64_t>& counts) {
     return [counts](Communicator& group) {
       group.all_gather(floats(6), floats(counts[static_cast<std::size_t>(group.rank())]), counts).wait();
@@ -125,7 +125,7 @@ TEST(Checked, Counts) {
 }
 
 // Rank 1 expects two elements from rank 0, which sends one.
-TEST(Checked, CountsOfAnUnevenExchange) {
+TEST(CheckedCommunicator, DetectsCountsOfAnUnevenExchangeThatDoNotMatch) {
   const auto exchange = [](Communicator& group, std::int64_t from_first) {
     const std::vector<std::int64_t> received{from_first, 1, 1}, sent{1, 1, 1};
     group.all_to_all(floats(from_first + 2), floats(3), received, sent).wait();
@@ -134,7 +134,7 @@ TEST(Checked, CountsOfAnUnevenExchange) {
                       "in all_to_all rank 0 sends 1 elements to rank 1, which expects 2");
 }
 
-TEST(Checked, OperationsOfTheCallersOwn) {
+TEST(CheckedCommunicator, DetectsDifferentOperationsOfTheCaller) {
   const auto own = [](std::int64_t elements) {
     return [elements](Communicator& group) {
       group.run({.elements = elements, .op = Op::kCustom, .dtype = at::kFloat}, [] { FAIL() << "ran"; }).wait();
@@ -143,7 +143,7 @@ TEST(Checked, OperationsOfTheCallersOwn) {
   expect_disagreement(own(3), own(4), "rank 0 calls custom operation of 3 Float, rank 1 calls custom operation of 4");
 }
 
-TEST(Checked, RunsOperationsOnWhichRanksAgree) {
+TEST(CheckedCommunicator, RunsOperationsOnWhichRanksAgree) {
   run_ranks(kBackend, 3, [](const CommunicatorPtr& world) {
     CheckedCommunicator decorated(world);
     Communicator& checked = decorated;
@@ -165,7 +165,7 @@ TEST(Checked, RunsOperationsOnWhichRanksAgree) {
 }
 
 // Not all ranks take part in these operations.
-TEST(Checked, MessagesPassUnchecked) {
+TEST(CheckedCommunicator, MessagesPassUnchecked) {
   run_ranks(kBackend, 3, [](const CommunicatorPtr& world) {
     CheckedCommunicator decorated(world);
     Communicator& checked = decorated;
@@ -179,7 +179,7 @@ TEST(Checked, MessagesPassUnchecked) {
 }
 
 // Groups that are split off compare and number operations under their own names.
-TEST(Checked, SplitGroupsAreChecked) {
+TEST(CheckedCommunicator, SplitGroupsAreChecked) {
   run_ranks(kBackend, 3, [](const CommunicatorPtr& world) {
     CheckedCommunicator decorated(world);
     Communicator& checked = decorated;
@@ -192,7 +192,7 @@ TEST(Checked, SplitGroupsAreChecked) {
 }
 
 // An operation in flight owns its data, so ranks may wait in any order.
-TEST(Checked, OperationsInFlightAreDistinguished) {
+TEST(CheckedCommunicator, OperationsInFlightAreDistinguished) {
   run_ranks(kBackend, 3, [](const CommunicatorPtr& world) {
     CheckedCommunicator decorated(world);
     Communicator& checked = decorated;

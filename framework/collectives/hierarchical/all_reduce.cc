@@ -13,9 +13,9 @@ namespace phalanx::hierarchical {
 namespace {
 
 // A piece on its way through three steps: into this rank's slice, between the groups, and back to the whole group.
-class Sliced {
+class SlicedAllReduce {
  public:
-  Sliced(const Level& level, at::Tensor piece)
+  SlicedAllReduce(const Level& level, at::Tensor piece)
       : level_(level), counts_(nearly_equal_counts(piece.numel(), level.intra->size())), piece_(std::move(piece)) {
     slice_ = PartLayout(counts_, level.intra->size(), piece_.numel()).of(piece_, level.intra->rank());
   }
@@ -42,9 +42,9 @@ class Sliced {
 };
 
 // The same steps, but with an Exchange between groups: the messages of one piece travel while others are combined.
-class Exchanged {
+class ExchangedAllReduce {
  public:
-  Exchanged(const Level& level, at::Tensor piece, const Reduction& op)
+  ExchangedAllReduce(const Level& level, at::Tensor piece, const Reduction& op)
       : level_(level),
         counts_(nearly_equal_counts(piece.numel(), level.intra->size())),
         piece_(std::move(piece)),
@@ -56,7 +56,7 @@ class Exchanged {
     exchange_.scatter();
   }
 
-  void turn(const Reduction& op) {
+  void combine(const Reduction& op) {
     exchange_.combine();
     finish(level_, exchange_.own(), op);
     exchange_.gather();
@@ -77,19 +77,19 @@ class Exchanged {
 
 // Three pieces are in flight at a time, so the messages of one travel while another is processed inside its group.
 void exchange(const Level& level, const at::Tensor& tensor, const Reduction& op) {
-  std::vector<Exchanged> pieces;
+  std::vector<ExchangedAllReduce> pieces;
   for (auto& piece : pieces_of(level, tensor)) pieces.emplace_back(level, std::move(piece), op);
   for (std::size_t i = 0; i < pieces.size() + 2; ++i) {
     if (i < pieces.size()) pieces[i].enter(op);
-    if (i >= 1 && i - 1 < pieces.size()) pieces[i - 1].turn(op);
+    if (i >= 1 && i - 1 < pieces.size()) pieces[i - 1].combine(op);
     if (i >= 2) pieces[i - 2].leave();
   }
 }
 
 // The same steps through the leader.
-class Led {
+class LeaderAllReduce {
  public:
-  Led(const Level& level, at::Tensor piece) : level_(level), piece_(std::move(piece)) {}
+  LeaderAllReduce(const Level& level, at::Tensor piece) : level_(level), piece_(std::move(piece)) {}
 
   void enter(const Reduction& op) { entering_ = level_.intra->reduce(piece_, step_of(op), 0); }
 
@@ -111,30 +111,30 @@ class Led {
 };
 
 // One piece enters its group before the previous one is sent between groups. All ranks of a group launch in this order.
-template <class Way>
-void take(const Level& level, const at::Tensor& tensor, const Reduction& op) {
-  std::vector<Way> ways;
-  for (auto& piece : pieces_of(level, tensor)) ways.emplace_back(level, std::move(piece));
-  if (!ways.empty()) ways.front().enter(op);
-  for (std::size_t i = 0; i < ways.size(); ++i) {
-    if (i + 1 < ways.size()) ways[i + 1].enter(op);
-    ways[i].cross(op);
-    ways[i].leave();
+template <class AllReduce>
+void run_pieces(const Level& level, const at::Tensor& tensor, const Reduction& op) {
+  std::vector<AllReduce> pieces;
+  for (auto& piece : pieces_of(level, tensor)) pieces.emplace_back(level, std::move(piece));
+  if (!pieces.empty()) pieces.front().enter(op);
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    if (i + 1 < pieces.size()) pieces[i + 1].enter(op);
+    pieces[i].cross(op);
+    pieces[i].leave();
   }
-  for (auto& way : ways) way.wait();
+  for (auto& piece : pieces) piece.wait();
 }
 
 }  // namespace
 
 void all_reduce(const Level& level, const at::Tensor& tensor, const Reduction& op) {
   check_order("all_reduce", level, op);
-  const bool few = level.groups.size() <= static_cast<std::size_t>(Exchange::kMostGroups);
+  const bool few = level.groups.size() <= static_cast<std::size_t>(Exchange::kMaxGroups);
   if (slices(level, tensor) && overlaps(level) && few) {
     exchange(level, tensor, op);
   } else if (slices(level, tensor)) {
-    take<Sliced>(level, tensor, op);
+    run_pieces<SlicedAllReduce>(level, tensor, op);
   } else {
-    take<Led>(level, tensor, op);
+    run_pieces<LeaderAllReduce>(level, tensor, op);
   }
 }
 

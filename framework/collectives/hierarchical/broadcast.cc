@@ -22,9 +22,9 @@ struct Root {
 };
 
 // The broadcast of one piece, inside the groups and between them.
-class Way {
+class PieceBroadcast {
  public:
-  Way(const Level& level, Root root, bool sliced, at::Tensor piece)
+  PieceBroadcast(const Level& level, Root root, bool sliced, at::Tensor piece)
       : level_(level), root_(root), sliced_(sliced), piece_(std::move(piece)), slice_(piece_) {
     if (!sliced) return;
     counts_ = nearly_equal_counts(piece_.numel(), level.intra->size());
@@ -63,17 +63,17 @@ class Way {
 }  // namespace
 
 void broadcast(const Level& level, const at::Tensor& tensor, int root) {
-  std::vector<Way> ways;
+  std::vector<PieceBroadcast> pieces;
   for (auto& piece : pieces_of(level, tensor)) {
-    ways.emplace_back(level, Root(level.groups, root), slices(level, tensor), std::move(piece));
+    pieces.emplace_back(level, Root(level.groups, root), slices(level, tensor), std::move(piece));
   }
-  if (!ways.empty()) ways.front().spread_from_root();
-  for (std::size_t i = 0; i < ways.size(); ++i) {
-    if (i + 1 < ways.size()) ways[i + 1].spread_from_root();
-    ways[i].cross();
-    ways[i].spread();
+  if (!pieces.empty()) pieces.front().spread_from_root();
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    if (i + 1 < pieces.size()) pieces[i + 1].spread_from_root();
+    pieces[i].cross();
+    pieces[i].spread();
   }
-  for (auto& way : ways) way.wait();
+  for (auto& piece : pieces) piece.wait();
 }
 
 }  // namespace phalanx::hierarchical

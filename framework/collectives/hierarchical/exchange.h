@@ -33,7 +33,7 @@ class Exchange {
   /// Returns this rank's part of the slice, which is combined after combine().
   const at::Tensor& own() const { return own_; }
 
-  static constexpr int kMostGroups = 16;
+  static constexpr int kMaxGroups = 16;
 
  private:
   at::Tensor part(int rank) const { return parts_.of(slice_, rank); }

@@ -89,7 +89,7 @@ TEST_P(Hierarchical, KeepsTheOrderOfAReductionThatDoesNotCommute) {
 TEST(HierarchicalAllReduce, RefusesAnOrderThatItCannotKeep) {
   const auto first = Reduction::custom<float>("first", [](std::span<float>, std::span<const float>) {});
   run_ranks("inproc", 4, [&](const CommunicatorPtr& world) {
-    const Level level = divide("parity", world, std::to_string(world->rank() % 2));
+    const Level level = split_by_key("parity", world, std::to_string(world->rank() % 2));
     EXPECT_THROW(hierarchical::all_reduce(level, at::zeros({4}), first), std::invalid_argument);
   });
 }

@@ -23,9 +23,9 @@ std::vector<std::string> names_of(const Communicator& inner,
   return names;
 }
 
-Work launch_by(const Decisions::Way& way, const CommunicatorPtr& group, Operation operation) {
-  if (way.algorithm == nullptr) return group->launch(std::move(operation));
-  return launch(group, *way.algorithm, std::move(operation));
+Work launch_by(const ResolvedTable::Candidate& candidate, const CommunicatorPtr& group, Operation operation) {
+  if (candidate.algorithm == nullptr) return group->launch(std::move(operation));
+  return launch(group, *candidate.algorithm, std::move(operation));
 }
 
 }  // namespace
@@ -35,18 +35,18 @@ SelectingCommunicator::SelectingCommunicator(CommunicatorPtr inner, SelectionTab
     : Decorator(std::move(inner)),
       table_(std::move(table)),
       alternatives_(std::move(alternatives)),
-      decisions_(table_, size(), names_of(*this->inner(), alternatives_)) {}
+      resolved_(table_, size(), names_of(*this->inner(), alternatives_)) {}
 
 Work SelectingCommunicator::launch(Operation operation) {
   const Call call = operation.call;
   if (!is_selectable(call.op)) return Decorator::launch(std::move(operation));
-  for (const auto& way : decisions_.find(call.op, selection_bytes(call))) {
-    const auto& group = way.backend < 0 ? inner() : alternatives_[way.backend].group;
-    if (way.algorithm != nullptr && !suits(*way.algorithm, *group, operation)) continue;
-    if (way.backend < 0) return launch_by(way, group, std::move(operation));
+  for (const auto& candidate : resolved_.find(call.op, selection_bytes(call))) {
+    const auto& group = candidate.backend < 0 ? inner() : alternatives_[candidate.backend].group;
+    if (candidate.algorithm != nullptr && !suits(*candidate.algorithm, *group, operation)) continue;
+    if (candidate.backend < 0) return launch_by(candidate, group, std::move(operation));
     // Another backend has its own order. Inside run(), its operation waits for all operations launched here earlier.
-    return inner()->run(call, [way, group, operation = std::move(operation)]() mutable {
-      launch_by(way, group, std::move(operation)).wait();
+    return inner()->run(call, [candidate, group, operation = std::move(operation)]() mutable {
+      launch_by(candidate, group, std::move(operation)).wait();
     });
   }
   return Decorator::launch(std::move(operation));

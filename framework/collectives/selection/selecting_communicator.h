@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/collectives/selection/decisions.h"
+#include "framework/collectives/selection/resolved_table.h"
 #include "framework/collectives/selection/selection_table.h"
 #include "framework/comm/decorator.h"
 
@@ -44,7 +44,7 @@ class SelectingCommunicator final : public Decorator {
  private:
   SelectionTable table_;
   std::vector<Alternative> alternatives_;
-  Decisions decisions_;
+  ResolvedTable resolved_;
 };
 
 }  // namespace phalanx

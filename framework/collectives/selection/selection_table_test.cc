@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "framework/base/error.h"
-#include "framework/collectives/selection/decisions.h"
+#include "framework/collectives/selection/resolved_table.h"
 
 namespace phalanx {
 namespace {
@@ -16,14 +16,14 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-// Returns the ways that a table has for a size, in order: "counting", "native on mpi", ...
-std::vector<std::string> ways(const SelectionTable& table, Op op, std::int64_t bytes, int ranks = 4) {
+// Returns the candidates that a table has for a size, in order: "counting", "native on mpi", ...
+std::vector<std::string> candidates(const SelectionTable& table, Op op, std::int64_t bytes, int ranks = 4) {
   const std::vector<std::string> backends{"mpi"};
-  const Decisions decisions(table, ranks, backends);
+  const ResolvedTable resolved(table, ranks, backends);
   std::vector<std::string> names;
-  for (const auto& way : decisions.find(op, bytes)) {
-    names.push_back((way.algorithm == nullptr ? kNative : way.algorithm->name) +
-                    (way.backend < 0 ? "" : " on " + backends[static_cast<std::size_t>(way.backend)]));
+  for (const auto& candidate : resolved.find(op, bytes)) {
+    names.push_back((candidate.algorithm == nullptr ? kNative : candidate.algorithm->name) +
+                    (candidate.backend < 0 ? "" : " on " + backends[static_cast<std::size_t>(candidate.backend)]));
   }
   return names;
 }
@@ -39,39 +39,39 @@ SelectionTable by_size() {
 
 TEST(SelectionTable, TheFirstRuleThatMatchesComesFirst) {
   const auto table = by_size();
-  EXPECT_EQ(ways(table, Op::kAllReduce, 0).front(), "counting");
-  EXPECT_EQ(ways(table, Op::kAllReduce, 1 << 20).front(), "counting_even");
-  EXPECT_EQ(ways(table, Op::kAllReduce, 4 << 20), (Ways{"native on mpi"}));
-  EXPECT_EQ(ways(table, Op::kBroadcast, 1LL << 40), (Ways{"counting_broadcast"}));
+  EXPECT_EQ(candidates(table, Op::kAllReduce, 0).front(), "counting");
+  EXPECT_EQ(candidates(table, Op::kAllReduce, 1 << 20).front(), "counting_even");
+  EXPECT_EQ(candidates(table, Op::kAllReduce, 4 << 20), (Ways{"native on mpi"}));
+  EXPECT_EQ(candidates(table, Op::kBroadcast, 1LL << 40), (Ways{"counting_broadcast"}));
 }
 
 TEST(SelectionTable, BoundsAreIncluded) {
   const auto table = by_size();
-  EXPECT_EQ(ways(table, Op::kAllReduce, 64 << 10).front(), "counting");
-  EXPECT_EQ(ways(table, Op::kAllReduce, (64 << 10) + 1).front(), "counting_even");
+  EXPECT_EQ(candidates(table, Op::kAllReduce, 64 << 10).front(), "counting");
+  EXPECT_EQ(candidates(table, Op::kAllReduce, (64 << 10) + 1).front(), "counting_even");
 }
 
 TEST(SelectionTable, WhatNoRuleMatchesIsNative) {
-  EXPECT_EQ(ways(by_size(), Op::kAllReduce, (4 << 20) + 1), Ways());
-  EXPECT_EQ(ways(by_size(), Op::kReduce, 1), Ways());
-  EXPECT_EQ(ways(SelectionTable(), Op::kAllReduce, 1), Ways());
+  EXPECT_EQ(candidates(by_size(), Op::kAllReduce, (4 << 20) + 1), Ways());
+  EXPECT_EQ(candidates(by_size(), Op::kReduce, 1), Ways());
+  EXPECT_EQ(candidates(SelectionTable(), Op::kAllReduce, 1), Ways());
 }
 
-// The next ways are tried in turn if an algorithm does not suit.
+// The next candidates are tried in order if an algorithm does not suit.
 TEST(SelectionTable, OtherMatchingRulesFollowTheFirst) {
-  EXPECT_EQ(ways(by_size(), Op::kAllReduce, 1024), (Ways{"counting", "counting_even", "native on mpi"}));
+  EXPECT_EQ(candidates(by_size(), Op::kAllReduce, 1024), (Ways{"counting", "counting_even", "native on mpi"}));
 }
 
 TEST(SelectionTable, RulesMayBeForGroupsOfOneSize) {
   const SelectionTable table{{.op = "gather", .ranks = 3, .algorithm = "counting"}, {.op = "gather", .backend = "mpi"}};
-  EXPECT_EQ(ways(table, Op::kGather, 8, 3).front(), "counting");
-  EXPECT_EQ(ways(table, Op::kGather, 8, 4), (Ways{"native on mpi"}));
+  EXPECT_EQ(candidates(table, Op::kGather, 8, 3).front(), "counting");
+  EXPECT_EQ(candidates(table, Op::kGather, 8, 4), (Ways{"native on mpi"}));
 }
 
 TEST(SelectionTable, ARuleMayNameOnlyAConnectedBackend) {
   const SelectionTable table{{.op = "gather", .backend = "nccl"}};
   EXPECT_EQ(table.backends(), (std::vector<std::string>{"nccl"}));
-  EXPECT_THAT([&] { Decisions(table, 2, {"mpi"}); },
+  EXPECT_THAT([&] { ResolvedTable(table, 2, {"mpi"}); },
               ThrowsMessage<ConfigError>(HasSubstr("names backend nccl, which does not connect this group; connected: "
                                                    "own, mpi")));
 }
@@ -80,8 +80,8 @@ TEST(SelectionTable, CanBeFollowedByAnother) {
   const SelectionTable first{{.op = "reduce", .up_to = "1KB", .algorithm = "counting"}};
   const SelectionTable next{{.op = "reduce", .up_to = "512"}, {.op = "reduce", .algorithm = "counting_even"}};
   const auto both = first.followed_by(next);
-  EXPECT_EQ(ways(both, Op::kReduce, 100).front(), "counting");
-  EXPECT_EQ(ways(both, Op::kReduce, 5000), (Ways{"counting_even"}));
+  EXPECT_EQ(candidates(both, Op::kReduce, 100).front(), "counting");
+  EXPECT_EQ(candidates(both, Op::kReduce, 5000), (Ways{"counting_even"}));
 }
 
 TEST(SelectionTable, PrintsOneRulePerLine) {

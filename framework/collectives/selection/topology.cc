@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t kLongest = 127;
 
 // The description of its host that each rank sends to the others.
-struct Card {
+struct RankRecord {
   char host[kLongest + 1] = {};
   char cpu[kLongest + 1] = {};
   std::int64_t cores = 0;
@@ -39,24 +39,24 @@ std::string cpu_model() {
   return ::uname(&system) == 0 ? system.machine : "unknown";
 }
 
-Card own_card() {
-  Card card;
-  host_name().copy(card.host, kLongest);
-  cpu_model().copy(card.cpu, kLongest);
-  card.cores = std::thread::hardware_concurrency();
-  return card;
+RankRecord own_record() {
+  RankRecord record;
+  host_name().copy(record.host, kLongest);
+  cpu_model().copy(record.cpu, kLongest);
+  record.cores = std::thread::hardware_concurrency();
+  return record;
 }
 
-std::vector<Card> exchange(Communicator& world) {
-  const Card mine = own_card();
-  const auto size = static_cast<std::int64_t>(sizeof(Card));
+std::vector<RankRecord> exchange(Communicator& world) {
+  const RankRecord mine = own_record();
+  const auto size = static_cast<std::int64_t>(sizeof(RankRecord));
   const at::Tensor input = at::zeros({size}, at::kByte);
   const at::Tensor output = at::zeros({size * world.size()}, at::kByte);
   std::memcpy(input.data_ptr(), &mine, sizeof mine);
   world.all_gather(output, input).wait();
-  std::vector<Card> cards(static_cast<std::size_t>(world.size()));
-  std::memcpy(cards.data(), output.data_ptr(), cards.size() * sizeof(Card));
-  return cards;
+  std::vector<RankRecord> records(static_cast<std::size_t>(world.size()));
+  std::memcpy(records.data(), output.data_ptr(), records.size() * sizeof(RankRecord));
+  return records;
 }
 
 std::string list(const Topology& topology, const std::function<std::string(const Topology::Host&)>& field) {
@@ -77,12 +77,12 @@ int Topology::ranks() const {
 Topology detect_topology(Communicator& world, const std::string& backend, const std::string& mpi) {
   Topology topology{.backend = backend, .phalanx = kVersion, .libtorch = TORCH_VERSION, .mpi = mpi};
   std::vector<std::string> names;
-  for (const Card& card : exchange(world)) {
-    const auto known = std::ranges::find(names, card.host);
+  for (const RankRecord& record : exchange(world)) {
+    const auto known = std::ranges::find(names, record.host);
     const auto position = static_cast<std::size_t>(known - names.begin());
     if (known == names.end()) {
-      names.emplace_back(card.host);
-      topology.hosts.push_back({.ranks = 0, .cores = static_cast<int>(card.cores), .cpu = card.cpu});
+      names.emplace_back(record.host);
+      topology.hosts.push_back({.ranks = 0, .cores = static_cast<int>(record.cores), .cpu = record.cpu});
     }
     ++topology.hosts[position].ranks;
   }

@@ -10,7 +10,7 @@ namespace phalanx {
 namespace {
 
 constexpr std::size_t kLongestName = 253;  // limit of DNS
-constexpr int kMostSlots = 4096;
+constexpr int kMaxSlots = 4096;
 
 bool is_letter_or_digit(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
 
@@ -32,11 +32,11 @@ HostSlots parse_host(const std::string& text) {
   if (colon < text.size()) {
     const std::string slots = text.substr(colon + 1);
     const auto [end, error] = std::from_chars(slots.data(), slots.data() + slots.size(), host.slots);
-    good = good && is_number(slots) && error == std::errc() && host.slots <= kMostSlots;
+    good = good && is_number(slots) && error == std::errc() && host.slots <= kMaxSlots;
   }
   if (good) return host;
   throw ConfigError("\"" + text + "\" is not a host; expected a name, or name:slots with 1 to " +
-                    std::to_string(kMostSlots) + " slots");
+                    std::to_string(kMaxSlots) + " slots");
 }
 
 }  // namespace phalanx

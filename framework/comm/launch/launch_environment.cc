@@ -26,7 +26,7 @@ class Reader {
   std::optional<std::string> text(const std::string& name) const { return variables_(name); }
   bool has(const std::string& name) const { return text(name).has_value(); }
 
-  std::string text_beside(const std::string& present, const std::string& name) const {
+  std::string text_required_by(const std::string& present, const std::string& name) const {
     if (auto value = text(name)) return *value;
     throw ConfigError("environment: " + present + " is set, but " + name + " is not");
   }
@@ -41,15 +41,15 @@ class Reader {
     throw ConfigError("environment variable " + name + ": expected a whole number, got \"" + *value + "\"");
   }
 
-  int number_beside(const std::string& present, const std::string& name) const {
-    text_beside(present, name);
+  int number_required_by(const std::string& present, const std::string& name) const {
+    text_required_by(present, name);
     return *number(name);
   }
 
   // Returns a rank and the number of ranks.
   std::pair<int, int> position(const std::string& rank_name, const std::string& size_name) const {
-    const int rank = number_beside(size_name, rank_name);
-    const int size = number_beside(rank_name, size_name);
+    const int rank = number_required_by(size_name, rank_name);
+    const int size = number_required_by(rank_name, size_name);
     if (rank < size) return {rank, size};
     throw ConfigError("environment: " + rank_name + "=" + std::to_string(rank) + " is not below " + size_name + "=" +
                       std::to_string(size));
@@ -99,15 +99,15 @@ RankInfo read_torchrun_rank_info(const Reader& reader) {
 }
 
 LaunchEnvironment from_local(const Reader& reader) {
-  const auto url = reader.text_beside("PHALANX_LAUNCHER", "PHALANX_RENDEZVOUS");
+  const auto url = reader.text_required_by("PHALANX_LAUNCHER", "PHALANX_RENDEZVOUS");
   return {"local", read_torchrun_rank_info(reader), url,
           file_name_of("local" + url.substr(std::min(url.find("//"), url.size())))};
 }
 
 LaunchEnvironment from_torchrun(const Reader& reader) {
   const auto rank_info = read_torchrun_rank_info(reader);
-  const auto address = reader.text_beside("RANK", "MASTER_ADDR");
-  const auto port = reader.number_beside("RANK", "MASTER_PORT");
+  const auto address = reader.text_required_by("RANK", "MASTER_ADDR");
+  const auto port = reader.number_required_by("RANK", "MASTER_PORT");
   const auto job = "torchrun-" + reader.text("TORCHELASTIC_RUN_ID").value_or("none") + "-" + address + "-" +
                    std::to_string(port) + "-" + reader.text("TORCHELASTIC_RESTART_COUNT").value_or("0");
   return {"torchrun", rank_info, "env://", file_name_of(job), reader.has("LOCAL_WORLD_SIZE")};
@@ -131,7 +131,7 @@ LaunchEnvironment from_mpirun(const Reader& reader) {
   check_same(reader, "RANK", "OMPI_COMM_WORLD_RANK");
   check_same(reader, "WORLD_SIZE", "OMPI_COMM_WORLD_SIZE");
 
-  std::string job = "mpirun-" + reader.text_beside("OMPI_COMM_WORLD_RANK", "PMIX_NAMESPACE");
+  std::string job = "mpirun-" + reader.text_required_by("OMPI_COMM_WORLD_RANK", "PMIX_NAMESPACE");
   for (const char* name : {"PMIX_SERVER_URI41", "PMIX_SERVER_URI4", "PMIX_SERVER_URI3", "PMIX_SERVER_URI2"}) {
     const auto address = reader.text(name);  // ...;tcp4://127.0.0.1:59553
     if (!address) continue;
@@ -185,15 +185,15 @@ std::optional<LaunchEnvironment> from_slurm(const Reader& reader) {
   auto& rank_info = found.rank_info;
   std::tie(rank_info.rank, rank_info.size) = reader.position("SLURM_PROCID", tasks);
   if (rank_info.size < 2) return std::nullopt;
-  rank_info.local_rank = reader.number_beside("SLURM_PROCID", "SLURM_LOCALID");
+  rank_info.local_rank = reader.number_required_by("SLURM_PROCID", "SLURM_LOCALID");
   const auto nodes = reader.has("SLURM_STEP_NUM_NODES") ? "SLURM_STEP_NUM_NODES" : "SLURM_NNODES";
-  if (reader.number_beside("SLURM_PROCID", nodes) == 1) {
+  if (reader.number_required_by("SLURM_PROCID", nodes) == 1) {
     rank_info.local_size = rank_info.size;
   } else {
-    rank_info.local_size = tasks_on_node(reader.text_beside("SLURM_PROCID", "SLURM_STEP_TASKS_PER_NODE"),
-                                         reader.number_beside("SLURM_PROCID", "SLURM_NODEID"));
+    rank_info.local_size = tasks_on_node(reader.text_required_by("SLURM_PROCID", "SLURM_STEP_TASKS_PER_NODE"),
+                                         reader.number_required_by("SLURM_PROCID", "SLURM_NODEID"));
   }
-  found.job = file_name_of("slurm-" + reader.text_beside("SLURM_PROCID", "SLURM_JOB_ID") + "." +
+  found.job = file_name_of("slurm-" + reader.text_required_by("SLURM_PROCID", "SLURM_JOB_ID") + "." +
                            *reader.text("SLURM_STEP_ID") + "." + reader.text("SLURM_RESTART_COUNT").value_or("0") +
                            "-" + reader.text("SLURM_STEP_LAUNCHER_PORT").value_or("0"));
   if (rank_info.one_host()) found.rendezvous = file_for(reader, found.job, rank_info);
@@ -236,14 +236,14 @@ constexpr OtherLauncher kOtherLaunchers[] = {
 LaunchEnvironment from_other(const Reader& reader, const OtherLauncher& launcher, const RankInfo& rank_info) {
   const auto address = reader.text("MASTER_ADDR");
   if (!address) refuse_other(reader, launcher);
-  const auto port = std::to_string(reader.number_beside("MASTER_ADDR", "MASTER_PORT"));
+  const auto port = std::to_string(reader.number_required_by("MASTER_ADDR", "MASTER_PORT"));
   const std::string host = address->find(':') == std::string::npos ? *address : "[" + *address + "]";
   LaunchEnvironment found{.launcher = launcher.name,
                           .rank_info = rank_info,
                           .rendezvous = "tcp://" + host + ":" + port + as_rank(rank_info),
                           .job = file_name_of(std::string(launcher.name) + "-" + *address + "-" + port)};
-  found.tells_local = launcher.local_size && reader.has(launcher.local_size);
-  if (!found.tells_local) return found;
+  found.knows_local_rank = launcher.local_size && reader.has(launcher.local_size);
+  if (!found.knows_local_rank) return found;
   std::tie(found.rank_info.local_rank, found.rank_info.local_size) =
       reader.position(launcher.local_rank, launcher.local_size);
   return found;

@@ -17,13 +17,13 @@ struct RankInfo {
   bool one_host() const { return local_size == size; }
 };
 
-/// The launcher of this process, and the place where the ranks can meet.
+/// The launcher of this process, and the address of the rendezvous of the ranks.
 struct LaunchEnvironment {
   std::string launcher;  // "torchrun", "mpirun", "srun", "mpiexec" and so on, or "local" for Phalanx's own
   RankInfo rank_info;
-  std::string rendezvous{};  // URL for rendezvous(); empty if only MPI can connect the ranks
-  std::string job{};         // unique for each job on its hosts, usable as a file name
-  bool tells_local = true;   // false if local_rank and local_size are unknown until the ranks have met
+  std::string rendezvous{};      // URL for rendezvous(); empty if only MPI can connect the ranks
+  std::string job{};             // unique for each job on its hosts, usable as a file name
+  bool knows_local_rank = true;  // false if local_rank and local_size are unknown before the rendezvous
 };
 
 /// Reads the environment variables of the known launchers: RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR,

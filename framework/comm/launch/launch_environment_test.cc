@@ -195,10 +195,10 @@ TEST(LaunchEnvironment, RanksOfMpiexecMeetAtAnAddress) {
   ASSERT_TRUE(found);
   EXPECT_EQ(found->launcher, "mpiexec");
   EXPECT_EQ(found->rendezvous, "tcp://ph0:29500?rank=1&world_size=2");
-  EXPECT_TRUE(found->tells_local);
+  EXPECT_TRUE(found->knows_local_rank);
   expect_rank_info(found->rank_info, 1, 2, 1, 2);
   const auto of_other_pmi = detect(without(with(kMpiexec, address), "MPI_LOCALNRANKS"));
-  EXPECT_FALSE(of_other_pmi->tells_local);
+  EXPECT_FALSE(of_other_pmi->knows_local_rank);
   expect_rank_info(of_other_pmi->rank_info, 1, 2, 0, 1);
   EXPECT_EQ(detect(with(kMpiexec, {{"MASTER_ADDR", "fd00::1"}, {"MASTER_PORT", "1"}}))->rendezvous,
             "tcp://[fd00::1]:1?rank=1&world_size=2");
@@ -233,7 +233,7 @@ TEST(LaunchEnvironment, MpiexecInsideAStepOfSlurmIsTheInnermost) {
 TEST(LaunchEnvironment, ALocalRankNeedsNoLocalSize) {
   const auto elsewhere = without(kTorchrun, "LOCAL_WORLD_SIZE");
   expect_rank_info(detect(elsewhere)->rank_info, 5, 8, 0, 1);
-  EXPECT_FALSE(detect(elsewhere)->tells_local);
+  EXPECT_FALSE(detect(elsewhere)->knows_local_rank);
   const auto here = with(elsewhere, {{"MASTER_ADDR", "127.0.0.1"}, {"LOCAL_RANK", "4"}});
   expect_rank_info(detect(here)->rank_info, 5, 8, 4, 8);
   EXPECT_THAT(problem(with(here, {{"LOCAL_RANK", "8"}})), HasSubstr("LOCAL_RANK=8 is not below WORLD_SIZE=8"));

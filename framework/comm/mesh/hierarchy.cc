@@ -52,7 +52,7 @@ bool Level::in_rank_order() const {
   return true;
 }
 
-Level divide(const std::string& name, const CommunicatorPtr& scope, const std::string& key) {
+Level split_by_key(const std::string& name, const CommunicatorPtr& scope, const std::string& key) {
   Level level{.name = name, .scope = scope, .groups = group_by_key(all_gather_text(key, *scope))};
   level.group = group_of(level.groups, scope->rank());
   level.intra = scope->split(level.group, scope->rank());
@@ -82,7 +82,7 @@ Hierarchy::Hierarchy(CommunicatorPtr world, const std::vector<Key>& keys) {
   levels_.push_back({.name = "world", .scope = world, .intra = world, .inter = nullptr, .groups = {all}});
   std::int64_t cartesian = 1;
   for (const auto& key : keys) {
-    levels_.push_back(divide(key.name, levels_.back().intra, key.value));
+    levels_.push_back(split_by_key(key.name, levels_.back().intra, key.value));
     if (!levels_.back().cartesian()) cartesian = 0;
   }
   const at::Tensor everywhere = at::full({1}, cartesian, at::kLong);

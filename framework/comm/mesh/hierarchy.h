@@ -18,7 +18,7 @@ Groups group_by_key(const std::vector<std::string>& keys);
 /// Returns true if all groups have the same size.
 bool is_cartesian(const Groups& groups);
 
-/// A communicator divided into groups, and the communicators that link the groups.
+/// A communicator split into groups, and the communicators that link the groups.
 ///
 ///   cartesian  All groups have the same size. inter consists of the ranks that have this one's rank in their groups,
 ///              so there are as many links as a group has ranks.
@@ -27,7 +27,7 @@ bool is_cartesian(const Groups& groups);
 /// Rank r of intra is rank groups[group][r] of scope; rank g of inter is in group g.
 struct Level {
   std::string name{};       // property that the ranks of a group share: "host", "numa", ...
-  CommunicatorPtr scope{};  // the communicator that is divided
+  CommunicatorPtr scope{};  // the communicator that is split
   CommunicatorPtr intra{};  // this rank's group, in the order of scope
   CommunicatorPtr inter{};  // null on ranks of a tree that are not leaders
   Groups groups{};          // ranks of scope
@@ -40,21 +40,21 @@ struct Level {
   bool in_rank_order() const;
 };
 
-/// Divides `scope` by key: ranks with equal keys, which may be any bytes, form a group. Collective, blocking.
-Level divide(const std::string& name, const CommunicatorPtr& scope, const std::string& key);
+/// Splits `scope` by key: ranks with equal keys, which may be any bytes, form a group. Collective, blocking.
+Level split_by_key(const std::string& name, const CommunicatorPtr& scope, const std::string& key);
 
 /// Builds a level from groups that already have communicators: `intra` is this rank's group, and may use another
 /// backend. Collective over scope, blocking. Throws std::invalid_argument if intra is not in the order of scope.
 Level link(const std::string& name, const CommunicatorPtr& scope, CommunicatorPtr intra);
 
-/// A criterion by which a level is divided, with this rank's value.
+/// A criterion by which a level is split, with this rank's value.
 struct Key {
   std::string name;
   std::string value;
 };
 
-/// A world that is divided repeatedly: level 0 is the world as one group, level 1 divides it by the first key, and
-/// level 2 divides the groups of level 1 by the second. A value type: copies share the communicators.
+/// A world that is split repeatedly: level 0 is the world as one group, level 1 splits it by the first key, and
+/// level 2 splits the groups of level 1 by the second. A value type: copies share the communicators.
 ///
 ///   Hierarchy hierarchy(world, {{"host", host_key()}, {"numa", numa_key()}});
 ///   hierarchy.level(1).intra;  // the ranks of this host
@@ -67,10 +67,10 @@ class Hierarchy {
 
   const CommunicatorPtr& world() const { return levels_.front().intra; }
 
-  /// Returns the number of keys that divide the world.
+  /// Returns the number of keys that split the world.
   int depth() const { return static_cast<int>(levels_.size()) - 1; }
 
-  /// Returns a level, from 0 to depth(); level i + 1 divides level(i).intra. Throws std::out_of_range.
+  /// Returns a level, from 0 to depth(); level i + 1 splits level(i).intra. Throws std::out_of_range.
   const Level& level(int number) const { return levels_.at(static_cast<std::size_t>(number)); }
 
   /// Returns true if every level is cartesian in the whole world. The same on all ranks.

@@ -45,10 +45,10 @@ TEST(GroupByKey, DistributesRanksInTurn) {
   }
 }
 
-class DealtInTurn : public ::testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(Ranks, DealtInTurn, ::testing::Values(1, 2, 3, 4, 5, 6, 7, 9, 12, 16, 23, 36, 37));
+class RoundRobinRanks : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Ranks, RoundRobinRanks, ::testing::Values(1, 2, 3, 4, 5, 6, 7, 9, 12, 16, 23, 36, 37));
 
-TEST_P(DealtInTurn, LinksEqualRanksOrLeaders) {
+TEST_P(RoundRobinRanks, LinksEqualRanksOrLeaders) {
   const int ranks = GetParam();
   run_ranks("inproc", ranks, [&](const CommunicatorPtr& world) {
     const int rank = world->rank();
@@ -75,7 +75,7 @@ TEST_P(DealtInTurn, LinksEqualRanksOrLeaders) {
 TEST(Hierarchy, OrdersEveryLinkByGroup) {
   run_ranks("inproc", 4, [](const CommunicatorPtr& world) {
     const std::string key = world->rank() == 0 || world->rank() == 3 ? "outer" : "inner";
-    const Level level = divide("ring", world, key);
+    const Level level = split_by_key("ring", world, key);
     EXPECT_EQ(level.groups, (Groups{{0, 3}, {1, 2}}));
     EXPECT_EQ(level.inter->rank(), level.group);
     EXPECT_FALSE(level.in_rank_order());
@@ -83,7 +83,7 @@ TEST(Hierarchy, OrdersEveryLinkByGroup) {
 }
 
 // A key has no meaning outside its group; here "0" and "1" occur on both hosts.
-TEST(Hierarchy, DividesAsDeepAsItHasKeys) {
+TEST(Hierarchy, SplitsAsDeepAsItHasKeys) {
   run_ranks("inproc", 8, [](const CommunicatorPtr& world) {
     const int rank = world->rank();
     const Hierarchy hierarchy(

@@ -104,10 +104,10 @@ void OperationQueue::Line::run(EntryPtr next) {
 
 // Operations that an operation launches finish before those that were launched next to it.
 void OperationQueue::Line::run_with_inner(Entry& operation) {
-  auto beside = std::exchange(inner_, {});
+  auto siblings = std::exchange(inner_, {});
   operation.execute();
   run_inner(nullptr);
-  inner_ = std::move(beside);
+  inner_ = std::move(siblings);
 }
 
 void OperationQueue::Line::run_inner(const Entry* last) {

@@ -15,7 +15,7 @@ class Seal {
  public:
   using Bytes = std::vector<std::uint8_t>;
 
-  /// The secret has at least kLeastSecret bytes.
+  /// The secret has at least kMinSecretBytes bytes.
   explicit Seal(std::string secret) : secret_(std::move(secret)) {}
 
   Bytes sealed(const std::string& key, const std::string& value) const;

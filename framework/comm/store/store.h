@@ -45,7 +45,7 @@ enum class StoreHost {
 /// and write it. With a secret, which all ranks must have, a store that a rank hosts is a StoreServer: it serves only
 /// clients that know the secret, and a rank with another secret gets a CommError::kSystem at once. A launcher's store
 /// admits everyone. There, with a secret, a rank gets an error when it reads a value that others have written (Seal).
-/// Throws ConfigError for a secret of fewer than kLeastSecret bytes.
+/// Throws ConfigError for a secret of fewer than kMinSecretBytes bytes.
 StorePtr make_tcp_store(const std::string& host, int port, StoreHost hosted_by, int ranks, Seconds timeout,
                         const std::optional<std::string>& secret = {});
 

@@ -33,11 +33,11 @@ inline const std::string kStoreIdentity = "phalanx store 1";
 inline const std::string kRefusal(kProofBytes, '-');
 
 /// The length limit of keys. The keys of the backends have less than 200 bytes.
-inline constexpr std::size_t kMostKeyBytes = 4096;
+inline constexpr std::size_t kMaxKeyBytes = 4096;
 
 /// The length limit of values. The longest value in use is the list of addresses that Gloo writes for each rank, with
 /// about 200 bytes per peer: 2 MB for 10,000 ranks.
-inline constexpr std::size_t kMostValueBytes = 16 << 20;
+inline constexpr std::size_t kMaxValueBytes = 16 << 20;
 
 enum class StoreVerb : std::uint32_t {
   kSet = 1,

@@ -22,7 +22,7 @@
 #include "framework/base/blocked_signals.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"
-#include "framework/base/seldom.h"
+#include "framework/base/log_rate_limiter.h"
 #include "framework/base/sockets.h"
 #include "framework/comm/store/store_session.h"
 
@@ -32,8 +32,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Session = std::shared_ptr<StoreSession>;
 
-constexpr std::chrono::seconds kPause(1);        // after a failure to accept a connection
-constexpr std::chrono::seconds kTimeToGreet(1);  // a stranger connected for longer makes room for a newcomer
+constexpr std::chrono::seconds kPause(1);  // after a failure to accept a connection
+constexpr std::chrono::seconds kTimeToGreet(
+    1);  // an unauthenticated connection that is older may be replaced by a new one
 
 // Returns the time until `due` for epoll_wait(). Rounds up, so that it really is due after the wait. Returns -1, which
 // means forever, for max().
@@ -60,15 +61,15 @@ class StoreServer::Loop {
  private:
   void watch(int socket, std::uint32_t events, int how);
   void accept_all();
-  bool make_room_for_stranger();
+  bool make_room_for_handshake();
   void pause_accepting(Clock::time_point until, const std::string& why);
-  void tend_strangers();
+  void expire_handshakes();
   void serve(const Session& session, std::uint32_t events);
   void end(const Session& session, const std::string& why);
   void answer(StoreSession& session, StoreRequest request);
   void add(StoreSession& session, const StoreRequest& request);
-  Clock::time_point greeting_due(const Session& stranger) const {
-    return stranger->since() + std::chrono::duration_cast<Clock::duration>(limits_.greeting);
+  Clock::time_point greeting_deadline(const Session& session) const {
+    return session->since() + std::chrono::duration_cast<Clock::duration>(limits_.greeting);
   }
 
   const std::string name_, secret_;
@@ -76,9 +77,9 @@ class StoreServer::Loop {
   Descriptor listener_, wake_, epoll_;
   std::unordered_map<std::string, std::string> values_;
   std::map<int, Session> sessions_;                             // by socket
-  std::deque<Session> strangers_;                               // sessions that are not admitted yet, oldest first
+  std::deque<Session> handshakes_;                              // sessions that are not admitted yet, oldest first
   Clock::time_point accepts_again_ = Clock::time_point::max();  // no connection is accepted until then; max: accepting
-  Seldom log_pauses_{std::chrono::minutes(1)}, log_refused_{std::chrono::minutes(1)}, log_strangers_{kPause};
+  LogRateLimiter log_pauses_{std::chrono::minutes(1)}, log_refused_{std::chrono::minutes(1)}, log_handshakes_{kPause};
 };
 
 StoreServer::Loop::Loop(std::string name, Descriptor listener, std::string secret, const StoreLimits& limits)
@@ -107,7 +108,7 @@ void StoreServer::Loop::run() {
   std::array<epoll_event, 64> events{};
   while (true) {
     auto due = accepts_again_;
-    if (!strangers_.empty()) due = std::min(due, greeting_due(strangers_.front()));
+    if (!handshakes_.empty()) due = std::min(due, greeting_deadline(handshakes_.front()));
     const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), milliseconds_to(due));
     if (count < 0 && errno != EINTR) throw Error(std::string("epoll_wait: ") + std::strerror(errno));
     for (int i = 0; i < count; ++i) {
@@ -119,18 +120,18 @@ void StoreServer::Loop::run() {
         serve(Session(found->second), events[i].events);  // a copy, since the connection may end during the call
       }
     }
-    tend_strangers();
+    expire_handshakes();
   }
 }
 
 void StoreServer::Loop::close() {
   listener_.close();
-  strangers_.clear();
+  handshakes_.clear();
   sessions_.clear();
 }
 
 void StoreServer::Loop::accept_all() {
-  while (make_room_for_stranger()) {
+  while (make_room_for_handshake()) {
     Descriptor socket = accept_from(listener_.get());
     if (!socket.valid() && errno == ECONNABORTED) continue;
     if (!socket.valid()) {
@@ -141,7 +142,7 @@ void StoreServer::Loop::accept_all() {
       const int file = socket.get();
       auto session = std::make_shared<StoreSession>(std::move(socket), secret_);
       watch(file, EPOLLIN, EPOLL_CTL_ADD);
-      strangers_.push_back(session);
+      handshakes_.push_back(session);
       sessions_.emplace(file, std::move(session));
     } catch (const std::exception& error) {
       return pause_accepting(Clock::now() + kPause, error.what());
@@ -150,19 +151,20 @@ void StoreServer::Loop::accept_all() {
 }
 
 // Returns false, and pauses accepting, if there is no room.
-bool StoreServer::Loop::make_room_for_stranger() {
+bool StoreServer::Loop::make_room_for_handshake() {
   if (sessions_.size() >= limits_.connections) {
     pause_accepting(Clock::now() + kPause, "all " + std::to_string(limits_.connections) + " connections are in use");
     return false;
   }
-  if (strangers_.size() < limits_.strangers) return true;
-  const Session oldest = strangers_.front();
+  if (handshakes_.size() < limits_.pending_handshakes) return true;
+  const Session oldest = handshakes_.front();
   const auto dispensable = oldest->since() + kTimeToGreet;
   if (Clock::now() >= dispensable) {
     end(oldest, "it did not prove that it knows the secret, and others are waiting");
     return true;
   }
-  pause_accepting(dispensable, std::to_string(limits_.strangers) + " connections have not proved yet who they are");
+  pause_accepting(dispensable,
+                  std::to_string(limits_.pending_handshakes) + " connections have not proved yet who they are");
   return false;
 }
 
@@ -175,10 +177,10 @@ void StoreServer::Loop::pause_accepting(Clock::time_point until, const std::stri
   }
 }
 
-void StoreServer::Loop::tend_strangers() {
+void StoreServer::Loop::expire_handshakes() {
   const auto now = Clock::now();
-  while (!strangers_.empty() && greeting_due(strangers_.front()) <= now) {
-    end(Session(strangers_.front()), "it did not prove in time that it knows the secret");
+  while (!handshakes_.empty() && greeting_deadline(handshakes_.front()) <= now) {
+    end(Session(handshakes_.front()), "it did not prove in time that it knows the secret");
   }
   if (accepts_again_ > now) return;
   accepts_again_ = Clock::time_point::max();
@@ -195,7 +197,7 @@ void StoreServer::Loop::serve(const Session& session, std::uint32_t events) {
       answer(*session, *std::move(request));
     }
     if (!was_admitted && session->admitted()) {
-      std::erase(strangers_, session);
+      std::erase(handshakes_, session);
       if (accepts_again_ != Clock::time_point::max()) accepts_again_ = Clock::now();
     }
     watch(session->socket(), session->has_output() ? EPOLLOUT : EPOLLIN, EPOLL_CTL_MOD);
@@ -204,7 +206,7 @@ void StoreServer::Loop::serve(const Session& session, std::uint32_t events) {
   }
 }
 
-// Lines about strangers are limited, because anybody could fill the log with them.
+// Lines about unauthenticated peers are limited, because anyone could fill the log with them.
 void StoreServer::Loop::end(const Session& session, const std::string& why) {
   const std::string peer = peer_of(session->socket());
   const std::string line = name_ + ": the connection of " + (peer.empty() ? "a peer" : peer) + " ended: " + why;
@@ -212,11 +214,11 @@ void StoreServer::Loop::end(const Session& session, const std::string& why) {
     log_info() << line;
   } else if (session->refused()) {
     if (const auto more = log_refused_.pass()) log_warning() << line << *more;
-  } else if (const auto more = log_strangers_.pass()) {
+  } else if (const auto more = log_handshakes_.pass()) {
     log_info() << line << *more;
   }
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, session->socket(), nullptr);
-  std::erase(strangers_, session);
+  std::erase(handshakes_, session);
   if (accepts_again_ != Clock::time_point::max()) accepts_again_ = Clock::now();
   sessions_.erase(session->socket());
 }

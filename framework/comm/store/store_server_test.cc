@@ -21,8 +21,8 @@
 #include "framework/base/error.h"
 #include "framework/base/keyed_hash.h"
 #include "framework/base/sockets.h"
-#include "framework/comm/store/admitted_store.h"
 #include "framework/comm/store/store.h"
+#include "framework/comm/store/store_client.h"
 #include "framework/comm/store/store_protocol.h"
 #include "framework/comm/testing/descriptors.h"
 #include "framework/comm/testing/store.h"
@@ -111,7 +111,7 @@ std::string header(StoreVerb verb, std::uint32_t key_bytes, std::int64_t argumen
   return std::string(reinterpret_cast<const char*>(&header), sizeof(header));
 }
 
-TEST(AdmittedStore, AWrongSecretIsRefusedAtOnce) {
+TEST(StoreClient, AWrongSecretIsRefusedAtOnce) {
   const Served served;
   ::testing::internal::CaptureStderr();
   const auto begin = Clock::now();
@@ -124,7 +124,7 @@ TEST(AdmittedStore, AWrongSecretIsRefusedAtOnce) {
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), AllOf(HasSubstr("127.0.0.1:"), names_no_secret));
 }
 
-TEST(AdmittedStore, AServerThatDoesNotKnowTheSecretIsRefusedAtOnce) {
+TEST(StoreClient, AServerThatDoesNotKnowTheSecretIsRefusedAtOnce) {
   const auto listener = listen_at("127.0.0.1:0");
   const int port = port_of(address_of(listener.get()));
   auto joining = std::async(std::launch::async, [port] {
@@ -136,7 +136,7 @@ TEST(AdmittedStore, AServerThatDoesNotKnowTheSecretIsRefusedAtOnce) {
   EXPECT_THAT(error.what(), AllOf(HasSubstr("does not know this job's secret"), HasSubstr("PHALANX_JOB_SECRET")));
 }
 
-TEST(AdmittedStore, WaitsForItsServer) {
+TEST(StoreClient, WaitsForItsServer) {
   const int port = free_port();
   auto joining = std::async(std::launch::async,
                             [port] { return connect_to_store("the store", "127.0.0.1", port, kSecret, kLong); });
@@ -145,24 +145,24 @@ TEST(AdmittedStore, WaitsForItsServer) {
   EXPECT_EQ(joining.get()->add("count", 1), 1);
 }
 
-TEST(AdmittedStore, RefusesWhatTheServerWouldRefuse) {
+TEST(StoreClient, RefusesWhatTheServerWouldRefuse) {
   const Served served;
   const auto store = served.join();
   for (const auto& call : std::vector<std::function<void()>>{
-           [&] { store->set(std::string(kMostKeyBytes + 1, 'k'), ""); },
-           [&] { store->get(std::string(kMostKeyBytes + 1, 'k')); },
-           [&] { store->set("key", std::string(kMostValueBytes + 1, 'v')); },
+           [&] { store->set(std::string(kMaxKeyBytes + 1, 'k'), ""); },
+           [&] { store->get(std::string(kMaxKeyBytes + 1, 'k')); },
+           [&] { store->set("key", std::string(kMaxValueBytes + 1, 'v')); },
        }) {
     EXPECT_THAT(comm_error_of(call).what(), AllOf(HasSubstr("bytes"), HasSubstr("the store")));
   }
-  const std::string key(kMostKeyBytes, 'k'), value(kMostValueBytes, 'v');
+  const std::string key(kMaxKeyBytes, 'k'), value(kMaxValueBytes, 'v');
   store->set(key, value);
   EXPECT_EQ(store->get(key), value);
   EXPECT_THAT(comm_error_of([&] { store->add(key, 1); }).what(), HasSubstr("not a number"));
   EXPECT_EQ(store->add("count", std::numeric_limits<std::int64_t>::max()), std::numeric_limits<std::int64_t>::max());
 }
 
-TEST(AdmittedStore, AServerThatStopsAnsweringIsATimeout) {
+TEST(StoreClient, AServerThatStopsAnsweringIsATimeout) {
   const auto listener = listen_at("127.0.0.1:0");
   const int port = port_of(address_of(listener.get()));
   auto joining = std::async(std::launch::async,
@@ -175,7 +175,7 @@ TEST(AdmittedStore, AServerThatStopsAnsweringIsATimeout) {
   EXPECT_EQ(comm_error_of([&] { store->get("key"); }).kind(), CommError::Kind::kPeerLost);
 }
 
-TEST(AdmittedStore, SaysThatTheListeningProcessDoesNotAnswer) {
+TEST(StoreClient, SaysThatTheListeningProcessDoesNotAnswer) {
   const auto silent = listen_at("127.0.0.1:0");  // the system completes connections, but no one accepts them
   const std::string address = address_of(silent.get());
   const int port = port_of(address);
@@ -186,7 +186,7 @@ TEST(AdmittedStore, SaysThatTheListeningProcessDoesNotAnswer) {
 }
 
 // Ranks disagree about the existence of a secret.
-TEST(AdmittedStore, ARankWithoutASecretIsToldThatRankZeroHasOne) {
+TEST(StoreClient, ARankWithoutASecretIsToldThatRankZeroHasOne) {
   const Served served;
   const auto error =
       comm_error_of([&] { make_tcp_store("127.0.0.1", served.port(), StoreHost::kPeer, 2, Seconds(1)); });
@@ -194,13 +194,13 @@ TEST(AdmittedStore, ARankWithoutASecretIsToldThatRankZeroHasOne) {
   EXPECT_THAT(error.what(), AllOf(HasSubstr("PHALANX_JOB_SECRET"), HasSubstr("does not answer as")));
 }
 
-TEST(AdmittedStore, RankZeroSaysThatRanksMayLackTheSecret) {
+TEST(StoreClient, RankZeroSaysThatRanksMayLackTheSecret) {
   const auto error = comm_error_of(
       [] { make_tcp_store("127.0.0.1", free_port(), StoreHost::kThisProcess, 2, Seconds(0.1), kSecret); });
   EXPECT_THAT(error.what(), AllOf(HasSubstr("only 1 of 2 ranks"), HasSubstr("PHALANX_JOB_SECRET")));
 }
 
-TEST(AdmittedStore, ARankWithASecretIsToldThatRankZeroMayHaveNone) {
+TEST(StoreClient, ARankWithASecretIsToldThatRankZeroMayHaveNone) {
   const int port = free_port();
   const auto server = make_tcp_store("127.0.0.1", port, StoreHost::kThisProcess, 1, kLong);
   const auto error =
@@ -209,7 +209,7 @@ TEST(AdmittedStore, ARankWithASecretIsToldThatRankZeroMayHaveNone) {
   EXPECT_THAT(error.what(), AllOf(HasSubstr("PHALANX_JOB_SECRET"), HasSubstr(std::to_string(port))));
 }
 
-TEST(AdmittedStore, AShortSecretIsRefused) {
+TEST(StoreClient, AShortSecretIsRefused) {
   EXPECT_THROW(make_tcp_store("127.0.0.1", free_port(), StoreHost::kThisProcess, 1, kLong, "fifteen letters"),
                ConfigError);
 }
@@ -235,26 +235,26 @@ TEST(StoreServer, ListensAtAllAddressesForAHostThatIsNotThisMachine) {
   EXPECT_THAT(hosting.get().what(), HasSubstr("cannot resolve the address"));
 }
 
-TEST(StoreServer, AStrangerThatSendsSomethingElseIsDisconnected) {
+TEST(StoreServer, AnUnauthenticatedPeerThatSendsSomethingElseIsDisconnected) {
   const Served served;
   for (const std::string& garbage :
        {std::string("GET / HTTP/1.1\r\n\r\n"), std::string("\0\xce\xf7\x85\x3c", 5), std::string(1'000'000, 'x')}) {
-    const auto stranger = served.connected();
-    (void)!::send(stranger.get(), garbage.data(), garbage.size(), MSG_NOSIGNAL);
-    EXPECT_TRUE(is_closed(stranger));
+    const auto peer = served.connected();
+    (void)!::send(peer.get(), garbage.data(), garbage.size(), MSG_NOSIGNAL);
+    EXPECT_TRUE(is_closed(peer));
   }
   EXPECT_EQ(served.join()->add("count", 1), 1);
 }
 
-TEST(StoreServer, NothingIsReadFromAStrangerButTheGreeting) {
+TEST(StoreServer, NothingButTheGreetingIsReadFromAnUnauthenticatedPeer) {
   const Served served;
-  const auto stranger = served.connected();
-  send(stranger, std::string(kClientOpening) + random_text());
-  receive(stranger, kHelloBytes);
-  send(stranger,
+  const auto peer = served.connected();
+  send(peer, std::string(kClientOpening) + random_text());
+  receive(peer, kHelloBytes);
+  send(peer,
        header(StoreVerb::kSet, 3, std::numeric_limits<std::int64_t>::max()) + "key" + std::string(kProofBytes, 'x'));
-  EXPECT_EQ(receive(stranger, kProofBytes), kRefusal);
-  EXPECT_TRUE(is_closed(stranger));
+  EXPECT_EQ(receive(peer, kProofBytes), kRefusal);
+  EXPECT_TRUE(is_closed(peer));
   EXPECT_EQ(served.join()->add("key", 1), 1);
 }
 
@@ -278,12 +278,12 @@ TEST(StoreServer, AReplayedGreetingIsRefused) {
 
 TEST(StoreServer, AProofOfTheServerIsNotAcceptedFromAClient) {
   const Served served;
-  const auto stranger = served.connected();
+  const auto peer = served.connected();
   const std::string nonce = random_text();
-  send(stranger, std::string(kClientOpening) + nonce);
-  const std::string servers = receive(stranger, kHelloBytes).substr(kServerOpening.size());
-  send(stranger, proof(kSecret, Role::kServer, nonce, servers, kStoreIdentity));
-  EXPECT_EQ(receive(stranger, kProofBytes), kRefusal);
+  send(peer, std::string(kClientOpening) + nonce);
+  const std::string servers = receive(peer, kHelloBytes).substr(kServerOpening.size());
+  send(peer, proof(kSecret, Role::kServer, nonce, servers, kStoreIdentity));
+  EXPECT_EQ(receive(peer, kProofBytes), kRefusal);
 }
 
 TEST(StoreServer, AMalformedRequestEndsItsOwnConnectionOnly) {
@@ -291,9 +291,9 @@ TEST(StoreServer, AMalformedRequestEndsItsOwnConnectionOnly) {
   const auto store = served.join();
   for (const auto& request : {
            header(static_cast<StoreVerb>(77), 3, 0),
-           header(StoreVerb::kSet, 3, kMostValueBytes + 1),
+           header(StoreVerb::kSet, 3, kMaxValueBytes + 1),
            header(StoreVerb::kSet, 3, -1),
-           header(StoreVerb::kGet, kMostKeyBytes + 1, 0),
+           header(StoreVerb::kGet, kMaxKeyBytes + 1, 0),
            header(StoreVerb::kAdd, std::numeric_limits<std::uint32_t>::max(), 0),
        }) {
     const auto peer = served.connected();
@@ -332,7 +332,7 @@ TEST(StoreServer, TheDeadlineOfGreetingsDoesNotApplyToRanks) {
 }
 
 TEST(StoreServer, SilentConnectionsMakeRoomForRanks) {
-  const Served served({.greeting = Seconds(1000), .strangers = 64});
+  const Served served({.greeting = Seconds(1000), .pending_handshakes = 64});
   std::vector<Descriptor> silent;
   for (int i = 0; i < 200; ++i) silent.push_back(served.connected());
   const auto one = served.join(), other = served.join();

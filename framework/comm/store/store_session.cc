@@ -82,9 +82,9 @@ void StoreSession::read_header() {
   if (verb != StoreVerb::kSet && verb != StoreVerb::kGet && verb != StoreVerb::kAdd) {
     throw Error("it sent an unknown request");
   }
-  if (header_.key_bytes > kMostKeyBytes) throw Error("it sent a key that is too long");
+  if (header_.key_bytes > kMaxKeyBytes) throw Error("it sent a key that is too long");
   if (verb == StoreVerb::kSet &&
-      (header_.argument < 0 || header_.argument > static_cast<std::int64_t>(kMostValueBytes))) {
+      (header_.argument < 0 || header_.argument > static_cast<std::int64_t>(kMaxValueBytes))) {
     throw Error("it sent a value that is too long");
   }
   part_ = Part::kBody;

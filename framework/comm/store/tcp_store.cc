@@ -18,12 +18,12 @@
 #include "framework/base/keyed_hash.h"
 #include "framework/base/log.h"
 #include "framework/base/sockets.h"
-#include "framework/comm/store/admitted_store.h"
 #include "framework/comm/store/c10d_store.h"
 #include "framework/comm/store/polling.h"
 #include "framework/comm/store/seal.h"
 #include "framework/comm/store/store.h"
 #include "framework/comm/store/store_address.h"
+#include "framework/comm/store/store_client.h"
 #include "framework/comm/store/store_server.h"
 
 C10_DECLARE_int(caffe2_log_level);
@@ -41,7 +41,7 @@ struct HostedStore {
 
 // Turns c10d's log off unless the user asks for it: it has a stack trace for each failed attempt, and our errors
 // already name the problem.
-void quiet_c10d() {
+void silence_c10d() {
   static const bool done = [] {
     constexpr int kFatal = 3;
     if (!environment("TORCH_CPP_LOG_LEVEL")) FLAGS_caffe2_log_level = kFatal;
@@ -133,7 +133,7 @@ C10dStorePtr make_c10d(const std::string& name, const std::string& host, int por
   options.timeout = std::chrono::seconds(std::max<std::int64_t>(1, std::llround(std::ceil(timeout.count()))));
   // c10d closes its copy of the socket.
   if (serve) options.masterListenFd = ::fcntl(listening_socket(name, host, port).get(), F_DUPFD_CLOEXEC, 0);
-  quiet_c10d();
+  silence_c10d();
   try {
     return open_c10d(name, host, options, timeout);
   } catch (const c10::Error& error) {
@@ -141,8 +141,8 @@ C10dStorePtr make_c10d(const std::string& name, const std::string& host, int por
   }
 }
 
-StorePtr make_admitted(const std::string& name, const std::string& host, int port, bool serve, Seconds timeout,
-                       const std::string& secret) {
+StorePtr make_store_client(const std::string& name, const std::string& host, int port, bool serve, Seconds timeout,
+                           const std::string& secret) {
   auto hosted = std::make_shared<HostedStore>();
   if (serve) hosted->server = std::make_unique<StoreServer>(name, listening_socket(name, host, port), secret);
   hosted->store = connect_to_store(name, host, port, secret, timeout);
@@ -155,8 +155,8 @@ StorePtr make_tcp_store(const std::string& named, int port, StoreHost hosted_by,
                         const std::optional<std::string>& secret) {
   const std::string name = "TCP store " + named + ":" + std::to_string(port), host = store_host(named);
   const bool serve = hosted_by == StoreHost::kThisProcess;
-  if (secret && secret->size() < kLeastSecret) {
-    throw ConfigError("the job's secret (PHALANX_JOB_SECRET) needs at least " + std::to_string(kLeastSecret) +
+  if (secret && secret->size() < kMinSecretBytes) {
+    throw ConfigError("the job's secret (PHALANX_JOB_SECRET) needs at least " + std::to_string(kMinSecretBytes) +
                       " characters; openssl rand -hex 32 makes one");
   }
   // A name may start to resolve later than its ranks start, as names of containers do. A warning shows a mistake at
@@ -170,7 +170,7 @@ StorePtr make_tcp_store(const std::string& named, int port, StoreHost hosted_by,
   } else if (hosted_by == StoreHost::kAgent) {
     store = std::make_shared<SealedStore>(name, make_c10d(name, host, port, serve, timeout), timeout, Seal(*secret));
   } else {
-    store = make_admitted(name, host, port, serve, timeout, *secret);
+    store = make_store_client(name, host, port, serve, timeout, *secret);
   }
   await_ranks(*store, name, serve, ranks, timeout, secret.has_value());
   return store;

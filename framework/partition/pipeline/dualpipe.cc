@@ -25,12 +25,12 @@ class Writer {
 
   void backward(int way, bool split) {
     add(split ? Kind::kInputGradient : Kind::kBackward, way, backwards_);
-    if (split) owed_.push_back({Kind::kWeightGradient, actions_.back().stage, actions_.back().micro_batch});
+    if (split) pending_.push_back({Kind::kWeightGradient, actions_.back().stage, actions_.back().micro_batch});
   }
 
   void weights() {
-    actions_.push_back(owed_.front());
-    owed_.pop_front();
+    actions_.push_back(pending_.front());
+    pending_.pop_front();
   }
 
  private:
@@ -46,7 +46,7 @@ class Writer {
   bool far_;
   std::vector<Action>& actions_;
   std::array<int, 2> forwards_{}, backwards_{};  // counts so far, by way
-  std::deque<Action> owed_;                      // gradients of weights that are still to be computed
+  std::deque<Action> pending_;                   // gradients of weights that are still to be computed
 };
 
 void write(const ScheduleOptions& options, int rank, std::vector<Action>& actions) {

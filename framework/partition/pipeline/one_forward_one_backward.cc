@@ -13,8 +13,8 @@ namespace {
 using Kind = Action::Kind;
 using Nth = std::function<Action(int rank, int k)>;
 
-Schedule by_turns(const char* name, const ScheduleOptions& options, const std::function<int(int rank)>& warm_up,
-                  const Nth& forward, const Nth& backward) {
+Schedule alternate(const char* name, const ScheduleOptions& options, const std::function<int(int rank)>& warm_up,
+                   const Nth& forward, const Nth& backward) {
   Schedule schedule = empty_schedule(name, options);
   const int count = options.micro_batches * options.stages_per_rank;
   for (int rank = 0; rank < options.ranks; ++rank) {
@@ -31,7 +31,7 @@ Schedule by_turns(const char* name, const ScheduleOptions& options, const std::f
 }
 
 Schedule one_stage(const char* name, const ScheduleOptions& options, const std::function<int(int rank)>& warm_up) {
-  return by_turns(
+  return alternate(
       name, options, warm_up, [](int rank, int k) { return Action{Kind::kForward, rank, k}; },
       [](int rank, int k) { return Action{Kind::kBackward, rank, k}; });
 }
@@ -59,7 +59,7 @@ Schedule make_interleaved(const ScheduleOptions& options) {
     return Action{kind, chunk * p + rank, k / (p * v) * p + k % p};
   };
   const auto warm_up = [p, v, m](int rank) { return m == p ? m * v : 2 * (p - rank - 1) + (v - 1) * p; };
-  return by_turns(
+  return alternate(
       "interleaved", options, warm_up, [nth](int rank, int k) { return nth(Kind::kForward, rank, k); },
       [nth](int rank, int k) { return nth(Kind::kBackward, rank, k); });
 }

@@ -138,7 +138,7 @@ TEST(MakeSchedule, RefusesOptionsThatDoNotFitWithAdvice) {
 }
 
 // Good schedules into which a fault is introduced.
-class Planted : public ::testing::Test {
+class InvalidSchedule : public ::testing::Test {
  protected:
   void expect_error(const std::string& what) const {
     EXPECT_THAT([this] { simulate(schedule_); }, ThrowsMessage<Error>(HasSubstr(what)));
@@ -150,42 +150,42 @@ class Planted : public ::testing::Test {
   Schedule schedule_ = make_schedule("1f1b", {.ranks = 3, .micro_batches = 4});
 };
 
-TEST_F(Planted, ABackwardIsMissing) {
+TEST_F(InvalidSchedule, ABackwardIsMissing) {
   auto& own = actions(1);
   own.erase(own.begin() + static_cast<std::ptrdiff_t>(place(1, {Kind::kBackward, 1, 2})));
   expect_error("the gradient of the input of micro-batch 2 on stage 1 0 times");
 }
 
-TEST_F(Planted, AForwardOccursTwice) {
+TEST_F(InvalidSchedule, AForwardOccursTwice) {
   actions(0).push_back({Kind::kForward, 0, 1});
   expect_error("the forward of micro-batch 1 on stage 0 2 times");
 }
 
-TEST_F(Planted, TheGradientOfTheWeightsIsMissing) {
+TEST_F(InvalidSchedule, TheGradientOfTheWeightsIsMissing) {
   actions(2)[place(2, {Kind::kBackward, 2, 0})].kind = Kind::kInputGradient;
   expect_error("the gradient of the weights of micro-batch 0 on stage 2 0 times");
 }
 
-TEST_F(Planted, ABackwardComesBeforeItsForward) {
+TEST_F(InvalidSchedule, ABackwardComesBeforeItsForward) {
   auto& own = actions(2);
   std::swap(own[place(2, {Kind::kForward, 2, 0})], own[place(2, {Kind::kBackward, 2, 0})]);
   expect_error("ranks wait for ever: rank");
 }
 
-TEST_F(Planted, TwoRanksWaitForEachOther) {
+TEST_F(InvalidSchedule, TwoRanksWaitForEachOther) {
   auto& own = actions(0);
   std::swap(own[place(0, {Kind::kForward, 0, 3})], own[place(0, {Kind::kBackward, 0, 3})]);
   expect_error("rank 0 with the backward of micro-batch 3 on stage 0 for the forward of micro-batch 3 on stage 0");
 }
 
-TEST_F(Planted, ABackwardIsOnAnotherRankThanItsForward) {
+TEST_F(InvalidSchedule, ABackwardIsOnAnotherRankThanItsForward) {
   auto& own = actions(1);
   own.erase(own.begin() + static_cast<std::ptrdiff_t>(place(1, {Kind::kBackward, 1, 3})));
   actions(2).push_back({Kind::kBackward, 1, 3});
   expect_error("the backward of micro-batch 3 on stage 1 on rank 2, but its forward on rank 1");
 }
 
-TEST_F(Planted, AStageDoesNotExist) {
+TEST_F(InvalidSchedule, AStageDoesNotExist) {
   actions(0).push_back({Kind::kForward, 3, 0});
   expect_error("stage 3, which does not exist");
 }

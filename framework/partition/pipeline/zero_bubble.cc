@@ -20,10 +20,10 @@ namespace {
 using Kind = Action::Kind;
 
 struct Rules {
-  std::vector<int> warm_up;    // by rank: forwards before the first input gradient, if their inputs have arrived
-  int most_live = 1;           // micro-batches whose activations a rank may hold
-  bool forward_first = false;  // if both a forward and an input gradient could begin
-  std::vector<int> most_owed;  // by rank: weight gradients deferred while there is other work
+  std::vector<int> warm_up;      // by rank: forwards before the first input gradient, if their inputs have arrived
+  int max_live = 1;              // micro-batches whose activations a rank may hold
+  bool forward_first = false;    // if both a forward and an input gradient could begin
+  std::vector<int> max_pending;  // by rank: weight gradients deferred while there is other work
 };
 
 class Greedy {
@@ -46,7 +46,7 @@ class Greedy {
         if (choice && (!next || choice->begin <= next->begin)) next = choice;
       }
       if (!next) return std::nullopt;
-      carry_out(*next);
+      execute(*next);
       schedule.actions[next->rank].push_back(next->action);
     }
     return schedule;
@@ -81,7 +81,7 @@ class Greedy {
   std::optional<Choice> choose(std::size_t rank) const {
     const Rank& own = ranks_[rank];
     const int number = static_cast<int>(rank);
-    const bool may_forward = own.forwards - own.weights < rules_.most_live;
+    const bool may_forward = own.forwards - own.weights < rules_.max_live;
     const bool warm = own.forwards >= std::clamp(rules_.warm_up[rank], 1, options_.micro_batches);
     const bool owes = own.gradients > own.weights;
     const double forward = may_forward ? forward_comes(rank) : kNever;
@@ -89,7 +89,7 @@ class Greedy {
     const Choice of_forward{rank, {Kind::kForward, number, own.forwards}, std::max(own.free, forward)};
     const Choice of_gradient{rank, {Kind::kInputGradient, number, own.gradients}, std::max(own.free, gradient)};
     const Choice of_weights{rank, {Kind::kWeightGradient, number, own.weights}, own.free};
-    if (owes && own.gradients - own.weights > rules_.most_owed[rank]) return of_weights;
+    if (owes && own.gradients - own.weights > rules_.max_pending[rank]) return of_weights;
     const bool both = forward <= own.free && gradient <= own.free;
     if (both) return rules_.forward_first ? of_forward : of_gradient;
     if (gradient <= own.free) return of_gradient;
@@ -99,7 +99,7 @@ class Greedy {
     return gradient <= forward ? of_gradient : of_forward;
   }
 
-  void carry_out(const Choice& choice) {
+  void execute(const Choice& choice) {
     Rank& own = ranks_[choice.rank];
     const auto k = static_cast<std::size_t>(choice.action.micro_batch);
     switch (choice.action.kind) {
@@ -139,8 +139,8 @@ std::vector<int> by_ranks_before(const ScheduleOptions& options, int steps, int 
 
 // Makes a schedule of `first` forwards, followed by repeated groups of a forward, an input gradient and a weight
 // gradient. The weight gradients lag `owed` micro-batches behind, and the remaining ones follow at the end.
-Schedule by_turns(const char* name, const ScheduleOptions& options, const std::vector<int>& first,
-                  const std::vector<int>& owed) {
+Schedule alternate(const char* name, const ScheduleOptions& options, const std::vector<int>& first,
+                   const std::vector<int>& owed) {
   Schedule schedule = empty_schedule(name, options);
   const int m = options.micro_batches;
   for (int rank = 0; rank < options.ranks; ++rank) {
@@ -192,7 +192,7 @@ class Search {
 
 // Like 1f1b, but rank r defers the weight gradients of r micro-batches.
 Schedule make_zb_h1(const ScheduleOptions& options) {
-  return by_turns("zb_h1", options, by_ranks_behind(options, 1, -1), by_ranks_before(options, 1, 0));
+  return alternate("zb_h1", options, by_ranks_behind(options, 1, -1), by_ranks_before(options, 1, 0));
 }
 
 Schedule make_zero_bubble(const ScheduleOptions& options) {
@@ -207,14 +207,14 @@ Schedule make_zero_bubble(const ScheduleOptions& options) {
       const auto first = by_ranks_behind(options, steps, more);
       for (const auto& owed : owing) {
         for (const bool forward_first : {false, true}) {
-          const Rules rules{.warm_up = first, .most_live = limit, .forward_first = forward_first, .most_owed = owed};
+          const Rules rules{.warm_up = first, .max_live = limit, .forward_first = forward_first, .max_pending = owed};
           search.consider(Greedy(options, rules).run(kName));
         }
       }
     }
     for (int more = -2; more <= 0; ++more) {
       for (const auto& owed : owing) {
-        search.consider(by_turns(kName, options, by_ranks_behind(options, steps, more), owed));
+        search.consider(alternate(kName, options, by_ranks_behind(options, steps, more), owed));
       }
     }
   }

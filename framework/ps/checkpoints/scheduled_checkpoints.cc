@@ -27,7 +27,7 @@ ScheduledCheckpoints::ScheduledCheckpoints(const CheckpointOptions& options, Sha
   changes_written_ = host_.changes();
 }
 
-void ScheduledCheckpoints::tend() {
+void ScheduledCheckpoints::write_if_due() {
   if (Clock::now() < next_) return;
   next_ = after(options_.every);
   if (!has_unwritten()) return;

@@ -22,7 +22,7 @@ class ScheduledCheckpoints {
   Clock::time_point next() const { return next_; }
 
   /// Starts the next checkpoint if it is due.
-  void tend();
+  void write_if_due();
 
   /// Writes the last checkpoint, after the last change. Blocks. Throws DataError, "FILE: why", if it cannot be written.
   void finish();

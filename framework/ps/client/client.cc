@@ -101,7 +101,7 @@ Header Client::request_of(Verb verb, const PushOptions& options, std::int64_t cl
 struct Table::Shared {
   std::mutex mutex;
   std::vector<std::int64_t> versions;  // for each shard: version at the last read, plus this client's own updates since
-  std::vector<std::int64_t> staleness_seen = std::vector<std::int64_t>(kStalenessPlaces);
+  std::vector<std::int64_t> staleness_seen = std::vector<std::int64_t>(kStalenessBins);
 };
 
 const std::vector<std::int64_t>& Table::staleness_seen() const { return shared_->staleness_seen; }
@@ -141,7 +141,7 @@ Table Client::create(const TableSpec& spec) {
   table.spec_ = spec;
   for (std::size_t i = 0; i < links_.size(); ++i) {
     table.numbers_.push_back(replies[i].header.table);
-    links_[i]->know_table(table.numbers_.back(), spec.name);
+    links_[i]->register_table(table.numbers_.back(), spec.name);
   }
   table.shared_ = std::make_shared<Table::Shared>();
   table.shared_->versions.resize(links_.size());
@@ -155,15 +155,15 @@ Work Client::launch(Table& table, at::Tensor tensor, const Header& request, cons
     throw std::invalid_argument("table \"" + spec.name + "\" has " + std::to_string(spec.elements) + " elements of " +
                                 spec.dtype + "; the tensor does not");
   }
-  if (tensor.is_cpu()) return launch_divided(table, spec, tensor, request, unused);
+  if (tensor.is_cpu()) return launch_sharded(table, spec, tensor, request, unused);
   const at::Tensor host =
       request.verb == Verb::kPull ? at::empty(tensor.sizes(), tensor.options().device(at::kCPU)) : tensor.to(at::kCPU);
-  Work work = launch_divided(table, spec, host, request, unused);
+  Work work = launch_sharded(table, spec, host, request, unused);
   if (request.verb == Verb::kPush) return work;
   return with_result_copied(std::move(work), host, std::move(tensor));
 }
 
-Work Client::launch_divided(Table& table, const TableSpec& spec, const at::Tensor& tensor, const Header& request,
+Work Client::launch_sharded(Table& table, const TableSpec& spec, const at::Tensor& tensor, const Header& request,
                             const ElementRanges& unused) {
   const int shards = static_cast<int>(links_.size());
   std::vector<Part> parts;
@@ -201,7 +201,7 @@ Work Client::launch(Table& table, std::vector<Part> asked, const Header& request
       part->done = [shared = table.shared_, server, counts = parts.empty()](const Header& reply) {
         const std::lock_guard lock(shared->mutex);
         shared->versions[server] = reply.version;
-        if (counts) ++shared->staleness_seen[std::clamp<std::int64_t>(reply.waited_for, 0, kStalenessPlaces - 1)];
+        if (counts) ++shared->staleness_seen[std::clamp<std::int64_t>(reply.waited_for, 0, kStalenessBins - 1)];
       };
     }
     links_[server]->send(part);
@@ -238,20 +238,20 @@ Work Client::launch_state(Table& table, std::size_t number, const at::Tensor& va
   if (!values.is_contiguous() || !values.is_cpu() || values.dim() != 1) {
     throw std::invalid_argument("the state of table \"" + table.spec_.name + "\" is read and written as one dense row");
   }
-  TableSpec divided_as = table.spec_;
-  divided_as.elements = values.numel();
-  return launch_divided(table, divided_as, values, {.verb = verb, .rows = static_cast<std::uint32_t>(number)});
+  TableSpec sharded_as = table.spec_;
+  sharded_as.elements = values.numel();
+  return launch_sharded(table, sharded_as, values, {.verb = verb, .rows = static_cast<std::uint32_t>(number)});
 }
 
 void Client::free(Table& table) {
   ask_all(links_, "freeing of table \"" + table.spec_.name + "\"",
           [&](std::size_t i) { return Message{.header = {.verb = Verb::kFree, .table = table.numbers_[i]}}; });
-  for (std::size_t i = 0; i < links_.size(); ++i) links_[i]->forget_table(table.numbers_[i]);
+  for (std::size_t i = 0; i < links_.size(); ++i) links_[i]->unregister_table(table.numbers_[i]);
 }
 
 void Client::clear() {
   ask_all(links_, "removal of all tables", [](std::size_t) { return Message{.header = {.verb = Verb::kClear}}; });
-  for (const auto& link : links_) link->forget_tables();
+  for (const auto& link : links_) link->unregister_tables();
 }
 
 std::int64_t Client::lost_updates() const {

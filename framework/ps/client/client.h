@@ -150,7 +150,7 @@ class Client {
     std::string text{};
   };
   Work launch(Table& table, at::Tensor tensor, const Header& request, const ElementRanges& unused = {});
-  Work launch_divided(Table& table, const TableSpec& divided_as, const at::Tensor& tensor, const Header& request,
+  Work launch_sharded(Table& table, const TableSpec& sharded_as, const at::Tensor& tensor, const Header& request,
                       const ElementRanges& unused = {});
   Work launch_state(Table& table, std::size_t number, const at::Tensor& values, Verb verb);
   Work launch(Table& table, std::vector<Part> parts, const Header& request);

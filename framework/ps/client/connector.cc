@@ -21,10 +21,10 @@ constexpr std::chrono::milliseconds kBetweenFirstAttempts(100);
 
 }  // namespace
 
-Connector::Connector(const LinkOptions& options, Channel::MakeRoom make_room)
-    : options_(options), incarnation_(random_text().substr(0, 16)), make_room_(std::move(make_room)) {}
+Connector::Connector(const LinkOptions& options, Channel::AllocatePayload allocate_payload)
+    : options_(options), incarnation_(random_text().substr(0, 16)), allocate_payload_(std::move(allocate_payload)) {}
 
-Greeted Connector::connect_first() {
+HandshakeResult Connector::connect_first() {
   const auto begin = Clock::now(), deadline = after(options_.timeout);
   bool logged = false;
   while (true) {
@@ -42,7 +42,7 @@ Greeted Connector::connect_first() {
   }
 }
 
-Greeted Connector::connect(Clock::time_point lost_at, Clock::time_point deadline) {
+HandshakeResult Connector::connect(Clock::time_point lost_at, Clock::time_point deadline) {
   Search result = search(false, deadline);
   const bool may_fail_over = options_.replicated() && !result.found;
   if (may_fail_over && (result.leader_has_ended || Clock::now() >= lost_at + duration_of(options_.failover))) {
@@ -83,7 +83,7 @@ bool Connector::try_member(std::size_t member, const Greeting& greeting, Clock::
     try {
       const auto end =
           options_.replicated() ? std::min(deadline, after(std::max(options_.failover, kLeastForMember))) : deadline;
-      search.found = greet_server(address, greeting, options_.secret, make_room_, end, stopping_);
+      search.found = greet_server(address, greeting, options_.secret, allocate_payload_, end, stopping_);
       return false;
     } catch (const ConnectionRefused& error) {
       search.failures.emplace_back(error.what());

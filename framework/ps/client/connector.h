@@ -20,16 +20,16 @@ namespace phalanx::ps {
 /// One thread connects; stop() may be called from any thread.
 class Connector {
  public:
-  /// `make_room` is that of the channels to be made.
-  Connector(const LinkOptions& options, Channel::MakeRoom make_room);
+  /// `allocate_payload` is that of the channels to be made.
+  Connector(const LinkOptions& options, Channel::AllocatePayload allocate_payload);
 
   /// Makes the first connection. With LinkOptions::retry, repeats the attempt up to the timeout, since external servers
   /// may be started after their clients. Throws LinkOptions::lost().
-  Greeted connect_first();
+  HandshakeResult connect_first();
 
   /// Tries each member once. `lost_at` is the time at which the former connection was lost. Throws CannotConnect if a
   /// later attempt may succeed, otherwise Error.
-  Greeted connect(Clock::time_point lost_at, Clock::time_point deadline);
+  HandshakeResult connect(Clock::time_point lost_at, Clock::time_point deadline);
 
   /// Makes the attempt to connect that is in progress, if any, fail soon.
   void stop() { stopping_ = true; }
@@ -38,7 +38,7 @@ class Connector {
  private:
   // The result of trying all members once.
   struct Search {
-    std::optional<Greeted> found{};
+    std::optional<HandshakeResult> found{};
     std::vector<std::string> failures{};
     bool leader_has_ended = false;
     bool none_answered = true;
@@ -48,7 +48,7 @@ class Connector {
 
   const LinkOptions options_;
   const std::string incarnation_;
-  const Channel::MakeRoom make_room_;
+  const Channel::AllocatePayload allocate_payload_;
   std::size_t leader_ = 0;  // index of the last known leader
   std::atomic<bool> stopping_ = false;
 };

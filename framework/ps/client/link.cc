@@ -17,9 +17,9 @@
 namespace phalanx::ps {
 namespace {
 
-constexpr Seconds kFarewell(1);                      // for a server to confirm that we leave
+constexpr Seconds kLeaveTimeout(1);                  // for a server to confirm that we leave
 constexpr std::chrono::microseconds kReplySpin(50);  // time to poll for a reply before sleeping
-constexpr std::uint64_t kWorthAThread = 65536;       // above this size, a thread moves values through the socket
+constexpr std::uint64_t kMinBytesForThread = 65536;  // above this size, a thread moves values through the socket
 constexpr Seconds kReconnectAttempt(5);              // time limit for an attempt to reconnect
 constexpr std::chrono::milliseconds kBetweenReconnects(100);
 
@@ -69,22 +69,22 @@ void Link::leave() {
     if (requests_.failed() || !connection_.is_open()) return;
   }
   send(request);
-  const auto deadline = after(kFarewell);
+  const auto deadline = after(kLeaveTimeout);
   std::unique_lock lock(mutex_);
   while (!request->finished && connection_.is_open() && Clock::now() < deadline) poll_once(lock, deadline);
 }
 
-void Link::know_table(std::uint32_t number, const std::string& name) {
+void Link::register_table(std::uint32_t number, const std::string& name) {
   const std::lock_guard lock(mutex_);
   versions_.add(number, name);
 }
 
-void Link::forget_table(std::uint32_t number) {
+void Link::unregister_table(std::uint32_t number) {
   const std::lock_guard lock(mutex_);
   versions_.remove(number);
 }
 
-void Link::forget_tables() {
+void Link::unregister_tables() {
   const std::lock_guard lock(mutex_);
   versions_.clear();
 }
@@ -109,7 +109,7 @@ void Link::send(const RequestPtr& request) {
     }
   }
   const bool streams =
-      !request->message.header.in_memory() && std::max(transfer.sent, transfer.returned) > kWorthAThread;
+      !request->message.header.in_memory() && std::max(transfer.sent, transfer.returned) > kMinBytesForThread;
   if (streams) {
     start_thread();
     changed_.notify_all();
@@ -176,7 +176,7 @@ void Link::receive_replies() {
 
 void Link::take(Message reply) {
   const RequestPtr request = requests_.remove(reply.header.id);
-  connection_.heard();
+  connection_.record_reply();
   outage_.give_up_at = TimePoint::max();
   if (reply.header.status == Status::kRefused) {
     request->error = std::make_exception_ptr(
@@ -236,11 +236,11 @@ void Link::reconnect(std::unique_lock<std::mutex>& lock) {
       options_.replicated() ? outage.give_up_at : std::min(outage.give_up_at, after(kReconnectAttempt));
   const auto former_start = connection_.start();
   lock.unlock();
-  std::optional<Greeted> server;
+  std::optional<HandshakeResult> server;
   std::string failure;
   bool is_final = false;
   try {
-    Greeted greeted = connector_.connect(outage.lost_at, deadline);
+    HandshakeResult greeted = connector_.connect(outage.lost_at, deadline);
     if (greeted.start != former_start) versions.ask(*greeted.channel, deadline, connector_.stopping());
     server = std::move(greeted);
   } catch (const TableMissing& error) {
@@ -250,7 +250,7 @@ void Link::reconnect(std::unique_lock<std::mutex>& lock) {
     failure = error.what();
   }
   lock.lock();
-  if (server) return go_on_with(*std::move(server), versions);
+  if (server) return resume_with(*std::move(server), versions);
   if (is_final) return fail_all(failure);
   if (Clock::now() >= outage_.give_up_at) {
     return fail_all("it has not come back within " + seconds_text(options_.retry) + ": " + failure);
@@ -259,7 +259,7 @@ void Link::reconnect(std::unique_lock<std::mutex>& lock) {
 }
 
 // Starts to use a new connection and sends the requests in flight again.
-void Link::go_on_with(Greeted server, const TableVersions& versions) {
+void Link::resume_with(HandshakeResult server, const TableVersions& versions) {
   const std::int64_t lost = versions.lost_updates() - versions_.lost_updates();
   versions_.merge(versions);
   if (lost > 0) {

@@ -43,9 +43,9 @@ class Link {
 
   /// Registers the name of table `number`. If the server comes back after a restart, the link asks it for the version
   /// of every registered table.
-  void know_table(std::uint32_t number, const std::string& name);
-  void forget_table(std::uint32_t number);
-  void forget_tables();
+  void register_table(std::uint32_t number, const std::string& name);
+  void unregister_table(std::uint32_t number);
+  void unregister_tables();
 
   /// Returns how many acknowledged updates of registered tables were lost because the server resumed from an older
   /// checkpoint. Only updates that this client knows of are counted.
@@ -73,7 +73,7 @@ class Link {
   void lose(const std::exception_ptr& error);
   void fail_all(const std::string& why);
   void reconnect(std::unique_lock<std::mutex>& lock);
-  void go_on_with(Greeted server, const TableVersions& versions);
+  void resume_with(HandshakeResult server, const TableVersions& versions);
   void start_thread();
   void run();
 

@@ -11,13 +11,13 @@
 namespace phalanx::ps {
 namespace {
 
-constexpr std::uint64_t kMostThroughSocket = 4096;  // larger values are accessed in memory if possible
+constexpr std::uint64_t kMaxThroughSocket = 4096;  // larger values are accessed in memory if possible
 
 }  // namespace
 
-void ServerConnection::open(Greeted server) {
+void ServerConnection::open(HandshakeResult server) {
   server_ = std::move(server);
-  heard();
+  record_reply();
   ping_ = nullptr;
 }
 
@@ -31,7 +31,7 @@ void ServerConnection::transmit(Request& request) {
     sent.header.payload_bytes = transfer.sent;
     // A leader that was wrongly believed lost must not write into memory that is no longer expecting it.
     const bool may_write = !replicated_ || transfer.returned == 0;
-    if (reaches_memory() && may_write && std::max(transfer.sent, transfer.returned) > kMostThroughSocket) {
+    if (reaches_memory() && may_write && std::max(transfer.sent, transfer.returned) > kMaxThroughSocket) {
       sent.header.flags |= kInMemory;
       sent.header.address = reinterpret_cast<std::uintptr_t>(request.tensor.const_data_ptr());
     } else if (transfer.sent > 0) {
@@ -45,10 +45,10 @@ void ServerConnection::transmit(Request& request) {
 RequestPtr ServerConnection::due_ping() {
   const auto now = Clock::now();
   const auto failover = duration_of(failover_);
-  if (now - heard_at_ < failover / 2) return nullptr;
+  if (now - last_reply_at_ < failover / 2) return nullptr;
   if (ping_ && ping_->finished) ping_ = nullptr;
   if (ping_ && now - pinged_at_ >= failover) {
-    throw Error("it has not answered for " + format_text("%g", Seconds(now - heard_at_).count()) + " s");
+    throw Error("it has not answered for " + format_text("%g", Seconds(now - last_reply_at_).count()) + " s");
   }
   if (ping_) return nullptr;
   ping_ = std::make_shared<Request>();

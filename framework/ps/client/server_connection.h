@@ -17,7 +17,7 @@ class ServerConnection {
   /// `failover`.
   ServerConnection(bool replicated, Seconds failover) : replicated_(replicated), failover_(failover) {}
 
-  void open(Greeted server);
+  void open(HandshakeResult server);
   void close() { server_.channel.reset(); }
   bool is_open() const { return server_.channel != nullptr; }
 
@@ -33,7 +33,7 @@ class ServerConnection {
   void transmit(Request& request);
 
   /// Records that the server has answered.
-  void heard() { heard_at_ = Clock::now(); }
+  void record_reply() { last_reply_at_ = Clock::now(); }
 
   /// Returns the ping to be sent now to a server that has been silent for half the failover time, or null. Silence
   /// alone proves nothing: a connection to a host that has died does not break, and a server that waits for other
@@ -43,9 +43,9 @@ class ServerConnection {
  private:
   const bool replicated_;
   const Seconds failover_;
-  Greeted server_;
-  Clock::time_point heard_at_ = Clock::now();  // when the server last answered
-  RequestPtr ping_{};                          // null: none is in flight
+  HandshakeResult server_;
+  Clock::time_point last_reply_at_ = Clock::now();  // when the server last answered
+  RequestPtr ping_{};                               // null: none is in flight
   Clock::time_point pinged_at_{};
 };
 

@@ -24,11 +24,11 @@ struct TwoEnds {
   TwoEnds() {
     std::array<int, 2> sockets{};
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, sockets.data()), 0);
-    const auto make_room = [](const Message& begun) {
+    const auto allocate_payload = [](const Message& begun) {
       return at::empty({static_cast<std::int64_t>(begun.header.payload_bytes)}, at::kByte);
     };
-    client = std::make_unique<Channel>(Descriptor(sockets[0]), make_room);
-    server = std::make_unique<Channel>(Descriptor(sockets[1]), make_room);
+    client = std::make_unique<Channel>(Descriptor(sockets[0]), allocate_payload);
+    server = std::make_unique<Channel>(Descriptor(sockets[1]), allocate_payload);
   }
 };
 
@@ -112,7 +112,7 @@ TEST(ServerConnection, PingsAgainAfterAnAnswer) {
   RequestPtr first;
   while (!(first = connection.due_ping())) std::this_thread::yield();
   first->finished = true;
-  connection.heard();
+  connection.record_reply();
   EXPECT_EQ(connection.due_ping(), nullptr);
   RequestPtr second;
   while (!(second = connection.due_ping())) std::this_thread::yield();

@@ -14,8 +14,8 @@ void TableVersions::advance(std::uint32_t number, std::int64_t version) {
 
 void TableVersions::ask(Channel& channel, Clock::time_point deadline, const std::atomic<bool>& stopping) {
   for (auto& [number, table] : tables_) {
-    const Message reply = converse(channel, {.header = {.verb = Verb::kVersion, .table = number}, .text = table.name},
-                                   deadline, stopping);
+    const Message reply = round_trip(channel, {.header = {.verb = Verb::kVersion, .table = number}, .text = table.name},
+                                     deadline, stopping);
     if (reply.header.status == Status::kRefused) {
       throw TableMissing("it was restarted without a checkpoint that holds table \"" + table.name +
                          "\": " + reply.text);

@@ -22,7 +22,7 @@ class TableMissing : public Error {
 /// resumed from an older checkpoint. Only updates that this client knows of are counted. Not thread-safe.
 class TableVersions {
  public:
-  void add(std::uint32_t number, const std::string& name) { tables_.try_emplace(number, Known{name}); }
+  void add(std::uint32_t number, const std::string& name) { tables_.try_emplace(number, NamedVersion{name}); }
   void remove(std::uint32_t number) { tables_.erase(number); }
   void clear() { tables_.clear(); }
 
@@ -31,7 +31,7 @@ class TableVersions {
 
   /// Asks a server that was restarted for the version of every table, over a connection that no one else uses. Counts
   /// the updates that it has lost. Throws TableMissing if it does not have one of the tables, and ConnectionError like
-  /// converse().
+  /// round_trip().
   void ask(Channel& channel, Clock::time_point deadline, const std::atomic<bool>& stopping);
 
   /// Takes the versions and the lost updates from `renewed`, a copy of this object for which ask() has been called.
@@ -42,12 +42,12 @@ class TableVersions {
   std::int64_t lost_updates() const { return lost_updates_; }
 
  private:
-  struct Known {
+  struct NamedVersion {
     std::string name;
     std::int64_t version = 0;  // the last version received from the server
   };
 
-  std::map<std::uint32_t, Known> tables_;  // keyed by the number of the table
+  std::map<std::uint32_t, NamedVersion> tables_;  // keyed by the number of the table
   std::int64_t lost_updates_ = 0;
 };
 

@@ -88,9 +88,9 @@ void Channel::check_header() const {
     throw ConnectionError("the peer speaks version " + std::to_string(header.protocol) + " of the protocol, this is " +
                           std::to_string(kProtocol));
   }
-  if (header.text_bytes > most_text_) {
+  if (header.text_bytes > max_text_) {
     throw ConnectionError("received a text of " + std::to_string(header.text_bytes) + " bytes; at most " +
-                          std::to_string(most_text_) + " are allowed");
+                          std::to_string(max_text_) + " are allowed");
   }
 }
 
@@ -103,7 +103,7 @@ std::optional<Message> Channel::receive() {
   }
   if (part_ == Part::kText) {
     if (!read_into(input_.text.data(), input_.text.size())) return {};
-    if (input_.header.streamed_bytes() > 0) input_.payload = make_room_(input_);
+    if (input_.header.streamed_bytes() > 0) input_.payload = allocate_payload_(input_);
     part_ = Part::kPayload;
   }
   if (input_.header.streamed_bytes() > 0 &&

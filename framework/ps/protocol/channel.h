@@ -17,15 +17,16 @@ class Channel {
  public:
   /// Provides [payload_bytes] of memory for the payload of a message of which only the header and the text have
   /// arrived. Throws ConnectionError to end the connection.
-  using MakeRoom = std::function<at::Tensor(const Message& begun)>;
+  using AllocatePayload = std::function<at::Tensor(const Message& begun)>;
 
-  Channel(Descriptor socket, MakeRoom make_room) : socket_(std::move(socket)), make_room_(std::move(make_room)) {}
+  Channel(Descriptor socket, AllocatePayload allocate_payload)
+      : socket_(std::move(socket)), allocate_payload_(std::move(allocate_payload)) {}
 
   int socket() const { return socket_.get(); }
 
-  /// Sets the longest text that a message may have; the default is kMostText. Receiving a longer text throws
+  /// Sets the longest text that a message may have; the default is kMaxText. Receiving a longer text throws
   /// ConnectionError before any memory is allocated for it.
-  void limit_text(std::size_t bytes) { most_text_ = bytes; }
+  void limit_text(std::size_t bytes) { max_text_ = bytes; }
 
   /// Queues a message and writes as much as the socket accepts. The payload must not change until all of it has been
   /// written.
@@ -46,8 +47,8 @@ class Channel {
   std::size_t write_front();
 
   Descriptor socket_;
-  MakeRoom make_room_;
-  std::size_t most_text_ = kMostText;
+  AllocatePayload allocate_payload_;
+  std::size_t max_text_ = kMaxText;
   std::deque<Message> output_;
   std::size_t written_ = 0;  // bytes of the first message in output_
   std::size_t queued_bytes_ = 0;

@@ -50,7 +50,7 @@ ElementRanges ranges_of_text(const std::string& text, std::int64_t elements) {
   return ranges;
 }
 
-KeptElements::KeptElements(const ElementRanges& ranges, const std::vector<at::Tensor>& tensors) {
+SavedElements::SavedElements(const ElementRanges& ranges, const std::vector<at::Tensor>& tensors) {
   for (const auto& tensor : tensors) {
     for (const auto& [begin, end] : ranges) {
       elements_.push_back(tensor.narrow(0, begin, end - begin));
@@ -59,7 +59,7 @@ KeptElements::KeptElements(const ElementRanges& ranges, const std::vector<at::Te
   }
 }
 
-void KeptElements::put_back() const {
+void SavedElements::restore() const {
   for (std::size_t i = 0; i < elements_.size(); ++i) elements_[i].copy_(copies_[i]);
 }
 

@@ -31,13 +31,13 @@ std::string to_text(const ElementRanges& ranges);
 /// Decodes the text that to_text() has written for a tensor with `elements` elements. Throws Error for any other text.
 ElementRanges ranges_of_text(const std::string& text, std::int64_t elements);
 
-/// Copies of some elements of a few tensors. After the tensors have been overwritten, put_back() restores the elements.
-class KeptElements {
+/// Copies of some elements of a few tensors. After the tensors have been overwritten, restore() restores the elements.
+class SavedElements {
  public:
   /// The tensors are [n], and the ranges lie within them.
-  KeptElements(const ElementRanges& ranges, const std::vector<at::Tensor>& tensors);
+  SavedElements(const ElementRanges& ranges, const std::vector<at::Tensor>& tensors);
 
-  void put_back() const;
+  void restore() const;
 
  private:
   std::vector<at::Tensor> elements_, copies_;  // views of the elements, and copies of their former values

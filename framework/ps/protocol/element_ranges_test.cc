@@ -43,11 +43,11 @@ TEST(ElementRanges, AreRefusedIfInvalid) {
   EXPECT_THROW(ranges_of_text(to_text({{0, 1}}).substr(1), 4), Error);
 }
 
-TEST(KeptElements, AreRestoredInEachTensor) {
+TEST(SavedElements, AreRestoredInEachTensor) {
   const at::Tensor a = at::arange(6), b = at::arange(6, at::kDouble);
-  const KeptElements kept({{1, 3}, {5, 6}}, {a, b});
+  const SavedElements kept({{1, 3}, {5, 6}}, {a, b});
   a.fill_(9), b.fill_(9);
-  kept.put_back();
+  kept.restore();
   EXPECT_TRUE(a.equal(at::tensor({9, 1, 2, 9, 9, 5}, at::kLong)));
   EXPECT_TRUE(b.equal(at::tensor({9, 1, 2, 9, 9, 5}, at::kDouble)));
 }

@@ -13,7 +13,7 @@
 namespace phalanx::ps {
 namespace {
 
-constexpr std::int64_t kMostMembers = 64;  // per chain
+constexpr std::int64_t kMaxMembers = 64;  // per chain
 
 // Parses the fields of a greeting. Each is written as "5:hello," (a netstring), always in the same order.
 class Fields {
@@ -73,9 +73,9 @@ std::string encode(const Greeting& greeting) {
     text += field(word);
   }
   for (const auto& member : greeting.chain) text += field(member);
-  if (kProofBytes + text.size() > kMostGreeting) {
+  if (kProofBytes + text.size() > kMaxGreeting) {
     throw Error("the greeting of a parameter server would have " + std::to_string(kProofBytes + text.size()) +
-                " bytes, but at most " + std::to_string(kMostGreeting) +
+                " bytes, but at most " + std::to_string(kMaxGreeting) +
                 " are allowed; shorten the name of the run or the addresses of the servers");
   }
   return text;
@@ -94,7 +94,7 @@ Greeting decode_greeting(std::string_view text) {
   greeting.replica = fields.number<int>() != 0;
   greeting.failover = fields.number<double>();
   const auto members = fields.number<std::int64_t>();
-  if (members < 0 || members > kMostMembers) Fields::refuse();
+  if (members < 0 || members > kMaxMembers) Fields::refuse();
   for (std::int64_t i = 0; i < members; ++i) greeting.chain.push_back(fields.text());
   fields.end();
   if (greeting.member < 0 || !std::isfinite(greeting.failover) || greeting.failover < 0) Fields::refuse();

@@ -10,7 +10,7 @@
 namespace phalanx::ps {
 
 /// The longest text that a server accepts from a peer that has not proved that it knows the secret.
-inline constexpr std::size_t kMostGreeting = 4096;
+inline constexpr std::size_t kMaxGreeting = 4096;
 
 /// Identifies a client. The client sends two messages: the text of the first is its nonce; the text of the second is
 /// its proof, followed by the encoded greeting, which the server decodes only if the proof is correct. The text of the
@@ -34,7 +34,7 @@ struct Greeting {
   double failover = 0;               // seconds until clients ask another member to take over; at least 0
 };
 
-/// Encodes the greeting as text. Throws Error if the message would be longer than kMostGreeting.
+/// Encodes the greeting as text. Throws Error if the message would be longer than kMaxGreeting.
 std::string encode(const Greeting& greeting);
 
 /// Decodes a greeting in linear time. Throws ConnectionError for a malformed text.

@@ -11,7 +11,7 @@
 
 namespace phalanx::ps {
 
-Message converse(Channel& channel, Message message, Clock::time_point deadline, const std::atomic<bool>& stopping) {
+Message round_trip(Channel& channel, Message message, Clock::time_point deadline, const std::atomic<bool>& stopping) {
   channel.send(std::move(message));
   while (true) {
     channel.flush();
@@ -22,14 +22,15 @@ Message converse(Channel& channel, Message message, Clock::time_point deadline, 
   }
 }
 
-Greeted greet_server(const std::string& address, Greeting greeting, const std::string& secret,
-                     Channel::MakeRoom make_room, Clock::time_point deadline, const std::atomic<bool>& stopping) {
+HandshakeResult greet_server(const std::string& address, Greeting greeting, const std::string& secret,
+                             Channel::AllocatePayload allocate_payload, Clock::time_point deadline,
+                             const std::atomic<bool>& stopping) {
   const auto known = std::make_shared<bool>(false);
-  auto guarded = [known, make_room = std::move(make_room)](const Message& begun) {
+  auto guarded = [known, allocate_payload = std::move(allocate_payload)](const Message& begun) {
     if (!*known) throw ConnectionError("the server sent values before it identified itself");
-    return make_room(begun);
+    return allocate_payload(begun);
   };
-  Greeted greeted{
+  HandshakeResult greeted{
       .channel = std::make_unique<Channel>(connect_to(address, seconds_to(deadline).count()), std::move(guarded)),
       .address = address};
   const std::string own_nonce = random_text(), check = random_text();
@@ -37,12 +38,12 @@ Greeted greet_server(const std::string& address, Greeting greeting, const std::s
     greeting.memory = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(check.data()));
     greeting.memory_check = check;
   }
-  greeted.channel->limit_text(kMostGreeting);
+  greeted.channel->limit_text(kMaxGreeting);
   const std::string identity = encode(greeting);
   const auto say = [&](std::string text) {
     try {
-      return converse(*greeted.channel, {.header = {.verb = Verb::kHello}, .text = std::move(text)}, deadline,
-                      stopping);
+      return round_trip(*greeted.channel, {.header = {.verb = Verb::kHello}, .text = std::move(text)}, deadline,
+                        stopping);
     } catch (const ConnectionError& error) {
       throw Error("greeting of parameter server " + address + ": " + error.what());
     }
@@ -54,7 +55,7 @@ Greeted greet_server(const std::string& address, Greeting greeting, const std::s
     throw Error("parameter server " + address + " does not know the secret");
   }
   *known = true;
-  greeted.channel->limit_text(kMostText);
+  greeted.channel->limit_text(kMaxText);
   greeted.reaches_memory = reply.header.version == 1;
   greeted.start = reply.header.clock;
   return greeted;

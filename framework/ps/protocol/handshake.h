@@ -15,7 +15,7 @@
 namespace phalanx::ps {
 
 /// A connection on which both sides have proved that they know the secret.
-struct Greeted {
+struct HandshakeResult {
   std::unique_ptr<Channel> channel{};
   std::string address{};
   bool reaches_memory = false;  // the server can access our memory
@@ -30,11 +30,12 @@ class NotLeading : public Error {
 
 /// Sends a request and waits for its reply, over a connection that no one else uses. Throws ConnectionError at the
 /// deadline, if the connection fails, or if `stopping` becomes true.
-Message converse(Channel& channel, Message message, Clock::time_point deadline, const std::atomic<bool>& stopping);
+Message round_trip(Channel& channel, Message message, Clock::time_point deadline, const std::atomic<bool>& stopping);
 
 /// Connects to `address` and greets the server there. Fills in the memory fields of `greeting`. Throws Error,
 /// ConnectionRefused or NotLeading.
-Greeted greet_server(const std::string& address, Greeting greeting, const std::string& secret,
-                     Channel::MakeRoom make_room, Clock::time_point deadline, const std::atomic<bool>& stopping);
+HandshakeResult greet_server(const std::string& address, Greeting greeting, const std::string& secret,
+                             Channel::AllocatePayload allocate_payload, Clock::time_point deadline,
+                             const std::atomic<bool>& stopping);
 
 }  // namespace phalanx::ps

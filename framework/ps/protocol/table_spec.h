@@ -15,7 +15,7 @@ namespace phalanx::ps {
 inline constexpr std::int64_t kAsynchronous = -1;
 
 /// Size of histograms of staleness. The last entry also counts all larger values.
-inline constexpr std::size_t kStalenessPlaces = 64;
+inline constexpr std::size_t kStalenessBins = 64;
 
 /// Options of sparse tables, whose rows are found by a key (embeddings).
 struct SparseSpec {

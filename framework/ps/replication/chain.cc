@@ -60,7 +60,7 @@ void Chain::connect(int member, const std::stop_token& stop) {
   const auto tell = [&](std::unique_ptr<Channel> channel) {
     {
       const std::lock_guard lock(mutex_);
-      news_.push_back({member, std::move(channel)});
+      connect_results_.push_back({member, std::move(channel)});
     }
     options_.wake();
   };
@@ -85,18 +85,18 @@ void Chain::connect(int member, const std::stop_token& stop) {
   }
 }
 
-void Chain::take_news() {
-  std::vector<News> news;
+void Chain::take_connect_results() {
+  std::vector<ConnectResult> news;
   {
     const std::lock_guard lock(mutex_);
-    news.swap(news_);
+    news.swap(connect_results_);
   }
   for (auto& one : news) {
     Peer& peer = peers_[one.member];
     if (one.channel) peer.is_connecting = false;
     if (!leads()) continue;
     if (!one.channel) {
-      if (!replica_.counts_on(one.member)) continue;
+      if (!replica_.is_in_view(one.member)) continue;
       log_warning() << "parameter server: " << options_.members[one.member]
                     << " has ended: the chain continues without it";
       replica_.ended(one.member);
@@ -142,8 +142,8 @@ bool Chain::serve(int socket) {
   return false;
 }
 
-void Chain::tend() {
-  take_news();
+void Chain::maintain_connections() {
+  take_connect_results();
   for (int member = 0; member < replica_.members(); ++member) {
     Peer& peer = peers_[member];
     if (member == options_.member) continue;

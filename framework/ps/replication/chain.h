@@ -27,7 +27,7 @@ class Chain {
     HostLimits limits;
     std::uint64_t start = 0;     // random number of the values, if they begin here
     Seconds failover{0};         // ClientOptions::failover of the chain's clients
-    std::function<void()> wake;  // makes the server's thread call tend(); called from any thread
+    std::function<void()> wake;  // makes the server's thread call maintain_connections(); called from any thread
     std::function<void(int socket, bool added, bool writes)> watch;  // writes: there is data to write
     std::function<void(int member, Message reply)> to_leader;        // sends over the connection that `member` has made
   };
@@ -48,7 +48,7 @@ class Chain {
   bool serve(int socket);
 
   /// Takes over new connections and re-establishes broken ones. Must be called after every event.
-  void tend();
+  void maintain_connections();
 
   /// Returns the number of bytes queued for the member with the longest queue.
   std::size_t queued_bytes() const;
@@ -61,21 +61,21 @@ class Chain {
     std::jthread connecting{};
     bool is_connecting = false;
   };
-  struct News {
+  struct ConnectResult {
     int member;
     std::unique_ptr<Channel> channel;  // null: nothing listens at its addresses
   };
 
   void send(int member, ReplicaMessage message);
   void connect(int member, const std::stop_token& stop);
-  void take_news();
+  void take_connect_results();
   void drop(int member);
 
   Options options_;
   std::vector<Peer> peers_;
   Replica replica_;
-  std::mutex mutex_;  // protects news_
-  std::vector<News> news_;
+  std::mutex mutex_;  // protects connect_results_
+  std::vector<ConnectResult> connect_results_;
 };
 
 }  // namespace phalanx::ps

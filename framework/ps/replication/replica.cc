@@ -17,8 +17,8 @@ Replica::Replica(int member, int members, HostLimits limits, std::uint64_t start
 void Replica::lead(std::int64_t epoch) {
   role_ = Role::kLeader;
   epoch_ = epoch;
-  for (int i = 0; i < members(); ++i) peers_[i] = {.counts = i != member_ && i != leader_};
-  held_.clear();
+  for (int i = 0; i < members(); ++i) peers_[i] = {.in_view = i != member_ && i != leader_};
+  held_replies_.clear();
 }
 
 bool Replica::begin() {
@@ -38,11 +38,11 @@ void Replica::become_blank(std::int64_t epoch) {
   role_ = Role::kBlank;
   epoch_ = std::max(epoch_, epoch);
   host_ = std::make_unique<ShardHost>(limits_);
-  held_.clear();
+  held_replies_.clear();
 }
 
 // Returns true if the request was refused at once.
-bool Replica::carry_out(const ClientId& client, const Message& request, const ShardHost::Answer& answer) {
+bool Replica::execute(const ClientId& client, const Message& request, const ShardHost::Answer& answer) {
   if (request.header.verb == Verb::kForgetReads) {
     host_->forget_reads(client);
     return false;
@@ -61,7 +61,7 @@ bool Replica::carry_out(const ClientId& client, const Message& request, const Sh
 
 void Replica::submit(const ClientId& client, const Message& request, const ShardHost::Answer& answer) {
   ++applied_;
-  const bool refused = carry_out(client, request, answer);
+  const bool refused = execute(client, request, answer);
   for (int i = 0; i < members(); ++i) {
     if (!peers_[i].connected) continue;
     send_(i, {.kind = ReplicaMessage::Kind::kApply,
@@ -73,28 +73,28 @@ void Replica::submit(const ClientId& client, const Message& request, const Shard
   }
 }
 
-void Replica::when_applied(std::function<void()> give_out) {
+void Replica::when_applied(std::function<void()> release_replies) {
   if (role_ != Role::kLeader) return;
-  held_.emplace_back(applied_, std::move(give_out));
-  this->give_out();
+  held_replies_.emplace_back(applied_, std::move(release_replies));
+  this->release_replies();
 }
 
-void Replica::give_out() {
+void Replica::release_replies() {
   if (role_ != Role::kLeader) return;
   std::int64_t everywhere = applied_;
   for (const auto& peer : peers_) {
-    if (peer.counts) everywhere = std::min(everywhere, peer.applied);
+    if (peer.in_view) everywhere = std::min(everywhere, peer.applied);
   }
-  while (!held_.empty() && held_.front().first <= everywhere) {
-    const auto give = std::move(held_.front().second);
-    held_.pop_front();
+  while (!held_replies_.empty() && held_replies_.front().first <= everywhere) {
+    const auto give = std::move(held_replies_.front().second);
+    held_replies_.pop_front();
     give();
   }
 }
 
 void Replica::connected(int member) {
   if (role_ != Role::kLeader) return;
-  peers_[member] = {.counts = true, .connected = true};
+  peers_[member] = {.in_view = true, .connected = true};
   send_(member, {.kind = ReplicaMessage::Kind::kInstall,
                  .epoch = epoch_,
                  .number = applied_,
@@ -104,20 +104,20 @@ void Replica::connected(int member) {
 
 void Replica::disconnected(int member) { peers_[member].connected = false; }
 
-void Replica::stop_counting_on(int member) {
+void Replica::remove_from_view(int member) {
   peers_[member] = {};
-  give_out();
+  release_replies();
 }
 
-std::vector<int> Replica::awaited() const {
+std::vector<int> Replica::lagging_members() const {
   std::vector<int> all;
   for (int i = 0; i < members(); ++i) {
-    if (peers_[i].counts && peers_[i].applied < applied_) all.push_back(i);
+    if (peers_[i].in_view && peers_[i].applied < applied_) all.push_back(i);
   }
   return all;
 }
 
-std::size_t Replica::counted() const { return std::ranges::count_if(peers_, &Peer::counts); }
+std::size_t Replica::view_size() const { return std::ranges::count_if(peers_, &Peer::in_view); }
 
 void Replica::refuse(int to, const std::string& why) {
   send_(to, {.kind = ReplicaMessage::Kind::kRefused, .epoch = epoch_, .number = applied_, .why = why});
@@ -132,11 +132,11 @@ void Replica::receive(int from, const ReplicaMessage& message) {
     case ReplicaMessage::Kind::kApplied:
       if (role_ != Role::kLeader || message.epoch != epoch_) return;
       peers_[from].applied = std::max(peers_[from].applied, message.number);
-      return give_out();
+      return release_replies();
     case ReplicaMessage::Kind::kRefused:
       if (role_ != Role::kLeader) return;
       if (message.epoch > epoch_) return become_blank(message.epoch);
-      return stop_counting_on(from);
+      return remove_from_view(from);
   }
   throw ConnectionError("a member of a chain sent an unknown message");
 }
@@ -172,7 +172,7 @@ void Replica::apply(int from, const ReplicaMessage& message) {
     return refuse(from, "a request arrived out of order");
   }
   ++applied_;
-  const bool refused = carry_out(message.client, message.request, [](const Message&, const at::Tensor&) {});
+  const bool refused = execute(message.client, message.request, [](const Message&, const at::Tensor&) {});
   if (refused != message.refused) {
     become_blank(epoch_);
     return refuse(from, refused ? "it refused a request that its leader carried out; is its memory limit lower?"

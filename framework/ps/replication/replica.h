@@ -67,7 +67,7 @@ struct ReplicaMessage {
 ///
 /// The protocol needs neither a quorum nor an external arbiter. The price is that a member that cannot be reached, but
 /// is not known to have ended (its host is silent), stays in the view, and its leader releases no replies until it is
-/// back. See stop_counting_on().
+/// back. See remove_from_view().
 class Replica {
  public:
   enum class Role {
@@ -104,9 +104,9 @@ class Replica {
   /// Carries out a request and forwards it to the other members. `answer` is called as in ShardHost::handle().
   void submit(const ClientId& client, const Message& request, const ShardHost::Answer& answer);
 
-  /// Calls `give_out` once all members in the view have applied the requests that this member has applied so far. Never
-  /// calls it if this member stops leading before that.
-  void when_applied(std::function<void()> give_out);
+  /// Calls `release_replies` once all members in the view have applied the requests that this member has applied so
+  /// far. Never calls it if this member stops leading before that.
+  void when_applied(std::function<void()> release_replies);
 
   /// Sends the state to a member, to which there is a new connection.
   void connected(int member);
@@ -115,29 +115,29 @@ class Replica {
   void disconnected(int member);
 
   /// Records that the process of a member has ended.
-  void ended(int member) { stop_counting_on(member); }
+  void ended(int member) { remove_from_view(member); }
 
-  bool counts_on(int member) const { return peers_[member].counts; }
+  bool is_in_view(int member) const { return peers_[member].in_view; }
 
   /// Removes a member from the view. Must be called only if the member will never lead again.
-  void stop_counting_on(int member);
+  void remove_from_view(int member);
 
   /// Returns the members of the view that have not yet applied everything that this member has applied.
-  std::vector<int> awaited() const;
-  std::size_t held() const { return held_.size(); }
+  std::vector<int> lagging_members() const;
+  std::size_t held() const { return held_replies_.size(); }
 
   /// Returns the number of servers, including this one, that hold the same values as this one.
-  int copies() const { return 1 + static_cast<int>(counted() - awaited().size()); }
+  int copies() const { return 1 + static_cast<int>(view_size() - lagging_members().size()); }
 
   // ----
 
   void receive(int from, const ReplicaMessage& message);
 
  private:
-  std::size_t counted() const;
+  std::size_t view_size() const;
 
   struct Peer {
-    bool counts = false;  // is in the view
+    bool in_view = false;  // is in the view
     bool connected = false;
     std::int64_t applied = -1;
   };
@@ -147,8 +147,8 @@ class Replica {
   void refuse(int to, const std::string& why);
   void install(int from, const ReplicaMessage& message);
   void apply(int from, const ReplicaMessage& message);
-  bool carry_out(const ClientId& client, const Message& request, const ShardHost::Answer& answer);
-  void give_out();
+  bool execute(const ClientId& client, const Message& request, const ShardHost::Answer& answer);
+  void release_replies();
 
   int member_;
   HostLimits limits_;
@@ -159,8 +159,8 @@ class Replica {
   std::uint64_t start_;
   std::unique_ptr<ShardHost> host_;
   std::int64_t applied_ = 0;
-  std::vector<Peer> peers_;                                          // indexed by member; the own entry is not used
-  std::deque<std::pair<std::int64_t, std::function<void()>>> held_;  // replies, by applied_ at the time
+  std::vector<Peer> peers_;  // indexed by member; the own entry is not used
+  std::deque<std::pair<std::int64_t, std::function<void()>>> held_replies_;  // replies, by applied_ at the time
 };
 
 }  // namespace phalanx::ps

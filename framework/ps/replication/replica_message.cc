@@ -15,7 +15,7 @@
 namespace phalanx::ps {
 namespace {
 
-constexpr std::uint64_t kMostPayload = std::uint64_t{1} << 42;
+constexpr std::uint64_t kMaxPayload = std::uint64_t{1} << 42;
 
 // The beginning of the text of kApply, before the job and the request's own text.
 struct Fixed {
@@ -147,7 +147,7 @@ ReplicaMessage decoded(Message message) {
 at::Tensor room_for_replica(const Message& begun) {
   const auto dtype = static_cast<c10::ScalarType>(begun.header.dtype);
   const std::uint64_t bytes = begun.header.payload_bytes;
-  if (begun.header.verb != Verb::kReplica || bytes > kMostPayload || dtype >= c10::ScalarType::NumOptions) {
+  if (begun.header.verb != Verb::kReplica || bytes > kMaxPayload || dtype >= c10::ScalarType::NumOptions) {
     throw ConnectionError("another server sent an unknown message");
   }
   const std::uint64_t size = c10::elementSize(dtype);

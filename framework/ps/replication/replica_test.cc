@@ -108,7 +108,7 @@ class World {
         if (to != from && alive_[to] && !linked_.contains({from, to})) {
           all.emplace_back([this, from, to] { link(from, to); });
         }
-        if (!alive_[to] && members_[from]->counts_on(to)) {
+        if (!alive_[to] && members_[from]->is_in_view(to)) {
           all.emplace_back([this, from, to] { members_[from]->ended(to); });
         }
       }

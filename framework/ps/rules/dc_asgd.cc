@@ -42,7 +42,7 @@ class DcAsgd final : public UpdateRule {
   }
 
   void apply(const at::Tensor& gradient, const UpdateInfo& info) override {
-    const KeptElements unused(info.unused, squares_.defined() ? std::vector{squares_} : std::vector<at::Tensor>{});
+    const SavedElements unused(info.unused, squares_.defined() ? std::vector{squares_} : std::vector<at::Tensor>{});
     const auto square = gradient.mul(gradient);
     if (squares_.defined()) squares_.mul_(config_.mean_square).add_(square, 1 - config_.mean_square);
     at::Tensor step = gradient;
@@ -52,7 +52,7 @@ class DcAsgd final : public UpdateRule {
       step = at::addcmul(gradient, square, moved);
     }
     values_.sub_(step, info.scale);
-    unused.put_back();
+    unused.restore();
   }
 
   void read_by(int client) override {

@@ -88,7 +88,7 @@ TEST(Greeting, IsReadAsItWasWritten) {
 
 TEST(Greeting, SaysThatItWouldBeTooLong) {
   try {
-    encode({.job = std::string(kMostGreeting, 'j')});
+    encode({.job = std::string(kMaxGreeting, 'j')});
     FAIL();
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("shorten the name of the run"));
@@ -97,9 +97,9 @@ TEST(Greeting, SaysThatItWouldBeTooLong) {
 
 TEST(Admission, NoMemoryIsTakenForALongGreeting) {
   const Server server(options_with({.greeting = kLong}));
-  const auto stranger = connect_to(server.addresses()[0], 10);
-  send_all(stranger, {.verb = Verb::kHello, .text_bytes = kMostGreeting + 1});
-  EXPECT_TRUE(is_closed(stranger));
+  const auto peer = connect_to(server.addresses()[0], 10);
+  send_all(peer, {.verb = Verb::kHello, .text_bytes = kMaxGreeting + 1});
+  EXPECT_TRUE(is_closed(peer));
 }
 
 TEST(Admission, AMalformedGreetingEndsItsOwnConnectionOnly) {
@@ -108,7 +108,7 @@ TEST(Admission, AMalformedGreetingEndsItsOwnConnectionOnly) {
     Channel channel(connect_to(server.addresses()[0], 10), [](const Message&) { return at::Tensor(); });
     const std::atomic<bool> never = false;
     const auto say = [&](std::string text) {
-      return converse(channel, {.header = {.verb = Verb::kHello}, .text = std::move(text)}, after(kLong), never);
+      return round_trip(channel, {.header = {.verb = Verb::kHello}, .text = std::move(text)}, after(kLong), never);
     };
     const std::string own = random_text(), malformed = "no greeting";
     const std::string nonce = say(own).text;
@@ -134,7 +134,7 @@ TEST(Admission, TheDeadlineOfGreetingsDoesNotApplyToClients) {
 }
 
 TEST(Admission, SilentConnectionsMakeRoomForOthers) {
-  const Server server(options_with({.greeting = Seconds(1000), .strangers = 4}));
+  const Server server(options_with({.greeting = Seconds(1000), .pending_handshakes = 4}));
   std::vector<Descriptor> silent;
   for (int i = 0; i < 6; ++i) silent.push_back(connect_to(server.addresses()[0], 10));
   const auto client = client_of(server);

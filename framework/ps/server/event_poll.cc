@@ -29,7 +29,7 @@ int milliseconds_to(Clock::time_point due) {
 EventPoll::EventPoll() : epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
   if (!epoll_.valid()) throw Error(std::string("cannot start a server: ") + std::strerror(errno));
   add(stop_.descriptor(), EPOLLIN);
-  add(news_.descriptor(), EPOLLIN);
+  add(interrupt_.descriptor(), EPOLLIN);
 }
 
 void EventPoll::control(int how, int socket, std::uint32_t events) {
@@ -61,8 +61,8 @@ bool EventPoll::is_wakeup(int descriptor) {
     stopped_ = true;
     return true;
   }
-  if (descriptor != news_.descriptor()) return false;
-  news_.clear();
+  if (descriptor != interrupt_.descriptor()) return false;
+  interrupt_.clear();
   return true;
 }
 

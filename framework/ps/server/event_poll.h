@@ -31,7 +31,7 @@ class EventPoll {
   std::span<const epoll_event> wait(Clock::time_point due);
 
   /// Make wait() return, now or when it is called next. Thread-safe.
-  void interrupt() const { news_.raise(); }
+  void interrupt() const { interrupt_.raise(); }
   void stop() const { stop_.raise(); }
 
   /// Returns true once wait() has returned because of stop().
@@ -42,7 +42,7 @@ class EventPoll {
   bool is_wakeup(int descriptor);
 
   Descriptor epoll_;
-  Wakeup stop_{"cannot start a server"}, news_{"cannot start a server"};
+  Wakeup stop_{"cannot start a server"}, interrupt_{"cannot start a server"};
   bool stopped_ = false;
   std::array<epoll_event, 64> events_{};
 };

@@ -34,7 +34,7 @@ void Listeners::resume_soon() {
   if (resumes_at_ != Clock::time_point::max()) resumes_at_ = Clock::now();
 }
 
-void Listeners::tend() {
+void Listeners::resume_if_due() {
   if (resumes_at_ > Clock::now()) return;
   resumes_at_ = Clock::time_point::max();
   for (const auto& socket : sockets_) poll_.change(socket.get(), EPOLLIN);

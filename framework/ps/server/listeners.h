@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "framework/base/descriptor.h"
-#include "framework/base/seldom.h"
+#include "framework/base/log_rate_limiter.h"
 #include "framework/ps/protocol/deadline.h"
 #include "framework/ps/server/event_poll.h"
 
@@ -31,14 +31,14 @@ class Listeners {
   Clock::time_point resumes_at() const { return resumes_at_; }
 
   /// Accepts again if it is time to.
-  void tend();
+  void resume_if_due();
 
  private:
   EventPoll& poll_;
   std::vector<Descriptor> sockets_;
   std::vector<std::string> addresses_;
   Clock::time_point resumes_at_ = Clock::time_point::max();
-  Seldom log_pauses_{Seconds(60)};
+  LogRateLimiter log_pauses_{Seconds(60)};
 };
 
 }  // namespace phalanx::ps

@@ -20,14 +20,14 @@ struct CheckpointOptions {
 /// Limits for connected peers that have not proved who they are, and for all connections together. They bound the
 /// memory and the files that a server uses, whoever connects.
 struct AdmissionLimits {
-  Seconds greeting{10};              // time limit for a connection to identify itself
-  std::size_t strangers = 256;       // unidentified connections; after one second a newcomer may replace one
-  std::size_t connections = 10'000;  // total; further ones wait to be accepted
+  Seconds greeting{10};                  // time limit for a connection to identify itself
+  std::size_t pending_handshakes = 256;  // unidentified connections; after one second a newcomer may replace one
+  std::size_t connections = 10'000;      // total; further ones wait to be accepted
 };
 
 struct ServerOptions {
   std::vector<std::string> listen{};  // addresses as in framework/base/sockets.h; port 0: any free port
-  std::string secret{};               // secret that clients must know; at least kLeastSecret bytes
+  std::string secret{};               // secret that clients must know; at least kMinSecretBytes bytes
   HostLimits limits{};
   Seconds grace{0};  // time that other clients wait for a client whose connection has broken
   CheckpointOptions checkpoint{};

@@ -19,16 +19,16 @@ constexpr std::size_t kLongestChain = 2;  // members of a chain
 
 }  // namespace
 
-// Ends former connections of the newcomer. A connection that still seems to be open belongs to a peer that has noticed
+// Ends former connections of the peer. A connection that still seems to be open belongs to a peer that has noticed
 // before us that it is broken. Nothing can arrive from older incarnations any more.
-void Server::Loop::welcome(const Session& newcomer) {
+void Server::Loop::end_former_connections(const Session& newcomer) {
   std::vector<SessionPtr> old;
   for (const auto& [socket, session] : sessions_) {
     if (session.get() == &newcomer || session->chain != newcomer.chain || session->leader != newcomer.leader) continue;
     if (session->client == newcomer.client && (session->client || session->leader)) old.push_back(session);
   }
   for (const auto& session : old) end(session, "it has connected again");
-  std::erase_if(away_, [&](const auto& one) {
+  std::erase_if(lost_clients_, [&](const auto& one) {
     const auto& [chain, client] = one.first;
     return newcomer.client && chain == newcomer.chain && client.job == newcomer.client->job &&
            client.number == newcomer.client->number;
@@ -59,7 +59,7 @@ void Server::Loop::admit(const SessionPtr& session, const Message& message, Mess
     throw ConnectionError("it does not know the secret");
   }
   try {
-    take_in(session, decode_greeting(identity));
+    accept_greeting(session, decode_greeting(identity));
   } catch (const ConnectionError&) {
     throw;
   } catch (const Error& error) {
@@ -67,15 +67,15 @@ void Server::Loop::admit(const SessionPtr& session, const Message& message, Mess
     reply.text = error.what();
     return;
   }
-  session->channel.limit_text(kMostText);
-  no_longer_stranger(session);
+  session->channel.limit_text(kMaxText);
+  finish_handshake(session);
   reply.text = proof_of(Role::kServer);
   reply.header.version = session->memory ? 1 : 0;
   reply.header.clock = static_cast<std::int64_t>(session->chain ? session->chain->replica().start() : start_);
 }
 
 // Throws Error if this server does not do what the greeting asks for.
-void Server::Loop::take_in(const SessionPtr& session, const Greeting& greeting) {
+void Server::Loop::accept_greeting(const SessionPtr& session, const Greeting& greeting) {
   if (!greeting.chain.empty()) join_chain(*session, greeting);
   if (!session->leader) {
     session->client = ClientId{.job = greeting.job,
@@ -85,7 +85,7 @@ void Server::Loop::take_in(const SessionPtr& session, const Greeting& greeting) 
                                          greeting.memory_check);
     presence_.add(greeting.job, 1);
   }
-  welcome(*session);
+  end_former_connections(*session);
 }
 
 void Server::Loop::join_chain(Session& session, const Greeting& greeting) {

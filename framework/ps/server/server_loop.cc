@@ -16,7 +16,7 @@ namespace phalanx::ps {
 namespace {
 
 constexpr Seconds kReturn(5);  // time for a client of a chain to connect, in addition to waiting for the leader
-constexpr std::size_t kMostQueued =
+constexpr std::size_t kMaxQueued =
     256 << 20;  // bytes of replies that a client has not received; above this, its requests are not read
 
 std::string describe(const Session& session) {
@@ -27,8 +27,8 @@ std::string describe(const Session& session) {
 
 // Returns the options. Throws std::invalid_argument if the secret is too short.
 const ServerOptions& checked(const ServerOptions& options) {
-  if (options.secret.size() < kLeastSecret) {
-    throw std::invalid_argument("a parameter server's secret needs at least " + std::to_string(kLeastSecret) +
+  if (options.secret.size() < kMinSecretBytes) {
+    throw std::invalid_argument("a parameter server's secret needs at least " + std::to_string(kMinSecretBytes) +
                                 " bytes");
   }
   return options;
@@ -49,14 +49,14 @@ Server::Loop::Loop(const ServerOptions& options)
                        ? nullptr
                        : std::make_unique<ScheduledCheckpoints>(options.checkpoint, host_)),
       listeners_(options.listen, poll_),
-      strangers_(options.admission.greeting) {
-  for (const auto& client : host_.known_clients()) away_[{nullptr, client}] = after(options.grace);
+      handshakes_(options.admission.greeting) {
+  for (const auto& client : host_.known_clients()) lost_clients_[{nullptr, client}] = after(options.grace);
 }
 
 Clock::time_point Server::Loop::next_due() const {
-  auto due = std::min(strangers_.due(), listeners_.resumes_at());
+  auto due = std::min(handshakes_.due(), listeners_.resumes_at());
   if (checkpoints_) due = std::min(due, checkpoints_->next());
-  for (const auto& [client, until] : away_) due = std::min(due, until);
+  for (const auto& [client, until] : lost_clients_) due = std::min(due, until);
   return due;
 }
 
@@ -66,8 +66,8 @@ void Server::Loop::run() {
     const auto events = poll_.wait(next_due());
     if (poll_.stopped()) return;
     for (const auto& event : events) serve(event.data.fd, event.events);
-    do_what_is_due();
-    tend_chains();
+    run_timers();
+    update_chains();
   }
 }
 
@@ -80,28 +80,28 @@ void Server::Loop::serve(int socket, std::uint32_t events) {
   if (std::ranges::none_of(chains_, serves) && listeners_.has(socket)) accept_all(socket);
 }
 
-void Server::Loop::do_what_is_due() {
-  if (checkpoints_) checkpoints_->tend();
-  tend_strangers();
-  tend_away();
+void Server::Loop::run_timers() {
+  if (checkpoints_) checkpoints_->write_if_due();
+  expire_handshakes();
+  expire_lost_clients();
 }
 
-void Server::Loop::tend_away() {
-  if (away_.empty()) return;
+void Server::Loop::expire_lost_clients() {
+  if (lost_clients_.empty()) return;
   const auto now = Clock::now();
-  for (auto next = away_.begin(); next != away_.end();) {
+  for (auto next = lost_clients_.begin(); next != lost_clients_.end();) {
     const auto one = next++;
     if (one->second > now) continue;
     const auto [chain, client] = one->first;
     log_info() << "parameter server: client " << client.number << " of job \"" << client.job
                << "\" has not come back: other clients no longer wait for it";
-    happens(Verb::kStopWaiting, chain, client);
-    away_.erase(one);
+    apply_event(Verb::kStopWaiting, chain, client);
+    lost_clients_.erase(one);
   }
 }
 
 // Applies an event that does not come from a request to the shards.
-void Server::Loop::happens(Verb event, const std::shared_ptr<Chain>& chain, const ClientId& client) {
+void Server::Loop::apply_event(Verb event, const std::shared_ptr<Chain>& chain, const ClientId& client) {
   if (chain) {
     if (chain->leads())
       chain->replica().submit(client, {.header = {.verb = event}}, [](const Message&, const auto&) {});
@@ -114,26 +114,26 @@ void Server::Loop::happens(Verb event, const std::shared_ptr<Chain>& chain, cons
 
 // Handles changes of leadership. If this server no longer leads a chain, its clients must find the new leader. If it
 // has become the leader, the clients must find this server: others wait for them as for clients whose connection broke.
-void Server::Loop::tend_chains() {
+void Server::Loop::update_chains() {
   for (auto& [key, membership] : chains_) {
     const auto& chain = membership.chain;
-    chain->tend();
-    const bool led = chain->leads();
-    if (membership.led == led) continue;
-    membership.led = led;
-    log_warning() << "parameter server: " << (led ? "leads" : "no longer leads") << " the chain " << key;
+    chain->maintain_connections();
+    const bool was_leader = chain->leads();
+    if (membership.was_leader == was_leader) continue;
+    membership.was_leader = was_leader;
+    log_warning() << "parameter server: " << (was_leader ? "leads" : "no longer leads") << " the chain " << key;
     std::vector<SessionPtr> clients;
     for (const auto& [socket, session] : sessions_) {
       if (session->chain == chain && session->client) clients.push_back(session);
     }
-    if (led) {
+    if (was_leader) {
       for (const auto& client : chain->replica().host().known_clients()) {
         const auto is_here = [&](const SessionPtr& session) { return session->client == client; };
-        if (std::ranges::none_of(clients, is_here)) away_[{chain, client}] = after(grace_of(chain.get()));
+        if (std::ranges::none_of(clients, is_here)) lost_clients_[{chain, client}] = after(grace_of(chain.get()));
       }
     } else {
       for (const auto& session : clients) end(session, "this server does not lead the chain any more");
-      std::erase_if(away_, [&](const auto& one) { return one.first.first == chain; });
+      std::erase_if(lost_clients_, [&](const auto& one) { return one.first.first == chain; });
     }
   }
 }
@@ -155,10 +155,10 @@ void Server::Loop::serve(const SessionPtr& session, std::uint32_t events) {
         } else {
           greet(session, *message);
         }
-        if (session->channel.queued_bytes() > kMostQueued) break;
+        if (session->channel.queued_bytes() > kMaxQueued) break;
       }
     }
-    const bool full = session->channel.queued_bytes() > kMostQueued;
+    const bool full = session->channel.queued_bytes() > kMaxQueued;
     const std::uint32_t wanted = (full ? 0U : EPOLLIN) | (session->channel.has_output() ? EPOLLOUT : 0U);
     poll_.change(session->channel.socket(), wanted);
   } catch (const std::exception& error) {
@@ -169,8 +169,8 @@ void Server::Loop::serve(const SessionPtr& session, std::uint32_t events) {
 void Server::Loop::end(const SessionPtr& session, const std::string& why) {
   if (sessions_.erase(session->channel.socket()) == 0) return;
   poll_.remove(session->channel.socket());
-  no_longer_stranger(session);
-  if (const auto more = session->is_stranger() ? strangers_.pass_log_line() : std::string()) {
+  finish_handshake(session);
+  if (const auto more = session->is_handshaking() ? handshakes_.pass_log_line() : std::string()) {
     log_info() << "parameter server: the connection of " << describe(*session) << " ended: " << why << *more;
   }
   if (!session->client) return;
@@ -181,12 +181,12 @@ void Server::Loop::end(const SessionPtr& session, const std::string& why) {
   });
   presence_.add(session->client->job, -1);
   if (another) return;  // a newer incarnation is connected
-  happens(Verb::kForgetReads, session->chain, *session->client);
+  apply_event(Verb::kForgetReads, session->chain, *session->client);
   const Seconds grace = grace_of(session->chain.get());
   if (!session->left && grace > Seconds(0)) {
-    away_[{session->chain, *session->client}] = after(grace);
+    lost_clients_[{session->chain, *session->client}] = after(grace);
   } else if (!session->left) {
-    happens(Verb::kStopWaiting, session->chain, *session->client);
+    apply_event(Verb::kStopWaiting, session->chain, *session->client);
   }
 }
 

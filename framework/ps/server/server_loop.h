@@ -16,10 +16,10 @@
 #include "framework/ps/replication/chain.h"
 #include "framework/ps/server/event_poll.h"
 #include "framework/ps/server/listeners.h"
+#include "framework/ps/server/pending_handshakes.h"
 #include "framework/ps/server/presence.h"
 #include "framework/ps/server/server.h"
 #include "framework/ps/server/session.h"
-#include "framework/ps/server/strangers.h"
 
 namespace phalanx::ps {
 
@@ -41,22 +41,22 @@ class Server::Loop {
 
  private:
   using SessionPtr = std::shared_ptr<Session>;
-  using Away = std::pair<std::shared_ptr<Chain>, ClientId>;
+  using LostClient = std::pair<std::shared_ptr<Chain>, ClientId>;
   struct Membership {
     std::shared_ptr<Chain> chain{};
-    bool led = false;  // chain->leads() when chains were last tended
+    bool was_leader = false;  // chain->leads() when chains were last tended
   };
 
   Clock::time_point next_due() const;
   void serve(int socket, std::uint32_t events);
-  void do_what_is_due();
-  void tend_chains();
+  void run_timers();
+  void update_chains();
   void accept_all(int listener);
   void add_session(Descriptor socket);
-  bool make_room_for_stranger();
-  void tend_strangers();
-  void no_longer_stranger(const SessionPtr& session);
-  void tend_away();
+  bool make_room_for_handshake();
+  void expire_handshakes();
+  void finish_handshake(const SessionPtr& session);
+  void expire_lost_clients();
   void serve(const SessionPtr& session, std::uint32_t events);
   void end(const SessionPtr& session, const std::string& why);
   Seconds grace_of(const Chain* chain) const;
@@ -64,31 +64,31 @@ class Server::Loop {
 
   void greet(const SessionPtr& session, const Message& message);
   void admit(const SessionPtr& session, const Message& message, Message& reply);
-  void take_in(const SessionPtr& session, const Greeting& greeting);
+  void accept_greeting(const SessionPtr& session, const Greeting& greeting);
   void join_chain(Session& session, const Greeting& greeting);
   std::shared_ptr<Chain> chain_of(const Greeting& greeting);
-  void welcome(const Session& session);
+  void end_former_connections(const Session& session);
   void handle(const SessionPtr& session, Message request);
   ShardHost& host_of(const Session& session) { return session.chain ? session.chain->replica().host() : host_; }
   static Message status_of(Chain& chain, const Header& request);
   Message status_of_all(const Header& request) const;
-  void happens(Verb event, const std::shared_ptr<Chain>& chain, const ClientId& client);
+  void apply_event(Verb event, const std::shared_ptr<Chain>& chain, const ClientId& client);
   void send_to_leader(const Chain* chain, int member, Message reply);
-  at::Tensor make_room(Session& session, const Message& begun);
+  at::Tensor allocate_payload(Session& session, const Message& begun);
   void refuse_if_in_use(const Session& session) const;
   void fetch_payload(Session& session, Message& request);
-  void give_values(const SessionPtr& session, const Header& request, Message reply, const at::Tensor& values);
+  void send_values(const SessionPtr& session, const Header& request, Message reply, const at::Tensor& values);
 
   const ServerOptions options_;
   EventPoll poll_;
   ShardHost host_;
   std::unique_ptr<ScheduledCheckpoints> checkpoints_;  // null: none are written
   Listeners listeners_;
-  Strangers strangers_;
-  std::map<int, SessionPtr> sessions_;                   // keyed by socket
-  std::map<std::string, Membership> chains_;             // keyed by their members
-  std::map<Away, Clock::time_point> away_;               // lost clients, and how long others wait for them
-  std::uint64_t start_ = leading_number(random_text());  // random number of this start of the server
+  PendingHandshakes handshakes_;
+  std::map<int, SessionPtr> sessions_;                    // keyed by socket
+  std::map<std::string, Membership> chains_;              // keyed by their members
+  std::map<LostClient, Clock::time_point> lost_clients_;  // lost clients, and how long others wait for them
+  std::uint64_t start_ = leading_number(random_text());   // random number of this start of the server
   Presence presence_;
 };
 

@@ -34,7 +34,7 @@ std::string mismatch(const Header& request, const Transfer& transfer) {
 
 // Allocates memory only if the payload fits the table. If it does not, the connection cannot be used any more, since
 // the payload could not be told from the next request.
-at::Tensor Server::Loop::make_room(Session& session, const Message& begun) {
+at::Tensor Server::Loop::allocate_payload(Session& session, const Message& begun) {
   if (session.leader) return room_for_replica(begun);
   if (!session.client) throw ConnectionError("a client sent values before it identified itself");
   const Transfer transfer = host_of(session).transfer(*session.client, begun.header);
@@ -70,7 +70,7 @@ void Server::Loop::fetch_payload(Session& session, Message& request) {
   }
 }
 
-void Server::Loop::give_values(const SessionPtr& session, const Header& request, Message reply,
+void Server::Loop::send_values(const SessionPtr& session, const Header& request, Message reply,
                                const at::Tensor& values) {
   if (reply.header.status == Status::kDone && values.defined()) {
     reply.header.payload_bytes = values.nbytes();
@@ -143,7 +143,7 @@ void Server::Loop::handle(const SessionPtr& session, Message request) {
   session->left |= header.verb == Verb::kLeave;
   const auto give = [this, session, header](Message reply, const at::Tensor& values) {
     try {
-      give_values(session, header, std::move(reply), values);
+      send_values(session, header, std::move(reply), values);
     } catch (const ConnectionError& error) {
       log_info() << "parameter server: a reply could not be delivered: " << error.what();
     }

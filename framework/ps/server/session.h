@@ -22,11 +22,11 @@ class Chain;
 /// A connection that a client or another server has made to this server.
 struct Session {
   explicit Session(Descriptor socket)
-      : channel(std::move(socket), [this](const Message& begun) { return make_room(begun); }) {
-    channel.limit_text(kMostGreeting);
+      : channel(std::move(socket), [this](const Message& begun) { return allocate_payload(begun); }) {
+    channel.limit_text(kMaxGreeting);
   }
 
-  bool is_stranger() const { return !client && !leader; }
+  bool is_handshaking() const { return !client && !leader; }
 
   Channel channel;
   Clock::time_point since = Clock::now();
@@ -38,7 +38,7 @@ struct Session {
   std::optional<int> leader{};        // set if the peer is this member of the chain, which leads it
   std::optional<PeerMemory> memory{};
   bool left = false;  // the client has announced that it leaves
-  std::function<at::Tensor(const Message& begun)> make_room;
+  std::function<at::Tensor(const Message& begun)> allocate_payload;
 };
 
 }  // namespace phalanx::ps

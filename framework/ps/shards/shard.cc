@@ -21,34 +21,34 @@ void Shard::push(const Push& push, const at::Tensor& payload) {
   ++version_;
   if (!push.ticks) return;
   clocks_.tick(push.client, push.clock);
-  let_all_read_that_may();
+  release_reads();
 }
 
 bool Shard::may_read(std::int64_t clock) const {
   return spec_.staleness == kAsynchronous || clocks_.slowest() >= clock - spec_.staleness;
 }
 
-void Shard::let_read(const Waiting& waiting) {
+void Shard::release_read(const Waiting& waiting) {
   const std::int64_t behind = std::max<std::int64_t>(0, waiting.pull.clock - clocks_.slowest());
-  ++staleness_seen_[std::min<std::size_t>(behind, kStalenessPlaces - 1)];
+  ++staleness_seen_[std::min<std::size_t>(behind, kStalenessBins - 1)];
   waiting.read(behind, read(waiting.pull));
 }
 
-void Shard::let_all_read_that_may() {
+void Shard::release_reads() {
   for (auto next = waiting_.begin(); next != waiting_.end();) {
     const auto waiting = next++;
     if (!may_read(waiting->pull.clock)) continue;
-    let_read(*waiting);
+    release_read(*waiting);
     waiting_.erase(waiting);
   }
 }
 
 void Shard::pull(const Pull& pull, Read read) {
   check(pull);
-  if (clocks_.join(pull.client, pull.clock)) let_all_read_that_may();
+  if (clocks_.join(pull.client, pull.clock)) release_reads();
   Waiting waiting{.pull = pull, .read = std::move(read)};
   if (may_read(pull.clock)) {
-    let_read(waiting);
+    release_read(waiting);
   } else {
     waiting_.push_back(std::move(waiting));
   }
@@ -61,7 +61,7 @@ void Shard::forget_reads(int client) {
 void Shard::leave(int client) {
   forget_reads(client);
   clocks_.leave(client);
-  let_all_read_that_may();
+  release_reads();
 }
 
 at::Tensor Shard::state_tensor(std::size_t number) {
@@ -109,8 +109,8 @@ std::unique_ptr<Shard> make_shard(const TableSpec& spec, int shard, int shards) 
   return std::make_unique<DenseShard>(spec, shard, shards);
 }
 
-std::int64_t most_bytes_of_shard(const TableSpec& spec, int shard, int shards) {
-  if (spec.dim > 0) return SparseShard::most_bytes(spec, shard, shards);
+std::int64_t max_bytes_of_shard(const TableSpec& spec, int shard, int shards) {
+  if (spec.dim > 0) return SparseShard::max_bytes(spec, shard, shards);
   const auto element = static_cast<std::int64_t>(c10::elementSize(dtype_of(spec.dtype)));
   const std::int64_t elements = elements_of_shard(spec, shard, shards);
   constexpr auto kMost = std::numeric_limits<std::int64_t>::max();

@@ -26,7 +26,7 @@ namespace phalanx::ps {
 /// read returns a single version.
 class Shard {
  public:
-  explicit Shard(const TableSpec& spec) : spec_(spec), clocks_(spec.clients), staleness_seen_(kStalenessPlaces) {}
+  explicit Shard(const TableSpec& spec) : spec_(spec), clocks_(spec.clients), staleness_seen_(kStalenessBins) {}
   virtual ~Shard() = default;
 
   const TableSpec& spec() const { return spec_; }
@@ -122,8 +122,8 @@ class Shard {
   virtual at::Tensor read(const Pull& pull) = 0;
 
   bool may_read(std::int64_t clock) const;
-  void let_read(const Waiting& waiting);
-  void let_all_read_that_may();
+  void release_read(const Waiting& waiting);
+  void release_reads();
 
   TableSpec spec_;
   Clocks clocks_;
@@ -138,6 +138,6 @@ std::unique_ptr<Shard> make_shard(const TableSpec& spec, int shard, int shards);
 
 /// Returns the maximum size of the values of a shard, without creating it, or the largest integer if the size is too
 /// large to represent. Throws like make_shard().
-std::int64_t most_bytes_of_shard(const TableSpec& spec, int shard, int shards);
+std::int64_t max_bytes_of_shard(const TableSpec& spec, int shard, int shards);
 
 }  // namespace phalanx::ps

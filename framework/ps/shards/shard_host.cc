@@ -23,7 +23,7 @@ bool same(TableSpec a, TableSpec b) { return config::dump(a) == config::dump(b);
 
 void ShardHost::handle(const ClientId& client, const Message& request, const Answer& answer) {
   try {
-    carry_out(client, request, answer);
+    execute(client, request, answer);
   } catch (const std::exception& error) {
     Message refusal = reply_to(request.header, Status::kRefused);
     refusal.text = error.what();
@@ -31,7 +31,7 @@ void ShardHost::handle(const ClientId& client, const Message& request, const Ans
   }
 }
 
-void ShardHost::carry_out(const ClientId& client, const Message& request, const Answer& answer) {
+void ShardHost::execute(const ClientId& client, const Message& request, const Answer& answer) {
   const Header& header = request.header;
   Message reply = reply_to(header);
   switch (header.verb) {
@@ -122,7 +122,7 @@ std::uint32_t ShardHost::create(const ClientId& client, const std::string& text)
     throw Error("table \"" + request.table.name + "\" exists already and is different:\n" + config::dump(spec));
   }
   const int shard = static_cast<int>(request.shard), shards = static_cast<int>(request.shards);
-  const std::int64_t bytes = most_bytes_of_shard(request.table, shard, shards);
+  const std::int64_t bytes = max_bytes_of_shard(request.table, shard, shards);
   if (bytes > limits_.memory_bytes - bytes_) {
     throw Error("table \"" + request.table.name + "\" needs " + format_bytes(bytes) + " here; " +
                 format_bytes(limits_.memory_bytes - bytes_) + " of " + format_bytes(limits_.memory_bytes) +

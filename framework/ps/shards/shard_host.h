@@ -121,7 +121,7 @@ class ShardHost {
   void push(Table& table, const ClientId& client, const Message& request);
   void pull(Table& table, const ClientId& client, const Message& request, Answer answer);
   static void count(Table& table, const Header& request);
-  void carry_out(const ClientId& client, const Message& request, const Answer& answer);
+  void execute(const ClientId& client, const Message& request, const Answer& answer);
 
   HostLimits limits_;
   std::int64_t bytes_ = 0;  // size of the values of all shards

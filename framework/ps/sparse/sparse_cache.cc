@@ -12,7 +12,7 @@
 namespace phalanx::ps {
 namespace {
 
-constexpr std::size_t kMostPushes = 8;    // pushes in flight
+constexpr std::size_t kMaxPushes = 8;     // pushes in flight
 constexpr std::size_t kKeptBegun = 1024;  // tolerated entries of pending_ that were pushed early
 
 }  // namespace
@@ -48,7 +48,7 @@ void CachedSparseTable::send_taken(bool tick) {
   counts_.pushed += count;
   taken_keys_.clear();
   taken_.clear();
-  finish_pushes(kMostPushes);
+  finish_pushes(kMaxPushes);
 }
 
 void CachedSparseTable::finish_pushes(std::size_t most) {
@@ -202,7 +202,7 @@ void CachedSparseTable::push(const at::Tensor& keys, const at::Tensor& updates, 
   if (options_.staleness == 0) {
     counts_.pushed += keys.numel();
     pushes_.push_back(table_.push(keys, updates, options));
-    finish_pushes(kMostPushes);
+    finish_pushes(kMaxPushes);
     return;
   }
   table_.check(keys, updates);

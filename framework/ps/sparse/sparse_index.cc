@@ -60,7 +60,7 @@ SparseIndex::Evicted SparseIndex::evict() {
   }
 }
 
-std::int64_t SparseIndex::most_bytes(std::int64_t keys) {
+std::int64_t SparseIndex::max_bytes(std::int64_t keys) {
   const auto entries = std::bit_ceil(2 * static_cast<std::uint64_t>(keys) + 2);
   return static_cast<std::int64_t>(sizeof(Entry) * (entries + entries / 2 + kSmallest));
 }

@@ -74,7 +74,7 @@ class SparseIndex {
   }
 
   /// Returns the maximum size in bytes of an index with this many keys, including while it grows.
-  static std::int64_t most_bytes(std::int64_t keys);
+  static std::int64_t max_bytes(std::int64_t keys);
 
  private:
   struct Entry {

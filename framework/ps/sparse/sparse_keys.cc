@@ -15,7 +15,7 @@ SparseKeys::SparseKeys(const TableSpec& spec, int servers)
       servers_(servers),
       by_range_(spec.sparse.partition == "range") {
   const auto refuse = [&](const std::string& why) { throw ConfigError("sparse table \"" + spec.name + "\": " + why); };
-  if (spec.dim < 1 || spec.dim > kMostDim) refuse("dim must be from 1 to " + std::to_string(kMostDim));
+  if (spec.dim < 1 || spec.dim > kMaxDim) refuse("dim must be from 1 to " + std::to_string(kMaxDim));
   if (spec.dtype != "float32") refuse("dtype must be float32, not " + spec.dtype);
   if (spec.elements != 0) refuse("elements must be 0: the number of rows follows from their use");
   if (by_range_ && spec.sparse.keys < 1) refuse("partition: range needs keys, the number of keys");
@@ -42,9 +42,9 @@ namespace {
 // Returns the size of a block of rows with their keys.
 std::uint64_t block_bytes(std::uint64_t rows, std::int64_t numbers) {
   const std::uint64_t one = sizeof(std::int64_t) + sizeof(float) * static_cast<std::uint64_t>(numbers);
-  if (rows <= kMostBlockBytes / one) return rows * one;
+  if (rows <= kMaxBlockBytes / one) return rows * one;
   throw Error("a request names " + std::to_string(rows) + " rows of " + std::to_string(numbers) +
-              " elements; at most " + std::to_string(kMostBlockBytes / one) + " are possible: split the batch");
+              " elements; at most " + std::to_string(kMaxBlockBytes / one) + " are possible: split the batch");
 }
 
 }  // namespace

@@ -8,9 +8,9 @@
 
 namespace phalanx::ps {
 
-inline constexpr std::int64_t kMostDim = 1 << 16;
+inline constexpr std::int64_t kMaxDim = 1 << 16;
 /// The limit for one request: it bounds the memory that a client makes a server allocate.
-inline constexpr std::uint64_t kMostBlockBytes = 1 << 30;
+inline constexpr std::uint64_t kMaxBlockBytes = 1 << 30;
 
 /// Defines which keys a sparse table can have, and which server holds each of them.
 class SparseKeys {

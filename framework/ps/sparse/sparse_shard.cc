@@ -51,12 +51,12 @@ std::size_t SparseShard::numbers_of(const TableSpec& spec, const std::vector<Rul
   return rules.empty() ? static_cast<std::size_t>(spec.dim) : rules.back().begin + rules.back().size;
 }
 
-std::int64_t SparseShard::most_bytes(const TableSpec& spec, int shard, int shards) {
+std::int64_t SparseShard::max_bytes(const TableSpec& spec, int shard, int shards) {
   const std::int64_t capacity = SparseKeys(spec, shards).capacity_of(shard);
   const auto row = SparseRows::row_bytes(static_cast<std::int64_t>(numbers_of(spec, rules_of(spec))));
   constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
   if (capacity >= SparseIndex::kNone || capacity > kMost / 4 / row) return kMost;
-  return capacity * row + static_cast<std::int64_t>(SparseRows::kSlabBytes) + SparseIndex::most_bytes(capacity);
+  return capacity * row + static_cast<std::int64_t>(SparseRows::kSlabBytes) + SparseIndex::max_bytes(capacity);
 }
 
 SparseShard::SparseShard(const TableSpec& spec, int shard, int shards)
@@ -67,7 +67,7 @@ SparseShard::SparseShard(const TableSpec& spec, int shard, int shards)
       rules_(rules_of(spec)),
       numbers_(numbers_of(spec, rules_)),
       capacity_(keys_.capacity_of(shard)),
-      most_bytes_(most_bytes(spec, shard, shards)),
+      max_bytes_(max_bytes(spec, shard, shards)),
       rows_(static_cast<std::int64_t>(numbers_)) {
   if (capacity_ >= SparseIndex::kNone) {
     throw ConfigError("sparse table \"" + spec.name + "\": capacity is " + std::to_string(capacity_) +

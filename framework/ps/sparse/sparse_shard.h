@@ -38,8 +38,8 @@ class SparseShard final : public Shard {
   void write_rows(const at::Tensor& records, std::int64_t count) override;
 
   /// Returns the size at full capacity.
-  std::int64_t bytes() const override { return most_bytes_; }
-  static std::int64_t most_bytes(const TableSpec& spec, int shard, int shards);
+  std::int64_t bytes() const override { return max_bytes_; }
+  static std::int64_t max_bytes(const TableSpec& spec, int shard, int shards);
 
   /// Returns copies: `keys` [r], `rows` [r, dim], and `ruleI/state` [r, numbers] for each rule that has state.
   StateDict state() override;
@@ -72,7 +72,7 @@ class SparseShard final : public Shard {
   SparseInitial initial_;
   std::vector<Rule> rules_;
   std::size_t numbers_;  // floats per row: the values, and the state of each rule
-  std::int64_t capacity_, most_bytes_;
+  std::int64_t capacity_, max_bytes_;
   SparseIndex index_;
   SparseRows rows_;
   std::int64_t created_ = 0, evicted_ = 0;

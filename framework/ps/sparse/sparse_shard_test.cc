@@ -235,14 +235,14 @@ TEST(SparseShard, RefusesInvalidTables) {
     change(spec);
     EXPECT_THROW(SparseShard(spec, 0, 2), ConfigError);
   };
-  refused([](TableSpec& spec) { spec.dim = kMostDim + 1; });
+  refused([](TableSpec& spec) { spec.dim = kMaxDim + 1; });
   refused([](TableSpec& spec) { spec.dtype = "int64"; });
   refused([](TableSpec& spec) { spec.elements = 3; });
   refused([](TableSpec& spec) { spec.sparse.partition = "range"; });
   refused([](TableSpec& spec) { spec.sparse.capacity = 1; });
   refused([](TableSpec& spec) { spec.sparse.capacity = std::numeric_limits<std::int64_t>::max(); });
   refused([](TableSpec& spec) { spec.rules = {"lerp"}; });
-  EXPECT_EQ(most_bytes_of_shard(sparse(std::numeric_limits<std::int64_t>::max()), 0, 2),
+  EXPECT_EQ(max_bytes_of_shard(sparse(std::numeric_limits<std::int64_t>::max()), 0, 2),
             std::numeric_limits<std::int64_t>::max());
 }
 

@@ -16,7 +16,7 @@
 namespace phalanx::ps {
 namespace {
 
-constexpr std::int64_t kMostRecordBytes = 32 << 20;  // per request, so that servers handle others in between
+constexpr std::int64_t kMaxRecordBytes = 32 << 20;  // per request, so that servers handle others in between
 
 // Rows in a block of bytes in the format of record_transfer().
 struct Records {
@@ -125,14 +125,14 @@ Work SparseTable::push(const at::Tensor& keys, const at::Tensor& updates, const 
   return launch(batch, request);
 }
 
-std::int64_t SparseTable::most_records() const {
+std::int64_t SparseTable::max_records() const {
   const auto bytes =
       static_cast<std::int64_t>(sizeof(std::int64_t)) + numbers_ * static_cast<std::int64_t>(sizeof(float));
-  return std::max<std::int64_t>(1, kMostRecordBytes / bytes);
+  return std::max<std::int64_t>(1, kMaxRecordBytes / bytes);
 }
 
 void SparseTable::for_each_block(std::size_t server, const std::function<void(const Rows& block)>& visit) {
-  std::int64_t most = std::min<std::int64_t>(1024, most_records());
+  std::int64_t most = std::min<std::int64_t>(1024, max_records());
   const auto answered = std::make_shared<Header>();  // holds the place to continue from
   do {
     const Records block(most, numbers_);
@@ -146,7 +146,7 @@ void SparseTable::for_each_block(std::size_t server, const std::function<void(co
                 {.verb = Verb::kReadRows, .clock = answered->clock})
         .wait();
     visit({.keys = block.keys.narrow(0, 0, answered->rows), .numbers = block.numbers.narrow(0, 0, answered->rows)});
-    most = std::min(2 * most, most_records());
+    most = std::min(2 * most, max_records());
   } while (answered->clock >= 0);
 }
 
@@ -189,7 +189,7 @@ void SparseTable::write_rows(const Rows& rows) {
     if (!layout_.has(all[i])) refuse("it has no key " + std::to_string(all[i]));
     places[static_cast<std::size_t>(layout_.server_of(all[i]))].push_back(i);
   }
-  const auto most = static_cast<std::size_t>(most_records());
+  const auto most = static_cast<std::size_t>(max_records());
   for (std::size_t server = 0; server < places.size(); ++server) {
     const auto& mine = places[server];
     for (std::size_t begin = 0; begin < mine.size(); begin += most) {

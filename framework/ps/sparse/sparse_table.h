@@ -78,7 +78,7 @@ class SparseTable {
   friend class CachedSparseTable;
 
   void check_keys(const at::Tensor& keys) const;
-  std::int64_t most_records() const;  // per request
+  std::int64_t max_records() const;  // per request
   void check(const at::Tensor& keys, const at::Tensor& rows) const;
   std::vector<std::int64_t> row_sizes(const at::Tensor& keys) const;  // [keys..., dim]
   Work launch(const SparseBatch& batch, const Header& request);

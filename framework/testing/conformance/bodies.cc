@@ -71,8 +71,8 @@ TEST_P(Bodies, Nest) {
         world->all_reduce(tensor, Reduction::kSum).wait();
         tensor.add_(world->rank());
       });
-      Work beside = world->all_reduce(tensor, Reduction::kMax);
-      beside.wait();
+      Work other = world->all_reduce(tensor, Reduction::kMax);
+      other.wait();
     });
     Work later = world->all_reduce(tensor, Reduction::kSum);
     later.wait();

@@ -50,7 +50,7 @@ void Player::play(CommunicatorPtr world) {
   } catch (const std::exception& error) {
     fault(at_, error.what());
   }
-  wind_up();
+  finish();
 }
 
 void Player::play_steps() {
@@ -103,7 +103,7 @@ void Player::compare(const Task& task) {
 }
 
 // Waits for everything in flight and leaves the groups. Operations that complete must still give correct results.
-void Player::wind_up() {
+void Player::finish() {
   schedule_.progress(/*killable=*/false);
   for (auto& task : tasks_) {
     try {

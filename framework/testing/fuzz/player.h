@@ -56,7 +56,7 @@ class Player {
   void wait_in_order(Task& task);
   void wait_for_some();
   void compare(const Task& task);
-  void wind_up();
+  void finish();
   bool is_killable() const;
   void fault(int step, const std::string& what);
 

@@ -19,7 +19,7 @@ constexpr std::array kOps{Op::kBroadcast,      Op::kBroadcast, Op::kReduce,    O
                           Op::kAllocateShared, Op::kCustom};
 // Sizes that travel with the call, sizes around a message's slot, and sizes beyond half of a scratch buffer of floats.
 constexpr std::array<std::int64_t, 8> kElements{0, 1, 2, 7, 64, 1000, 5000, 70'000};
-constexpr int kMostGroups = 6;
+constexpr int kMaxGroups = 6;
 
 template <class T, std::size_t kSize>
 T one_of(Dice& dice, const std::array<T, kSize>& all) {
@@ -75,7 +75,7 @@ Program::Program(std::uint64_t seed) : seed(seed) {
   while (static_cast<int>(steps.size()) < count) {
     auto step = draw_step(dice, groups);
     if (step.op == Op::kSplit) {
-      if (groups.size() >= kMostGroups) continue;
+      if (groups.size() >= kMaxGroups) continue;
       add_children(dice, step, groups);
     }
     steps.push_back(std::move(step));

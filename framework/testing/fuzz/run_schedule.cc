@@ -20,7 +20,7 @@ CommunicatorPtr connect(int rank, int ranks, const StorePtr& store) {
       ConnectOptions{.rank_info = rank_info, .store = store, .timeout = kNever, .progress_thread = false});
 }
 
-void tell_of_hang(const Program& program, const std::vector<std::unique_ptr<Player>>& players) {
+void report_hang(const Program& program, const std::vector<std::unique_ptr<Player>>& players) {
   std::fprintf(stderr, "schedule %llu hangs:\n", static_cast<unsigned long long>(program.seed));
   for (std::size_t rank = 0; rank < players.size(); ++rank) {
     const auto at = static_cast<std::size_t>(players[rank]->at());
@@ -36,13 +36,13 @@ std::optional<Kill> draw_kill(const Program& program) {
   if (dice.once_in(2)) return std::nullopt;
   return Kill{.rank = dice.below(program.ranks),
               .after = static_cast<std::uint64_t>(dice.below(1 << dice.below(9))),
-              .way = dice.once_in(3) ? Kill::Way::kBetweenOperations : Kill::Way::kInOperation};
+              .mode = dice.once_in(3) ? Kill::Mode::kBetweenOperations : Kill::Mode::kInOperation};
 }
 
 Outcome run_schedule(std::uint64_t seed) {
   const Program program(seed);
   std::vector<std::unique_ptr<Player>> players;
-  Schedule schedule(seed, program.ranks, draw_kill(program), [&] { tell_of_hang(program, players); });
+  Schedule schedule(seed, program.ranks, draw_kill(program), [&] { report_hang(program, players); });
   for (int rank = 0; rank < program.ranks; ++rank) {
     players.push_back(std::make_unique<Player>(program, schedule, rank));
   }

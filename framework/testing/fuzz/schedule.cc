@@ -28,11 +28,11 @@ struct Schedule::Rank {
 };
 
 Schedule::Schedule(std::uint64_t seed, int ranks, std::optional<Kill> kill, std::function<void()> on_hang,
-                   std::uint64_t patience)
+                   std::uint64_t max_idle_points)
     : dice_(mix(seed, 0x5c4ed)),
       kill_(kill),
       on_hang_(std::move(on_hang)),
-      patience_(patience),
+      max_idle_points_(max_idle_points),
       steadiness_(dice_.one_of(std::span<const int>(kSteadiness))) {
   for (int rank = 0; rank < ranks; ++rank) ranks_.push_back(std::make_unique<Rank>());
   shared_memory::set_schedule_point(&Schedule::at_schedule_point);
@@ -46,17 +46,17 @@ void Schedule::at_schedule_point() {
 
 void Schedule::enter(int rank) {
   current = this;
-  if (entered_.fetch_add(1) + 1 == static_cast<int>(ranks_.size())) hand_over_to(choose());
+  if (entered_.fetch_add(1) + 1 == static_cast<int>(ranks_.size())) switch_to(choose());
   ranks_[rank]->turn.acquire();
 }
 
 void Schedule::leave() {
   current = nullptr;
   ranks_[running_]->here = false;
-  if (const int next = choose(); next >= 0) hand_over_to(next);
+  if (const int next = choose(); next >= 0) switch_to(next);
 }
 
-void Schedule::hand_over_to(int rank) {
+void Schedule::switch_to(int rank) {
   running_ = rank;
   ranks_[rank]->turn.release();
 }
@@ -65,17 +65,17 @@ void Schedule::point() {
   ++points_;
   Rank& me = *ranks_[running_];
   ++me.points;
-  if (++quiet_ > patience_) {
+  if (++quiet_ > max_idle_points_) {
     on_hang_();
     std::abort();
   }
   const int mine = running_, next = choose();
   trace_ = mix(trace_, static_cast<std::uint64_t>(next));
   if (next != mine) {
-    hand_over_to(next);
+    switch_to(next);
     me.turn.acquire();
   }
-  if (!me.killable || killed_ >= 0 || !kill_ || kill_->way != Kill::Way::kInOperation) return;
+  if (!me.killable || killed_ >= 0 || !kill_ || kill_->mode != Kill::Mode::kInOperation) return;
   if (kill_->rank != mine || me.points < kill_->after) return;
   killed_ = mine;
   throw Killed();
@@ -106,7 +106,7 @@ void Schedule::progress(bool killable) {
 }
 
 bool Schedule::is_to_leave() {
-  if (killed_ >= 0 || !kill_ || kill_->way != Kill::Way::kBetweenOperations || kill_->rank != running_) return false;
+  if (killed_ >= 0 || !kill_ || kill_->mode != Kill::Mode::kBetweenOperations || kill_->rank != running_) return false;
   if (ranks_[running_]->points < kill_->after) return false;
   killed_ = running_;
   return true;

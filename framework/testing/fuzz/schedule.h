@@ -22,13 +22,13 @@ class Killed : public std::runtime_error {
 
 /// Defines which rank is killed, how, and after how many of its schedule points.
 struct Kill {
-  enum class Way {
+  enum class Mode {
     kInOperation,        // a schedule point throws Killed as soon as the rank is killable
     kBetweenOperations,  // the rank calls is_to_leave() and then leaves its groups
   };
   int rank = 0;
   std::uint64_t after = 0;
-  Way way = Way::kInOperation;
+  Mode mode = Mode::kInOperation;
 };
 
 /// Decides from a seed which of several threads, the ranks, runs next. Exactly one runs at a time, and at every
@@ -41,9 +41,9 @@ struct Kill {
 /// under a schedule needs no lock.
 class Schedule {
  public:
-  /// Calls `on_hang` and aborts the process if no rank has reported progress for `patience` points.
+  /// Calls `on_hang` and aborts the process if no rank has reported progress for `max_idle_points` points.
   Schedule(std::uint64_t seed, int ranks, std::optional<Kill> kill, std::function<void()> on_hang,
-           std::uint64_t patience = 100'000);
+           std::uint64_t max_idle_points = 100'000);
   ~Schedule();
   Schedule(const Schedule&) = delete;
   Schedule& operator=(const Schedule&) = delete;
@@ -65,12 +65,12 @@ class Schedule {
   static void at_schedule_point();
   void point();
   int choose();
-  void hand_over_to(int rank);
+  void switch_to(int rank);
 
   Dice dice_;
   std::optional<Kill> kill_;
   std::function<void()> on_hang_;
-  std::uint64_t patience_;
+  std::uint64_t max_idle_points_;
   int steadiness_;  // a rank continues with odds of 1 to steadiness_
   std::vector<std::unique_ptr<Rank>> ranks_;
   std::atomic<int> entered_{0};

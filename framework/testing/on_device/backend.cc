@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The backend `on_device`, for tests: each operation on CPU tensors is performed on copies of them on a device, and the
 // results are copied back when it is waited for. In this way, every communicator suite also tests groups of devices.
-// The device is the one in PHALANX_TEST_DEVICE, such as cuda, or else the pretended one. Ranks are threads, since they
+// The device is the one in PHALANX_TEST_DEVICE, such as cuda, or else the fake one. Ranks are threads, since they
 // need no backward and it takes a process a long time to acquire a device.
 #include "framework/comm/backend.h"
 
@@ -65,7 +65,7 @@ class OnDevice final : public Decorator {
 };
 
 CommunicatorPtr connect(const NoFields&, const ConnectOptions& options) {
-  const auto kind = DeviceKinds::Choice(environment("PHALANX_TEST_DEVICE").value_or("pretend")).make();
+  const auto kind = DeviceKinds::Choice(environment("PHALANX_TEST_DEVICE").value_or("fake")).make();
   const auto own = static_cast<c10::DeviceIndex>(options.rank_info.local_rank % kind->count());
   const c10::Device place(kind->type(), own);
   c10::impl::VirtualGuardImpl(kind->type()).setDevice(place);

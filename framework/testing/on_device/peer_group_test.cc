@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device memory that ranks can access in each other: operations on memory allocated by the group work in place. Ranks
-// have their own pretended devices or share one.
+// have their own fake devices or share one.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
@@ -33,7 +33,7 @@ class PeerGroups : public ::testing::TestWithParam<std::tuple<int, int>> {
   static void run(const std::function<void(const Rank&)>& body) {
     const auto [ranks, devices] = GetParam();
     run_ranks("inproc", ranks, [&, devices = devices](const CommunicatorPtr& world) {
-      const auto kind = DeviceKinds::Choice("pretend").make();
+      const auto kind = DeviceKinds::Choice("fake").make();
       const c10::Device device(kind->type(), static_cast<c10::DeviceIndex>(world->rank() % devices));
       const auto host = world->split(0, world->rank());
       body({kind->connect(host, device, Seconds(20)), world, device});

@@ -1,9 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-#pragma once
-
-namespace phalanx::testing {
-
-/// Registers the operators with which LibTorch computes on pretended devices.
-void register_operators();
-
-}  // namespace phalanx::testing
