@@ -3,30 +3,13 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "framework/base/config/visitor.h"
+#include "engine/early_stop_config.h"
 #include "framework/base/metrics.h"
 
 namespace phalanx {
-
-/// Defines when a run ends because it no longer improves.
-struct EarlyStopConfig {
-  std::string metric;
-  std::string best = "auto";
-  std::int64_t patience = 3;
-  double min_delta = 0;
-
-  template <class V>
-  void visit(V& v) {
-    v("metric", metric, "test metric to watch; empty: no early stopping");
-    v("best", best, "whether its highest or lowest value is best; auto: as the task says for its own metric",
-      config::one_of({"auto", "highest", "lowest"}));
-    v("patience", patience, "consecutive tests without improvement to tolerate", config::at_least(0));
-    v("min_delta", min_delta, "minimum change that counts as an improvement, in the metric's unit",
-      config::at_least(0));
-  }
-};
 
 /// Early stopping (Prechelt 1998, Early Stopping - But When?, criterion UP on the validation metric): training stops
 /// after more than `patience` tests in a row without a new best result. NaN is never better. All ranks have the same

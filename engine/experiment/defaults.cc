@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/experiment/experiment.h"
+#include "engine/experiment/defaults.h"
+
+#include <string>
+
 #include "framework/base/error.h"
 
 namespace phalanx {

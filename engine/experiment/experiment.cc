@@ -13,8 +13,11 @@
 #include "engine/build/whole_model.h"
 #include "engine/checkpoint/numbers_part.h"
 #include "engine/experiment/checkpointing.h"
+#include "engine/experiment/defaults.h"
 #include "engine/experiment/evaluation_loop.h"
+#include "engine/experiment/meter_check.h"
 #include "engine/experiment/report.h"
+#include "engine/experiment/results.h"
 #include "engine/experiment/server_moves.h"
 #include "engine/experiment/trainer.h"
 #include "engine/experiment/unreadable_samples.h"
@@ -198,8 +201,11 @@ ExperimentResult evaluate_at_end(const Run& run, const State& end) {
 // has both reasons.
 void finish(const Run& run, const ExperimentResult& result) {
   const bool wanted = run.config.checkpoint.final_weights;
+  run.report.end_progress();
   try {
-    run.replica().as_evaluated([&] { run.report.finish(result, run.replica().whole_weights(wanted)); });
+    run.replica().as_evaluated([&] {
+      write_results(run.config, run.context, result, run.report.times(), run.replica().whole_weights(wanted));
+    });
   } catch (const DataError& error) {
     const auto unsaved = run.checkpointing.why_unsaved();
     if (unsaved.empty()) throw;
@@ -240,8 +246,14 @@ ExperimentResult run_complete(const ExperimentConfig& config, const ExperimentCo
   const bool pipelined = config.mesh.pipe > 1;
   const RunLength& length = trainer.length;
 
-  Report report(config, context, {config.train.epochs, length.steps, length.batches}, trainer.watching->clock(),
-                replica);
+  Report report({.config = config,
+                 .folder = context.folder,
+                 .replica = replica,
+                 .clock = trainer.watching->clock(),
+                 .device = context.device,
+                 .terminal = context.terminal,
+                 .started = context.started,
+                 .total = {config.train.epochs, length.steps, length.batches}});
   EvaluationLoop evaluations(config, data.splits(), trainer, report);
   ReplicaCheck replica_check(replica.copied_groups(), config.replica_check.repair, config.replica_check.every_steps);
   StopVote vote(all, context.stop_asked, time_limit(config.train, context.started), delay, pipelined);

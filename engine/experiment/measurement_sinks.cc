@@ -9,22 +9,22 @@
 
 namespace phalanx {
 
-MeasurementSinks::MeasurementSinks(const ExperimentConfig& config, const ExperimentContext& context,
-                                   Progress::Total total) {
-  if (context.world->rank() != 0) return;
+MeasurementSinks::MeasurementSinks(const ExperimentConfig& config, const Run& run) {
+  if (run.rank != 0) return;
   const auto& watch = config.watch;
-  sinks_.push_back({std::make_unique<MetricsLog>(context.folder.metrics())});
+  sinks_.push_back({std::make_unique<MetricsLog>(run.folder.metrics())});
   if (watch.tensorboard) {
-    auto board = std::make_unique<TensorBoard>(context.folder.tensorboard());
+    auto board = std::make_unique<TensorBoard>(run.folder.tensorboard());
     board_ = board.get();
     sinks_.push_back({std::move(board)});
   }
   if (watch.prometheus.port > 0) {
-    sinks_.push_back({std::make_unique<PrometheusEndpoint>(watch.prometheus, config.name, context.world->size())});
+    const auto& [port, host] = watch.prometheus;
+    sinks_.push_back({std::make_unique<PrometheusEndpoint>(
+        PrometheusEndpoint::Address{.host = host, .port = static_cast<int>(port)}, config.name, run.ranks)});
   }
   if (watch.progress) {
-    progress_ =
-        std::make_unique<Progress>(standard_output(), context.terminal, total, context.terminal && wants_colors());
+    progress_ = std::make_unique<Progress>(standard_output(), run.terminal, run.total, run.terminal && wants_colors());
   }
 }
 

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "engine/experiment/config.h"
-#include "engine/experiment/experiment.h"
 #include "engine/watch/best_effort.h"
 #include "engine/watch/measurement.h"
 #include "engine/watch/progress.h"
+#include "engine/watch/run_folder.h"
 #include "engine/watch/tensorboard.h"
 
 namespace phalanx {
@@ -18,8 +18,16 @@ namespace phalanx {
 /// and the progress on the console. There are none on ranks other than 0.
 class MeasurementSinks {
  public:
+  /// The run, as seen by this rank.
+  struct Run {
+    const RunFolder& folder;
+    int rank = 0, ranks = 1;
+    bool terminal = false;  // true if standard output is a terminal
+    Progress::Total total{};
+  };
+
   /// Throws DataError if a file cannot be opened, and ConfigError if metrics cannot be served.
-  MeasurementSinks(const ExperimentConfig& config, const ExperimentContext& context, Progress::Total total);
+  MeasurementSinks(const ExperimentConfig& config, const Run& run);
 
   /// Adds a measurement to everything but the console. If this fails, the run continues.
   void add(const Measurement& measurement);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "engine/experiment/meter_check.h"
+
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/zeros.h>
 
@@ -6,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "engine/experiment/experiment.h"
 #include "framework/base/error.h"
 
 namespace phalanx {

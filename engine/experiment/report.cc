@@ -4,54 +4,36 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/tensor.h>
 
-#include <algorithm>
 #include <cinttypes>
 #include <filesystem>
 #include <string>
 #include <utility>
 
-#include "engine/experiment/summary.h"
-#include "engine/watch/best_effort.h"
-#include "engine/watch/html/run_page.h"
 #include "engine/watch/metrics_log.h"
-#include "engine/watch/time_table.h"
 #include "framework/base/console.h"
 #include "framework/base/device_memory.h"
-#include "framework/base/files.h"
-#include "framework/base/storage/safetensors.h"
 #include "framework/base/text.h"
 
 namespace phalanx {
-namespace {
 
-std::string in_words(const Metrics& readings) {
-  std::vector<std::string> words;
-  for (std::size_t i = 0; i < std::min<std::size_t>(readings.size(), 6); ++i) {
-    words.push_back(format_text("%s %.4g", readings[i].first.c_str(), readings[i].second));
-  }
-  if (readings.size() > words.size()) words.push_back(format_text("%zu more", readings.size() - words.size()));
-  return join(words, ", ");
-}
-
-}  // namespace
-
-Report::Report(const ExperimentConfig& config, const ExperimentContext& context, Progress::Total total,
-               StepClock& clock, const Replica& replica)
-    : config_(config),
-      context_(context),
-      replica_(replica),
-      sinks_(config, context, total),
-      meters_(config.watch, total.steps_per_epoch),
-      times_(clock, context.started) {}
+Report::Report(const Run& run)
+    : run_(run),
+      sinks_(run.config, {.folder = run.folder,
+                          .rank = all_ranks().rank(),
+                          .ranks = all_ranks().size(),
+                          .terminal = run.terminal,
+                          .total = run.total}),
+      meters_(run.config.watch, run.total.steps_per_epoch),
+      times_(run.clock, run.started) {}
 
 void Report::tell_start(const Start& start) {
-  if (!speaks() || !config_.watch.progress) return;
+  if (!speaks() || !run_.config.watch.progress) return;
   std::vector<std::string> samples{format_text("%" PRId64 " training", start.training_samples)};
   if (start.validation_samples > 0) samples.push_back(format_text("%" PRId64 " validation", start.validation_samples));
   if (start.test_samples > 0) samples.push_back(format_text("%" PRId64 " test", start.test_samples));
   standard_output().write("Samples     " + join(samples, ", ") + "\nParameters  " + std::to_string(start.parameters) +
                           "\n" + (start.selected ? "Selected    strategy " + start.strategy + "\n" : "") +
-                          (context_.device.is_cpu() ? "" : "Device      " + context_.device.str() + "\n") +
+                          (run_.device.is_cpu() ? "" : "Device      " + run_.device.str() + "\n") +
                           format_text("Ready       after %.1f s\n", times_.since_job_started()));
 }
 
@@ -59,7 +41,7 @@ void Report::attach(Engine& engine) {
   engine.on(Event::kStart, HookPhase::kMeasure, [this](State&) { times_.start_training(); });
   engine.on(Event::kUpdate, HookPhase::kMeasure, [this](State& state) {
     count(state);
-    if (state.step % config_.watch.every_steps == 0) read_meters(state);
+    if (state.step % run_.config.watch.every_steps == 0) read_meters(state);
   });
   engine.on(Event::kEndEpoch, HookPhase::kMeasure, [this](State& state) {
     if (times_.window_samples() > 0) read_meters(state);
@@ -79,10 +61,10 @@ void Report::count(const State& state) {
 }
 
 void Report::read_meters(const State& state) {
-  const ParameterUpdate& update = *replica_.update;
+  const ParameterUpdate& update = *run_.replica.update;
   Metrics readings = meters_.take(*readers());
   for (auto& reading : update.readings()) readings.push_back(std::move(reading));
-  if (!context_.device.is_cpu()) readings.emplace_back("device_memory_peak_gib", peak_of_ranks() * 0x1p-30);
+  if (!run_.device.is_cpu()) readings.emplace_back("device_memory_peak_gib", peak_of_ranks() * 0x1p-30);
   latest_ = {.step = state.step,
              .epoch = state.epoch,
              .split = "train",
@@ -98,7 +80,7 @@ void Report::read_meters(const State& state) {
 
 // Returns the peak memory of the rank that used most.
 double Report::peak_of_ranks() const {
-  const at::Tensor bytes = at::full({1}, peak_bytes(context_.device), at::kLong);
+  const at::Tensor bytes = at::full({1}, peak_bytes(run_.device), at::kLong);
   all_ranks().all_reduce(bytes, Reduction::kMax).wait();
   return static_cast<double>(bytes.item<std::int64_t>());
 }
@@ -124,7 +106,7 @@ std::vector<CheckpointPart> Report::parts() {
 
 NamedTensors Report::save() const {
   std::error_code none;
-  const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(context_.folder.metrics(), none));
+  const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(run_.folder.metrics(), none));
   const auto progress = times_.progress();
   return {{"counts", at::tensor({bytes, progress.window_samples, progress.samples}, at::kLong)},
           {"step", at::full({1}, latest_.step, at::kLong)},
@@ -137,7 +119,7 @@ void Report::load(const NamedTensors& saved) {
   for (const auto& [name, tensor] : saved) {
     if (name == "counts") {
       const auto* count = tensor.data_ptr<std::int64_t>();
-      if (speaks()) cut_metrics(context_.folder.metrics(), count[0]);
+      if (speaks()) cut_metrics(run_.folder.metrics(), count[0]);
       progress.window_samples = count[1];
       progress.samples = count[2];
     } else if (name == "step") {
@@ -165,28 +147,6 @@ void Report::end_evaluation(const State& state, const Evaluated& evaluated, cons
                                .version = evaluated.version};
   sinks_.add(evaluation);
   if (evaluated.shown) sinks_.show_result(evaluation);
-}
-
-void Report::finish(const ExperimentResult& result, const NamedTensors& weights) {
-  if (!speaks()) return;
-  sinks_.end_progress();
-  if (config_.checkpoint.final_weights) save_safetensors(context_.folder.weights(), weights);
-  write_atomically(context_.folder.summary(), summary_text(config_, context_, result, times_));
-  if (config_.watch.report) {
-    BestEffort().attempt([&] { write_run_page(context_.folder); },
-                         "the run itself is not affected; tools:report can write the page later");
-  }
-  if (result.unreadable) tell_skipped(*result.unreadable);
-  Console& console = standard_output();
-  if (!result.early_stop.empty()) console.write("Ended early: " + result.early_stop + "\n");
-  if (config_.watch.progress) {
-    if (times_.step_times().steps > 0) console.write(to_time_table(times_.step_times(), console.columns()));
-    return;
-  }
-  // Shows the final readings as progress does.
-  for (const auto& [split, readings] : {std::pair("validation", result.validation), std::pair("test", result.test)}) {
-    if (!readings.empty()) console.write(std::string(split) + ": " + in_words(readings) + "\n");
-  }
 }
 
 }  // namespace phalanx

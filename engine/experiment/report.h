@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <c10/core/Device.h>
+
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -9,12 +12,12 @@
 #include "engine/checkpoint/checkpoint_part.h"
 #include "engine/engine.h"
 #include "engine/experiment/config.h"
-#include "engine/experiment/experiment.h"
 #include "engine/experiment/measurement_sinks.h"
 #include "engine/experiment/run_times.h"
 #include "engine/experiment/training_meters.h"
 #include "engine/watch/measurement.h"
 #include "engine/watch/progress.h"
+#include "engine/watch/run_folder.h"
 #include "engine/watch/step_clock.h"
 #include "framework/base/metrics.h"
 #include "framework/base/named_tensors.h"
@@ -22,14 +25,24 @@
 
 namespace phalanx {
 
-/// The output of a run. While it trains, readings go to all destinations that the config names. At the end
-/// summary.json, report.html and the weights are written. All ranks measure; rank 0 writes.
+/// The output of a run while it trains: readings go to all destinations that the config names. All ranks measure;
+/// rank 0 writes.
 class Report {
  public:
-  /// All arguments must outlive the report. Throws DataError if a file cannot be opened, and ConfigError if metrics
-  /// cannot be served.
-  Report(const ExperimentConfig& config, const ExperimentContext& context, Progress::Total total, StepClock& clock,
-         const Replica& replica);
+  /// The parts of a run that the report reads. Whatever is passed by reference must outlive it.
+  struct Run {
+    const ExperimentConfig& config;
+    const RunFolder& folder;
+    const Replica& replica;
+    StepClock& clock;
+    c10::Device device;                             // where this rank computes
+    bool terminal = false;                          // true if standard output is a terminal
+    std::chrono::steady_clock::time_point started;  // when the user started the job
+    Progress::Total total{};
+  };
+
+  /// Throws DataError if a file cannot be opened, and ConfigError if metrics cannot be served.
+  explicit Report(const Run& run);
 
   /// Facts about the model and its data that are shown before the first step.
   struct Start {
@@ -58,13 +71,15 @@ class Report {
   /// TensorBoard is told which events are obsolete, and times and counts continue, so that they cover the whole run.
   std::vector<CheckpointPart> parts();
 
-  /// Writes the final files. On rank 0 `weights` must be the weights of the whole model.
-  void finish(const ExperimentResult& result, const NamedTensors& weights);
+  /// Leaves the terminal on a fresh line. Progress is not shown any more.
+  void end_progress() { sinks_.end_progress(); }
+
+  const RunTimes& times() const { return times_; }
 
  private:
-  bool speaks() const { return context_.world->rank() == 0; }
-  Communicator& all_ranks() const { return *replica_.mesh().control(); }
-  const CommunicatorPtr& readers() const { return replica_.mesh().control(kResultAxes); }
+  bool speaks() const { return all_ranks().rank() == 0; }
+  Communicator& all_ranks() const { return *run_.replica.mesh().control(); }
+  const CommunicatorPtr& readers() const { return run_.replica.mesh().control(kResultAxes); }
 
   void count(const State& state);
   void read_meters(const State& state);
@@ -73,9 +88,7 @@ class Report {
   NamedTensors save() const;
   void load(const NamedTensors& saved);
 
-  const ExperimentConfig& config_;
-  const ExperimentContext& context_;
-  const Replica& replica_;
+  Run run_;
   MeasurementSinks sinks_;
   TrainingMeters meters_;
   RunTimes times_;

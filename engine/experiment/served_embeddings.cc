@@ -70,13 +70,13 @@ class LoaderAhead final : public Loader {
 }  // namespace
 
 ServedEmbeddings::ServedEmbeddings(const ExperimentConfig& config, Model& model, const Mesh& mesh,
-                                   const ExperimentContext& context)
+                                   std::shared_ptr<ps::CurrentServers> servers)
     : mesh_(mesh), rows_(served_rows_of(model)) {
   if (rows_ == nullptr) return;
   check_combination(config);
   service_.emplace(StrategyContext{.mesh = mesh,
                                    .group = mesh.control()->split(0, mesh.control()->rank()),
-                                   .servers = context.servers,
+                                   .servers = std::move(servers),
                                    .timeout = Seconds(config.framework.timeout)});
   connect();
   service_->on_change_of_servers([this] { follow_servers(); });

@@ -10,10 +10,10 @@
 #include "engine/checkpoint/checkpoint_part.h"
 #include "engine/engine.h"
 #include "engine/experiment/config.h"
-#include "engine/experiment/experiment.h"
 #include "engine/strategies/servers/parameter_service.h"
 #include "framework/base/batch.h"
 #include "framework/comm/mesh/mesh.h"
+#include "framework/ps/current_servers.h"
 #include "models/embedding/served_rows.h"
 
 namespace phalanx {
@@ -22,9 +22,10 @@ namespace phalanx {
 /// of section `roles`, or else on one server in every rank. Does nothing for a model without such rows.
 class ServedEmbeddings {
  public:
-  /// Connects the model to its servers. All arguments must outlive the object. Collective. Throws ConfigError for
-  /// settings that cannot be combined with rows on servers.
-  ServedEmbeddings(const ExperimentConfig& config, Model& model, const Mesh& mesh, const ExperimentContext& context);
+  /// Connects the model, which must outlive the object, to its servers. `servers`: those of section `roles`; null:
+  /// none. Collective. Throws ConfigError for settings that cannot be combined with rows on servers.
+  ServedEmbeddings(const ExperimentConfig& config, Model& model, const Mesh& mesh,
+                   std::shared_ptr<ps::CurrentServers> servers);
   ~ServedEmbeddings();
   ServedEmbeddings(const ServedEmbeddings&) = delete;
   ServedEmbeddings& operator=(const ServedEmbeddings&) = delete;

@@ -11,8 +11,8 @@
 
 #include "engine/build/replica.h"
 #include "engine/build/whole_model.h"
+#include "engine/experiment/defaults.h"
 #include "engine/experiment/evaluation.h"
-#include "engine/experiment/experiment.h"
 #include "engine/experiment/sequence_share.h"
 #include "engine/plan/live_memory.h"
 #include "engine/plan/rehearsal_world.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "engine/early_stop.h"
+#include "engine/early_stop_config.h"
 #include "engine/optim/loss_scale.h"
 #include "framework/base/config/visitor.h"
 

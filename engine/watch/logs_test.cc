@@ -246,7 +246,7 @@ TEST(Prometheus, AConnectionThatStaysSilentIsClosed) {
 }
 
 TEST(Prometheus, EndsWhateverItsClientsDo) {
-  auto endpoint = std::make_unique<PrometheusEndpoint>(PrometheusConfig{}, "run", 1);
+  auto endpoint = std::make_unique<PrometheusEndpoint>(PrometheusEndpoint::Address{}, "run", 1);
   Client slow(endpoint->port()), waiting(endpoint->port());
   std::atomic<bool> over = false;
   std::thread dripping([&] {

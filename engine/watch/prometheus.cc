@@ -7,11 +7,11 @@
 
 namespace phalanx {
 
-PrometheusEndpoint::PrometheusEndpoint(const PrometheusConfig& config, std::string run, int ranks)
+PrometheusEndpoint::PrometheusEndpoint(const Address& address, std::string run, int ranks)
     : exposition_{.run = std::move(run), .ranks = ranks} {
   try {
     endpoint_ =
-        std::make_unique<TextEndpoint>(config.address, static_cast<int>(config.port),
+        std::make_unique<TextEndpoint>(address.host, address.port,
                                        TextEndpoint::Page{.path = "/metrics",
                                                           .content_type = "text/plain; version=0.0.4; charset=utf-8",
                                                           .text = [this] { return text(); }});

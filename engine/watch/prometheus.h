@@ -5,7 +5,6 @@
 #include <mutex>
 #include <string>
 
-#include "engine/watch/config.h"
 #include "engine/watch/exposition.h"
 #include "engine/watch/text_endpoint.h"
 
@@ -14,9 +13,15 @@ namespace phalanx {
 /// Serves GET /metrics to Prometheus during its lifetime; see TextEndpoint.
 class PrometheusEndpoint final : public MeasurementSink {
  public:
-  /// Listens at the config's address and port; port 0 selects any free port. Throws ConfigError if that is not
-  /// possible.
-  PrometheusEndpoint(const PrometheusConfig& config, std::string run, int ranks);
+  /// A name or a number of an interface of this host, and a port; port 0 selects any free port.
+  struct Address {
+    std::string host = "127.0.0.1";
+    int port = 0;
+  };
+
+  /// Listens at `address`. Throws ConfigError, for watch.prometheus, if that is not possible. `run`, `ranks`: name and
+  /// size of the run, which are served too.
+  PrometheusEndpoint(const Address& address, std::string run, int ranks);
 
   void add(const Measurement& measurement) override;
 
