@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests prefetched batches: the time that the loop waits counts as waiting for data, not the time that the prefetching
-// thread works.
+#include "engine/watch/timed.h"
+
+#include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 
 #include <chrono>
@@ -12,13 +13,31 @@
 #include "datasets/prefetching_loader.h"
 #include "engine/testing/fakes.h"
 #include "engine/watch/step_clock.h"
-#include "engine/watch/timed.h"
 #include "engine/watch/watching.h"
 #include "framework/observe/monotonic_clock.h"
 #include "framework/testing/worlds.h"
 
 namespace phalanx {
 namespace {
+
+using ::testing::ElementsAre;
+
+TEST(Timed, StageWatchersCountAsHooksAndSumsWithinAnUpdateAsCommunication) {
+  StepClock clock;
+  std::vector<Phase> phases;
+  clock.skip();
+  clock.listen([&](Phase phase, std::int64_t, std::int64_t) { phases.push_back(phase); });
+  testing::FakeStep fake;
+  TimedStep(fake, clock).run({}, [](Stage, const Step::Result&) {});
+  using enum Phase;
+  EXPECT_THAT(phases, ElementsAre(kHooks, kForward, kHooks, kForward, kHooks, kBackward, kHooks, kBackward, kHooks));
+  phases.clear();
+  int summed = 0;
+  at::Tensor sums = at::zeros({1}, at::kDouble);
+  timed([&](at::Tensor&) { ++summed; }, clock)(sums);
+  EXPECT_EQ(summed, 1);
+  EXPECT_THAT(phases, ElementsAre(kUpdate, kCommunication));
+}
 
 constexpr std::int64_t kBatches = 4;
 
