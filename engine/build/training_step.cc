@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/hooks/watching/timed.h"
 #include "engine/step/accumulated_step.h"
 #include "engine/step/after_backward.h"
 #include "engine/step/alternating_turns.h"
@@ -18,7 +19,6 @@
 #include "engine/step/plain_step.h"
 #include "engine/step/shared_random_guard.h"
 #include "engine/step/virtual_shards.h"
-#include "engine/watch/timed.h"
 #include "framework/base/error.h"
 #include "framework/base/random.h"
 #include "framework/comm/launch/locality.h"

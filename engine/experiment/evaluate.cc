@@ -9,9 +9,9 @@
 
 #include "engine/build/load_model.h"
 #include "engine/build/training_step.h"
-#include "engine/experiment/defaults.h"
+#include "engine/config/defaults.h"
+#include "engine/config/meter_check.h"
 #include "engine/experiment/evaluation.h"
-#include "engine/experiment/meter_check.h"
 #include "engine/experiment/predictions.h"
 #include "engine/step/plain_step.h"
 #include "framework/base/error.h"

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "datasets/dataset.h"
+#include "engine/config/experiment_config.h"
 #include "engine/engine.h"
 #include "engine/evaluator.h"
-#include "engine/experiment/config.h"
-#include "engine/experiment/unreadable_samples.h"
-#include "engine/watch/run_folder.h"
+#include "engine/hooks/unreadable_samples.h"
+#include "engine/run_folder.h"
 #include "framework/base/metrics.h"
 #include "framework/comm/communicator.h"
 #include "framework/ps/current_servers.h"

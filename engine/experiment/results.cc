@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "engine/experiment/summary.h"
-#include "engine/experiment/unreadable_samples.h"
-#include "engine/watch/best_effort.h"
-#include "engine/watch/html/run_page.h"
-#include "engine/watch/time_table.h"
+#include "engine/hooks/unreadable_samples.h"
+#include "engine/html/run_page.h"
 #include "framework/base/console.h"
 #include "framework/base/files.h"
 #include "framework/base/storage/safetensors.h"
 #include "framework/base/text.h"
+#include "framework/observe/best_effort.h"
+#include "framework/observe/times/time_table.h"
 
 namespace phalanx {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "engine/experiment/config.h"
+#include "engine/config/experiment_config.h"
 #include "engine/experiment/experiment.h"
-#include "engine/experiment/run_times.h"
+#include "engine/hooks/run_times.h"
 #include "framework/base/named_tensors.h"
 
 namespace phalanx {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "engine/watch/run_folder.h"
+#include "engine/run_folder.h"
 #include "launch/job/job.h"
 #include "launch/job/started_rank.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/experiment/config.h"
+#include "engine/config/experiment_config.h"
 #include "framework/base/config/config.h"
 
 namespace phalanx {

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "engine/task/task.h"
-#include "engine/watch/operation_count.h"
 #include "framework/base/config/config.h"
+#include "framework/observe/flop_counter.h"
 #include "models/model.h"
 #include "tools/bench_train/data.h"
 #include "tools/bench_train/workload.h"

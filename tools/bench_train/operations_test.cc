@@ -14,7 +14,7 @@
 
 #include <vector>
 
-#include "engine/watch/operation_count.h"
+#include "framework/observe/flop_counter.h"
 #include "tools/bench_train/workload.h"
 
 namespace phalanx::bench_train {
