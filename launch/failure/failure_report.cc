@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launch/failure/report.h"
+#include "launch/failure/failure_report.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>

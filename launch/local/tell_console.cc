@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launch/local/console.h"
+#include "launch/local/tell_console.h"
 
 #include <fcntl.h>
 #include <unistd.h>
