@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "engine/config/check.h"
+
 #include <gmock/gmock.h>
 
 #include <memory>

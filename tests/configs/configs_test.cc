@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/config/check.h"
 #include "engine/config/experiment_config.h"
 #include "framework/base/config/config.h"
 

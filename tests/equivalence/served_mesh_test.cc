@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/config/check.h"
 #include "engine/config/experiment_config.h"
 #include "engine/engine.h"
 #include "engine/experiment/experiment.h"

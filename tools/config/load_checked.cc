@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/config/load_checked.h"
 
+#include "engine/config/check.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
 

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "engine/config/experiment_config.h"
 #include "engine/strategies/strategies.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
@@ -22,12 +19,5 @@ inline void refuse_if(std::vector<ConfigProblem>& problems, bool wrong, const ch
 inline std::string strategies_where(bool StrategyTraits::* trait) {
   return join(Strategies::global().names_where(trait), ", ");
 }
-
-/// Returns the axes of more than one rank along which a replica, its experts or its sequences are divided, with their
-/// sizes, such as {"pipe", 2}. The outermost axis is first.
-std::vector<std::pair<std::string, std::int64_t>> divided_axes(const MeshConfig& mesh);
-
-/// Adds the problems of sections mesh, pipeline and plan, among themselves and with other sections.
-void check_mesh(std::vector<ConfigProblem>& problems, const ExperimentConfig& config);
 
 }  // namespace phalanx
