@@ -13,6 +13,7 @@
 #include "engine/config/meter_check.h"
 #include "engine/experiment/evaluation.h"
 #include "engine/experiment/predictions.h"
+#include "engine/experiment/split_loader.h"
 #include "engine/step/plain_step.h"
 #include "framework/base/error.h"
 #include "models/weights_layout.h"

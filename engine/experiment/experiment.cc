@@ -16,6 +16,7 @@
 #include "engine/config/meter_check.h"
 #include "engine/experiment/evaluation_loop.h"
 #include "engine/experiment/results.h"
+#include "engine/experiment/split_loader.h"
 #include "engine/experiment/trainer.h"
 #include "engine/hooks/checkpointing.h"
 #include "engine/hooks/report.h"
