@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "engine/plan/counted_communicator.h"
+#include "engine/plan/operation_log.h"
+#include "engine/plan/step_rehearsal.h"
 #include "framework/base/error.h"
 
 namespace phalanx {
@@ -53,6 +55,23 @@ MeasuredLinks links_of(const std::vector<double>& latencies, const std::vector<d
   const double latency = slowest(median(latencies), world), large = slowest(median(wires), world);
   const double wire = wire_bytes(Op::kAllReduce, world.size(), kLarge * 4);
   return {.latency = latency, .bandwidth = wire / std::max(large - latency, 1e-9)};
+}
+
+// Returns the config reduced to `steps` ordinary steps, as a plan describes them.
+ExperimentConfig only_steps(ExperimentConfig config, std::int64_t steps) {
+  constexpr std::int64_t kNever = 1'000'000;
+  config.train.max_steps = steps;
+  config.train.early_stop = {};
+  config.evaluate.every_epochs = config.evaluate.every_steps = 0;
+  config.checkpoint.every_steps = config.checkpoint.every_epochs = config.checkpoint.keep_best = 0;
+  config.checkpoint.resume = "none";
+  config.checkpoint.final_weights = false;
+  config.replica_check.every_steps = 0;
+  config.watch.every_steps = kNever;
+  config.watch.nan_guard.every_steps = 0;
+  config.watch.progress = config.watch.report = config.watch.tensorboard = false;
+  config.expect = {};
+  return config;
 }
 
 }  // namespace

@@ -3,12 +3,11 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
 
 #include "datasets/dataset.h"
 #include "engine/config/experiment_config.h"
-#include "engine/plan/operation_log.h"
+#include "engine/plan/operation_counts.h"
 #include "framework/comm/mesh/mesh.h"
 
 namespace phalanx {
@@ -53,33 +52,5 @@ struct PlanOptions {
 /// Throws ConfigError for a strategy whose operations are not a function of the buckets (StepTraffic::kOther): one with
 /// parameter servers, compression, gossip, or averaging after several steps.
 StepPlan plan_step(const ExperimentConfig& config, const Splits& splits, const PlanOptions& options);
-
-/// A replica that plans a step like plan_step() and can then compute more steps.
-class StepRehearsal {
- public:
-  StepRehearsal(const ExperimentConfig& config, const Splits& splits, const PlanOptions& options);
-  ~StepRehearsal();
-
-  /// Returns the plan. Must be called once, before seconds().
-  StepPlan plan();
-
-  /// Computes another step with the next batch, and returns its seconds without communication.
-  double seconds();
-
- private:
-  class Replica;
-
-  std::unique_ptr<Replica> replica_;
-};
-
-/// Returns the config reduced to `steps` ordinary steps, for a comparison with the plan.
-ExperimentConfig only_steps(ExperimentConfig config, std::int64_t steps);
-
-/// Describes the differences between two counts of the same operations, one per line; empty: there are none.
-std::string differences(const MeshShape& shape, const OperationCounts& planned, const OperationCounts& seen);
-
-/// Returns the sums over the ranks of `world` for each kind of operation. Sums are compared because ranks may have
-/// all_to_alls of different sizes. Collective over `world`.
-OperationCounts over_ranks(const OperationCounts& counts, Communicator& world);
 
 }  // namespace phalanx

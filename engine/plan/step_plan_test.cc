@@ -171,15 +171,6 @@ TEST(StepPlan, RefusesStrategiesThatSendMoreThanBuckets) {
   EXPECT_THAT(complaint({"launch.ranks=3", "mesh.tensor=2"}), HasSubstr("mesh"));
 }
 
-TEST(StepPlan, NamesDifferences) {
-  const MeshShape shape{{2, 1, 1, 1, 1}};
-  const OperationCounts planned{{{1, Op::kAllReduce}, {2, 80}}}, seen{{{1, Op::kAllReduce}, {3, 90}}};
-  EXPECT_EQ(differences(shape, planned, planned), "");
-  EXPECT_EQ(differences(shape, planned, seen),
-            "all_reduce along data (2 ranks): planned 2 of 80 bytes in all, seen 3 of 90\n");
-  EXPECT_THAT(differences(shape, {}, seen), HasSubstr("planned 0"));
-}
-
 TEST(StepPlan, KnowsTheScheduleOfAPipeline) {
   const auto staged = plan({"launch.ranks=2", "mesh.pipe=2", "pipeline.micro_batches=6"});
   EXPECT_EQ(staged.micro_batches, 6);
