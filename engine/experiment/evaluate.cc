@@ -40,7 +40,7 @@ std::optional<EvaluationResult> evaluate_weights(const ExperimentConfig& config,
   }
   const auto model = load_model(complete, task->model(), options.weights);
   move_weights(*model, context.device);
-  PlainStep step(*model, *task, 1, arithmetic_of(complete.train, task->model()));
+  PlainStep step(*model, *task, {.arithmetic = arithmetic_of(complete.train, task->model())});
   const Mesh mesh(context.world);
   Evaluation evaluation(complete, splits, {[&](Batch& batch) { task->prepare(batch); }, context.device}, step, mesh);
   std::optional<Predictions> predictions;
