@@ -7,6 +7,7 @@
 #include <string>
 
 #include "framework/base/error.h"
+#include "framework/comm/operations/dispatch.h"
 #include "framework/comm/operations/part_layout.h"
 
 namespace phalanx::nccl {
@@ -183,30 +184,27 @@ void all_to_all(const Turn& turn, const Operation& operation) {
   copy_own(sources.of(operation.output, turn.rank), targets.of(operation.input, turn.rank));
 }
 
+// Calls the functions above with the arguments of an operation.
+struct Collectives {
+  const Turn& turn;
+  const Operation& operation;
+
+  void broadcast() const { nccl::broadcast(turn, operation); }
+  void reduce() const { nccl::reduce(turn, operation); }
+  void all_reduce() const { nccl::all_reduce(turn, operation); }
+  void reduce_scatter() const { nccl::reduce_scatter(turn, operation); }
+  void all_gather() const { nccl::all_gather(turn, operation); }
+  void gather() const { nccl::gather(turn, operation); }
+  void scatter() const { nccl::scatter(turn, operation); }
+  void all_to_all() const { nccl::all_to_all(turn, operation); }
+  void barrier() const { throw std::logic_error("barriers run in the host's half of a group"); }
+};
+
 }  // namespace
 
 void execute(const Turn& turn, const Operation& operation) {
   const at::NoGradGuard no_grad;
-  switch (operation.call.op) {
-    case Op::kBroadcast:
-      return broadcast(turn, operation);
-    case Op::kReduce:
-      return reduce(turn, operation);
-    case Op::kAllReduce:
-      return all_reduce(turn, operation);
-    case Op::kReduceScatter:
-      return reduce_scatter(turn, operation);
-    case Op::kAllGather:
-      return all_gather(turn, operation);
-    case Op::kGather:
-      return gather(turn, operation);
-    case Op::kScatter:
-      return scatter(turn, operation);
-    case Op::kAllToAll:
-      return all_to_all(turn, operation);
-    default:
-      throw std::logic_error(std::string(to_string(operation.call.op)) + " is not an operation of NCCL");
-  }
+  dispatch_collective(operation.call.op, Collectives{turn, operation});
 }
 
 }  // namespace phalanx::nccl
