@@ -4,6 +4,7 @@
 #include "engine/config/check.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
+#include "framework/kernels/kernels.h"
 
 namespace phalanx {
 
@@ -14,6 +15,7 @@ void load_checked(ExperimentConfig& config, const config::Sources& sources) {
   } catch (const ConfigError& error) {
     throw config::located(error, sources);
   }
+  kernels::use_kernels(config.kernels);
 }
 
 }  // namespace phalanx
