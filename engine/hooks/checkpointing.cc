@@ -16,7 +16,7 @@
 #include "engine/checkpoint/provenance.h"
 #include "engine/checkpoint/random_part.h"
 #include "engine/checkpoint/restore.h"
-#include "engine/hooks/strategy_part.h"
+#include "engine/checkpoint/strategy_part.h"
 #include "framework/base/config/config.h"
 #include "framework/base/console.h"
 #include "framework/base/error.h"

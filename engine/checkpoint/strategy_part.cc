@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/hooks/strategy_part.h"
+#include "engine/checkpoint/strategy_part.h"
 
 #include <ATen/core/grad_mode.h>
 #include <c10/util/accumulate.h>
