@@ -6,7 +6,7 @@
 #include "engine/build/flatten.h"
 #include "engine/build/partition.h"
 #include "engine/build/training_turns.h"
-#include "engine/experiment/config.h"
+#include "engine/config/experiment_config.h"
 #include "engine/optim/optimizer.h"
 #include "engine/strategies/strategy.h"
 

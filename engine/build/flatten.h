@@ -6,7 +6,7 @@
 #include "engine/build/partition.h"
 #include "engine/build/resolved_settings.h"
 #include "engine/build/training_turns.h"
-#include "engine/experiment/config.h"
+#include "engine/config/experiment_config.h"
 #include "engine/strategies/data_parallel_groups.h"
 #include "framework/partition/flat_parameters.h"
 

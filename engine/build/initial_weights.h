@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/experiment/init_config.h"
-#include "engine/experiment/lora_config.h"
+#include "engine/config/init_config.h"
+#include "engine/config/lora_config.h"
 #include "framework/base/storage/weights_file.h"
 #include "models/model.h"
 

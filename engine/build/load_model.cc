@@ -7,7 +7,7 @@
 
 #include "engine/build/initial_weights.h"
 #include "engine/build/make_model.h"
-#include "engine/watch/run_folder.h"
+#include "engine/run_folder.h"
 #include "framework/base/error.h"
 #include "framework/base/storage/weights_file.h"
 #include "models/embedding/served_rows.h"

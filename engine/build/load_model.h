@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "engine/experiment/config.h"
+#include "engine/config/experiment_config.h"
 #include "framework/base/sample_spec.h"
 #include "models/model.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "engine/build/initial_weights.h"
-#include "engine/experiment/make_section.h"
+#include "engine/config/make_section.h"
 #include "framework/base/console.h"
 #include "framework/base/log.h"
 #include "framework/base/random.h"

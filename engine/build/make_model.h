@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "engine/experiment/config.h"
+#include "engine/config/experiment_config.h"
 #include "models/model.h"
 
 namespace phalanx {

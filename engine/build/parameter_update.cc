@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "engine/checkpoint/numbers_part.h"
+#include "engine/hooks/watching/timed.h"
 #include "engine/optim/decorator.h"
-#include "engine/watch/timed.h"
 
 namespace phalanx {
 namespace {

@@ -8,11 +8,11 @@
 #include "engine/build/replica_strategy.h"
 #include "engine/build/updaters.h"
 #include "engine/checkpoint/checkpoint_part.h"
-#include "engine/experiment/train_config.h"
+#include "engine/config/train_config.h"
+#include "engine/hooks/watching/watching.h"
 #include "engine/optim/clip.h"
 #include "engine/optim/ema.h"
 #include "engine/optim/loss_scale.h"
-#include "engine/watch/watching.h"
 #include "framework/base/metrics.h"
 
 namespace phalanx {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "engine/build/pipeline.h"
-#include "engine/experiment/config.h"
+#include "engine/config/experiment_config.h"
 #include "engine/task/task.h"
 #include "framework/comm/mesh/mesh.h"
 #include "framework/partition/placement.h"

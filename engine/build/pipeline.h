@@ -8,7 +8,7 @@
 
 #include "engine/build/block_costs.h"
 #include "engine/build/tensor_holders.h"
-#include "engine/experiment/config.h"
+#include "engine/config/experiment_config.h"
 #include "engine/precision/arithmetic.h"
 #include "engine/step/pipeline_step.h"
 #include "engine/step/shared_parameters.h"

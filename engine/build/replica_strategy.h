@@ -6,7 +6,7 @@
 #include "engine/build/flatten.h"
 #include "engine/build/partition.h"
 #include "engine/build/resolved_settings.h"
-#include "engine/experiment/config.h"
+#include "engine/config/experiment_config.h"
 #include "engine/strategies/invariant.h"
 #include "engine/strategies/strategy.h"
 #include "engine/strategies/unused_parameters.h"

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "engine/checkpoint/folder.h"
-#include "engine/experiment/mesh_check.h"
+#include "engine/config/mesh_config.h"
 #include "engine/strategies/suitable_strategy.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"

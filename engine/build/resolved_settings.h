@@ -5,9 +5,9 @@
 #include <string>
 
 #include "engine/build/partition.h"
-#include "engine/experiment/config.h"
+#include "engine/config/experiment_config.h"
+#include "engine/run_folder.h"
 #include "engine/strategies/strategies.h"
-#include "engine/watch/run_folder.h"
 
 namespace phalanx {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "engine/kept_values.h"
+#include "engine/step/kept_values.h"
 #include "framework/base/storage/safetensors.h"
 #include "framework/comm/communicator.h"
 #include "models/model.h"

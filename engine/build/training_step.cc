@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/hooks/watching/timed.h"
 #include "engine/step/accumulated_step.h"
 #include "engine/step/after_backward.h"
 #include "engine/step/alternating_turns.h"
@@ -18,7 +19,6 @@
 #include "engine/step/plain_step.h"
 #include "engine/step/shared_random_guard.h"
 #include "engine/step/virtual_shards.h"
-#include "engine/watch/timed.h"
 #include "framework/base/error.h"
 #include "framework/base/random.h"
 #include "framework/comm/launch/locality.h"
@@ -125,8 +125,11 @@ std::unique_ptr<Step> TrainingStep::plain(const Setup& setup, Model& model) cons
   checkpoint_activations(model, setup.config);
   auto* const tensor_parallel = as<TensorParallel>(model);
   VocabularyShardPtr parts = tensor_parallel == nullptr ? nullptr : tensor_parallel->keep_logits_sharded();
-  return std::make_unique<PlainStep>(model, setup.trained.task, factor_of(setup), scaled_arithmetic_of(setup),
-                                     std::move(parts), current_);
+  return std::make_unique<PlainStep>(model, setup.trained.task,
+                                     PlainStep::Options{.factor = factor_of(setup),
+                                                        .arithmetic = scaled_arithmetic_of(setup),
+                                                        .vocabulary_shard = std::move(parts),
+                                                        .current = current_});
 }
 
 TrainingStep::Listeners TrainingStep::listeners_of_parts(const Setup& setup) {
@@ -187,8 +190,9 @@ void TrainingStep::add_thread_replicas(const Setup& setup) {
     auto step = plain(setup, *model);
     others.push_back({std::move(model), std::move(step)});
   }
-  auto all = std::make_unique<DataParallelStep>(step(), setup.trained.model, replicas.parameters, std::move(others),
-                                                *setup.mesh.replicas(), replicas.bucket_bytes);
+  auto all = std::make_unique<DataParallelStep>(
+      DataParallelStep::FirstReplica{step(), setup.trained.model, replicas.parameters}, std::move(others),
+      *setup.mesh.replicas(), replicas.bucket_bytes);
   for (const auto& parameters : all->other_parameters()) replicas.unused.look_at(parameters);
   steps_.push_back(std::move(all));
 }

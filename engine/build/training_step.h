@@ -13,7 +13,7 @@
 
 #include "engine/build/pipeline.h"
 #include "engine/build/training_turns.h"
-#include "engine/experiment/train_config.h"
+#include "engine/config/train_config.h"
 #include "engine/precision/arithmetic.h"
 #include "engine/step/current_step.h"
 #include "engine/step/operation_counter.h"
@@ -23,8 +23,8 @@
 #include "engine/strategies/invariant.h"
 #include "engine/strategies/unused_parameters.h"
 #include "engine/task/task.h"
-#include "engine/watch/step_clock.h"
 #include "framework/comm/mesh/mesh.h"
+#include "framework/observe/times/step_clock.h"
 #include "framework/parallel/step.h"
 #include "framework/partition/flat_parameters.h"
 #include "models/model.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/checkpoint/checkpoint_part.h"
-#include "engine/experiment/config.h"
+#include "engine/config/experiment_config.h"
 #include "engine/optim/group_table.h"
 #include "engine/optim/optimizer.h"
 #include "engine/optim/turns.h"

@@ -9,9 +9,11 @@
 
 #include "engine/build/load_model.h"
 #include "engine/build/training_step.h"
+#include "engine/config/defaults.h"
+#include "engine/config/meter_check.h"
 #include "engine/experiment/evaluation.h"
-#include "engine/experiment/experiment.h"
 #include "engine/experiment/predictions.h"
+#include "engine/experiment/split_loader.h"
 #include "engine/step/plain_step.h"
 #include "framework/base/error.h"
 #include "models/weights_layout.h"
@@ -38,7 +40,7 @@ std::optional<EvaluationResult> evaluate_weights(const ExperimentConfig& config,
   }
   const auto model = load_model(complete, task->model(), options.weights);
   move_weights(*model, context.device);
-  PlainStep step(*model, *task, 1, arithmetic_of(complete.train, task->model()));
+  PlainStep step(*model, *task, {.arithmetic = arithmetic_of(complete.train, task->model())});
   const Mesh mesh(context.world);
   Evaluation evaluation(complete, splits, {[&](Batch& batch) { task->prepare(batch); }, context.device}, step, mesh);
   std::optional<Predictions> predictions;

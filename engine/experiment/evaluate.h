@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 
-#include "engine/experiment/config.h"
+#include "engine/config/experiment_config.h"
 #include "engine/experiment/experiment.h"
-#include "engine/experiment/unreadable_samples.h"
+#include "engine/hooks/unreadable_samples.h"
 #include "framework/base/metrics.h"
 
 namespace phalanx {

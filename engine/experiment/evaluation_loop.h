@@ -5,13 +5,13 @@
 #include <string>
 
 #include "datasets/dataset.h"
-#include "engine/early_stop.h"
-#include "engine/experiment/checkpointing.h"
-#include "engine/experiment/config.h"
+#include "engine/config/experiment_config.h"
 #include "engine/experiment/evaluation.h"
-#include "engine/experiment/report.h"
 #include "engine/experiment/trainer.h"
 #include "engine/hooks.h"
+#include "engine/hooks/checkpointing.h"
+#include "engine/hooks/early_stop.h"
+#include "engine/hooks/report.h"
 #include "framework/base/metrics.h"
 
 namespace phalanx {

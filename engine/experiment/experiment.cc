@@ -12,14 +12,18 @@
 
 #include "engine/build/whole_model.h"
 #include "engine/checkpoint/numbers_part.h"
-#include "engine/experiment/checkpointing.h"
+#include "engine/config/defaults.h"
+#include "engine/config/meter_check.h"
 #include "engine/experiment/evaluation_loop.h"
-#include "engine/experiment/report.h"
-#include "engine/experiment/server_moves.h"
+#include "engine/experiment/results.h"
+#include "engine/experiment/split_loader.h"
 #include "engine/experiment/trainer.h"
-#include "engine/experiment/unreadable_samples.h"
+#include "engine/hooks/checkpointing.h"
+#include "engine/hooks/report.h"
+#include "engine/hooks/server_moves.h"
+#include "engine/hooks/stop_vote.h"
+#include "engine/hooks/unreadable_samples.h"
 #include "engine/strategies/replica_check.h"
-#include "engine/watch/stop_vote.h"
 #include "framework/base/error.h"
 
 namespace phalanx {
@@ -198,8 +202,11 @@ ExperimentResult evaluate_at_end(const Run& run, const State& end) {
 // has both reasons.
 void finish(const Run& run, const ExperimentResult& result) {
   const bool wanted = run.config.checkpoint.final_weights;
+  run.report.end_progress();
   try {
-    run.replica().as_evaluated([&] { run.report.finish(result, run.replica().whole_weights(wanted)); });
+    run.replica().as_evaluated([&] {
+      write_results(run.config, run.context, result, run.report.times(), run.replica().whole_weights(wanted));
+    });
   } catch (const DataError& error) {
     const auto unsaved = run.checkpointing.why_unsaved();
     if (unsaved.empty()) throw;
@@ -240,8 +247,14 @@ ExperimentResult run_complete(const ExperimentConfig& config, const ExperimentCo
   const bool pipelined = config.mesh.pipe > 1;
   const RunLength& length = trainer.length;
 
-  Report report(config, context, {config.train.epochs, length.steps, length.batches}, trainer.watching->clock(),
-                replica);
+  Report report({.config = config,
+                 .folder = context.folder,
+                 .replica = replica,
+                 .clock = trainer.watching->clock(),
+                 .device = context.device,
+                 .terminal = context.terminal,
+                 .started = context.started,
+                 .total = {config.train.epochs, length.steps, length.batches}});
   EvaluationLoop evaluations(config, data.splits(), trainer, report);
   ReplicaCheck replica_check(replica.copied_groups(), config.replica_check.repair, config.replica_check.every_steps);
   StopVote vote(all, context.stop_asked, time_limit(config.train, context.started), delay, pipelined);

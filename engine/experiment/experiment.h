@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "datasets/dataset.h"
+#include "engine/config/experiment_config.h"
 #include "engine/engine.h"
 #include "engine/evaluator.h"
-#include "engine/experiment/config.h"
-#include "engine/experiment/unreadable_samples.h"
-#include "engine/watch/run_folder.h"
+#include "engine/hooks/unreadable_samples.h"
+#include "engine/run_folder.h"
 #include "framework/base/metrics.h"
 #include "framework/comm/communicator.h"
 #include "framework/ps/current_servers.h"
@@ -62,17 +62,6 @@ struct ExperimentResult {
   Metrics update{};                // of the last update: loss scale, skipped updates, norm of the gradients
   std::shared_ptr<Model> model{};  // this rank's replica after the last step
 };
-
-/// Returns the config with all defaults of the task filled in: the meters, the metric by which the best checkpoints are
-/// chosen, and the direction of the task's own metric (highest or lowest is best).
-ExperimentConfig with_defaults_of(const Task& task, const ExperimentConfig& config);
-
-/// Throws ConfigError if a meter of a complete config cannot measure the outputs that the task's models give for these
-/// samples. Runs no model.
-void check_meters(const Task& task, const SampleSpec& sample, const ExperimentConfig& config);
-
-/// Throws ConfigError if it is unknown, even after with_defaults_of(), which direction of a metric is best.
-void check_directions(const ExperimentConfig& config);
 
 /// Trains and tests on this rank of the world, as the config asks. Rank 0 writes metrics.jsonl, summary.json and the
 /// weights, and shows progress. Collective; ranks may be threads of one process.

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/experiment/config.h"
+#include "engine/config/experiment_config.h"
 
 namespace phalanx {
 namespace {

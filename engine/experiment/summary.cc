@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/checkpoint/provenance.h"
-#include "engine/watch/matrix_peak.h"
-#include "engine/watch/step_times_json.h"
 #include "framework/base/device_memory.h"
+#include "framework/observe/times/step_times_json.h"
+#include "models/matrix_peak.h"
 
 namespace phalanx {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "engine/experiment/config.h"
+#include "engine/config/experiment_config.h"
 #include "engine/experiment/experiment.h"
-#include "engine/experiment/run_times.h"
+#include "engine/hooks/run_times.h"
 
 namespace phalanx {
 

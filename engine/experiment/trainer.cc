@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "datasets/resident_loader.h"
-#include "engine/experiment/evaluation.h"
 #include "engine/experiment/sequence_share.h"
+#include "engine/experiment/split_loader.h"
 #include "framework/base/error.h"
 #include "framework/comm/mesh/mesh.h"
 
@@ -54,7 +54,7 @@ Trainer build_trainer(const ExperimentConfig& config, const Splits& splits, Task
                                   {.device = context.device, .folder = context.folder, .servers = context.servers},
                                   *trainer.watching);
   Replica& replica = trainer.replica;
-  trainer.embeddings = std::make_unique<ServedEmbeddings>(config, replica.model(), mesh, context);
+  trainer.embeddings = std::make_unique<ServedEmbeddings>(config, replica.model(), mesh, context.servers);
   trainer.shares = std::make_unique<SampleShares>(config, mesh, trainer.watching->clock());
   trainer.loader = training_loader(config, splits.train, trainer);
   trainer.length = length_of(config.train, splits.train->size(), trainer.loader->batches());

@@ -6,16 +6,16 @@
 #include "datasets/dataset.h"
 #include "datasets/loader.h"
 #include "engine/build/replica.h"
+#include "engine/config/experiment_config.h"
 #include "engine/engine.h"
-#include "engine/experiment/config.h"
 #include "engine/experiment/experiment.h"
 #include "engine/experiment/learning_rate.h"
 #include "engine/experiment/preparation.h"
-#include "engine/experiment/run_length.h"
-#include "engine/experiment/sample_shares.h"
-#include "engine/experiment/served_embeddings.h"
+#include "engine/hooks/sample_shares.h"
+#include "engine/hooks/served_embeddings.h"
+#include "engine/hooks/watching/watching.h"
+#include "engine/run_length.h"
 #include "engine/task/task.h"
-#include "engine/watch/watching.h"
 
 namespace phalanx {
 

@@ -201,20 +201,20 @@ TEST(Training, RefusesOptionsThatModelOrSamplesDoNotSupport) {
 
 // Lists each model that has the interface, without a table of their names.
 TEST(Training, ErrorsNameTheModelsThatSupportAnOption) {
+  const auto errors_with = [](const Changes& changes) { return run_tiny(2, new_folder(), changes).errors; };
   const auto lists_chains = AllOf(HasSubstr("is not a chain of blocks"), HasSubstr("chain_under_test"),
                                   HasSubstr("gpt"), Not(HasSubstr("two_towers_under_test")));
   const std::string model = "model=norms_under_test";
-  EXPECT_THAT(train_steps(2, {model, "mesh.pipe=2"}).errors, Each(lists_chains));
-  EXPECT_THAT(train_steps(2, {model, "strategy={name: sharded, stage: 3}"}).errors, Each(lists_chains));
-  EXPECT_THAT(train_steps(2, {model, "train.checkpoint_activations=2"}).errors,
+  EXPECT_THAT(errors_with({model, "mesh.pipe=2"}), Each(lists_chains));
+  EXPECT_THAT(errors_with({model, "strategy={name: sharded, stage: 3}"}), Each(lists_chains));
+  EXPECT_THAT(errors_with({model, "train.checkpoint_activations=2"}),
               Each(AllOf(HasSubstr("the model has no blocks"), HasSubstr("chain_under_test"),
                          Not(HasSubstr("two_towers_under_test")), Not(HasSubstr("moe_gpt")))));
-  EXPECT_THAT(train_steps(2, {model, "mesh.expert=2"}).errors,
-              Each(HasSubstr("has no experts; use one that has (moe_gpt)")));
+  EXPECT_THAT(errors_with({model, "mesh.expert=2"}), Each(HasSubstr("has no experts; use one that has (moe_gpt)")));
   const Changes chain{"model=chain_under_test"};
-  EXPECT_THAT(train_steps(2, {chain[0], "mesh.pipe=2"}).errors, Each(""));
-  EXPECT_THAT(train_steps(2, {chain[0], "strategy={name: sharded, stage: 3}"}).errors, Each(""));
-  EXPECT_THAT(train_steps(2, {chain[0], "train.checkpoint_activations=1"}).errors, Each(""));
+  EXPECT_THAT(errors_with({chain[0], "mesh.pipe=2"}), Each(""));
+  EXPECT_THAT(errors_with({chain[0], "strategy={name: sharded, stage: 3}"}), Each(""));
+  EXPECT_THAT(errors_with({chain[0], "train.checkpoint_activations=1"}), Each(""));
 }
 
 // Each rank averages the parameters that it updates, and all ranks evaluate all averages.

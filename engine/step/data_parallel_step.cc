@@ -15,11 +15,9 @@
 
 namespace phalanx {
 
-DataParallelStep::DataParallelStep(Step& first, Model& model, const FlatParameters& parameters,
-                                   std::vector<Replica> others, Communicator& memory, std::int64_t bucket_bytes)
+DataParallelStep::DataParallelStep(const FirstReplica& first, std::vector<Replica> others, Communicator& memory,
+                                   std::int64_t bucket_bytes)
     : first_(first),
-      model_(model),
-      parameters_(parameters),
       others_(std::move(others)),
       share_(static_cast<int>(others_.size()) + 1),
       threads_(static_cast<int>(others_.size()), /*numa_node_id=*/-1,
@@ -33,7 +31,7 @@ DataParallelStep::DataParallelStep(Step& first, Model& model, const FlatParamete
 void DataParallelStep::prepare() {
   for (const auto& other : other_parameters_) {
     for (std::size_t i = 0; i < other.buckets().size(); ++i) {
-      const auto& values = parameters_.buckets()[i].values;
+      const auto& values = first_.parameters.buckets()[i].values;
       if (other.buckets()[i].values.data_ptr() != values.data_ptr()) view_values(other.buckets()[i], values);
     }
   }
@@ -82,7 +80,7 @@ Step::Result DataParallelStep::scatter(const Batch& batch, const OneStep& one) {
   for (std::int64_t i = 1; i < used; ++i) {
     threads_.run([&, i] { run_part(i, *others_[i - 1].step); });
   }
-  run_part(0, first_);
+  run_part(0, first_.step);
   if (used > 1) threads_.waitWorkComplete();
   MergedResults whole;
   for (std::int64_t i = 0; i < used; ++i) {
@@ -94,7 +92,7 @@ Step::Result DataParallelStep::scatter(const Batch& batch, const OneStep& one) {
 
 void DataParallelStep::copy_buffers() {
   const at::NoGradGuard no_grad;
-  const auto from = model_.buffers();
+  const auto from = first_.model.buffers();
   for (const auto& replica : others_) {
     const auto to = replica.model->buffers();
     for (std::size_t i = 0; i < to.size(); ++i) to[i].copy_(from[i]);
@@ -105,7 +103,7 @@ void DataParallelStep::add_gradients() {
   const at::NoGradGuard no_grad;
   for (const auto& other : other_parameters_) {
     for (std::size_t i = 0; i < other.buckets().size(); ++i) {
-      parameters_.buckets()[i].gradients.add_(other.buckets()[i].gradients);
+      first_.parameters.buckets()[i].gradients.add_(other.buckets()[i].gradients);
       other.buckets()[i].gradients.zero_();
     }
   }

@@ -24,16 +24,22 @@ namespace phalanx {
 /// step may have its own watcher.
 class DataParallelStep final : public Step {
  public:
-  /// A model other than the first, and the step that runs it.
+  /// The first model, the step that runs it, and its parameters.
+  struct FirstReplica {
+    Step& step;
+    Model& model;
+    const FlatParameters& parameters;
+  };
+  /// Another model, and the step that runs it.
   struct Replica {
     std::shared_ptr<Model> model;
     std::unique_ptr<Step> step;
   };
 
-  /// `first` runs `model`, whose parameters are `parameters`; all three must outlive this object. The parameters of the
-  /// others are replaced by views of these. `memory` allocates their gradients, in buckets like those in `parameters`.
-  DataParallelStep(Step& first, Model& model, const FlatParameters& parameters, std::vector<Replica> others,
-                   Communicator& memory, std::int64_t bucket_bytes);
+  /// Everything that `first` refers to must outlive this object. The parameters of the others are replaced by views of
+  /// the first one's. `memory` allocates their gradients, in buckets of `bucket_bytes` like the first one's.
+  DataParallelStep(const FirstReplica& first, std::vector<Replica> others, Communicator& memory,
+                   std::int64_t bucket_bytes);
 
   /// Returns the parameters of each replica but the first.
   const std::vector<FlatParameters>& other_parameters() const { return other_parameters_; }
@@ -59,9 +65,7 @@ class DataParallelStep final : public Step {
   void copy_buffers();
   void add_gradients();
 
-  Step& first_;
-  Model& model_;
-  const FlatParameters& parameters_;
+  FirstReplica first_;
   std::vector<Replica> others_;
   std::vector<FlatParameters> other_parameters_;
   ThreadShare share_;

@@ -5,11 +5,11 @@
 #include <optional>
 
 #include "engine/step/step_listener.h"
-#include "engine/watch/operation_count.h"
+#include "framework/observe/flop_counter.h"
 
 namespace phalanx {
 
-/// Counts the floating-point operations of the first step of training (engine/watch/operation_count.h).
+/// Counts the floating-point operations of the first step of training (framework/observe/flop_counter.h).
 class OperationCounter final : public StepListener {
  public:
   void before_step(const Batch& batch) override {

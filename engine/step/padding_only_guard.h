@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/kept_values.h"
+#include "engine/step/kept_values.h"
 #include "engine/step/step_listener.h"
 
 namespace phalanx {

@@ -16,7 +16,7 @@
 #include <sstream>
 #include <utility>
 
-#include "engine/kept_values.h"
+#include "engine/step/kept_values.h"
 #include "engine/step/merged_results.h"
 #include "framework/base/error.h"
 #include "framework/parallel/autocast.h"

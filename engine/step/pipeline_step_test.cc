@@ -144,7 +144,7 @@ void expect_as_plain(const Schedule& schedule, const Batch& batch) {
     const Task3 task;
     Layers model, whole;
     PipelineStep step(setup_of(model, *task.task, schedule, world));
-    PlainStep plain(whole, *task.task, 1);
+    PlainStep plain(whole, *task.task, {});
     const auto nothing = [](Stage, const Step::Result&) {};
     for (int again = 0; again < 2; ++again) {
       const auto got = step.run(batch, nothing), expected = plain.run(batch, nothing);

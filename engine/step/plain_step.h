@@ -17,17 +17,23 @@ namespace phalanx {
 /// Computes forward and backward of the whole batch at once.
 class PlainStep final : public Step {
  public:
-  /// Gradients are `factor` times this rank's part of the gradients of the global batch's mean loss. If the strategy
-  /// takes the mean over ranks, `factor` must be their number. `vocabulary_shard` describes the model's first output
-  /// (TensorParallel::keep_logits_sharded()). `current` has the seed of random numbers by row; if it is null, models
-  /// use LibTorch's generator. The model and the task must outlive the step.
-  PlainStep(Model& model, const Task& task, double factor, Arithmetic arithmetic = {},
-            VocabularyShardPtr vocabulary_shard = nullptr, std::shared_ptr<const CurrentStep> current = nullptr)
+  struct Options {
+    /// Gradients are `factor` times this rank's part of the gradients of the global batch's mean loss. If the strategy
+    /// takes the mean over ranks, it must be their number.
+    double factor = 1;
+
+    Arithmetic arithmetic{};
+    VocabularyShardPtr vocabulary_shard{};         // of the model's first output (keep_logits_sharded()); null: whole
+    std::shared_ptr<const CurrentStep> current{};  // seed of random numbers by row; null: LibTorch's generator
+  };
+
+  /// The model and the task must outlive the step.
+  PlainStep(Model& model, const Task& task, Options options)
       : model_(model),
         auxiliary_loss_(as<AuxiliaryLoss>(model)),
-        computation_(task, std::move(arithmetic), vocabulary_shard, std::move(current)),
-        factor_(factor),
-        vocabulary_shard_(std::move(vocabulary_shard)) {}
+        computation_(task, std::move(options.arithmetic), options.vocabulary_shard, std::move(options.current)),
+        factor_(options.factor),
+        vocabulary_shard_(std::move(options.vocabulary_shard)) {}
 
   Result run(const Batch& batch, const Watch& watch) override;
   Result evaluate(const Batch& batch, const Watch& watch) override;

@@ -87,7 +87,7 @@ class PlainSteps : public ::testing::Test {
 
 TEST_F(PlainSteps, GradientsAreThoseOfOneBackwardThroughTheLoss) {
   const auto expected = plain_gradients();
-  const auto result = PlainStep(model_, *task_, 1).run(whole_batch(), unwatched);
+  const auto result = PlainStep(model_, *task_, {}).run(whole_batch(), unwatched);
   const auto gradients = take_gradients();
   ASSERT_EQ(gradients.size(), 2u);
   EXPECT_TRUE(at::equal(gradients[0], expected[0])) << "the same operations, so the same bits";
@@ -97,14 +97,14 @@ TEST_F(PlainSteps, GradientsAreThoseOfOneBackwardThroughTheLoss) {
 
 TEST_F(PlainSteps, GradientsAddUpUntilTheyAreZeroed) {
   const auto expected = plain_gradients();
-  PlainStep step(model_, *task_, 1);
+  PlainStep step(model_, *task_, {});
   step.run(whole_batch(), unwatched);
   step.run(whole_batch(), unwatched);
   EXPECT_TRUE(at::allclose(take_gradients()[0], 2 * expected[0], 1e-6, 1e-7));
 }
 
 TEST_F(PlainSteps, ResultsHoldNoGraph) {
-  const auto result = PlainStep(model_, *task_, 1).run(whole_batch(), unwatched);
+  const auto result = PlainStep(model_, *task_, {}).run(whole_batch(), unwatched);
   EXPECT_FALSE(result.outputs[0].requires_grad());
   EXPECT_FALSE(result.loss.requires_grad());
 }
@@ -120,7 +120,7 @@ TEST_P(SharesOfABatch, MeanOverRanksIsTheGradientOfTheMeanOverTheUnion) {
   const auto expected = plain_gradients();
   const auto ranks = GetParam().size();
   std::vector<at::Tensor> sums{at::zeros_like(expected[0]), at::zeros_like(expected[1])};
-  PlainStep step(model_, *task_, static_cast<int>(ranks));
+  PlainStep step(model_, *task_, {.factor = static_cast<double>(ranks)});
   for (const auto& [begin, end, padding] : GetParam()) {
     step.run(share(begin, end, padding), unwatched);
     const auto gradients = take_gradients();
@@ -140,13 +140,13 @@ INSTANTIATE_TEST_SUITE_P(PlainStep, SharesOfABatch,
                          [](const auto& info) { return "Case" + std::to_string(info.index); });
 
 TEST_F(PlainSteps, AnEmptyShareHasLossZeroAndGradientsOfZero) {
-  const auto result = PlainStep(model_, *task_, 2).run(share(3, 3, 1), unwatched);
+  const auto result = PlainStep(model_, *task_, {.factor = 2}).run(share(3, 3, 1), unwatched);
   EXPECT_EQ(result.loss.item<float>(), 0);
   for (const auto& gradient : take_gradients()) EXPECT_TRUE(at::equal(gradient, at::zeros_like(gradient)));
 }
 
 TEST_F(PlainSteps, TheLossIsTheMeanOverSamplesWithoutPadding) {
-  PlainStep step(model_, *task_, 1);
+  PlainStep step(model_, *task_, {});
   const float unpadded = step.evaluate(share(0, 3, 0), unwatched).loss.item<float>();
   // A product with more rows may be rounded differently.
   EXPECT_FLOAT_EQ(step.evaluate(share(0, 3, 2), unwatched).loss.item<float>(), unpadded);
@@ -155,14 +155,14 @@ TEST_F(PlainSteps, TheLossIsTheMeanOverSamplesWithoutPadding) {
 }
 
 TEST_F(PlainSteps, EvaluationLeavesNoGradients) {
-  const auto result = PlainStep(model_, *task_, 1).evaluate(whole_batch(), unwatched);
+  const auto result = PlainStep(model_, *task_, {}).evaluate(whole_batch(), unwatched);
   for (const auto& parameter : model_.parameters()) EXPECT_FALSE(parameter.grad().defined());
   EXPECT_FALSE(result.outputs[0].requires_grad());
   EXPECT_FALSE(result.loss.requires_grad());
 }
 
 TEST_F(PlainSteps, TheModelIsInTrainingOrEvaluationMode) {
-  PlainStep step(model_, *task_, 1);
+  PlainStep step(model_, *task_, {});
   step.run(whole_batch(), unwatched);
   step.evaluate(whole_batch(), unwatched);
   step.run(whole_batch(), unwatched);
@@ -172,7 +172,7 @@ TEST_F(PlainSteps, TheModelIsInTrainingOrEvaluationMode) {
 TEST_F(PlainSteps, HalfPrecisionFollowsAndLossesStayFloat32) {
   const auto expected = plain_gradients();
   for (const auto dtype : {at::kBFloat16, at::kHalf}) {
-    PlainStep step(model_, *task_, 1, {.dtype = dtype});
+    PlainStep step(model_, *task_, {.arithmetic = {.dtype = dtype}});
     const auto result = step.run(whole_batch(), unwatched);
     EXPECT_EQ(result.outputs[0].scalar_type(), at::kFloat);
     EXPECT_EQ(result.loss.scalar_type(), at::kFloat);
@@ -190,10 +190,10 @@ TEST_F(PlainSteps, HalfPrecisionFollowsAndLossesStayFloat32) {
 TEST_F(PlainSteps, TheLossScaleIsOnlyInTheGradientsAndReadInEveryStep) {
   const auto expected = plain_gradients();
   double scale = 1024;
-  PlainStep step(model_, *task_, 1, {.loss_scale = [&] { return scale; }});
+  PlainStep step(model_, *task_, {.arithmetic = {.loss_scale = [&] { return scale; }}});
   const auto loss = step.run(whole_batch(), unwatched).loss;
   EXPECT_TRUE(at::equal(take_gradients()[0], expected[0] * 1024)) << "a power of two changes no bit";
-  EXPECT_TRUE(at::equal(loss, PlainStep(model_, *task_, 1).evaluate(whole_batch(), unwatched).loss));
+  EXPECT_TRUE(at::equal(loss, PlainStep(model_, *task_, {}).evaluate(whole_batch(), unwatched).loss));
   scale = 2;
   step.run(whole_batch(), unwatched);
   EXPECT_TRUE(at::equal(take_gradients()[1], expected[1] * 2));
@@ -214,8 +214,8 @@ TEST_F(PlainSteps, ImagesHaveTheRequestedMemoryFormat) {
   Pictures pictures;
   const Batch batch{
       .inputs = {at::randn({kRows, 3, 4, 4})}, .targets = {target_}, .valid = kRows, .global_rows = kRows};
-  PlainStep(pictures, *task_, 1).evaluate(batch, unwatched);
-  PlainStep(pictures, *task_, 1, {.images = at::MemoryFormat::ChannelsLast}).evaluate(batch, unwatched);
+  PlainStep(pictures, *task_, {}).evaluate(batch, unwatched);
+  PlainStep(pictures, *task_, {.arithmetic = {.images = at::MemoryFormat::ChannelsLast}}).evaluate(batch, unwatched);
   EXPECT_THAT(pictures.channels_last, ElementsAre(false, true));
 }
 
@@ -227,7 +227,7 @@ TEST_F(PlainSteps, StagesAreReportedInOrderWithTheResultsSoFar) {
   const Step::Watch watch = [&](Stage stage, const Step::Result& result) {
     seen.emplace_back(stage, !result.outputs.empty(), result.loss.defined(), model_.first.grad().defined());
   };
-  PlainStep step(model_, *task_, 1);
+  PlainStep step(model_, *task_, {});
   step.run(whole_batch(), watch);
   EXPECT_THAT(
       seen, ElementsAre(Seen{Stage::kForward, true, false, false}, Seen{Stage::kForwardCriterion, true, true, false},

@@ -8,7 +8,7 @@
 
 #include "engine/build/make_model.h"
 #include "engine/build/partition.h"
-#include "engine/experiment/config.h"
+#include "engine/config/experiment_config.h"
 #include "engine/task/task.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"

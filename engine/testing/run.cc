@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "engine/config/check.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"

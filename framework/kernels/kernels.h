@@ -51,9 +51,10 @@ class Registration {
   std::unique_ptr<Libraries> libraries_;
 };
 
-/// Makes this process use the kernels that `choice` selects, until it ends. Programs call it after reading the config
-/// and before the first matrix product. A second call has no effect, except that it throws Error if the choice differs.
-/// Returns the plan. Logs a warning if MKL was used before.
+/// Makes this process use the kernels that `choice` selects, until it ends. Programs call it once, before the first
+/// matrix product: load_checked() of tools/config does it for all that read a config, and benchmarks do it for the
+/// kernels that they measure. A second call has no effect, except that it throws Error if the choice differs. Returns
+/// the plan. Logs a warning if MKL was used before.
 Plan use_kernels(const std::string& choice);
 
 /// Returns the summary of the kernels that use_kernels() has selected, or "libtorch" before it is called.

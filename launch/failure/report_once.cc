@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "launch/failure/failure.h"
-#include "launch/failure/report.h"
+#include "launch/failure/failure_report.h"
 
 namespace phalanx {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "engine/experiment/config.h"
+#include "engine/config/experiment_config.h"
 #include "framework/comm/communicator.h"
 #include "launch/job/job.h"
 #include "launch/job/prepare_folder.h"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "engine/experiment/config.h"
+#include "engine/config/experiment_config.h"
 #include "framework/comm/launch/launch_environment.h"
 
 namespace phalanx {

@@ -3,7 +3,7 @@
 
 #include <c10/core/Device.h>
 
-#include "engine/experiment/config.h"
+#include "engine/config/experiment_config.h"
 #include "framework/comm/communicator.h"
 
 namespace phalanx {

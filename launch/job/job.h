@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/experiment/config.h"
+#include "engine/config/experiment_config.h"
 #include "engine/experiment/experiment.h"
 #include "framework/base/config/locate.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "engine/experiment/config.h"
+#include "engine/config/experiment_config.h"
 
 namespace phalanx {
 

@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-#include "engine/experiment/make_section.h"
+#include "engine/config/make_section.h"
 #include "framework/base/blocked_signals.h"
 #include "framework/base/console.h"
 #include "framework/base/log.h"

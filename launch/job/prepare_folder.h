@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "engine/experiment/config.h"
-#include "engine/watch/run_folder.h"
+#include "engine/config/experiment_config.h"
+#include "engine/run_folder.h"
 #include "launch/job/job.h"
 
 namespace phalanx {

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "engine/experiment/config.h"
+#include "engine/config/experiment_config.h"
 #include "framework/comm/communicator.h"
 #include "framework/ps/client/client.h"
 #include "framework/ps/current_servers.h"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "engine/watch/run_folder.h"
+#include "engine/run_folder.h"
 #include "launch/job/job.h"
 
 namespace phalanx {

@@ -23,7 +23,7 @@
 #include "launch/job/run_header.h"
 #include "launch/job/training.h"
 #include "launch/job/world.h"
-#include "launch/local/console.h"
+#include "launch/local/tell_console.h"
 #include "launch/rank/local_rank.h"
 #include "launch/rank/rendezvous_notice.h"
 #include "launch/signals/stop_signal.h"
@@ -98,15 +98,11 @@ void begin_unsupervised(const Job& job, const StartedRank& rank, const Connected
   check_same_config(job.config, connected.world());
 }
 
-// Selects the kernels for all ranks of this process, before its first matrix product.
-void use_kernels(const Job& job) {
-  const auto plan = kernels::use_kernels(job.config.kernels);
-  log_info() << "kernels: " << plan.summary();
-}
+// Logs what determines the last bits of this process's results.
+void log_kernels() { log_info() << "kernels: " << kernels::kernels_in_use(); }
 
-// Prepares this process, in which no other rank runs, for the computation. Collective.
-void prepare_process(const Job& job, Communicator& world) {
-  use_kernels(job);
+// Tells if processors differ, and with them the last bits of results. Collective over the processes of the ranks.
+void compare_processors(Communicator& world) {
   const auto different = differing_processors(world);
   if (world.rank() == 0 && !different.empty()) print_to_console(different);
 }
@@ -161,7 +157,10 @@ int run_rank(const Job& job, StartedRank rank) {
       log.open(*rank.folder, number, thread);
       begin_unsupervised(job, rank, connected);
     }
-    if (!thread) prepare_process(job, connected.world());
+    if (!thread) {
+      log_kernels();
+      compare_processors(connected.world());
+    }
     const CommunicatorPtr world = decorate(std::move(connected.connections), job.config);
     const Splits splits = thread ? rank.shared->splits : make_data(job, number == 0);
     const auto stall_watch = watch_for_stalls(job.config, *world, *rank.folder);
@@ -189,7 +188,7 @@ SharedByThreads prepare_threads(const Job& job, const RunFolder& folder) {
   RankLog log;
   log.open(folder, 0, /*thread=*/true);
   try {
-    use_kernels(job);
+    log_kernels();
     return {.store = make_hash_store(Seconds(job.config.framework.timeout)), .splits = make_data(job, true)};
   } catch (...) {
     std::rethrow_exception(logged(std::current_exception(), job.sources));

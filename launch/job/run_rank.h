@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "engine/watch/run_folder.h"
+#include "engine/run_folder.h"
 #include "launch/job/job.h"
 #include "launch/job/started_rank.h"
 
@@ -15,8 +15,8 @@ namespace phalanx {
 /// There is no log folder before the ranks of such a job are connected; exceptions up to then propagate to the caller.
 int run_rank(const Job& job, StartedRank rank);
 
-/// Selects the kernels of this process and makes the data for ranks that will be its threads. Errors are logged in the
-/// log of rank 0, and ConfigError is thrown with its place.
+/// Makes the data for ranks that will be threads of this process. Errors are logged in the log of rank 0, and
+/// ConfigError is thrown with its place.
 SharedByThreads prepare_threads(const Job& job, const RunFolder& folder);
 
 }  // namespace phalanx

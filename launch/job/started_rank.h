@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "datasets/dataset.h"
-#include "engine/watch/run_folder.h"
+#include "engine/run_folder.h"
 #include "framework/comm/launch/launch_environment.h"
 #include "framework/comm/store/store.h"
 #include "launch/job/job.h"

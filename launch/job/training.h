@@ -3,8 +3,8 @@
 
 #include <functional>
 
+#include "engine/config/experiment_config.h"
 #include "engine/engine.h"
-#include "engine/experiment/config.h"
 #include "engine/experiment/experiment.h"
 
 namespace phalanx {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/experiment/config.h"
+#include "engine/config/experiment_config.h"
 #include "framework/collectives/selection/selecting_communicator.h"
 #include "framework/comm/launch/launch_environment.h"
 #include "framework/comm/store/store.h"

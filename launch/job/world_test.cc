@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "engine/config/check.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
 #include "framework/collectives/selection/tuned_file.h"

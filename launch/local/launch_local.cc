@@ -20,12 +20,12 @@
 #include "launch/exit_status.h"
 #include "launch/failure/end_after_failure.h"
 #include "launch/failure/failure.h"
+#include "launch/failure/failure_report.h"
 #include "launch/failure/record_exception.h"
-#include "launch/failure/report.h"
 #include "launch/failure/verdict.h"
-#include "launch/local/console.h"
 #include "launch/local/rank_threads.h"
 #include "launch/local/supervisor.h"
+#include "launch/local/tell_console.h"
 #include "launch/temporary_folder.h"
 
 namespace phalanx {

@@ -18,7 +18,7 @@
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "launch/failure/failure.h"
-#include "launch/failure/report.h"
+#include "launch/failure/failure_report.h"
 #include "launch/failure/verdict.h"
 #include "launch/local/supervisor.h"
 #include "launch/mpirun/mpirun.h"

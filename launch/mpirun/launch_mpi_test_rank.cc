@@ -14,8 +14,8 @@
 #include "framework/comm/launch/launch_environment.h"
 #include "launch/exit_status.h"
 #include "launch/failure/failure.h"
+#include "launch/failure/failure_report.h"
 #include "launch/failure/record_exception.h"
-#include "launch/failure/report.h"
 #include "launch/rank/launcher_watch.h"
 #include "launch/signals/stop_signal.h"
 

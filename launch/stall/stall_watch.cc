@@ -12,7 +12,7 @@
 
 #include "framework/base/text.h"
 #include "launch/failure/failure.h"
-#include "launch/failure/report.h"
+#include "launch/failure/failure_report.h"
 #include "launch/stall/stall.h"
 
 namespace phalanx {

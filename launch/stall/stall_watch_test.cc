@@ -19,7 +19,7 @@
 
 #include "framework/base/error.h"
 #include "framework/testing/worlds.h"
-#include "launch/failure/report.h"
+#include "launch/failure/failure_report.h"
 #include "launch/testing/launcher_process.h"
 
 namespace phalanx {

@@ -8,7 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/experiment/config.h"
+#include "engine/config/check.h"
+#include "engine/config/experiment_config.h"
 #include "framework/base/config/config.h"
 
 namespace phalanx {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/config/check.h"
 #include "framework/base/error.h"
 #include "framework/testing/worlds.h"
 #include "tests/equivalence/training.h"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/experiment/config.h"
+#include "engine/config/experiment_config.h"
 #include "framework/base/error.h"
 #include "framework/testing/backend_under_test.h"
 #include "framework/testing/file_name.h"

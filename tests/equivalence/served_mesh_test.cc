@@ -10,8 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "engine/config/check.h"
+#include "engine/config/experiment_config.h"
 #include "engine/engine.h"
-#include "engine/experiment/config.h"
 #include "engine/experiment/experiment.h"
 #include "framework/base/error.h"
 #include "framework/comm/launch/locality.h"

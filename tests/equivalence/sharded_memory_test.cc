@@ -19,7 +19,7 @@
 
 #include "engine/engine.h"
 #include "engine/experiment/experiment.h"
-#include "engine/watch/run_folder.h"
+#include "engine/run_folder.h"
 #include "framework/comm/decorator.h"
 #include "framework/testing/worlds.h"
 #include "tests/equivalence/training.h"

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/config/check.h"
 #include "framework/base/error.h"
 #include "framework/testing/backend_under_test.h"
 #include "framework/testing/file_name.h"

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "engine/watch/run_folder.h"
+#include "engine/run_folder.h"
 #include "framework/base/config/config.h"
 #include "launch/job/device.h"
 #include "models/model.h"

@@ -4,11 +4,11 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/watch/matrix_peak.h"
 #include "framework/base/files.h"
 #include "framework/kernels/kernels.h"
 #include "launch/exit_status.h"
 #include "launch/program.h"
+#include "models/matrix_peak.h"
 #include "tools/bench/python.h"
 #include "tools/bench_train/measure.h"
 #include "tools/bench_train/options.h"

@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "engine/config/check.h"
 #include "framework/base/config/config.h"
 #include "tools/bench_train/system.h"
 

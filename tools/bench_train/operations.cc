@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "engine/task/task.h"
-#include "engine/watch/operation_count.h"
 #include "framework/base/config/config.h"
+#include "framework/observe/flop_counter.h"
 #include "models/model.h"
 #include "tools/bench_train/data.h"
 #include "tools/bench_train/workload.h"
@@ -21,7 +21,7 @@ std::optional<double> operations_of_step(const Workload& workload, const SampleS
   Batch batch;
   map_samples({.samples = rows, .sample = sample})->gather(indices, 0, batch);
   task->prepare(batch);
-  return count_operations([&] { task->mean_loss(task->predictions(model->outputs(batch.inputs)), batch).backward(); });
+  return count_flops([&] { task->mean_loss(task->predictions(model->outputs(batch.inputs)), batch).backward(); });
 }
 
 }  // namespace phalanx::bench_train

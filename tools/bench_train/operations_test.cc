@@ -14,7 +14,7 @@
 
 #include <vector>
 
-#include "engine/watch/operation_count.h"
+#include "framework/observe/flop_counter.h"
 #include "tools/bench_train/workload.h"
 
 namespace phalanx::bench_train {
@@ -23,16 +23,16 @@ namespace {
 at::Tensor trained(at::IntArrayRef sizes) { return at::randn(sizes).requires_grad_(true); }
 
 TEST(Operations, CountsProducts) {
-  EXPECT_EQ(2 * 3 * 4 * 5, count_operations([] { at::mm(at::randn({3, 4}), at::randn({4, 5})); }));
-  EXPECT_EQ(2 * 3 * 4 * 5, count_operations([] { at::addmm(at::randn({5}), at::randn({3, 4}), at::randn({4, 5})); }));
-  EXPECT_EQ(2 * 7 * 3 * 4 * 5, count_operations([] { at::bmm(at::randn({7, 3, 4}), at::randn({7, 4, 5})); }));
-  EXPECT_EQ(2 * 3 * 4, count_operations([] { at::matmul(at::randn({3, 4}), at::randn({4})); }));
-  EXPECT_EQ(0, count_operations([] { at::relu(at::randn({3, 4})); }));
+  EXPECT_EQ(2 * 3 * 4 * 5, count_flops([] { at::mm(at::randn({3, 4}), at::randn({4, 5})); }));
+  EXPECT_EQ(2 * 3 * 4 * 5, count_flops([] { at::addmm(at::randn({5}), at::randn({3, 4}), at::randn({4, 5})); }));
+  EXPECT_EQ(2 * 7 * 3 * 4 * 5, count_flops([] { at::bmm(at::randn({7, 3, 4}), at::randn({7, 4, 5})); }));
+  EXPECT_EQ(2 * 3 * 4, count_flops([] { at::matmul(at::randn({3, 4}), at::randn({4})); }));
+  EXPECT_EQ(0, count_flops([] { at::relu(at::randn({3, 4})); }));
 }
 
 TEST(Operations, CountsTwiceAsManyForTheGradientsOfAProduct) {
-  EXPECT_EQ(3 * 2 * 3 * 4 * 5, count_operations([] { at::mm(trained({3, 4}), trained({4, 5})).sum().backward(); }));
-  EXPECT_EQ(2 * 2 * 3 * 4 * 5, count_operations([] { at::mm(at::randn({3, 4}), trained({4, 5})).sum().backward(); }));
+  EXPECT_EQ(3 * 2 * 3 * 4 * 5, count_flops([] { at::mm(trained({3, 4}), trained({4, 5})).sum().backward(); }));
+  EXPECT_EQ(2 * 2 * 3 * 4 * 5, count_flops([] { at::mm(at::randn({3, 4}), trained({4, 5})).sum().backward(); }));
 }
 
 TEST(Operations, CountsConvolutions) {
@@ -42,17 +42,17 @@ TEST(Operations, CountsConvolutions) {
   const auto convolve = [](const at::Tensor& input) {
     return at::conv2d(input, trained({8, 3, 3, 3}), {}, /*stride=*/2, /*padding=*/1, /*dilation=*/1, /*groups=*/2);
   };
-  EXPECT_EQ(kForward, count_operations([&] { convolve(at::randn({2, 6, 9, 8})); }));
-  EXPECT_EQ(2 * kForward, count_operations([&] { convolve(at::randn({2, 6, 9, 8})).sum().backward(); }));
-  EXPECT_EQ(3 * kForward, count_operations([&] { convolve(trained({2, 6, 9, 8})).sum().backward(); }));
+  EXPECT_EQ(kForward, count_flops([&] { convolve(at::randn({2, 6, 9, 8})); }));
+  EXPECT_EQ(2 * kForward, count_flops([&] { convolve(at::randn({2, 6, 9, 8})).sum().backward(); }));
+  EXPECT_EQ(3 * kForward, count_flops([&] { convolve(trained({2, 6, 9, 8})).sum().backward(); }));
 }
 
 TEST(Operations, CountsTransposedConvolutions) {
   // Each of 2 x 6 x 5 x 4 inputs is multiplied with 8 x 3 x 3 weights.
   constexpr double kForward = 2.0 * 2 * 6 * 5 * 4 * 8 * 9;
   const auto convolve = [] { return at::conv_transpose2d(trained({2, 6, 5, 4}), trained({6, 8, 3, 3}), {}, 2); };
-  EXPECT_EQ(kForward, count_operations([&] { convolve(); }));
-  EXPECT_EQ(3 * kForward, count_operations([&] { convolve().sum().backward(); }));
+  EXPECT_EQ(kForward, count_flops([&] { convolve(); }));
+  EXPECT_EQ(3 * kForward, count_flops([&] { convolve().sum().backward(); }));
 }
 
 TEST(Operations, CountsTheProductsOfFusedAttention) {
@@ -62,8 +62,8 @@ TEST(Operations, CountsTheProductsOfFusedAttention) {
     return at::scaled_dot_product_attention(trained({2, 3, 16, 8}), trained({2, 3, 16, 8}), trained({2, 3, 16, 8}), {},
                                             0.0, causal);
   };
-  EXPECT_EQ(2 * kProduct, count_operations([&] { attend(false); }));
-  EXPECT_EQ(6 * kProduct, count_operations([&] { attend(true).sum().backward(); }));
+  EXPECT_EQ(2 * kProduct, count_flops([&] { attend(false); }));
+  EXPECT_EQ(6 * kProduct, count_flops([&] { attend(true).sum().backward(); }));
 }
 
 TEST(Operations, CountsTheGatesOfAnLstm) {
@@ -75,8 +75,8 @@ TEST(Operations, CountsTheGatesOfAnLstm) {
     return std::get<0>(at::lstm(trained({5, 2, 6}), {state, state}, weights, /*has_biases=*/true, /*num_layers=*/1,
                                 /*dropout=*/0, /*train=*/true, /*bidirectional=*/false, /*batch_first=*/false));
   };
-  EXPECT_EQ(kForward, count_operations([&] { run(); }));
-  EXPECT_EQ(3 * kForward, count_operations([&] { run().sum().backward(); }));
+  EXPECT_EQ(kForward, count_flops([&] { run(); }));
+  EXPECT_EQ(3 * kForward, count_flops([&] { run().sum().backward(); }));
 }
 
 TEST(Operations, CountsTheProductsOfAStep) {

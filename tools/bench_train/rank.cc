@@ -7,14 +7,13 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/experiment/experiment.h"
-#include "framework/base/config/config.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 #include "framework/base/log.h"
-#include "framework/kernels/kernels.h"
 #include "launch/job/world.h"
 #include "launch/program.h"
 #include "tools/bench_train/turns.h"
+#include "tools/config/load_checked.h"
 
 namespace phalanx::bench_train {
 
@@ -59,8 +58,7 @@ void be_rank(const RankJob& job) {
   if (!launched) throw ConfigError("the environment does not say which rank this process is");
   if (!job.plain_malloc) keep_freed_memory();
   ExperimentConfig config;
-  config::load(config, job.config);
-  kernels::use_kernels(config.kernels);
+  load_checked(config, {job.config});
   at::set_num_threads(1);
   const RunFolder folder(job.run_dir);
   configure_log({.file = folder.log(launched->rank_info.rank), .stderr_threshold = LogLevel::kNone});

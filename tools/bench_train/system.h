@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/experiment/config.h"
+#include "engine/config/experiment_config.h"
 #include "tools/bench_train/workload.h"
 
 namespace phalanx::bench_train {

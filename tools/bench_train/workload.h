@@ -38,7 +38,7 @@ const Workload& find_workload(std::string_view name);
 /// small (few channels, blocks and tokens), have no dropout, and are fed with samples of the shapes that they accept.
 std::vector<Workload> zoo_workloads();
 
-/// Returns the operations (engine/watch/operation_count.h) of a training step on `rows` samples: forward, loss and
+/// Returns the operations (framework/observe/flop_counter.h) of a training step on `rows` samples: forward, loss and
 /// backward. Absent for a task that trains in turns (Task::turns()), whose steps differ. Throws ConfigError if model
 /// and samples do not fit.
 std::optional<double> operations_of_step(const Workload& workload, const SampleSpec& sample, std::int64_t rows);

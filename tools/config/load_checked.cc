@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/config/load_checked.h"
 
+#include "engine/config/check.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
+#include "framework/kernels/kernels.h"
 
 namespace phalanx {
 
@@ -13,6 +15,7 @@ void load_checked(ExperimentConfig& config, const config::Sources& sources) {
   } catch (const ConfigError& error) {
     throw config::located(error, sources);
   }
+  kernels::use_kernels(config.kernels);
 }
 
 }  // namespace phalanx

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/watch/run_folder.h"
+#include "engine/run_folder.h"
 #include "framework/base/config/parse.h"
 #include "framework/base/config/read_config.h"
 #include "framework/base/error.h"

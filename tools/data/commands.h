@@ -5,7 +5,7 @@
 #include <string>
 
 #include "datasets/dataset.h"
-#include "engine/experiment/config.h"
+#include "engine/config/experiment_config.h"
 
 // The commands of tools:data. Each prints its result, and passes on the errors of reading and writing.
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "datasets/images/encode.h"
-#include "engine/watch/html/page.h"
+#include "engine/html/page.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 #include "tools/data/commands.h"

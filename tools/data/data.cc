@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/experiment/config.h"
+#include "engine/config/experiment_config.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
 #include "launch/exit_status.h"

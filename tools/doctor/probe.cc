@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "engine/watch/matrix_peak.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"
 #include "framework/collectives/algorithm.h"
@@ -21,6 +20,7 @@
 #include "launch/local/rank_threads.h"
 #include "launch/program.h"
 #include "launch/start_ranks.h"
+#include "models/matrix_peak.h"
 #include "tools/bench/measure.h"
 #include "tools/command/command.h"
 #include "tools/doctor/libraries.h"

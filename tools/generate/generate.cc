@@ -22,7 +22,6 @@
 #include "engine/generation/token_sampler.h"
 #include "framework/base/error.h"
 #include "framework/base/printable.h"
-#include "framework/kernels/kernels.h"
 #include "launch/exit_status.h"
 #include "launch/program.h"
 #include "tools/command/command.h"
@@ -192,7 +191,6 @@ int run(const Arguments& arguments) {
   stay_on_the_cpu(options.saved.overrides);
   ExperimentConfig config;
   load_checked(config, {saved.config, options.saved.overrides});
-  kernels::use_kernels(config.kernels);
   generate(config, saved.weights, options);
   return kDone;
 }

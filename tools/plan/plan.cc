@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/experiment/plan_check.h"
-#include "engine/experiment/step_plan.h"
+#include "engine/plan/plan_check.h"
+#include "engine/plan/step_plan.h"
 #include "framework/base/config/locate.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"

@@ -6,13 +6,13 @@
 #include <map>
 #include <set>
 
-#include "engine/watch/html/figures.h"
-#include "engine/watch/html/run_summary.h"
-#include "engine/watch/step_times.h"
-#include "engine/watch/time_table.h"
+#include "engine/html/figures.h"
+#include "engine/html/run_summary.h"
 #include "framework/base/config/parse.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
+#include "framework/observe/times/step_times.h"
+#include "framework/observe/times/time_table.h"
 
 namespace phalanx {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "engine/watch/html/chart.h"
-#include "engine/watch/html/page.h"
-#include "engine/watch/html/reading_name.h"
+#include "engine/html/chart.h"
+#include "engine/html/page.h"
+#include "engine/html/reading_name.h"
 #include "framework/base/escape_html.h"
 #include "framework/base/text.h"
 #include "tools/report/comparison.h"

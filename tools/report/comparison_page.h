@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/watch/html/run_record.h"
+#include "engine/html/run_record.h"
 
 namespace phalanx {
 

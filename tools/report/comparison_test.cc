@@ -3,8 +3,8 @@
 
 #include <gmock/gmock.h>
 
-#include "engine/watch/html/run_record.h"
-#include "engine/watch/html/run_summary.h"
+#include "engine/html/run_record.h"
+#include "engine/html/run_summary.h"
 #include "framework/base/error.h"
 #include "tools/report/comparison_page.h"
 

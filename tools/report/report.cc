@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/watch/html/chart.h"
-#include "engine/watch/html/run_page.h"
-#include "engine/watch/html/run_record.h"
-#include "engine/watch/run_folder.h"
+#include "engine/html/chart.h"
+#include "engine/html/run_page.h"
+#include "engine/html/run_record.h"
+#include "engine/run_folder.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 #include "framework/base/printable.h"

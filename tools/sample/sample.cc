@@ -18,7 +18,6 @@
 #include "engine/experiment/experiment.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
-#include "framework/kernels/kernels.h"
 #include "launch/exit_status.h"
 #include "launch/program.h"
 #include "models/generative.h"
@@ -114,7 +113,6 @@ int run(const Arguments& arguments) {
   stay_on_the_cpu(options.saved.overrides);
   ExperimentConfig config;
   load_checked(config, {saved.config, options.saved.overrides});
-  kernels::use_kernels(config.kernels);
   draw(config, saved.weights, options);
   return kDone;
 }

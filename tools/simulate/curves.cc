@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "engine/watch/html/chart.h"
+#include "engine/html/chart.h"
 #include "framework/base/error.h"
 #include "framework/base/escape_html.h"
 #include "framework/base/text.h"

@@ -18,7 +18,7 @@
 #include "engine/build/initial_weights.h"
 #include "engine/build/load_model.h"
 #include "engine/build/make_model.h"
-#include "engine/experiment/config.h"
+#include "engine/config/experiment_config.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"

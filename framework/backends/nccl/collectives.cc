@@ -7,6 +7,7 @@
 #include <string>
 
 #include "framework/base/error.h"
+#include "framework/comm/operations/dispatch.h"
 #include "framework/comm/operations/part_layout.h"
 
 namespace phalanx::nccl {
@@ -183,30 +184,27 @@ void all_to_all(const LaunchContext& context, const Operation& operation) {
   copy_own(sources.of(operation.output, context.rank), targets.of(operation.input, context.rank));
 }
 
+// Calls the functions above with the arguments of an operation.
+struct Collectives {
+  const LaunchContext& context;
+  const Operation& operation;
+
+  void broadcast() const { nccl::broadcast(context, operation); }
+  void reduce() const { nccl::reduce(context, operation); }
+  void all_reduce() const { nccl::all_reduce(context, operation); }
+  void reduce_scatter() const { nccl::reduce_scatter(context, operation); }
+  void all_gather() const { nccl::all_gather(context, operation); }
+  void gather() const { nccl::gather(context, operation); }
+  void scatter() const { nccl::scatter(context, operation); }
+  void all_to_all() const { nccl::all_to_all(context, operation); }
+  void barrier() const { throw std::logic_error("barriers run in the host's half of a group"); }
+};
+
 }  // namespace
 
 void execute(const LaunchContext& context, const Operation& operation) {
   const at::NoGradGuard no_grad;
-  switch (operation.call.op) {
-    case Op::kBroadcast:
-      return broadcast(context, operation);
-    case Op::kReduce:
-      return reduce(context, operation);
-    case Op::kAllReduce:
-      return all_reduce(context, operation);
-    case Op::kReduceScatter:
-      return reduce_scatter(context, operation);
-    case Op::kAllGather:
-      return all_gather(context, operation);
-    case Op::kGather:
-      return gather(context, operation);
-    case Op::kScatter:
-      return scatter(context, operation);
-    case Op::kAllToAll:
-      return all_to_all(context, operation);
-    default:
-      throw std::logic_error(std::string(to_string(operation.call.op)) + " is not an operation of NCCL");
-  }
+  dispatch_collective(operation.call.op, Collectives{context, operation});
 }
 
 }  // namespace phalanx::nccl

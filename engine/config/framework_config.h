@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "framework/base/config/visitor.h"
+#include "framework/collectives/selection/rule.h"
+
+namespace phalanx {
+
+/// Section `framework` of a config: how ranks communicate.
+struct FrameworkConfig {
+  double timeout = 600;
+  double warn_after = 20;
+  std::string bucket_bytes = "default";
+  std::string progress_thread = "auto";
+  bool check_collectives = false;
+  std::vector<SelectionRule> selection;
+  std::string selection_file;
+
+  template <class V>
+  void visit(V& v) {
+    v("timeout", timeout, "seconds that an operation waits for a peer", config::above(0));
+    v("warn_after", warn_after, "seconds after which the console names the ranks that others wait for; 0: never",
+      config::at_least(0));
+    v("bucket_bytes", bucket_bytes,
+      "size of gradient buckets, such as 4MB; default: 25 MB, or less where they are sent to other hosts during "
+      "backward; auto: derived from a measured all-reduce");
+    v("progress_thread", progress_thread, "thread that communicates while the rank computes; auto: if a core is free",
+      config::one_of({"auto", "on", "off"}));
+    v("check_collectives", check_collectives, "compare the ranks' calls before each operation");
+    v("selection", selection, "rules that choose algorithms; the first that matches applies");
+    v("selection_file", selection_file,
+      "file of further rules, which are tried after `selection`, as written by //tools:tune");
+  }
+};
+
+}  // namespace phalanx

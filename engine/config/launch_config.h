@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "framework/base/config/visitor.h"
+
+namespace phalanx {
+
+/// Section `launch` of a config: how the ranks are started.
+struct LaunchConfig {
+  std::int64_t ranks = 1;
+  std::vector<std::string> hosts;
+  std::string with = "auto";
+  std::int64_t threads = 0;
+  std::string bind_to = "none";
+  double grace = 60;
+  bool oversubscribe = false;
+
+  template <class V>
+  void visit(V& v) {
+    v("ranks", ranks, "ranks to start if no launcher has started any", config::between(1, 4096));
+    v("hosts", hosts, "hosts to start them on, as name or name:slots; empty: this host");
+    v("with", with, "how to start them; local: forks, mpi: mpirun, auto: what hosts and backend require",
+      config::one_of({"auto", "local", "mpi"}));
+    v("threads", threads, "LibTorch threads per rank; 0: as many as it has cores, at most OMP_NUM_THREADS",
+      config::between(0, 1024));
+    v("bind_to", bind_to,
+      "cores to bind each rank to; core: its own share of the host's cores, numa: the cores of a NUMA node",
+      config::one_of({"none", "core", "numa"}));
+    v("grace", grace, "seconds after SIGTERM to finish the step and save it; then the run ends; 0: no limit",
+      config::at_least(0));
+    v("oversubscribe", oversubscribe, "start more than 32 ranks per core of this host too");
+  }
+};
+
+}  // namespace phalanx

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/config/config_problems.h"
+#include "engine/config/section_checks.h"
+#include "framework/base/error.h"
+#include "framework/comm/backend.h"
+#include "framework/comm/launch/host_slots.h"
+#include "models/embedding/wanted_servers.h"
+
+namespace phalanx {
+namespace {
+
+void check_hosts(std::vector<ConfigProblem>& problems, const std::vector<std::string>& hosts) {
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    try {
+      (void)parse_host(hosts[i]);
+    } catch (const ConfigError& error) {
+      refuse_if(problems, true, ("launch.hosts[" + std::to_string(i) + "]").c_str(), error.what());
+    }
+  }
+}
+
+// Checks where the parameter servers are, and that something uses them.
+void check_servers(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
+  const auto servers = config.roles.server;
+  refuse_if(problems, training_ranks(config) < 1, "roles.server",
+            std::to_string(servers) + " of launch.ranks: " + std::to_string(config.launch.ranks) +
+                " leaves no rank to train; start more ranks");
+  const bool served = config.strategy.traits().parameter_servers || wants_servers(config.model);
+  const std::string no_use =
+      config.strategy.selected() + " uses no parameter servers, and neither does the model; those that do are " +
+      strategies_where(&StrategyTraits::parameter_servers) + ", and models with embeddings: servers";
+  refuse_if(problems, servers > 0 && !served, "roles.server", no_use);
+  const bool elsewhere = config.roles.elsewhere();
+  const char* const there_by = config.roles.servers_file.empty() ? "roles.servers_at" : "roles.servers_file";
+  refuse_if(problems, !config.roles.servers_at.empty() && !config.roles.servers_file.empty(), "roles.servers_file",
+            "the servers are listed either in this file or in roles.servers_at; leave out one of the two");
+  refuse_if(problems, elsewhere && servers > 0, there_by,
+            "servers that belong to no job leave nothing to do for roles.server: " + std::to_string(servers) +
+                "; use one of the two");
+  refuse_if(problems, elsewhere && !served, there_by, no_use);
+  refuse_if(
+      problems, elsewhere == config.roles.secret_file.empty(), "roles.secret_file",
+      elsewhere
+          ? std::string(there_by) + " needs it: set it to the secret file that the servers were started with"
+          : "is the secret of the servers in roles.servers_at or roles.servers_file, but neither is set; leave it out");
+}
+
+// Checks the replicas of what parameter servers hold.
+void check_server_replicas(std::vector<ConfigProblem>& problems, const RolesConfig& roles) {
+  const auto replicas = roles.replicas;
+  const auto there = static_cast<std::int64_t>(roles.servers_at.size());
+  refuse_if(problems, replicas > 1 && !roles.servers_file.empty(), "roles.replicas",
+            "parts that have replicas cannot move to other servers; list the servers in roles.servers_at instead");
+  refuse_if(
+      problems, replicas > 1 && !roles.elsewhere(), "roles.replicas",
+      "replicas need servers that belong to no job, since a job ends when one of its own servers dies; start them with "
+      "tools:ps and list them in roles.servers_at");
+  refuse_if(problems, replicas > 1 && !roles.servers_at.empty() && replicas > there, "roles.replicas",
+            std::to_string(replicas) +
+                " replicas of each part need at least as many servers, but the number in roles.servers_at is " +
+                std::to_string(there));
+}
+
+// Checks that the ranks that train can divide a batch. Ranks with the same samples count as one.
+void check_division(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
+  const auto servers = config.roles.server, ranks = training_ranks(config);
+  const std::string less_servers = servers > 0 ? " minus roles.server: " + std::to_string(servers) : "";
+  std::string sharing;
+  for (const auto& [axis, size] : divided_axes(config.mesh)) {
+    if (axis != "expert") sharing += ", divided by mesh." + axis + ": " + std::to_string(size);
+  }
+  const auto shares = std::max<std::int64_t>(1, ranks / (config.mesh.pipe * config.mesh.tensor * config.mesh.context));
+  refuse_if(problems, config.train.global_batch_size < shares, "train.global_batch_size",
+            std::to_string(config.train.global_batch_size) + " samples cannot be divided among launch.ranks: " +
+                std::to_string(config.launch.ranks) + less_servers + sharing);
+  const auto most = (config.train.global_batch_size - 1) / shares + 1;
+  refuse_if(problems, config.train.data_parallel > std::max<std::int64_t>(1, most), "train.data_parallel",
+            std::to_string(config.train.data_parallel) + " replicas are more than the " + std::to_string(most) +
+                " samples of a batch that a rank has; use " + std::to_string(most) + " at most");
+  refuse_if(problems, config.strategy.traits().one_rank && ranks > config.mesh.pipe * config.mesh.tensor, "strategy",
+            config.strategy.selected() + " trains on one rank, but launch.ranks is " +
+                std::to_string(config.launch.ranks) + less_servers);
+}
+
+// Checks that the ranks can be started in this way.
+void check_start(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
+  const auto& launch = config.launch;
+  refuse_if(problems, launch.with == "local" && !launch.hosts.empty(), "launch.with",
+            "local starts ranks on this host only, but launch.hosts names others; use mpi");
+  const bool threads = backend_traits(config.backend).threads;
+  refuse_if(problems, threads && launch.with == "mpi", "launch.with",
+            "mpi starts processes, but the ranks of backend " + config.backend + " are threads");
+  refuse_if(problems, threads && !launch.hosts.empty(), "backend",
+            "the ranks of " + config.backend + " are threads of one process, but launch.hosts names hosts");
+}
+
+}  // namespace
+
+void check_ranks(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
+  check_hosts(problems, config.launch.hosts);
+  check_servers(problems, config);
+  check_server_replicas(problems, config.roles);
+  check_division(problems, config);
+  check_start(problems, config);
+}
+
+}  // namespace phalanx

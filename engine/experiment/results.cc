@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/experiment/results.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/experiment/summary.h"
+#include "engine/hooks/unreadable_samples.h"
+#include "engine/html/run_page.h"
+#include "framework/base/console.h"
+#include "framework/base/files.h"
+#include "framework/base/storage/safetensors.h"
+#include "framework/base/text.h"
+#include "framework/observe/best_effort.h"
+#include "framework/observe/times/time_table.h"
+
+namespace phalanx {
+namespace {
+
+std::string in_words(const Metrics& readings) {
+  std::vector<std::string> words;
+  for (std::size_t i = 0; i < std::min<std::size_t>(readings.size(), 6); ++i) {
+    words.push_back(format_text("%s %.4g", readings[i].first.c_str(), readings[i].second));
+  }
+  if (readings.size() > words.size()) words.push_back(format_text("%zu more", readings.size() - words.size()));
+  return join(words, ", ");
+}
+
+// Shows the final readings as progress does.
+void show_readings(const ExperimentResult& result) {
+  for (const auto& [split, readings] : {std::pair("validation", result.validation), std::pair("test", result.test)}) {
+    if (!readings.empty()) standard_output().write(std::string(split) + ": " + in_words(readings) + "\n");
+  }
+}
+
+void show_times(const StepTimes& times) {
+  Console& console = standard_output();
+  if (times.steps > 0) console.write(to_time_table(times, console.columns()));
+}
+
+}  // namespace
+
+void write_results(const ExperimentConfig& config, const ExperimentContext& context, const ExperimentResult& result,
+                   const RunTimes& times, const NamedTensors& weights) {
+  if (context.world->rank() != 0) return;
+  if (config.checkpoint.final_weights) save_safetensors(context.folder.weights(), weights);
+  write_atomically(context.folder.summary(), summary_text(config, context, result, times));
+  if (config.watch.report) {
+    BestEffort().attempt([&] { write_run_page(context.folder); },
+                         "the run itself is not affected; tools:report can write the page later");
+  }
+  if (result.unreadable) tell_skipped(*result.unreadable);
+  if (!result.early_stop.empty()) standard_output().write("Ended early: " + result.early_stop + "\n");
+  if (config.watch.progress) {
+    show_times(times.step_times());
+  } else {
+    show_readings(result);
+  }
+}
+
+}  // namespace phalanx

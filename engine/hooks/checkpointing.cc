@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/hooks/checkpointing.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/full.h>
+
+#include <algorithm>
+#include <cinttypes>
+#include <filesystem>
+#include <map>
+#include <sstream>
+#include <string>
+
+#include "engine/checkpoint/choose.h"
+#include "engine/checkpoint/numbers_part.h"
+#include "engine/checkpoint/provenance.h"
+#include "engine/checkpoint/random_part.h"
+#include "engine/checkpoint/restore.h"
+#include "engine/checkpoint/strategy_part.h"
+#include "framework/base/config/config.h"
+#include "framework/base/console.h"
+#include "framework/base/error.h"
+#include "framework/base/log.h"
+#include "framework/base/state_dict.h"
+#include "framework/base/storage/crc32c.h"
+#include "framework/base/text.h"
+#include "framework/kernels/kernels.h"
+#include "framework/observe/metrics/metrics_log.h"
+#include "models/model.h"
+#include "models/trained.h"
+
+namespace phalanx {
+namespace {
+
+// Returns a section as one line, without the folders of files.
+std::string in_one_line(const std::string& key, const std::string& yaml) {
+  std::istringstream lines(yaml);
+  std::string text;
+  for (std::string line; std::getline(lines, line);) {
+    const auto begin = line.find_first_not_of(' ');
+    if (begin == std::string::npos || line == key + ":" || line.compare(begin, 5, "root:") == 0) continue;
+    text += (text.empty() ? "" : ", ") + line.substr(begin);
+  }
+  return text;
+}
+
+// Describes the samples.
+std::string describe(const Datasets::Choice& dataset) {
+  return in_one_line("dataset", config::dump_as("dataset", dataset));
+}
+
+// Describes the order of the samples.
+std::string order_of(const LoaderConfig& loader) {
+  std::string text = loader.shuffle ? "true" : "false";
+  if (loader.sampler.selected() != "auto") {
+    text += ", sampler " + in_one_line("sampler", config::dump_as("sampler", loader.sampler));
+  }
+  if (loader.last_batch != "smaller") text += ", last_batch: " + loader.last_batch;
+  return text;
+}
+
+CheckpointPart schedule_part(Schedule& schedule) {
+  return numbers_part(
+      "schedule", [&schedule] { return schedule.state(); },
+      [&schedule](const std::vector<double>& state) { schedule.load(state); });
+}
+
+// Each rank saves its own running statistics, since ranks see different batches. The same number of ranks restores
+// them; another number keeps the means, which were restored with the weights.
+CheckpointPart buffers_part(Model& model, int rank, int ranks) {
+  return {.name = "buffers",
+          .save = [&model] { return model.named_buffers(); },
+          .load =
+              [&model, rank, ranks](const SavedRanks& saved) {
+                if (saved.ranks != ranks) return;
+                const at::NoGradGuard no_grad;
+                const NamedTensors own = saved.of(rank);
+                const std::map<std::string, at::Tensor> by_name(own.begin(), own.end());
+                for (auto& [name, buffer] : model.named_buffers()) {
+                  const auto found = by_name.find(name);  // absent if that rank had other layers
+                  if (found != by_name.end()) buffer.copy_(found->second);
+                }
+              }};
+}
+
+CheckpointPart flag_part(const std::string& name, bool& flag) {
+  return {.name = name,
+          .save = [&flag] { return NamedTensors{{"flag", at::full({1}, flag ? 1 : 0, at::kLong)}}; },
+          .load = [&flag](const SavedRanks& saved) { flag = saved.of(0).at(0).second.item<std::int64_t>() != 0; },
+          .every_rank = false};
+}
+
+// Removes the results of the resumed run, which are out of date.
+void remove_results(const RunFolder& folder) {
+  for (const auto& file : {folder.summary(), folder.report()}) {
+    std::error_code error;
+    std::filesystem::remove(file, error);
+    if (error) throw DataError(file + " cannot be removed: " + error.message());
+  }
+}
+
+bool lies_in(const std::string& checkpoint, const std::string& folder) {
+  std::error_code none;
+  return std::filesystem::equivalent(std::filesystem::path(checkpoint).parent_path(), folder, none);
+}
+
+}  // namespace
+
+void Checkpointing::check_metric(const Metrics& measured) const {
+  const auto& config = run_.config.checkpoint;
+  if (config.keep_best == 0 || std::ranges::count(measured, config.best_by, &Metrics::value_type::first) > 0) return;
+  throw ConfigError("checkpoint.best_by is \"" + config.best_by +
+                    "\", which none of evaluate.meters reads; add the meter, or name another reading");
+}
+
+void Checkpointing::attach(Engine& engine) {
+  ExperimentConfig all = run_.config;
+  config_text_ = config::dump(all);
+  engine.on(Event::kStart, HookPhase::kCheckpoint, [this, &engine](State& state) { start(engine.slices(), state); });
+  engine.on(Event::kUpdate, HookPhase::kCheckpoint, [this](State& state) { update(state); });
+  engine.on(Event::kEndEpoch, HookPhase::kCheckpoint, [this](State& state) { end_epoch(state); });
+  engine.on(Event::kEnd, HookPhase::kCheckpoint, [this](State&) { end(); });
+}
+
+RunState Checkpointing::run_state(const std::vector<Slice>& slices) {
+  const Replica& replica = run_.replica;
+  const PartitionedModel& part = *replica.part;
+  const Mesh& mesh = part.mesh;
+  RunState state{.parameters = &replica.flat->parameters,
+                 .slices = slices,
+                 .optimizer = &replica.optimizer(),
+                 .buffers = replica.model().named_buffers(),
+                 .frozen = frozen_parameters(replica.model()),
+                 .parts = parts_,
+                 .placements = part.placements,
+                 .elsewhere = replica.elsewhere(),
+                 .owns_buffers = mesh.replicas()->rank() == 0 && mesh.position(Axis::kTensor) == 0,
+                 .owns_frozen = mesh.replicas()->rank() == 0,
+                 .owns_frozen_parts = mesh.position(Axis::kData) == 0 && mesh.position(Axis::kContext) == 0,
+                 .part = mesh.model()->rank(),
+                 .values_in_slices = run_.config.strategy.traits().shards_values};
+  state.parts.push_back(random_part(world().rank(), part.device));
+  state.parts.push_back(buffers_part(replica.model(), world().rank(), world().size()));
+  state.parts.push_back(schedule_part(run_.schedule));
+  state.parts.push_back(strategy_part(replica.strategy(), world().rank(), part.placements, goes_on_alike_));
+  state.parts.push_back(flag_part("were_apart", were_apart_));
+  return state;
+}
+
+Manifest::Words Checkpointing::identity() const {
+  Manifest::Words words{{"seed", std::to_string(run_.config.seed)},
+                        {"dataset", describe(run_.config.dataset)},
+                        {"number of training samples", std::to_string(run_.length.samples)},
+                        {"loader.shuffle", order_of(run_.config.loader)},
+                        {"train.global_batch_size", std::to_string(run_.config.train.global_batch_size)}};
+  if (!run_.fitted.empty()) {
+    words.emplace_back("CRC-32C of dataset.json", std::to_string(crc32c(run_.fitted.data(), run_.fitted.size())));
+  }
+  return words;
+}
+
+void Checkpointing::start(const std::vector<Slice>& slices, State& state) {
+  const auto& config = run_.config.checkpoint;
+  const CheckpointFolder folder(run_.folder.checkpoints());
+  state_ = run_state(slices);
+  checkpointer_.emplace(folder,
+                        Retention{.keep_last = config.keep_last,
+                                  .keep_best = config.keep_best,
+                                  .best_by = config.best_by,
+                                  .highest = config.best_is == "highest"},
+                        run_.replica.mesh().control(), state_);
+  const Choice choice = choose(config.resume, folder, identity(), state_, world());
+  const bool first = world().rank() == 0;
+  if (first) {
+    folder.remove_temporary();
+    remove_results(run_.folder);
+  }
+  for (const auto& reason : choice.refused) {
+    log_warning() << "a checkpoint is skipped: " << reason;
+    standard_error().write("A checkpoint is skipped: " + reason + "\n");
+  }
+  if (choice.checkpoint) go_on(*choice.checkpoint, state);
+  if (first && !choice.checkpoint && config.resume == "auto") cut_metrics(run_.folder.metrics(), 0);
+  // No rank may write before rank 0 has cleaned up, or change memory that ranks share before all ranks have filled it.
+  world().barrier().wait();
+}
+
+void Checkpointing::go_on(const Checkpoint& checkpoint, State& state) {
+  const auto& manifest = checkpoint.manifest;
+  // Replicas that have diverged can only be restored by the same number of ranks with the same strategy.
+  goes_on_alike_ = manifest.ranks == world().size() && manifest.strategy == settings_;
+  restore(checkpoint, state_, goes_on_alike_ ? std::optional(world().rank()) : std::nullopt);
+  were_apart_ &= goes_on_alike_;
+  state.step = manifest.position.step;
+  state.epoch = manifest.position.epoch;
+  state.cursor = manifest.position.batch;
+  run_.last_evaluation = {manifest.readings, manifest.tested_at};
+  const bool over = state.step >= run_.length.steps;
+  const bool end_to_come = state.cursor > 0 && run_.last_evaluation.step != state.step;
+  if (over && end_to_come) state.cursor = run_.length.batches;
+  state.stop = over && !end_to_come;
+  log_info() << "resumes after step " << state.step << ", from " << checkpoint.path;
+  if (world().rank() != 0) return;
+  if (lies_in(checkpoint.path, run_.folder.checkpoints())) {
+    CheckpointFolder(run_.folder.checkpoints()).set_aside_after(state.step);
+  }
+  tell_other_kernels(manifest);
+  if (!run_.config.watch.progress) return;
+  standard_output().write(format_text("Resumes after step %" PRId64 ", from ", state.step) + checkpoint.path + "\n");
+}
+
+// Warns if other kernels compute now: the run resumes, but its bits differ from a run without interruption.
+void Checkpointing::tell_other_kernels(const Manifest& manifest) const {
+  const auto before = std::ranges::find(manifest.provenance, "kernels", &Manifest::Words::value_type::first);
+  const std::string now = kernels::kernels_in_use();
+  if (before == manifest.provenance.end() || before->second == now) return;
+  const std::string text = "The checkpoint was made with the kernels \"" + before->second +
+                           "\", and this run computes with \"" + now + "\": results differ in their last bits";
+  log_warning() << text;
+  standard_error().write(text + ".\n");
+}
+
+bool Checkpointing::regular() const {
+  const auto& config = run_.config.checkpoint;
+  return config.every_steps > 0 || config.every_epochs > 0 || config.keep_best > 0;
+}
+
+// Returns true if the ranks' optimizers see different gradients. Their state then differs even if the replicas are
+// averaged after every step.
+bool Checkpointing::updates_with_own_gradients() const {
+  const auto traits = run_.config.strategy.traits();
+  return run_.replica.mesh().replicas()->size() > 1 && !traits.reduces_gradients && !traits.servers_update;
+}
+
+bool Checkpointing::due_at_step(std::int64_t step) const {
+  const auto every = run_.config.checkpoint.every_steps;
+  return every > 0 && step % every == 0;
+}
+
+bool Checkpointing::due_by_test(std::int64_t step) const {
+  return run_.config.checkpoint.keep_best > 0 && run_.last_evaluation.step == step;
+}
+
+void Checkpointing::update(const State& state) {
+  were_apart_ |= !run_.replica.strategy().replicas_equal() || updates_with_own_gradients();
+  checkpointer_->advance();
+  tell_failures();
+  const bool end_of_epoch = run_.length.ends_epoch(state.cursor) || state.step >= run_.length.steps || state.stop;
+  if (run_.vote.stopped() || (!end_of_epoch && (due_at_step(state.step) || due_by_test(state.step)))) {
+    save({state.step, state.epoch, state.cursor});
+  }
+}
+
+void Checkpointing::end_epoch(State& state) {
+  state.stop |= state.step >= run_.length.steps;  // true if a run that was stopped after its last step resumes
+  if (run_.vote.stopped()) return;
+  const auto& config = run_.config.checkpoint;
+  const bool whole = run_.length.ends_epoch(state.cursor);
+  const bool epoch_due = whole && config.every_epochs > 0 && (state.epoch + 1) % config.every_epochs == 0;
+  const bool end = regular() && state.stop;
+  if (!epoch_due && !end && !due_by_test(state.step) && !due_at_step(state.step)) return;
+  save(whole ? Position{state.step, state.epoch + 1, 0} : Position{state.step, state.epoch, state.cursor});
+}
+
+void Checkpointing::save(const Position& position) {
+  checkpointer_->settle();  // the one before is good, whatever the guard finds now
+  run_.nan_guard.check_now();
+  state_.buffers = run_.replica.shared_buffers();
+  checkpointer_->save({.position = position,
+                       .updates = run_.replica.optimizer().updates(),
+                       .identity = identity(),
+                       .strategy = settings_,
+                       .readings = run_.last_evaluation.readings,
+                       .tested_at = run_.last_evaluation.step,
+                       .config = config_text_,
+                       .provenance = provenance()},
+                      !were_apart_);
+}
+
+void Checkpointing::end() {
+  checkpointer_->settle();
+  tell_failures();
+}
+
+void Checkpointing::tell_failures() {
+  if (checkpointer_->failed() == told_) return;
+  told_ = checkpointer_->failed();
+  if (world().rank() == 0) standard_error().write("A checkpoint was abandoned: " + checkpointer_->failure() + "\n");
+}
+
+std::string Checkpointing::why_unsaved() const {
+  if (!run_.vote.stopped() || checkpointer_->failure().empty()) return "";
+  return "the run was stopped, but its checkpoint could not be written: " + checkpointer_->failure();
+}
+
+void Checkpointing::check() const {
+  if (const auto why = why_unsaved(); !why.empty()) throw DataError(why);
+}
+
+}  // namespace phalanx

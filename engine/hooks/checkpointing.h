@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/build/replica.h"
+#include "engine/build/resolved_settings.h"
+#include "engine/checkpoint/checkpointer.h"
+#include "engine/checkpoint/run_state.h"
+#include "engine/config/experiment_config.h"
+#include "engine/engine.h"
+#include "engine/hooks/stop_vote.h"
+#include "engine/hooks/watching/nan_guard.h"
+#include "engine/run_folder.h"
+#include "engine/run_length.h"
+#include "engine/schedule/schedule.h"
+
+namespace phalanx {
+
+/// The last evaluation of a run on the split by which versions of the model are compared.
+struct LastEvaluation {
+  Metrics readings{};
+  std::int64_t step = -1;  // -1: there was none
+};
+
+/// Decides when a run saves checkpoints, and where it resumes.
+///
+///   after every n-th step     for the last step of an epoch, after the hooks and the test at the end of the epoch
+///   after every n-th epoch    after its test
+///   after a test              if the best checkpoints are kept
+///   at the end                if any of these is asked for; also after early stopping
+///   when it is stopped        in any case, after the step at which all ranks stop
+///
+/// Values that are not finite are never saved, so that they do not replace good ones. The guard ends the run instead.
+class Checkpointing {
+ public:
+  /// The parts of a run that this class reads. They must outlive it.
+  struct Run {
+    const ExperimentConfig& config;
+    const RunFolder& folder;
+    const Replica& replica;
+    Schedule& schedule;
+    NanGuard& nan_guard;
+    const StopVote& vote;
+    LastEvaluation& last_evaluation;
+    RunLength length;
+    std::string fitted;  // Splits::fitted
+  };
+
+  explicit Checkpointing(const Run& run) : run_(run), settings_(describe(run.replica.settings, run.config)) {}
+
+  /// Adds a part to all checkpoints. Must be called before training starts.
+  void add(CheckpointPart part) { parts_.push_back(std::move(part)); }
+
+  /// Throws ConfigError if the best checkpoints are chosen by a metric that is not in `measured`, the readings of
+  /// evaluations.
+  void check_metric(const Metrics& measured) const;
+
+  /// Adds the hooks. The engine must outlive the object.
+  void attach(Engine& engine);
+
+  /// Blocks until the checkpoint that is being written is complete.
+  void settle() { checkpointer_->settle(); }
+
+  /// Returns why a stopped run could not be saved, the same on all ranks. Empty if the run was saved or was not
+  /// stopped. Call it after training.
+  std::string why_unsaved() const;
+
+  /// Throws why_unsaved() as a DataError, unless it is empty.
+  void check() const;
+
+  std::int64_t failed() const { return checkpointer_->failed(); }
+
+ private:
+  void start(const std::vector<Slice>& slices, State& state);
+  void go_on(const Checkpoint& checkpoint, State& state);
+  void update(const State& state);
+  void end_epoch(State& state);
+  void end();
+  void save(const Position& position);
+  void tell_failures();
+  void tell_other_kernels(const Manifest& manifest) const;
+  bool regular() const;
+  bool updates_with_own_gradients() const;
+  bool due_at_step(std::int64_t step) const;
+  bool due_by_test(std::int64_t step) const;
+  RunState run_state(const std::vector<Slice>& slices);
+  Communicator& world() const { return *run_.replica.mesh().control(); }
+  Manifest::Words identity() const;
+
+  Run run_;
+  std::string settings_;  // description of the run's ResolvedSettings
+  std::string config_text_;
+  std::vector<CheckpointPart> parts_;
+  RunState state_;
+  std::optional<Checkpointer> checkpointer_;
+  std::int64_t told_ = 0;       // number of failures that the user was told of
+  bool goes_on_alike_ = false;  // same ranks, strategy and buckets as the run that it resumes
+  // Replicas or their gradients have differed at some time. Since then the optimizer state may differ between ranks.
+  bool were_apart_ = false;
+};
+
+}  // namespace phalanx

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/build/replica.h"
+#include "engine/checkpoint/checkpoint_part.h"
+#include "engine/config/experiment_config.h"
+#include "engine/engine.h"
+#include "engine/hooks/measurement_sinks.h"
+#include "engine/hooks/run_times.h"
+#include "engine/hooks/training_meters.h"
+#include "engine/run_folder.h"
+#include "framework/base/metrics.h"
+#include "framework/base/named_tensors.h"
+#include "framework/comm/mesh/mesh.h"
+#include "framework/observe/metrics/measurement.h"
+#include "framework/observe/metrics/progress.h"
+#include "framework/observe/times/step_clock.h"
+
+namespace phalanx {
+
+/// The output of a run while it trains: readings go to all destinations that the config names. All ranks measure;
+/// rank 0 writes.
+class Report {
+ public:
+  /// The parts of a run that the report reads. Whatever is passed by reference must outlive it.
+  struct Run {
+    const ExperimentConfig& config;
+    const RunFolder& folder;
+    const Replica& replica;
+    StepClock& clock;
+    c10::Device device;                             // where this rank computes
+    bool terminal = false;                          // true if standard output is a terminal
+    std::chrono::steady_clock::time_point started;  // when the user started the job
+    Progress::Total total{};
+  };
+
+  /// Throws DataError if a file cannot be opened, and ConfigError if metrics cannot be served.
+  explicit Report(const Run& run);
+
+  /// Facts about the model and its data that are shown before the first step.
+  struct Start {
+    std::int64_t training_samples = 0, validation_samples = 0, test_samples = 0, parameters = 0;
+    std::string strategy;
+    bool selected = false;  // the config has strategy: auto
+  };
+  void tell_start(const Start& start);
+
+  void attach(Engine& engine);
+
+  /// Facts about an evaluation: the split, its number of samples, and the version of the model (see Measurement).
+  struct Evaluated {
+    std::string split;
+    std::int64_t samples = 0;
+    std::string version{};
+    bool shown = true;  // on the console; all other destinations get it in any case
+  };
+  void start_evaluation() { times_.start_evaluation(); }
+  void end_evaluation(const State& state, const Evaluated& evaluated, const Metrics& readings);
+
+  /// Returns the last readings of the training meters, over all ranks.
+  const Metrics& last_training() const { return latest_.readings; }
+
+  /// Returns the parts of a checkpoint. When a run resumes, metrics.jsonl is cut back to its length at the checkpoint,
+  /// TensorBoard is told which events are obsolete, and times and counts continue, so that they cover the whole run.
+  std::vector<CheckpointPart> parts();
+
+  /// Leaves the terminal on a fresh line. Progress is not shown any more.
+  void end_progress() { sinks_.end_progress(); }
+
+  const RunTimes& times() const { return times_; }
+
+ private:
+  bool speaks() const { return all_ranks().rank() == 0; }
+  Communicator& all_ranks() const { return *run_.replica.mesh().control(); }
+  const CommunicatorPtr& readers() const { return run_.replica.mesh().control(kResultAxes); }
+
+  void count(const State& state);
+  void read_meters(const State& state);
+  double peak_of_ranks() const;
+  void read_epoch(const State& state);
+  NamedTensors save() const;
+  void load(const NamedTensors& saved);
+
+  Run run_;
+  MeasurementSinks sinks_;
+  TrainingMeters meters_;
+  RunTimes times_;
+  Measurement latest_;  // the last one of training
+};
+
+}  // namespace phalanx

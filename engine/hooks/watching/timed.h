@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "engine/optim/decorator.h"
+#include "framework/observe/times/step_clock.h"
+#include "framework/observe/trace/named_range.h"
+#include "framework/parallel/step_decorator.h"
+
+namespace phalanx {
+
+/// A step that reports its forward and backward to a clock, which must outlive it, and gives them names (NamedRange).
+/// The time of watchers of its stages counts as hooks.
+class TimedStep final : public StepDecorator {
+ public:
+  TimedStep(Step& inner, StepClock& clock) : StepDecorator(inner), clock_(clock) {}
+
+  Result run(const Batch& batch, const Watch& watch) override {
+    clock_.lap(Phase::kHooks);
+    NamedRange range;
+    range.begin("forward");
+    return inner().run(batch, [&](Stage stage, const Result& result) {
+      const bool forward = stage == Stage::kForward || stage == Stage::kForwardCriterion;
+      clock_.lap(forward ? Phase::kForward : Phase::kBackward);
+      if (stage != Stage::kForward && stage != Stage::kBackwardCriterion) range.end();
+      watch(stage, result);
+      clock_.lap(Phase::kHooks);
+      if (stage == Stage::kForwardCriterion) range.begin("backward");
+    });
+  }
+
+ private:
+  StepClock& clock_;
+};
+
+/// An optimizer that tells a clock, which must outlive it, when its update begins and ends. The time between backward
+/// and update, and between update and the end of the step, counts as communication, and so do sums within it that are
+/// timed().
+class TimedUpdate final : public OptimizerDecorator {
+ public:
+  TimedUpdate(std::unique_ptr<Optimizer> inner, StepClock& clock)
+      : OptimizerDecorator(std::move(inner)), clock_(clock) {}
+
+  void update() override {
+    clock_.lap(Phase::kCommunication);
+    NamedRange range;
+    range.begin("update");
+    inner().update();
+    clock_.lap(Phase::kUpdate);
+  }
+
+ private:
+  StepClock& clock_;
+};
+
+/// Returns a function that calls `sum`, which sums over ranks within an update, and counts its time as communication.
+/// The clock must outlive it.
+inline SumOverSlices timed(SumOverSlices sum, StepClock& clock) {
+  return [sum = std::move(sum), &clock](at::Tensor& sums) {
+    clock.lap(Phase::kUpdate);
+    sum(sums);
+    clock.lap(Phase::kCommunication);
+  };
+}
+
+}  // namespace phalanx

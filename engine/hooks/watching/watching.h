@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "engine/config/watch_config.h"
+#include "engine/engine.h"
+#include "engine/hooks/watching/nan_guard.h"
+#include "engine/hooks/watching/profiler.h"
+#include "engine/optim/optimizer.h"
+#include "engine/run_folder.h"
+#include "framework/comm/communicator.h"
+#include "framework/observe/times/step_clock.h"
+#include "framework/observe/trace/nvtx.h"
+
+namespace phalanx {
+
+/// The observers of a run's steps: the clock of their phases, the guard against values that are not finite, the
+/// profiler, and the ranges for NVIDIA's tools.
+class Watching {
+ public:
+  Watching(const WatchConfig& config, const CommunicatorPtr& world, const RunFolder& folder);
+
+  /// Returns the clock, for a TimedStep around the plain step and a TimedUpdate around the whole optimizer.
+  StepClock& clock() { return clock_; }
+  NanGuard& nan_guard() { return nan_guard_; }
+
+  /// Adds hooks to the first phase and to the last one: the time in between counts as hooks. `steps`: steps of the
+  /// whole run.
+  void attach(Engine& engine, std::int64_t steps);
+
+ private:
+  StepClock clock_;
+  NanGuard nan_guard_;
+  Profiler profiler_;
+  std::optional<NvtxRanges> nvtx_;
+};
+
+}  // namespace phalanx

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/html/run_summary.h"
+
+#include <nlohmann/json.hpp>
+
+#include "framework/base/error.h"
+#include "framework/base/files.h"
+#include "framework/base/json.h"
+
+namespace phalanx {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+RankSpread to_spread(const Json& spread) {
+  return {.mean = spread.at("mean_ms").get<double>() / 1000,
+          .least = spread.at("least_ms").get<double>() / 1000,
+          .most = spread.at("most_ms").get<double>() / 1000,
+          .least_rank = spread.at("least_rank").get<int>(),
+          .most_rank = spread.at("most_rank").get<int>()};
+}
+
+std::optional<TimeOfStep> to_step_time(const Json& summary) {
+  if (!summary.contains("step_time") || summary.at("step_time").at("steps").get<std::int64_t>() == 0) return {};
+  const Json& time = summary.at("step_time");
+  TimeOfStep step{.phases = {},
+                  .own_work = to_spread(time.at("own_work")),
+                  .whole = to_spread(time.at("whole")),
+                  .straggler = time.at("straggler").get<std::string>()};
+  for (const auto& [name, spread] : time.at("phases").items()) step.phases.emplace_back(name, to_spread(spread));
+  return step;
+}
+
+RunSummary to_summary(const Json& json) {
+  RunSummary summary{.name = json.value("name", ""),
+                     .strategy = json.contains("strategy") ? json.at("strategy").value("name", "") : "",
+                     .stopped = json.value("stopped", false),
+                     .chosen_by = json.value("chosen_by", ""),
+                     .samples_per_second = json.value("samples_per_second", 0.0),
+                     .train_seconds = json.value("train_seconds", 0.0),
+                     .steps = json.value("steps", std::int64_t{0}),
+                     .ranks = json.value("ranks", 0),
+                     .step_time = to_step_time(json)};
+  if (json.contains("strategy")) {
+    for (const auto& [name, value] : json.at("strategy").items()) {
+      if (value.is_number()) summary.counted.emplace_back(name, value.get<double>());
+    }
+  }
+  if (json.contains("matrix_products") && json.at("matrix_products").is_object()) {
+    summary.share_of_peak = json.at("matrix_products").at("share_of_peak").get<double>();
+  }
+  if (!json.contains("provenance")) return summary;
+  for (const auto& [name, value] : json.at("provenance").items()) {
+    summary.provenance.emplace_back(name, value.get<std::string>());
+  }
+  return summary;
+}
+
+}  // namespace
+
+RunSummary read_summary(const std::string& path) {
+  const std::string text = read_file(path);
+  try {
+    return to_summary(parse_json(text, "it").raw());
+  } catch (const std::exception& error) {
+    throw DataError(path + ": is not a run summary: " + error.what());
+  }
+}
+
+}  // namespace phalanx

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "framework/observe/times/step_times.h"
+
+namespace phalanx {
+
+/// The time of a run's steps by phase, in seconds of a step.
+struct TimeOfStep {
+  std::vector<std::pair<std::string, RankSpread>> phases;
+  RankSpread own_work, whole;
+  std::string straggler;  // sentence that names the straggler, or says that there is no straggler
+};
+
+/// The parts of summary.json that pages show. Missing values are 0 or empty.
+struct RunSummary {
+  std::string name{};
+  std::string strategy{};                                 // name of the strategy
+  std::vector<std::pair<std::string, double>> counted{};  // counters of the strategy, on rank 0
+  bool stopped = false;                                   // the run was stopped before its end
+  std::string chosen_by{};  // split that decided when to stop, the learning rate or the best checkpoint
+  double samples_per_second = 0, train_seconds = 0;
+  std::optional<double> share_of_peak{};  // share of the peak rate of matrix products that the run reached
+  std::int64_t steps = 0;
+  int ranks = 0;
+  std::optional<TimeOfStep> step_time{};  // absent: the run has taken no step
+  std::vector<std::pair<std::string, std::string>> provenance{};
+};
+
+/// Reads summary.json. Throws DataError, which names `path`, if the file is malformed or has other types.
+RunSummary read_summary(const std::string& path);
+
+}  // namespace phalanx

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/observe/best_effort.h"
+
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "framework/base/console.h"
+#include "framework/base/log.h"
+
+namespace phalanx {
+
+void BestEffort::attempt(const std::function<void()>& task, const char* what_happens_now) {
+  try {
+    task();
+    told_ = false;
+  } catch (const std::exception& error) {
+    if (std::exchange(told_, true)) return;
+    const std::string text = std::string(error.what()) + "; " + what_happens_now;
+    log_warning() << text;
+    standard_error().write("Warning: " + text + "\n");
+  }
+}
+
+}  // namespace phalanx

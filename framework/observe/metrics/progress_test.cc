@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/observe/metrics/progress.h"
+
+#include <gmock/gmock.h>
+#include <pty.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "framework/base/console.h"
+#include "framework/base/text.h"
+#include "framework/observe/testing/measurement.h"
+
+namespace phalanx {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using testing::measurement;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class ProgressTest : public ::testing::Test {
+ protected:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  using File = std::unique_ptr<std::FILE, Close>;
+
+  std::string written() const {
+    std::string text(std::filesystem::file_size("/proc/self/fd/" + std::to_string(::fileno(file_.get()))), '\0');
+    std::rewind(file_.get());
+    text.resize(std::fread(text.data(), 1, text.size(), file_.get()));
+    return text;
+  }
+
+  static constexpr Progress::Total kTotal{.epochs = 5, .steps = 625, .steps_per_epoch = 125};
+  const File file_{std::tmpfile()};
+  Console console_{::fileno(file_.get())};
+};
+
+TEST_F(ProgressTest, PlainLinesIfTheOutputIsNoTerminal) {
+  Progress progress(console_, false, kTotal);
+  progress.update(measurement());
+  EXPECT_EQ(written(), "epoch 1/5  step 20/625  loss 0.5000  accuracy 87.50 %  1000 samples/s  ETA 1:16\n");
+}
+
+TEST_F(ProgressTest, PlainLinesAreRare) {
+  Progress progress(console_, false, kTotal);
+  for (int i = 0; i < 1000; ++i) progress.update(measurement());
+  EXPECT_THAT(written(), AllOf(StartsWith("epoch"), Not(HasSubstr("\nepoch"))));
+}
+
+TEST_F(ProgressTest, APlainLineWaitsAWhileForTheFirstReading) {
+  auto unread = measurement();
+  unread.readings.clear();
+  Progress progress(console_, false, kTotal);
+  progress.update(unread);
+  EXPECT_EQ(written(), "");
+  unread.seconds = 6;
+  progress.update(unread);
+  EXPECT_THAT(written(), StartsWith("epoch 1/5  step 20/625  1000 samples/s  ETA "));
+}
+
+TEST_F(ProgressTest, PlainResultsAreLinesWithoutControlCharacters) {
+  auto test = measurement();
+  test.split = "test";
+  test.epoch = 4;
+  test.seconds = 3725.4;
+  {
+    Progress progress(console_, false, kTotal);
+    progress.result(test);
+    progress.result(test);
+  }
+  const std::string line = "epoch 5/5  step 20  test  loss 0.5000  accuracy 87.50 %  1000 samples/s  1:02:05\n";
+  EXPECT_EQ(written(), line + line);
+}
+
+TEST_F(ProgressTest, AnUnknownRemainingTimeIsShownAsDashes) {
+  Progress progress(console_, false, kTotal);
+  auto nothing_yet = measurement();
+  nothing_yet.step = 0;
+  progress.update(nothing_yet);
+  EXPECT_THAT(written(), EndsWith("ETA --:--\n"));
+}
+
+TEST_F(ProgressTest, ATerminalsLineIsRedrawnAndLeavesNothingBehind) {
+  {
+    Progress progress(console_, true, kTotal);
+    progress.update(measurement());
+  }
+  EXPECT_THAT(written(), AllOf(StartsWith("\r\033[Kepoch 1/5 "), Not(HasSubstr("\n")), EndsWith("\r\033[K")));
+}
+
+TEST_F(ProgressTest, OnATerminalResultsStayAboveTheBar) {
+  Progress progress(console_, true, kTotal);
+  progress.update(measurement());
+  progress.result(measurement());
+  EXPECT_THAT(written(), AllOf(HasSubstr("\r\033[Kepoch 1/5  step 20  train  loss"), EndsWith("\n")));
+}
+
+TEST_F(ProgressTest, ATerminalThatShowsNothingIsNotCleared) {
+  {
+    Progress progress(console_, true, kTotal);
+  }
+  EXPECT_EQ(written(), "");
+}
+
+// Returns the output on a terminal of `columns` columns, without the leading "\r\033[K".
+std::string shown_on_terminal(unsigned short columns, Progress::Total total,
+                              const std::function<void(Progress&)>& show) {
+  winsize size{.ws_row = 24, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
+  int master = -1, slave = -1;
+  if (::openpty(&master, &slave, nullptr, nullptr, &size) != 0) return "no terminal";
+  std::string text(4096, '\0');
+  {
+    Console console(slave);
+    Progress progress(console, true, total);
+    show(progress);
+    text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, ::read(master, text.data(), text.size()))));
+  }
+  ::close(slave);
+  ::close(master);
+  const std::string start = "\r\033[K";
+  return text.starts_with(start) ? text.substr(start.size()) : "not redrawn: " + text;
+}
+
+std::string drawn_on_terminal(unsigned short columns, const Measurement& train, Progress::Total total) {
+  return shown_on_terminal(columns, total, [&](Progress& progress) { progress.update(train); });
+}
+
+std::string result_on_terminal(unsigned short columns, const Measurement& test, Progress::Total total) {
+  return shown_on_terminal(columns, total, [&](Progress& progress) { progress.result(test); });
+}
+
+TEST_F(ProgressTest, ABarFillsFromLeftToRightWhereThereIsRoom) {
+  auto train = measurement();
+  train.step = 5 * 125 / 2;
+  EXPECT_THAT(drawn_on_terminal(140, train, kTotal), HasSubstr(" ▕██████████████▉               ▏ step 312/625"));
+  train.step = 625;
+  EXPECT_THAT(drawn_on_terminal(140, train, kTotal), HasSubstr(" ▕██████████████████████████████▏ step 625/625"));
+}
+
+TEST_F(ProgressTest, AnOrdinaryTerminalHasRoomForABarTheLossAndTheTimeLeft) {
+  EXPECT_THAT(drawn_on_terminal(80, measurement(), kTotal),
+              AllOf(HasSubstr("▕"), HasSubstr("20/625"), HasSubstr("loss 0.5000"), HasSubstr("ETA 1:16")));
+}
+
+TEST_F(ProgressTest, ANarrowTerminalKeepsEpochAndStep) {
+  auto train = measurement();
+  train.step = 320;
+  EXPECT_EQ(drawn_on_terminal(20, train, kTotal), "epoch 1/5  320/625");
+}
+
+TEST_F(ProgressTest, ATerminalOfAnyWidthShowsNoPartOfANumber) {
+  auto train = measurement();
+  train.step = 320;
+  const std::vector<std::string> drawn{"", "320/625", "epoch 1/5  320/625"};
+  for (unsigned short columns = 2; columns < 24; ++columns) {
+    EXPECT_THAT(drawn, ::testing::Contains(drawn_on_terminal(columns, train, kTotal))) << columns;
+  }
+}
+
+TEST_F(ProgressTest, AResultOn60ColumnsHasLossAndAccuracy) {
+  auto test = measurement();
+  test.split = "test";
+  test.step = 125;
+  EXPECT_EQ(result_on_terminal(60, test, kTotal), "epoch 1/5  step 125  test  loss 0.5000  accuracy 87.50 %\r\n");
+  EXPECT_EQ(result_on_terminal(45, test, kTotal), "step 125  test  loss 0.5000  accuracy 87.50 %\r\n");
+  EXPECT_EQ(result_on_terminal(40, test, kTotal), "test  loss 0.5000  accuracy 87.50 %\r\n");
+}
+
+TEST_F(ProgressTest, AResultSaysWhichVersionOfTheModelItIsOf) {
+  auto test = measurement();
+  test.split = "test";
+  test.version = "final model";
+  Progress progress(console_, false, kTotal);
+  progress.result(test);
+  EXPECT_THAT(written(), HasSubstr("  test (final model)  loss 0.5000"));
+}
+
+TEST_F(ProgressTest, ReadingsThatDoNotFitAreCounted) {
+  auto test = measurement();
+  test.split = "test";
+  test.readings = {{"loss", 0.5}};
+  for (int i = 0; i < 100; ++i) test.readings.emplace_back("confusion_" + std::to_string(i), i);
+  Progress progress(console_, false, kTotal);
+  progress.result(test);
+  const auto line = written();
+  std::size_t shown = 1;  // the loss
+  for (auto at = line.find("confusion_"); at != std::string::npos; at = line.find("confusion_", at + 1)) ++shown;
+  EXPECT_THAT(line,
+              AllOf(HasSubstr("test  loss 0.5000  confusion_0 0.0000"),
+                    HasSubstr("  " + std::to_string(test.readings.size() - shown) + " more  "), EndsWith("0:03\n")));
+  EXPECT_LE(line.size(), 161u);
+}
+
+TEST_F(ProgressTest, TheFirstOfManyReadingsFitNextToABar) {
+  auto train = measurement();
+  for (int i = 0; i < 100; ++i) train.readings.emplace_back("confusion_" + std::to_string(i), i);
+  EXPECT_THAT(drawn_on_terminal(100, train, kTotal), AllOf(HasSubstr("▕"), HasSubstr("loss 0.5000  accuracy 87.50 %")));
+}
+
+TEST_F(ProgressTest, ColorsTakeNoRoom) {
+  {
+    Progress progress(console_, true, kTotal, true);
+    progress.update(measurement());
+  }
+  EXPECT_THAT(written(), AllOf(HasSubstr("\033[36m"), HasSubstr("\033[1m0.5000\033[0m")));
+  EXPECT_EQ(StyledText(true).add("▕█", StyledText::kCyan).columns(), 2);
+  EXPECT_EQ(StyledText(false).add("▕█", StyledText::kCyan).bytes(), "▕█");
+}
+
+TEST_F(ProgressTest, ALineThatWrappedWhenTheTerminalShrankIsClearedCompletely) {
+  winsize wide{.ws_row = 24, .ws_col = 120, .ws_xpixel = 0, .ws_ypixel = 0}, narrow = wide;
+  narrow.ws_col = 40;
+  int master = -1, slave = -1;
+  ASSERT_EQ(::openpty(&master, &slave, nullptr, nullptr, &wide), 0);
+  {
+    Console console(slave);
+    Progress progress(console, true, kTotal);
+    progress.update(measurement());
+    ASSERT_EQ(::ioctl(slave, TIOCSWINSZ, &narrow), 0);
+  }
+  ::close(slave);
+  std::string text;
+  std::array<char, 4096> bytes{};
+  for (ssize_t count; (count = ::read(master, bytes.data(), bytes.size())) > 0;) text.append(bytes.data(), count);
+  ::close(master);
+  EXPECT_THAT(text, EndsWith("\033[2A\r\033[J\r\033[K"))
+      << "81 to 120 columns take three rows on the narrower terminal";
+}
+
+TEST_F(ProgressTest, TheLineNeverWrapsOnATerminalOfAnyWidth) {
+  auto train = measurement();
+  for (unsigned short columns = 2; columns < 160; ++columns) {
+    const auto line = drawn_on_terminal(columns, train, kTotal);
+    EXPECT_LT(columns_of(line), columns) << line;
+  }
+}
+
+}  // namespace
+}  // namespace phalanx

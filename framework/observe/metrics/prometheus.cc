@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/observe/metrics/prometheus.h"
+
+#include <utility>
+
+#include "framework/base/error.h"
+
+namespace phalanx {
+
+PrometheusEndpoint::PrometheusEndpoint(const Address& address, std::string run, int ranks)
+    : exposition_{.run = std::move(run), .ranks = ranks} {
+  try {
+    endpoint_ =
+        std::make_unique<TextEndpoint>(address.host, address.port,
+                                       TextEndpoint::Page{.path = "/metrics",
+                                                          .content_type = "text/plain; version=0.0.4; charset=utf-8",
+                                                          .text = [this] { return text(); }});
+  } catch (const ConfigError& error) {
+    throw ConfigError(std::string("watch.prometheus: ") + error.what());
+  }
+}
+
+std::string PrometheusEndpoint::text() {
+  const std::lock_guard lock(mutex_);
+  return to_text(exposition_);
+}
+
+void PrometheusEndpoint::add(const Measurement& measurement) {
+  const std::lock_guard lock(mutex_);
+  exposition_.last[measurement.split] = measurement;
+}
+
+}  // namespace phalanx

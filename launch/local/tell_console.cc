@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/local/tell_console.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "framework/base/console.h"
+#include "framework/base/printable.h"
+
+namespace phalanx {
+namespace {
+
+int console_file = STDERR_FILENO;
+Console* saved_console = nullptr;  // null: standard error is the console
+
+}  // namespace
+
+void print_to_console(std::string_view line) {
+  (saved_console ? *saved_console : standard_error())
+      .write((::isatty(console_file) != 0 ? "\r\033[K" : "") + printable(line) + "\n");
+}
+
+void save_console() {
+  const int saved = ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  if (saved < 0) return;
+  console_file = saved;
+  saved_console = new Console(saved);  // never destroyed, like those of the standard streams
+}
+
+}  // namespace phalanx
