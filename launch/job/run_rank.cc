@@ -23,7 +23,7 @@
 #include "launch/job/run_header.h"
 #include "launch/job/training.h"
 #include "launch/job/world.h"
-#include "launch/local/tell_console.h"
+#include "launch/local/print_to_console.h"
 #include "launch/rank/local_rank.h"
 #include "launch/rank/rendezvous_notice.h"
 #include "launch/signals/stop_signal.h"

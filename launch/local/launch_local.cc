@@ -23,9 +23,9 @@
 #include "launch/failure/failure_report.h"
 #include "launch/failure/record_exception.h"
 #include "launch/failure/verdict.h"
+#include "launch/local/print_to_console.h"
 #include "launch/local/rank_threads.h"
 #include "launch/local/supervisor.h"
-#include "launch/local/tell_console.h"
 #include "launch/temporary_folder.h"
 
 namespace phalanx {

@@ -22,7 +22,7 @@
 #include "framework/base/error.h"
 #include "launch/exit_status.h"
 #include "launch/failure/failure.h"
-#include "launch/local/tell_console.h"
+#include "launch/local/print_to_console.h"
 #include "launch/signals/stop_signal.h"
 #include "launch/testing/launcher_process.h"
 

@@ -17,7 +17,7 @@
 #include "framework/base/error.h"
 #include "launch/failure/failure.h"
 #include "launch/failure/verdict.h"
-#include "launch/local/tell_console.h"
+#include "launch/local/print_to_console.h"
 #include "launch/signals/signals.h"
 
 namespace phalanx {

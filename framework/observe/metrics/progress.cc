@@ -14,11 +14,11 @@ namespace {
 
 constexpr auto kTerminalInterval = std::chrono::milliseconds(100);
 constexpr auto kPlainInterval = std::chrono::seconds(5);
-constexpr int kLeastCells = 6, kMostCells = 30;  // cells of the bar
-constexpr int kPlainColumns = 160;               // of a line if there is no terminal
-constexpr int kUnknownColumns = 80;              // of a terminal that does not report its width
-constexpr std::size_t kMostReadings = 6;         // next to a bar
-constexpr std::size_t kSureReadings = 2;         // readings of a result that are more important than other items
+constexpr int kLeastCells = 6, kMaxCells = 30;  // cells of the bar
+constexpr int kPlainColumns = 160;              // of a line if there is no terminal
+constexpr int kUnknownColumns = 80;             // of a terminal that does not report its width
+constexpr std::size_t kMaxReadings = 6;         // next to a bar
+constexpr std::size_t kSureReadings = 2;        // readings of a result that are more important than other items
 
 std::string format_seconds(double seconds) {
   if (!std::isfinite(seconds) || seconds < 0) return "--:--";
@@ -146,8 +146,8 @@ StyledText Progress::line_beside_bar(const Measurement& train, const StyledText&
     if (*unit != '\0' && !rate.empty()) shown.add(rate + unit);
     return with_eta ? shown.add("  ETA ", StyledText::kSoft).add(format_seconds(left)) : shown;
   };
-  if (!terminal_) return text().add(epoch).add("  ").add(tail("step ", kMostReadings, " samples/s", true));
-  const std::size_t all = std::min(train.readings.size(), kMostReadings), some = std::min<std::size_t>(all, 2);
+  if (!terminal_) return text().add(epoch).add("  ").add(tail("step ", kMaxReadings, " samples/s", true));
+  const std::size_t all = std::min(train.readings.size(), kMaxReadings), some = std::min<std::size_t>(all, 2);
   const double share = total_.steps > 0 ? static_cast<double>(train.step) / static_cast<double>(total_.steps) : 0;
   for (const auto& shown :
        {tail("step ", all, " samples/s", true), tail("", all, "/s", true), tail("", all, "", true),
@@ -155,7 +155,7 @@ StyledText Progress::line_beside_bar(const Measurement& train, const StyledText&
         tail("", 1, "", true), tail("", 1, "", false), tail("", 0, "", false)}) {
     const int cells = width - epoch.columns() - shown.columns() - 4;
     if (cells >= kLeastCells) {
-      return text().add(epoch).add(" ").add(bar(share, std::min(cells, kMostCells))).add(" ").add(shown);
+      return text().add(epoch).add(" ").add(bar(share, std::min(cells, kMaxCells))).add(" ").add(shown);
     }
   }
   const std::string position = format_text("%" PRId64 "/", train.step) + total;

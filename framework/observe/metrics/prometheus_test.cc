@@ -121,7 +121,7 @@ TEST(Prometheus, ServesNothingElse) {
 // If connections were served one after another, the endpoint would wait for each of them.
 TEST(Prometheus, SilentConnectionsDoNotDelayAScrape) {
   PrometheusEndpoint endpoint({}, "run", 1);
-  for (const std::size_t silent : {std::size_t{20}, TextEndpoint::kMostConnections + 10}) {
+  for (const std::size_t silent : {std::size_t{20}, TextEndpoint::kMaxConnections + 10}) {
     std::vector<std::unique_ptr<Client>> clients;
     for (std::size_t i = 0; i < silent; ++i) clients.push_back(std::make_unique<Client>(endpoint.port()));
     const auto start = std::chrono::steady_clock::now();

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launch/local/tell_console.h"
-
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -8,6 +6,7 @@
 
 #include "framework/base/console.h"
 #include "framework/base/printable.h"
+#include "launch/local/print_to_console.h"
 
 namespace phalanx {
 namespace {
