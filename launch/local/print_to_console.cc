@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "launch/local/print_to_console.h"
+
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -6,7 +8,6 @@
 
 #include "framework/base/console.h"
 #include "framework/base/printable.h"
-#include "launch/local/print_to_console.h"
 
 namespace phalanx {
 namespace {
