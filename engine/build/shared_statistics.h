@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "engine/step/kept_values.h"
+#include "engine/step/restore_tensors_guard.h"
 #include "framework/base/storage/safetensors.h"
 #include "framework/comm/communicator.h"
 #include "models/model.h"
@@ -19,7 +19,7 @@ class SharedStatistics {
   SharedStatistics(const Model& model, Communicator& group);
 
  private:
-  KeptValues own_;
+  RestoreTensorsGuard own_;
 };
 
 }  // namespace phalanx

@@ -22,7 +22,7 @@ namespace phalanx {
 namespace {
 
 // Each traced step may keep some hundred operators in memory until the window ends.
-constexpr std::int64_t kMostTracedSteps = 1000;
+constexpr std::int64_t kMaxTracedSteps = 1000;
 
 // Adds a problem if the component cannot be made. Each component checks the combination of its fields.
 template <class Choice, class... Args>
@@ -79,13 +79,13 @@ void check_profile(std::vector<ConfigProblem>& problems, const ExperimentConfig&
   refuse_if(problems, profile.to < profile.from || (profile.from == 0 && profile.to > 0), "watch.profile",
             "a window from step " + std::to_string(profile.from) + " to " + std::to_string(profile.to) +
                 " is empty; steps are numbered from 1");
-  refuse_if(problems, profile.operators && profile.to - profile.from >= kMostTracedSteps, "watch.profile",
+  refuse_if(problems, profile.operators && profile.to - profile.from >= kMaxTracedSteps, "watch.profile",
             "a window of " + std::to_string(profile.to - profile.from + 1) +
-                " steps with all operators would fill the memory; use " + std::to_string(kMostTracedSteps) +
+                " steps with all operators would fill the memory; use " + std::to_string(kMaxTracedSteps) +
                 " at most, or set operators: false");
 }
 
-// Returns true if a reading is always between 0 and 1.
+// Returns true if a metric is always between 0 and 1.
 bool is_share(const std::string& metric) {
   constexpr std::array kShares{"accuracy", "auc", "mean_average_precision"};
   return std::ranges::count(kShares, metric) > 0;

@@ -32,7 +32,7 @@ void check_loader(std::vector<ConfigProblem>& problems, const ExperimentConfig& 
   refuse_if(problems, loader.resident && config.device == "cpu", "loader.resident",
             "keeps samples in the memory of a device, but device is cpu");
   refuse_if(problems, !loader.shuffle && loader.sampler.selected() != "auto", "loader.shuffle",
-            "is only for sampler: auto; leave it out, since loader.sampler is " + loader.sampler.selected());
+            "is only for sampler: auto; remove it, since loader.sampler is " + loader.sampler.selected());
   try {
     refuse_if(problems, parse_bytes(loader.prefetch_bytes) < 0, "loader.prefetch_bytes", "must be at least 0");
   } catch (const ConfigError& error) {

@@ -61,8 +61,8 @@ void check_pipeline(std::vector<ConfigProblem>& problems, const ExperimentConfig
 void check_mesh(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto ranks = training_ranks(config);
   if (ranks < 1) return;
-  if (const auto misfit = misfit_of(config.mesh, ranks); !misfit.empty()) {
-    refuse_if(problems, true, "mesh", misfit);
+  if (const auto problem = mesh_problem(config.mesh, ranks); !problem.empty()) {
+    refuse_if(problems, true, "mesh", problem);
     return;
   }
   refuse_if(problems, config.mesh.tensor == 1 && !config.plan.empty(), "plan",
@@ -72,7 +72,7 @@ void check_mesh(std::vector<ConfigProblem>& problems, const ExperimentConfig& co
   refuse_if(problems, config.mesh.async_tensor && !config.mesh.sequence_parallel, "mesh.async_tensor",
             "overlaps the exchange of positions with products, but mesh.sequence_parallel is false");
   refuse_if(problems, config.mesh.sequence_parallel && !config.plan.empty(), "plan",
-            "mesh.sequence_parallel works only with the model's own plan; leave out one of the two");
+            "mesh.sequence_parallel works only with the model's own plan; remove one of the two");
   for (std::size_t i = 0; i < config.plan.size(); ++i) {
     const std::string key = "plan[" + std::to_string(i) + "]";
     refuse_if(problems, config.plan[i].layers.empty() || config.plan[i].style.empty(), key.c_str(),
@@ -80,7 +80,7 @@ void check_mesh(std::vector<ConfigProblem>& problems, const ExperimentConfig& co
   }
   check_pipeline(problems, config);
   const auto& mesh = config.mesh;
-  const auto divided = divided_axes(mesh);
+  const auto divided = model_parallel_axes(mesh);
   if (divided.empty()) return;
   const auto refuse = [&](bool wrong, const char* key, const std::string& message) {
     refuse_if(problems, wrong, key, message + " with mesh." + divided.front().first + " above 1");

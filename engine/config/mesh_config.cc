@@ -11,7 +11,7 @@ namespace {
 // Returns the mesh of `ranks` ranks that is closest to the requested one.
 std::string nearest_mesh(const MeshConfig& mesh, std::int64_t ranks) {
   std::string text;
-  for (const auto& [name, wanted] : divided_axes(mesh)) {
+  for (const auto& [name, wanted] : model_parallel_axes(mesh)) {
     auto size = std::min(wanted, ranks);
     while (ranks % size != 0) --size;
     ranks /= size;
@@ -32,19 +32,19 @@ MeshShape shape_of(const MeshConfig& mesh, std::int64_t ranks) {
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::int64_t>> divided_axes(const MeshConfig& mesh) {
+std::vector<std::pair<std::string, std::int64_t>> model_parallel_axes(const MeshConfig& mesh) {
   std::vector<std::pair<std::string, std::int64_t>> axes{
       {"pipe", mesh.pipe}, {"tensor", mesh.tensor}, {"expert", mesh.expert}, {"context", mesh.context}};
   std::erase_if(axes, [](const auto& axis) { return axis.second == 1; });
   return axes;
 }
 
-std::string misfit_of(const MeshConfig& mesh, std::int64_t ranks) {
+std::string mesh_problem(const MeshConfig& mesh, std::int64_t ranks) {
   const auto shape = shape_of(mesh, ranks);
   if (shape.product() == ranks) return "";
   const std::string there = std::to_string(ranks) + (ranks == 1 ? " rank trains" : " ranks train");
   std::string axes = "data: " + std::to_string(shape[Axis::kData]);
-  const auto divided = divided_axes(mesh);
+  const auto divided = model_parallel_axes(mesh);
   if (divided.empty()) return axes + ", but " + there + "; 0 uses all";
   for (const auto& [name, size] : divided) axes += " times " + name + ": " + std::to_string(size);
   return axes + " is " + std::to_string(shape.product()) + ", but " + there + "; {" + nearest_mesh(mesh, ranks) +
@@ -52,8 +52,8 @@ std::string misfit_of(const MeshConfig& mesh, std::int64_t ranks) {
 }
 
 MeshShape mesh_shape(const MeshConfig& mesh, std::int64_t ranks) {
-  const auto misfit = misfit_of(mesh, ranks);
-  if (!misfit.empty()) throw ConfigError("mesh: " + misfit);
+  const auto problem = mesh_problem(mesh, ranks);
+  if (!problem.empty()) throw ConfigError("mesh: " + problem);
   return shape_of(mesh, ranks);
 }
 

@@ -51,10 +51,10 @@ struct PlanConfig {
 
 /// Returns the axes of more than one rank along which a replica, its experts or its sequences are divided, with their
 /// sizes, such as {"pipe", 2}. The outermost axis is first.
-std::vector<std::pair<std::string, std::int64_t>> divided_axes(const MeshConfig& mesh);
+std::vector<std::pair<std::string, std::int64_t>> model_parallel_axes(const MeshConfig& mesh);
 
 /// Returns why `ranks` ranks do not fit the mesh; empty: they do.
-std::string misfit_of(const MeshConfig& mesh, std::int64_t ranks);
+std::string mesh_problem(const MeshConfig& mesh, std::int64_t ranks);
 
 /// Returns the mesh of the `ranks` ranks that train. Throws ConfigError if its size is not `ranks`.
 MeshShape mesh_shape(const MeshConfig& mesh, std::int64_t ranks);

@@ -38,7 +38,7 @@ void check_servers(std::vector<ConfigProblem>& problems, const ExperimentConfig&
   const bool elsewhere = config.roles.elsewhere();
   const char* const there_by = config.roles.servers_file.empty() ? "roles.servers_at" : "roles.servers_file";
   refuse_if(problems, !config.roles.servers_at.empty() && !config.roles.servers_file.empty(), "roles.servers_file",
-            "the servers are listed either in this file or in roles.servers_at; leave out one of the two");
+            "the servers are listed either in this file or in roles.servers_at; remove one of the two");
   refuse_if(problems, elsewhere && servers > 0, there_by,
             "servers that belong to no job leave nothing to do for roles.server: " + std::to_string(servers) +
                 "; use one of the two");
@@ -47,7 +47,7 @@ void check_servers(std::vector<ConfigProblem>& problems, const ExperimentConfig&
       problems, elsewhere == config.roles.secret_file.empty(), "roles.secret_file",
       elsewhere
           ? std::string(there_by) + " needs it: set it to the secret file that the servers were started with"
-          : "is the secret of the servers in roles.servers_at or roles.servers_file, but neither is set; leave it out");
+          : "is the secret of the servers in roles.servers_at or roles.servers_file, but neither is set; remove it");
 }
 
 // Checks the replicas of what parameter servers hold.
@@ -71,7 +71,7 @@ void check_division(std::vector<ConfigProblem>& problems, const ExperimentConfig
   const auto servers = config.roles.server, ranks = training_ranks(config);
   const std::string less_servers = servers > 0 ? " minus roles.server: " + std::to_string(servers) : "";
   std::string sharing;
-  for (const auto& [axis, size] : divided_axes(config.mesh)) {
+  for (const auto& [axis, size] : model_parallel_axes(config.mesh)) {
     if (axis != "expert") sharing += ", divided by mesh." + axis + ": " + std::to_string(size);
   }
   const auto shares = std::max<std::int64_t>(1, ranks / (config.mesh.pipe * config.mesh.tensor * config.mesh.context));

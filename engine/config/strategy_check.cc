@@ -50,9 +50,9 @@ void check_strategy(std::vector<ConfigProblem>& problems, const ExperimentConfig
   const auto text = [](const auto& optimizer) { return config::dump_as("optimizer", optimizer); };
   refuse_if(problems, traits.servers_update && text(config.optimizer) != text(ExperimentConfig{}.optimizer),
             "optimizer",
-            "leave it out: with this strategy the servers update the parameters, as the strategy section specifies");
+            "remove it: with this strategy the servers update the parameters, as the strategy section specifies");
   refuse_if(problems, traits.servers_update && !config.parameter_groups.empty(), "parameter_groups",
-            "servers that update the parameters do not know their names; leave it out, or let the ranks update them");
+            "servers that update the parameters do not know their names; remove it, or let the ranks update them");
   refuse_if(problems, train.precision == "fp16" && traits.remembers_gradients, "train.precision",
             "fp16 cannot be combined with compressed gradients, whose residual would keep an overflow forever; use "
             "bf16, or no compression");
@@ -68,7 +68,7 @@ void check_shards(std::vector<ConfigProblem>& problems, const ExperimentConfig& 
   };
   refuse(config.train.data_parallel > 1, "train.data_parallel",
          "must be 1, since its threads add up gradients after backward, when these are already freed,");
-  refuse(!config.turns.empty(), "turns", "leave out the gradients of some parameters and cannot be combined");
+  refuse(!config.turns.empty(), "turns", "skip the gradients of some parameters and cannot be combined");
 }
 
 }  // namespace phalanx

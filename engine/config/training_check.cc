@@ -16,7 +16,7 @@ void check_training(std::vector<ConfigProblem>& problems, const ExperimentConfig
   refuse_if(problems, train.checkpoint_activations > 0 && train.data_parallel > 1, "train.checkpoint_activations",
             "cannot be combined with train.data_parallel: threads share one random number generator");
   refuse_if(problems, train.sync_batch_norm && train.data_parallel > 1, "train.data_parallel",
-            "has replicas with separate batch norm statistics; leave out train.sync_batch_norm, or use ranks instead");
+            "has replicas with separate batch norm statistics; remove train.sync_batch_norm, or use ranks instead");
   refuse_if(problems, config.loader.threads > 0 && config.loader.prefetch == 0, "loader.threads",
             "need batches to read ahead, but loader.prefetch is 0; set it to the number of batches");
   const double backoff = train.loss_scale.backoff;
@@ -32,7 +32,7 @@ void check_cuda_graph(std::vector<ConfigProblem>& problems, const ExperimentConf
     refuse_if(problems, wrong, key, message + " with train.cuda_graph");
   };
   refuse(config.device == "cpu", "device", "must be one that records graphs, such as cuda,");
-  refuse(!divided_axes(config.mesh).empty(), "mesh",
+  refuse(!model_parallel_axes(config.mesh).empty(), "mesh",
          "has an axis whose ranks communicate within the step: only data can be used");
   refuse(config.train.sync_batch_norm, "train.sync_batch_norm", "must be false");
   refuse(config.train.data_parallel > 1, "train.data_parallel", "must be 1");

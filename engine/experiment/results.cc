@@ -19,19 +19,19 @@
 namespace phalanx {
 namespace {
 
-std::string in_words(const Metrics& readings) {
+std::string metrics_text(const Metrics& metrics) {
   std::vector<std::string> words;
-  for (std::size_t i = 0; i < std::min<std::size_t>(readings.size(), 6); ++i) {
-    words.push_back(format_text("%s %.4g", readings[i].first.c_str(), readings[i].second));
+  for (std::size_t i = 0; i < std::min<std::size_t>(metrics.size(), 6); ++i) {
+    words.push_back(format_text("%s %.4g", metrics[i].first.c_str(), metrics[i].second));
   }
-  if (readings.size() > words.size()) words.push_back(format_text("%zu more", readings.size() - words.size()));
+  if (metrics.size() > words.size()) words.push_back(format_text("%zu more", metrics.size() - words.size()));
   return join(words, ", ");
 }
 
-// Shows the final readings as progress does.
+// Shows the final metrics as progress does.
 void show_readings(const ExperimentResult& result) {
-  for (const auto& [split, readings] : {std::pair("validation", result.validation), std::pair("test", result.test)}) {
-    if (!readings.empty()) standard_output().write(std::string(split) + ": " + in_words(readings) + "\n");
+  for (const auto& [split, metrics] : {std::pair("validation", result.validation), std::pair("test", result.test)}) {
+    if (!metrics.empty()) standard_output().write(std::string(split) + ": " + metrics_text(metrics) + "\n");
   }
 }
 
@@ -51,7 +51,7 @@ void write_results(const ExperimentConfig& config, const ExperimentContext& cont
     BestEffort().attempt([&] { write_run_page(context.folder); },
                          "the run itself is not affected; tools:report can write the page later");
   }
-  if (result.unreadable) tell_skipped(*result.unreadable);
+  if (result.unreadable) warn_of_skipped_samples(*result.unreadable);
   if (!result.early_stop.empty()) standard_output().write("Ended early: " + result.early_stop + "\n");
   if (config.watch.progress) {
     show_times(times.step_times());

@@ -26,8 +26,8 @@ Report::Report(const Run& run)
       meters_(run.config.watch, run.total.steps_per_epoch),
       times_(run.clock, run.started) {}
 
-void Report::tell_start(const Start& start) {
-  if (!speaks() || !run_.config.watch.progress) return;
+void Report::report_start(const Start& start) {
+  if (!writes_to_console() || !run_.config.watch.progress) return;
   std::vector<std::string> samples{format_text("%" PRId64 " training", start.training_samples)};
   if (start.validation_samples > 0) samples.push_back(format_text("%" PRId64 " validation", start.validation_samples));
   if (start.test_samples > 0) samples.push_back(format_text("%" PRId64 " test", start.test_samples));
@@ -62,13 +62,13 @@ void Report::count(const State& state) {
 
 void Report::read_meters(const State& state) {
   const ParameterUpdate& update = *run_.replica.update;
-  Metrics readings = meters_.take(*readers());
-  for (auto& reading : update.readings()) readings.push_back(std::move(reading));
-  if (!run_.device.is_cpu()) readings.emplace_back("device_memory_peak_gib", peak_of_ranks() * 0x1p-30);
+  Metrics metrics = meters_.take(*readers());
+  for (auto& metric : update.metrics()) metrics.push_back(std::move(metric));
+  if (!run_.device.is_cpu()) metrics.emplace_back("device_memory_peak_gib", peak_of_ranks() * 0x1p-30);
   latest_ = {.step = state.step,
              .epoch = state.epoch,
              .split = "train",
-             .readings = std::move(readings),
+             .metrics = std::move(metrics),
              .samples_per_second = times_.window_samples_per_second(),
              .seconds = times_.since_training_started(),
              .learning_rate = update.optimizer().learning_rate(),
@@ -86,12 +86,12 @@ double Report::peak_of_ranks() const {
 }
 
 void Report::read_epoch(const State& state) {
-  Metrics readings = meters_.take_epoch(state, *readers());
-  if (readings.empty()) return;
+  Metrics metrics = meters_.take_epoch(state, *readers());
+  if (metrics.empty()) return;
   sinks_.show_result({.step = state.step,
                       .epoch = state.epoch,
                       .split = "train",
-                      .readings = std::move(readings),
+                      .metrics = std::move(metrics),
                       .seconds = times_.since_training_started()});
 }
 
@@ -119,12 +119,12 @@ void Report::load(const NamedTensors& saved) {
   for (const auto& [name, tensor] : saved) {
     if (name == "counts") {
       const auto* count = tensor.data_ptr<std::int64_t>();
-      if (speaks()) cut_metrics(run_.folder.metrics(), count[0]);
+      if (writes_to_console()) cut_metrics(run_.folder.metrics(), count[0]);
       progress.window_samples = count[1];
       progress.samples = count[2];
     } else if (name == "step") {
       latest_.step = tensor.item<std::int64_t>();
-      sinks_.go_on_after(latest_.step);
+      sinks_.resume_after(latest_.step);
     } else if (name == "seconds") {
       const auto* seconds = tensor.data_ptr<double>();
       progress.training_seconds = seconds[0];
@@ -135,16 +135,16 @@ void Report::load(const NamedTensors& saved) {
   times_.load(progress);
 }
 
-void Report::end_evaluation(const State& state, const Evaluated& evaluated, const Metrics& readings) {
+void Report::end_evaluation(const State& state, const Evaluated& evaluated, const Metrics& metrics) {
   const double seconds = times_.end_evaluation();
-  if (!speaks()) return;
-  const Measurement evaluation{.step = state.step,
-                               .epoch = state.epoch,
-                               .split = evaluated.split,
-                               .readings = readings,
-                               .samples_per_second = static_cast<double>(evaluated.samples) / seconds,
-                               .seconds = times_.since_training_started(),
-                               .version = evaluated.version};
+  if (!writes_to_console()) return;
+  const MetricsRecord evaluation{.step = state.step,
+                                 .epoch = state.epoch,
+                                 .split = evaluated.split,
+                                 .metrics = metrics,
+                                 .samples_per_second = static_cast<double>(evaluated.samples) / seconds,
+                                 .seconds = times_.since_training_started(),
+                                 .version = evaluated.version};
   sinks_.add(evaluation);
   if (evaluated.shown) sinks_.show_result(evaluation);
 }

@@ -12,20 +12,20 @@
 #include "engine/checkpoint/checkpoint_part.h"
 #include "engine/config/experiment_config.h"
 #include "engine/engine.h"
-#include "engine/hooks/measurement_sinks.h"
+#include "engine/hooks/metrics_sinks.h"
 #include "engine/hooks/run_times.h"
 #include "engine/hooks/training_meters.h"
 #include "engine/run_folder.h"
 #include "framework/base/metrics.h"
 #include "framework/base/named_tensors.h"
 #include "framework/comm/mesh/mesh.h"
-#include "framework/observe/metrics/measurement.h"
+#include "framework/observe/metrics/metrics_record.h"
 #include "framework/observe/metrics/progress.h"
 #include "framework/observe/times/step_clock.h"
 
 namespace phalanx {
 
-/// The output of a run while it trains: readings go to all destinations that the config names. All ranks measure;
+/// The output of a run while it trains: metrics go to all destinations that the config names. All ranks measure;
 /// rank 0 writes.
 class Report {
  public:
@@ -50,11 +50,11 @@ class Report {
     std::string strategy;
     bool selected = false;  // the config has strategy: auto
   };
-  void tell_start(const Start& start);
+  void report_start(const Start& start);
 
   void attach(Engine& engine);
 
-  /// Facts about an evaluation: the split, its number of samples, and the version of the model (see Measurement).
+  /// Facts about an evaluation: the split, its number of samples, and the version of the model (see MetricsRecord).
   struct Evaluated {
     std::string split;
     std::int64_t samples = 0;
@@ -62,10 +62,10 @@ class Report {
     bool shown = true;  // on the console; all other destinations get it in any case
   };
   void start_evaluation() { times_.start_evaluation(); }
-  void end_evaluation(const State& state, const Evaluated& evaluated, const Metrics& readings);
+  void end_evaluation(const State& state, const Evaluated& evaluated, const Metrics& metrics);
 
-  /// Returns the last readings of the training meters, over all ranks.
-  const Metrics& last_training() const { return latest_.readings; }
+  /// Returns the last metrics of the training meters, over all ranks.
+  const Metrics& last_training() const { return latest_.metrics; }
 
   /// Returns the parts of a checkpoint. When a run resumes, metrics.jsonl is cut back to its length at the checkpoint,
   /// TensorBoard is told which events are obsolete, and times and counts continue, so that they cover the whole run.
@@ -77,7 +77,7 @@ class Report {
   const RunTimes& times() const { return times_; }
 
  private:
-  bool speaks() const { return all_ranks().rank() == 0; }
+  bool writes_to_console() const { return all_ranks().rank() == 0; }
   Communicator& all_ranks() const { return *run_.replica.mesh().control(); }
   const CommunicatorPtr& readers() const { return run_.replica.mesh().control(kResultAxes); }
 
@@ -89,10 +89,10 @@ class Report {
   void load(const NamedTensors& saved);
 
   Run run_;
-  MeasurementSinks sinks_;
+  MetricsSinks sinks_;
   TrainingMeters meters_;
   RunTimes times_;
-  Measurement latest_;  // the last one of training
+  MetricsRecord latest_;  // the last one of training
 };
 
 }  // namespace phalanx

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/plan/step_plan.h"
 
-#include "engine/plan/step_rehearsal.h"
+#include "engine/plan/step_planner.h"
 
 namespace phalanx {
 
@@ -12,7 +12,7 @@ OperationCounts StepPlan::all() const {
 }
 
 StepPlan plan_step(const ExperimentConfig& config, const Splits& splits, const PlanOptions& options) {
-  return StepRehearsal(config, splits, options).plan();
+  return StepPlanner(config, splits, options).plan();
 }
 
 }  // namespace phalanx

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/step/kept_values.h"
+#include "engine/step/restore_tensors_guard.h"
 #include "engine/step/step_listener.h"
 
 namespace phalanx {
@@ -26,7 +26,7 @@ class PaddingOnlyGuard final : public StepListener {
 
  private:
   std::vector<at::Tensor> buffers_;
-  std::optional<KeptValues> kept_;  // during a step without samples
+  std::optional<RestoreTensorsGuard> kept_;  // during a step without samples
 };
 
 }  // namespace phalanx

@@ -98,7 +98,7 @@ TEST_F(WindowTest, HasTheStepsPhasesAndCollectivesOfAllRanks) {
   }
 }
 
-TEST_F(WindowTest, OperatorsCanBeLeftOut) {
+TEST_F(WindowTest, OperatorsCanBeOmitted) {
   run_ranks("inproc", 1, [&](const CommunicatorPtr& world) { train(world, {.from = 1, .to = 2, .operators = false}); });
   EXPECT_THAT(names_of(lanes(0)["steps"]), ElementsAre("step 1", "step 2"));
   EXPECT_TRUE(lanes(0)["operators"].empty());

@@ -48,7 +48,7 @@ class Downpour final : public ServerStrategy {
 
   void after_update(std::int64_t step) override {
     const at::NoGradGuard no_grad;
-    if (schedule_.asks_ahead(step)) ask_ahead();
+    if (schedule_.prefetches(step)) prefetch_values();
     if (!schedule_.exchanges(step)) return;
     if (reads_.empty()) {
       exchange();
@@ -109,7 +109,7 @@ class Downpour final : public ServerStrategy {
   }
 
   // Nothing is pushed until the values are used, so the change of x since the request is still x - base.
-  void ask_ahead() { reads_ = tables_.pull(read_); }
+  void prefetch_values() { reads_ = tables_.pull(read_); }
 
   void integrate() {
     wait_all(reads_);
@@ -174,7 +174,7 @@ void check_downpour(const DownpourConfig& config) {
   check(config);
   if (!config.server_optimizer.any() || (config.delay == 0 && config.prefetch == 0)) return;
   throw ConfigError(std::string("strategy.") + (config.delay > 0 ? "delay" : "prefetch") +
-                    ": with a server_optimizer a rank has no updates of its own between exchanges; leave it out");
+                    ": with a server_optimizer a rank has no updates of its own between exchanges; remove it");
 }
 
 const bool downpour = Strategies::global().add<DownpourConfig>(

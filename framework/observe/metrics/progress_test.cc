@@ -17,7 +17,7 @@
 
 #include "framework/base/console.h"
 #include "framework/base/text.h"
-#include "framework/observe/testing/measurement.h"
+#include "framework/observe/testing/metrics_record.h"
 
 namespace phalanx {
 namespace {
@@ -25,8 +25,8 @@ namespace {
 using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
-using testing::measurement;
 using ::testing::Not;
+using testing::record;
 using ::testing::StartsWith;
 
 class ProgressTest : public ::testing::Test {
@@ -50,19 +50,19 @@ class ProgressTest : public ::testing::Test {
 
 TEST_F(ProgressTest, PlainLinesIfTheOutputIsNoTerminal) {
   Progress progress(console_, false, kTotal);
-  progress.update(measurement());
+  progress.update(record());
   EXPECT_EQ(written(), "epoch 1/5  step 20/625  loss 0.5000  accuracy 87.50 %  1000 samples/s  ETA 1:16\n");
 }
 
 TEST_F(ProgressTest, PlainLinesAreRare) {
   Progress progress(console_, false, kTotal);
-  for (int i = 0; i < 1000; ++i) progress.update(measurement());
+  for (int i = 0; i < 1000; ++i) progress.update(record());
   EXPECT_THAT(written(), AllOf(StartsWith("epoch"), Not(HasSubstr("\nepoch"))));
 }
 
-TEST_F(ProgressTest, APlainLineWaitsAWhileForTheFirstReading) {
-  auto unread = measurement();
-  unread.readings.clear();
+TEST_F(ProgressTest, APlainLineWaitsAWhileForTheFirstMetrics) {
+  auto unread = record();
+  unread.metrics.clear();
   Progress progress(console_, false, kTotal);
   progress.update(unread);
   EXPECT_EQ(written(), "");
@@ -72,7 +72,7 @@ TEST_F(ProgressTest, APlainLineWaitsAWhileForTheFirstReading) {
 }
 
 TEST_F(ProgressTest, PlainResultsAreLinesWithoutControlCharacters) {
-  auto test = measurement();
+  auto test = record();
   test.split = "test";
   test.epoch = 4;
   test.seconds = 3725.4;
@@ -87,7 +87,7 @@ TEST_F(ProgressTest, PlainResultsAreLinesWithoutControlCharacters) {
 
 TEST_F(ProgressTest, AnUnknownRemainingTimeIsShownAsDashes) {
   Progress progress(console_, false, kTotal);
-  auto nothing_yet = measurement();
+  auto nothing_yet = record();
   nothing_yet.step = 0;
   progress.update(nothing_yet);
   EXPECT_THAT(written(), EndsWith("ETA --:--\n"));
@@ -96,15 +96,15 @@ TEST_F(ProgressTest, AnUnknownRemainingTimeIsShownAsDashes) {
 TEST_F(ProgressTest, ATerminalsLineIsRedrawnAndLeavesNothingBehind) {
   {
     Progress progress(console_, true, kTotal);
-    progress.update(measurement());
+    progress.update(record());
   }
   EXPECT_THAT(written(), AllOf(StartsWith("\r\033[Kepoch 1/5 "), Not(HasSubstr("\n")), EndsWith("\r\033[K")));
 }
 
 TEST_F(ProgressTest, OnATerminalResultsStayAboveTheBar) {
   Progress progress(console_, true, kTotal);
-  progress.update(measurement());
-  progress.result(measurement());
+  progress.update(record());
+  progress.result(record());
   EXPECT_THAT(written(), AllOf(HasSubstr("\r\033[Kepoch 1/5  step 20  train  loss"), EndsWith("\n")));
 }
 
@@ -134,16 +134,16 @@ std::string shown_on_terminal(unsigned short columns, Progress::Total total,
   return text.starts_with(start) ? text.substr(start.size()) : "not redrawn: " + text;
 }
 
-std::string drawn_on_terminal(unsigned short columns, const Measurement& train, Progress::Total total) {
+std::string drawn_on_terminal(unsigned short columns, const MetricsRecord& train, Progress::Total total) {
   return shown_on_terminal(columns, total, [&](Progress& progress) { progress.update(train); });
 }
 
-std::string result_on_terminal(unsigned short columns, const Measurement& test, Progress::Total total) {
+std::string result_on_terminal(unsigned short columns, const MetricsRecord& test, Progress::Total total) {
   return shown_on_terminal(columns, total, [&](Progress& progress) { progress.result(test); });
 }
 
 TEST_F(ProgressTest, ABarFillsFromLeftToRightWhereThereIsRoom) {
-  auto train = measurement();
+  auto train = record();
   train.step = 5 * 125 / 2;
   EXPECT_THAT(drawn_on_terminal(140, train, kTotal), HasSubstr(" ▕██████████████▉               ▏ step 312/625"));
   train.step = 625;
@@ -151,18 +151,18 @@ TEST_F(ProgressTest, ABarFillsFromLeftToRightWhereThereIsRoom) {
 }
 
 TEST_F(ProgressTest, AnOrdinaryTerminalHasRoomForABarTheLossAndTheTimeLeft) {
-  EXPECT_THAT(drawn_on_terminal(80, measurement(), kTotal),
+  EXPECT_THAT(drawn_on_terminal(80, record(), kTotal),
               AllOf(HasSubstr("▕"), HasSubstr("20/625"), HasSubstr("loss 0.5000"), HasSubstr("ETA 1:16")));
 }
 
 TEST_F(ProgressTest, ANarrowTerminalKeepsEpochAndStep) {
-  auto train = measurement();
+  auto train = record();
   train.step = 320;
   EXPECT_EQ(drawn_on_terminal(20, train, kTotal), "epoch 1/5  320/625");
 }
 
 TEST_F(ProgressTest, ATerminalOfAnyWidthShowsNoPartOfANumber) {
-  auto train = measurement();
+  auto train = record();
   train.step = 320;
   const std::vector<std::string> drawn{"", "320/625", "epoch 1/5  320/625"};
   for (unsigned short columns = 2; columns < 24; ++columns) {
@@ -171,7 +171,7 @@ TEST_F(ProgressTest, ATerminalOfAnyWidthShowsNoPartOfANumber) {
 }
 
 TEST_F(ProgressTest, AResultOn60ColumnsHasLossAndAccuracy) {
-  auto test = measurement();
+  auto test = record();
   test.split = "test";
   test.step = 125;
   EXPECT_EQ(result_on_terminal(60, test, kTotal), "epoch 1/5  step 125  test  loss 0.5000  accuracy 87.50 %\r\n");
@@ -180,7 +180,7 @@ TEST_F(ProgressTest, AResultOn60ColumnsHasLossAndAccuracy) {
 }
 
 TEST_F(ProgressTest, AResultSaysWhichVersionOfTheModelItIsOf) {
-  auto test = measurement();
+  auto test = record();
   test.split = "test";
   test.version = "final model";
   Progress progress(console_, false, kTotal);
@@ -188,11 +188,11 @@ TEST_F(ProgressTest, AResultSaysWhichVersionOfTheModelItIsOf) {
   EXPECT_THAT(written(), HasSubstr("  test (final model)  loss 0.5000"));
 }
 
-TEST_F(ProgressTest, ReadingsThatDoNotFitAreCounted) {
-  auto test = measurement();
+TEST_F(ProgressTest, MetricsThatDoNotFitAreCounted) {
+  auto test = record();
   test.split = "test";
-  test.readings = {{"loss", 0.5}};
-  for (int i = 0; i < 100; ++i) test.readings.emplace_back("confusion_" + std::to_string(i), i);
+  test.metrics = {{"loss", 0.5}};
+  for (int i = 0; i < 100; ++i) test.metrics.emplace_back("confusion_" + std::to_string(i), i);
   Progress progress(console_, false, kTotal);
   progress.result(test);
   const auto line = written();
@@ -200,20 +200,20 @@ TEST_F(ProgressTest, ReadingsThatDoNotFitAreCounted) {
   for (auto at = line.find("confusion_"); at != std::string::npos; at = line.find("confusion_", at + 1)) ++shown;
   EXPECT_THAT(line,
               AllOf(HasSubstr("test  loss 0.5000  confusion_0 0.0000"),
-                    HasSubstr("  " + std::to_string(test.readings.size() - shown) + " more  "), EndsWith("0:03\n")));
+                    HasSubstr("  " + std::to_string(test.metrics.size() - shown) + " more  "), EndsWith("0:03\n")));
   EXPECT_LE(line.size(), 161u);
 }
 
-TEST_F(ProgressTest, TheFirstOfManyReadingsFitNextToABar) {
-  auto train = measurement();
-  for (int i = 0; i < 100; ++i) train.readings.emplace_back("confusion_" + std::to_string(i), i);
+TEST_F(ProgressTest, TheFirstOfManyMetricsFitNextToABar) {
+  auto train = record();
+  for (int i = 0; i < 100; ++i) train.metrics.emplace_back("confusion_" + std::to_string(i), i);
   EXPECT_THAT(drawn_on_terminal(100, train, kTotal), AllOf(HasSubstr("▕"), HasSubstr("loss 0.5000  accuracy 87.50 %")));
 }
 
 TEST_F(ProgressTest, ColorsTakeNoRoom) {
   {
     Progress progress(console_, true, kTotal, true);
-    progress.update(measurement());
+    progress.update(record());
   }
   EXPECT_THAT(written(), AllOf(HasSubstr("\033[36m"), HasSubstr("\033[1m0.5000\033[0m")));
   EXPECT_EQ(StyledText(true).add("▕█", StyledText::kCyan).columns(), 2);
@@ -228,7 +228,7 @@ TEST_F(ProgressTest, ALineThatWrappedWhenTheTerminalShrankIsClearedCompletely) {
   {
     Console console(slave);
     Progress progress(console, true, kTotal);
-    progress.update(measurement());
+    progress.update(record());
     ASSERT_EQ(::ioctl(slave, TIOCSWINSZ, &narrow), 0);
   }
   ::close(slave);
@@ -241,7 +241,7 @@ TEST_F(ProgressTest, ALineThatWrappedWhenTheTerminalShrankIsClearedCompletely) {
 }
 
 TEST_F(ProgressTest, TheLineNeverWrapsOnATerminalOfAnyWidth) {
-  auto train = measurement();
+  auto train = record();
   for (unsigned short columns = 2; columns < 160; ++columns) {
     const auto line = drawn_on_terminal(columns, train, kTotal);
     EXPECT_LT(columns_of(line), columns) << line;

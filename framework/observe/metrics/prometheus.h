@@ -11,7 +11,7 @@
 namespace phalanx {
 
 /// Serves GET /metrics to Prometheus during its lifetime; see TextEndpoint.
-class PrometheusEndpoint final : public MeasurementSink {
+class PrometheusEndpoint final : public MetricsSink {
  public:
   /// A name or a number of an interface of this host, and a port; port 0 selects any free port.
   struct Address {
@@ -23,7 +23,7 @@ class PrometheusEndpoint final : public MeasurementSink {
   /// size of the run, which are served too.
   PrometheusEndpoint(const Address& address, std::string run, int ranks);
 
-  void add(const Measurement& measurement) override;
+  void add(const MetricsRecord& record) override;
 
   int port() const { return endpoint_->port(); }
 

@@ -19,7 +19,7 @@
 #include "framework/base/error.h"
 #include "framework/observe/metrics/exposition.h"
 #include "framework/observe/metrics/text_endpoint.h"
-#include "framework/observe/testing/measurement.h"
+#include "framework/observe/testing/metrics_record.h"
 
 namespace phalanx {
 namespace {
@@ -29,10 +29,10 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 using ::testing::ThrowsMessage;
-using testing::timed_measurement;
+using testing::timed_record;
 
 TEST(Exposition, HasHelpAndTypeOfEveryMetric) {
-  const std::string text = to_text({.run = "a \"b\"\\", .ranks = 2, .last = {{"train", timed_measurement()}}});
+  const std::string text = to_text({.run = "a \"b\"\\", .ranks = 2, .last = {{"train", timed_record()}}});
   EXPECT_THAT(text, StartsWith("# HELP phalanx_run_info Information about the run; always 1.\n"
                                "# TYPE phalanx_run_info gauge\n"
                                "phalanx_run_info{name=\"a \\\"b\\\"\\\\\",ranks=\"2\",version=\""));
@@ -50,8 +50,8 @@ TEST(Exposition, OmitsWhatWasNotMeasured) {
 }
 
 TEST(Exposition, NonFiniteValuesAreWrittenAsPrometheusReadsThem) {
-  auto diverged = timed_measurement();
-  diverged.readings = {{"loss", NAN}, {"norm", INFINITY}};
+  auto diverged = timed_record();
+  diverged.metrics = {{"loss", NAN}, {"norm", INFINITY}};
   EXPECT_THAT(to_text({.run = "a", .ranks = 1, .last = {{"train", diverged}}}),
               AllOf(HasSubstr("name=\"loss\"} NaN\n"), HasSubstr("name=\"norm\"} +Inf\n")));
 }
@@ -94,7 +94,7 @@ TEST(Prometheus, ServesWhatWasMeasuredLast) {
   PrometheusEndpoint endpoint({}, "run", 2);
   EXPECT_THAT(answer(endpoint, "GET /metrics"),
               AllOf(StartsWith("HTTP/1.1 200 OK\r\n"), Not(HasSubstr("phalanx_step "))));
-  endpoint.add(timed_measurement());
+  endpoint.add(timed_record());
   const auto after = answer(endpoint, "GET /metrics?format=text");
   EXPECT_THAT(after, HasSubstr("\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
   EXPECT_THAT(after, HasSubstr("\nphalanx_step 300\n"));

@@ -14,7 +14,7 @@
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 #include "framework/base/storage/crc32c.h"
-#include "framework/observe/testing/measurement.h"
+#include "framework/observe/testing/metrics_record.h"
 
 namespace phalanx {
 namespace {
@@ -25,7 +25,7 @@ using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 using ::testing::ThrowsMessage;
-using testing::timed_measurement;
+using testing::timed_record;
 
 template <class T>
 T take(const std::string& bytes, std::size_t& at) {
@@ -67,8 +67,8 @@ class TensorBoardTest : public ::testing::Test {
 
 TEST_F(TensorBoardTest, RecordsAreFramedAndBeginWithTheVersion) {
   TensorBoard board(folder_);
-  board.go_on_after(299);
-  board.add(timed_measurement());
+  board.resume_after(299);
+  board.add(timed_record());
   ASSERT_THAT(files_in(folder_), SizeIs(1));
   EXPECT_THAT(std::filesystem::path(files_in(folder_)[0]).filename().string(), StartsWith("events.out.tfevents."));
   const auto all = records(files_in(folder_)[0]);
@@ -90,8 +90,8 @@ TEST_F(TensorBoardTest, AScalarIsATagAndAFloat) {
 
 TEST_F(TensorBoardTest, EveryMeasuredValueHasATag) {
   TensorBoard board(folder_);
-  board.add(timed_measurement());
-  auto test = timed_measurement();
+  board.add(timed_record());
+  auto test = timed_record();
   test.split = "test";
   test.learning_rate.reset();
   test.times.reset();
@@ -105,8 +105,8 @@ TEST_F(TensorBoardTest, EveryMeasuredValueHasATag) {
 }
 
 TEST_F(TensorBoardTest, AResumedRunBeginsANewFile) {
-  TensorBoard(folder_).add(timed_measurement());
-  TensorBoard(folder_).add(timed_measurement());
+  TensorBoard(folder_).add(timed_record());
+  TensorBoard(folder_).add(timed_record());
   ASSERT_THAT(files_in(folder_), SizeIs(2));
   for (const auto& file : files_in(folder_)) {
     EXPECT_THAT(records(file)[1], HasSubstr("\x10\x01\x3a\x02\x08\x01")) << "a new file begins, with step 1";
@@ -114,7 +114,7 @@ TEST_F(TensorBoardTest, AResumedRunBeginsANewFile) {
 }
 
 TEST_F(TensorBoardTest, AFolderThatCannotBeCreatedIsAnErrorThatNamesTheFile) {
-  EXPECT_THAT([] { TensorBoard("/proc/absent").add(timed_measurement()); },
+  EXPECT_THAT([] { TensorBoard("/proc/absent").add(timed_record()); },
               ThrowsMessage<DataError>(AllOf(StartsWith("/proc/absent/events"), HasSubstr("cannot be opened"))));
 }
 

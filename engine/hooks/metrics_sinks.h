@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/config/experiment_config.h"
+#include "engine/run_folder.h"
+#include "framework/observe/best_effort.h"
+#include "framework/observe/metrics/metrics_record.h"
+#include "framework/observe/metrics/progress.h"
+#include "framework/observe/metrics/tensorboard.h"
+
+namespace phalanx {
+
+/// The destinations of a run's measurements, as section `watch` asks for them: metrics.jsonl, TensorBoard, Prometheus,
+/// and the progress on the console. There are none on ranks other than 0.
+class MetricsSinks {
+ public:
+  /// The run, as seen by this rank.
+  struct Run {
+    const RunFolder& folder;
+    int rank = 0, ranks = 1;
+    bool terminal = false;  // true if standard output is a terminal
+    Progress::Total total{};
+  };
+
+  /// Throws DataError if a file cannot be opened, and ConfigError if metrics cannot be served.
+  MetricsSinks(const ExperimentConfig& config, const Run& run);
+
+  /// Adds a measurement to everything but the console. If this fails, the run continues.
+  void add(const MetricsRecord& record);
+
+  bool shows_progress() const { return progress_ != nullptr; }
+
+  /// Show the state of training, and a result, unless progress is not shown.
+  void show(const MetricsRecord& train);
+  void show_result(const MetricsRecord& result);
+  void end_progress() { progress_.reset(); }
+
+  /// Tells TensorBoard that events after this step are obsolete.
+  void resume_after(std::int64_t step);
+
+ private:
+  struct Sink {
+    std::unique_ptr<MetricsSink> sink;
+    BestEffort effort{};
+  };
+
+  std::vector<Sink> sinks_;
+  TensorBoard* board_ = nullptr;  // owned by sinks_; null: none
+  std::unique_ptr<Progress> progress_;
+};
+
+}  // namespace phalanx

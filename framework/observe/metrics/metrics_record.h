@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "framework/base/metrics.h"
+#include "framework/observe/times/step_times.h"
+
+namespace phalanx {
+
+/// A measurement over some steps, or in a test, by all ranks together.
+struct MetricsRecord {
+  std::int64_t step = 0;   // number of completed updates
+  std::int64_t epoch = 0;  // counted from 0
+  std::string split;       // "train", "validation" or "test"
+  Metrics metrics;         // "loss" first
+  double samples_per_second = 0;
+  double seconds = 0;                     // since the start of training
+  std::optional<double> learning_rate{};  // only of training: rate of the last step
+  std::optional<StepTimes> times{};       // only of training
+  std::string version{};                  // version of the model, if more than one is tested: "final model"
+};
+
+/// Receives measurements, on rank 0 and in one thread. add() throws DataError if it cannot write now, and the next call
+/// tries again.
+class MetricsSink {
+ public:
+  virtual ~MetricsSink() = default;
+  virtual void add(const MetricsRecord& record) = 0;
+};
+
+}  // namespace phalanx
