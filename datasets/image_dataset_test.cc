@@ -105,7 +105,7 @@ TEST(ImageDataset, ReusesTheBatchsMemory) {
   EXPECT_EQ(batch.targets[0].data_ptr(), target);
 }
 
-TEST(ImageDataset, LeavesTheOtherFieldsAlone) {
+TEST(ImageDataset, DoesNotChangeTheOtherFields) {
   Batch batch;
   batch.valid = 5;
   batch.global_rows = 7;

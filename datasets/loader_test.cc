@@ -140,7 +140,7 @@ TEST(Loader, LeavesTheBatchAloneAtTheEnd) {
   EXPECT_EQ(batch.valid, 8);
 }
 
-TEST(Loader, KnowsTheSizeOfItsDataset) {
+TEST(Loader, HasTheSizeOfItsDataset) {
   EXPECT_EQ(loader(50, {.samples = 50, .global_batch = 8})->batches(), 7);
   EXPECT_THROW(loader(50, {.samples = 49, .global_batch = 8}), std::invalid_argument);
 }

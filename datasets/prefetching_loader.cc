@@ -20,10 +20,10 @@ namespace {
 
 class PrefetchingLoader final : public Loader {
  public:
-  PrefetchingLoader(std::unique_ptr<Loader> loader, std::int64_t ahead, int threads, std::int64_t most_bytes)
+  PrefetchingLoader(std::unique_ptr<Loader> loader, std::int64_t ahead, int threads, std::int64_t max_bytes)
       : loader_(std::move(loader)),
         ahead_(static_cast<std::size_t>(ahead)),
-        most_bytes_(most_bytes > 0 ? most_bytes : std::numeric_limits<std::int64_t>::max()),
+        max_bytes_(max_bytes > 0 ? max_bytes : std::numeric_limits<std::int64_t>::max()),
         batches_(loader_->batches()) {
     thread_ = std::thread([this, threads = threads > 0 ? threads : at::get_num_threads()] {
       at::set_num_threads(threads);  // OpenMP has a separate setting for each thread
@@ -85,7 +85,7 @@ class PrefetchingLoader final : public Loader {
 
   // Assumes that the next batch is as large as the largest one so far.
   bool has_to_gather() const {
-    const bool fits = ready_.empty() || (ready_.size() < ahead_ && ready_bytes_ <= most_bytes_ - largest_bytes_);
+    const bool fits = ready_.empty() || (ready_.size() < ahead_ && ready_bytes_ <= max_bytes_ - largest_bytes_);
     return wanted_ && !ended_ && !error_ && fits;
   }
 
@@ -144,7 +144,7 @@ class PrefetchingLoader final : public Loader {
 
   std::unique_ptr<Loader> loader_;
   const std::size_t ahead_;
-  const std::int64_t most_bytes_;
+  const std::int64_t max_bytes_;
   const std::int64_t batches_;
   std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
@@ -163,9 +163,9 @@ class PrefetchingLoader final : public Loader {
 }  // namespace
 
 std::unique_ptr<Loader> make_prefetching(std::unique_ptr<Loader> loader, std::int64_t ahead, int threads,
-                                         std::int64_t most_bytes) {
+                                         std::int64_t max_bytes) {
   if (ahead <= 0) throw std::invalid_argument("make_prefetching: `ahead` must be above 0");
-  return std::make_unique<PrefetchingLoader>(std::move(loader), ahead, threads, most_bytes);
+  return std::make_unique<PrefetchingLoader>(std::move(loader), ahead, threads, max_bytes);
 }
 
 }  // namespace phalanx

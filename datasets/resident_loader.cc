@@ -83,7 +83,7 @@ class ResidentLoader final : public SampledLoader {
       return;
     }
     throw ConfigError(
-        "loader.resident: the task makes targets of samples that the dataset changes at random; leave out this key or "
+        "loader.resident: the task makes targets of samples that the dataset changes at random; remove this key or "
         "these changes");
   }
 

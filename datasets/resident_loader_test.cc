@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "datasets/image_dataset.h"
+#include "datasets/skipping_dataset.h"
 #include "datasets/subset.h"
-#include "datasets/tolerant.h"
 #include "framework/base/error.h"
 
 namespace phalanx {
@@ -92,7 +92,7 @@ class ChangedOnTheCpu final : public Dataset {
 };
 
 // Returns other images for each seed.
-class DrawnAnew final : public Dataset {
+class RandomTargets final : public Dataset {
  public:
   std::int64_t size() const override { return inner_->size(); }
   const SampleSpec& spec() const override { return inner_->spec(); }
@@ -114,11 +114,11 @@ void expect_refused(const std::shared_ptr<const Dataset>& dataset) {
 
 TEST(ResidentLoader, RefusesRandomChangesThatDevicesDoNotSupport) {
   const std::vector<std::shared_ptr<const Dataset>> all{std::make_shared<ChangedOnTheCpu>(),
-                                                        std::make_shared<DrawnAnew>()};
+                                                        std::make_shared<RandomTargets>()};
   for (const auto& dataset : all) {
     expect_refused(dataset);
     expect_refused(make_subset(dataset, {3, 1}));
-    expect_refused(std::make_shared<TolerantDataset>(dataset, 2));
+    expect_refused(std::make_shared<SkippingDataset>(dataset, 2));
   }
 }
 
@@ -141,10 +141,10 @@ class Damaged final : public Dataset {
 };
 
 TEST(ResidentLoader, ChangesSamplesThatReplaceUnreadableOnes) {
-  expect_same_batches(std::make_shared<TolerantDataset>(images({.flip = true}), 1));
-  const auto tolerant = std::make_shared<TolerantDataset>(std::make_shared<Damaged>(images({.padding = 2})), 1);
-  expect_same_batches(tolerant);
-  EXPECT_EQ(tolerant->left_out(), 1);
+  expect_same_batches(std::make_shared<SkippingDataset>(images({.flip = true}), 1));
+  const auto skipping = std::make_shared<SkippingDataset>(std::make_shared<Damaged>(images({.padding = 2})), 1);
+  expect_same_batches(skipping);
+  EXPECT_EQ(skipping->skipped(), 1);
 }
 
 }  // namespace

@@ -15,10 +15,10 @@ void EarlyStop::check(const Metrics& measured) const {
                     "\", but no meter in evaluate.meters measures it; add the meter, or name another metric");
 }
 
-void EarlyStop::observe(std::int64_t step, const Metrics& readings) {
+void EarlyStop::observe(std::int64_t step, const Metrics& metrics) {
   if (!enabled() || stopped_) return;
-  const auto found = std::ranges::find(readings, config_.metric, &Metrics::value_type::first);
-  if (found == readings.end()) check(readings);
+  const auto found = std::ranges::find(metrics, config_.metric, &Metrics::value_type::first);
+  if (found == metrics.end()) check(metrics);
   if (better(found->second)) {
     seen_ = true;
     best_ = found->second;
@@ -30,10 +30,10 @@ void EarlyStop::observe(std::int64_t step, const Metrics& readings) {
   stopped_ = bad_ > config_.patience;
 }
 
-bool EarlyStop::better(double reading) const {
-  if (std::isnan(reading)) return false;
+bool EarlyStop::better(double metric) const {
+  if (std::isnan(metric)) return false;
   if (!seen_) return true;
-  return config_.best == "lowest" ? reading < best_ - config_.min_delta : reading > best_ + config_.min_delta;
+  return config_.best == "lowest" ? metric < best_ - config_.min_delta : metric > best_ + config_.min_delta;
 }
 
 std::string EarlyStop::reason() const {

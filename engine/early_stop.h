@@ -30,18 +30,18 @@ struct EarlyStopConfig {
 
 /// Early stopping (Prechelt 1998, Early Stopping - But When?, criterion UP on the validation metric): training stops
 /// after more than `patience` tests in a row without a new best result. NaN is never better. All ranks have the same
-/// readings, and so get the same answers.
+/// metrics, and so get the same answers.
 class EarlyStop {
  public:
   explicit EarlyStop(EarlyStopConfig config) : config_(std::move(config)) {}
 
   bool enabled() const { return !config_.metric.empty(); }
 
-  /// Throws ConfigError if `measured`, the readings of a test, does not contain the metric.
+  /// Throws ConfigError if `measured`, the metrics of a test, does not contain the metric.
   void check(const Metrics& measured) const;
 
-  /// Receives the readings of the test after `step` updates.
-  void observe(std::int64_t step, const Metrics& readings);
+  /// Receives the metrics of the test after `step` updates.
+  void observe(std::int64_t step, const Metrics& metrics);
 
   /// Returns true if training must stop; never becomes false again.
   bool stopped() const { return stopped_; }
@@ -55,7 +55,7 @@ class EarlyStop {
   void load(const std::vector<double>& state);
 
  private:
-  bool better(double reading) const;
+  bool better(double metric) const;
 
   EarlyStopConfig config_;
   bool seen_ = false;  // true after the first test with a number

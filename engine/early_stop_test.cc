@@ -13,26 +13,26 @@ namespace {
 using ::testing::HasSubstr;
 
 // Returns the step after which a run with one of these tests after every tenth step stops, or -1 if it does not.
-std::int64_t stops_at(EarlyStop& stop, const std::vector<double>& readings) {
+std::int64_t stops_at(EarlyStop& stop, const std::vector<double>& metrics) {
   std::int64_t step = 0;
-  for (const double reading : readings) {
-    stop.observe(step += 10, {{"loss", 99}, {"score", reading}});
+  for (const double metric : metrics) {
+    stop.observe(step += 10, {{"loss", 99}, {"score", metric}});
     if (stop.stopped()) return step;
   }
   return -1;
 }
 
-std::int64_t stops_at(const EarlyStopConfig& config, const std::vector<double>& readings) {
+std::int64_t stops_at(const EarlyStopConfig& config, const std::vector<double>& metrics) {
   EarlyStop stop(config);
-  return stops_at(stop, readings);
+  return stops_at(stop, metrics);
 }
 
 TEST(EarlyStop, StopsAfterPatienceIsExceeded) {
-  const std::vector<double> readings{0.5, 0.6, 0.6, 0.59, 0.6, 0.7};
-  EXPECT_EQ(stops_at({.metric = "score", .patience = 2}, readings), 50);
-  EXPECT_EQ(stops_at({.metric = "score", .patience = 1}, readings), 40);
-  EXPECT_EQ(stops_at({.metric = "score", .patience = 0}, readings), 30);
-  EXPECT_EQ(stops_at({.metric = "score", .patience = 3}, readings), -1) << "the last one is better";
+  const std::vector<double> metrics{0.5, 0.6, 0.6, 0.59, 0.6, 0.7};
+  EXPECT_EQ(stops_at({.metric = "score", .patience = 2}, metrics), 50);
+  EXPECT_EQ(stops_at({.metric = "score", .patience = 1}, metrics), 40);
+  EXPECT_EQ(stops_at({.metric = "score", .patience = 0}, metrics), 30);
+  EXPECT_EQ(stops_at({.metric = "score", .patience = 3}, metrics), -1) << "the last one is better";
 }
 
 TEST(EarlyStop, TheBestMayBeTheLowest) {

@@ -11,17 +11,17 @@ namespace phalanx {
 
 /// Copies tensors, and writes the copies back in its destructor. Autograd does not see this as a modification:
 /// gradients that depend on a tensor saved before can still be computed.
-class KeptValues {
+class RestoreTensorsGuard {
  public:
-  explicit KeptValues(std::vector<at::Tensor> tensors) : tensors_(std::move(tensors)) {
+  explicit RestoreTensorsGuard(std::vector<at::Tensor> tensors) : tensors_(std::move(tensors)) {
     for (const auto& tensor : tensors_) before_.push_back(tensor.clone());
   }
-  ~KeptValues() {
+  ~RestoreTensorsGuard() {
     const at::NoGradGuard no_grad;
     for (std::size_t i = 0; i < tensors_.size(); ++i) tensors_[i].variable_data().copy_(before_[i]);
   }
-  KeptValues(const KeptValues&) = delete;
-  KeptValues& operator=(const KeptValues&) = delete;
+  RestoreTensorsGuard(const RestoreTensorsGuard&) = delete;
+  RestoreTensorsGuard& operator=(const RestoreTensorsGuard&) = delete;
 
  private:
   std::vector<at::Tensor> tensors_, before_;

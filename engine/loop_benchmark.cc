@@ -53,7 +53,7 @@ class NoOptimizer final : public Optimizer {
  public:
   void attach(std::vector<Slice>) override {}
   void update() override {}
-  void leave_out(const std::set<std::string>&) override {}
+  void exclude(const std::set<std::string>&) override {}
   double learning_rate() const override { return 0; }
   void set_learning_rate(double) override {}
   std::int64_t updates() const override { return 0; }

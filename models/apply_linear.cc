@@ -109,10 +109,10 @@ std::optional<at::ScalarType> dtype_of_product(const at::Tensor& input, const at
   const auto device = input.device().type();
   if (device != at::kCPU && !ExpectDeferral::any()) return {};
   const auto given = input.scalar_type(), autocast = Autocast::current(device);
-  const bool alike = given == weight.scalar_type();
-  if (given == at::kFloat && alike && autocast == at::kFloat) return given;
+  const bool same_dtype = given == weight.scalar_type();
+  if (given == at::kFloat && same_dtype && autocast == at::kFloat) return given;
   if (!ExpectDeferral::any()) return {};
-  if (autocast == at::kFloat) return alike ? std::optional(given) : std::nullopt;
+  if (autocast == at::kFloat) return same_dtype ? std::optional(given) : std::nullopt;
   return weight.scalar_type() == at::kFloat && given != at::kDouble ? std::optional(autocast) : std::nullopt;
 }
 

@@ -53,9 +53,9 @@ at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tens
   return of_heads(by_head(query), by_head(key), by_head(value), pattern, dropout).transpose(1, 2).flatten(2);
 }
 
-void divide_by_heads(TensorStyle style, const CommunicatorPtr& group, DropoutImpl& dropout) {
+void shard_by_heads(TensorStyle style, const CommunicatorPtr& group, DropoutImpl& dropout) {
   if (style != TensorStyle::kColumn) throw ConfigError("is attention, which can only be divided by column");
-  dropout.divide_positions(group->size(), [group](const at::Tensor& all) { return take_part(all, 1, group); });
+  dropout.shard_positions(group->size(), [group](const at::Tensor& all) { return take_part(all, 1, group); });
 }
 
 }  // namespace phalanx

@@ -19,16 +19,16 @@ constexpr std::int64_t kChannels = 1;  // dimension of [n, channels, h, w]
 
 }  // namespace
 
-Placements Conv2dImpl::divide(TensorStyle style, const CommunicatorPtr& group) {
+Placements Conv2dImpl::shard(TensorStyle style, const CommunicatorPtr& group) {
   if (style == TensorStyle::kVocabulary) throw ConfigError("is a convolution, which cannot be divided by vocabulary");
   if (options.groups() != 1) {
     throw ConfigError("is a convolution of " + std::to_string(options.groups()) + " groups, which cannot be divided");
   }
   style_ = style;
   group_ = group;
-  auto divided = divide_weights(style, group, weight, bias, /*out=*/0);
-  sizes_ = std::move(divided.sizes);
-  return std::move(divided.placements);
+  auto sharded = shard_weights(style, group, weight, bias, /*out=*/0);
+  sizes_ = std::move(sharded.sizes);
+  return std::move(sharded.placements);
 }
 
 at::Tensor Conv2dImpl::forward(const at::Tensor& input) {

@@ -23,7 +23,7 @@ class Conv2dImpl final : public torch::nn::Conv2dImpl, public TensorParallelLaye
   at::Tensor forward(const at::Tensor& input);
 
   /// Throws ConfigError for a convolution with several groups.
-  Placements divide(TensorStyle style, const CommunicatorPtr& group) override;
+  Placements shard(TensorStyle style, const CommunicatorPtr& group) override;
 
  private:
   at::Tensor convolve(const at::Tensor& input, const at::Tensor& bias) const;

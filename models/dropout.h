@@ -24,7 +24,7 @@ class DropoutImpl : public torch::nn::Module {
   /// From now on, inputs [n, positions, ...] have one of `parts` equal parts of the positions; `take` selects this part
   /// from a tensor with all positions.
   using TakePositions = std::function<at::Tensor(const at::Tensor& all)>;
-  void divide_positions(std::int64_t parts, TakePositions take) {
+  void shard_positions(std::int64_t parts, TakePositions take) {
     parts_ = parts;
     take_ = std::move(take);
   }

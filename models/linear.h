@@ -15,13 +15,13 @@ class LinearImpl : public torch::nn::LinearImpl, public TensorParallelLayer {
   using torch::nn::LinearImpl::LinearImpl;
   at::Tensor forward(const at::Tensor& input) { return product_.forward(input, weight, bias); }
 
-  Placements divide(TensorStyle style, const CommunicatorPtr& group) override {
-    return product_.divide(style, group, weight, bias);
+  Placements shard(TensorStyle style, const CommunicatorPtr& group) override {
+    return product_.shard(style, group, weight, bias);
   }
-  DividedLinear* linear() override { return &product_; }
+  TensorParallelLinear* linear() override { return &product_; }
 
  private:
-  DividedLinear product_{WeightLayout::kOutIn};
+  TensorParallelLinear product_{WeightLayout::kOutIn};
 };
 TORCH_MODULE(Linear);
 

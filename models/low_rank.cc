@@ -31,7 +31,7 @@ at::Tensor add_weight(torch::nn::Module& to, const char* name, const at::Tensor&
 
 }  // namespace
 
-void Network::adapt(torch::nn::Module& module, const std::string& layer, DividedLinear& linear,
+void Network::adapt(torch::nn::Module& module, const std::string& layer, TensorParallelLinear& linear,
                     const LowRank& adapters) {
   const at::Tensor weight = module.named_parameters(/*recurse=*/false)["weight"];
   const bool out_in = linear.layout() == WeightLayout::kOutIn;
@@ -58,7 +58,7 @@ std::int64_t Network::add_adapters(const LowRank& adapters) {
   std::vector<bool> used(adapters.layers.size(), false);
   for (const auto& module : named_modules()) {
     auto* const layer = dynamic_cast<TensorParallelLayer*>(module.value().get());
-    DividedLinear* const linear = layer == nullptr ? nullptr : layer->linear();
+    TensorParallelLinear* const linear = layer == nullptr ? nullptr : layer->linear();
     if (linear == nullptr) continue;
     bool wanted = false;
     for (std::size_t i = 0; i < used.size(); ++i) {

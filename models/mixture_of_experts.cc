@@ -24,7 +24,7 @@
 #include "framework/base/error.h"
 #include "framework/parallel/autograd_collectives.h"
 #include "framework/parallel/padding_rows.h"
-#include "models/keep_part.h"
+#include "models/keep_shard.h"
 
 namespace phalanx {
 namespace {
@@ -92,8 +92,8 @@ Placements MixtureOfExperts::partition_experts(const CommunicatorPtr& experts, c
   for (const auto& [name, parameter] :
        {std::pair("experts.c_fc.weight", &fc_weight_), std::pair("experts.c_fc.bias", &fc_bias_),
         std::pair("experts.c_proj.weight", &proj_weight_), std::pair("experts.c_proj.bias", &proj_bias_)}) {
-    Placement placement{.shape = parameter->sizes().vec(), .dim = 0, .runs = {mine}};
-    keep_part(*parameter, placement);
+    Placement placement{.shape = parameter->sizes().vec(), .dim = 0, .ranges = {mine}};
+    keep_shard(*parameter, placement);
     placements.emplace(name, std::move(placement));
     if (!parameter->requires_grad()) continue;  // frozen
     // Tokens of all these ranks are processed here, but gradients are averaged as if each rank had only its own tokens.

@@ -179,7 +179,7 @@ TEST(MixtureOfExperts, IsTheSameOnAnyNumberOfRanks) {
   }
 }
 
-TEST(MixtureOfExperts, DividesFrozenExperts) {
+TEST(MixtureOfExperts, PartitionsFrozenExperts) {
   run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
     MixtureOfExperts layer(options()), whole(options());
     fill(layer), fill(whole);

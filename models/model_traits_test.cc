@@ -87,7 +87,7 @@ TEST(Network, MustComputeSomething) {
 }
 
 // Otherwise, its experts would balance the tokens of one rank instead of the tokens of the global batch.
-TEST(Network, WithExpertsMustImplementExpertParallel) {
+TEST(Network, MustImplementExpertParallelIfItHasExperts) {
   class Undeclared : public Network {
    public:
     Undeclared() {

@@ -41,10 +41,10 @@ at::Tensor MultiheadAttention::attend_and_project(const at::Tensor& query, const
   return out_proj_(attend(query, key, value, head_width_, pattern, drops_ ? dropout_.get() : nullptr));
 }
 
-Placements MultiheadAttention::divide(TensorStyle style, const CommunicatorPtr& group) {
-  divide_by_heads(style, group, *dropout_);
+Placements MultiheadAttention::shard(TensorStyle style, const CommunicatorPtr& group) {
+  shard_by_heads(style, group, *dropout_);
   Placements placements;
-  for (auto& [name, placement] : in_proj_.divide(style, group, in_weight_, in_bias_)) {
+  for (auto& [name, placement] : in_proj_.shard(style, group, in_weight_, in_bias_)) {
     placements.emplace("in_proj_" + name, std::move(placement));
   }
   return placements;

@@ -26,7 +26,7 @@ class MultiheadAttention final : public torch::nn::Module, public TensorParallel
   /// Computes cross-attention of x [n, t, width] to memory [n, s, width]. The result has the shape of x.
   at::Tensor forward(const at::Tensor& x, const at::Tensor& memory, const AttentionPattern& pattern);
 
-  Placements divide(TensorStyle style, const CommunicatorPtr& group) override;
+  Placements shard(TensorStyle style, const CommunicatorPtr& group) override;
 
  private:
   at::Tensor attend_and_project(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
@@ -34,7 +34,7 @@ class MultiheadAttention final : public torch::nn::Module, public TensorParallel
 
   std::int64_t head_width_;
   bool drops_;
-  DividedLinear in_proj_;
+  TensorParallelLinear in_proj_;
   at::Tensor in_weight_, in_bias_;
   Linear out_proj_{nullptr};
   Dropout dropout_{nullptr};

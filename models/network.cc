@@ -50,8 +50,8 @@ const TensorPlan::value_type* match(const TensorPlan& plan, const std::string& l
   return found;
 }
 
-Placements divide_layer(torch::nn::Module& module, const std::string& layer, const TensorPlan::value_type& entry,
-                        const CommunicatorPtr& group) {
+Placements shard_layer(torch::nn::Module& module, const std::string& layer, const TensorPlan::value_type& entry,
+                       const CommunicatorPtr& group) {
   const auto refuse = [&](const std::string& why) {
     throw ConfigError("plan: \"" + entry.first + "\": the layer " + layer + " " + why);
   };
@@ -59,7 +59,7 @@ Placements divide_layer(torch::nn::Module& module, const std::string& layer, con
   if (divisible == nullptr) refuse("cannot be divided");
   Placements named;
   try {
-    for (auto& [name, placement] : divisible->divide(parse_style(entry.second), group)) {
+    for (auto& [name, placement] : divisible->shard(parse_style(entry.second), group)) {
       named.emplace(layer + "." + name, std::move(placement));
     }
   } catch (const ConfigError& error) {
@@ -109,7 +109,7 @@ Placements Network::partition_layers(const TensorPlan& plan, const CommunicatorP
     const auto* const entry = match(plan, module.key());
     if (entry == nullptr) continue;
     unused.erase(entry->first);
-    placements.merge(divide_layer(*module.value(), module.key(), *entry, group));
+    placements.merge(shard_layer(*module.value(), module.key(), *entry, group));
   }
   if (!unused.empty()) throw ConfigError("plan: \"" + *unused.begin() + "\" matches no layer of the model");
   return placements;

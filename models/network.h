@@ -15,7 +15,7 @@
 namespace phalanx {
 
 struct LowRank;
-class DividedLinear;
+class TensorParallelLinear;
 
 /// The base class of models made of torch::nn modules, which are registered in the constructor. A model overrides
 /// forward() if it has one input and one output, and outputs() otherwise. Models that are chains of blocks derive from
@@ -59,7 +59,8 @@ class Network : public torch::nn::Module, public Model, public TensorParallel, p
   };
 
   void prepare_layers();
-  void adapt(torch::nn::Module& module, const std::string& layer, DividedLinear& linear, const LowRank& adapters);
+  void adapt(torch::nn::Module& module, const std::string& layer, TensorParallelLinear& linear,
+             const LowRank& adapters);
 
   std::vector<Adapted> adapted_;
   bool prepared_ = false;  // prepare_layers() was called

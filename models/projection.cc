@@ -20,7 +20,7 @@ Projection::Projection(const Options& options) : product_(options.layout, option
 std::vector<at::Tensor> Projection::forward_all(const std::vector<std::shared_ptr<Projection>>& layers,
                                                 const at::Tensor& x) {
   std::vector<at::Tensor> weights;
-  if (!layers.front()->product_.divided()) {
+  if (!layers.front()->product_.sharded()) {
     for (const auto& layer : layers) weights.push_back(layer->forward(x));
     return weights;
   }

@@ -20,7 +20,7 @@ class Projection final : public torch::nn::Module, public TensorParallelLayer {
     double deviation;  // of the initial weight, which is normal with mean 0; the bias is initialized with 0
     WeightLayout layout = WeightLayout::kOutIn;
     bool bias = true;
-    DividedLinear::Grain grain{};
+    TensorParallelLinear::Grain grain{};
   };
 
   explicit Projection(const Options& options);
@@ -28,10 +28,10 @@ class Projection final : public torch::nn::Module, public TensorParallelLayer {
   /// Maps [..., in] to [..., out].
   at::Tensor forward(const at::Tensor& x) { return product_.forward(x, weight_, bias_); }
 
-  Placements divide(TensorStyle style, const CommunicatorPtr& group) override {
-    return product_.divide(style, group, weight_, bias_);
+  Placements shard(TensorStyle style, const CommunicatorPtr& group) override {
+    return product_.shard(style, group, weight_, bias_);
   }
-  DividedLinear* linear() override { return &product_; }
+  TensorParallelLinear* linear() override { return &product_; }
   void enable_sequence_parallel(bool overlap) { product_.enable_sequence_parallel(overlap); }
 
   /// Returns the output of each layer for x. If the layers are divided by column, x is gathered and its gradient summed
@@ -40,7 +40,7 @@ class Projection final : public torch::nn::Module, public TensorParallelLayer {
                                              const at::Tensor& x);
 
  private:
-  DividedLinear product_;
+  TensorParallelLinear product_;
   at::Tensor weight_, bias_;
 };
 

@@ -13,10 +13,10 @@ at::Tensor run_in_segments(BlockRange blocks, std::size_t count, std::int64_t se
   if (segments == 0) return run(blocks, std::move(x));
   const auto first = std::clamp<std::size_t>(1, blocks.begin, blocks.end),
              last = std::clamp(count - 1, first, blocks.end);
-  const auto between = last - first, runs = std::min(static_cast<std::size_t>(segments), between);
+  const auto between = last - first, parts = std::min(static_cast<std::size_t>(segments), between);
   x = run({blocks.begin, first}, std::move(x));
-  for (std::size_t i = 0; i < runs; ++i) {
-    const BlockRange segment{first + between * i / runs, first + between * (i + 1) / runs};
+  for (std::size_t i = 0; i < parts; ++i) {
+    const BlockRange segment{first + between * i / parts, first + between * (i + 1) / parts};
     x = checkpointed([run, segment](const at::Tensor& start) { return run(segment, start); }, x);
   }
   return run({last, blocks.end}, std::move(x));

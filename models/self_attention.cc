@@ -25,13 +25,13 @@ at::Tensor SelfAttention::forward(const at::Tensor& x, const AttentionPattern& p
                 drops_ ? dropout_.get() : nullptr);
 }
 
-Placements SelfAttention::divide(TensorStyle style, const CommunicatorPtr& group) {
-  divide_by_heads(style, group, *dropout_);
+Placements SelfAttention::shard(TensorStyle style, const CommunicatorPtr& group) {
+  shard_by_heads(style, group, *dropout_);
   Placements placements;
   for (const auto& layer : named_children()) {
     auto* const projection = layer.value()->as<Projection>();
     if (projection == nullptr) continue;  // dropout
-    for (auto& [name, placement] : projection->divide(style, group)) {
+    for (auto& [name, placement] : projection->shard(style, group)) {
       placements.emplace(layer.key() + "." + name, std::move(placement));
     }
   }

@@ -31,7 +31,7 @@ class SelfAttention final : public torch::nn::Module, public TensorParallelLayer
   /// Maps x [n, t, width] to [n, t, features of the heads on this rank].
   at::Tensor forward(const at::Tensor& x, const AttentionPattern& pattern = {});
 
-  Placements divide(TensorStyle style, const CommunicatorPtr& group) override;
+  Placements shard(TensorStyle style, const CommunicatorPtr& group) override;
 
  private:
   std::int64_t head_width_;

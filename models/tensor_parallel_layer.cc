@@ -10,7 +10,7 @@
 #include "framework/base/text.h"
 #include "framework/parallel/autograd_collectives.h"
 #include "framework/parallel/overlapped_linear.h"
-#include "models/keep_part.h"
+#include "models/keep_shard.h"
 
 namespace phalanx {
 namespace {
@@ -42,7 +42,7 @@ void refuse_if_less_than_ranks(std::int64_t size, const char* what, int ranks) {
 }
 
 // Returns this rank's runs of a dimension of `size` that has this `grain`.
-std::vector<Placement::Run> runs_of(std::int64_t size, Grain grain, const Communicator& group) {
+std::vector<Placement::Range> ranges_of(std::int64_t size, Grain grain, const Communicator& group) {
   const auto pack = size / grain.packs, units = pack / grain.unit;
   if (units % group.size() != 0) {
     throw ConfigError("has " + std::to_string(units) + (grain.unit > 1 ? " heads" : " features") +
@@ -50,9 +50,9 @@ std::vector<Placement::Run> runs_of(std::int64_t size, Grain grain, const Commun
                       divisors_of(units));
   }
   const auto count = units / group.size() * grain.unit;
-  std::vector<Placement::Run> runs;
-  for (std::int64_t i = 0; i < grain.packs; ++i) runs.push_back({i * pack + group.rank() * count, count});
-  return runs;
+  std::vector<Placement::Range> ranges;
+  for (std::int64_t i = 0; i < grain.packs; ++i) ranges.push_back({i * pack + group.rank() * count, count});
+  return ranges;
 }
 
 }  // namespace
@@ -66,41 +66,42 @@ TensorStyle parse_style(const std::string& style) {
   throw ConfigError("\"" + style + "\" is not a style; known styles: " + join(known, ", "));
 }
 
-DividedWeights divide_weights(TensorStyle style, const CommunicatorPtr& group, const at::Tensor& weight,
-                              const at::Tensor& bias, std::int64_t out, Grain grain) {
+ShardedWeights shard_weights(TensorStyle style, const CommunicatorPtr& group, const at::Tensor& weight,
+                             const at::Tensor& bias, std::int64_t out, Grain grain) {
   const bool row = style == TensorStyle::kRow;
   const std::int64_t dim = row ? 1 - out : out, size = weight.size(dim);
-  DividedWeights divided;
-  std::vector<Placement::Run> runs;
+  ShardedWeights sharded;
+  std::vector<Placement::Range> ranges;
   if (style == TensorStyle::kColumnGathered) {
     refuse_if_less_than_ranks(size, "features", group->size());
-    runs.push_back(nearly_equal_part(size, group->rank(), group->size()));
-    divided.sizes = sizes_of_parts(size, group->size());
+    ranges.push_back(nearly_equal_part(size, group->rank(), group->size()));
+    sharded.sizes = sizes_of_parts(size, group->size());
   } else {
-    runs = runs_of(size, grain, *group);
+    ranges = ranges_of(size, grain, *group);
   }
-  auto& placements = divided.placements;
-  placements["weight"] = {.shape = weight.sizes().vec(), .dim = dim, .runs = runs};
-  keep_part(weight, placements.at("weight"));
+  auto& placements = sharded.placements;
+  placements["weight"] = {.shape = weight.sizes().vec(), .dim = dim, .ranges = ranges};
+  keep_shard(weight, placements.at("weight"));
   if (!row && bias.defined()) {
-    placements["bias"] = {.shape = bias.sizes().vec(), .dim = 0, .runs = runs};
-    keep_part(bias, placements.at("bias"));
+    placements["bias"] = {.shape = bias.sizes().vec(), .dim = 0, .ranges = ranges};
+    keep_shard(bias, placements.at("bias"));
   }
-  return divided;
+  return sharded;
 }
 
-Placements DividedLinear::divide(TensorStyle style, const CommunicatorPtr& group, const at::Tensor& weight,
-                                 const at::Tensor& bias) {
+Placements TensorParallelLinear::shard(TensorStyle style, const CommunicatorPtr& group, const at::Tensor& weight,
+                                       const at::Tensor& bias) {
   if (style == TensorStyle::kVocabulary) throw ConfigError("is a linear layer, which cannot be divided by vocabulary");
   if (adapter_) throw ConfigError("has an adapter of lora, and cannot be divided; leave mesh.tensor at 1");
   style_ = style;
   group_ = group;
-  auto divided = divide_weights(style, group, weight, bias, layout_ == WeightLayout::kOutIn ? 0 : 1, grain_);
-  sizes_ = std::move(divided.sizes);
-  return std::move(divided.placements);
+  auto sharded = shard_weights(style, group, weight, bias, layout_ == WeightLayout::kOutIn ? 0 : 1, grain_);
+  sizes_ = std::move(sharded.sizes);
+  return std::move(sharded.placements);
 }
 
-at::Tensor DividedLinear::forward(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias) const {
+at::Tensor TensorParallelLinear::forward(const at::Tensor& input, const at::Tensor& weight,
+                                         const at::Tensor& bias) const {
   if (!group_) {
     const at::Tensor output = apply_linear(input, weight, bias, layout_);
     return adapter_ ? output + adapter_(input) : output;
@@ -126,18 +127,18 @@ at::Tensor DividedLinear::forward(const at::Tensor& input, const at::Tensor& wei
   return style_ == TensorStyle::kColumn ? output : gather_parts(output, -1, group_, sizes_);
 }
 
-Placements DividedEmbedding::divide(TensorStyle style, const CommunicatorPtr& group, const at::Tensor& weight) {
+Placements TensorParallelEmbedding::shard(TensorStyle style, const CommunicatorPtr& group, const at::Tensor& weight) {
   if (style != TensorStyle::kVocabulary) throw ConfigError("is an embedding, which can only be divided by vocabulary");
   refuse_if_less_than_ranks(weight.size(0), "rows", group->size());
   group_ = group;
   rows_ = nearly_equal_part(weight.size(0), group->rank(), group->size());
   sizes_ = sizes_of_parts(weight.size(0), group->size());
-  Placements placements{{"weight", {.shape = weight.sizes().vec(), .dim = 0, .runs = {rows_}}}};
-  keep_part(weight, placements.at("weight"));
+  Placements placements{{"weight", {.shape = weight.sizes().vec(), .dim = 0, .ranges = {rows_}}}};
+  keep_shard(weight, placements.at("weight"));
   return placements;
 }
 
-at::Tensor DividedEmbedding::look_up(const at::Tensor& indices, const at::Tensor& weight) const {
+at::Tensor TensorParallelEmbedding::look_up(const at::Tensor& indices, const at::Tensor& weight) const {
   if (!group_) return at::embedding(weight, indices);
   const at::Tensor others = (indices < rows_.begin).logical_or(indices >= rows_.begin + rows_.count);
   const at::Tensor own = (indices - rows_.begin).masked_fill(others, 0);
@@ -145,14 +146,14 @@ at::Tensor DividedEmbedding::look_up(const at::Tensor& indices, const at::Tensor
   return positions_ ? sum_and_scatter(partial, kPositions, group_) : sum_over_ranks(partial, group_);
 }
 
-at::Tensor DividedEmbedding::logits(const at::Tensor& x, const at::Tensor& weight) const {
+at::Tensor TensorParallelEmbedding::logits(const at::Tensor& x, const at::Tensor& weight) const {
   if (!group_) return apply_linear(x, weight, /*bias=*/{});
   const at::Tensor whole = positions_ ? gather_summed(x, kPositions, group_) : copy_to_ranks(x, group_);
   const at::Tensor own = apply_linear(whole, weight, /*bias=*/{});
   return gathers_ ? gather_parts(own, -1, group_, sizes_) : own;
 }
 
-VocabularyShardPtr DividedEmbedding::keep_logits_sharded() {
+VocabularyShardPtr TensorParallelEmbedding::keep_logits_sharded() {
   if (!group_) return nullptr;
   gathers_ = false;
   return std::make_shared<VocabularyShard>(VocabularyShard{.group = group_, .sizes = sizes_});

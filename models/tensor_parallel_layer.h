@@ -39,7 +39,7 @@ TensorStyle parse_style(const std::string& style);
 /// all_reduce of y becomes a reduce_scatter, and an all_gather of x precedes column; in backward, each is replaced by
 /// the other. The number of bytes stays the same.
 
-class DividedLinear;
+class TensorParallelLinear;
 
 /// The units that are never divided. The outputs (row: inputs) are `packs` consecutive runs of equal length, each of
 /// which consists of units of length `unit`. A projection to queries, keys and values by heads has {3, features of a
@@ -50,7 +50,7 @@ struct Grain {
 };
 
 /// The placements of the weight and bias of a layer that is divided by column, column_gathered or row.
-struct DividedWeights {
+struct ShardedWeights {
   Placements placements;            // of "weight" and "bias"
   std::vector<std::int64_t> sizes;  // sizes of all ranks' parts of the output; only for column_gathered
 };
@@ -58,8 +58,8 @@ struct DividedWeights {
 /// Replaces `weight` and `bias` (may be undefined) by this rank's parts. The outputs are along dimension `out` (0 or 1)
 /// of the weight, the inputs along the other one of these two. Throws ConfigError if the ranks cannot have one part
 /// each.
-DividedWeights divide_weights(TensorStyle style, const CommunicatorPtr& group, const at::Tensor& weight,
-                              const at::Tensor& bias, std::int64_t out, Grain grain = {});
+ShardedWeights shard_weights(TensorStyle style, const CommunicatorPtr& group, const at::Tensor& weight,
+                             const at::Tensor& bias, std::int64_t out, Grain grain = {});
 
 /// A layer that can be divided.
 class TensorParallelLayer {
@@ -69,23 +69,23 @@ class TensorParallelLayer {
   /// Keeps this rank's part of each parameter and returns the placements, by names relative to the layer. The layer
   /// must be whole, so this may be called once. Throws ConfigError if the layer does not support the style or has fewer
   /// parts than there are ranks.
-  virtual Placements divide(TensorStyle style, const CommunicatorPtr& group) = 0;
+  virtual Placements shard(TensorStyle style, const CommunicatorPtr& group) = 0;
 
   /// Returns the linear part of the layer, to which an adapter can be added, or null if it has none.
-  virtual DividedLinear* linear() { return nullptr; }
+  virtual TensorParallelLinear* linear() { return nullptr; }
 };
 
 /// The linear part of a layer, whole or divided. Layers that implement TensorParallelLayer consist of such parts.
-class DividedLinear {
+class TensorParallelLinear {
  public:
   using Grain = phalanx::Grain;
 
-  explicit DividedLinear(WeightLayout layout) : layout_(layout) {}
-  DividedLinear(WeightLayout layout, Grain grain) : layout_(layout), grain_(grain) {}
+  explicit TensorParallelLinear(WeightLayout layout) : layout_(layout) {}
+  TensorParallelLinear(WeightLayout layout, Grain grain) : layout_(layout), grain_(grain) {}
 
   /// Replaces `weight` and `bias` (may be undefined) by this rank's parts. The placements are called "weight" and
   /// "bias".
-  Placements divide(TensorStyle style, const CommunicatorPtr& group, const at::Tensor& weight, const at::Tensor& bias);
+  Placements shard(TensorStyle style, const CommunicatorPtr& group, const at::Tensor& weight, const at::Tensor& bias);
 
   /// From now on, the whole side of a layer that is divided by column or row has only this rank's positions. If
   /// `overlap`, the exchange of positions overlaps with the matrix product (framework/parallel/overlapped_linear.h).
@@ -94,7 +94,7 @@ class DividedLinear {
     overlaps_ = overlap;
   }
 
-  bool divided() const { return group_ != nullptr; }
+  bool sharded() const { return group_ != nullptr; }
 
   WeightLayout layout() const { return layout_; }
 
@@ -116,10 +116,10 @@ class DividedLinear {
 };
 
 /// A table of embeddings, whole or divided by rows.
-class DividedEmbedding {
+class TensorParallelEmbedding {
  public:
   /// Replaces weight [count, width] by this rank's rows.
-  Placements divide(TensorStyle style, const CommunicatorPtr& group, const at::Tensor& weight);
+  Placements shard(TensorStyle style, const CommunicatorPtr& group, const at::Tensor& weight);
 
   /// From now on, look_up() takes all indices and returns this rank's positions, and logits() takes this rank's
   /// positions. The table must be divided.
@@ -136,7 +136,7 @@ class DividedEmbedding {
 
  private:
   CommunicatorPtr group_;  // null: the table is whole
-  Placement::Run rows_;
+  Placement::Range rows_;
   std::vector<std::int64_t> sizes_;
   bool gathers_ = true;     // logits() gathers the parts of all ranks
   bool positions_ = false;  // sequence parallelism

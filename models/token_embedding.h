@@ -26,15 +26,15 @@ class TokenEmbedding final : public torch::nn::Module, public TensorParallelLaye
   at::Tensor logits(const at::Tensor& x) { return table_.logits(x, weight); }
   VocabularyShardPtr keep_logits_sharded() { return table_.keep_logits_sharded(); }
 
-  Placements divide(TensorStyle style, const CommunicatorPtr& group) override {
-    return table_.divide(style, group, weight);
+  Placements shard(TensorStyle style, const CommunicatorPtr& group) override {
+    return table_.shard(style, group, weight);
   }
   void enable_sequence_parallel() { table_.enable_sequence_parallel(); }
 
   at::Tensor weight;
 
  private:
-  DividedEmbedding table_;
+  TensorParallelEmbedding table_;
 };
 
 }  // namespace phalanx

@@ -29,7 +29,7 @@ CommandLine parse_command_line(const Arguments& arguments, const std::vector<std
   std::string resume;
   Flags flags(arguments, {"configs/quickstart.yaml optimizer.lr=0.05",
                           "--config configs/quickstart.yaml --set optimizer.lr=0.05"});
-  flags.add_path("config", &line.config, "YAML file that describes the run; --config may be left out");
+  flags.add_path("config", &line.config, "YAML file that describes the run; --config may be omitted");
   flags.add_overrides(&line.overrides, kOverridesHelp, keys);
   flags.add_path("run_dir", &line.run_dir, "folder for all output of the run (default: runs/<name>-<time>)");
   flags.add_path("resume", &resume,

@@ -83,7 +83,7 @@ TEST(CommandLine, AFileWithoutAFlagIsTheConfig) {
   EXPECT_EQ(parse({"--print_config", "a.yaml"}).config, "a.yaml");
 }
 
-TEST(CommandLine, BareAssignmentsAreOverridesInOrderWithThoseOfSet) {
+TEST(CommandLine, BareAssignmentsAndSetAreOverridesInOrder) {
   const auto line = parse({"a.yaml", "seed=1", "--set", "seed=2", "optimizer.lr=0.1", "stages[0].layers=2"});
   EXPECT_THAT(line.overrides, ElementsAre("seed=1", "seed=2", "optimizer.lr=0.1", "stages[0].layers=2"));
   EXPECT_EQ(parse({"runs/lr=0.1/config.yaml"}).config, "runs/lr=0.1/config.yaml");

@@ -24,7 +24,7 @@ namespace {
 
 // Ignores SIGXFSZ and SIGPIPE, which would end the process. A file that grows beyond the user's limit (ulimit -f) is
 // then an error like a full disk, and a closed pipe is an error like any other.
-void keep_going() {
+void ignore_file_signals() {
   for (const int signal : {SIGXFSZ, SIGPIPE}) ::signal(signal, SIG_IGN);
 }
 
@@ -43,7 +43,7 @@ int run(const CommandLine& line, Job& job) {
   }
   job.run_dir = line.run_dir;
   keep_freed_memory();
-  keep_going();
+  ignore_file_signals();
   return run_job(job);
 }
 

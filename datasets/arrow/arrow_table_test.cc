@@ -152,7 +152,7 @@ TEST_F(ArrowTable, MatchesColumnsOfFilesByName) {
   EXPECT_THAT(read->name(), HasSubstr("1.parquet and 1 more"));
 }
 
-TEST_F(ArrowTable, KnowsTheIndexThatPandasWrites) {
+TEST_F(ArrowTable, RecognizesTheIndexThatPandasWrites) {
   EXPECT_EQ(table({integers("x", {1}), integers("__index_level_0__", {5})})->row_names(), 1);
   EXPECT_EQ(table({integers("x", {1})})->row_names(), -1);
 }

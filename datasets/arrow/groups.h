@@ -53,27 +53,27 @@ class RowGroups {
 
 /// A cache of values made from the most recently used groups. Thread-safe; other threads wait while a value is made.
 template <class Made>
-class LastUsed {
+class LruCache {
  public:
-  explicit LastUsed(std::int64_t most) : most_(static_cast<std::size_t>(most)) {}
+  explicit LruCache(std::int64_t most) : most_(static_cast<std::size_t>(most)) {}
 
   template <class Make>
   std::shared_ptr<const Made> get(std::size_t group, const Make& make) {
     const std::lock_guard lock(mutex_);
-    for (auto it = used_.begin(); it != used_.end(); ++it) {
+    for (auto it = entries_.begin(); it != entries_.end(); ++it) {
       if (it->first != group) continue;
-      used_.splice(used_.begin(), used_, it);
+      entries_.splice(entries_.begin(), entries_, it);
       return it->second;
     }
-    used_.emplace_front(group, std::make_shared<const Made>(make()));
-    if (used_.size() > most_) used_.pop_back();
-    return used_.front().second;
+    entries_.emplace_front(group, std::make_shared<const Made>(make()));
+    if (entries_.size() > most_) entries_.pop_back();
+    return entries_.front().second;
   }
 
  private:
   std::size_t most_;
   std::mutex mutex_;
-  std::list<std::pair<std::size_t, std::shared_ptr<const Made>>> used_;  // most recently used first
+  std::list<std::pair<std::size_t, std::shared_ptr<const Made>>> entries_;  // most recently used first
 };
 
 }  // namespace phalanx

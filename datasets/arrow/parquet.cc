@@ -140,7 +140,7 @@ class ParquetRows final : public Dataset {
 
   ParquetConfig config_;
   RowGroups groups_;
-  mutable LastUsed<Numbers> kept_;
+  mutable LruCache<Numbers> kept_;
   SampleSpec spec_;
 };
 

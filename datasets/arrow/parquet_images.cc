@@ -72,7 +72,7 @@ class ParquetImages final : public ImageSource {
   std::string column_;
   DecodeOptions decoding_;
   RowGroups groups_;
-  mutable LastUsed<ImageColumn> kept_;
+  mutable LruCache<ImageColumn> kept_;
   std::vector<std::int64_t> labels_;
 };
 

@@ -94,7 +94,7 @@ class Split {
     if (!others_.empty()) {
       std::vector<std::string> counts;
       for (const auto& [suffix, count] : others_) counts.push_back(std::to_string(count) + " " + suffix);
-      log_warning() << folder_.string() << ": images of these formats are left out: " << join(counts, ", ")
+      log_warning() << folder_.string() << ": images of these formats are skipped: " << join(counts, ", ")
                     << "; convert them to JPEG, PNG or WebP";
     }
     if (files_.empty()) {
@@ -105,12 +105,12 @@ class Split {
     for (std::size_t i = 0; i < classes_.size(); ++i) {
       if (!has_images_[i]) empty.push_back(classes_[i]);
     }
-    constexpr std::size_t kMostNamed = 5;
+    constexpr std::size_t kMaxNamed = 5;
     if (!empty.empty()) {
       const auto count = empty.size();
-      empty.resize(std::min(count, kMostNamed));
+      empty.resize(std::min(count, kMaxNamed));
       log_warning() << folder_.string() << ": " << count << " of " << classes_.size()
-                    << " classes have no images: " << join(empty, ", ") << (count > kMostNamed ? ", ..." : "");
+                    << " classes have no images: " << join(empty, ", ") << (count > kMaxNamed ? ", ..." : "");
     }
     return std::move(files_);
   }

@@ -20,7 +20,7 @@ constexpr std::uint8_t over_255(unsigned value) {
   return static_cast<std::uint8_t>((((value + 128) >> 8) + value + 128) >> 8);
 }
 
-/// Throws DataError, which begins with `name`, for more pixels than kMostPixels.
+/// Throws DataError, which begins with `name`, for more pixels than kMaxPixels.
 void check_pixels(std::int64_t height, std::int64_t width, const std::string& name);
 
 /// Decodes a JPEG with libjpeg-turbo. CMYK and YCCK images are assumed to be inverted, as Adobe's programs write them;

@@ -11,7 +11,7 @@
 
 #include "datasets/images/codecs.h"
 #include "datasets/images/exif.h"
-#include "datasets/transforms/most_pixels.h"
+#include "datasets/transforms/max_pixels.h"
 #include "framework/base/error.h"
 
 namespace phalanx {
@@ -70,9 +70,9 @@ std::string in_lower_case(std::string_view text) {
 }  // namespace
 
 void images::check_pixels(std::int64_t height, std::int64_t width, const std::string& name) {
-  if (height <= kMostPixels / width) return;
+  if (height <= kMaxPixels / width) return;
   throw DataError(name + ": an image of " + std::to_string(width) + " x " + std::to_string(height) +
-                  " pixels; at most " + std::to_string(kMostPixels) + " are read");
+                  " pixels; at most " + std::to_string(kMaxPixels) + " are read");
 }
 
 at::Tensor decode_image(std::string_view bytes, const DecodeOptions& options, const std::string& name) {

@@ -47,7 +47,7 @@ std::vector<int> first_pixel(const at::Tensor& image) {
   return values;
 }
 
-TEST(DecodeImage, AlphaIsLeftOutUnlessABackgroundIsAskedFor) {
+TEST(DecodeImage, DropsAlphaUnlessABackgroundIsGiven) {
   const auto png = encode_png(filled({200, 100, 50, 128}));
   EXPECT_EQ(first_pixel(decode_image(png, {}, "a.png")), (std::vector{200, 100, 50}));
   EXPECT_EQ(first_pixel(decode_image(png, {.background = {0, 255, 255}}, "a.png")), (std::vector{100, 177, 152}));

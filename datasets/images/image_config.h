@@ -43,7 +43,7 @@ struct ImageConfig {
     v("background", background,
       "red, green and blue (0 to 255) behind pixels that are not opaque; empty: their colour, without alpha",
       config::between(0, 255));
-    v("skip_corrupt", skip_corrupt, "number of images that cannot be read and may be left out before the run fails",
+    v("skip_corrupt", skip_corrupt, "number of images that cannot be read and may be skipped before the run fails",
       config::at_least(0));
   }
 

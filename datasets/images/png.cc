@@ -22,7 +22,7 @@ namespace phalanx::images {
 namespace {
 
 // The maximum expansion of deflate: bytes per compressed byte.
-constexpr std::int64_t kMostDeflated = 1032;
+constexpr std::int64_t kMaxDeflated = 1032;
 
 // libpng calls fail() when it fails, which jumps back to the function that called libpng. The jump runs no destructors,
 // so these functions have no local objects.
@@ -107,7 +107,7 @@ Decoded decode_png(std::string_view bytes, bool with_orientation, const std::str
                      width = png_get_image_width(decoder.png, decoder.info);
   check_pixels(height, width, name);
   // A pixel takes at least one bit, and a row one byte in addition.
-  if (height * (width / 8 + 1) > kMostDeflated * std::ssize(bytes)) {
+  if (height * (width / 8 + 1) > kMaxDeflated * std::ssize(bytes)) {
     throw DataError(name + ": a damaged PNG: " + std::to_string(bytes.size()) + " bytes cannot hold " +
                     std::to_string(width) + " x " + std::to_string(height) + " pixels");
   }

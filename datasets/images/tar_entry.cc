@@ -12,8 +12,8 @@ std::string tar_entry(const std::string& name, const std::string& content) {
   constexpr std::size_t kBlock = 512, kLongest = 100;
   if (name.size() > kLongest)
     throw std::invalid_argument("a name in a tar archive has at most 100 characters: " + name);
-  constexpr std::size_t kMostBytes = (std::size_t{1} << 33) - 1;  // 11 octal digits
-  if (content.size() > kMostBytes) throw std::invalid_argument(name + " is larger than 8 GiB, too large for ustar");
+  constexpr std::size_t kMaxBytes = (std::size_t{1} << 33) - 1;  // 11 octal digits
+  if (content.size() > kMaxBytes) throw std::invalid_argument(name + " is larger than 8 GiB, too large for ustar");
   std::string entry(kBlock, '\0');
   const auto put = [&entry](std::size_t place, const std::string& text) { entry.replace(place, text.size(), text); };
   std::array<char, 24> digits{};

@@ -45,10 +45,10 @@ std::int64_t TransformedImages::read(std::int64_t index, at::Tensor& image) cons
                         " of the images that cannot be read, and dataset.skip_corrupt allows " +
                         std::to_string(options_.skip));
       }
-      log_warning() << "left out an image that cannot be read: " << error.what();
+      log_warning() << "skipped an image that cannot be read: " << error.what();
       if (skipped == 1) {
         standard_error().write(
-            "Warning: an image that cannot be read is left out, and so are others, up to dataset.skip_corrupt; the log "
+            "Warning: an image that cannot be read is skipped, and so are others, up to dataset.skip_corrupt; the log "
             "names them: " +
             std::string(error.what()) + "\n");
       }

@@ -100,13 +100,13 @@ TEST(TransformedImages, FailAtAnImageThatCannotBeRead) {
               ThrowsMessage<DataError>(HasSubstr("image 4: damaged")));
 }
 
-TEST(TransformedImages, LeaveOutUnreadableImagesIfConfigured) {
+TEST(TransformedImages, SkipUnreadableImagesIfConfigured) {
   const auto dataset = samples(", skip_corrupt: 2", false, {4, 9});
   ::testing::internal::CaptureStderr();
   const auto batch = gather(*dataset, {4, 9});
-  const std::string told = ::testing::internal::GetCapturedStderr();
-  EXPECT_THAT(told, HasSubstr("Warning: an image that cannot be read is left out"));
-  EXPECT_EQ(told.find("Warning:"), told.rfind("Warning:")) << "the log names the others";
+  const std::string message = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(message, HasSubstr("Warning: an image that cannot be read is skipped"));
+  EXPECT_EQ(message.find("Warning:"), message.rfind("Warning:")) << "the log names the others";
   const auto others = gather(*dataset, {5, 0});
   EXPECT_TRUE(at::equal(batch.inputs[0], others.inputs[0]));
   EXPECT_TRUE(at::equal(batch.targets[0], others.targets[0]));

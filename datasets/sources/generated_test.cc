@@ -80,8 +80,8 @@ TEST(Regression, IsALinearFunctionAndNoise) {
   const double whole = det(at(x, 0, 0), at(x, 0, 1), at(x, 1, 0), at(x, 1, 1));
   const double u = det(at(y, 0, 0), at(x, 0, 1), at(y, 1, 0), at(x, 1, 1)) / whole;
   const double v = det(at(x, 0, 0), at(y, 0, 0), at(x, 1, 0), at(y, 1, 0)) / whole;
-  const auto told = x.select(1, 0) * u + x.select(1, 1) * v;
-  EXPECT_LT((told - y.select(1, 0)).abs().max().item<double>(), 1e-4);
+  const auto predicted = x.select(1, 0) * u + x.select(1, 1) * v;
+  EXPECT_LT((predicted - y.select(1, 0)).abs().max().item<double>(), 1e-4);
   const auto nx = noisy.inputs[0].to(at::kDouble);
   const auto rest = noisy.targets[0].to(at::kDouble).select(1, 0) - nx.select(1, 0) * u - nx.select(1, 1) * v;
   EXPECT_NEAR(rest.std().item<double>(), 0.5, 0.05);

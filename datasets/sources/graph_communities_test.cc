@@ -43,7 +43,7 @@ TEST(GraphCommunities, HaveEdgesWithTheirProbabilities) {
   EXPECT_NEAR((edges * (1 - same)).sum().item<double>() / (1 - same).sum().item<double>(), 0.1, 0.01);
 }
 
-TEST(GraphCommunities, HaveFeaturesThatTellTheCommunityUpToNoise) {
+TEST(GraphCommunities, HaveFeaturesThatIdentifyTheCommunityUpToNoise) {
   const auto exact = testing::read_first(
       *testing::load_splits("{name: graph_communities, nodes: 30, least_nodes: 30, noise: 0}").train, 20);
   EXPECT_TRUE(at::equal(exact.inputs[0].argmax(2), exact.targets[0]));

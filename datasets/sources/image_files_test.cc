@@ -119,7 +119,7 @@ TEST_F(ImageFolder, WarnsOfFormatsThatAreNotReadAndOfEmptyClasses) {
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(testing::load_splits(section()).train->spec().targets[0].classes, 3);
   const auto log = ::testing::internal::GetCapturedStderr();
-  EXPECT_THAT(log, HasSubstr("train: images of these formats are left out: 1 .BMP, 2 .gif"));
+  EXPECT_THAT(log, HasSubstr("train: images of these formats are skipped: 1 .BMP, 2 .gif"));
   EXPECT_THAT(log, HasSubstr("train: 1 of 3 classes have no images: dog"));
 }
 

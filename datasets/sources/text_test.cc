@@ -61,7 +61,7 @@ TEST_F(Text, ASampleIsCharactersAndTheSameShiftedByOne) {
   EXPECT_EQ(values(batch.targets[0]), (Numbers{1, 0, 2, 2, /**/ 0, 2, 2, 3}));
 }
 
-TEST_F(Text, TellsAModelWhatItNeeds) {
+TEST_F(Text, HasTheSpecThatAModelNeeds) {
   const auto spec = load().train->spec();
   EXPECT_EQ(spec.inputs.at(0).shape, Numbers{4});
   EXPECT_EQ(spec.targets.at(0).classes, 5) << "w occurs in the test part alone, but counts";

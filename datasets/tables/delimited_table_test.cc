@@ -58,7 +58,7 @@ TEST_F(DelimitedTable, HasAHeaderIfTheConfigSaysSo) {
   EXPECT_EQ(read("a,b\nc,d\n", {.header = "false"})->rows(), 2);
 }
 
-TEST_F(DelimitedTable, KnowsNamesOfRowsAsRWritesThem) {
+TEST_F(DelimitedTable, RecognizesRowNamesAsRWritesThem) {
   const auto written = read("\"\",\"x\",\"y\"\n\"1\",5,\"u\"\n\"2\",6,\"v\"\n");
   EXPECT_THAT(written->names(), ElementsAre("unnamed_0", "x", "y"));
   EXPECT_EQ(written->row_names(), 0);
@@ -68,7 +68,7 @@ TEST_F(DelimitedTable, KnowsNamesOfRowsAsRWritesThem) {
   EXPECT_THAT(shorter->numbers(1), ElementsAre(5, 6));
 }
 
-TEST_F(DelimitedTable, LeavesOutAColumnThatOnlyEndsLines) {
+TEST_F(DelimitedTable, IgnoresAColumnThatOnlyEndsLines) {
   EXPECT_EQ(read("x,y,\n1,2,\n")->row_names(), 2);
   const auto table = read("x,y\n1,2,\n3,4,\n");
   EXPECT_EQ(table->row_names(), 2);
@@ -82,7 +82,7 @@ TEST_F(DelimitedTable, TakesNamesOfTheTrainingTable) {
   EXPECT_THAT(read("3,4,5\n", {}, train.get())->names(), ElementsAre("0", "1", "2")) << "another number of columns";
 }
 
-TEST_F(DelimitedTable, TellsTypes) {
+TEST_F(DelimitedTable, InfersTypes) {
   const auto table = read("a,b,c,d,e,f\n1,true,x,2024-01-31,,\"1.5\"\n-2e3,FALSE,true,2024-02-01,NA,inf\n");
   EXPECT_EQ(table->type_of(0), ValueType::kNumber);
   EXPECT_EQ(table->type_of(1), ValueType::kBoolean);
@@ -159,7 +159,7 @@ TEST_F(DelimitedTable, DecompressesGzip) {
               ThrowsMessage<DataError>(HasSubstr("a.csv: byte 8: the compressed stream is truncated")));
 }
 
-TEST(IsDate, TellsDatesFromNumbersAndWords) {
+TEST(IsDate, DistinguishesDatesFromNumbersAndWords) {
   for (const char* date : {"2024-01-31", "2024/1/3", "2024-01-31T12:00:00Z", "2024-01-31 12:00:00+02:00", "1/31/2024",
                            "31.1.24", "Jan 1 2000", "1 January 2000", "01-Sep-2003", "Mar 3, 1999", "12:30:59"}) {
     EXPECT_TRUE(is_date(date)) << date;

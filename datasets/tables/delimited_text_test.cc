@@ -75,7 +75,7 @@ TEST(DelimitedText, SkipsLinesAndComments) {
               ElementsAre(Row{"a", "b\n# no comment"}));
 }
 
-TEST(DelimitedText, KnowsTheLineOfEachRow) {
+TEST(DelimitedText, ReportsTheLineOfEachRow) {
   const DelimitedText text("# c\na,b\n\n\"1\n2\",3\n4,5\n", {.separator = ",", .comment = "#"}, "");
   ASSERT_EQ(text.rows(), 3U);
   EXPECT_EQ(text.line(0), 2);

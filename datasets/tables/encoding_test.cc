@@ -49,7 +49,7 @@ TEST(TableEncoding, TakesTheLastColumnAsTargetAndAllOthersAsInputs) {
   EXPECT_THAT(some.numbers, ElementsAre(3, 6));
 }
 
-TEST(TableEncoding, LeavesOutNamesOfRows) {
+TEST(TableEncoding, IgnoresNamesOfRows) {
   EXPECT_THAT(samples(",a,y\n7,1,2\n8,3,4\n", {}).values, ElementsAre(1, 3));
   EXPECT_THAT(samples(",a,y\n7,1,2\n8,3,4\n", {.inputs = {"unnamed_0"}, .target = "y"}).values, ElementsAre(7, 8));
 }
@@ -132,7 +132,7 @@ TEST(TableEncoding, DropsRowsWithMissingValues) {
   EXPECT_THAT(samples("a,y\n1,\n2,3\n", {.columns = {{"y", {.missing = "drop"}}}}).values, ElementsAre(2));
 }
 
-TEST(TableEncoding, FillsMissingValuesWithThoseOfTheTrainingRows) {
+TEST(TableEncoding, FillsMissingValuesFromTheTrainingRows) {
   const std::string train = "a,y\n1,0\n2,0\n6,0\n\"\",0\n", test = "a,y\n\"\",0\n100,0\n";
   EXPECT_THAT(encoded(fitted(train, {.missing = "mean"}), test).values, ElementsAre(3, 100));
   EXPECT_THAT(encoded(fitted(train, {.missing = "median"}), test).values, ElementsAre(2, 100));

@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kGpt2Pattern = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\p{White_Space}\p{L}\p{N}]+|)"
                                      R"(\p{White_Space}+(?!\P{White_Space})|\p{White_Space}+)";
 
-using Holds = std::function<bool(char32_t)>;
+using CharacterPredicate = std::function<bool(char32_t)>;
 
 // Splits at the matches of a pattern.
 class Split final : public PreTokenizer {
@@ -47,7 +47,7 @@ class Split final : public PreTokenizer {
 // Splits at the characters of a class.
 class CharacterSplit final : public PreTokenizer {
  public:
-  CharacterSplit(Holds holds, SplitBehavior behavior) : holds_(std::move(holds)), behavior_(behavior) {}
+  CharacterSplit(CharacterPredicate holds, SplitBehavior behavior) : holds_(std::move(holds)), behavior_(behavior) {}
 
   void split(std::string_view text, bool is_first, const Word& word) const override {
     const PieceMaker::Piece piece = [&](std::size_t begin, std::size_t end) {
@@ -66,7 +66,7 @@ class CharacterSplit final : public PreTokenizer {
   }
 
  private:
-  Holds holds_;
+  CharacterPredicate holds_;
   SplitBehavior behavior_;
 };
 
@@ -162,7 +162,7 @@ class SequencePreTokenizer final : public PreTokenizer {
   std::vector<std::unique_ptr<PreTokenizer>> steps_;
 };
 
-std::unique_ptr<PreTokenizer> at_characters(Holds holds, SplitBehavior behavior) {
+std::unique_ptr<PreTokenizer> at_characters(CharacterPredicate holds, SplitBehavior behavior) {
   return std::make_unique<CharacterSplit>(std::move(holds), behavior);
 }
 

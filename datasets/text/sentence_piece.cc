@@ -20,7 +20,7 @@ using sentencepiece::SentencePieceProcessor;
 constexpr std::string_view kSpace = "\xE2\x96\x81";     // U+2581, which represents a space in pieces
 constexpr std::size_t kLongest = std::size_t{1} << 20;  // length in bytes above which a text is cut
 constexpr std::size_t kAround = std::size_t{1} << 11;   // bytes on each side of a cut that are compared
-constexpr int kMostCuts = 64;                           // cuts to try before a text is left uncut
+constexpr int kMaxCuts = 64;                            // cuts to try before a text is left uncut
 
 // Returns the first position from `from` on where a text may be cut: before a line feed that follows another character.
 // Consecutive line feeds may be one piece, so they are not separated.
@@ -105,7 +105,7 @@ class SentencePiece final : public Tokenizer {
   // Finds a position to cut a text that is too long, such that its tokens stay the same.
   Cut cut_of(std::string_view text) const {
     auto end = kLongest;
-    for (int i = 0; i < kMostCuts; ++i) {
+    for (int i = 0; i < kMaxCuts; ++i) {
       end = place_of_cut(text, end);
       if (end >= text.size()) break;
       const auto left = text.substr(end - kAround, kAround), right = text.substr(end, kAround);

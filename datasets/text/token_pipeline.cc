@@ -12,7 +12,7 @@ namespace {
 
 // Returns the added tokens whose `normalized` has this value, with the text to search for. The pipeline decodes them to
 // that text, as the library does.
-std::vector<AddedToken> those_in_text(TokenPipeline& pipeline, bool normalized, const std::string& name) {
+std::vector<AddedToken> tokens_found_in_text(TokenPipeline& pipeline, bool normalized, const std::string& name) {
   std::vector<AddedToken> tokens;
   for (const auto& token : pipeline.added) {
     if (token.normalized != normalized) continue;
@@ -33,14 +33,14 @@ class Pipeline final : public Tokenizer {
  public:
   Pipeline(TokenPipeline pipeline, const std::string& name)
       : pipeline_(std::move(pipeline)),
-        in_text_(those_in_text(pipeline_, /*normalized=*/false, name)),
-        in_normalized_(those_in_text(pipeline_, /*normalized=*/true, name)) {}
+        in_text_(tokens_found_in_text(pipeline_, /*normalized=*/false, name)),
+        in_normalized_(tokens_found_in_text(pipeline_, /*normalized=*/true, name)) {}
 
   std::int64_t size() const override { return std::ssize(pipeline_.texts); }
 
   std::vector<std::int64_t> encode(std::string_view text) const override {
     std::vector<std::int64_t> tokens;
-    KnownWords known;
+    WordCache cache;
     const auto added = [&](std::int64_t token) { tokens.push_back(token); };
     in_text_.find(text, added, [&](std::string_view rest, std::size_t begin) {
       std::string normalized;
@@ -50,7 +50,7 @@ class Pipeline final : public Tokenizer {
         rest = normalized;
       }
       in_normalized_.find(rest, added, [&](std::string_view part, std::size_t at) {
-        append_words(part, begin == 0 && at == 0, known, tokens);
+        append_words(part, begin == 0 && at == 0, cache, tokens);
       });
     });
     return tokens;
@@ -73,10 +73,10 @@ class Pipeline final : public Tokenizer {
   }
 
  private:
-  using KnownWords = ByText<std::vector<std::int64_t>>;
+  using WordCache = ByText<std::vector<std::int64_t>>;
 
-  void append_words(std::string_view text, bool is_first, KnownWords& known, std::vector<std::int64_t>& tokens) const {
-    const PreTokenizer::Word append = [&](std::string_view word, bool) { append_word(word, known, tokens); };
+  void append_words(std::string_view text, bool is_first, WordCache& cache, std::vector<std::int64_t>& tokens) const {
+    const PreTokenizer::Word append = [&](std::string_view word, bool) { append_word(word, cache, tokens); };
     if (pipeline_.pre_tokenizer) {
       pipeline_.pre_tokenizer->split(text, is_first, append);
     } else {
@@ -85,17 +85,17 @@ class Pipeline final : public Tokenizer {
   }
 
   // Caches the tokens of words, because most words of a text occur several times.
-  void append_word(std::string_view word, KnownWords& known, std::vector<std::int64_t>& tokens) const {
+  void append_word(std::string_view word, WordCache& cache, std::vector<std::int64_t>& tokens) const {
     constexpr std::size_t kLongest = 64, kMost = std::size_t{1} << 18;
     if (word.empty()) return;
-    if (const auto found = known.find(word); found != known.end()) {
+    if (const auto found = cache.find(word); found != cache.end()) {
       tokens.insert(tokens.end(), found->second.begin(), found->second.end());
       return;
     }
     const auto before = std::ssize(tokens);
     pipeline_.model->append(word, tokens);
-    if (word.size() > kLongest || known.size() >= kMost) return;
-    known.emplace(word, std::vector(tokens.begin() + before, tokens.end()));
+    if (word.size() > kLongest || cache.size() >= kMost) return;
+    cache.emplace(word, std::vector(tokens.begin() + before, tokens.end()));
   }
 
   TokenPipeline pipeline_;

@@ -8,7 +8,7 @@
 namespace phalanx::unicode {
 namespace {
 
-TEST(Unicode, CharactersAreThoseOfRfc3629) {
+TEST(Unicode, CharactersFollowRfc3629) {
   EXPECT_EQ(size_of_character("a"), 1);
   EXPECT_EQ(size_of_character("猫"), 3);
   EXPECT_EQ(size_of_character("🙂"), 4);

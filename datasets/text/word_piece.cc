@@ -22,7 +22,7 @@ class WordPiece final : public TokenModel {
       : vocabulary_(std::move(vocabulary)),
         unknown_(std::move(unknown)),
         prefix_(std::move(prefix)),
-        most_(most),
+        max_(most),
         name_(std::move(name)) {
     for (const auto& [text, token] : vocabulary_) longest_ = std::max(longest_, text.size());
   }
@@ -31,13 +31,13 @@ class WordPiece final : public TokenModel {
     std::int64_t count = 0;
     unicode::for_each_character(word, [&](char32_t, std::size_t, std::size_t) { ++count; });
     const auto before = tokens.size();
-    if (count <= most_ && divide(word, tokens)) return;
+    if (count <= max_ && split(word, tokens)) return;
     tokens.resize(before);
     tokens.push_back(unknown_of(vocabulary_, unknown_, name_));
   }
 
  private:
-  bool divide(std::string_view word, std::vector<std::int64_t>& tokens) const {
+  bool split(std::string_view word, std::vector<std::int64_t>& tokens) const {
     std::string text;
     for (std::size_t begin = 0; begin < word.size();) {
       auto piece = word.substr(begin, longest_);
@@ -58,7 +58,7 @@ class WordPiece final : public TokenModel {
 
   Vocabulary vocabulary_;
   std::string unknown_, prefix_;
-  std::int64_t most_;
+  std::int64_t max_;
   std::string name_;
   std::size_t longest_ = 0;  // longest token in bytes
 };

@@ -23,7 +23,7 @@
 #include <optional>
 #include <string>
 
-#include "datasets/transforms/most_pixels.h"
+#include "datasets/transforms/max_pixels.h"
 #include "framework/base/error.h"
 
 namespace phalanx::images {
@@ -37,10 +37,10 @@ at::Tensor to_floats(const at::Tensor& image) { return image.to(at::kFloat); }
 
 at::Tensor resized(const at::Tensor& image, std::int64_t height, std::int64_t width) {
   if (image.size(1) == height && image.size(2) == width) return image;
-  if (height > kMostPixels / width) {
+  if (height > kMaxPixels / width) {
     throw DataError("resizing " + std::to_string(image.size(2)) + " x " + std::to_string(image.size(1)) +
                     " pixels to " + std::to_string(width) + " x " + std::to_string(height) + ", but at most " +
-                    std::to_string(kMostPixels) + " pixels are allowed; use a resize with square: true");
+                    std::to_string(kMaxPixels) + " pixels are allowed; use a resize with square: true");
   }
   const at::Tensor batch = image.unsqueeze(0);
   return at::_upsample_bilinear2d_aa(batch, {height, width}, /*align_corners=*/false, std::nullopt, std::nullopt)

@@ -14,7 +14,7 @@
 #include "framework/base/error.h"
 #include "framework/base/named_tensors.h"
 #include "models/block_chain.h"
-#include "models/trained.h"
+#include "models/trainable_parameters.h"
 
 namespace phalanx {
 namespace {
@@ -35,7 +35,7 @@ void refuse_idle_ranks(const PartitionedModel& part, bool idle) {
 // Experts come last. A bucket cannot hold both experts and other parameters, so the order of the blocks, in which the
 // two alternate, would lead to many small buckets.
 NamedTensors updated_parameters(const PartitionedModel& part, const StrategyTraits& strategy) {
-  NamedTensors parameters = trained_parameters(*part.model);
+  NamedTensors parameters = trainable_parameters(*part.model);
   const bool any = !parameters.empty();
   const Updaters updaters(part, strategy);
   std::erase_if(parameters, [&](const auto& named) { return !updaters.updates(named.first); });

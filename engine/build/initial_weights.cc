@@ -16,7 +16,7 @@
 #include "framework/base/text.h"
 #include "models/low_rank.h"
 #include "models/published_settings.h"
-#include "models/trained.h"
+#include "models/trainable_parameters.h"
 
 namespace phalanx {
 namespace {
@@ -197,9 +197,9 @@ WeightsFit fit_weights(const WeightsFile& file, const InitConfig& init, const Mo
     }
   }
   // If there are more names, the file is of another model, and need not be read in full to report that.
-  constexpr std::size_t kMostTied = 8;
+  constexpr std::size_t kMaxTied = 8;
   for (const auto& [name, entry] : there) {
-    if (there.size() <= kMostTied && repeats_a_fitting_one(file, *entry, fit)) continue;
+    if (there.size() <= kMaxTied && repeats_a_fitting_one(file, *entry, fit)) continue;
     fit.unexpected.push_back(name);
   }
   fit.contradictions = contradictions_of_config(file.path(), model, truncated);

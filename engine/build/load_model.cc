@@ -20,21 +20,21 @@ std::shared_ptr<Model> load_model(const ExperimentConfig& config, const ModelSpe
   const auto fit = fit_weights(file, {}, *model);
   if (!fit.exact()) throw DataError(weights + " does not fit the config's model: " + fit.text());
   fit.load(file);
-  read_rows_beside(weights, *model);
+  read_embedding_rows(weights, *model);
   return model;
 }
 
-std::string rows_beside(const std::string& weights) {
+std::string embedding_rows_path(const std::string& weights) {
   const std::filesystem::path path(weights);
   if (std::filesystem::is_directory(path)) return RunFolder(path).embeddings();
   return RunFolder(path.has_parent_path() ? path.parent_path() : ".").embeddings();
 }
 
-void read_rows_beside(const std::string& weights, Model& model) {
+void read_embedding_rows(const std::string& weights, Model& model) {
   auto* const rows = served_rows_of(model);
   if (rows == nullptr) return;
   try {
-    rows->read_from(rows_beside(weights));
+    rows->read_from(embedding_rows_path(weights));
   } catch (const DataError& error) {
     throw DataError(std::string(error.what()) +
                     "; the model has embeddings on parameter servers, whose rows a run saves next to its weights, in"

@@ -18,11 +18,11 @@ std::shared_ptr<Model> load_model(const ExperimentConfig& config, const ModelSpe
 
 /// Returns the path of the file with rows of embeddings that a run writes next to these weights:
 /// embeddings.safetensors.
-std::string rows_beside(const std::string& weights);
+std::string embedding_rows_path(const std::string& weights);
 
 /// Makes a model whose embeddings are on parameter servers read its rows from the file next to the weights, for
 /// evaluation only. Does nothing to other models. Throws DataError if the file is missing or damaged, or has other
 /// embeddings.
-void read_rows_beside(const std::string& weights, Model& model);
+void read_embedding_rows(const std::string& weights, Model& model);
 
 }  // namespace phalanx

@@ -15,7 +15,7 @@
 #include "framework/base/log.h"
 #include "framework/base/random.h"
 #include "models/low_rank.h"
-#include "models/trained.h"
+#include "models/trainable_parameters.h"
 #include "models/weights_layout.h"
 
 namespace phalanx {
@@ -49,14 +49,14 @@ std::shared_ptr<Model> make_model(const ExperimentConfig& config, const ModelSpe
 }
 
 // A run that resumes from a given checkpoint takes all values from there. With `auto` there may be no checkpoint.
-std::shared_ptr<Model> make_initial_model(const ExperimentConfig& config, const ModelSpec& spec, bool speaks) {
+std::shared_ptr<Model> make_initial_model(const ExperimentConfig& config, const ModelSpec& spec, bool verbose) {
   auto model = make_model(config, spec);
   check_groups(config.parameter_groups, *model);
   InitConfig init = config.init;
   const auto& resume = config.checkpoint.resume;
   if (resume != "none" && resume != "auto") init.from.clear();
   const std::string left_over = load_initial_weights(init, config.lora, *model);
-  if (init.from.empty() || !speaks) return model;
+  if (init.from.empty() || !verbose) return model;
   const std::string text =
       "Begins with the weights in " + init.from + (left_over.empty() ? "" : "; what does not fit: " + left_over);
   log_info() << text;

@@ -13,8 +13,8 @@ namespace phalanx {
 std::shared_ptr<Model> make_model(const ExperimentConfig& config, const ModelSpec& spec);
 
 /// Returns the model with which a run starts. It has the weights of init.from, unless the config names a checkpoint to
-/// resume from. If `speaks`, reports the weights. Throws ConfigError.
-std::shared_ptr<Model> make_initial_model(const ExperimentConfig& config, const ModelSpec& spec, bool speaks);
+/// resume from. If `verbose`, reports the weights. Throws ConfigError.
+std::shared_ptr<Model> make_initial_model(const ExperimentConfig& config, const ModelSpec& spec, bool verbose);
 
 /// Returns a model for another thread of the process. It shares the frozen parameters of `first` and has separate
 /// trained parameters.

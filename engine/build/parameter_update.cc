@@ -25,7 +25,7 @@ class UpdateOfUsed final : public OptimizerDecorator {
 
   void update() override {
     unused_.agree(strategy_.gradient_groups());
-    inner().leave_out(unused_.names());
+    inner().exclude(unused_.names());
     inner().update();
   }
 
@@ -81,14 +81,14 @@ void ParameterUpdate::with_averages(const std::function<void()>& body) {
   averages_->with_averages(body);
 }
 
-Metrics ParameterUpdate::readings() const {
-  Metrics readings;
-  if (clip_ != nullptr && clip_->limits().norm > 0) readings.emplace_back("gradient_norm", clip_->norm());
+Metrics ParameterUpdate::metrics() const {
+  Metrics metrics;
+  if (clip_ != nullptr && clip_->limits().norm > 0) metrics.emplace_back("gradient_norm", clip_->norm());
   if (scale_ != nullptr) {
-    readings.emplace_back("loss_scale", scale_->scale());
-    readings.emplace_back("updates_left_out", static_cast<double>(scale_->left_out()));
+    metrics.emplace_back("loss_scale", scale_->scale());
+    metrics.emplace_back("skipped_updates", static_cast<double>(scale_->skipped_updates()));
   }
-  return readings;
+  return metrics;
 }
 
 // Loads nothing if the checkpoint is of a run without the wrapper.

@@ -40,9 +40,9 @@ class ParameterUpdate {
   /// Calls `body` while the parameters hold their averages, if the config asks for averages. Collective.
   void with_averages(const std::function<void()>& body);
 
-  /// Returns readings of the last update, for metrics: gradient_norm before clipping, if the norm is limited;
-  /// loss_scale and updates_left_out, if there is a loss scale.
-  Metrics readings() const;
+  /// Returns the metrics of the last update: gradient_norm before clipping, if the norm is limited;
+  /// loss_scale and skipped_updates, if there is a loss scale.
+  Metrics metrics() const;
 
   /// Returns the parts of a checkpoint that the wrappers need in addition to the optimizer's state.
   std::vector<CheckpointPart> parts();

@@ -38,7 +38,7 @@ void with_update(const std::vector<std::string>& changes, const std::function<vo
 
 TEST(ParameterUpdate, ReadsNothingWithoutWrappers) {
   with_update({}, [](ParameterUpdate& update) {
-    EXPECT_THAT(update.readings(), IsEmpty());
+    EXPECT_THAT(update.metrics(), IsEmpty());
     EXPECT_THAT(update.parts(), IsEmpty());
     EXPECT_FALSE(update.loss_scale());
   });
@@ -46,7 +46,7 @@ TEST(ParameterUpdate, ReadsNothingWithoutWrappers) {
 
 TEST(ParameterUpdate, ReadsTheNormAndTheLossScale) {
   with_update({"train.clip_norm=1", "train.precision=fp16"}, [](ParameterUpdate& update) {
-    EXPECT_THAT(update.readings(), ElementsAre(Key("gradient_norm"), Key("loss_scale"), Key("updates_left_out")));
+    EXPECT_THAT(update.metrics(), ElementsAre(Key("gradient_norm"), Key("loss_scale"), Key("skipped_updates")));
     EXPECT_THAT(update.parts(), SizeIs(2));
     ASSERT_TRUE(update.loss_scale());
     EXPECT_GT(update.loss_scale()(), 1);

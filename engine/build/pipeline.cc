@@ -13,7 +13,7 @@
 #include "framework/comm/mesh/fake_communicator.h"
 #include "models/block_chain.h"
 #include "models/expert_parallel.h"
-#include "models/trained.h"
+#include "models/trainable_parameters.h"
 
 namespace phalanx {
 namespace {
@@ -80,15 +80,15 @@ Pipeline::Pipeline(const ExperimentConfig& config, Model& model, const Task& tas
   std::vector<std::vector<std::size_t>> blocks_of_ranks;
   for (int rank = 0; rank < schedule_.ranks; ++rank) blocks_of_ranks.push_back(blocks_of(rank));
   holders_ = TensorHolders(model, blocks_of_ranks);
-  refuse_divided_statistics();
+  refuse_shared_statistics();
   check_updates(model);
   as<BlockChain>(model)->keep_blocks(blocks_of(rank_));
   shared_ = share(model, mesh);
   log_info() << "pipeline: " << schedule_.name << ", " << schedule_.micro_batches
-             << " micro-batches, stages from these blocks on (number of blocks): " << stages_in_words();
+             << " micro-batches, stages from these blocks on (number of blocks): " << describe_stages();
 }
 
-std::string Pipeline::stages_in_words() const {
+std::string Pipeline::describe_stages() const {
   std::vector<std::string> stages;
   for (std::size_t s = 0; s + 1 < begins_.size(); ++s) {
     stages.push_back(blocks_.costs[begins_[s]].name + " (" + std::to_string(begins_[s + 1] - begins_[s]) + ")");
@@ -96,7 +96,7 @@ std::string Pipeline::stages_in_words() const {
   return join(stages, ", ");
 }
 
-void Pipeline::refuse_divided_statistics() const {
+void Pipeline::refuse_shared_statistics() const {
   for (const auto& buffer : buffers()) {
     if (holders(buffer.name) == 1) continue;
     throw ConfigError("pipeline.schedule: " + schedule_.name + " has the stage with the running statistics " +
@@ -107,7 +107,7 @@ void Pipeline::refuse_divided_statistics() const {
 // Refuses a division in which a rank has nothing to update: it would not take part in operations of the other ranks.
 void Pipeline::check_updates(const Model& model) const {
   std::set<int> training, updating;
-  for (const auto& [name, parameter] : trained_parameters(model)) {
+  for (const auto& [name, parameter] : trainable_parameters(model)) {
     const auto& ranks = holders_.ranks(name);
     training.insert(ranks.begin(), ranks.end());
     updating.insert(ranks.begin(), owner_updates_ ? ranks.begin() + 1 : ranks.end());
@@ -160,7 +160,7 @@ PipelineStep::Setup Pipeline::setup(Model& model, const Task& task, const Mesh& 
   std::vector<RowSpec> inputs;
   for (std::size_t s = 0; s + 1 < begins_.size(); ++s)
     inputs.push_back(s == 0 ? RowSpec() : blocks_.outputs[begins_[s] - 1]);
-  const bool divided = mesh.world()->size() > mesh.shape()[Axis::kPipe] * mesh.data()->size();
+  const bool sharded = mesh.world()->size() > mesh.shape()[Axis::kPipe] * mesh.data()->size();
   return {.model = model,
           .task = task,
           .schedule = schedule_,
@@ -169,7 +169,7 @@ PipelineStep::Setup Pipeline::setup(Model& model, const Task& task, const Mesh& 
           .predictions = blocks_.predictions,
           .pipe = mesh.along(Axis::kPipe),
           .control = mesh.control({Axis::kPipe}),
-          .communicates = divided || (has_experts_ && mesh.batch()->size() > 1)};
+          .communicates = sharded || (has_experts_ && mesh.batch()->size() > 1)};
 }
 
 // The strategies of two stages may have the same parameter at different places of their buckets, and so round or

@@ -53,11 +53,11 @@ class Pipeline {
   std::shared_ptr<SharedParameters> shared_parameters(const Mesh& mesh) const;
 
  private:
-  void refuse_divided_statistics() const;
+  void refuse_shared_statistics() const;
   void check_updates(const Model& model) const;
   std::vector<std::size_t> blocks_of(int rank) const;
   std::vector<SharedParameters::Group> share(const Model& model, const Mesh& mesh) const;
-  std::string stages_in_words() const;
+  std::string describe_stages() const;
 
   int rank_;
   bool owner_updates_;

@@ -62,7 +62,7 @@ class ConfigFile {
     complete_scaling();
   }
 
-  std::string told(const std::string& key) const {
+  std::string describe(const std::string& key) const {
     return path_ + " has " + (key == kScaling ? key + ": " + scaling_.dump() : key + ": " + values_.at(key).dump());
   }
 
@@ -105,8 +105,8 @@ class ConfigFile {
     if (type == "default") scaling_ = Json::object();
     const char* const context = "original_max_position_embeddings";
     if ((type == "llama3" || type == "yarn") && !scaling_.contains(context)) {
-      const auto beside = values_.find(context), whole = values_.find("max_position_embeddings");
-      if (const auto found = beside == values_.end() ? whole : beside; found != values_.end()) {
+      const auto original = values_.find(context), whole = values_.find("max_position_embeddings");
+      if (const auto found = original == values_.end() ? whole : original; found != values_.end()) {
         scaling_[context] = found->second;
       }
     }
@@ -125,7 +125,7 @@ std::string contradiction(const ConfigFile& file, const PublishedSetting& settin
   const Json value = found == nullptr ? to_json(*setting.absent) : *found;
   if (allows(setting, value, truncated)) return "";
   const std::string absent = " leaves out " + setting.key + ", which means " + value.dump();
-  const std::string has = found == nullptr ? file.path() + absent : file.told(setting.key);
+  const std::string has = found == nullptr ? file.path() + absent : file.describe(setting.key);
   return has + ", but the model has " + to_json(setting.values.front()).dump() +
          (setting.field.empty() ? "" : "; set model." + setting.field + ": " + of_square(value).dump());
 }
@@ -145,7 +145,7 @@ std::string contradiction_of_scaling(const ConfigFile& file, const std::vector<P
     field = setting.field;
   }
   if (model.empty() || (!wrong && unknown.empty())) return "";
-  return file.told(kScaling) + ", but the model has " + model.dump() + "; set model." + field +
+  return file.describe(kScaling) + ", but the model has " + model.dump() + "; set model." + field +
          " to the same values where its keys allow it";
 }
 

@@ -136,7 +136,7 @@ Metrics Replica::pipeline_metrics() const {
   if (!part->pipeline) return {};
   const auto& schedule = part->pipeline->schedule();
   const at::Tensor idle = at::full({1}, step->pipeline()->idle(), at::kDouble);
-  const at::Tensor live = at::full({1}, static_cast<double>(step->pipeline()->most_live()), at::kDouble);
+  const at::Tensor live = at::full({1}, static_cast<double>(step->pipeline()->max_live()), at::kDouble);
   mesh().control()->all_reduce(idle, Reduction::kMean).wait();
   mesh().control()->all_reduce(live, Reduction::kMax).wait();
   return {{"pipeline_bubble", idle.item<double>()},

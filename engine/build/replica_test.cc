@@ -15,7 +15,7 @@ using ::testing::IsEmpty;
 using testing::refusal;
 using testing::run_ranks;
 
-TEST(BuildReplica, BeginsWithTheInitialWeightsHoweverItIsDivided) {
+TEST(BuildReplica, StartsWithTheInitialWeightsOnAnyMesh) {
   for (const char* mesh : {"mesh.tensor=2", "mesh.pipe=2", "mesh.data=2"}) {
     run_ranks("inproc", 2, [mesh](const CommunicatorPtr& world) {
       const auto run = configured({mesh});

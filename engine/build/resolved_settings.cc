@@ -16,7 +16,7 @@
 #include "framework/base/log.h"
 #include "framework/base/text.h"
 #include "framework/partition/bucket_size.h"
-#include "models/trained.h"
+#include "models/trainable_parameters.h"
 
 namespace phalanx {
 namespace {
@@ -56,7 +56,7 @@ std::int64_t bytes_so_far(const ExperimentConfig& config, const ResolvedSettings
 
 std::int64_t bytes_to_train(const Model& model) {
   std::int64_t bytes = 0;
-  for (const auto& [name, parameter] : trained_parameters(model)) {
+  for (const auto& [name, parameter] : trainable_parameters(model)) {
     bytes += static_cast<std::int64_t>(parameter.nbytes());
   }
   return bytes;
@@ -106,7 +106,8 @@ ResolvedSettings resolve_settings(const ExperimentConfig& config, const RunFolde
 
 std::string describe(const ResolvedSettings& settings, const ExperimentConfig& config) {
   std::string mesh;
-  for (const auto& [axis, size] : divided_axes(config.mesh)) mesh += "\nmesh." + axis + ": " + std::to_string(size);
+  for (const auto& [axis, size] : model_parallel_axes(config.mesh))
+    mesh += "\nmesh." + axis + ": " + std::to_string(size);
   if (config.mesh.sequence_parallel) mesh += "\nmesh.sequence_parallel: true";
   for (const auto& entry : config.plan) mesh += "\nplan: " + entry.layers + " " + entry.style;
   if (config.mesh.pipe > 1) {

@@ -19,7 +19,7 @@ class SharedStatistics {
   SharedStatistics(const Model& model, Communicator& group);
 
  private:
-  KeptValues own_;
+  RestoreTensorsGuard own_;
 };
 
 }  // namespace phalanx

@@ -153,7 +153,7 @@ TrainingStep::Listeners TrainingStep::listeners_of_batches(const Setup& setup, b
   const auto& trained = setup.trained;
   Listeners listeners{current_};
   if (trained.device.is_cpu() && setup.config.data_parallel == 1) {
-    counter_ = std::make_shared<OperationCounter>();
+    counter_ = std::make_shared<StepFlopCounter>();
     listeners.push_back(counter_);
   }
   if (const auto& parameters = setup.gradients.of_first_tensor_rank; !parameters.empty()) {

@@ -16,9 +16,9 @@
 #include "engine/experiment/train_config.h"
 #include "engine/precision/arithmetic.h"
 #include "engine/step/current_step.h"
-#include "engine/step/operation_counter.h"
 #include "engine/step/pipeline_step.h"
 #include "engine/step/shared_parameters.h"
+#include "engine/step/step_flop_counter.h"
 #include "engine/step/step_with_listeners.h"
 #include "engine/strategies/invariant.h"
 #include "engine/strategies/unused_parameters.h"
@@ -42,7 +42,7 @@ Arithmetic arithmetic_of(const TrainConfig& config, const ModelSpec& model);
 /// needed.
 ///
 ///   once per batch   CurrentStep           number and seed of the step
-///                    OperationCounter
+///                    StepFlopCounter
 ///                    SharedParameters      that the tensor ranks of a replica share
 ///                    AlternatingTurns
 ///                    SharedRandomGuard
@@ -98,7 +98,7 @@ class TrainingStep {
 
   /// Returns the counter of the operations of the first step. Null on devices other than the CPU, and if threads share
   /// the samples of a rank.
-  const OperationCounter* counted() const { return counter_.get(); }
+  const StepFlopCounter* counted() const { return counter_.get(); }
 
   /// Returns the innermost step if the model is a stage of a pipeline; null otherwise.
   const PipelineStep* pipeline() const { return pipeline_.get(); }
@@ -129,7 +129,7 @@ class TrainingStep {
   }
 
   std::shared_ptr<CurrentStep> current_;
-  std::shared_ptr<OperationCounter> counter_;              // null: see counted()
+  std::shared_ptr<StepFlopCounter> counter_;               // null: see counted()
   std::vector<std::shared_ptr<SharedParameters>> shared_;  // outermost first
   std::unique_ptr<PipelineStep> pipeline_;                 // null: see pipeline()
   std::vector<std::unique_ptr<Step>> steps_;               // each one runs the one before it; the first runs pipeline_

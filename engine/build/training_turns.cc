@@ -8,7 +8,7 @@
 #include "engine/checkpoint/numbers_part.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
-#include "models/trained.h"
+#include "models/trainable_parameters.h"
 
 namespace phalanx {
 namespace {
@@ -51,7 +51,7 @@ TrainingTurns::TrainingTurns(const ExperimentConfig& config, const Task& task, c
 
 std::vector<std::vector<at::Tensor>> TrainingTurns::parameters(const Model& model) const {
   std::vector<std::vector<at::Tensor>> all(std::max<std::size_t>(turns_.size(), 1));
-  for (const auto& [name, parameter] : trained_parameters(model)) all[of(name)].push_back(parameter);
+  for (const auto& [name, parameter] : trainable_parameters(model)) all[of(name)].push_back(parameter);
   return all;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/build/updaters.h"
 
-#include "models/trained.h"
+#include "models/trainable_parameters.h"
 
 namespace phalanx {
 
@@ -20,7 +20,7 @@ bool Updaters::several_stages_update(const std::string& parameter) const {
 
 std::vector<at::Tensor> Updaters::of_first_tensor_rank() const {
   std::vector<at::Tensor> parameters;
-  for (const auto& [name, parameter] : trained_parameters(*part_.model)) {
+  for (const auto& [name, parameter] : trainable_parameters(*part_.model)) {
     const bool of_stage = !part_.pipeline || part_.pipeline->updates(name);
     if (of_stage && first_tensor_rank_updates(name)) parameters.push_back(parameter);
   }

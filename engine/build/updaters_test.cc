@@ -8,7 +8,7 @@
 
 #include "engine/build/whole_model.h"
 #include "engine/testing/phases.h"
-#include "models/trained.h"
+#include "models/trainable_parameters.h"
 
 namespace phalanx {
 namespace {
@@ -25,7 +25,7 @@ TEST(Updaters, AreAllRanksThatHoldAParameter) {
     const auto run = configured({"mesh.tensor=2"});
     const PartitionedModel part = run.part(run.mesh(world));
     const Updaters updaters(part, StrategyTraits{});
-    for (const auto& [name, parameter] : trained_parameters(*part.model)) EXPECT_TRUE(updaters.updates(name)) << name;
+    for (const auto& [name, parameter] : trainable_parameters(*part.model)) EXPECT_TRUE(updaters.updates(name)) << name;
     EXPECT_THAT(updaters.of_first_tensor_rank(), IsEmpty());
     EXPECT_THAT(kept_elsewhere(part, updaters), IsEmpty());
   });

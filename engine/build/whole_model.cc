@@ -23,9 +23,9 @@ std::vector<WholeTensor> whole_parameters(const PartitionedModel& part) {
 at::Tensor gathered(const PartitionedModel& part, const WholeTensor& tensor, Communicator& ranks) {
   const bool expert = part.is_expert(tensor.name);
   const auto found = part.placements.find(tensor.name);
-  const bool divided = found != part.placements.end();
+  const bool sharded = found != part.placements.end();
   bool mine = !part.pipeline || part.pipeline->first_holder(tensor.name);
-  mine &= (divided && !expert) || part.mesh.position(Axis::kTensor) == 0;
+  mine &= (sharded && !expert) || part.mesh.position(Axis::kTensor) == 0;
   mine &= expert || part.mesh.position(Axis::kExpert) == 0;
   at::Tensor own;
   if (mine) {
@@ -33,8 +33,8 @@ at::Tensor gathered(const PartitionedModel& part, const WholeTensor& tensor, Com
       for (const auto& [name, values] : named) own = name == tensor.name ? values : own;
     }
   }
-  at::Tensor all = at::zeros(divided ? found->second.shape : tensor.shape, at::TensorOptions().dtype(tensor.dtype));
-  if (mine && divided) {
+  at::Tensor all = at::zeros(sharded ? found->second.shape : tensor.shape, at::TensorOptions().dtype(tensor.dtype));
+  if (mine && sharded) {
     found->second.put(all, own.to(at::kCPU));
   } else if (mine) {
     all.copy_(own);
@@ -76,8 +76,8 @@ NamedTensors gather_whole_model(const PartitionedModel& part, bool wanted) {
   const NamedTensors own = part.model->named_parameters();
   const std::map<std::string, at::Tensor> by_name(own.begin(), own.end());
   for (const auto& parameter : whole_parameters(part)) {
-    const bool divided = part.pipeline || part.placements.contains(parameter.name);
-    at::Tensor values = divided ? gathered(part, parameter, ranks) : by_name.at(parameter.name);
+    const bool sharded = part.pipeline || part.placements.contains(parameter.name);
+    at::Tensor values = sharded ? gathered(part, parameter, ranks) : by_name.at(parameter.name);
     if (first) weights.emplace_back(parameter.name, std::move(values));
   }
   for (const auto& buffer : part.pipeline ? part.pipeline->buffers() : std::vector<WholeTensor>()) {

@@ -63,7 +63,7 @@ TEST_F(Checkpoints, WeightsHaveTheirNamesAndShapes) {
                                              ::testing::Pair("scale", std::vector<std::int64_t>{})));
 }
 
-TEST_F(Checkpoints, AreWrittenWhileTrainingGoesOn) {
+TEST_F(Checkpoints, AreWrittenDuringTraining) {
   run_ranks("inproc", 3, [&](const CommunicatorPtr& world) {
     Rank rank(*world);
     Checkpointer checkpointer(folder_, {.keep_last = 100}, world, rank.state);

@@ -81,7 +81,7 @@ void Checkpointer::advance() {
   if (!busy_) return;
   if (conclude()) return;
   look();
-  tell();
+  exchange_status();
 }
 
 void Checkpointer::settle() {
@@ -114,13 +114,13 @@ void Checkpointer::look() {
   }
 }
 
-void Checkpointer::tell() { told_ = world_->all_gather(all_, mine_); }
+void Checkpointer::exchange_status() { exchange_ = world_->all_gather(all_, mine_); }
 
 std::int64_t Checkpointer::status_of(int rank) const { return all_.data_ptr<std::int64_t>()[rank * kStatusColumns]; }
 
 bool Checkpointer::conclude() {
-  told_.wait();
-  told_ = {};
+  exchange_.wait();
+  exchange_ = {};
   bool writing = false, failed = false, written = true;
   for (int rank = 0; rank < plan_.ranks; ++rank) {
     writing |= status_of(rank) == kWriting;

@@ -73,9 +73,9 @@ class Checkpointer {
     FileRecord weights, state;
   };
 
-  void look();      // checks the progress of this rank's own threads
-  void tell();      // launches the all-gather
-  bool conclude();  // reads it; returns true if the checkpoint is done
+  void look();             // checks the progress of this rank's own threads
+  void exchange_status();  // launches the all-gather
+  bool conclude();         // reads it; returns true if the checkpoint is done
   void begin_commit();
   void finish(bool complete);
   std::string first_reason() const;
@@ -95,7 +95,7 @@ class Checkpointer {
   std::future<void> commit_;
   at::Tensor mine_;  // [5] int64: status, bytes and checksum of both files
   at::Tensor all_;   // [ranks * 5]
-  Work told_;
+  Work exchange_;
   std::string failure_, reason_;
   std::int64_t written_ = 0, failed_ = 0;
 };

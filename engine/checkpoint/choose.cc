@@ -14,10 +14,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void check_identity(const Checkpoint& checkpoint, const Manifest::Words& identity) {
+void check_identity(const Checkpoint& checkpoint, const Manifest::Strings& identity) {
   for (const auto& [key, mine] : identity) {
     const auto& theirs = checkpoint.manifest.identity;
-    const auto found = std::ranges::find(theirs, key, &Manifest::Words::value_type::first);
+    const auto found = std::ranges::find(theirs, key, &Manifest::Strings::value_type::first);
     const std::string saved = found == theirs.end() ? "nothing" : found->second;
     if (saved == mine) continue;
     throw DataError(checkpoint.path + " belongs to another run: its " + key + " is " + saved + ", but this run's is " +
@@ -32,7 +32,7 @@ std::string without_last_slash(std::string path) {
 
 /// The properties of the resuming run.
 struct Run {
-  const Manifest::Words& identity;
+  const Manifest::Strings& identity;
   const RunState& state;
 
   // Throws DataError if the run cannot resume from this checkpoint.
@@ -82,7 +82,7 @@ Checkpoint open(const std::string& path, const Run& run) {
 
 // A checkpoint of another run is an error, not a reason to search further: most likely the wrong config was used.
 Checkpoint newest(const CheckpointFolder& folder, const Run& run, std::vector<std::string>& refused) {
-  Checkpoint found = folder.newest_good([&](const std::string& reason) { refused.push_back(reason); });
+  Checkpoint found = folder.newest_intact([&](const std::string& reason) { refused.push_back(reason); });
   if (found.path.empty() && !refused.empty()) {
     throw DataError("checkpoint.resume: none of the checkpoints in " + folder.path() + " is intact:\n  " +
                     join(refused, "\n  ") + "\nRemove the folder to start from scratch.");
@@ -97,7 +97,7 @@ Checkpoint newest(const CheckpointFolder& folder, const Run& run, std::vector<st
 
 }  // namespace
 
-Choice choose(const std::string& resume, const CheckpointFolder& folder, const Manifest::Words& identity,
+Choice choose(const std::string& resume, const CheckpointFolder& folder, const Manifest::Strings& identity,
               const RunState& state, Communicator& world) {
   if (resume == "none") return {};
   Choice choice;

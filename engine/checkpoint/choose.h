@@ -23,7 +23,7 @@ struct Choice {
 /// Throws on all ranks: ConfigError if the checkpoint belongs to another run; DataError if the checkpoint at a path is
 /// damaged, or if there are checkpoints but none of them is intact. The message names the newest other checkpoint from
 /// which the run can continue. Collective.
-Choice choose(const std::string& resume, const CheckpointFolder& folder, const Manifest::Words& identity,
+Choice choose(const std::string& resume, const CheckpointFolder& folder, const Manifest::Strings& identity,
               const RunState& state, Communicator& world);
 
 }  // namespace phalanx

@@ -97,10 +97,11 @@ TEST_F(Choosing, TheNewestOfThisRunIsOfferedInsteadOfAnotherRuns) {
   Checkpoint foreign = read_checkpoint(folder_.final_path(20));
   foreign.manifest.identity = {{"seed", "9"}};
   write_atomically(foreign.path + "/" + kManifestName, to_text(foreign.manifest));
-  const auto told = AllOf(HasSubstr("another run: its seed is 9, but this run's is 1"),
-                          HasSubstr("the newest that this run can resume from is --resume " + folder_.final_path(10)));
-  EXPECT_THAT(refusal("auto"), told);
-  EXPECT_THAT(refusal(folder_.final_path(20)), told);
+  const auto message =
+      AllOf(HasSubstr("another run: its seed is 9, but this run's is 1"),
+            HasSubstr("the newest that this run can resume from is --resume " + folder_.final_path(10)));
+  EXPECT_THAT(refusal("auto"), message);
+  EXPECT_THAT(refusal(folder_.final_path(20)), message);
 }
 
 TEST_F(Choosing, EveryRankGetsTheError) {

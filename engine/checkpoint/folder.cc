@@ -82,14 +82,14 @@ void set_aside(const std::string& path) {
 }
 
 // Returns the checkpoints whose test used exactly the weights in them, the best first.
-std::vector<const Checkpoint*> by_reading(const std::vector<Checkpoint>& all, const Retention& retention) {
+std::vector<const Checkpoint*> by_metric(const std::vector<Checkpoint>& all, const Retention& retention) {
   std::vector<std::pair<double, const Checkpoint*>> found;
   for (const auto& checkpoint : all) {
-    const auto& readings = checkpoint.manifest.readings;
-    const auto reading = std::ranges::find(readings, retention.best_by, &Metrics::value_type::first);
-    if (checkpoint.manifest.tested_at != checkpoint.manifest.position.step || reading == readings.end()) continue;
-    if (std::isnan(reading->second)) continue;
-    found.emplace_back(retention.highest ? -reading->second : reading->second, &checkpoint);
+    const auto& metrics = checkpoint.manifest.metrics;
+    const auto metric = std::ranges::find(metrics, retention.best_by, &Metrics::value_type::first);
+    if (checkpoint.manifest.tested_at != checkpoint.manifest.position.step || metric == metrics.end()) continue;
+    if (std::isnan(metric->second)) continue;
+    found.emplace_back(retention.highest ? -metric->second : metric->second, &checkpoint);
   }
   std::ranges::stable_sort(found, {}, [](const auto& one) { return one.first; });
   std::vector<const Checkpoint*> sorted;
@@ -131,7 +131,7 @@ std::vector<Checkpoint> CheckpointFolder::list(const Refuse& refuse) const {
   return found;
 }
 
-Checkpoint CheckpointFolder::newest_good(const Refuse& refuse) const {
+Checkpoint CheckpointFolder::newest_intact(const Refuse& refuse) const {
   for (auto& checkpoint : list(refuse)) {
     try {
       verify(checkpoint);
@@ -165,7 +165,7 @@ void CheckpointFolder::prune(const Retention& retention) const {
   for (std::size_t i = 0; i < all.size() && static_cast<std::int64_t>(i) < retention.keep_last; ++i) {
     kept.insert(all[i].path);
   }
-  const auto best = by_reading(all, retention);
+  const auto best = by_metric(all, retention);
   for (std::size_t i = 0; i < best.size() && static_cast<std::int64_t>(i) < retention.keep_best; ++i) {
     kept.insert(best[i]->path);
   }

@@ -13,7 +13,7 @@ namespace phalanx {
 struct Retention {
   std::int64_t keep_last = 3;  // number of newest checkpoints
   std::int64_t keep_best = 0;  // number of checkpoints with the best test results, in addition
-  std::string best_by{};       // name of the reading
+  std::string best_by{};       // name of the metric
   bool highest = true;         // if false, the lowest is the best
 };
 
@@ -49,7 +49,7 @@ class CheckpointFolder {
   std::vector<Checkpoint> list(const Refuse& refuse) const;
 
   /// Returns the newest intact checkpoint, or one with an empty path.
-  Checkpoint newest_good(const Refuse& refuse) const;
+  Checkpoint newest_intact(const Refuse& refuse) const;
 
   /// Writes the manifest into temporary_path() of its step, whose other files must be complete on disk, gives the
   /// folder its final name, and removes checkpoints that `retention` does not keep. If the process is killed at any

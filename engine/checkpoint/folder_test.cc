@@ -34,7 +34,7 @@ class Folder : public ::testing::Test {
     fs::create_directories(path);
     Manifest manifest{.position = {step, 0, step},
                       .ranks = 1,
-                      .readings = {{"accuracy", accuracy}},
+                      .metrics = {{"accuracy", accuracy}},
                       .tested_at = tested ? step : step - 1};
     for (const char* name : {"weights", "state"}) {
       manifest.files.push_back(write_synced(path + "/" + name, std::string(40, static_cast<char>('a' + step)) + name));
@@ -48,9 +48,9 @@ class Folder : public ::testing::Test {
     return steps;
   }
 
-  std::int64_t newest_good() {
+  std::int64_t newest_intact() {
     reasons_.clear();
-    const auto found = folder_.newest_good([this](const std::string& reason) { reasons_.push_back(reason); });
+    const auto found = folder_.newest_intact([this](const std::string& reason) { reasons_.push_back(reason); });
     return found.path.empty() ? -1 : found.manifest.position.step;
   }
 
@@ -65,7 +65,7 @@ class Folder : public ::testing::Test {
 };
 
 TEST_F(Folder, WithoutCheckpointsThereIsNoNewest) {
-  EXPECT_EQ(newest_good(), -1);
+  EXPECT_EQ(newest_intact(), -1);
   EXPECT_THAT(reasons_, IsEmpty());
 }
 
@@ -79,7 +79,7 @@ TEST_F(Folder, AFolderThatCannotBeListedIsAnError) {
 
 TEST_F(Folder, TheNewestIsFound) {
   for (const std::int64_t step : {5, 20, 10}) write(step);
-  EXPECT_EQ(newest_good(), 20);
+  EXPECT_EQ(newest_intact(), 20);
   EXPECT_THAT(reasons_, IsEmpty());
   EXPECT_THAT(steps(), ElementsAre(20, 10, 5));
 }
@@ -89,7 +89,7 @@ TEST_F(Folder, TheNewestIsFoundByContentNotByName) {
   write(6);
   fs::rename(folder_.final_path(5), folder_.path() + "/step-99999999");
   fs::rename(folder_.final_path(6), folder_.path() + "/a copy");
-  EXPECT_EQ(newest_good(), 6);
+  EXPECT_EQ(newest_intact(), 6);
 }
 
 TEST_F(Folder, EveryTruncationIsRefusedAndThePreviousCheckpointIsTaken) {
@@ -99,15 +99,15 @@ TEST_F(Folder, EveryTruncationIsRefusedAndThePreviousCheckpointIsTaken) {
     const std::string path = folder_.final_path(2) + "/" + name, whole = read_file(path);
     for (std::size_t length = 0; length < whole.size(); ++length) {
       write_atomically(path, whole.substr(0, length));
-      ASSERT_EQ(newest_good(), 1) << name << " cut at " << length;
+      ASSERT_EQ(newest_intact(), 1) << name << " cut at " << length;
       ASSERT_THAT(reasons_, ElementsAre(StartsWith(path + ": ")));
     }
     fs::remove(path);
-    ASSERT_EQ(newest_good(), 1);
+    ASSERT_EQ(newest_intact(), 1);
     ASSERT_THAT(reasons_, ElementsAre(StartsWith(path + ": ")));
     write_atomically(path, whole);
   }
-  EXPECT_EQ(newest_good(), 2);
+  EXPECT_EQ(newest_intact(), 2);
 }
 
 TEST_F(Folder, EveryFlippedBitIsRefused) {
@@ -120,7 +120,7 @@ TEST_F(Folder, EveryFlippedBitIsRefused) {
       std::string damaged = whole;
       damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << bit % 8));
       write_atomically(path, damaged);
-      ASSERT_EQ(newest_good(), 1) << name << ", bit " << bit;
+      ASSERT_EQ(newest_intact(), 1) << name << ", bit " << bit;
       ASSERT_THAT(reasons_, ElementsAre(AllOf(StartsWith(path + ": "), HasSubstr("damaged"))));
     }
     write_atomically(path, whole);
@@ -131,7 +131,7 @@ TEST_F(Folder, ALongerFileIsRefused) {
   write(2);
   const std::string path = folder_.final_path(2) + "/weights";
   write_atomically(path, read_file(path) + "x");
-  EXPECT_EQ(newest_good(), -1);
+  EXPECT_EQ(newest_intact(), -1);
   EXPECT_THAT(reasons_, ElementsAre(path + ": has 48 bytes, but was written with 47"));
 }
 
@@ -139,7 +139,7 @@ TEST_F(Folder, HalfWrittenCheckpointsAreNeitherFoundNorKept) {
   write(1);
   fs::create_directories(folder_.temporary_path(2));
   write_atomically(folder_.temporary_path(2) + "/weights", "half");
-  EXPECT_EQ(newest_good(), 1);
+  EXPECT_EQ(newest_intact(), 1);
   EXPECT_THAT(reasons_, IsEmpty());
   folder_.remove_temporary();
   EXPECT_THAT(names(), ElementsAre("step-00000001"));
@@ -187,16 +187,16 @@ TEST_F(Folder, CheckpointsAfterTheResumedOneAreSetAside) {
 TEST_F(Folder, ACheckpointOfTheSameStepIsReplaced) {
   write(1);
   write(1, {}, 0.5);
-  EXPECT_EQ(newest_good(), 1);
+  EXPECT_EQ(newest_intact(), 1);
   EXPECT_THAT(names(), ElementsAre("step-00000001"));
-  EXPECT_EQ(read_checkpoint(folder_.final_path(1)).manifest.readings.at(0).second, 0.5);
+  EXPECT_EQ(read_checkpoint(folder_.final_path(1)).manifest.metrics.at(0).second, 0.5);
 }
 
 TEST_F(Folder, FoldersOfTheUserAreLeftAlone) {
   fs::create_directories(folder_.path() + "/notes");
   write(1, {.keep_last = 1});
   folder_.set_aside_after(0);
-  EXPECT_EQ(newest_good(), -1);
+  EXPECT_EQ(newest_intact(), -1);
   EXPECT_THAT(reasons_, IsEmpty());
   EXPECT_TRUE(fs::exists(folder_.path() + "/notes"));
 }

@@ -54,7 +54,7 @@ TEST_F(FullDisk, AllRanksAbandonTheCheckpointAndTheNextOneSucceeds) {
     world->barrier().wait();
     if (world->rank() == 0) {
       EXPECT_FALSE(fs::exists(folder_.temporary_path(2))) << "nothing of it is left";
-      EXPECT_EQ(folder_.newest_good([](const std::string&) {}).path, folder_.final_path(1));
+      EXPECT_EQ(folder_.newest_intact([](const std::string&) {}).path, folder_.final_path(1));
       limit(RLIM_INFINITY);
     }
     world->barrier().wait();
@@ -65,7 +65,7 @@ TEST_F(FullDisk, AllRanksAbandonTheCheckpointAndTheNextOneSucceeds) {
   expect_loads(2, Sharing::kReplicas, 2);
 }
 
-TEST_F(FullDisk, AllRanksKnowWhyOneCouldNotWrite) {
+TEST_F(FullDisk, AllRanksGetTheReasonWhyOneCouldNotWrite) {
   run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
     Rank rank(*world);
     Checkpointer checkpointer(folder_, {}, world, rank.state);
@@ -118,7 +118,7 @@ TEST_F(FullDisk, AManifestThatCannotBeWrittenIsAFailureOnAllRanks) {
     EXPECT_NE(checkpointer.failure(), "");
     EXPECT_EQ(checkpointer.written(), 0);
   });
-  EXPECT_EQ(folder_.newest_good([](const std::string&) {}).path, "");
+  EXPECT_EQ(folder_.newest_intact([](const std::string&) {}).path, "");
 }
 
 }  // namespace

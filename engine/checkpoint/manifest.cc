@@ -29,31 +29,31 @@ std::string hex(std::uint32_t crc) {
 
 std::uint32_t unhex(const std::string& text) { return static_cast<std::uint32_t>(std::stoul(text, nullptr, 16)); }
 
-Json words(const Manifest::Words& words) {
+Json strings(const Manifest::Strings& strings) {
   Json json = Json::object();
-  for (const auto& [key, value] : words) json[key] = value;
+  for (const auto& [key, value] : strings) json[key] = value;
   return json;
 }
 
-Manifest::Words words(const Json& json) {
-  Manifest::Words words;
-  for (const auto& [key, value] : json.items()) words.emplace_back(key, value.get<std::string>());
-  return words;
+Manifest::Strings strings(const Json& json) {
+  Manifest::Strings strings;
+  for (const auto& [key, value] : json.items()) strings.emplace_back(key, value.get<std::string>());
+  return strings;
 }
 
 // JSON has no NaN.
-Json readings(const Metrics& readings) {
+Json metrics(const Metrics& metrics) {
   Json json = Json::object();
-  for (const auto& [name, value] : readings) json[name] = std::isfinite(value) ? Json(value) : Json(nullptr);
+  for (const auto& [name, value] : metrics) json[name] = std::isfinite(value) ? Json(value) : Json(nullptr);
   return json;
 }
 
-Metrics readings(const Json& json) {
-  Metrics readings;
+Metrics metrics(const Json& json) {
+  Metrics metrics;
   for (const auto& [name, value] : json.items()) {
-    readings.emplace_back(name, value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>());
+    metrics.emplace_back(name, value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>());
   }
-  return readings;
+  return metrics;
 }
 
 Json files(const std::vector<FileRecord>& files) {
@@ -76,12 +76,12 @@ Manifest from_json(const Json& json) {
   return {.position = {json.at("step"), position.at("epoch"), position.at("batch")},
           .ranks = json.at("ranks"),
           .updates = json.at("updates"),
-          .identity = words(json.at("identity")),
+          .identity = strings(json.at("identity")),
           .strategy = json.value("strategy", std::string()),
-          .readings = readings(json.at("readings")),
+          .metrics = metrics(json.at("readings")),
           .tested_at = json.at("tested_at"),
           .config = json.value("config", std::string()),
-          .provenance = words(json.at("provenance")),
+          .provenance = strings(json.at("provenance")),
           .files = files(json.at("files"))};
 }
 
@@ -93,12 +93,12 @@ std::string to_text(const Manifest& manifest) {
                   {"position", {{"epoch", manifest.position.epoch}, {"batch", manifest.position.batch}}},
                   {"ranks", manifest.ranks},
                   {"updates", manifest.updates},
-                  {"identity", words(manifest.identity)},
+                  {"identity", strings(manifest.identity)},
                   {"strategy", manifest.strategy},
-                  {"readings", readings(manifest.readings)},
+                  {"readings", metrics(manifest.metrics)},
                   {"tested_at", manifest.tested_at},
                   {"config", manifest.config},
-                  {"provenance", words(manifest.provenance)},
+                  {"provenance", strings(manifest.provenance)},
                   {"files", files(manifest.files)}};
   std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace);
   text.resize(text.size() - 2);  // "\n}"

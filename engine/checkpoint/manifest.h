@@ -23,17 +23,17 @@ struct Position {
 
 /// The description of a checkpoint in its manifest.json. It is written last, so a folder with a manifest is complete.
 struct Manifest {
-  using Words = std::vector<std::pair<std::string, std::string>>;
+  using Strings = std::vector<std::pair<std::string, std::string>>;
 
   Position position;
   int ranks = 0;                // number of ranks that wrote it
   std::int64_t updates = 0;     // the optimizer's
-  Words identity{};             // of the run; a run with a different identity cannot resume from it
+  Strings identity{};           // of the run; a run with a different identity cannot resume from it
   std::string strategy{};       // with its fields and buckets
-  Metrics readings{};           // of the last test
+  Metrics metrics{};            // of the last test
   std::int64_t tested_at = -1;  // step of the last test; -1 if there was none
   std::string config{};         // YAML, for people: a checkpoint may be copied out of its run folder
-  Words provenance{};           // for people
+  Strings provenance{};         // for people
   std::vector<FileRecord> files{};
 };
 

@@ -20,7 +20,7 @@ Manifest example() {
           .ranks = 2,
           .updates = 1234,
           .identity = {{"seed", "1"}, {"dataset", "{name: \"digits\"}\n"}},
-          .readings = {{"accuracy", 1.0 / 3}, {"loss", std::numeric_limits<double>::quiet_NaN()}},
+          .metrics = {{"accuracy", 1.0 / 3}, {"loss", std::numeric_limits<double>::quiet_NaN()}},
           .tested_at = 1200,
           .provenance = {{"command", "train --set name=\"\xff\""}},
           .files = {{"a.safetensors", 1ull << 40, 0xdeadbeef}, {"b", 0, 7}}};
@@ -32,8 +32,8 @@ TEST(Manifest, ReadsBackWhatWasWritten) {
   EXPECT_EQ(back.ranks, 2);
   EXPECT_EQ(back.updates, 1234);
   EXPECT_EQ(back.identity, example().identity);
-  EXPECT_EQ(back.readings.at(0), example().readings.at(0)) << "to the last bit";
-  EXPECT_TRUE(std::isnan(back.readings.at(1).second));
+  EXPECT_EQ(back.metrics.at(0), example().metrics.at(0)) << "to the last bit";
+  EXPECT_TRUE(std::isnan(back.metrics.at(1).second));
   EXPECT_EQ(back.tested_at, 1200);
   ASSERT_EQ(back.files.size(), 2u);
   EXPECT_EQ(back.files[0].name, "a.safetensors");

@@ -59,7 +59,7 @@ std::string git_commit(const std::string& folder) {
   return commit.empty() ? packed(git, reference) : commit;
 }
 
-Manifest::Words provenance() {
+Manifest::Strings provenance() {
   std::error_code none;
   const auto here = environment("BUILD_WORKSPACE_DIRECTORY").value_or(std::filesystem::current_path(none).string());
   return {{"phalanx", kVersion},

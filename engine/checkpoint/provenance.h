@@ -10,7 +10,7 @@ namespace phalanx {
 /// Returns the origin of a checkpoint, for people: versions of Phalanx and LibTorch, the commit that is checked out in
 /// the folder from which the program was called (if that is a git repository), host, kernels in use
 /// (framework/kernels), command line and time (UTC).
-Manifest::Words provenance();
+Manifest::Strings provenance();
 
 /// Returns the commit that is checked out in `folder`, or an empty string if it is not a git repository.
 std::string git_commit(const std::string& folder);

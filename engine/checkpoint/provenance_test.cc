@@ -28,7 +28,7 @@ class GitCommit : public ::testing::Test {
   const std::string folder_ = ::testing::TempDir() + "/repository";
 };
 
-TEST_F(GitCommit, IsThatOfTheBranch) {
+TEST_F(GitCommit, IsTheTipOfTheBranch) {
   write("HEAD", "ref: refs/heads/main\n");
   write("refs/heads/main", "0123abcd\n");
   EXPECT_EQ(git_commit(folder_), "0123abcd");
@@ -45,7 +45,7 @@ TEST_F(GitCommit, IsTheDetachedHead) {
   EXPECT_EQ(git_commit(folder_), "89abcdef");
 }
 
-TEST_F(GitCommit, IsNothingOutsideOfARepository) { EXPECT_EQ(git_commit(folder_ + "/.git/refs"), ""); }
+TEST_F(GitCommit, IsEmptyOutsideOfARepository) { EXPECT_EQ(git_commit(folder_ + "/.git/refs"), ""); }
 
 TEST(Provenance, HasVersionsHostCommandAndTime) {
   const auto words = provenance();

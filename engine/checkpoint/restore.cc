@@ -84,7 +84,7 @@ void check_optimizer(const Checkpoint& checkpoint, const StoredTensors& stored, 
 }
 
 // A part of the optimizer state that is stored as one range.
-struct StateRun {
+struct StatePart {
   std::string name;
   std::int64_t offset;
   const Placement* placement;
@@ -93,20 +93,20 @@ struct StateRun {
   StoredTensors::Range range() const { return {offset, values.numel(), placement}; }
 };
 
-std::vector<StateRun> runs_of(const RunState& state) {
-  std::vector<StateRun> runs;
+std::vector<StatePart> parts_of(const RunState& state) {
+  std::vector<StatePart> parts;
   for (const auto& remembered : state.optimizer->state()) {
     const std::string prefix = remembered.kind + "/";
     if (!remembered.parameter.empty()) {
-      runs.push_back({prefix + remembered.parameter, 0, placement_of(state, remembered), remembered.values});
+      parts.push_back({prefix + remembered.parameter, 0, placement_of(state, remembered), remembered.values});
       continue;
     }
     for (const auto& segment : state.slices.at(remembered.slice).segments) {
-      runs.push_back({prefix + segment.name, segment.offset, placement_of(state, segment.name),
-                      view_of(remembered.values, segment)});
+      parts.push_back({prefix + segment.name, segment.offset, placement_of(state, segment.name),
+                       view_of(remembered.values, segment)});
     }
   }
-  return runs;
+  return parts;
 }
 
 void restore_weights(const StoredTensors& stored, const RunState& state) {
@@ -126,8 +126,8 @@ void restore_weights(const StoredTensors& stored, const RunState& state) {
   }
 }
 
-void restore_optimizer(const StoredTensors& stored, const std::vector<StateRun>& runs) {
-  for (const auto& run : runs) stored.read(run.name, run.range(), run.values);
+void restore_optimizer(const StoredTensors& stored, const std::vector<StatePart>& parts) {
+  for (const auto& part : parts) stored.read(part.name, part.range(), part.values);
 }
 
 // Returns the tensors under their original names.
@@ -170,18 +170,18 @@ void restore(const Checkpoint& checkpoint, RunState& state, std::optional<int> s
   // If replicas differ, values come from the first replica: the first rank that has a parameter, or a part of it.
   const auto mine = same_rank ? std::vector{rest.at(static_cast<std::size_t>(*same_rank))} : rest;
   const StoredTensors whole(weights, ""), replica(mine, "replica/weights/");
-  const auto runs = runs_of(state);
+  const auto parts = parts_of(state);
   if (replica.names().empty()) {
     restore_weights(whole, state);
-    restore_optimizer(StoredTensors(rest, "optimizer/"), runs);
+    restore_optimizer(StoredTensors(rest, "optimizer/"), parts);
   } else {
     restore_weights(replica, state);
     // The saved rank may have updated fewer parameters than this one, or a different part. Together, the ranks have all
     // state.
     const StoredTensors own_state(mine, "replica/optimizer/"), all_state(rest, "optimizer/");
     const bool has_all =
-        std::ranges::all_of(runs, [&](const StateRun& run) { return own_state.has(run.name, run.range()); });
-    restore_optimizer(has_all ? own_state : all_state, runs);
+        std::ranges::all_of(parts, [&](const StatePart& part) { return own_state.has(part.name, part.range()); });
+    restore_optimizer(has_all ? own_state : all_state, parts);
   }
   for (const auto& [name, tensor] : state.frozen) {
     whole.read(name, {0, tensor.numel(), placement_of(state, name)}, tensor);

@@ -129,7 +129,7 @@ std::string stored_name(const RunState& state, const Segment& segment, bool with
   std::string name = stored_name(state, segment.name);
   if (segment.whole()) return name;
   if (with_shape && !state.placements.contains(segment.name)) {
-    name += to_text(Placement{.shape = segment.shape, .dim = 0, .runs = {{0, segment.shape.at(0)}}});
+    name += to_text(Placement{.shape = segment.shape, .dim = 0, .ranges = {{0, segment.shape.at(0)}}});
   }
   return name + "[" + std::to_string(segment.offset) + ":" + std::to_string(segment.offset + segment.count) + "]";
 }
@@ -153,8 +153,8 @@ WritePlan make_plan(const RunState& state, Communicator& world) {
   WritePlan plan{.rank = world.rank(),
                  .ranks = world.size(),
                  .numbers = {},
-                 .weights = divide(state.values_in_slices ? cut : whole, sizes),
-                 .state = divide(cut, sizes)};
+                 .weights = assign_writers(state.values_in_slices ? cut : whole, sizes),
+                 .state = assign_writers(cut, sizes)};
   for (const auto& segment : whole_parameters(*state.parameters)) {
     plan.numbers[segment.name] = numbers.at(stored_name(state, segment.name));
   }

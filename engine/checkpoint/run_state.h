@@ -26,7 +26,7 @@ struct ParameterRange {
 };
 
 /// The rank that writes each range into a checkpoint.
-using Division = std::map<ParameterRange, int>;
+using RangeWriters = std::map<ParameterRange, int>;
 
 /// Assigns every range to one of the ranks that hold it (`held[r]`: the ranges of rank r). The largest ranges are
 /// assigned first, each to the rank with the fewest elements so far: replicated state is divided evenly, and sharded
@@ -34,7 +34,8 @@ using Division = std::map<ParameterRange, int>;
 ///
 /// `sizes` has the number of elements of each parameter. Throws Error unless the ranges of each parameter cover it
 /// exactly once.
-Division divide(const std::vector<std::vector<ParameterRange>>& held, const std::vector<std::int64_t>& sizes);
+RangeWriters assign_writers(const std::vector<std::vector<ParameterRange>>& held,
+                            const std::vector<std::int64_t>& sizes);
 
 /// Everything in a checkpoint that belongs to one rank and is restored there. The referenced objects must outlive it.
 struct RunState {
@@ -61,9 +62,9 @@ struct RunState {
 struct WritePlan {
   int rank = 0, ranks = 1;
   std::map<std::string, std::int64_t>
-      numbers{};     // indices of this rank's parameters; the same on all ranks that have them
-  Division weights;  // ranges of parameters' values
-  Division state;    // smaller ranges, of optimizer state
+      numbers{};         // indices of this rank's parameters; the same on all ranks that have them
+  RangeWriters weights;  // ranges of parameters' values
+  RangeWriters state;    // smaller ranges, of optimizer state
 };
 
 /// Returns the placement of this rank's part of a parameter, or null if the rank has all of it.

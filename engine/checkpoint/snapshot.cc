@@ -7,22 +7,22 @@
 namespace phalanx {
 namespace {
 
-using Mine = std::function<bool(const ParameterRange&)>;
+using RangeFilter = std::function<bool(const ParameterRange&)>;
 
-Mine share_of(const Division& division, int rank) {
-  return [&division, rank](const ParameterRange& range) {
-    const auto found = division.find(range);
-    return found != division.end() && found->second == rank;
+RangeFilter written_by(const RangeWriters& writers, int rank) {
+  return [&writers, rank](const ParameterRange& range) {
+    const auto found = writers.find(range);
+    return found != writers.end() && found->second == rank;
   };
 }
 
 // State that is not one number per element is written together with the parameter's first element.
-bool has_first(const Division& division, std::int64_t parameter, int rank) {
-  const auto found = division.lower_bound(ParameterRange{parameter, 0, 0});
-  return found != division.end() && found->first.parameter == parameter && found->second == rank;
+bool has_first(const RangeWriters& writers, std::int64_t parameter, int rank) {
+  const auto found = writers.lower_bound(ParameterRange{parameter, 0, 0});
+  return found != writers.end() && found->first.parameter == parameter && found->second == rank;
 }
 
-void add_weights(const RunState& state, const WritePlan& plan, const Mine& mine, const std::string& prefix,
+void add_weights(const RunState& state, const WritePlan& plan, const RangeFilter& mine, const std::string& prefix,
                  NamedTensors& tensors) {
   for (const auto& bucket : state.parameters->buckets()) {
     for (std::size_t i = 0; i < bucket.segments.size(); ++i) {
@@ -34,7 +34,7 @@ void add_weights(const RunState& state, const WritePlan& plan, const Mine& mine,
 }
 
 // Adds this rank's values if no rank has whole parameters.
-void add_values(const RunState& state, const WritePlan& plan, const Mine& mine, NamedTensors& tensors) {
+void add_values(const RunState& state, const WritePlan& plan, const RangeFilter& mine, NamedTensors& tensors) {
   for (const auto& slice : state.slices) {
     for (const auto& segment : slice.segments) {
       if (segment.count == 0 || !mine({plan.numbers.at(segment.name), segment.offset, segment.count})) continue;
@@ -43,7 +43,7 @@ void add_values(const RunState& state, const WritePlan& plan, const Mine& mine, 
   }
 }
 
-void add_slice(const RunState& state, const StateTensor& remembered, const WritePlan& plan, const Mine& mine,
+void add_slice(const RunState& state, const StateTensor& remembered, const WritePlan& plan, const RangeFilter& mine,
                const std::string& prefix, NamedTensors& tensors) {
   for (const auto& segment : state.slices.at(remembered.slice).segments) {
     if (segment.count == 0 || !mine({plan.numbers.at(segment.name), segment.offset, segment.count})) continue;
@@ -54,7 +54,7 @@ void add_slice(const RunState& state, const StateTensor& remembered, const Write
 
 void add_optimizer(const RunState& state, const WritePlan& plan, bool all, const std::string& prefix,
                    NamedTensors& tensors) {
-  const Mine mine = all ? [](const ParameterRange&) { return true; } : share_of(plan.state, plan.rank);
+  const RangeFilter mine = all ? [](const ParameterRange&) { return true; } : written_by(plan.state, plan.rank);
   for (const auto& remembered : state.optimizer->state()) {
     if (remembered.parameter.empty()) {
       add_slice(state, remembered, plan, mine, prefix, tensors);
@@ -68,7 +68,7 @@ void add_optimizer(const RunState& state, const WritePlan& plan, bool all, const
 
 void take_snapshot(const RunState& state, const WritePlan& plan, bool replicas_equal, Snapshot& snapshot) {
   NamedTensors weights, rest;
-  const Mine mine = share_of(plan.weights, plan.rank);
+  const RangeFilter mine = written_by(plan.weights, plan.rank);
   state.values_in_slices ? add_values(state, plan, mine, weights) : add_weights(state, plan, mine, "", weights);
   if (state.owns_buffers) weights.insert(weights.end(), state.buffers.begin(), state.buffers.end());
   for (const auto& [name, tensor] : state.frozen) {

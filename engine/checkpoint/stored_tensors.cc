@@ -44,34 +44,34 @@ StoredTensors::StoredTensors(const std::vector<SafetensorsFile>& files, const st
       std::string name = entry.name.substr(prefix.size());
       const auto offset = take_offset(name);
       const auto begin = std::max<std::int64_t>(0, offset);
-      Run run{&file, &entry, begin, end_of(entry, begin), offset >= 0, std::nullopt};
+      StoredPart piece{&file, &entry, begin, end_of(entry, begin), offset >= 0, std::nullopt};
       Placement placement;
-      if (take_placement(name, placement)) run.placement = std::move(placement);
-      Runs& runs = tensors_[name];
-      const bool again = std::ranges::any_of(runs, [&](const Run& other) {
-        return other.begin == run.begin && other.end == run.end && other.placement == run.placement;
+      if (take_placement(name, placement)) piece.placement = std::move(placement);
+      StoredParts& parts = tensors_[name];
+      const bool again = std::ranges::any_of(parts, [&](const StoredPart& other) {
+        return other.begin == piece.begin && other.end == piece.end && other.placement == piece.placement;
       });
-      if (!again) runs.push_back(std::move(run));
+      if (!again) parts.push_back(std::move(piece));
     }
   }
 }
 
 std::vector<std::string> StoredTensors::names() const {
   std::vector<std::string> names;
-  for (const auto& [name, runs] : tensors_) names.push_back(name);
+  for (const auto& [name, parts] : tensors_) names.push_back(name);
   return names;
 }
 
-const StoredTensors::Runs& StoredTensors::runs_of(const std::string& name) const {
+const StoredTensors::StoredParts& StoredTensors::parts_of(const std::string& name) const {
   const auto found = tensors_.find(name);
   if (found == tensors_.end()) throw DataError("the checkpoint has no " + name);
   return found->second;
 }
 
 bool StoredTensors::shape(const std::string& name, std::vector<std::int64_t>& shape) const {
-  const auto& run = tensors_.at(name).front();
-  const bool known = run.placement || !run.in_parts;
-  shape = run.placement ? run.placement->shape : known ? run.entry->shape : std::vector<std::int64_t>{};
+  const auto& piece = tensors_.at(name).front();
+  const bool known = piece.placement || !piece.in_parts;
+  shape = piece.placement ? piece.placement->shape : known ? piece.entry->shape : std::vector<std::int64_t>{};
   return known;
 }
 
@@ -79,9 +79,9 @@ bool StoredTensors::has(const std::string& name, const Range& range) const {
   const auto found = tensors_.find(name);
   if (found == tensors_.end()) return false;
   std::int64_t there = 0;
-  for (const auto& run : found->second) {
-    if (!is_of(run.placement, range.placement)) continue;
-    const auto from = std::max(range.offset, run.begin), to = std::min(range.offset + range.count, run.end);
+  for (const auto& piece : found->second) {
+    if (!is_of(piece.placement, range.placement)) continue;
+    const auto from = std::max(range.offset, piece.begin), to = std::min(range.offset + range.count, piece.end);
     there += std::max<std::int64_t>(0, to - from);
   }
   return there == range.count;
@@ -90,25 +90,25 @@ bool StoredTensors::has(const std::string& name, const Range& range) const {
 bool StoredTensors::read_first(const std::string& name, const Placement* placement, const at::Tensor& into) const {
   const auto found = tensors_.find(name);
   if (found == tensors_.end()) return false;
-  const auto run = std::ranges::find_if(found->second, [&](const Run& one) {
+  const auto piece = std::ranges::find_if(found->second, [&](const StoredPart& one) {
     return !one.in_parts && one.end == into.numel() && is_of(one.placement, placement);
   });
-  if (run == found->second.end()) return false;
+  if (piece == found->second.end()) return false;
   const at::NoGradGuard no_grad;
-  into.copy_(run->file->read(*run->entry).view(into.sizes()));
+  into.copy_(piece->file->read(*piece->entry).view(into.sizes()));
   return true;
 }
 
 // Fills rows [n] with elements [offset, offset + n) that are stored with this placement, and returns how many of them
 // there are.
-std::int64_t StoredTensors::fill(const Runs& runs, const Placement* placement, std::int64_t offset,
+std::int64_t StoredTensors::fill(const StoredParts& parts, const Placement* placement, std::int64_t offset,
                                  const at::Tensor& rows) {
   std::int64_t filled = 0;
-  for (const auto& run : runs) {
-    const auto from = std::max(offset, run.begin), to = std::min(offset + rows.numel(), run.end);
-    if (from >= to || !is_of(run.placement, placement)) continue;
-    const at::Tensor stored = run.file->read(*run.entry).flatten();
-    rows.narrow(0, from - offset, to - from).copy_(stored.narrow(0, from - run.begin, to - from));
+  for (const auto& piece : parts) {
+    const auto from = std::max(offset, piece.begin), to = std::min(offset + rows.numel(), piece.end);
+    if (from >= to || !is_of(piece.placement, placement)) continue;
+    const at::Tensor stored = piece.file->read(*piece.entry).flatten();
+    rows.narrow(0, from - offset, to - from).copy_(stored.narrow(0, from - piece.begin, to - from));
     filled += to - from;
   }
   return filled;
@@ -118,24 +118,24 @@ std::int64_t StoredTensors::fill(const Runs& runs, const Placement* placement, s
 // dimension.
 const at::Tensor& StoredTensors::put_together(const std::string& name) const {
   if (whole_name_ == name && whole_.defined()) return whole_;
-  const Runs& runs = runs_of(name);
-  const auto options = at::TensorOptions().dtype(runs.front().file->read(*runs.front().entry).scalar_type());
+  const StoredParts& parts = parts_of(name);
+  const auto options = at::TensorOptions().dtype(parts.front().file->read(*parts.front().entry).scalar_type());
   std::int64_t there = 0, size = 0;
-  if (!runs.front().placement) {
-    for (const auto& run : runs) size = std::max(size, run.end);
+  if (!parts.front().placement) {
+    for (const auto& piece : parts) size = std::max(size, piece.end);
     whole_ = at::empty({size}, options);
-    there = fill(runs, nullptr, 0, whole_);
+    there = fill(parts, nullptr, 0, whole_);
   } else {
-    whole_ = at::empty(runs.front().placement->shape, options);
+    whole_ = at::empty(parts.front().placement->shape, options);
     size = whole_.numel();
     std::vector<const Placement*> done;
-    for (const auto& run : runs) {
-      const auto same = [&](const Placement* other) { return run.placement == *other; };
-      if (!run.placement || run.placement->shape != whole_.sizes() || std::ranges::any_of(done, same)) continue;
-      done.push_back(&*run.placement);
-      const at::Tensor part = at::empty(run.placement->part_shape(), options);
-      there += fill(runs, done.back(), 0, part.view(-1));
-      run.placement->put(whole_, part);
+    for (const auto& piece : parts) {
+      const auto same = [&](const Placement* other) { return piece.placement == *other; };
+      if (!piece.placement || piece.placement->shape != whole_.sizes() || std::ranges::any_of(done, same)) continue;
+      done.push_back(&*piece.placement);
+      const at::Tensor part = at::empty(piece.placement->part_shape(), options);
+      there += fill(parts, done.back(), 0, part.view(-1));
+      piece.placement->put(whole_, part);
     }
   }
   if (there != size) {
@@ -149,11 +149,11 @@ const at::Tensor& StoredTensors::put_together(const std::string& name) const {
 
 void StoredTensors::read(const std::string& name, const Range& range, const at::Tensor& into) const {
   const at::NoGradGuard no_grad;
-  const Runs& runs = runs_of(name);
+  const StoredParts& parts = parts_of(name);
   const at::Tensor rows = into.is_contiguous() ? into.view(-1) : at::empty({into.numel()}, into.scalar_type());
-  const auto filled = fill(runs, range.placement, range.offset, rows);
+  const auto filled = fill(parts, range.placement, range.offset, rows);
   if (filled != range.count) {
-    if (range.placement == nullptr && !runs.front().placement) {
+    if (range.placement == nullptr && !parts.front().placement) {
       throw DataError("the checkpoint has " + std::to_string(filled) + " of the elements " +
                       std::to_string(range.offset) + " to " + std::to_string(range.offset + range.count) + " of " +
                       name);

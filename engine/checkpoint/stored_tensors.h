@@ -49,20 +49,21 @@ class StoredTensors {
   void read(const std::string& name, const Range& range, const at::Tensor& into) const;
 
  private:
-  struct Run {
+  struct StoredPart {
     const SafetensorsFile* file;
     const SafetensorsFile::Entry* entry;
     std::int64_t begin, end;  // range of elements in the part
     bool in_parts;            // named with "[A:B]"
     std::optional<Placement> placement;
   };
-  using Runs = std::vector<Run>;
+  using StoredParts = std::vector<StoredPart>;
 
-  const Runs& runs_of(const std::string& name) const;
-  static std::int64_t fill(const Runs& runs, const Placement* placement, std::int64_t offset, const at::Tensor& rows);
+  const StoredParts& parts_of(const std::string& name) const;
+  static std::int64_t fill(const StoredParts& parts, const Placement* placement, std::int64_t offset,
+                           const at::Tensor& rows);
   const at::Tensor& put_together(const std::string& name) const;
 
-  std::map<std::string, Runs> tensors_;
+  std::map<std::string, StoredParts> tensors_;
   mutable std::string whole_name_;  // of the last tensor that was assembled
   mutable at::Tensor whole_;
 };

@@ -22,7 +22,7 @@ namespace phalanx {
 namespace {
 
 // Each traced step may keep some hundred operators in memory until the window ends.
-constexpr std::int64_t kMostTracedSteps = 1000;
+constexpr std::int64_t kMaxTracedSteps = 1000;
 
 // Adds a problem if the component cannot be made. Each component checks the combination of its fields.
 template <class Choice, class... Args>
@@ -101,7 +101,7 @@ void check_ranks(std::vector<ConfigProblem>& problems, const ExperimentConfig& c
   const bool elsewhere = config.roles.elsewhere();
   const char* const there_by = config.roles.servers_file.empty() ? "roles.servers_at" : "roles.servers_file";
   refuse_if(problems, !config.roles.servers_at.empty() && !config.roles.servers_file.empty(), "roles.servers_file",
-            "the servers are listed either in this file or in roles.servers_at; leave out one of the two");
+            "the servers are listed either in this file or in roles.servers_at; remove one of the two");
   refuse_if(problems, elsewhere && servers > 0, there_by,
             "servers that belong to no job leave nothing to do for roles.server: " + std::to_string(servers) +
                 "; use one of the two");
@@ -125,7 +125,7 @@ void check_ranks(std::vector<ConfigProblem>& problems, const ExperimentConfig& c
                 std::to_string(there));
   // Ranks with the same samples count as one.
   std::string sharing;
-  for (const auto& [axis, size] : divided_axes(config.mesh)) {
+  for (const auto& [axis, size] : model_parallel_axes(config.mesh)) {
     if (axis != "expert") sharing += ", divided by mesh." + axis + ": " + std::to_string(size);
   }
   const auto shares = std::max<std::int64_t>(1, ranks / (config.mesh.pipe * config.mesh.tensor * config.mesh.context));
@@ -203,7 +203,7 @@ void check_training(std::vector<ConfigProblem>& problems, const ExperimentConfig
   refuse_if(problems, train.checkpoint_activations > 0 && train.data_parallel > 1, "train.checkpoint_activations",
             "cannot be combined with train.data_parallel: threads share one random number generator");
   refuse_if(problems, train.sync_batch_norm && train.data_parallel > 1, "train.data_parallel",
-            "has replicas with separate batch norm statistics; leave out train.sync_batch_norm, or use ranks instead");
+            "has replicas with separate batch norm statistics; remove train.sync_batch_norm, or use ranks instead");
   refuse_if(problems, config.loader.threads > 0 && config.loader.prefetch == 0, "loader.threads",
             "need batches to read ahead, but loader.prefetch is 0; set it to the number of batches");
   const double backoff = train.loss_scale.backoff;
@@ -220,7 +220,7 @@ void check_cuda_graph(std::vector<ConfigProblem>& problems, const ExperimentConf
     refuse_if(problems, wrong, key, message + " with train.cuda_graph");
   };
   refuse(config.device == "cpu", "device", "must be one that records graphs, such as cuda,");
-  refuse(!divided_axes(config.mesh).empty(), "mesh",
+  refuse(!model_parallel_axes(config.mesh).empty(), "mesh",
          "has an axis whose ranks communicate within the step: only data can be used");
   refuse(config.train.sync_batch_norm, "train.sync_batch_norm", "must be false");
   refuse(config.train.data_parallel > 1, "train.data_parallel", "must be 1");
@@ -302,13 +302,13 @@ void check_profile(std::vector<ConfigProblem>& problems, const ExperimentConfig&
   refuse_if(problems, profile.to < profile.from || (profile.from == 0 && profile.to > 0), "watch.profile",
             "a window from step " + std::to_string(profile.from) + " to " + std::to_string(profile.to) +
                 " is empty; steps are numbered from 1");
-  refuse_if(problems, profile.operators && profile.to - profile.from >= kMostTracedSteps, "watch.profile",
+  refuse_if(problems, profile.operators && profile.to - profile.from >= kMaxTracedSteps, "watch.profile",
             "a window of " + std::to_string(profile.to - profile.from + 1) +
-                " steps with all operators would fill the memory; use " + std::to_string(kMostTracedSteps) +
+                " steps with all operators would fill the memory; use " + std::to_string(kMaxTracedSteps) +
                 " at most, or set operators: false");
 }
 
-// Returns true if a reading is always between 0 and 1.
+// Returns true if a metric is always between 0 and 1.
 bool is_share(const std::string& metric) {
   constexpr std::array kShares{"accuracy", "auc", "mean_average_precision"};
   return std::ranges::count(kShares, metric) > 0;

@@ -27,7 +27,7 @@
 #include "framework/base/text.h"
 #include "framework/kernels/kernels.h"
 #include "models/model.h"
-#include "models/trained.h"
+#include "models/trainable_parameters.h"
 
 namespace phalanx {
 namespace {
@@ -110,7 +110,7 @@ void Checkpointing::check_metric(const Metrics& measured) const {
   const auto& config = run_.config.checkpoint;
   if (config.keep_best == 0 || std::ranges::count(measured, config.best_by, &Metrics::value_type::first) > 0) return;
   throw ConfigError("checkpoint.best_by is \"" + config.best_by +
-                    "\", which none of evaluate.meters reads; add the meter, or name another reading");
+                    "\", which none of evaluate.meters reads; add the meter, or name another metric");
 }
 
 void Checkpointing::attach(Engine& engine) {
@@ -142,17 +142,17 @@ RunState Checkpointing::run_state(const std::vector<Slice>& slices) {
   state.parts.push_back(random_part(world().rank(), part.device));
   state.parts.push_back(buffers_part(replica.model(), world().rank(), world().size()));
   state.parts.push_back(schedule_part(run_.schedule));
-  state.parts.push_back(strategy_part(replica.strategy(), world().rank(), part.placements, goes_on_alike_));
-  state.parts.push_back(flag_part("were_apart", were_apart_));
+  state.parts.push_back(strategy_part(replica.strategy(), world().rank(), part.placements, same_setup_));
+  state.parts.push_back(flag_part("were_apart", replicas_differed_));
   return state;
 }
 
-Manifest::Words Checkpointing::identity() const {
-  Manifest::Words words{{"seed", std::to_string(run_.config.seed)},
-                        {"dataset", describe(run_.config.dataset)},
-                        {"number of training samples", std::to_string(run_.length.samples)},
-                        {"loader.shuffle", order_of(run_.config.loader)},
-                        {"train.global_batch_size", std::to_string(run_.config.train.global_batch_size)}};
+Manifest::Strings Checkpointing::identity() const {
+  Manifest::Strings words{{"seed", std::to_string(run_.config.seed)},
+                          {"dataset", describe(run_.config.dataset)},
+                          {"number of training samples", std::to_string(run_.length.samples)},
+                          {"loader.shuffle", order_of(run_.config.loader)},
+                          {"train.global_batch_size", std::to_string(run_.config.train.global_batch_size)}};
   if (!run_.fitted.empty()) {
     words.emplace_back("CRC-32C of dataset.json", std::to_string(crc32c(run_.fitted.data(), run_.fitted.size())));
   }
@@ -179,22 +179,22 @@ void Checkpointing::start(const std::vector<Slice>& slices, State& state) {
     log_warning() << "a checkpoint is skipped: " << reason;
     standard_error().write("A checkpoint is skipped: " + reason + "\n");
   }
-  if (choice.checkpoint) go_on(*choice.checkpoint, state);
+  if (choice.checkpoint) resume_from(*choice.checkpoint, state);
   if (first && !choice.checkpoint && config.resume == "auto") cut_metrics(run_.folder.metrics(), 0);
   // No rank may write before rank 0 has cleaned up, or change memory that ranks share before all ranks have filled it.
   world().barrier().wait();
 }
 
-void Checkpointing::go_on(const Checkpoint& checkpoint, State& state) {
+void Checkpointing::resume_from(const Checkpoint& checkpoint, State& state) {
   const auto& manifest = checkpoint.manifest;
   // Replicas that have diverged can only be restored by the same number of ranks with the same strategy.
-  goes_on_alike_ = manifest.ranks == world().size() && manifest.strategy == settings_;
-  restore(checkpoint, state_, goes_on_alike_ ? std::optional(world().rank()) : std::nullopt);
-  were_apart_ &= goes_on_alike_;
+  same_setup_ = manifest.ranks == world().size() && manifest.strategy == settings_;
+  restore(checkpoint, state_, same_setup_ ? std::optional(world().rank()) : std::nullopt);
+  replicas_differed_ &= same_setup_;
   state.step = manifest.position.step;
   state.epoch = manifest.position.epoch;
   state.cursor = manifest.position.batch;
-  run_.last_evaluation = {manifest.readings, manifest.tested_at};
+  run_.last_evaluation = {manifest.metrics, manifest.tested_at};
   const bool over = state.step >= run_.length.steps;
   const bool end_to_come = state.cursor > 0 && run_.last_evaluation.step != state.step;
   if (over && end_to_come) state.cursor = run_.length.batches;
@@ -204,14 +204,14 @@ void Checkpointing::go_on(const Checkpoint& checkpoint, State& state) {
   if (lies_in(checkpoint.path, run_.folder.checkpoints())) {
     CheckpointFolder(run_.folder.checkpoints()).set_aside_after(state.step);
   }
-  tell_other_kernels(manifest);
+  warn_of_other_kernels(manifest);
   if (!run_.config.watch.progress) return;
   standard_output().write(format_text("Resumes after step %" PRId64 ", from ", state.step) + checkpoint.path + "\n");
 }
 
 // Warns if other kernels compute now: the run resumes, but its bits differ from a run without interruption.
-void Checkpointing::tell_other_kernels(const Manifest& manifest) const {
-  const auto before = std::ranges::find(manifest.provenance, "kernels", &Manifest::Words::value_type::first);
+void Checkpointing::warn_of_other_kernels(const Manifest& manifest) const {
+  const auto before = std::ranges::find(manifest.provenance, "kernels", &Manifest::Strings::value_type::first);
   const std::string now = kernels::kernels_in_use();
   if (before == manifest.provenance.end() || before->second == now) return;
   const std::string text = "The checkpoint was made with the kernels \"" + before->second +
@@ -242,9 +242,9 @@ bool Checkpointing::due_by_test(std::int64_t step) const {
 }
 
 void Checkpointing::update(const State& state) {
-  were_apart_ |= !run_.replica.strategy().replicas_equal() || updates_with_own_gradients();
+  replicas_differed_ |= !run_.replica.strategy().replicas_equal() || updates_with_own_gradients();
   checkpointer_->advance();
-  tell_failures();
+  warn_of_failures();
   const bool end_of_epoch = run_.length.ends_epoch(state.cursor) || state.step >= run_.length.steps || state.stop;
   if (run_.vote.stopped() || (!end_of_epoch && (due_at_step(state.step) || due_by_test(state.step)))) {
     save({state.step, state.epoch, state.cursor});
@@ -270,21 +270,21 @@ void Checkpointing::save(const Position& position) {
                        .updates = run_.replica.optimizer().updates(),
                        .identity = identity(),
                        .strategy = settings_,
-                       .readings = run_.last_evaluation.readings,
+                       .metrics = run_.last_evaluation.metrics,
                        .tested_at = run_.last_evaluation.step,
                        .config = config_text_,
                        .provenance = provenance()},
-                      !were_apart_);
+                      !replicas_differed_);
 }
 
 void Checkpointing::end() {
   checkpointer_->settle();
-  tell_failures();
+  warn_of_failures();
 }
 
-void Checkpointing::tell_failures() {
-  if (checkpointer_->failed() == told_) return;
-  told_ = checkpointer_->failed();
+void Checkpointing::warn_of_failures() {
+  if (checkpointer_->failed() == reported_failures_) return;
+  reported_failures_ = checkpointer_->failed();
   if (world().rank() == 0) standard_error().write("A checkpoint was abandoned: " + checkpointer_->failure() + "\n");
 }
 

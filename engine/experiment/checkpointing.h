@@ -21,7 +21,7 @@ namespace phalanx {
 
 /// The last evaluation of a run on the split by which versions of the model are compared.
 struct LastEvaluation {
-  Metrics readings{};
+  Metrics metrics{};
   std::int64_t step = -1;  // -1: there was none
 };
 
@@ -54,7 +54,7 @@ class Checkpointing {
   /// Adds a part to all checkpoints. Must be called before training starts.
   void add(CheckpointPart part) { parts_.push_back(std::move(part)); }
 
-  /// Throws ConfigError if the best checkpoints are chosen by a metric that is not in `measured`, the readings of
+  /// Throws ConfigError if the best checkpoints are chosen by a metric that is not in `measured`, the metrics of
   /// evaluations.
   void check_metric(const Metrics& measured) const;
 
@@ -75,20 +75,20 @@ class Checkpointing {
 
  private:
   void start(const std::vector<Slice>& slices, State& state);
-  void go_on(const Checkpoint& checkpoint, State& state);
+  void resume_from(const Checkpoint& checkpoint, State& state);
   void update(const State& state);
   void end_epoch(State& state);
   void end();
   void save(const Position& position);
-  void tell_failures();
-  void tell_other_kernels(const Manifest& manifest) const;
+  void warn_of_failures();
+  void warn_of_other_kernels(const Manifest& manifest) const;
   bool regular() const;
   bool updates_with_own_gradients() const;
   bool due_at_step(std::int64_t step) const;
   bool due_by_test(std::int64_t step) const;
   RunState run_state(const std::vector<Slice>& slices);
   Communicator& world() const { return *run_.replica.mesh().control(); }
-  Manifest::Words identity() const;
+  Manifest::Strings identity() const;
 
   Run run_;
   std::string settings_;  // description of the run's ResolvedSettings
@@ -96,10 +96,10 @@ class Checkpointing {
   std::vector<CheckpointPart> parts_;
   RunState state_;
   std::optional<Checkpointer> checkpointer_;
-  std::int64_t told_ = 0;       // number of failures that the user was told of
-  bool goes_on_alike_ = false;  // same ranks, strategy and buckets as the run that it resumes
+  std::int64_t reported_failures_ = 0;  // number of failures that the user was told of
+  bool same_setup_ = false;             // same ranks, strategy and buckets as the run that it resumes
   // Replicas or their gradients have differed at some time. Since then the optimizer state may differ between ranks.
-  bool were_apart_ = false;
+  bool replicas_differed_ = false;
 };
 
 }  // namespace phalanx

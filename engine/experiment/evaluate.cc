@@ -54,7 +54,7 @@ std::optional<EvaluationResult> evaluate_weights(const ExperimentConfig& config,
   unreadable.start();
   EvaluationResult result{.samples = evaluation.samples(options.split)};
   try {
-    result.readings = evaluation.run(options.split, {});
+    result.metrics = evaluation.run(options.split, {});
   } catch (const Stopped&) {
     return std::nullopt;
   }

@@ -20,7 +20,7 @@ struct EvaluationOptions {
 };
 
 struct EvaluationResult {
-  Metrics readings{};  // the same on all ranks
+  Metrics metrics{};  // the same on all ranks
   std::int64_t samples = 0;
   std::optional<Unreadable> unreadable{};  // samples skipped by loader.on_error: skip; same on all ranks
 };

@@ -89,9 +89,9 @@ Metrics Evaluation::run(const std::string& split, const State& state) {
   not_finite_ = at::Tensor();
   evaluator_.run(*loaders_.at(split), {.epoch = state.epoch, .step = state.step});
   diverged_ = guarded_ && any_not_finite();
-  Metrics readings = meters_.take(*mesh_.control(kBatchAxes));
-  warn_of(split, readings);
-  return readings;
+  Metrics metrics = meters_.take(*mesh_.control(kBatchAxes));
+  warn_of(split, metrics);
+  return metrics;
 }
 
 // Does not wait for the device. any_not_finite() waits for it once.
@@ -108,9 +108,9 @@ bool Evaluation::any_not_finite() {
   return any.item<std::int64_t>() != 0;
 }
 
-void Evaluation::warn_of(const std::string& split, const Metrics& readings) {
+void Evaluation::warn_of(const std::string& split, const Metrics& metrics) {
   if (mesh_.control()->rank() != 0) return;
-  for (const auto& [name, value] : readings) {
+  for (const auto& [name, value] : metrics) {
     if (std::isfinite(value) || !warned_of_.insert(split + "/" + name).second) continue;
     const std::string text = "the " + name + " of the " + split + " split is " + std::to_string(value);
     log_warning() << text;

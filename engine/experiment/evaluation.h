@@ -52,10 +52,10 @@ class Evaluation {
 
   std::int64_t samples(const std::string& split) const { return samples_.at(split); }
 
-  /// Returns the readings that run() will have, with the values of meters that have seen nothing. Collective.
+  /// Returns the metrics that run() will have, with the values of meters that have seen nothing. Collective.
   Metrics names() { return meters_.take(*mesh_.control(kBatchAxes)); }
 
-  /// Measures split "validation" or "test". Hooks see the epoch and step of `state`. Rank 0 warns once of each reading
+  /// Measures split "validation" or "test". Hooks see the epoch and step of `state`. Rank 0 warns once of each metric
   /// that is not finite. Collective; the result is the same on all ranks.
   Metrics run(const std::string& split, const State& state);
 
@@ -68,12 +68,12 @@ class Evaluation {
  private:
   void look_at(const Step::Result& result);
   bool any_not_finite();
-  void warn_of(const std::string& split, const Metrics& readings);
+  void warn_of(const std::string& split, const Metrics& metrics);
 
   const bool guarded_;
   bool diverged_ = false;
   at::Tensor not_finite_;            // [] bool, on the losses' device; undefined: no loss was seen
-  std::set<std::string> warned_of_;  // names of readings, as "test/auc"
+  std::set<std::string> warned_of_;  // names of metrics, as "test/auc"
   Evaluator evaluator_;
   const Mesh& mesh_;
   MeterSet meters_;

@@ -19,7 +19,7 @@ EvaluationLoop::EvaluationLoop(const ExperimentConfig& config, const Splits& spl
 
 void EvaluationLoop::evaluate_while_training(State& state) {
   evaluate(state);
-  early_stop_.observe(state.step, last_.readings);
+  early_stop_.observe(state.step, last_.metrics);
   state.stop |= early_stop_.stopped();
 }
 
@@ -32,22 +32,22 @@ void EvaluationLoop::evaluate(const State& state) {
   // After the last step, the final model is evaluated as well.
   const bool shown = !version_.own() || state.step < trainer_.length.steps;
   last_ = {measure(evaluation_.watched(), state, shown), state.step};
-  trainer_.learning_rate->schedule().observe(state.step, last_.readings);
+  trainer_.learning_rate->schedule().observe(state.step, last_.metrics);
 }
 
 Metrics EvaluationLoop::measure(const std::string& split, const State& state, bool shown) {
   report_.start_evaluation();
   trainer_.embeddings->settle();
-  Metrics readings;
-  trainer_.replica.as_evaluated([&] { readings = evaluation_.run(split, state); });
+  Metrics metrics;
+  trainer_.replica.as_evaluated([&] { metrics = evaluation_.run(split, state); });
   if (evaluation_.diverged()) {
     on_divergence_();
     if (!version_.trained()) throw_diverged(split);
     if (diverged_.empty()) diverged_ = split;  // thrown after the weights were written
   }
   const auto version = version_.text(config_.train.ema_decay > 0);
-  report_.end_evaluation(state, {split, evaluation_.samples(split), version, shown}, readings);
-  return readings;
+  report_.end_evaluation(state, {split, evaluation_.samples(split), version, shown}, metrics);
+  return metrics;
 }
 
 void EvaluationLoop::throw_if_diverged() const {
@@ -56,7 +56,7 @@ void EvaluationLoop::throw_if_diverged() const {
 
 std::string EvaluationLoop::decides() const {
   const bool decided = early_stop_.enabled() || config_.checkpoint.keep_best > 0 ||
-                       !trainer_.learning_rate->schedule().watches().empty();
+                       !trainer_.learning_rate->schedule().monitored_metrics().empty();
   return decided ? evaluation_.watched() : "";
 }
 

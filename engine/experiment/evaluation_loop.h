@@ -34,7 +34,7 @@ class EvaluatedVersion {
   /// Returns true if each rank has evaluated its own model in the last evaluation of the split that decides.
   bool own() const { return own_; }
 
-  /// Returns the version in words (Measurement::version), empty if there is only one. `averages`: parameters held
+  /// Returns the version in words (MetricsRecord::version), empty if there is only one. `averages`: parameters held
   /// their averages.
   std::string text(bool averages) const;
 
@@ -42,7 +42,7 @@ class EvaluatedVersion {
   bool trained_ = false, own_ = false, ever_own_ = false;
 };
 
-/// The evaluations of a run: measures the model during training and at the end, and passes the readings to everything
+/// The evaluations of a run: measures the model during training and at the end, and passes the metrics to everything
 /// that decides by them, which are early stopping, the schedule, and the choice of the best checkpoint. All functions
 /// that evaluate are collective.
 class EvaluationLoop {
@@ -57,7 +57,7 @@ class EvaluationLoop {
   /// Evaluates the final model on the split that decides, unless its last evaluation was of the same model.
   void evaluate_final_model(const State& last);
 
-  /// Measures the model on a split, and reports the readings.
+  /// Measures the model on a split, and reports the metrics.
   Metrics measure(const std::string& split, const State& state, bool shown = true);
 
   /// Tells that training has ended. From then on, a loss that is not finite is no error until throw_if_diverged().

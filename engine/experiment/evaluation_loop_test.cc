@@ -16,7 +16,7 @@ TEST(EvaluatedVersion, IsNotNamedIfThereIsOnlyOne) {
   EXPECT_EQ(version.text(false), "");
 }
 
-TEST(EvaluatedVersion, TellsTheFinalModelFromEachRanksOwn) {
+TEST(EvaluatedVersion, DistinguishesTheFinalModelFromEachRanksOwn) {
   EvaluatedVersion version;
   version.begin(false);
   EXPECT_TRUE(version.own());

@@ -10,27 +10,27 @@
 namespace phalanx {
 namespace {
 
-const double* find(const Metrics& readings, const std::string& metric) {
-  const auto found = std::ranges::find(readings, metric, &Metrics::value_type::first);
-  return found == readings.end() ? nullptr : &found->second;
+const double* find(const Metrics& metrics, const std::string& metric) {
+  const auto found = std::ranges::find(metrics, metric, &Metrics::value_type::first);
+  return found == metrics.end() ? nullptr : &found->second;
 }
 
 }  // namespace
 
-void check_measured(const ExpectedReadings& expected, const Metrics& readings, const std::string& split) {
+void check_measured(const ExpectedMetrics& expected, const Metrics& metrics, const std::string& split) {
   for (const auto& [metric, bounds] : expected) {
-    if (find(readings, metric) != nullptr) continue;
+    if (find(metrics, metric) != nullptr) continue;
     std::vector<std::string> names;
-    for (const auto& [name, value] : readings) names.push_back(name);
+    for (const auto& [name, value] : metrics) names.push_back(name);
     const std::string meters = split == "train" ? "watch.meters" : "evaluate.meters";
     throw ConfigError("expect." + split + "." + metric + ": none of " + meters + " reads \"" + metric +
                       "\"; they read: " + join(names, ", "));
   }
 }
 
-void check_expected(const ExpectedReadings& expected, const Metrics& readings, const std::string& split) {
+void check_expected(const ExpectedMetrics& expected, const Metrics& metrics, const std::string& split) {
   for (const auto& [metric, bounds] : expected) {
-    const double* value = find(readings, metric);
+    const double* value = find(metrics, metric);
     if (value == nullptr) throw Error("expect." + split + "." + metric + ": the run has not measured it");
     const auto fail = [&](const char* bound, double limit, const char* most) {
       throw Error("the " + split + " " + metric + " is " + format_text("%.6g", *value) + ", but expect." + split + "." +

@@ -10,7 +10,7 @@
 
 namespace phalanx {
 
-/// Bounds of a reading. The bounds themselves are allowed values.
+/// Bounds of a metric. The bounds themselves are allowed values.
 struct BoundsConfig {
   std::optional<double> min;
   std::optional<double> max;
@@ -22,13 +22,13 @@ struct BoundsConfig {
   }
 };
 
-using ExpectedReadings = std::map<std::string, BoundsConfig>;
+using ExpectedMetrics = std::map<std::string, BoundsConfig>;
 
 /// Section `expect` of a config: {test: {accuracy: {min: 0.97}}}. A run fails if its result is out of bounds.
 struct ExpectConfig {
-  ExpectedReadings train;
-  ExpectedReadings validation;
-  ExpectedReadings test;
+  ExpectedMetrics train;
+  ExpectedMetrics validation;
+  ExpectedMetrics test;
 
   template <class V>
   void visit(V& v) {
@@ -39,10 +39,10 @@ struct ExpectConfig {
   }
 };
 
-/// Throws ConfigError if one of the metrics that are expected of `split` is missing in its readings.
-void check_measured(const ExpectedReadings& expected, const Metrics& readings, const std::string& split);
+/// Throws ConfigError if one of the metrics that are expected of `split` is missing in its metrics.
+void check_measured(const ExpectedMetrics& expected, const Metrics& metrics, const std::string& split);
 
-/// Throws Error for the first reading that is out of bounds. NaN is out of all bounds.
-void check_expected(const ExpectedReadings& expected, const Metrics& readings, const std::string& split);
+/// Throws Error for the first metric that is out of bounds. NaN is out of all bounds.
+void check_expected(const ExpectedMetrics& expected, const Metrics& metrics, const std::string& split);
 
 }  // namespace phalanx

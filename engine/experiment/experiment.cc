@@ -58,13 +58,13 @@ Report::Start start_of(const ExperimentConfig& config, const Splits& splits, con
           .selected = config.strategy.selected() == "auto"};
 }
 
-// Throws ConfigError if something watches a reading that nothing measures. Called before the first step instead of at
-// the first evaluation: meters know the names of their readings even if they have seen nothing. Collective.
+// Throws ConfigError if something watches a metric that nothing measures. Called before the first step instead of at
+// the first evaluation: meters know the names of their metrics even if they have seen nothing. Collective.
 void check_metrics(const Run& run) {
   const auto& config = run.config;
   Evaluation& evaluation = run.evaluations.evaluation();
   const Metrics measured = evaluation.names();
-  for (const auto& name : run.trainer.learning_rate->schedule().watches()) {
+  for (const auto& name : run.trainer.learning_rate->schedule().monitored_metrics()) {
     if (std::ranges::count(measured, name, &Metrics::value_type::first) > 0) continue;
     throw ConfigError("schedule: watches \"" + name + "\", which none of evaluate.meters reads; add the meter");
   }
@@ -175,7 +175,7 @@ ExperimentResult result_after(const Run& run, std::int64_t steps) {
           .chosen_by = run.evaluations.decides(),
           .strategy = replica.settings.strategy.selected(),
           .metrics = std::move(metrics),
-          .update = replica.update->readings(),
+          .update = replica.update->metrics(),
           .model = replica.part->model};
 }
 
@@ -186,9 +186,9 @@ ExperimentResult evaluate_at_end(const Run& run, const State& end) {
   if (!run.vote.stopped()) evaluations.evaluate_final_model(last);
   ExperimentResult result = result_after(run, end.step);
   if (!evaluations.evaluation().has_validation()) {
-    result.test = evaluations.last().readings;
+    result.test = evaluations.last().metrics;
   } else {
-    result.validation = evaluations.last().readings;
+    result.validation = evaluations.last().metrics;
     if (!run.vote.stopped()) result.test = evaluations.measure("test", last);
   }
   return result;
@@ -246,8 +246,8 @@ ExperimentResult run_complete(const ExperimentConfig& config, const ExperimentCo
   ReplicaCheck replica_check(replica.copied_groups(), config.replica_check.repair, config.replica_check.every_steps);
   StopVote vote(all, context.stop_asked, time_limit(config.train, context.started), delay, pipelined);
   ServerMoves moves(
-      {.file = config.roles.servers_file, .delay = delay, .apart = pipelined, .shown = config.watch.progress}, all,
-      context.servers);
+      {.file = config.roles.servers_file, .delay = delay, .asynchronous = pipelined, .shown = config.watch.progress},
+      all, context.servers);
   Checkpointing checkpointing({.config = config,
                                .folder = context.folder,
                                .replica = replica,
@@ -262,7 +262,7 @@ ExperimentResult run_complete(const ExperimentConfig& config, const ExperimentCo
     trainer.watching->nan_guard().check_now();  // the cause may be in training
   });
   context.add_evaluation_hooks(evaluations.evaluation().evaluator());
-  report.tell_start(start_of(config, data.splits(), replica));
+  report.report_start(start_of(config, data.splits(), replica));
   data.start();
   return train({config, context, trainer, report, evaluations, replica_check, vote, moves, checkpointing}, data);
 }

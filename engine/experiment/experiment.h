@@ -49,7 +49,7 @@ struct ExperimentResult {
   double operations_per_sample = 0;        // floating-point operations to train on one; 0: not counted
   std::vector<std::int64_t> shares{};      // each rank's share of a batch at the end; empty: equal
   std::optional<Unreadable> unreadable{};  // samples skipped by loader.on_error: skip; same on all ranks
-  Metrics train{};                         // last readings of training; all readings are the same on all ranks
+  Metrics train{};                         // last metrics of training; all metrics are the same on all ranks
   Metrics validation{};                    // of the final model; empty: there is no such split
   Metrics test{};                          // of the final model
 

@@ -43,7 +43,7 @@ std::vector<std::string> keys_of(const Json& object) {
   return keys;
 }
 
-double reading(const Finished& run, const std::string& name) { return testing::reading(run.results[0].test, name); }
+double metric(const Finished& run, const std::string& name) { return testing::metric(run.results[0].test, name); }
 
 TEST(Experiment, TheSameSeedTwiceGivesBitwiseTheSameWeights) {
   for (const int ranks : {1, 3}) {
@@ -62,8 +62,8 @@ TEST(Experiment, TheResultDoesNotDependOnTheNumberOfRanks) {
   for (const int ranks : {2, 3, 4}) {
     const auto together = run(ranks);
     EXPECT_LT(relative_difference(together.weights[0], alone.weights[0]), 1e-5) << ranks << " ranks";
-    EXPECT_NEAR(reading(together, "loss"), reading(alone, "loss"), 1e-5) << ranks << " ranks";
-    EXPECT_DOUBLE_EQ(reading(together, "accuracy"), reading(alone, "accuracy")) << ranks << " ranks";
+    EXPECT_NEAR(metric(together, "loss"), metric(alone, "loss"), 1e-5) << ranks << " ranks";
+    EXPECT_DOUBLE_EQ(metric(together, "accuracy"), metric(alone, "accuracy")) << ranks << " ranks";
   }
 }
 
@@ -132,10 +132,10 @@ TEST(Experiment, BucketsMayBeMeasured) {
   EXPECT_EQ(run(1, {"framework.bucket_bytes=3KB"}).results[0].bucket_bytes, 3072);
 }
 
-TEST(Experiment, EveryRankKnowsTheTestOfAllSamples) {
+TEST(Experiment, EveryRankGetsTheTestMetricsOfAllSamples) {
   const auto three = run(3);
   for (const std::size_t rank : {1, 2}) EXPECT_EQ(three.results[rank].test, three.results[0].test);
-  const double hits = reading(three, "accuracy") * 26;
+  const double hits = metric(three, "accuracy") * 26;
   EXPECT_NEAR(hits, std::round(hits), 1e-9) << "a fraction of 26 samples, without padding";
 }
 
@@ -156,17 +156,17 @@ TEST(Experiment, SummaryHasThePromisedKeys) {
   EXPECT_GT(text.at("train_seconds"), 0);
   EXPECT_GT(text.at("seconds_to_first_step"), 0);
   EXPECT_THAT(keys_of(text.at("test")), ElementsAre("loss", "accuracy"));
-  EXPECT_EQ(text.at("test").at("accuracy"), reading(two, "accuracy"));
+  EXPECT_EQ(text.at("test").at("accuracy"), metric(two, "accuracy"));
 }
 
-TEST(Experiment, TheSummaryNamesTheStrategyThatAutoStandsFor) {
+TEST(Experiment, TheSummaryNamesTheStrategyThatAutoSelects) {
   EXPECT_EQ(summary(run(1)).at("strategy"), Json({{"name", "single"}}));
   EXPECT_EQ(summary(run(1, {"determinism=world_size_invariant"})).at("strategy"), Json({{"name", "all_reduce"}}));
   EXPECT_THAT(summary(run(2)).at("strategy").at("name").get<std::string>(),
               ::testing::AnyOf("sharded", "all_reduce", "overlapped"));
 }
 
-TEST(Experiment, TheSummaryTellsWhatCompressionSaved) {
+TEST(Experiment, TheSummaryHasTheBytesThatCompressionSaved) {
   const auto strategy = summary(run(2, {"strategy={name: all_reduce, compression: bf16}"})).at("strategy");
   EXPECT_EQ(strategy.at("compression_ratio"), 2);
   EXPECT_EQ(strategy.at("uncompressed_bytes"), 2 * strategy.at("sent_bytes").get<double>());
@@ -185,7 +185,7 @@ TEST(Experiment, MetricsHaveALineEveryFewStepsAndAtTheEndOfAnEpoch) {
   const auto test = metrics(two, "test");
   EXPECT_THAT(column<int>(test, "step"), ElementsAre(4, 8, 12));
   EXPECT_THAT(column<int>(test, "epoch"), ElementsAre(0, 1, 2));
-  EXPECT_EQ(test.back().at("accuracy"), reading(two, "accuracy"));
+  EXPECT_EQ(test.back().at("accuracy"), metric(two, "accuracy"));
 }
 
 TEST(Experiment, TestsAsOftenAsTheConfigSaysAndAlwaysAtTheEnd) {

@@ -215,7 +215,7 @@ TEST(InitialWeights, SaysWhatIsWrong) {
 
 const std::string kLora = "lora={layers: ['fc[23]'], rank: 4, alpha: 8}";
 
-TEST(Lora, TheFirstOutputIsThatOfTheModelWithoutAdapters) {
+TEST(Lora, InitiallyComputesTheModelWithoutAdapters) {
   const Changes still{"train.max_steps=1", "optimizer.lr=1e-30", "optimizer.momentum=0"};
   Changes adapted = still;
   adapted.push_back(kLora);
@@ -260,7 +260,7 @@ Finished run_experts(int ranks, const RunFolder& folder, const Changes& changes)
   return run_tiny(ranks, folder, all);
 }
 
-TEST(Frozen, DividedExpertsStayAndTheOthersAreTrainedTheSame) {
+TEST(Frozen, ShardedExpertsStayFrozenAndTheOthersAreTrainedTheSame) {
   for (const Changes& frozen : {Changes{"init.freeze=\\.experts\\."}, Changes{"init.freeze=h\\.0\\..*\\.experts\\."},
                                 Changes{"lora={layers: ['*attn.c_attn'], rank: 2}"},
                                 Changes{"lora={layers: ['*.1.attn.c_proj'], rank: 2}", "lora.also_train=ln_f"},

@@ -9,8 +9,7 @@
 
 namespace phalanx {
 
-MeasurementSinks::MeasurementSinks(const ExperimentConfig& config, const ExperimentContext& context,
-                                   Progress::Total total) {
+MetricsSinks::MetricsSinks(const ExperimentConfig& config, const ExperimentContext& context, Progress::Total total) {
   if (context.world->rank() != 0) return;
   const auto& watch = config.watch;
   sinks_.push_back({std::make_unique<MetricsLog>(context.folder.metrics())});
@@ -28,22 +27,22 @@ MeasurementSinks::MeasurementSinks(const ExperimentConfig& config, const Experim
   }
 }
 
-void MeasurementSinks::add(const Measurement& measurement) {
+void MetricsSinks::add(const MetricsRecord& record) {
   for (auto& [sink, effort] : sinks_) {
-    effort.attempt([&] { sink->add(measurement); }, "the run continues, and tries again at the next measurement");
+    effort.attempt([&] { sink->add(record); }, "the run continues, and tries again at the next measurement");
   }
 }
 
-void MeasurementSinks::show(const Measurement& train) {
+void MetricsSinks::show(const MetricsRecord& train) {
   if (progress_) progress_->update(train);
 }
 
-void MeasurementSinks::show_result(const Measurement& result) {
+void MetricsSinks::show_result(const MetricsRecord& result) {
   if (progress_) progress_->result(result);
 }
 
-void MeasurementSinks::go_on_after(std::int64_t step) {
-  if (board_ != nullptr) board_->go_on_after(step);
+void MetricsSinks::resume_after(std::int64_t step) {
+  if (board_ != nullptr) board_->resume_after(step);
 }
 
 }  // namespace phalanx

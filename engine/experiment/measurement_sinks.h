@@ -16,27 +16,27 @@ namespace phalanx {
 
 /// The destinations of a run's measurements, as section `watch` asks for them: metrics.jsonl, TensorBoard, Prometheus,
 /// and the progress on the console. There are none on ranks other than 0.
-class MeasurementSinks {
+class MetricsSinks {
  public:
   /// Throws DataError if a file cannot be opened, and ConfigError if metrics cannot be served.
-  MeasurementSinks(const ExperimentConfig& config, const ExperimentContext& context, Progress::Total total);
+  MetricsSinks(const ExperimentConfig& config, const ExperimentContext& context, Progress::Total total);
 
   /// Adds a measurement to everything but the console. If this fails, the run continues.
-  void add(const Measurement& measurement);
+  void add(const MetricsRecord& record);
 
   bool shows_progress() const { return progress_ != nullptr; }
 
   /// Show the state of training, and a result, unless progress is not shown.
-  void show(const Measurement& train);
-  void show_result(const Measurement& result);
+  void show(const MetricsRecord& train);
+  void show_result(const MetricsRecord& result);
   void end_progress() { progress_.reset(); }
 
   /// Tells TensorBoard that events after this step are obsolete.
-  void go_on_after(std::int64_t step);
+  void resume_after(std::int64_t step);
 
  private:
   struct Sink {
-    std::unique_ptr<MeasurementSink> sink;
+    std::unique_ptr<MetricsSink> sink;
     BestEffort effort{};
   };
 

@@ -9,7 +9,7 @@ namespace {
 // Returns the mesh of `ranks` ranks that is closest to the requested one.
 std::string nearest_mesh(const MeshConfig& mesh, std::int64_t ranks) {
   std::string text;
-  for (const auto& [name, wanted] : divided_axes(mesh)) {
+  for (const auto& [name, wanted] : model_parallel_axes(mesh)) {
     auto size = std::min(wanted, ranks);
     while (ranks % size != 0) --size;
     ranks /= size;
@@ -29,12 +29,12 @@ MeshShape shape_of(const MeshConfig& mesh, std::int64_t ranks) {
 }
 
 // Returns why the ranks do not fit the mesh; empty: they do.
-std::string misfit_of(const MeshConfig& mesh, std::int64_t ranks) {
+std::string mesh_problem(const MeshConfig& mesh, std::int64_t ranks) {
   const auto shape = shape_of(mesh, ranks);
   if (shape.product() == ranks) return "";
   const std::string there = std::to_string(ranks) + (ranks == 1 ? " rank trains" : " ranks train");
   std::string axes = "data: " + std::to_string(shape[Axis::kData]);
-  const auto divided = divided_axes(mesh);
+  const auto divided = model_parallel_axes(mesh);
   if (divided.empty()) return axes + ", but " + there + "; 0 uses all";
   for (const auto& [name, size] : divided) axes += " times " + name + ": " + std::to_string(size);
   return axes + " is " + std::to_string(shape.product()) + ", but " + there + "; {" + nearest_mesh(mesh, ranks) +
@@ -87,7 +87,7 @@ void check_pipeline(std::vector<ConfigProblem>& problems, const ExperimentConfig
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::int64_t>> divided_axes(const MeshConfig& mesh) {
+std::vector<std::pair<std::string, std::int64_t>> model_parallel_axes(const MeshConfig& mesh) {
   std::vector<std::pair<std::string, std::int64_t>> axes{
       {"pipe", mesh.pipe}, {"tensor", mesh.tensor}, {"expert", mesh.expert}, {"context", mesh.context}};
   std::erase_if(axes, [](const auto& axis) { return axis.second == 1; });
@@ -95,8 +95,8 @@ std::vector<std::pair<std::string, std::int64_t>> divided_axes(const MeshConfig&
 }
 
 MeshShape mesh_shape(const MeshConfig& mesh, std::int64_t ranks) {
-  const auto misfit = misfit_of(mesh, ranks);
-  if (!misfit.empty()) throw ConfigError("mesh: " + misfit);
+  const auto problem = mesh_problem(mesh, ranks);
+  if (!problem.empty()) throw ConfigError("mesh: " + problem);
   return shape_of(mesh, ranks);
 }
 
@@ -104,8 +104,8 @@ MeshShape mesh_shape(const MeshConfig& mesh, std::int64_t ranks) {
 void check_mesh(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto ranks = training_ranks(config);
   if (ranks < 1) return;
-  if (const auto misfit = misfit_of(config.mesh, ranks); !misfit.empty()) {
-    refuse_if(problems, true, "mesh", misfit);
+  if (const auto problem = mesh_problem(config.mesh, ranks); !problem.empty()) {
+    refuse_if(problems, true, "mesh", problem);
     return;
   }
   refuse_if(problems, config.mesh.tensor == 1 && !config.plan.empty(), "plan",
@@ -115,7 +115,7 @@ void check_mesh(std::vector<ConfigProblem>& problems, const ExperimentConfig& co
   refuse_if(problems, config.mesh.async_tensor && !config.mesh.sequence_parallel, "mesh.async_tensor",
             "overlaps the exchange of positions with products, but mesh.sequence_parallel is false");
   refuse_if(problems, config.mesh.sequence_parallel && !config.plan.empty(), "plan",
-            "mesh.sequence_parallel works only with the model's own plan; leave out one of the two");
+            "mesh.sequence_parallel works only with the model's own plan; remove one of the two");
   for (std::size_t i = 0; i < config.plan.size(); ++i) {
     const std::string key = "plan[" + std::to_string(i) + "]";
     refuse_if(problems, config.plan[i].layers.empty() || config.plan[i].style.empty(), key.c_str(),
@@ -123,7 +123,7 @@ void check_mesh(std::vector<ConfigProblem>& problems, const ExperimentConfig& co
   }
   check_pipeline(problems, config);
   const auto& mesh = config.mesh;
-  const auto divided = divided_axes(mesh);
+  const auto divided = model_parallel_axes(mesh);
   if (divided.empty()) return;
   const auto refuse = [&](bool wrong, const char* key, const std::string& message) {
     refuse_if(problems, wrong, key, message + " with mesh." + divided.front().first + " above 1");

@@ -25,7 +25,7 @@ inline std::string strategies_where(bool StrategyTraits::* trait) {
 
 /// Returns the axes of more than one rank along which a replica, its experts or its sequences are divided, with their
 /// sizes, such as {"pipe", 2}. The outermost axis is first.
-std::vector<std::pair<std::string, std::int64_t>> divided_axes(const MeshConfig& mesh);
+std::vector<std::pair<std::string, std::int64_t>> model_parallel_axes(const MeshConfig& mesh);
 
 /// Adds the problems of sections mesh, pipeline and plan, among themselves and with other sections.
 void check_mesh(std::vector<ConfigProblem>& problems, const ExperimentConfig& config);

@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/plan/counted_communicator.h"
+#include "engine/plan/counting_communicator.h"
 #include "framework/base/error.h"
 
 namespace phalanx {
@@ -72,10 +72,10 @@ PlanCheck check_plan(const ExperimentConfig& config, const ExperimentContext& co
   Communicator& world = *context.world;
   const auto wanted = only_steps(config, kSteps);
   PlanCheck check;
-  const auto meet = [&world] { world.barrier().wait(); };
-  StepRehearsal rehearsal(wanted, context.splits,
-                          {.rank = world.rank(), .shares_memory = world.shares_memory(), .meet = meet});
-  check.plan = rehearsal.plan();
+  const auto barrier = [&world] { world.barrier().wait(); };
+  StepPlanner planner(wanted, context.splits,
+                      {.rank = world.rank(), .shares_memory = world.shares_memory(), .barrier = barrier});
+  check.plan = planner.plan();
 
   const auto log = std::make_shared<OperationLog>();
   OperationCounts seen;
@@ -95,14 +95,14 @@ PlanCheck check_plan(const ExperimentConfig& config, const ExperimentContext& co
       if (state.step == kCounted) seen = std::move(counts);
       if (state.step >= kCounted) {
         real.push_back(step);
-        meet();
+        barrier();
         const auto start = Clock::now();
-        rehearsal.seconds();
-        meet();  // ranks wait for the slowest in each step
+        planner.seconds();
+        barrier();  // ranks wait for the slowest in each step
         own.push_back(since(start));
         measure_links(world, latencies, wires);
       }
-      meet();
+      barrier();
       last = Clock::now();
     });
   };

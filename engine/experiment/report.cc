@@ -24,12 +24,12 @@
 namespace phalanx {
 namespace {
 
-std::string in_words(const Metrics& readings) {
+std::string metrics_text(const Metrics& metrics) {
   std::vector<std::string> words;
-  for (std::size_t i = 0; i < std::min<std::size_t>(readings.size(), 6); ++i) {
-    words.push_back(format_text("%s %.4g", readings[i].first.c_str(), readings[i].second));
+  for (std::size_t i = 0; i < std::min<std::size_t>(metrics.size(), 6); ++i) {
+    words.push_back(format_text("%s %.4g", metrics[i].first.c_str(), metrics[i].second));
   }
-  if (readings.size() > words.size()) words.push_back(format_text("%zu more", readings.size() - words.size()));
+  if (metrics.size() > words.size()) words.push_back(format_text("%zu more", metrics.size() - words.size()));
   return join(words, ", ");
 }
 
@@ -44,8 +44,8 @@ Report::Report(const ExperimentConfig& config, const ExperimentContext& context,
       meters_(config.watch, total.steps_per_epoch),
       times_(clock, context.started) {}
 
-void Report::tell_start(const Start& start) {
-  if (!speaks() || !config_.watch.progress) return;
+void Report::report_start(const Start& start) {
+  if (!writes_to_console() || !config_.watch.progress) return;
   std::vector<std::string> samples{format_text("%" PRId64 " training", start.training_samples)};
   if (start.validation_samples > 0) samples.push_back(format_text("%" PRId64 " validation", start.validation_samples));
   if (start.test_samples > 0) samples.push_back(format_text("%" PRId64 " test", start.test_samples));
@@ -80,13 +80,13 @@ void Report::count(const State& state) {
 
 void Report::read_meters(const State& state) {
   const ParameterUpdate& update = *replica_.update;
-  Metrics readings = meters_.take(*readers());
-  for (auto& reading : update.readings()) readings.push_back(std::move(reading));
-  if (!context_.device.is_cpu()) readings.emplace_back("device_memory_peak_gib", peak_of_ranks() * 0x1p-30);
+  Metrics metrics = meters_.take(*readers());
+  for (auto& metric : update.metrics()) metrics.push_back(std::move(metric));
+  if (!context_.device.is_cpu()) metrics.emplace_back("device_memory_peak_gib", peak_of_ranks() * 0x1p-30);
   latest_ = {.step = state.step,
              .epoch = state.epoch,
              .split = "train",
-             .readings = std::move(readings),
+             .metrics = std::move(metrics),
              .samples_per_second = times_.window_samples_per_second(),
              .seconds = times_.since_training_started(),
              .learning_rate = update.optimizer().learning_rate(),
@@ -104,12 +104,12 @@ double Report::peak_of_ranks() const {
 }
 
 void Report::read_epoch(const State& state) {
-  Metrics readings = meters_.take_epoch(state, *readers());
-  if (readings.empty()) return;
+  Metrics metrics = meters_.take_epoch(state, *readers());
+  if (metrics.empty()) return;
   sinks_.show_result({.step = state.step,
                       .epoch = state.epoch,
                       .split = "train",
-                      .readings = std::move(readings),
+                      .metrics = std::move(metrics),
                       .seconds = times_.since_training_started()});
 }
 
@@ -137,12 +137,12 @@ void Report::load(const NamedTensors& saved) {
   for (const auto& [name, tensor] : saved) {
     if (name == "counts") {
       const auto* count = tensor.data_ptr<std::int64_t>();
-      if (speaks()) cut_metrics(context_.folder.metrics(), count[0]);
+      if (writes_to_console()) cut_metrics(context_.folder.metrics(), count[0]);
       progress.window_samples = count[1];
       progress.samples = count[2];
     } else if (name == "step") {
       latest_.step = tensor.item<std::int64_t>();
-      sinks_.go_on_after(latest_.step);
+      sinks_.resume_after(latest_.step);
     } else if (name == "seconds") {
       const auto* seconds = tensor.data_ptr<double>();
       progress.training_seconds = seconds[0];
@@ -153,22 +153,22 @@ void Report::load(const NamedTensors& saved) {
   times_.load(progress);
 }
 
-void Report::end_evaluation(const State& state, const Evaluated& evaluated, const Metrics& readings) {
+void Report::end_evaluation(const State& state, const Evaluated& evaluated, const Metrics& metrics) {
   const double seconds = times_.end_evaluation();
-  if (!speaks()) return;
-  const Measurement evaluation{.step = state.step,
-                               .epoch = state.epoch,
-                               .split = evaluated.split,
-                               .readings = readings,
-                               .samples_per_second = static_cast<double>(evaluated.samples) / seconds,
-                               .seconds = times_.since_training_started(),
-                               .version = evaluated.version};
+  if (!writes_to_console()) return;
+  const MetricsRecord evaluation{.step = state.step,
+                                 .epoch = state.epoch,
+                                 .split = evaluated.split,
+                                 .metrics = metrics,
+                                 .samples_per_second = static_cast<double>(evaluated.samples) / seconds,
+                                 .seconds = times_.since_training_started(),
+                                 .version = evaluated.version};
   sinks_.add(evaluation);
   if (evaluated.shown) sinks_.show_result(evaluation);
 }
 
 void Report::finish(const ExperimentResult& result, const NamedTensors& weights) {
-  if (!speaks()) return;
+  if (!writes_to_console()) return;
   sinks_.end_progress();
   if (config_.checkpoint.final_weights) save_safetensors(context_.folder.weights(), weights);
   write_atomically(context_.folder.summary(), summary_text(config_, context_, result, times_));
@@ -176,16 +176,16 @@ void Report::finish(const ExperimentResult& result, const NamedTensors& weights)
     BestEffort().attempt([&] { write_run_page(context_.folder); },
                          "the run itself is not affected; tools:report can write the page later");
   }
-  if (result.unreadable) tell_skipped(*result.unreadable);
+  if (result.unreadable) warn_of_skipped_samples(*result.unreadable);
   Console& console = standard_output();
   if (!result.early_stop.empty()) console.write("Ended early: " + result.early_stop + "\n");
   if (config_.watch.progress) {
     if (times_.step_times().steps > 0) console.write(to_time_table(times_.step_times(), console.columns()));
     return;
   }
-  // Shows the final readings as progress does.
-  for (const auto& [split, readings] : {std::pair("validation", result.validation), std::pair("test", result.test)}) {
-    if (!readings.empty()) console.write(std::string(split) + ": " + in_words(readings) + "\n");
+  // Shows the final metrics as progress does.
+  for (const auto& [split, metrics] : {std::pair("validation", result.validation), std::pair("test", result.test)}) {
+    if (!metrics.empty()) console.write(std::string(split) + ": " + metrics_text(metrics) + "\n");
   }
 }
 

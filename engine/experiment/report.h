@@ -22,7 +22,7 @@
 
 namespace phalanx {
 
-/// The output of a run. While it trains, readings go to all destinations that the config names. At the end
+/// The output of a run. While it trains, metrics go to all destinations that the config names. At the end
 /// summary.json, report.html and the weights are written. All ranks measure; rank 0 writes.
 class Report {
  public:
@@ -37,11 +37,11 @@ class Report {
     std::string strategy;
     bool selected = false;  // the config has strategy: auto
   };
-  void tell_start(const Start& start);
+  void report_start(const Start& start);
 
   void attach(Engine& engine);
 
-  /// Facts about an evaluation: the split, its number of samples, and the version of the model (see Measurement).
+  /// Facts about an evaluation: the split, its number of samples, and the version of the model (see MetricsRecord).
   struct Evaluated {
     std::string split;
     std::int64_t samples = 0;
@@ -49,10 +49,10 @@ class Report {
     bool shown = true;  // on the console; all other destinations get it in any case
   };
   void start_evaluation() { times_.start_evaluation(); }
-  void end_evaluation(const State& state, const Evaluated& evaluated, const Metrics& readings);
+  void end_evaluation(const State& state, const Evaluated& evaluated, const Metrics& metrics);
 
-  /// Returns the last readings of the training meters, over all ranks.
-  const Metrics& last_training() const { return latest_.readings; }
+  /// Returns the last metrics of the training meters, over all ranks.
+  const Metrics& last_training() const { return latest_.metrics; }
 
   /// Returns the parts of a checkpoint. When a run resumes, metrics.jsonl is cut back to its length at the checkpoint,
   /// TensorBoard is told which events are obsolete, and times and counts continue, so that they cover the whole run.
@@ -62,7 +62,7 @@ class Report {
   void finish(const ExperimentResult& result, const NamedTensors& weights);
 
  private:
-  bool speaks() const { return context_.world->rank() == 0; }
+  bool writes_to_console() const { return context_.world->rank() == 0; }
   Communicator& all_ranks() const { return *replica_.mesh().control(); }
   const CommunicatorPtr& readers() const { return replica_.mesh().control(kResultAxes); }
 
@@ -76,10 +76,10 @@ class Report {
   const ExperimentConfig& config_;
   const ExperimentContext& context_;
   const Replica& replica_;
-  MeasurementSinks sinks_;
+  MetricsSinks sinks_;
   TrainingMeters meters_;
   RunTimes times_;
-  Measurement latest_;  // the last one of training
+  MetricsRecord latest_;  // the last one of training
 };
 
 }  // namespace phalanx

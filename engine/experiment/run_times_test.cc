@@ -21,7 +21,7 @@ TEST(RunTimes, CountTheSamplesOfAWindowAndOfTheRun) {
   EXPECT_GT(times.seconds_to_first_step(), 0);
 }
 
-TEST(RunTimes, ContinueThoseOfTheRunThatIsResumed) {
+TEST(RunTimes, ContinueTheTimesOfTheResumedRun) {
   StepClock clock;
   RunTimes times(clock, RunTimes::Clock::now());
   times.start_training();
@@ -34,7 +34,7 @@ TEST(RunTimes, ContinueThoseOfTheRunThatIsResumed) {
   EXPECT_GT(times.samples_per_second(), 0.1);
 }
 
-TEST(RunTimes, LeaveOutEvaluationsDuringTraining) {
+TEST(RunTimes, ExcludeEvaluationsDuringTraining) {
   StepClock clock;
   RunTimes times(clock, RunTimes::Clock::now());
   times.start_training();

@@ -177,12 +177,12 @@ TEST(FullDisk, DoesNotEndARunThatOnlyWritesMeasurements) {
   const auto run = run_tiny(
       1, folder,
       {"model=mlp", "watch.tensorboard=true", "watch.report=false", "watch.every_steps=1", "evaluate.every_epochs=0"});
-  const std::string told = ::testing::internal::GetCapturedStderr();
+  const std::string message = ::testing::internal::GetCapturedStderr();
   EXPECT_THAT(run.errors, Each(""));
   const std::string once =
       "Warning: " + folder.metrics() + ": cannot be written: No space left on device; the run continues";
-  ASSERT_THAT(told, HasSubstr(once));
-  EXPECT_EQ(told.find(once), told.rfind(once)) << told;
+  ASSERT_THAT(message, HasSubstr(once));
+  EXPECT_EQ(message.find(once), message.rfind(once)) << message;
   EXPECT_TRUE(std::filesystem::exists(folder.weights()));
 }
 

@@ -93,7 +93,7 @@ SampleShares::SampleShares(const ExperimentConfig& config, const Mesh& mesh, con
       all_(mesh.control()),
       place_(mesh.samples()->rank()),
       clock_(clock),
-      counts_all_work_(config.strategy.traits().waits_for_nobody()) {
+      counts_all_work_(config.strategy.traits().never_waits()) {
   const auto& asked = config.loader.shares;
   if (asked == "equal") return;
   const auto ranks = mesh.samples()->size();

@@ -14,8 +14,8 @@ using testing::complaint;
 using ::testing::Each;
 using testing::Finished;
 using ::testing::HasSubstr;
+using testing::metric;
 using testing::new_folder;
-using testing::reading;
 using testing::run_tiny;
 
 // Most samples end before the last of 8 tokens, so that ranks have different numbers of targets.
@@ -35,8 +35,8 @@ TEST(SequenceShare, EveryTargetCountsOnceWhereverItIs) {
       EXPECT_LT(testing::relative_difference(several.weights[0], one.weights[0]), 1e-5) << mesh;
       for (const char* name : {"loss", "accuracy", "perplexity"}) {
         const auto &got = several.results[0], &expected = one.results[0];
-        EXPECT_NEAR(reading(got.test, name), reading(expected.test, name), 1e-5) << mesh << " " << name;
-        EXPECT_NEAR(reading(got.train, name), reading(expected.train, name), 1e-5) << mesh << " " << name;
+        EXPECT_NEAR(metric(got.test, name), metric(expected.test, name), 1e-5) << mesh << " " << name;
+        EXPECT_NEAR(metric(got.train, name), metric(expected.train, name), 1e-5) << mesh << " " << name;
       }
     }
   }
@@ -71,7 +71,7 @@ TEST(SequenceParallel, NeedsATensorAxisAndTheModelsOwnPlan) {
   EXPECT_EQ(complaint(ranks + "mesh: {sequence_parallel: true}"),
             "config: mesh.sequence_parallel: divides positions among the ranks of mesh.tensor, which is 1");
   EXPECT_EQ(complaint(ranks + "mesh: {tensor: 2, sequence_parallel: true}" + plan),
-            "config: plan: mesh.sequence_parallel works only with the model's own plan; leave out one of the two");
+            "config: plan: mesh.sequence_parallel works only with the model's own plan; remove one of the two");
 }
 
 }  // namespace

@@ -35,9 +35,10 @@ void check_combination(const ExperimentConfig& config) {
 constexpr std::size_t kIds = 1;  // position of the ids in inputs of recommenders (models/embedding/embedding.h)
 
 // A loader that gathers the next batch when it returns one.
-class LoaderAhead final : public Loader {
+class LookaheadLoader final : public Loader {
  public:
-  LoaderAhead(std::unique_ptr<Loader> loader, std::optional<Batch>& next) : loader_(std::move(loader)), next_(next) {}
+  LookaheadLoader(std::unique_ptr<Loader> loader, std::optional<Batch>& next)
+      : loader_(std::move(loader)), next_(next) {}
 
   std::int64_t batches() const override { return loader_->batches(); }
 
@@ -116,9 +117,9 @@ void ServedEmbeddings::settle() {
   service_->group().barrier().wait();
 }
 
-std::unique_ptr<Loader> ServedEmbeddings::ahead_of(std::unique_ptr<Loader> loader) {
+std::unique_ptr<Loader> ServedEmbeddings::with_lookahead(std::unique_ptr<Loader> loader) {
   if (rows_ == nullptr || !rows_->prefetches()) return loader;
-  return std::make_unique<LoaderAhead>(std::move(loader), next_);
+  return std::make_unique<LookaheadLoader>(std::move(loader), next_);
 }
 
 std::optional<CheckpointPart> ServedEmbeddings::part() {

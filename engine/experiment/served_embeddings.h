@@ -34,7 +34,7 @@ class ServedEmbeddings {
 
   /// Returns a loader of the same batches. If rows are prefetched (`prefetch`), it gathers the next batch when it
   /// returns one. The rows of the next batch are requested once the forward of the current batch has its rows.
-  std::unique_ptr<Loader> ahead_of(std::unique_ptr<Loader> loader);
+  std::unique_ptr<Loader> with_lookahead(std::unique_ptr<Loader> loader);
 
   /// Returns a checkpoint part with all rows and the state of their update rules, taken when no rank has anything left
   /// to push. Rank r of n saves the rows of servers r, r + n, r + 2 n and so on. They can be restored on any number of

@@ -31,9 +31,9 @@ using testing::column;
 using ::testing::Each;
 using testing::Finished;
 using ::testing::HasSubstr;
+using testing::metric;
 using testing::metrics;
 using testing::new_folder;
-using testing::reading;
 using testing::run_tiny;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
@@ -76,7 +76,7 @@ TEST(ServedEmbeddings, AreTrainedLikeEmbeddingsOfTheModel) {
   ASSERT_THAT(expected, SizeIs(20));
   for (std::size_t step = 0; step < 20; ++step) EXPECT_NEAR(losses[step], expected[step], 1e-5) << step;
   EXPECT_GT(std::abs(others[19] - expected[19]), 1e-4) << "the embeddings make a difference";
-  EXPECT_NEAR(reading(served.results[0].test, "auc"), reading(local.results[0].test, "auc"), 1e-5);
+  EXPECT_NEAR(metric(served.results[0].test, "auc"), metric(local.results[0].test, "auc"), 1e-5);
 }
 
 TEST(ServedEmbeddings, AreSharedByTheRanks) {
@@ -96,10 +96,10 @@ TEST(ServedEmbeddings, TheResultHasTheCountsOfTheCache) {
   ASSERT_THAT(pulled.errors, Each(""));
   const auto& with = cached.results[0].metrics;
   const auto& without = pulled.results[0].metrics;
-  EXPECT_GT(reading(with, "embedding_cache_hits"), 0);
-  EXPECT_EQ(reading(without, "embedding_cache_hits"), 0);
-  EXPECT_LT(reading(with, "embedding_rows_pulled"), reading(without, "embedding_rows_pulled"));
-  EXPECT_LT(reading(with, "embedding_rows_pushed"), reading(without, "embedding_rows_pushed"));
+  EXPECT_GT(metric(with, "embedding_cache_hits"), 0);
+  EXPECT_EQ(metric(without, "embedding_cache_hits"), 0);
+  EXPECT_LT(metric(with, "embedding_rows_pulled"), metric(without, "embedding_rows_pulled"));
+  EXPECT_LT(metric(with, "embedding_rows_pushed"), metric(without, "embedding_rows_pushed"));
 }
 
 // Returns the keys of all rows of a checkpoint, sorted, and the rows in this order with the state of their update rule.
@@ -186,8 +186,8 @@ TEST(ServedEmbeddings, RowsAreRequestedWhileThePreviousStepComputes) {
   const auto late = run_embeddings(1, "{name: servers, rule: sgd, lr: 0.5, cache_staleness: 1}");
   ASSERT_THAT(ahead.errors, Each(""));
   const auto &with = ahead.results[0].metrics, &without = late.results[0].metrics;
-  EXPECT_GT(reading(with, "embedding_cache_hits"), 2 * reading(without, "embedding_cache_hits"));
-  EXPECT_GT(reading(with, "embedding_cache_hits"), 0.8 * reading(without, "embedding_rows_pulled"));
+  EXPECT_GT(metric(with, "embedding_cache_hits"), 2 * metric(without, "embedding_cache_hits"));
+  EXPECT_GT(metric(with, "embedding_cache_hits"), 0.8 * metric(without, "embedding_rows_pulled"));
   EXPECT_LT(column<double>(metrics(ahead, "train"), "loss")[19], column<double>(metrics(ahead, "train"), "loss")[0]);
   EXPECT_THAT(run_embeddings(1, "{name: servers, cache_staleness: 0, prefetch: true}").errors[0],
               HasSubstr("prefetch"));
@@ -198,11 +198,11 @@ TEST(ServedEmbeddings, TheResultHasTheBytesSentAndTheRowsOfEachServer) {
   ASSERT_THAT(two.errors, Each(""));
   const auto& metrics = two.results[0].metrics;
   // Each row travels as a key of 8 bytes and 4 numbers of 4 bytes, in both directions. Evaluation also pulls.
-  EXPECT_GE(reading(metrics, "embedding_bytes_pulled"), 24 * reading(metrics, "embedding_rows_pulled"));
-  EXPECT_EQ(reading(metrics, "embedding_bytes_pushed"), 24 * reading(metrics, "embedding_rows_pushed"));
-  EXPECT_EQ(reading(metrics, "embedding_staleness_max"), 0);
-  const double first = reading(metrics, "embedding_rows_on_server_0");
-  const double second = reading(metrics, "embedding_rows_on_server_1");
+  EXPECT_GE(metric(metrics, "embedding_bytes_pulled"), 24 * metric(metrics, "embedding_rows_pulled"));
+  EXPECT_EQ(metric(metrics, "embedding_bytes_pushed"), 24 * metric(metrics, "embedding_rows_pushed"));
+  EXPECT_EQ(metric(metrics, "embedding_staleness_max"), 0);
+  const double first = metric(metrics, "embedding_rows_on_server_0");
+  const double second = metric(metrics, "embedding_rows_on_server_1");
   EXPECT_GT(first, 30);
   EXPECT_GT(second, 30);
   EXPECT_LE(first + second, 150) << "3 features of 50 keys";
@@ -213,7 +213,7 @@ constexpr const char* kRareIds =
     "dataset={name: clicks, train_samples: 160, test_samples: 100, features: 3, keys: 5000, dense: 2}";
 
 struct Measured {
-  Metrics readings;
+  Metrics metrics;
   std::string error;  // text of the error that rank 0 threw; empty: no error
 };
 
@@ -224,22 +224,22 @@ Measured measure(int ranks, const RunFolder& folder, const std::string& embeddin
   Measured measured;
   testing::run_ranks("inproc", ranks, [&](const CommunicatorPtr& world) {
     std::string error;
-    Metrics readings;
+    Metrics metrics;
     try {
-      readings =
+      metrics =
           evaluate_weights(config, {.world = world, .splits = splits, .folder = folder}, {.weights = folder.weights()})
-              ->readings;
+              ->metrics;
     } catch (const DataError& thrown) {
       error = thrown.what();
     }
-    if (world->rank() == 0) measured = {readings, error};
+    if (world->rank() == 0) measured = {metrics, error};
   });
   return measured;
 }
 
-void expect_near(const Metrics& readings, const Metrics& expected, const std::string& of) {
-  ASSERT_EQ(readings.size(), expected.size()) << of;
-  for (const auto& [name, value] : expected) EXPECT_NEAR(reading(readings, name), value, 1e-6) << name << " of " << of;
+void expect_near(const Metrics& metrics, const Metrics& expected, const std::string& of) {
+  ASSERT_EQ(metrics.size(), expected.size()) << of;
+  for (const auto& [name, value] : expected) EXPECT_NEAR(metric(metrics, name), value, 1e-6) << name << " of " << of;
 }
 
 TEST(ServedEmbeddings, SavedRowsAreEvaluatedWithoutServersOnAnyNumberOfRanks) {
@@ -249,7 +249,7 @@ TEST(ServedEmbeddings, SavedRowsAreEvaluatedWithoutServersOnAnyNumberOfRanks) {
       const auto trained = run_embeddings(trained_on, embeddings, {kRareIds});
       ASSERT_THAT(trained.errors, Each(""));
       for (const int ranks : {1, 2}) {
-        expect_near(measure(ranks, trained.folder, embeddings).readings, trained.results[0].test,
+        expect_near(measure(ranks, trained.folder, embeddings).metrics, trained.results[0].test,
                     how + " on " + std::to_string(trained_on) + " ranks, measured on " + std::to_string(ranks));
       }
     }
@@ -259,8 +259,8 @@ TEST(ServedEmbeddings, SavedRowsAreEvaluatedWithoutServersOnAnyNumberOfRanks) {
 TEST(ServedEmbeddings, RowsThatTrainingNeverUsedHaveTheirInitialValuesInAnEvaluation) {
   const std::string embeddings = "{name: servers, scale: 3, seed: 1}";
   const auto trained = run_embeddings(1, embeddings, {kRareIds});
-  const auto others = measure(1, trained.folder, "{name: servers, scale: 3, seed: 2}").readings;
-  EXPECT_GT(std::abs(reading(others, "loss") - reading(trained.results[0].test, "loss")), 1e-4)
+  const auto others = measure(1, trained.folder, "{name: servers, scale: 3, seed: 2}").metrics;
+  EXPECT_GT(std::abs(metric(others, "loss") - metric(trained.results[0].test, "loss")), 1e-4)
       << "they follow from the seed";
 }
 

@@ -32,7 +32,7 @@ ServerMoves::ServerMoves(Options options, CommunicatorPtr group, std::shared_ptr
     : options_(std::move(options)),
       group_(group),
       servers_(std::move(servers)),
-      vote_(std::move(group), options_.delay, options_.apart) {}
+      vote_(std::move(group), options_.delay, options_.asynchronous) {}
 
 void ServerMoves::attach(Engine& engine) {
   if (options_.file.empty()) return;
@@ -77,10 +77,10 @@ void ServerMoves::follow_file(std::int64_t step) {
   group_->barrier().wait();
   ++moves_;
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
-  const auto told = format_text("moved to %zu parameter servers (%s) after step %lld, in %.2f s", addresses.size(),
-                                join(addresses, ", ").c_str(), static_cast<long long>(step), taken.count());
-  log_info() << told;
-  if (group_->rank() == 0 && options_.shown) standard_output().write("M" + told.substr(1) + "\n");
+  const auto message = format_text("moved to %zu parameter servers (%s) after step %lld, in %.2f s", addresses.size(),
+                                   join(addresses, ", ").c_str(), static_cast<long long>(step), taken.count());
+  log_info() << message;
+  if (group_->rank() == 0 && options_.shown) standard_output().write("M" + message.substr(1) + "\n");
 }
 
 std::string ServerMoves::unreachable(const ps::ServerList& list) const {
@@ -98,9 +98,10 @@ std::string ServerMoves::unreachable(const ps::ServerList& list) const {
 
 void ServerMoves::warn(const std::string& why) const {
   if (group_->rank() > 0) return;
-  const std::string told = "the run stays with its parameter servers until the list of servers changes again: " + why;
-  log_warning() << told;
-  standard_error().write("T" + told.substr(1) + "\n");
+  const std::string message =
+      "the run stays with its parameter servers until the list of servers changes again: " + why;
+  log_warning() << message;
+  standard_error().write("T" + message.substr(1) + "\n");
 }
 
 }  // namespace phalanx

@@ -23,10 +23,10 @@ namespace phalanx {
 class ServerMoves {
  public:
   struct Options {
-    std::string file;        // roles.servers_file; empty: the servers never change
-    std::int64_t delay = 1;  // number of steps that the vote takes
-    bool apart = false;      // see DelayedVote
-    bool shown = false;      // moves are reported on rank 0's standard output
+    std::string file;           // roles.servers_file; empty: the servers never change
+    std::int64_t delay = 1;     // number of steps that the vote takes
+    bool asynchronous = false;  // see DelayedVote
+    bool shown = false;         // moves are reported on rank 0's standard output
   };
 
   /// All arguments must outlive the object. `servers` is null if the file is empty.

@@ -22,7 +22,7 @@ namespace {
 
 using testing::Changes;
 using testing::Finished;
-using testing::reading;
+using testing::metric;
 
 const Changes kNorms{"model=norms_under_test"};
 
@@ -84,14 +84,14 @@ TEST(Statistics, ACheckpointKeepsTheMeanAndEachRanksOwn) {
     changes.push_back("checkpoint.resume=" + checkpoint);
     return testing::run_tiny(ranks, testing::new_folder(), changes);
   };
-  const auto alike = resumed(2), three = resumed(3);
-  EXPECT_THAT(alike.began_after, ::testing::Each(5));
+  const auto same = resumed(2), three = resumed(3);
+  EXPECT_THAT(same.began_after, ::testing::Each(5));
   EXPECT_THAT(three.began_after, ::testing::Each(5));
   for (const std::string name : {"norm.running_mean", "norm.running_var"}) {
     const at::Tensor mean = (buffer(two, 0, name) + buffer(two, 1, name)) / 2;
     EXPECT_FALSE(at::equal(buffer(two, 0, name), mean)) << name;
     EXPECT_TRUE(at::equal(by_name.at(name), mean)) << name;
-    for (const std::size_t rank : {0, 1}) EXPECT_TRUE(at::equal(buffer(alike, rank, name), buffer(two, rank, name)));
+    for (const std::size_t rank : {0, 1}) EXPECT_TRUE(at::equal(buffer(same, rank, name), buffer(two, rank, name)));
     for (const std::size_t rank : {0, 1, 2}) EXPECT_TRUE(at::allclose(buffer(three, rank, name), mean, 1e-6)) << name;
   }
 }
@@ -111,7 +111,7 @@ TEST(Statistics, TestsUseTheModelThatIsSaved) {
     Batch batch;
     test->gather(all, 0, batch);
     const double hits = model.forward(batch.inputs[0]).argmax(1).eq(batch.targets[0]).sum().item<double>();
-    EXPECT_NEAR(reading(run.results[0].test, "accuracy"), hits / static_cast<double>(test->size()), 1e-9) << ranks;
+    EXPECT_NEAR(metric(run.results[0].test, "accuracy"), hits / static_cast<double>(test->size()), 1e-9) << ranks;
   }
 }
 

@@ -14,8 +14,8 @@
 #include "engine/experiment/evaluation.h"
 #include "engine/experiment/experiment.h"
 #include "engine/experiment/sequence_share.h"
+#include "engine/plan/fake_world.h"
 #include "engine/plan/live_memory.h"
-#include "engine/plan/rehearsal_world.h"
 #include "engine/strategies/strategies.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
@@ -101,10 +101,10 @@ std::vector<Op> operations_of_bucket(StepTraffic traffic) {
 }  // namespace
 
 /// The batches with which a rank plans.
-class RehearsedBatches {
+class PlanBatches {
  public:
-  RehearsedBatches(const ExperimentConfig& config, const std::shared_ptr<const Dataset>& split, const Task& task,
-                   const Mesh& mesh)
+  PlanBatches(const ExperimentConfig& config, const std::shared_ptr<const Dataset>& split, const Task& task,
+              const Mesh& mesh)
       : task_(task),
         sequence_(task, split->spec(), mesh.along(Axis::kContext)),
         loader_(make_split_loader(split, config.train.global_batch_size, config, SplitUse::kTraining, *mesh.samples())),
@@ -132,18 +132,18 @@ class RehearsedBatches {
 };
 
 /// A replica in a world without peers.
-class StepRehearsal::Replica {
+class StepPlanner::Replica {
  public:
   Replica(const ExperimentConfig& config, const Splits& splits, const PlanOptions& options)
-      : meet_(options.meet),
+      : barrier_(options.barrier),
         log_(std::make_shared<OperationLog>()),
         task_(config.task.make(splits.train->spec(), config.loss.make())),
         config_(with_defaults_of(*task_, config)),
         meters_(config_.watch.meters) {
     const MeshShape shape = mesh_shape(config.mesh, training_ranks(config));
-    const Mesh mesh(make_rehearsal_world(shape, options.rank, options.shares_memory, log_), shape);
+    const Mesh mesh(make_fake_world(shape, options.rank, options.shares_memory, log_), shape);
     watching_ = std::make_unique<Watching>(config_.watch, mesh.control(), RunFolder());
-    batches_ = std::make_unique<RehearsedBatches>(config_, splits.train, *task_, mesh);
+    batches_ = std::make_unique<PlanBatches>(config_, splits.train, *task_, mesh);
     replica_ = build_replica(config_, *task_, mesh, {}, *watching_);
     batches_->load();
     replica_.step->start(0);
@@ -169,7 +169,7 @@ class StepRehearsal::Replica {
       if (traits.shards_values) plan.parameter_bytes += static_cast<std::int64_t>(slice.values.nbytes());
       if (traits.frees_gradients) plan.gradient_bytes += static_cast<std::int64_t>(slice.gradients.nbytes());
     }
-    meet_();
+    barrier_();
     run();  // warms up, since the first step allocates and creates what later ones reuse
     log_->take();
     {
@@ -189,7 +189,7 @@ class StepRehearsal::Replica {
       plan.optimizer_bytes += static_cast<std::int64_t>(state.values.nbytes());
     }
     seconds();  // warms up
-    meet_();
+    barrier_();
     std::vector<double> timed;
     for (int i = 0; i < kTimed; ++i) timed.push_back(seconds());
     std::ranges::nth_element(timed, timed.begin() + kTimed / 2);
@@ -302,13 +302,13 @@ class StepRehearsal::Replica {
     }
   }
 
-  std::function<void()> meet_;
+  std::function<void()> barrier_;
   std::shared_ptr<OperationLog> log_;
   std::unique_ptr<Task> task_;
   ExperimentConfig config_;
   MeterSet meters_;  // meters of training
   std::unique_ptr<Watching> watching_;
-  std::unique_ptr<RehearsedBatches> batches_;
+  std::unique_ptr<PlanBatches> batches_;
   phalanx::Replica replica_;
   std::vector<Slice> slices_;  // empty before attach()
   std::int64_t steps_ = 0;     // counted by seconds()
@@ -320,18 +320,18 @@ OperationCounts StepPlan::all() const {
   return all;
 }
 
-StepRehearsal::StepRehearsal(const ExperimentConfig& config, const Splits& splits, const PlanOptions& options) {
+StepPlanner::StepPlanner(const ExperimentConfig& config, const Splits& splits, const PlanOptions& options) {
   refuse_unplanned(config);
   const Splits all = with_held_out(splits, config);
   replica_ = std::make_unique<Replica>(config, all, options);
 }
-StepRehearsal::~StepRehearsal() = default;
+StepPlanner::~StepPlanner() = default;
 
-StepPlan StepRehearsal::plan() { return replica_->plan(); }
-double StepRehearsal::seconds() { return replica_->seconds(); }
+StepPlan StepPlanner::plan() { return replica_->plan(); }
+double StepPlanner::seconds() { return replica_->seconds(); }
 
 StepPlan plan_step(const ExperimentConfig& config, const Splits& splits, const PlanOptions& options) {
-  return StepRehearsal(config, splits, options).plan();
+  return StepPlanner(config, splits, options).plan();
 }
 
 ExperimentConfig only_steps(ExperimentConfig config, std::int64_t steps) {

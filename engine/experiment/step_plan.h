@@ -38,12 +38,12 @@ struct PlanOptions {
 
   /// A barrier of the ranks that plan together. It is called before the first step and before steps are timed. Threads
   /// of one process must set it, because they share random numbers.
-  std::function<void()> meet = [] {};
+  std::function<void()> barrier = [] {};
 };
 
 /// Plans an ordinary step. It is not the last of an epoch, and the config does not evaluate, save, report or check
 /// after it. Launches nothing and needs no other rank: the rank's replica is built in a world without peers
-/// (engine/plan/rehearsal_world.h) and computes a step there.
+/// (engine/plan/fake_world.h) and computes a step there.
 ///
 ///   strategy      its operations follow from the buckets, the groups that have the same parameters, and the strategy;
 ///                 for ZeRO's stages 2 and 3 they are counted during a step, as the operations of layers are
@@ -55,10 +55,10 @@ struct PlanOptions {
 StepPlan plan_step(const ExperimentConfig& config, const Splits& splits, const PlanOptions& options);
 
 /// A replica that plans a step like plan_step() and can then compute more steps.
-class StepRehearsal {
+class StepPlanner {
  public:
-  StepRehearsal(const ExperimentConfig& config, const Splits& splits, const PlanOptions& options);
-  ~StepRehearsal();
+  StepPlanner(const ExperimentConfig& config, const Splits& splits, const PlanOptions& options);
+  ~StepPlanner();
 
   /// Returns the plan. Must be called once, before seconds().
   StepPlan plan();

@@ -113,7 +113,7 @@ TEST(StepPlan, CountsBytesOfEachRank) {
   EXPECT_LT(third.gradient_bytes, 0.36 * static_cast<double>(whole.gradient_bytes));
 }
 
-TEST(StepPlan, DividesParametersAndActivations) {
+TEST(StepPlan, ShardsParametersAndActivations) {
   const auto whole = plan(gpt({})), half = plan(gpt({"launch.ranks=2", "mesh.tensor=2"}));
   EXPECT_EQ(whole.parameters, half.parameters);
   EXPECT_LT(half.parameter_bytes, whole.parameter_bytes * 2 / 3);
@@ -123,15 +123,15 @@ TEST(StepPlan, DividesParametersAndActivations) {
 // Calculated by hand. There is one all-reduce in forward and one in backward for each of 2 pairs of layers in 2 blocks,
 // one of the embedding, and one of the gradient of the input of the logits. Each has 12 sequences of 16 tokens of 16
 // floats. The loss of divided logits needs two more, of 4 and of 8 bytes a token.
-TEST(StepPlan, HasTheAllReducesOfDividedLayers) {
-  const auto divided = plan(gpt({"launch.ranks=2", "mesh.tensor=2"}));
-  const OperationCount sums = divided.layers.at({1U << static_cast<int>(Axis::kTensor), Op::kAllReduce});
+TEST(StepPlan, HasTheAllReducesOfTensorParallelLayers) {
+  const auto sharded = plan(gpt({"launch.ranks=2", "mesh.tensor=2"}));
+  const OperationCount sums = sharded.layers.at({1U << static_cast<int>(Axis::kTensor), Op::kAllReduce});
   EXPECT_EQ(sums.count, 2 * 2 * 2 + 1 + 1 + 2);
   EXPECT_EQ(sums.bytes, 10 * 12 * 16 * 16 * 4 + 12 * 16 * (4 + 8));
 }
 
 // Calculated by hand: two all-gathers of all values, in forward and backward, and one reduce-scatter of all gradients.
-TEST(StepPlan, CountsTheGathersOfShardedValuesAsTheStrategys) {
+TEST(StepPlan, CountsTheGathersOfShardedValuesForTheStrategy) {
   const auto planned = plan({"strategy={sharded: {stage: 3}}", "launch.ranks=2"});
   const auto along_data = 1U << static_cast<int>(Axis::kData);
   const auto gathered = planned.gradients.at({along_data, Op::kAllGather});
@@ -180,7 +180,7 @@ TEST(StepPlan, NamesDifferences) {
   EXPECT_THAT(differences(shape, {}, seen), HasSubstr("planned 0"));
 }
 
-TEST(StepPlan, KnowsTheScheduleOfAPipeline) {
+TEST(StepPlan, HasTheScheduleOfAPipeline) {
   const auto staged = plan({"launch.ranks=2", "mesh.pipe=2", "pipeline.micro_batches=6"});
   EXPECT_EQ(staged.micro_batches, 6);
   EXPECT_DOUBLE_EQ(staged.bubble, 1.0 / 7);

@@ -40,7 +40,7 @@ void take(StateDict& wanted, const NamedTensors& there, const Placements& placem
 
 }  // namespace
 
-CheckpointPart strategy_part(Strategy& strategy, int rank, const Placements& placements, const bool& alike) {
+CheckpointPart strategy_part(Strategy& strategy, int rank, const Placements& placements, const bool& same_setup) {
   return {.name = "strategy",
           .save =
               [&strategy, &placements] {
@@ -49,11 +49,11 @@ CheckpointPart strategy_part(Strategy& strategy, int rank, const Placements& pla
                 return all;
               },
           .load =
-              [&strategy, rank, &placements, &alike](const SavedRanks& saved) {
+              [&strategy, rank, &placements, &same_setup](const SavedRanks& saved) {
                 const at::NoGradGuard no_grad;
                 strategy.reset();
                 StateDict wanted = strategy.state();
-                if (alike) take(wanted, saved.of(rank), placements);
+                if (same_setup) take(wanted, saved.of(rank), placements);
                 for (const auto& one : wanted) {
                   if (one.alike) saved.read(one.name, placement_of(one, placements), one.values);
                 }

@@ -24,8 +24,8 @@ using testing::Changes;
 using ::testing::Each;
 using testing::Finished;
 using ::testing::HasSubstr;
+using testing::metric;
 using testing::new_folder;
-using testing::reading;
 using testing::run_tiny;
 
 struct Workload {
@@ -57,8 +57,8 @@ TEST_P(Workloads, TrainToTheSameWeightsOnAnyNumberOfRanks) {
     ASSERT_THAT(several.errors, Each(""));
     EXPECT_LT(testing::relative_difference(several.weights[0], one.weights[0]), 1e-5) << ranks;
     EXPECT_TRUE(at::equal(several.weights[0], several.weights.back())) << ranks;
-    EXPECT_NEAR(reading(several.results[0].test, "loss"), reading(one.results[0].test, "loss"), 1e-5) << ranks;
-    EXPECT_NEAR(reading(several.results[0].train, "loss"), reading(one.results[0].train, "loss"), 1e-5) << ranks;
+    EXPECT_NEAR(metric(several.results[0].test, "loss"), metric(one.results[0].test, "loss"), 1e-5) << ranks;
+    EXPECT_NEAR(metric(several.results[0].train, "loss"), metric(one.results[0].train, "loss"), 1e-5) << ranks;
   }
 }
 
@@ -75,7 +75,7 @@ TEST_P(Workloads, Learn) {
   EXPECT_LT(losses.back(), GetParam().reached * losses.front());
 }
 
-TEST_P(Workloads, SavedWeightsAreEvaluatedToTheSameReadings) {
+TEST_P(Workloads, SavedWeightsAreEvaluatedToTheSameMetrics) {
   const auto trained = run(2);
   ASSERT_THAT(trained.errors, Each(""));
   const auto config =
@@ -88,9 +88,9 @@ TEST_P(Workloads, SavedWeightsAreEvaluatedToTheSameReadings) {
                            {.weights = trained.folder.weights(), .predictions = predictions});
       ASSERT_TRUE(result);
       EXPECT_EQ(result->samples, 26);
-      EXPECT_EQ(result->readings.size(), trained.results[0].test.size());
+      EXPECT_EQ(result->metrics.size(), trained.results[0].test.size());
       for (const auto& [name, value] : trained.results[0].test) {
-        EXPECT_NEAR(reading(result->readings, name), value, 1e-5) << name << " on " << ranks;
+        EXPECT_NEAR(metric(result->metrics, name), value, 1e-5) << name << " on " << ranks;
       }
     });
     const auto saved = load_safetensors(predictions);
@@ -133,9 +133,9 @@ TEST(Tasks, MeanLossIsOverTokensNotOverSequences) {
     }
   }
   ASSERT_LT(tokens, targets.numel()) << "some are padding";
-  EXPECT_NEAR(reading(trained.results[0].test, "loss"), sum / static_cast<double>(tokens), 1e-5);
-  EXPECT_NEAR(reading(trained.results[0].test, "perplexity"), std::exp(sum / static_cast<double>(tokens)), 1e-4);
-  EXPECT_DOUBLE_EQ(reading(trained.results[0].test, "accuracy"),
+  EXPECT_NEAR(metric(trained.results[0].test, "loss"), sum / static_cast<double>(tokens), 1e-5);
+  EXPECT_NEAR(metric(trained.results[0].test, "perplexity"), std::exp(sum / static_cast<double>(tokens)), 1e-4);
+  EXPECT_DOUBLE_EQ(metric(trained.results[0].test, "accuracy"),
                    static_cast<double>(hits) / static_cast<double>(tokens));
 }
 
@@ -300,7 +300,7 @@ TEST(Splits, TestDataChooseNothingIfThereIsAValidationSplit) {
   EXPECT_EQ(testing::metrics(held_out, "test").size(), 1u) << "at the end";
   EXPECT_EQ(testing::metrics(held_out, "validation").back().at("step"), 9) << "80 samples by 32, 3 epochs";
   EXPECT_EQ(testing::summary(held_out).at("chosen_by"), "validation");
-  EXPECT_NE(reading(held_out.results[0].validation, "loss"), reading(held_out.results[0].test, "loss"));
+  EXPECT_NE(metric(held_out.results[0].validation, "loss"), metric(held_out.results[0].test, "loss"));
   const auto without = run_tiny(1, new_folder(), {"checkpoint.keep_best=1"});
   EXPECT_EQ(testing::summary(without).at("chosen_by"), "test");
   EXPECT_THAT(read_file(without.folder.report()), HasSubstr("Test data chose the model"));
@@ -323,7 +323,7 @@ TEST(Splits, HeldOutSamplesDependOnlyOnTheSeed) {
     const auto finished =
         run_tiny(ranks, new_folder(),
                  {"evaluate.validation=0.3", "seed=" + seed, "train.max_steps=1", "optimizer.lr=0.000000001"});
-    return reading(finished.results.at(0).validation, "loss");
+    return metric(finished.results.at(0).validation, "loss");
   };
   const double one = held_out(1, "3");
   EXPECT_NEAR(held_out(3, "3"), one, 1e-6);

@@ -22,7 +22,7 @@ std::unique_ptr<Loader> training_loader(const ExperimentConfig& config, const st
   const auto shares = trainer.shares->shares();
   const Preparation& preparation = trainer.preparation;
   if (!config.loader.resident) {
-    return trainer.embeddings->ahead_of(
+    return trainer.embeddings->with_lookahead(
         preparation.of(make_split_loader(split, batch, config, SplitUse::kTraining, group, shares)));
   }
   if (preparation.device.is_cpu()) {
@@ -30,7 +30,7 @@ std::unique_ptr<Loader> training_loader(const ExperimentConfig& config, const st
         "loader.resident: keeps samples in the memory of a device, but this run computes on the CPU; "
         "leave it out");
   }
-  return trainer.embeddings->ahead_of(
+  return trainer.embeddings->with_lookahead(
       make_resident_loader(split, split_options(*split, batch, config, SplitUse::kTraining, group, shares),
                            preparation.device, preparation.complete));
 }

@@ -22,7 +22,7 @@ at::Tensor as_text(const std::vector<MeterConfig>& meters) {
 }
 
 // Returns the meters that are shown at the end of an epoch: only the loss, because other meters may have a hundred
-// readings.
+// metrics.
 std::vector<MeterConfig> meters_of_epochs(const WatchConfig& watch) {
   std::vector<MeterConfig> meters;
   for (const auto& config : watch.meters) {
@@ -47,12 +47,12 @@ void TrainingMeters::add(const State& state) {
 
 Metrics TrainingMeters::take_epoch(const State& state, Communicator& readers) {
   const auto so_far = epoch_meters_.state();
-  Metrics readings = epoch_meters_.take(readers);
+  Metrics metrics = epoch_meters_.take(readers);
   // A run that ends within an epoch may be resumed there, so its meters must continue.
   if (state.cursor < steps_per_epoch_) epoch_meters_.load(so_far, true);
   if (!std::exchange(epoch_has_steps_, false)) return {};  // a resumed run had no step left here
-  for (auto& [name, value] : readings) name = "mean " + name;
-  return readings;
+  for (auto& [name, value] : metrics) name = "mean " + name;
+  return metrics;
 }
 
 std::vector<CheckpointPart> TrainingMeters::parts(const CommunicatorPtr& readers) {

@@ -24,11 +24,11 @@ class TrainingMeters {
   /// Adds a step.
   void add(const State& state);
 
-  /// Returns the readings over all ranks since the last call. `readers`: the ranks that have results (kResultAxes).
+  /// Returns the metrics over all ranks since the last call. `readers`: the ranks that have results (kResultAxes).
   /// Collective over them.
   Metrics take(Communicator& readers) { return meters_.take(readers); }
 
-  /// Returns the readings of the epoch that ends, called "mean loss" and so on. Empty if this process has taken no step
+  /// Returns the metrics of the epoch that ends, called "mean loss" and so on. Empty if this process has taken no step
   /// of it. Collective like take().
   Metrics take_epoch(const State& state, Communicator& readers);
 

@@ -29,10 +29,10 @@ using ::testing::Gt;
 using ::testing::HasSubstr;
 using testing::Interference;
 using testing::Json;
+using testing::metric;
 using testing::metrics;
 using testing::new_folder;
 using ::testing::Not;
-using testing::reading;
 using testing::relative_difference;
 using testing::run_tiny;
 using ::testing::SizeIs;
@@ -52,9 +52,9 @@ TEST(Training, HalfPrecisionFollowsFloat32) {
       const auto half =
           train_steps(2, {"train.precision=" + precision, "strategy=" + strategy, "train.loss_scale.initial=1024"});
       ASSERT_THAT(half.errors, Each(""));
-      const double apart = relative_difference(half.weights[0], full.weights[0]);
-      EXPECT_LT(apart, precision == "bf16" ? 0.1 : 0.1 / 8) << precision << strategy << ": fp16 has 3 bits more";
-      EXPECT_GT(apart, 1e-6) << "computed in another way";
+      const double distance = relative_difference(half.weights[0], full.weights[0]);
+      EXPECT_LT(distance, precision == "bf16" ? 0.1 : 0.1 / 8) << precision << strategy << ": fp16 has 3 bits more";
+      EXPECT_GT(distance, 1e-6) << "computed in another way";
       EXPECT_EQ(half.weights[0].scalar_type(), at::kFloat);
       EXPECT_TRUE(at::equal(half.weights[1], half.weights[0]));
     }
@@ -64,7 +64,7 @@ TEST(Training, HalfPrecisionFollowsFloat32) {
 // Samples that were trained on before a test stay in their window, with their time. Each step takes at least 20 ms, so
 // the first window of three steps takes at least 60 ms. A test takes 400 ms, 200 for each of its two batches. This time
 // is in the seconds of the run, but in no window.
-TEST(Training, ThroughputLeavesOutOnlyTheTimeOfTests) {
+TEST(Training, ThroughputExcludesOnlyTheTimeOfTests) {
   const auto sleep = [](int milliseconds) {
     return [milliseconds](State&) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); };
   };
@@ -122,10 +122,10 @@ TEST(Training, LossScalesDoNotAffectClippingAccumulationOrShards) {
     auto changes = clipped;
     changes.insert(changes.end(), {"train.precision=fp16", "strategy=" + strategy, "train.loss_scale.initial=1024"});
     const auto half = train_steps(2, changes);
-    const double apart = relative_difference(half.weights[0], full.weights[0]);
-    EXPECT_LT(apart, 0.005) << strategy;
-    EXPECT_GT(apart, 1e-6) << strategy << ": computed in another way";
-    EXPECT_EQ(reading(half.results[0].update, "updates_left_out"), 0);
+    const double distance = relative_difference(half.weights[0], full.weights[0]);
+    EXPECT_LT(distance, 0.005) << strategy;
+    EXPECT_GT(distance, 1e-6) << strategy << ": computed in another way";
+    EXPECT_EQ(metric(half.results[0].update, "skipped_updates"), 0);
     const auto norms = column<double>(metrics(half, "train"), "gradient_norm"),
                full_norms = column<double>(metrics(full, "train"), "gradient_norm");
     ASSERT_THAT(norms, SizeIs(24));
@@ -147,8 +147,8 @@ TEST(Training, AllRanksSkipAStepThatOverflowsOnOne) {
                     }});
     ASSERT_THAT(poisoned.errors, Each(""));
     for (const auto& result : poisoned.results) {
-      EXPECT_EQ(reading(result.update, "updates_left_out"), 1) << strategy;
-      EXPECT_EQ(reading(result.update, "loss_scale"), 512) << strategy;
+      EXPECT_EQ(metric(result.update, "skipped_updates"), 1) << strategy;
+      EXPECT_EQ(metric(result.update, "loss_scale"), 512) << strategy;
     }
     EXPECT_TRUE(at::equal(poisoned.weights[1], poisoned.weights[0])) << strategy;
     EXPECT_TRUE(std::isfinite(poisoned.weights[0].sum().item<float>())) << strategy;
@@ -160,17 +160,17 @@ TEST(Training, AllRanksSkipAStepThatOverflowsOnOne) {
 
 TEST(Training, TheLossScaleGrowsAfterGoodSteps) {
   const auto grown = train_steps(2, {"train.precision=fp16", "train.loss_scale={initial: 16, growth_interval: 10}"});
-  EXPECT_EQ(reading(grown.results[1].update, "loss_scale"), 64) << "24 good steps";
+  EXPECT_EQ(metric(grown.results[1].update, "loss_scale"), 64) << "24 good steps";
   const auto update = summary(grown).at("update");
   EXPECT_EQ(update.at("loss_scale"), 64);
-  EXPECT_EQ(update.at("updates_left_out"), 0);
+  EXPECT_EQ(update.at("skipped_updates"), 0);
 }
 
 TEST(Training, ALossScaleThatIsTooLargeIsLowered) {
   const auto large = train_steps(2, {"train.precision=fp16", "train.loss_scale.initial=16777216"});
   EXPECT_THAT(large.errors, Each(""));
-  EXPECT_GT(reading(large.results[0].update, "updates_left_out"), 0);
-  EXPECT_LT(reading(large.results[0].update, "loss_scale"), 16777216);
+  EXPECT_GT(metric(large.results[0].update, "skipped_updates"), 0);
+  EXPECT_LT(metric(large.results[0].update, "loss_scale"), 16777216);
 }
 
 TEST(Training, Bf16GoesWithCompression) {
@@ -218,7 +218,7 @@ TEST(Training, ErrorsNameTheModelsThatSupportAnOption) {
 }
 
 // Each rank averages the parameters that it updates, and all ranks evaluate all averages.
-TEST(Training, ShardedMovingAveragesEqualThoseOfOneRank) {
+TEST(Training, ShardedMovingAveragesEqualTheAveragesOnOneRank) {
   const Changes averaged{"train.ema_decay=0.9", "evaluate.every_epochs=1"};
   const auto one = train_steps(1, averaged);
   for (const int ranks : {2, 3}) {
@@ -298,9 +298,9 @@ TEST(Training, StopsEarlyOnAllRanksAndSaysWhy) {
     EXPECT_THAT(result.early_stop, HasSubstr("at step 3, and no better in 2 tests since"));
   }
   EXPECT_THAT(column<int>(metrics(stopped, "test"), "step"), ElementsAre(3, 6, 9)) << "and no further test";
-  const auto told = summary(stopped);
-  EXPECT_EQ(told.at("early_stop"), stopped.results[0].early_stop);
-  EXPECT_EQ(told.at("steps"), 9);
+  const auto saved = summary(stopped);
+  EXPECT_EQ(saved.at("early_stop"), stopped.results[0].early_stop);
+  EXPECT_EQ(saved.at("steps"), 9);
   EXPECT_EQ(summary(train_steps(1, {})).at("early_stop"), "");
 }
 

@@ -12,7 +12,7 @@
 
 namespace phalanx {
 
-void tell_skipped(const Unreadable& unreadable) {
+void warn_of_skipped_samples(const Unreadable& unreadable) {
   if (unreadable.samples == 0) return;
   const std::string counts = format_text(
       "%" PRId64 " samples could not be read and were skipped; others took their place in %" PRId64 " rows of batches",
@@ -28,7 +28,7 @@ UnreadableSamples::UnreadableSamples(const LoaderConfig& config, const Splits& s
 std::shared_ptr<const Dataset> UnreadableSamples::watched(const LoaderConfig& config,
                                                           const std::shared_ptr<const Dataset>& split) {
   if (config.on_error == "fail" || !split) return split;
-  return watched_.emplace_back(std::make_shared<TolerantDataset>(split, config.max_errors));
+  return watched_.emplace_back(std::make_shared<SkippingDataset>(split, config.max_errors));
 }
 
 void UnreadableSamples::start() {
@@ -40,7 +40,7 @@ std::optional<Unreadable> UnreadableSamples::count(Communicator& ranks) const {
   if (watched_.empty()) return std::nullopt;
   Unreadable own{.replaced = -replaced_before_};
   for (const auto& split : watched_) {
-    own.samples += split->left_out();
+    own.samples += split->skipped();
     own.replaced += split->replaced();
     if (own.first.empty()) own.first = split->first_reason();
   }

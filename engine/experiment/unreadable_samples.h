@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "datasets/dataset.h"
-#include "datasets/tolerant.h"
+#include "datasets/skipping_dataset.h"
 #include "engine/experiment/config.h"
 #include "framework/comm/communicator.h"
 
@@ -22,7 +22,7 @@ struct Unreadable {
 };
 
 /// Writes a warning with the counts and the first file to standard error, unless no sample was skipped.
-void tell_skipped(const Unreadable& unreadable);
+void warn_of_skipped_samples(const Unreadable& unreadable);
 
 /// Splits whose unreadable samples are skipped and counted, if loader.on_error asks for that.
 class UnreadableSamples {
@@ -41,7 +41,7 @@ class UnreadableSamples {
  private:
   std::shared_ptr<const Dataset> watched(const LoaderConfig& config, const std::shared_ptr<const Dataset>& split);
 
-  std::vector<std::shared_ptr<const TolerantDataset>> watched_;  // empty: no sample may be skipped
+  std::vector<std::shared_ptr<const SkippingDataset>> watched_;  // empty: no sample may be skipped
   Splits splits_;
   std::int64_t replaced_before_ = 0;
 };

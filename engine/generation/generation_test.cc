@@ -42,7 +42,7 @@ TEST(TokenSampler, DrawsByProbability) {
   EXPECT_NEAR(shares({.temperature = 0.5}, scores()).at(1), 0.16 / 0.3, 0.02);
 }
 
-TEST(TokenSampler, LeavesOutUnlikelyTokens) {
+TEST(TokenSampler, ExcludesUnlikelyTokens) {
   const auto always = [](std::int64_t token) { return ElementsAre(Pair(token, DoubleNear(1, 1e-9))); };
   EXPECT_THAT(shares({.temperature = 0}, scores()), always(1));
   EXPECT_THAT(shares({.top_k = 1}, scores()), always(1));

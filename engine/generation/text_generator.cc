@@ -16,14 +16,14 @@ namespace phalanx {
 namespace {
 
 // Makes the model use a cache during its lifetime.
-class WithCache {
+class KvCacheScope {
  public:
-  WithCache(IncrementalDecoding& model, std::int64_t context) : model_(model), cache_(context) {
+  KvCacheScope(IncrementalDecoding& model, std::int64_t context) : model_(model), cache_(context) {
     model_.use_kv_cache(&cache_);
   }
-  ~WithCache() { model_.use_kv_cache(nullptr); }
-  WithCache(const WithCache&) = delete;
-  WithCache& operator=(const WithCache&) = delete;
+  ~KvCacheScope() { model_.use_kv_cache(nullptr); }
+  KvCacheScope(const KvCacheScope&) = delete;
+  KvCacheScope& operator=(const KvCacheScope&) = delete;
 
  private:
   IncrementalDecoding& model_;
@@ -49,7 +49,7 @@ void TextGenerator::run(std::vector<std::int64_t> text, std::int64_t count,
   model_.eval();
   const auto context = static_cast<std::size_t>(options_.context), kept = std::max<std::size_t>(1, context / 2);
   std::size_t begin = text.size() > context ? text.size() - context : 0, seen = begin;
-  std::optional<WithCache> cache;
+  std::optional<KvCacheScope> cache;
   for (; count > 0; --count) {
     if (text.size() - begin > context) {
       begin = text.size() - kept;

@@ -60,7 +60,7 @@ TEST(Focal, FollowsItsDefinition) {
       sum / 20, 1e-12);
 }
 
-TEST(Focal, LeavesOutWhatIsIgnored) {
+TEST(Focal, ExcludesIgnoredTargets) {
   const auto output = logits().flatten(0, 1).requires_grad_();
   const auto target = classes().flatten();
   const auto loss = testing::make_loss("focal");

@@ -16,7 +16,7 @@ namespace {
 
 at::Tensor numbers(const std::vector<float>& values) { return at::tensor(values); }
 
-TEST(Losses, OfNumbersAreMeansOverElements) {
+TEST(Losses, AreMeansOverElementsForNumbers) {
   const auto output = numbers({1, 2, 5}), target = numbers({1, 0, 1});
   EXPECT_FLOAT_EQ(testing::mean_loss("mse", output, target), (0 + 4 + 16) / 3.0);
   EXPECT_FLOAT_EQ(testing::mean_loss("mae", output, target), (0 + 2 + 4) / 3.0);

@@ -53,8 +53,8 @@ class Contrastive final : public Loss {
     check_members("contrastive", 2, output, target);
     const at::Tensor distance = at::pairwise_distance(output.select(1, 0), output.select(1, 1));
     const at::Tensor same = target.select(1, 0).eq(target.select(1, 1)).to(output.scalar_type());
-    const at::Tensor apart = (margin_ - distance).clamp_min(0);
-    return (same * distance.square() + (1 - same) * apart.square()).mean() / 2;
+    const at::Tensor gap = (margin_ - distance).clamp_min(0);
+    return (same * distance.square() + (1 - same) * gap.square()).mean() / 2;
   }
 
  private:

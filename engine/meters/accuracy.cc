@@ -11,8 +11,8 @@ namespace phalanx {
 namespace {
 
 void measure_accuracy(const Batch& batch, const Step::Result& result, Mean& mean) {
-  const auto [guess, target] = guesses_of(batch, result);
-  mean.add_later(guess.eq(target).sum().to(at::kDouble), 1, static_cast<double>(target.numel()));
+  const auto [predicted, target] = predicted_classes_of(batch, result);
+  mean.add_later(predicted.eq(target).sum().to(at::kDouble), 1, static_cast<double>(target.numel()));
 }
 
 const bool accuracy_registered = Meters::global().add<NoFields>(

@@ -9,17 +9,17 @@
 
 namespace phalanx {
 
-void sum_over_ranks(std::initializer_list<std::span<std::int64_t>> runs, Communicator& group) {
+void sum_over_ranks(std::initializer_list<std::span<std::int64_t>> spans, Communicator& group) {
   std::size_t count = 0;
-  for (const auto& run : runs) count += run.size();
+  for (const auto& span : spans) count += span.size();
   const at::Tensor all = at::empty({static_cast<std::int64_t>(count)}, at::kLong);
   auto* next = all.data_ptr<std::int64_t>();
-  for (const auto& run : runs) next = std::ranges::copy(run, next).out;
+  for (const auto& span : spans) next = std::ranges::copy(span, next).out;
   group.all_reduce(all, Reduction::kSum).wait();
   const auto* sum = all.data_ptr<std::int64_t>();
-  for (const auto& run : runs) {
-    std::copy_n(sum, run.size(), run.begin());
-    sum += run.size();
+  for (const auto& span : spans) {
+    std::copy_n(sum, span.size(), span.begin());
+    sum += span.size();
   }
 }
 

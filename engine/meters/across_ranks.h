@@ -15,7 +15,7 @@ namespace phalanx {
 
 /// Replaces every number with its sum over all ranks. Makes one all-reduce for all runs, whose lengths must be the same
 /// on all ranks.
-void sum_over_ranks(std::initializer_list<std::span<std::int64_t>> runs, Communicator& group);
+void sum_over_ranks(std::initializer_list<std::span<std::int64_t>> spans, Communicator& group);
 
 /// Concatenates the elements of all ranks in the order of ranks: [n_r] on rank r -> [n_0 + n_1 + ...]. Ranks may have
 /// different numbers of elements.

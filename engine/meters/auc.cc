@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Area under the receiver operating characteristic (torchnet's AUCMeter); for several classes, the mean over the
-// classes that have positive and negative samples, each against the rest. If no class has both, the reading is NaN with
+// classes that have positive and negative samples, each against the rest. If no class has both, the metric is NaN with
 // a warning, as in scikit-learn. Needs all scores: see thresholds.h.
 //
 // Output [n] or [n, 1] with target 0 or 1; or [n, K] with target [n, K] or class indices [n] int64.

@@ -85,7 +85,7 @@ class Average final : public Meter {
     return {all};
   }
 
-  void absorb(const State& state) override {
+  void merge_state(const State& state) override {
     const auto* number = state.at(0).data_ptr<std::int64_t>();
     sums_.count += *number++;
     for (auto& cell : sums_.sum.cells()) cell += *number++;

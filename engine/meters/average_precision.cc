@@ -12,12 +12,11 @@ namespace {
 class AveragePrecision final : public ScoresMeter {
  public:
   Metrics take(Communicator& group) override {
-    Metrics readings;
+    Metrics metrics;
     for (const auto& thresholds : take_scores(group)) {
-      readings.emplace_back("average_precision[" + std::to_string(readings.size()) + "]",
-                            average_precision(thresholds));
+      metrics.emplace_back("average_precision[" + std::to_string(metrics.size()) + "]", average_precision(thresholds));
     }
-    return readings;
+    return metrics;
   }
 };
 

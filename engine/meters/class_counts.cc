@@ -27,7 +27,7 @@ std::vector<at::Tensor> ClassCounts::state() const {
   return {counts_.defined() ? counts_ : at::zeros({0, 0}, at::kLong)};
 }
 
-void ClassCounts::absorb(const std::vector<at::Tensor>& state) {
+void ClassCounts::merge_state(const std::vector<at::Tensor>& state) {
   if (state.at(0).numel() > 0) add(state[0]);
 }
 

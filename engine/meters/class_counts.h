@@ -22,7 +22,7 @@ class ClassCounts {
 
   /// Returns the table, [0, 0] without batches. See Meter.
   std::vector<at::Tensor> state() const;
-  void absorb(const std::vector<at::Tensor>& state);
+  void merge_state(const std::vector<at::Tensor>& state);
 
  private:
   at::Tensor counts_;

@@ -20,10 +20,10 @@ namespace {
 
 using ::testing::ElementsAre;
 using testing::integers;
+using testing::metric_of;
+using testing::metrics_of;
 using testing::numbers;
 using ::testing::Pair;
-using testing::reading_of;
-using testing::readings_of;
 
 constexpr std::int64_t kSamples = 200, kClasses = 5;
 
@@ -46,11 +46,11 @@ std::string top(std::int64_t k) { return "{name: class_error, k: " + std::to_str
 TEST(ClassError, CountsClassesThatAreNotAmongTheTopK) {
   const at::Tensor scores = numbers({.1, .7, .2, .5, .3, .4, .6, .9, .8}).reshape({3, 3});
   const at::Tensor target = integers({1, 2, 0});  // places 1, 2, 3
-  EXPECT_EQ(readings_of("class_error", scores, target)[0].first, "class_error_top1");
-  EXPECT_DOUBLE_EQ(reading_of(top(1), scores, target), 2.0 / 3);
-  EXPECT_DOUBLE_EQ(reading_of(top(2), scores, target), 1.0 / 3);
-  EXPECT_EQ(reading_of(top(3), scores, target), 0);
-  EXPECT_THAT([&] { reading_of(top(9), scores, target); },
+  EXPECT_EQ(metrics_of("class_error", scores, target)[0].first, "class_error_top1");
+  EXPECT_DOUBLE_EQ(metric_of(top(1), scores, target), 2.0 / 3);
+  EXPECT_DOUBLE_EQ(metric_of(top(2), scores, target), 1.0 / 3);
+  EXPECT_EQ(metric_of(top(3), scores, target), 0);
+  EXPECT_THAT([&] { metric_of(top(9), scores, target); },
               ::testing::ThrowsMessage<ConfigError>("class_error: k is 9, but there are 3 classes"));
 }
 
@@ -63,27 +63,27 @@ TEST(ClassError, EqualsALoopOverSamples) {
       std::ranges::stable_sort(order, [&](auto a, auto b) { return random.score(i, a) > random.score(i, b); });
       errors += std::ranges::find(order, random.label(i)) - order.begin() >= k;
     }
-    EXPECT_EQ(reading_of(top(k), random.scores, random.target), static_cast<double>(errors) / kSamples) << "top " << k;
+    EXPECT_EQ(metric_of(top(k), random.scores, random.target), static_cast<double>(errors) / kSamples) << "top " << k;
   }
 }
 
 TEST(ClassError, Top1IsOneMinusAccuracy) {
   const Random random;
-  EXPECT_DOUBLE_EQ(reading_of(top(1), random.scores, random.target),
-                   1 - reading_of("accuracy", random.scores, random.target));
+  EXPECT_DOUBLE_EQ(metric_of(top(1), random.scores, random.target),
+                   1 - metric_of("accuracy", random.scores, random.target));
 }
 
 TEST(ClassError, AScoreThatIsNotANumberIsAnError) {
-  EXPECT_EQ(reading_of(top(2), numbers({NAN, NAN, NAN}).reshape({1, 3}), integers({0})), 1);
+  EXPECT_EQ(metric_of(top(2), numbers({NAN, NAN, NAN}).reshape({1, 3}), integers({0})), 1);
 }
 
 TEST(Confusion, CountsSamplesByTargetAndPrediction) {
   const at::Tensor scores = at::one_hot(integers({0, 1, 1, 0, 1}), 2).to(at::kFloat);
   const at::Tensor target = integers({0, 0, 1, 1, 1});
-  EXPECT_THAT(readings_of("confusion", scores, target),
+  EXPECT_THAT(metrics_of("confusion", scores, target),
               ElementsAre(Pair("confusion[0][0]", 1.0), Pair("confusion[0][1]", 1.0), Pair("confusion[1][0]", 1.0),
                           Pair("confusion[1][1]", 2.0)));
-  EXPECT_THAT(readings_of("{name: confusion, normalized: true}", scores, target),
+  EXPECT_THAT(metrics_of("{name: confusion, normalized: true}", scores, target),
               ElementsAre(Pair("confusion[0][0]", 0.5), Pair("confusion[0][1]", 0.5), Pair("confusion[1][0]", 1.0 / 3),
                           Pair("confusion[1][1]", 2.0 / 3)));
 }
@@ -92,13 +92,14 @@ TEST(Confusion, EqualsALoopOverSamples) {
   const Random random;
   std::vector<double> table(kClasses * kClasses);
   for (std::int64_t i = 0; i < kSamples; ++i) {
-    std::int64_t guess = 0;
-    for (std::int64_t j = 1; j < kClasses; ++j) guess = random.score(i, j) > random.score(i, guess) ? j : guess;
-    ++table[static_cast<std::size_t>(random.label(i) * kClasses + guess)];
+    std::int64_t predicted = 0;
+    for (std::int64_t j = 1; j < kClasses; ++j)
+      predicted = random.score(i, j) > random.score(i, predicted) ? j : predicted;
+    ++table[static_cast<std::size_t>(random.label(i) * kClasses + predicted)];
   }
-  std::vector<double> readings;
-  for (const auto& [name, value] : readings_of("confusion", random.scores, random.target)) readings.push_back(value);
-  EXPECT_EQ(readings, table);
+  std::vector<double> metrics;
+  for (const auto& [name, value] : metrics_of("confusion", random.scores, random.target)) metrics.push_back(value);
+  EXPECT_EQ(metrics, table);
 }
 
 // Counts true and false positives, and false and true negatives, for each label in a loop over samples.
@@ -115,11 +116,11 @@ std::vector<double> count(const Random& random, double threshold) {
 
 TEST(MultiLabelConfusion, EqualsALoopOverSamples) {
   const Random random;
-  const auto readings = readings_of("{name: multi_label_confusion, threshold: 3}", random.scores, random.labels);
+  const auto metrics = metrics_of("{name: multi_label_confusion, threshold: 3}", random.scores, random.labels);
   std::vector<double> values;
-  for (const auto& [name, value] : readings) values.push_back(value);
+  for (const auto& [name, value] : metrics) values.push_back(value);
   EXPECT_EQ(values, count(random, 3));
-  EXPECT_EQ(readings[6].first, "false_negatives[1]");
+  EXPECT_EQ(metrics[6].first, "false_negatives[1]");
 }
 
 TEST(PrecisionAndRecall, EqualALoopOverSamples) {
@@ -135,7 +136,7 @@ TEST(PrecisionAndRecall, EqualALoopOverSamples) {
     right += c[0] + c[2];
   }
   const auto read = [&](const std::string& name, const std::string& average) {
-    return reading_of("{name: " + name + ", threshold: 3, average: " + average + "}", random.scores, random.labels);
+    return metric_of("{name: " + name + ", threshold: 3, average: " + average + "}", random.scores, random.labels);
   };
   EXPECT_NEAR(read("precision", "macro"), precision, 1e-15);
   EXPECT_NEAR(read("recall", "macro"), recall, 1e-15);
@@ -147,21 +148,21 @@ TEST(PrecisionAndRecall, EqualALoopOverSamples) {
 TEST(PrecisionAndRecall, WithClassNumbersTheHighestScoreIsThePrediction) {
   // Predicts 0, 0, 1, 2 for classes 0, 1, 1, 0.
   const at::Tensor scores = at::one_hot(integers({0, 0, 1, 2}), 3).to(at::kFloat), target = integers({0, 1, 1, 0});
-  EXPECT_THAT(readings_of("{name: precision, average: none}", scores, target),
+  EXPECT_THAT(metrics_of("{name: precision, average: none}", scores, target),
               ElementsAre(Pair("precision[0]", 0.5), Pair("precision[1]", 1.0), Pair("precision[2]", 0.0)));
-  EXPECT_THAT(readings_of("{name: recall, average: none}", scores, target),
+  EXPECT_THAT(metrics_of("{name: recall, average: none}", scores, target),
               ElementsAre(Pair("recall[0]", 0.5), Pair("recall[1]", 0.5), Pair("recall[2]", 0.0)));
-  EXPECT_EQ(reading_of("{name: recall, average: micro}", scores, target), 0.5);
+  EXPECT_EQ(metric_of("{name: recall, average: micro}", scores, target), 0.5);
 }
 
-TEST(PrecisionAndRecall, OfOneScorePerSample) {
+TEST(PrecisionAndRecall, AcceptOneScorePerSample) {
   const at::Tensor scores = numbers({2, 1, -1, -2, 0}), target = integers({1, 0, 1, 0, 1});
-  EXPECT_EQ(reading_of("precision", scores, target), 0.5);
-  EXPECT_EQ(reading_of("recall", scores.reshape({5, 1}), target), 1.0 / 3);
+  EXPECT_EQ(metric_of("precision", scores, target), 0.5);
+  EXPECT_EQ(metric_of("recall", scores.reshape({5, 1}), target), 1.0 / 3);
 }
 
 TEST(PrecisionAndRecall, RefuseATargetThatDoesNotFit) {
-  EXPECT_THROW(reading_of("precision", numbers({1, 2, 3, 4}).reshape({2, 2}), numbers({1, 2})), ConfigError);
+  EXPECT_THROW(metric_of("precision", numbers({1, 2, 3, 4}).reshape({2, 2}), numbers({1, 2})), ConfigError);
   EXPECT_THROW(testing::make_meter("{name: recall, average: median}"), ConfigError);
 }
 

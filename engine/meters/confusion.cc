@@ -35,19 +35,19 @@ class Confusion final : public Meter {
   Metrics take(Communicator& group) override {
     const at::Tensor counts = counts_.take(group);
     const auto* count = counts.data_ptr<std::int64_t>();
-    Metrics readings;
+    Metrics metrics;
     for (std::int64_t i = 0; i < counts.size(0); ++i) {
       const auto samples = config_.normalized ? counts.select(0, i).sum().item<std::int64_t>() : 1;
       for (std::int64_t j = 0; j < counts.size(1); ++j, ++count) {
         const double value = samples > 0 ? static_cast<double>(*count) / static_cast<double>(samples) : 0;
-        readings.emplace_back("confusion[" + std::to_string(i) + "][" + std::to_string(j) + "]", value);
+        metrics.emplace_back("confusion[" + std::to_string(i) + "][" + std::to_string(j) + "]", value);
       }
     }
-    return readings;
+    return metrics;
   }
 
   State state() override { return counts_.state(); }
-  void absorb(const State& state) override { counts_.absorb(state); }
+  void merge_state(const State& state) override { counts_.merge_state(state); }
 
  private:
   ConfusionConfig config_;

@@ -8,7 +8,7 @@ namespace phalanx {
 namespace {
 
 constexpr std::uint64_t kMask = 0xffffffff;
-constexpr std::int64_t kMostUncarried = std::int64_t{1} << 20;  // each value adds less than 2^33 to a limb
+constexpr std::int64_t kMaxUncarried = std::int64_t{1} << 20;  // each value adds less than 2^33 to a limb
 
 }  // namespace
 
@@ -28,7 +28,7 @@ void ExactSum::add(double value) {
   limb[0] += sign * static_cast<std::int64_t>(low & kMask);
   limb[1] += sign * static_cast<std::int64_t>((low >> kBits) + (high & kMask));
   limb[2] += sign * static_cast<std::int64_t>(high >> kBits);
-  if (++uncarried_ >= kMostUncarried) carry();
+  if (++uncarried_ >= kMaxUncarried) carry();
 }
 
 void ExactSum::add_product(double a, double b) {

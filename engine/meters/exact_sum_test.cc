@@ -32,9 +32,9 @@ std::vector<double> many_values() {
   return values;
 }
 
-TEST(ExactSum, OfNothingIsZero) { EXPECT_EQ(ExactSum().value(), 0); }
+TEST(ExactSum, IsZeroInitially) { EXPECT_EQ(ExactSum().value(), 0); }
 
-TEST(ExactSum, OfOneDoubleIsThatDouble) {
+TEST(ExactSum, EqualsASingleDouble) {
   for (const double value : {1.0, 0.1, -3.5, 1e-300, kLeast, -kLeast, 1e308, kMost, -kMost, 0x1p-1022, 5 * kLeast}) {
     EXPECT_EQ(sum_of({value}).value(), value);
   }
@@ -66,7 +66,7 @@ TEST(ExactSum, DoesNotDependOnHowNumbersAreGrouped) {
   EXPECT_EQ(parts[0].value(), sum_of(values).value());
 }
 
-TEST(ExactSum, OfWholeNumbersIsTheWholeNumber) {
+TEST(ExactSum, IsExactForIntegers) {
   std::int64_t whole = 0;
   ExactSum sum;
   for (std::int64_t i = 1; i < 3'000'000; ++i) {  // exceeds the number of additions between two carries
@@ -84,7 +84,7 @@ TEST(ExactSum, CarriesTheLargestNumbers) {
   EXPECT_EQ(sum.value(), 0);
 }
 
-TEST(ExactSum, OfAProductKeepsWhatRoundingWouldLose) {
+TEST(ExactSum, KeepsTheRoundingErrorOfAProduct) {
   const double a = 1 + 0x1p-40, b = 1 - 0x1p-40;  // a b = 1 - 2^-80
   ExactSum sum;
   sum.add_product(a, b);

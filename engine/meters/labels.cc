@@ -49,7 +49,7 @@ Classes classes_of(const Batch& batch, const Step::Result& result) {
   return counted_rows(batch, output, class_numbers(output, batch.targets.at(0)));
 }
 
-Guesses guesses_of(const Batch& batch, const Step::Result& result) {
+PredictedClasses predicted_classes_of(const Batch& batch, const Step::Result& result) {
   const auto& output = result.outputs.at(0);
   const auto [scores, target] = counted_rows(batch, output, class_numbers(output, batch.targets.at(0)));
   return {result.vocabulary_shard == nullptr ? scores.argmax(-1) : best_class(scores, *result.vocabulary_shard),
@@ -59,13 +59,13 @@ Guesses guesses_of(const Batch& batch, const Step::Result& result) {
 Labels labels_of(const Batch& batch, const Step::Result& result) {
   const at::Tensor output = result.whole_output(), target = batch.targets.at(0);
   const bool one_score = output.dim() == 1 || (output.dim() == 2 && output.size(1) == 1);
-  const bool alike = one_score ? target.numel() == output.numel() : target.sizes() == output.sizes();
-  if (!alike && !has_class_numbers(output, target)) {
+  const bool same_shape = one_score ? target.numel() == output.numel() : target.sizes() == output.sizes();
+  if (!same_shape && !has_class_numbers(output, target)) {
     refuse("scores and as many labels, or class indices [n, ...] int64", output, target);
   }
   const auto columns = one_score ? 1 : output.size(-1);
   at::Tensor labels = target.narrow(0, 0, batch.valid), given = output.narrow(0, 0, batch.valid);
-  if (!alike) {
+  if (!same_shape) {
     const auto classes = counted_rows(batch, output, target);
     labels = at::one_hot(classes.target, columns);
     given = classes.scores;
@@ -74,7 +74,7 @@ Labels labels_of(const Batch& batch, const Step::Result& result) {
   const at::Tensor scores = given.to(at::kCPU, at::kDouble).reshape({-1, columns});
   return {.scores = at::nan_to_num(scores, kLast, -kLast, kLast).contiguous(),
           .relevance = labels.to(at::kCPU, at::kDouble).reshape({-1, columns}).contiguous(),
-          .one_class = !alike};
+          .one_class = !same_shape};
 }
 
 }  // namespace phalanx

@@ -24,11 +24,11 @@ Classes classes_of(const Batch& batch, const Step::Result& result);
 
 /// The same with the predicted class, which has the highest score; the lowest one if scores are equal. If ranks divide
 /// the scores, no rank gets all of them.
-struct Guesses {
-  at::Tensor guess;   // [m] int64
-  at::Tensor target;  // [m] int64
+struct PredictedClasses {
+  at::Tensor predicted;  // [m] int64
+  at::Tensor target;     // [m] int64
 };
-Guesses guesses_of(const Batch& batch, const Step::Result& result);
+PredictedClasses predicted_classes_of(const Batch& batch, const Step::Result& result);
 
 /// The relevance of each of K classes or items for each row.
 struct Labels {

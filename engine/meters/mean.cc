@@ -12,7 +12,7 @@
 namespace phalanx {
 namespace {
 
-constexpr std::size_t kMostPending = 1024;  // limits the memory of values that are never read
+constexpr std::size_t kMaxPending = 1024;  // limits the memory of values that are never read
 
 }  // namespace
 
@@ -31,7 +31,7 @@ void Mean::add(const at::Tensor& values) {
 void Mean::add_later(const at::Tensor& parts, double factor, double weight) {
   weight_.add(weight);
   pending_.push_back({parts.reshape({-1}), factor});
-  if (pending_.size() == kMostPending) read_pending();
+  if (pending_.size() == kMaxPending) read_pending();
 }
 
 // Reads all values together, because each read waits for the device.
@@ -64,7 +64,7 @@ at::Tensor Mean::state() {
   return all;
 }
 
-void Mean::absorb(const at::Tensor& state) {
+void Mean::merge_state(const at::Tensor& state) {
   if (state.numel() != static_cast<std::int64_t>(sum_.cells().size() + weight_.cells().size())) {
     throw DataError(
         "the checkpoint was written by an older version, whose meters kept other numbers; resume with that version");

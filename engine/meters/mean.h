@@ -34,7 +34,7 @@ class Mean {
 
   /// Returns [2 cells] int64, which can be added: the cells of the sum, then of the weight. See Meter.
   at::Tensor state();
-  void absorb(const at::Tensor& state);
+  void merge_state(const at::Tensor& state);
 
  private:
   struct Pending {
@@ -49,7 +49,7 @@ class Mean {
   ExactSum weight_;
 };
 
-/// A meter whose only reading is a mean.
+/// A meter whose only metric is a mean.
 class MeanMeter final : public Meter {
  public:
   /// Adds the measured values of a batch that has valid rows.
@@ -68,7 +68,7 @@ class MeanMeter final : public Meter {
     return {{name_, mean ? finish_(*mean) : 0}};
   }
   State state() override { return {mean_.state()}; }
-  void absorb(const State& state) override { mean_.absorb(state.at(0)); }
+  void merge_state(const State& state) override { mean_.merge_state(state.at(0)); }
 
  private:
   std::string name_;

@@ -160,7 +160,7 @@ TEST(Meters, ALossThatIsNotANumberStaysOne) {
   });
 }
 
-TEST(Meters, ReadingsAreInTheOrderOfTheMeters) {
+TEST(Meters, MetricsAreInTheOrderOfTheMeters) {
   alone([](const CommunicatorPtr& group) {
     std::vector<std::unique_ptr<Meter>> two;
     two.push_back(testing::make_meter("accuracy"));
@@ -175,9 +175,9 @@ TEST(Meters, ReadingsAreInTheOrderOfTheMeters) {
 TEST(Meters, TokensOfASequenceCountOneByOne) {
   // Two sequences of three tokens; the last token of the second is wrong.
   const at::Tensor target = at::tensor({0, 1, 2, 2, 1, 0}, at::kLong).reshape({2, 3});
-  const at::Tensor guess = at::tensor({0, 1, 2, 2, 1, 1}, at::kLong).reshape({2, 3});
-  const at::Tensor output = at::one_hot(guess, 3).to(at::kFloat);
-  EXPECT_DOUBLE_EQ(testing::reading_of("accuracy", output, target), 5.0 / 6);
+  const at::Tensor predicted = at::tensor({0, 1, 2, 2, 1, 1}, at::kLong).reshape({2, 3});
+  const at::Tensor output = at::one_hot(predicted, 3).to(at::kFloat);
+  EXPECT_DOUBLE_EQ(testing::metric_of("accuracy", output, target), 5.0 / 6);
   alone([&](const CommunicatorPtr& group) {
     const auto meter = testing::make_meter("accuracy");
     Batch batch = testing::batch_of(target);
@@ -188,8 +188,8 @@ TEST(Meters, TokensOfASequenceCountOneByOne) {
 }
 
 TEST(Meters, AccuracyRefusesATargetThatIsNoClass) {
-  EXPECT_THROW(testing::reading_of("accuracy", at::full({2, 3}, 1.0), at::full({2, 3}, 1.0)), ConfigError);
-  EXPECT_THROW(testing::reading_of("mse", at::full({2, 3}, 1.0), at::full({2}, 1.0)), ConfigError);
+  EXPECT_THROW(testing::metric_of("accuracy", at::full({2, 3}, 1.0), at::full({2, 3}, 1.0)), ConfigError);
+  EXPECT_THROW(testing::metric_of("mse", at::full({2, 3}, 1.0), at::full({2}, 1.0)), ConfigError);
 }
 
 TEST(Perplexity, IsTheExponentialOfTheMeanLoss) {
@@ -205,40 +205,40 @@ TEST(Perplexity, IsTheExponentialOfTheMeanLoss) {
 TEST(Mse, IsTheMeanOfTheSquares) {
   const at::Tensor output = at::tensor({1.0, 2.0, 3.0, 5.0}, at::kFloat).reshape({2, 2});
   const at::Tensor target = at::tensor({1.0, 0.0, 4.0, 2.0}, at::kFloat).reshape({2, 2});
-  EXPECT_EQ(testing::reading_of("mse", output, target), 14.0 / 4);
-  EXPECT_EQ(testing::readings_of("{name: mse, root: true}", output, target)[0],
+  EXPECT_EQ(testing::metric_of("mse", output, target), 14.0 / 4);
+  EXPECT_EQ(testing::metrics_of("{name: mse, root: true}", output, target)[0],
             (Metrics::value_type{"rmse", std::sqrt(3.5)}));
 }
 
 // The mean of {1, 3} is 2, and its deviation the square root of ((1 - 2)^2 + (3 - 2)^2) / (2 - 1).
 TEST(Average, HasMeanAndDeviation) {
   const at::Tensor values = testing::numbers({1, 3}), others = testing::numbers({5, 5});
-  EXPECT_THAT(testing::readings_of("average", values, others),
+  EXPECT_THAT(testing::metrics_of("average", values, others),
               ElementsAre(Pair("output_mean", 2.0), Pair("output_std", std::sqrt(2.0))));
-  EXPECT_THAT(testing::readings_of("{name: average, of: target}", values, others),
+  EXPECT_THAT(testing::metrics_of("{name: average, of: target}", values, others),
               ElementsAre(Pair("target_mean", 5.0), Pair("target_std", 0.0)));
 }
 
 TEST(Average, DoesNotLoseASmallDeviationNextToALargeMean) {
   const at::Tensor values = testing::numbers({1e15 + 1, 1e15 + 3, 1e15 + 5});
-  EXPECT_THAT(testing::readings_of("average", values, values),
+  EXPECT_THAT(testing::metrics_of("average", values, values),
               ElementsAre(Pair("output_mean", 1e15 + 3), Pair("output_std", 2.0)));
 }
 
-TEST(Average, LeavesOutWhatIsIgnored) {
+TEST(Average, ExcludesIgnoredTargets) {
   alone([](const CommunicatorPtr& group) {
     const auto target = testing::integers({2, 4, kIgnored, 6, kIgnored, kIgnored}).view({2, 3});
     Batch batch{.targets = {target}, .valid = 2, .global_rows = 2, .row_weights = testing::numbers({2, 1})};
     MeterSet meters = set_of({"{name: average, of: target}", "{name: average, of: output}"});
     meters.add(batch, {.outputs = {target.to(at::kDouble).unsqueeze(2)}});
-    const auto readings = meters.take(*group);
-    EXPECT_EQ(readings.at(0).second, 4) << "of 2, 4 and 6";
-    EXPECT_EQ(readings.at(2).second, 4);
+    const auto metrics = meters.take(*group);
+    EXPECT_EQ(metrics.at(0).second, 4) << "of 2, 4 and 6";
+    EXPECT_EQ(metrics.at(2).second, 4);
   });
 }
 
-TEST(Average, OfOneValueHasNoDeviation) {
-  EXPECT_THAT(testing::readings_of("average", testing::numbers({7}), testing::numbers({7})),
+TEST(Average, HasNoDeviationForOneValue) {
+  EXPECT_THAT(testing::metrics_of("average", testing::numbers({7}), testing::numbers({7})),
               ElementsAre(Pair("output_mean", 7.0), Pair("output_std", 0.0)));
 }
 
@@ -253,7 +253,7 @@ TEST(MovingAverage, IsOfTheLastBatchesAndMovesOn) {
   });
 }
 
-TEST(TimeMeter, IsThatOfTheSlowestRank) {
+TEST(TimeMeter, ReportsTheSlowestRank) {
   testing::run_ranks("inproc", 3, [](const CommunicatorPtr& group) {
     TimeMeter::Clock::time_point now{};
     TimeMeter meter([&] { return now; });

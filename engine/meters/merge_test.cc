@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // For every registered meter, ranks with uneven shares of all samples, one of them with only padding, must have the
-// same readings, bit for bit, as one rank with all samples.
+// same metrics, bit for bit, as one rank with all samples.
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/concat.h>
@@ -103,13 +103,13 @@ void add(Meter& meter, const Samples& samples, std::int64_t begin, std::int64_t 
 }
 
 Metrics alone(const Case& c, const Samples& samples) {
-  Metrics readings;
+  Metrics metrics;
   testing::run_ranks("inproc", 1, [&](const CommunicatorPtr& group) {
     const auto meter = testing::make_meter(c.meter);
     for (std::int64_t batch = 0; batch < kBatches; ++batch) add(*meter, samples, batch * kRows, kRows);
-    readings = meter->take(*group);
+    metrics = meter->take(*group);
   });
-  return readings;
+  return metrics;
 }
 
 class Merge : public ::testing::TestWithParam<Case> {
@@ -137,9 +137,9 @@ TEST_P(Merge, UnevenSharesReadWhatOneRankReads) {
         for (std::size_t before = 0; before < rank; ++before) begin += kShares[before];
         add(*meter, samples_, begin, kShares[rank]);
       }
-      const auto readings = meter->take(*group);
+      const auto metrics = meter->take(*group);
       if (round == 0 || std::string(GetParam().meter).find("window: 100") == std::string::npos) {
-        EXPECT_EQ(readings, expected) << "round " << round;
+        EXPECT_EQ(metrics, expected) << "round " << round;
       }
     }
   });
@@ -156,12 +156,12 @@ TEST_P(Merge, OneRankMayHaveEverything) {
   });
 }
 
-TEST_P(Merge, BatchesOfOneRankCountOnceWhereOthersAddNothing) {
+TEST_P(Merge, BatchesOfOneRankCountOnceIfOthersSkipThem) {
   const auto expected = alone(GetParam(), samples_);
   testing::run_ranks("inproc", 3, [&](const CommunicatorPtr& group) {
     const auto meter = testing::make_meter(GetParam().meter);
     for (std::int64_t batch = 0; batch < kBatches; ++batch) {
-      group->rank() == 1 ? add(*meter, samples_, batch * kRows, kRows) : meter->add_nothing();
+      group->rank() == 1 ? add(*meter, samples_, batch * kRows, kRows) : meter->skip_batch();
     }
     EXPECT_EQ(meter->take(*group), expected);
   });

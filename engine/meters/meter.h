@@ -19,7 +19,7 @@ namespace phalanx {
 
 /// A metric that is measured over many samples, on all ranks together.
 ///
-/// The readings of several ranks are the same, bit for bit, as the readings of one rank that sees all samples: counts
+/// The metrics of several ranks are the same, bit for bit, as the metrics of one rank that sees all samples: counts
 /// are integers, sums are exact (ExactSum) and rounded once, and meters that need all scores gather them and do not
 /// depend on their order. Losses are an exception, since each value is the loss that a rank computed over its share;
 /// adding the shares is exact.
@@ -34,10 +34,10 @@ class Meter {
   virtual void add(const Batch& batch, const Step::Result& result) = 0;
 
   /// Called instead of add() for a batch whose results are on another rank of the group.
-  virtual void add_nothing() {}
+  virtual void skip_batch() {}
 
-  /// Returns the readings over everything that the ranks of `group` have added since the last take(), and starts again.
-  /// A reading is 0 if nothing was added, and NaN with a warning if it is undefined for the samples. Collective.
+  /// Returns the metrics over everything that the ranks of `group` have added since the last take(), and starts again.
+  /// A metric is 0 if nothing was added, and NaN with a warning if it is undefined for the samples. Collective.
   virtual Metrics take(Communicator& group) = 0;
 
   /// The measurements of this rank since the last take(), for checkpoints. The number of tensors never changes; they
@@ -47,8 +47,8 @@ class Meter {
 
   /// Adds the state of a meter with the same config, from this rank or another. When a run resumes, the state of each
   /// former rank is absorbed by one rank and passed over by the others, in the same order on all ranks.
-  virtual void absorb(const State& state) = 0;
-  virtual void pass_over(const State& /*state*/) {}
+  virtual void merge_state(const State& state) = 0;
+  virtual void skip_state(const State& /*state*/) {}
 };
 
 /// Concatenates the parts that samples have added to a State along the first dimension. Returns an empty tensor of

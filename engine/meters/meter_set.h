@@ -32,14 +32,14 @@ class MeterSet {
   }
 
   void add(const Batch& batch, const Step::Result& result) {
-    for (auto& meter : meters_) result.elsewhere() ? meter->add_nothing() : meter->add(batch, result);
+    for (auto& meter : meters_) result.elsewhere() ? meter->skip_batch() : meter->add(batch, result);
   }
 
-  /// Returns the readings of all meters, in order. Collective.
+  /// Returns the metrics of all meters, in order. Collective.
   Metrics take(Communicator& group) {
     Metrics all;
     for (auto& meter : meters_) {
-      for (auto& reading : meter->take(group)) all.push_back(std::move(reading));
+      for (auto& metric : meter->take(group)) all.push_back(std::move(metric));
     }
     return all;
   }
@@ -67,7 +67,7 @@ class MeterSet {
         if (tensor == by_name.end()) throw DataError("the checkpoint is of a run with other meters");
         state[j] = tensor->second;
       }
-      mine ? meters_[i]->absorb(state) : meters_[i]->pass_over(state);
+      mine ? meters_[i]->merge_state(state) : meters_[i]->skip_state(state);
     }
     if (found != saved.size()) throw DataError("the checkpoint is of a run with other meters");
   }

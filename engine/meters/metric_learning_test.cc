@@ -17,10 +17,10 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::integers;
+using testing::metric_of;
+using testing::metrics_of;
 using testing::numbers;
 using ::testing::Pair;
-using testing::reading_of;
-using testing::readings_of;
 using ::testing::ThrowsMessage;
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
@@ -30,25 +30,25 @@ const at::Tensor kPairs = numbers({0, 0.1, 1, 1.9, 2, 2.4, 3, 5}).view({4, 2, 1}
 const at::Tensor kIdentities = integers({1, 1, 2, 2, 1, 2, 3, 4}).view({4, 2});
 
 TEST(Verification, JudgesPairsByTheirDistance) {
-  EXPECT_THAT(readings_of("verification", kPairs, kIdentities), ElementsAre(Pair("accuracy", 0.5)));
-  EXPECT_EQ(reading_of("{name: verification, threshold: 0.3}", kPairs, kIdentities), 0.75);
-  EXPECT_EQ(reading_of("{name: verification, threshold: 1}", kPairs, kIdentities), 0.75);
+  EXPECT_THAT(metrics_of("verification", kPairs, kIdentities), ElementsAre(Pair("accuracy", 0.5)));
+  EXPECT_EQ(metric_of("{name: verification, threshold: 0.3}", kPairs, kIdentities), 0.75);
+  EXPECT_EQ(metric_of("{name: verification, threshold: 1}", kPairs, kIdentities), 0.75);
 }
 
 TEST(Verification, ComparesTheFirstMemberWithAllOthers) {
   const auto triplets = numbers({0, 0.1, 3, 0, 0.1, 0.2}).view({2, 3, 1});
-  EXPECT_EQ(reading_of("verification", triplets, integers({1, 1, 2, 5, 5, 6}).view({2, 3})), 0.75);
+  EXPECT_EQ(metric_of("verification", triplets, integers({1, 1, 2, 5, 5, 6}).view({2, 3})), 0.75);
 }
 
 TEST(Verification, NanEmbeddingsAreNeverCorrect) {
   const auto pairs = numbers({0, kNone, kNone, 1}).view({2, 2, 1});
-  EXPECT_EQ(reading_of("verification", pairs, integers({1, 1, 1, 2}).view({2, 2})), 0);
+  EXPECT_EQ(metric_of("verification", pairs, integers({1, 1, 1, 2}).view({2, 2})), 0);
 }
 
 TEST(Verification, RefusesSamplesOfOneMemberAndOtherShapes) {
-  EXPECT_THAT([] { reading_of("verification", numbers({1, 2}).view({2, 1}), integers({1, 2})); },
+  EXPECT_THAT([] { metric_of("verification", numbers({1, 2}).view({2, 1}), integers({1, 2})); },
               ThrowsMessage<ConfigError>(HasSubstr("two members or more")));
-  EXPECT_THAT([] { reading_of("retrieval", numbers({1, 2}), integers({1, 2})); },
+  EXPECT_THAT([] { metric_of("retrieval", numbers({1, 2}), integers({1, 2})); },
               ThrowsMessage<ConfigError>(HasSubstr("a meter needs embeddings")));
 }
 
@@ -57,18 +57,18 @@ const at::Tensor kLine = numbers({0, 1, 1.4, 8, 20}).view({5, 1});
 const at::Tensor kLineClasses = integers({1, 1, 2, 2, 3});
 
 TEST(Retrieval, CountsSamplesWithOneOfTheirClassAmongTheNearest) {
-  EXPECT_THAT(readings_of("retrieval", kLine, kLineClasses), ElementsAre(Pair("recall_at_1", 0.5)));
-  EXPECT_THAT(readings_of("{name: retrieval, k: 2}", kLine, kLineClasses), ElementsAre(Pair("recall_at_2", 0.75)));
-  EXPECT_THAT(readings_of("{name: retrieval, k: 3}", kLine, kLineClasses), ElementsAre(Pair("recall_at_3", 1.0)));
+  EXPECT_THAT(metrics_of("retrieval", kLine, kLineClasses), ElementsAre(Pair("recall_at_1", 0.5)));
+  EXPECT_THAT(metrics_of("{name: retrieval, k: 2}", kLine, kLineClasses), ElementsAre(Pair("recall_at_2", 0.75)));
+  EXPECT_THAT(metrics_of("{name: retrieval, k: 3}", kLine, kLineClasses), ElementsAre(Pair("recall_at_3", 1.0)));
 }
 
-TEST(Retrieval, OfMembersTakesTheFirst) {
-  EXPECT_EQ(reading_of("retrieval", kPairs, kIdentities), 0.0) << "at 0 and 2, with one of another class at 1 between";
-  EXPECT_EQ(reading_of("{name: retrieval, k: 2}", kPairs, kIdentities), 0.5) << "and another one at 3";
+TEST(Retrieval, UsesTheFirstOfSeveralMembers) {
+  EXPECT_EQ(metric_of("retrieval", kPairs, kIdentities), 0.0) << "at 0 and 2, with one of another class at 1 between";
+  EXPECT_EQ(metric_of("{name: retrieval, k: 2}", kPairs, kIdentities), 0.5) << "and another one at 3";
 }
 
 TEST(Retrieval, NanEmbeddingsFindNothing) {
-  EXPECT_EQ(reading_of("retrieval", numbers({kNone, kNone, 1}).view({3, 1}), integers({1, 1, 2})), 0);
+  EXPECT_EQ(metric_of("retrieval", numbers({kNone, kNone, 1}).view({3, 1}), integers({1, 1, 2})), 0);
 }
 
 TEST(Retrieval, LooksAtSamplesOfAllRanksAndNotAtPadding) {

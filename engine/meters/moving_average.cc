@@ -45,7 +45,7 @@ class MovingAverage final : public Meter {
     const double weight = result.weight;
     keep({.loss = weight > 0 ? result.loss : at::Tensor(), .sum = 0, .weight = weight});
   }
-  void add_nothing() override { keep({}); }
+  void skip_batch() override { keep({}); }
 
   Metrics take(Communicator& group) override {
     const auto batches = shares_.size();
@@ -76,7 +76,7 @@ class MovingAverage final : public Meter {
   }
 
   // The windows of all ranks contain the same batches.
-  void absorb(const State& state) override {
+  void merge_state(const State& state) override {
     read_losses();
     const auto* number = state.at(0).data_ptr<double>();
     shares_.resize(static_cast<std::size_t>(state[0].numel() / 2));
@@ -85,7 +85,7 @@ class MovingAverage final : public Meter {
       share.weight += *number++;
     }
   }
-  void pass_over(const State& state) override { shares_.resize(static_cast<std::size_t>(state.at(0).numel() / 2)); }
+  void skip_state(const State& state) override { shares_.resize(static_cast<std::size_t>(state.at(0).numel() / 2)); }
 
  private:
   struct Share {

@@ -16,17 +16,17 @@ class MultiLabelConfusion final : public Meter {
     static constexpr const char* kNames[] = {"true_positives", "false_positives", "false_negatives", "true_negatives"};
     const at::Tensor counts = outcomes_.take(group);
     const auto* count = counts.data_ptr<std::int64_t>();
-    Metrics readings;
+    Metrics metrics;
     for (std::int64_t i = 0; i < counts.size(0); ++i) {
       for (const char* name : kNames) {
-        readings.emplace_back(std::string(name) + "[" + std::to_string(i) + "]", static_cast<double>(*count++));
+        metrics.emplace_back(std::string(name) + "[" + std::to_string(i) + "]", static_cast<double>(*count++));
       }
     }
-    return readings;
+    return metrics;
   }
 
   State state() override { return outcomes_.state(); }
-  void absorb(const State& state) override { outcomes_.absorb(state); }
+  void merge_state(const State& state) override { outcomes_.merge_state(state); }
 
  private:
   Outcomes outcomes_;

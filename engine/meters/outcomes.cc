@@ -28,13 +28,13 @@ Metrics ShareOfTruePositives::take(Communicator& group) {
     return all > 0 ? hits / all : 0;
   };
   if (average_ == "micro") return {{name_, classes > 0 ? share(counts.sum(0)) : 0}};
-  Metrics readings;
+  Metrics metrics;
   double sum = 0;
   for (std::int64_t i = 0; i < classes; ++i) {
-    readings.emplace_back(name_ + "[" + std::to_string(i) + "]", share(counts[i]));
-    sum += readings.back().second;
+    metrics.emplace_back(name_ + "[" + std::to_string(i) + "]", share(counts[i]));
+    sum += metrics.back().second;
   }
-  if (average_ == "none") return readings;
+  if (average_ == "none") return metrics;
   return {{name_, classes > 0 ? sum / static_cast<double>(classes) : 0}};
 }
 

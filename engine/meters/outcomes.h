@@ -25,7 +25,7 @@ struct AveragedConfig {
   template <class V>
   void visit(V& v) {
     decision.visit(v);
-    v("average", average, "macro: mean over classes; micro: over all decisions; none: one reading per class",
+    v("average", average, "macro: mean over classes; micro: over all decisions; none: one metric per class",
       config::one_of({"macro", "micro", "none"}));
   }
 };
@@ -44,7 +44,7 @@ class Outcomes {
   /// Returns [K, kColumns] int64 over all ranks, and starts again. K = 0 if no rank has added anything. Collective.
   at::Tensor take(Communicator& group) { return counts_.take(group); }
   Meter::State state() const { return counts_.state(); }
-  void absorb(const Meter::State& state) { counts_.absorb(state); }
+  void merge_state(const Meter::State& state) { counts_.merge_state(state); }
 
  private:
   DecisionConfig config_;
@@ -60,7 +60,7 @@ class ShareOfTruePositives final : public Meter {
   void add(const Batch& batch, const Step::Result& result) override { outcomes_.add(batch, result); }
   Metrics take(Communicator& group) override;
   State state() override { return outcomes_.state(); }
-  void absorb(const State& state) override { outcomes_.absorb(state); }
+  void merge_state(const State& state) override { outcomes_.merge_state(state); }
 
  private:
   std::string name_;

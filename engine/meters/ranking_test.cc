@@ -18,10 +18,10 @@ namespace {
 
 using ::testing::ElementsAre;
 using testing::integers;
+using testing::metric_of;
+using testing::metrics_of;
 using testing::numbers;
 using ::testing::Pair;
-using testing::reading_of;
-using testing::readings_of;
 
 constexpr std::int64_t kRankedSamples = 120, kClasses = 3;
 
@@ -72,72 +72,72 @@ double area_of(const RandomRanking& random, std::int64_t j) {
 TEST(AveragePrecision, IsTheMeanPrecisionAtTheRelevantPlaces) {
   // Positions 1, 3 and 4 are relevant, with precisions 1, 2/3 and 3/4.
   const at::Tensor scores = numbers({.9, .8, .7, .6, .5}), target = integers({1, 0, 1, 1, 0});
-  EXPECT_DOUBLE_EQ(reading_of("average_precision", scores, target), (1 + 2.0 / 3 + 3.0 / 4) / 3);
+  EXPECT_DOUBLE_EQ(metric_of("average_precision", scores, target), (1 + 2.0 / 3 + 3.0 / 4) / 3);
 }
 
 TEST(AveragePrecision, EqualsItsDefinitionWithTies) {
   const RandomRanking random;
-  const auto readings = readings_of("average_precision", random.scores, random.labels);
-  ASSERT_EQ(readings.size(), static_cast<std::size_t>(kClasses));
+  const auto metrics = metrics_of("average_precision", random.scores, random.labels);
+  ASSERT_EQ(metrics.size(), static_cast<std::size_t>(kClasses));
   double sum = 0;
   for (std::int64_t j = 0; j < kClasses; ++j) {
-    EXPECT_EQ(readings[static_cast<std::size_t>(j)].first, "average_precision[" + std::to_string(j) + "]");
-    EXPECT_NEAR(readings[static_cast<std::size_t>(j)].second, average_precision_of(random, j), 1e-14);
+    EXPECT_EQ(metrics[static_cast<std::size_t>(j)].first, "average_precision[" + std::to_string(j) + "]");
+    EXPECT_NEAR(metrics[static_cast<std::size_t>(j)].second, average_precision_of(random, j), 1e-14);
     sum += average_precision_of(random, j);
   }
-  EXPECT_NEAR(reading_of("mean_average_precision", random.scores, random.labels), sum / kClasses, 1e-14);
+  EXPECT_NEAR(metric_of("mean_average_precision", random.scores, random.labels), sum / kClasses, 1e-14);
 }
 
-TEST(AveragePrecision, TheMeanLeavesOutClassesWithoutSamples) {
+TEST(AveragePrecision, TheMeanExcludesClassesWithoutSamples) {
   const at::Tensor scores = numbers({.9, .1, 0, .8, .2, 0}).reshape({2, 3});
-  EXPECT_EQ(reading_of("mean_average_precision", scores, integers({0, 1})), 1) << "class 1 is found in its first place";
-  EXPECT_EQ(reading_of("mean_average_precision", scores, integers({1, 0})), 0.5);
+  EXPECT_EQ(metric_of("mean_average_precision", scores, integers({0, 1})), 1) << "class 1 is found in its first place";
+  EXPECT_EQ(metric_of("mean_average_precision", scores, integers({1, 0})), 0.5);
 }
 
 TEST(AveragePrecision, TheOrderOfEqualScoresDoesNotMatter) {
   const at::Tensor scores = numbers({1, 1, 1, 1});
-  EXPECT_EQ(reading_of("average_precision", scores, integers({1, 0, 0, 0})), 0.25);
-  EXPECT_EQ(reading_of("average_precision", scores, integers({0, 0, 0, 1})), 0.25);
+  EXPECT_EQ(metric_of("average_precision", scores, integers({1, 0, 0, 0})), 0.25);
+  EXPECT_EQ(metric_of("average_precision", scores, integers({0, 0, 0, 1})), 0.25);
 }
 
 TEST(Auc, IsTheShareOfPairsInTheRightOrder) {
   const at::Tensor target = integers({1, 1, 0, 0});
-  EXPECT_EQ(reading_of("auc", numbers({4, 3, 2, 1}), target), 1);
-  EXPECT_EQ(reading_of("auc", numbers({1, 2, 3, 4}), target), 0);
-  EXPECT_EQ(reading_of("auc", numbers({4, 2, 3, 1}), target), 0.75);
-  EXPECT_EQ(reading_of("auc", numbers({1, 1, 1, 1}), target), 0.5);
+  EXPECT_EQ(metric_of("auc", numbers({4, 3, 2, 1}), target), 1);
+  EXPECT_EQ(metric_of("auc", numbers({1, 2, 3, 4}), target), 0);
+  EXPECT_EQ(metric_of("auc", numbers({4, 2, 3, 1}), target), 0.75);
+  EXPECT_EQ(metric_of("auc", numbers({1, 1, 1, 1}), target), 0.5);
 }
 
 TEST(Auc, EqualsItsDefinitionWithTies) {
   const RandomRanking random;
   double sum = 0;
   for (std::int64_t j = 0; j < kClasses; ++j) {
-    const auto one = reading_of("auc", random.scores.select(1, j), random.labels.select(1, j));
+    const auto one = metric_of("auc", random.scores.select(1, j), random.labels.select(1, j));
     EXPECT_EQ(one, area_of(random, j));
     sum += one;
   }
-  EXPECT_DOUBLE_EQ(reading_of("auc", random.scores, random.labels), sum / kClasses);
+  EXPECT_DOUBLE_EQ(metric_of("auc", random.scores, random.labels), sum / kClasses);
 }
 
-// As in scikit-learn's roc_auc_score and average_precision_score, the readings are NaN and 0.
+// As in scikit-learn's roc_auc_score and average_precision_score, the metrics are NaN and 0.
 TEST(Auc, IsUndefinedWithSamplesOfOneKindOnly) {
   for (const std::int64_t kind : {0, 1}) {
     ::testing::internal::CaptureStderr();
-    const double auc = reading_of("auc", numbers({3, 2, 1}), integers({kind, kind, kind}));
+    const double auc = metric_of("auc", numbers({3, 2, 1}), integers({kind, kind, kind}));
     EXPECT_THAT(::testing::internal::GetCapturedStderr(), ::testing::HasSubstr("auc is undefined and reads NaN"));
     EXPECT_TRUE(std::isnan(auc)) << auc;
   }
-  EXPECT_EQ(reading_of("average_precision", numbers({3, 2, 1}), integers({0, 0, 0})), 0);
+  EXPECT_EQ(metric_of("average_precision", numbers({3, 2, 1}), integers({0, 0, 0})), 0);
 }
 
 TEST(Auc, IsTheMeanOverTheClassesInWhichItIsDefined) {
   const at::Tensor scores = numbers({3, 1, 2, 2, 1, 3}).reshape({3, 2});
   const at::Tensor labels = integers({1, 0, 0, 0, 0, 0}).reshape({3, 2});
-  EXPECT_EQ(reading_of("auc", scores, labels), 1);
+  EXPECT_EQ(metric_of("auc", scores, labels), 1);
 }
 
 TEST(Auc, AScoreThatIsNotANumberRanksLast) {
-  EXPECT_EQ(reading_of("auc", numbers({NAN, 1, -1}), integers({1, 0, 0})), 0);
+  EXPECT_EQ(metric_of("auc", numbers({NAN, 1, -1}), integers({1, 0, 0})), 0);
 }
 
 TEST(Thresholds, WithoutPositivesAveragePrecisionIs0AndAucIsNan) {
@@ -149,29 +149,29 @@ TEST(Thresholds, WithoutPositivesAveragePrecisionIs0AndAucIsNan) {
 TEST(Ndcg, HasBothDiscounts) {
   const at::Tensor scores = numbers({6, 5, 4, 3, 2, 1}).reshape({1, 6});
   const at::Tensor relevance = numbers({3, 2, 3, 0, 1, 2}).reshape({1, 6});
-  const auto torchnet = readings_of("{name: ndcg, k: 6, discount: log2(i)}", scores, relevance);
+  const auto torchnet = metrics_of("{name: ndcg, k: 6, discount: log2(i)}", scores, relevance);
   EXPECT_THAT(torchnet, ElementsAre(Pair("ndcg_at_6", ::testing::DoubleNear(0.932, 5e-4))));
-  EXPECT_NEAR(reading_of("{name: ndcg, k: 6}", scores, relevance), 0.961, 5e-4);
+  EXPECT_NEAR(metric_of("{name: ndcg, k: 6}", scores, relevance), 0.961, 5e-4);
 }
 
 TEST(Ndcg, LooksOnlyAtTheFirstK) {
   const at::Tensor scores = numbers({3, 2, 1}).reshape({1, 3}), relevance = numbers({0, 2, 1}).reshape({1, 3});
-  EXPECT_EQ(reading_of("{name: ndcg, k: 1}", scores, relevance), 0);
+  EXPECT_EQ(metric_of("{name: ndcg, k: 1}", scores, relevance), 0);
   const double second = 2 / std::log2(3.0), best = 2 + 1 / std::log2(3.0);
-  EXPECT_DOUBLE_EQ(reading_of("{name: ndcg, k: 2}", scores, relevance), second / best);
+  EXPECT_DOUBLE_EQ(metric_of("{name: ndcg, k: 2}", scores, relevance), second / best);
 }
 
 TEST(Ndcg, IsAMeanOverQueriesWithSomethingToFind) {
   const at::Tensor scores = numbers({2, 1, 2, 1, 2, 1}).reshape({3, 2});
   const at::Tensor relevance = numbers({1, 0, 0, 1, 0, 0}).reshape({3, 2});
-  EXPECT_DOUBLE_EQ(reading_of("ndcg", scores, relevance), (1 + 1 / std::log2(3.0)) / 2);
+  EXPECT_DOUBLE_EQ(metric_of("ndcg", scores, relevance), (1 + 1 / std::log2(3.0)) / 2);
 }
 
 TEST(PrecisionAtK, IsTheShareOfRelevantItemsAmongTheFirst) {
   const at::Tensor scores = numbers({4, 3, 2, 1, 1, 2, 3, 4}).reshape({2, 4});
   const at::Tensor relevance = numbers({1, 0, 1, 0, 0, 0, 1, 0}).reshape({2, 4});
   const auto at_k = [&](int k) {
-    return readings_of("{name: precision_at_k, k: " + std::to_string(k) + "}", scores, relevance)[0];
+    return metrics_of("{name: precision_at_k, k: " + std::to_string(k) + "}", scores, relevance)[0];
   };
   EXPECT_EQ(at_k(1), (Metrics::value_type{"precision_at_1", 0.5}));
   EXPECT_EQ(at_k(2).second, 0.5);
@@ -179,10 +179,10 @@ TEST(PrecisionAtK, IsTheShareOfRelevantItemsAmongTheFirst) {
   EXPECT_EQ(at_k(8).second, 3.0 / 16) << "of k items, however many there are";
 }
 
-TEST(PrecisionAtK, OfEqualScoresTheLowerColumnComesFirst) {
+TEST(PrecisionAtK, RanksTheLowerColumnFirstIfScoresAreEqual) {
   const at::Tensor scores = numbers({1, 1, 1}).reshape({1, 3});
-  EXPECT_EQ(reading_of("{name: precision_at_k, k: 1}", scores, numbers({1, 0, 0}).reshape({1, 3})), 1);
-  EXPECT_EQ(reading_of("{name: precision_at_k, k: 1}", scores, numbers({0, 0, 1}).reshape({1, 3})), 0);
+  EXPECT_EQ(metric_of("{name: precision_at_k, k: 1}", scores, numbers({1, 0, 0}).reshape({1, 3})), 1);
+  EXPECT_EQ(metric_of("{name: precision_at_k, k: 1}", scores, numbers({0, 0, 1}).reshape({1, 3})), 0);
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ class Retrieval final : public Meter {
   State state() override {
     return {at::full({1}, width_, at::kLong), joined(vectors_, at::kDouble), joined(classes_, at::kLong)};
   }
-  void absorb(const State& state) override {
+  void merge_state(const State& state) override {
     width_ = std::max(width_, state.at(0).item<std::int64_t>());
     vectors_.push_back(state.at(1));
     classes_.push_back(state.at(2));

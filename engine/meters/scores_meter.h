@@ -13,7 +13,7 @@ class ScoresMeter : public Meter {
  public:
   void add(const Batch& batch, const Step::Result& result) final { scores_.add(batch, result); }
   State state() final { return scores_.state(); }
-  void absorb(const State& state) final { scores_.absorb(state); }
+  void merge_state(const State& state) final { scores_.merge_state(state); }
 
  protected:
   /// Returns the thresholds of each class and starts again, as Scores::take(). Collective.

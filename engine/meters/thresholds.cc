@@ -88,7 +88,7 @@ std::vector<at::Tensor> Scores::state() const {
   return {at::full({1}, columns_, at::kLong), joined(scores_, at::kDouble), joined(relevant_, at::kBool)};
 }
 
-void Scores::absorb(const std::vector<at::Tensor>& state) {
+void Scores::merge_state(const std::vector<at::Tensor>& state) {
   columns_ = std::max(columns_, state.at(0).item<std::int64_t>());
   scores_.push_back(state.at(1));
   relevant_.push_back(state.at(2));

@@ -40,7 +40,7 @@ class Scores {
 
   /// Returns columns, scores, and relevance. See Meter.
   std::vector<at::Tensor> state() const;
-  void absorb(const std::vector<at::Tensor>& state);
+  void merge_state(const std::vector<at::Tensor>& state);
 
  private:
   std::int64_t columns_ = 0;

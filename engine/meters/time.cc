@@ -12,17 +12,17 @@ namespace phalanx {
 Metrics TimeMeter::take(Communicator& group) {
   const double seconds = std::chrono::duration<double>(now_() - start_).count();
   const at::Tensor longest = at::empty({2}, at::kDouble);
-  auto* reading = longest.data_ptr<double>();
-  reading[0] = seconds;
-  reading[1] = batches_ > 0 ? seconds / static_cast<double>(batches_) : 0;
+  auto* metric = longest.data_ptr<double>();
+  metric[0] = seconds;
+  metric[1] = batches_ > 0 ? seconds / static_cast<double>(batches_) : 0;
   group.all_reduce(longest, Reduction::kMax).wait();
   start_ = now_();
   batches_ = 0;
-  return {{"total_seconds", reading[0]}, {"seconds_per_batch", reading[1]}};
+  return {{"total_seconds", metric[0]}, {"seconds_per_batch", metric[1]}};
 }
 
 // The slowest rank determines the restored state too.
-void TimeMeter::absorb(const State& state) {
+void TimeMeter::merge_state(const State& state) {
   const auto* saved = state.at(0).data_ptr<double>();
   const auto age = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(saved[0]));
   start_ = std::min(start_, now_() - age);
@@ -39,7 +39,7 @@ Meter::State TimeMeter::state() {
 namespace {
 
 const bool time_registered =
-    Meters::global().add<NoFields>("time", "seconds since the last reading and per batch, on the slowest rank",
+    Meters::global().add<NoFields>("time", "seconds since the last report and per batch, on the slowest rank",
                                    [](const NoFields&) { return std::make_unique<TimeMeter>(); });
 
 }  // namespace

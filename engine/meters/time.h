@@ -19,7 +19,7 @@ class TimeMeter final : public Meter {
   void add(const Batch&, const Step::Result&) override { ++batches_; }
   Metrics take(Communicator& group) override;
   State state() override;
-  void absorb(const State& state) override;
+  void merge_state(const State& state) override;
 
  private:
   std::function<Clock::time_point()> now_;

@@ -32,10 +32,10 @@ void measure_verification(const Batch& batch, const Step::Result& result, double
         "meter verification needs samples of two members or more, as the datasets pairs and triplets make");
   }
   const at::Tensor differences = vectors.narrow(1, 1, others) - vectors.narrow(1, 0, 1);
-  const at::Tensor told = differences.square().sum(2).lt(threshold * threshold);
+  const at::Tensor judged_same = differences.square().sum(2).lt(threshold * threshold);
   const at::Tensor same = classes.narrow(1, 1, others).eq(classes.narrow(1, 0, 1));
   // NaN is never near another embedding, but must not count as a correct decision either.
-  const at::Tensor right = told.eq(same).logical_and(differences.isfinite().all(2));
+  const at::Tensor right = judged_same.eq(same).logical_and(differences.isfinite().all(2));
   mean.add(right.sum().item<double>(), static_cast<double>(same.numel()));
 }
 

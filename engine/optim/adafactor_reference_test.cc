@@ -53,14 +53,14 @@ TEST(Adafactor, RemembersRowsAndColumnsOfMatrices) {
 
 // torch.optim.Adafactor([p], lr=0.05, weight_decay=0.1). Its results are only as accurate as float, because it converts
 // the size of a step to float.
-TEST(AdafactorReference, MatrixAsInTorch) {
+TEST(AdafactorReference, MatchesTorchForAMatrix) {
   expect_near(after_ten_updates("{name: adafactor, lr: 0.05, weight_decay: 0.1}", {3, 4}),
               {1.025191835, 0.7869341206, 0.4130297016, 0.06229648232, -0.3039039487, -0.702162283, -1.001566977,
                -0.981629129, -0.6095761572, -0.1069580412, 0.3087162146, 0.6009785449},
               1e-6);
 }
 
-TEST(AdafactorReference, VectorAsInTorch) {
+TEST(AdafactorReference, MatchesTorchForAVector) {
   expect_near(after_ten_updates("{name: adafactor, lr: 0.05, weight_decay: 0.1}", {5}),
               {1.026515563, 0.7929380351, 0.4114522724, 0.07162417017, -0.3219270886}, 1e-6);
 }

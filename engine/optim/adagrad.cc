@@ -36,8 +36,8 @@ class Adagrad final : public ElementwiseOptimizer {
  private:
   std::vector<Kind> kinds() const override { return {{"sum", config_.initial_sum}}; }
 
-  void update_run(const Run& run, const Rates& rates) const override {
-    at::_fused_adagrad_(run.values, run.gradients, run.state[0], rates.update_tensor, rates.learning_rate,
+  void update_range(const Range& range, const Rates& rates) const override {
+    at::_fused_adagrad_(range.values, range.gradients, range.state[0], rates.update_tensor, rates.learning_rate,
                         config_.lr_decay, rates.weight_decay, config_.eps, /*maximize=*/false);
   }
 

@@ -67,9 +67,9 @@ class Adam final : public ElementwiseOptimizer {
     return kinds;
   }
 
-  void update_run(const Run& run, const Rates& rates) const override {
-    const at::TensorList state = run.state, largest = config_.amsgrad ? state.slice(2) : at::TensorList{};
-    Config::update(run.values, run.gradients, state[0], state[1], largest, rates.update_tensor, rates.learning_rate,
+  void update_range(const Range& range, const Rates& rates) const override {
+    const at::TensorList state = range.state, largest = config_.amsgrad ? state.slice(2) : at::TensorList{};
+    Config::update(range.values, range.gradients, state[0], state[1], largest, rates.update_tensor, rates.learning_rate,
                    config_.beta1, config_.beta2, rates.weight_decay, config_.eps, config_.amsgrad,
                    /*maximize=*/false);
   }

@@ -55,13 +55,13 @@ TEST(Clip, IgnoresElementsBetweenParameters) {
   EXPECT_EQ(clip.norm(), 5);
 }
 
-TEST(Clip, ByValue) {
+TEST(Clip, LimitsEachGradientByValue) {
   Clipped clipped({.value = 2});
   EXPECT_TRUE(at::equal(clipped({at::tensor({3.0F, -4.0F, 1.5F})})[0], at::tensor({2.0F, -2.0F, 1.5F})));
   EXPECT_TRUE(std::isnan(clipped.clip.norm())) << "not computed, since nothing needs it";
 }
 
-TEST(Clip, ByNormAndThenByValue) {
+TEST(Clip, LimitsTheNormAndThenEachGradient) {
   Clipped clipped({.norm = 1, .value = 0.7});
   EXPECT_TRUE(at::allclose(clipped({at::tensor({3.0F, -4.0F})})[0], at::tensor({0.6F, -0.7F})));
 }
@@ -86,7 +86,7 @@ TEST(Clip, FindsNormsWhoseSquareOverflowsAFloat) {
 }
 
 // Each rank has a shard of the gradients.
-TEST(Clip, TheNormIsThatOfAllRanks) {
+TEST(Clip, UsesTheNormOverAllRanks) {
   testing::run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
     Clipped clipped({.norm = 1}, [&](at::Tensor& sums) { group->all_reduce(sums, Reduction::kSum).wait(); });
     const auto ours = clipped({at::tensor({group->rank() == 0 ? 3.0F : 4.0F})});

@@ -27,7 +27,7 @@ class OptimizerDecorator : public Optimizer {
     inner_->attach(std::move(slices));
   }
   void update() override { inner_->update(); }
-  void leave_out(const std::set<std::string>& parameters) override { inner_->leave_out(parameters); }
+  void exclude(const std::set<std::string>& parameters) override { inner_->exclude(parameters); }
   double learning_rate() const override { return inner_->learning_rate(); }
   void set_learning_rate(double rate) override { inner_->set_learning_rate(rate); }
   std::vector<StateTensor> state() override { return inner_->state(); }

@@ -17,7 +17,7 @@ namespace {
 // current cores. The calls into LibTorch take a microsecond each, which is small compared to the work for 32 K
 // elements. The run is slightly shorter than that, because LibTorch splits 32768 elements between threads, at arbitrary
 // places.
-constexpr std::int64_t kRun = 32768 - 64;
+constexpr std::int64_t kRangeLength = 32768 - 64;
 
 // LibTorch's kernels process a tensor in whole vectors and round the rest at its end differently. This is a whole
 // number of vectors of any width, even if a loop processes two at a time.
@@ -27,27 +27,27 @@ constexpr std::int64_t kVectors = 64;
 
 void ElementwiseOptimizer::attach(std::vector<Slice> slices) {
   SliceOptimizer::attach(std::move(slices));
-  divide();
+  make_pieces();
 }
 
-void ElementwiseOptimizer::leave_out(const std::set<std::string>& parameters) {
-  if (parameters == left_out()) return;
-  SliceOptimizer::leave_out(parameters);
-  divide();
+void ElementwiseOptimizer::exclude(const std::set<std::string>& parameters) {
+  if (parameters == excluded()) return;
+  SliceOptimizer::exclude(parameters);
+  make_pieces();
 }
 
-void ElementwiseOptimizer::divide() {
-  pieces_.clear(), left_gradients_.clear();
-  for (std::size_t i = 0; i < all_slices().size(); ++i) divide(i);
+void ElementwiseOptimizer::make_pieces() {
+  pieces_.clear(), excluded_gradients_.clear();
+  for (std::size_t i = 0; i < all_slices().size(); ++i) make_pieces(i);
 }
 
-void ElementwiseOptimizer::divide(std::size_t slice) {
+void ElementwiseOptimizer::make_pieces(std::size_t slice) {
   std::int64_t begin = 0;
   std::size_t group = groups().size() - 1;  // for elements without a name
   for (const auto& segment : all_slices()[slice].segments) {
-    if (left_out().contains(segment.name)) {
+    if (excluded().contains(segment.name)) {
       add_pieces(slice, group, std::exchange(begin, segment.end()), segment.begin);
-      left_gradients_.push_back(all_slices()[slice].gradients.detach().narrow(0, segment.begin, segment.count));
+      excluded_gradients_.push_back(all_slices()[slice].gradients.detach().narrow(0, segment.begin, segment.count));
       continue;
     }
     const auto next = groups().of(segment.name);
@@ -59,31 +59,33 @@ void ElementwiseOptimizer::divide(std::size_t slice) {
 
 void ElementwiseOptimizer::add_pieces(std::size_t slice, std::size_t group, std::int64_t begin, std::int64_t end) {
   if (!all_slices()[slice].values.is_cpu()) {
-    if (begin < end) pieces_.push_back({group, run_of(slice, begin, end)});
+    if (begin < end) pieces_.push_back({group, range_of(slice, begin, end)});
     return;
   }
   const std::int64_t whole = begin + (end - begin) / kVectors * kVectors;
-  for (; begin < whole; begin += kRun) pieces_.push_back({group, run_of(slice, begin, std::min(begin + kRun, whole))});
+  for (; begin < whole; begin += kRangeLength)
+    pieces_.push_back({group, range_of(slice, begin, std::min(begin + kRangeLength, whole))});
   if (whole == end) return;
-  Piece piece{group, {}, run_of(slice, whole, end)};
+  Piece piece{group, {}, range_of(slice, whole, end)};
   const auto copy = [](const at::Tensor& part) { return at::zeros({kVectors}, part.options()); };
-  piece.run = {copy(piece.original->values), copy(piece.original->gradients), {}};
-  for (const auto& state : piece.original->state) piece.run.state.push_back(copy(state));
+  piece.range = {copy(piece.original->values), copy(piece.original->gradients), {}};
+  for (const auto& state : piece.original->state) piece.range.state.push_back(copy(state));
   pieces_.push_back(std::move(piece));
 }
 
-ElementwiseOptimizer::Run ElementwiseOptimizer::run_of(std::size_t slice, std::int64_t begin, std::int64_t end) const {
+ElementwiseOptimizer::Range ElementwiseOptimizer::range_of(std::size_t slice, std::int64_t begin,
+                                                           std::int64_t end) const {
   const auto part = [&](const at::Tensor& all) { return all.detach().narrow(0, begin, end - begin); };
-  Run run{part(all_slices()[slice].values), part(all_slices()[slice].gradients), {}};
-  for (const auto& kind : state_by_kind()) run.state.push_back(part(kind[slice]));
-  return run;
+  Range range{part(all_slices()[slice].values), part(all_slices()[slice].gradients), {}};
+  for (const auto& kind : state_by_kind()) range.state.push_back(part(kind[slice]));
+  return range;
 }
 
 void ElementwiseOptimizer::update() {
   count_update();
-  for (const auto& gradients : left_gradients_) gradients.zero_();
+  for (const auto& gradients : excluded_gradients_) gradients.zero_();
   if (pieces_.empty()) return;
-  const at::Tensor& first = pieces_.front().run.values;
+  const at::Tensor& first = pieces_.front().range.values;
   const at::Tensor update_tensor = fused_step(first, updates());
   const auto update_pieces = [&](std::int64_t begin, std::int64_t end) {
     // The tensors are detached, so autograd would have nothing to record but would cost time in every call.
@@ -98,19 +100,19 @@ void ElementwiseOptimizer::update() {
 void ElementwiseOptimizer::update_piece(const Piece& piece, const at::Tensor& update_tensor) const {
   const Rates rates{rates_of(piece.group), update_tensor};
   if (!piece.original) {
-    update_run(piece.run, rates);
-    piece.run.gradients.zero_();
+    update_range(piece.range, rates);
+    piece.range.gradients.zero_();
     return;
   }
   const auto& original = *piece.original;
   const auto in_copy = [&](const at::Tensor& copy) { return copy.narrow(0, 0, original.values.numel()); };
-  in_copy(piece.run.values).copy_(original.values);
-  in_copy(piece.run.gradients).copy_(original.gradients);
-  for (std::size_t i = 0; i < original.state.size(); ++i) in_copy(piece.run.state[i]).copy_(original.state[i]);
-  update_run(piece.run, rates);
-  original.values.copy_(in_copy(piece.run.values));
+  in_copy(piece.range.values).copy_(original.values);
+  in_copy(piece.range.gradients).copy_(original.gradients);
+  for (std::size_t i = 0; i < original.state.size(); ++i) in_copy(piece.range.state[i]).copy_(original.state[i]);
+  update_range(piece.range, rates);
+  original.values.copy_(in_copy(piece.range.values));
   original.gradients.zero_();
-  for (std::size_t i = 0; i < original.state.size(); ++i) original.state[i].copy_(in_copy(piece.run.state[i]));
+  for (std::size_t i = 0; i < original.state.size(); ++i) original.state[i].copy_(in_copy(piece.range.state[i]));
 }
 
 }  // namespace phalanx

@@ -23,11 +23,11 @@ class ElementwiseOptimizer : public SliceOptimizer {
 
   void attach(std::vector<Slice> slices) final;
   void update() final;
-  void leave_out(const std::set<std::string>& parameters) final;
+  void exclude(const std::set<std::string>& parameters) final;
 
  protected:
   /// The tensors for the same n elements; on the CPU, n is a multiple of 64. All tensors are [n].
-  struct Run {
+  struct Range {
     at::Tensor values, gradients;
     std::vector<at::Tensor> state;  // by kind
   };
@@ -39,24 +39,24 @@ class ElementwiseOptimizer : public SliceOptimizer {
 
   /// Updates a run. Called without autograd, by several threads at a time with different runs. May overwrite the
   /// gradients, which are zeroed afterwards.
-  virtual void update_run(const Run& run, const Rates& rates) const = 0;
+  virtual void update_range(const Range& range, const Rates& rates) const = 0;
 
  private:
   // A run, or the end of one that is too short for a whole run, which is updated in a copy.
   struct Piece {
     std::size_t group;
-    Run run;
-    std::optional<Run> original{};
+    Range range;
+    std::optional<Range> original{};
   };
 
-  void divide();
-  void divide(std::size_t slice);
+  void make_pieces();
+  void make_pieces(std::size_t slice);
   void add_pieces(std::size_t slice, std::size_t group, std::int64_t begin, std::int64_t end);
-  Run run_of(std::size_t slice, std::int64_t begin, std::int64_t end) const;
+  Range range_of(std::size_t slice, std::int64_t begin, std::int64_t end) const;
   void update_piece(const Piece& piece, const at::Tensor& update_tensor) const;
 
-  std::vector<Piece> pieces_;               // of the parameters that are updated
-  std::vector<at::Tensor> left_gradients_;  // of the others
+  std::vector<Piece> pieces_;                   // of the parameters that are updated
+  std::vector<at::Tensor> excluded_gradients_;  // of the others
 };
 
 }  // namespace phalanx

@@ -38,19 +38,19 @@ class Ftrl final : public ElementwiseOptimizer {
  private:
   std::vector<Kind> kinds() const override { return {{"sum"}, {"clamped"}}; }
 
-  void update_run(const Run& run, const Rates& rates) const override {
-    const auto& sum = run.state[0];
-    const auto& clamped = run.state[1];
+  void update_range(const Range& range, const Rates& rates) const override {
+    const auto& sum = range.state[0];
+    const auto& clamped = range.state[1];
     const double rate = rates.learning_rate, l1 = config_.l1;
-    if (rates.update == 1) clamped.add_(run.values.sign(), -l1);
-    sum.addcmul_(run.gradients, run.gradients);
+    if (rates.update == 1) clamped.add_(range.values.sign(), -l1);
+    sum.addcmul_(range.gradients, range.gradients);
     if (rate == 0) return;
     const at::Tensor divisor = sum.sqrt().add_(config_.beta + rate * rates.weight_decay).div_(rate);
-    const at::Tensor moved = clamped.add(run.gradients);
-    const at::Tensor linear = moved.addcmul(divisor, run.values, -1);
+    const at::Tensor moved = clamped.add(range.gradients);
+    const at::Tensor linear = moved.addcmul(divisor, range.values, -1);
     clamped.copy_(linear.clamp(-l1, l1));
-    run.values.addcdiv_(moved.sub_(clamped), divisor, -1);
-    run.values.masked_fill_(linear.eq(clamped), 0);  // instead of a rounding error
+    range.values.addcdiv_(moved.sub_(clamped), divisor, -1);
+    range.values.masked_fill_(linear.eq(clamped), 0);  // instead of a rounding error
   }
 
   FtrlConfig config_;

@@ -53,7 +53,7 @@ void LayerwiseOptimizer::update() {
   count_update();
   std::vector<Due> all;
   for (const auto& [parameter, slice, group] : attached_) {
-    all.push_back({parameter, rates_of(group), left_out().contains(parameter.name)});
+    all.push_back({parameter, rates_of(group), excluded().contains(parameter.name)});
   }
   update_parameters(all);
   for (const auto& slice : all_slices()) slice.gradients.zero_();

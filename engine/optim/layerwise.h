@@ -58,13 +58,13 @@ class LayerwiseOptimizer : public SliceOptimizer {
   struct Due {
     const Parameter& parameter;
     Rates rates;
-    bool left_out;  // if true, the parameter must not change
+    bool excluded;  // if true, the parameter must not change
   };
 
   /// Does all updates of one update(). Optimizers that process several parameters together override it.
   virtual void update_parameters(const std::vector<Due>& all) const {
     for (const auto& due : all) {
-      if (!due.left_out) update_parameter(due.parameter, due.rates);
+      if (!due.excluded) update_parameter(due.parameter, due.rates);
     }
   }
 

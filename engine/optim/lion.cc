@@ -34,12 +34,12 @@ class Lion final : public ElementwiseOptimizer {
  private:
   std::vector<Kind> kinds() const override { return {{"momentum"}}; }
 
-  void update_run(const Run& run, const Rates& rates) const override {
-    const auto& momentum = run.state[0];
-    const at::Tensor direction = momentum.mul(config_.beta1).add_(run.gradients, 1 - config_.beta1).sign_();
-    if (rates.weight_decay != 0) direction.add_(run.values, rates.weight_decay);
-    run.values.add_(direction, -rates.learning_rate);
-    momentum.mul_(config_.beta2).add_(run.gradients, 1 - config_.beta2);
+  void update_range(const Range& range, const Rates& rates) const override {
+    const auto& momentum = range.state[0];
+    const at::Tensor direction = momentum.mul(config_.beta1).add_(range.gradients, 1 - config_.beta1).sign_();
+    if (rates.weight_decay != 0) direction.add_(range.values, rates.weight_decay);
+    range.values.add_(direction, -rates.learning_rate);
+    momentum.mul_(config_.beta2).add_(range.gradients, 1 - config_.beta2);
   }
 
   LionConfig config_;

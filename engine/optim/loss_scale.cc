@@ -26,7 +26,7 @@ LossScale::LossScale(std::unique_ptr<Optimizer> inner, const LossScaleConfig& co
 }
 
 std::vector<double> LossScale::progress() const {
-  return {scale_, static_cast<double>(good_), static_cast<double>(left_out_)};
+  return {scale_, static_cast<double>(good_), static_cast<double>(skipped_updates_)};
 }
 
 void LossScale::set_progress(const std::vector<double>& progress) {
@@ -36,7 +36,7 @@ void LossScale::set_progress(const std::vector<double>& progress) {
   }
   scale_ = progress[0];
   good_ = static_cast<std::int64_t>(progress[1]);
-  left_out_ = static_cast<std::int64_t>(progress[2]);
+  skipped_updates_ = static_cast<std::int64_t>(progress[2]);
 }
 
 void LossScale::attach(std::vector<Slice> slices) {
@@ -75,7 +75,7 @@ bool LossScale::unscale() {
 void LossScale::shrink() {
   scale_ *= config_.backoff;
   good_ = 0;
-  ++left_out_;
+  ++skipped_updates_;
   if (scale_ >= kLeast) return;
   throw Error("the gradients are not finite, however small the loss scale (now " + std::to_string(scale_) +
               "): look for inf or nan in the data, or lower the learning rate");

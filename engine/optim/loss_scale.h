@@ -46,11 +46,11 @@ class LossScale final : public OptimizerDecorator {
   void update() override;
 
   /// Returns the number of updates skipped since attach().
-  std::int64_t left_out() const { return left_out_; }
+  std::int64_t skipped_updates() const { return skipped_updates_; }
 
   /// Returns the state other than state() that the next updates depend on: the scale, the number of finite updates
-  /// since it changed, and left_out(). The same on all ranks. set_progress() throws DataError unless it gets three
-  /// numbers.
+  /// since it changed, and skipped_updates(). The same on all ranks. set_progress() throws DataError unless it gets
+  /// three numbers.
   std::vector<double> progress() const;
   void set_progress(const std::vector<double>& progress);
 
@@ -62,7 +62,7 @@ class LossScale final : public OptimizerDecorator {
   SumOverSlices sum_;
   double scale_;
   std::int64_t good_ = 0;  // finite updates since the scale changed
-  std::int64_t left_out_ = 0;
+  std::int64_t skipped_updates_ = 0;
   bool skipped_ = false;
 };
 

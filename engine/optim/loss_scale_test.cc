@@ -56,7 +56,7 @@ TEST(LossScale, UpdatesThatAreNotFiniteAreSkipped) {
     scaled.update(1, bad);
     EXPECT_TRUE(scaled.scale.skipped());
     EXPECT_EQ(scaled.scale.scale(), 512);
-    EXPECT_EQ(scaled.scale.left_out(), 1);
+    EXPECT_EQ(scaled.scale.skipped_updates(), 1);
     EXPECT_EQ(scaled.scale.updates(), 0);
     for (const auto& slice : scaled.slices) {
       EXPECT_EQ(slice.values.item<float>(), 0);
@@ -98,7 +98,7 @@ TEST(LossScale, ContinuesFromItsProgress) {
   first.update(1, 1);
   second.scale.set_progress(first.scale.progress());
   EXPECT_EQ(second.scale.scale(), 4);
-  EXPECT_EQ(second.scale.left_out(), 1);
+  EXPECT_EQ(second.scale.skipped_updates(), 1);
   second.update(1, 1);
   EXPECT_EQ(second.scale.scale(), 8);
 }

@@ -21,7 +21,7 @@ TEST(MatrixExchangeOfDevices, GathersAndComputesOnTheDevice) {
     const auto kind = DeviceKinds::Choice("pretend").make();
     const c10::Device device(kind->type(), static_cast<c10::DeviceIndex>(world->rank()));
     const auto group = kind->connect(world, device, Seconds(20));
-    const Placement placement{.shape = {6, 4}, .dim = 0, .runs = {nearly_equal_part(6, world->rank(), 2)}};
+    const Placement placement{.shape = {6, 4}, .dim = 0, .ranges = {nearly_equal_part(6, world->rank(), 2)}};
     MatrixExchange exchange(group, {{"weight", placement}}, at::device(device).dtype(at::kDouble));
     exchange.attach({"weight"});
     const at::Tensor whole = at::arange(24, at::kDouble).view({6, 4});

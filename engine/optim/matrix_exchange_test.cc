@@ -23,7 +23,7 @@ using testing::run_ranks;
 
 Placement part_of(std::vector<std::int64_t> shape, std::int64_t dim, int rank, int ranks) {
   const auto size = shape[static_cast<std::size_t>(dim)];
-  return {.shape = std::move(shape), .dim = dim, .runs = {nearly_equal_part(size, rank, ranks)}};
+  return {.shape = std::move(shape), .dim = dim, .ranges = {nearly_equal_part(size, rank, ranks)}};
 }
 
 at::Tensor numbers(at::IntArrayRef shape, double first) {

@@ -119,7 +119,7 @@ class Muon final : public LayerwiseOptimizer, public GathersMatrices {
   }
 
   // Returns true if this parameter is divided between ranks.
-  bool divided(const Parameter& parameter) const {
+  bool is_sharded(const Parameter& parameter) const {
     return exchange_ && hidden(parameter) && exchange_->placement(parameter.name) != nullptr;
   }
 
@@ -127,27 +127,27 @@ class Muon final : public LayerwiseOptimizer, public GathersMatrices {
     if (!exchange_) return;
     std::vector<std::string> names;
     for (const auto* const parameter : all) {
-      if (divided(*parameter)) names.push_back(parameter->name);
+      if (is_sharded(*parameter)) names.push_back(parameter->name);
     }
     exchange_->attach(names);
   }
 
   void update_parameters(const std::vector<Due>& all) const override {
-    std::vector<Due> divided_ones;
+    std::vector<Due> sharded_ones;
     std::vector<at::Tensor> directions;
     for (const auto& due : all) {
-      if (divided(due.parameter)) {  // even if it is excluded, since other ranks may update their parts
-        divided_ones.push_back(due);
-        directions.push_back(due.left_out ? at::zeros_like(due.parameter.values) : ahead(due.parameter));
-      } else if (!due.left_out) {
+      if (is_sharded(due.parameter)) {  // even if it is excluded, since other ranks may update their parts
+        sharded_ones.push_back(due);
+        directions.push_back(due.excluded ? at::zeros_like(due.parameter.values) : ahead(due.parameter));
+      } else if (!due.excluded) {
         update_parameter(due.parameter, due.rates);
       }
     }
     if (!exchange_) return;
     exchange_->update(directions, [this](const at::Tensor& whole) { return direction(whole); });
-    for (std::size_t i = 0; i < divided_ones.size(); ++i) {
-      const auto& [parameter, rates, left_out] = divided_ones[i];
-      if (!left_out) move(parameter, rates, directions[i], exchange_->placement(parameter.name)->shape);
+    for (std::size_t i = 0; i < sharded_ones.size(); ++i) {
+      const auto& [parameter, rates, excluded] = sharded_ones[i];
+      if (!excluded) move(parameter, rates, directions[i], exchange_->placement(parameter.name)->shape);
     }
   }
 

@@ -113,14 +113,14 @@ TEST(Muon, RefusesAnInvalidExpression) {
 }
 
 // torch.optim.Muon([p], lr=0.02, weight_decay=0.1, momentum=0.95) with Tensor.bfloat16 = lambda self: self
-TEST(MuonReference, TallMatrixAsInTorch) {
+TEST(MuonReference, MatchesTorchForATallMatrix) {
   expect_near(after_ten_updates("{name: muon, weight_decay: 0.1}", {4, 3}),
               {1.014081816, 0.8374789029, 0.4835408917, 0.06893676771, -0.3634723024, -0.7610979652, -1.003694313,
                -0.9596867775, -0.6297217493, -0.1578367312, 0.2942893072, 0.6545358535},
               1e-9);
 }
 
-TEST(MuonReference, WideMatrixAsInTorch) {
+TEST(MuonReference, MatchesTorchForAWideMatrix) {
   expect_near(after_ten_updates("{name: muon, weight_decay: 0.1}", {3, 4}),
               {1.00836215, 0.839487199, 0.4903349916, 0.0690330186, -0.3679987185, -0.7623284052, -0.9979990007,
                -0.9556125024, -0.6314835458, -0.1644251998, 0.291408345, 0.6595830141},

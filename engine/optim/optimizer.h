@@ -59,7 +59,7 @@ class Optimizer {
   /// optimizers for a grad of None, and their gradients are zeroed. The optimizer writes nothing else to them, so other
   /// ranks may update the same memory at the same time. A gradient of zeros does not exclude a parameter: weight decay
   /// and momentum still move it. Names of parameters that this optimizer does not have are ignored.
-  virtual void leave_out(const std::set<std::string>& parameters) = 0;
+  virtual void exclude(const std::set<std::string>& parameters) = 0;
 
   virtual double learning_rate() const = 0;
   virtual void set_learning_rate(double rate) = 0;

@@ -49,26 +49,26 @@ class Rmsprop final : public ElementwiseOptimizer {
     return all;
   }
 
-  void update_run(const Run& run, const Rates& rates) const override {
-    const auto& gradients = run.gradients;
-    const auto& squares = run.state[0];
-    if (rates.weight_decay != 0) gradients.add_(run.values, rates.weight_decay);
+  void update_range(const Range& range, const Rates& rates) const override {
+    const auto& gradients = range.gradients;
+    const auto& squares = range.state[0];
+    if (rates.weight_decay != 0) gradients.add_(range.values, rates.weight_decay);
     squares.mul_(config_.alpha).addcmul_(gradients, gradients, 1 - config_.alpha);
-    const at::Tensor divisor = root(run).add_(config_.eps);
+    const at::Tensor divisor = root(range).add_(config_.eps);
     if (config_.momentum > 0) {
-      run.state.back().mul_(config_.momentum).addcdiv_(gradients, divisor);
-      run.values.add_(run.state.back(), -rates.learning_rate);
+      range.state.back().mul_(config_.momentum).addcdiv_(gradients, divisor);
+      range.values.add_(range.state.back(), -rates.learning_rate);
     } else {
-      run.values.addcdiv_(gradients, divisor, -rates.learning_rate);
+      range.values.addcdiv_(gradients, divisor, -rates.learning_rate);
     }
   }
 
   // Returns the root of the mean square or, if centered, of the variance of the gradients, as a new tensor.
-  at::Tensor root(const Run& run) const {
-    if (!config_.centered) return run.state[0].sqrt();
-    const auto& mean = run.state[1];
-    mean.lerp_(run.gradients, 1 - config_.alpha);
-    return run.state[0].addcmul(mean, mean, -1).sqrt_();
+  at::Tensor root(const Range& range) const {
+    if (!config_.centered) return range.state[0].sqrt();
+    const auto& mean = range.state[1];
+    mean.lerp_(range.gradients, 1 - config_.alpha);
+    return range.state[0].addcmul(mean, mean, -1).sqrt_();
   }
 
   RmspropConfig config_;

@@ -45,9 +45,10 @@ class Sgd final : public ElementwiseOptimizer {
     return {{"momentum"}};
   }
 
-  void update_run(const Run& run, const Rates& rates) const override {
-    at::_fused_sgd_(run.values, run.gradients, run.state, rates.weight_decay, config_.momentum, rates.learning_rate,
-                    config_.dampening, config_.nesterov, /*maximize=*/false, /*is_first_step=*/rates.update == 1);
+  void update_range(const Range& range, const Rates& rates) const override {
+    at::_fused_sgd_(range.values, range.gradients, range.state, rates.weight_decay, config_.momentum,
+                    rates.learning_rate, config_.dampening, config_.nesterov, /*maximize=*/false,
+                    /*is_first_step=*/rates.update == 1);
   }
 
   SgdConfig config_;

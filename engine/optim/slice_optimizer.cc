@@ -10,7 +10,7 @@ namespace phalanx {
 void SliceOptimizer::attach(std::vector<Slice> slices) {
   slices_ = std::move(slices);
   updates_ = 0;
-  left_out_.clear();
+  excluded_.clear();
   state_.clear();
   for (const auto& kind : kinds()) {
     auto& tensors = state_.emplace_back();

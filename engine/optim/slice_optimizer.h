@@ -22,7 +22,7 @@ class SliceOptimizer : public Optimizer {
       : learning_rate_(learning_rate), weight_decay_(weight_decay), groups_(groups) {}
 
   void attach(std::vector<Slice> slices) override;
-  void leave_out(const std::set<std::string>& parameters) override { left_out_ = parameters; }
+  void exclude(const std::set<std::string>& parameters) override { excluded_ = parameters; }
   double learning_rate() const final { return learning_rate_; }
   void set_learning_rate(double rate) final { learning_rate_ = rate; }
   std::vector<StateTensor> state() override;
@@ -47,7 +47,7 @@ class SliceOptimizer : public Optimizer {
 
   const std::vector<Slice>& all_slices() const { return slices_; }
   const std::vector<std::vector<at::Tensor>>& state_by_kind() const { return state_; }
-  const std::set<std::string>& left_out() const { return left_out_; }
+  const std::set<std::string>& excluded() const { return excluded_; }
   const GroupTable& groups() const { return groups_; }
   GroupRates rates_of(std::size_t group) const;
   void count_update() { ++updates_; }
@@ -57,7 +57,7 @@ class SliceOptimizer : public Optimizer {
   GroupTable groups_;
   std::vector<Slice> slices_;
   std::vector<std::vector<at::Tensor>> state_;  // by kind, then slice
-  std::set<std::string> left_out_;
+  std::set<std::string> excluded_;
   std::int64_t updates_ = 0;
 };
 

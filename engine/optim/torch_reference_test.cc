@@ -131,7 +131,7 @@ TEST(SgdReference, DampeningWithWeightDecay) {
                       SGDOptions(0.05).momentum(0.8).dampening(0.1).weight_decay(0.05));
 }
 
-TEST(ClipReference, ByNorm) {
+TEST(ClipReference, LimitsTheNormLikeTorch) {
   const std::vector<at::Tensor> gradients{at::randn({40000}), at::randn({37})};
   std::vector<at::Tensor> theirs;
   std::vector<Slice> ours;

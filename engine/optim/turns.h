@@ -27,7 +27,7 @@ class TurnOptimizer final : public Optimizer {
   void update() override { optimizers_[turn_]->update(); }
 
   /// Applies to the optimizer of the current turn, as update() does.
-  void leave_out(const std::set<std::string>& parameters) override { optimizers_[turn_]->leave_out(parameters); }
+  void exclude(const std::set<std::string>& parameters) override { optimizers_[turn_]->exclude(parameters); }
 
   /// The learning rate of the first turn. Setting it changes the other turns' rates in proportion.
   double learning_rate() const override { return optimizers_.front()->learning_rate(); }

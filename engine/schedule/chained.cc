@@ -48,18 +48,18 @@ class Chained final : public Schedule {
     return part.schedule->factor(step - part.begin, part.steps > 0 ? part.steps : rest);
   }
 
-  std::vector<std::string> watches() const override {
+  std::vector<std::string> monitored_metrics() const override {
     std::vector<std::string> all;
     for (const auto& part : parts_) {
-      for (auto& name : part.schedule->watches()) all.push_back(std::move(name));
+      for (auto& name : part.schedule->monitored_metrics()) all.push_back(std::move(name));
     }
     return all;
   }
 
-  // The readings go to the part that made the tested updates.
-  void observe(std::int64_t step, const Metrics& readings) override {
+  // The metrics go to the part that made the tested updates.
+  void observe(std::int64_t step, const Metrics& metrics) override {
     const Part& part = at(std::max<std::int64_t>(0, step - 1));
-    part.schedule->observe(step - part.begin, readings);
+    part.schedule->observe(step - part.begin, metrics);
   }
 
   std::vector<double> state() const override {

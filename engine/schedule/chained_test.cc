@@ -54,7 +54,7 @@ TEST(Chained, TestsGoToThePartThatMadeTheUpdates) {
   EXPECT_EQ(chained->factor(5, 10), 1);
   observe(*chained, 6, 3.0);
   EXPECT_EQ(chained->factor(6, 10), 0.5);
-  EXPECT_THAT(chained->watches(), ElementsAre("loss", "loss"));
+  EXPECT_THAT(chained->monitored_metrics(), ElementsAre("loss", "loss"));
 }
 
 TEST(Chained, ContinuesFromItsState) {
@@ -95,7 +95,7 @@ TEST(Warmup, BeginsWithItsFirstFactor) {
 TEST(Warmup, PassesTestsAndStateOn) {
   const std::string yaml = std::string("{name: warmup, over: 1, schedule: ") + kPlateau + "}";
   const auto before = make_schedule(yaml), after = make_schedule(yaml);
-  EXPECT_THAT(before->watches(), ElementsAre("loss"));
+  EXPECT_THAT(before->monitored_metrics(), ElementsAre("loss"));
   observe(*before, 1, 1.0);
   observe(*before, 2, 1.0);
   EXPECT_EQ(before->factor(2, 9), 0.5);

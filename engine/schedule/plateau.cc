@@ -46,15 +46,15 @@ class Plateau final : public Schedule {
   }
 
   double factor(std::int64_t, std::int64_t) const override { return factor_; }
-  std::vector<std::string> watches() const override { return {config_.metric}; }
+  std::vector<std::string> monitored_metrics() const override { return {config_.metric}; }
 
-  void observe(std::int64_t, const Metrics& readings) override {
-    const auto reading = std::ranges::find(readings, config_.metric, &Metrics::value_type::first);
-    if (reading == readings.end()) {
+  void observe(std::int64_t, const Metrics& metrics) override {
+    const auto metric = std::ranges::find(metrics, config_.metric, &Metrics::value_type::first);
+    if (metric == metrics.end()) {
       throw ConfigError("plateau watches \"" + config_.metric +
                         "\", but no meter in evaluate.meters measures it; add the meter");
     }
-    count(reading->second);
+    count(metric->second);
   }
 
   std::vector<double> state() const override {
@@ -75,16 +75,16 @@ class Plateau final : public Schedule {
  private:
   bool lowest() const { return config_.best == "lowest"; }
 
-  bool better(double reading) const {
+  bool better(double metric) const {
     const double sign = lowest() ? -1 : 1;
-    if (std::isinf(best_)) return sign * reading > sign * best_;
-    if (config_.threshold_is == "absolute") return sign * reading > sign * best_ + config_.threshold;
-    return sign * reading > sign * best_ * (1 + sign * config_.threshold);
+    if (std::isinf(best_)) return sign * metric > sign * best_;
+    if (config_.threshold_is == "absolute") return sign * metric > sign * best_ + config_.threshold;
+    return sign * metric > sign * best_ * (1 + sign * config_.threshold);
   }
 
-  void count(double reading) {
-    if (better(reading)) {
-      best_ = reading;
+  void count(double metric) {
+    if (better(metric)) {
+      best_ = metric;
       bad_ = 0;
     } else {
       ++bad_;

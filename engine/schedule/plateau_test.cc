@@ -19,10 +19,10 @@ using ::testing::ThrowsMessage;
 
 const std::vector<double> kLosses = {1.0, 0.9, 0.89995, 0.95, 0.9, 0.9, 0.9, 0.9, NAN, 0.5, 0.5, 0.5, 0.6, 0.5, 0.4};
 
-std::vector<double> factors(Schedule& schedule, const std::vector<double>& readings, const char* metric = "loss") {
+std::vector<double> factors(Schedule& schedule, const std::vector<double>& values, const char* metric = "loss") {
   std::vector<double> factors;
-  for (const double reading : readings) {
-    schedule.observe(0, {{"other", 0.0}, {metric, reading}});
+  for (const double value : values) {
+    schedule.observe(0, {{"other", 0.0}, {metric, value}});
     factors.push_back(schedule.factor(0, 100));
   }
   return factors;
@@ -35,7 +35,7 @@ TEST(Plateau, DropsAfterItsPatienceCoolsDownAndStopsAtLeastFactor) {
               ElementsAre(1, 1, 1, 1, 0.5, 0.5, 0.5, 0.5, 0.25, 0.25, 0.25, 0.25, 0.2, 0.2, 0.2));
 }
 
-TEST(Plateau, AnAbsoluteThresholdIsInTheReadingsUnit) {
+TEST(Plateau, AnAbsoluteThresholdIsInTheUnitOfTheMetric) {
   const auto plateau =
       make_schedule("{name: plateau, gamma: 0.5, patience: 0, threshold: 0.05, threshold_is: absolute}");
   EXPECT_THAT(factors(*plateau, kLosses),
@@ -45,7 +45,7 @@ TEST(Plateau, AnAbsoluteThresholdIsInTheReadingsUnit) {
 
 TEST(Plateau, TheHighestMayBeTheBest) {
   const auto plateau = make_schedule("{name: plateau, metric: accuracy, best: highest, patience: 1, threshold: 0.001}");
-  EXPECT_THAT(plateau->watches(), ElementsAre("accuracy"));
+  EXPECT_THAT(plateau->monitored_metrics(), ElementsAre("accuracy"));
   EXPECT_THAT(factors(*plateau, {0.1, 0.5, 0.5001, 0.50004, 0.7, 0.7, 0.6, 0.71}, "accuracy"),
               ElementsAre(1, 1, 1, 0.1, 0.1, 0.1, ::testing::DoubleEq(0.01), ::testing::DoubleEq(0.01)));
 }

@@ -92,7 +92,7 @@ TEST(Schedule, OneCycleOfOneStepTakesTheLearningRate) { EXPECT_EQ(make_schedule(
 
 class Refused : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(Refused, AsAConfigError) { EXPECT_THROW(make_schedule(GetParam()), ConfigError); }
+TEST_P(Refused, ThrowsAConfigError) { EXPECT_THROW(make_schedule(GetParam()), ConfigError); }
 
 INSTANTIATE_TEST_SUITE_P(Configs, Refused,
                          ::testing::Values("{name: cosine, final_factor: 1.5}", "{name: cosine, warmup_steps: -1}",

@@ -30,8 +30,8 @@ class Warmup final : public Schedule {
   double factor(std::int64_t step, std::int64_t steps) const override {
     return share(step) * schedule_->factor(step, steps);
   }
-  std::vector<std::string> watches() const override { return schedule_->watches(); }
-  void observe(std::int64_t step, const Metrics& readings) override { schedule_->observe(step, readings); }
+  std::vector<std::string> monitored_metrics() const override { return schedule_->monitored_metrics(); }
+  void observe(std::int64_t step, const Metrics& metrics) override { schedule_->observe(step, metrics); }
   std::vector<double> state() const override { return schedule_->state(); }
   void load(const std::vector<double>& saved) override { schedule_->load(saved); }
 

@@ -15,11 +15,11 @@ Step::Result AccumulatedStep::run(const Batch& batch, const Watch& watch) {
     const auto begin = rows * i / parts, end = rows * (i + 1) / parts;
     Batch part = rows_of(batch, begin, std::max(end, begin + 1));
     if (begin == end) part.valid = 0;
-    const Result result = inner().run(part, unwatched);
+    const Result result = inner().run(part, ignore_stages);
     if (begin < end) results.add(result);
   }
   const Result whole = results.whole();
-  tell_step(watch, whole);
+  report_step(watch, whole);
   return whole;
 }
 

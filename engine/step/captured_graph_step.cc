@@ -32,14 +32,14 @@ CapturedGraphStep::CapturedGraphStep(Step& inner, c10::Device device, std::funct
   (void)make_graph(device_);
 }
 
-CapturedGraphStep::Likeness CapturedGraphStep::likeness_of(const Batch& batch) const {
-  Likeness all{.sizes = {},
-               .dtypes = {},
-               .valid = batch.valid,
-               .first_row = batch.first_row,
-               .weight = batch.weight(),
-               .weight_of_all = batch.weight_of_all(),
-               .loss_scale = loss_scale_ ? loss_scale_() : 1};
+CapturedGraphStep::BatchSignature CapturedGraphStep::signature_of(const Batch& batch) const {
+  BatchSignature all{.sizes = {},
+                     .dtypes = {},
+                     .valid = batch.valid,
+                     .first_row = batch.first_row,
+                     .weight = batch.weight(),
+                     .weight_of_all = batch.weight_of_all(),
+                     .loss_scale = loss_scale_ ? loss_scale_() : 1};
   for (const auto* tensors : {&batch.inputs, &batch.targets}) {
     for (const auto& tensor : *tensors) {
       all.sizes.push_back(tensor.sizes().vec());
@@ -50,13 +50,13 @@ CapturedGraphStep::Likeness CapturedGraphStep::likeness_of(const Batch& batch) c
 }
 
 Step::Result CapturedGraphStep::run(const Batch& batch, const Watch& watch) {
-  auto likeness = likeness_of(batch);
-  alike_ = last_ == likeness ? alike_ + 1 : 1;
-  last_ = likeness;
-  if (recorded_ != likeness) {
-    if (alike_ <= warm_up_) return compute(batch, watch);
+  auto signature = signature_of(batch);
+  repeats_ = last_ == signature ? repeats_ + 1 : 1;
+  last_ = signature;
+  if (recorded_ != signature) {
+    if (repeats_ <= warm_up_) return compute(batch, watch);
     record(batch);
-    recorded_ = std::move(likeness);
+    recorded_ = std::move(signature);
   }
   copy_in(batch);
   return replay(watch);

@@ -39,16 +39,16 @@ class CapturedGraphStep final : public StepDecorator {
 
  private:
   // Everything that a recording depends on.
-  struct Likeness {
+  struct BatchSignature {
     std::vector<std::vector<std::int64_t>> sizes;
     std::vector<c10::ScalarType> dtypes;
     std::int64_t valid, first_row;
     double weight, weight_of_all, loss_scale;
 
-    bool operator==(const Likeness&) const = default;
+    bool operator==(const BatchSignature&) const = default;
   };
 
-  Likeness likeness_of(const Batch& batch) const;
+  BatchSignature signature_of(const Batch& batch) const;
   void record(const Batch& batch);
   void record_run();
   Result compute(const Batch& batch, const Watch& watch);
@@ -58,11 +58,11 @@ class CapturedGraphStep final : public StepDecorator {
   c10::Device device_;
   std::function<double()> loss_scale_;
   std::int64_t warm_up_;
-  std::optional<Likeness> last_;  // of the last batch
-  std::int64_t alike_ = 0;        // number of consecutive batches that were like it
+  std::optional<BatchSignature> last_;  // of the last batch
+  std::int64_t repeats_ = 0;            // number of consecutive batches that were like it
   std::int64_t replays_ = 0, computed_ = 0;
 
-  std::optional<Likeness> recorded_;
+  std::optional<BatchSignature> recorded_;
   Batch batch_;    // the recording reads from here
   Result result_;  // the recording writes to here
   std::unique_ptr<at::GraphImplInterface> graph_;

@@ -11,7 +11,7 @@
 #include "engine/step/merged_results.h"
 #include "framework/base/parts.h"
 #include "models/model.h"
-#include "models/trained.h"
+#include "models/trainable_parameters.h"
 
 namespace phalanx {
 
@@ -25,7 +25,7 @@ DataParallelStep::DataParallelStep(Step& first, Model& model, const FlatParamete
       threads_(static_cast<int>(others_.size()), /*numa_node_id=*/-1,
                [threads = at::get_num_threads()] { at::set_num_threads(threads); }) {
   for (const auto& replica : others_) {
-    other_parameters_.emplace_back(trained_parameters(*replica.model), memory, bucket_bytes);
+    other_parameters_.emplace_back(trainable_parameters(*replica.model), memory, bucket_bytes);
   }
 }
 
@@ -49,16 +49,16 @@ DataParallelStep::ThreadShare::~ThreadShare() { at::set_num_threads(before_); }
 
 Step::Result DataParallelStep::run(const Batch& batch, const Watch& watch) {
   prepare();
-  const Result whole = scatter(batch, [](Step& step, const Batch& part) { return step.run(part, unwatched); });
+  const Result whole = scatter(batch, [](Step& step, const Batch& part) { return step.run(part, ignore_stages); });
   add_gradients();
-  tell_step(watch, whole);
+  report_step(watch, whole);
   return whole;
 }
 
 Step::Result DataParallelStep::evaluate(const Batch& batch, const Watch& watch) {
   prepare();
-  const Result whole = scatter(batch, [](Step& step, const Batch& part) { return step.evaluate(part, unwatched); });
-  tell_evaluation(watch, whole);
+  const Result whole = scatter(batch, [](Step& step, const Batch& part) { return step.evaluate(part, ignore_stages); });
+  report_evaluation(watch, whole);
   return whole;
 }
 

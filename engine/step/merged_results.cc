@@ -32,13 +32,13 @@ Step::Result MergedResults::whole() const {
           .loss_sums = at::tensor(loss_sums_, at::kDouble)};
 }
 
-void tell_step(const Step::Watch& watch, const Step::Result& result) {
-  tell_evaluation(watch, result);
+void report_step(const Step::Watch& watch, const Step::Result& result) {
+  report_evaluation(watch, result);
   watch(Stage::kBackwardCriterion, result);
   watch(Stage::kBackward, result);
 }
 
-void tell_evaluation(const Step::Watch& watch, const Step::Result& result) {
+void report_evaluation(const Step::Watch& watch, const Step::Result& result) {
   watch(Stage::kForward, result);
   watch(Stage::kForwardCriterion, result);
 }

@@ -29,10 +29,10 @@ class MergedResults {
 };
 
 /// A watcher that ignores everything, for steps inside of a step.
-inline void unwatched(Stage, const Step::Result&) {}
+inline void ignore_stages(Stage, const Step::Result&) {}
 
 /// Report all stages of a completed step, or of an evaluation.
-void tell_step(const Step::Watch& watch, const Step::Result& result);
-void tell_evaluation(const Step::Watch& watch, const Step::Result& result);
+void report_step(const Step::Watch& watch, const Step::Result& result);
+void report_evaluation(const Step::Watch& watch, const Step::Result& result);
 
 }  // namespace phalanx

@@ -26,7 +26,7 @@ class PaddingOnlyGuard final : public StepListener {
 
  private:
   std::vector<at::Tensor> buffers_;
-  std::optional<KeptValues> kept_;  // during a step without samples
+  std::optional<RestoreTensorsGuard> kept_;  // during a step without samples
 };
 
 }  // namespace phalanx

@@ -111,7 +111,7 @@ class PipelineStep::Pass {
 
   const PipelineResults& results() const { return results_; }
 
-  std::size_t most_live() const { return most_live_; }
+  std::size_t max_live() const { return max_live_; }
   double busy() const { return busy_; }
 
  private:
@@ -192,7 +192,7 @@ class PipelineStep::Pass {
   std::deque<Work> sent_gradients_;           // each keeps its tensor alive
   std::map<std::pair<int, int>, Live> live_;  // by stage and micro-batch
   std::map<std::pair<int, int>, DeferredGradients> deferred_;
-  std::size_t most_live_ = 0;
+  std::size_t max_live_ = 0;
   double busy_ = 0;
 };
 
@@ -204,7 +204,7 @@ void PipelineStep::Pass::forward(const Action& action) {
                           : step_.computation_.laid_out(take(tag(action, action.stage, false)));
   if (training_ && stage > 0) live.input = live.input.detach().requires_grad_();
   const auto begin = Clock::now();
-  std::optional<KeptValues> kept;
+  std::optional<RestoreTensorsGuard> kept;
   if (training_ && own.valid == 0) kept.emplace(step_.buffers_);
   Tensors predictions;
   {
@@ -229,7 +229,7 @@ void PipelineStep::Pass::forward(const Action& action) {
   if (!last(action.stage)) send_output(action, live.output.detach());
   if (!training_) return;
   live_.emplace(std::pair(action.stage, action.micro_batch), std::move(live));
-  most_live_ = std::max(most_live_, live_.size() + deferred_.size());
+  max_live_ = std::max(max_live_, live_.size() + deferred_.size());
 }
 
 void PipelineStep::Pass::send_output(const Action& action, const at::Tensor& output) {
@@ -312,30 +312,30 @@ void PipelineStep::Pass::send_gradient(const Action& action, const Live& live) {
 // Completes operations that were launched earlier, such as a vote of all ranks. Otherwise they would run in the next
 // operation that is waited for, which may be inside a stage that communicates. While one rank ran them there, other
 // ranks would wait for its messages instead of taking part, which is a deadlock.
-void PipelineStep::meet() { setup_.pipe->barrier().wait(); }
+void PipelineStep::barrier() { setup_.pipe->barrier().wait(); }
 
 Step::Result PipelineStep::run(const Batch& batch, const Watch& watch) {
   setup_.model.train();
-  if (setup_.communicates) meet();
+  if (setup_.communicates) barrier();
   Pass pass(*this, batch, true);
   const auto begin = Clock::now();
   pass.run();
   seconds_ += seconds_since(begin);
   busy_ += pass.busy();
-  most_live_ = std::max(most_live_, pass.most_live());
+  max_live_ = std::max(max_live_, pass.max_live());
   Result result = pass.results().collect();
-  tell_step(watch, result);
+  report_step(watch, result);
   return result;
 }
 
 Step::Result PipelineStep::evaluate(const Batch& batch, const Watch& watch) {
   const at::NoGradGuard no_grad;
   setup_.model.eval();
-  meet();
+  barrier();
   Pass pass(*this, batch, false);
   pass.run();
   Result result = pass.results().share();
-  tell_evaluation(watch, result);
+  report_evaluation(watch, result);
   return result;
 }
 

@@ -65,7 +65,7 @@ class PipelineStep final : public Step {
 
   /// Returns the largest number of micro-batches whose activations this rank has held at the same time, over all of its
   /// stages.
-  std::size_t most_live() const { return most_live_; }
+  std::size_t max_live() const { return max_live_; }
 
   /// Returns the fraction of the steps' time in which this rank did not compute.
   double idle() const { return seconds_ > 0 ? 1 - busy_ / seconds_ : 0; }
@@ -73,7 +73,7 @@ class PipelineStep final : public Step {
  private:
   class Pass;
 
-  void meet();
+  void barrier();
   at::Tensor run_blocks(std::size_t stage, at::Tensor x, bool training) const;
 
   Setup setup_;
@@ -83,7 +83,7 @@ class PipelineStep final : public Step {
   std::vector<at::Tensor> buffers_;
   PipelineResults::Setup results_;
   std::vector<int> ranks_;  // rank that computes a micro-batch on a stage, by stage, then by micro-batch
-  std::size_t most_live_ = 0;
+  std::size_t max_live_ = 0;
   double busy_ = 0, seconds_ = 0;
 };
 

@@ -195,7 +195,7 @@ TEST(PipelineStep, HoldsActivationsFromForwardToBackward) {
                                  pipeline::make_schedule(name, {.ranks = 2, .stages_per_rank = 1, .micro_batches = 6}),
                                  world));
       step.run(batch_of(kRows, kRows), [](Stage, const Step::Result&) {});
-      return step.most_live();
+      return step.max_live();
     };
     EXPECT_EQ(most("gpipe"), 6u);
     EXPECT_EQ(most("1f1b"), world->rank() == 0 ? 2u : 1u);
@@ -211,9 +211,9 @@ TEST(PipelineStep, ARankBeginsItsNextStepWithoutWaitingForLaterStages) {
     const at::Tensor word = at::zeros({1});
     PipelineStep step(setup_of(model, *task.task, schedule_of(2, 2, 3, one_each, true), world));
     step.run(batch_of(kRows, kRows), nothing);
-    bool told = false;
+    bool sent = false;
     model.before_first_layer = [&] {
-      if (!std::exchange(told, true)) world->send(word, 1, kMaxTag).wait();
+      if (!std::exchange(sent, true)) world->send(word, 1, kMaxTag).wait();
     };
     if (world->rank() == 1) world->recv(word, 0, kMaxTag).wait();
     step.run(batch_of(kRows, kRows), nothing);

@@ -76,7 +76,7 @@ class PlainSteps : public ::testing::Test {
   }
 
   static constexpr std::int64_t kRows = 7;
-  static void unwatched(Stage, const Step::Result&) {}
+  static void ignore_stages(Stage, const Step::Result&) {}
 
   TwoLayers model_;
   std::shared_ptr<const Loss> loss_ = Losses::Choice("cross_entropy").make();
@@ -85,9 +85,9 @@ class PlainSteps : public ::testing::Test {
   at::Tensor target_ = at::arange(kRows, at::kLong) % 3;
 };
 
-TEST_F(PlainSteps, GradientsAreThoseOfOneBackwardThroughTheLoss) {
+TEST_F(PlainSteps, GradientsEqualOneBackwardThroughTheLoss) {
   const auto expected = plain_gradients();
-  const auto result = PlainStep(model_, *task_, 1).run(whole_batch(), unwatched);
+  const auto result = PlainStep(model_, *task_, 1).run(whole_batch(), ignore_stages);
   const auto gradients = take_gradients();
   ASSERT_EQ(gradients.size(), 2u);
   EXPECT_TRUE(at::equal(gradients[0], expected[0])) << "the same operations, so the same bits";
@@ -98,13 +98,13 @@ TEST_F(PlainSteps, GradientsAreThoseOfOneBackwardThroughTheLoss) {
 TEST_F(PlainSteps, GradientsAddUpUntilTheyAreZeroed) {
   const auto expected = plain_gradients();
   PlainStep step(model_, *task_, 1);
-  step.run(whole_batch(), unwatched);
-  step.run(whole_batch(), unwatched);
+  step.run(whole_batch(), ignore_stages);
+  step.run(whole_batch(), ignore_stages);
   EXPECT_TRUE(at::allclose(take_gradients()[0], 2 * expected[0], 1e-6, 1e-7));
 }
 
 TEST_F(PlainSteps, ResultsHoldNoGraph) {
-  const auto result = PlainStep(model_, *task_, 1).run(whole_batch(), unwatched);
+  const auto result = PlainStep(model_, *task_, 1).run(whole_batch(), ignore_stages);
   EXPECT_FALSE(result.outputs[0].requires_grad());
   EXPECT_FALSE(result.loss.requires_grad());
 }
@@ -122,7 +122,7 @@ TEST_P(SharesOfABatch, MeanOverRanksIsTheGradientOfTheMeanOverTheUnion) {
   std::vector<at::Tensor> sums{at::zeros_like(expected[0]), at::zeros_like(expected[1])};
   PlainStep step(model_, *task_, static_cast<int>(ranks));
   for (const auto& [begin, end, padding] : GetParam()) {
-    step.run(share(begin, end, padding), unwatched);
+    step.run(share(begin, end, padding), ignore_stages);
     const auto gradients = take_gradients();
     for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += gradients[i];
   }
@@ -140,22 +140,22 @@ INSTANTIATE_TEST_SUITE_P(PlainStep, SharesOfABatch,
                          [](const auto& info) { return "Case" + std::to_string(info.index); });
 
 TEST_F(PlainSteps, AnEmptyShareHasLossZeroAndGradientsOfZero) {
-  const auto result = PlainStep(model_, *task_, 2).run(share(3, 3, 1), unwatched);
+  const auto result = PlainStep(model_, *task_, 2).run(share(3, 3, 1), ignore_stages);
   EXPECT_EQ(result.loss.item<float>(), 0);
   for (const auto& gradient : take_gradients()) EXPECT_TRUE(at::equal(gradient, at::zeros_like(gradient)));
 }
 
 TEST_F(PlainSteps, TheLossIsTheMeanOverSamplesWithoutPadding) {
   PlainStep step(model_, *task_, 1);
-  const float unpadded = step.evaluate(share(0, 3, 0), unwatched).loss.item<float>();
+  const float unpadded = step.evaluate(share(0, 3, 0), ignore_stages).loss.item<float>();
   // A product with more rows may be rounded differently.
-  EXPECT_FLOAT_EQ(step.evaluate(share(0, 3, 2), unwatched).loss.item<float>(), unpadded);
-  EXPECT_FLOAT_EQ(step.run(share(0, 3, 2), unwatched).loss.item<float>(), unpadded);
-  EXPECT_EQ(step.evaluate(share(3, 3, 1), unwatched).loss.item<float>(), 0);
+  EXPECT_FLOAT_EQ(step.evaluate(share(0, 3, 2), ignore_stages).loss.item<float>(), unpadded);
+  EXPECT_FLOAT_EQ(step.run(share(0, 3, 2), ignore_stages).loss.item<float>(), unpadded);
+  EXPECT_EQ(step.evaluate(share(3, 3, 1), ignore_stages).loss.item<float>(), 0);
 }
 
 TEST_F(PlainSteps, EvaluationLeavesNoGradients) {
-  const auto result = PlainStep(model_, *task_, 1).evaluate(whole_batch(), unwatched);
+  const auto result = PlainStep(model_, *task_, 1).evaluate(whole_batch(), ignore_stages);
   for (const auto& parameter : model_.parameters()) EXPECT_FALSE(parameter.grad().defined());
   EXPECT_FALSE(result.outputs[0].requires_grad());
   EXPECT_FALSE(result.loss.requires_grad());
@@ -163,9 +163,9 @@ TEST_F(PlainSteps, EvaluationLeavesNoGradients) {
 
 TEST_F(PlainSteps, TheModelIsInTrainingOrEvaluationMode) {
   PlainStep step(model_, *task_, 1);
-  step.run(whole_batch(), unwatched);
-  step.evaluate(whole_batch(), unwatched);
-  step.run(whole_batch(), unwatched);
+  step.run(whole_batch(), ignore_stages);
+  step.evaluate(whole_batch(), ignore_stages);
+  step.run(whole_batch(), ignore_stages);
   EXPECT_THAT(model_.was_training, ElementsAre(true, false, true));
 }
 
@@ -173,7 +173,7 @@ TEST_F(PlainSteps, HalfPrecisionFollowsAndLossesStayFloat32) {
   const auto expected = plain_gradients();
   for (const auto dtype : {at::kBFloat16, at::kHalf}) {
     PlainStep step(model_, *task_, 1, {.dtype = dtype});
-    const auto result = step.run(whole_batch(), unwatched);
+    const auto result = step.run(whole_batch(), ignore_stages);
     EXPECT_EQ(result.outputs[0].scalar_type(), at::kFloat);
     EXPECT_EQ(result.loss.scalar_type(), at::kFloat);
     EXPECT_TRUE(at::equal(result.outputs[0], result.outputs[0].to(dtype).to(at::kFloat))) << "computed with fewer bits";
@@ -183,7 +183,7 @@ TEST_F(PlainSteps, HalfPrecisionFollowsAndLossesStayFloat32) {
       EXPECT_FALSE(at::equal(gradients[i], expected[i]));
       EXPECT_LT((gradients[i] - expected[i]).norm().item<float>(), 0.02F * expected[i].norm().item<float>());
     }
-    EXPECT_EQ(step.evaluate(whole_batch(), unwatched).outputs[0].scalar_type(), at::kFloat);
+    EXPECT_EQ(step.evaluate(whole_batch(), ignore_stages).outputs[0].scalar_type(), at::kFloat);
   }
 }
 
@@ -191,11 +191,11 @@ TEST_F(PlainSteps, TheLossScaleIsOnlyInTheGradientsAndReadInEveryStep) {
   const auto expected = plain_gradients();
   double scale = 1024;
   PlainStep step(model_, *task_, 1, {.loss_scale = [&] { return scale; }});
-  const auto loss = step.run(whole_batch(), unwatched).loss;
+  const auto loss = step.run(whole_batch(), ignore_stages).loss;
   EXPECT_TRUE(at::equal(take_gradients()[0], expected[0] * 1024)) << "a power of two changes no bit";
-  EXPECT_TRUE(at::equal(loss, PlainStep(model_, *task_, 1).evaluate(whole_batch(), unwatched).loss));
+  EXPECT_TRUE(at::equal(loss, PlainStep(model_, *task_, 1).evaluate(whole_batch(), ignore_stages).loss));
   scale = 2;
-  step.run(whole_batch(), unwatched);
+  step.run(whole_batch(), ignore_stages);
   EXPECT_TRUE(at::equal(take_gradients()[1], expected[1] * 2));
 }
 
@@ -214,8 +214,8 @@ TEST_F(PlainSteps, ImagesHaveTheRequestedMemoryFormat) {
   Pictures pictures;
   const Batch batch{
       .inputs = {at::randn({kRows, 3, 4, 4})}, .targets = {target_}, .valid = kRows, .global_rows = kRows};
-  PlainStep(pictures, *task_, 1).evaluate(batch, unwatched);
-  PlainStep(pictures, *task_, 1, {.images = at::MemoryFormat::ChannelsLast}).evaluate(batch, unwatched);
+  PlainStep(pictures, *task_, 1).evaluate(batch, ignore_stages);
+  PlainStep(pictures, *task_, 1, {.images = at::MemoryFormat::ChannelsLast}).evaluate(batch, ignore_stages);
   EXPECT_THAT(pictures.channels_last, ElementsAre(false, true));
 }
 

@@ -19,9 +19,9 @@
 #include "engine/step/alternating_turns.h"
 #include "engine/step/batch_norm_rows.h"
 #include "engine/step/current_step.h"
-#include "engine/step/operation_counter.h"
 #include "engine/step/padding_only_guard.h"
 #include "engine/step/shared_random_guard.h"
+#include "engine/step/step_flop_counter.h"
 #include "framework/base/error.h"
 #include "framework/base/random.h"
 
@@ -111,15 +111,15 @@ TEST_F(Listeners, AreNotCalledAfterAStepThatThrows) {
   EXPECT_THAT(calls_, ElementsAre("outer before step", "inner before step"));
 }
 
-TEST_F(Listeners, OfPartsAreCalledForEachPartAndOfBatchesOnce) {
+TEST_F(Listeners, AreCalledForEachPartOrOncePerBatch) {
   StepWithListeners part(step_, {std::make_shared<RecordingListener>("part", calls_)});
   class Twice final : public Step {
    public:
     explicit Twice(Step& inner) : inner_(inner) {}
     Result run(const Batch& batch, const Watch& watch) override {
-      const Watch unwatched = [](Stage, const Result&) {};
-      inner_.run(batch, unwatched);
-      Result result = inner_.run(batch, unwatched);
+      const Watch ignore_stages = [](Stage, const Result&) {};
+      inner_.run(batch, ignore_stages);
+      Result result = inner_.run(batch, ignore_stages);
       watch(Stage::kBackward, result);
       return result;
     }
@@ -162,8 +162,8 @@ TEST_F(Listeners, CurrentStepWritesTheSeedIntoTheSameTensorOfADevice) {
   }
 }
 
-TEST_F(Listeners, OperationCounterCountsTheFirstStepOnly) {
-  const auto counter = std::make_shared<OperationCounter>();
+TEST_F(Listeners, StepFlopCounterCountsTheFirstStepOnly) {
+  const auto counter = std::make_shared<StepFlopCounter>();
   EXPECT_EQ(counter->operations(), 0);
   step_.computes = [](const Batch&) { at::mm(at::ones({2, 3}), at::ones({3, 4})); };
   run(counter);

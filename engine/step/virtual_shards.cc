@@ -25,7 +25,7 @@ void copy_all(const std::vector<at::Tensor>& to, const std::vector<at::Tensor>& 
   for (std::size_t i = 0; i < to.size(); ++i) to[i].copy_(from[i]);
 }
 
-at::Tensor in_a_row(const std::vector<at::Tensor>& tensors) {
+at::Tensor concat_flat(const std::vector<at::Tensor>& tensors) {
   std::vector<at::Tensor> flat;
   for (const auto& tensor : tensors) flat.push_back(tensor.flatten().to(at::kDouble));
   return at::concat(flat);
@@ -64,20 +64,20 @@ Step::Result VirtualShards::run(const Batch& batch, const Watch& watch) {
       copy_all(counted_, counted);
       at::manual_seed(mix(options_.current->seed(), shard));
       const at::AutoGradMode with_grad(true);
-      results.add(step_.run(part, unwatched));
+      results.add(step_.run(part, ignore_stages));
     }
     take_(shard);
     if (!averaged_.empty()) {
-      const at::Tensor made = in_a_row(averaged_);
+      const at::Tensor made = concat_flat(averaged_);
       buffer_sum_.add(shard, part.valid > 0 ? made : made.zero_());
     }
   }
   average_buffers(batch.global_rows);
   // A share without samples has one row of padding. Evaluating it changes nothing but gives an output of the right
   // shape.
-  if (batch.valid == 0) results.add(step_.evaluate(batch, unwatched));
+  if (batch.valid == 0) results.add(step_.evaluate(batch, ignore_stages));
   const Result whole = results.whole();
-  tell_step(watch, whole);
+  report_step(watch, whole);
   return whole;
 }
 
@@ -85,11 +85,11 @@ Step::Result VirtualShards::evaluate(const Batch& batch, const Watch& watch) {
   MergedResults results;
   for (int shard = buffer_sum_.first(); shard < buffer_sum_.last(); ++shard) {
     const Batch part = shard_of(batch, shard);
-    if (part.valid > 0) results.add(step_.evaluate(part, unwatched));
+    if (part.valid > 0) results.add(step_.evaluate(part, ignore_stages));
   }
-  if (batch.valid == 0) results.add(step_.evaluate(batch, unwatched));
+  if (batch.valid == 0) results.add(step_.evaluate(batch, ignore_stages));
   const Result whole = results.whole();
-  tell_evaluation(watch, whole);
+  report_evaluation(watch, whole);
   return whole;
 }
 
@@ -98,7 +98,7 @@ Step::Result VirtualShards::evaluate(const Batch& batch, const Watch& watch) {
 void VirtualShards::average_buffers(std::int64_t global_rows) {
   const at::NoGradGuard no_grad;
   if (!averaged_.empty()) {
-    at::Tensor mean = in_a_row(averaged_);
+    at::Tensor mean = concat_flat(averaged_);
     buffer_sum_.finish(mean);
     mean.div_(static_cast<double>(std::min<std::int64_t>(global_rows, options_.shards)));
     std::int64_t begin = 0;

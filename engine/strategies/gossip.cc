@@ -87,7 +87,7 @@ class Gossip final : public ReplicatedStrategy {
   std::vector<CommunicatorPtr> gradient_groups() const override { return {nullptr}; }
 
   void after_update(std::int64_t step) override {
-    meet_halfway();
+    average_with_peer();
     begin_exchange(partner_of(group_->rank(), group_->size(), config_.seed, step));
   }
 
@@ -106,7 +106,7 @@ class Gossip final : public ReplicatedStrategy {
   }
 
   void finish() override {
-    meet_halfway();
+    average_with_peer();
     average_.average();
     for (const auto& state : state_) {
       if (state.kind == kMovingAverage) average_.average(state.values);
@@ -124,7 +124,7 @@ class Gossip final : public ReplicatedStrategy {
     }
   }
 
-  void meet_halfway() {
+  void average_with_peer() {
     const at::NoGradGuard no_grad;
     wait_all(works_);
     works_.clear();

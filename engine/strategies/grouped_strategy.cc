@@ -10,9 +10,9 @@
 namespace phalanx {
 
 // The optimizers of all members. Each takes the gradients of its member's slices, and has no state.
-class GroupedStrategy::Takers final : public Optimizer {
+class GroupedStrategy::MemberOptimizers final : public Optimizer {
  public:
-  Takers(std::vector<std::unique_ptr<Optimizer>> members, const std::vector<std::size_t>& slices)
+  MemberOptimizers(std::vector<std::unique_ptr<Optimizer>> members, const std::vector<std::size_t>& slices)
       : members_(std::move(members)), slices_(slices) {}
 
   void attach(std::vector<Slice> slices) override {
@@ -28,8 +28,8 @@ class GroupedStrategy::Takers final : public Optimizer {
     for (auto& member : members_) member->update();
   }
 
-  void leave_out(const std::set<std::string>& parameters) override {
-    for (auto& member : members_) member->leave_out(parameters);
+  void exclude(const std::set<std::string>& parameters) override {
+    for (auto& member : members_) member->exclude(parameters);
   }
 
   double learning_rate() const override { return members_[0]->learning_rate(); }
@@ -137,9 +137,10 @@ StrategyExtensions GroupedStrategy::extensions() {
 }
 
 std::unique_ptr<Optimizer> GroupedStrategy::make_optimizer() {
-  std::vector<std::unique_ptr<Optimizer>> takers;
-  for (auto& member : members_) takers.push_back(member.strategy->extensions().updates_on_servers->make_optimizer());
-  return std::make_unique<Takers>(std::move(takers), slices_);
+  std::vector<std::unique_ptr<Optimizer>> optimizers;
+  for (auto& member : members_)
+    optimizers.push_back(member.strategy->extensions().updates_on_servers->make_optimizer());
+  return std::make_unique<MemberOptimizers>(std::move(optimizers), slices_);
 }
 
 void GroupedStrategy::after_backward() {

@@ -46,7 +46,7 @@ class GroupedStrategy final : public Strategy,
   Metrics metrics() const override;  // from the first group
 
  private:
-  class Takers;
+  class MemberOptimizers;
 
   std::unique_ptr<Optimizer> make_optimizer() override;
   void after_backward() override;

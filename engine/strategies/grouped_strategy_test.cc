@@ -131,7 +131,7 @@ TEST_F(GroupedStrategies, GiveEachMemberTheStateAndTheSumOfItsOwnSlices) {
   });
 }
 
-TEST_F(GroupedStrategies, NumberStateThatIsNotThatOfAParameter) {
+TEST_F(GroupedStrategies, NumberStateThatBelongsToNoParameter) {
   run(false, false, [](Strategy& strategy) {
     std::vector<std::string> names;
     for (const auto& one : strategy.state()) names.push_back(one.name);

@@ -23,7 +23,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks, Hogwild, ::testing::Values(1, 2, 3));
 
 // If ranks take turns, no update is lost and each one sees all earlier ones, which is plain SGD on one share after the
 // other.
-TEST_P(Hogwild, InTurnIsSgdOnOneShareAfterTheOther) {
+TEST_P(Hogwild, RanksThatTakeTurnsComputeSgdOnOneShareAfterAnother) {
   run_ranks("inproc", GetParam(), [](const CommunicatorPtr& group) {
     const at::NoGradGuard no_grad;
     const at::Tensor own = at::full({kElements}, 3.0 + group->rank()).requires_grad_();
@@ -52,7 +52,7 @@ TEST_P(Hogwild, InTurnIsSgdOnOneShareAfterTheOther) {
 // Without turns, updates still arrive: each rank pulls only its own elements away from their initial values, and all
 // ranks see the result. If two updates happen at the same time, one may be lost, so a round has several steps. No rank
 // writes between rounds.
-TEST_P(Hogwild, WithoutTurnsTheUpdatesOfEveryRankReachAll) {
+TEST_P(Hogwild, ConcurrentUpdatesOfEveryRankReachAllRanks) {
   run_ranks("inproc", GetParam(), [](const CommunicatorPtr& group) {
     const at::NoGradGuard no_grad;
     const FlatParameters parameters(std::vector<at::Tensor>{at::full({kElements}, 9.0)}, *group, 1 << 20);

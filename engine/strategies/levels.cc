@@ -110,13 +110,13 @@ class Levels final : public Strategy {
         links_(group_->split(level_.intra->rank(), group_->rank())),
         intra_(make_strategy(config.intra, context.at_level("intra").over(level_.intra, context.backwards))),
         inter_(make_strategy(config.inter, context.at_level("inter").over(links_, 1, weight_of(level_, *group_)))),
-        shares_out_(!config.intra.traits().shards_update) {
-    if (!shares_out_ && !level_.cartesian()) {
+        shards_buckets_(!config.intra.traits().shards_update) {
+    if (!shards_buckets_ && !level_.cartesian()) {
       throw ConfigError("strategy.intra: " + config.intra.selected() +
                         " needs hosts with equal numbers of ranks, but they have " + sizes_of(level_.groups) +
                         "; use all_reduce");
     }
-    if (!shares_out_ && leaders_ > 0) {
+    if (!shards_buckets_ && leaders_ > 0) {
       throw ConfigError(
           "strategy.leaders: " + config.intra.selected() +
           " gives every rank of a host a part of its own; use all_reduce or overlapped as strategy.intra");
@@ -127,7 +127,7 @@ class Levels final : public Strategy {
     const auto buckets = broadcast_all(parameters, *group_);
     own_ = intra_->attach(parameters, cut);
     shared_.clear();
-    if (shares_out_) own_ = share_out(buckets, cut);
+    if (shards_buckets_) own_ = shard_buckets(buckets, cut);
     inter_->attach(flat(own_), cut);
     // A rank without a counterpart in any other host is alone in its group, so its `inter` says that replicas are
     // equal. All ranks must give the same answer.
@@ -175,7 +175,7 @@ class Levels final : public Strategy {
   }
 
   void sum_over_slices(at::Tensor& sums) override {
-    if (!shares_out_) return intra_->sum_over_slices(sums);
+    if (!shards_buckets_) return intra_->sum_over_slices(sums);
     level_.intra->all_reduce(sums, Reduction::kSum).wait();
   }
 
@@ -196,7 +196,7 @@ class Levels final : public Strategy {
 
  private:
   // Divides the buckets among the first ranks of the host, if `intra` leaves all buckets with every rank.
-  std::vector<Slice> share_out(const std::vector<Slice>& buckets, Cut cut) {
+  std::vector<Slice> shard_buckets(const std::vector<Slice>& buckets, Cut cut) {
     std::vector<Slice> own;
     for (const auto& bucket : buckets) {
       shared_.emplace_back(bucket, *level_.intra, cut, owners());
@@ -224,7 +224,7 @@ class Levels final : public Strategy {
   CommunicatorPtr links_;  // the ranks of all hosts that have this rank's place in theirs
   std::unique_ptr<Strategy> intra_, inter_;
   std::vector<Slice> own_;
-  bool shares_out_;           // otherwise `intra` divides the buckets
+  bool shards_buckets_;       // otherwise `intra` divides the buckets
   bool begins_equal_ = true;  // false for strategies whose replicas differ from the first step on
   std::vector<ShardedBucket> shared_;
 };

@@ -136,7 +136,7 @@ class LocalSgd final : public ReplicatedStrategy {
   void before_update(std::int64_t step) override {
     warming_up_ = step < config_.warmup_steps;
     if (!warming_up_) {
-      if (!apart()) average_.reset();  // also at the end of the warm-up
+      if (!diverged()) average_.reset();  // also at the end of the warm-up
       return;
     }
     std::vector<Work> works;
@@ -147,9 +147,9 @@ class LocalSgd final : public ReplicatedStrategy {
   std::vector<CommunicatorPtr> gradient_groups() const override { return {warming_up_ ? group_ : nullptr}; }
 
   void after_update(std::int64_t step) override {
-    apart_.fill_(step >= config_.warmup_steps ? 1 : 0);
+    diverged_.fill_(step >= config_.warmup_steps ? 1 : 0);
     equal() = -1;
-    if (!apart()) return;
+    if (!diverged()) return;
     const std::int64_t steps = step + 1 - config_.warmup_steps;
     for (std::int64_t fragment = 0; fragment < config_.fragments; ++fragment) {
       const std::int64_t turn = (fragment + 1) * config_.every / config_.fragments;  // 1 to `every`
@@ -161,23 +161,23 @@ class LocalSgd final : public ReplicatedStrategy {
     }
   }
 
-  bool replicas_equal() const override { return !apart(); }
+  bool replicas_equal() const override { return !diverged(); }
 
   void finish() override {
     const std::int64_t already_equal = equal();
-    for (std::int64_t fragment = 0; apart() && fragment < config_.fragments; ++fragment) {
+    for (std::int64_t fragment = 0; diverged() && fragment < config_.fragments; ++fragment) {
       if (fragment == already_equal) continue;
       if (under_way(fragment) != 0) merge(fragment);
       launch(fragment);
       merge(fragment, 0);
     }
-    apart_.zero_();
+    diverged_.zero_();
   }
 
   StateDict state() override {
     StateDict all = average_.state();
     append(all, "warmup/", warm_up_.state());
-    all.push_back({"apart", apart_, true});
+    all.push_back({"apart", diverged_, true});
     all.push_back({"equal", equal_, true});
     all.push_back({"under_way", under_way_, true});
     return all;
@@ -190,7 +190,7 @@ class LocalSgd final : public ReplicatedStrategy {
   }
 
  private:
-  bool apart() const { return *apart_.const_data_ptr<std::int64_t>() != 0; }
+  bool diverged() const { return *diverged_.const_data_ptr<std::int64_t>() != 0; }
 
   std::int64_t& equal() { return *equal_.mutable_data_ptr<std::int64_t>(); }
   std::int64_t& under_way(std::int64_t fragment) { return under_way_.mutable_data_ptr<std::int64_t>()[fragment]; }
@@ -215,7 +215,7 @@ class LocalSgd final : public ReplicatedStrategy {
       if (average) average_.average(state.values);
       if (config_.momentum == "reset" && is_momentum(state.kind)) state.values.zero_();
     }
-    if (config_.fragments == 1 && own == 0) apart_.zero_();
+    if (config_.fragments == 1 && own == 0) diverged_.zero_();
   }
 
   LocalSgdConfig config_;
@@ -225,7 +225,7 @@ class LocalSgd final : public ReplicatedStrategy {
   std::vector<Slice> slices_;
   bool warming_up_ = false;
   std::vector<StateTensor> state_;                   // of the optimizer
-  at::Tensor apart_ = at::zeros({1}, at::kLong);     // 1: the replicas may differ
+  at::Tensor diverged_ = at::zeros({1}, at::kLong);  // 1: the replicas may differ
   at::Tensor equal_ = at::full({1}, -1, at::kLong);  // the fragment that the last step made equal; -1 if none
   at::Tensor under_way_;                             // [fragments] 1: launched but not merged yet
 };

@@ -133,7 +133,7 @@ TEST_P(Overlapped, GradientsAreTheMeanEvenIfSomeAreMissing) {
   });
 }
 
-TEST_P(Overlapped, LaunchesWhileBackwardGoesOn) {
+TEST_P(Overlapped, LaunchesDuringBackward) {
   run_ranks("inproc", GetParam(), [](const CommunicatorPtr& group) {
     const auto parameters = make_parameters();
     const FlatParameters flat(parameters, *group, kEachItsOwnBucket);

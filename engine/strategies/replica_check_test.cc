@@ -72,7 +72,7 @@ TEST(ReplicaCheck, RepairsWithTheValuesOfTheMajority) {
   });
 }
 
-TEST(ReplicaCheck, OfTwoRanksRank0IsRight) {
+TEST(ReplicaCheck, TrustsRank0IfThereAreTwoRanks) {
   run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
     const auto parameters = make_named_parameters(*group);
     parameters.buckets()[0].values.fill_(group->rank() + 5);

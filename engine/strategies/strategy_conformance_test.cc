@@ -227,11 +227,11 @@ TEST_P(StrategyConformance, HasTheSameStateTensorsAtAnyTime) {
 
 TEST_P(StrategyConformance, RanksWithoutMemoryInCommonAreRefusedWhereItIsNeeded) {
   testing::run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
-    const auto apart = std::make_shared<testing::Apart>(group);
+    const auto separate = std::make_shared<testing::WithoutSharedMemory>(group);
     if (traits().shared_memory) {
-      EXPECT_THROW(testing::make_strategy(GetParam(), apart), ConfigError);
+      EXPECT_THROW(testing::make_strategy(GetParam(), separate), ConfigError);
     } else {
-      EXPECT_NO_THROW(testing::make_strategy(GetParam(), apart));
+      EXPECT_NO_THROW(testing::make_strategy(GetParam(), separate));
     }
   });
 }

@@ -85,7 +85,7 @@ struct StrategyTraits {
   std::int64_t steps_ahead = 1;
 
   /// Returns true if the time that a rank spends in communication is its own and not spent waiting for other ranks.
-  bool waits_for_nobody() const { return steps_ahead == kStepsAhead; }
+  bool never_waits() const { return steps_ahead == kStepsAhead; }
 };
 
 }  // namespace phalanx

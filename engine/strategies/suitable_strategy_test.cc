@@ -57,8 +57,8 @@ TEST(SuitableStrategy, RanksPinnedToACoreAreInOneNumaNode) {
 
 TEST(SuitableStrategy, AGroupSaysWhetherItSharesMemory) {
   testing::run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
-    testing::Apart apart(group);
-    EXPECT_FALSE(placement_of(apart).shares_memory);
+    testing::WithoutSharedMemory separate(group);
+    EXPECT_FALSE(placement_of(separate).shares_memory);
   });
 }
 

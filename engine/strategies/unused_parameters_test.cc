@@ -116,7 +116,7 @@ TEST(UnusedParameters, AreUsedByAnyReplicaOfARank) {
   });
 }
 
-TEST(UnusedParameters, OfAStepWithoutHooksAreThoseOfThePreviousStep) {
+TEST(UnusedParameters, KeepThePreviousStepsResultIfNoHookRan) {
   on_two_ranks([](UnusedOfTwoRanks& unused, int) {
     unused.use_a();
     EXPECT_THAT(unused.agreed(), ElementsAre("b"));

@@ -93,7 +93,7 @@ class Replica {
     loss.backward();
     strategy_->before_update(step);
     unused_.agree(strategy_->gradient_groups());
-    optimizer_->leave_out(unused_.names());
+    optimizer_->exclude(unused_.names());
     around([this] { optimizer_->update(); });
     strategy_->after_update(step);
   }
@@ -104,14 +104,14 @@ class Replica {
 
   /// Returns a copy of this rank's optimizer state for a parameter, preceded by its values if `values` is true.
   at::Tensor kept_of(const std::string& parameter, bool values) {
-    std::vector<std::vector<at::Tensor>> runs;  // by slice
-    for (const auto& slice : slices_) runs.push_back(values ? std::vector{slice.values} : std::vector<at::Tensor>{});
-    for (const auto& state : optimizer_->state()) runs.at(state.slice).push_back(state.values);
+    std::vector<std::vector<at::Tensor>> tensors;  // by slice
+    for (const auto& slice : slices_) tensors.push_back(values ? std::vector{slice.values} : std::vector<at::Tensor>{});
+    for (const auto& state : optimizer_->state()) tensors.at(state.slice).push_back(state.values);
     std::vector<at::Tensor> parts{at::full({0}, 0.0f)};
     for (std::size_t i = 0; i < slices_.size(); ++i) {
       for (const auto& segment : slices_[i].segments) {
         if (segment.name != parameter) continue;
-        for (const auto& run : runs[i]) parts.push_back(run.detach().narrow(0, segment.begin, segment.count));
+        for (const auto& tensor : tensors[i]) parts.push_back(tensor.detach().narrow(0, segment.begin, segment.count));
       }
     }
     return at::concat(parts);
@@ -130,7 +130,7 @@ class UnusedUnder : public ::testing::TestWithParam<std::string> {
  protected:
   static StrategyTraits traits() { return testing::load_strategy(GetParam()).traits(); }
 
-  static void run(const std::function<void(Replica&, const CommunicatorPtr&)>& body) {
+  static void tensor(const std::function<void(Replica&, const CommunicatorPtr&)>& body) {
     testing::run_ranks("inproc", kUnusedRanks, [&](const CommunicatorPtr& group) {
       Replica replica(GetParam(), group);
       body(replica, group);
@@ -141,7 +141,7 @@ INSTANTIATE_TEST_SUITE_P(Strategies, UnusedUnder, ::testing::ValuesIn(strategies
                          [](const auto& info) { return testing::file_name(info.param); });
 
 TEST_P(UnusedUnder, AParameterThatNoRankUsesKeepsValuesAndStateExactly) {
-  run([](Replica& replica, const CommunicatorPtr& group) {
+  tensor([](Replica& replica, const CommunicatorPtr& group) {
     const auto untouched = [&] { return at::equal(replica.none, at::full_like(replica.none, kStart)); };
     for (int step = 0; step < kSteps; ++step) {
       replica.step(step);
@@ -166,7 +166,7 @@ TEST_P(UnusedUnder, AParameterThatNoRankUsesKeepsValuesAndStateExactly) {
 TEST_P(UnusedUnder, AParameterOfOneRankIsUpdatedWithItsGradientAlone) {
   if (traits().servers_update) return;  // ranks have no optimizer
   const bool values = !traits().concurrent_updates;
-  run([values](Replica& replica, const CommunicatorPtr& group) {
+  tensor([values](Replica& replica, const CommunicatorPtr& group) {
     for (int step = 0; step < kSteps; ++step) {
       replica.step(step, [&](const auto& update) {
         const auto combined = replica.strategy().gradient_groups().at(0);

@@ -62,7 +62,7 @@ class Task {
   /// batch that it has prepared.
   virtual void check_values(const Batch& /*batch*/) const {}
 
-  /// Returns the default meters. The goal's metric is among their readings.
+  /// Returns the default meters. The goal's metric is among their metrics.
   virtual std::vector<MeterConfig> meters() const = 0;
   virtual Goal goal() const = 0;
 

@@ -26,7 +26,7 @@ class Recorder final : public Optimizer {
       slice.gradients.zero_();
     }
   }
-  void leave_out(const std::set<std::string>&) override {}
+  void exclude(const std::set<std::string>&) override {}
   double learning_rate() const override { return rate_; }
   void set_learning_rate(double rate) override { rate_ = rate; }
   std::int64_t updates() const override { return updates_; }

@@ -63,7 +63,7 @@ class FakeOptimizer final : public Optimizer {
   void update() override {
     if (calls_) calls_->push_back("update");
   }
-  void leave_out(const std::set<std::string>&) override {}
+  void exclude(const std::set<std::string>&) override {}
   double learning_rate() const override { return 0; }
   void set_learning_rate(double) override {}
   std::int64_t updates() const override { return 0; }

@@ -26,19 +26,19 @@ inline Batch batch_of(const at::Tensor& target) {
   return {.inputs = {target}, .targets = {target}, .valid = target.size(0), .global_rows = target.size(0)};
 }
 
-/// Returns a meter's readings of one batch, on one rank.
-inline Metrics readings_of(const std::string& yaml, const at::Tensor& output, const at::Tensor& target) {
+/// Returns a meter's metrics of one batch, on one rank.
+inline Metrics metrics_of(const std::string& yaml, const at::Tensor& output, const at::Tensor& target) {
   const auto meter = make_meter(yaml);
   meter->add(batch_of(target),
              {.outputs = {output}, .loss = at::full({}, 0.0), .weight = static_cast<double>(target.size(0))});
-  Metrics readings;
-  run_ranks("inproc", 1, [&](const CommunicatorPtr& group) { readings = meter->take(*group); });
-  return readings;
+  Metrics metrics;
+  run_ranks("inproc", 1, [&](const CommunicatorPtr& group) { metrics = meter->take(*group); });
+  return metrics;
 }
 
-/// Returns only the first reading.
-inline double reading_of(const std::string& yaml, const at::Tensor& output, const at::Tensor& target) {
-  return readings_of(yaml, output, target).at(0).second;
+/// Returns only the first metric.
+inline double metric_of(const std::string& yaml, const at::Tensor& output, const at::Tensor& target) {
+  return metrics_of(yaml, output, target).at(0).second;
 }
 
 inline at::Tensor numbers(const std::vector<double>& values) { return at::tensor(values, at::kDouble); }

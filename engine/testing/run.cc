@@ -115,9 +115,9 @@ std::vector<std::string> metrics_but_times(const RunFolder& folder) {
 
 Json summary(const Finished& run) { return Json::parse(read_file(run.folder.summary())); }
 
-double reading(const Metrics& readings, const std::string& name) {
-  const auto found = std::ranges::find(readings, name, &Metrics::value_type::first);
-  if (found != readings.end()) return found->second;
+double metric(const Metrics& metrics, const std::string& name) {
+  const auto found = std::ranges::find(metrics, name, &Metrics::value_type::first);
+  if (found != metrics.end()) return found->second;
   ADD_FAILURE() << "no " << name;
   return 0;
 }

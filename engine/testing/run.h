@@ -61,8 +61,8 @@ std::vector<T> column(const std::vector<Json>& lines, const char* key) {
   return values;
 }
 
-/// Returns a reading by its name. The test fails if there is no such reading.
-double reading(const Metrics& readings, const std::string& name);
+/// Returns a metric by its name. The test fails if there is no such metric.
+double metric(const Metrics& metrics, const std::string& name);
 
 /// Returns all elements, one after another, of `tensors` or of the weights that a run has written.
 at::Tensor flat(const std::vector<at::Tensor>& tensors);

@@ -29,13 +29,15 @@ inline std::unique_ptr<Strategy> make_strategy(const std::string& strategy, cons
 }
 
 /// A group that reports that its ranks share no memory.
-class Apart final : public Decorator {
+class WithoutSharedMemory final : public Decorator {
  public:
   using Decorator::Decorator;
   bool shares_memory() const override { return false; }
 
  private:
-  CommunicatorPtr wrap(CommunicatorPtr child) override { return std::make_shared<Apart>(std::move(child)); }
+  CommunicatorPtr wrap(CommunicatorPtr child) override {
+    return std::make_shared<WithoutSharedMemory>(std::move(child));
+  }
 };
 
 inline constexpr std::int64_t kBucketBytes = 20 * sizeof(float);

@@ -17,7 +17,7 @@
 namespace phalanx {
 namespace {
 
-constexpr std::size_t kMostKept = std::size_t{16} << 20;
+constexpr std::size_t kMaxKept = std::size_t{16} << 20;
 
 }  // namespace
 
@@ -27,7 +27,7 @@ AppendedFile::AppendedFile(std::string path)
 }
 
 void AppendedFile::add(std::string_view record) {
-  if (unwritten_.size() + record.size() <= kMostKept) unwritten_ += record;
+  if (unwritten_.size() + record.size() <= kMaxKept) unwritten_ += record;
   struct stat before = {};
   const bool known = ::fstat(file_.get(), &before) == 0;
   const int problem = known ? write_all(file_.get(), unwritten_) : errno;

@@ -13,9 +13,9 @@ namespace phalanx {
 void BestEffort::attempt(const std::function<void()>& task, const char* what_happens_now) {
   try {
     task();
-    told_ = false;
+    reported_ = false;
   } catch (const std::exception& error) {
-    if (std::exchange(told_, true)) return;
+    if (std::exchange(reported_, true)) return;
     const std::string text = std::string(error.what()) + "; " + what_happens_now;
     log_warning() << text;
     standard_error().write("Warning: " + text + "\n");

@@ -13,7 +13,7 @@ class BestEffort {
   void attempt(const std::function<void()>& task, const char* what_happens_now);
 
  private:
-  bool told_ = false;
+  bool reported_ = false;
 };
 
 }  // namespace phalanx

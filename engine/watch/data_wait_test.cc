@@ -29,7 +29,7 @@ struct Span {
 };
 
 // The semaphores by which step and loader wait for each other.
-class Meeting {
+class Rendezvous {
  public:
   void step_begins() { step_.release(); }
   void wait_for_step() { EXPECT_TRUE(step_.try_acquire_for(std::chrono::seconds(60))); }
@@ -43,22 +43,22 @@ class Meeting {
 // Gathers every batch except the first while the step with the batch before runs.
 class SlowLoader final : public Loader {
  public:
-  SlowLoader(Meeting& meeting, std::vector<Span>& gathered) : meeting_(meeting), gathered_(gathered) {}
+  SlowLoader(Rendezvous& rendezvous, std::vector<Span>& gathered) : rendezvous_(rendezvous), gathered_(gathered) {}
 
   std::int64_t batches() const override { return kBatches; }
   void start_epoch(std::int64_t, std::int64_t cursor) override { cursor_ = cursor; }
   bool next(Batch& batch) override {
     if (cursor_ == kBatches) return false;
-    if (cursor_ > 0) meeting_.wait_for_step();
+    if (cursor_ > 0) rendezvous_.wait_for_step();
     const auto begin = monotonic_ns();
     batch.valid = batch.global_rows = ++cursor_;
     gathered_.push_back({begin, monotonic_ns()});
-    meeting_.batch_is_there();
+    rendezvous_.batch_is_there();
     return true;
   }
 
  private:
-  Meeting& meeting_;
+  Rendezvous& rendezvous_;
   std::vector<Span>& gathered_;
   std::int64_t cursor_ = 0;
 };
@@ -66,30 +66,30 @@ class SlowLoader final : public Loader {
 // Runs until the next batch has been gathered.
 class SlowStep final : public Step {
  public:
-  explicit SlowStep(Meeting& meeting) : meeting_(meeting) {}
+  explicit SlowStep(Rendezvous& rendezvous) : rendezvous_(rendezvous) {}
 
   Result run(const Batch& batch, const Watch& watch) override {
-    if (batch.valid == 1) meeting_.wait_for_batch();  // the batch of this step
+    if (batch.valid == 1) rendezvous_.wait_for_batch();  // the batch of this step
     if (batch.valid < kBatches) {
-      meeting_.step_begins();
-      meeting_.wait_for_batch();
+      rendezvous_.step_begins();
+      rendezvous_.wait_for_batch();
     }
     return step_.run(batch, watch);
   }
   Result evaluate(const Batch& batch, const Watch& watch) override { return step_.evaluate(batch, watch); }
 
  private:
-  Meeting& meeting_;
+  Rendezvous& rendezvous_;
   testing::FakeStep step_;
 };
 
 TEST(DataWait, CountsHowLongTheLoopWaitsNotHowLongTheThreadWorks) {
   testing::run_ranks("inproc", 1, [](const CommunicatorPtr& world) {
-    Meeting meeting;
+    Rendezvous rendezvous;
     std::vector<Span> gathered, waited, computed;
-    const auto loader = make_prefetching(std::make_unique<SlowLoader>(meeting, gathered), 1);
+    const auto loader = make_prefetching(std::make_unique<SlowLoader>(rendezvous, gathered), 1);
     Watching watching({}, world, RunFolder(::testing::TempDir()));
-    SlowStep step(meeting);
+    SlowStep step(rendezvous);
     TimedStep timed(step, watching.clock());
     TimedUpdate optimizer(std::make_unique<testing::FakeOptimizer>(), watching.clock());
     testing::FakeStrategy strategy;

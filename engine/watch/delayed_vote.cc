@@ -13,13 +13,13 @@ constexpr int kVoteTag = kMaxTag - 1;  // kMaxTag is used for clocks
 
 }  // namespace
 
-DelayedVote::DelayedVote(CommunicatorPtr group, std::int64_t delay, bool apart)
-    : group_(std::move(group)), by_messages_(apart || delay > 1), cast_(static_cast<std::size_t>(delay)) {
-  for (auto& one : cast_) one.ballots = at::zeros({by_messages_ ? group_->size() : 1}, at::kLong);
+DelayedVote::DelayedVote(CommunicatorPtr group, std::int64_t delay, bool asynchronous)
+    : group_(std::move(group)), by_messages_(asynchronous || delay > 1), pending_(static_cast<std::size_t>(delay)) {
+  for (auto& one : pending_) one.ballots = at::zeros({by_messages_ ? group_->size() : 1}, at::kLong);
 }
 
 std::int64_t DelayedVote::read() {
-  auto& [ballots, sent] = cast_[oldest_];
+  auto& [ballots, sent] = pending_[oldest_];
   wait_all(sent);
   sent.clear();
   const auto* const begin = ballots.data_ptr<std::int64_t>();
@@ -27,7 +27,7 @@ std::int64_t DelayedVote::read() {
 }
 
 void DelayedVote::cast(std::int64_t ballot) {
-  auto& oldest = cast_[oldest_];
+  auto& oldest = pending_[oldest_];
   if (by_messages_) {
     oldest.ballots.data_ptr<std::int64_t>()[group_->rank()] = ballot;
     send_to_all(oldest);
@@ -35,10 +35,10 @@ void DelayedVote::cast(std::int64_t ballot) {
     *oldest.ballots.data_ptr<std::int64_t>() = ballot;
     oldest.sent.push_back(group_->all_reduce(oldest.ballots, Reduction::kMax));
   }
-  oldest_ = (oldest_ + 1) % cast_.size();
+  oldest_ = (oldest_ + 1) % pending_.size();
 }
 
-void DelayedVote::send_to_all(Cast& cast) const {
+void DelayedVote::send_to_all(PendingVote& cast) const {
   const at::Tensor own = cast.ballots.narrow(0, group_->rank(), 1);
   for (int peer = 0; peer < group_->size(); ++peer) {
     if (peer == group_->rank()) continue;

@@ -18,11 +18,11 @@ namespace phalanx {
 /// A vote is an all-reduce, or a message from each rank to each other rank, of 8 bytes. An all-reduce is carried out
 /// before all operations that are launched and waited for after it. Messages are used if ranks must be able to
 /// communicate with each other on something else while the slowest rank has not voted yet. This concerns ranks that may
-/// be several steps apart, and ranks of a pipeline (`apart`), whose steps do not end at the same time.
+/// be several steps apart, and ranks of a pipeline (`asynchronous`), whose steps do not end at the same time.
 class DelayedVote {
  public:
   /// `delay` is at least 1. Votes of one group must be cast in the same order on all of its ranks.
-  explicit DelayedVote(CommunicatorPtr group, std::int64_t delay = 1, bool apart = false);
+  explicit DelayedVote(CommunicatorPtr group, std::int64_t delay = 1, bool asynchronous = false);
 
   /// Returns the greatest ballot of the cast() `delay` calls before; 0 in the first `delay` calls. Waits for it.
   std::int64_t read();
@@ -31,17 +31,17 @@ class DelayedVote {
   void cast(std::int64_t ballot);
 
  private:
-  struct Cast {
+  struct PendingVote {
     at::Tensor ballots;  // int64: [1], or one element for each rank
     std::vector<Work> sent;
   };
 
-  void send_to_all(Cast& cast) const;
+  void send_to_all(PendingVote& cast) const;
 
   CommunicatorPtr group_;
   bool by_messages_;
-  std::vector<Cast> cast_;  // ring of the last `delay` votes
-  std::size_t oldest_ = 0;  // index in cast_
+  std::vector<PendingVote> pending_;  // ring of the last `delay` votes
+  std::size_t oldest_ = 0;            // index in pending_
 };
 
 }  // namespace phalanx

@@ -48,7 +48,7 @@ class Gauge {
   std::string name_, head_, samples_;
 };
 
-std::string training(const Measurement& train) {
+std::string training(const MetricsRecord& train) {
   Gauge step("step", "Updates completed."), epoch("epoch", "Epoch of the last step, from 0.");
   Gauge seconds("training_seconds", "Seconds since training began.");
   Gauge rate("learning_rate", "Learning rate of the last step.");
@@ -71,14 +71,14 @@ std::string training(const Measurement& train) {
 std::string to_text(const Exposition& exposition) {
   Gauge info("run_info", "Information about the run; always 1.");
   info.add(1, {{"name", exposition.run}, {"ranks", std::to_string(exposition.ranks)}, {"version", kVersion}});
-  Gauge readings("reading", "Last reading of a meter.");
+  Gauge metrics("metric", "Last value of a metric.");
   Gauge rates("samples_per_second", "Samples per second of all ranks.");
   for (const auto& [split, last] : exposition.last) {
     rates.add(last.samples_per_second, {{"split", split}});
-    for (const auto& [name, value] : last.readings) readings.add(value, {{"split", split}, {"name", name}});
+    for (const auto& [name, value] : last.metrics) metrics.add(value, {{"split", split}, {"name", name}});
   }
   const auto train = exposition.last.find("train");
-  return info.text() + readings.text() + rates.text() + (train == exposition.last.end() ? "" : training(train->second));
+  return info.text() + metrics.text() + rates.text() + (train == exposition.last.end() ? "" : training(train->second));
 }
 
 }  // namespace phalanx

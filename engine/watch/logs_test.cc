@@ -38,11 +38,11 @@ using ::testing::SizeIs;
 using ::testing::StartsWith;
 using ::testing::ThrowsMessage;
 
-Measurement logged_measurement() {
+MetricsRecord logged_record() {
   return {.step = 300,
           .epoch = 1,
           .split = "train",
-          .readings = {{"loss", 0.5}, {"accuracy", 0.875}},
+          .metrics = {{"loss", 0.5}, {"accuracy", 0.875}},
           .samples_per_second = 1000,
           .seconds = 2.5,
           .learning_rate = 0.1,
@@ -89,8 +89,8 @@ class TensorBoardTest : public ::testing::Test {
 
 TEST_F(TensorBoardTest, RecordsAreFramedAndBeginWithTheVersion) {
   TensorBoard board(folder_);
-  board.go_on_after(299);
-  board.add(logged_measurement());
+  board.resume_after(299);
+  board.add(logged_record());
   ASSERT_THAT(files_in(folder_), SizeIs(1));
   EXPECT_THAT(std::filesystem::path(files_in(folder_)[0]).filename().string(), StartsWith("events.out.tfevents."));
   const auto all = records(files_in(folder_)[0]);
@@ -112,8 +112,8 @@ TEST_F(TensorBoardTest, AScalarIsATagAndAFloat) {
 
 TEST_F(TensorBoardTest, EveryMeasuredValueHasATag) {
   TensorBoard board(folder_);
-  board.add(logged_measurement());
-  auto test = logged_measurement();
+  board.add(logged_record());
+  auto test = logged_record();
   test.split = "test";
   test.learning_rate.reset();
   test.times.reset();
@@ -127,8 +127,8 @@ TEST_F(TensorBoardTest, EveryMeasuredValueHasATag) {
 }
 
 TEST_F(TensorBoardTest, AResumedRunBeginsANewFile) {
-  TensorBoard(folder_).add(logged_measurement());
-  TensorBoard(folder_).add(logged_measurement());
+  TensorBoard(folder_).add(logged_record());
+  TensorBoard(folder_).add(logged_record());
   ASSERT_THAT(files_in(folder_), SizeIs(2));
   for (const auto& file : files_in(folder_)) {
     EXPECT_THAT(records(file)[1], HasSubstr("\x10\x01\x3a\x02\x08\x01")) << "a new file begins, with step 1";
@@ -136,12 +136,12 @@ TEST_F(TensorBoardTest, AResumedRunBeginsANewFile) {
 }
 
 TEST_F(TensorBoardTest, AFolderThatCannotBeCreatedIsAnErrorThatNamesTheFile) {
-  EXPECT_THAT([] { TensorBoard("/proc/absent").add(logged_measurement()); },
+  EXPECT_THAT([] { TensorBoard("/proc/absent").add(logged_record()); },
               ThrowsMessage<DataError>(AllOf(StartsWith("/proc/absent/events"), HasSubstr("cannot be opened"))));
 }
 
 TEST(Exposition, HasHelpAndTypeOfEveryMetric) {
-  const std::string text = to_text({.run = "a \"b\"\\", .ranks = 2, .last = {{"train", logged_measurement()}}});
+  const std::string text = to_text({.run = "a \"b\"\\", .ranks = 2, .last = {{"train", logged_record()}}});
   EXPECT_THAT(text, StartsWith("# HELP phalanx_run_info Information about the run; always 1.\n"
                                "# TYPE phalanx_run_info gauge\n"
                                "phalanx_run_info{name=\"a \\\"b\\\"\\\\\",ranks=\"2\",version=\""));
@@ -159,8 +159,8 @@ TEST(Exposition, OmitsWhatWasNotMeasured) {
 }
 
 TEST(Exposition, NonFiniteValuesAreWrittenAsPrometheusReadsThem) {
-  auto diverged = logged_measurement();
-  diverged.readings = {{"loss", NAN}, {"norm", INFINITY}};
+  auto diverged = logged_record();
+  diverged.metrics = {{"loss", NAN}, {"norm", INFINITY}};
   EXPECT_THAT(to_text({.run = "a", .ranks = 1, .last = {{"train", diverged}}}),
               AllOf(HasSubstr("name=\"loss\"} NaN\n"), HasSubstr("name=\"norm\"} +Inf\n")));
 }
@@ -203,7 +203,7 @@ TEST(Prometheus, ServesWhatWasMeasuredLast) {
   PrometheusEndpoint endpoint({}, "run", 2);
   EXPECT_THAT(answer(endpoint, "GET /metrics"),
               AllOf(StartsWith("HTTP/1.1 200 OK\r\n"), Not(HasSubstr("phalanx_step "))));
-  endpoint.add(logged_measurement());
+  endpoint.add(logged_record());
   const auto after = answer(endpoint, "GET /metrics?format=text");
   EXPECT_THAT(after, HasSubstr("\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
   EXPECT_THAT(after, HasSubstr("\nphalanx_step 300\n"));
@@ -230,7 +230,7 @@ TEST(Prometheus, ServesNothingElse) {
 // If connections were served one after another, the endpoint would wait for each of them.
 TEST(Prometheus, SilentConnectionsDoNotDelayAScrape) {
   PrometheusEndpoint endpoint({}, "run", 1);
-  for (const std::size_t silent : {std::size_t{20}, TextEndpoint::kMostConnections + 10}) {
+  for (const std::size_t silent : {std::size_t{20}, TextEndpoint::kMaxConnections + 10}) {
     std::vector<std::unique_ptr<Client>> clients;
     for (std::size_t i = 0; i < silent; ++i) clients.push_back(std::make_unique<Client>(endpoint.port()));
     const auto start = std::chrono::steady_clock::now();

@@ -11,11 +11,11 @@
 namespace phalanx {
 
 /// A measurement over some steps, or in a test, by all ranks together.
-struct Measurement {
+struct MetricsRecord {
   std::int64_t step = 0;   // number of completed updates
   std::int64_t epoch = 0;  // counted from 0
   std::string split;       // "train", "validation" or "test"
-  Metrics readings;        // "loss" first
+  Metrics metrics;         // "loss" first
   double samples_per_second = 0;
   double seconds = 0;                     // since the start of training
   std::optional<double> learning_rate{};  // only of training: rate of the last step
@@ -25,10 +25,10 @@ struct Measurement {
 
 /// Receives measurements, on rank 0 and in one thread. add() throws DataError if it cannot write now, and the next call
 /// tries again.
-class MeasurementSink {
+class MetricsSink {
  public:
-  virtual ~MeasurementSink() = default;
-  virtual void add(const Measurement& measurement) = 0;
+  virtual ~MetricsSink() = default;
+  virtual void add(const MetricsRecord& record) = 0;
 };
 
 }  // namespace phalanx

@@ -10,13 +10,13 @@
 
 namespace phalanx {
 
-void MetricsLog::add(const Measurement& measurement) {
-  nlohmann::ordered_json line{{"step", measurement.step}, {"epoch", measurement.epoch}, {"split", measurement.split}};
-  for (const auto& [name, value] : measurement.readings) line[name] = value;
-  line["samples_per_second"] = measurement.samples_per_second;
-  line["seconds"] = measurement.seconds;
-  if (measurement.learning_rate) line["learning_rate"] = *measurement.learning_rate;
-  if (measurement.times) line["step_ms"] = means_to_json(*measurement.times);
+void MetricsLog::add(const MetricsRecord& record) {
+  nlohmann::ordered_json line{{"step", record.step}, {"epoch", record.epoch}, {"split", record.split}};
+  for (const auto& [name, value] : record.metrics) line[name] = value;
+  line["samples_per_second"] = record.samples_per_second;
+  line["seconds"] = record.seconds;
+  if (record.learning_rate) line["learning_rate"] = *record.learning_rate;
+  if (record.times) line["step_ms"] = means_to_json(*record.times);
   file_.add(line.dump() + '\n');
 }
 

@@ -11,10 +11,10 @@ namespace phalanx {
 
 /// Writes metrics.jsonl: one JSON object per line. Lines are on disk as soon as they are added, so that readers can
 /// follow a run and a crash loses none.
-class MetricsLog final : public MeasurementSink {
+class MetricsLog final : public MetricsSink {
  public:
   explicit MetricsLog(const std::string& path) : file_(path) {}  // throws DataError
-  void add(const Measurement& measurement) override;
+  void add(const MetricsRecord& record) override;
 
  private:
   AppendedFile file_;

@@ -18,7 +18,7 @@
 namespace phalanx {
 namespace {
 
-constexpr std::size_t kMostLosses = 1024;  // losses that are kept before a check
+constexpr std::size_t kMaxLosses = 1024;  // losses that are kept before a check
 
 // Checks all values in one pass at the speed of memory. Returns true also for finite values with an infinite sum; the
 // caller then checks the values themselves.
@@ -96,7 +96,7 @@ void NanGuard::keep_loss(const State& state) {
     losses_.push_back(state.result.loss);
     steps_of_losses_.push_back(step_);
   }
-  if (step_ % every_ == 0 || losses_.size() == kMostLosses) look_at_losses();
+  if (step_ % every_ == 0 || losses_.size() == kMaxLosses) look_at_losses();
   due_ = !finding_ && step_ % every_ == 0;
 }
 

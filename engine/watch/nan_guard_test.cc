@@ -80,7 +80,7 @@ class Sum final : public Optimizer {
   void update() override {
     for (auto& slice : slices_) slice.values.add_(slice.gradients);
   }
-  void leave_out(const std::set<std::string>&) override {}
+  void exclude(const std::set<std::string>&) override {}
   double learning_rate() const override { return 1; }
   void set_learning_rate(double) override {}
   std::int64_t updates() const override { return 0; }

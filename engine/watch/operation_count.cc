@@ -150,7 +150,7 @@ FlopCounter::~FlopCounter() = default;
 
 double FlopCounter::count() const { return counter_->count(); }
 
-double count_operations(const std::function<void()>& compute) {
+double count_flops(const std::function<void()>& compute) {
   const FlopCounter counting;
   compute();
   return counting.count();

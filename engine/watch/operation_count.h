@@ -26,6 +26,6 @@ class FlopCounter {
 };
 
 /// Calls `compute` and returns the operations that it runs on this thread, as FlopCounter counts them.
-double count_operations(const std::function<void()>& compute);
+double count_flops(const std::function<void()>& compute);
 
 }  // namespace phalanx

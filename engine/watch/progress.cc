@@ -14,11 +14,11 @@ namespace {
 
 constexpr auto kTerminalInterval = std::chrono::milliseconds(100);
 constexpr auto kPlainInterval = std::chrono::seconds(5);
-constexpr int kLeastCells = 6, kMostCells = 30;  // cells of the bar
-constexpr int kPlainColumns = 160;               // of a line if there is no terminal
-constexpr int kUnknownColumns = 80;              // of a terminal that does not report its width
-constexpr std::size_t kMostReadings = 6;         // next to a bar
-constexpr std::size_t kSureReadings = 2;         // readings of a result that are more important than other items
+constexpr int kMinCells = 6, kMaxCells = 30;  // cells of the bar
+constexpr int kPlainColumns = 160;            // of a line if there is no terminal
+constexpr int kUnknownColumns = 80;           // of a terminal that does not report its width
+constexpr std::size_t kMaxMetrics = 6;        // next to a bar
+constexpr std::size_t kEssentialMetrics = 2;  // metrics of a result that are more important than other items
 
 std::string format_seconds(double seconds) {
   if (!std::isfinite(seconds) || seconds < 0) return "--:--";
@@ -27,8 +27,8 @@ std::string format_seconds(double seconds) {
   return format_text("%" PRId64 ":%02" PRId64 ":%02" PRId64, whole / 3600, whole / 60 % 60, whole % 60);
 }
 
-std::string epoch_words(const Measurement& measurement, std::int64_t epochs) {
-  return format_text("epoch %" PRId64 "/%" PRId64, measurement.epoch + 1, epochs);
+std::string epoch_words(const MetricsRecord& record, std::int64_t epochs) {
+  return format_text("epoch %" PRId64 "/%" PRId64, record.epoch + 1, epochs);
 }
 
 }  // namespace
@@ -50,62 +50,63 @@ int Progress::width() const {
   return columns > 0 ? columns : kUnknownColumns;
 }
 
-void Progress::update(const Measurement& train) {
+void Progress::update(const MetricsRecord& train) {
   const auto now = Clock::now();
   if (now - last_ < (terminal_ ? Clock::duration(kTerminalInterval) : Clock::duration(kPlainInterval))) return;
-  // A plain line cannot be redrawn, so it waits for readings, but not so long that training seems to hang.
-  if (!terminal_ && train.readings.empty() && std::chrono::duration<double>(train.seconds) < kPlainInterval) return;
+  // A plain line cannot be redrawn, so it waits for metrics, but not so long that training seems to hang.
+  if (!terminal_ && train.metrics.empty() && std::chrono::duration<double>(train.seconds) < kPlainInterval) return;
   last_ = now;
   const StyledText drawn = line(train);
   if (!terminal_) return console_.write(drawn.bytes() + "\n");
   if (console_.draw(clearing() + drawn.bytes())) drawn_columns_ = drawn.columns();
 }
 
-void Progress::result(const Measurement& test) {
+void Progress::result(const MetricsRecord& test) {
   const int width = this->width();
-  const auto fits = [&](std::size_t count, Beside beside) {
-    return result_line(test, count, beside).columns() <= width;
+  const auto fits = [&](std::size_t count, ResultItems items) {
+    return result_line(test, count, items).columns() <= width;
   };
-  // Selects, among all variants that fit, the one with the most readings, up to kSureReadings, and then the one with
-  // the most other items.
-  std::size_t count = std::min<std::size_t>(test.readings.size(), 1);
-  Beside beside{};
-  for (std::size_t sure = count; sure <= std::min(test.readings.size(), kSureReadings); ++sure) {
-    for (const Beside& wanted : {Beside{}, Beside{.split = true}, Beside{.split = true, .more = true},
-                                 Beside{.split = true, .more = true, .step = true},
-                                 Beside{.split = true, .more = true, .step = true, .epoch = true},
-                                 Beside{.split = true, .more = true, .step = true, .epoch = true, .time = true}}) {
-      if (sure > 1 && !wanted.split) continue;  // the split is more important than a second reading
+  // Selects, among all variants that fit, the one with the most metrics, up to kEssentialMetrics, and then the one
+  // with the most other items.
+  std::size_t count = std::min<std::size_t>(test.metrics.size(), 1);
+  ResultItems items{};
+  for (std::size_t sure = count; sure <= std::min(test.metrics.size(), kEssentialMetrics); ++sure) {
+    for (const ResultItems& wanted :
+         {ResultItems{}, ResultItems{.split = true}, ResultItems{.split = true, .more = true},
+          ResultItems{.split = true, .more = true, .step = true},
+          ResultItems{.split = true, .more = true, .step = true, .epoch = true},
+          ResultItems{.split = true, .more = true, .step = true, .epoch = true, .time = true}}) {
+      if (sure > 1 && !wanted.split) continue;  // the split is more important than a second metric
       if (!fits(sure, wanted)) break;
       count = sure;
-      beside = wanted;
+      items = wanted;
     }
   }
-  while (count < test.readings.size() && fits(count + 1, beside)) ++count;
-  Beside all = beside;
+  while (count < test.metrics.size() && fits(count + 1, items)) ++count;
+  ResultItems all = items;
   all.rate = test.samples_per_second > 0;
-  if (fits(count, all)) beside = all;
-  console_.write(clearing() + result_line(test, count, beside).bytes() + "\n");
+  if (fits(count, all)) items = all;
+  console_.write(clearing() + result_line(test, count, items).bytes() + "\n");
   drawn_columns_ = 0;
 }
 
-StyledText Progress::result_line(const Measurement& test, std::size_t count, Beside beside) const {
+StyledText Progress::result_line(const MetricsRecord& test, std::size_t count, ResultItems items) const {
   StyledText shown = text();
-  if (beside.epoch) shown.add(epoch_words(test, total_.epochs) + "  ", StyledText::kSoft);
-  if (beside.step) shown.add(format_text("step %" PRId64 "  ", test.step));
-  if (beside.split) shown.add(test.split, test.split == "train" ? StyledText::kCyan : StyledText::kGreen);
-  if (beside.split && !test.version.empty()) shown.add(" (" + test.version + ")", StyledText::kSoft);
-  shown.add(readings(test.readings, count));
-  const std::size_t more = test.readings.size() - count;
-  if (more > 0 && beside.more) shown.add(format_text("  %zu more", more), StyledText::kSoft);
-  if (beside.rate) shown.add(format_text("  %.0f samples/s", test.samples_per_second), StyledText::kSoft);
-  return beside.time ? shown.add("  " + format_seconds(test.seconds), StyledText::kSoft) : shown;
+  if (items.epoch) shown.add(epoch_words(test, total_.epochs) + "  ", StyledText::kSoft);
+  if (items.step) shown.add(format_text("step %" PRId64 "  ", test.step));
+  if (items.split) shown.add(test.split, test.split == "train" ? StyledText::kCyan : StyledText::kGreen);
+  if (items.split && !test.version.empty()) shown.add(" (" + test.version + ")", StyledText::kSoft);
+  shown.add(metrics(test.metrics, count));
+  const std::size_t more = test.metrics.size() - count;
+  if (more > 0 && items.more) shown.add(format_text("  %zu more", more), StyledText::kSoft);
+  if (items.rate) shown.add(format_text("  %.0f samples/s", test.samples_per_second), StyledText::kSoft);
+  return items.time ? shown.add("  " + format_seconds(test.seconds), StyledText::kSoft) : shown;
 }
 
-StyledText Progress::readings(const Metrics& readings, std::size_t count) const {
+StyledText Progress::metrics(const Metrics& metrics, std::size_t count) const {
   StyledText shown = text();
-  for (std::size_t i = 0; i < std::min(count, readings.size()); ++i) {
-    const auto& [name, value] = readings[i];
+  for (std::size_t i = 0; i < std::min(count, metrics.size()); ++i) {
+    const auto& [name, value] = metrics[i];
     shown.add("  " + name + " ", StyledText::kSoft)
         .add(name == "accuracy" ? format_text("%.2f %%", 100 * value) : format_text("%.4f", value), StyledText::kBold);
   }
@@ -127,13 +128,13 @@ StyledText Progress::bar(double share, int cells) const {
       .add("▏", StyledText::kSoft);
 }
 
-StyledText Progress::line(const Measurement& train) const {
+StyledText Progress::line(const MetricsRecord& train) const {
   const StyledText epoch = text().add(epoch_words(train, total_.epochs), StyledText::kSoft);
   // One column stays free, because after the last column the cursor would move to the next line.
-  return line_beside_bar(train, epoch, terminal_ ? width() - 1 : 0);
+  return line_with_bar(train, epoch, terminal_ ? width() - 1 : 0);
 }
 
-StyledText Progress::line_beside_bar(const Measurement& train, const StyledText& epoch, int width) const {
+StyledText Progress::line_with_bar(const MetricsRecord& train, const StyledText& epoch, int width) const {
   const double left = train.step > 0 ? train.seconds / train.step * (total_.steps - train.step) : NAN;
   // The step is padded to the width of the total, so that other items do not move.
   const std::string total = std::to_string(total_.steps);
@@ -142,20 +143,20 @@ StyledText Progress::line_beside_bar(const Measurement& train, const StyledText&
   const std::string rate = train.samples_per_second > 0 ? format_text("  %.0f", train.samples_per_second) : "";
   const auto tail = [&](const char* word, std::size_t count, const char* unit, bool with_eta) {
     StyledText shown = text();
-    shown.add(word + steps).add(readings(train.readings, count));
+    shown.add(word + steps).add(metrics(train.metrics, count));
     if (*unit != '\0' && !rate.empty()) shown.add(rate + unit);
     return with_eta ? shown.add("  ETA ", StyledText::kSoft).add(format_seconds(left)) : shown;
   };
-  if (!terminal_) return text().add(epoch).add("  ").add(tail("step ", kMostReadings, " samples/s", true));
-  const std::size_t all = std::min(train.readings.size(), kMostReadings), some = std::min<std::size_t>(all, 2);
+  if (!terminal_) return text().add(epoch).add("  ").add(tail("step ", kMaxMetrics, " samples/s", true));
+  const std::size_t all = std::min(train.metrics.size(), kMaxMetrics), some = std::min<std::size_t>(all, 2);
   const double share = total_.steps > 0 ? static_cast<double>(train.step) / static_cast<double>(total_.steps) : 0;
   for (const auto& shown :
        {tail("step ", all, " samples/s", true), tail("", all, "/s", true), tail("", all, "", true),
         tail("step ", some, " samples/s", true), tail("", some, "/s", true), tail("", some, "", true),
         tail("", 1, "", true), tail("", 1, "", false), tail("", 0, "", false)}) {
     const int cells = width - epoch.columns() - shown.columns() - 4;
-    if (cells >= kLeastCells) {
-      return text().add(epoch).add(" ").add(bar(share, std::min(cells, kMostCells))).add(" ").add(shown);
+    if (cells >= kMinCells) {
+      return text().add(epoch).add(" ").add(bar(share, std::min(cells, kMaxCells))).add(" ").add(shown);
     }
   }
   const std::string position = format_text("%" PRId64 "/", train.step) + total;

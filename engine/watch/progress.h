@@ -30,24 +30,24 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  void update(const Measurement& train);  // may be called at any rate; drawn at most ten times a second
-  void result(const Measurement& test);   // writes a permanent line about a test, or about the training of an epoch
+  void update(const MetricsRecord& train);  // may be called at any rate; drawn at most ten times a second
+  void result(const MetricsRecord& test);   // writes a permanent line about a test, or about the training of an epoch
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  // The items of a result's line in addition to its readings.
-  struct Beside {
+  // The items of a result's line in addition to its metrics.
+  struct ResultItems {
     bool split = false, more = false, step = false, epoch = false, time = false, rate = false;
   };
 
   StyledText text() const { return StyledText(colors_); }
   int width() const;
-  StyledText result_line(const Measurement& test, std::size_t count, Beside beside) const;
-  StyledText readings(const Metrics& readings, std::size_t count) const;
+  StyledText result_line(const MetricsRecord& test, std::size_t count, ResultItems items) const;
+  StyledText metrics(const Metrics& metrics, std::size_t count) const;
   StyledText bar(double share, int cells) const;
-  StyledText line(const Measurement& train) const;
-  StyledText line_beside_bar(const Measurement& train, const StyledText& epoch, int width) const;
+  StyledText line(const MetricsRecord& train) const;
+  StyledText line_with_bar(const MetricsRecord& train, const StyledText& epoch, int width) const;
   std::string clearing() const;
 
   Console& console_;

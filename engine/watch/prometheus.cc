@@ -25,9 +25,9 @@ std::string PrometheusEndpoint::text() {
   return to_text(exposition_);
 }
 
-void PrometheusEndpoint::add(const Measurement& measurement) {
+void PrometheusEndpoint::add(const MetricsRecord& record) {
   const std::lock_guard lock(mutex_);
-  exposition_.last[measurement.split] = measurement;
+  exposition_.last[record.split] = record;
 }
 
 }  // namespace phalanx

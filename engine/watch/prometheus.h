@@ -12,13 +12,13 @@
 namespace phalanx {
 
 /// Serves GET /metrics to Prometheus during its lifetime; see TextEndpoint.
-class PrometheusEndpoint final : public MeasurementSink {
+class PrometheusEndpoint final : public MetricsSink {
  public:
   /// Listens at the config's address and port; port 0 selects any free port. Throws ConfigError if that is not
   /// possible.
   PrometheusEndpoint(const PrometheusConfig& config, std::string run, int ranks);
 
-  void add(const Measurement& measurement) override;
+  void add(const MetricsRecord& record) override;
 
   int port() const { return endpoint_->port(); }
 

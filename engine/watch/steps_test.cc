@@ -45,14 +45,14 @@ TEST(StepClock, LapsAddUpByPhase) {
   StepClock clock;
   std::vector<Phase> phases;
   std::int64_t last_end = 0;
-  double told = 0;
+  double expected = 0;
   clock.skip();
   clock.listen([&](Phase phase, std::int64_t begin, std::int64_t end) {
     phases.push_back(phase);
     EXPECT_LE(begin, end);
     EXPECT_TRUE(last_end == 0 || begin == last_end) << "no time is lost between laps";
     last_end = end;
-    told += static_cast<double>(end - begin) * 1e-9;
+    expected += static_cast<double>(end - begin) * 1e-9;
   });
   clock.lap(Phase::kData);
   clock.lap(Phase::kForward);
@@ -61,7 +61,7 @@ TEST(StepClock, LapsAddUpByPhase) {
   EXPECT_THAT(phases, ElementsAre(Phase::kData, Phase::kForward, Phase::kData));
   const auto& total = clock.total();
   EXPECT_EQ(total.steps, 1);
-  EXPECT_NEAR(total.seconds[0] + total.seconds[1], told, 1e-12);
+  EXPECT_NEAR(total.seconds[0] + total.seconds[1], expected, 1e-12);
   EXPECT_EQ((total - total).seconds[0], 0);
 }
 
@@ -122,7 +122,7 @@ TEST(StepTimes, ARankThatWaitsForOthersIsNoStraggler) {
   EXPECT_THAT((StepTimes{.steps = 1, .ranks = {{}}}).straggler(), HasSubstr("there is only one rank"));
 }
 
-TEST(StepTimes, AsJson) {
+TEST(StepTimes, ConvertToJson) {
   const auto json = spreads_to_json(uneven());
   EXPECT_EQ(json.at("steps"), 10);
   EXPECT_DOUBLE_EQ(json.at("phases").at("forward").at("mean_ms").get<double>(), 1.5);
@@ -237,7 +237,7 @@ TEST_F(WindowTest, HasTheStepsPhasesAndCollectivesOfAllRanks) {
   }
 }
 
-TEST_F(WindowTest, OperatorsCanBeLeftOut) {
+TEST_F(WindowTest, OperatorsCanBeOmitted) {
   run_ranks("inproc", 1, [&](const CommunicatorPtr& world) { train(world, {.from = 1, .to = 2, .operators = false}); });
   EXPECT_THAT(names_of(lanes(0)["steps"]), ElementsAre("step 1", "step 2"));
   EXPECT_TRUE(lanes(0)["operators"].empty());

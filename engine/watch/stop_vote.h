@@ -14,27 +14,27 @@ namespace phalanx {
 class StopVote {
  public:
   /// Both functions are polled once a step: `asked` returns true if this rank was asked to stop, `time_up` if its time
-  /// is up. `delay`, `apart`: see DelayedVote.
+  /// is up. `delay`, `asynchronous`: see DelayedVote.
   StopVote(
       CommunicatorPtr group, std::function<bool()> asked, std::function<bool()> time_up = [] { return false; },
-      std::int64_t delay = 1, bool apart = false);
+      std::int64_t delay = 1, bool asynchronous = false);
 
   void attach(Engine& engine);
 
   /// Returns true if the ranks agreed to stop.
-  bool stopped() const { return verdict_ != kGoOn; }
+  bool stopped() const { return verdict_ != kContinue; }
 
   /// Returns true if they stopped only because of the time.
   bool time_up() const { return verdict_ == kTimeUp; }
 
  private:
-  enum Ballot : std::int64_t { kGoOn, kTimeUp, kAsked };  // the greatest wins
+  enum Ballot : std::int64_t { kContinue, kTimeUp, kAsked };  // the greatest wins
 
   void vote(State& state);
 
   DelayedVote vote_;
   std::function<bool()> asked_, time_up_;
-  std::int64_t verdict_ = kGoOn;
+  std::int64_t verdict_ = kContinue;
 };
 
 }  // namespace phalanx

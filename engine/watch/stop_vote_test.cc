@@ -128,7 +128,7 @@ TEST(DelayedVotes, DoNotHoldUpRanksThatCommunicateInAnotherGroup) {
 }
 
 // A step of a pipeline does not end on all ranks at the same time.
-TEST(DelayedVotes, OfRanksOnDifferentStepsAreReadOneStepLater) {
+TEST(DelayedVotes, AreReadOneStepLaterIfRanksAreOnDifferentSteps) {
   testing::run_ranks("inproc", 3, [](const CommunicatorPtr& world) {
     DelayedVote vote(world, 1, true);
     for (std::int64_t step = 0; step < 5; ++step) {

@@ -5,18 +5,18 @@
 
 namespace phalanx {
 
-void TensorBoard::add(const Measurement& measurement) {
+void TensorBoard::add(const MetricsRecord& record) {
   if (!file_) file_.emplace(folder_, after_ + 1);
   std::vector<TaggedValue> values;
-  const auto tag = [&](const std::string& name) { return measurement.split + "/" + name; };
-  for (const auto& [name, value] : measurement.readings) values.push_back({tag(name), value});
-  values.push_back({tag("samples_per_second"), measurement.samples_per_second});
-  if (measurement.learning_rate) values.push_back({tag("learning_rate"), *measurement.learning_rate});
-  for (int i = 0; measurement.times && i < kPhases; ++i) {
+  const auto tag = [&](const std::string& name) { return record.split + "/" + name; };
+  for (const auto& [name, value] : record.metrics) values.push_back({tag(name), value});
+  values.push_back({tag("samples_per_second"), record.samples_per_second});
+  if (record.learning_rate) values.push_back({tag("learning_rate"), *record.learning_rate});
+  for (int i = 0; record.times && i < kPhases; ++i) {
     const auto phase = static_cast<Phase>(i);
-    values.push_back({"step_ms/" + std::string(to_string(phase)), 1e3 * measurement.times->phase(phase).mean});
+    values.push_back({"step_ms/" + std::string(to_string(phase)), 1e3 * record.times->phase(phase).mean});
   }
-  file_->add(measurement.step, values);
+  file_->add(record.step, values);
 }
 
 }  // namespace phalanx

@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::chrono::seconds kConnection(2);
 constexpr std::chrono::milliseconds kPause(100);
-constexpr std::size_t kMostRequest = 4096;
+constexpr std::size_t kMaxRequest = 4096;
 constexpr int kBacklog = 128;
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
@@ -135,13 +135,13 @@ void TextEndpoint::serve() const {
 }
 
 void TextEndpoint::accept_all(std::vector<Connection>& connections) const {
-  for (std::size_t i = 0; i < kMostConnections; ++i) {
+  for (std::size_t i = 0; i < kMaxConnections; ++i) {
     OwnedFile client(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (client.get() < 0) {
       if (!try_again()) std::this_thread::sleep_for(kPause);  // if no file descriptor is left, do not spin
       return;
     }
-    if (connections.size() >= kMostConnections) connections.erase(connections.begin());
+    if (connections.size() >= kMaxConnections) connections.erase(connections.begin());
     connections.push_back({.socket = std::move(client), .deadline = Clock::now() + kConnection});
     if (!advance(connections.back())) connections.pop_back();
   }
@@ -166,7 +166,7 @@ bool TextEndpoint::read_request(Connection& connection) const {
   auto& request = connection.request;
   std::array<char, 1024> piece;
   while (request.find("\r\n\r\n") == std::string::npos) {
-    if (request.size() >= kMostRequest) {
+    if (request.size() >= kMaxRequest) {
       connection.answer = refusal("431 Request Header Fields Too Large");
       return true;
     }

@@ -26,7 +26,7 @@ class OwnedFile {
 /// open at the same time and receives no signals.
 ///
 /// No client can block another or the endpoint: at most 4 KiB of a request are read, a connection lasts at most 2 s,
-/// the oldest connection is closed if there are kMostConnections, and the destructor does not wait for connections.
+/// the oldest connection is closed if there are kMaxConnections, and the destructor does not wait for connections.
 class TextEndpoint {
  public:
   struct Page {
@@ -42,7 +42,7 @@ class TextEndpoint {
   TextEndpoint(const TextEndpoint&) = delete;
   TextEndpoint& operator=(const TextEndpoint&) = delete;
 
-  static constexpr std::size_t kMostConnections = 64;
+  static constexpr std::size_t kMaxConnections = 64;
 
   int port() const { return port_; }
 

@@ -38,11 +38,11 @@ using ::testing::SizeIs;
 using ::testing::StartsWith;
 using ::testing::ThrowsMessage;
 
-Measurement measurement() {
+MetricsRecord record() {
   return {.step = 20,
           .epoch = 0,
           .split = "train",
-          .readings = {{"loss", 0.5}, {"accuracy", 0.875}},
+          .metrics = {{"loss", 0.5}, {"accuracy", 0.875}},
           .samples_per_second = 1000,
           .seconds = 2.5};
 }
@@ -62,14 +62,14 @@ class MetricsLogTest : public ::testing::Test {
 };
 
 TEST_F(MetricsLogTest, ALineHasThePromisedKeysInOrder) {
-  MetricsLog(path_).add(measurement());
+  MetricsLog(path_).add(record());
   EXPECT_EQ(read_file(path_), R"({"step":20,"epoch":0,"split":"train","loss":0.5,"accuracy":0.875,)"
                               R"("samples_per_second":1000.0,"seconds":2.5})"
                               "\n");
 }
 
 TEST_F(MetricsLogTest, ALineOfTrainingHasLearningRateAndTimes) {
-  auto train = measurement();
+  auto train = record();
   train.learning_rate = 0.25;
   train.times = StepTimes{.steps = 1, .ranks = {{0.001, 0.002, 0.003, 0.004, 0.005, 0.006}}};
   MetricsLog(path_).add(train);
@@ -79,60 +79,60 @@ TEST_F(MetricsLogTest, ALineOfTrainingHasLearningRateAndTimes) {
 
 TEST_F(MetricsLogTest, LinesAreThereAsSoonAsTheyAreAdded) {
   MetricsLog log(path_);
-  log.add(measurement());
+  log.add(record());
   EXPECT_THAT(lines(), SizeIs(1));
-  log.add(measurement());
+  log.add(record());
   EXPECT_THAT(lines(), SizeIs(2));
 }
 
 TEST_F(MetricsLogTest, AppendsToAnExistingFile) {
-  MetricsLog(path_).add(measurement());
-  MetricsLog(path_).add(measurement());
+  MetricsLog(path_).add(record());
+  MetricsLog(path_).add(record());
   EXPECT_THAT(lines(), SizeIs(2));
 }
 
 TEST_F(MetricsLogTest, LinesThatAFullDiskRefusedAreWrittenWhenItHasRoomAgain) {
   MetricsLog log(path_);
-  log.add(measurement());
+  log.add(record());
   const auto whole = read_file(path_);
   const auto previous = ::signal(SIGXFSZ, SIG_IGN);  // writes beyond a limit then fail like writes to a full disk
   rlimit limit{};
   ::getrlimit(RLIMIT_FSIZE, &limit);
   const rlim_t before = std::exchange(limit.rlim_cur, whole.size() + 10);
   ::setrlimit(RLIMIT_FSIZE, &limit);
-  EXPECT_THAT([&] { log.add(measurement()); }, ThrowsMessage<DataError>(HasSubstr(path_ + ": cannot be written")));
+  EXPECT_THAT([&] { log.add(record()); }, ThrowsMessage<DataError>(HasSubstr(path_ + ": cannot be written")));
   EXPECT_EQ(read_file(path_), whole) << "no part of a line is left";
-  EXPECT_THROW(log.add(measurement()), DataError);
+  EXPECT_THROW(log.add(record()), DataError);
   limit.rlim_cur = before;
   ::setrlimit(RLIMIT_FSIZE, &limit);
   ::signal(SIGXFSZ, previous);
-  log.add(measurement());
+  log.add(record());
   EXPECT_THAT(lines(), SizeIs(4));
 }
 
 TEST_F(MetricsLogTest, LinesFollowAFileThatIsRenamedAndSaySo) {
   MetricsLog log(path_);
-  log.add(measurement());
+  log.add(record());
   const auto renamed = path_ + ".renamed";
   std::filesystem::rename(path_, renamed);
-  EXPECT_THAT([&] { log.add(measurement()); }, ThrowsMessage<DataError>(HasSubstr(path_ + ": was removed or renamed")));
+  EXPECT_THAT([&] { log.add(record()); }, ThrowsMessage<DataError>(HasSubstr(path_ + ": was removed or renamed")));
   std::ofstream(path_) << "of another run";
-  EXPECT_THROW(log.add(measurement()), DataError);
+  EXPECT_THROW(log.add(record()), DataError);
   EXPECT_EQ(read_file(path_), "of another run");
   std::filesystem::rename(renamed, path_);
-  log.add(measurement());
+  log.add(record());
   EXPECT_THAT(lines(), SizeIs(4));
 }
 
 TEST_F(MetricsLogTest, AFileThatIsRemovedIsAnError) {
   MetricsLog log(path_);
   std::filesystem::remove(path_);
-  EXPECT_THAT([&] { log.add(measurement()); }, ThrowsMessage<DataError>(HasSubstr(path_ + ": was removed or renamed")));
+  EXPECT_THAT([&] { log.add(record()); }, ThrowsMessage<DataError>(HasSubstr(path_ + ": was removed or renamed")));
 }
 
 TEST_F(MetricsLogTest, EveryLineParsesEvenOfARunThatDiverged) {
-  auto diverged = measurement();
-  diverged.readings = {{"loss", NAN}, {"accuracy", INFINITY}};
+  auto diverged = record();
+  diverged.metrics = {{"loss", NAN}, {"accuracy", INFINITY}};
   diverged.split = "a \"quoted\"\nname";
   MetricsLog(path_).add(diverged);
   ASSERT_THAT(lines(), SizeIs(1));
@@ -143,7 +143,7 @@ TEST_F(MetricsLogTest, EveryLineParsesEvenOfARunThatDiverged) {
 
 TEST_F(MetricsLogTest, AFullDiskIsAnErrorThatNamesTheFile) {
   MetricsLog log("/dev/full");
-  EXPECT_THAT([&] { log.add(measurement()); },
+  EXPECT_THAT([&] { log.add(record()); },
               ThrowsMessage<DataError>("/dev/full: cannot be written: No space left on device"));
 }
 
@@ -173,19 +173,19 @@ class ProgressTest : public ::testing::Test {
 
 TEST_F(ProgressTest, PlainLinesIfTheOutputIsNoTerminal) {
   Progress progress(console_, false, kTotal);
-  progress.update(measurement());
+  progress.update(record());
   EXPECT_EQ(written(), "epoch 1/5  step 20/625  loss 0.5000  accuracy 87.50 %  1000 samples/s  ETA 1:16\n");
 }
 
 TEST_F(ProgressTest, PlainLinesAreRare) {
   Progress progress(console_, false, kTotal);
-  for (int i = 0; i < 1000; ++i) progress.update(measurement());
+  for (int i = 0; i < 1000; ++i) progress.update(record());
   EXPECT_THAT(written(), AllOf(StartsWith("epoch"), Not(HasSubstr("\nepoch"))));
 }
 
-TEST_F(ProgressTest, APlainLineWaitsAWhileForTheFirstReading) {
-  auto unread = measurement();
-  unread.readings.clear();
+TEST_F(ProgressTest, APlainLineWaitsAWhileForTheFirstMetrics) {
+  auto unread = record();
+  unread.metrics.clear();
   Progress progress(console_, false, kTotal);
   progress.update(unread);
   EXPECT_EQ(written(), "");
@@ -195,7 +195,7 @@ TEST_F(ProgressTest, APlainLineWaitsAWhileForTheFirstReading) {
 }
 
 TEST_F(ProgressTest, PlainResultsAreLinesWithoutControlCharacters) {
-  auto test = measurement();
+  auto test = record();
   test.split = "test";
   test.epoch = 4;
   test.seconds = 3725.4;
@@ -210,7 +210,7 @@ TEST_F(ProgressTest, PlainResultsAreLinesWithoutControlCharacters) {
 
 TEST_F(ProgressTest, AnUnknownRemainingTimeIsShownAsDashes) {
   Progress progress(console_, false, kTotal);
-  auto nothing_yet = measurement();
+  auto nothing_yet = record();
   nothing_yet.step = 0;
   progress.update(nothing_yet);
   EXPECT_THAT(written(), EndsWith("ETA --:--\n"));
@@ -219,15 +219,15 @@ TEST_F(ProgressTest, AnUnknownRemainingTimeIsShownAsDashes) {
 TEST_F(ProgressTest, ATerminalsLineIsRedrawnAndLeavesNothingBehind) {
   {
     Progress progress(console_, true, kTotal);
-    progress.update(measurement());
+    progress.update(record());
   }
   EXPECT_THAT(written(), AllOf(StartsWith("\r\033[Kepoch 1/5 "), Not(HasSubstr("\n")), EndsWith("\r\033[K")));
 }
 
 TEST_F(ProgressTest, OnATerminalResultsStayAboveTheBar) {
   Progress progress(console_, true, kTotal);
-  progress.update(measurement());
-  progress.result(measurement());
+  progress.update(record());
+  progress.result(record());
   EXPECT_THAT(written(), AllOf(HasSubstr("\r\033[Kepoch 1/5  step 20  train  loss"), EndsWith("\n")));
 }
 
@@ -257,16 +257,16 @@ std::string shown_on_terminal(unsigned short columns, Progress::Total total,
   return text.starts_with(start) ? text.substr(start.size()) : "not redrawn: " + text;
 }
 
-std::string drawn_on_terminal(unsigned short columns, const Measurement& train, Progress::Total total) {
+std::string drawn_on_terminal(unsigned short columns, const MetricsRecord& train, Progress::Total total) {
   return shown_on_terminal(columns, total, [&](Progress& progress) { progress.update(train); });
 }
 
-std::string result_on_terminal(unsigned short columns, const Measurement& test, Progress::Total total) {
+std::string result_on_terminal(unsigned short columns, const MetricsRecord& test, Progress::Total total) {
   return shown_on_terminal(columns, total, [&](Progress& progress) { progress.result(test); });
 }
 
 TEST_F(ProgressTest, ABarFillsFromLeftToRightWhereThereIsRoom) {
-  auto train = measurement();
+  auto train = record();
   train.step = 5 * 125 / 2;
   EXPECT_THAT(drawn_on_terminal(140, train, kTotal), HasSubstr(" ▕██████████████▉               ▏ step 312/625"));
   train.step = 625;
@@ -274,18 +274,18 @@ TEST_F(ProgressTest, ABarFillsFromLeftToRightWhereThereIsRoom) {
 }
 
 TEST_F(ProgressTest, AnOrdinaryTerminalHasRoomForABarTheLossAndTheTimeLeft) {
-  EXPECT_THAT(drawn_on_terminal(80, measurement(), kTotal),
+  EXPECT_THAT(drawn_on_terminal(80, record(), kTotal),
               AllOf(HasSubstr("▕"), HasSubstr("20/625"), HasSubstr("loss 0.5000"), HasSubstr("ETA 1:16")));
 }
 
 TEST_F(ProgressTest, ANarrowTerminalKeepsEpochAndStep) {
-  auto train = measurement();
+  auto train = record();
   train.step = 320;
   EXPECT_EQ(drawn_on_terminal(20, train, kTotal), "epoch 1/5  320/625");
 }
 
 TEST_F(ProgressTest, ATerminalOfAnyWidthShowsNoPartOfANumber) {
-  auto train = measurement();
+  auto train = record();
   train.step = 320;
   const std::vector<std::string> drawn{"", "320/625", "epoch 1/5  320/625"};
   for (unsigned short columns = 2; columns < 24; ++columns) {
@@ -294,7 +294,7 @@ TEST_F(ProgressTest, ATerminalOfAnyWidthShowsNoPartOfANumber) {
 }
 
 TEST_F(ProgressTest, AResultOn60ColumnsHasLossAndAccuracy) {
-  auto test = measurement();
+  auto test = record();
   test.split = "test";
   test.step = 125;
   EXPECT_EQ(result_on_terminal(60, test, kTotal), "epoch 1/5  step 125  test  loss 0.5000  accuracy 87.50 %\r\n");
@@ -303,7 +303,7 @@ TEST_F(ProgressTest, AResultOn60ColumnsHasLossAndAccuracy) {
 }
 
 TEST_F(ProgressTest, AResultSaysWhichVersionOfTheModelItIsOf) {
-  auto test = measurement();
+  auto test = record();
   test.split = "test";
   test.version = "final model";
   Progress progress(console_, false, kTotal);
@@ -311,11 +311,11 @@ TEST_F(ProgressTest, AResultSaysWhichVersionOfTheModelItIsOf) {
   EXPECT_THAT(written(), HasSubstr("  test (final model)  loss 0.5000"));
 }
 
-TEST_F(ProgressTest, ReadingsThatDoNotFitAreCounted) {
-  auto test = measurement();
+TEST_F(ProgressTest, MetricsThatDoNotFitAreCounted) {
+  auto test = record();
   test.split = "test";
-  test.readings = {{"loss", 0.5}};
-  for (int i = 0; i < 100; ++i) test.readings.emplace_back("confusion_" + std::to_string(i), i);
+  test.metrics = {{"loss", 0.5}};
+  for (int i = 0; i < 100; ++i) test.metrics.emplace_back("confusion_" + std::to_string(i), i);
   Progress progress(console_, false, kTotal);
   progress.result(test);
   const auto line = written();
@@ -323,20 +323,20 @@ TEST_F(ProgressTest, ReadingsThatDoNotFitAreCounted) {
   for (auto at = line.find("confusion_"); at != std::string::npos; at = line.find("confusion_", at + 1)) ++shown;
   EXPECT_THAT(line,
               AllOf(HasSubstr("test  loss 0.5000  confusion_0 0.0000"),
-                    HasSubstr("  " + std::to_string(test.readings.size() - shown) + " more  "), EndsWith("0:03\n")));
+                    HasSubstr("  " + std::to_string(test.metrics.size() - shown) + " more  "), EndsWith("0:03\n")));
   EXPECT_LE(line.size(), 161u);
 }
 
-TEST_F(ProgressTest, TheFirstOfManyReadingsFitNextToABar) {
-  auto train = measurement();
-  for (int i = 0; i < 100; ++i) train.readings.emplace_back("confusion_" + std::to_string(i), i);
+TEST_F(ProgressTest, TheFirstOfManyMetricsFitNextToABar) {
+  auto train = record();
+  for (int i = 0; i < 100; ++i) train.metrics.emplace_back("confusion_" + std::to_string(i), i);
   EXPECT_THAT(drawn_on_terminal(100, train, kTotal), AllOf(HasSubstr("▕"), HasSubstr("loss 0.5000  accuracy 87.50 %")));
 }
 
 TEST_F(ProgressTest, ColorsTakeNoRoom) {
   {
     Progress progress(console_, true, kTotal, true);
-    progress.update(measurement());
+    progress.update(record());
   }
   EXPECT_THAT(written(), AllOf(HasSubstr("\033[36m"), HasSubstr("\033[1m0.5000\033[0m")));
   EXPECT_EQ(StyledText(true).add("▕█", StyledText::kCyan).columns(), 2);
@@ -351,7 +351,7 @@ TEST_F(ProgressTest, ALineThatWrappedWhenTheTerminalShrankIsClearedCompletely) {
   {
     Console console(slave);
     Progress progress(console, true, kTotal);
-    progress.update(measurement());
+    progress.update(record());
     ASSERT_EQ(::ioctl(slave, TIOCSWINSZ, &narrow), 0);
   }
   ::close(slave);
@@ -364,7 +364,7 @@ TEST_F(ProgressTest, ALineThatWrappedWhenTheTerminalShrankIsClearedCompletely) {
 }
 
 TEST_F(ProgressTest, TheLineNeverWrapsOnATerminalOfAnyWidth) {
-  auto train = measurement();
+  auto train = record();
   for (unsigned short columns = 2; columns < 160; ++columns) {
     const auto line = drawn_on_terminal(columns, train, kTotal);
     EXPECT_LT(columns_of(line), columns) << line;

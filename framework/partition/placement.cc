@@ -29,9 +29,9 @@ bool is_possible(const Placement& placement) {
   if (placement.dim >= static_cast<std::int64_t>(placement.shape.size())) return false;
   std::int64_t left = placement.shape[static_cast<std::size_t>(placement.dim)];
   const std::int64_t size = left;
-  for (const auto& run : placement.runs) {
-    if (run.count > left || run.begin > size - run.count) return false;
-    left -= run.count;
+  for (const auto& range : placement.ranges) {
+    if (range.count > left || range.begin > size - range.count) return false;
+    left -= range.count;
   }
   return checked_product(placement.shape).has_value();
 }
@@ -39,11 +39,11 @@ bool is_possible(const Placement& placement) {
 bool parse(std::string_view text, Placement& placement) {
   if (take_number(text, placement.dim, ":") == 0) return false;
   for (char next = ','; next == ',';) {
-    Placement::Run run;
-    if (take_number(text, run.begin, "+") == 0) return false;
-    next = take_number(text, run.count, ",/");
+    Placement::Range range;
+    if (take_number(text, range.begin, "+") == 0) return false;
+    next = take_number(text, range.count, ",/");
     if (next == 0) return false;
-    placement.runs.push_back(run);
+    placement.ranges.push_back(range);
   }
   for (char next = 'x'; next == 'x';) {
     std::int64_t size = 0;
@@ -60,7 +60,7 @@ std::vector<std::int64_t> Placement::part_shape() const {
   auto part = shape;
   auto& size = part.at(static_cast<std::size_t>(dim));
   size = 0;
-  for (const auto& run : runs) size += run.count;
+  for (const auto& range : ranges) size += range.count;
   return part;
 }
 
@@ -70,9 +70,9 @@ at::Tensor Placement::take(const at::Tensor& whole) const {
   at::Tensor part = at::empty(part_shape(), whole.options());
   const at::NoGradGuard no_grad;
   std::int64_t begin = 0;
-  for (const auto& run : runs) {
-    part.narrow(dim, begin, run.count).copy_(whole.narrow(dim, run.begin, run.count));
-    begin += run.count;
+  for (const auto& range : ranges) {
+    part.narrow(dim, begin, range.count).copy_(whole.narrow(dim, range.begin, range.count));
+    begin += range.count;
   }
   return part;
 }
@@ -80,17 +80,17 @@ at::Tensor Placement::take(const at::Tensor& whole) const {
 void Placement::put(const at::Tensor& whole, const at::Tensor& part) const {
   const at::NoGradGuard no_grad;
   std::int64_t begin = 0;
-  for (const auto& run : runs) {
-    whole.narrow(dim, run.begin, run.count).copy_(part.narrow(dim, begin, run.count));
-    begin += run.count;
+  for (const auto& range : ranges) {
+    whole.narrow(dim, range.begin, range.count).copy_(part.narrow(dim, begin, range.count));
+    begin += range.count;
   }
 }
 
 std::string to_text(const Placement& placement) {
   std::string text = "@" + std::to_string(placement.dim);
   char mark = ':';
-  for (const auto& run : placement.runs) {
-    text += mark + std::to_string(run.begin) + "+" + std::to_string(run.count);
+  for (const auto& range : placement.ranges) {
+    text += mark + std::to_string(range.begin) + "+" + std::to_string(range.count);
     mark = ',';
   }
   mark = '/';
@@ -111,7 +111,7 @@ bool take_placement(std::string& name, Placement& placement) {
   return true;
 }
 
-Placement::Run nearly_equal_part(std::int64_t size, int rank, int ranks) {
+Placement::Range nearly_equal_part(std::int64_t size, int rank, int ranks) {
   const std::int64_t begin = size * rank / ranks, end = size * (rank + 1) / ranks;
   return {begin, end - begin};
 }

@@ -11,21 +11,21 @@
 
 namespace phalanx {
 
-/// The part of a parameter that a rank of model parallelism has: some runs of indices along one dimension, one after
+/// The part of a parameter that a rank of model parallelism has: some ranges of indices along one dimension, one after
 /// the other, and all indices of the other dimensions. For example, if P ranks divide a fused projection to queries,
-/// keys and values [3 width, width], each rank has three runs of width / P rows.
+/// keys and values [3 width, width], each rank has three ranges of width / P rows.
 ///
 /// Checkpoints store such a part under the parameter's name followed by to_text(), so that a run with any other
 /// division can read them.
 struct Placement {
-  struct Run {
+  struct Range {
     std::int64_t begin = 0, count = 0;
-    bool operator==(const Run&) const = default;
+    bool operator==(const Range&) const = default;
   };
 
   std::vector<std::int64_t> shape{};  // of the whole parameter
   std::int64_t dim = 0;
-  std::vector<Run> runs{};  // ascending, without overlap
+  std::vector<Range> ranges{};  // ascending, without overlap
 
   std::vector<std::int64_t> part_shape() const;
 
@@ -38,11 +38,11 @@ struct Placement {
   bool operator==(const Placement&) const = default;
 };
 
-/// Returns "@1:0+32,128+32/384x128": dimension, runs as begin+count, shape of the whole.
+/// Returns "@1:0+32,128+32/384x128": dimension, ranges as begin+count, shape of the whole.
 std::string to_text(const Placement& placement);
 
 /// Removes such a text from the end of a name. Returns false, and changes nothing, if there is no such text. The same
-/// holds if no parameter can have such a part, because runs lie outside the dimension or the shape has more elements
+/// holds if no parameter can have such a part, because ranges lie outside the dimension or the shape has more elements
 /// than an int64 can count.
 bool take_placement(std::string& name, Placement& placement);
 
@@ -50,6 +50,6 @@ bool take_placement(std::string& name, Placement& placement);
 using Placements = std::map<std::string, Placement>;
 
 /// Returns part `rank` of `ranks` nearly equal parts of `size` indices.
-Placement::Run nearly_equal_part(std::int64_t size, int rank, int ranks);
+Placement::Range nearly_equal_part(std::int64_t size, int rank, int ranks);
 
 }  // namespace phalanx

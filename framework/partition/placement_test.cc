@@ -11,7 +11,7 @@ namespace phalanx {
 namespace {
 
 // Three projections in one, as the second of two ranks has them.
-const Placement kFused{.shape = {2, 12}, .dim = 1, .runs = {{2, 2}, {6, 2}, {10, 2}}};
+const Placement kFused{.shape = {2, 12}, .dim = 1, .ranges = {{2, 2}, {6, 2}, {10, 2}}};
 
 TEST(Placement, TakesPartsAndPutsThemBack) {
   const at::Tensor whole = at::arange(24, at::kFloat).view({2, 12});
@@ -20,8 +20,8 @@ TEST(Placement, TakesPartsAndPutsThemBack) {
   EXPECT_EQ(part[1][4].item<float>(), 22);
   const at::Tensor other = at::zeros({2, 12});
   kFused.put(other, part);
-  Placement{.shape = {2, 12}, .dim = 1, .runs = {{0, 2}, {4, 2}, {8, 2}}}.put(
-      other, Placement{.shape = {2, 12}, .dim = 1, .runs = {{0, 2}, {4, 2}, {8, 2}}}.take(whole));
+  Placement{.shape = {2, 12}, .dim = 1, .ranges = {{0, 2}, {4, 2}, {8, 2}}}.put(
+      other, Placement{.shape = {2, 12}, .dim = 1, .ranges = {{0, 2}, {4, 2}, {8, 2}}}.take(whole));
   EXPECT_TRUE(at::equal(other, whole));
 }
 

@@ -21,8 +21,8 @@ constexpr int kSchema = 8;  // major version
   throw ConfigError("model.file: " + path + ": " + why);
 }
 
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 46;
-constexpr std::int64_t kMostExpanded = std::int64_t{64} << 20;  // bytes of a buffer with strides of 0
+constexpr std::int64_t kMaxBytes = std::int64_t{1} << 46;
+constexpr std::int64_t kMaxExpanded = std::int64_t{64} << 20;  // bytes of a buffer with strides of 0
 
 StoredZip opened(const std::string& path) {
   try {
@@ -51,23 +51,23 @@ struct Layout {
   std::vector<std::int64_t> sizes, strides;
   std::int64_t offset = 0;
 
-  // Returns the bytes needed from the beginning of the record, but at most kMostBytes, even for malformed files.
+  // Returns the bytes needed from the beginning of the record, but at most kMaxBytes, even for malformed files.
   std::int64_t bytes_needed() const {
     std::int64_t last = offset;
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       if (sizes[i] == 0) return 0;
       std::int64_t step = 0;
       if (__builtin_mul_overflow(sizes[i] - 1, strides[i], &step) || __builtin_add_overflow(last, step, &last)) {
-        return kMostBytes;
+        return kMaxBytes;
       }
     }
-    return last >= kMostBytes / 16 ? kMostBytes : (last + 1) * static_cast<std::int64_t>(at::elementSize(dtype));
+    return last >= kMaxBytes / 16 ? kMaxBytes : (last + 1) * static_cast<std::int64_t>(at::elementSize(dtype));
   }
 
-  // Returns the bytes of the elements, at most kMostBytes.
+  // Returns the bytes of the elements, at most kMaxBytes.
   std::int64_t bytes() const {
     const auto all = checked_product(sizes, static_cast<std::int64_t>(at::elementSize(dtype)));
-    return std::min(all.value_or(kMostBytes), kMostBytes);
+    return std::min(all.value_or(kMaxBytes), kMaxBytes);
   }
 };
 
@@ -139,7 +139,7 @@ std::map<std::string, at::Tensor> Archive::tensors(const std::string& kind) cons
       if (!memory.defined()) memory = memory_of(record_name);
       if (layout.bytes_needed() > memory.numel()) refuse(path_, name + " has more elements than " + record_name);
       const bool is_param = entry.get<bool>("is_param");  // a parameter is copied into its own memory
-      if (!is_param && layout.bytes() > std::max(memory.numel(), kMostExpanded)) {
+      if (!is_param && layout.bytes() > std::max(memory.numel(), kMaxExpanded)) {
         refuse(path_, name + " repeats the few bytes of " + record_name + " more often than any model does");
       }
       if (is_param && layout.bytes() > memory.numel() - copied[record_name]) {

@@ -35,10 +35,10 @@ class Exported final : public Model, public SynchronizedBatchNorm {
   const Program& program() const { return program_; }
 
   Tensors outputs(const Tensors& inputs) override {
-    const auto rows = inputs.at(0).size(0), missing = program_.least_rows() - rows;
+    const auto rows = inputs.at(0).size(0), missing = program_.min_rows() - rows;
     if (missing <= 0) return program_.run(inputs, training_);
     if (training_ && program_.uses_batch_statistics() && !PaddingRows::current()) {
-      throw ConfigError("model.file: " + file_ + " takes at least " + std::to_string(program_.least_rows()) +
+      throw ConfigError("model.file: " + file_ + " takes at least " + std::to_string(program_.min_rows()) +
                         " samples, but a rank has " + std::to_string(rows) +
                         " of a batch, and batch norm allows no padding: choose another batch size");
     }

@@ -60,7 +60,7 @@ Program::~Program() = default;
 
 const std::vector<ProgramTensor>& Program::inputs() const { return implementation_->signature.inputs; }
 const std::vector<ProgramTensor>& Program::outputs() const { return implementation_->signature.outputs; }
-std::int64_t Program::least_rows() const { return implementation_->signature.least_rows; }
+std::int64_t Program::min_rows() const { return implementation_->signature.min_rows; }
 bool Program::uses_batch_statistics() const { return implementation_->built.modes.batch_statistics; }
 NamedTensors Program::parameters() const { return implementation_->signature.parameters; }
 NamedTensors Program::buffers() const { return implementation_->signature.buffers; }

@@ -29,7 +29,7 @@ class Program {
 
   const std::vector<ProgramTensor>& inputs() const;
   const std::vector<ProgramTensor>& outputs() const;
-  std::int64_t least_rows() const;  // minimum number of rows of a batch
+  std::int64_t min_rows() const;  // minimum number of rows of a batch
 
   /// Returns true if batch norm uses the statistics of the batch in training.
   bool uses_batch_statistics() const;

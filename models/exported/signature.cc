@@ -97,7 +97,7 @@ class Reader {
       const auto symbol = batch.substr(marker.size(), batch.find('\'', marker.size()) - marker.size());
       const auto range = ranges_.value(symbol, json::object());
       if (range.contains("min_val") && range.at("min_val").is_number()) {
-        found_.least_rows = std::max(found_.least_rows, range.at("min_val").get<std::int64_t>());
+        found_.min_rows = std::max(found_.min_rows, range.at("min_val").get<std::int64_t>());
       }
       if (range.contains("max_val") && range.at("max_val").is_number()) {
         refuse("the batch dimension of " + tensor.name + " has a maximum: export without Dim(max=...)");

@@ -18,7 +18,7 @@ namespace phalanx::exported {
 /// The inputs and outputs of a program, and its weights.
 struct Signature {
   std::vector<ProgramTensor> inputs, outputs;  // of the user
-  std::int64_t least_rows = 0;                 // minimum number of rows of a batch
+  std::int64_t min_rows = 0;                   // minimum number of rows of a batch
   NamedTensors parameters, buffers;            // each once, under its first name; only persistent buffers
   std::vector<at::Tensor> given;               // values of the graph's inputs; undefined for inputs of the user
   std::set<std::string> kept;                  // names of the graph's inputs that have a value in `given`

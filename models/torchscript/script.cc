@@ -81,7 +81,7 @@ struct Script::Implementation {
   torch::jit::Module module;
   NamedTensors parameters, buffers;
   std::vector<Kept> kept;
-  std::size_t least_inputs = 0, most_inputs = 0;
+  std::size_t min_inputs = 0, max_inputs = 0;
   std::int64_t batch_norms = 0;
   bool replaces_buffers = false;
 
@@ -128,13 +128,13 @@ void Script::Implementation::check_arguments(const c10::FunctionSchema& schema) 
   for (std::size_t i = 1; i < schema.arguments().size(); ++i) {  // the first argument is the module
     const auto& argument = schema.arguments()[i];
     const bool takes_tensors = c10::TensorType::get()->isSubtypeOf(*argument.type());
-    if (takes_tensors && most_inputs == i - 1) ++most_inputs;
+    if (takes_tensors && max_inputs == i - 1) ++max_inputs;
     if (argument.default_value()) continue;
     if (!takes_tensors) {
       refuse(path, "its forward takes " + argument.name() + ", which is " + argument.type()->repr_str() +
                        " and not a tensor");
     }
-    least_inputs = i;
+    min_inputs = i;
   }
 }
 
@@ -218,8 +218,8 @@ Script::Script(const std::string& path) : implementation_(std::make_unique<Imple
 
 Script::~Script() = default;
 
-std::size_t Script::least_inputs() const { return implementation_->least_inputs; }
-std::size_t Script::most_inputs() const { return implementation_->most_inputs; }
+std::size_t Script::min_inputs() const { return implementation_->min_inputs; }
+std::size_t Script::max_inputs() const { return implementation_->max_inputs; }
 const NamedTensors& Script::parameters() const { return implementation_->parameters; }
 const NamedTensors& Script::buffers() const { return implementation_->buffers; }
 std::int64_t Script::batch_norms() const { return implementation_->batch_norms; }

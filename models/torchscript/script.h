@@ -24,8 +24,8 @@ class Script {
   ~Script();
 
   /// Return the number of inputs of forward() without defaults, and including the ones with defaults.
-  std::size_t least_inputs() const;
-  std::size_t most_inputs() const;
+  std::size_t min_inputs() const;
+  std::size_t max_inputs() const;
 
   /// Return the tensors that require a gradient, and all other tensors of the modules. Each appears once, even if
   /// several names are tied.

@@ -70,8 +70,8 @@ void try_out(TorchScript& model, const std::string& file, const ModelSpec& spec)
   constexpr std::int64_t kRows = 3;
   const auto refuse = [&](const std::string& why) { throw ConfigError("model.file: " + file + ": " + why); };
   const auto& script = model.script();
-  if (spec.inputs.size() < script.least_inputs() || spec.inputs.size() > script.most_inputs()) {
-    const auto least = std::to_string(script.least_inputs()), most = std::to_string(script.most_inputs());
+  if (spec.inputs.size() < script.min_inputs() || spec.inputs.size() > script.max_inputs()) {
+    const auto least = std::to_string(script.min_inputs()), most = std::to_string(script.max_inputs());
     refuse("its forward takes " + (least == most ? least : least + " to " + most) + " tensors, but the task has " +
            std::to_string(spec.inputs.size()));
   }

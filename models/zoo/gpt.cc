@@ -106,7 +106,8 @@ MixtureOfExperts::Options MoeGptConfig::layer() const {
           .deviation_into_sum = into_residual(*this)};
 }
 
-Projection::Options projection(std::int64_t in, std::int64_t out, double deviation, DividedLinear::Grain grain = {}) {
+Projection::Options projection(std::int64_t in, std::int64_t out, double deviation,
+                               TensorParallelLinear::Grain grain = {}) {
   return {.in = in, .out = out, .deviation = deviation, .layout = WeightLayout::kInOut, .grain = grain};
 }
 
@@ -211,9 +212,9 @@ class Layer final : public torch::nn::Module {
     mlp_->enable_sequence_parallel(overlap);
   }
 
-  void divide_dropouts(std::int64_t parts, const DropoutImpl::TakePositions& take) {
-    attn_dropout_->divide_positions(parts, take);
-    mlp_dropout_->divide_positions(parts, take);
+  void shard_dropouts(std::int64_t parts, const DropoutImpl::TakePositions& take) {
+    attn_dropout_->shard_positions(parts, take);
+    mlp_dropout_->shard_positions(parts, take);
   }
 
   CausalAttention& attention() { return attn_->attention(); }
@@ -262,16 +263,16 @@ class Gpt : public ChainNetwork, public ContextParallel, public IncrementalDecod
   void enable_context_parallel(const CommunicatorPtr& group) override {
     for (const auto& layer : layers_) layer->attention().enable_context_parallel(group);
     context_ = group;
-    divide_dropouts();
+    shard_dropouts();
   }
 
  protected:
-  void divide_positions(const CommunicatorPtr& group, bool overlap) {
+  void shard_positions(const CommunicatorPtr& group, bool overlap) {
     wte_->enable_sequence_parallel();
     for (const auto& layer : layers_) layer->enable_sequence_parallel(group, overlap);
     ln_f_->enable_sequence_parallel(group);
     tensor_ = group;
-    divide_dropouts();
+    shard_dropouts();
   }
 
   const std::vector<std::shared_ptr<Layer<Mlp>>>& layers() const { return layers_; }
@@ -303,11 +304,11 @@ class Gpt : public ChainNetwork, public ContextParallel, public IncrementalDecod
     return tensor_ ? take_part(all, dim, tensor_) : all;
   }
 
-  void divide_dropouts() {
+  void shard_dropouts() {
     const std::int64_t parts = (context_ ? context_->size() : 1) * (tensor_ ? tensor_->size() : 1);
     const auto take = [this](const at::Tensor& all) { return here(all, 1); };
-    dropout_->divide_positions(parts, take);
-    for (const auto& layer : layers_) layer->divide_dropouts(parts, take);
+    dropout_->shard_positions(parts, take);
+    for (const auto& layer : layers_) layer->shard_dropouts(parts, take);
   }
 
   std::shared_ptr<TokenEmbedding> wte_, wpe_;
@@ -347,7 +348,7 @@ class DenseGpt final : public Gpt<Feedforward>,
   bool checkpoint_activations(std::int64_t segments) override { return recompute_blocks(segments); }
 
   void enable_sequence_parallel(const CommunicatorPtr& group, bool overlap) override {
-    divide_positions(group, overlap);
+    shard_positions(group, overlap);
   }
 
   const std::vector<PublishedSetting>& published_settings() const override { return published_; }

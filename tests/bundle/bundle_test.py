@@ -197,7 +197,7 @@ class OnDevices(BundleTest):
         python.chmod(0o755)
         return self.run_bundle("device_bench", f"--python={python}", f"--json={self.folder}/rows.json", *flags, **variables)
 
-    def test_measures_in_turns_and_leaves_out_a_peer_that_fails(self):
+    def test_measures_in_turns_and_omits_a_peer_that_fails(self):
         done = self.bench("--device=cpu", "--quick", "--only=lenet")
         self.assertEqual(1, done.returncode, done.stdout + done.stderr)
         self.assertIn("device_bench: lenet: torch.compile: ended with status 1: no compiler; left out\n", done.stderr)

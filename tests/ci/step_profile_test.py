@@ -66,7 +66,7 @@ class StepProfile(unittest.TestCase):
         self.assertEqual("mm", operator[0])
         self.assertEqual(["all", "else", "9.250", "92.5%"], rest)
 
-    def test_the_last_line_is_left_out_if_products_were_not_counted(self):
+    def test_the_last_line_is_omitted_if_products_were_not_counted(self):
         self.write("summary.json", {"matrix_products": None})
         self.assertEqual("all", self.rows()[-1][0])
 

@@ -95,19 +95,19 @@ class Runs:
         except AssertionError as hang:
             process.kill()
             raise Failure(f"{name}: {hang}") from None
-        told = f"{name} ended with status {status}\n{process.text()}"
+        message = f"{name} ended with status {status}\n{process.text()}"
         if FOREIGN.search(process.err):
-            raise Failure(f"not one of Phalanx's own error messages: {told}")
+            raise Failure(f"not one of Phalanx's own error messages: {message}")
         if status == 2 and process.err.strip() and not any(line["split"] == "train" for line in run.metrics):
             self._test.refusals.append((self._seed, name, process.err.strip()))
             return None
         if status != 0:
-            raise Failure(told)
+            raise Failure(message)
         if process.err.strip():
             self._test.warnings.append((self._seed, name, process.err.strip()))
         values = [value for _, value in losses(run)]
         if len(values) < 2 or not all(math.isfinite(value) for value in values):
-            raise Failure(f"losses {values}: {told}")
+            raise Failure(f"losses {values}: {message}")
         return run
 
     def _same_losses(self, expected, found):

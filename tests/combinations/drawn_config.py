@@ -75,7 +75,7 @@ def computes_as_one_process(config):
             and optimizer != "lion" and (optimizer == "sgd" or model.get("top_k") != 1))
 
 
-def leave_out_what_is_refused(config, placement):
+def remove_what_is_refused(config, placement):
     """Removes options from `config` that do not fit together or do not fit `placement`, so that most draws train."""
     if not placement:
         return
@@ -163,7 +163,7 @@ class Drawing:
         moved = self._placement(model["name"]) if self.chance(0.6) else {}
         if self.chance(0.9):
             for placement in (config, moved):
-                leave_out_what_is_refused(config, placement)
+                remove_what_is_refused(config, placement)
         return Draw(config, moved)
 
     def _model(self):

@@ -106,7 +106,7 @@ TEST(SynchronizedNorms, MoreRanksThanSamplesFollowOneProcess) {
 
 // The statistics of the i-th part cover the i-th parts of all ranks. So replicas and their statistics stay equal, even
 // if ranks have fewer rows than parts.
-TEST(SynchronizedNorms, WithAccumulationStatisticsAreOfTheSamePartOfAllRanks) {
+TEST(SynchronizedNorms, CountTheSamePartOfAllRanksWithAccumulation) {
   const std::vector<std::string> parts{"train.accumulate=6", "dataset.train_samples=64", "train.sync_batch_norm=true"};
   for (const int ranks : {2, 3, 4}) {
     for (const std::string strategy : {"all_reduce", "overlapped"}) {

@@ -50,7 +50,7 @@ TEST_P(Device, TrainsAsTheCpu) {
   auto [kind, ranks, both, own] = GetParam();
   own.insert(own.begin(), device());
   if (both.empty()) both.push_back("seed=1");
-  testing::expect_as_alone(kind, ranks, own, both);
+  testing::expect_equals_one_rank(kind, ranks, own, both);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Device,
@@ -148,7 +148,7 @@ TEST_P(DeviceStrategies, ExchangeAsOnTheCpu) {
 }
 
 // Trains half of a run on the CPU and half on devices.
-TEST(DeviceCheckpoints, ResumeOnTheCpuAndTheOtherWayRound) {
+TEST(DeviceCheckpoints, ResumeOnTheCpuAndViceVersa) {
   run_ranks(kBackend, 2, [](const CommunicatorPtr& world) {
     const Changes common{"strategy=sharded", "train.ema_decay=0.9", "checkpoint.every_steps=10"};
     const auto run_on = [&](const Changes& more, const std::string& name) {

@@ -35,7 +35,7 @@ std::vector<std::string> changes_for(const std::string& model) {
   return changes;
 }
 
-// Returns every reading in metrics.jsonl, with all digits.
+// Returns every metric in metrics.jsonl, with all digits.
 std::string losses_in(const std::string& folder) {
   std::ifstream file(folder + "/metrics.jsonl");
   std::string all;

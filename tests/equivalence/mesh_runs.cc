@@ -98,7 +98,7 @@ Changes model_of(const std::string& kind) {
   return changes;
 }
 
-void expect_same_readings(const Metrics& got, const Metrics& expected) {
+void expect_same_metrics(const Metrics& got, const Metrics& expected) {
   ASSERT_EQ(got.size(), expected.size());
   for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i].second, expected[i].second, 1e-4) << got[i].first;
 }
@@ -113,26 +113,26 @@ Trained train_on(int ranks, const ExperimentConfig& config, const CommunicatorPt
   return trained;
 }
 
-Changes both_of(Changes some, const Changes& others) {
+Changes concat(Changes some, const Changes& others) {
   some.insert(some.end(), others.begin(), others.end());
   return some;
 }
 
 struct Runs {
   std::string kind, name;
-  Changes divided, plain;
+  Changes sharded, plain;
 };
 
 // Trains on `ranks` ranks, and on the first `others` of them.
 void expect_same(const Runs& runs, int ranks, int others, double tolerance) {
-  const auto& [kind, name, divided, plain] = runs;
+  const auto& [kind, name, sharded, plain] = runs;
   run_ranks(kBackend, ranks, [&](const CommunicatorPtr& world) {
     const auto run = file_name(kind + std::to_string(ranks) + name);
-    const Trained trained = train(config_of(kind, divided), world, run);
+    const Trained trained = train(config_of(kind, sharded), world, run);
     const Trained expected = train_on(others, config_of(kind, plain), world, run + "_plain");
     if (world->rank() != 0) return;
     EXPECT_LT(relative_difference(trained.folder, expected.folder), tolerance) << kind << ' ' << name;
-    expect_same_readings(trained.test, expected.test);
+    expect_same_metrics(trained.test, expected.test);
   });
 }
 
@@ -159,26 +159,27 @@ double relative_difference(const std::string& folder, const std::string& expecte
   return std::sqrt(difference / norm);
 }
 
-void expect_as_alone(const std::string& kind, int ranks, const Changes& mesh, const Changes& both, double tolerance) {
+void expect_equals_one_rank(const std::string& kind, int ranks, const Changes& mesh, const Changes& both,
+                            double tolerance) {
   const auto name = mesh[0] + mesh.back() + both[0];
-  expect_same({kind, name, both_of(both, mesh), both_of(both, {"strategy=single"})}, ranks, 1, tolerance);
+  expect_same({kind, name, concat(both, mesh), concat(both, {"strategy=single"})}, ranks, 1, tolerance);
 }
 
-void expect_same(const std::string& kind, int ranks, const Changes& divided, int others, const Changes& plain) {
-  expect_same({kind, divided[0] + divided.back(), divided, plain}, ranks, others, kRounding);
+void expect_same(const std::string& kind, int ranks, const Changes& sharded, int others, const Changes& plain) {
+  expect_same({kind, sharded[0] + sharded.back(), sharded, plain}, ranks, others, kRounding);
 }
 
-void expect_journey_as_alone(const std::string& kind, const std::string& name, const std::vector<Leg>& legs,
-                             const Changes& alone) {
+void expect_resumed_equals_one_rank(const std::string& kind, const std::string& name, const std::vector<RunPart>& legs,
+                                    const Changes& alone) {
   const auto run = file_name(kind + "_journey_" + name);
   int steps = 0;
   const auto with_steps = [&](const Changes& changes) {
-    return both_of(changes, {"train.max_steps=" + std::to_string(steps), "checkpoint.every_steps=5"});
+    return concat(changes, {"train.max_steps=" + std::to_string(steps), "checkpoint.every_steps=5"});
   };
   for (const auto& [ranks, changes] : legs) {
     const std::string resume = steps > 0 ? "auto" : "none";
     steps += 5;
-    const auto config = config_of(kind, both_of(with_steps(changes), {"checkpoint.resume=" + resume}));
+    const auto config = config_of(kind, concat(with_steps(changes), {"checkpoint.resume=" + resume}));
     run_ranks(kBackend, ranks, [&](const CommunicatorPtr& world) { train(config, world, run); });
   }
   run_ranks(kBackend, 1, [&](const CommunicatorPtr& world) {

@@ -26,23 +26,23 @@ ExperimentConfig config_of(const std::string& kind, const Changes& more);
 double relative_difference(const std::string& folder, const std::string& expected);
 
 /// Trains on `ranks` ranks with `mesh` and `both`, and on one rank with `both` only. Expects the same weights and
-/// readings.
-void expect_as_alone(const std::string& kind, int ranks, const Changes& mesh, const Changes& both,
-                     double tolerance = kRounding);
+/// metrics.
+void expect_equals_one_rank(const std::string& kind, int ranks, const Changes& mesh, const Changes& both,
+                            double tolerance = kRounding);
 
-/// The same for runs with other changes: `divided` on `ranks` ranks, and `plain` on the first `others` of them.
-void expect_same(const std::string& kind, int ranks, const Changes& divided, int others, const Changes& plain);
+/// The same for runs with other changes: `sharded` on `ranks` ranks, and `plain` on the first `others` of them.
+void expect_same(const std::string& kind, int ranks, const Changes& sharded, int others, const Changes& plain);
 
 /// A part of a run, with its ranks and the changes of its config.
-struct Leg {
+struct RunPart {
   int ranks;
   Changes changes;
 };
 
 /// Trains five steps on each leg, each from the end of the previous one. Expects the weights of a run of as many steps
 /// on one rank with `alone`. `name` identifies the runs.
-void expect_journey_as_alone(const std::string& kind, const std::string& name, const std::vector<Leg>& legs,
-                             const Changes& alone = {"strategy=single"});
+void expect_resumed_equals_one_rank(const std::string& kind, const std::string& name, const std::vector<RunPart>& legs,
+                                    const Changes& alone = {"strategy=single"});
 
 /// Expects that all ranks throw a ConfigError whose text contains `part`.
 void expect_refused(int ranks, const std::string& kind, const Changes& changes, const char* part);
@@ -54,9 +54,9 @@ using MeshCase = std::tuple<std::string, int, std::string, std::string>;
 class OnMesh : public ::testing::TestWithParam<MeshCase> {
  protected:
   /// Compares the case's run with a run on one rank; `both` applies to both.
-  void expect_as_alone(const Changes& both) const {
+  void expect_equals_one_rank(const Changes& both) const {
     const auto& [kind, ranks, mesh, strategy] = GetParam();
-    testing::expect_as_alone(kind, ranks, {"mesh={" + mesh + "}", "strategy=" + strategy}, both);
+    testing::expect_equals_one_rank(kind, ranks, {"mesh={" + mesh + "}", "strategy=" + strategy}, both);
   }
 };
 

@@ -81,31 +81,31 @@ INSTANTIATE_TEST_SUITE_P(Stages, Mesh,
                                            Case{"gpt", 4, "tensor: 2", kStage3}, Case{"moe", 4, "expert: 2", kStage3},
                                            Case{"moe", 2, "data: 2", kStage3}, Case{"siamese", 3, "data: 3", kStage3}));
 
-TEST_P(Mesh, TrainsAsOneProcess) { expect_as_alone({"seed=2"}); }
+TEST_P(Mesh, TrainsAsOneProcess) { expect_equals_one_rank({"seed=2"}); }
 
 TEST_P(Mesh, TrainsAsOneProcessWithClippingAndAverages) {
   // Experts balance the tokens that are computed at once, and batch norm uses their mean.
   const auto& kind = std::get<0>(GetParam());
   const bool at_once = kind == "moe" || kind == "dcgan";
-  expect_as_alone(
+  expect_equals_one_rank(
       {at_once ? "train.accumulate=1" : "train.accumulate=2", "train.clip_norm=0.1", "train.ema_decay=0.9"});
 }
 
 // The last batch has 3 of the 168 samples. Ranks have unequal shares of it, and fewer samples than parts.
 TEST(MeshOptions, ExpertsThatCountOverSequencesTrainAsOneProcess) {
   const Changes sequences{"model.count_over=sequence", "model.balance=0.5", "train.global_batch_size=33"};
-  expect_as_alone("moe", 2, {"mesh.data=2", "train.accumulate=4", "strategy=auto"}, sequences);
-  expect_as_alone("moe", 2, {"mesh.expert=2", "train.accumulate=4", "strategy=auto"}, sequences);
-  expect_as_alone("moe", 2, {"mesh.context=2", "strategy=auto"}, sequences);
-  expect_as_alone("moe", 2, {"mesh.data=2", "train.accumulate=3", "strategy=auto"},
-                  {"model.count_over=sequence", "model.balance=0.5", "model.capacity_factor=0.75"});
+  expect_equals_one_rank("moe", 2, {"mesh.data=2", "train.accumulate=4", "strategy=auto"}, sequences);
+  expect_equals_one_rank("moe", 2, {"mesh.expert=2", "train.accumulate=4", "strategy=auto"}, sequences);
+  expect_equals_one_rank("moe", 2, {"mesh.context=2", "strategy=auto"}, sequences);
+  expect_equals_one_rank("moe", 2, {"mesh.data=2", "train.accumulate=3", "strategy=auto"},
+                         {"model.count_over=sequence", "model.balance=0.5", "model.capacity_factor=0.75"});
 }
 
 // The last batch has 3 of the 168 samples, so one of the ranks computes a row of padding.
 TEST(MeshOptions, ExpertsDoNotCountPadding) {
   for (const char* capacity : {"model.capacity_factor=0", "model.capacity_factor=0.5"}) {
-    expect_as_alone("moe", 4, {"mesh.data=4", "strategy=auto"},
-                    {capacity, "model.balance=0.5", "train.global_batch_size=33"});
+    expect_equals_one_rank("moe", 4, {"mesh.data=4", "strategy=auto"},
+                           {capacity, "model.balance=0.5", "train.global_batch_size=33"});
   }
 }
 
@@ -120,53 +120,53 @@ TEST(MeshOptions, ExpertsThatCountOverBatchesCannotComputeThemInParts) {
 // The parts of a matrix are gathered from all ranks, and with ZeRO on the rank that updates it.
 TEST(MeshOptions, MuonUpdatesWholeMatrices) {
   const Changes muon{"optimizer={name: muon, lr: 0.01, weight_decay: 0.1}", "train.clip_norm=0.1"};
-  expect_as_alone("gpt", 2, {"mesh.tensor=2", "strategy=auto"}, muon);
+  expect_equals_one_rank("gpt", 2, {"mesh.tensor=2", "strategy=auto"}, muon);
   for (const char* strategy : {"all_reduce", "sharded", "{sharded: {stage: 2}}", "{sharded: {stage: 3}}"}) {
-    expect_as_alone("gpt", 4, {"mesh.tensor=2", std::string("strategy=") + strategy}, muon);
+    expect_equals_one_rank("gpt", 4, {"mesh.tensor=2", std::string("strategy=") + strategy}, muon);
   }
-  expect_as_alone("mlp", 3, {"mesh.tensor=3", "strategy=auto"}, muon);
-  expect_as_alone("moe", 2, {"mesh.expert=2", "strategy=auto"}, muon);
-  expect_as_alone("moe", 4, {"mesh={tensor: 2, expert: 2}", "strategy=sharded"}, muon);
+  expect_equals_one_rank("mlp", 3, {"mesh.tensor=3", "strategy=auto"}, muon);
+  expect_equals_one_rank("moe", 2, {"mesh.expert=2", "strategy=auto"}, muon);
+  expect_equals_one_rank("moe", 4, {"mesh={tensor: 2, expert: 2}", "strategy=sharded"}, muon);
 }
 
 TEST(MeshOptions, ActivationsMayBeRecomputed) {
   for (const char* axis : {"mesh.tensor=2", "mesh.context=2", "mesh={tensor: 2, sequence_parallel: true}",
                            "mesh={tensor: 2, sequence_parallel: true, async_tensor: true}"}) {
-    expect_as_alone("gpt", 2, {axis, "strategy=auto"}, {"train.checkpoint_activations=2"});
+    expect_equals_one_rank("gpt", 2, {axis, "strategy=auto"}, {"train.checkpoint_activations=2"});
   }
 }
 
 // Ranks have 3 or 2 of 10 classes; some meters need all classes, some only one.
-TEST(MeshOptions, LossesAndMetersOfDividedScoresEqualThoseOfWholeScores) {
+TEST(MeshOptions, ShardedLogitsGiveTheLossesAndMetersOfWholeLogits) {
   const std::string meters =
       "meters=[{meter: loss}, {meter: accuracy}, {meter: {name: class_error, k: 3}}, {meter: confusion}]";
   const Changes both{"loss={name: cross_entropy, label_smoothing: 0.1}", "evaluate." + meters, "watch." + meters};
-  expect_as_alone("gpt", 4, {"mesh.tensor=4", "strategy=auto"}, both);
-  expect_as_alone("gpt", 4, {"mesh={tensor: 2, context: 2}", "strategy=auto"}, both);
+  expect_equals_one_rank("gpt", 4, {"mesh.tensor=4", "strategy=auto"}, both);
+  expect_equals_one_rank("gpt", 4, {"mesh={tensor: 2, context: 2}", "strategy=auto"}, both);
 }
 
-TEST(MeshOptions, InSinglePrecisionMeshesDifferByItsRounding) {
+TEST(MeshOptions, DifferOnlyByRoundingInSinglePrecision) {
   const Changes both{"train.precision=fp32", "train.clip_norm=0.1"};
-  expect_as_alone("gpt", 4, {"mesh.tensor=2", "strategy=sharded"}, both, 1e-4);
-  expect_as_alone("gpt", 2, {"mesh.context=2", "strategy=auto"}, both, 1e-4);
-  expect_as_alone("mlp", 3, {"mesh.tensor=3", "strategy=auto"}, both, 1e-4);
-  expect_as_alone("moe", 2, {"mesh.expert=2", "strategy=auto"}, both, 1e-4);
+  expect_equals_one_rank("gpt", 4, {"mesh.tensor=2", "strategy=sharded"}, both, 1e-4);
+  expect_equals_one_rank("gpt", 2, {"mesh.context=2", "strategy=auto"}, both, 1e-4);
+  expect_equals_one_rank("mlp", 3, {"mesh.tensor=3", "strategy=auto"}, both, 1e-4);
+  expect_equals_one_rank("moe", 2, {"mesh.expert=2", "strategy=auto"}, both, 1e-4);
 }
 
 // Dropout depends on the row only, whichever rank, part of a batch or thread computes it, and however often.
 TEST(MeshOptions, DropoutBelongsToTheRowsOfTheGlobalBatch) {
   const std::string dropout = "model.dropout=0.3";
-  expect_as_alone("gpt", 3, {"strategy=all_reduce"}, {dropout, "train.checkpoint_activations=2"});
-  expect_as_alone("gpt", 2, {"strategy=all_reduce", "train.data_parallel=2"}, {dropout, "seed=3"});
-  expect_as_alone("gpt", 4, {"mesh.tensor=2", "strategy=sharded"}, {dropout, "train.accumulate=2"});
-  expect_as_alone("bert", 2, {"mesh.tensor=2", "strategy=auto"}, {dropout, "model.attention_dropout=0.3"});
-  expect_as_alone("vgg11", 2, {"mesh.tensor=2", "strategy=auto"}, {dropout, "train.max_steps=8"});
+  expect_equals_one_rank("gpt", 3, {"strategy=all_reduce"}, {dropout, "train.checkpoint_activations=2"});
+  expect_equals_one_rank("gpt", 2, {"strategy=all_reduce", "train.data_parallel=2"}, {dropout, "seed=3"});
+  expect_equals_one_rank("gpt", 4, {"mesh.tensor=2", "strategy=sharded"}, {dropout, "train.accumulate=2"});
+  expect_equals_one_rank("bert", 2, {"mesh.tensor=2", "strategy=auto"}, {dropout, "model.attention_dropout=0.3"});
+  expect_equals_one_rank("vgg11", 2, {"mesh.tensor=2", "strategy=auto"}, {dropout, "train.max_steps=8"});
   for (const char* kind : {"vit", "vit_b_16"}) {
-    expect_as_alone(kind, 2, {"mesh.tensor=2", "strategy=auto"}, {dropout, "model.attention_dropout=0.3"});
+    expect_equals_one_rank(kind, 2, {"mesh.tensor=2", "strategy=auto"}, {dropout, "model.attention_dropout=0.3"});
   }
-  expect_as_alone("lstm", 2, {"strategy=all_reduce"}, {dropout});
-  expect_as_alone("gpt", 4, {"mesh={context: 2, tensor: 2, sequence_parallel: true}", "strategy=auto"},
-                  {dropout, "seed=3"});
+  expect_equals_one_rank("lstm", 2, {"strategy=all_reduce"}, {dropout});
+  expect_equals_one_rank("gpt", 4, {"mesh={context: 2, tensor: 2, sequence_parallel: true}", "strategy=auto"},
+                         {dropout, "seed=3"});
 }
 
 TEST(MeshOptions, DropoutChangesWhatIsLearned) {
@@ -179,25 +179,26 @@ TEST(MeshOptions, DropoutChangesWhatIsLearned) {
 }
 
 TEST(MeshOptions, APlanInTheConfigTrainsAsOneProcess) {
-  expect_as_alone("vgg11_bn", 3,
-                  {"mesh.tensor=3",
-                   "plan=[{layers: features.0, style: column_gathered}, {layers: features.8, style: column_gathered}]",
-                   "strategy=auto"},
-                  {"train.max_steps=8"});
-  expect_as_alone("mlp", 2, {"mesh.tensor=2", "plan=[{layers: fc2, style: column_gathered}]", "strategy=auto"},
-                  {"seed=2"});
-  expect_as_alone("gpt", 2,
-                  {"mesh.tensor=2",
-                   "plan=[{layers: \"transformer.h.*.mlp.c_fc\", style: column}, {layers: "
-                   "\"transformer.h.*.mlp.c_proj\", style: row}]",
-                   "strategy=auto"},
-                  {"seed=2"});
+  expect_equals_one_rank(
+      "vgg11_bn", 3,
+      {"mesh.tensor=3",
+       "plan=[{layers: features.0, style: column_gathered}, {layers: features.8, style: column_gathered}]",
+       "strategy=auto"},
+      {"train.max_steps=8"});
+  expect_equals_one_rank("mlp", 2, {"mesh.tensor=2", "plan=[{layers: fc2, style: column_gathered}]", "strategy=auto"},
+                         {"seed=2"});
+  expect_equals_one_rank("gpt", 2,
+                         {"mesh.tensor=2",
+                          "plan=[{layers: \"transformer.h.*.mlp.c_fc\", style: column}, {layers: "
+                          "\"transformer.h.*.mlp.c_proj\", style: row}]",
+                          "strategy=auto"},
+                         {"seed=2"});
 }
 
 // A run that changes its mesh on the way equals a run that does not.
 TEST(MeshCheckpoints, ResumeOnEveryMesh) {
   const char* const kWhole = "mesh={data: 0}";
-  const std::vector<std::vector<Leg>> every_kind{
+  const std::vector<std::vector<RunPart>> every_kind{
       {{1, {"strategy=single"}}, {4, {"mesh.tensor=2", "strategy=sharded"}}, {4, {"mesh.tensor=4"}}},
       {{4, {"mesh.tensor=2", "strategy=sharded"}}, {2, {"mesh.tensor=2"}}, {2, {"strategy=all_reduce"}}},
       {{4, {"mesh.tensor=4"}}, {1, {"strategy=single"}}, {4, {"mesh.tensor=2"}}},
@@ -211,7 +212,7 @@ TEST(MeshCheckpoints, ResumeOnEveryMesh) {
        {2, {kWhole, "strategy={sharded: {stage: 3}}"}},
        {2, {"strategy={sharded: {stage: 2}}"}}},
   };
-  const std::vector<Leg> over_sequences{
+  const std::vector<RunPart> over_sequences{
       {4, {"mesh={tensor: 2, context: 2}", "strategy=sharded"}}, {2, {"mesh.context=2"}}, {1, {"strategy=single"}}};
   for (const char* kind : {"gpt", "mlp", "moe"}) {
     auto journeys = every_kind;
@@ -222,19 +223,19 @@ TEST(MeshCheckpoints, ResumeOnEveryMesh) {
           leg.changes[0].replace(at, 6, "expert");
         }
       }
-      expect_journey_as_alone(kind, std::to_string(number), journeys[number]);
+      expect_resumed_equals_one_rank(kind, std::to_string(number), journeys[number]);
     }
   }
 }
 
 // Muon's momentum is divided like the matrices.
-TEST(MeshCheckpoints, OfMuonResumeOnEveryMesh) {
+TEST(MeshCheckpoints, ResumeOnEveryMeshWithMuon) {
   const std::string muon = "optimizer={name: muon, lr: 0.01}";
-  expect_journey_as_alone("gpt", "muon",
-                          {{2, {"mesh.tensor=2", "strategy=auto", muon}},
-                           {2, {"mesh={data: 0}", "strategy=sharded", muon}},
-                           {4, {"mesh.tensor=2", muon}}},
-                          {"strategy=single", muon});
+  expect_resumed_equals_one_rank("gpt", "muon",
+                                 {{2, {"mesh.tensor=2", "strategy=auto", muon}},
+                                  {2, {"mesh={data: 0}", "strategy=sharded", muon}},
+                                  {4, {"mesh.tensor=2", muon}}},
+                                 {"strategy=single", muon});
 }
 
 // Replicas differ in each part of the model.

@@ -38,52 +38,53 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"gpt", 4, "tensor: 2, pipe: 2, sequence_parallel: true", "auto"},
                       Case{"gpt", 8, "tensor: 2, context: 2, pipe: 2, sequence_parallel: true", "all_reduce"}));
 
-TEST_P(Pipelines, TrainsAsOneProcess) { expect_as_alone({"seed=2"}); }
+TEST_P(Pipelines, TrainsAsOneProcess) { expect_equals_one_rank({"seed=2"}); }
 
 // The norm counts each parameter once, even if two stages have it.
 TEST_P(Pipelines, TrainsAsOneProcessWithClippingAndAverages) {
-  expect_as_alone({"train.clip_norm=0.1", "train.ema_decay=0.9"});
+  expect_equals_one_rank({"train.clip_norm=0.1", "train.ema_decay=0.9"});
 }
 
 TEST(PipelineSchedules, ComputeTheSame) {
   for (const char* schedule : {"gpipe", "1f1b"}) {
     for (const char* micro_batches : {"1", "3", "6"}) {
-      expect_as_alone("gpt", 2,
-                      {"mesh.pipe=2", std::string("pipeline.schedule=") + schedule,
-                       std::string("pipeline.micro_batches=") + micro_batches, "strategy=auto"},
-                      {"seed=2", "train.max_steps=6"});
+      expect_equals_one_rank("gpt", 2,
+                             {"mesh.pipe=2", std::string("pipeline.schedule=") + schedule,
+                              std::string("pipeline.micro_batches=") + micro_batches, "strategy=auto"},
+                             {"seed=2", "train.max_steps=6"});
     }
   }
   for (const char* schedule : {"zb_h1", "zero_bubble", "zero_bubble, memory_limit: 3", "dualpipe"}) {
-    expect_as_alone(
+    expect_equals_one_rank(
         "gpt", 2,
         {"mesh.pipe=2", std::string("pipeline={micro_batches: 4, schedule: ") + schedule + "}", "strategy=auto"},
         {"seed=2", "train.max_steps=6"});
   }
-  expect_as_alone("gpt", 2, {"mesh.pipe=2", "pipeline={schedule: interleaved, stages_per_rank: 2}", "strategy=auto"},
-                  {"seed=2", "train.max_steps=6"});
-  expect_as_alone("gpt", 4,
-                  {"mesh={data: 2, pipe: 2}", "pipeline={schedule: dualpipe, micro_batches: 4}", "strategy=sharded"},
-                  {"seed=2", "train.max_steps=6", "train.clip_norm=0.1"});
+  expect_equals_one_rank("gpt", 2,
+                         {"mesh.pipe=2", "pipeline={schedule: interleaved, stages_per_rank: 2}", "strategy=auto"},
+                         {"seed=2", "train.max_steps=6"});
+  expect_equals_one_rank(
+      "gpt", 4, {"mesh={data: 2, pipe: 2}", "pipeline={schedule: dualpipe, micro_batches: 4}", "strategy=sharded"},
+      {"seed=2", "train.max_steps=6", "train.clip_norm=0.1"});
 }
 
-TEST(PipelineOptions, InSinglePrecisionPipelinesDifferByItsRounding) {
+TEST(PipelineOptions, DifferOnlyByRoundingInSinglePrecision) {
   const Changes both{"train.precision=fp32", "train.clip_norm=0.1"};
-  expect_as_alone("gpt", 4, {"mesh={data: 2, pipe: 2}", "strategy=sharded"}, both, 1e-4);
-  expect_as_alone("mlp", 2, {"mesh.pipe=2", "strategy=auto"}, both, 1e-4);
+  expect_equals_one_rank("gpt", 4, {"mesh={data: 2, pipe: 2}", "strategy=sharded"}, both, 1e-4);
+  expect_equals_one_rank("mlp", 2, {"mesh.pipe=2", "strategy=auto"}, both, 1e-4);
 }
 
 TEST(PipelineOptions, ActivationsMayBeRecomputedAndDroppedOut) {
-  expect_as_alone("gpt", 2, {"mesh.pipe=2", "strategy=auto"},
-                  {"train.checkpoint_activations=2", "model.dropout=0.3", "train.max_steps=6"});
+  expect_equals_one_rank("gpt", 2, {"mesh.pipe=2", "strategy=auto"},
+                         {"train.checkpoint_activations=2", "model.dropout=0.3", "train.max_steps=6"});
 }
 
 // Several micro-batches are in flight at once.
 TEST(PipelineOptions, ExpertsThatCountOverSequencesTrainAsOneProcess) {
   for (const char* options : {"model.capacity_factor=0", "model.capacity_factor=0.75"}) {
     for (const char* mesh : {"mesh={expert: 2, pipe: 2}", "mesh={data: 2, pipe: 2}"}) {
-      expect_as_alone("moe", 4, {mesh, "pipeline.micro_batches=3", "strategy=all_reduce"},
-                      {options, "model.balance=0.5", "model.count_over=sequence", "train.max_steps=8"});
+      expect_equals_one_rank("moe", 4, {mesh, "pipeline.micro_batches=3", "strategy=all_reduce"},
+                             {options, "model.balance=0.5", "model.count_over=sequence", "train.max_steps=8"});
     }
   }
 }
@@ -98,32 +99,33 @@ TEST(PipelineOptions, ExpertsThatCountOverBatchesRefuseMicroBatches) {
 // The last stage has no experts.
 TEST(PipelineOptions, StagesMayHaveExperts) {
   for (const char* mesh : {"mesh={expert: 2, pipe: 2}", "mesh={data: 2, pipe: 2}"}) {
-    expect_as_alone("moe", 4, {mesh, "pipeline.micro_batches=1", "pipeline.cut=[head]", "strategy=all_reduce"},
-                    {"train.clip_norm=0.1", "train.max_steps=8"});
+    expect_equals_one_rank("moe", 4, {mesh, "pipeline.micro_batches=1", "pipeline.cut=[head]", "strategy=all_reduce"},
+                           {"train.clip_norm=0.1", "train.max_steps=8"});
   }
 }
 
 // The layers with experts wait for all ranks of a stage, while a vote of all stages is in progress.
 TEST(PipelineOptions, StagesWithExpertsDoNotWaitForVotesThatOthersHaveNotCast) {
-  expect_as_alone("moe", 4,
-                  {"mesh={data: 2, pipe: 2}", "pipeline.micro_batches=1", "pipeline.cut=[head]", "strategy=all_reduce"},
-                  {"watch.nan_guard.every_steps=1", "train.max_steps=8"});
+  expect_equals_one_rank(
+      "moe", 4, {"mesh={data: 2, pipe: 2}", "pipeline.micro_batches=1", "pipeline.cut=[head]", "strategy=all_reduce"},
+      {"watch.nan_guard.every_steps=1", "train.max_steps=8"});
 }
 
 TEST(PipelineOptions, StagesMayBeNamed) {
-  expect_as_alone("gpt", 2, {"mesh.pipe=2", "pipeline.cut=[head]", "strategy=auto"}, {"train.max_steps=4"});
+  expect_equals_one_rank("gpt", 2, {"mesh.pipe=2", "pipeline.cut=[head]", "strategy=auto"}, {"train.max_steps=4"});
 }
 
 // There are as many micro-batches as samples, and the last batch has fewer samples.
 TEST(PipelineOptions, BatchesMayHaveFewerRowsThanMicroBatches) {
-  expect_as_alone("mlp", 2, {"mesh.pipe=2", "pipeline.micro_batches=12", "strategy=auto"}, {"train.max_steps=6"});
+  expect_equals_one_rank("mlp", 2, {"mesh.pipe=2", "pipeline.micro_batches=12", "strategy=auto"},
+                         {"train.max_steps=6"});
 }
 
 // The first of two tensor ranks has the bias of the second layer, whose cost would move the cut.
 TEST(PipelineOptions, RanksWithPartsOfDifferentCostCutTheModelAtTheSamePlaces) {
-  expect_as_alone("mlp", 4, {"mesh={tensor: 2, pipe: 2}", "strategy=auto"},
-                  {"model={name: mlp, hidden: [8, 6]}", "train.max_steps=6",
-                   "dataset={name: spirals, classes: 3, train_samples: 60, test_samples: 12}"});
+  expect_equals_one_rank("mlp", 4, {"mesh={tensor: 2, pipe: 2}", "strategy=auto"},
+                         {"model={name: mlp, hidden: [8, 6]}", "train.max_steps=6",
+                          "dataset={name: spirals, classes: 3, train_samples: 60, test_samples: 12}"});
 }
 
 // Some micro-batches consist of padding only, from which batch norm learns nothing, while the gradients of others still
@@ -163,20 +165,20 @@ TEST(PipelineMemory, OneForwardOneBackwardHoldsNoMoreMicroBatchesThanStages) {
 
 // A run that changes its mesh on the way, twice, equals a run that does not.
 TEST(PipelineCheckpoints, ResumeOnEveryMesh) {
-  const std::vector<std::vector<Leg>> journeys{
+  const std::vector<std::vector<RunPart>> journeys{
       {{1, {"strategy=single"}}, {2, {"mesh.pipe=2"}}, {4, {"mesh={data: 2, pipe: 2}", "strategy=sharded"}}},
       {{2, {"mesh.pipe=2"}}, {2, {"mesh.tensor=2"}}, {3, {"mesh.pipe=3"}}},
       {{4, {"mesh={tensor: 2, pipe: 2}"}}, {2, {"mesh.pipe=2"}}, {1, {"strategy=single"}}},
   };
   for (const char* kind : {"gpt", "mlp"}) {
     for (std::size_t number = 0; number < journeys.size(); ++number) {
-      expect_journey_as_alone(kind, std::to_string(number), journeys[number]);
+      expect_resumed_equals_one_rank(kind, std::to_string(number), journeys[number]);
     }
   }
 }
 
 // Compression keeps its state by bucket, and each stage has different buckets.
-TEST(PipelineCheckpoints, OfCompressedGradientsResumeOnOtherRanks) {
+TEST(PipelineCheckpoints, ResumeOnOtherRanksWithCompressedGradients) {
   int steps = 0;
   for (const int replicas : {2, 3, 2}) {
     steps += 5;

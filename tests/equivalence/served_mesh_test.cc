@@ -55,22 +55,22 @@ INSTANTIATE_TEST_SUITE_P(ExpertAndContext, SynchronousServers,
                                            Case{"gpt", 4, "data: 2, context: 2", "sync_ps"},
                                            Case{"moe", 4, "expert: 2, context: 2", "sync_ps"}));
 
-TEST_P(SynchronousServers, TrainAsOneProcess) { expect_as_alone({"seed=2"}); }
+TEST_P(SynchronousServers, TrainAsOneProcess) { expect_equals_one_rank({"seed=2"}); }
 
 TEST_P(SynchronousServers, TrainAsOneProcessWithClippingAndAverages) {
-  expect_as_alone({"train.clip_norm=0.1", "train.ema_decay=0.9"});
+  expect_equals_one_rank({"train.clip_norm=0.1", "train.ema_decay=0.9"});
 }
 
 constexpr const char* kServerAdamw = "{sync_ps: {server_optimizer: {name: adamw, lr: 0.003}}}";
 
-TEST(ServerOptimizers, OfPartsTrainAsOneProcessWithThatOptimizer) {
+TEST(ServerOptimizers, TrainAsOneProcessIfTheyUpdateParts) {
   const std::string strategy = std::string("strategy=") + kServerAdamw;
-  expect_as_alone("gpt", 4, {"mesh={data: 2, tensor: 2}", strategy}, {"seed=2"});
-  expect_as_alone("gpt", 2, {"mesh.tensor=2", strategy}, {"train.clip_norm=0.1"});
-  expect_as_alone("moe", 4, {"mesh={data: 2, expert: 2}", strategy}, {"seed=2"});
-  expect_as_alone("moe", 4, {"mesh={tensor: 2, expert: 2}", strategy}, {"seed=2"});
-  expect_as_alone("gpt", 4, {"mesh={data: 2, pipe: 2}", strategy}, {"seed=2"});
-  expect_as_alone("gpt", 2, {"mesh.pipe=2", strategy}, {"train.clip_norm=0.1"});
+  expect_equals_one_rank("gpt", 4, {"mesh={data: 2, tensor: 2}", strategy}, {"seed=2"});
+  expect_equals_one_rank("gpt", 2, {"mesh.tensor=2", strategy}, {"train.clip_norm=0.1"});
+  expect_equals_one_rank("moe", 4, {"mesh={data: 2, expert: 2}", strategy}, {"seed=2"});
+  expect_equals_one_rank("moe", 4, {"mesh={tensor: 2, expert: 2}", strategy}, {"seed=2"});
+  expect_equals_one_rank("gpt", 4, {"mesh={data: 2, pipe: 2}", strategy}, {"seed=2"});
+  expect_equals_one_rank("gpt", 2, {"mesh.pipe=2", strategy}, {"train.clip_norm=0.1"});
 }
 
 // With one worker for each table nothing depends on the order of arrival.
@@ -109,8 +109,8 @@ TEST(AsynchronousServers, TrainExperts) {
     run_ranks(kBackend, 4, [&](const CommunicatorPtr& world) {
       const auto loss_after = [&](const std::string& steps) {
         const Changes changes{"mesh={data: 2, expert: 2}", "strategy=" + strategy, "train.max_steps=" + steps};
-        const auto readings = train(config_of("moe", changes), world, file_name("experts" + strategy + steps)).test;
-        return std::ranges::find(readings, "loss", &Metrics::value_type::first)->second;
+        const auto metrics = train(config_of("moe", changes), world, file_name("experts" + strategy + steps)).test;
+        return std::ranges::find(metrics, "loss", &Metrics::value_type::first)->second;
       };
       EXPECT_LT(loss_after("20"), loss_after("1")) << strategy;
     });
@@ -121,9 +121,9 @@ TEST(AsynchronousServers, TrainExperts) {
 void expect_served_journey_as_alone(const std::string& kind, const std::string& strategy,
                                     const std::vector<std::pair<int, std::string>>& meshes,
                                     const std::string& strategy_alone) {
-  std::vector<Leg> legs;
+  std::vector<RunPart> legs;
   for (const auto& [ranks, mesh] : meshes) legs.push_back({ranks, {strategy, "mesh={" + mesh + "}"}});
-  expect_journey_as_alone(kind, "served_" + strategy, legs, {strategy_alone});
+  expect_resumed_equals_one_rank(kind, "served_" + strategy, legs, {strategy_alone});
 }
 
 // The center and the state of the servers' optimizers are saved by parameter, wherever the tables are.

@@ -108,7 +108,7 @@ double bytes_between_steps(int ranks, const std::string& strategy) {
   return bytes;
 }
 
-TEST(ShardedMemory, OfFourRanksIsLittleMoreThanAQuarterBetweenSteps) {
+TEST(ShardedMemory, IsLittleMoreThanAQuarterOnFourRanksBetweenSteps) {
   static CountingAllocator counting;
   c10::SetCPUAllocator(&counting, 255);
   const double whole = bytes_between_steps(1, "single");

@@ -40,8 +40,8 @@ std::vector<std::string> changes(const std::string& strategy) {
   return {"strategy=" + strategy, "optimizer.lr=0.05", "train.max_steps=20", "checkpoint.final_weights=false"};
 }
 
-double reading(const Metrics& readings, const std::string& name) {
-  for (const auto& [each, value] : readings) {
+double metric(const Metrics& metrics, const std::string& name) {
+  for (const auto& [each, value] : metrics) {
     if (each == name) return value;
   }
   return -1;
@@ -158,7 +158,7 @@ TEST_P(StrategyResume, ResumesWithAnotherStrategy) {
       auto resumed = changes(other);
       resumed.insert(resumed.end(), {"checkpoint.resume=auto", "replica_check.every_steps=1"});
       const auto rest = train(training_config(resumed), world, run);
-      EXPECT_GT(reading(rest.test, "accuracy"), 0.3) << other;
+      EXPECT_GT(metric(rest.test, "accuracy"), 0.3) << other;
     }
   });
 }
@@ -192,14 +192,14 @@ TEST(HogwildResume, ResumesTheSharedCopyOnAnotherNumberOfRanks) {
     at::Tensor saved;
     double loss = 0;
     on(savers, {"train.max_steps=14"}, [&](const auto& trained, int rank) {
-      if (rank == 0) saved = trained.weights.clone(), loss = reading(trained.test, "loss");
+      if (rank == 0) saved = trained.weights.clone(), loss = metric(trained.test, "loss");
     });
     on(loaders, {"train.max_steps=14", "checkpoint.resume=auto"}, [&](const auto& trained, int rank) {
       EXPECT_TRUE(at::equal(trained.weights, saved)) << "nothing is left to do; rank " << rank;
-      EXPECT_NEAR(reading(trained.test, "loss"), loss, 1e-6);
+      EXPECT_NEAR(metric(trained.test, "loss"), loss, 1e-6);
     });
     on(loaders, {"train.max_steps=56", "checkpoint.resume=auto"}, [&](const auto& trained, int rank) {
-      EXPECT_LT(reading(trained.test, "loss"), loss) << "the resumed run has learned more; rank " << rank;
+      EXPECT_LT(metric(trained.test, "loss"), loss) << "the resumed run has learned more; rank " << rank;
     });
   }
 }

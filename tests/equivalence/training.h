@@ -35,7 +35,7 @@ Trained train(
 Trained train(const ExperimentConfig& config, const CommunicatorPtr& world, const std::string& run,
               const std::function<void(ExperimentContext&)>& prepare);
 
-/// Trains on rank 0 only and broadcasts its weights and readings. `like`: a result of the same model, which provides
+/// Trains on rank 0 only and broadcasts its weights and metrics. `like`: a result of the same model, which provides
 /// their shapes and names. Collective.
 Trained train_on_first(const ExperimentConfig& config, const CommunicatorPtr& world, const std::string& run,
                        const Trained& like);

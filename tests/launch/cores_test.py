@@ -57,10 +57,10 @@ class Local(Cores):
     def test_omp_num_threads_is_respected(self):
         self.need_cores(2)
         alone = {"launch.ranks": 1}
-        for told, threads in [("1", 1), ("1,2", 1), ("1000", len(CORES)), ("many", len(CORES))]:
-            with self.subTest(told):
-                self.assert_status(0, self.train(*sets(SHORT, alone), run=told, environment={"OMP_NUM_THREADS": told}))
-                self.assertEqual((threads, None), self.said(0, told))
+        for text, threads in [("1", 1), ("1,2", 1), ("1000", len(CORES)), ("many", len(CORES))]:
+            with self.subTest(text):
+                self.assert_status(0, self.train(*sets(SHORT, alone), run=text, environment={"OMP_NUM_THREADS": text}))
+                self.assertEqual((threads, None), self.said(0, text))
         self.assert_status(0, self.train(*sets(SHORT, {**alone, "launch.threads": 2}), run="config",
                                          environment={"OMP_NUM_THREADS": "1"}))
         self.assertEqual((2, None), self.said(0, "config"))

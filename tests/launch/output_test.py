@@ -97,7 +97,7 @@ class Speech(ProgramTest):
                                       r"Samples     512 training, 128 test\nParameters  61706\n"
                                       r"Selected    strategy \w+\nReady       after \S+ s\n")
 
-    def test_tells_the_mean_loss_of_each_epoch(self):
+    def test_prints_the_mean_loss_of_each_epoch(self):
         # With windows as long as an epoch, the last reading is the same mean.
         process = self.train(*sets(SHORT, {"train.epochs": 2, "train.max_steps": 0, "watch.every_steps": 8}))
         self.assert_status(0, process)

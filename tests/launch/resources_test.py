@@ -118,15 +118,15 @@ class Disk(ProgramTest):
             settings, why = {**ENDLESS, "launch.ranks": 1}, "File too large"
             full = ["bash", "-c", 'ulimit -f 8; exec "$@"', "bash"]
         process = self.train(*sets(settings), command=[*full, program.TRAIN])
-        told = f"Warning: {run}/metrics.jsonl: cannot be written: {why}"
-        self.assertTrue(becomes_true(lambda: told in process.err or not process.running), process.text())
+        message = f"Warning: {run}/metrics.jsonl: cannot be written: {why}"
+        self.assertTrue(becomes_true(lambda: message in process.err or not process.running), process.text())
         self.assertTrue(process.running, process.text())
         process.kill(signal.SIGTERM)
         self.assert_status(130, process, 6 * SOON)
         self.assertIn("the run was stopped, but its checkpoint could not be written: ", process.words)
         self.assertIn(why, process.words)
         self.assertNotIn("without giving a reason", process.words)
-        self.assertEqual(1, process.err.count(told), "once")
+        self.assertEqual(1, process.err.count(message), "once")
         self.assert_nothing_left()
 
     def test_full_when_weights_are_written(self):
@@ -146,8 +146,8 @@ class Disk(ProgramTest):
         process = self.train(*sets(ENDLESS))
         self.wait_for_training(run, process)
         run.path.rename(self.folder / "elsewhere")
-        told = f"Warning: {run.path}/metrics.jsonl: was removed or renamed during the run"
-        self.assertTrue(becomes_true(lambda: told in process.err or not process.running), process.text())
+        message = f"Warning: {run.path}/metrics.jsonl: was removed or renamed during the run"
+        self.assertTrue(becomes_true(lambda: message in process.err or not process.running), process.text())
         moved = self.run_folder("elsewhere")
         self.assertIn("was removed or renamed", moved.log(0).read_text())
         done = len(moved.metrics)
@@ -156,7 +156,7 @@ class Disk(ProgramTest):
         self.assert_status(130, process, 6 * SOON)
         self.assertIn("the run was stopped, but its checkpoint could not be written: ", process.words)
         self.assertIn("was removed or renamed during the run", process.words)
-        self.assertEqual(1, process.err.count(told), "once")
+        self.assertEqual(1, process.err.count(message), "once")
         self.assertFalse((run.path / "checkpoints").exists(), "no second run folder")
         self.assert_nothing_left()
 

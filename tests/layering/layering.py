@@ -107,8 +107,8 @@ def _check_source(root, path, is_test):
     for line, text in enumerate((root / path).read_text(errors="replace").splitlines(), 1):
         match = INCLUDE.match(text)
         if match:
-            beside = os.path.normpath(os.path.join(os.path.dirname(path), match[1]))
-            target = beside if (root / beside).exists() else match[1]
+            sibling = os.path.normpath(os.path.join(os.path.dirname(path), match[1]))
+            target = sibling if (root / sibling).exists() else match[1]
             yield from _check_use(f"{path}:{line}", path, "includes", match[1], target, is_test)
 
 

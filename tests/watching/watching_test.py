@@ -154,7 +154,7 @@ class Prometheus(ProgramTest):
         self.assertTrue(before, process.text())
         self.assertTrue(becomes_true(lambda: self.value(self.metrics(port), "phalanx_step") >
                                      self.value(before, "phalanx_step")))
-        self.assertGreater(self.value(before, 'phalanx_reading{split="train",name="loss"}'), 0)
+        self.assertGreater(self.value(before, 'phalanx_metric{split="train",name="loss"}'), 0)
         for rank in (0, 1):
             self.assertGreater(self.value(before, f'phalanx_step_seconds{{phase="forward",rank="{rank}"}}'), 0)
         names = {line.split("{")[0].split()[0] for line in before.splitlines() if not line.startswith("#")}
@@ -272,7 +272,7 @@ class Report(ProgramTest):
         self.assertTrue(self.run_folder().summary["stopped"])
         self.assertIn("was stopped", (folder / "report.html").read_text())
 
-    def test_can_be_left_out(self):
+    def test_can_be_omitted(self):
         self.assert_status(0, self.train(*sets(SHORT, {"watch.report": "false"})))
         self.assertFalse((self.folder / "run/report.html").exists())
 
@@ -292,7 +292,7 @@ class Pictures(ProgramTest):
         self.assertTrue(any("█" in one for one in text), text)
 
     def test_the_picture_of_all_strategies(self):
-        """Draws existing runs, with their config and three readings each."""
+        """Draws existing runs, with their config and three metrics each."""
         script = (ROOT / "tools/dev/draw_strategies").read_text()
         configs = sorted(set(re.findall(r'"(mnist_\w+)"', script)))
         self.assertEqual(13, len(configs))
@@ -319,7 +319,7 @@ class Pictures(ProgramTest):
         self.assertIn("1,800", text)  # tick of an axis of 1920 samples
 
     def test_the_picture_of_results(self):
-        """Draws existing runs with three readings of each split."""
+        """Draws existing runs with three metrics of each split."""
         names = re.findall(r'^    "(\w+)": "', (ROOT / "tools/dev/draw_results").read_text(), re.M)
         for name in names:
             run = self.folder / "runs" / name

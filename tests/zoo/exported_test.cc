@@ -116,7 +116,7 @@ TEST(ExportedRows, AreEvaluatedIndependently) {
   }
 }
 
-TEST(ExportedDropout, DropsTheSameHoweverABatchIsDivided) {
+TEST(ExportedDropout, DropsTheSameHoweverABatchIsSplit) {
   const auto model = load("mlp");
   fill_as_python(*model);
   model->train();
@@ -197,12 +197,12 @@ void expect_refused(const std::string& path, const std::string& why) {
   EXPECT_THAT([&] { load(path, kImages); }, ThrowsMessage<ConfigError>(AllOf(HasSubstr(path), HasSubstr(why)))) << why;
 }
 
-TEST(ExportedFile, OfAnotherSchemaIsRefused) {
+TEST(ExportedFile, MustHaveTheSupportedSchema) {
   const auto path = changed("\"major\": 8", "\"major\": 9");
   EXPECT_THAT([&] { load(path, kImages); }, ThrowsMessage<ConfigError>(HasSubstr("has schema version 9, not 8")));
 }
 
-TEST(ExportedFile, ThatIsTruncatedOrMissingIsRefused) {
+TEST(ExportedFile, MustBePresentAndComplete) {
   const auto path = ::testing::TempDir() + "/half.pt2";
   const std::string whole = read_file(kFolder + "mlp.pt2");
   write_atomically(path, whole.substr(0, whole.size() / 2));
@@ -218,7 +218,7 @@ TEST(ExportedFile, NamesANodeThatIsNotSupportedAndItsLineOfPython) {
                                        HasSubstr("aten.tank.default is not an operator"))));
 }
 
-TEST(ExportedFile, WithControlFlowIsRefused) {
+TEST(ExportedFile, MustHaveNoControlFlow) {
   const auto path = changed("torch.ops.aten.tanh.default", "torch.ops.higher_order.cond");
   EXPECT_THAT([&] { load(path, kImages); },
               ThrowsMessage<ConfigError>(AllOf(HasSubstr("the node tanh"), HasSubstr("higher_order.cond"))));
@@ -247,14 +247,14 @@ TEST(ExportedFile, TakesOnlyTheTextsThatOperatorsKnow) {
   expect_refused(with_mode("/etc/passwd"), "has \"/etc/passwd\" as approximate, which is not supported");
 }
 
-TEST(ExportedFile, ThatIsMalformedIsRefusedWithItsName) {
+TEST(ExportedFile, MustBeWellFormedAndIsNamedOtherwise) {
   expect_refused(changed("\"input_specs\": [", "\"input_specs\": [{}, "), "a value of one kind is expected");
   expect_refused(changed("\"output_specs\": [", "\"output_specs\": [{}, "), "a value of one kind is expected");
   expect_refused(changed("\"outputs\": [{", "\"outputs\": [], \"others\": [{"), "0 outputs, but its signature");
   expect_refused(changed("{", "{\"x\": " + std::string(100'000, '[')), "nested deeper than 256 levels");
 }
 
-TEST(ExportedFile, WithLayoutsThatNoTensorHasIsRefused) {
+TEST(ExportedFile, MustHavePossibleLayouts) {
   const std::string weights = "model_weights_config.json";
   expect_refused(changed("\"sizes\": [{\"as_int\": ", "\"sizes\": [{\"as_int\": -", weights), "which is negative");
   expect_refused(changed("\"strides\": [{\"as_int\": ", "\"strides\": [{\"as_int\": -", weights), "which is negative");
@@ -267,7 +267,7 @@ TEST(ExportedFile, WithLayoutsThatNoTensorHasIsRefused) {
                  "different numbers of strides and sizes");
 }
 
-TEST(ExportedFile, WithDamagedWeightsIsRefused) {
+TEST(ExportedFile, MustHaveIntactWeights) {
   const auto path = ::testing::TempDir() + "/damaged.pt2";
   std::string bytes = read_file(kFolder + "mlp.pt2");
   const auto record = bytes.find("data/weights/weight_0");

@@ -23,10 +23,10 @@ using testing::run_ranks;
 
 constexpr std::int64_t kSamples = 2, kLength = 12, kClasses = 11;
 
-std::shared_ptr<Model> model_of(bool divided, const CommunicatorPtr& world) {
+std::shared_ptr<Model> model_of(bool sharded, const CommunicatorPtr& world) {
   auto model = make_model("{name: gpt, layers: 2, heads: 4, width: 16}", language_samples(kLength, kClasses));
   testing::fill(*model);
-  if (divided) {
+  if (sharded) {
     auto* const layers = as<TensorParallel>(*model);
     (void)layers->partition_layers(layers->tensor_plan(), world);
   }
@@ -42,7 +42,7 @@ void expect_close(const at::Tensor& got, const at::Tensor& expected) {
   EXPECT_LT((got - expected).abs().max().item<double>(), 1e-4);
 }
 
-TEST(GptOfRanks, HasTheScoresOfItsPartOfTheVocabulary) {
+TEST(ParallelGpt, HasTheLogitsOfItsVocabularyShard) {
   run_ranks("inproc", 4, [](const CommunicatorPtr& world) {
     const at::NoGradGuard no_grad;
     const at::Tensor expected = model_of(false, world)->forward(text());
@@ -59,7 +59,7 @@ TEST(GptOfRanks, HasTheScoresOfItsPartOfTheVocabulary) {
   });
 }
 
-TEST(GptOfRanks, HasItsPositionsOfASequence) {
+TEST(ParallelGpt, HasItsPositionsOfASequence) {
   run_ranks("inproc", 3, [](const CommunicatorPtr& world) {
     const at::NoGradGuard no_grad;
     const auto whole = model_of(false, world), part = model_of(false, world);
@@ -68,7 +68,7 @@ TEST(GptOfRanks, HasItsPositionsOfASequence) {
   });
 }
 
-TEST(GptOfRanks, MayDivideThePositionsBetweenItsLayers) {
+TEST(ParallelGpt, MayShardPositionsBetweenItsLayers) {
   run_ranks("inproc", 2, [](const CommunicatorPtr& world) {
     const at::NoGradGuard no_grad;
     const auto whole = model_of(false, world), shared = model_of(true, world);

@@ -34,7 +34,7 @@ constexpr const char* kLlama3 =
         "rope_type": "llama3"})";
 
 // Writes config.json into a folder, and returns the folder.
-std::string beside(const std::string& text) {
+std::string config_file(const std::string& text) {
   const std::string folder = ::testing::TempDir() + "/published";
   std::filesystem::create_directories(folder);
   write_atomically(folder + "/config.json", text);
@@ -43,7 +43,7 @@ std::string beside(const std::string& text) {
 
 std::vector<std::string> contradictions(const std::string& section, const std::string& members,
                                         const SampleSpec& samples = language_samples(6, 11)) {
-  return contradictions_of_config(beside("{" + members + "}"), *make_model(section, samples));
+  return contradictions_of_config(config_file("{" + members + "}"), *make_model(section, samples));
 }
 
 std::vector<std::string> of_llama(const std::string& fields, const std::string& members) {
@@ -112,14 +112,14 @@ TEST(PublishedConfig, AllowsMorePositionsIfTheyAreTruncated) {
            {"{name: bert, heads: 2, width: 16}",
             R"("model_type": "bert", "num_attention_heads": 2, "max_position_embeddings": )"}}) {
     const auto model = make_model(section, language_samples(6, 11));
-    EXPECT_THAT(contradictions_of_config(beside("{" + members + "1024}"), *model, true), IsEmpty()) << section;
-    EXPECT_EQ(contradictions_of_config(beside("{" + members + "1024}"), *model).size(), 1u) << section;
-    EXPECT_EQ(contradictions_of_config(beside("{" + members + "5}"), *model, true).size(), 1u) << section;
+    EXPECT_THAT(contradictions_of_config(config_file("{" + members + "1024}"), *model, true), IsEmpty()) << section;
+    EXPECT_EQ(contradictions_of_config(config_file("{" + members + "1024}"), *model).size(), 1u) << section;
+    EXPECT_EQ(contradictions_of_config(config_file("{" + members + "5}"), *model, true).size(), 1u) << section;
   }
 }
 
 // Names as in model.state_dict() of transformers 5.
-TEST(PublishedNames, OfNewerVersionsOfVitAreLoaded) {
+TEST(PublishedNames, LoadNewerVersionsOfVit) {
   const std::string section = "{name: vit, patch: 4, heads: 2, width: 16, layers: 12, hidden: 24}";
   const auto samples = classification_samples({3, 8, 8}, 5);
   const auto model = make_model(section, samples), other = make_model(section, samples);
@@ -179,9 +179,9 @@ TEST(PublishedConfig, IsReadOnlyIfItIsOfHuggingFaceAndTheModelReadsItsWeights) {
   EXPECT_THAT(contradictions("lstm", R"("model_type": "llama")"), IsEmpty());
   const auto model = make_model(std::string(kLlama) + "}", language_samples(6, 11));
   EXPECT_THAT(contradictions_of_config(::testing::TempDir() + "/nowhere/model.safetensors", *model), IsEmpty());
-  EXPECT_THAT(contradictions_of_config(beside(R"({"model_type": "gemma"})") + "/model.safetensors", *model),
+  EXPECT_THAT(contradictions_of_config(config_file(R"({"model_type": "gemma"})") + "/model.safetensors", *model),
               ElementsAre(HasSubstr("has model_type: \"gemma\""), HasSubstr("rms_norm_eps")));
-  EXPECT_THAT([&] { contradictions_of_config(beside("{"), *model); },
+  EXPECT_THAT([&] { contradictions_of_config(config_file("{"), *model); },
               ThrowsMessage<DataError>(HasSubstr("config.json")));
 }
 

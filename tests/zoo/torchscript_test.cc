@@ -205,12 +205,12 @@ TEST_P(TorchScriptRefuses, SaysWhy) {
               ThrowsMessage<ConfigError>(AllOf(HasSubstr("net.pt"), HasSubstr(GetParam().why))));
 }
 
-TEST(TorchScriptFile, WithoutParametersIsRefused) {
+TEST(TorchScriptFile, MustHaveParameters) {
   EXPECT_THAT([&] { load("def forward(self, x):\n  return x\n", std::vector<ScriptedTensor>()); },
               ThrowsMessage<ConfigError>(HasSubstr("has no parameters that require a gradient")));
 }
 
-TEST(TorchScriptFile, OfAnotherDtypeIsRefused) {
+TEST(TorchScriptFile, MustHaveASupportedDtype) {
   const auto path = path_of("half");
   testing::save_scripted_mlp(path, {4, 3}, at::kHalf);
   EXPECT_THAT([&] { load(path, kNumbers); },
@@ -225,7 +225,7 @@ TEST(TorchScriptFile, IsOnlyLoadedWhenTheConfigTrustsIt) {
               ThrowsMessage<ConfigError>(AllOf(HasSubstr("model.trust: " + path), HasSubstr("set trust: true"))));
 }
 
-TEST(TorchScriptFile, ThatIsMissingOrNotAProgramIsRefused) {
+TEST(TorchScriptFile, MustExistAndContainAProgram) {
   EXPECT_THAT([] { load("none.pt", kNumbers); }, ThrowsMessage<ConfigError>(HasSubstr("none.pt: cannot be opened")));
   const auto path = path_of("text");
   std::ofstream(path) << "weights";

@@ -265,7 +265,7 @@ TEST_P(Zoo, HasTheInterfacesOfItsTraits) {
   }
 }
 
-TEST(Bert, IsAChainUnlessAllLayersMustKnowThePadding) {
+TEST(Bert, IsAChainUnlessAllLayersNeedThePadding) {
   for (const bool padded : {false, true}) {
     const std::string section =
         std::string("{name: bert, layers: 1, heads: 2, width: 8, padding: ") + (padded ? "0}" : "-1}");

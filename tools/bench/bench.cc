@@ -31,7 +31,7 @@
 namespace phalanx::bench {
 namespace {
 
-constexpr Seconds kMeeting{60};
+constexpr Seconds kRendezvousTimeout{60};
 
 // Binds this thread, and the threads that it starts, to one of the cores that it may use.
 void bind(int local_rank) {
@@ -47,7 +47,7 @@ void report(const Options& options, const Result& result) {
   if (!options.plot.empty()) write_atomically(options.plot, to_svg(result));
 }
 
-void be_rank(const Options& options, const RankInfo& rank_info, StorePtr store) {
+void run_as_rank(const Options& options, const RankInfo& rank_info, StorePtr store) {
   at::set_num_threads(1);
   if (options.bind) bind(rank_info.local_rank);
   const Connected connected = connect_subjects(options, rank_info, store);
@@ -57,18 +57,18 @@ void be_rank(const Options& options, const RankInfo& rank_info, StorePtr store) 
   if (rank_info.rank == 0) report(options, result);
 }
 
-int be_process(const Options& options, const LaunchEnvironment& launched) {
+int run_as_process(const Options& options, const LaunchEnvironment& launched) {
   configure_log({.stderr_threshold = LogLevel::kNone});  // failures are reported, once for all ranks
   const auto& rank_info = launched.rank_info;
-  StorePtr store = rank_info.size == 1 ? make_hash_store(kMeeting) : nullptr;
-  if (!store && !launched.rendezvous.empty()) store = rendezvous(launched.rendezvous, kMeeting).store;
-  be_rank(options, rank_info, std::move(store));
+  StorePtr store = rank_info.size == 1 ? make_hash_store(kRendezvousTimeout) : nullptr;
+  if (!store && !launched.rendezvous.empty()) store = rendezvous(launched.rendezvous, kRendezvousTimeout).store;
+  run_as_rank(options, rank_info, std::move(store));
   return kDone;
 }
 
-int be_threads(const Options& options) {
-  const StorePtr store = make_hash_store(kMeeting);
-  run_rank_threads(options.ranks, [&](const RankInfo& rank_info) { be_rank(options, rank_info, store); });
+int run_as_threads(const Options& options) {
+  const StorePtr store = make_hash_store(kRendezvousTimeout);
+  run_rank_threads(options.ranks, [&](const RankInfo& rank_info) { run_as_rank(options, rank_info, store); });
   return kDone;
 }
 
@@ -95,11 +95,11 @@ int run(const Arguments& arguments) {
   check_backends(options);
   const bool launched = detect_launch_environment().has_value();
   choose_python(options, start, launched);
-  if (!launched && backend_traits(options.backends.front()).threads) return be_threads(options);
+  if (!launched && backend_traits(options.backends.front()).threads) return run_as_threads(options);
   start.ranks = options.ranks;
   start.with_mpirun = options.uses("openmpi") ||
                       std::ranges::any_of(options.backends, [](const auto& name) { return backend_traits(name).mpi; });
-  return start_ranks(start, [&](const LaunchEnvironment& rank) { return be_process(options, rank); });
+  return start_ranks(start, [&](const LaunchEnvironment& rank) { return run_as_process(options, rank); });
 }
 
 const bool bench_registered = register_command(

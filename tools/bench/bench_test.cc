@@ -45,8 +45,8 @@ TEST_P(BenchOn, MeasuresEveryOperationInEveryMemory) {
 // With three ranks, 1000 bytes cannot be divided into equal parts.
 TEST_P(BenchOn, RoundsBytesUpToEqualParts) {
   testing::run_ranks(GetParam(), 3, [](const CommunicatorPtr& world) {
-    const std::vector<std::string> divided{"all_gather", "reduce_scatter", "all_to_all", "gather", "scatter"};
-    for (const auto& row : measure_alone(world, few(divided, {1, 1000})).rows) {
+    const std::vector<std::string> partitioned{"all_gather", "reduce_scatter", "all_to_all", "gather", "scatter"};
+    for (const auto& row : measure_alone(world, few(partitioned, {1, 1000})).rows) {
       EXPECT_TRUE(row.bytes == 12 || row.bytes == 1008) << row.op << " " << row.bytes;
     }
     for (const auto& row : measure_alone(world, few({"all_reduce", "send_recv"}, {1000})).rows) {

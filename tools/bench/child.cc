@@ -80,7 +80,7 @@ Child::~Child() {
   ::waitpid(process_, nullptr, 0);
 }
 
-void Child::tell(const std::string& line) {
+void Child::send(const std::string& line) {
   const std::string text = line + "\n";
   for (std::size_t sent = 0; sent < text.size();) {
     const ssize_t count = ::send(socket_, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
@@ -89,9 +89,9 @@ void Child::tell(const std::string& line) {
   }
 }
 
-std::string Child::hear(Seconds timeout) {
+std::string Child::receive(Seconds timeout) {
   const auto deadline = Clock::now() + timeout;
-  while (heard_.find('\n') == std::string::npos) {
+  while (received_.find('\n') == std::string::npos) {
     const std::chrono::duration<double, std::milli> left = deadline - Clock::now();
     pollfd ready{.fd = socket_, .events = POLLIN, .revents = 0};
     const int count = left.count() > 0 ? ::poll(&ready, 1, static_cast<int>(left.count()) + 1) : 0;
@@ -104,11 +104,11 @@ std::string Child::hear(Seconds timeout) {
     char chunk[512];
     const ssize_t bytes = ::read(socket_, chunk, sizeof(chunk));
     if (bytes <= 0) throw Error(name_ + " has ended; its output on standard error says why");
-    heard_.append(chunk, static_cast<std::size_t>(bytes));
+    received_.append(chunk, static_cast<std::size_t>(bytes));
   }
-  const auto end = heard_.find('\n');
-  std::string line = heard_.substr(0, end);
-  heard_.erase(0, end + 1);
+  const auto end = received_.find('\n');
+  std::string line = received_.substr(0, end);
+  received_.erase(0, end + 1);
   return line;
 }
 

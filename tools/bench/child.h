@@ -21,16 +21,16 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  /// Both throw Error if the child has ended; hear() also if no line arrives within `timeout`.
-  void tell(const std::string& line);
-  std::string hear(Seconds timeout);
+  /// Both throw Error if the child has ended; receive() also if no line arrives within `timeout`.
+  void send(const std::string& line);
+  std::string receive(Seconds timeout);
 
  private:
   std::string name_;
   Seconds patience_;
   pid_t process_ = -1;
   int socket_ = -1;
-  std::string heard_;  // received bytes that hear() has not returned yet
+  std::string received_;  // received bytes that receive() has not returned yet
 };
 
 /// Runs a program to its end. Returns its exit status, 128 plus the signal that killed it, or 127 if the program does

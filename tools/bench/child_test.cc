@@ -22,22 +22,22 @@ std::string problem_of(const std::function<void()>& act) {
 TEST(Child, AnswersLineByLine) {
   Child child({"sh", "-c", "while read line; do echo \"heard $line\"; echo more; done"});
   for (const char* word : {"one", "two"}) {
-    child.tell(word);
-    EXPECT_EQ(child.hear(Seconds(20)), std::string("heard ") + word);
-    EXPECT_EQ(child.hear(Seconds(20)), "more");
+    child.send(word);
+    EXPECT_EQ(child.receive(Seconds(20)), std::string("heard ") + word);
+    EXPECT_EQ(child.receive(Seconds(20)), "more");
   }
 }
 
 TEST(Child, IsAnErrorIfItDoesNotAnswer) {
   Child child({"cat"});
-  EXPECT_EQ(problem_of([&] { child.hear(Seconds(0.05)); }), "cat has not answered for 0.05 s");
+  EXPECT_EQ(problem_of([&] { child.receive(Seconds(0.05)); }), "cat has not answered for 0.05 s");
 }
 
 TEST(Child, IsAnErrorIfItHasEnded) {
   Child child({"true"});
-  EXPECT_NE(problem_of([&] { child.hear(Seconds(20)); }).find("true has ended"), std::string::npos);
+  EXPECT_NE(problem_of([&] { child.receive(Seconds(20)); }).find("true has ended"), std::string::npos);
   EXPECT_NE(problem_of([&] {
-              for (int i = 0; i < 1000; ++i) child.tell("x");
+              for (int i = 0; i < 1000; ++i) child.send("x");
             }).find("true has ended"),
             std::string::npos);
 }

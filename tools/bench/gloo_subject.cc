@@ -26,9 +26,9 @@ namespace {
 using Context = std::shared_ptr<gloo::Context>;
 
 /// A store for Gloo's rendezvous that uses a Phalanx store.
-class MeetingPlace final : public gloo::rendezvous::Store {
+class GlooStore final : public gloo::rendezvous::Store {
  public:
-  explicit MeetingPlace(StorePtr store) : store_(std::move(store)) {}
+  explicit GlooStore(StorePtr store) : store_(std::move(store)) {}
   void set(const std::string& key, const std::vector<char>& data) override {
     store_->set(key, std::string(data.begin(), data.end()));
   }
@@ -50,12 +50,12 @@ Context connect(const RankInfo& rank_info, StorePtr store, Seconds timeout) {
   auto device = gloo::transport::tcp::CreateDevice(gloo::transport::tcp::attr(interface.c_str()));
   const auto context = std::make_shared<gloo::rendezvous::Context>(rank_info.rank, rank_info.size);
   context->setTimeout(std::chrono::duration_cast<std::chrono::milliseconds>(timeout));
-  const auto meeting = std::make_shared<MeetingPlace>(make_prefix_store("bench/gloo", std::move(store)));
-  connect_full_mesh(*context, meeting, device);
+  const auto rendezvous = std::make_shared<GlooStore>(make_prefix_store("bench/gloo", std::move(store)));
+  connect_full_mesh(*context, rendezvous, device);
   return context;
 }
 
-void meet(const Context& context) {
+void synchronize(const Context& context) {
   gloo::BarrierOptions options(context);
   gloo::barrier(options);
 }
@@ -68,7 +68,7 @@ class GlooBench {
     whole_ = at::zeros({sizes_.whole});
     const Op op = find_operation(what.op).op;
     if (op == Op::kAllToAll) other_ = at::zeros({sizes_.whole});
-    if (op != Op::kAllToAll && find_operation(what.op).divided) other_ = at::zeros({sizes_.part});
+    if (op != Op::kAllToAll && find_operation(what.op).partitioned) other_ = at::zeros({sizes_.part});
   }
 
   void run(Op op) const {
@@ -88,7 +88,7 @@ class GlooBench {
       case Op::kAllToAll:
         return all_to_all();
       case Op::kBarrier:
-        return meet(context_);
+        return synchronize(context_);
       default:
         throw std::logic_error("Gloo has no such collective: " + std::string(to_string(op)));
     }
@@ -188,7 +188,7 @@ class GlooSubject final : public Subject {
     const GlooBench bench(context_, what);
     const auto measured = what.op == "send_recv" ? timed_round_trips([bench] { bench.round_trip(); })
                                                  : timed([bench, op = find_operation(what.op).op] { bench.run(op); });
-    return make_trial([context = context_] { meet(context); }, measured);
+    return make_trial([context = context_] { synchronize(context); }, measured);
   }
 
  private:

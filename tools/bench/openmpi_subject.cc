@@ -53,7 +53,7 @@ class OpenMpiBench {
     part_count_ = static_cast<int>(sizes.part);
     const Op op = find_operation(what.op).op;
     if (op == Op::kAllToAll) other_ = allocate(what.memory, sizes.whole);
-    if (op != Op::kAllToAll && find_operation(what.op).divided) other_ = allocate(what.memory, sizes.part);
+    if (op != Op::kAllToAll && find_operation(what.op).partitioned) other_ = allocate(what.memory, sizes.part);
   }
 
   void run(Op op) const {

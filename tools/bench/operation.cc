@@ -47,7 +47,7 @@ std::vector<std::string> operation_names() {
 Sizes sizes_of(const Case& what, int ranks) {
   const auto size = static_cast<std::int64_t>(sizeof(float));
   const std::int64_t elements = std::max<std::int64_t>(1, (what.bytes + size - 1) / size);
-  if (!find_operation(what.op).divided) return {.whole = elements, .part = elements};
+  if (!find_operation(what.op).partitioned) return {.whole = elements, .part = elements};
   const std::int64_t part = (elements + ranks - 1) / ranks;
   return {.whole = part * ranks, .part = part};
 }

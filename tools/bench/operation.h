@@ -15,7 +15,7 @@ struct MeasuredOperation {
   const char* name;
   Op op;                            // kCustom for an operation that is not a collective: send_recv, launch
   const char* bytes;                // describes the tensor whose size --bytes sets; empty: the operation has no tensor
-  bool divided;                     // true if that tensor has an equal part for each rank
+  bool partitioned;                 // true if that tensor has an equal part for each rank
   double (*bus_factor)(int ranks);  // bytes over the busiest link per byte of that tensor
 };
 

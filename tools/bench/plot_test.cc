@@ -64,7 +64,7 @@ TEST(Plot, HasALineForEachBackendAndMemoryInBothPanels) {
   EXPECT_EQ(svg.find("inf"), std::string::npos);
 }
 
-TEST(Plot, LeavesOutWhatCannotBeDrawn) {
+TEST(Plot, OmitsWhatCannotBeDrawn) {
   Result result;
   result.rows = {row("launch", "shm", "private", 1024), row("barrier", "shm", "private", 0)};
   const std::string svg = to_svg(result);

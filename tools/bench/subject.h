@@ -65,9 +65,9 @@ std::unique_ptr<Subject> make_torch_subject(const std::string& python, const Ran
 /// pull of the sum, as in strategy sync_ps. It has no registered memory. `world` synchronizes the ranks. Collective.
 std::unique_ptr<Subject> make_servers_subject(CommunicatorPtr world);
 
-/// Returns a trial that runs in this process: `meet` synchronizes the ranks, and `measure` runs the operation the given
-/// number of times and returns the total microseconds. Both must own what they use.
-std::unique_ptr<Trial> make_trial(std::function<void()> meet, std::function<double(std::int64_t)> measure);
+/// Returns a trial that runs in this process: `synchronize` synchronizes the ranks, and `measure` runs the operation
+/// the given number of times and returns the total microseconds. Both must own what they use.
+std::unique_ptr<Trial> make_trial(std::function<void()> synchronize, std::function<double(std::int64_t)> measure);
 
 /// Returns a function that times a sequence of operations, from the first to the last.
 std::function<double(std::int64_t)> timed(std::function<void()> operation);

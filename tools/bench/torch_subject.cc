@@ -15,8 +15,8 @@ namespace {
 using ChildPtr = std::shared_ptr<Child>;
 
 std::string ask(Child& child, const std::string& line, Seconds timeout) {
-  child.tell(line);
-  return child.hear(timeout);
+  child.send(line);
+  return child.receive(timeout);
 }
 
 class TorchTrial final : public Trial {
@@ -51,16 +51,16 @@ class TorchSubject final : public Subject {
   TorchSubject(const std::string& python, const RankInfo& rank_info, StorePtr store, Seconds timeout)
       : size_(rank_info.size), timeout_(timeout) {
     if (!rank_info.one_host()) throw ConfigError("--against torch: all ranks must be on one host");
-    const auto meeting = make_prefix_store("bench/torch", std::move(store));
+    const auto rendezvous = make_prefix_store("bench/torch", std::move(store));
     if (rank_info.rank == 0) {
       folder_.emplace();
-      meeting->set("folder", folder_->path());
+      rendezvous->set("folder", folder_->path());
     }
-    const std::string init_method = "file://" + meeting->get("folder") + "/store";
+    const std::string init_method = "file://" + rendezvous->get("folder") + "/store";
     child_ = std::make_shared<Child>(std::vector<std::string>{python, "-c", kTorchPeer, std::to_string(rank_info.rank),
                                                               std::to_string(rank_info.size), init_method});
-    child_->hear(timeout_);  // "ready"
-    store_barrier(*meeting, "ready", rank_info.size);
+    child_->receive(timeout_);  // "ready"
+    store_barrier(*rendezvous, "ready", rank_info.size);
   }
 
   std::string name() const override { return "torch"; }

@@ -12,23 +12,23 @@ using Microseconds = std::chrono::duration<double, std::micro>;
 
 class TimedTrial final : public Trial {
  public:
-  TimedTrial(std::function<void()> meet, std::function<double(std::int64_t)> measure)
-      : meet_(std::move(meet)), measure_(std::move(measure)) {}
+  TimedTrial(std::function<void()> synchronize, std::function<double(std::int64_t)> measure)
+      : synchronize_(std::move(synchronize)), measure_(std::move(measure)) {}
 
   double run(std::int64_t repeats) override {
-    meet_();
+    synchronize_();
     return measure_(repeats) / static_cast<double>(repeats);
   }
 
  private:
-  std::function<void()> meet_;
+  std::function<void()> synchronize_;
   std::function<double(std::int64_t)> measure_;
 };
 
 }  // namespace
 
-std::unique_ptr<Trial> make_trial(std::function<void()> meet, std::function<double(std::int64_t)> measure) {
-  return std::make_unique<TimedTrial>(std::move(meet), std::move(measure));
+std::unique_ptr<Trial> make_trial(std::function<void()> synchronize, std::function<double(std::int64_t)> measure) {
+  return std::make_unique<TimedTrial>(std::move(synchronize), std::move(measure));
 }
 
 std::function<double(std::int64_t)> timed(std::function<void()> operation) {

@@ -112,8 +112,8 @@ Json to_json(const Row& row) {
 }
 
 double sample(bench::Child& child, std::size_t number) {
-  child.tell(std::to_string(number));
-  return std::stod(child.hear(kPatience));
+  child.send(std::to_string(number));
+  return std::stod(child.receive(kPatience));
 }
 
 Row measure_in_turns(bench::Child& libtorch, bench::Child& ours, std::size_t number, const Operation& operation,

@@ -19,7 +19,7 @@
 namespace phalanx::bench_train {
 namespace {
 
-constexpr std::string_view kBeRank = "--be_rank=";  // passed by the program to itself, see team.h
+constexpr std::string_view kRunAsRank = "--run_as_rank=";  // passed by the program to itself, see team.h
 
 int compare(const Arguments& arguments) {
   Options options = parse_options(arguments);
@@ -43,8 +43,8 @@ int compare(const Arguments& arguments) {
 
 int run(const Arguments& arguments) {
   const std::string_view first = arguments.words.size() == 1 ? arguments.words[0] : std::string_view();
-  if (!first.starts_with(kBeRank)) return compare(arguments);
-  be_rank(read_job(std::string(first.substr(kBeRank.size()))));
+  if (!first.starts_with(kRunAsRank)) return compare(arguments);
+  run_as_rank(read_job(std::string(first.substr(kRunAsRank.size()))));
 }
 
 const bool bench_train_registered = register_command(

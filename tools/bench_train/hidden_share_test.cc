@@ -32,7 +32,7 @@ TEST(HiddenShare, DistinguishesWaitingFromComputing) {
       << "ranks wait for longer than backward can hide";
 }
 
-TEST(HiddenShare, LeavesOutWaitingIfRanksDoNotWait) {
+TEST(HiddenShare, ExcludesWaitingIfRanksDoNotWait) {
   EXPECT_FALSE(hidden_share({{100, 0, 100}}, {{90, 0, 90}}, {{60, 50, 60}})->of_waiting);
 }
 

@@ -33,7 +33,7 @@ Hosts::Hosts() : hosts_(1) {}
 Hosts::Hosts(const std::string& rate)
     : network_(std::make_unique<bench::Child>(std::vector<std::string>{"python3", "-c", kNetwork, rate}, "the network",
                                               Seconds(30))) {
-  const auto answer = nlohmann::json::parse(network_->hear(kMaking));
+  const auto answer = nlohmann::json::parse(network_->receive(kMaking));
   if (answer.contains("missing")) throw ConfigError("--hosts 2: " + answer["missing"].get<std::string>());
   const auto& hosts = answer.at("hosts");
   for (const auto& host : hosts) {

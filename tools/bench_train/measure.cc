@@ -16,7 +16,7 @@
 #include "framework/base/error.h"
 #include "launch/temporary_folder.h"
 #include "tools/bench/quantile.h"
-#include "tools/bench_train/team.h"
+#include "tools/bench_train/rank_processes.h"
 #include "tools/bench_train/time_to_loss.h"
 #include "tools/bench_train/workload.h"
 
@@ -26,23 +26,23 @@ namespace {
 using bench::quantile;
 
 constexpr const char* kLimit = "no_communication";
-constexpr const char* kMeeting = "barrier_alone";
+constexpr const char* kBarrierAlone = "barrier_alone";
 constexpr const char* kAfter = "phalanx_all_reduce";
 constexpr const char* kOverlapped = "phalanx_overlapped";
 
 /// A system with the measurements so far.
-class Contestant {
+class MeasuredSystem {
  public:
-  Contestant(const System& system, const Setting& setting, double until_loss)
-      : team_(system, setting),
+  MeasuredSystem(const System& system, const Setting& setting, double until_loss)
+      : processes_(system, setting),
         ranks_(static_cast<double>(setting.ranks)),
         samples_(static_cast<double>(setting.workload.batch) * ranks_),
-        to_loss_(system.alone || system.meets ? 0 : until_loss) {}  // these do not train one model together
+        to_loss_(system.alone || system.has_barrier ? 0 : until_loss) {}  // these do not train one model together
 
   // Chooses the number of steps that take about `seconds`, the time of a turn. Measures it after the first steps, which
   // warm up caches, memory and connections and may take much longer.
   void warm_up(double seconds) {
-    run(team_.system().warm_up);
+    run(processes_.system().warm_up);
     std::int64_t steps = 1;
     Turn turn = run(steps);
     while (turn.seconds < seconds / 4 && !to_loss_.arrived()) turn = run(steps *= 2);
@@ -53,7 +53,7 @@ class Contestant {
   void take_turn() {
     const Turn turn = run(steps_);
     const auto steps = static_cast<double>(turn.steps);
-    tells_backward_ = turn.backward_seconds.has_value();
+    times_backward_ = turn.backward_seconds.has_value();
     rates_.push_back(samples_ * steps / turn.seconds);
     times_.push_back({.step_ms = turn.seconds / steps * 1000,
                       .backward_ms = turn.backward_seconds.value_or(0) / steps * 1000,
@@ -61,7 +61,7 @@ class Contestant {
   }
 
   bool under_way() const { return to_loss_.under_way(); }
-  const std::string& name() const { return team_.system().name; }
+  const std::string& name() const { return processes_.system().name; }
   const std::vector<StepTime>& times() const { return times_; }
   const std::vector<double>& rates() const { return rates_; }
 
@@ -69,12 +69,12 @@ class Contestant {
     return {.workload = setting.workload.name,
             .system = name(),
             .ranks = setting.ranks,
-            .kernels = team_.kernels(),
+            .kernels = processes_.kernels(),
             .samples_per_second = quantile(rates_, 0.5),
             .p10 = quantile(rates_, 0.1),
             .p90 = quantile(rates_, 0.9),
             .step_ms = median(&StepTime::step_ms),
-            .backward_ms = tells_backward_ ? std::optional(median(&StepTime::backward_ms)) : std::nullopt,
+            .backward_ms = times_backward_ ? std::optional(median(&StepTime::backward_ms)) : std::nullopt,
             .busy_ms = median(&StepTime::busy_ms),
             .seconds_to_loss = to_loss_.seconds(),
             .steps_to_loss = to_loss_.steps(),
@@ -84,7 +84,7 @@ class Contestant {
  private:
   // Moves work that is done every n-th step to the middle of a turn, so that a turn times all of it.
   void align() {
-    const std::int64_t period = team_.system().period;
+    const std::int64_t period = processes_.system().period;
     if (period == 1) return;
     steps_ = (steps_ + period - 1) / period * period;
     const std::int64_t rest = (period / 2 - steps_done_ % period + period) % period;
@@ -98,24 +98,24 @@ class Contestant {
   }
 
   Turn run(std::int64_t steps) {
-    const Turn turn = team_.run(steps);
+    const Turn turn = processes_.run(steps);
     steps_done_ += steps;
     to_loss_.add(turn.losses, turn.seconds);
     return turn;
   }
 
-  Team team_;
+  RankProcesses processes_;
   double ranks_;
   double samples_;  // per step, all ranks together
   TimeToLoss to_loss_;
   std::int64_t steps_ = 1;  // per turn
   std::int64_t steps_done_ = 0;
-  bool tells_backward_ = true;
+  bool times_backward_ = true;
   std::vector<double> rates_;  // samples per second by round, like the times
   std::vector<StepTime> times_;
 };
 
-using Contestants = std::vector<std::unique_ptr<Contestant>>;
+using MeasuredSystems = std::vector<std::unique_ptr<MeasuredSystem>>;
 
 // Returns the number of samples without a last partial batch: peers drop it, so all systems do.
 std::int64_t in_whole_batches(std::int64_t samples, std::int64_t batch) {
@@ -138,13 +138,13 @@ DataFiles make_data(const Options& options, const Workload& workload, const std:
   return export_samples(*dataset, fit, folder);
 }
 
-const Contestant* find(const Contestants& all, const std::string& name) {
+const MeasuredSystem* find(const MeasuredSystems& all, const std::string& name) {
   const auto found = std::ranges::find_if(all, [&](const auto& one) { return one->name() == name; });
   return found == all.end() ? nullptr : found->get();
 }
 
 // Returns the median ratio within rounds. Ratios of whole medians would also show changes in the load of the machine.
-std::optional<double> ratio(const Contestant& one, const Contestants& all, const std::string& base) {
+std::optional<double> ratio(const MeasuredSystem& one, const MeasuredSystems& all, const std::string& base) {
   const auto* other = find(all, base);
   if (other == nullptr) return std::nullopt;
   std::vector<double> ratios;
@@ -156,8 +156,8 @@ std::optional<double> ratio(const Contestant& one, const Contestants& all, const
 
 // Returns the share of communication that is hidden. Waiting for the slower rank cannot be hidden; only a limit in
 // which the ranks meet shows how long that takes, so it is preferred.
-std::optional<HiddenShare> hidden(const Contestant& one, const Contestants& all, int ranks) {
-  const auto *after = find(all, kAfter), *limit = find(all, kMeeting);
+std::optional<HiddenShare> hidden(const MeasuredSystem& one, const MeasuredSystems& all, int ranks) {
+  const auto *after = find(all, kAfter), *limit = find(all, kBarrierAlone);
   if (limit == nullptr) limit = find(all, kLimit);
   if (one.name() != kOverlapped || after == nullptr || limit == nullptr) return std::nullopt;
   auto share = hidden_share(after->times(), one.times(), limit->times());
@@ -167,7 +167,7 @@ std::optional<HiddenShare> hidden(const Contestant& one, const Contestants& all,
 }
 
 // Shows the progress, because a run may take half an hour. It overwrites one line, so it prints only to a terminal.
-void tell(const std::string& workload, int round, const Options& options, std::int64_t under_way, bool over) {
+void print_progress(const std::string& workload, int round, const Options& options, std::int64_t under_way, bool over) {
   if (::isatty(STDERR_FILENO) == 0) return;
   std::fprintf(stderr, "\r%s: round %d of %d", workload.c_str(), round, options.rounds);
   if (options.until_loss > 0) std::fprintf(stderr, ", %d have not reached the loss yet", static_cast<int>(under_way));
@@ -177,7 +177,7 @@ void tell(const std::string& workload, int round, const Options& options, std::i
 // Calls `act` for one system after the other in random order. A system that fails is removed; a peer may fail after
 // half an hour.
 template <class Act>
-void each(Contestants& all, const std::string& workload, std::mt19937& random, std::vector<std::string>& failures,
+void each(MeasuredSystems& all, const std::string& workload, std::mt19937& random, std::vector<std::string>& failures,
           Act act) {
   std::vector<std::size_t> order(all.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -194,15 +194,15 @@ void each(Contestants& all, const std::string& workload, std::mt19937& random, s
   std::erase(all, nullptr);
 }
 
-void run_rounds(const Options& options, const std::string& workload, Contestants& all,
+void run_rounds(const Options& options, const std::string& workload, MeasuredSystems& all,
                 std::vector<std::string>& failures) {
   std::mt19937 random;
-  each(all, workload, random, failures, [&](Contestant& one) { one.warm_up(options.seconds); });
+  each(all, workload, random, failures, [&](MeasuredSystem& one) { one.warm_up(options.seconds); });
   for (int round = 1; round <= options.rounds && !all.empty(); ++round) {
-    each(all, workload, random, failures, [](Contestant& one) { one.take_turn(); });
+    each(all, workload, random, failures, [](MeasuredSystem& one) { one.take_turn(); });
     const auto under_way = std::ranges::count_if(all, [](const auto& one) { return one->under_way(); });
     const bool over = round == options.rounds || (options.until_loss > 0 && under_way == 0);
-    tell(workload, round, options, under_way, over);
+    print_progress(workload, round, options, under_way, over);
     if (over) return;
   }
 }
@@ -225,7 +225,7 @@ void measure(const Options& options, const Hosts& hosts, double peak, const Work
                         .python = options.python,
                         .jax_python = options.jax_python,
                         .folder = folder.path()};
-  Contestants all;
+  MeasuredSystems all;
   for (const auto& name : options.systems) {
     const auto& system = find_system(name);
     if (!applies(system, workload)) {
@@ -233,13 +233,13 @@ void measure(const Options& options, const Hosts& hosts, double peak, const Work
       continue;
     }
     std::fprintf(stderr, "%s: starting %s ...\n", workload.name.c_str(), name.c_str());
-    all.push_back(std::make_unique<Contestant>(system, setting, options.until_loss));
+    all.push_back(std::make_unique<MeasuredSystem>(system, setting, options.until_loss));
   }
   if (all.empty()) {
     throw ConfigError("none of --systems applies to workload " + workload.name +
                       "; leave the workload out, or add phalanx");
   }
-  const auto operations = operations_of_step(workload, setting.data.sample, workload.batch);
+  const auto operations = flops_of_step(workload, setting.data.sample, workload.batch);
   run_rounds(options, workload.name, all, measured.failures);
   auto& rows = measured.rows;
   for (const auto& one : all) {

@@ -79,7 +79,7 @@ class BenchTrain(ProgramTest):
         self.assertIsNone(peer["kernels"])
         self.assertAlmostEqual(ours["samples_per_second"] / peer["samples_per_second"], ours["ratio"], delta=0.01)
 
-    def test_one_process_stands_for_all_ranks(self):
+    def test_one_process_trains_the_batches_of_all_ranks(self):
         """Uses batches of all ranks in one process, with a thread for each rank; JAX reports no time of backward."""
         job = self.folder / "job.json"
         for system, flag in (("torch_process", "--python"), ("jax", "--jax_python")):
@@ -125,7 +125,7 @@ class BenchTrain(ProgramTest):
         self.assertIn("no torch today", done.stderr)
         self.assert_nothing_left()
 
-    def test_a_peer_that_fails_later_is_left_out(self):
+    def test_a_peer_that_fails_later_is_omitted(self):
         python = self.interpreter(PEER.replace("; do\n", "; do\n  [ $((turns += 1)) -lt 3 ] || exit 1\n"))
         done = self.bench("--rounds=4", "--seconds=0.05", "--workload=mlp", "--systems=phalanx", "--against=ddp",
                           python, "--json=rows.json", status=1)

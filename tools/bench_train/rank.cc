@@ -29,9 +29,10 @@ SampleSpec sample_of_files(const nlohmann::json& job) {
 
 std::string to_json(const RankJob& job) {
   const auto& data = job.data;
-  nlohmann::json json{
-      {"config", job.config}, {"workload", job.workload}, {"run_dir", job.run_dir},  {"plain_malloc", job.plain_malloc},
-      {"meets", job.meets},   {"inputs", data.inputs},    {"targets", data.targets}, {"samples", data.samples}};
+  nlohmann::json json{{"config", job.config},           {"workload", job.workload},
+                      {"run_dir", job.run_dir},         {"plain_malloc", job.plain_malloc},
+                      {"has_barrier", job.has_barrier}, {"inputs", data.inputs},
+                      {"targets", data.targets},        {"samples", data.samples}};
   if (!data.inputs.empty()) {
     json["input"] = data.sample.inputs[0].shape;
     json["classes"] = data.sample.targets[0].classes;
@@ -51,10 +52,10 @@ RankJob read_job(const std::string& file) {
                    .sample = job.contains("text") ? sample_of_files(job) : find_workload(workload).sample},
           .run_dir = job.at("run_dir"),
           .plain_malloc = job.at("plain_malloc"),
-          .meets = job.at("meets")};
+          .has_barrier = job.at("has_barrier")};
 }
 
-void be_rank(const RankJob& job) {
+void run_as_rank(const RankJob& job) {
   const auto launched = detect_launch_environment();
   if (!launched) throw ConfigError("the environment does not say which rank this process is");
   if (!job.plain_malloc) keep_freed_memory();
@@ -70,7 +71,7 @@ void be_rank(const RankJob& job) {
   run_experiment(
       config,
       {.world = world, .splits = {.train = data, .test = data}, .folder = folder, .add_hooks = [&](Engine& engine) {
-         if (job.meets) engine.on(Event::kBackward, [&](State&) { world->barrier().wait(); });
+         if (job.has_barrier) engine.on(Event::kBackward, [&](State&) { world->barrier().wait(); });
          turns.attach(engine);
        }});
   throw Error("training has ended before the measurement");

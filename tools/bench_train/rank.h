@@ -14,7 +14,7 @@ struct RankJob {
   DataFiles data;
   std::string run_dir;        // must exist
   bool plain_malloc = false;  // do not apply train's settings of malloc
-  bool meets = false;         // run a barrier after every backward
+  bool has_barrier = false;   // run a barrier after every backward
 };
 
 std::string to_json(const RankJob& job);
@@ -22,6 +22,6 @@ RankJob read_job(const std::string& file);
 
 /// Trains by the config of the job, at the rank that the environment names, in turns (turns.h) that standard input and
 /// output control. Ends the process when the input ends. Throws what run_experiment() throws.
-[[noreturn]] void be_rank(const RankJob& job);
+[[noreturn]] void run_as_rank(const RankJob& job);
 
 }  // namespace phalanx::bench_train

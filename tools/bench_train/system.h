@@ -22,11 +22,11 @@ struct System {
   bool own_model = false;              // use Phalanx's own defaults for the model
   bool alone = false;                  // each rank trains alone, in a world of size one
   bool one_process = false;            // one process with a thread for each rank trains the batches of all ranks
-  bool meets = false;                  // run a barrier in every step
+  bool has_barrier = false;            // run a barrier in every step
   bool plain_malloc = false;           // do not apply train's settings of malloc to Phalanx
   bool tuned_malloc = false;           // apply train's settings of malloc to the peer
   bool pictures = false;               // only for convolutional models
-  bool divides = false;                // only for models that the peer can divide
+  bool model_parallel = false;         // only for models that the peer can divide
   int period = 1;                      // every turn has a multiple of this number of steps, as some work is done once
                                        // in so many steps
   int warm_up = 1;                     // initial steps, at least, without the feature in the name
@@ -43,7 +43,7 @@ const System& find_system(const std::string& name);
 inline bool applies(const System& system, const Workload& workload) {
   if (system.framework == Framework::kTorch && !workload.in_torch) return false;
   if (system.framework == Framework::kJax && !workload.in_jax) return false;
-  return (workload.pictures || !system.pictures) && (workload.divisible || !system.divides);
+  return (workload.pictures || !system.pictures) && (workload.divisible || !system.model_parallel);
 }
 
 /// Returns the config with which Phalanx trains the workload as the system describes, on `ranks` ranks, without end.

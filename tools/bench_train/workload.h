@@ -41,6 +41,6 @@ std::vector<Workload> zoo_workloads();
 /// Returns the operations (engine/watch/operation_count.h) of a training step on `rows` samples: forward, loss and
 /// backward. Absent for a task that trains in turns (Task::turns()), whose steps differ. Throws ConfigError if model
 /// and samples do not fit.
-std::optional<double> operations_of_step(const Workload& workload, const SampleSpec& sample, std::int64_t rows);
+std::optional<double> flops_of_step(const Workload& workload, const SampleSpec& sample, std::int64_t rows);
 
 }  // namespace phalanx::bench_train

@@ -101,7 +101,7 @@ TEST(Command, WithoutAWordPrintsHelpToStandardErrorAndFails) {
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("Train and use models:\n"));
 }
 
-TEST(CommandDeathTest, TellsTheVersion) {
+TEST(CommandDeathTest, PrintsTheVersion) {
   EXPECT_EXIT(run_command({"/a/phalanx", "--version"}), ::testing::ExitedWithCode(0), "");
 }
 

@@ -84,7 +84,7 @@ class Flags {
 
 /// The help of the overrides of a config.
 inline constexpr const char* kOverridesHelp =
-    "key.path=value, overrides the config file; may be repeated; --set may be left out";
+    "key.path=value, overrides the config file; may be repeated; --set may be omitted";
 
 /// Moves the first word into `value`, the value of a flag, unless the flag was given: "train config.yaml" means
 /// "train --config config.yaml".

@@ -79,7 +79,7 @@ class TakeEncoding final : public config::Visitor {
 void SavedRunFlags::add_to(Flags& flags) {
   flags.add("run", &run,
             "run folder whose config.yaml and weights.safetensors, and embeddings.safetensors if there is one, to use; "
-            "--run may be left out");
+            "--run may be omitted");
   flags.add("weights", &weights,
             "safetensors file, in place of the run's; embeddings.safetensors must be in the same folder");
   flags.add("config", &config, "YAML file of a run with these weights, in place of the run's");

@@ -32,7 +32,7 @@ struct Options {
 
 void add_flags(Flags& flags, Options& options) {
   flags.add("config", &options.config,
-            "stats, inspect, speed: YAML file of a run, whose dataset to look at; --config may be left out");
+            "stats, inspect, speed: YAML file of a run, whose dataset to look at; --config may be omitted");
   flags.add_overrides(&options.overrides, std::string("stats, inspect, speed: ") + kOverridesHelp);
   flags.add("samples", &options.samples, "stats, inspect, speed: samples to read; 0: 10000, or 64 to inspect");
   flags.add("html", &options.html, "inspect: page to write");

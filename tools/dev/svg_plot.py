@@ -9,7 +9,7 @@ INK, GRID = "#555", "#eee"
 
 
 def read_metrics(folder, split):
-    """Returns the readings of one split of a run, in order."""
+    """Returns the records of one split of a run, in order."""
     lines = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
     return [line for line in lines if line["split"] == split]
 

@@ -63,7 +63,7 @@ int spawn(pid_t& process, const std::vector<std::string>& command, const Sink& o
 
 }  // namespace
 
-Captured capture(const std::vector<std::string>& command, std::chrono::seconds time) {
+ProgramOutput capture(const std::vector<std::string>& command, std::chrono::seconds time) {
   const Sink output, errors;
   pid_t process = -1;
   if (const int problem = spawn(process, command, output, errors); problem != 0) {

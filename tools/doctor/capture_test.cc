@@ -9,7 +9,7 @@ namespace {
 using std::chrono::seconds;
 
 TEST(Capture, ReturnsTheOutputOfAProgram) {
-  const Captured ended = capture({"sh", "-c", "echo out; echo problem >&2; exit 3"}, seconds(30));
+  const ProgramOutput ended = capture({"sh", "-c", "echo out; echo problem >&2; exit 3"}, seconds(30));
   EXPECT_EQ(ended.status, 3);
   EXPECT_EQ(ended.output, "out\n");
   EXPECT_EQ(ended.errors, "problem\n");
@@ -21,14 +21,14 @@ TEST(Capture, ReturnsALotOfOutput) {
 }
 
 TEST(Capture, KillsWhatTakesTooLongWithItsChildren) {
-  const Captured ended = capture({"sh", "-c", "echo first; sleep 1000 & wait"}, seconds(1));
+  const ProgramOutput ended = capture({"sh", "-c", "echo first; sleep 1000 & wait"}, seconds(1));
   EXPECT_TRUE(ended.late);
   EXPECT_EQ(ended.status, 128 + 9);
   EXPECT_EQ(ended.output, "first\n");
 }
 
 TEST(Capture, NamesAProgramThatDoesNotExist) {
-  const Captured ended = capture({"/no/such/program"}, seconds(1));
+  const ProgramOutput ended = capture({"/no/such/program"}, seconds(1));
   EXPECT_EQ(ended.status, 127);
   EXPECT_NE(ended.errors.find("/no/such/program"), std::string::npos);
 }

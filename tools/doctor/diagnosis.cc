@@ -35,7 +35,7 @@ std::string framed(const std::string& text, std::size_t begin) {
 }
 
 // Returns in one line the last output of a program that explains its end.
-std::string reason(const Captured& ended) {
+std::string reason(const ProgramOutput& ended) {
   if (ended.late) return "no answer within " + std::to_string(kPatience.count()) + " s";
   const std::string text = ended.errors.empty() ? "exit status " + std::to_string(ended.status) : ended.errors;
   if (const auto frame = text.find("│ "); frame != std::string::npos) return framed(text, frame);
@@ -49,7 +49,7 @@ struct Answer {
 };
 
 Answer ask(std::vector<std::string> command) {
-  const Captured ended = capture(command, kPatience);
+  const ProgramOutput ended = capture(command, kPatience);
   if (ended.status != 0) return {nullptr, reason(ended)};
   try {
     return {parse_json(ended.output, command.front()).raw(), ""};
@@ -78,7 +78,7 @@ void take_libraries(const json& document, Diagnosis& found) {
   }
 }
 
-BackendFinding without_proof(const std::string& name, const std::string& device, const std::string& why) {
+BackendFinding unusable(const std::string& name, const std::string& device, const std::string& why) {
   BackendFinding finding{.name = name, .device = device};
   for (const auto* operation : kOperationNames) finding.operations[operation] = why;
   return finding;
@@ -86,8 +86,8 @@ BackendFinding without_proof(const std::string& name, const std::string& device,
 
 BackendFinding examine(const std::string& name, const std::string& device, const std::string& probe) {
   const Answer answer = ask({probe, "backend", name});
-  if (!answer.problem.empty()) return without_proof(name, device, answer.problem);
-  BackendFinding finding = without_proof(name, device, "not tried");
+  if (!answer.problem.empty()) return unusable(name, device, answer.problem);
+  BackendFinding finding = unusable(name, device, "not tried");
   for (const auto& [operation, said] : answer.document.at("operations").items()) finding.operations[operation] = said;
   if (const auto link = answer.document.find("link"); link != answer.document.end()) {
     finding.round_trip_us = link->at("round_trip_us");
@@ -100,9 +100,9 @@ BackendFinding examine(const std::string& name, const std::string& device, const
 void examine_backends(const Answer& libraries, const std::string& probe, Diagnosis& found) {
   if (!libraries.problem.empty()) {  // the program that would name its backends does not start
     for (const char* name : {"inproc", "shm", "mpi", "gloo"}) {
-      found.backends.push_back(without_proof(name, "cpu", libraries.problem));
+      found.backends.push_back(unusable(name, "cpu", libraries.problem));
     }
-    found.backends.push_back(without_proof("nccl", "cuda", libraries.problem));
+    found.backends.push_back(unusable("nccl", "cuda", libraries.problem));
     return;
   }
   for (const auto& backend : libraries.document.at("backends")) {
@@ -128,7 +128,7 @@ void look_for_launcher(Diagnosis& found) {
 
 // Clears the variables of a launcher. The ranks that probe starts are its own, even if a launcher started this process
 // as a rank.
-void leave_launcher() {
+void clear_launch_environment() {
   std::vector<std::string> names;
   for (char** variable = environ; *variable; ++variable) {
     const std::string text = *variable;
@@ -156,7 +156,7 @@ Diagnosis diagnose(const std::string& probe) {
   Diagnosis found{.machine = read_machine(), .launched = {}, .nodes = {}};
   found.operations.assign(std::begin(kOperationNames), std::end(kOperationNames));
   look_for_launcher(found);
-  leave_launcher();
+  clear_launch_environment();
   const Answer libraries = ask({probe, "libraries"});
   if (libraries.problem.empty()) take_libraries(libraries.document, found);
   examine_backends(libraries, probe, found);

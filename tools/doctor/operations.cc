@@ -109,8 +109,8 @@ bool allocate(Communicator& world) {
 
 }  // namespace
 
-const std::vector<ProvedOperation>& operations() {
-  static const std::vector<ProvedOperation> all = {
+const std::vector<OperationCheck>& operations() {
+  static const std::vector<OperationCheck> all = {
       {"broadcast", broadcast},
       {"reduce", reduce},
       {"all_reduce", all_reduce},

@@ -9,12 +9,12 @@
 namespace phalanx::doctor {
 
 /// One row of the table of operations, and its test.
-struct ProvedOperation {
+struct OperationCheck {
   std::string name;
-  bool (*proof)(Communicator& world);  // runs it on a few elements; true if this rank has the right result
+  bool (*passes)(Communicator& world);  // runs it on a few elements; true if this rank has the right result
 };
 
 /// Returns all operations of Communicator, in the order of its header.
-const std::vector<ProvedOperation>& operations();
+const std::vector<OperationCheck>& operations();
 
 }  // namespace phalanx::doctor

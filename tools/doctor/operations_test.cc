@@ -13,15 +13,15 @@ namespace phalanx::doctor {
 namespace {
 
 TEST(Operations, AreTheOnesInTheTable) {
-  std::vector<std::string> proved;
-  for (const auto& operation : operations()) proved.push_back(operation.name);
-  EXPECT_EQ(proved, std::vector<std::string>(std::begin(kOperationNames), std::end(kOperationNames)));
+  std::vector<std::string> passed;
+  for (const auto& operation : operations()) passed.push_back(operation.name);
+  EXPECT_EQ(passed, std::vector<std::string>(std::begin(kOperationNames), std::end(kOperationNames)));
 }
 
 TEST(Operations, PassOnABackendThatHasThem) {
   for (const int ranks : {1, 2, 3}) {
     testing::run_ranks("inproc", ranks, [](const CommunicatorPtr& world) {
-      for (const auto& operation : operations()) EXPECT_TRUE(operation.proof(*world)) << operation.name;
+      for (const auto& operation : operations()) EXPECT_TRUE(operation.passes(*world)) << operation.name;
     });
   }
 }
@@ -42,9 +42,9 @@ TEST(Operations, FailOnABackendThatDoesNothing) {
     Lazy lazy(world);
     for (const auto& operation : operations()) {
       if (operation.name == "barrier") continue;  // has no result
-      const at::Tensor proved = at::full({1}, operation.proof(lazy) ? 1.0 : 0.0);
-      world->all_reduce(proved, Reduction::kMin).wait();
-      EXPECT_EQ(proved.item<float>(), 0) << operation.name;
+      const at::Tensor passed = at::full({1}, operation.passes(lazy) ? 1.0 : 0.0);
+      world->all_reduce(passed, Reduction::kMin).wait();
+      EXPECT_EQ(passed.item<float>(), 0) << operation.name;
     }
   });
 }

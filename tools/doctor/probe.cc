@@ -79,9 +79,9 @@ int print_libraries() {
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-std::string prove(const ProvedOperation& operation, Communicator& world) {
+std::string run_check(const OperationCheck& operation, Communicator& world) {
   try {
-    return operation.proof(world) ? "ok" : "the result is wrong";
+    return operation.passes(world) ? "ok" : "the result is wrong";
   } catch (const std::exception& error) {
     return first_line(error.what());
   }
@@ -89,10 +89,10 @@ std::string prove(const ProvedOperation& operation, Communicator& world) {
 
 // Exchanges the results of each operation through the store, which works even if the backend does not. Rank 0 receives
 // the first complaint of any rank.
-Json prove_all(Communicator& world, Store& store) {
+Json run_checks(Communicator& world, Store& store) {
   Json all = Json::object();
   for (const auto& operation : operations()) {
-    store.set("doctor/" + operation.name + "/" + std::to_string(world.rank()), prove(operation, world));
+    store.set("doctor/" + operation.name + "/" + std::to_string(world.rank()), run_check(operation, world));
     std::string worst = "ok";
     for (int rank = 0; rank < world.size(); ++rank) {
       const std::string said = store.get("doctor/" + operation.name + "/" + std::to_string(rank));
@@ -122,37 +122,37 @@ Json measure_link(const std::string& backend, const CommunicatorPtr& world) {
           {"all_reduce_gb_s", median("all_reduce", 16 << 20).bus_gb_s}};
 }
 
-void be_rank(const std::string& backend, const RankInfo& rank_info, const StorePtr& store) {
+void run_as_rank(const std::string& backend, const RankInfo& rank_info, const StorePtr& store) {
   at::set_num_threads(1);
   const auto world = Backends::Choice(backend).make({.rank_info = rank_info,
                                                      .store = make_prefix_store("doctor/backend", store),
                                                      .timeout = kTimeout,
                                                      .progress_thread = {}});
-  Json all{{"operations", prove_all(*world, *store)}};
+  Json all{{"operations", run_checks(*world, *store)}};
   bool well = true;
   for (const auto& said : all["operations"]) well = well && said == "ok";
   if (well) all["link"] = measure_link(backend, world);
   if (rank_info.rank == 0) std::printf("%s\n", all.dump().c_str());
 }
 
-int be_process(const std::string& backend, const LaunchEnvironment& launched) {
+int run_as_process(const std::string& backend, const LaunchEnvironment& launched) {
   configure_log({.stderr_threshold = LogLevel::kNone});
-  be_rank(backend, launched.rank_info, rendezvous(launched.rendezvous, kTimeout).store);
+  run_as_rank(backend, launched.rank_info, rendezvous(launched.rendezvous, kTimeout).store);
   std::fflush(stdout);
   return kDone;
 }
 
-int be_threads(const std::string& backend) {
+int run_as_threads(const std::string& backend) {
   const StorePtr store = make_hash_store(kTimeout);
-  run_rank_threads(kRanks, [&](const RankInfo& rank_info) { be_rank(backend, rank_info, store); });
+  run_rank_threads(kRanks, [&](const RankInfo& rank_info) { run_as_rank(backend, rank_info, store); });
   return kDone;
 }
 
 int probe_backend(const std::string& backend, const std::vector<std::string>& command) {
   const auto traits = backend_traits(backend);
-  if (traits.threads) return be_threads(backend);
+  if (traits.threads) return run_as_threads(backend);
   return start_ranks({.ranks = kRanks, .with_mpirun = traits.mpi, .command = command},
-                     [&](const LaunchEnvironment& launched) { return be_process(backend, launched); });
+                     [&](const LaunchEnvironment& launched) { return run_as_process(backend, launched); });
 }
 
 int run(const Arguments& arguments) {

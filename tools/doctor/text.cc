@@ -41,9 +41,9 @@ std::string wrapped(const std::string& text, std::size_t indent) {
 }
 
 /// Colors words if colors are enabled.
-class Brush {
+class Colorizer {
  public:
-  explicit Brush(bool color) : color_(color) {}
+  explicit Colorizer(bool color) : color_(color) {}
   std::string title(const std::string& text) const { return "\n" + paint("1", text) + "\n"; }
   std::string good(const std::string& text) const { return paint("32", text); }
   std::string bad(const std::string& text) const { return paint("31", text); }
@@ -71,8 +71,8 @@ std::string limit(std::int64_t value, bool bytes) {
   return bytes ? format_bytes(value) : std::to_string(value);
 }
 
-std::string machine(const Machine& m, const Diagnosis& found, const Brush& brush) {
-  std::string text = brush.title("Machine");
+std::string machine(const Machine& m, const Diagnosis& found, const Colorizer& colorizer) {
+  std::string text = colorizer.title("Machine");
   text += field("host", m.host + ", " + m.distribution + ", " + m.kernel);
   text += field("cpu", m.cpu + (m.virtual_machine ? " (virtual)" : ""));
   text += field("cores", format_text("%d, of which %d for this process; %d NUMA node%s", m.cores, m.allowed_cores,
@@ -89,10 +89,10 @@ std::string machine(const Machine& m, const Diagnosis& found, const Brush& brush
   return text;
 }
 
-std::string capabilities(const Diagnosis& found, const Brush& brush) {
+std::string capabilities(const Diagnosis& found, const Colorizer& colorizer) {
   const auto yes = [&](bool is) { return is ? std::string("yes") : std::string("no"); };
   const auto& devices = found.machine.devices;
-  std::string text = brush.title("Capabilities");
+  std::string text = colorizer.title("Capabilities");
   text += field("cuda", found.cuda_devices < 0 ? "no" : std::to_string(found.cuda_devices) + " devices");
   text += field("nccl", yes(found.works("nccl")));
   text += field("gloo", yes(found.works("gloo")));
@@ -105,14 +105,14 @@ std::string capabilities(const Diagnosis& found, const Brush& brush) {
   return text;
 }
 
-std::string libraries(const Diagnosis& found, const Brush& brush) {
-  std::string text = brush.title("Libraries");
+std::string libraries(const Diagnosis& found, const Colorizer& colorizer) {
+  std::string text = colorizer.title("Libraries");
   text += "  " + padded("", kIndent - 2) + padded("linked", 10) + padded("loaded", 10) + "from\n";
   for (const auto& library : found.libraries) {
     const std::string loaded = padded(library.loaded.empty() ? "-" : library.loaded, 10);
     const bool other = !library.loaded.empty() && library.loaded != library.linked;
     text += "  " + padded(library.name, kIndent - 2) + padded(library.linked, 10) +
-            (other ? brush.bad(loaded) : loaded) + shortened(library.path) + "\n";
+            (other ? colorizer.bad(loaded) : loaded) + shortened(library.path) + "\n";
   }
   text += "  " + padded("compiler", kIndent - 2) + found.machine.compiler + "\n";
   for (const auto& built : found.torch_build) text += field("LibTorch's build", built);
@@ -141,7 +141,7 @@ class Footnotes {
 // Removes trailing spaces.
 std::string trimmed(const std::string& text) { return text.substr(0, text.find_last_not_of(' ') + 1); }
 
-std::string table(const Diagnosis& found, const Brush& brush) {
+std::string table(const Diagnosis& found, const Colorizer& colorizer) {
   const std::string margin(kIndent, ' ');
   std::string names = margin, devices = margin, rows;
   Footnotes footnotes;
@@ -155,26 +155,27 @@ std::string table(const Diagnosis& found, const Brush& brush) {
     for (const auto& backend : found.backends) {
       const std::string& status = backend.operations.at(operation);
       const std::string cell = status == "ok" ? status : footnotes.mark(status);
-      const auto painted = status == "ok" ? brush.good(cell) : brush.bad(cell);
+      const auto painted = status == "ok" ? colorizer.good(cell) : colorizer.bad(cell);
       rows += std::string(spaces, ' ') + painted;
       spaces = kCell - cell.size();
     }
     rows += "\n";
   }
-  return brush.title("Operations, each run on 2 ranks with its result checked") + trimmed(names) + "\n" +
-         brush.faint(trimmed(devices)) + "\n" + rows + footnotes.text();
+  return colorizer.title("Operations, each run on 2 ranks with its result checked") + trimmed(names) + "\n" +
+         colorizer.faint(trimmed(devices)) + "\n" + rows + footnotes.text();
 }
 
-std::string kernels(const Diagnosis& found, const Brush& brush) {
-  std::string text = brush.title("Kernels for the CPU with kernels: auto (vector instructions: " + found.vectors + ")");
+std::string kernels(const Diagnosis& found, const Colorizer& colorizer) {
+  std::string text =
+      colorizer.title("Kernels for the CPU with kernels: auto (vector instructions: " + found.vectors + ")");
   for (const auto& row : found.kernels) {
     text += field(row.code, row.operators + " (" + row.tensors + "): " + row.reason);
   }
   return text;
 }
 
-std::string links(const Diagnosis& found, const Brush& brush) {
-  std::string text = brush.title("Links");
+std::string links(const Diagnosis& found, const Colorizer& colorizer) {
+  std::string text = colorizer.title("Links");
   for (const auto* link :
        {found.cores.empty() ? nullptr : &found.cores.front(), found.cores.size() < 2 ? nullptr : &found.cores.back()}) {
     if (link == nullptr) continue;
@@ -190,8 +191,8 @@ std::string links(const Diagnosis& found, const Brush& brush) {
   return text;
 }
 
-std::string algorithms(const Diagnosis& found, const Brush& brush) {
-  std::string text = brush.title("Algorithms over send and recv");
+std::string algorithms(const Diagnosis& found, const Colorizer& colorizer) {
+  std::string text = colorizer.title("Algorithms over send and recv");
   for (const auto& [operation, all] : found.algorithms) {
     std::vector<std::string> names;
     for (const auto& algorithm : all) names.push_back(algorithm.name);
@@ -200,8 +201,8 @@ std::string algorithms(const Diagnosis& found, const Brush& brush) {
   return text;
 }
 
-std::string notes(const Diagnosis& found, const Brush& brush) {
-  std::string text = brush.title("Notes");
+std::string notes(const Diagnosis& found, const Colorizer& colorizer) {
+  std::string text = colorizer.title("Notes");
   for (const auto& note : found.notes) text += "  - " + wrapped(note, 4);
   return found.notes.empty() ? text + "  none\n" : text;
 }
@@ -209,10 +210,10 @@ std::string notes(const Diagnosis& found, const Brush& brush) {
 }  // namespace
 
 std::string to_text(const Diagnosis& found, bool color) {
-  const Brush brush(color);
-  const std::string text = machine(found.machine, found, brush) + capabilities(found, brush) + libraries(found, brush) +
-                           table(found, brush) + kernels(found, brush) + links(found, brush) +
-                           algorithms(found, brush) + notes(found, brush);
+  const Colorizer colorizer(color);
+  const std::string text = machine(found.machine, found, colorizer) + capabilities(found, colorizer) +
+                           libraries(found, colorizer) + table(found, colorizer) + kernels(found, colorizer) +
+                           links(found, colorizer) + algorithms(found, colorizer) + notes(found, colorizer);
   return text.substr(text.find_first_not_of("\n"));
 }
 

@@ -38,7 +38,7 @@ std::string known_names() {
   return join(names, ", ");
 }
 
-std::int64_t most_bytes(const Options& options) {
+std::int64_t max_bytes(const Options& options) {
   try {
     return parse_bytes(options.max_size);
   } catch (const ConfigError& error) {
@@ -62,7 +62,7 @@ KnownSet wanted(const std::vector<std::string>& words, const Options& options) {
     throw ConfigError("--sha256: --url needs the file's checksum, 64 hexadecimal digits in lower case");
   }
   if (options.to.empty()) throw ConfigError("--to: --url needs a folder to download to");
-  RemoteFile file{.name = "", .sha256 = options.sha256, .most_bytes = most_bytes(options), .mirrors = {}};
+  RemoteFile file{.name = "", .sha256 = options.sha256, .max_bytes = max_bytes(options), .mirrors = {}};
   for (std::size_t begin = 0; begin < options.url.size();) {
     const auto end = std::min(options.url.find(' ', begin), options.url.size());
     if (end > begin) file.mirrors.push_back(options.url.substr(begin, end - begin));

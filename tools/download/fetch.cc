@@ -108,7 +108,7 @@ class Part {
 };
 
 // Receives the rest of the file from one mirror. Returns an empty string, or the reason why the mirror failed.
-std::string take_from(const std::string& url, std::int64_t most_bytes, Part& part, const FetchOptions& options) {
+std::string take_from(const std::string& url, std::int64_t max_bytes, Part& part, const FetchOptions& options) {
   for (int fruitless = 0;;) {
     const auto before = part.have();
     std::int64_t size = -1;
@@ -116,9 +116,9 @@ std::string take_from(const std::string& url, std::int64_t most_bytes, Part& par
       http_get(
           url, before, options.timeout,
           [&](std::int64_t begin, std::int64_t whole) {
-            if (whole > most_bytes) {
+            if (whole > max_bytes) {
               throw HttpError(url + ": the file has " + format_bytes(whole) + ", more than the limit of " +
-                              format_bytes(most_bytes) + " for it (with --url, --max_size sets the limit)");
+                              format_bytes(max_bytes) + " for it (with --url, --max_size sets the limit)");
             }
             size = whole;
             if (begin == 0 && part.have() > 0) part.clear();
@@ -160,7 +160,7 @@ bool fetch(const RemoteFile& file, const fs::path& folder, const FetchOptions& o
   for (const auto& url : file.mirrors) {
     for (const bool again : {false, true}) {
       const bool resumed = part.have() > 0;
-      if (const auto why = take_from(url, file.most_bytes, part, options); !why.empty()) {
+      if (const auto why = take_from(url, file.max_bytes, part, options); !why.empty()) {
         said += "\n  " + why;
         break;
       }

@@ -13,7 +13,7 @@ namespace phalanx {
 struct RemoteFile {
   std::string name;                  // name in the local folder
   std::string sha256;                // hexadecimal digits
-  std::int64_t most_bytes = 0;       // a larger file on a server is assumed to be a different one
+  std::int64_t max_bytes = 0;        // a larger file on a server is assumed to be a different one
   std::vector<std::string> mirrors;  // URLs, tried in this order
 };
 

@@ -16,7 +16,7 @@
 namespace phalanx {
 namespace {
 
-constexpr long kConnectSeconds = 20, kMostRedirections = 10;
+constexpr long kConnectSeconds = 20, kMaxRedirections = 10;
 
 struct Closes {
   void operator()(CURL* transfer) const { curl_easy_cleanup(transfer); }
@@ -134,7 +134,7 @@ void http_get(const std::string& url, std::int64_t offset, double timeout,
   curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, secure ? "https" : "http,https");
   curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);
-  curl_easy_setopt(curl, CURLOPT_MAXREDIRS, kMostRedirections);
+  curl_easy_setopt(curl, CURLOPT_MAXREDIRS, kMaxRedirections);
   curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, std::min(silence, kConnectSeconds));
   curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
   curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, silence);

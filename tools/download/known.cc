@@ -19,7 +19,7 @@ std::int64_t with_margin(std::int64_t bytes) { return bytes + bytes / 8; }
 std::vector<RemoteFile> files_at(const std::vector<std::string>& folders, const std::vector<Published>& published) {
   std::vector<RemoteFile> files;
   for (const auto& [name, bytes, sha256] : published) {
-    RemoteFile file{.name = name, .sha256 = sha256, .most_bytes = with_margin(bytes), .mirrors = {}};
+    RemoteFile file{.name = name, .sha256 = sha256, .max_bytes = with_margin(bytes), .mirrors = {}};
     for (const auto& folder : folders) file.mirrors.push_back(folder + name);
     files.push_back(std::move(file));
   }

@@ -16,15 +16,15 @@
 #include "tools/command/command.h"
 #include "tools/command/flags.h"
 #include "tools/config/load_checked.h"
-#include "tools/config/on_the_cpu.h"
 #include "tools/config/saved_run.h"
+#include "tools/config/use_cpu.h"
 
 namespace phalanx {
 namespace {
 
 void print(const EvaluationResult& result, const std::string& split) {
   std::printf("%s split, %lld samples\n", split.c_str(), static_cast<long long>(result.samples));
-  for (const auto& [name, value] : result.readings) std::printf("  %-20s %.6g\n", name.c_str(), value);
+  for (const auto& [name, value] : result.metrics) std::printf("  %-20s %.6g\n", name.c_str(), value);
   std::fflush(stdout);
 }
 
@@ -32,7 +32,7 @@ int evaluate(const ExperimentConfig& config, const ExperimentContext& context, c
   const auto result = evaluate_weights(config, context, wanted);
   if (!result) return kInterrupted;
   if (context.world->rank() == 0) {
-    if (result->unreadable) tell_skipped(*result->unreadable);
+    if (result->unreadable) warn_of_skipped_samples(*result->unreadable);
     print(*result, wanted.split);
   }
   return kDone;
@@ -73,7 +73,7 @@ int run(const Arguments& arguments) {
   for (const char* one : {"checkpoint.resume=none", "determinism=run", "strategy=auto", "roles={}"}) {
     overrides.emplace_back(one);
   }
-  leave_out_training_on_devices(overrides);
+  disable_device_options(overrides);
   job.sources = {saved.config, overrides};
   load_checked(job.config, job.sources);
   take_encoding(job.config.dataset, saved);

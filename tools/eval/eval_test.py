@@ -32,7 +32,7 @@ class EvalTest(ProgramTest):
         self.assert_status(0, self.train(*sets(SHORT, settings), run=name))
         return self.folder / name
 
-    def readings(self, process):
+    def metrics(self, process):
         lines = [line.split() for line in process.out.splitlines() if line.startswith("  ")]
         return {name: float(value) for name, value in lines}
 
@@ -40,23 +40,23 @@ class EvalTest(ProgramTest):
         expected = json.loads((run / "summary.json").read_text())["test"]
         self.assertTrue(expected)
         for ranks in (1, 2):
-            readings = self.readings(self.evaluate(f"--run={run.name}", f"--set=launch.ranks={ranks}"))
-            self.assertEqual(expected.keys(), readings.keys())
+            metrics = self.metrics(self.evaluate(f"--run={run.name}", f"--set=launch.ranks={ranks}"))
+            self.assertEqual(expected.keys(), metrics.keys())
             for name, value in expected.items():
-                self.assertAlmostEqual(value, readings[name], 4, f"{name} on {ranks} ranks")
+                self.assertAlmostEqual(value, metrics[name], 4, f"{name} on {ranks} ranks")
 
 
 class Eval(EvalTest):
-    def test_gives_the_readings_of_the_run(self):
+    def test_gives_the_metrics_of_the_run(self):
         run = self.finish("run")
         expected = json.loads((run / "summary.json").read_text())["test"]
         for ranks in (1, 2, 3):
             process = self.evaluate("--run=run", f"--set=launch.ranks={ranks}")
             self.assertTrue(process.out.startswith("test split, 128 samples\n"), process.out)
-            readings = self.readings(process)
-            self.assertEqual(expected.keys(), readings.keys())
+            metrics = self.metrics(process)
+            self.assertEqual(expected.keys(), metrics.keys())
             for name, value in expected.items():
-                self.assertAlmostEqual(value, readings[name], 4, f"{name} on {ranks} ranks")
+                self.assertAlmostEqual(value, metrics[name], 4, f"{name} on {ranks} ranks")
         self.assertEqual([], list((self.folder / "tmp").glob("phalanx*")), "it leaves no files behind")
         self.assertFalse((self.folder / "runs").exists())
 
@@ -66,7 +66,7 @@ class Eval(EvalTest):
         (run / "config.yaml").rename(self.folder / "c.yaml")
         expected = json.loads((run / "summary.json").read_text())["test"]
         process = self.evaluate("--weights=w.safetensors", "--config=c.yaml")
-        self.assertAlmostEqual(expected["loss"], self.readings(process)["loss"], 4)
+        self.assertAlmostEqual(expected["loss"], self.metrics(process)["loss"], 4)
 
     def test_writes_predictions_in_the_order_of_the_dataset(self):
         self.finish("run")
@@ -86,7 +86,7 @@ class Eval(EvalTest):
         expected = json.loads((run / "summary.json").read_text())["validation"]
         process = self.evaluate("--run=run", "--split=validation")
         self.assertTrue(process.out.startswith("validation split, 128 samples\n"), process.out)
-        self.assertAlmostEqual(expected["loss"], self.readings(process)["loss"], 4)
+        self.assertAlmostEqual(expected["loss"], self.metrics(process)["loss"], 4)
 
     def test_takes_categories_and_statistics_of_the_run(self):
         rows = [f"{i % 7},{'red' if i % 2 else 'blue'},{'yes' if i % 2 else 'no'}" for i in range(64)]
@@ -116,7 +116,7 @@ class Eval(EvalTest):
         as_if_on_a_device(run / "config.yaml")
         expected = json.loads((run / "summary.json").read_text())["test"]
         process = self.evaluate("--run=run", "--set=device=cpu")
-        self.assertAlmostEqual(expected["loss"], self.readings(process)["loss"], 4)
+        self.assertAlmostEqual(expected["loss"], self.metrics(process)["loss"], 4)
 
     def test_says_what_is_wrong(self):
         self.finish("run")

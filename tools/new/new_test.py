@@ -38,11 +38,11 @@ class InTheZoo(New):
         return sorted(path.relative_to(self.tree).as_posix() for path in self.tree.rglob("*.*"))
 
     def test_a_model_comes_with_a_test_and_a_config(self):
-        told = self.new("model", "tiny")
+        output = self.new("model", "tiny")
         for path, template in (("models/zoo/tiny.cc", "tiny.cc"), ("models/zoo/tiny_test.cc", "tiny_test.cc"),
                                ("configs/tiny.yaml", "tiny.yaml")):
             self.assertEqual((ROOT / "tools/new" / template).read_text(), (self.tree / path).read_text(), path)
-            self.assertIn(path, told)
+            self.assertIn(path, output)
 
     def test_it_has_the_given_name(self):
         self.new("model", "my_net2")
@@ -122,14 +122,14 @@ class Plugin(New):
             extern "C" [[gnu::section(".phalanx_plugin_stamp")]] const char stamp[] = "Phalanx 0.0.1";
             static const int executed = std::puts("executed");
         """
-        told = self.run_in(self.folder, LIST, "--plugins", self.compile("old", old, stamp=False), status=2)
-        self.assertIn("was built for Phalanx 0.0.1, but this program is Phalanx ", told)
-        self.assertNotIn("executed", told)
+        output = self.run_in(self.folder, LIST, "--plugins", self.compile("old", old, stamp=False), status=2)
+        self.assertIn("was built for Phalanx 0.0.1, but this program is Phalanx ", output)
+        self.assertNotIn("executed", output)
 
     def test_an_undefined_symbol_is_named(self):
         code = "void gone_from_phalanx(); static const bool called = (gone_from_phalanx(), true);"
-        told = self.run_in(self.folder, LIST, "--plugins", self.compile("newer", code), status=2)
-        self.assertRegex(told, "undefined symbol.*gone_from_phalanx.*; build it again")
+        output = self.run_in(self.folder, LIST, "--plugins", self.compile("newer", code), status=2)
+        self.assertRegex(output, "undefined symbol.*gone_from_phalanx.*; build it again")
 
     def test_a_name_that_is_taken_is_an_error(self):
         code = """

@@ -23,7 +23,7 @@
 #include "tools/command/command.h"
 #include "tools/command/flags.h"
 #include "tools/config/load_checked.h"
-#include "tools/config/on_the_cpu.h"
+#include "tools/config/use_cpu.h"
 
 namespace phalanx {
 namespace {
@@ -126,7 +126,7 @@ int plan(const ExperimentConfig& config, const Options& options) {
 Options parse(const Arguments& arguments) {
   Options options;
   Flags flags(arguments, {"configs/shakespeare_gpt_tp2_dp2.yaml", "configs/shakespeare_gpt_tp2_dp2.yaml --check"});
-  flags.add("config", &options.config, "YAML file of a run; --config may be left out");
+  flags.add("config", &options.config, "YAML file of a run; --config may be omitted");
   flags.add_overrides(&options.overrides, kOverridesHelp);
   flags.add("rank", &options.rank, "rank whose share of the model to plan");
   flags.add("check", &options.check, "also run a few steps, and compare their operations and time with the plan");
@@ -141,7 +141,7 @@ Options parse(const Arguments& arguments) {
 int run(const Arguments& arguments) {
   Job job{.command = arguments.command_line(), .started = process_start(), .quiet = true};
   Options options = parse(arguments);
-  stay_on_the_cpu(options.overrides);
+  use_cpu(options.overrides);
   job.sources = {options.config, options.overrides};
   load_checked(job.config, job.sources);
   try {

@@ -179,9 +179,9 @@ class Dying(Ps):
 
     def move(self, process, run, *servers):
         """Writes the list, and waits until the run has moved."""
-        told = len(self.lines_of_moves(process))
+        moves = len(self.lines_of_moves(process))
         self.moves(*servers)
-        self.assertTrue(becomes_true(lambda: len(self.lines_of_moves(process)) > told), process.text())
+        self.assertTrue(becomes_true(lambda: len(self.lines_of_moves(process)) > moves), process.text())
         self.assertIn(f"Moved to {len(servers)} parameter servers ({', '.join(servers)})",
                       self.lines_of_moves(process)[-1])
         steps = len(run.metrics)

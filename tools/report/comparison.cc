@@ -18,7 +18,7 @@ namespace phalanx {
 namespace {
 
 using Values = std::vector<std::pair<std::string, std::string>>;  // in the order in which they are shown
-constexpr std::size_t kMostColumns = 34;                          // columns of a cell on a terminal
+constexpr std::size_t kMaxColumns = 34;                           // columns of a cell on a terminal
 
 // Returns a row for each name that any of the runs has, in the order of first occurrence.
 Rows merge(const std::string& head, const std::vector<std::string>& runs, const std::vector<Values>& values) {
@@ -68,7 +68,7 @@ Values flatten_config(const RunRecord& run) {
 
 // Shortens a long text to its end, which is the most informative part: the folder of a path, the last item of a list.
 std::string cut_to_fit(const std::string& text) {
-  return columns_of(text) <= kMostColumns ? text : "…" + std::string(last_columns(text, kMostColumns - 1));
+  return columns_of(text) <= kMaxColumns ? text : "…" + std::string(last_columns(text, kMaxColumns - 1));
 }
 
 }  // namespace
@@ -87,11 +87,11 @@ std::vector<std::string> names_of(const std::vector<RunRecord>& runs) {
   return names;
 }
 
-Rows compare_figures(const std::vector<RunRecord>& runs) {
+Rows compare_key_metrics(const std::vector<RunRecord>& runs) {
   std::vector<Values> values;
   for (const auto& run : runs) {
     values.emplace_back();
-    for (const auto& figure : figures_of(run)) values.back().emplace_back(figure.name, figure.text);
+    for (const auto& figure : key_metrics_of(run)) values.back().emplace_back(figure.name, figure.text);
   }
   return merge("result", names_of(runs), values);
 }

@@ -12,7 +12,7 @@ namespace phalanx {
 using Rows = std::vector<std::vector<std::string>>;
 
 /// Compares the results and the speed of runs; a cell is empty if the run does not have the value.
-Rows compare_figures(const std::vector<RunRecord>& runs);
+Rows compare_key_metrics(const std::vector<RunRecord>& runs);
 
 /// Compares the mean time of a step, by phase and in total, and the stragglers. Runs that have not ended have no
 /// values.

@@ -9,7 +9,7 @@
 namespace phalanx {
 
 /// Returns a self-contained web page that compares runs: tables of their results and of the differences between their
-/// configs, and charts of the first kMostReadings readings with the curves of all runs. At most kMostSeries runs.
+/// configs, and charts of the first kMaxMetrics metrics with the curves of all runs. At most kMaxSeries runs.
 std::string to_comparison_page(const std::vector<RunRecord>& runs);
 
 }  // namespace phalanx

@@ -23,14 +23,14 @@ RunRecord run(const std::string& path, const std::string& config, double loss) {
       .path = path,
       .config = config,
       .summary = RunSummary{.name = "x", .samples_per_second = 12345.6, .train_seconds = 90, .steps = 10, .ranks = 2},
-      .readings = {"loss"},
+      .metrics = {"loss"},
       .curves = {{"train/loss", {{5, 2 * loss}, {10, loss}}}, {"test/loss", {{10, loss}}}}};
 }
 
 TEST(Comparison, HasARowForEachFieldOfAnyRun) {
   auto unfinished = run("runs/b", "", 0.25);
   unfinished.summary.reset();
-  const auto rows = compare_figures({run("runs/a", "", 0.5), unfinished});
+  const auto rows = compare_key_metrics({run("runs/a", "", 0.5), unfinished});
   EXPECT_THAT(rows[0], ElementsAre("result", "a", "b"));
   EXPECT_THAT(rows[1], ElementsAre("test loss", "0.5", "0.25"));
   EXPECT_THAT(rows[3], ElementsAre("samples per second", "12 346", ""));
@@ -79,14 +79,14 @@ TEST(Comparison, ThePageHasACurveOfEachRun) {
       page, AllOf(HasSubstr("2 runs compared"), HasSubstr("train loss"), HasSubstr("b&lt;"), HasSubstr("<td>2</td>")));
 }
 
-TEST(Comparison, ThePageShowsOnlyTheFirstOfManyReadings) {
+TEST(Comparison, ThePageShowsOnlyTheFirstOfManyMetrics) {
   auto many = run("a", "seed: 1", 1), other = run("b", "seed: 2", 1);
   for (int i = 1; i < 20; ++i) {
-    many.readings.push_back("r" + std::to_string(i));
+    many.metrics.push_back("r" + std::to_string(i));
     many.curves["test/r" + std::to_string(i)] = {{1, 1}};
   }
   EXPECT_THAT(to_comparison_page({many, other}),
-              AllOf(HasSubstr("test r11<"), Not(HasSubstr("test r12<")), HasSubstr("8 more readings")));
+              AllOf(HasSubstr("test r11<"), Not(HasSubstr("test r12<")), HasSubstr("8 more metrics")));
 }
 
 }  // namespace

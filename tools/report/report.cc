@@ -24,8 +24,8 @@ namespace {
 
 std::vector<RunRecord> read_runs(const std::string& command, const std::vector<std::string>& folders) {
   if (folders.empty()) throw ConfigError("no run: " + command + " RUN... [--output FILE] (see --help)");
-  if (folders.size() > kMostSeries) {
-    throw ConfigError("at most " + std::to_string(kMostSeries) + " runs can be compared at a time");
+  if (folders.size() > kMaxSeries) {
+    throw ConfigError("at most " + std::to_string(kMaxSeries) + " runs can be compared at a time");
   }
   std::vector<RunRecord> runs;
   for (const auto& folder : folders) runs.push_back(read_run(RunFolder(folder)));
@@ -33,7 +33,7 @@ std::vector<RunRecord> read_runs(const std::string& command, const std::vector<s
 }
 
 void print(const std::vector<RunRecord>& runs) {
-  print_text("%s", to_text("", compare_figures(runs)).c_str());
+  print_text("%s", to_text("", compare_key_metrics(runs)).c_str());
   const auto times = compare_step_time(runs);
   if (times.size() > 1) print_text("\n%s", to_text("", times).c_str());
   if (runs.size() == 1) return;

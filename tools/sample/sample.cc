@@ -26,8 +26,8 @@
 #include "tools/command/command.h"
 #include "tools/command/flags.h"
 #include "tools/config/load_checked.h"
-#include "tools/config/on_the_cpu.h"
 #include "tools/config/saved_run.h"
+#include "tools/config/use_cpu.h"
 
 namespace phalanx {
 namespace {
@@ -111,7 +111,7 @@ void draw(const ExperimentConfig& config, const std::string& weights, const Opti
 int run(const Arguments& arguments) {
   Options options = parse(arguments);
   const SavedRun saved = find_saved_run(arguments.name, options.saved);
-  stay_on_the_cpu(options.saved.overrides);
+  use_cpu(options.saved.overrides);
   ExperimentConfig config;
   load_checked(config, {saved.config, options.saved.overrides});
   kernels::use_kernels(config.kernels);

@@ -16,17 +16,18 @@ using pipeline::Schedule;
 using pipeline::Span;
 using pipeline::Timeline;
 
-struct Look {
+struct ActionStyle {
   char letter;
   const char* name;
   const char* color;  // a second stage of the rank has a lighter shade
 };
 
 // In the order of Action::Kind.
-constexpr std::array<Look, 4> kLooks{Look{'F', "forward", "#4e79a7"}, Look{'D', "backward", "#59a14f"},
-                                     Look{'B', "input_gradient", "#76b7b2"}, Look{'W', "weight_gradient", "#f28e2b"}};
+constexpr std::array<ActionStyle, 4> kActionStyles{
+    ActionStyle{'F', "forward", "#4e79a7"}, ActionStyle{'D', "backward", "#59a14f"},
+    ActionStyle{'B', "input_gradient", "#76b7b2"}, ActionStyle{'W', "weight_gradient", "#f28e2b"}};
 
-const Look& look_of(const Action& action) { return kLooks[static_cast<std::size_t>(action.kind)]; }
+const ActionStyle& style_of(const Action& action) { return kActionStyles[static_cast<std::size_t>(action.kind)]; }
 
 // Returns the length of the shortest action, which is drawn as a cell with room for a letter and a number.
 double shortest(const Timeline& timeline) {
@@ -57,7 +58,7 @@ std::string to_text(const Schedule& schedule, const Timeline& timeline, int widt
       const auto begin = static_cast<std::size_t>(std::lround(span.begin * scale));
       const auto end = static_cast<std::size_t>(std::lround(span.end * scale));
       if (line.size() < begin) line.append(begin - line.size(), '.');
-      std::string cell = look_of(span.action).letter + std::to_string(span.action.micro_batch);
+      std::string cell = style_of(span.action).letter + std::to_string(span.action.micro_batch);
       cell.resize(end > begin ? end - begin : 0, ' ');
       line += cell;
     }
@@ -89,9 +90,9 @@ std::string to_svg(const Schedule& schedule, const Timeline& timeline) {
                     "fill=\"#fff\"/>\n<text x=\"4\" y=\"16\" font-weight=\"bold\">" +
                     schedule.name + "</text>\n";
   double legend = 90;
-  for (const auto& look : kLooks) {
+  for (const auto& look : kActionStyles) {
     const bool used = std::ranges::any_of(timeline.spans, [&](const auto& spans) {
-      return std::ranges::any_of(spans, [&](const Span& span) { return &look_of(span.action) == &look; });
+      return std::ranges::any_of(spans, [&](const Span& span) { return &style_of(span.action) == &look; });
     });
     if (!used) continue;
     std::string name = look.name;
@@ -111,7 +112,7 @@ std::string to_svg(const Schedule& schedule, const Timeline& timeline) {
       if (wide <= 0) continue;
       const bool later = span.action.stage != stages.front();
       svg += "<rect x=\"" + number(x) + "\" y=\"" + number(y) + "\" width=\"" + number(wide - 0.5) + "\" height=\"" +
-             number(kRow - kGap) + "\" fill=\"" + look_of(span.action).color + "\"" +
+             number(kRow - kGap) + "\" fill=\"" + style_of(span.action).color + "\"" +
              (later ? " fill-opacity=\"0.6\"" : "") + "/><text x=\"" + number(x + wide / 2) + "\" y=\"" +
              number(y + 15) + "\" text-anchor=\"middle\" fill=\"" + (later ? "#000" : "#fff") + "\">" +
              std::to_string(span.action.micro_batch) + "</text>\n";
@@ -133,7 +134,7 @@ std::string to_json(const Schedule& schedule, const Timeline& timeline) {
   for (const auto& spans : timeline.spans) {
     auto own = nlohmann::ordered_json::array();
     for (const auto& span : spans) {
-      own.push_back({{"kind", look_of(span.action).name},
+      own.push_back({{"kind", style_of(span.action).name},
                      {"stage", span.action.stage},
                      {"micro_batch", span.action.micro_batch},
                      {"begin", span.begin},

@@ -77,7 +77,7 @@ int run(const Arguments& arguments) {
   std::vector<std::string> overrides;
   bool searches = false, help_scenario = false;
   Flags flags(arguments, {"tools/simulate/gpt_cluster.yaml --search"});
-  flags.add("scenario", &path, "YAML file of cluster, model, mesh and train; --scenario may be left out");
+  flags.add("scenario", &path, "YAML file of cluster, model, mesh and train; --scenario may be omitted");
   flags.add_overrides(&overrides, kOverridesHelp);
   flags.add("search", &searches, "show the best meshes that fit into memory, instead of the mesh in the file");
   flags.add("svg", &svg, "SVG file for a plot of throughput over the number of ranks");

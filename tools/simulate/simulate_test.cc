@@ -112,7 +112,7 @@ TEST(Step, WaitsForThePipeToFill) {
   EXPECT_EQ(step.gradients, 0);
 }
 
-TEST(Step, ReducesActivationsOfDividedLayers) {
+TEST(Step, ReducesActivationsOfTensorParallelLayers) {
   auto one = scenario();
   one.mesh.tensor = 4;
   const Step step = simulate(one);
@@ -132,7 +132,7 @@ TEST(Step, SendsTokensToExperts) {
   EXPECT_DOUBLE_EQ(simulate(one).layers, 2 * 4 * 4 * (3 * (8 * 8 * 4 / 4.0) / 100));
 }
 
-TEST(Step, DividesWhatZeroDivides) {
+TEST(Step, ShardsWhatZeroShards) {
   auto one = scenario();
   one.model.activation_bytes = 1;
   const double bytes[] = {100 * (4 + 4 + 8) + 1, 100 * (4 + 4 + 2) + 1, 100 * (4 + 1 + 2) + 1, 100 * 4 + 1};

@@ -9,7 +9,7 @@
 namespace phalanx::tune {
 namespace {
 
-constexpr double kAlike = 1.05;
+constexpr double kMinSpeedup = 1.05;
 
 using Times = std::map<std::string, double>;          // us, by algorithm
 using BySize = std::map<std::int64_t, Times>;         // by bytes
@@ -19,7 +19,7 @@ std::string winner(const Times& times, const std::string& previous) {
   const auto best = std::ranges::min_element(times, {}, &Times::value_type::second);
   for (const auto& favourite : {previous, std::string(kNative)}) {
     const auto found = times.find(favourite);
-    if (found != times.end() && found->second <= best->second * kAlike) return favourite;
+    if (found != times.end() && found->second <= best->second * kMinSpeedup) return favourite;
   }
   return best->first;
 }

@@ -55,21 +55,21 @@ double difference(const at::Tensor& a, const at::Tensor& b) {
   if (a.numel() == 0) return 0;
   const at::Tensor x = a.to(at::kDouble), y = b.to(at::kDouble);
   if (at::isnan(x).ne(at::isnan(y)).any().item<bool>()) return std::numeric_limits<double>::infinity();
-  const at::Tensor apart = (x - y).abs().nan_to_num(0.0, std::numeric_limits<double>::infinity());
-  return apart.masked_fill(x.eq(y), 0).max().item<double>();  // the difference of equal infinities is 0
+  const at::Tensor distance = (x - y).abs().nan_to_num(0.0, std::numeric_limits<double>::infinity());
+  return distance.masked_fill(x.eq(y), 0).max().item<double>();  // the difference of equal infinities is 0
 }
 
 // For a model whose embeddings are on parameter servers: returns true if the rows next to the weights fit the model, or
 // if there are none, as for initial weights.
 bool rows_fit(const std::string& weights, const ExperimentConfig& config, Model& model) {
   if (!wants_servers(config.model)) return true;
-  const std::string rows = rows_beside(weights);
+  const std::string rows = embedding_rows_path(weights);
   if (!std::filesystem::exists(rows)) {
     print_text("%s does not exist: training can start from the weights, but evaluation needs the rows\n", rows.c_str());
     return true;
   }
   try {
-    read_rows_beside(weights, model);
+    read_embedding_rows(weights, model);
   } catch (const DataError& error) {
     print_text("%s\n", error.what());
     return false;
@@ -142,14 +142,14 @@ bool compare_weights(const std::string& a, const std::string& b, const std::stri
       shapes.push_back({{"name", entry.name}, {"shapes", {entry.shape, other.shape}}});
       continue;
     }
-    const double apart = difference(first.read(entry), second.read(other));
-    largest = std::max(largest, apart);
-    equal += apart == 0 ? 1 : 0;
-    if (apart == 0 && entry.dtype == other.dtype) continue;
-    print_text("%s: max abs difference %g, dtypes %s and %s\n", entry.name.c_str(), apart, c10::toString(entry.dtype),
-               c10::toString(other.dtype));
+    const double distance = difference(first.read(entry), second.read(other));
+    largest = std::max(largest, distance);
+    equal += distance == 0 ? 1 : 0;
+    if (distance == 0 && entry.dtype == other.dtype) continue;
+    print_text("%s: max abs difference %g, dtypes %s and %s\n", entry.name.c_str(), distance,
+               c10::toString(entry.dtype), c10::toString(other.dtype));
     values.push_back({{"name", entry.name},
-                      {"max_abs_difference", number(apart)},
+                      {"max_abs_difference", number(distance)},
                       {"dtypes", {c10::toString(entry.dtype), c10::toString(other.dtype)}}});
   }
   for (const auto& entry : second.entries()) {

@@ -48,7 +48,7 @@ class Downpour final : public ServerStrategy {
 
   void after_update(std::int64_t step) override {
     const at::NoGradGuard no_grad;
-    if (schedule_.asks_ahead(step)) ask_ahead();
+    if (schedule_.prefetches(step)) prefetch_values();
     if (!schedule_.exchanges(step)) return;
     if (reads_.empty()) {
       exchange();
@@ -109,7 +109,7 @@ class Downpour final : public ServerStrategy {
   }
 
   // Nothing is pushed until the values are used, so the change of x since the request is still x - base.
-  void ask_ahead() { reads_ = tables_.pull(read_); }
+  void prefetch_values() { reads_ = tables_.pull(read_); }
 
   void integrate() {
     wait_all(reads_);

@@ -58,9 +58,9 @@ class Easgd final : public ServerStrategy {
 
   void after_update(std::int64_t step) override {
     const at::NoGradGuard no_grad;
-    if (config_.asks_ahead(step)) read();
+    if (config_.prefetches(step)) read();
     if (!config_.exchanges(step)) return;
-    if (reads_.empty() && !config_.synchronous) return meet();
+    if (reads_.empty() && !config_.synchronous) return exchange_with_centre();
     if (reads_.empty()) read();
     move();
   }
@@ -85,7 +85,7 @@ class Easgd final : public ServerStrategy {
   }
 
   // The servers move first, then this rank.
-  void meet() {
+  void exchange_with_centre() {
     tables_.exchange(
         centre_, {.rule = kLerp, .tick = true}, [this](std::size_t i) { centre_[i].copy_(values_[i]); },
         [this](std::size_t i) {

@@ -19,23 +19,24 @@ void scale(const at::Tensor& sum, double factor) {
 }  // namespace
 
 // Replaces the run's optimizer: it passes the gradients to the strategy, after clipping and other decorators.
-class PushedGradients::Taker final : public Optimizer {
+class PushedGradients::PushOptimizer final : public Optimizer {
  public:
-  explicit Taker(PushedGradients& strategy) : strategy_(strategy), learning_rate_(strategy.options_.learning_rate) {}
+  explicit PushOptimizer(PushedGradients& strategy)
+      : strategy_(strategy), learning_rate_(strategy.options_.learning_rate) {}
 
   void attach(std::vector<Slice> slices) override {
     slices_ = std::move(slices);
-    left_out_.clear();
+    excluded_.clear();
     updates_ = 0;
   }
 
   void update() override {
     ++updates_;
-    strategy_.take(slices_, left_out_, learning_rate_);
+    strategy_.take(slices_, excluded_, learning_rate_);
     for (auto& slice : slices_) slice.gradients.zero_();
   }
 
-  void leave_out(const std::set<std::string>& parameters) override { left_out_ = parameters; }
+  void exclude(const std::set<std::string>& parameters) override { excluded_ = parameters; }
   double learning_rate() const override { return learning_rate_; }
   void set_learning_rate(double rate) override { learning_rate_ = rate; }
   std::int64_t updates() const override { return updates_; }
@@ -45,7 +46,7 @@ class PushedGradients::Taker final : public Optimizer {
   PushedGradients& strategy_;
   double learning_rate_;
   std::vector<Slice> slices_;
-  std::set<std::string> left_out_;
+  std::set<std::string> excluded_;
   std::int64_t updates_ = 0;
 };
 
@@ -55,7 +56,7 @@ PushedGradients::PushedGradients(const Options& options, const StrategyContext& 
       weight_(options.synchronous ? context.weight : 1),
       progress_(at::zeros({2}, at::kDouble)) {}
 
-std::unique_ptr<Optimizer> PushedGradients::make_optimizer() { return std::make_unique<Taker>(*this); }
+std::unique_ptr<Optimizer> PushedGradients::make_optimizer() { return std::make_unique<PushOptimizer>(*this); }
 
 void PushedGradients::begin(const std::vector<at::Tensor>& values) {
   sums_.clear(), used_.clear();

@@ -34,7 +34,7 @@ class PushedGradients final : public ServerStrategy, private UpdatesOnServers {
   StrategyExtensions extensions() override { return {.updates_on_servers = this}; }
 
  private:
-  class Taker;
+  class PushOptimizer;
 
   std::unique_ptr<Optimizer> make_optimizer() override;
   void begin(const std::vector<at::Tensor>& values) override;

@@ -350,7 +350,7 @@ TEST(ServerOptimizers, TensorsOfTheirRulesHaveDistinctNames) {
   }
 }
 
-TEST(ServerOptimizers, ThatNeedWholeParametersAreRefused) {
+TEST(ServerOptimizers, RefuseOptimizersThatNeedWholeParameters) {
   for (const std::string name : {"lars", "lamb", "muon", "adafactor"}) {
     EXPECT_THROW(testing::load_strategy("{name: downpour, server_optimizer: " + name + "}"), ConfigError) << name;
     const auto rule =
@@ -380,7 +380,7 @@ TEST(UpdateSchedule, ExchangesAndPrefetchesInItsSteps) {
   std::vector<int> exchanges, asks;
   for (int step = 0; step < 16; ++step) {
     if (schedule.exchanges(step)) exchanges.push_back(step);
-    if (schedule.asks_ahead(step)) asks.push_back(step);
+    if (schedule.prefetches(step)) asks.push_back(step);
   }
   EXPECT_EQ(exchanges, std::vector<int>({6, 10, 14}));
   EXPECT_EQ(asks, std::vector<int>({5, 9, 13})) << "before the exchange, not after it";

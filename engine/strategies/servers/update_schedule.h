@@ -27,7 +27,7 @@ struct UpdateSchedule {
   bool exchanges(std::int64_t step) const { return step >= delay && (step + 1 - delay) % every == 0; }
 
   /// Returns true if the values of a later exchange are requested at the end of a step.
-  bool asks_ahead(std::int64_t step) const { return prefetch > 0 && exchanges(step + prefetch); }
+  bool prefetches(std::int64_t step) const { return prefetch > 0 && exchanges(step + prefetch); }
 };
 
 /// Throws ConfigError for a `prefetch` that is not less than `every`.

@@ -10,7 +10,7 @@
 namespace phalanx {
 namespace {
 
-constexpr std::size_t kMostInFlight = 2;
+constexpr std::size_t kMaxInFlight = 2;
 
 // Moves the parameters' grads to their places in the bucket, and writes zeros for parameters without one.
 void move_gradients(const Bucket& bucket, const at::Tensor& run) {
@@ -48,7 +48,7 @@ void GradientShards::reduce(std::size_t bucket) {
   const at::NoGradGuard no_grad;
   Part& part = parts_[bucket];
   part.reduced = true;
-  while (in_flight_.size() >= kMostInFlight) add_oldest();
+  while (in_flight_.size() >= kMaxInFlight) add_oldest();
   const at::Tensor buffer = pool_.take(), run = buffer.narrow(0, 0, part.bucket.values.numel());
   move_gradients(part.bucket, run);
   const auto own = run.narrow(0, part.shards.begin(group_->rank()), part.own.numel());

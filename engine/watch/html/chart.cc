@@ -15,7 +15,7 @@ namespace {
 
 // Units of the view box, which is scaled to the width of its place in the page.
 constexpr double kWidth = 480, kHeight = 240, kLeft = 50, kRight = 470, kTop = 12, kBottom = 208;
-constexpr std::size_t kMostPoints = 400;
+constexpr std::size_t kMaxPoints = 400;
 constexpr double kExact = 1e15;  // whole numbers up to this one are exact as doubles
 
 struct Range {
@@ -33,12 +33,12 @@ struct Range {
 // Returns the lowest and the highest point of each run of points, so that no peak is lost. A run without finite points
 // becomes a gap.
 Curve thin(const Curve& points) {
-  if (points.size() <= kMostPoints) return points;
-  const std::size_t runs = kMostPoints / 2;
+  if (points.size() <= kMaxPoints) return points;
+  const std::size_t sections = kMaxPoints / 2;
   Curve few;
-  for (std::size_t i = 0; i < runs; ++i) {
-    const auto begin = points.begin() + static_cast<std::ptrdiff_t>(points.size() * i / runs);
-    const auto end = points.begin() + static_cast<std::ptrdiff_t>(points.size() * (i + 1) / runs);
+  for (std::size_t i = 0; i < sections; ++i) {
+    const auto begin = points.begin() + static_cast<std::ptrdiff_t>(points.size() * i / sections);
+    const auto end = points.begin() + static_cast<std::ptrdiff_t>(points.size() * (i + 1) / sections);
     Curve finite;
     std::copy_if(begin, end, std::back_inserter(finite), [](auto& point) { return std::isfinite(point.second); });
     if (finite.empty()) {
@@ -55,10 +55,10 @@ Curve thin(const Curve& points) {
 
 // Returns the mean of each run of points, because stacked series must keep the same steps.
 Curve average(const Curve& points) {
-  if (points.size() <= kMostPoints) return points;
+  if (points.size() <= kMaxPoints) return points;
   Curve few;
-  for (std::size_t i = 0; i < kMostPoints; ++i) {
-    const std::size_t begin = points.size() * i / kMostPoints, end = points.size() * (i + 1) / kMostPoints;
+  for (std::size_t i = 0; i < kMaxPoints; ++i) {
+    const std::size_t begin = points.size() * i / kMaxPoints, end = points.size() * (i + 1) / kMaxPoints;
     double sum = 0;
     for (std::size_t j = begin; j < end; ++j) sum += points[j].second;
     few.emplace_back(points[end - 1].first, sum / static_cast<double>(end - begin));

@@ -17,18 +17,18 @@ struct Series {
 struct Chart {
   std::string title;
   std::string unit{};            // follows values: " ms", " %"
-  std::vector<Series> series{};  // at most kMostSeries
+  std::vector<Series> series{};  // at most kMaxSeries
   bool stacked = false;          // areas on top of each other; all series must have the same steps
 };
-inline constexpr std::size_t kMostSeries = 8;
+inline constexpr std::size_t kMaxSeries = 8;
 
 /// Returns the chart as HTML: title, legend with last values, and an SVG whose colors and script to_page() adds. If
 /// there are more points than pixels, the lowest and highest point of each pixel are drawn. Empty if no series has a
 /// finite point.
 std::string draw(const Chart& chart);
 
-/// The number of readings of a run that get a chart.
-inline constexpr std::size_t kMostReadings = 12;
+/// The number of metrics of a run that get a chart.
+inline constexpr std::size_t kMaxMetrics = 12;
 
 /// Returns HTML with the drawn charts side by side. Empty if there are no charts.
 std::string to_charts(const std::string& drawn);

@@ -11,10 +11,10 @@
 namespace phalanx {
 namespace {
 
-constexpr std::size_t kMostTests = 6;    // number of readings of the last test that become figures
-constexpr std::size_t kMostResults = 3;  // number of these in result_of()
+constexpr std::size_t kMaxTests = 6;    // number of metrics of the last test that become figures
+constexpr std::size_t kMaxResults = 3;  // number of these in result_of()
 
-std::string format_reading(const std::string& name, double value) {
+std::string format_metric(const std::string& name, double value) {
   return name == "accuracy" ? format_text("%.2f %%", 100 * value) : format_text("%.4g", value);
 }
 
@@ -43,24 +43,24 @@ std::string chosen(const config::Node& config, const std::string& section) {
 
 }  // namespace
 
-std::vector<Figure> figures_of(const RunRecord& run) {
-  std::vector<Figure> figures;
-  for (const auto& name : single_readings(run.readings)) {
+std::vector<KeyMetric> key_metrics_of(const RunRecord& run) {
+  std::vector<KeyMetric> key_metrics;
+  for (const auto& name : scalar_metrics(run.metrics)) {
     const auto curve = run.curves.find("test/" + name);
-    if (curve == run.curves.end() || figures.size() == kMostTests) continue;
-    figures.push_back({"test " + name, format_reading(name, curve->second.back().second)});
+    if (curve == run.curves.end() || key_metrics.size() == kMaxTests) continue;
+    key_metrics.push_back({"test " + name, format_metric(name, curve->second.back().second)});
   }
   const auto loss = run.curves.find("train/loss");
-  if (loss != run.curves.end()) figures.push_back({"train loss", format_text("%.4g", loss->second.back().second)});
-  if (!run.summary) return figures;
-  figures.push_back({"samples per second", grouped(run.summary->samples_per_second)});
+  if (loss != run.curves.end()) key_metrics.push_back({"train loss", format_text("%.4g", loss->second.back().second)});
+  if (!run.summary) return key_metrics;
+  key_metrics.push_back({"samples per second", grouped(run.summary->samples_per_second)});
   if (run.summary->share_of_peak) {
-    figures.push_back({"of matrix peak", format_text("%.0f %%", 100 * *run.summary->share_of_peak)});
+    key_metrics.push_back({"of matrix peak", format_text("%.0f %%", 100 * *run.summary->share_of_peak)});
   }
-  figures.push_back({"steps", grouped(static_cast<double>(run.summary->steps))});
-  figures.push_back({"ranks", std::to_string(run.summary->ranks)});
-  figures.push_back({"time", format_time(run.summary->train_seconds)});
-  return figures;
+  key_metrics.push_back({"steps", grouped(static_cast<double>(run.summary->steps))});
+  key_metrics.push_back({"ranks", std::to_string(run.summary->ranks)});
+  key_metrics.push_back({"time", format_time(run.summary->train_seconds)});
+  return key_metrics;
 }
 
 std::string subject_of(const RunRecord& run) {
@@ -78,10 +78,10 @@ std::string subject_of(const RunRecord& run) {
 
 std::string result_of(const RunRecord& run) {
   std::vector<std::string> words;
-  for (const auto& name : single_readings(run.readings)) {
+  for (const auto& name : scalar_metrics(run.metrics)) {
     const auto curve = run.curves.find("test/" + name);
-    if (curve == run.curves.end() || words.size() == kMostResults) continue;
-    words.push_back(name + " " + format_reading(name, curve->second.back().second));
+    if (curve == run.curves.end() || words.size() == kMaxResults) continue;
+    words.push_back(name + " " + format_metric(name, curve->second.back().second));
   }
   return words.empty() ? "" : "test " + join(words, ", ");
 }

@@ -59,7 +59,7 @@ TEST(Chart, NonFiniteValuesAreGaps) {
   EXPECT_THAT(drawn, HasSubstr("[3.0,null,null]")) << "the data for the script has the gap too";
 }
 
-TEST(Chart, IsLeftOutIfThereIsNothingToDraw) {
+TEST(Chart, IsOmittedIfThereIsNothingToDraw) {
   EXPECT_THAT(draw({.title = "t", .series = {{"a", {}}}}), IsEmpty());
   EXPECT_THAT(draw({.title = "t", .series = {{"a", {{1, NAN}}}}}), IsEmpty());
 }
@@ -91,15 +91,15 @@ TEST(Chart, ReplacesInvalidUtf8) {
   EXPECT_THAT(draw({.title = "t", .series = {{"caf\xe9", {{1, 1}}}}}), HasSubstr("\"name\":\"caf\xef\xbf\xbd\""));
 }
 
-TEST(ReadingName, HasTheNumbersOfListsAndMatrices) {
-  EXPECT_THAT(parse_reading_name("recall[3]").index, ElementsAre(3));
-  EXPECT_THAT(parse_reading_name("confusion[3][15]").index, ElementsAre(3, 15));
-  EXPECT_EQ(parse_reading_name("confusion[3][15]").family, "confusion");
+TEST(MetricName, HasTheNumbersOfListsAndMatrices) {
+  EXPECT_THAT(parse_metric_name("recall[3]").index, ElementsAre(3));
+  EXPECT_THAT(parse_metric_name("confusion[3][15]").index, ElementsAre(3, 15));
+  EXPECT_EQ(parse_metric_name("confusion[3][15]").family, "confusion");
   for (const char* alone : {"loss", "a[b]", "[3]", "a[3][4][5]", "a[99999999999999999999]"}) {
-    EXPECT_EQ(parse_reading_name(alone).family, alone);
-    EXPECT_THAT(parse_reading_name(alone).index, IsEmpty());
+    EXPECT_EQ(parse_metric_name(alone).family, alone);
+    EXPECT_THAT(parse_metric_name(alone).index, IsEmpty());
   }
-  EXPECT_THAT(single_readings({"loss", "recall[0]", "accuracy"}), ElementsAre("loss", "accuracy"));
+  EXPECT_THAT(scalar_metrics({"loss", "recall[0]", "accuracy"}), ElementsAre("loss", "accuracy"));
 }
 
 TEST(Chart, NamesCannotBreakOutOfThePage) {
@@ -134,7 +134,7 @@ class RunPageTest : public ::testing::Test {
 TEST_F(RunPageTest, ARecordHasCurvesByName) {
   write_metrics();
   const auto run = read_run(folder_);
-  EXPECT_THAT(run.readings, ElementsAre("loss", "recall"));
+  EXPECT_THAT(run.metrics, ElementsAre("loss", "recall"));
   EXPECT_THAT(run.curves.at("train/loss"), ElementsAre(std::pair(1.0, 2.0)));
   EXPECT_TRUE(std::isnan(run.curves.at("test/loss")[0].second));
   EXPECT_THAT(run.curves.at("train/learning_rate"), ElementsAre(std::pair(1.0, 0.5)));
@@ -142,7 +142,7 @@ TEST_F(RunPageTest, ARecordHasCurvesByName) {
   EXPECT_FALSE(run.summary.has_value());
 }
 
-TEST_F(RunPageTest, AnIncompleteLastLineIsLeftOut) {
+TEST_F(RunPageTest, IgnoresAnIncompleteLastLine) {
   write_metrics(R"({"step":3,"ep)");
   EXPECT_EQ(read_run(folder_).curves.at("train/loss").size(), 1u);
 }
@@ -191,18 +191,18 @@ TEST_F(RunPageTest, AMatrixOfVeryManyClassesIsNotShown) {
   EXPECT_THAT(to_run_page(read_run(folder_)), HasSubstr("confusion: 1000000 classes are too many for a table"));
 }
 
-TEST_F(RunPageTest, LongListsOfReadingsAreFolded) {
+TEST_F(RunPageTest, LongListsOfMetricsAreFolded) {
   std::string list = R"({"step":9,"epoch":0,"split":"test","loss":1.0)";
   for (int i = 0; i < 30; ++i) list += ",\"recall[" + std::to_string(i) + "]\":0.5,\"m" + std::to_string(i) + "\":0.25";
   write_metrics(list + "}\n");
   const auto page = to_run_page(read_run(folder_));
-  EXPECT_THAT(page, AllOf(HasSubstr("<summary>recall: 30 readings</summary>"),
+  EXPECT_THAT(page, AllOf(HasSubstr("<summary>recall: 30 metrics</summary>"),
                           HasSubstr("<tr><th>recall[29]</th><td>0.5</td></tr>"), Not(HasSubstr("<figcaption>recall[")),
-                          HasSubstr("<summary>20 more readings</summary>"),
+                          HasSubstr("<summary>20 more metrics</summary>"),
                           HasSubstr("<tr><th>m29</th><td>0.25</td></tr>"), Not(HasSubstr("<figcaption>m29<"))));
 }
 
-TEST_F(RunPageTest, TheHeadTellsWhatWasTrainedHowAndTheResult) {
+TEST_F(RunPageTest, TheHeadingDescribesTheRunAndItsResult) {
   write_metrics(R"({"step":9,"epoch":0,"split":"test","loss":0.5,"accuracy":0.975})"
                 "\n");
   write(folder_.config(), "model:\n  name: lenet\ndataset: digits\nstrategy:\n  name: auto\n");

@@ -9,12 +9,12 @@ namespace phalanx {
 
 /// Returns the last values of matrices that meters read, such as confusion, as one table for each tested split. Rows
 /// are true classes and columns are predicted ones. A cell is darker, the larger its share of its row. Empty if there
-/// are no matrices. If a matrix has more than kMostClasses classes, there is only a note.
+/// are no matrices. If a matrix has more than kMaxClasses classes, there is only a note.
 std::string to_matrices(const RunRecord& run);
-inline constexpr std::size_t kMostClasses = 40;
+inline constexpr std::size_t kMaxClasses = 40;
 
 /// Returns folded tables of the last values by split, of lists that meters read, such as the recall of each class, and
-/// of all single readings from number `charts` on. Empty if there are none.
+/// of all single metrics from number `charts` on. Empty if there are none.
 std::string to_folded_lists(const RunRecord& run, std::size_t charts);
 
 }  // namespace phalanx

@@ -31,9 +31,9 @@ Chart chart_of(const RunRecord& run, const std::string& key, const std::string& 
 
 std::string curves(const RunRecord& run) {
   std::string text;
-  const auto readings = single_readings(run.readings);
-  for (std::size_t i = 0; i < std::min(readings.size(), kMostReadings); ++i) {
-    text += draw(chart_of(run, readings[i], readings[i]));
+  const auto metrics = scalar_metrics(run.metrics);
+  for (std::size_t i = 0; i < std::min(metrics.size(), kMaxMetrics); ++i) {
+    text += draw(chart_of(run, metrics[i], metrics[i]));
   }
   text += draw(chart_of(run, "learning_rate", "learning rate"));
   const auto rate = run.curves.find("train/samples_per_second");
@@ -47,7 +47,7 @@ std::string curves(const RunRecord& run) {
     if (curve != run.phases.end()) phases.series.push_back({name, curve->second});
   }
   text += draw(phases);
-  return to_charts(text) + to_folded_lists(run, kMostReadings);
+  return to_charts(text) + to_folded_lists(run, kMaxMetrics);
 }
 
 // Returns one bar of all phases, in which each phase is as wide as its time, and a legend of the colors.
@@ -114,7 +114,7 @@ std::string chosen_by_test(const RunRecord& run) {
 std::string to_run_page(const RunRecord& run) {
   const std::string name = name_of(run);
   std::vector<std::pair<std::string, std::string>> tiles;
-  for (const auto& figure : figures_of(run)) tiles.emplace_back(figure.text, figure.name);
+  for (const auto& figure : key_metrics_of(run)) tiles.emplace_back(figure.text, figure.name);
   const std::string state = !run.summary           ? "has not finished"
                             : run.summary->stopped ? "was stopped early"
                                                    : "is complete";

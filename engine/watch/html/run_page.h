@@ -8,7 +8,7 @@
 
 namespace phalanx {
 
-/// Returns a run as a web page that refers to no other files: its results, curves of the first kMostReadings readings,
+/// Returns a run as a web page that refers to no other files: its results, curves of the first kMaxMetrics metrics,
 /// the time of its steps by phase, the slowest rank, config and provenance. It is light or dark as the reader prefers.
 std::string to_run_page(const RunRecord& run);
 

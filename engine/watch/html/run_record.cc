@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Keys of a line of metrics.jsonl that are not readings.
+// Keys of a line of metrics.jsonl that are not metrics.
 const std::set<std::string> kOther{"step",    "epoch",         "split",  "samples_per_second",
                                    "seconds", "learning_rate", "step_ms"};
 
@@ -28,8 +28,8 @@ void add_line(RunRecord& run, const Json& line) {
   const auto step = line.at("step").get<double>();
   const auto split = line.at("split").get<std::string>();
   for (const auto& [key, value] : line.items()) {
-    if (kOther.count(key) == 0 && std::ranges::find(run.readings, key) == run.readings.end()) {
-      run.readings.push_back(key);
+    if (kOther.count(key) == 0 && std::ranges::find(run.metrics, key) == run.metrics.end()) {
+      run.metrics.push_back(key);
     }
     if (kOther.count(key) == 0 || key == "samples_per_second" || key == "learning_rate") {
       run.curves[split + "/" + key].emplace_back(step, number(value));

@@ -20,7 +20,7 @@ struct RunRecord {
   std::string path;
   std::string config;                     // config.yaml
   std::optional<RunSummary> summary;      // summary.json; absent: the run has not ended
-  std::vector<std::string> readings{};    // names, in the order of metrics.jsonl
+  std::vector<std::string> metrics{};     // names, in the order of metrics.jsonl
   std::map<std::string, Curve> curves{};  // by "train/loss", "test/accuracy", "train/learning_rate", ...
   std::map<std::string, Curve> phases{};  // by phase: milliseconds of a step
 };

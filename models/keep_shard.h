@@ -8,7 +8,7 @@
 namespace phalanx {
 
 /// Replaces the values of a parameter by its local part. The parameter stays the same leaf and keeps its memory format.
-inline void keep_part(const at::Tensor& parameter, const Placement& placement) {
+inline void keep_shard(const at::Tensor& parameter, const Placement& placement) {
   at::Tensor(parameter).set_data(placement.take(parameter.detach()).contiguous(parameter.suggest_memory_format()));
 }
 

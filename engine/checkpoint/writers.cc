@@ -38,22 +38,23 @@ void check_complete(const Holders& holders, const std::vector<std::int64_t>& siz
 
 }  // namespace
 
-Division divide(const std::vector<std::vector<ParameterRange>>& held, const std::vector<std::int64_t>& sizes) {
+RangeWriters assign_writers(const std::vector<std::vector<ParameterRange>>& held,
+                            const std::vector<std::int64_t>& sizes) {
   const Holders holders = holders_of(held);
   check_complete(holders, sizes);
   std::vector<ParameterRange> ranges;
   for (const auto& [range, ranks] : holders) ranges.push_back(range);
   std::ranges::stable_sort(ranges, std::greater(), &ParameterRange::count);
   std::vector<std::int64_t> loads(held.size(), 0);
-  Division division;
+  RangeWriters writers;
   for (const auto& range : ranges) {
     const auto& ranks = holders.at(range);
     const int owner =
         *std::ranges::min_element(ranks, {}, [&](int rank) { return loads[static_cast<std::size_t>(rank)]; });
     loads[static_cast<std::size_t>(owner)] += range.count;
-    division[range] = owner;
+    writers[range] = owner;
   }
-  return division;
+  return writers;
 }
 
 }  // namespace phalanx

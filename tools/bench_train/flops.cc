@@ -11,7 +11,7 @@
 
 namespace phalanx::bench_train {
 
-std::optional<double> operations_of_step(const Workload& workload, const SampleSpec& sample, std::int64_t rows) {
+std::optional<double> flops_of_step(const Workload& workload, const SampleSpec& sample, std::int64_t rows) {
   const auto task = Tasks::Choice(sample.task).make(sample, nullptr);
   if (!task->turns().empty()) return std::nullopt;
   const auto model = config::load_as<Models::Choice>("model", workload.model, workload.name).make(task->model());
@@ -21,7 +21,7 @@ std::optional<double> operations_of_step(const Workload& workload, const SampleS
   Batch batch;
   map_samples({.samples = rows, .sample = sample})->gather(indices, 0, batch);
   task->prepare(batch);
-  return count_operations([&] { task->mean_loss(task->predictions(model->outputs(batch.inputs)), batch).backward(); });
+  return count_flops([&] { task->mean_loss(task->predictions(model->outputs(batch.inputs)), batch).backward(); });
 }
 
 }  // namespace phalanx::bench_train

@@ -30,18 +30,18 @@ struct Setting {
   DataFiles data;
   int ranks = 2;
   const Hosts& hosts;
-  std::vector<std::string> program;  // words that start one of our ranks, before --be_rank=FILE
+  std::vector<std::string> program;  // words that start one of our ranks, before --run_as_rank=FILE
   std::string python;                // interpreter of peers in PyTorch
   std::string jax_python;            // interpreter of peers in JAX
   std::string folder;                // parent folder; each system has a subfolder for its files
 };
 
 /// The ranks of a system, which are processes. They train when told to, and sleep otherwise.
-class Team {
+class RankProcesses {
  public:
   /// Starts the ranks and waits until they are ready. Throws ConfigError for options that do not fit, and Error if a
   /// rank ends.
-  Team(const System& system, const Setting& setting);
+  RankProcesses(const System& system, const Setting& setting);
 
   /// Throws Error if a rank ends, or does not answer within minutes.
   Turn run(std::int64_t steps);

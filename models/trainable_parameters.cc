@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/trained.h"
+#include "models/trainable_parameters.h"
 
 #include <regex>
 #include <utility>
@@ -48,7 +48,7 @@ void refuse_unmatched(const Model& model, const std::string& expression, const s
   matched(model.named_parameters(), expression, key);
 }
 
-NamedTensors trained_parameters(const Model& model) { return chosen(model, true); }
+NamedTensors trainable_parameters(const Model& model) { return chosen(model, true); }
 NamedTensors frozen_parameters(const Model& model) { return chosen(model, false); }
 
 }  // namespace phalanx

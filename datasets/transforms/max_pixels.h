@@ -7,6 +7,6 @@ namespace phalanx::images {
 
 /// The largest number of pixels of an image, decoded or resized. A limit is needed because a file of a hundred bytes
 /// can claim any size. It is the same as Pillow's.
-inline constexpr std::int64_t kMostPixels = 178'956'970;
+inline constexpr std::int64_t kMaxPixels = 178'956'970;
 
 }  // namespace phalanx::images

@@ -13,7 +13,7 @@ namespace phalanx {
 /// immediately, move no data, and are counted in `log`. A rank receives data of the size that it would receive if all
 /// ranks had the same tensors as itself; the values are meaningless. `shares_memory` specifies if the real ranks would
 /// share memory.
-CommunicatorPtr make_rehearsal_world(const MeshShape& shape, int rank, bool shares_memory,
-                                     std::shared_ptr<OperationLog> log);
+CommunicatorPtr make_fake_world(const MeshShape& shape, int rank, bool shares_memory,
+                                std::shared_ptr<OperationLog> log);
 
 }  // namespace phalanx

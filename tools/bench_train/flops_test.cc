@@ -22,51 +22,51 @@ namespace {
 
 at::Tensor trained(at::IntArrayRef sizes) { return at::randn(sizes).requires_grad_(true); }
 
-TEST(Operations, CountsProducts) {
-  EXPECT_EQ(2 * 3 * 4 * 5, count_operations([] { at::mm(at::randn({3, 4}), at::randn({4, 5})); }));
-  EXPECT_EQ(2 * 3 * 4 * 5, count_operations([] { at::addmm(at::randn({5}), at::randn({3, 4}), at::randn({4, 5})); }));
-  EXPECT_EQ(2 * 7 * 3 * 4 * 5, count_operations([] { at::bmm(at::randn({7, 3, 4}), at::randn({7, 4, 5})); }));
-  EXPECT_EQ(2 * 3 * 4, count_operations([] { at::matmul(at::randn({3, 4}), at::randn({4})); }));
-  EXPECT_EQ(0, count_operations([] { at::relu(at::randn({3, 4})); }));
+TEST(FlopCounts, CountsProducts) {
+  EXPECT_EQ(2 * 3 * 4 * 5, count_flops([] { at::mm(at::randn({3, 4}), at::randn({4, 5})); }));
+  EXPECT_EQ(2 * 3 * 4 * 5, count_flops([] { at::addmm(at::randn({5}), at::randn({3, 4}), at::randn({4, 5})); }));
+  EXPECT_EQ(2 * 7 * 3 * 4 * 5, count_flops([] { at::bmm(at::randn({7, 3, 4}), at::randn({7, 4, 5})); }));
+  EXPECT_EQ(2 * 3 * 4, count_flops([] { at::matmul(at::randn({3, 4}), at::randn({4})); }));
+  EXPECT_EQ(0, count_flops([] { at::relu(at::randn({3, 4})); }));
 }
 
-TEST(Operations, CountsTwiceAsManyForTheGradientsOfAProduct) {
-  EXPECT_EQ(3 * 2 * 3 * 4 * 5, count_operations([] { at::mm(trained({3, 4}), trained({4, 5})).sum().backward(); }));
-  EXPECT_EQ(2 * 2 * 3 * 4 * 5, count_operations([] { at::mm(at::randn({3, 4}), trained({4, 5})).sum().backward(); }));
+TEST(FlopCounts, CountsTwiceAsManyForTheGradientsOfAProduct) {
+  EXPECT_EQ(3 * 2 * 3 * 4 * 5, count_flops([] { at::mm(trained({3, 4}), trained({4, 5})).sum().backward(); }));
+  EXPECT_EQ(2 * 2 * 3 * 4 * 5, count_flops([] { at::mm(at::randn({3, 4}), trained({4, 5})).sum().backward(); }));
 }
 
-TEST(Operations, CountsConvolutions) {
+TEST(FlopCounts, CountsConvolutions) {
   // 2 images with 6 input and 8 output channels in 2 groups, 3 x 3 windows at 5 x 4 places: 3 channels x 9
   // multiplications for each of the 8 outputs.
   constexpr double kForward = 2.0 * 2 * 8 * 5 * 4 * 3 * 9;
   const auto convolve = [](const at::Tensor& input) {
     return at::conv2d(input, trained({8, 3, 3, 3}), {}, /*stride=*/2, /*padding=*/1, /*dilation=*/1, /*groups=*/2);
   };
-  EXPECT_EQ(kForward, count_operations([&] { convolve(at::randn({2, 6, 9, 8})); }));
-  EXPECT_EQ(2 * kForward, count_operations([&] { convolve(at::randn({2, 6, 9, 8})).sum().backward(); }));
-  EXPECT_EQ(3 * kForward, count_operations([&] { convolve(trained({2, 6, 9, 8})).sum().backward(); }));
+  EXPECT_EQ(kForward, count_flops([&] { convolve(at::randn({2, 6, 9, 8})); }));
+  EXPECT_EQ(2 * kForward, count_flops([&] { convolve(at::randn({2, 6, 9, 8})).sum().backward(); }));
+  EXPECT_EQ(3 * kForward, count_flops([&] { convolve(trained({2, 6, 9, 8})).sum().backward(); }));
 }
 
-TEST(Operations, CountsTransposedConvolutions) {
+TEST(FlopCounts, CountsTransposedConvolutions) {
   // Each of 2 x 6 x 5 x 4 inputs is multiplied with 8 x 3 x 3 weights.
   constexpr double kForward = 2.0 * 2 * 6 * 5 * 4 * 8 * 9;
   const auto convolve = [] { return at::conv_transpose2d(trained({2, 6, 5, 4}), trained({6, 8, 3, 3}), {}, 2); };
-  EXPECT_EQ(kForward, count_operations([&] { convolve(); }));
-  EXPECT_EQ(3 * kForward, count_operations([&] { convolve().sum().backward(); }));
+  EXPECT_EQ(kForward, count_flops([&] { convolve(); }));
+  EXPECT_EQ(3 * kForward, count_flops([&] { convolve().sum().backward(); }));
 }
 
-TEST(Operations, CountsTheProductsOfFusedAttention) {
+TEST(FlopCounts, CountsTheProductsOfFusedAttention) {
   // Scores and weighted sums of 2 x 3 heads: 16 x 16 x 8 multiplications each; the gradient has four products.
   constexpr double kProduct = 2.0 * 2 * 3 * 16 * 16 * 8;
   const auto attend = [](bool causal) {
     return at::scaled_dot_product_attention(trained({2, 3, 16, 8}), trained({2, 3, 16, 8}), trained({2, 3, 16, 8}), {},
                                             0.0, causal);
   };
-  EXPECT_EQ(2 * kProduct, count_operations([&] { attend(false); }));
-  EXPECT_EQ(6 * kProduct, count_operations([&] { attend(true).sum().backward(); }));
+  EXPECT_EQ(2 * kProduct, count_flops([&] { attend(false); }));
+  EXPECT_EQ(6 * kProduct, count_flops([&] { attend(true).sum().backward(); }));
 }
 
-TEST(Operations, CountsTheGatesOfAnLstm) {
+TEST(FlopCounts, CountsTheGatesOfAnLstm) {
   // 5 steps of 2 sequences: four gates of 8 units, each with 6 inputs and 8 states.
   constexpr double kForward = 2.0 * 5 * 2 * 4 * 8 * (6 + 8);
   const auto run = [] {
@@ -75,14 +75,14 @@ TEST(Operations, CountsTheGatesOfAnLstm) {
     return std::get<0>(at::lstm(trained({5, 2, 6}), {state, state}, weights, /*has_biases=*/true, /*num_layers=*/1,
                                 /*dropout=*/0, /*train=*/true, /*bidirectional=*/false, /*batch_first=*/false));
   };
-  EXPECT_EQ(kForward, count_operations([&] { run(); }));
-  EXPECT_EQ(3 * kForward, count_operations([&] { run().sum().backward(); }));
+  EXPECT_EQ(kForward, count_flops([&] { run(); }));
+  EXPECT_EQ(3 * kForward, count_flops([&] { run().sum().backward(); }));
 }
 
-TEST(Operations, CountsTheProductsOfAStep) {
+TEST(FlopCounts, CountsTheProductsOfAStep) {
   const auto of = [](const char* name, std::int64_t rows) {
     const auto& workload = find_workload(name);
-    return operations_of_step(workload, workload.sample, rows);
+    return flops_of_step(workload, workload.sample, rows);
   };
   // One multiplication for each weight and sample: in the forward pass, for the gradients of the weights and, except in
   // the first layer, for the gradients of the inputs.
@@ -93,11 +93,11 @@ TEST(Operations, CountsTheProductsOfAStep) {
   EXPECT_EQ(std::nullopt, of("zoo_dcgan", 4)) << "it trains in turns";
 }
 
-TEST(Operations, CountsTheSameForExplicitAndFusedAttention) {
+TEST(FlopCounts, CountsTheSameForExplicitAndFusedAttention) {
   auto workload = find_workload("char_lm");
-  const auto explicit_attention = operations_of_step(workload, workload.sample, 2);
+  const auto explicit_attention = flops_of_step(workload, workload.sample, 2);
   workload.model = workload.own_model;
-  EXPECT_EQ(explicit_attention, operations_of_step(workload, workload.sample, 2));
+  EXPECT_EQ(explicit_attention, flops_of_step(workload, workload.sample, 2));
   // 4 layers with 12 x 128 x 128 weights, the head with 65 classes, and two products of attention over 64 keys, for 64
   // tokens.
   EXPECT_EQ(3.0 * 2 * 2 * 64 * (4 * (12 * 128 * 128 + 2 * 64 * 128) + 65 * 128), explicit_attention);
@@ -107,7 +107,7 @@ TEST(Zoo, EveryModelFitsItsSamples) {
   for (const auto& workload : workloads()) {
     if (!workload.of_zoo) continue;
     SCOPED_TRACE(workload.name);
-    const auto operations = operations_of_step(workload, workload.sample, 2);
+    const auto operations = flops_of_step(workload, workload.sample, 2);
     if (workload.name == "zoo_dcgan") continue;
     ASSERT_TRUE(operations);
     EXPECT_GT(*operations, 0);

@@ -10,7 +10,7 @@
 namespace phalanx {
 
 /// Counts the floating-point operations of the first step of training (engine/watch/operation_count.h).
-class OperationCounter final : public StepListener {
+class StepFlopCounter final : public StepListener {
  public:
   void before_step(const Batch& batch) override {
     if (operations_) return;

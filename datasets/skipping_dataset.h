@@ -16,11 +16,11 @@ namespace phalanx {
 /// Wraps a dataset that may have unreadable samples. An unreadable sample is replaced by the next readable one,
 /// whatever the number of ranks, and is reported once in the log with its file and offset. Copies and unchanged() share
 /// the set of unreadable samples with this dataset.
-class TolerantDataset final : public Dataset {
+class SkippingDataset final : public Dataset {
  public:
-  /// `most` is the number of samples that may be unreadable. gather() throws DataError if there are more, or if no
-  /// sample can be read.
-  TolerantDataset(std::shared_ptr<const Dataset> dataset, std::int64_t most);
+  /// `max_skipped` is the number of samples that may be unreadable. gather() throws DataError if there are more, or if
+  /// no sample can be read.
+  SkippingDataset(std::shared_ptr<const Dataset> dataset, std::int64_t max_skipped);
 
   std::int64_t size() const override { return dataset_->size(); }
   const SampleSpec& spec() const override { return dataset_->spec(); }
@@ -32,8 +32,8 @@ class TolerantDataset final : public Dataset {
   std::shared_ptr<const Dataset> unchanged() const override;
   std::shared_ptr<const BatchChanges> changes() const override;
 
-  std::int64_t left_out() const;                              // number of distinct samples that could not be read
-  std::string first_reason() const;                           // its message names the file; empty if left_out() is 0
+  std::int64_t skipped() const;                               // number of distinct samples that could not be read
+  std::string first_reason() const;                           // its message names the file; empty if skipped() is 0
   std::int64_t replaced() const { return found_->replaced; }  // rows of batches that were filled with a replacement
 
  private:
@@ -50,7 +50,7 @@ class TolerantDataset final : public Dataset {
   void note(std::int64_t index, const char* why) const;
 
   std::shared_ptr<const Dataset> dataset_;
-  std::int64_t most_;
+  std::int64_t max_skipped_;
   std::shared_ptr<Found> found_ = std::make_shared<Found>();
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests Optimizer::leave_out() for every optimizer.
+// Tests Optimizer::exclude() for every optimizer.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/zeros_like.h>
@@ -18,9 +18,9 @@
 namespace phalanx {
 namespace {
 
-class LeaveOut : public ::testing::TestWithParam<std::string> {};
+class ExcludedParameters : public ::testing::TestWithParam<std::string> {};
 
-INSTANTIATE_TEST_SUITE_P(Optimizers, LeaveOut, ::testing::ValuesIn(Optimizers::global().names()),
+INSTANTIATE_TEST_SUITE_P(Optimizers, ExcludedParameters, ::testing::ValuesIn(Optimizers::global().names()),
                          [](const auto& info) { return testing::file_name(info.param); });
 
 std::unique_ptr<Optimizer> make(const std::string& name) {
@@ -38,7 +38,7 @@ std::vector<at::Tensor> kept_of(Optimizer& optimizer, const Bucket& network, con
   return all;
 }
 
-TEST_P(LeaveOut, KeepsValuesAndStateAndUpdatesTheOthersAsUsual) {
+TEST_P(ExcludedParameters, KeepTheirValuesAndStateWhileOthersAreUpdated) {
   const auto leaves = make(GetParam()), all = make(GetParam());
   const auto network = testing::small_network(), other = testing::small_network();
   leaves->attach({whole(network)});
@@ -49,7 +49,7 @@ TEST_P(LeaveOut, KeepsValuesAndStateAndUpdatesTheOthersAsUsual) {
   };
   step(1);
   const std::set<std::string> unused{network.segments[1].name, network.segments[2].name, "of another rank"};
-  leaves->leave_out(unused);
+  leaves->exclude(unused);
   std::vector<std::vector<at::Tensor>> before;
   for (const auto& segment : network.segments) before.push_back(kept_of(*leaves, network, segment));
   step(2);
@@ -65,20 +65,20 @@ TEST_P(LeaveOut, KeepsValuesAndStateAndUpdatesTheOthersAsUsual) {
   EXPECT_TRUE(at::equal(network.gradients, at::zeros_like(network.gradients)));
 }
 
-TEST_P(LeaveOut, UpdatesParametersThatAreNoLongerNamed) {
+TEST_P(ExcludedParameters, AreUpdatedAgainOnceNoLongerExcluded) {
   const auto optimizer = make(GetParam());
   const auto network = testing::small_network();
   optimizer->attach({whole(network)});
   const auto& segment = network.segments[1];
   const auto values = [&] { return testing::parameter_of(network.values, segment); };
   const at::Tensor start = values().clone();
-  optimizer->leave_out({segment.name});
+  optimizer->exclude({segment.name});
   testing::train(*optimizer, {whole(network)}, 1, 3);
   EXPECT_TRUE(at::equal(values(), start));
-  optimizer->leave_out({});
+  optimizer->exclude({});
   testing::train(*optimizer, {whole(network)}, 3, 4);
   EXPECT_FALSE(at::equal(values(), start));
-  optimizer->leave_out({segment.name});
+  optimizer->exclude({segment.name});
   optimizer->attach({whole(network)});
   const at::Tensor attached = values().clone();
   testing::train(*optimizer, {whole(network)}, 1, 2);
@@ -86,13 +86,13 @@ TEST_P(LeaveOut, UpdatesParametersThatAreNoLongerNamed) {
 }
 
 // A gradient of NaN must have no effect.
-TEST_P(LeaveOut, DoesNotReadGradients) {
+TEST_P(ExcludedParameters, HaveGradientsThatAreNotRead) {
   const auto optimizer = make(GetParam());
   const auto network = testing::small_network();
   optimizer->attach({whole(network)});
   const auto& segment = network.segments[0];
   const at::Tensor start = testing::parameter_of(network.values, segment).clone();
-  optimizer->leave_out({segment.name});
+  optimizer->exclude({segment.name});
   network.gradients.narrow(0, segment.begin, segment.count).fill_(std::numeric_limits<float>::quiet_NaN());
   optimizer->update();
   EXPECT_TRUE(at::equal(testing::parameter_of(network.values, segment), start));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/plan/rehearsal_world.h"
+#include "engine/plan/fake_world.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
@@ -23,7 +23,7 @@ void fill(const at::Tensor& to, const at::Tensor& from) {
   elements_of(to, count, to.numel() - count).zero_();
 }
 
-class RehearsalGroup final : public FakeCommunicator {
+class FakeGroup final : public FakeCommunicator {
  public:
   struct Common {
     MeshShape shape;
@@ -32,7 +32,7 @@ class RehearsalGroup final : public FakeCommunicator {
     FlightRecorder recorder{};
   };
 
-  RehearsalGroup(std::shared_ptr<Common> common, std::vector<int> ranks, int rank)
+  FakeGroup(std::shared_ptr<Common> common, std::vector<int> ranks, int rank)
       : common_(std::move(common)),
         ranks_(std::move(ranks)),
         world_rank_(rank),
@@ -64,7 +64,7 @@ class RehearsalGroup final : public FakeCommunicator {
   }
   CommunicatorPtr group_of(std::vector<int> ranks) override {
     for (auto& rank : ranks) rank = ranks_.at(static_cast<std::size_t>(rank));
-    return std::make_shared<RehearsalGroup>(common_, std::move(ranks), world_rank_);
+    return std::make_shared<FakeGroup>(common_, std::move(ranks), world_rank_);
   }
   CommunicatorPtr shrink() override { refuse_shrink("of a rehearsal"); }
   bool shares_memory() const override { return size() == 1 || common_->shares_memory; }
@@ -100,12 +100,12 @@ class RehearsalGroup final : public FakeCommunicator {
 
 }  // namespace
 
-CommunicatorPtr make_rehearsal_world(const MeshShape& shape, int rank, bool shares_memory,
-                                     std::shared_ptr<OperationLog> log) {
+CommunicatorPtr make_fake_world(const MeshShape& shape, int rank, bool shares_memory,
+                                std::shared_ptr<OperationLog> log) {
   std::vector<int> all(static_cast<std::size_t>(shape.product()));
   std::iota(all.begin(), all.end(), 0);
-  auto common = std::make_shared<RehearsalGroup::Common>(shape, shares_memory, std::move(log));
-  return std::make_shared<RehearsalGroup>(std::move(common), std::move(all), rank);
+  auto common = std::make_shared<FakeGroup::Common>(shape, shares_memory, std::move(log));
+  return std::make_shared<FakeGroup>(std::move(common), std::move(all), rank);
 }
 
 }  // namespace phalanx

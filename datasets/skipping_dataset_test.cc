@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "datasets/tolerant.h"
+#include "datasets/skipping_dataset.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -56,33 +56,33 @@ Indices read(const Dataset& dataset, const Indices& indices) {
   return {values, values + indices.size()};
 }
 
-TEST(TolerantDataset, ReplacesAnUnreadableSampleByTheNextReadableOne) {
-  const TolerantDataset dataset(std::make_shared<PartlyBad>(10, std::set<std::int64_t>{3, 4, 9}), 5);
+TEST(SkippingDataset, ReplacesAnUnreadableSampleByTheNextReadableOne) {
+  const SkippingDataset dataset(std::make_shared<PartlyBad>(10, std::set<std::int64_t>{3, 4, 9}), 5);
   EXPECT_EQ(read(dataset, {2, 3, 4, 9, 5}), (Indices{2, 5, 5, 0, 5}));
-  EXPECT_EQ(dataset.left_out(), 3);
+  EXPECT_EQ(dataset.skipped(), 3);
   EXPECT_EQ(dataset.replaced(), 3);
   EXPECT_EQ(read(dataset, {3, 1}), (Indices{5, 1})) << "and again";
-  EXPECT_EQ(dataset.left_out(), 3);
+  EXPECT_EQ(dataset.skipped(), 3);
   EXPECT_EQ(dataset.replaced(), 4);
 }
 
 // The replacement of a sample depends neither on the rank that reads it nor on the other samples of the batch.
-TEST(TolerantDataset, DoesNotDependOnHowABatchIsDivided) {
+TEST(SkippingDataset, DoesNotDependOnHowABatchIsSplit) {
   const auto samples = std::make_shared<PartlyBad>(20, std::set<std::int64_t>{0, 7, 8, 19});
   Indices all(20);
   for (std::int64_t i = 0; i < 20; ++i) all[static_cast<std::size_t>(i)] = i;
-  const auto whole = read(TolerantDataset(samples, 4), all);
-  const TolerantDataset parts(samples, 4);
+  const auto whole = read(SkippingDataset(samples, 4), all);
+  const SkippingDataset parts(samples, 4);
   for (std::int64_t i = 19; i >= 0; --i) EXPECT_EQ(read(parts, {i}), (Indices{whole[static_cast<std::size_t>(i)]}));
 }
 
-TEST(TolerantDataset, NamesTheSampleThatIsOneTooMany) {
-  const TolerantDataset dataset(std::make_shared<PartlyBad>(10, std::set<std::int64_t>{3, 6}), 1);
+TEST(SkippingDataset, NamesTheSampleThatIsOneTooMany) {
+  const SkippingDataset dataset(std::make_shared<PartlyBad>(10, std::set<std::int64_t>{3, 6}), 1);
   EXPECT_EQ(read(dataset, {3}), (Indices{4}));
   EXPECT_THAT([&] { read(dataset, {6}); },
               ThrowsMessage<DataError>(AllOf(HasSubstr("file.bin: byte 48: damaged; 2 of 10 samples cannot be read"),
                                              HasSubstr("loader.max_errors allows 1"))));
-  EXPECT_THAT([&] { read(TolerantDataset(std::make_shared<PartlyBad>(2, std::set<std::int64_t>{0, 1}), 9), {0}); },
+  EXPECT_THAT([&] { read(SkippingDataset(std::make_shared<PartlyBad>(2, std::set<std::int64_t>{0, 1}), 9), {0}); },
               ThrowsMessage<DataError>(HasSubstr("2 of 2 samples cannot be read")));
 }
 
@@ -105,12 +105,12 @@ class Failing final : public Dataset {
   SampleSpec spec_ = classification_samples({1}, 100);
 };
 
-TEST(TolerantDataset, TakesErrorsOfLibTorchAndOfMemoryForErrorsOfTheSample) {
+TEST(SkippingDataset, TreatsErrorsOfLibTorchAndOfMemoryAsErrorsOfTheSample) {
   Batch batch;
-  const TolerantDataset tolerant(std::make_shared<Failing>(), 2);
-  tolerant.gather(Indices{0, 1, 2, 3}, 0, batch);
-  EXPECT_EQ(tolerant.left_out(), 2);
-  const TolerantDataset strict(std::make_shared<Failing>(), 0);
+  const SkippingDataset skipping(std::make_shared<Failing>(), 2);
+  skipping.gather(Indices{0, 1, 2, 3}, 0, batch);
+  EXPECT_EQ(skipping.skipped(), 2);
+  const SkippingDataset strict(std::make_shared<Failing>(), 0);
   EXPECT_THAT([&] { strict.gather(Indices{1}, 0, batch); },
               ThrowsMessage<DataError>(AllOf(HasSubstr("sample 1: no such shape"), HasSubstr("loader.max_errors"))));
 }

@@ -12,11 +12,11 @@ namespace phalanx {
 
 /// Counts, by axes of the group, the operations that a run launches on a world and on groups split from it. A split
 /// makes an all_gather of the ranks' numbers, which is not counted.
-class CountedCommunicator final : public Decorator {
+class CountingCommunicator final : public Decorator {
  public:
   /// `ranks` are numbers in the world, in the order of `inner`.
-  CountedCommunicator(CommunicatorPtr inner, const MeshShape& shape, std::vector<int> ranks,
-                      std::shared_ptr<OperationLog> log);
+  CountingCommunicator(CommunicatorPtr inner, const MeshShape& shape, std::vector<int> ranks,
+                       std::shared_ptr<OperationLog> log);
 
   Work launch(Operation operation) override;
   Work run(const Call& call, std::function<void()> body) override;
@@ -31,7 +31,7 @@ class CountedCommunicator final : public Decorator {
   std::shared_ptr<OperationLog> log_;
 };
 
-/// Wraps `world` in a CountedCommunicator. Not collective.
+/// Wraps `world` in a CountingCommunicator. Not collective.
 CommunicatorPtr count_operations(CommunicatorPtr world, const MeshShape& shape, std::shared_ptr<OperationLog> log);
 
 }  // namespace phalanx

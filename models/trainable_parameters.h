@@ -17,7 +17,7 @@ void freeze(Model& model, const std::string& expression, const std::string& key)
 void refuse_unmatched(const Model& model, const std::string& expression, const std::string& key);
 
 /// Return the trained parameters and the frozen ones, in the model's order.
-NamedTensors trained_parameters(const Model& model);
+NamedTensors trainable_parameters(const Model& model);
 NamedTensors frozen_parameters(const Model& model);
 
 }  // namespace phalanx

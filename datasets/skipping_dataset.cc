@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "datasets/tolerant.h"
+#include "datasets/skipping_dataset.h"
 
 #include <ATen/core/Tensor.h>
 #include <c10/util/Exception.h>
@@ -49,35 +49,35 @@ class ReplacementChanges final : public BatchChanges {
 
 }  // namespace
 
-TolerantDataset::TolerantDataset(std::shared_ptr<const Dataset> dataset, std::int64_t most)
-    : dataset_(std::move(dataset)), most_(most) {}
+SkippingDataset::SkippingDataset(std::shared_ptr<const Dataset> dataset, std::int64_t max_skipped)
+    : dataset_(std::move(dataset)), max_skipped_(max_skipped) {}
 
-std::int64_t TolerantDataset::left_out() const {
+std::int64_t SkippingDataset::skipped() const {
   const std::lock_guard lock(found_->mutex);
   return std::ssize(found_->unreadable);
 }
 
-std::string TolerantDataset::first_reason() const {
+std::string SkippingDataset::first_reason() const {
   const std::lock_guard lock(found_->mutex);
   return found_->first_reason;
 }
 
-std::shared_ptr<const Dataset> TolerantDataset::unchanged() const {
+std::shared_ptr<const Dataset> SkippingDataset::unchanged() const {
   auto dataset = dataset_->unchanged();
   if (!dataset) return nullptr;
-  auto same = std::make_shared<TolerantDataset>(*this);
+  auto same = std::make_shared<SkippingDataset>(*this);
   same->dataset_ = std::move(dataset);
   return same;
 }
 
-std::shared_ptr<const BatchChanges> TolerantDataset::changes() const {
+std::shared_ptr<const BatchChanges> SkippingDataset::changes() const {
   auto changes = dataset_->changes();
   if (!changes) return nullptr;
   return std::make_shared<ReplacementChanges>(std::move(changes),
                                               [same = *this](std::int64_t index) { return same.replacement(index); });
 }
 
-void TolerantDataset::gather(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const {
+void SkippingDataset::gather(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const {
   std::vector<std::int64_t> wanted(indices.begin(), indices.end());
   std::int64_t replaced = 0;
   for (auto& index : wanted) {
@@ -94,11 +94,11 @@ void TolerantDataset::gather(std::span<const std::int64_t> indices, std::uint64_
   }
 }
 
-void TolerantDataset::read_rows(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const {
+void SkippingDataset::read_rows(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const {
   read_sample("sample " + std::to_string(indices.front()), [&] { dataset_->gather(indices, seed, batch); });
 }
 
-void TolerantDataset::gather_each(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const {
+void SkippingDataset::gather_each(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const {
   const auto rows = std::ssize(indices);
   std::int64_t replaced = 0;
   for (std::int64_t row = 0; row < rows; ++row) {
@@ -121,22 +121,22 @@ void TolerantDataset::gather_each(std::span<const std::int64_t> indices, std::ui
   found_->replaced += replaced;
 }
 
-std::int64_t TolerantDataset::replacement(std::int64_t index) const {
+std::int64_t SkippingDataset::replacement(std::int64_t index) const {
   const std::lock_guard lock(found_->mutex);
   while (found_->unreadable.contains(index)) index = (index + 1) % size();
   return index;
 }
 
-void TolerantDataset::note(std::int64_t index, const char* why) const {
+void SkippingDataset::note(std::int64_t index, const char* why) const {
   const std::lock_guard lock(found_->mutex);
   if (!found_->unreadable.insert(index).second) return;  // another thread has reported it already
   const auto count = std::ssize(found_->unreadable);
-  if (count > most_ || count == size()) {
+  if (count > max_skipped_ || count == size()) {
     throw DataError(std::string(why) + "; " + std::to_string(count) + " of " + std::to_string(size()) +
-                    " samples cannot be read, and loader.max_errors allows " + std::to_string(most_));
+                    " samples cannot be read, and loader.max_errors allows " + std::to_string(max_skipped_));
   }
   if (count == 1) found_->first_reason = why;
-  log_warning() << "left out a sample that cannot be read: " << why;
+  log_warning() << "skipped a sample that cannot be read: " << why;
 }
 
 }  // namespace phalanx

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/bench_train/team.h"
+#include "tools/bench_train/rank_processes.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -25,9 +25,9 @@ constexpr Seconds kStart{300};  // importing PyTorch on a busy machine takes a w
 constexpr Seconds kAnswer{900};
 
 // Prepares what the ranks of one system need, and returns the command that starts each of them.
-class Starter {
+class RankCommands {
  public:
-  Starter(const System& system, const Setting& setting)
+  RankCommands(const System& system, const Setting& setting)
       : system_(system), setting_(setting), folder_(setting.folder + "/" + system.name) {
     std::filesystem::create_directories(folder_);
   }
@@ -74,12 +74,12 @@ class Starter {
                 .data = setting_.data,
                 .run_dir = run.path(),
                 .plain_malloc = system_.plain_malloc,
-                .meets = system_.meets};
+                .has_barrier = system_.has_barrier};
     auto config = make_config(setting_.workload, system_, setting_.ranks);
     write_atomically(job.config, config::dump(config));
     write_atomically(mine + ".json", to_json(job));
     Words words = setting_.program;
-    words.push_back("--be_rank=" + mine + ".json");
+    words.push_back("--run_as_rank=" + mine + ".json");
     return words;
   }
 
@@ -121,15 +121,15 @@ Error with_name(const System& system, std::size_t rank, const Error& error) {
 
 }  // namespace
 
-Team::Team(const System& system, const Setting& setting) : system_(system) {
-  const Starter starter(system, setting);
+RankProcesses::RankProcesses(const System& system, const Setting& setting) : system_(system) {
+  const RankCommands starter(system, setting);
   const std::string name = process_name(system, setting);
   for (int rank = 0; rank < starter.processes(); ++rank) {
     ranks_.push_back(std::make_unique<bench::Child>(starter.command(rank), name));
   }
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
     try {
-      const std::string answer = ranks_[rank]->hear(kStart);
+      const std::string answer = ranks_[rank]->receive(kStart);
       if (answer.starts_with(kReady)) kernels_ = answer.substr(kReady.size());
     } catch (const Error& error) {
       throw with_name(system, rank, error);
@@ -137,14 +137,14 @@ Team::Team(const System& system, const Setting& setting) : system_(system) {
   }
 }
 
-Turn Team::run(std::int64_t steps) {
+Turn RankProcesses::run(std::int64_t steps) {
   Turn turn{.steps = steps, .losses = std::vector<double>(static_cast<std::size_t>(steps))};
   std::size_t rank = 0, with_losses = 0;
   const double busy_before = busy_seconds();
   try {
-    for (auto& child : ranks_) child->tell("run " + std::to_string(steps));
+    for (auto& child : ranks_) child->send("run " + std::to_string(steps));
     for (; rank < ranks_.size(); ++rank) {
-      const auto answer = nlohmann::json::parse(ranks_[rank]->hear(kAnswer));
+      const auto answer = nlohmann::json::parse(ranks_[rank]->receive(kAnswer));
       const double seconds = answer.at("seconds");
       turn.seconds = std::max(turn.seconds, seconds);
       if (const auto& backward = answer.at("backward"); !backward.is_null()) {
