@@ -23,8 +23,8 @@ inline std::string strategies_where(bool StrategyTraits::* trait) {
   return join(Strategies::global().names_where(trait), ", ");
 }
 
-/// Returns the axes of more than one rank along which a replica, its experts or its sequences are divided, with their
-/// sizes, such as {"pipe", 2}. The outermost axis is first.
+/// Returns the axes of more than one rank along which a replica, its experts or its sequences are partitioned, with
+/// their sizes, such as {"pipe", 2}. The outermost axis is first.
 std::vector<std::pair<std::string, std::int64_t>> model_parallel_axes(const MeshConfig& mesh);
 
 /// Adds the problems of sections mesh, pipeline and plan, among themselves and with other sections.

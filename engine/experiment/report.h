@@ -22,7 +22,7 @@
 
 namespace phalanx {
 
-/// The output of a run. While it trains, metrics go to all destinations that the config names. At the end
+/// The output of a run. During training, metrics go to all destinations that the config names. At the end
 /// summary.json, report.html and the weights are written. All ranks measure; rank 0 writes.
 class Report {
  public:

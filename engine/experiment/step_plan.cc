@@ -131,7 +131,7 @@ class PlanBatches {
   std::int64_t epoch_ = 0;
 };
 
-/// A replica in a world without peers.
+/// A replica in a fake world.
 class StepPlanner::Replica {
  public:
   Replica(const ExperimentConfig& config, const Splits& splits, const PlanOptions& options)
@@ -214,7 +214,7 @@ class StepPlanner::Replica {
   void run() {
     replica_.step->step().run(batches_->batch(), [this](Stage stage, const Step::Result& result) {
       if (stage == Stage::kForwardCriterion)
-        meters_.add(batches_->batch(), result);  // meters may read outputs that are divided between ranks
+        meters_.add(batches_->batch(), result);  // meters may read outputs that are sharded between ranks
     });
   }
 
@@ -228,7 +228,7 @@ class StepPlanner::Replica {
   // Returns true for ZeRO's stages 2 and 3, which communicate during forward and backward.
   bool by_blocks() const { return replica_.settings.strategy.traits().frees_gradients; }
 
-  // Runs an update, and separates the operations of the strategy from the operations of divided layers, which gather
+  // Runs an update, and separates the operations of the strategy from the operations of sharded layers, which gather
   // and scatter along other axes. With whole parameters, the strategy gathers them after the update.
   void take_of_strategy(StepPlan& plan) {
     replica_.strategy().before_update(steps_);

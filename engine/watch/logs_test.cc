@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the formats in which TensorBoard and Prometheus read measurements.
+// Tests the formats in which TensorBoard and Prometheus read metrics.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <netinet/in.h>
