@@ -14,7 +14,7 @@ std::vector<std::int64_t> labels_of(const Dataset& dataset, const char* sampler)
   const auto& targets = dataset.spec().targets;
   if (targets.size() != 1 || !targets[0].shape.empty() || targets[0].classes == 0) {
     throw ConfigError(std::string("loader.sampler: ") + sampler +
-                      " needs samples with one class each, unlike those of this dataset; use another sampler");
+                      " needs samples with one class each, which this dataset does not have; use another sampler");
   }
   std::vector<std::int64_t> labels(static_cast<std::size_t>(dataset.size()));
   if (dataset.label(0) >= 0) {

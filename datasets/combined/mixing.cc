@@ -148,7 +148,7 @@ Splits make_mixing(const MixingConfig& config, bool cut) {
   const bool one_class = spec.targets.size() == 1 && spec.targets[0].shape.empty() && spec.targets[0].classes > 0;
   if (!numbers || !one_class || spec.targets[0].ignored || (cut && spec.inputs[0].shape.size() != 3)) {
     throw ConfigError(std::string("dataset.of: ") + (cut ? "cutmix needs images" : "mixup needs samples of numbers") +
-                      " with one class each, unlike those of this dataset");
+                      " with one class each, which this dataset does not have");
   }
   splits.train = std::make_shared<Mixing>(splits.train, config, cut);
   return splits;

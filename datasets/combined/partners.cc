@@ -136,7 +136,7 @@ class Partners final : public Dataset {
 std::shared_ptr<const Classes> classes_of(const Dataset& dataset, const std::string& name, bool need_two) {
   const auto& targets = dataset.spec().targets;
   if (targets.size() != 1 || !targets[0].shape.empty() || targets[0].classes == 0 || targets[0].ignored) {
-    throw ConfigError("dataset.of: " + name + " needs samples with one class each, unlike those of this dataset");
+    throw ConfigError("dataset.of: " + name + " needs samples with one class each, which this dataset does not have");
   }
   auto classes = std::make_shared<Classes>();
   classes->labels = labels_of(dataset, name.c_str());

@@ -72,7 +72,8 @@ const bool bucketed_registered = Samplers::global().add<BucketedConfig>(
       for (std::int64_t i = 0; i < input.dataset.size(); ++i) lengths.push_back(input.dataset.length(i));
       if (lengths.at(0) < 0) {
         throw ConfigError(
-            "loader.sampler: bucketed needs samples of different lengths, unlike those of this dataset (`documents` "
+            "loader.sampler: bucketed needs samples of different lengths, which this dataset does not have "
+            "(`documents` "
             "with packing: pad has such samples); use another sampler");
       }
       return std::make_shared<Bucketed>(lengths, config.buckets, input.global_batch, input.seed);

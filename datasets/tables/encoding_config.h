@@ -43,7 +43,7 @@ struct EncodingConfig {
   template <class V>
   void visit(V& v) {
     v("inputs", inputs, "columns that samples have; empty: all but the targets and those in drop");
-    v("drop", drop, "columns to leave out");
+    v("drop", drop, "columns to ignore");
     v("target", target, "column to predict; empty: the last one");
     v("targets", targets, "several columns of numbers to predict, in place of target");
     v("task", task, "auto: classification if the target is text or true and false, or if classes is set",

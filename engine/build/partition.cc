@@ -44,7 +44,7 @@ void enable_sequence_parallel(const ExperimentConfig& config, const ModelSpec& s
   if (sequence_parallel == nullptr) {
     throw ConfigError("mesh.sequence_parallel: model " + config.model.selected() +
                       " has no positions that ranks could divide between its layers; use one that has (" +
-                      models_with(&ModelTraits::sequence_parallel) + "), or leave it out");
+                      models_with(&ModelTraits::sequence_parallel) + "), or remove it");
   }
   sequence_parallel->enable_sequence_parallel(mesh.along(Axis::kTensor), config.mesh.async_tensor);
   const auto& sizes = config.mesh;
@@ -54,7 +54,7 @@ void enable_sequence_parallel(const ExperimentConfig& config, const ModelSpec& s
                     " positions, which mesh.tensor: " + std::to_string(sizes.tensor) +
                     (sizes.context > 1 ? " times mesh.context: " + std::to_string(sizes.context) : "") +
                     " ranks cannot divide equally; use samples of " + std::to_string((length / parts + 1) * parts) +
-                    " positions, or leave it out");
+                    " positions, or remove it");
 }
 
 // Refuses steps that compute a rank's samples in several parts, one after the other or in threads.

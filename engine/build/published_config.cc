@@ -124,7 +124,7 @@ std::string contradiction(const ConfigFile& file, const PublishedSetting& settin
   if (found == nullptr && !setting.absent) return "";
   const Json value = found == nullptr ? to_json(*setting.absent) : *found;
   if (allows(setting, value, truncated)) return "";
-  const std::string absent = " leaves out " + setting.key + ", which means " + value.dump();
+  const std::string absent = " lacks " + setting.key + ", which means " + value.dump();
   const std::string has = found == nullptr ? file.path() + absent : file.describe(setting.key);
   return has + ", but the model has " + to_json(setting.values.front()).dump() +
          (setting.field.empty() ? "" : "; set model." + setting.field + ": " + of_square(value).dump());

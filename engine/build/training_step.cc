@@ -137,7 +137,7 @@ TrainingStep::Listeners TrainingStep::listeners_of_parts(const Setup& setup) {
     auto statistics = std::make_shared<BatchStatistics>(BatchStatistics{.group = setup.mesh.batch()});
     auto* const batch_norm = as<SynchronizedBatchNorm>(setup.trained.model);
     if (batch_norm == nullptr || batch_norm->synchronize_batch_norm(statistics) == 0) {
-      throw ConfigError("train.sync_batch_norm: the model has no batch norm; leave it out");
+      throw ConfigError("train.sync_batch_norm: the model has no batch norm; remove it");
     }
     listeners.push_back(std::make_shared<BatchNormRows>(std::move(statistics)));
   }
@@ -178,7 +178,7 @@ void TrainingStep::add_thread_replicas(const Setup& setup) {
   if (setup.config.sync_batch_norm) {
     throw ConfigError(
         "train.data_parallel: replicas in threads have separate batch norm statistics;"
-        " leave out train.sync_batch_norm, or use ranks instead");
+        " remove train.sync_batch_norm, or use ranks instead");
   }
   const auto& replicas = setup.replicas;
   std::vector<DataParallelStep::Replica> others;

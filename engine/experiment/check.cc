@@ -110,7 +110,7 @@ void check_ranks(std::vector<ConfigProblem>& problems, const ExperimentConfig& c
       problems, elsewhere == config.roles.secret_file.empty(), "roles.secret_file",
       elsewhere
           ? std::string(there_by) + " needs it: set it to the secret file that the servers were started with"
-          : "is the secret of the servers in roles.servers_at or roles.servers_file, but neither is set; leave it out");
+          : "is the secret of the servers in roles.servers_at or roles.servers_file, but neither is set; remove it");
   const auto replicas = config.roles.replicas;
   const auto there = static_cast<std::int64_t>(config.roles.servers_at.size());
   refuse_if(problems, replicas > 1 && !config.roles.servers_file.empty(), "roles.replicas",
@@ -186,9 +186,9 @@ void check_strategy(std::vector<ConfigProblem>& problems, const ExperimentConfig
   const auto text = [](const auto& optimizer) { return config::dump_as("optimizer", optimizer); };
   refuse_if(problems, traits.servers_update && text(config.optimizer) != text(ExperimentConfig{}.optimizer),
             "optimizer",
-            "leave it out: with this strategy the servers update the parameters, as the strategy section specifies");
+            "remove it: with this strategy the servers update the parameters, as the strategy section specifies");
   refuse_if(problems, traits.servers_update && !config.parameter_groups.empty(), "parameter_groups",
-            "servers that update the parameters do not know their names; leave it out, or let the ranks update them");
+            "servers that update the parameters do not know their names; remove it, or let the ranks update them");
   refuse_if(problems, train.precision == "fp16" && traits.remembers_gradients, "train.precision",
             "fp16 cannot be combined with compressed gradients, whose residual would keep an overflow forever; use "
             "bf16, or no compression");
@@ -240,7 +240,7 @@ void check_shards(std::vector<ConfigProblem>& problems, const ExperimentConfig& 
   };
   refuse(config.train.data_parallel > 1, "train.data_parallel",
          "must be 1, since its threads add up gradients after backward, when these are already freed,");
-  refuse(!config.turns.empty(), "turns", "leave out the gradients of some parameters and cannot be combined");
+  refuse(!config.turns.empty(), "turns", "skip the gradients of some parameters and cannot be combined");
 }
 
 void check_loader(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
@@ -250,7 +250,7 @@ void check_loader(std::vector<ConfigProblem>& problems, const ExperimentConfig& 
   refuse_if(problems, loader.resident && config.device == "cpu", "loader.resident",
             "keeps samples in the memory of a device, but device is cpu");
   refuse_if(problems, !loader.shuffle && loader.sampler.selected() != "auto", "loader.shuffle",
-            "is only for sampler: auto; leave it out, since loader.sampler is " + loader.sampler.selected());
+            "is only for sampler: auto; remove it, since loader.sampler is " + loader.sampler.selected());
   try {
     refuse_if(problems, parse_bytes(loader.prefetch_bytes) < 0, "loader.prefetch_bytes", "must be at least 0");
   } catch (const ConfigError& error) {

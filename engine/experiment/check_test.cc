@@ -191,9 +191,9 @@ TEST(Check, RanksHaveNoOptimizerIfServersUpdateTheParameters) {
   const std::string servers = "strategy: {ssp: {server_optimizer: adam}}";
   EXPECT_EQ(complaint(servers), "");
   EXPECT_EQ(complaint("strategy: ssp, optimizer: adam"), "");
-  EXPECT_THAT(complaint(servers + ", optimizer: adam"), ::testing::HasSubstr("optimizer: leave it out"));
+  EXPECT_THAT(complaint(servers + ", optimizer: adam"), ::testing::HasSubstr("optimizer: remove it"));
   EXPECT_THAT(complaint("strategy: dc_asgd, optimizer: {name: sgd, momentum: 0.9}"),
-              ::testing::HasSubstr("optimizer: leave it out"));
+              ::testing::HasSubstr("optimizer: remove it"));
   EXPECT_THAT(complaint(servers + ", parameter_groups: [{match: bias}]"),
               ::testing::HasSubstr("parameter_groups: servers that"));
 }

@@ -110,7 +110,7 @@ void Checkpointing::check_metric(const Metrics& measured) const {
   const auto& config = run_.config.checkpoint;
   if (config.keep_best == 0 || std::ranges::count(measured, config.best_by, &Metrics::value_type::first) > 0) return;
   throw ConfigError("checkpoint.best_by is \"" + config.best_by +
-                    "\", which none of evaluate.meters reads; add the meter, or name another metric");
+                    "\", which none of evaluate.meters measures; add the meter, or name another metric");
 }
 
 void Checkpointing::attach(Engine& engine) {

@@ -24,7 +24,7 @@ void check_measured(const ExpectedMetrics& expected, const Metrics& metrics, con
     for (const auto& [name, value] : metrics) names.push_back(name);
     const std::string meters = split == "train" ? "watch.meters" : "evaluate.meters";
     throw ConfigError("expect." + split + "." + metric + ": none of " + meters + " reads \"" + metric +
-                      "\"; they read: " + join(names, ", "));
+                      "\"; they measure: " + join(names, ", "));
   }
 }
 

@@ -66,7 +66,7 @@ void check_metrics(const Run& run) {
   const Metrics measured = evaluation.names();
   for (const auto& name : run.trainer.learning_rate->schedule().monitored_metrics()) {
     if (std::ranges::count(measured, name, &Metrics::value_type::first) > 0) continue;
-    throw ConfigError("schedule: watches \"" + name + "\", which none of evaluate.meters reads; add the meter");
+    throw ConfigError("schedule: watches \"" + name + "\", which none of evaluate.meters measures; add the meter");
   }
   run.evaluations.early_stop().check(measured);
   run.checkpointing.check_metric(measured);

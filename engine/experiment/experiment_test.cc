@@ -310,7 +310,7 @@ TEST(Experiment, PlateauSeesEveryTest) {
 
 TEST(Experiment, RefusesAScheduleThatWatchesAMetricThatIsNotMeasured) {
   EXPECT_THAT(run(2, {"schedule={name: plateau, metric: auc}"}).errors,
-              Each("schedule: watches \"auc\", which none of evaluate.meters reads; add the meter"));
+              Each("schedule: watches \"auc\", which none of evaluate.meters measures; add the meter"));
   EXPECT_THAT(run(2, {"schedule={name: plateau, metric: auc}", "evaluate.meters=[{meter: auc}]"}).errors, Each(""));
 }
 

@@ -24,7 +24,7 @@ struct LoraConfig {
     v("layers", layers, "names of linear layers that get an adapter, where * is any part of a name; empty: none");
     v("rank", rank, "rank of the product of matrices that is added to each weight", config::at_least(1));
     v("alpha", alpha, "the product is multiplied by alpha / rank", config::above(0));
-    v("dropout", dropout, "share of an adapter's input that is left out", config::between(0, 0.99));
+    v("dropout", dropout, "share of an adapter's input that is dropped", config::between(0, 0.99));
     v("also_train", also_train, "regular expression; parameters with a match in their names are trained as well");
   }
 };

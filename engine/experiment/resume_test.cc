@@ -295,7 +295,7 @@ TEST(Resume, KeepsTheLastAndTheBest) {
   EXPECT_THAT(kept_by("lowest"), ElementsAre(16));
   EXPECT_THAT(kept_by("highest"), ElementsAre(16, 4));
   EXPECT_THAT(run_interrupted(2, new_folder(), {"checkpoint.keep_best=1", "checkpoint.best_by=auc"}).errors,
-              Each(HasSubstr("checkpoint.best_by is \"auc\", which none of evaluate.meters reads")));
+              Each(HasSubstr("checkpoint.best_by is \"auc\", which none of evaluate.meters measures")));
 }
 
 TEST(Resume, SavesEveryFewEpochs) {

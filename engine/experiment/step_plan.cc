@@ -63,7 +63,7 @@ void refuse_unplanned(const ExperimentConfig& config) {
                       "without them");
   }
   if (config.train.precision == "fp16") {
-    throw ConfigError("train.precision: fp16 leaves out updates after an overflow, so steps differ; plan bf16 or fp32");
+    throw ConfigError("train.precision: fp16 skips updates after an overflow, so steps differ; plan bf16 or fp32");
   }
   if (config.determinism == "world_size_invariant") {
     throw ConfigError("determinism: world_size_invariant has collectives of its own; plan with run");

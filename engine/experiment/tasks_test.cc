@@ -339,8 +339,9 @@ TEST(Expectations, AreCheckedForAnyMetricOfAnySplit) {
   EXPECT_THAT(errors("{validation: {loss: {min: 1500}}}"),
               Each(HasSubstr("but expect.validation.loss.min asks for 1500 at least")));
   EXPECT_THAT(errors("{train: {loss: {max: -1}}}"), Each(HasSubstr("the train loss is")));
-  EXPECT_THAT(errors("{test: {auc: {min: 0}}}"),
-              Each(HasSubstr("expect.test.auc: none of evaluate.meters reads \"auc\"; they read: loss, accuracy")));
+  EXPECT_THAT(
+      errors("{test: {auc: {min: 0}}}"),
+      Each(HasSubstr("expect.test.auc: none of evaluate.meters measures \"auc\"; they measure: loss, accuracy")));
   EXPECT_THAT(run_tiny(1, new_folder(), {"expect={validation: {loss: {max: 9}}}"}).errors,
               Each(HasSubstr("expect.validation: there is no validation split")));
 }

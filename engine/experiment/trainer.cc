@@ -28,7 +28,7 @@ std::unique_ptr<Loader> training_loader(const ExperimentConfig& config, const st
   if (preparation.device.is_cpu()) {
     throw ConfigError(
         "loader.resident: keeps samples in the memory of a device, but this run computes on the CPU; "
-        "leave it out");
+        "remove it");
   }
   return trainer.embeddings->with_lookahead(
       make_resident_loader(split, split_options(*split, batch, config, SplitUse::kTraining, group, shares),

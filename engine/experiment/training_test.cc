@@ -79,7 +79,7 @@ TEST(Training, ThroughputExcludesOnlyTheTimeOfTests) {
   EXPECT_LE(rates.at(0), 3 * 32 / 0.06);
   EXPECT_LE(rates.at(1), 4 / 0.02);
   const auto seconds = column<double>(lines, "seconds");
-  EXPECT_LE(3 * 32 / rates.at(0), seconds.at(0) - 0.4) << "the test after step 2 is left out";
+  EXPECT_LE(3 * 32 / rates.at(0), seconds.at(0) - 0.4) << "the test after step 2 is excluded";
   EXPECT_LE(4 / rates.at(1), seconds.at(1) - seconds.at(0)) << "the second window begins where the first one ends";
 }
 

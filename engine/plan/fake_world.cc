@@ -60,7 +60,7 @@ class FakeGroup final : public FakeCommunicator {
 
   CommunicatorPtr split(int color, int) override {
     if (color < 0) return nullptr;
-    throw ConfigError("a plan cannot have groups within " + name_ + " other than those of the mesh and of its stages");
+    throw ConfigError("a plan supports only the groups of the mesh and of its stages within " + name_);
   }
   CommunicatorPtr group_of(std::vector<int> ranks) override {
     for (auto& rank : ranks) rank = ranks_.at(static_cast<std::size_t>(rank));

@@ -12,7 +12,7 @@ namespace {
 
 std::unique_ptr<at::GraphImplInterface> make_graph(const c10::Device& device) {
   if (at::has_graph_impl(device.type())) return at::create_graph_impl(device.type());
-  throw ConfigError("train.cuda_graph: the device " + device.str() + " cannot record graphs; leave it out");
+  throw ConfigError("train.cuda_graph: the device " + device.str() + " cannot record graphs; remove it");
 }
 
 // Ends a recording that failed, so that the stream executes work again.
@@ -89,7 +89,7 @@ void CapturedGraphStep::record_run() {
     throw ConfigError(
         std::string(
             "train.cuda_graph: a step of this model, or its loss, does something that a graph cannot record (") +
-        error.what_without_backtrace() + "); leave it out");
+        error.what_without_backtrace() + "); remove it");
   }
 }
 

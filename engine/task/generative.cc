@@ -29,7 +29,7 @@ const TensorSpec& imitated(const char* task, const SampleSpec& sample) {
 }
 
 void refuse_loss(const std::string& task, const std::shared_ptr<const Loss>& loss) {
-  if (loss) throw ConfigError("loss: task " + task + " has a loss function of its own; leave it out");
+  if (loss) throw ConfigError("loss: task " + task + " has a loss function of its own; remove it");
 }
 
 struct VariationalConfig {
@@ -78,7 +78,7 @@ class Variational final : public Task {
     if (from >= 0 && to <= 1) return;
     throw ConfigError("task.likelihood: bernoulli is for samples from 0 to 1, but those of the dataset reach from " +
                       format_text("%.4g to %.4g", from, to) +
-                      "; use likelihood: gaussian, or leave out what shifts them, such as normalization");
+                      "; use likelihood: gaussian, or remove what shifts them, such as normalization");
   }
 
   at::Tensor mean_loss(const Tensors& predictions, const Batch& batch) const override {

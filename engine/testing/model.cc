@@ -21,7 +21,7 @@ struct NormsConfig {
 
   template <class V>
   void visit(V& v) {
-    v("dropout", dropout, "share of features left out", config::between(0, 1));
+    v("dropout", dropout, "share of features that are dropped", config::between(0, 1));
   }
 };
 

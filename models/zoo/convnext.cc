@@ -32,7 +32,7 @@ struct ConvNextConfig {
   void visit(V& v) {
     v("width", width, "channels of the first stage; each later one doubles them", config::at_least(1));
     v("layer_scale", layer_scale, "initial factor of what a block adds", config::above(0));
-    v("stochastic_depth", stochastic_depth, "probability of leaving out the last block; lower for earlier ones",
+    v("stochastic_depth", stochastic_depth, "probability of skipping the last block; lower for earlier ones",
       config::between(0, 0.99));
   }
 };

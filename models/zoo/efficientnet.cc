@@ -35,7 +35,7 @@ struct EfficientNetConfig : Stem {
     v("width_mult", width_mult, "factor of all widths, which are rounded to multiples of 8", config::above(0));
     v("depth_mult", depth_mult, "factor of the number of blocks of each stage, rounded up", config::above(0));
     v("dropout", dropout, "dropout rate before the classifier", config::between(0, 0.99));
-    v("stochastic_depth", stochastic_depth, "probability of leaving out a block; lower for earlier ones",
+    v("stochastic_depth", stochastic_depth, "probability of skipping a block; lower for earlier ones",
       config::between(0, 0.99));
   }
 };

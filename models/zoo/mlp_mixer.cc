@@ -41,8 +41,7 @@ struct MixerConfig {
     v("token_hidden", token_hidden, "width of the hidden layers across patches", config::at_least(1));
     v("channel_hidden", channel_hidden, "width of the hidden layers across channels", config::at_least(1));
     v("dropout", dropout, "dropout rate after each of these layers", config::between(0, 0.99));
-    v("stochastic_depth", stochastic_depth, "probability of leaving out either half of a block",
-      config::between(0, 0.99));
+    v("stochastic_depth", stochastic_depth, "probability of skipping either half of a block", config::between(0, 0.99));
   }
 };
 

@@ -200,7 +200,7 @@ class OnDevices(BundleTest):
     def test_measures_in_turns_and_omits_a_peer_that_fails(self):
         done = self.bench("--device=cpu", "--quick", "--only=lenet")
         self.assertEqual(1, done.returncode, done.stdout + done.stderr)
-        self.assertIn("device_bench: lenet: torch.compile: ended with status 1: no compiler; left out\n", done.stderr)
+        self.assertIn("device_bench: lenet: torch.compile: ended with status 1: no compiler; omitted\n", done.stderr)
         row, = json.loads((self.folder / "rows.json").read_text())["rows"]
         self.assertEqual([64], row["per_second"]["eager"])
         self.assertGreater(row["per_second"]["Phalanx"][0], 0)

@@ -19,7 +19,7 @@ struct DropoutConfig {
 
   template <class V>
   void visit(V& v) {
-    v("dropout", dropout, "share of the hidden layer that is left out", config::between(0, 1));
+    v("dropout", dropout, "share of the hidden layer that is dropped", config::between(0, 1));
   }
 };
 

@@ -128,7 +128,7 @@ TEST(ExportedDropout, DropsTheSameHoweverABatchIsSplit) {
   };
   const at::Tensor all = rows(0, 6);
   EXPECT_TRUE(at::allclose(all.narrow(0, 2, 4), rows(2, 4), 1e-5, 1e-6));
-  EXPECT_FALSE(at::allclose(all.narrow(0, 2, 4), model->forward(inputs.narrow(0, 2, 4)))) << "nothing was left out";
+  EXPECT_FALSE(at::allclose(all.narrow(0, 2, 4), model->forward(inputs.narrow(0, 2, 4)))) << "nothing was dropped";
 }
 
 TEST(ExportedBatchNorm, UpdatesItsBuffersOnlyInTraining) {

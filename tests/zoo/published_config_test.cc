@@ -73,7 +73,7 @@ TEST(PublishedConfig, NamesFileKeyBothValuesAndTheKeyOfTheModel) {
   EXPECT_THAT(of_llama("", R"(, "hidden_act": "gelu")"),
               ElementsAre(file + R"( has hidden_act: "gelu", but the model has "silu")"));
   EXPECT_THAT(of_llama(", tied: true", ""),
-              ElementsAre(file + " leaves out tie_word_embeddings, which means false, but the model has true; set "
+              ElementsAre(file + " lacks tie_word_embeddings, which means false, but the model has true; set "
                                  "model.tied: false"));
 }
 

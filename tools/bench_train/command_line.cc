@@ -39,7 +39,7 @@ std::vector<std::string> with_zoo(const std::vector<std::string>& names) {
 
 void check(const System& system, const Options& options) {
   if (system.one_process && options.hosts != 1) {
-    throw ConfigError(system.name + " is one process, which cannot run on two hosts; leave it out, or use --hosts 1");
+    throw ConfigError(system.name + " is one process, which cannot run on two hosts; remove it, or use --hosts 1");
   }
   if (std::ranges::any_of(options.workloads, [&](const auto& name) { return applies(system, find_workload(name)); })) {
     return;
@@ -70,7 +70,7 @@ void check(const Options& options) {
   }
   for (const auto& name : options.workloads) {
     if (options.dataset.empty() || !find_workload(name).of_zoo) continue;
-    throw ConfigError("--dataset cannot be used with workload " + name + ", whose samples are generated; leave it out");
+    throw ConfigError("--dataset cannot be used with workload " + name + ", whose samples are generated; remove it");
   }
 }
 

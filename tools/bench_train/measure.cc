@@ -229,7 +229,7 @@ void measure(const Options& options, const Hosts& hosts, double peak, const Work
   for (const auto& name : options.systems) {
     const auto& system = find_system(name);
     if (!applies(system, workload)) {
-      std::fprintf(stderr, "%s: leaving out %s, which does not apply\n", workload.name.c_str(), name.c_str());
+      std::fprintf(stderr, "%s: skipping %s, which does not apply\n", workload.name.c_str(), name.c_str());
       continue;
     }
     std::fprintf(stderr, "%s: starting %s ...\n", workload.name.c_str(), name.c_str());

@@ -174,7 +174,7 @@ void check_downpour(const DownpourConfig& config) {
   check(config);
   if (!config.server_optimizer.any() || (config.delay == 0 && config.prefetch == 0)) return;
   throw ConfigError(std::string("strategy.") + (config.delay > 0 ? "delay" : "prefetch") +
-                    ": with a server_optimizer a rank has no updates of its own between exchanges; leave it out");
+                    ": with a server_optimizer a rank has no updates of its own between exchanges; remove it");
 }
 
 const bool downpour = Strategies::global().add<DownpourConfig>(

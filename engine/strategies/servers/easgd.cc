@@ -123,7 +123,7 @@ const bool easgd_registered = Strategies::global().add<EasgdConfig>(
     [](const EasgdConfig& config, const StrategyContext& context) {
       check(config);
       if (config.synchronous && config.prefetch > 0) {
-        throw ConfigError("strategy.prefetch: a synchronous exchange reads the centre as it is now; leave it out");
+        throw ConfigError("strategy.prefetch: a synchronous exchange reads the centre as it is now; remove it");
       }
       return std::make_unique<Easgd>(config, context);
     });

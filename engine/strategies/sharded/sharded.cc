@@ -106,12 +106,12 @@ class Sharded final : public Strategy {
 void check_stage(const ShardedConfig& config) {
   const auto refuse = [&](const char* key) {
     throw ConfigError(std::string("strategy.") + key + ": cannot be combined with stage: " +
-                      std::to_string(config.stage) + "; leave it out, or use stage: 1");
+                      std::to_string(config.stage) + "; remove it, or use stage: 1");
   };
   if (config.stage > 1 && config.one_copy) refuse("one_copy");
   if (config.stage > 1 && compresses(config.compression)) refuse("compression");
   if (config.stage < 3 && !config.reshard_after_forward) {
-    throw ConfigError("strategy.reshard_after_forward: is for stage: 3 only; leave it out");
+    throw ConfigError("strategy.reshard_after_forward: is for stage: 3 only; remove it");
   }
 }
 
