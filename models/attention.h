@@ -27,7 +27,7 @@ at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tens
                   const AttentionPattern& pattern, const DropoutImpl* dropout);
 
 /// Prepares the dropout of attention weights in a layer that `style` divides by heads: each rank drops the same weights
-/// that the undivided layer would. Throws ConfigError for styles other than column.
+/// that the whole layer would. Throws ConfigError for styles other than column.
 void shard_by_heads(TensorStyle style, const CommunicatorPtr& group, DropoutImpl& dropout);
 
 }  // namespace phalanx

@@ -23,7 +23,7 @@ class BlockChain {
 
   /// Keeps the parameters of these blocks (ascending indices) and frees the memory of all others. From now on,
   /// named_parameters() and named_buffers() return only the tensors of these blocks, and the other blocks and forward()
-  /// must not be called. May be called once, after the model has been divided.
+  /// must not be called. May be called once, after the model has been partitioned.
   virtual void keep_blocks(const std::vector<std::size_t>& blocks) = 0;
 };
 

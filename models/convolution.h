@@ -14,7 +14,7 @@
 
 namespace phalanx {
 
-/// A torch::nn::Conv2d, with the same parameters, whole or divided by channels. Its clone() is a torch::nn::Conv2d.
+/// A torch::nn::Conv2d, with the same parameters, whole or sharded by channels. Its clone() is a torch::nn::Conv2d.
 class Conv2dImpl final : public torch::nn::Conv2dImpl, public TensorParallelLayer {
  public:
   using torch::nn::Conv2dImpl::Conv2dImpl;

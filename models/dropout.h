@@ -13,7 +13,7 @@ namespace phalanx {
 
 /// A torch::nn::Dropout (Srivastava et al. 2014) whose random numbers belong to the rows of the global batch
 /// (RandomRows). So a run drops the same elements on any mesh, with ranks or with replicas in threads, in any number of
-/// parts, and after resuming from a checkpoint. The input [n, ...] is whole on each rank or divided by positions.
+/// parts, and after resuming from a checkpoint. The input [n, ...] is whole on each rank or sharded by positions.
 /// Outside of a training step, where rows have no position in a global batch, it uses LibTorch's generator.
 class DropoutImpl : public torch::nn::Module {
  public:

@@ -15,10 +15,10 @@ class ExpertParallel {
  public:
   virtual ~ExpertParallel() = default;
 
-  /// Keeps this rank's share of the experts, which are divided among the ranks of `experts`, and returns the placements
-  /// of the divided parameters, or none if there is only one such rank. `batch` has the ranks that share the global
+  /// Keeps this rank's share of the experts, which are sharded among the ranks of `experts`, and returns the placements
+  /// of the sharded parameters, or none if there is only one such rank. `batch` has the ranks that share the global
   /// batch, over which the load of experts is balanced. Must be called once, before the model is used, on all ranks.
-  /// Throws ConfigError if the experts cannot be divided.
+  /// Throws ConfigError if the experts cannot be sharded.
   virtual Placements partition_experts(const CommunicatorPtr& experts, const CommunicatorPtr& batch) = 0;
 
   /// Returns the names of the options whose results depend on counts over the global batch, for messages. Steps that

@@ -10,7 +10,7 @@
 
 namespace phalanx {
 
-/// A layer whose experts can be divided among ranks, and whose results depend on the whole batch of all ranks. A
+/// A layer whose experts can be sharded among ranks, and whose results depend on the whole batch of all ranks. A
 /// network that has such a layer must implement ExpertParallel (models/expert_parallel.h).
 class ExpertParallelLayer {
  public:
@@ -18,7 +18,7 @@ class ExpertParallelLayer {
 
   /// Keeps this rank's share of the experts and returns its placements, by names relative to the layer. Each token is
   /// sent to the rank of `experts` that has its expert. `batch` has the ranks that share the global batch. May be
-  /// called once. Throws ConfigError if the experts cannot be divided.
+  /// called once. Throws ConfigError if the experts cannot be sharded.
   virtual Placements partition_experts(const CommunicatorPtr& experts, const CommunicatorPtr& batch) = 0;
 
   /// See ExpertParallel.

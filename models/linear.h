@@ -9,7 +9,7 @@
 
 namespace phalanx {
 
-/// A torch::nn::Linear, computed by apply_linear(), whole or divided. Its clone() is a torch::nn::Linear.
+/// A torch::nn::Linear, computed by apply_linear(), whole or sharded. Its clone() is a torch::nn::Linear.
 class LinearImpl : public torch::nn::LinearImpl, public TensorParallelLayer {
  public:
   using torch::nn::LinearImpl::LinearImpl;

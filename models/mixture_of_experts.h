@@ -83,7 +83,7 @@ class MixtureOfExperts final : public torch::nn::Module, public ExpertParallelLa
 
   Options options_;
   CommunicatorPtr experts_, batch_;  // null: this rank has all experts, and its batch is the global batch
-  CommunicatorPtr context_;          // null: sequences are not divided
+  CommunicatorPtr context_;          // null: sequences are not sharded
   at::Tensor gate_, fc_weight_, fc_bias_, proj_weight_, proj_bias_;
   at::Tensor balance_loss_;
   std::int64_t dropped_ = 0;

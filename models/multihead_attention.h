@@ -13,7 +13,7 @@
 namespace phalanx {
 
 /// A torch.nn.MultiheadAttention, with its names, layouts and initial values: in_proj_weight [3 width, width] and
-/// in_proj_bias for queries, keys and values, and out_proj.{weight, bias}. It is whole or divided by heads: the layer
+/// in_proj_bias for queries, keys and values, and out_proj.{weight, bias}. It is whole or sharded by heads: the layer
 /// itself by column, out_proj by row.
 class MultiheadAttention final : public torch::nn::Module, public TensorParallelLayer {
  public:

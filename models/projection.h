@@ -12,7 +12,7 @@
 
 namespace phalanx {
 
-/// A linear layer of a transformer: parameters "weight" and, if it has one, "bias", whole or divided.
+/// A linear layer of a transformer: parameters "weight" and, if it has one, "bias", whole or sharded.
 class Projection final : public torch::nn::Module, public TensorParallelLayer {
  public:
   struct Options {
@@ -34,8 +34,8 @@ class Projection final : public torch::nn::Module, public TensorParallelLayer {
   TensorParallelLinear* linear() override { return &product_; }
   void enable_sequence_parallel(bool overlap) { product_.enable_sequence_parallel(overlap); }
 
-  /// Returns the output of each layer for x. If the layers are divided by column, x is gathered and its gradient summed
-  /// once for all layers. The layers must be kOutIn, without bias, and divided in the same way.
+  /// Returns the output of each layer for x. If the layers are sharded by column, x is gathered and its gradient summed
+  /// once for all layers. The layers must be kOutIn, without bias, and sharded in the same way.
   static std::vector<at::Tensor> forward_all(const std::vector<std::shared_ptr<Projection>>& layers,
                                              const at::Tensor& x);
 

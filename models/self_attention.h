@@ -16,7 +16,7 @@
 namespace phalanx {
 
 /// The self-attention of Hugging Face's encoders, up to the outputs of the heads: layers query, key and value, each
-/// [width, width] with a bias. It is whole or divided by heads: the module itself by column, and the layer after it by
+/// [width, width] with a bias. It is whole or sharded by heads: the module itself by column, and the layer after it by
 /// row, with the grain {1, width / heads}.
 class SelfAttention final : public torch::nn::Module, public TensorParallelLayer {
  public:

@@ -11,9 +11,9 @@ class SequenceParallel {
  public:
   virtual ~SequenceParallel() = default;
 
-  /// From now on, each rank of `group`, the tensor group, has an equal part of the positions between divided layers.
+  /// From now on, each rank of `group`, the tensor group, has an equal part of the positions between sharded layers.
   /// Inputs and outputs stay whole. If `overlap`, the exchange of positions overlaps with the matrix products of the
-  /// layers. Must be called once, after the model was divided by its own plan.
+  /// layers. Must be called once, after the model was sharded by its own plan.
   virtual void enable_sequence_parallel(const CommunicatorPtr& group, bool overlap) = 0;
 };
 

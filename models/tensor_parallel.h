@@ -15,7 +15,7 @@ namespace phalanx {
 /// that no pattern matches stay whole.
 using TensorPlan = std::map<std::string, std::string>;
 
-/// A model whose layers can be divided among ranks. Network (models/network.h) implements partition_layers(), so a
+/// A model whose layers can be sharded among ranks. Network (models/network.h) implements partition_layers(), so a
 /// network only overrides tensor_plan() if it has a plan of its own.
 class TensorParallel {
  public:
@@ -25,9 +25,9 @@ class TensorParallel {
   virtual TensorPlan tensor_plan() const { return {}; }
 
   /// Keeps this rank's part of the layers that `plan` names; from now on, the model computes together with the other
-  /// ranks of `group`. Returns the placements of the divided parameters; all others stay whole on each rank. Must be
+  /// ranks of `group`. Returns the placements of the sharded parameters; all others stay whole on each rank. Must be
   /// called once, before the model is used, with the same plan on all ranks. Throws ConfigError for a pattern that
-  /// matches no layer, for a layer that two patterns match, and for a layer that cannot be divided in this style.
+  /// matches no layer, for a layer that two patterns match, and for a layer that cannot be sharded in this style.
   virtual Placements partition_layers(const TensorPlan& plan, const CommunicatorPtr& group) = 0;
 
   /// From now on, if ranks divide the class scores that are the model's only output, the output has only the scores of

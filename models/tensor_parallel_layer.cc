@@ -41,7 +41,7 @@ void refuse_if_less_than_ranks(std::int64_t size, const char* what, int ranks) {
   throw ConfigError("has " + std::to_string(size) + " " + what + ", too few for mesh.tensor: " + std::to_string(ranks));
 }
 
-// Returns this rank's runs of a dimension of `size` that has this `grain`.
+// Returns this rank's ranges of a dimension of `size` that has this `grain`.
 std::vector<Placement::Range> ranges_of(std::int64_t size, Grain grain, const Communicator& group) {
   const auto pack = size / grain.packs, units = pack / grain.unit;
   if (units % group.size() != 0) {

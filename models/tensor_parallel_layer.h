@@ -19,9 +19,9 @@ namespace phalanx {
 /// The division of a layer among the P ranks of a tensor group (Shoeybi et al. 2019, arXiv:1909.08053, section 3). x is
 /// the input and y the output of the layer, [..., features], or [n, channels, height, width] for convolutions.
 ///
-///   column           each rank has some of the outputs. x is whole, y is divided. Backward: all_reduce of x's gradient
+///   column           each rank has some of the outputs. x is whole, y is sharded. Backward: all_reduce of x's gradient
 ///   column_gathered  like column, but an all_gather gives each rank the whole y
-///   row              each rank has some of the inputs. x is divided, y is whole: all_reduce of the partial sums. All
+///   row              each rank has some of the inputs. x is sharded, y is whole: all_reduce of the partial sums. All
 ///                    ranks have the bias, which is added once
 ///   vocabulary       each rank has some rows of an embedding; all_reduce of y. Logits of the same weight are gathered,
 ///                    unless they are kept sharded
@@ -33,7 +33,7 @@ enum class TensorStyle { kColumn, kColumnGathered, kRow, kVocabulary };
 /// Throws ConfigError for an unknown style.
 TensorStyle parse_style(const std::string& style);
 
-/// With sequence parallelism, the activations outside of these pairs are divided as well (Korthikanti et al. 2022,
+/// With sequence parallelism, the activations outside of these pairs are sharded as well (Korthikanti et al. 2022,
 /// Reducing Activation Recomputation in Large Transformer Models, arXiv:2205.05198, section 4.2.2). Each rank has an
 /// equal part of the positions of x for column, and of y for row and vocabulary: [..., positions, features]. The
 /// all_reduce of y becomes a reduce_scatter, and an all_gather of x precedes column; in backward, each is replaced by
@@ -41,7 +41,7 @@ TensorStyle parse_style(const std::string& style);
 
 class TensorParallelLinear;
 
-/// The units that are never divided. The outputs (row: inputs) are `packs` consecutive runs of equal length, each of
+/// The units that are never split. The outputs (row: inputs) are `packs` consecutive ranges of equal length, each of
 /// which consists of units of length `unit`. A projection to queries, keys and values by heads has {3, features of a
 /// head}.
 struct Grain {
@@ -49,7 +49,7 @@ struct Grain {
   std::int64_t unit = 1;
 };
 
-/// The placements of the weight and bias of a layer that is divided by column, column_gathered or row.
+/// The placements of the weight and bias of a layer that is sharded by column, column_gathered or row.
 struct ShardedWeights {
   Placements placements;            // of "weight" and "bias"
   std::vector<std::int64_t> sizes;  // sizes of all ranks' parts of the output; only for column_gathered
@@ -61,7 +61,7 @@ struct ShardedWeights {
 ShardedWeights shard_weights(TensorStyle style, const CommunicatorPtr& group, const at::Tensor& weight,
                              const at::Tensor& bias, std::int64_t out, Grain grain = {});
 
-/// A layer that can be divided.
+/// A layer that can be sharded.
 class TensorParallelLayer {
  public:
   virtual ~TensorParallelLayer() = default;
@@ -75,7 +75,7 @@ class TensorParallelLayer {
   virtual TensorParallelLinear* linear() { return nullptr; }
 };
 
-/// The linear part of a layer, whole or divided. Layers that implement TensorParallelLayer consist of such parts.
+/// The linear part of a layer, whole or sharded. Layers that implement TensorParallelLayer consist of such parts.
 class TensorParallelLinear {
  public:
   using Grain = phalanx::Grain;
@@ -87,7 +87,7 @@ class TensorParallelLinear {
   /// "bias".
   Placements shard(TensorStyle style, const CommunicatorPtr& group, const at::Tensor& weight, const at::Tensor& bias);
 
-  /// From now on, the whole side of a layer that is divided by column or row has only this rank's positions. If
+  /// From now on, the whole side of a layer that is sharded by column or row has only this rank's positions. If
   /// `overlap`, the exchange of positions overlaps with the matrix product (framework/parallel/overlapped_linear.h).
   void enable_sequence_parallel(bool overlap) {
     positions_ = true;
@@ -98,7 +98,7 @@ class TensorParallelLinear {
 
   WeightLayout layout() const { return layout_; }
 
-  /// From now on, adds adapter(input) to the output. The layer must be whole and cannot be divided later.
+  /// From now on, adds adapter(input) to the output. The layer must be whole and cannot be sharded later.
   void adapt(std::function<at::Tensor(const at::Tensor& input)> adapter) { adapter_ = std::move(adapter); }
 
   /// Calls apply_linear(), with the communication of the layer's style before and after it.
@@ -115,14 +115,14 @@ class TensorParallelLinear {
   std::function<at::Tensor(const at::Tensor& input)> adapter_;
 };
 
-/// A table of embeddings, whole or divided by rows.
+/// A table of embeddings, whole or sharded by rows.
 class TensorParallelEmbedding {
  public:
   /// Replaces weight [count, width] by this rank's rows.
   Placements shard(TensorStyle style, const CommunicatorPtr& group, const at::Tensor& weight);
 
   /// From now on, look_up() takes all indices and returns this rank's positions, and logits() takes this rank's
-  /// positions. The table must be divided.
+  /// positions. The table must be sharded.
   void enable_sequence_parallel() { positions_ = true; }
 
   /// Maps indices int64 [...] to [..., width].

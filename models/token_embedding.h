@@ -11,7 +11,7 @@
 
 namespace phalanx {
 
-/// A table of embeddings of tokens or positions, whole or divided by rows. Its parameter is "weight" [count, width],
+/// A table of embeddings of tokens or positions, whole or sharded by rows. Its parameter is "weight" [count, width],
 /// normal with mean 0 initially. Its product with a model's output gives scores.
 class TokenEmbedding final : public torch::nn::Module, public TensorParallelLayer {
  public:

@@ -16,7 +16,7 @@ void freeze(Model& model, const std::string& expression, const std::string& key)
 /// Throws ConfigError, which begins with the config key `key`, if the expression is invalid or matches no parameter.
 void refuse_unmatched(const Model& model, const std::string& expression, const std::string& key);
 
-/// Return the trained parameters and the frozen ones, in the model's order.
+/// Return the parameters that require a gradient and the frozen ones, in the model's order.
 NamedTensors trainable_parameters(const Model& model);
 NamedTensors frozen_parameters(const Model& model);
 

@@ -22,7 +22,7 @@ std::vector<double> values_of(const TableSource& table, std::int64_t column, con
 inline constexpr double kUnknown = -1;  // not a valid index
 
 /// Returns `rows` without the rows that lack a value in a column with the rule kDrop. `values[i]` has the values of
-/// `columns[i]` in all rows of the table.
+/// `columns[i]` for every row of the table.
 std::vector<std::int64_t> kept_rows(const std::vector<ColumnEncoding>& columns,
                                     const std::vector<std::vector<double>>& values,
                                     const std::vector<std::int64_t>& rows);

@@ -20,7 +20,7 @@ struct MeasuredBlocks {
 };
 
 /// Runs the blocks of a model that is a BlockChain once, with an input of zeros in evaluation mode, so that buffers and
-/// random numbers do not change. If the positions of a sequence are divided between ranks, the input has the positions
+/// random numbers do not change. If the positions of a sequence are sharded between ranks, the input has the positions
 /// of this rank. All ranks return the same costs, even if they hold parts of different cost. Collective.
 MeasuredBlocks measure_blocks(Model& model, const Task& task, const Mesh& mesh, Arithmetic arithmetic);
 

@@ -13,7 +13,7 @@
 namespace phalanx {
 
 /// Returns the optimizer of a replica, without the wrappers of ParameterUpdate: the config's, or the strategy's if
-/// parameter servers update the parameters. An optimizer of whole matrices gathers matrices that are divided between
+/// parameter servers update the parameters. An optimizer of whole matrices gathers matrices that are sharded between
 /// ranks.
 ///
 /// `turns` must outlive the optimizer. Collective. Throws ConfigError for an optimizer that cannot update the

@@ -34,7 +34,7 @@ class ParameterUpdate {
   Optimizer& optimizer() { return *optimizer_; }
   const Optimizer& optimizer() const { return *optimizer_; }
 
-  /// Returns a function that gives the loss scale; null if there is none.
+  /// Returns a function that gives the loss scale, or null without loss scaling.
   std::function<double()> loss_scale() const;
 
   /// Calls `body` while the parameters hold their averages, if the config asks for averages. Collective.

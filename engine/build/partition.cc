@@ -94,7 +94,7 @@ void enable_context_parallel(const ExperimentConfig& config, const Mesh& mesh, M
   }
 }
 
-// Runs the divided model once: a layer that gets an input of the wrong shape throws.
+// Runs the partitioned model once: a layer that gets an input of the wrong shape throws.
 void try_plan(const ExperimentConfig& config, const Task& task, const Mesh& mesh, Model& model) {
   if (config.plan.empty()) return;
   const at::NoGradGuard no_grad;

@@ -19,7 +19,7 @@ namespace phalanx {
 
 /// One rank's part of a replica of the model.
 struct PartitionedModel {
-  Mesh mesh;                           // the ranks among which the replicas and their parts are divided
+  Mesh mesh;                           // the ranks among which the replicas and their parts are partitioned
   std::shared_ptr<Model> model;        // this rank's part; the whole model if the mesh does not divide it
   Placements placements{};             // of the parameters of which this rank has a part
   std::set<std::string> experts{};     // the parameters of experts among them
@@ -38,12 +38,12 @@ struct PartitionedModel {
 /// along context, and finally the blocks that are left along pipe. Layers follow the config's plan, or the model's plan
 /// if the config has none. A plan of the config is tested with one sample.
 ///
-/// The model is on the CPU. Collective. Throws ConfigError, on all ranks, if the model cannot be divided this way.
+/// The model is on the CPU. Collective. Throws ConfigError, on all ranks, if the model cannot be partitioned this way.
 PartitionedModel partition(const ExperimentConfig& config, const Task& task, const Mesh& mesh,
                            std::shared_ptr<Model> model);
 
-/// Moves this rank's part to a device. A model is made and divided on the CPU, because the device need not have memory
-/// for the parts of other ranks.
+/// Moves this rank's part to a device. A model is made and partitioned on the CPU, because the device need not have
+/// memory for the parts of other ranks.
 void place(PartitionedModel& part, c10::Device device);
 
 }  // namespace phalanx

@@ -25,9 +25,10 @@ inline constexpr pipeline::Costs kStepCosts{.forward = 1, .input_gradient = 1, .
 /// The division of a model by mesh.pipe: which ranks have which blocks, parameters and buffers.
 class Pipeline {
  public:
-  /// Divides `model`, of which this rank keeps only the blocks of its stages. Other axes must have divided it before.
+  /// Partitions `model`, of which this rank keeps only the blocks of its stages. Other axes must have partitioned it
+  /// before.
   /// `arithmetic`: the arithmetic of the steps. Collective. Throws ConfigError, on all ranks, if the model cannot be
-  /// divided this way.
+  /// partitioned this way.
   Pipeline(const ExperimentConfig& config, Model& model, const Task& task, const Mesh& mesh, Arithmetic arithmetic);
 
   /// Return the parameters and buffers of the whole model, in the model's order.

@@ -21,8 +21,8 @@ struct ReplicaStrategy {
   std::unique_ptr<UnusedParameters> unused;  // finds parameters that no rank has used in a step
 };
 
-/// Makes the strategy and connects it to its parameter servers. `servers`: the parameter servers of the run; null:
-/// there are none. Collective. Throws ConfigError if the strategy does not fit the ranks.
+/// Makes the strategy and connects it to its parameter servers. `servers`: the parameter servers of the run, or
+/// null. Collective. Throws ConfigError if the strategy does not fit the ranks.
 ReplicaStrategy build_strategy(const ExperimentConfig& config, const PartitionedModel& part,
                                const ResolvedSettings& settings, const FlatModel& flat,
                                const std::shared_ptr<ps::CurrentServers>& servers);

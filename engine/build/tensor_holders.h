@@ -24,7 +24,7 @@ struct WholeTensor {
 /// Returns the names, shapes and dtypes of tensors.
 std::vector<WholeTensor> described(const NamedTensors& tensors);
 
-/// The tensors of a model whose blocks are divided between the ranks of a pipeline, and the ranks that hold them.
+/// The tensors of a model whose blocks are partitioned between the ranks of a pipeline, and the ranks that hold them.
 class TensorHolders {
  public:
   TensorHolders() = default;

@@ -65,19 +65,19 @@ class TrainingStep {
     const Pipeline* pipeline = nullptr;  // pipeline in which the model is a stage; null: whole model
     c10::Device device{c10::kCPU};       // device of the model
   };
-  /// What strategy and precision require of the gradients.
+  /// Callbacks on the gradients that the strategy and the precision require.
   struct Gradients {
     std::function<double()> loss_scale{};            // see Arithmetic; null: 1
     std::function<void()> after_backward{};          // see FreesGradients; null: nothing
-    Invariant* invariant = nullptr;                  // takes the gradients of virtual shards; null: there are none
+    Invariant* invariant = nullptr;                  // takes the gradients of virtual shards; null without them
     std::vector<at::Tensor> of_first_tensor_rank{};  // parameters that the first tensor rank updates for all
   };
-  /// What replicas of the model in threads require.
+  /// Inputs for replicas of the model in threads.
   struct ThreadReplicas {
     std::function<std::shared_ptr<Model>()> make;  // makes a model of the same kind, with any values
     const FlatParameters& parameters;              // of the first replica
     std::int64_t bucket_bytes = 0;
-    UnusedParameters& unused;  // finds unused parameters in all replicas
+    UnusedParameters& unused;  // finds the unused parameters of all replicas
   };
   struct Setup {
     const TrainConfig& config;

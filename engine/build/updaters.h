@@ -30,11 +30,11 @@ class Updaters {
   /// Returns true if several stages of a pipeline update the parameter, each with the sum of their gradients.
   bool several_stages_update(const std::string& parameter) const;
 
-  /// Returns the trained parameters of this rank that the first rank of the tensor axis updates for all of them.
+  /// Returns the trainable parameters of this rank that the first rank of the tensor axis updates for all of them.
   std::vector<at::Tensor> of_first_tensor_rank() const;
 
   /// Describes the norm of the whole replica's gradients as sums over ranks. If several of these ranks update the same
-  /// parameter, each adds a fraction of its square. Experts that are divided between ranks have a sum of their own.
+  /// parameter, each adds a fraction of its square. Experts that are sharded between ranks have a separate sum.
   Clip::Parts parts_of_norm() const;
 
  private:

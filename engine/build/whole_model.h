@@ -19,7 +19,7 @@ std::int64_t parameter_count(const PartitionedModel& part);
 std::set<std::string> kept_elsewhere(const PartitionedModel& part, const Updaters& updaters);
 
 /// Returns all parameters and buffers of the whole model on rank 0, and nothing on other ranks or unless `wanted`.
-/// Tensors that are not divided share the model's memory. Collective.
+/// Tensors that are not sharded share the model's memory. Collective.
 NamedTensors gather_whole_model(const PartitionedModel& part, bool wanted);
 
 }  // namespace phalanx

@@ -10,7 +10,7 @@
 
 namespace phalanx {
 
-/// Bounds of a metric. The bounds themselves are allowed values.
+/// Bounds of a metric, inclusive.
 struct BoundsConfig {
   std::optional<double> min;
   std::optional<double> max;
@@ -39,7 +39,7 @@ struct ExpectConfig {
   }
 };
 
-/// Throws ConfigError if one of the metrics that are expected of `split` is missing in its metrics.
+/// Throws ConfigError if `metrics`, which were measured on `split`, lack one of the expected metrics.
 void check_measured(const ExpectedMetrics& expected, const Metrics& metrics, const std::string& split);
 
 /// Throws Error for the first metric that is out of bounds. NaN is out of all bounds.

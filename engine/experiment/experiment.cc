@@ -62,8 +62,8 @@ Report::Start start_of(const ExperimentConfig& config, const Splits& splits, con
           .selected = config.strategy.selected() == "auto"};
 }
 
-// Throws ConfigError if something watches a metric that nothing measures. Called before the first step instead of at
-// the first evaluation: meters know the names of their metrics even if they have seen nothing. Collective.
+// Throws ConfigError if something depends on a metric that no meter measures. Called before the first step instead of
+// at the first evaluation: meters know the names of their metrics even if they have seen nothing. Collective.
 void check_metrics(const Run& run) {
   const auto& config = run.config;
   Evaluation& evaluation = run.evaluations.evaluation();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests mesh.context with sequences whose positions are divided between ranks. Some positions have no target.
+// Tests mesh.context with sequences whose positions are sharded between ranks. Some positions have no target.
 #include <gmock/gmock.h>
 
 #include <string>

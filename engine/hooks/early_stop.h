@@ -20,7 +20,7 @@ class EarlyStop {
 
   bool enabled() const { return !config_.metric.empty(); }
 
-  /// Throws ConfigError if `measured`, the metrics of a test, does not contain the metric.
+  /// Throws ConfigError if `measured`, the metrics of a test, lacks the metric to watch.
   void check(const Metrics& measured) const;
 
   /// Receives the metrics of the test after `step` updates.

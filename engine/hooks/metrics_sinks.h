@@ -14,7 +14,7 @@
 
 namespace phalanx {
 
-/// The destinations of a run's measurements, as section `watch` asks for them: metrics.jsonl, TensorBoard, Prometheus,
+/// The destinations of a run's metrics, as section `watch` asks for them: metrics.jsonl, TensorBoard, Prometheus,
 /// and the progress on the console. There are none on ranks other than 0.
 class MetricsSinks {
  public:
@@ -29,7 +29,7 @@ class MetricsSinks {
   /// Throws DataError if a file cannot be opened, and ConfigError if metrics cannot be served.
   MetricsSinks(const ExperimentConfig& config, const Run& run);
 
-  /// Adds a measurement to everything but the console. If this fails, the run continues.
+  /// Writes a record to everything but the console. If this fails, the run continues.
   void add(const MetricsRecord& record);
 
   bool shows_progress() const { return progress_ != nullptr; }

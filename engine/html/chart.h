@@ -27,7 +27,7 @@ inline constexpr std::size_t kMaxSeries = 8;
 /// finite point.
 std::string draw(const Chart& chart);
 
-/// The number of metrics of a run that get a chart.
+/// The maximum number of charts, each of one metric.
 inline constexpr std::size_t kMaxMetrics = 12;
 
 /// Returns HTML with the drawn charts side by side. Empty if there are no charts.

@@ -11,7 +11,7 @@
 namespace phalanx {
 namespace {
 
-constexpr std::size_t kMaxTests = 6;    // number of metrics of the last test that become figures
+constexpr std::size_t kMaxTests = 6;    // number of metrics of the last test that become key metrics
 constexpr std::size_t kMaxResults = 3;  // number of these in result_of()
 
 std::string format_metric(const std::string& name, double value) {

@@ -14,7 +14,7 @@ std::string to_matrices(const RunRecord& run);
 inline constexpr std::size_t kMaxClasses = 40;
 
 /// Returns folded tables of the last values by split, of lists that meters read, such as the recall of each class, and
-/// of all single metrics from number `charts` on. Empty if there are none.
+/// of all scalar metrics from number `charts` on; empty if there are no such metrics.
 std::string to_folded_lists(const RunRecord& run, std::size_t charts);
 
 }  // namespace phalanx

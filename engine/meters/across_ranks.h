@@ -11,10 +11,11 @@
 
 namespace phalanx {
 
-// Functions by which meters combine the measurements of ranks. All are collective, with the same result on all ranks.
+// Functions by which meters combine the sums and counts of ranks. All are collective, with the same result on all
+// ranks.
 
-/// Replaces every number with its sum over all ranks. Makes one all-reduce for all runs, whose lengths must be the same
-/// on all ranks.
+/// Replaces every number with its sum over all ranks. Makes one all-reduce for all spans, whose lengths must be the
+/// same on all ranks.
 void sum_over_ranks(std::initializer_list<std::span<std::int64_t>> spans, Communicator& group);
 
 /// Concatenates the elements of all ranks in the order of ranks: [n_r] on rank r -> [n_0 + n_1 + ...]. Ranks may have

@@ -40,13 +40,13 @@ class Meter {
   /// A metric is 0 if nothing was added, and NaN with a warning if it is undefined for the samples. Collective.
   virtual Metrics take(Communicator& group) = 0;
 
-  /// The measurements of this rank since the last take(), for checkpoints. The number of tensors never changes; they
+  /// The meter's state on this rank since the last take(), for checkpoints. The number of tensors never changes; they
   /// may be empty.
   using State = std::vector<at::Tensor>;
   virtual State state() = 0;
 
   /// Adds the state of a meter with the same config, from this rank or another. When a run resumes, the state of each
-  /// former rank is absorbed by one rank and passed over by the others, in the same order on all ranks.
+  /// former rank is merged by one rank and skipped by the others, in the same order on all ranks.
   virtual void merge_state(const State& state) = 0;
   virtual void skip_state(const State& /*state*/) {}
 };

@@ -13,10 +13,10 @@
 namespace phalanx {
 namespace {
 
-// A run of floats with its gradients and two kinds of state takes half a MiB, which fits into the second-level cache of
-// current cores. The calls into LibTorch take a microsecond each, which is small compared to the work for 32 K
-// elements. The run is slightly shorter than that, because LibTorch splits 32768 elements between threads, at arbitrary
-// places.
+// A range of floats with its gradients and two kinds of state takes half a MiB, which fits into the second-level cache
+// of current cores. The calls into LibTorch take a microsecond each, which is small compared to the work for 32 K
+// elements. The range is slightly shorter than that, because LibTorch splits 32768 elements between threads, at
+// arbitrary places.
 constexpr std::int64_t kRangeLength = 32768 - 64;
 
 // LibTorch's kernels process a tensor in whole vectors and round the rest at its end differently. This is a whole

@@ -12,11 +12,11 @@
 
 namespace phalanx {
 
-/// An optimizer that treats every element independently. A subclass defines its state and how a run of elements is
-/// updated. On the CPU, runs are short enough to stay in a core's cache, where their gradients are then zeroed, so that
-/// memory is traversed once; threads divide the runs among them. On a device, a run is as long as possible, since each
-/// one costs kernel launches. The new value of an element depends, to the last bit, only on the element itself: not on
-/// the borders of slices, nor on its neighbours, nor on the number of threads.
+/// An optimizer that treats every element independently. A subclass defines its state and how a range of elements is
+/// updated. On the CPU, ranges are short enough to stay in a core's cache, where their gradients are then zeroed, so
+/// that memory is traversed once; threads share the ranges. On a device, a range is as long as possible, since each one
+/// costs kernel launches. The new value of an element depends, to the last bit, only on the element itself: not on the
+/// borders of slices, nor on its neighbours, nor on the number of threads.
 class ElementwiseOptimizer : public SliceOptimizer {
  public:
   using SliceOptimizer::SliceOptimizer;
@@ -37,12 +37,12 @@ class ElementwiseOptimizer : public SliceOptimizer {
     const at::Tensor& update_tensor;  // the update as a tensor, [], for LibTorch's fused kernels, on the values' device
   };
 
-  /// Updates a run. Called without autograd, by several threads at a time with different runs. May overwrite the
+  /// Updates a range. Called without autograd, by several threads at a time with different ranges. May overwrite the
   /// gradients, which are zeroed afterwards.
   virtual void update_range(const Range& range, const Rates& rates) const = 0;
 
  private:
-  // A run, or the end of one that is too short for a whole run, which is updated in a copy.
+  // A range, or the end of a slice that is too short for one, which is updated in a copy.
   struct Piece {
     std::size_t group;
     Range range;

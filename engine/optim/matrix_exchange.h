@@ -15,13 +15,13 @@
 
 namespace phalanx {
 
-/// Collects matrices that are divided between ranks, for updates that need whole matrices, such as Muon's (as in Liu et
+/// Collects matrices that are sharded between ranks, for updates that need whole matrices, such as Muon's (as in Liu et
 /// al. 2025, Muon is Scalable for LLM Training, arXiv:2502.16982). Every matrix has an owner among the ranks that hold
 /// its parts. The others send their parts to it, it computes the update, and they get their parts of the result. If
 /// several replicas have the same matrix, each replica does this separately. Matrices are assigned so that ranks have
 /// about equal amounts of computation.
 ///
-/// An update makes two all_to_alls, regardless of the number of matrices. With n bytes of divided matrices per rank and
+/// An update makes two all_to_alls, regardless of the number of matrices. With n bytes of sharded matrices per rank and
 /// T ranks that hold parts of each, a rank sends (T - 1) / T n bytes, and then as many again if the matrices that it
 /// owns are as large as its parts. It needs buffers of 2 n bytes, and buffers for the largest matrix.
 class MatrixExchange {

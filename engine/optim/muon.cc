@@ -7,7 +7,7 @@
 // orthogonal() brings all singular values close to 1, with `steps` iterations of a Newton-Schulz polynomial of degree
 // 5:
 //   X = u / |u|;  X = a X + (b A + c A^2) X with A = X X^T
-// If a weight is divided between ranks, each has its part of g, b and p. The parts of u are collected on one rank,
+// If a weight is sharded between ranks, each has its part of g, b and p. The parts of u are collected on one rank,
 // which computes orthogonal(u) and gives each rank its part of it (matrix_exchange.h). All other parameters (vectors,
 // and those that `adamw.match` matches: embeddings and the output layer) are updated by AdamW (adam.cc), whose learning
 // rate follows the same schedule.
@@ -118,7 +118,7 @@ class Muon final : public LayerwiseOptimizer, public GathersMatrices {
     }
   }
 
-  // Returns true if this parameter is divided between ranks.
+  // Returns true if this parameter is sharded between ranks.
   bool is_sharded(const Parameter& parameter) const {
     return exchange_ && hidden(parameter) && exchange_->placement(parameter.name) != nullptr;
   }

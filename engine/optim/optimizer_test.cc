@@ -191,7 +191,7 @@ TEST_P(EveryOptimizer, AllowedRowShardsChangeNoBit) {
   EXPECT_TRUE(at::equal(parts.values, network.values));
 }
 
-// The number of threads that share many runs must not matter either.
+// The number of threads that share many ranges must not matter either.
 TEST_P(EveryOptimizer, ThreadsAndCutsOfManyElementsChangeNoBit) {
   const auto one = make(), sharded = make();
   if (one->cut() != Cut::kAnywhere) return;  // norms of whole parameters are sums, whose order may depend on threads

@@ -9,10 +9,10 @@
 
 namespace phalanx {
 
-/// Returns one rank of a mesh whose other ranks do not exist, for a rehearsal of a step. Its operations are complete
-/// immediately, move no data, and are counted in `log`. A rank receives data of the size that it would receive if all
-/// ranks had the same tensors as itself; the values are meaningless. `shares_memory` specifies if the real ranks would
-/// share memory.
+/// Returns one rank of a mesh whose other ranks do not exist, so that it can compute a step alone. Its operations are
+/// complete immediately, move no data, and are counted in `log`. A rank receives data of the size that it would receive
+/// if all ranks had the same tensors as itself; the values are meaningless. `shares_memory` specifies if the real ranks
+/// would share memory.
 CommunicatorPtr make_fake_world(const MeshShape& shape, int rank, bool shares_memory,
                                 std::shared_ptr<OperationLog> log);
 

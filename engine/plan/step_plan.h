@@ -23,7 +23,7 @@ struct StepPlan {
   std::int64_t samples = 0;        // in this rank's share of a batch
   std::int64_t micro_batches = 1;  // number of parts of this share
   OperationCounts gradients{};     // operations of the strategy
-  OperationCounts layers{};        // operations of divided layers, experts and batch norm in forward and backward
+  OperationCounts layers{};        // operations of sharded layers, experts and batch norm in forward and backward
   OperationCounts control{};       // operations for norms, weights of batches, votes, unused parameters
   double bubble = 0;               // share of the step in which the ranks of a pipeline wait for each other
   double seconds = 0;              // for batch, forward, backward and update of this rank, without communication
@@ -41,12 +41,12 @@ struct PlanOptions {
 };
 
 /// Plans an ordinary step. It is not the last of an epoch, and the config does not evaluate, save, report or check
-/// after it. Launches nothing and needs no other rank: the rank's replica is built in a world without peers
+/// after it. Launches nothing and needs no other rank: the rank's replica is built in a fake world
 /// (engine/plan/fake_world.h) and computes a step there.
 ///
 ///   strategy      its operations follow from the buckets, the groups that have the same parameters, and the strategy;
 ///                 for ZeRO's stages 2 and 3 they are counted during a step, as the operations of layers are
-///   layers        their operations are counted in forward and backward of the layers, divided by their plan
+///   layers        their operations are counted in forward and backward of the layers, sharded by their plan
 ///   activations   their bytes are counted by the allocator in that forward and backward
 ///
 /// Throws ConfigError for a strategy whose operations are not a function of the buckets (StepTraffic::kOther): one with

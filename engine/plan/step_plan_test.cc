@@ -122,7 +122,7 @@ TEST(StepPlan, ShardsParametersAndActivations) {
 
 // Calculated by hand. There is one all-reduce in forward and one in backward for each of 2 pairs of layers in 2 blocks,
 // one of the embedding, and one of the gradient of the input of the logits. Each has 12 sequences of 16 tokens of 16
-// floats. The loss of divided logits needs two more, of 4 and of 8 bytes a token.
+// floats. The loss of sharded logits needs two more, of 4 and of 8 bytes a token.
 TEST(StepPlan, HasTheAllReducesOfTensorParallelLayers) {
   const auto sharded = plan(gpt({"launch.ranks=2", "mesh.tensor=2"}));
   const OperationCount sums = sharded.layers.at({1U << static_cast<int>(Axis::kTensor), Op::kAllReduce});

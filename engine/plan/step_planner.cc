@@ -96,7 +96,7 @@ bool StepPlanner::by_blocks() const { return replica_.settings.strategy.traits()
 void StepPlanner::run() {
   replica_.step->step().run(batches_->batch(), [this](Stage stage, const Step::Result& result) {
     if (stage != Stage::kForwardCriterion) return;
-    meters_.add(batches_->batch(), result);  // meters may read outputs that are divided between ranks
+    meters_.add(batches_->batch(), result);  // meters may read outputs that are sharded between ranks
   });
 }
 

@@ -18,7 +18,7 @@
 
 namespace phalanx {
 
-/// A replica in a world without peers, which plans a step like plan_step() and can then compute more steps.
+/// A replica in a fake world, which plans a step like plan_step() and can then compute more steps.
 class StepPlanner {
  public:
   /// Builds the replica. Throws ConfigError like plan_step().

@@ -22,7 +22,7 @@ class Schedule {
   /// Returns the factor for update `step` >= 0 of a run of `steps` >= 1. From `steps` on, it keeps its final value.
   virtual double factor(std::int64_t step, std::int64_t steps) const = 0;
 
-  /// The metrics that observe() looks for; empty for schedules that depend on the step alone.
+  /// Returns the names of the metrics that observe() requires; empty for schedules that depend on the step alone.
   virtual std::vector<std::string> monitored_metrics() const { return {}; }
 
   /// Receives the metrics of a test of the model after `step` updates.

@@ -38,7 +38,7 @@ class CapturedGraphStep final : public StepDecorator {
   std::int64_t replays() const { return replays_; }
 
  private:
-  // Everything that a recording depends on.
+  // The properties of a batch on which a recording depends.
   struct BatchSignature {
     std::vector<std::vector<std::int64_t>> sizes;
     std::vector<c10::ScalarType> dtypes;
@@ -59,7 +59,7 @@ class CapturedGraphStep final : public StepDecorator {
   std::function<double()> loss_scale_;
   std::int64_t warm_up_;
   std::optional<BatchSignature> last_;  // of the last batch
-  std::int64_t repeats_ = 0;            // number of consecutive batches that were like it
+  std::int64_t repeats_ = 0;            // number of consecutive batches with this signature
   std::int64_t replays_ = 0, computed_ = 0;
 
   std::optional<BatchSignature> recorded_;

@@ -22,7 +22,7 @@
 
 namespace phalanx {
 
-/// Forward and backward of a model whose blocks are divided into stages among the ranks of a pipeline (Huang et al.
+/// Forward and backward of a model whose blocks are partitioned into stages among the ranks of a pipeline (Huang et al.
 /// 2019, GPipe, arXiv:1811.06965; Narayanan et al. 2021, arXiv:2104.04473). The batch is cut into micro-batches, which
 /// are on different stages at the same time, in the order of a schedule.
 ///

@@ -62,7 +62,7 @@ class Task {
   /// batch that it has prepared.
   virtual void check_values(const Batch& /*batch*/) const {}
 
-  /// Returns the default meters. The goal's metric is among their metrics.
+  /// Returns the default meters, one of which measures the goal's metric.
   virtual std::vector<MeterConfig> meters() const = 0;
   virtual Goal goal() const = 0;
 

@@ -58,7 +58,7 @@ struct Rank {
     state.owns_buffers = world.rank() == 0;
   }
 
-  /// Sets values that depend only on parameter and element, not on how parameters are divided.
+  /// Sets values that depend only on parameter and element, not on how parameters are sharded.
   void fill(float shift) {
     weight.copy_(at::arange(weight.numel(), at::kFloat).view(weight.sizes()) + shift);
     bias.copy_(at::arange(7, at::kFloat) * 2 + shift);

@@ -26,7 +26,7 @@ inline Batch batch_of(const at::Tensor& target) {
   return {.inputs = {target}, .targets = {target}, .valid = target.size(0), .global_rows = target.size(0)};
 }
 
-/// Returns a meter's metrics of one batch, on one rank.
+/// Returns the metrics of one batch, as a meter on one rank measures them.
 inline Metrics metrics_of(const std::string& yaml, const at::Tensor& output, const at::Tensor& target) {
   const auto meter = make_meter(yaml);
   meter->add(batch_of(target),
@@ -36,7 +36,7 @@ inline Metrics metrics_of(const std::string& yaml, const at::Tensor& output, con
   return metrics;
 }
 
-/// Returns only the first metric.
+/// Returns the value of the first metric.
 inline double metric_of(const std::string& yaml, const at::Tensor& output, const at::Tensor& target) {
   return metrics_of(yaml, output, target).at(0).second;
 }

@@ -15,8 +15,8 @@ namespace phalanx::testing {
 /// Returns the optimizer that a config file with this YAML would create.
 std::unique_ptr<Optimizer> make_optimizer(const std::string& yaml, const ParameterGroups& groups = {});
 
-/// Returns six parameters like those of a small network, concatenated: weights and biases of a convolution, of a hidden
-/// layer and of an output layer, "head". Their values are always the same, and their gradients are zero.
+/// Returns the six parameters of a small network, concatenated: weights and biases of a convolution, of a hidden layer
+/// and of an output layer, "head". Their values are always the same, and their gradients are zero.
 Bucket small_network(at::ScalarType dtype = at::kFloat);
 
 /// Returns a parameter's elements in concatenated parameters, in the parameter's shape.

@@ -21,8 +21,8 @@ using Json = nlohmann::ordered_json;
 /// which has 4 samples. It tests on 26 samples in batches of 16, which no number of ranks divides evenly.
 ExperimentConfig tiny_config(const Changes& changes);
 
-/// Returns the errors of check() for a valid config with these changes ("train: {epochs: 2}, strategy: single"); empty
-/// if there are none. `backend`: a backend that need not be linked; empty: the backend of the changes.
+/// Returns the errors of check() for a valid config with these changes ("train: {epochs: 2}, strategy: single"),
+/// or an empty string. `backend`: a backend that need not be linked; empty: the backend of the changes.
 std::string complaint(const std::string& changes, const std::string& backend = "");
 
 struct Finished {

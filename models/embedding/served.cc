@@ -4,7 +4,7 @@
 // of staleness, while the strategy keeps the dense parameters synchronous.
 //
 // In a step with u distinct keys on a rank, the pull transfers 8 u bytes of keys and 4 dim u bytes of rows, and the
-// push as many, divided among the servers. Cache hits reduce this.
+// push as many, spread among the servers. Cache hits reduce this.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_unique.h>

@@ -111,7 +111,7 @@ Projection::Options projection(std::int64_t in, std::int64_t out, double deviati
   return {.in = in, .out = out, .deviation = deviation, .layout = WeightLayout::kInOut, .grain = grain};
 }
 
-// A layer norm whose input positions may be divided among ranks. The gradients of its parameters are then summed over
+// A layer norm whose input positions may be sharded among ranks. The gradients of its parameters are then summed over
 // all positions.
 class NormImpl final : public torch::nn::LayerNormImpl {
  public:
@@ -314,7 +314,7 @@ class Gpt : public ChainNetwork, public ContextParallel, public IncrementalDecod
   std::shared_ptr<TokenEmbedding> wte_, wpe_;
   Dropout dropout_{nullptr};
   std::vector<std::shared_ptr<Layer<Mlp>>> layers_;
-  CommunicatorPtr context_;  // null: positions are not divided among ranks of mesh.context
+  CommunicatorPtr context_;  // null: positions are not sharded among ranks of mesh.context
   CommunicatorPtr tensor_;   // sequence parallelism; null: this rank has all positions between its layers
   Norm ln_f_{nullptr};
 };

@@ -78,7 +78,7 @@ struct LlamaConfig {
   }
 };
 
-// A root-mean-square norm. If positions are divided among ranks, the gradient of the weight is summed over all of them.
+// A root-mean-square norm. If positions are sharded among ranks, the gradient of the weight is summed over all of them.
 class RmsNorm final : public torch::nn::Module {
  public:
   RmsNorm(std::int64_t width, double epsilon) : epsilon_(epsilon) {

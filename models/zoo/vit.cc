@@ -126,7 +126,7 @@ class TorchvisionVit final : public RecomputableChain {
     add_block("head", {"encoder.ln", "heads"}, [this](const at::Tensor& x) { return head_(ln_(x).select(1, 0)); });
   }
 
-  // Dropout inside a feed-forward layer draws for all of its features, so a layer with dropout is not divided.
+  // Dropout inside a feed-forward layer draws for all of its features, so a layer with dropout is not sharded.
   TensorPlan tensor_plan() const override {
     const std::string layer = "encoder.layers.encoder_layer_*.";
     TensorPlan plan{{layer + "self_attention", "column"}, {layer + "self_attention.out_proj", "row"}};

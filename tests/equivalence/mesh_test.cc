@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares every mesh with training in one process: the same losses and the same weights, also with options that affect
-// the update of a divided model, and from each other's checkpoints. Linked with one backend at a time.
+// the update of a sharded model, and from each other's checkpoints. Linked with one backend at a time.
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
@@ -228,7 +228,7 @@ TEST(MeshCheckpoints, ResumeOnEveryMesh) {
   }
 }
 
-// Muon's momentum is divided like the matrices.
+// Muon's momentum is sharded like the matrices.
 TEST(MeshCheckpoints, ResumeOnEveryMeshWithMuon) {
   const std::string muon = "optimizer={name: muon, lr: 0.01}";
   expect_resumed_equals_one_rank("gpt", "muon",

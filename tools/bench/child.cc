@@ -29,7 +29,7 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
   return all;
 }
 
-// `end` is the child's standard input and output; -1: it inherits those of this process.
+// `end` becomes the child's standard input and output; with -1, the child inherits them from this process.
 pid_t spawn(const std::vector<std::string>& command, int end) {
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);

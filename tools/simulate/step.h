@@ -25,7 +25,7 @@ struct Step {
 
 /// Predicts one step.
 ///
-///   compute    samples of a replica, divided along tensor, pipe and context; times 4 / 3 with recompute; times ranks
+///   compute    samples of a replica, sharded along tensor, pipe and context; times 4 / 3 with recompute; times ranks
 ///              per core if ranks share cores
 ///   pipe       (pipe - 1) / micro-batches of compute and the layers' communication (arXiv:2104.04473, section 2.2)
 ///   tensor     4 all-reduces of the activations per layer, 6 with recompute (arXiv:1909.08053)

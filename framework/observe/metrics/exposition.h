@@ -8,7 +8,7 @@
 
 namespace phalanx {
 
-/// The data of a run that Prometheus reads: the last measurement of each split.
+/// The data of a run that Prometheus reads: the last record of each split.
 struct Exposition {
   std::string run;
   int ranks = 0;

@@ -10,7 +10,7 @@
 
 namespace phalanx {
 
-/// A measurement over some steps, or in a test, by all ranks together.
+/// The metrics of some steps of training, or of a test, over all ranks.
 struct MetricsRecord {
   std::int64_t step = 0;   // number of completed updates
   std::int64_t epoch = 0;  // counted from 0
@@ -23,8 +23,8 @@ struct MetricsRecord {
   std::string version{};                  // version of the model, if more than one is tested: "final model"
 };
 
-/// Receives measurements, on rank 0 and in one thread. add() throws DataError if it cannot write now, and the next call
-/// tries again.
+/// Receives records of metrics, on rank 0 and in one thread. add() throws DataError if it cannot write now, and the
+/// next call tries again.
 class MetricsSink {
  public:
   virtual ~MetricsSink() = default;

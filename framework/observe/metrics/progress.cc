@@ -66,8 +66,8 @@ void Progress::result(const MetricsRecord& test) {
   const auto fits = [&](std::size_t count, ResultItems items) {
     return result_line(test, count, items).columns() <= width;
   };
-  // Selects, among all variants that fit, the one with the most metrics, up to kEssentialMetrics, and then the one with
-  // the most other items.
+  // Selects, among all variants that fit, the one with the most metrics, up to kEssentialMetrics, and then the one
+  // with the most other items.
   std::size_t count = std::min<std::size_t>(test.metrics.size(), 1);
   ResultItems items{};
   for (std::size_t sure = count; sure <= std::min(test.metrics.size(), kEssentialMetrics); ++sure) {

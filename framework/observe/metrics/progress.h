@@ -53,7 +53,7 @@ class Progress {
   Console& console_;
   Total total_;
   bool terminal_, colors_;
-  int drawn_columns_ = 0;  // of the line on the terminal; 0: there is none
+  int drawn_columns_ = 0;  // of the line on the terminal; 0 without a line
   Clock::time_point last_{};
 };
 

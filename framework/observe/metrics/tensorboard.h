@@ -10,15 +10,15 @@
 
 namespace phalanx {
 
-/// Writes measurements for TensorBoard, with tags train/loss, test/accuracy, train/learning_rate,
+/// Writes metrics for TensorBoard, with tags train/loss, test/accuracy, train/learning_rate,
 /// train/samples_per_second, step_ms/forward, ...
 class TensorBoard final : public MetricsSink {
  public:
-  /// Writes to a separate file in `folder`, which is created with the first measurement.
+  /// Writes to a separate file in `folder`, which is created with the first record.
   explicit TensorBoard(std::string folder) : folder_(std::move(folder)) {}
 
   /// Says that the run resumes after `step`, so that later steps in older files become invalid. Must be called before
-  /// the first measurement. Without this call, all steps in older files become invalid.
+  /// the first record. Without this call, all steps in older files become invalid.
   void resume_after(std::int64_t step) { after_ = step; }
 
   void add(const MetricsRecord& record) override;  // throws DataError
