@@ -49,8 +49,8 @@ struct PlanConfig {
   }
 };
 
-/// Returns the axes of more than one rank along which a replica, its experts or its sequences are divided, with their
-/// sizes, such as {"pipe", 2}. The outermost axis is first.
+/// Returns the axes of more than one rank along which a replica, its experts or its sequences are partitioned, with
+/// their sizes, such as {"pipe", 2}. The outermost axis is first.
 std::vector<std::pair<std::string, std::int64_t>> model_parallel_axes(const MeshConfig& mesh);
 
 /// Returns why `ranks` ranks do not fit the mesh; empty: they do.

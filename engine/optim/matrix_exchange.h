@@ -35,7 +35,7 @@ class MatrixExchange {
 
   /// Assigns owners to the matrices. `names` lists the matrices of which this rank will update parts from now on.
   /// Collective. Throws std::logic_error if the ranks together do not have a complete matrix, and ConfigError in a
-  /// world without peers.
+  /// fake world.
   void attach(const std::vector<std::string>& names);
 
   /// Calls `update` for each matrix that this rank owns, and replaces each of `parts`, in the order of attach(), with

@@ -11,7 +11,7 @@
 namespace phalanx {
 
 /// Returns the sets of axes along which ranks have the same parameters or, if values are sharded, shards of them. There
-/// are two if experts are divided.
+/// are two if experts are sharded.
 std::vector<AxisBits> axes_of_replicas(const Replica& replica);
 
 /// Returns the operations by which the strategy synchronizes the buckets of each group. Throws ConfigError for a
@@ -25,10 +25,10 @@ OperationCounts control_operations(const Replica& replica, const TrainConfig& tr
 /// The operations of a step under a strategy that communicates during forward and backward.
 struct StepOperations {
   OperationCounts gradients;  // of the strategy
-  OperationCounts layers;     // of divided layers, experts and batch norm
+  OperationCounts layers;     // of sharded layers, experts and batch norm
 };
 
-/// Separates the operations of such a step. The strategy scatters and gathers slices of buckets among replicas; divided
+/// Separates the operations of such a step. The strategy scatters and gathers slices of buckets among replicas; sharded
 /// layers communicate along other axes.
 StepOperations separate(const OperationCounts& all, const Replica& replica);
 
