@@ -45,7 +45,7 @@ std::int64_t bytes_of(const at::Tensor& tensor) { return static_cast<std::int64_
 }  // namespace
 
 StepPlanner::StepPlanner(const ExperimentConfig& config, const Splits& splits, const PlanOptions& options)
-    : meet_(options.meet),
+    : barrier_(options.barrier),
       log_(std::make_shared<OperationLog>()),
       task_(plannable(config).task.make(splits.train->spec(), config.loss.make())),
       config_(with_defaults_of(*task_, config)),
@@ -65,7 +65,7 @@ StepPlan StepPlanner::plan() {
   count_buckets(plan);
   if (by_blocks()) attach();  // blocks need it to have values
   count_slices(plan);
-  meet_();
+  barrier_();
   run();  // warms up, since the first step allocates and creates what later ones reuse
   log_->take();
   {
@@ -159,7 +159,7 @@ void StepPlanner::count_operations(StepPlan& plan) {
 
 double StepPlanner::median_seconds() {
   seconds();  // warms up
-  meet_();
+  barrier_();
   std::vector<double> timed;
   for (int i = 0; i < kTimed; ++i) timed.push_back(seconds());
   std::ranges::nth_element(timed, timed.begin() + kTimed / 2);

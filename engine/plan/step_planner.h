@@ -43,7 +43,7 @@ class StepPlanner {
   void count_operations(StepPlan& plan);
   double median_seconds();
 
-  std::function<void()> meet_;
+  std::function<void()> barrier_;
   std::shared_ptr<OperationLog> log_;
   std::unique_ptr<Task> task_;
   ExperimentConfig config_;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/config/check.h"
 #include "engine/config/experiment_config.h"
 #include "framework/base/error.h"
 #include "framework/testing/backend_under_test.h"

@@ -58,9 +58,9 @@ Trained train(const ExperimentConfig& config, const CommunicatorPtr& world, cons
   }
   world->barrier().wait();
   const RunFolder folder(path);
-  const Placed placed = config.device == "auto" ? Placed{world} : choose_devices(config, world);
+  const DeviceAssignment assignment = config.device == "auto" ? DeviceAssignment{world} : choose_devices(config, world);
   ExperimentContext context{
-      .world = placed.world, .device = placed.device, .splits = config.dataset.make(), .folder = folder};
+      .world = assignment.world, .device = assignment.device, .splits = config.dataset.make(), .folder = folder};
   prepare(context);
   const auto result = run_experiment(config, context);
   std::vector<at::Tensor> flat;

@@ -37,7 +37,7 @@ TEST(Exposition, HasHelpAndTypeOfEveryMetric) {
                                "# TYPE phalanx_run_info gauge\n"
                                "phalanx_run_info{name=\"a \\\"b\\\"\\\\\",ranks=\"2\",version=\""));
   for (const char* line :
-       {"\nphalanx_reading{split=\"train\",name=\"loss\"} 0.5\n", "\nphalanx_step 300\n", "\nphalanx_epoch 1\n",
+       {"\nphalanx_metric{split=\"train\",name=\"loss\"} 0.5\n", "\nphalanx_step 300\n", "\nphalanx_epoch 1\n",
         "\nphalanx_samples_per_second{split=\"train\"} 1000\n", "\nphalanx_learning_rate 0.1\n",
         "\nphalanx_step_seconds{phase=\"forward\",rank=\"0\"} 0.002\n",
         "\nphalanx_step_seconds{phase=\"hooks\",rank=\"1\"} 0\n", "\n# TYPE phalanx_step_seconds gauge\n"}) {
