@@ -23,7 +23,7 @@ void check_measured(const ExpectedMetrics& expected, const Metrics& metrics, con
     std::vector<std::string> names;
     for (const auto& [name, value] : metrics) names.push_back(name);
     const std::string meters = split == "train" ? "watch.meters" : "evaluate.meters";
-    throw ConfigError("expect." + split + "." + metric + ": none of " + meters + " reads \"" + metric +
+    throw ConfigError("expect." + split + "." + metric + ": none of " + meters + " measures \"" + metric +
                       "\"; they measure: " + join(names, ", "));
   }
 }
