@@ -50,7 +50,7 @@ void check_servers(std::vector<ConfigProblem>& problems, const ExperimentConfig&
           : "is the secret of the servers in roles.servers_at or roles.servers_file, but neither is set; remove it");
 }
 
-// Checks the replicas of what parameter servers hold.
+// Checks section roles: how many servers keep a copy of each shard.
 void check_server_replicas(std::vector<ConfigProblem>& problems, const RolesConfig& roles) {
   const auto replicas = roles.replicas;
   const auto there = static_cast<std::int64_t>(roles.servers_at.size());

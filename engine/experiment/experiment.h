@@ -22,7 +22,7 @@
 
 namespace phalanx {
 
-/// What a rank that trains or evaluates is given besides the config.
+/// The inputs of a rank that trains or evaluates, in addition to the config.
 struct ExperimentContext {
   CommunicatorPtr world;                          // ranks that train; moves tensors of `device`
   c10::Device device{c10::kCPU};                  // where this rank computes

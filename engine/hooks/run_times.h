@@ -43,7 +43,7 @@ class RunTimes {
   double samples_per_second() const;
   const StepTimes& step_times() const { return step_times_; }
 
-  /// What a checkpoint saves, so that times and counts cover the whole run if it resumes.
+  /// The state that a checkpoint saves, so that times and counts of a resumed run cover the whole run.
   struct Progress {
     std::int64_t window_samples = 0, samples = 0;
     double training_seconds = 0, window_seconds = 0, evaluation_seconds = 0;

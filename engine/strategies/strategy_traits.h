@@ -76,7 +76,7 @@ struct StrategyTraits {
   /// same bits on any number of ranks (determinism: world_size_invariant).
   bool virtual_shards = false;
 
-  /// What a step sends, without what frees_gradients sends during backward.
+  /// The operations of a step, except those that frees_gradients adds during backward.
   StepTraffic traffic = StepTraffic::kOther;
 
   /// The number of steps that a rank may be ahead of the slowest before something other than the strategy makes it

@@ -26,7 +26,7 @@ void save_console() {
   const int saved = ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
   if (saved < 0) return;
   console_file = saved;
-  saved_console = new Console(saved);  // never destroyed, like those of the standard streams
+  saved_console = new Console(saved);  // never destroyed: threads may write until the process ends
 }
 
 }  // namespace phalanx

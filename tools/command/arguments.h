@@ -9,7 +9,7 @@ namespace phalanx {
 /// The command line of a command.
 struct Arguments {
   std::string name;                    // the command as the user called it: "phalanx train", or "train"
-  std::string purpose;                 // what it does, in one line
+  std::string purpose;                 // one line for --help
   std::vector<std::string> words{};    // the words after the name
   std::vector<std::string> program{};  // starts the same command, in any folder: the absolute path of the executable,
                                        // and the command's name if the executable has several

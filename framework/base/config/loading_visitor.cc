@@ -71,7 +71,7 @@ ConfigProblem problem_at(const SourceLocation& location, const std::string& path
           .suggestion = complaint.suggestion};
 }
 
-// What a flag sets has no line.
+// Values that a flag sets have no line.
 bool is_from_flag(const SourceLocation& location) { return location.line == 0; }
 
 }  // namespace

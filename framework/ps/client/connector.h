@@ -20,7 +20,7 @@ namespace phalanx::ps {
 /// One thread connects; stop() may be called from any thread.
 class Connector {
  public:
-  /// `allocate_payload` is that of the channels to be made.
+  /// Each channel that the connector makes allocates payloads with `allocate_payload`.
   Connector(const LinkOptions& options, Channel::AllocatePayload allocate_payload);
 
   /// Makes the first connection. With LinkOptions::retry, repeats the attempt up to the timeout, since external servers
