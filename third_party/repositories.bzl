@@ -149,6 +149,12 @@ def third_party_repositories():
         debian = "libsentencepiece-dev",
         optional = True,
     )
+    system_library(
+        name = "sqlitecpp",
+        headers = ["SQLiteCpp", "sqlite3.h"],
+        libraries = ["SQLiteCpp", "sqlite3"],
+        debian = "libsqlitecpp-dev",
+    )
     system_library(name = "utf8proc", headers = ["utf8proc.h"], debian = "libutf8proc-dev")
     system_library(name = "webp", headers = ["webp"], debian = "libwebp-dev")
     system_library(name = "yaml_cpp", headers = ["yaml-cpp"], libraries = ["yaml-cpp"], debian = "libyaml-cpp-dev")

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/checkpoint/provenance.h"
+#include "framework/base/config/config.h"
 #include "framework/base/device_memory.h"
 #include "framework/observe/times/step_times_json.h"
 #include "models/matrix_peak.h"
@@ -36,6 +37,8 @@ nlohmann::ordered_json matrix_products(const ExperimentContext& context, double 
 
 std::string summary_text(const ExperimentConfig& config, const ExperimentContext& context,
                          const ExperimentResult& result, const RunTimes& times) {
+  ExperimentConfig all = config;
+  const std::string config_text = config::dump(all);
   nlohmann::ordered_json strategy = {{"name", result.strategy}};
   for (const auto& [name, value] : result.metrics) strategy[name] = value;
   nlohmann::ordered_json loader = {{"shares", config.loader.shares}};
@@ -68,7 +71,7 @@ std::string summary_text(const ExperimentConfig& config, const ExperimentContext
                                 {"test", by_name(result.test)},
                                 {"chosen_by", result.chosen_by},
                                 {"step_time", spreads_to_json(times.step_times())},
-                                {"provenance", by_name(provenance())}}
+                                {"provenance", by_name(provenance(config_text))}}
              .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
          "\n";
 }
