@@ -5,13 +5,13 @@
 #include <chrono>
 #include <utility>
 
+#include "engine/build/split_loader.h"
 #include "engine/build/whole_model.h"
 #include "engine/config/defaults.h"
-#include "engine/experiment/split_loader.h"
 #include "engine/plan/fake_world.h"
 #include "engine/plan/live_memory.h"
+#include "engine/plan/plannable.h"
 #include "engine/plan/planned_traffic.h"
-#include "framework/base/error.h"
 #include "framework/partition/pipeline/timeline.h"
 
 namespace phalanx {
@@ -21,22 +21,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kTimed = 9;  // number of timed steps, of which the median counts
 
-// Returns the config. Throws ConfigError if its steps have operations that a plan does not know.
 const ExperimentConfig& plannable(const ExperimentConfig& config) {
-  if (config.roles.server > 0 || config.roles.elsewhere()) {
-    throw ConfigError("roles: a plan cannot include parameter servers; plan a strategy without them");
-  }
-  if (training_ranks(config) > 1 && config.strategy.traits().parameter_servers) {
-    throw ConfigError("strategy: " + config.strategy.selected() +
-                      " exchanges with parameter servers on the ranks, which a plan cannot include; plan a strategy "
-                      "without them");
-  }
-  if (config.train.precision == "fp16") {
-    throw ConfigError("train.precision: fp16 skips updates after an overflow, so steps differ; plan bf16 or fp32");
-  }
-  if (config.determinism == "world_size_invariant") {
-    throw ConfigError("determinism: world_size_invariant has collectives of its own; plan with run");
-  }
+  check_plannable(config);
   return config;
 }
 
@@ -45,7 +31,7 @@ std::int64_t bytes_of(const at::Tensor& tensor) { return static_cast<std::int64_
 }  // namespace
 
 StepPlanner::StepPlanner(const ExperimentConfig& config, const Splits& splits, const PlanOptions& options)
-    : meet_(options.meet),
+    : barrier_(options.barrier),
       log_(std::make_shared<OperationLog>()),
       task_(plannable(config).task.make(splits.train->spec(), config.loss.make())),
       config_(with_defaults_of(*task_, config)),
@@ -65,7 +51,7 @@ StepPlan StepPlanner::plan() {
   count_buckets(plan);
   if (by_blocks()) attach();  // blocks need it to have values
   count_slices(plan);
-  meet_();
+  barrier_();
   run();  // warms up, since the first step allocates and creates what later ones reuse
   log_->take();
   {
@@ -75,7 +61,6 @@ StepPlan StepPlanner::plan() {
   }
   count_operations(plan);
   for (const auto& state : optimizer().state()) plan.optimizer_bytes += bytes_of(state.values);
-  plan.seconds = median_seconds();
   return plan;
 }
 
@@ -159,7 +144,7 @@ void StepPlanner::count_operations(StepPlan& plan) {
 
 double StepPlanner::median_seconds() {
   seconds();  // warms up
-  meet_();
+  barrier_();
   std::vector<double> timed;
   for (int i = 0; i < kTimed; ++i) timed.push_back(seconds());
   std::ranges::nth_element(timed, timed.begin() + kTimed / 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/plan/plan_check.h"
+#include "engine/experiment/plan_check.h"
 
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/experiment/sequence_share.h"
+#include "engine/build/sequence_share.h"
 
 #include <cstdint>
 #include <string>

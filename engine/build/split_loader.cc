@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/experiment/split_loader.h"
+#include "engine/build/split_loader.h"
 
 #include <string>
 #include <utility>
