@@ -137,6 +137,7 @@ def third_party_repositories():
         debian = "libjpeg62-turbo-dev",
     )
     system_library(name = "libcsv", headers = ["csv.h"], libraries = ["csv"], debian = "libcsv-dev")
+    system_library(name = "microhttpd", headers = ["microhttpd.h"], debian = "libmicrohttpd-dev")
     system_library(name = "nlohmann_json", headers = ["nlohmann"], libraries = [], debian = "nlohmann-json3-dev")
     system_library(name = "openssl", headers = ["openssl"], libraries = ["crypto"], debian = "libssl-dev")
     system_library(name = "openssl_tls", headers = ["openssl"], libraries = ["ssl", "crypto"], debian = "libssl-dev")
