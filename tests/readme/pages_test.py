@@ -30,8 +30,10 @@ class Pages(unittest.TestCase):
     def test_all_are_there(self):
         names = documents.pages(ROOT)
         for page in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/benchmarks.md", "docs/clusters.md",
-                     "docs/communication.md", "docs/configs.md", "docs/faults.md", "docs/gpu.md", "docs/first_dataset.md", "docs/first_model.md",
-                     "docs/model_parallel.md", "docs/parameter_server.md", "docs/plugins.md", "docs/program.md", "docs/strategies.md", "docs/checkpoints.md", "docs/training.md", "docs/watching.md"):
+                     "docs/communication.md", "docs/configs.md", "docs/faults.md", "docs/gpu.md",
+                     "docs/first_dataset.md", "docs/first_model.md", "docs/model_parallel.md", "docs/nightly.md",
+                     "docs/parameter_server.md", "docs/plugins.md", "docs/program.md", "docs/strategies.md",
+                     "docs/checkpoints.md", "docs/training.md", "docs/watching.md"):
             self.assertIn(page, names)
 
     def test_links_lead_somewhere(self):

@@ -79,15 +79,12 @@ std::vector<StoredSession> nights(Database& database, const std::string& suite, 
                   to_session);
 }
 
-std::optional<StoredSession> unfinished_session(Database& database, const std::string& suite, const std::string& commit,
-                                                const std::string& shard) {
+std::vector<StoredSession> unfinished_sessions(Database& database, const std::string& suite, const std::string& shard) {
   Conditions conditions;
-  conditions.add("suite = ? AND git_commit = ? AND shard = ? AND finished_at IS NULL", {suite, commit, shard});
-  const auto found =
-      all_rows(conditions.prepare(database.connection(), std::string("SELECT ") + kSession + " FROM sessions",
-                                  "ORDER BY started_at DESC, id DESC LIMIT 1"),
-               to_session);
-  return found.empty() ? std::nullopt : std::optional(found.front());
+  conditions.add("suite = ? AND shard = ? AND finished_at IS NULL", {suite, shard});
+  return all_rows(conditions.prepare(database.connection(), std::string("SELECT ") + kSession + " FROM sessions",
+                                     "ORDER BY started_at DESC, id DESC"),
+                  to_session);
 }
 
 std::vector<StoredCase> cases_of(Database& database, std::int64_t session) {

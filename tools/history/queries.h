@@ -29,9 +29,9 @@ struct StoredCase {
 /// suite stands for all suites.
 std::vector<StoredSession> nights(Database& database, const std::string& suite, int count);
 
-/// Returns the newest session that has not been finished, for a program that continues after it was killed.
-std::optional<StoredSession> unfinished_session(Database& database, const std::string& suite, const std::string& commit,
-                                                const std::string& shard);
+/// Returns the sessions of a suite and shard that have not been finished, newest first, for a program that continues
+/// after it was killed.
+std::vector<StoredSession> unfinished_sessions(Database& database, const std::string& suite, const std::string& shard);
 
 /// Returns the cases of a session, in the order in which they were added.
 std::vector<StoredCase> cases_of(Database& database, std::int64_t session);
@@ -90,7 +90,8 @@ struct SeriesFilter {
 };
 
 /// Returns the series by case and metric. A night has the values of all runs of role "main" that completed, whether or
-/// not their expectations were met. Only the nights on the hardware of the newest night count, since others cannot be
+/// not their expectations were met, and the values of split "case" of runs of any role, since the run that completes a
+/// comparison has its result. Only the nights on the hardware of the newest night count, since others cannot be
 /// compared.
 std::vector<Series> find_series(Database& database, const SeriesFilter& filter);
 

@@ -90,6 +90,17 @@ TEST_F(Queries, SeriesHaveAllCompletedRunsOfANightOnItsHardware) {
   EXPECT_THAT(nights[0].values, ElementsAre(10, 20));
 }
 
+TEST_F(Queries, SeriesOfComparisonsHaveTheValuesOfTheRunsThatCompletedThem) {
+  const auto session = database_.begin_session({.suite = "nightly", .started_at = 2'000'000'000, .git_commit = "new"});
+  const auto one = database_.add_case(session, {.name = "case_0", .config = "configs/mnist_0.yaml"});
+  const auto run = database_.begin_run(one, {.role = "one_rank", .environment = Environment{.hardware = "planted"}});
+  database_.finish_run(run, {.metrics = {{"run", "throughput", 600}, {"case", "scaling_efficiency", 0.8}}});
+  const auto nights = series(database_, "case_0", "case.scaling_efficiency");
+  ASSERT_THAT(nights, SizeIs(1));
+  EXPECT_THAT(nights[0].values, ElementsAre(0.8));
+  EXPECT_THAT(series(database_, "case_0", "throughput"), SizeIs(10)) << "one rank is no measure of the case";
+}
+
 // Collects the texts of all statements that a connection executes.
 int note(unsigned, void* context, void* statement, void*) {
   static_cast<std::set<std::string>*>(context)->insert(::sqlite3_sql(static_cast<sqlite3_stmt*>(statement)));
@@ -113,7 +124,7 @@ TEST(TenThousandRuns, AreNeverReadAsAWhole) {
 
   EXPECT_THAT(nights(database, "", 30), SizeIs(30));
   EXPECT_THAT(nights(database, "nightly", 30), SizeIs(30));
-  EXPECT_FALSE(unfinished_session(database, "nightly", planted_commit(0), "1/1"));
+  EXPECT_THAT(unfinished_sessions(database, "nightly", "1/1"), SizeIs(0));
   EXPECT_THAT(cases_of(database, 7), SizeIs(50));
   EXPECT_THAT(metrics_of(database, 7), SizeIs(6));
   EXPECT_THAT(expectations_of(database, 7), SizeIs(1));

@@ -58,7 +58,9 @@ struct Run {
 
 /// A value that a run has reported.
 struct MetricValue {
-  std::string split;  // train, validation or test; "run" for throughput, peak_memory, bytes_per_step and the like
+  // train, validation or test; "run" for throughput, peak_memory, bytes_per_step and the like; "case" for results of
+  // comparisons between runs of the case, such as scaling_efficiency
+  std::string split;
   std::string name;
   double value = 0;         // the database has NULL for NaN
   std::int64_t epoch = -1;  // from 0; -1 for the value of the whole run

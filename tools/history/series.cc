@@ -21,7 +21,7 @@ constexpr const char* kSelect =
     "FROM cases CROSS JOIN sessions CROSS JOIN runs CROSS JOIN metrics "
     "LEFT JOIN environments ON environments.id = runs.environment_id";
 constexpr const char* kCompletedRuns =
-    "sessions.id = cases.session_id AND runs.case_id = cases.id AND runs.role = 'main' AND "
+    "sessions.id = cases.session_id AND runs.case_id = cases.id AND (runs.role = 'main' OR metrics.split = 'case') AND "
     "runs.exit_status IN (0, 4) AND metrics.run_id = runs.id AND metrics.epoch = -1 AND metrics.value IS NOT NULL";
 constexpr const char* kOrder =
     "ORDER BY cases.name, metrics.split, metrics.name, sessions.started_at, sessions.id, runs.attempt";

@@ -23,7 +23,8 @@ struct Job {
 
 /// The end of a job.
 struct JobEnd {
-  int exit_status = 0;                 // exit status of train; 128 plus the number of the signal that killed it
+  /// The exit status of train, or 128 plus the number of the signal that killed it, or kFailed if it has none.
+  int exit_status = 0;
   std::string infrastructure_error{};  // why the place could not run the job to its end; if set, the job may be retried
   bool timed_out = false;              // the place ended the job because of its time limit
 };

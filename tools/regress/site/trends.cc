@@ -11,7 +11,8 @@ namespace {
 
 // Returns a metric as readers call it: "throughput" for "run/throughput", "test accuracy" for "test/accuracy".
 std::string title_of(const std::string& metric) {
-  std::string title = metric.starts_with("run/") ? metric.substr(4) : metric;
+  const auto name = metric.find('/') + 1;
+  std::string title = metric.starts_with("run/") || metric.starts_with("case/") ? metric.substr(name) : metric;
   std::ranges::replace(title, '/', ' ');
   std::ranges::replace(title, '_', ' ');
   return title;
@@ -35,12 +36,13 @@ std::vector<history::Night> series_of(const SuiteHistory& suite,
 }  // namespace
 
 std::map<std::int64_t, Trends> read_trends(SQLite::Database& database, const History& history) {
-  // A run that missed an expectation (status 4) has completed; what it reached belongs to the trend.
+  // A run that missed an expectation (status 4) has completed; what it reached belongs to the trend. Metrics of split
+  // "case" are recorded with the run that completes a comparison, whatever its role.
   SQLite::Statement rows(database,
                          "SELECT cases.id, cases.session_id, runs.id, metrics.split, metrics.name, metrics.value "
                          "FROM runs JOIN cases ON cases.id = runs.case_id JOIN metrics ON metrics.run_id = runs.id "
-                         "WHERE runs.role = 'main' AND runs.exit_status IN (0, 4) AND metrics.epoch = -1 "
-                         "AND metrics.value IS NOT NULL ORDER BY runs.id");
+                         "WHERE (runs.role = 'main' OR metrics.split = 'case') AND runs.exit_status IN (0, 4) "
+                         "AND metrics.epoch = -1 AND metrics.value IS NOT NULL ORDER BY runs.id");
   std::map<std::int64_t, Trends> trends;
   while (rows.executeStep()) {
     Trends& of_case = trends[history.case_of_row.at(rows.getColumn(0).getInt64())];

@@ -14,8 +14,8 @@
 
 namespace phalanx::site {
 
-/// The values that the completed main runs of a case have reached, by metric and night: "run/throughput",
-/// "test/accuracy".
+/// The values that the completed main runs of a case have reached, and results of comparisons between its runs, by
+/// metric and night: "run/throughput", "test/accuracy", "case/scaling_efficiency".
 struct Trends {
   struct Point {
     std::int64_t run;

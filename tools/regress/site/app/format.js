@@ -39,8 +39,8 @@ function bytes(value) {
   return Number(value.toPrecision(4)) + " " + units[unit];
 }
 
-// A metric is called SPLIT/NAME. Those of the split "run" are about the whole run.
-const metricTitle = metric => metric.replace(/^run\//, "").replace("/", " ").replaceAll("_", " ");
+// A metric is called SPLIT/NAME. Those of "run" are about the whole run, and those of "case" compare runs of the case.
+const metricTitle = metric => metric.replace(/^(run|case)\//, "").replace("/", " ").replaceAll("_", " ");
 const metricName = metric => metric.slice(metric.indexOf("/") + 1);
 
 function metricText(metric, value) {
@@ -69,7 +69,7 @@ function axisText(metric) {
 // Returns 1 if higher values of a metric are better, -1 if lower ones are, and 0 if that is unknown.
 function better(metric) {
   const name = metricName(metric);
-  if (/accuracy|throughput|samples_per_second|auc|precision|recall|ndcg|f1/.test(name)) return 1;
+  if (/accuracy|throughput|samples_per_second|efficiency|auc|precision|recall|ndcg|f1/.test(name)) return 1;
   return /loss|seconds|memory|bytes|collectives|error|mse|perplexity/.test(name) ? -1 : 0;
 }
 
