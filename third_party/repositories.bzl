@@ -137,6 +137,7 @@ def third_party_repositories():
         debian = "libjpeg62-turbo-dev",
     )
     system_library(name = "libcsv", headers = ["csv.h"], libraries = ["csv"], debian = "libcsv-dev")
+    system_library(name = "microhttpd", headers = ["microhttpd.h"], debian = "libmicrohttpd-dev")
     system_library(name = "nlohmann_json", headers = ["nlohmann"], libraries = [], debian = "nlohmann-json3-dev")
     system_library(name = "openssl", headers = ["openssl"], libraries = ["crypto"], debian = "libssl-dev")
     system_library(name = "openssl_tls", headers = ["openssl"], libraries = ["ssl", "crypto"], debian = "libssl-dev")
@@ -148,6 +149,12 @@ def third_party_repositories():
         libraries_of_includes = {"absl/status/status.h": "absl_status"},  # since version 0.2.1
         debian = "libsentencepiece-dev",
         optional = True,
+    )
+    system_library(
+        name = "sqlitecpp",
+        headers = ["SQLiteCpp", "sqlite3.h"],
+        libraries = ["SQLiteCpp", "sqlite3"],
+        debian = "libsqlitecpp-dev",
     )
     system_library(name = "utf8proc", headers = ["utf8proc.h"], debian = "libutf8proc-dev")
     system_library(name = "webp", headers = ["webp"], debian = "libwebp-dev")

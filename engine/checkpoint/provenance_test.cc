@@ -45,13 +45,27 @@ TEST_F(GitCommit, IsTheDetachedHead) {
   EXPECT_EQ(git_commit(folder_), "89abcdef");
 }
 
+TEST_F(GitCommit, IsThatOfAWorktree) {
+  const std::string worktree = ::testing::TempDir() + "/worktree";
+  std::filesystem::create_directories(worktree);
+  std::filesystem::create_directories(folder_ + "/.git/worktrees/one");
+  std::ofstream(worktree + "/.git") << "gitdir: " << folder_ << "/.git/worktrees/one\n";
+  write("worktrees/one/HEAD", "ref: refs/heads/topic\n");
+  write("worktrees/one/commondir", "../..\n");
+  write("refs/heads/topic", "6789abcd\n");
+  EXPECT_EQ(git_commit(worktree), "6789abcd");
+}
+
 TEST_F(GitCommit, IsEmptyOutsideOfARepository) { EXPECT_EQ(git_commit(folder_ + "/.git/refs"), ""); }
 
-TEST(Provenance, HasVersionsHostCommandAndTime) {
-  const auto words = provenance();
+TEST(Provenance, HasVersionsConfigHostCommandAndTime) {
+  const auto words = provenance("abc");
   for (const char* key : {"phalanx", "libtorch", "commit", "host", "kernels", "command", "time"}) {
     EXPECT_THAT(words, Contains(Key(key)));
   }
+  // The example of FIPS 180-4.
+  EXPECT_THAT(words,
+              Contains(Pair("config_sha256", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")));
   EXPECT_THAT(words, Contains(Pair("command", HasSubstr("checkpoint_test"))));
 }
 

@@ -2,7 +2,6 @@
 #include "engine/config/check.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <regex>
 #include <string>
@@ -85,12 +84,6 @@ void check_profile(std::vector<ConfigProblem>& problems, const ExperimentConfig&
                 " at most, or set operators: false");
 }
 
-// Returns true if a metric is always between 0 and 1.
-bool is_share(const std::string& metric) {
-  constexpr std::array kShares{"accuracy", "auc", "mean_average_precision"};
-  return std::ranges::count(kShares, metric) > 0;
-}
-
 // Returns true if all `match` fields are valid regular expressions.
 bool check_groups(std::vector<ConfigProblem>& problems, const ParameterGroups& groups) {
   const auto before = problems.size();
@@ -116,18 +109,6 @@ void check_components(std::vector<ConfigProblem>& problems, const ExperimentConf
     refuse_if_not_made(problems, ("turns." + name + ".optimizer").c_str(), turn.optimizer, groups);
   }
   refuse_if_not_made(problems, "schedule", config.schedule);
-  for (const auto& [split, expected] :
-       {std::pair("train", &config.expect.train), std::pair("validation", &config.expect.validation),
-        std::pair("test", &config.expect.test)}) {
-    for (const auto& [metric, bounds] : *expected) {
-      const std::string key = std::string("expect.") + split + "." + metric;
-      refuse_if(problems, !bounds.min && !bounds.max, key.c_str(), "needs a min, a max or both");
-      refuse_if(problems, bounds.min && bounds.max && *bounds.min > *bounds.max, key.c_str(),
-                "its min is above its max, so no value is within both");
-      const bool beyond = (bounds.min && *bounds.min > 1) || (bounds.max && *bounds.max < 0);
-      refuse_if(problems, beyond && is_share(metric), key.c_str(), "cannot be met: it is always between 0 and 1");
-    }
-  }
 }
 
 void check_framework(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
@@ -168,6 +149,7 @@ void check(const ExperimentConfig& config) {
   check_determinism(problems, config);
   check_profile(problems, config);
   check_components(problems, config);
+  check_expectations(problems, config);
   check_framework(problems, config);
   if (!problems.empty()) throw ConfigError(std::move(problems));
 }

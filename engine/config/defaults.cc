@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/config/defaults.h"
 
+#include <cstddef>
 #include <string>
 
 #include "framework/base/error.h"
@@ -8,7 +9,8 @@
 namespace phalanx {
 namespace {
 
-// Replaces "auto" by "highest" or "lowest" if `metric` is the task's own metric, the only one whose direction is known.
+// Replaces "auto" by "highest" or "lowest" if `metric` is the task's own metric, the only one whose direction a task
+// knows.
 void complete_direction(std::string& direction, const std::string& metric, const Goal& goal) {
   if (direction == "auto" && metric == goal.metric) direction = goal.highest ? "highest" : "lowest";
 }
@@ -31,6 +33,10 @@ ExperimentConfig with_defaults_of(const Task& task, const ExperimentConfig& conf
   complete_direction(checkpoint.best_is, checkpoint.best_by, goal);
   auto& early_stop = complete.train.early_stop;
   complete_direction(early_stop.best, early_stop.metric, goal);
+  for (auto& reach : complete.expect.reach) {
+    complete_direction(reach.best, reach.metric, goal);
+    if (reach.best == "auto" && reach.metric == "loss") reach.best = "lowest";
+  }
   return complete;
 }
 
@@ -39,6 +45,10 @@ void check_directions(const ExperimentConfig& config) {
   if (checkpoint.keep_best > 0) refuse_auto(checkpoint.best_is, checkpoint.best_by, "checkpoint.best_is");
   const auto& early_stop = config.train.early_stop;
   if (!early_stop.metric.empty()) refuse_auto(early_stop.best, early_stop.metric, "train.early_stop.best");
+  for (std::size_t i = 0; i < config.expect.reach.size(); ++i) {
+    const ReachConfig& reach = config.expect.reach[i];
+    refuse_auto(reach.best, reach.metric, "expect.reach[" + std::to_string(i) + "].best");
+  }
 }
 
 }  // namespace phalanx

@@ -39,4 +39,7 @@ void check_loader(std::vector<ConfigProblem>& problems, const ExperimentConfig& 
 /// the one with `world_size_invariant`.
 void check_determinism(std::vector<ConfigProblem>& problems, const ExperimentConfig& config);
 
+/// Checks section expect. When a run starts, check_measured() checks that it measures the expected metrics.
+void check_expectations(std::vector<ConfigProblem>& problems, const ExperimentConfig& config);
+
 }  // namespace phalanx

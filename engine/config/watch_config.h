@@ -57,6 +57,8 @@ struct WatchConfig {
   NanGuardConfig nan_guard;
   ProfileConfig profile;
   bool nvtx = false;
+  std::string on_end;
+  double on_end_timeout = 60;
 
   template <class V>
   void visit(V& v) {
@@ -69,6 +71,9 @@ struct WatchConfig {
     v("nan_guard", nan_guard, "check for non-finite values");
     v("profile", profile, "window of steps to trace");
     v("nvtx", nvtx, "on a device: show operators, forward, backward and update by name in NVIDIA's tools");
+    v("on_end", on_end,
+      "shell command to run when the run has ended, even if it has failed; gets its summary as JSON on standard input");
+    v("on_end_timeout", on_end_timeout, "seconds after which this command is killed", config::above(0));
   }
 };
 

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "engine/build/load_model.h"
+#include "engine/build/split_loader.h"
 #include "engine/build/training_step.h"
 #include "engine/config/defaults.h"
 #include "engine/config/meter_check.h"
 #include "engine/experiment/evaluation.h"
 #include "engine/experiment/predictions.h"
-#include "engine/experiment/split_loader.h"
 #include "engine/step/plain_step.h"
 #include "framework/base/error.h"
 #include "models/weights_layout.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "engine/experiment/split_loader.h"
+#include "engine/build/split_loader.h"
 #include "framework/base/console.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"

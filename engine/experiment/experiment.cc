@@ -2,29 +2,37 @@
 #include "engine/experiment/experiment.h"
 
 #include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "engine/build/split_loader.h"
 #include "engine/build/whole_model.h"
 #include "engine/checkpoint/numbers_part.h"
 #include "engine/config/defaults.h"
+#include "engine/config/measured_check.h"
 #include "engine/config/meter_check.h"
 #include "engine/experiment/evaluation_loop.h"
+#include "engine/experiment/expected_run.h"
 #include "engine/experiment/results.h"
-#include "engine/experiment/split_loader.h"
 #include "engine/experiment/trainer.h"
 #include "engine/hooks/checkpointing.h"
 #include "engine/hooks/report.h"
 #include "engine/hooks/server_moves.h"
 #include "engine/hooks/stop_vote.h"
 #include "engine/hooks/unreadable_samples.h"
+#include "engine/plan/traffic_check.h"
 #include "engine/strategies/replica_check.h"
 #include "framework/base/error.h"
+#include "framework/base/resident_memory.h"
+#include "framework/comm/texts.h"
 
 namespace phalanx {
 namespace {
@@ -40,6 +48,7 @@ struct Run {
   StopVote& vote;
   ServerMoves& moves;
   Checkpointing& checkpointing;
+  TrafficCheck* traffic;  // null: nothing is expected of the communication
 
   const Replica& replica() const { return trainer.replica; }
 };
@@ -75,13 +84,11 @@ void check_metrics(const Run& run) {
   run.evaluations.early_stop().check(measured);
   run.checkpointing.check_metric(measured);
   check_directions(config);
-  if (!config.expect.validation.empty() && !evaluation.has_validation()) {
-    throw ConfigError("expect.validation: there is no validation split; set evaluate.validation");
-  }
   Communicator& batch = *run.replica().mesh().control(kBatchAxes);
-  check_measured(config.expect.train, MeterSet(config.watch.meters).take(batch), "train");
-  check_measured(config.expect.validation, measured, "validation");
-  check_measured(config.expect.test, measured, "test");
+  check_measured(config.expect, {.train = MeterSet(config.watch.meters).take(batch),
+                                 .evaluation = measured,
+                                 .has_validation = evaluation.has_validation()});
+  if (run.traffic != nullptr) run.traffic->check(run.replica());
 }
 
 // Sums the weights of the batch over the ranks, because the mean loss of the global batch is a weighted mean over all
@@ -123,6 +130,7 @@ void add_hooks(const Run& run) {
     run.replica_check.after_step(state.step, run.replica().strategy().replicas_equal());
   });
   run.vote.attach(engine);
+  if (run.traffic != nullptr) run.traffic->attach(engine, length);
   run.report.attach(engine);
   engine.on(Event::kUpdate, HookPhase::kEvaluate, [&run, length](State& state) {
     state.stop |= state.step >= length.steps;
@@ -198,6 +206,37 @@ ExperimentResult evaluate_at_end(const Run& run, const State& end) {
   return result;
 }
 
+// Returns the peak memory of each rank's process. Collective.
+std::vector<std::int64_t> peak_memory_of(Communicator& ranks) {
+  std::vector<std::int64_t> peaks(static_cast<std::size_t>(ranks.size()));
+  const at::Tensor all = at::zeros({ranks.size()}, at::kLong);
+  ranks.all_gather(all, at::full({1}, peak_resident_bytes(), at::kLong)).wait();
+  std::copy_n(all.data_ptr<std::int64_t>(), peaks.size(), peaks.begin());
+  return peaks;
+}
+
+// Compares the run with its expectations, unless it was stopped. Ranks differ in times, so rank 0 decides for all.
+// Collective.
+void compare_with_expectations(const Run& run, const State& end, ExperimentResult& result) {
+  Communicator& ranks = *run.replica().mesh().control();
+  result.peak_memory = peak_memory_of(ranks);  // before a plan takes memory too
+  if (result.stopped) return;
+  std::optional<TrafficComparison> traffic;
+  if (run.traffic != nullptr) traffic = run.traffic->compare(run.context.splits, run.replica());
+  if (traffic) result.traffic = traffic->seen;
+  if (ranks.rank() == 0) {
+    result.expectations = compare(run.config.expect, {.train = result.train,
+                                                      .validation = result.validation,
+                                                      .test = result.test,
+                                                      .milestones = run.report.milestones(),
+                                                      .epochs = end.epoch,
+                                                      .samples_per_second = run.report.times().samples_per_second(),
+                                                      .peak_memory = result.peak_memory,
+                                                      .traffic = traffic});
+  }
+  result.unmet = broadcast_text(list_unmet(result.expectations), ranks);
+}
+
 // Writes the results. On a full disk, a stopped run can write neither its checkpoint nor its weights; then the error
 // has both reasons.
 void finish(const Run& run, const ExperimentResult& result) {
@@ -227,6 +266,7 @@ ExperimentResult train(const Run& run, const UnreadableSamples& data) {
   run.replica_check.at_end(end.step);
   ExperimentResult result = evaluate_at_end(run, end);
   result.unreadable = data.count(*replica.mesh().samples());
+  compare_with_expectations(run, end, result);
   if (run.config.checkpoint.final_weights) trainer.embeddings->write_rows(run.context.folder.embeddings());
   finish(run, result);
   replica.unshard();
@@ -239,7 +279,7 @@ ExperimentResult train(const Run& run, const UnreadableSamples& data) {
 
 // Builds everything that the config asks for, in this order, and runs it. `config` has the task's defaults.
 ExperimentResult run_complete(const ExperimentConfig& config, const ExperimentContext& context, Task& task,
-                              UnreadableSamples& data) {
+                              UnreadableSamples& data, TrafficCheck* traffic) {
   Trainer trainer = build_trainer(config, data.splits(), task, context);
   const Replica& replica = trainer.replica;
   const CommunicatorPtr& all = replica.mesh().control();
@@ -277,7 +317,8 @@ ExperimentResult run_complete(const ExperimentConfig& config, const ExperimentCo
   context.add_evaluation_hooks(evaluations.evaluation().evaluator());
   report.report_start(start_of(config, data.splits(), replica));
   data.start();
-  return train({config, context, trainer, report, evaluations, replica_check, vote, moves, checkpointing}, data);
+  return train({config, context, trainer, report, evaluations, replica_check, vote, moves, checkpointing, traffic},
+               data);
 }
 
 }  // namespace
@@ -288,11 +329,11 @@ ExperimentResult run_experiment(const ExperimentConfig& config, const Experiment
   const ExperimentConfig complete = with_defaults_of(*task, config);
   check_meters(*task, sample, complete);
   UnreadableSamples data(complete.loader, with_held_out(context.splits, config));
-  auto result = run_complete(complete, context, *task, data);
-  if (result.stopped) return result;
-  check_expected(config.expect.train, result.train, "train");
-  check_expected(config.expect.validation, result.validation, "validation");
-  check_expected(config.expect.test, result.test, "test");
+  ExperimentContext counted = context;
+  std::optional<TrafficCheck> traffic;
+  if (complete.expect.traffic.tolerance) counted.world = traffic.emplace(complete, context.world).world();
+  auto result = run_complete(complete, counted, *task, data, traffic ? &*traffic : nullptr);
+  if (!result.unmet.empty()) throw ExpectationError(result.unmet);
   return result;
 }
 

@@ -14,7 +14,9 @@
 #include "engine/config/experiment_config.h"
 #include "engine/engine.h"
 #include "engine/evaluator.h"
+#include "engine/experiment/expectation_result.h"
 #include "engine/hooks/unreadable_samples.h"
+#include "engine/plan/step_communication.h"
 #include "engine/run_folder.h"
 #include "framework/base/metrics.h"
 #include "framework/comm/communicator.h"
@@ -61,13 +63,18 @@ struct ExperimentResult {
   Metrics metrics{};               // counters of the strategy on this rank
   Metrics update{};                // of the last update: loss scale, skipped updates, norm of the gradients
   std::shared_ptr<Model> model{};  // this rank's replica after the last step
+
+  std::vector<std::int64_t> peak_memory{};        // most resident bytes of each rank's process (peak_resident_bytes())
+  std::optional<StepCommunication> traffic{};     // of an ordinary step; only counted if expect.traffic is set
+  std::vector<ExpectationResult> expectations{};  // on rank 0, unless the run was stopped
+  std::string unmet{};                            // list_unmet() of these, on all ranks
 };
 
 /// Trains and tests on this rank of the world, as the config asks. Rank 0 writes metrics.jsonl, summary.json and the
 /// weights, and shows progress. Collective; ranks may be threads of one process.
 ///
-/// Throws ConfigError if the config does not fit the data, DataError, CommError, and Error if the result is not what
-/// the config expects.
+/// Throws ConfigError if the config does not fit the data, DataError, CommError, and ExpectationError if the result is
+/// not what the config expects, after everything was written.
 ExperimentResult run_experiment(const ExperimentConfig& config, const ExperimentContext& context);
 
 }  // namespace phalanx

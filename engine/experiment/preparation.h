@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "datasets/loader.h"
-#include "engine/experiment/sequence_share.h"
+#include "engine/build/sequence_share.h"
 #include "engine/task/task.h"
 #include "framework/base/batch.h"
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/config/expectation.h"
 #include "engine/experiment/summary.h"
 #include "engine/hooks/unreadable_samples.h"
 #include "engine/html/run_page.h"
@@ -35,6 +36,13 @@ void show_readings(const ExperimentResult& result) {
   }
 }
 
+// Names the expectations that the run does not check.
+void name_unchecked(const ExpectConfig& expect) {
+  const auto left = left_to_regress(expect);
+  if (left.empty()) return;
+  standard_output().write("Left to tools:regress, which compares runs: " + join(left, ", ") + "\n");
+}
+
 void show_times(const StepTimes& times) {
   Console& console = standard_output();
   if (times.steps > 0) console.write(to_time_table(times, console.columns()));
@@ -53,6 +61,7 @@ void write_results(const ExperimentConfig& config, const ExperimentContext& cont
   }
   if (result.unreadable) warn_of_skipped_samples(*result.unreadable);
   if (!result.early_stop.empty()) standard_output().write("Ended early: " + result.early_stop + "\n");
+  if (!result.stopped) name_unchecked(config.expect);
   if (config.watch.progress) {
     show_times(times.step_times());
   } else {

@@ -4,8 +4,12 @@
 #include <ATen/Parallel.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "engine/checkpoint/provenance.h"
+#include "framework/base/config/config.h"
 #include "framework/base/device_memory.h"
 #include "framework/observe/times/step_times_json.h"
 #include "models/matrix_peak.h"
@@ -32,10 +36,28 @@ nlohmann::ordered_json matrix_products(const ExperimentContext& context, double 
           {"share_of_peak", operations_per_sample * samples_per_second / (peak * cores)}};
 }
 
+nlohmann::ordered_json traffic_to_json(const std::optional<StepCommunication>& traffic) {
+  if (!traffic) return nullptr;
+  return {{"bytes_per_step", traffic->bytes}, {"collectives_per_step", traffic->collectives}};
+}
+
+nlohmann::ordered_json expectations_to_json(const std::vector<ExpectationResult>& results) {
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (const auto& [key, wanted, got, value, met] : results) {
+    nlohmann::ordered_json one = {{"key", key}, {"wanted", wanted}, {"got", got}};
+    one["value"] = value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
+    one["met"] = met;
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
 }  // namespace
 
 std::string summary_text(const ExperimentConfig& config, const ExperimentContext& context,
                          const ExperimentResult& result, const RunTimes& times) {
+  ExperimentConfig all = config;
+  const std::string config_text = config::dump(all);
   nlohmann::ordered_json strategy = {{"name", result.strategy}};
   for (const auto& [name, value] : result.metrics) strategy[name] = value;
   nlohmann::ordered_json loader = {{"shares", config.loader.shares}};
@@ -58,6 +80,9 @@ std::string summary_text(const ExperimentConfig& config, const ExperimentContext
                                 {"train_seconds", times.training_seconds()},
                                 {"seconds_to_first_step", times.seconds_to_first_step()},
                                 {"samples_per_second", rate},
+                                {"throughput", rate},
+                                {"peak_memory", result.peak_memory},
+                                {"traffic", traffic_to_json(result.traffic)},
                                 {"matrix_products", matrix_products(context, result.operations_per_sample, rate)},
                                 {"bucket_bytes", result.bucket_bytes},
                                 {"loader", loader},
@@ -67,8 +92,9 @@ std::string summary_text(const ExperimentConfig& config, const ExperimentContext
                                 {"validation", by_name(result.validation)},
                                 {"test", by_name(result.test)},
                                 {"chosen_by", result.chosen_by},
+                                {"expectations", expectations_to_json(result.expectations)},
                                 {"step_time", spreads_to_json(times.step_times())},
-                                {"provenance", by_name(provenance())}}
+                                {"provenance", by_name(provenance(config_text))}}
              .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
          "\n";
 }

@@ -335,10 +335,10 @@ TEST(Expectations, AreCheckedForAnyMetricOfAnySplit) {
     return run_tiny(2, new_folder(), {"evaluate.validation=0.2", "expect=" + expect}).errors;
   };
   EXPECT_THAT(errors("{test: {accuracy: {min: 0}, loss: {max: 1000}}, train: {loss: {min: 0, max: 1000}}}"), Each(""));
-  EXPECT_THAT(errors("{test: {loss: {max: 0}}}"), Each(HasSubstr("but expect.test.loss.max asks for 0 at most")));
+  EXPECT_THAT(errors("{test: {loss: {max: 0}}}"), Each(HasSubstr("expect.test.loss.max: wanted <= 0, got ")));
   EXPECT_THAT(errors("{validation: {loss: {min: 1500}}}"),
-              Each(HasSubstr("but expect.validation.loss.min asks for 1500 at least")));
-  EXPECT_THAT(errors("{train: {loss: {max: -1}}}"), Each(HasSubstr("the train loss is")));
+              Each(HasSubstr("expect.validation.loss.min: wanted >= 1500, got ")));
+  EXPECT_THAT(errors("{train: {loss: {max: -1}}}"), Each(HasSubstr("expect.train.loss.max: wanted <= -1, got ")));
   EXPECT_THAT(
       errors("{test: {auc: {min: 0}}}"),
       Each(HasSubstr("expect.test.auc: none of evaluate.meters measures \"auc\"; they measure: loss, accuracy")));

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "datasets/resident_loader.h"
-#include "engine/experiment/sequence_share.h"
-#include "engine/experiment/split_loader.h"
+#include "engine/build/sequence_share.h"
+#include "engine/build/split_loader.h"
 #include "framework/base/error.h"
 #include "framework/comm/mesh/mesh.h"
 

@@ -273,7 +273,7 @@ void Checkpointing::save(const Position& position) {
                        .metrics = run_.last_evaluation.metrics,
                        .tested_at = run_.last_evaluation.step,
                        .config = config_text_,
-                       .provenance = provenance()},
+                       .provenance = provenance(config_text_)},
                       !replicas_differed_);
 }
 

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "framework/base/console.h"
+#include "framework/observe/metrics/exposition.h"
+#include "framework/observe/metrics/live_file.h"
 #include "framework/observe/metrics/metrics_log.h"
 #include "framework/observe/metrics/prometheus.h"
 
@@ -18,10 +20,12 @@ MetricsSinks::MetricsSinks(const ExperimentConfig& config, const Run& run) {
     board_ = board.get();
     sinks_.push_back({std::move(board)});
   }
+  const Exposition facts{.run = config.name, .ranks = run.ranks, .planned_steps = run.total.steps};
+  sinks_.push_back({std::make_unique<LiveFile>(run.folder.live(), facts)});
   if (watch.prometheus.port > 0) {
     const auto& [port, host] = watch.prometheus;
     sinks_.push_back({std::make_unique<PrometheusEndpoint>(
-        PrometheusEndpoint::Address{.host = host, .port = static_cast<int>(port)}, config.name, run.ranks)});
+        PrometheusEndpoint::Address{.host = host, .port = static_cast<int>(port)}, facts)});
   }
   if (watch.progress) {
     progress_ = std::make_unique<Progress>(standard_output(), run.terminal, run.total, run.terminal && wants_colors());

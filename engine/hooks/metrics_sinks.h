@@ -14,8 +14,8 @@
 
 namespace phalanx {
 
-/// The destinations of a run's metrics, as section `watch` asks for them: metrics.jsonl, TensorBoard, Prometheus,
-/// and the progress on the console. There are none on ranks other than 0.
+/// The destinations of a run's metrics, as section `watch` asks for them: metrics.jsonl and live.prom, TensorBoard,
+/// Prometheus, and the progress on the console. There are none on ranks other than 0.
 class MetricsSinks {
  public:
   /// The run, as seen by this rank.

@@ -24,7 +24,8 @@ Report::Report(const Run& run)
                           .terminal = run.terminal,
                           .total = run.total}),
       meters_(run.config.watch, run.total.steps_per_epoch),
-      times_(run.clock, run.started) {}
+      times_(run.clock, run.started),
+      milestones_(run.config.expect) {}
 
 void Report::report_start(const Start& start) {
   if (!writes_to_console() || !run_.config.watch.progress) return;
@@ -74,6 +75,7 @@ void Report::read_meters(const State& state) {
              .learning_rate = update.optimizer().learning_rate(),
              .times = across_ranks(times_.window_phases(), all_ranks())};
   times_.begin_window();
+  milestones_.add(latest_);
   sinks_.add(latest_);
   sinks_.show(latest_);
 }
@@ -99,7 +101,8 @@ std::vector<CheckpointPart> Report::parts() {
   std::vector<CheckpointPart> parts{{.name = "report",
                                      .save = [this] { return save(); },
                                      .load = [this](const SavedRanks& saved) { load(saved.of(0)); },
-                                     .every_rank = false}};
+                                     .every_rank = false},
+                                    milestones_.part()};
   for (auto& part : meters_.parts(readers())) parts.push_back(std::move(part));
   return parts;
 }
@@ -137,7 +140,6 @@ void Report::load(const NamedTensors& saved) {
 
 void Report::end_evaluation(const State& state, const Evaluated& evaluated, const Metrics& metrics) {
   const double seconds = times_.end_evaluation();
-  if (!writes_to_console()) return;
   const MetricsRecord evaluation{.step = state.step,
                                  .epoch = state.epoch,
                                  .split = evaluated.split,
@@ -145,6 +147,8 @@ void Report::end_evaluation(const State& state, const Evaluated& evaluated, cons
                                  .samples_per_second = static_cast<double>(evaluated.samples) / seconds,
                                  .seconds = times_.since_training_started(),
                                  .version = evaluated.version};
+  milestones_.add(evaluation);
+  if (!writes_to_console()) return;
   sinks_.add(evaluation);
   if (evaluated.shown) sinks_.show_result(evaluation);
 }

@@ -13,6 +13,7 @@
 #include "engine/config/experiment_config.h"
 #include "engine/engine.h"
 #include "engine/hooks/metrics_sinks.h"
+#include "engine/hooks/milestones.h"
 #include "engine/hooks/run_times.h"
 #include "engine/hooks/training_meters.h"
 #include "engine/run_folder.h"
@@ -67,6 +68,9 @@ class Report {
   /// Returns the last metrics of the training meters, over all ranks.
   const Metrics& last_training() const { return latest_.metrics; }
 
+  /// Returns the measurements of the run that expectations refer to.
+  const Milestones& milestones() const { return milestones_; }
+
   /// Returns the parts of a checkpoint. When a run resumes, metrics.jsonl is cut back to its length at the checkpoint,
   /// TensorBoard is told which events are obsolete, and times and counts continue, so that they cover the whole run.
   std::vector<CheckpointPart> parts();
@@ -92,6 +96,7 @@ class Report {
   MetricsSinks sinks_;
   TrainingMeters meters_;
   RunTimes times_;
+  Milestones milestones_;
   MetricsRecord latest_;  // the last one of training
 };
 

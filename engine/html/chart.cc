@@ -30,29 +30,6 @@ struct Range {
   bool one_value() const { return high - low <= 1e-9 * std::max(std::abs(low), std::abs(high)); }
 };
 
-// Returns the lowest and the highest point of each run of points, so that no peak is lost. A run without finite points
-// becomes a gap.
-Curve thin(const Curve& points) {
-  if (points.size() <= kMaxPoints) return points;
-  const std::size_t sections = kMaxPoints / 2;
-  Curve few;
-  for (std::size_t i = 0; i < sections; ++i) {
-    const auto begin = points.begin() + static_cast<std::ptrdiff_t>(points.size() * i / sections);
-    const auto end = points.begin() + static_cast<std::ptrdiff_t>(points.size() * (i + 1) / sections);
-    Curve finite;
-    std::copy_if(begin, end, std::back_inserter(finite), [](auto& point) { return std::isfinite(point.second); });
-    if (finite.empty()) {
-      few.emplace_back(begin->first, NAN);
-      continue;
-    }
-    auto [low, high] = std::ranges::minmax_element(finite, {}, &Curve::value_type::second);
-    if (high < low) std::swap(low, high);
-    few.push_back(*low);
-    if (low != high) few.push_back(*high);
-  }
-  return few;
-}
-
 // Returns the mean of each run of points, because stacked series must keep the same steps.
 Curve average(const Curve& points) {
   if (points.size() <= kMaxPoints) return points;
@@ -199,6 +176,27 @@ std::string legend(const Chart& chart) {
 
 }  // namespace
 
+Curve thin(const Curve& points, std::size_t most) {
+  if (points.size() <= most) return points;
+  const std::size_t sections = most / 2;
+  Curve few;
+  for (std::size_t i = 0; i < sections; ++i) {
+    const auto begin = points.begin() + static_cast<std::ptrdiff_t>(points.size() * i / sections);
+    const auto end = points.begin() + static_cast<std::ptrdiff_t>(points.size() * (i + 1) / sections);
+    Curve finite;
+    std::copy_if(begin, end, std::back_inserter(finite), [](auto& point) { return std::isfinite(point.second); });
+    if (finite.empty()) {
+      few.emplace_back(begin->first, NAN);
+      continue;
+    }
+    auto [low, high] = std::ranges::minmax_element(finite, {}, &Curve::value_type::second);
+    if (high < low) std::swap(low, high);
+    few.push_back(*low);
+    if (low != high) few.push_back(*high);
+  }
+  return few;
+}
+
 std::string to_charts(const std::string& drawn) {
   return drawn.empty() ? "" : "<div class=\"charts\">\n" + drawn + "</div>\n";
 }
@@ -226,7 +224,7 @@ std::string short_number(double value) {
 
 std::string draw(const Chart& chart) {
   std::vector<Series> lines = chart.series;
-  for (auto& series : lines) series.points = chart.stacked ? average(series.points) : thin(series.points);
+  for (auto& series : lines) series.points = chart.stacked ? average(series.points) : thin(series.points, kMaxPoints);
   if (chart.stacked) lines = stack(std::move(lines));
   const Drawing drawing(chart, lines);
   if (drawing.empty()) return {};

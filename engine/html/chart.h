@@ -27,6 +27,10 @@ inline constexpr std::size_t kMaxSeries = 8;
 /// finite point.
 std::string draw(const Chart& chart);
 
+/// Returns a curve of about `most` points: the lowest and the highest point of each stretch, so that no peak is lost. A
+/// stretch without finite points becomes a gap. Curves with at most `most` points stay as they are.
+Curve thin(const Curve& points, std::size_t most);
+
 /// The maximum number of charts, each of one metric.
 inline constexpr std::size_t kMaxMetrics = 12;
 

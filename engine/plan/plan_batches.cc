@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/plan/plan_batches.h"
 
-#include "engine/experiment/split_loader.h"
+#include "engine/build/split_loader.h"
 #include "framework/base/error.h"
 
 namespace phalanx {

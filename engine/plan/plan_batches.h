@@ -6,8 +6,8 @@
 
 #include "datasets/dataset.h"
 #include "datasets/loader.h"
+#include "engine/build/sequence_share.h"
 #include "engine/config/experiment_config.h"
-#include "engine/experiment/sequence_share.h"
 #include "engine/task/task.h"
 #include "framework/base/batch.h"
 #include "framework/comm/mesh/mesh.h"

@@ -3,31 +3,15 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <string>
-#include <utility>
 
-#include "engine/strategies/strategies.h"
-#include "framework/base/error.h"
-#include "framework/base/text.h"
+#include "engine/plan/plannable.h"
+#include "engine/strategies/strategy_traits.h"
 
 namespace phalanx {
 namespace {
 
 constexpr AxisSet kSameExperts{Axis::kData, Axis::kContext};
 constexpr std::int64_t kNumber = 8;  // bytes of a number that ranks agree on
-
-void refuse_other_traffic(const std::string& strategy, const StrategyTraits& traits) {
-  if (traits.remembers_gradients) {
-    throw ConfigError("strategy.compression: what it sends depends on the gradients; plan with none");
-  }
-  if (traits.traffic != StepTraffic::kOther) return;
-  auto planned =
-      Strategies::global().names_where([](const StrategyTraits& one) { return one.traffic != StepTraffic::kOther; });
-  const auto last = std::exchange(planned.back(), "");
-  planned.pop_back();
-  throw ConfigError("strategy: what " + strategy + " sends in a step is not planned; plan " + join(planned, ", ") +
-                    " or " + last);
-}
 
 std::vector<Op> operations_of_bucket(StepTraffic traffic) {
   switch (traffic) {
@@ -87,8 +71,8 @@ std::vector<AxisBits> axes_of_replicas(const Replica& replica) {
 
 OperationCounts gradient_operations(const Replica& replica) {
   const auto& strategy = replica.settings.strategy;
+  check_plannable(strategy);
   const auto traits = strategy.traits();
-  refuse_other_traffic(strategy.selected(), traits);
   OperationCounts counts;
   for (const auto& group : replica.copied_groups()) {
     const auto axes = axes_of(replica, group);

@@ -12,7 +12,10 @@ OperationCounts StepPlan::all() const {
 }
 
 StepPlan plan_step(const ExperimentConfig& config, const Splits& splits, const PlanOptions& options) {
-  return StepPlanner(config, splits, options).plan();
+  StepPlanner planner(config, splits, options);
+  StepPlan plan = planner.plan();
+  plan.seconds = planner.median_seconds();
+  return plan;
 }
 
 }  // namespace phalanx

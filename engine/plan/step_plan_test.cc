@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/plan/plan_check.h"
+#include "engine/experiment/plan_check.h"
 #include "engine/testing/run.h"
 #include "framework/base/error.h"
 #include "framework/testing/worlds.h"

@@ -5,13 +5,13 @@
 #include <chrono>
 #include <utility>
 
+#include "engine/build/split_loader.h"
 #include "engine/build/whole_model.h"
 #include "engine/config/defaults.h"
-#include "engine/experiment/split_loader.h"
 #include "engine/plan/fake_world.h"
 #include "engine/plan/live_memory.h"
+#include "engine/plan/plannable.h"
 #include "engine/plan/planned_traffic.h"
-#include "framework/base/error.h"
 #include "framework/partition/pipeline/timeline.h"
 
 namespace phalanx {
@@ -21,22 +21,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kTimed = 9;  // number of timed steps, of which the median counts
 
-// Returns the config. Throws ConfigError if its steps have operations that a plan does not know.
 const ExperimentConfig& plannable(const ExperimentConfig& config) {
-  if (config.roles.server > 0 || config.roles.elsewhere()) {
-    throw ConfigError("roles: a plan cannot include parameter servers; plan a strategy without them");
-  }
-  if (training_ranks(config) > 1 && config.strategy.traits().parameter_servers) {
-    throw ConfigError("strategy: " + config.strategy.selected() +
-                      " exchanges with parameter servers on the ranks, which a plan cannot include; plan a strategy "
-                      "without them");
-  }
-  if (config.train.precision == "fp16") {
-    throw ConfigError("train.precision: fp16 skips updates after an overflow, so steps differ; plan bf16 or fp32");
-  }
-  if (config.determinism == "world_size_invariant") {
-    throw ConfigError("determinism: world_size_invariant has collectives of its own; plan with run");
-  }
+  check_plannable(config);
   return config;
 }
 
@@ -75,7 +61,6 @@ StepPlan StepPlanner::plan() {
   }
   count_operations(plan);
   for (const auto& state : optimizer().state()) plan.optimizer_bytes += bytes_of(state.values);
-  plan.seconds = median_seconds();
   return plan;
 }
 

@@ -24,11 +24,14 @@ class StepPlanner {
   /// Builds the replica. Throws ConfigError like plan_step().
   StepPlanner(const ExperimentConfig& config, const Splits& splits, const PlanOptions& options);
 
-  /// Returns the plan. Must be called once, before seconds().
+  /// Returns the plan, without StepPlan::seconds. Must be called once, before the other functions.
   StepPlan plan();
 
   /// Computes another step with the next batch, and returns its seconds without communication.
   double seconds();
+
+  /// Computes some more steps, and returns the median of their seconds without communication.
+  double median_seconds();
 
  private:
   Optimizer& optimizer() { return replica_.optimizer(); }
@@ -41,7 +44,6 @@ class StepPlanner {
   void count_buckets(StepPlan& plan) const;
   void count_slices(StepPlan& plan) const;
   void count_operations(StepPlan& plan);
-  double median_seconds();
 
   std::function<void()> barrier_;
   std::shared_ptr<OperationLog> log_;

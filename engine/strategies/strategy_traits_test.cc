@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/plan/plan_check.h"
+#include "engine/experiment/plan_check.h"
 #include "engine/strategies/initial_values.h"
 #include "engine/strategies/replicated_strategy.h"
 #include "engine/testing/run.h"

@@ -21,6 +21,9 @@ class Descriptor {
   int get() const { return fd_; }
   bool valid() const { return fd_ >= 0; }
 
+  /// Returns the descriptor, which the caller now owns.
+  int release() { return std::exchange(fd_, -1); }
+
   void close() {
     if (valid()) ::close(std::exchange(fd_, -1));
   }

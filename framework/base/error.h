@@ -61,6 +61,12 @@ class CommError : public Error {
   Kind kind_;
 };
 
+/// The results of a run that has completed and saved everything are not what its config expects.
+class ExpectationError : public Error {
+ public:
+  using Error::Error;
+};
+
 /// Data that is missing or malformed. Messages name the file and, if there is one, the byte offset.
 class DataError : public Error {
  public:

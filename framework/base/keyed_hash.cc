@@ -51,6 +51,15 @@ std::string keyed_hash(const std::string& secret, std::initializer_list<std::str
   return hexadecimal(hash.data(), size);
 }
 
+std::string sha256(std::string_view bytes) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> hash{};
+  unsigned size = 0;
+  if (::EVP_Digest(bytes.data(), bytes.size(), hash.data(), &size, EVP_sha256(), nullptr) != 1) {
+    throw Error("OpenSSL cannot compute SHA-256");
+  }
+  return hexadecimal(hash.data(), size);
+}
+
 bool equal_hashes(std::string_view a, std::string_view b) {
   return a.size() == b.size() && ::CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }

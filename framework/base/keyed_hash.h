@@ -19,6 +19,9 @@ std::string random_text();
 /// hashes, even if the parts are the same when joined.
 std::string keyed_hash(const std::string& secret, std::initializer_list<std::string_view> parts);
 
+/// Returns the SHA-256 of `bytes`, as 64 hexadecimal digits: the text that sha256sum prints.
+std::string sha256(std::string_view bytes);
+
 /// Compares two hashes in a time that does not depend on where they differ.
 bool equal_hashes(std::string_view a, std::string_view b);
 

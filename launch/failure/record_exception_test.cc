@@ -46,6 +46,13 @@ TEST(RecordException, ALostServerIsADeath) {
   EXPECT_FALSE(left.failures.at(0).secondary);
 }
 
+TEST(RecordException, AnUnmetExpectationHasAStatusOfItsOwn) {
+  const Left left = leave(ExpectationError("expect.test.loss.max: wanted <= 1, got 2"));
+  EXPECT_EQ(left.status, kExpectationFailed);
+  EXPECT_EQ(left.failures.at(0).message, "expect.test.loss.max: wanted <= 1, got 2");
+  EXPECT_FALSE(left.failures.at(0).secondary);
+}
+
 TEST(RecordException, EchoOfAnotherRanksFailureIsSecondary) {
   const Left lost = leave(CommError(CommError::Kind::kPeerLost, "rank 1 is gone"));
   EXPECT_EQ(lost.status, kFailed);

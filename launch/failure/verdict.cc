@@ -82,6 +82,7 @@ int exit_status_of(int wait_status) {
     case kDone:
     case kFailed:
     case kUsage:
+    case kExpectationFailed:
     case kTimeUp:
     case kInterrupted:
       return status;

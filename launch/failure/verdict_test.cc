@@ -29,7 +29,7 @@ TEST(Verdict, IsDoneIfAllRanksEndWell) {
 }
 
 TEST(Verdict, HasTheStatusOfTheFirstCause) {
-  for (const auto& [own, job] : {std::pair{1, 1}, {2, 2}, {3, 3}, {7, 3}, {255, 3}}) {
+  for (const auto& [own, job] : {std::pair{1, 1}, {2, 2}, {3, 3}, {4, 4}, {7, 3}, {255, 3}}) {
     const Verdict verdict = judge({exited(1, own, 1), exited(0, 1, 2)}, {left(0, 2)}, false);
     EXPECT_EQ(verdict.status, job) << own;
     ASSERT_TRUE(verdict.cause);

@@ -10,6 +10,8 @@
 #include "framework/base/error.h"
 #include "framework/comm/backend.h"
 #include "framework/comm/launch/launch_environment.h"
+#include "launch/failure/verdict.h"
+#include "launch/job/end_command.h"
 #include "launch/job/launch_method.h"
 #include "launch/job/prepare_folder.h"
 #include "launch/job/run_header.h"
@@ -46,13 +48,23 @@ std::string backend_of(const ExperimentConfig& config) {
   return automatic_backend(config.launch.ranks == 1 ? World::kOneRank : World::kOneHost);
 }
 
+// Returns a function that runs the command of watch.on_end with what became of the job. Null for jobs that do not
+// train.
+std::function<void(const Verdict&)> ended_of(const Job& job, const RunFolder& folder) {
+  if (job.body) return nullptr;
+  return [command = EndCommand(job.config.watch, job.config.name, folder)](const Verdict& verdict) {
+    command.run(verdict.status, verdict.cause ? verdict.cause->message : "");
+  };
+}
+
 MpiLaunch mpi_launch(const Job& job, const RunFolder& folder) {
   MpiLaunch launch{.ranks = static_cast<int>(job.config.launch.ranks),
                    .hosts = job.config.launch.hosts,
                    .log_folder = folder.logs(),
                    .command = job.command,
                    .stop_policy = stop_policy_of(job),
-                   .describe_saved = saved_state_describer(job, folder)};
+                   .describe_saved = saved_state_describer(job, folder),
+                   .ended = ended_of(job, folder)};
   launch.command.push_back("--run_dir=" + folder.path());
   return launch;
 }
@@ -62,7 +74,8 @@ LocalLaunch local_launch(const Job& job, const RunFolder& folder, bool threads) 
           .threads = threads,
           .log_folder = folder.logs(),
           .stop_policy = stop_policy_of(job),
-          .describe_saved = saved_state_describer(job, folder)};
+          .describe_saved = saved_state_describer(job, folder),
+          .ended = ended_of(job, folder)};
 }
 
 }  // namespace

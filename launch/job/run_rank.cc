@@ -12,12 +12,14 @@
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"
+#include "framework/base/reason.h"
 #include "framework/kernels/kernels.h"
 #include "launch/failure/record_exception.h"
 #include "launch/failure/report_once.h"
 #include "launch/job/agree.h"
 #include "launch/job/bind_cores.h"
 #include "launch/job/device.h"
+#include "launch/job/end_command.h"
 #include "launch/job/make_data.h"
 #include "launch/job/role.h"
 #include "launch/job/run_header.h"
@@ -132,11 +134,24 @@ std::exception_ptr logged(const std::exception_ptr& error, const config::Sources
   return error;
 }
 
+std::string message_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& known) {
+    return reason(known);
+  } catch (...) {
+    return "an exception that is not a std::exception";
+  }
+}
+
 // Records the exception that has ended a rank for the process that reports it, and returns the exit status.
-int fail(const std::exception_ptr& error, const Job& job, const StartedRank& rank, bool supervised) {
+int fail(const std::exception_ptr& error, const Job& job, const StartedRank& rank, bool supervised,
+         const std::optional<EndCommand>& command) {
   const RunFolder& folder = *rank.folder;
-  const int status = record_exception(logged(error, job.sources), rank.rank(), folder.logs(), folder.log(rank.rank()));
+  const std::exception_ptr located = logged(error, job.sources);
+  const int status = record_exception(located, rank.rank(), folder.logs(), folder.log(rank.rank()));
   if (!supervised) report_once(folder.logs(), rank.launched.rank_info.size);
+  if (command) command->run(status, message_of(located));
   return status;
 }
 
@@ -147,6 +162,7 @@ int run_rank(const Job& job, StartedRank rank) {
   const bool thread = rank.shared != nullptr, supervised = rank.folder.has_value();
   RankLog log;
   ClaimedFolder claimed;
+  std::optional<EndCommand> command;  // of rank 0 in a job without a supervisor, which would run it otherwise
   try {
     const OutputFlush flush;
     if (supervised) log.open(*rank.folder, number, thread);
@@ -156,6 +172,7 @@ int run_rank(const Job& job, StartedRank rank) {
       rank.folder = claimed.folder;
       log.open(*rank.folder, number, thread);
       begin_unsupervised(job, rank, connected);
+      if (number == 0 && !job.body) command.emplace(job.config.watch, job.config.name, *rank.folder);
     }
     if (!thread) {
       log_kernels();
@@ -177,10 +194,12 @@ int run_rank(const Job& job, StartedRank rank) {
                               .stop_asked = stop_requested};
     if (job.body) return job.body(job.config, context);
     context.add_hooks = write_inputs_at_start(job.config, context);
-    return report_end(run_experiment(job.config, context), context);
+    const int status = report_end(run_experiment(job.config, context), context);
+    if (command) command->run(status, "");
+    return status;
   } catch (...) {
     if (!rank.folder) throw;
-    return fail(std::current_exception(), job, rank, supervised);
+    return fail(std::current_exception(), job, rank, supervised, command);
   }
 }
 

@@ -85,7 +85,7 @@ int run_as_threads(const LocalLaunch& options, const std::function<int(int)>& bo
     }
     if (is_failure(status)) end.failed(status);
   });
-  for (const int status : {kUsage, kFailed, kRankDied, kInterrupted, kTimeUp}) {
+  for (const int status : {kUsage, kFailed, kRankDied, kExpectationFailed, kInterrupted, kTimeUp}) {
     if (std::ranges::find(statuses, status) != statuses.end()) return status;
   }
   return std::ranges::max(statuses);
@@ -131,6 +131,7 @@ int launch_local(const LocalLaunch& options, const std::function<int(int rank)>&
   const Verdict verdict =
       judge(ends, take_failures(options.log_folder, rendezvous_folder.path()), supervisor.interrupted(), status);
   report(verdict, options.ranks, options.log_folder);
+  if (options.ended) options.ended(verdict);
   return verdict.status;
 }
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 
+#include "launch/failure/verdict.h"
 #include "launch/signals/stop_messages.h"
 
 namespace phalanx {
@@ -14,8 +15,9 @@ struct LocalLaunch {
   std::string log_folder{};  // must exist; receives rank<r>.log and failures
   StopPolicy stop_policy{};  // reaction to a signal
   std::function<std::string()> describe_saved =
-      {};                              // describes the saved state of a job that was ended before it had stopped
-  std::function<void()> prepare = {};  // if set, is called in each child process before its ranks begin
+      {};  // describes the saved state of a job that was ended before it had stopped
+  std::function<void(const Verdict&)> ended = {};  // if set, is called at the end, after the report of a failure
+  std::function<void()> prepare = {};              // if set, is called in each child process before its ranks begin
 };
 
 /// Runs `body(rank)` for each rank in child processes forked from this one, and returns the job's exit status

@@ -155,6 +155,12 @@ TEST_F(LaunchLocal, AConfigErrorIsAUsageError) {
   EXPECT_EQ(launch(2, [](int) -> int { throw ConfigError("no such model"); }), kUsage);
 }
 
+TEST_F(LaunchLocal, AnUnmetExpectationHasAStatusOfItsOwn) {
+  EXPECT_EQ(launch(2, [](int) -> int { throw ExpectationError("expect.test.loss.max: wanted <= 1, got 2"); }),
+            kExpectationFailed);
+  EXPECT_NE(error_.find("│ expect.test.loss.max: wanted <= 1, got 2\n"), std::string::npos) << error_;
+}
+
 TEST_F(LaunchLocal, UnexpectedExitStatusIsADeath) {
   EXPECT_EQ(launch(2, [](int rank) { return rank == 1 ? 7 : 0; }), kRankDied);
   EXPECT_NE(error_.find("exit status 7"), std::string::npos) << error_;
@@ -277,6 +283,7 @@ TEST_F(LaunchThreads, HaveTheMostSeriousOfTheirStatuses) {
   EXPECT_EQ(status_of({kDone, kTimeUp}), kTimeUp);
   EXPECT_EQ(status_of({kTimeUp, kInterrupted}), kInterrupted);
   EXPECT_EQ(status_of({kInterrupted, kFailed, kDone}), kFailed);
+  EXPECT_EQ(status_of({kDone, kExpectationFailed}), kExpectationFailed);
   EXPECT_EQ(status_of({kFailed, kUsage}), kUsage);
   EXPECT_EQ(status_of({kDone, 7}), kRankDied) << "an unexpected status is a death";
 }

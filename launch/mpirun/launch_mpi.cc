@@ -104,6 +104,7 @@ int conclude(const MpiLaunch& options, const std::string& rendezvous_folder, con
     standard_error().write(text);
   }
   report(verdict, options.ranks, options.log_folder);
+  if (options.ended) options.ended(verdict);
   return verdict.status;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "launch/failure/verdict.h"
 #include "launch/signals/stop_messages.h"
 
 namespace phalanx {
@@ -17,6 +18,7 @@ struct MpiLaunch {
   StopPolicy stop_policy{};            // reaction to a signal
   std::function<std::string()> describe_saved =
       {};  // describes the saved state of a job that was ended before it had stopped
+  std::function<void(const Verdict&)> ended = {};  // if set, is called at the end, after the report of a failure
 };
 
 /// Runs `command` under mpirun (found by find_mpirun()) and returns the job's exit status (ExitStatus).

@@ -113,6 +113,12 @@ TEST_F(LaunchMpi, ReportsTheMessageOfARank) {
   EXPECT_EQ(error_.find("prterun"), std::string::npos) << error_;
 }
 
+TEST_F(LaunchMpi, PassesOnThatAnExpectationIsUnmet) {
+  EXPECT_EQ(launch(rank_that("expect")), kExpectationFailed);
+  EXPECT_NE(error_.find("│ expect.test.loss.max: wanted <= 1, got 2\n"), std::string::npos) << error_;
+  EXPECT_EQ(error_.find("prterun"), std::string::npos) << error_;
+}
+
 TEST_F(LaunchMpi, ShowsWhatMpirunSaysWhereNothingElseExplains) {
   EXPECT_EQ(launch(Command{"/no/such/program"}), kRankDied);
   EXPECT_TRUE(error_.starts_with("┌─ The job failed")) << error_;

@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "framework/base/error.h"
 #include "framework/comm/launch/launch_environment.h"
 #include "launch/exit_status.h"
 #include "launch/failure/failure.h"
@@ -39,6 +40,7 @@ int echo(int rank, const std::string& folder) {
 int work(int rank, const std::string& folder, const std::string& what) {
   if (what == "echo") return echo(rank, folder);
   if (what == "throw" && rank == 1) throw std::runtime_error("loss is not finite");
+  if (what == "expect") throw phalanx::ExpectationError("expect.test.loss.max: wanted <= 1, got 2");
   if (what == "hang" && rank == 1) {
     for (;;) ::pause();
   }

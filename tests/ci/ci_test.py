@@ -123,15 +123,33 @@ class Bazelw(unittest.TestCase):
         path.write_text(f"#!/bin/bash\n{script}\n")
         path.chmod(0o755)
 
-    def bazelw(self, *arguments):
-        return subprocess.run(["/bin/bash", ROOT / "bazelw", *arguments], capture_output=True, text=True,
-                              env={"PATH": str(self.bin), "PHALANX_WITHOUT": "gloo:sentencepiece"})
+    def bazelw(self, *arguments, program=ROOT / "bazelw", **environment):
+        return subprocess.run(["/bin/bash", program, *arguments], capture_output=True, text=True,
+                              env={"PATH": str(self.bin), "PHALANX_WITHOUT": "gloo:sentencepiece", **environment})
 
     def test_calls_bazel_with_its_arguments_when_all_is_there(self):
         self.provide("bazel", 'if [[ $1 == --version ]]; then echo "bazel 4.2.3"; else echo "called: $*"; fi')
         self.provide("apt-get", "echo apt-get was called >&2; exit 1")
         done = self.bazelw("test", "//...", "--jobs=2")
         self.assertEqual((0, "called: test //... --jobs=2\n", ""), (done.returncode, done.stdout, done.stderr))
+
+    def test_goes_on_without_what_only_tests_need(self):
+        self.provide("bazel", 'if [[ $1 == --version ]]; then echo "bazel 4.2.3"; else echo "called: $*"; fi')
+        for tool in ("mktemp", "tail", "rm"):
+            self.provide(tool, f'PATH={os.environ["PATH"]} exec {tool} "$@"')
+        self.provide("env", 'while [[ $1 == *=* ]]; do shift; done; exec "$@"')  # finds the apt-get below
+        self.provide("sudo", 'exec "$@"')
+        self.provide("apt-get", f'echo "$*" >>{self.bin}/calls; [[ $1 == update ]]')
+        text = (ROOT / "bazelw").read_text()
+        self.assertIn("bin/srun", text)
+        changed = self.bin / "bazelw"
+        changed.write_text(text.replace("bin/srun", "bin/not-there"))  # on every machine
+        done = self.bazelw("build", "//...", program=changed)
+        self.assertEqual((0, ""), (done.returncode, done.stderr), "nothing is wanted")
+        done = self.bazelw("build", "//...", program=changed, PHALANX_WITH="cluster:slurm")
+        self.assertEqual((0, "called: build //...\n"), (done.returncode, done.stdout), done.stderr)
+        self.assertRegex(done.stderr, "going on without .*slurm-client.*, so the tests that need them are skipped")
+        self.assertNotIn("chromium", (self.bin / "calls").read_text())
 
     def test_bazel_7_is_told_to_read_the_workspace(self):
         self.provide("bazel", 'if [[ $1 == --version ]]; then echo "bazel 7.7.1"; else echo "called: $*"; fi')

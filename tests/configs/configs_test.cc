@@ -62,6 +62,22 @@ TEST_P(Configs, HasAnExpectedResult) {
   EXPECT_GT(expected.at(metric).min.value_or(0), 0);
 }
 
+// A run can only have the losses of another one if it trains the same model with the same samples in the same way.
+TEST_P(Configs, HasTheLossesOfAConfigThatTrainsTheSame) {
+  const auto& same_as = config_.expect.same_as;
+  if (same_as.config.empty()) return;
+  ExperimentConfig other;
+  ASSERT_NO_THROW(config::load(other, fs::path("configs") / same_as.config));
+  EXPECT_EQ(config::dump_as("model", other.model), config::dump_as("model", config_.model));
+  EXPECT_EQ(config::dump_as("dataset", other.dataset), config::dump_as("dataset", config_.dataset));
+  EXPECT_EQ(config::dump_as("optimizer", other.optimizer), config::dump_as("optimizer", config_.optimizer));
+  EXPECT_EQ(config::dump_as("schedule", other.schedule), config::dump_as("schedule", config_.schedule));
+  EXPECT_EQ(other.train.global_batch_size, config_.train.global_batch_size);
+  EXPECT_EQ(other.train.clip_norm, config_.train.clip_norm);
+  EXPECT_EQ(other.seed, config_.seed);
+  EXPECT_EQ(other.launch.ranks, 1) << "the reference is a single process";
+}
+
 // Datasets of a user's own files have no known result. docs/data.md shows how to train on them, on relatives of mnist
 // and cifar10, and on datasets that are made from others. Random numbers have nothing to learn.
 TEST(ConfigFolder, HasOneOfEachStrategyAndDataset) {

@@ -20,8 +20,8 @@ class Quickstart(ProgramTest):
 class Expectation(ProgramTest):
     def test_a_result_below_the_expected_one_fails(self):
         process = self.train(*program.sets(program.SHORT, {"expect.test.accuracy.min": 0.99}))
-        self.assert_status(1, process)
-        self.assertEqual(1, process.err.count("but expect.test.accuracy.min asks for"), process.err)
+        self.assert_status(4, process)
+        self.assertEqual(1, process.err.count("expect.test.accuracy.min: wanted >= 0.99, got "), process.err)
         self.assertIn("accuracy", self.run_folder().summary["test"])
 
 

@@ -12,7 +12,7 @@
 #include "framework/base/error.h"
 #include "framework/base/parts.h"
 #include "launch/rank/core_shares.h"
-#include "tools/bench_train/scripts.h"
+#include "tools/virtual_cluster/script.h"
 
 namespace phalanx::bench_train {
 namespace {
@@ -30,10 +30,11 @@ std::vector<std::string> on_part_of_cores(std::int64_t part, std::int64_t parts)
 
 Hosts::Hosts() : hosts_(1) {}
 
-Hosts::Hosts(const std::string& rate)
-    : network_(std::make_unique<bench::Child>(std::vector<std::string>{"python3", "-c", kNetwork, rate}, "the network",
-                                              Seconds(30))) {
-  const auto answer = nlohmann::json::parse(network_->receive(kMaking));
+Hosts::Hosts(const std::string& rate) {
+  const nlohmann::json job = {{"do", "serve"}, {"hosts", 2}, {"link", rate}};
+  const std::vector<std::string> program = {"python3", "-c", virtual_cluster::kScript, job.dump()};
+  cluster_ = std::make_unique<bench::Child>(program, "the virtual cluster", Seconds(30));
+  const auto answer = nlohmann::json::parse(cluster_->receive(kMaking));
   if (answer.contains("missing")) throw ConfigError("--hosts 2: " + answer["missing"].get<std::string>());
   const auto& hosts = answer.at("hosts");
   for (const auto& host : hosts) {

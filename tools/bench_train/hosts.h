@@ -9,16 +9,16 @@
 
 namespace phalanx::bench_train {
 
-/// The hosts that run ranks: this host, or two network namespaces of it that are joined by a link. Hosts share no
-/// cores, so each of the two has half of the cores that this process may use; if there is only one core, they share it.
-/// The namespaces are removed when this object is destroyed or the process ends, however it ends.
+/// The hosts that run ranks: this host, or the two hosts of a virtual cluster. Hosts share no cores, so each of the two
+/// has half of the cores that this process may use; if there is only one core, they share it. The cluster is removed
+/// when this object is destroyed or the process ends, however it ends.
 class Hosts {
  public:
   /// Uses this host only.
   Hosts();
 
-  /// Makes two hosts, joined by a link of this rate, in the notation of tc. Throws ConfigError with what is missing if
-  /// they cannot be made.
+  /// Makes two hosts, connected at this rate, in the notation of tc. Throws ConfigError with what is missing if they
+  /// cannot be made.
   explicit Hosts(const std::string& rate);
 
   int count() const { return static_cast<int>(hosts_.size()); }
@@ -33,7 +33,7 @@ class Hosts {
     std::vector<std::string> variables{};  // environment variables of everything that runs there
   };
 
-  std::unique_ptr<bench::Child> network_;
+  std::unique_ptr<bench::Child> cluster_;
   std::vector<Host> hosts_;
 };
 

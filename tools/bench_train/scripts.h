@@ -5,6 +5,5 @@ namespace phalanx::bench_train {
 
 extern const char* const kDdpPeer;  // ddp_models.py, parallel_peer.py and ddp_peer.py
 extern const char* const kJaxPeer;  // jax_models.py and jax_peer.py
-extern const char* const kNetwork;  // tools/bench/link/network.py
 
 }  // namespace phalanx::bench_train

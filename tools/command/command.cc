@@ -26,6 +26,7 @@ const std::map<CommandGroup, std::string> kTitles = {
     {CommandGroup::kModels, "Train and use models"},
     {CommandGroup::kData, "Find and prepare what a config names"},
     {CommandGroup::kPlanning, "Plan a run"},
+    {CommandGroup::kNightly, "Nightly runs"},
     {CommandGroup::kMachine, "Examine machines, and serve parameters"},
     {CommandGroup::kShell, "Complete commands in a shell"},
 };

@@ -9,7 +9,7 @@
 namespace phalanx {
 
 /// The groups in which --help lists commands, in this order.
-enum class CommandGroup { kModels, kData, kPlanning, kMachine, kShell, kHidden };
+enum class CommandGroup { kModels, kData, kPlanning, kNightly, kMachine, kShell, kHidden };
 
 /// One of the things that the program phalanx can do: "phalanx train".
 struct Command {

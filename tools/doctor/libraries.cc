@@ -11,6 +11,7 @@
 #include <dlfcn.h>
 #include <features.h>
 #include <gnu/libc-version.h>
+#include <sqlite3.h>
 #include <torch/headeronly/version.h>
 #if !defined(PHALANX_WITHOUT_GLOO)
 #include <gloo/barrier.h>
@@ -95,6 +96,13 @@ Library sentence_piece() {
 #endif
 }
 
+Library sqlite() {
+  return {.name = "SQLite",
+          .linked = SQLITE_VERSION,
+          .loaded = ::sqlite3_libversion(),
+          .path = file_of(reinterpret_cast<const void*>(&::sqlite3_libversion))};
+}
+
 Library glibc() {
   return {.name = "glibc",
           .linked = std::to_string(__GLIBC__) + "." + std::to_string(__GLIBC_MINOR__),
@@ -104,7 +112,7 @@ Library glibc() {
 
 }  // namespace
 
-std::vector<Library> libraries() { return {torch(), mpi(), gloo(), sentence_piece(), glibc()}; }
+std::vector<Library> libraries() { return {torch(), mpi(), gloo(), sentence_piece(), sqlite(), glibc()}; }
 
 std::string cuda_aware_mpi() {
 #if defined(MPIX_CUDA_AWARE_SUPPORT)

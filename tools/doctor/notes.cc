@@ -38,7 +38,8 @@ void on_memory(const Machine& machine, Notes& notes) {
 void on_libraries(const Diagnosis& found, Notes& notes) {
   for (const auto& library : found.libraries) {
     if (library.loaded.empty() || library.loaded == library.linked) continue;
-    if (library.name == "glibc") continue;  // newer versions run programs that were built with older ones
+    // Newer versions of these run programs that were built with older ones.
+    if (library.name == "glibc" || library.name == "SQLite") continue;
     notes.push_back(library.name + " " + library.loaded + " was loaded, but Phalanx was built with " + library.linked +
                     ": rebuild, or check LD_LIBRARY_PATH (" + library.path + ")");
   }

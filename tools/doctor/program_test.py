@@ -40,7 +40,7 @@ class Doctor(ProgramTest):
         self.assertEqual({"cpu", "cuda"}, {cell["device"] for cell in found["operations"]})
         self.assertEqual({"cuda": False, "nccl": False, "gloo": True, "mpi": True},
                          {name: found["capabilities"][name] for name in ("cuda", "nccl", "gloo", "mpi")})
-        self.assertEqual({"LibTorch", "Open MPI", "Gloo", "SentencePiece", "glibc"}, {library["name"] for library in found["libraries"]})
+        self.assertEqual({"LibTorch", "Open MPI", "Gloo", "SentencePiece", "SQLite", "glibc"}, {library["name"] for library in found["libraries"]})
         self.assertGreater(found["kernels"]["matrix_peak"], 1e8)
         self.assertRegex(text, r"matrix products +[0-9.]+ GFLOP/s of float32 with one core")
         self.assertIn("Highway", {row["code"] for row in found["kernels"]["table"]})

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/plan/plan_check.h"
+#include "engine/experiment/plan_check.h"
 #include "engine/plan/step_plan.h"
 #include "framework/base/config/locate.h"
 #include "framework/base/error.h"

@@ -57,6 +57,13 @@ void flatten(const config::Node& node, const std::string& path, Values& values) 
   }
 }
 
+// Shortens a long text to its end, which is the most informative part: the folder of a path, the last item of a list.
+std::string cut_to_fit(const std::string& text) {
+  return columns_of(text) <= kMaxColumns ? text : "…" + std::string(last_columns(text, kMaxColumns - 1));
+}
+
+}  // namespace
+
 Values flatten_config(const RunRecord& run) {
   std::vector<ConfigProblem> problems;
   const auto tree = config::parse({.text = run.config, .origin = run.path + "/config.yaml"}, problems);
@@ -65,13 +72,6 @@ Values flatten_config(const RunRecord& run) {
   flatten(tree, "", values);
   return values;
 }
-
-// Shortens a long text to its end, which is the most informative part: the folder of a path, the last item of a list.
-std::string cut_to_fit(const std::string& text) {
-  return columns_of(text) <= kMaxColumns ? text : "…" + std::string(last_columns(text, kMaxColumns - 1));
-}
-
-}  // namespace
 
 std::vector<std::string> names_of(const std::vector<RunRecord>& runs) {
   std::vector<std::filesystem::path> paths;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/html/run_record.h"
@@ -21,6 +22,10 @@ Rows compare_step_time(const std::vector<RunRecord>& runs);
 /// Compares configs: returns the keys whose values differ between runs, or only the head if none does. Throws DataError
 /// for a malformed config.yaml.
 Rows compare_configs(const std::vector<RunRecord>& runs);
+
+/// Returns the values of a run's config by key path, in their order: {{"optimizer.lr", "0.02"}, ...}. Throws DataError
+/// for a malformed config.yaml.
+std::vector<std::pair<std::string, std::string>> flatten_config(const RunRecord& run);
 
 /// Returns names for the columns: the names of the runs' folders, with as much of their paths as makes them distinct.
 std::vector<std::string> names_of(const std::vector<RunRecord>& runs);

@@ -2,6 +2,7 @@
 #include "framework/observe/metrics/exposition.h"
 
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -68,6 +69,11 @@ std::string training(const MetricsRecord& train) {
 
 }  // namespace
 
+void Exposition::add(const MetricsRecord& record) {
+  last[record.split] = record;
+  measured_at = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
 std::string to_text(const Exposition& exposition) {
   Gauge info("run_info", "Information about the run; always 1.");
   info.add(1, {{"name", exposition.run}, {"ranks", std::to_string(exposition.ranks)}, {"version", kVersion}});
@@ -77,8 +83,13 @@ std::string to_text(const Exposition& exposition) {
     rates.add(last.samples_per_second, {{"split", split}});
     for (const auto& [name, value] : last.metrics) metrics.add(value, {{"split", split}, {"name", name}});
   }
+  Gauge planned("planned_steps", "Updates of the whole run.");
+  if (exposition.planned_steps > 0) planned.add(static_cast<double>(exposition.planned_steps));
+  Gauge measured("measured_timestamp_seconds", "Time of the last measurement, in seconds since 1970.");
+  if (exposition.measured_at > 0) measured.add(exposition.measured_at);
   const auto train = exposition.last.find("train");
-  return info.text() + metrics.text() + rates.text() + (train == exposition.last.end() ? "" : training(train->second));
+  return info.text() + planned.text() + metrics.text() + rates.text() +
+         (train == exposition.last.end() ? "" : training(train->second)) + measured.text();
 }
 
 }  // namespace phalanx

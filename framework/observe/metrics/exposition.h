@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 
@@ -12,12 +13,21 @@ namespace phalanx {
 struct Exposition {
   std::string run;
   int ranks = 0;
+  std::int64_t planned_steps = 0;               // of the whole run; 0: not known
   std::map<std::string, MetricsRecord> last{};  // by split
+  double measured_at = 0;                       // time of the last measurement, in seconds since the epoch
+
+  /// Replaces the last measurement of a split.
+  void add(const MetricsRecord& record);
 };
 
-/// Returns the text format, version 0.0.4, with the metrics phalanx_run_info, phalanx_step, phalanx_epoch,
-/// phalanx_metric{split,name}, phalanx_samples_per_second{split}, phalanx_learning_rate, phalanx_training_seconds and
-/// phalanx_step_seconds{phase,rank}. Every metric has HELP and TYPE. Metrics that were not measured yet are absent.
+/// The media type of to_text().
+inline constexpr const char* kExpositionType = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Returns the text format, version 0.0.4, with the metrics phalanx_run_info, phalanx_step,
+/// phalanx_planned_steps, phalanx_epoch, phalanx_metric{split,name}, phalanx_samples_per_second{split},
+/// phalanx_learning_rate, phalanx_training_seconds, phalanx_step_seconds{phase,rank} and
+/// phalanx_measured_timestamp_seconds. Every metric has HELP and TYPE. Metrics that were not measured yet are absent.
 std::string to_text(const Exposition& exposition);
 
 }  // namespace phalanx

@@ -7,27 +7,24 @@
 
 namespace phalanx {
 
-PrometheusEndpoint::PrometheusEndpoint(const Address& address, std::string run, int ranks)
-    : exposition_{.run = std::move(run), .ranks = ranks} {
+PrometheusEndpoint::PrometheusEndpoint(const Address& address, Exposition run) : exposition_(std::move(run)) {
   try {
-    endpoint_ =
-        std::make_unique<TextEndpoint>(address.host, address.port,
-                                       TextEndpoint::Page{.path = "/metrics",
-                                                          .content_type = "text/plain; version=0.0.4; charset=utf-8",
-                                                          .text = [this] { return text(); }});
+    server_ = std::make_unique<HttpServer>(address.host, address.port,
+                                           [this](const HttpRequest& request) { return answer(request); });
   } catch (const ConfigError& error) {
     throw ConfigError(std::string("watch.prometheus: ") + error.what());
   }
 }
 
-std::string PrometheusEndpoint::text() {
+HttpResponse PrometheusEndpoint::answer(const HttpRequest& request) {
+  if (request.path != "/metrics") return {.status = 404, .body = "404 Not Found\n"};
   const std::lock_guard lock(mutex_);
-  return to_text(exposition_);
+  return {.content_type = kExpositionType, .body = to_text(exposition_)};
 }
 
 void PrometheusEndpoint::add(const MetricsRecord& record) {
   const std::lock_guard lock(mutex_);
-  exposition_.last[record.split] = record;
+  exposition_.add(record);
 }
 
 }  // namespace phalanx

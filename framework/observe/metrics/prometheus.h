@@ -5,12 +5,12 @@
 #include <mutex>
 #include <string>
 
+#include "framework/base/http/http_server.h"
 #include "framework/observe/metrics/exposition.h"
-#include "framework/observe/metrics/text_endpoint.h"
 
 namespace phalanx {
 
-/// Serves GET /metrics to Prometheus during its lifetime; see TextEndpoint.
+/// Serves GET /metrics to Prometheus during its lifetime; see HttpServer.
 class PrometheusEndpoint final : public MetricsSink {
  public:
   /// A name or a number of an interface of this host, and a port; port 0 selects any free port.
@@ -19,20 +19,20 @@ class PrometheusEndpoint final : public MetricsSink {
     int port = 0;
   };
 
-  /// Listens at `address`. Throws ConfigError, for watch.prometheus, if that is not possible. `run`, `ranks`: name and
-  /// size of the run, which are served too.
-  PrometheusEndpoint(const Address& address, std::string run, int ranks);
+  /// Listens at `address`. Throws ConfigError, for watch.prometheus, if that is not possible. `run` has the facts that
+  /// do not change.
+  PrometheusEndpoint(const Address& address, Exposition run);
 
   void add(const MetricsRecord& record) override;
 
-  int port() const { return endpoint_->port(); }
+  int port() const { return server_->port(); }
 
  private:
-  std::string text();
+  HttpResponse answer(const HttpRequest& request);
 
   std::mutex mutex_;
-  Exposition exposition_;                   // guarded by mutex_
-  std::unique_ptr<TextEndpoint> endpoint_;  // destroyed first, since its thread uses the members above
+  Exposition exposition_;               // guarded by mutex_
+  std::unique_ptr<HttpServer> server_;  // destroyed first, since its thread uses the members above
 };
 
 }  // namespace phalanx

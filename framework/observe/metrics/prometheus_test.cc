@@ -16,9 +16,10 @@
 #include <thread>
 #include <vector>
 
+#include "framework/base/descriptor.h"
 #include "framework/base/error.h"
+#include "framework/base/http/http_server.h"
 #include "framework/observe/metrics/exposition.h"
-#include "framework/observe/metrics/text_endpoint.h"
 #include "framework/observe/testing/metrics_record.h"
 
 namespace phalanx {
@@ -56,6 +57,14 @@ TEST(Exposition, NonFiniteValuesAreWrittenAsPrometheusReadsThem) {
               AllOf(HasSubstr("name=\"loss\"} NaN\n"), HasSubstr("name=\"norm\"} +Inf\n")));
 }
 
+TEST(Exposition, HasThePlannedStepsAndTheTimeOfTheLastMeasurement) {
+  Exposition run{.run = "a", .ranks = 1, .planned_steps = 1200};
+  EXPECT_THAT(to_text(run), AllOf(HasSubstr("\nphalanx_planned_steps 1200\n"), Not(HasSubstr("timestamp"))));
+  run.add(timed_record());
+  EXPECT_THAT(to_text(run),
+              AllOf(HasSubstr("\nphalanx_step 300\n"), HasSubstr("\nphalanx_measured_timestamp_seconds ")));
+}
+
 // A connection to a port of this host.
 class Client {
  public:
@@ -81,7 +90,7 @@ class Client {
   }
 
  private:
-  OwnedFile socket_;
+  Descriptor socket_;
 };
 
 std::string answer(const PrometheusEndpoint& endpoint, const std::string& what, const std::string& headers = "") {
@@ -91,7 +100,7 @@ std::string answer(const PrometheusEndpoint& endpoint, const std::string& what, 
 }
 
 TEST(Prometheus, ServesWhatWasMeasuredLast) {
-  PrometheusEndpoint endpoint({}, "run", 2);
+  PrometheusEndpoint endpoint({}, {.run = "run", .ranks = 2});
   EXPECT_THAT(answer(endpoint, "GET /metrics"),
               AllOf(StartsWith("HTTP/1.1 200 OK\r\n"), Not(HasSubstr("phalanx_step "))));
   endpoint.add(timed_record());
@@ -104,7 +113,7 @@ TEST(Prometheus, ServesWhatWasMeasuredLast) {
 }
 
 TEST(Prometheus, ServesNothingElse) {
-  PrometheusEndpoint endpoint({}, "run", 1);
+  PrometheusEndpoint endpoint({}, {.run = "run", .ranks = 1});
   EXPECT_THAT(answer(endpoint, "GET /"), StartsWith("HTTP/1.1 404 "));
   for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS"}) {
     EXPECT_THAT(answer(endpoint, method + std::string(" /metrics"), "Content-Length: 0\r\n"),
@@ -120,8 +129,8 @@ TEST(Prometheus, ServesNothingElse) {
 
 // If connections were served one after another, the endpoint would wait for each of them.
 TEST(Prometheus, SilentConnectionsDoNotDelayAScrape) {
-  PrometheusEndpoint endpoint({}, "run", 1);
-  for (const std::size_t silent : {std::size_t{20}, TextEndpoint::kMaxConnections + 10}) {
+  PrometheusEndpoint endpoint({}, {.run = "run", .ranks = 1});
+  for (const std::size_t silent : {std::size_t{20}, HttpServer::kMaxConnections + 10}) {
     std::vector<std::unique_ptr<Client>> clients;
     for (std::size_t i = 0; i < silent; ++i) clients.push_back(std::make_unique<Client>(endpoint.port()));
     const auto start = std::chrono::steady_clock::now();
@@ -131,13 +140,14 @@ TEST(Prometheus, SilentConnectionsDoNotDelayAScrape) {
 }
 
 TEST(Prometheus, AConnectionThatStaysSilentIsClosed) {
-  PrometheusEndpoint endpoint({}, "run", 1);
+  PrometheusEndpoint endpoint({}, {.run = "run", .ranks = 1});
   Client silent(endpoint.port());
   EXPECT_EQ(silent.hear(), "");
 }
 
 TEST(Prometheus, EndsWhateverItsClientsDo) {
-  auto endpoint = std::make_unique<PrometheusEndpoint>(PrometheusEndpoint::Address{}, "run", 1);
+  auto endpoint =
+      std::make_unique<PrometheusEndpoint>(PrometheusEndpoint::Address{}, Exposition{.run = "run", .ranks = 1});
   Client slow(endpoint->port()), waiting(endpoint->port());
   std::atomic<bool> over = false;
   std::thread dripping([&] {
@@ -152,9 +162,9 @@ TEST(Prometheus, EndsWhateverItsClientsDo) {
 }
 
 TEST(Prometheus, APortThatIsInUseIsAnErrorThatSaysSo) {
-  const PrometheusEndpoint first({}, "run", 1);
+  const PrometheusEndpoint first({}, {.run = "run", .ranks = 1});
   const std::string port = std::to_string(first.port());
-  EXPECT_THAT([&] { PrometheusEndpoint({.port = first.port()}, "run", 1); },
+  EXPECT_THAT([&] { PrometheusEndpoint({.port = first.port()}, {.run = "run", .ranks = 1}); },
               ThrowsMessage<ConfigError>("watch.prometheus: cannot listen at 127.0.0.1:" + port +
                                          ": Address already in use; choose another port"));
 }
@@ -163,7 +173,7 @@ TEST(Prometheus, LeavesSignalsAsTheyWere) {
   struct sigaction before{}, after{};
   ASSERT_EQ(::sigaction(SIGPIPE, nullptr, &before), 0);
   {
-    const PrometheusEndpoint endpoint({}, "run", 1);
+    const PrometheusEndpoint endpoint({}, {.run = "run", .ranks = 1});
   }
   ASSERT_EQ(::sigaction(SIGPIPE, nullptr, &after), 0);
   EXPECT_EQ(after.sa_handler, before.sa_handler);

@@ -3,9 +3,9 @@
 
     bazel run //tools/bench/link -- --rate 1gbit --bytes 64KB,1MB,16MB
 
-The hosts are two network namespaces of this machine, joined by a link of the given rate (network.py); making them needs
-root. Two ranks run on each. An all_reduce of n bytes sends at least n bytes from each of two hosts; `stream` is one TCP
-connection that carries exactly that, in both directions at once. The program prints a table, and with --json it writes
+The hosts are those of a virtual cluster (tools/virtual_cluster/cluster.py), which needs root. Two ranks run on each.
+An all_reduce of n bytes sends at least n bytes from each of two hosts; `stream` is one TCP connection that carries
+exactly that, in both directions at once. The program prints a table, and with --json it writes
 a file:
     {"rate": "1gbit", "rows": [{"subject", "bytes", "seconds", "times_stream", "sent", "times_least"}, ...]}
 seconds are medians over the rounds; a round ends when its last rank has finished. The two hosts share the cores of one
@@ -23,7 +23,7 @@ import statistics
 import subprocess
 import sys
 
-import network
+import cluster
 
 HERE = pathlib.Path(__file__).resolve().parent
 RANK = os.environ.get("PHALANX_LINK_RANK", "")
@@ -88,44 +88,42 @@ def measure_stream(hosts, options):
     stream = ["python3", str(HERE / "stream.py")]
     sizes = ",".join(str(size) for size in options.bytes)
     there = hosts.addresses[1]
-    client = [*stream, "connect", there, hosts.interfaces[0], sizes, str(options.rounds)]
+    client = [*stream, "connect", there, cluster.INTERFACE, sizes, str(options.rounds)]
     return rows_of("stream", [(hosts.command(0, client), None), (hosts.command(1, [*stream, "serve", there]), None)])
 
 
-def rank_command(backend, hosts, options):
+def rank_command(backend, options):
     sizes = ",".join(str(size) for size in options.bytes)
     return [RANK, f"--backend={backend}", f"--bytes={sizes}", f"--rounds={options.rounds}",
-            f"--interface={hosts.interfaces[0]}"]
+            f"--interface={cluster.INTERFACE}"]
 
 
 def torchrun_variables(hosts, host, local_rank):
     return {**os.environ, "RANK": str(host * RANKS_PER_HOST + local_rank), "WORLD_SIZE": str(2 * RANKS_PER_HOST),
             "LOCAL_RANK": str(local_rank), "LOCAL_WORLD_SIZE": str(RANKS_PER_HOST), "MASTER_ADDR": hosts.addresses[0],
-            "MASTER_PORT": "29500", "GLOO_SOCKET_IFNAME": hosts.interfaces[host], "OMP_NUM_THREADS": "1"}
+            "MASTER_PORT": "29500", "GLOO_SOCKET_IFNAME": cluster.INTERFACE, "OMP_NUM_THREADS": "1"}
 
 
 def measure_ranks(backend, hosts, options):
     """Measures ranks that find each other by the environment variables of torchrun. The byte counters belong to the
     first host."""
-    command = rank_command(backend, hosts, options)
+    command = rank_command(backend, options)
     places = [(host, local_rank) for host in range(2) for local_rank in range(RANKS_PER_HOST)]
     return rows_of(backend, [(hosts.command(host, command), torchrun_variables(hosts, host, local_rank))
                              for host, local_rank in places])
 
 
 def measure_mpirun(subject, hosts, options):
-    """Measures the same with mpirun on the first host. agent.sh starts its daemon on the other host in place of ssh."""
+    """Measures the same with mpirun on the first host, which starts its daemon on the other one through ssh."""
     mpirun = subprocess.run([RANK, "--mpirun"], capture_output=True, text=True, check=True).stdout.strip()
-    settings = {"btl_tcp_if_include": hosts.subnet, "pml": "ob1", "btl": "self,sm,tcp"}
+    settings = {"btl_tcp_if_include": cluster.INTERFACE, "pml": "ob1", "btl": "self,sm,tcp"}
     command = [mpirun, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
-               "--host", ",".join(f"{address}:{RANKS_PER_HOST}" for address in hosts.addresses),
-               "--prtemca", "plm_ssh_agent", str(HERE / "agent.sh"),
-               "--prtemca", "prte_if_include", hosts.subnet]  # crashes with an interface of one host
+               "--host", ",".join(f"{name}:{RANKS_PER_HOST}" for name in hosts.names)]
     for name, value in settings.items():
         command += ["--mca", name, value]
-    environment = {**os.environ, "PHALANX_LINK_HOST": hosts.hosts[1], "OMP_NUM_THREADS": "1",
-                   "HOME": os.environ.get("HOME", "/tmp")}
-    ranks = rank_command(subject.split("+")[0], hosts, options)
+    command += ["-x", "OMP_NUM_THREADS"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HOME": os.environ.get("HOME", "/tmp")}
+    ranks = rank_command(subject.split("+")[0], options)
     return rows_of(subject, [(hosts.command(0, [*command, *ranks]), environment)])
 
 
@@ -154,13 +152,13 @@ def print_table(rows):
 
 def main():
     options = parse_options()
-    if missing := network.what_is_missing():
+    if missing := cluster.what_is_missing():
         raise SystemExit(f"link: {missing}")
     for number in signal.SIGTERM, signal.SIGHUP:
         signal.signal(number, lambda *_: sys.exit(1))  # runs every clean-up, as Ctrl-C does
     if options.realtime:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(10))
-    with network.TwoHosts(options.rate) as hosts:
+    with cluster.Cluster(2, options.rate) as hosts:
         rows = measure_stream(hosts, options)
         for subject in options.subjects:
             rows += measure(subject, hosts, options)

@@ -13,8 +13,8 @@ import threading
 import unittest
 from unittest import mock
 
+import cluster
 import link
-import network
 import stream
 from program import ROOT, ProgramTest
 
@@ -98,44 +98,6 @@ class Stream(unittest.TestCase):
             sender.join()
 
 
-class Hosts(ProgramTest):
-    def with_programs(self, **scripts):
-        """Makes these programs the only ones on PATH."""
-        folder = self.folder / "bin"
-        folder.mkdir()
-        for name, script in scripts.items():
-            (folder / name).write_text(f"#!/bin/sh\n{script}\n")
-            (folder / name).chmod(0o755)
-        patch = mock.patch.dict(os.environ, PATH=str(folder))
-        patch.start()
-        self.addCleanup(patch.stop)
-
-    def test_say_which_rights_are_missing(self):
-        with mock.patch.object(os, "geteuid", lambda: 1000):
-            self.assertRegex(network.what_is_missing(), "root with CAP_NET_ADMIN and CAP_SYS_ADMIN.* sudo")
-
-    def test_say_which_programs_are_missing(self):
-        self.with_programs(ip="")
-        with mock.patch.object(os, "geteuid", lambda: 0):
-            self.assertEqual("no tc, unshare on PATH; install iproute2 and util-linux", network.what_is_missing())
-
-    def test_report_why_the_system_refuses_and_leave_nothing(self):
-        calls = self.folder / "calls"
-        self.with_programs(ip=f'echo "$*" >> {calls}', tc='echo "Operation not permitted" >&2; exit 2')
-        with self.assertRaisesRegex(SystemExit, "link: tc .*: Operation not permitted; this requires root with"):
-            network.TwoHosts("1gbit").__enter__()
-        made, deleted = ([line.split()[2] for line in calls.read_text().splitlines() if line.startswith(f"netns {what} ")]
-                         for what in ("add", "delete"))
-        self.assertEqual(2, len(made))
-        self.assertEqual(made, deleted)
-
-    def test_have_different_host_names(self):
-        hosts = network.TwoHosts("1gbit")
-        command = hosts.command(1, ["rank", "--flag"])
-        self.assertEqual(["ip", "netns", "exec", hosts.hosts[1]], command[:4])
-        self.assertEqual(["host-b", "rank", "--flag"], command[-3:])
-
-
 class Whole(ProgramTest):
     def setUp(self):
         super().setUp()
@@ -146,10 +108,8 @@ class Whole(ProgramTest):
 
     def refusal(self):
         """Returns why two hosts cannot be made on this machine, or an empty string if they can."""
-        if missing := network.what_is_missing():
-            return missing
         try:
-            with network.TwoHosts("1gbit"):
+            with cluster.Cluster(2, "1gbit"):
                 return ""
         except SystemExit as problem:
             return str(problem).rsplit(": ", 1)[-1]

@@ -3,9 +3,9 @@
 
     bazel run //tools/bench/link:servers -- --rate 1gbit --bytes 1MB,16MB
 
-The hosts are two network namespaces of this machine (network.py). `stream` is one TCP connection that carries the
-tensor in one direction. Rounds of both alternate; seconds are medians, and the share of the link is computed for a push
-and a pull together.
+The hosts are those of a virtual cluster (tools/virtual_cluster/cluster.py). `stream` is one TCP connection that
+carries the tensor in one direction. Rounds of both alternate; seconds are medians, and the share of the link is
+computed for a push and a pull together.
 """
 
 import argparse
@@ -14,8 +14,8 @@ import secrets
 import statistics
 import subprocess
 
+import cluster
 import link
-import network
 
 PROGRAM = os.environ.get("PHALANX_LINK_SERVERS", "")
 STREAM = """
@@ -67,12 +67,12 @@ def main():
     parser.add_argument("--rounds", default=5, type=int, help="rounds for each size, each with a few pushes and pulls")
     parser.add_argument("--realtime", action="store_true", help="take priority over everything else on this machine")
     options = parser.parse_args()
-    if missing := network.what_is_missing():
+    if missing := cluster.what_is_missing():
         raise SystemExit(f"link: {missing}")
     if options.realtime:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(10))
     print("| bytes | stream, ms | push, ms | pull, ms | of the link |\n|---|---|---|---|---|")
-    with network.TwoHosts(options.rate) as hosts:
+    with cluster.Cluster(2, options.rate) as hosts:
         there = hosts.addresses[1]
         for size in options.bytes:
             stream, push, pull = [], [], []

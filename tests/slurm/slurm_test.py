@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tests training under a real Slurm of two nodes: by srun and sbatch, preempted and requeued, and as jobs of a suite."""
+
+import json
+import os
+import pathlib
+import sys
+import unittest
+
+import slurm
+from program import ENDLESS, QUICKSTART, ROOT, SHORT, TRAIN, ProgramTest, becomes_true, sets
+
+sys.path.insert(0, str(ROOT / "tests/readme"))
+import documents
+
+RUN_JOBS = str(ROOT / "tools/regress/places/testing/run_jobs")
+MISSING = slurm.what_is_missing()
+# Two nodes share the cores of this machine.
+SMALL = {**SHORT, "launch.threads": 1}
+
+
+
+def batch_script():
+    """Returns the batch script that docs/clusters.md shows."""
+    return next(block.text for block in documents.blocks(ROOT, "docs/clusters.md") if "#SBATCH" in block.text)
+
+
+@unittest.skipIf(MISSING, MISSING)
+class SlurmTest(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        (self.folder / "slurm").mkdir()
+        self.slurm = slurm.Slurm(self.folder / "slurm")
+        mpirun = pathlib.Path(os.path.realpath(ROOT / os.environ["MPIRUN"])).parent
+        self.slurm.environment = self.environment(SLURM_CONF=self.slurm.environment["SLURM_CONF"],
+                                                  PATH=f"{mpirun}:{os.environ['PATH']}")
+        self.slurm.__enter__()
+        self.addCleanup(self.slurm.__exit__)
+
+    def start_there(self, *words):
+        """Starts a command on the first node."""
+        return self.start(command=self.slurm.command(*words), environment=self.slurm.environment)
+
+    def srun_train(self, srun, settings):
+        return self.start_there("srun", *srun, TRAIN, f"--config={QUICKSTART}", f"--run_dir={self.folder}/run",
+                                *sets(settings))
+
+    def state(self, job):
+        return self.slurm.output("squeue", "--noheader", "--states=all", f"--jobs={job}", "--format=%T")
+
+    def await_state(self, job, state):
+        self.assertTrue(becomes_true(lambda: self.state(job) == state), f"{self.state(job)}, not {state}")
+
+
+class Srun(SlurmTest):
+    def test_tasks_of_a_node_are_ranks(self):
+        process = self.srun_train(["--nodes=1", "--ntasks=2"], SMALL)
+        self.assert_status(0, process)
+        self.assertEqual(2, self.run_folder().summary["ranks"])
+        self.assertIn("started by srun, connects by shm", self.run_folder().log(1).read_text())
+
+    def test_tasks_of_two_nodes_that_mpi_does_not_know_of_are_refused(self):
+        """Without PMIx, MPI sees a world of one in each task: each would train alone."""
+        process = self.srun_train(["--nodes=2", "--ntasks=2", "--mpi=none"], SMALL)
+        self.assert_status(2, process)
+        self.assertIn("MPI, which sees a world of one; start the ranks with mpirun, or under Slurm with "
+                      "`srun --mpi=pmix`", process.words)
+
+    def test_tasks_of_two_nodes_are_ranks_if_they_know_of_each_other(self):
+        process = self.srun_train(["--nodes=2", "--ntasks=2", "--mpi=pmix"], SMALL)
+        if process.wait() != 0 and "can not load PMIx library" in process.err:
+            self.skipTest("Slurm finds no PMIx; install libpmix-dev")
+        self.assert_status(0, process)
+        self.assertEqual(2, self.run_folder().summary["ranks"])
+        self.assertIn("rank 1 of 2 on node2, started by srun", self.run_folder().log(1).read_text())
+
+
+class Sbatch(SlurmTest):
+    def submit(self, settings):
+        """Submits the script with real paths and more settings."""
+        text = batch_script()
+        for shown, real in (("bazel-bin/tools/train", TRAIN), ("configs/quickstart.yaml", QUICKSTART),
+                            ("runs/batch", f"{self.folder}/run"), ("train.log", f"{self.folder}/train.log")):
+            self.assertEqual(1, text.count(shown), text)
+            text = text.replace(shown, real)
+        script = self.folder / "job.sh"
+        script.write_text(text.rstrip() + "".join(f" '{setting}'" for setting in sets(settings)) + "\n")
+        return self.slurm.output("sbatch", "--parsable", str(script))
+
+    def log(self):
+        return (self.folder / "train.log").read_text()
+
+    def test_ranks_are_spread_over_the_nodes(self):
+        job = self.submit(SMALL)
+        self.assertTrue(becomes_true(lambda: self.state(job) in ("COMPLETED", "FAILED")))
+        self.assertEqual("COMPLETED", self.state(job), self.log())
+        for rank in range(4):
+            self.assertIn(f"rank {rank} of 4 on node{rank // 2 + 1}, started by mpirun",
+                          self.run_folder().log(rank).read_text())
+
+    def test_a_preempted_job_is_requeued_and_continues(self):
+        job = self.submit({**ENDLESS, "launch.threads": 1, "launch.ranks": 2, "checkpoint.every_steps": 8})
+        checkpoints = self.folder / "run/checkpoints"
+        self.assertTrue(becomes_true(lambda: any(checkpoints.glob("step-*"))), self.state(job))
+        other = self.slurm.output("sbatch", "--parsable", "--partition=high", "--nodes=2", "--exclusive",
+                                  f"--output={self.folder}/other.log", "--wrap", "echo first")
+        self.await_state(other, "COMPLETED")
+        self.await_state(job, "RUNNING")
+        self.assertTrue(becomes_true(lambda: "Resumed" in self.log() or "resume" in self.log().lower()), self.log())
+        self.slurm.output("scancel", job)
+        self.await_state(job, "CANCELLED")
+
+
+class Suite(SlurmTest):
+    """The place where regress runs jobs."""
+
+    def setUp(self):
+        super().setUp()
+        self.owner = self.folder / "out"
+        self.owner.mkdir()
+
+    def job(self, name, *command, **more):
+        (self.owner / name).mkdir(exist_ok=True)
+        return {"name": name, "command": command, "folder": str(self.owner / name), **more}
+
+    def shell(self, name, script, **more):
+        return self.job(name, "/bin/sh", "-c", script, "sh", **more)
+
+    def start_jobs(self, *jobs, on="slurm"):
+        return self.start_there(RUN_JOBS, on, str(self.owner), json.dumps(jobs))
+
+    def run_jobs(self, *jobs, on="slurm"):
+        """Returns the description of the place, and the ends of the jobs by name."""
+        process = self.start_jobs(*jobs, on=on)
+        self.assert_status(0, process)
+        place, *ends = map(json.loads, process.out.splitlines())
+        return place, {end.pop("name"): end for end in ends}
+
+    def read(self, job, name):
+        return (self.owner / job / name).read_text()
+
+    def await_text(self, job, text):
+        path = self.owner / job / "stdout.log"
+        self.assertTrue(becomes_true(lambda: path.exists() and text in path.read_text()), f"{text} in {path}")
+
+    def test_has_the_slots_of_the_partition(self):
+        place, _ = self.run_jobs()
+        self.assertEqual({"slots": 2 * slurm.CORES, "most_hosts": 2, "description": "slurm partition low"}, place)
+        self.assertEqual("slurm partition high", self.run_jobs(on="slurm:high")[0]["description"])
+        process = self.start_jobs(on="slurm:debug")
+        self.assert_status(1, process)
+        self.assertIn("--on slurm:debug: there is no such partition; there are high, low", process.err)
+
+    def test_jobs_of_equal_size_are_one_array(self):
+        _, ends = self.run_jobs(self.shell("good", "echo $SLURM_ARRAY_TASK_COUNT"),
+                                self.shell("bad", "echo why >&2; exit 4"), self.shell("dead", "kill -9 $$"))
+        self.assertEqual({"good": 0, "bad": 4, "dead": 137}, {name: end["exit_status"] for name, end in ends.items()})
+        self.assertEqual({""}, {end["infrastructure_error"] for end in ends.values()})
+        self.assertEqual("3\n", self.read("good", "stdout.log"))
+        self.assertEqual("why\n", self.read("bad", "stderr.log"))
+
+    def test_what_slurm_cannot_run_may_be_retried(self):
+        lost = {"name": "lost", "command": ["/bin/true"], "folder": "/does/not/exist"}
+        _, ends = self.run_jobs(lost, self.shell("huge", "true", ranks=100))
+        self.assertIn("could not start the command; see ", ends["lost"]["infrastructure_error"])
+        self.assertIn("cannot start: PartitionConfig", ends["huge"]["infrastructure_error"])
+
+    def test_jobs_end_when_their_time_is_up_or_they_are_stopped(self):
+        endless = "echo up; sleep 600"
+        process = self.start_jobs(self.shell("slow", endless, time_limit=2), self.shell("stopped", endless),
+                                  self.shell("killed", endless))
+        for name in ("stopped", "killed"):
+            self.await_text(name, "up")
+        (self.owner / "stopped.stop").touch()
+        (self.owner / "killed.kill").touch()
+        self.assert_status(0, process)
+        ends = {end["name"]: (end["exit_status"], end["timed_out"])
+                for end in map(json.loads, process.out.splitlines()[1:])}
+        self.assertEqual({"slow": (143, True), "stopped": (143, False), "killed": (137, False)}, ends)
+
+    def test_a_requeued_job_runs_to_its_end(self):
+        script = 'echo "$SLURM_RESTART_COUNT $*"; [ -n "$1" ] || sleep 600; exit 3'
+        process = self.start_jobs(self.shell("again", script))
+        self.await_text("again", "\n")
+        self.slurm.output("scontrol", "requeue", self.slurm.output("squeue", "--noheader", "--array", "--format=%i"))
+        self.assert_status(0, process)
+        self.assertEqual(3, json.loads(process.out.splitlines()[1])["exit_status"])
+        self.assertEqual([" ", "1 --resume=auto"], self.read("again", "stdout.log").splitlines())
+
+    def test_jobs_of_a_killed_regress_are_ended_by_the_next(self):
+        process = self.start_jobs(self.shell("orphan", "echo up; sleep 600"))
+        self.await_text("orphan", "up")
+        self.slurm.output("pkill", "-KILL", "-f", f"^{RUN_JOBS} ")  # sees the processes of this cluster only
+        process.wait()
+        self.run_jobs(self.shell("next", "true"))
+        left = self.slurm.output("squeue", "--noheader", "--array", "--format=%i")
+        self.assertEqual("", left)
+
+    def test_a_job_of_two_hosts_trains_on_both(self):
+        job = self.job("train", TRAIN, f"--config={QUICKSTART}", f"--run_dir={self.folder}/run",
+                       *sets({**SMALL, "launch.ranks": 2}), ranks=2, hosts=2)
+        _, ends = self.run_jobs(job)
+        self.assertEqual(0, ends["train"]["exit_status"], f"{ends} {self.read('train', 'stderr.log')}")
+        self.assertIn("rank 1 of 2 on node2, started by mpirun", self.run_folder().log(1).read_text())
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

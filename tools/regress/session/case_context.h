@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tools/history/database.h"
+#include "tools/regress/place.h"
+
+namespace phalanx::regress {
+
+/// What the cases of a session share.
+struct CaseContext {
+  history::Database& database;
+  Place& place;
+  history::Environment environment;  // of the runs
+  std::int64_t session = 0;
+  std::string out{};                 // absolute path of the output folder
+  std::vector<std::string> train{};  // starts train
+  bool keep = false;                 // keep weights and checkpoints of cases that have passed
+};
+
+}  // namespace phalanx::regress

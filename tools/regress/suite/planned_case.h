@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/regress/suite/suite.h"
+
+namespace phalanx::regress {
+
+/// An expectation that losses are those of another config (expect.same_as).
+struct SameAs {
+  std::string config{};                  // path
+  std::vector<std::string> overrides{};  // of that config: those of the case that are not about where it runs
+  double tolerance = 0;                  // relative
+  std::int64_t steps = 0;                // number of steps that are compared; 0: all
+  int ranks = 1;                         // of that config
+};
+
+/// The expectations of a config that take other runs than the one that they are about.
+struct Relations {
+  std::optional<SameAs> same_as{};
+  std::optional<double> resume_at{};  // share of the steps after which a run is killed, to be resumed
+  std::optional<double> scaling{};    // least efficiency relative to one rank
+  std::optional<double> of_median{};  // least share of the median throughput of earlier nights
+  std::int64_t nights = 7;            // nights of this median
+};
+
+/// A case of a suite: a config with overrides, and how it is run.
+struct PlannedCase {
+  std::string name{};
+  std::string config{};                  // path
+  std::vector<std::string> overrides{};  // "key=value"
+  int ranks = 1;
+  int hosts = 1;
+  double time_limit = 0;  // seconds, of each run
+  int retries = 0;
+  bool alone = false;
+  bool skip_if_refused = false;  // a run that train refuses (status 2) is skipped instead of failing the case
+  std::string refused{};         // why the config is refused, which is known before it runs; empty: it is not
+  Relations relations{};
+};
+
+/// Returns the cases of a suite, in the order of its entries. `overrides` are added to each of them. Every config is
+/// loaded and checked. Throws ConfigError for a key that none of the configs of its entry has, for two cases of the
+/// same name, for an entry of which every combination is refused, and, unless the entry skips them, for each
+/// combination that is refused.
+std::vector<PlannedCase> plan_cases(const Suite& suite, const std::vector<std::string>& overrides);
+
+/// Returns the assignments that also apply to a config with the same results: those that are not about where and how
+/// ranks run (launch, backend, strategy, mesh and the like), expectations or files.
+std::vector<std::string> without_placement(const std::vector<std::string>& overrides);
+
+}  // namespace phalanx::regress

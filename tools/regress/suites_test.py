@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tests that the suites are valid, and that the nightly covers what it promises."""
+
+import program
+from program import ROOT, ProgramTest
+
+REGRESS = str(ROOT / "tools/regress/regress")
+STRATEGIES = {"auto", "single", "all_reduce", "overlapped", "sharded", "local_sgd", "diloco", "gossip", "hogwild",
+              "sync_ps", "downpour", "ssp", "dc_asgd", "easgd", "levels"}
+BACKENDS = {"inproc", "shm", "gloo", "hybrid", "mpi"}
+
+
+class Suites(ProgramTest):
+    def cases(self, name):
+        """Returns the names of the cases, without those that a config refuses."""
+        process = self.start("--suite", ROOT / f"configs/suites/{name}.yaml", "--dry_run", command=(REGRESS,))
+        self.assert_status(0, process)
+        return [line.split("  ")[0] for line in process.out.splitlines()[:-1] if "  skipped: " not in line]
+
+    def test_smoke_is_small(self):
+        self.assertLess(len(self.cases("smoke")), 30)
+
+    def test_nightly_has_every_strategy_on_every_backend(self):
+        cases = self.cases("nightly")
+        for strategy in STRATEGIES:
+            for backend in BACKENDS:
+                ranks = {rank for rank in (1, 2, 4) for case in cases
+                         if case.startswith(f"quickstart-ranks={rank}-backend={backend}-strategy={strategy}")}
+                wanted = {"single": {1}}.get(strategy, {1, 2, 4})
+                if strategy == "hogwild" and backend in ("gloo", "mpi", "hybrid"):
+                    continue  # its ranks share memory
+                with self.subTest(strategy=strategy, backend=backend):
+                    self.assertTrue(ranks and ranks <= wanted, ranks)
+
+    def test_nightly_has_every_axis_and_fault(self):
+        cases = self.cases("nightly")
+        for part in ("mesh=data2", "mesh=pipe2", "mesh=tensor2", "mesh=context2", "mesh=expert2", "hosts=2", "hosts=4",
+                     "-killed-", "-speed", "-scaling"):
+            self.assertTrue(any(part in case for case in cases), part)
+
+    def test_weekly_has_every_config(self):
+        configs = {path.stem for path in (ROOT / "configs").glob("*.yaml")}
+        self.assertLessEqual(configs, set(self.cases("weekly")))
+
+
+if __name__ == "__main__":
+    program.main()
