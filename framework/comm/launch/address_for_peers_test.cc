@@ -20,7 +20,7 @@ using ::testing::ThrowsMessage;
 
 const LocalAddress kFourHere{"lo", "127.0.0.1", AF_INET, true, 8}, kSixHere{"lo", "::1", AF_INET6, true, 128};
 const LocalAddress kFour{"eth0", "10.0.0.1", AF_INET, false, 24}, kSix{"eth0", "fd00::1", AF_INET6, false, 64};
-const LocalAddress kOther{"ib0", "192.168.7.1", AF_INET, false, 16},
+const LocalAddress kInfiniBand{"ib0", "192.168.7.1", AF_INET, false, 16},
     kDocker{"docker0", "172.17.0.1", AF_INET, false, 16};
 
 HostNetwork network(std::vector<LocalAddress> addresses, std::vector<std::string> named = {},
@@ -43,7 +43,7 @@ TEST(ChooseAddress, OnOneHostItIsALoopbackAddressOfTheHost) {
 }
 
 TEST(ChooseAddress, BetweenHostsItIsThatOfTheRouteToThePeer) {
-  const auto host = network({kFourHere, kFour, kOther}, {"10.0.0.1"}, {{"ph0", "192.168.7.1"}});
+  const auto host = network({kFourHere, kFour, kInfiniBand}, {"10.0.0.1"}, {{"ph0", "192.168.7.1"}});
   const OwnAddress chosen = choose_address({.peer = "ph0"}, host);
   EXPECT_EQ(chosen.describe(), "192.168.7.1 of ib0, the route to ph0");
   EXPECT_EQ(choose_address({.peer = "unknown"}, host).text, "10.0.0.1") << "there is no route";
@@ -54,14 +54,14 @@ TEST(ChooseAddress, WithoutAPeerItIsThatOfTheNameOrElseTheFirstOtherThanLoopback
   EXPECT_EQ(chosen(network({kFourHere, kFour, kSix}, {"127.0.1.1", "fd00::1"})), "fd00::1");
   EXPECT_EQ(chosen(network({kFourHere, kFour, kSix}, {"192.168.0.9"})), "10.0.0.1");
   EXPECT_EQ(chosen(network({kSixHere, kSix})), "fd00::1");
-  EXPECT_EQ(chosen(network({kFourHere, kDocker, kOther})), "192.168.7.1") << "bridges for containers come last";
+  EXPECT_EQ(chosen(network({kFourHere, kDocker, kInfiniBand})), "192.168.7.1") << "bridges for containers come last";
   EXPECT_EQ(chosen(network({kFourHere, kDocker})), "172.17.0.1");
   EXPECT_THAT([&] { chosen(network({kFourHere, kSixHere})); },
               ThrowsMessage<ConfigError>(HasSubstr("lo (127.0.0.1, ::1)")));
 }
 
 TEST(ChooseAddress, TheUserMaySetTheInterface) {
-  const auto host = network({kFourHere, kFour, kOther, kSix}, {"10.0.0.1"}, {{"ph0", "10.0.0.1"}});
+  const auto host = network({kFourHere, kFour, kInfiniBand, kSix}, {"10.0.0.1"}, {{"ph0", "10.0.0.1"}});
   const auto chosen = [&](const std::string& interface) {
     return choose_address({.interface = interface, .peer = "ph0"}, host).text;
   };

@@ -66,25 +66,6 @@ int prefix_of(const ifaddrs& entry) {
   return bits;
 }
 
-std::vector<LocalAddress> local_addresses() {
-  std::vector<LocalAddress> all;
-  ifaddrs* first = nullptr;
-  if (::getifaddrs(&first) != 0) return all;
-  for (const auto* entry = first; entry != nullptr; entry = entry->ifa_next) {
-    if (entry->ifa_addr == nullptr || (entry->ifa_flags & IFF_UP) == 0 || link_local(*entry->ifa_addr)) continue;
-    const int family = entry->ifa_addr->sa_family;
-    if (family != AF_INET && family != AF_INET6) continue;
-    all.push_back({.interface = entry->ifa_name,
-                   .text = text_of(*entry->ifa_addr),
-                   .family = family,
-                   .loopback = (entry->ifa_flags & IFF_LOOPBACK) != 0,
-                   .prefix_bits = prefix_of(*entry)});
-  }
-  ::freeifaddrs(first);
-  std::ranges::stable_sort(all, {}, [](const LocalAddress& address) { return address.family == AF_INET ? 0 : 1; });
-  return all;
-}
-
 Found look_up(const std::string& host, const char* port) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_DGRAM;
@@ -122,6 +103,25 @@ std::string source_towards(const std::string& peer) {
 }
 
 }  // namespace
+
+std::vector<LocalAddress> local_addresses() {
+  std::vector<LocalAddress> all;
+  ifaddrs* first = nullptr;
+  if (::getifaddrs(&first) != 0) return all;
+  for (const auto* entry = first; entry != nullptr; entry = entry->ifa_next) {
+    if (entry->ifa_addr == nullptr || (entry->ifa_flags & IFF_UP) == 0 || link_local(*entry->ifa_addr)) continue;
+    const int family = entry->ifa_addr->sa_family;
+    if (family != AF_INET && family != AF_INET6) continue;
+    all.push_back({.interface = entry->ifa_name,
+                   .text = text_of(*entry->ifa_addr),
+                   .family = family,
+                   .loopback = (entry->ifa_flags & IFF_LOOPBACK) != 0,
+                   .prefix_bits = prefix_of(*entry)});
+  }
+  ::freeifaddrs(first);
+  std::ranges::stable_sort(all, {}, [](const LocalAddress& address) { return address.family == AF_INET ? 0 : 1; });
+  return all;
+}
 
 const LocalAddress* HostNetwork::find(const std::string& text) const {
   const auto found = std::ranges::find(addresses, text, &LocalAddress::text);

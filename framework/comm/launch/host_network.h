@@ -18,9 +18,12 @@ struct LocalAddress {
   int prefix_bits = 0;  // length of the part that all addresses of its network share
 };
 
+/// Returns the addresses of this host's interfaces, IPv4 before IPv6, without link-local addresses.
+std::vector<LocalAddress> local_addresses();
+
 /// How this host is connected. Tests replace it.
 struct HostNetwork {
-  std::vector<LocalAddress> addresses;  // IPv4 before IPv6, without link-local addresses
+  std::vector<LocalAddress> addresses;  // local_addresses()
   std::vector<std::string> named;       // addresses to which the host's own name resolves
 
   /// Returns the address from which this host sends to `peer`, a name or an address. Returns an empty text if the name

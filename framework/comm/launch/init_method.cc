@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kEnvironment = "env://";
 constexpr const char* kLauncher = "a script";  // which has started each process by itself
 
-[[noreturn]] void refuse(const InitMethod& init, const std::string& why) {
+[[noreturn]] void refuse_method(const InitMethod& init, const std::string& why) {
   throw ConfigError("init_method " + (init.url.empty() ? kEnvironment : init.url) + ": " + why);
 }
 
@@ -25,12 +25,12 @@ struct Place {
   std::optional<int> rank{}, world_size{};
 };
 
-int to_number(const InitMethod& init, const std::string& name, const std::string& text) {
+int to_count(const InitMethod& init, const std::string& name, const std::string& text) {
   int number = 0;
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, number);
   if (error == std::errc() && rest == end && number >= 0) return number;
-  refuse(init, name + ": expected a whole number, got \"" + text + "\"");
+  refuse_method(init, name + ": expected a whole number, got \"" + text + "\"");
 }
 
 void read_parameters(const InitMethod& init, std::string text, Place& place) {
@@ -40,9 +40,9 @@ void read_parameters(const InitMethod& init, std::string text, Place& place) {
     text.erase(0, next + 1);
     const auto equals = std::min(parameter.find('='), parameter.size());
     const std::string name = parameter.substr(0, equals);
-    if (name != "rank" && name != "world_size") refuse(init, "\"" + name + "\" is neither rank nor world_size");
+    if (name != "rank" && name != "world_size") refuse_method(init, "\"" + name + "\" is neither rank nor world_size");
     auto& number = name == "rank" ? place.rank : place.world_size;
-    number = to_number(init, name, parameter.substr(std::min(equals + 1, parameter.size())));
+    number = to_count(init, name, parameter.substr(std::min(equals + 1, parameter.size())));
   }
 }
 
@@ -50,11 +50,11 @@ void read_parameters(const InitMethod& init, std::string text, Place& place) {
 void read_host(const InitMethod& init, Place& place) {
   const std::string text = place.address.substr(place.address.find("://") + 3);
   const auto colon = text.rfind(':');
-  if (colon == std::string::npos || colon == 0) refuse(init, "expected tcp://host:port");
+  if (colon == std::string::npos || colon == 0) refuse_method(init, "expected tcp://host:port");
   place.host = text.substr(0, colon);
   place.port = text.substr(colon + 1);
-  if (to_number(init, "port", place.port) < 1 || to_number(init, "port", place.port) > 65535) {
-    refuse(init, "port " + place.port + " is not between 1 and 65535");
+  if (to_count(init, "port", place.port) < 1 || to_count(init, "port", place.port) > 65535) {
+    refuse_method(init, "port " + place.port + " is not between 1 and 65535");
   }
 }
 
@@ -67,15 +67,15 @@ Place read_place(const InitMethod& init) {
   if (place.address.starts_with("tcp://")) {
     read_host(init, place);
   } else if (!place.address.starts_with("file:///") && place.address != kEnvironment) {
-    refuse(init, "expected env://, tcp://host:port or file:///path");
+    refuse_method(init, "expected env://, tcp://host:port or file:///path");
   }
   if (init.rank) place.rank = init.rank;
   if (init.world_size) place.world_size = init.world_size;
   if (place.rank.has_value() != place.world_size.has_value()) {
-    refuse(init, place.rank ? "rank is given, but world_size is not" : "world_size is given, but rank is not");
+    refuse_method(init, place.rank ? "rank is given, but world_size is not" : "world_size is given, but rank is not");
   }
   if (place.rank && (*place.rank < 0 || *place.rank >= *place.world_size)) {
-    refuse(init, "rank " + std::to_string(*place.rank) + " is not one of " + std::to_string(*place.world_size));
+    refuse_method(init, "rank " + std::to_string(*place.rank) + " is not one of " + std::to_string(*place.world_size));
   }
   return place;
 }
@@ -106,7 +106,7 @@ std::optional<LaunchEnvironment> detect_launch_environment(const InitMethod& ini
   const Place place = read_place(init);
   auto found = detect_launch_environment(with_place(place, variables));
   if (!found) {
-    refuse(init, "the rank of this process is unknown; give rank and world_size, or set RANK and WORLD_SIZE");
+    refuse_method(init, "the rank of this process is unknown; give rank and world_size, or set RANK and WORLD_SIZE");
   }
   if (place.rank) found->launcher = kLauncher;
   const auto& rank_info = found->rank_info;

@@ -13,16 +13,16 @@ namespace phalanx {
 namespace {
 
 using ::testing::HasSubstr;
-using Set = std::map<std::string, std::string>;
+using Given = std::map<std::string, std::string>;
 
-std::optional<LaunchEnvironment> init(const InitMethod& method, const Set& set = {}) {
+std::optional<LaunchEnvironment> init(const InitMethod& method, const Given& set = {}) {
   return detect_launch_environment(method, [&](const std::string& name) -> std::optional<std::string> {
     const auto found = set.find(name);
     return found == set.end() ? std::nullopt : std::optional(found->second);
   });
 }
 
-std::string refusal(const InitMethod& method, const Set& set = {}) {
+std::string refusal_of(const InitMethod& method, const Given& set = {}) {
   try {
     (void)init(method, set);
   } catch (const ConfigError& error) {
@@ -31,15 +31,15 @@ std::string refusal(const InitMethod& method, const Set& set = {}) {
   return "no error";
 }
 
-const Set kMpirun{{"OMPI_COMM_WORLD_RANK", "1"},
-                  {"OMPI_COMM_WORLD_SIZE", "4"},
-                  {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
-                  {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
-                  {"PMIX_NAMESPACE", "job"}};
+const Given kOneOfFour{{"OMPI_COMM_WORLD_RANK", "1"},
+                       {"OMPI_COMM_WORLD_SIZE", "4"},
+                       {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                       {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
+                       {"PMIX_NAMESPACE", "job"}};
 
 TEST(InitMethod, WithoutAnyTheLauncherDecides) {
   EXPECT_EQ(init({}), std::nullopt);
-  EXPECT_EQ(init({}, kMpirun)->launcher, "mpirun");
+  EXPECT_EQ(init({}, kOneOfFour)->launcher, "mpirun");
 }
 
 TEST(InitMethod, GivesRankAndPlace) {
@@ -68,14 +68,14 @@ TEST(InitMethod, ALoopbackAddressMeansThatAllRanksAreHere) {
 }
 
 TEST(InitMethod, ByEnvironmentTakesTheAddressFromVariables) {
-  const Set address{{"MASTER_ADDR", "ph0"}, {"MASTER_PORT", "29500"}};
+  const Given address{{"MASTER_ADDR", "ph0"}, {"MASTER_PORT", "29500"}};
   EXPECT_EQ(init({.url = "env://", .rank = 1, .world_size = 4}, address)->rendezvous, "env://?rank=1&world_size=4");
   EXPECT_EQ(init({.rank = 1, .world_size = 4}, address)->rank_info.size, 4);
-  EXPECT_THAT(refusal({.url = "env://", .rank = 1, .world_size = 4}), HasSubstr("MASTER_ADDR is not"));
+  EXPECT_THAT(refusal_of({.url = "env://", .rank = 1, .world_size = 4}), HasSubstr("MASTER_ADDR is not"));
 }
 
 TEST(InitMethod, ALauncherProvidesTheRankIfNoneIsGiven) {
-  const auto found = init({.url = "tcp://ph0:29500"}, kMpirun);
+  const auto found = init({.url = "tcp://ph0:29500"}, kOneOfFour);
   EXPECT_EQ(found->launcher, "mpirun");
   EXPECT_EQ(found->rendezvous, "tcp://ph0:29500?rank=1&world_size=4");
   EXPECT_EQ(found->rank_info.local_size, 2);
@@ -85,23 +85,23 @@ TEST(InitMethod, ALauncherProvidesTheRankIfNoneIsGiven) {
 }
 
 TEST(InitMethod, AScriptInsideALauncherGivesOtherRanks) {
-  const auto found = init({.url = "tcp://ph0:29500", .rank = 5, .world_size = 8}, kMpirun);
+  const auto found = init({.url = "tcp://ph0:29500", .rank = 5, .world_size = 8}, kOneOfFour);
   EXPECT_EQ(found->rank_info.rank, 5);
   EXPECT_EQ(found->rank_info.size, 8);
   EXPECT_FALSE(found->knows_local_rank);
 }
 
 TEST(InitMethod, ErrorsNameWhatIsWrong) {
-  EXPECT_THAT(refusal({.url = "tcp://ph0:29500"}), HasSubstr("give rank and world_size"));
-  EXPECT_THAT(refusal({.url = "tcp://ph0:29500", .rank = 1}), HasSubstr("rank is given, but world_size is not"));
-  EXPECT_THAT(refusal({.url = "tcp://ph0:1", .rank = 4, .world_size = 4}), HasSubstr("rank 4 is not one of 4"));
-  EXPECT_THAT(refusal({.url = "tcp://ph0:1", .rank = -1, .world_size = 4}), HasSubstr("rank -1 is not one of 4"));
-  EXPECT_THAT(refusal({.url = "tcp://ph0"}), HasSubstr("expected tcp://host:port"));
-  EXPECT_THAT(refusal({.url = "tcp://ph0:0"}), HasSubstr("port 0 is not between 1 and 65535"));
-  EXPECT_THAT(refusal({.url = "tcp://ph0:x"}), HasSubstr("expected a whole number, got \"x\""));
-  EXPECT_THAT(refusal({.url = "tcp://ph0:1?size=2"}), HasSubstr("\"size\" is neither rank nor world_size"));
+  EXPECT_THAT(refusal_of({.url = "tcp://ph0:29500"}), HasSubstr("give rank and world_size"));
+  EXPECT_THAT(refusal_of({.url = "tcp://ph0:29500", .rank = 1}), HasSubstr("rank is given, but world_size is not"));
+  EXPECT_THAT(refusal_of({.url = "tcp://ph0:1", .rank = 4, .world_size = 4}), HasSubstr("rank 4 is not one of 4"));
+  EXPECT_THAT(refusal_of({.url = "tcp://ph0:1", .rank = -1, .world_size = 4}), HasSubstr("rank -1 is not one of 4"));
+  EXPECT_THAT(refusal_of({.url = "tcp://ph0"}), HasSubstr("expected tcp://host:port"));
+  EXPECT_THAT(refusal_of({.url = "tcp://ph0:0"}), HasSubstr("port 0 is not between 1 and 65535"));
+  EXPECT_THAT(refusal_of({.url = "tcp://ph0:x"}), HasSubstr("expected a whole number, got \"x\""));
+  EXPECT_THAT(refusal_of({.url = "tcp://ph0:1?size=2"}), HasSubstr("\"size\" is neither rank nor world_size"));
   for (const char* url : {"ph0:29500", "file://relative", "udp://ph0:1"}) {
-    EXPECT_THAT(refusal({.url = url}), HasSubstr(std::string("init_method ") + url + ": expected env://"));
+    EXPECT_THAT(refusal_of({.url = url}), HasSubstr(std::string("init_method ") + url + ": expected env://"));
   }
 }
 

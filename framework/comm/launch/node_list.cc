@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMostNodes = 65'536;
 
-[[noreturn]] void refuse(const std::string& list, const std::string& why) {
+[[noreturn]] void refuse_list(const std::string& list, const std::string& why) {
   throw ConfigError("node list \"" + list + "\": " + why);
 }
 
@@ -23,7 +23,7 @@ std::vector<std::string> split(const std::string& list) {
   bool inside = false;
   for (const char c : list) {
     if (c == '[' || c == ']') {
-      if (inside == (c == '[')) refuse(list, "its brackets do not match");
+      if (inside == (c == '[')) refuse_list(list, "its brackets do not match");
       inside = c == '[';
     }
     if (c == ',' && !inside) {
@@ -32,14 +32,14 @@ std::vector<std::string> split(const std::string& list) {
       parts.back() += c;
     }
   }
-  if (inside) refuse(list, "its brackets do not match");
+  if (inside) refuse_list(list, "its brackets do not match");
   return parts;
 }
 
-std::uint64_t to_number(const std::string& list, const std::string& text) {
+std::uint64_t number_in(const std::string& list, const std::string& text) {
   std::uint64_t number = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || rest != text.data() + text.size()) refuse(list, "\"" + text + "\" is not a number");
+  if (error != std::errc() || rest != text.data() + text.size()) refuse_list(list, "\"" + text + "\" is not a number");
   return number;
 }
 
@@ -47,8 +47,8 @@ std::uint64_t to_number(const std::string& list, const std::string& text) {
 std::vector<std::string> numbers_of(const std::string& list, const std::string& range) {
   const auto dash = std::min(range.find('-'), range.size());
   const std::string begin = range.substr(0, dash), end = dash == range.size() ? begin : range.substr(dash + 1);
-  const std::uint64_t first = to_number(list, begin), last = to_number(list, end);
-  if (last < first || last - first >= kMostNodes) refuse(list, "\"" + range + "\" is not a range");
+  const std::uint64_t first = number_in(list, begin), last = number_in(list, end);
+  if (last < first || last - first >= kMostNodes) refuse_list(list, "\"" + range + "\" is not a range");
   std::vector<std::string> numbers;
   for (auto number = first; number <= last; ++number) {
     std::string digits = std::to_string(number);
@@ -63,8 +63,8 @@ void expand(const std::string& list, const std::string& before, const std::strin
             std::vector<std::string>& names) {
   const auto open = rest.find('[');
   if (open == std::string::npos) {
-    if ((before + rest).empty()) refuse(list, "a name is empty");
-    if (names.size() == kMostNodes) refuse(list, "it has more than " + std::to_string(kMostNodes) + " names");
+    if ((before + rest).empty()) refuse_list(list, "a name is empty");
+    if (names.size() == kMostNodes) refuse_list(list, "it has more than " + std::to_string(kMostNodes) + " names");
     names.push_back(before + rest);
     return;
   }

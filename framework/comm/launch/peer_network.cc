@@ -15,20 +15,6 @@ bool is_direct(const std::string& peer, const HostNetwork& network) {
   });
 }
 
-// Returns the address of a peer to which the route is probably right: the first one in a network of this host, or else
-// the first one. An address that this host has itself, such as that of a bridge for containers, leads nowhere.
-std::string best_of(const std::vector<std::string>& addresses, const HostNetwork& network) {
-  std::vector<std::string> foreign;
-  for (const auto& address : addresses) {
-    if (network.find(address) == nullptr) foreign.push_back(address);
-  }
-  for (const auto& address : foreign) {
-    if (is_direct(address, network)) return address;
-  }
-  if (!foreign.empty()) return foreign.front();
-  return addresses.empty() ? "" : addresses.front();
-}
-
 }  // namespace
 
 std::string HostEntry::to_text() const {
@@ -57,10 +43,18 @@ HostEntry describe_host(const std::string& interface, const HostNetwork& network
   return entry;
 }
 
+std::vector<std::string> in_order_of_reach(const HostEntry& other, const HostNetwork& network) {
+  auto foreign = other.addresses;
+  std::erase_if(foreign, [&](const std::string& address) { return network.find(address) != nullptr; });
+  std::ranges::stable_partition(foreign, [&](const std::string& address) { return is_direct(address, network); });
+  return foreign.empty() ? other.addresses : foreign;
+}
+
 std::optional<OwnAddress> address_towards(const HostEntry& other, const std::string& first_host,
                                           const std::string& interface, const HostNetwork& network) {
   if (other.key == host_key()) return std::nullopt;
-  const std::string peer = first_host.empty() ? best_of(other.addresses, network) : first_host;
+  std::string peer = first_host;
+  if (peer.empty() && !other.addresses.empty()) peer = in_order_of_reach(other, network).front();
   return choose_address({.interface = interface, .peer = peer}, network);
 }
 

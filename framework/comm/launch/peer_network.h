@@ -26,6 +26,11 @@ struct HostEntry {
 /// on the same machine. Throws ConfigError if there is none either.
 HostEntry describe_host(const std::string& interface, const HostNetwork& network);
 
+/// Returns the addresses of another host in the order in which this host should try them: those in a network of its own
+/// first. Addresses that this host has itself, such as those of bridges for containers, are left out unless there are
+/// no others.
+std::vector<std::string> in_order_of_reach(const HostEntry& other, const HostNetwork& network);
+
 /// Returns the address of this host for its peers, given the entry of a rank. `first_host` is the name or address at
 /// which this rank has reached rank 0's host, if it knows one and the entry is rank 0's. Returns nothing if that rank
 /// is on the same host, so that nothing follows from its entry. Throws as choose_address() does.

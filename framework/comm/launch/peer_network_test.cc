@@ -14,13 +14,13 @@ namespace {
 
 using ::testing::ElementsAre;
 
-const LocalAddress kLoopback{"lo", "127.0.0.1", AF_INET, true, 8};
-const LocalAddress kEthernet{"eth0", "10.0.0.2", AF_INET, false, 24};
-const LocalAddress kDocker{"docker0", "172.17.0.1", AF_INET, false, 16};
+const LocalAddress kInward{"lo", "127.0.0.1", AF_INET, true, 8};
+const LocalAddress kOutward{"eth0", "10.0.0.2", AF_INET, false, 24};
+const LocalAddress kBridge{"docker0", "172.17.0.1", AF_INET, false, 16};
 
 // Of a host that sends from 10.0.0.2 to all others, and from 192.168.7.2 to those of 192.168.
-HostNetwork network() {
-  return {.addresses = {kLoopback, kDocker, {"ib0", "192.168.7.2", AF_INET, false, 16}, kEthernet},
+HostNetwork two_networks() {
+  return {.addresses = {kInward, kBridge, {"ib0", "192.168.7.2", AF_INET, false, 16}, kOutward},
           .named = {},
           .source_towards = [](const std::string& peer) -> std::string {
             return peer.starts_with("192.168.") ? "192.168.7.2" : peer.starts_with("127.") ? peer : "10.0.0.2";
@@ -28,7 +28,7 @@ HostNetwork network() {
 }
 
 std::string towards(const HostEntry& other, const std::string& first_host = "", const std::string& interface = "") {
-  const auto own = address_towards(other, first_host, interface, network());
+  const auto own = address_towards(other, first_host, interface, two_networks());
   return own ? own->text : "none";
 }
 
@@ -41,9 +41,9 @@ TEST(HostEntry, SurvivesItsText) {
 }
 
 TEST(DescribeHost, ListsWhatOthersMayReach) {
-  EXPECT_THAT(describe_host("", network()).addresses, ElementsAre("192.168.7.2", "10.0.0.2", "172.17.0.1"));
-  EXPECT_THAT(describe_host("eth0", network()).addresses, ElementsAre("10.0.0.2"));
-  const HostNetwork alone{.addresses = {kLoopback}, .named = {}, .source_towards = {}};
+  EXPECT_THAT(describe_host("", two_networks()).addresses, ElementsAre("192.168.7.2", "10.0.0.2", "172.17.0.1"));
+  EXPECT_THAT(describe_host("eth0", two_networks()).addresses, ElementsAre("10.0.0.2"));
+  const HostNetwork alone{.addresses = {kInward}, .named = {}, .source_towards = {}};
   EXPECT_THAT(describe_host("", alone).addresses, ElementsAre("127.0.0.1"));
 }
 

@@ -74,19 +74,14 @@ Rendezvous read_ranks(const Url& url) {
   return result;
 }
 
-std::optional<std::string> job_secret() {
-  const auto secret = environment("PHALANX_JOB_SECRET"), file = environment("PHALANX_JOB_SECRET_FILE");
-  if (secret && file) throw ConfigError("PHALANX_JOB_SECRET and PHALANX_JOB_SECRET_FILE are both set; unset one");
-  return file ? read_secret(*file) : secret;
-}
-
 // torchrun's agent may host the store, and keeps it when it restarts the ranks. The prefix keeps values of an earlier
 // attempt from being taken for messages of this one.
-StorePtr connect_tcp(const std::string& host, int port, const Rendezvous& result, Seconds timeout) {
+StorePtr connect_tcp(const std::string& host, int port, Rendezvous& result, Seconds timeout) {
   const bool agent = environment("TORCHELASTIC_USE_AGENT_STORE") == "True";
   const StoreHost hosted_by = agent ? StoreHost::kAgent : result.rank == 0 ? StoreHost::kThisProcess : StoreHost::kPeer;
   const auto attempt = "phalanx/attempt_" + environment("TORCHELASTIC_RESTART_COUNT").value_or("0");
-  auto store = make_tcp_store(host, port, hosted_by, result.size, timeout, job_secret());
+  result.host = host;
+  auto store = make_tcp_store({host, port, hosted_by, result.size, timeout, job_secret(), result.rank});
   return make_prefix_store(attempt, std::move(store));
 }
 
@@ -101,7 +96,7 @@ std::string without_brackets(const std::string& host) {
   return host.starts_with('[') && host.ends_with(']') ? host.substr(1, host.size() - 2) : host;
 }
 
-StorePtr connect(const Url& url, const Rendezvous& result, Seconds timeout) {
+StorePtr connect(const Url& url, Rendezvous& result, Seconds timeout) {
   if (url.scheme == "file") {
     if (!url.address.starts_with('/')) refuse(url.text, "the path is not absolute; write file:///path");
     return make_file_store(url.address, result.size, timeout);
@@ -120,6 +115,12 @@ StorePtr connect(const Url& url, const Rendezvous& result, Seconds timeout) {
 }
 
 }  // namespace
+
+std::optional<std::string> job_secret() {
+  const auto secret = environment("PHALANX_JOB_SECRET"), file = environment("PHALANX_JOB_SECRET_FILE");
+  if (secret && file) throw ConfigError("PHALANX_JOB_SECRET and PHALANX_JOB_SECRET_FILE are both set; unset one");
+  return file ? read_secret(*file) : secret;
+}
 
 Rendezvous rendezvous(const std::string& url, Seconds timeout) {
   const Url parsed = parse(url);

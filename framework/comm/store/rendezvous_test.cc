@@ -74,6 +74,12 @@ TEST_F(Rendezvous, ByEnvironment) {
   meet("env://?");
 }
 
+TEST_F(Rendezvous, SaysWhereTheStoreIs) {
+  const int port = testing::free_port();
+  const auto met = rendezvous("tcp://127.0.0.1:" + std::to_string(port) + "?rank=0&world_size=1", kTimeout);
+  EXPECT_EQ(met.host, "127.0.0.1");
+}
+
 // The brackets of [::1] are tested with 127.0.0.1, which every host has.
 TEST_F(Rendezvous, AnAddressMayHaveBrackets) {
   for (const std::string host : {"127.0.0.1", "[127.0.0.1]"}) {
@@ -85,7 +91,7 @@ TEST_F(Rendezvous, AnAddressMayHaveBrackets) {
 
 TEST_F(Rendezvous, AnAgentHostsTheStoreOfAllAttempts) {
   const int port = testing::free_port();
-  const auto agent = make_tcp_store("localhost", port, StoreHost::kThisProcess, 1, kTimeout);
+  const auto agent = make_tcp_store({"localhost", port, StoreHost::kThisProcess, 1, kTimeout});
   agent->set("phalanx/attempt_0/note", "from an attempt that failed");
   ::setenv("TORCHELASTIC_USE_AGENT_STORE", "True", 1);
   ::setenv("TORCHELASTIC_RESTART_COUNT", "1", 1);
@@ -101,7 +107,7 @@ TEST_F(Rendezvous, ASecretOfTheJobIsReadFromTheEnvironmentOrAFile) {
   ::setenv("PHALANX_JOB_SECRET_FILE", path.c_str(), 1);
   const auto met = rendezvous(url, kTimeout);
   const auto join = [port](const std::string& secret) {
-    return make_tcp_store("127.0.0.1", port, StoreHost::kPeer, 1, kTimeout, secret);
+    return make_tcp_store({"127.0.0.1", port, StoreHost::kPeer, 1, kTimeout, secret, 1});
   };
   met.store->set("note", "a word");
   EXPECT_EQ(join("a secret of the tests")->get("phalanx/attempt_0/note"), "a word");
@@ -116,7 +122,7 @@ TEST_F(Rendezvous, ASecretOfTheJobIsReadFromTheEnvironmentOrAFile) {
 
 TEST_F(Rendezvous, WithASecretValuesInTheStoreOfAnAgentAreSealed) {
   const int port = testing::free_port();
-  const auto agent = make_tcp_store("localhost", port, StoreHost::kThisProcess, 1, kTimeout);
+  const auto agent = make_tcp_store({"localhost", port, StoreHost::kThisProcess, 1, kTimeout});
   ::setenv("TORCHELASTIC_USE_AGENT_STORE", "True", 1);
   ::setenv("PHALANX_JOB_SECRET", "a secret of the tests", 1);
   meet("tcp://localhost:" + std::to_string(port) + "?world_size=2&");

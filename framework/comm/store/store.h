@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "framework/base/descriptor.h"
+
 namespace phalanx {
 
 /// A key-value store that all ranks reach, with which they exchange data before they can communicate.
@@ -37,17 +39,29 @@ enum class StoreHost {
   kAgent,  // a launcher that uses c10d's TCPStore, such as torchrun's agent
 };
 
+/// A TCP store at host:port, and this process's place among its users.
+struct TcpStoreOptions {
+  std::string host;
+  int port = 0;
+  StoreHost hosted_by = StoreHost::kPeer;
+  int ranks = 1;
+  Seconds timeout{600};
+  std::optional<std::string> secret{};
+  int rank = 0;           // of this process; different for each of the `ranks`
+  Descriptor listener{};  // an open socket that listens at `port`, for kThisProcess; otherwise one is opened
+};
+
 /// Returns a store for processes that reach host:port. If this process hosts the store, the store lives as long as the
 /// returned object, and listens at `host` only (listen_for_store()); a port in use is a CommError that names it. All
-/// `ranks` of the job call this, and the process that hosts the store waits for the others.
+/// `ranks` of the job call this, and the process that hosts the store waits for the others. If some of them do not
+/// come, it throws a CommError::kTimeout that names them. Two processes with the same rank get a CommError::kSystem.
 ///
 /// Without a secret, the store is c10d's TCPStore, wire-compatible with PyTorch's: anyone who reaches the port can read
 /// and write it. With a secret, which all ranks must have, a store that a rank hosts is a StoreServer: it serves only
 /// clients that know the secret, and a rank with another secret gets a CommError::kSystem at once. A launcher's store
 /// admits everyone. There, with a secret, a rank gets an error when it reads a value that others have written (Seal).
 /// Throws ConfigError for a secret of fewer than kMinSecretBytes bytes.
-StorePtr make_tcp_store(const std::string& host, int port, StoreHost hosted_by, int ranks, Seconds timeout,
-                        const std::optional<std::string>& secret = {});
+StorePtr make_tcp_store(TcpStoreOptions options);
 
 /// Returns a store that puts a unique prefix before every key, so that several users of one store do not collide.
 StorePtr make_prefix_store(const std::string& prefix, StorePtr store);

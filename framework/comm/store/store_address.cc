@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "framework/base/sockets.h"
+#include "framework/base/text.h"
+#include "framework/comm/launch/host_network.h"
 
 namespace phalanx {
 namespace {
@@ -42,16 +44,31 @@ bool listens_at(const Descriptor& socket, const addrinfo& address) {
          ::bind(socket.get(), address.ai_addr, address.ai_addrlen) == 0 && ::listen(socket.get(), SOMAXCONN) == 0;
 }
 
+// Returns "looked for it at 10.0.0.1 through eth0 (10.0.0.2)", with all addresses to which the host resolves.
+std::string describe_search(const std::string& host) {
+  const HostNetwork network = this_network();
+  std::vector<std::string> places;
+  const Found found = resolve(host, 9, 0);
+  for (const auto* entry = found.get(); entry != nullptr; entry = entry->ai_next) {
+    char address[NI_MAXHOST] = {};
+    ::getnameinfo(entry->ai_addr, entry->ai_addrlen, address, sizeof(address), nullptr, 0, NI_NUMERICHOST);
+    const std::string source = network.source_towards(address);
+    const auto* own = network.find(source);
+    places.push_back(std::string(address) +
+                     (own ? " through " + own->interface + " (" + source + ")" : ", to which this host has no route"));
+  }
+  return places.empty() ? "it was looked for nowhere, since " + host + " has no address"
+                        : "it was looked for at " + join(places, ", ");
+}
+
 }  // namespace
 
 std::string store_host(const std::string& host) {
   if (host != "localhost") return host;
-  const Found found = resolve(host, 0, 0);
-  bool has_four = false, has_six = false;
-  for (const auto* entry = found.get(); entry != nullptr; entry = entry->ai_next) {
-    (entry->ai_family == AF_INET ? has_four : has_six) = true;
+  for (const auto& own : local_addresses()) {
+    if (own.text == "127.0.0.1" || own.text == "::1") return own.text;
   }
-  return has_four ? "127.0.0.1" : has_six ? "::1" : host;
+  return host;
 }
 
 // IPv6 comes first, because c10d's clients try it first.
@@ -95,9 +112,9 @@ std::string unresolved(const std::string& name, const std::string& host, const s
   return name + ": cannot resolve the address " + host + " (" + why + "); correct MASTER_ADDR";
 }
 
-std::string unreachable(const std::string& name, const std::string& why) {
+std::string unreachable(const std::string& name, const std::string& host, const std::string& why) {
   return name + ": cannot reach it; " + connection_advice("rank 0", "the address (MASTER_ADDR, MASTER_PORT)") + ": " +
-         why;
+         why + "; " + describe_search(host);
 }
 
 }  // namespace phalanx

@@ -7,8 +7,8 @@
 
 namespace phalanx {
 
-/// Returns the host to connect to for a store at `host`: "localhost" as a number, so that all ranks of this host choose
-/// the same one of its two loopback addresses; any other name or address unchanged.
+/// Returns the host to connect to for a store at `host`: for "localhost" the loopback address that this host has, of
+/// IPv4 if it has both, so that all of its ranks choose the same one; any other name or address unchanged.
 std::string store_host(const std::string& host);
 
 /// Returns a socket that listens at host:port and at no other address of this machine. It is not valid if `host` is a
@@ -27,7 +27,8 @@ std::string why_unresolved(const std::string& host);
 /// Returns the text of an error of the store `name`: the name of its host cannot be resolved.
 std::string unresolved(const std::string& name, const std::string& host, const std::string& why);
 
-/// Returns the text of an error of the store `name`: this rank cannot connect to it.
-std::string unreachable(const std::string& name, const std::string& why);
+/// Returns the text of an error of the store `name`: this rank cannot connect to it. It says where the store was looked
+/// for: the addresses to which `host` resolves, and the interfaces of this host that lead there.
+std::string unreachable(const std::string& name, const std::string& host, const std::string& why);
 
 }  // namespace phalanx

@@ -13,6 +13,7 @@
 #include "framework/base/error.h"
 #include "framework/base/keyed_hash.h"
 #include "framework/base/sockets.h"
+#include "framework/comm/launch/host_network.h"
 #include "framework/comm/store/polling.h"
 #include "framework/comm/store/store_address.h"
 #include "framework/comm/store/store_protocol.h"
@@ -59,7 +60,7 @@ void greet(TimedStream& stream, const std::string& secret, TimedStream::Deadline
 class Connecting {
  public:
   Connecting(const std::string& name, const std::string& host, int port, const std::string& secret, Seconds timeout)
-      : name_(name), host_(host), address_(host + ":" + std::to_string(port)), secret_(secret), timeout_(timeout) {}
+      : name_(name), host_(host), address_(with_port(host, port)), secret_(secret), timeout_(timeout) {}
 
   TimedStream connected() {
     using std::chrono::milliseconds;
@@ -102,7 +103,7 @@ class Connecting {
     if (const auto no_address = why_unresolved(host_); !no_address.empty()) {
       throw CommError(CommError::Kind::kSystem, unresolved(name_, host_, no_address));
     }
-    throw CommError(CommError::Kind::kTimeout, unreachable(name_, why_));
+    throw CommError(CommError::Kind::kTimeout, unreachable(name_, host_, why_));
   }
 
   const std::string name_, host_, address_, secret_;

@@ -180,7 +180,7 @@ TEST(StoreClient, SaysThatTheListeningProcessDoesNotAnswer) {
   const std::string address = address_of(silent.get());
   const int port = port_of(address);
   const auto error =
-      comm_error_of([&] { make_tcp_store("127.0.0.1", port, StoreHost::kPeer, 2, Seconds(0.3), kSecret); });
+      comm_error_of([&] { make_tcp_store({"127.0.0.1", port, StoreHost::kPeer, 2, Seconds(0.3), kSecret}); });
   EXPECT_EQ(error.kind(), CommError::Kind::kTimeout);
   EXPECT_THAT(error.what(), AllOf(HasSubstr(address), HasSubstr("waited 0.3 s"), HasSubstr("does not answer as")));
 }
@@ -189,28 +189,28 @@ TEST(StoreClient, SaysThatTheListeningProcessDoesNotAnswer) {
 TEST(StoreClient, ARankWithoutASecretIsToldThatRankZeroHasOne) {
   const Served served;
   const auto error =
-      comm_error_of([&] { make_tcp_store("127.0.0.1", served.port(), StoreHost::kPeer, 2, Seconds(1)); });
+      comm_error_of([&] { make_tcp_store({"127.0.0.1", served.port(), StoreHost::kPeer, 2, Seconds(1)}); });
   EXPECT_EQ(error.kind(), CommError::Kind::kTimeout);
   EXPECT_THAT(error.what(), AllOf(HasSubstr("PHALANX_JOB_SECRET"), HasSubstr("does not answer as")));
 }
 
 TEST(StoreClient, RankZeroSaysThatRanksMayLackTheSecret) {
   const auto error = comm_error_of(
-      [] { make_tcp_store("127.0.0.1", free_port(), StoreHost::kThisProcess, 2, Seconds(0.1), kSecret); });
+      [] { make_tcp_store({"127.0.0.1", free_port(), StoreHost::kThisProcess, 2, Seconds(0.1), kSecret}); });
   EXPECT_THAT(error.what(), AllOf(HasSubstr("only 1 of 2 ranks"), HasSubstr("PHALANX_JOB_SECRET")));
 }
 
 TEST(StoreClient, ARankWithASecretIsToldThatRankZeroMayHaveNone) {
   const int port = free_port();
-  const auto server = make_tcp_store("127.0.0.1", port, StoreHost::kThisProcess, 1, kLong);
+  const auto server = make_tcp_store({"127.0.0.1", port, StoreHost::kThisProcess, 1, kLong});
   const auto error =
-      comm_error_of([&] { make_tcp_store("127.0.0.1", port, StoreHost::kPeer, 2, Seconds(0.5), kSecret); });
+      comm_error_of([&] { make_tcp_store({"127.0.0.1", port, StoreHost::kPeer, 2, Seconds(0.5), kSecret}); });
   EXPECT_EQ(error.kind(), CommError::Kind::kTimeout);
   EXPECT_THAT(error.what(), AllOf(HasSubstr("PHALANX_JOB_SECRET"), HasSubstr(std::to_string(port))));
 }
 
 TEST(StoreClient, AShortSecretIsRefused) {
-  EXPECT_THROW(make_tcp_store("127.0.0.1", free_port(), StoreHost::kThisProcess, 1, kLong, "fifteen letters"),
+  EXPECT_THROW(make_tcp_store({"127.0.0.1", free_port(), StoreHost::kThisProcess, 1, kLong, "fifteen letters"}),
                ConfigError);
 }
 
@@ -219,7 +219,7 @@ TEST(StoreServer, ListensAtAllAddressesForAHostThatIsNotThisMachine) {
   const std::string at = ":" + std::to_string(port);
   auto hosting = std::async(std::launch::async, [port] {
     return comm_error_of(
-        [port] { make_tcp_store("no.such.host.invalid", port, StoreHost::kThisProcess, 1, Seconds(2), kSecret); });
+        [port] { make_tcp_store({"no.such.host.invalid", port, StoreHost::kThisProcess, 1, Seconds(2), kSecret}); });
   });
   const auto reached = [](const std::string& address) {
     try {

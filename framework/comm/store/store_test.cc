@@ -206,7 +206,8 @@ class TcpStore : public ::testing::TestWithParam<bool> {
  protected:
   static StorePtr make(const std::string& host, int port, StoreHost hosted_by, int ranks, Seconds timeout = kLong) {
     const auto secret = GetParam() ? std::optional(kSecret) : std::nullopt;
-    return make_tcp_store(host, port, hosted_by, ranks, timeout, secret);
+    const int rank = hosted_by == StoreHost::kThisProcess ? 0 : 1;
+    return make_tcp_store({host, port, hosted_by, ranks, timeout, secret, rank});
   }
 
   static StorePtr host(const std::string& host, int port, int ranks = 1, Seconds timeout = kLong) {
@@ -296,13 +297,26 @@ TEST_P(TcpStore, OmitsStackTracesOfItsAttempts) {
   ::testing::internal::CaptureStderr();
   const auto error = comm_error_of([] { join("127.0.0.1", free_port(), Seconds(1)); });
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
-  EXPECT_THAT(error.what(), AllOf(HasSubstr("cannot reach it"), Not(HasSubstr("frame #"))));
+  EXPECT_THAT(error.what(), AllOf(HasSubstr("cannot reach it"), Not(HasSubstr("frame #")),
+                                  HasSubstr("it was looked for at 127.0.0.1 through lo (127.0.0.1)")));
 }
 
 TEST_P(TcpStore, SaysHowManyRanksHaveJoined) {
   const auto error = comm_error_of([] { host("localhost", free_port(), 3, kShort); });
   EXPECT_EQ(error.kind(), CommError::Kind::kTimeout);
-  EXPECT_THAT(error.what(), HasSubstr("only 1 of 3 ranks"));
+  EXPECT_THAT(error.what(), AllOf(HasSubstr("only 1 of 3 ranks"), HasSubstr("ranks 1, 2 are missing")));
+  const auto of_two = comm_error_of([] { host("localhost", free_port(), 2, kShort); });
+  EXPECT_THAT(of_two.what(), HasSubstr("; rank 1 is missing"));
+}
+
+TEST_P(TcpStore, TwoProcessesWithTheSameRankAreToldAtOnce) {
+  const int port = free_port();
+  auto server = std::async(std::launch::async, [port] { return host("localhost", port, 2); });
+  const auto first = join("localhost", port);
+  const auto error = comm_error_of([&] { join("localhost", port); });
+  EXPECT_EQ(error.kind(), CommError::Kind::kSystem);
+  EXPECT_THAT(error.what(), HasSubstr("another process has joined as rank 1"));
+  (void)server.get();
 }
 
 TEST_P(TcpStore, ALostServerIsALostPeer) {
@@ -338,10 +352,10 @@ TEST_P(TcpStore, ServesAtIpv6) {
 // A store that torchrun's agent hosts. It admits everyone.
 class SealedStore : public ::testing::Test {
  protected:
-  StorePtr join() const { return make_tcp_store("127.0.0.1", port_, StoreHost::kAgent, 2, kLong, kSecret); }
+  StorePtr join() const { return make_tcp_store({"127.0.0.1", port_, StoreHost::kAgent, 2, kLong, kSecret}); }
 
   const int port_ = free_port();
-  const StorePtr agent_ = make_tcp_store("127.0.0.1", port_, StoreHost::kThisProcess, 1, kLong);
+  const StorePtr agent_ = make_tcp_store({"127.0.0.1", port_, StoreHost::kThisProcess, 1, kLong});
 };
 
 TEST_F(SealedStore, StoresValues) {

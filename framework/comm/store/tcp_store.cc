@@ -18,6 +18,8 @@
 #include "framework/base/keyed_hash.h"
 #include "framework/base/log.h"
 #include "framework/base/sockets.h"
+#include "framework/base/text.h"
+#include "framework/comm/launch/host_network.h"
 #include "framework/comm/store/c10d_store.h"
 #include "framework/comm/store/polling.h"
 #include "framework/comm/store/seal.h"
@@ -68,21 +70,22 @@ void silence_c10d() {
 
 bool accepts_connections(const std::string& host, int port) {
   try {
-    return connect_to(host + ":" + std::to_string(port), 1).valid();
+    return connect_to(with_port(host, port), 1).valid();
   } catch (const Error&) {
     return false;
   }
 }
 
-[[noreturn]] void explain_connection(const std::string& name, const std::string& host, int port, bool serve,
-                                     Seconds timeout, const c10::Error& error) {
+[[noreturn]] void explain_connection(const std::string& name, const TcpStoreOptions& options, const c10::Error& error) {
   const std::string why = error.what_without_backtrace();
-  if (const auto no_address = why_unresolved(host); !no_address.empty()) {
-    throw CommError(CommError::Kind::kSystem, unresolved(name, host, no_address));
+  if (const auto no_address = why_unresolved(options.host); !no_address.empty()) {
+    throw CommError(CommError::Kind::kSystem, unresolved(name, options.host, no_address));
   }
-  if (serve) throw CommError(CommError::Kind::kSystem, name + ": cannot serve: " + why);
-  if (accepts_connections(host, port)) refuse_listener(name, timeout, " (" + why + ")");
-  throw CommError(CommError::Kind::kTimeout, unreachable(name, why));
+  if (options.hosted_by == StoreHost::kThisProcess) {
+    throw CommError(CommError::Kind::kSystem, name + ": cannot serve: " + why);
+  }
+  if (accepts_connections(options.host, options.port)) refuse_listener(name, options.timeout, " (" + why + ")");
+  throw CommError(CommError::Kind::kTimeout, unreachable(name, options.host, why));
 }
 
 // c10d waits without a deadline for the answer of the process that listens at the address. So a thread does that, and
@@ -102,16 +105,39 @@ C10dStorePtr open_c10d(const std::string& name, const std::string& host, const c
   refuse_listener(name, timeout, "");
 }
 
-// Lets rank 0 report how many ranks never came. Otherwise each user of the store would wait for them at another key.
-void await_ranks(Store& store, const std::string& name, bool serve, int ranks, Seconds timeout, bool secret) {
+std::string joined_key(int rank) { return "phalanx/joined/" + std::to_string(rank); }
+
+// Returns "rank 1 is missing" or "ranks 1, 2, 5 are missing", with at most some of the ranks.
+std::string missing_ranks(Store& store, int ranks) {
+  constexpr std::size_t kMost = 16;
+  std::vector<std::string> missing;
+  for (int rank = 0; rank < ranks; ++rank) {
+    if (store.add(joined_key(rank), 0) == 0) missing.push_back(std::to_string(rank));
+  }
+  if (missing.size() == 1) return "rank " + missing[0] + " is missing";
+  const std::size_t more = missing.size() - std::min(missing.size(), kMost);
+  missing.resize(missing.size() - more);
+  return "ranks " + join(missing, ", ") + (more > 0 ? " and " + std::to_string(more) + " more" : "") + " are missing";
+}
+
+// Lets rank 0 report which ranks never came. Otherwise each user of the store would wait for them at another key.
+void await_ranks(Store& store, const std::string& name, const TcpStoreOptions& options) {
   const std::string key = "phalanx/joined";
+  if (options.hosted_by != StoreHost::kAgent && store.add(joined_key(options.rank), 1) > 1) {
+    throw CommError(CommError::Kind::kSystem, name + ": another process has joined as rank " +
+                                                  std::to_string(options.rank) +
+                                                  "; give each process a rank of its own (RANK, --rank)");
+  }
   auto joined = store.add(key, 1);
-  if (!serve) return;
-  if (poll_until([&] { return joined >= ranks || (joined = store.add(key, 0)) >= ranks; }, timeout)) return;
-  throw CommError(CommError::Kind::kTimeout, name + ": waited " + in_seconds(timeout) + ", but only " +
-                                                 std::to_string(joined) + " of " + std::to_string(ranks) +
-                                                 " ranks have joined" +
-                                                 (secret ? " with this job's secret (PHALANX_JOB_SECRET)" : ""));
+  if (options.hosted_by != StoreHost::kThisProcess) return;
+  const int ranks = options.ranks;
+  const auto all_here = [&] { return joined >= ranks || (joined = store.add(key, 0)) >= ranks; };
+  if (poll_until(all_here, options.timeout)) return;
+  throw CommError(CommError::Kind::kTimeout,
+                  name + ": waited " + in_seconds(options.timeout) + ", but only " + std::to_string(joined) + " of " +
+                      std::to_string(ranks) + " ranks have joined" +
+                      (options.secret ? " with this job's secret (PHALANX_JOB_SECRET)" : "") + "; " +
+                      missing_ranks(store, ranks));
 }
 
 Descriptor listening_socket(const std::string& name, const std::string& host, int port) {
@@ -125,54 +151,62 @@ Descriptor listening_socket(const std::string& name, const std::string& host, in
   throw CommError(CommError::Kind::kSystem, name + ": cannot listen: " + std::strerror(errno));
 }
 
-C10dStorePtr make_c10d(const std::string& name, const std::string& host, int port, bool serve, Seconds timeout) {
+C10dStorePtr make_c10d(const std::string& name, TcpStoreOptions& wanted) {
   c10d::TCPStoreOptions options;
-  options.port = static_cast<std::uint16_t>(port);
-  options.isServer = serve;
+  options.port = static_cast<std::uint16_t>(wanted.port);
+  options.isServer = wanted.hosted_by == StoreHost::kThisProcess;
   options.waitWorkers = false;
-  options.timeout = std::chrono::seconds(std::max<std::int64_t>(1, std::llround(std::ceil(timeout.count()))));
-  // c10d closes its copy of the socket.
-  if (serve) options.masterListenFd = ::fcntl(listening_socket(name, host, port).get(), F_DUPFD_CLOEXEC, 0);
+  options.timeout = std::chrono::seconds(std::max<std::int64_t>(1, std::llround(std::ceil(wanted.timeout.count()))));
+  if (options.isServer) {
+    // c10d closes its copy of the socket.
+    options.masterListenFd = ::fcntl(wanted.listener.get(), F_DUPFD_CLOEXEC, 0);
+    wanted.listener.close();
+  }
   silence_c10d();
   try {
-    return open_c10d(name, host, options, timeout);
+    return open_c10d(name, wanted.host, options, wanted.timeout);
   } catch (const c10::Error& error) {
-    explain_connection(name, host, port, serve, timeout, error);
+    explain_connection(name, wanted, error);
   }
 }
 
-StorePtr make_store_client(const std::string& name, const std::string& host, int port, bool serve, Seconds timeout,
-                           const std::string& secret) {
+StorePtr make_store_client(const std::string& name, TcpStoreOptions& options) {
   auto hosted = std::make_shared<HostedStore>();
-  if (serve) hosted->server = std::make_unique<StoreServer>(name, listening_socket(name, host, port), secret);
-  hosted->store = connect_to_store(name, host, port, secret, timeout);
+  if (options.hosted_by == StoreHost::kThisProcess) {
+    hosted->server = std::make_unique<StoreServer>(name, std::move(options.listener), *options.secret);
+  }
+  hosted->store = connect_to_store(name, options.host, options.port, *options.secret, options.timeout);
   return {hosted, hosted->store.get()};
 }
 
 }  // namespace
 
-StorePtr make_tcp_store(const std::string& named, int port, StoreHost hosted_by, int ranks, Seconds timeout,
-                        const std::optional<std::string>& secret) {
-  const std::string name = "TCP store " + named + ":" + std::to_string(port), host = store_host(named);
-  const bool serve = hosted_by == StoreHost::kThisProcess;
-  if (secret && secret->size() < kMinSecretBytes) {
+StorePtr make_tcp_store(TcpStoreOptions options) {
+  const std::string name = "TCP store " + with_port(options.host, options.port);
+  options.host = store_host(options.host);
+  if (options.secret && options.secret->size() < kMinSecretBytes) {
     throw ConfigError("the job's secret (PHALANX_JOB_SECRET) needs at least " + std::to_string(kMinSecretBytes) +
                       " characters; openssl rand -hex 32 makes one");
   }
   // A name may start to resolve later than its ranks start, as names of containers do. A warning shows a mistake at
   // once instead of after the timeout.
-  if (const auto why = why_unresolved(host); !why.empty()) {
-    log_warning() << unresolved(name, host, why) << ", or wait: it is tried for " << in_seconds(timeout);
+  if (const auto why = why_unresolved(options.host); !why.empty()) {
+    log_warning() << unresolved(name, options.host, why) << ", or wait: it is tried for "
+                  << in_seconds(options.timeout);
+  }
+  if (options.hosted_by == StoreHost::kThisProcess && !options.listener.valid()) {
+    options.listener = listening_socket(name, options.host, options.port);
   }
   StorePtr store;
-  if (!secret) {
-    store = std::make_shared<C10dStore>(name, make_c10d(name, host, port, serve, timeout), timeout);
-  } else if (hosted_by == StoreHost::kAgent) {
-    store = std::make_shared<SealedStore>(name, make_c10d(name, host, port, serve, timeout), timeout, Seal(*secret));
+  if (!options.secret) {
+    store = std::make_shared<C10dStore>(name, make_c10d(name, options), options.timeout);
+  } else if (options.hosted_by == StoreHost::kAgent) {
+    const Seal seal(*options.secret);
+    store = std::make_shared<SealedStore>(name, make_c10d(name, options), options.timeout, seal);
   } else {
-    store = make_store_client(name, host, port, serve, timeout, *secret);
+    store = make_store_client(name, options);
   }
-  await_ranks(*store, name, serve, ranks, timeout, secret.has_value());
+  await_ranks(*store, name, options);
   return store;
 }
 
