@@ -16,6 +16,7 @@ struct FrameworkConfig {
   double warn_after = 20;
   std::string bucket_bytes = "default";
   std::string progress_thread = "auto";
+  std::string interface;
   bool check_collectives = false;
   std::vector<SelectionRule> selection;
   std::string selection_file;
@@ -30,6 +31,10 @@ struct FrameworkConfig {
       "backward; auto: derived from a measured all-reduce");
     v("progress_thread", progress_thread, "thread that communicates while the rank computes; auto: if a core is free",
       config::one_of({"auto", "on", "off"}));
+    v("interface", interface,
+      "network interface by which ranks of other hosts reach this one: its name, an address or a network such as "
+      "10.0.0.0/24, or several of them, of which the first that a host has is used; empty: PHALANX_INTERFACE, or the "
+      "one of the route to rank 0");
     v("check_collectives", check_collectives, "compare the ranks' calls before each operation");
     v("selection", selection, "rules that choose algorithms; the first that matches applies");
     v("selection_file", selection_file,

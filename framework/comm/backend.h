@@ -6,6 +6,7 @@
 
 #include "framework/base/registry.h"
 #include "framework/comm/communicator.h"
+#include "framework/comm/launch/address_for_peers.h"
 #include "framework/comm/launch/launch_environment.h"
 #include "framework/comm/store/store.h"
 
@@ -21,6 +22,11 @@ struct ConnectOptions {
   /// thread only if this process may use more cores than its host has ranks; otherwise it would take cores from the
   /// ranks.
   std::optional<bool> progress_thread{};
+
+  OwnAddress address{};  // of this host for peers on other hosts; empty: a backend that needs one chooses it
+
+  /// True if MPI's launcher started exactly these ranks, so that MPI can connect them. If absent, PMIX_RANK tells.
+  std::optional<bool> launched_by_mpi{};
 };
 
 bool wants_progress_thread(const ConnectOptions& options);
@@ -28,9 +34,8 @@ bool wants_progress_thread(const ConnectOptions& options);
 /// The kinds of worlds that `backend: auto` distinguishes.
 enum class World {
   kOneRank,
-  kOneHost,           // several ranks, all on one host
-  kHosts,             // several hosts, whose ranks reach a common store
-  kHostsWithoutStore  // several hosts whose ranks only a launcher of MPI can connect
+  kOneHost,  // several ranks, all on one host
+  kHosts     // ranks of several hosts
 };
 
 /// Facts that others need to know about a backend before it connects anything. Each backend registers its own; code
@@ -48,6 +53,13 @@ struct BackendTraits {
 
   /// MPI connects its ranks if there is no store.
   bool mpi_without_store = false;
+
+  /// It connects ranks of any hosts that have a common store. Backend hybrid uses it between hosts without MPI.
+  bool connects_hosts = false;
+
+  /// Sends a text of rank 0 to all ranks by other means than a store, and returns it. Null if the backend cannot.
+  /// Collective; throws ConfigError and CommError.
+  std::string (*broadcast)(const RankInfo& rank_info, const std::string& text, Seconds timeout) = nullptr;
 
   /// The kind of worlds for which `backend: auto` chooses it.
   std::optional<World> automatic{};

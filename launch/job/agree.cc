@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/job/agree.h"
 
-#include <ATen/ops/zeros.h>
-
 #include <algorithm>
-#include <cstdint>
 
-#include "framework/base/config/config.h"
 #include "framework/base/config/locate.h"
 #include "framework/base/error.h"
 #include "framework/comm/texts.h"
@@ -14,17 +10,6 @@
 #include "launch/failure/failure.h"
 
 namespace phalanx {
-
-void check_same_config(ExperimentConfig config, Communicator& world) {
-  const std::string mine = config::dump(config);
-  const bool same = broadcast_text(mine, world) == mine;
-  at::Tensor differs = at::zeros({1}, at::kLong).fill_(same ? world.size() : world.rank());
-  world.all_reduce(differs, Reduction::kMin).wait();
-  const auto rank = differs.item<std::int64_t>();
-  if (rank == world.size()) return;
-  throw ConfigError("rank " + std::to_string(rank) + " was started with a different config than rank 0: compare " +
-                    "their --config files and --set flags (--print_config shows the result)");
-}
 
 std::string differing_processors(Communicator& world) {
   const auto mine = kernels::this_processor();

@@ -3,16 +3,12 @@
 
 #include <string>
 
-#include "engine/config/experiment_config.h"
 #include "framework/comm/communicator.h"
 #include "launch/job/job.h"
 #include "launch/job/prepare_folder.h"
 
 // Agreements between ranks that were not started by our own launcher. Collective; all ranks get the same errors.
 namespace phalanx {
-
-/// Throws ConfigError unless all ranks have the same config.
-void check_same_config(ExperimentConfig config, Communicator& world);
 
 /// Returns a message for the user if the ranks' processors differ in vendor or vector instructions, which determine the
 /// code that computes. The last bits of their results then differ. Returns an empty string if all are of the same kind.

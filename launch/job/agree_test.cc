@@ -25,16 +25,6 @@ ExperimentConfig some_config() {
   return config;
 }
 
-TEST(CheckSameConfig, NamesTheFirstRankThatDiffers) {
-  run_ranks("inproc", 3, [](const CommunicatorPtr& world) {
-    ExperimentConfig config = some_config();
-    EXPECT_NO_THROW(check_same_config(config, *world));
-    if (world->rank() > 0) config.seed += 1;
-    EXPECT_THAT([&] { check_same_config(config, *world); },
-                ThrowsMessage<ConfigError>(HasSubstr("rank 1 was started with a different config than rank 0")));
-  });
-}
-
 TEST(DifferingProcessors, AreNoneOnOneHost) {
   run_ranks("inproc", 2, [](const CommunicatorPtr& world) { EXPECT_EQ(differing_processors(*world), ""); });
 }

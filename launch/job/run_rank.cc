@@ -14,6 +14,7 @@
 #include "framework/base/log.h"
 #include "framework/base/reason.h"
 #include "framework/kernels/kernels.h"
+#include "launch/exit_status.h"
 #include "launch/failure/record_exception.h"
 #include "launch/failure/report_once.h"
 #include "launch/job/agree.h"
@@ -28,6 +29,7 @@
 #include "launch/local/print_to_console.h"
 #include "launch/rank/local_rank.h"
 #include "launch/rank/rendezvous_notice.h"
+#include "launch/rank/same_start.h"
 #include "launch/signals/stop_signal.h"
 #include "launch/stall/stall_watch.h"
 
@@ -86,7 +88,7 @@ Connected connect_rank(const ExperimentConfig& config, const StartedRank& rank) 
   std::string cores =
       bind_cores(config.launch, resolved.launched.rank_info, supervised ? CoresFrom::kPhalanx : CoresFrom::kLauncher);
   log_info() << cores;
-  return {connect_backends(config, resolved.launched, std::move(resolved.store)), std::move(cores)};
+  return {connect_backends(config, resolved.launched, std::move(resolved.met)), std::move(cores)};
 }
 
 // Does for a job without a supervisor what run_job() does otherwise, now that the ranks have agreed on a folder.
@@ -97,7 +99,6 @@ void begin_unsupervised(const Job& job, const StartedRank& rank, const Connected
   log_info() << "rank " << rank.rank() << " of " << size << " on " << host_name() << ", started by "
              << launched.launcher << ", connects by " << backend << ", " << connected.cores;
   if (rank.rank() == 0) print_run_header(job, *folder, size, backend);
-  check_same_config(job.config, connected.world());
 }
 
 // Logs what determines the last bits of this process's results.
@@ -155,6 +156,17 @@ int fail(const std::exception_ptr& error, const Job& job, const StartedRank& ran
   return status;
 }
 
+// Returns true if the other ranks of this host need not report the exception, since all ranks have the same one.
+bool is_known_to_all_ranks(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const StartMismatch&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
 }  // namespace
 
 int run_rank(const Job& job, StartedRank rank) {
@@ -198,6 +210,8 @@ int run_rank(const Job& job, StartedRank rank) {
     if (command) command->run(status, "");
     return status;
   } catch (...) {
+    const bool other = rank.launched.rank_info.local_rank > 0;
+    if (!rank.folder && other && is_known_to_all_ranks(std::current_exception())) return kUsage;
     if (!rank.folder) throw;
     return fail(std::current_exception(), job, rank, supervised, command);
   }

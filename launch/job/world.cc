@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <functional>
-#include <optional>
 #include <utility>
 
+#include "framework/base/config/config.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"
 #include "framework/collectives/checked/checked_communicator.h"
@@ -65,11 +65,16 @@ std::vector<std::string> selected_backends(const ExperimentConfig& config) {
 }
 
 Connections connect_backends(const ExperimentConfig& config, const LaunchEnvironment& launched,
-                             StorePtr rendezvous_store) {
+                             std::optional<Rendezvous> met) {
   std::vector<std::string> names{choose_backend(config.backend, launched)};
   std::ranges::copy(others_than(names.front(), config), std::back_inserter(names));
-  auto worlds = connect_all(names, launched, Seconds(config.framework.timeout), progress_thread(config),
-                            std::move(rendezvous_store));
+  ExperimentConfig dumped = config;  // dump() visits it as load() does, which may write
+  auto worlds = connect_all(names, launched,
+                            {.timeout = Seconds(config.framework.timeout),
+                             .progress_thread = progress_thread(config),
+                             .interface = config.framework.interface,
+                             .config = config::dump(dumped),
+                             .met = std::move(met)});
   Connections connections;
   for (std::size_t i = 0; i < names.size(); ++i) connections.push_back({names[i], std::move(worlds[i])});
   return connections;

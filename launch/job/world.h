@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/config/experiment_config.h"
 #include "framework/collectives/selection/selecting_communicator.h"
 #include "framework/comm/launch/launch_environment.h"
-#include "framework/comm/store/store.h"
+#include "framework/comm/store/rendezvous.h"
 
 namespace phalanx {
 
@@ -15,10 +16,10 @@ namespace phalanx {
 std::vector<std::string> selected_backends(const ExperimentConfig& config);
 
 /// Returns a communicator of all ranks for each backend that the config uses: its own first, followed by
-/// selected_backends(). `rendezvous_store` is as in connect_all(). Collective. Throws what connect() throws.
+/// selected_backends(). `met` is as in ConnectSettings. Collective. Throws what connect() throws.
 using Connections = std::vector<SelectingCommunicator::Alternative>;
 Connections connect_backends(const ExperimentConfig& config, const LaunchEnvironment& launched,
-                             StorePtr rendezvous_store = nullptr);
+                             std::optional<Rendezvous> met = {});
 
 /// Does the same for a rank that is a thread of this process, with backend inproc. All ranks share `store`.
 Connections connect_thread(const ExperimentConfig& config, const RankInfo& rank_info, const StorePtr& store);

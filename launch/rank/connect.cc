@@ -2,6 +2,7 @@
 #include "launch/rank/connect.h"
 
 #include <mpi.h>
+#include <torch/headeronly/version.h>
 
 #include <algorithm>
 #include <array>
@@ -11,33 +12,32 @@
 #include "framework/base/error.h"
 #include "framework/base/log.h"
 #include "framework/base/text.h"
+#include "framework/base/version.h"
 #include "framework/comm/backend.h"
-#include "framework/comm/store/rendezvous.h"
+#include "framework/comm/launch/address_for_peers.h"
+#include "framework/comm/store/own_address.h"
+#include "launch/rank/meet.h"
+#include "launch/rank/same_start.h"
 
 namespace phalanx {
 namespace {
 
-// Returns the store through which ranks of these backends find each other, or null if they need none.
-StorePtr find_store(const std::vector<std::string>& backends, const LaunchEnvironment& launched, Seconds timeout,
-                    const StorePtr& rendezvous_store) {
-  const int size = launched.rank_info.size;
-  const auto needs_store = std::ranges::find_if(backends, [&](const auto& backend) {
+// Returns the first of these backends whose ranks find each other through a store, or an empty string.
+std::string backend_with_store(const std::vector<std::string>& backends, const LaunchEnvironment& launched) {
+  const auto found = std::ranges::find_if(backends, [&](const auto& backend) {
     const auto traits = backend_traits(backend);
-    return !traits.mpi && !(traits.mpi_without_store && launched.rendezvous.empty());
+    return !traits.mpi && !(traits.mpi_without_store && launched.mpi && launched.rendezvous.empty());
   });
-  if (needs_store == backends.end()) return nullptr;
-  if (size == 1) return make_hash_store(timeout);
+  return found == backends.end() ? "" : *found;
+}
+
+void refuse_threads(const std::vector<std::string>& backends, const LaunchEnvironment& launched) {
+  const int size = launched.rank_info.size;
   const auto threads =
       std::ranges::find_if(backends, [](const auto& backend) { return backend_traits(backend).threads; });
-  if (threads != backends.end()) {
-    throw ConfigError("backend " + *threads + " has all ranks in one process, but " + launched.launcher + " started " +
-                      std::to_string(size) + " processes; use backend: auto");
-  }
-  if (launched.rendezvous.empty()) {
-    throw ConfigError("backend " + *needs_store + " cannot connect ranks of several hosts that " + launched.launcher +
-                      " started; use backend: mpi");
-  }
-  return rendezvous_store ? rendezvous_store : rendezvous(launched.rendezvous, timeout).store;
+  if (size == 1 || threads == backends.end()) return;
+  throw ConfigError("backend " + *threads + " has all ranks in one process, but " + launched.launcher + " started " +
+                    std::to_string(size) + " processes; use backend: auto");
 }
 
 // Returns true if the backend uses MPI. For the hybrid backend, that depends on the launcher.
@@ -56,6 +56,22 @@ std::string mpi_version() {
   return whole.substr(0, whole.find(','));
 }
 
+// Returns the facts of this rank that all ranks must have in common. Versions of MPI matter only if MPI connects them.
+StartFacts start_facts(const std::vector<std::string>& backends, const LaunchEnvironment& launched,
+                       const std::string& config) {
+  StartFacts facts{
+      .host = host_name(), .versions = {{"Phalanx", kVersion}, {"LibTorch", TORCH_VERSION}}, .config = config};
+  const bool by_mpi =
+      launched.mpi || std::ranges::any_of(backends, [](const auto& backend) { return backend_traits(backend).mpi; });
+  if (by_mpi) facts.versions["MPI"] = mpi_version();
+  return facts;
+}
+
+// Returns true if the ranks may have been started from different files. Forks of one process are equal.
+bool may_differ(const LaunchEnvironment& launched) {
+  return launched.rank_info.size > 1 && launched.launcher != "local";
+}
+
 }  // namespace
 
 std::string choose_backend(const std::string& wanted, const LaunchEnvironment& launched) {
@@ -67,34 +83,53 @@ std::string choose_backend(const std::string& wanted, const LaunchEnvironment& l
                       (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
   }
   if (launched.rank_info.size == 1) return automatic_backend(World::kOneRank);
-  if (launched.rank_info.one_host()) return automatic_backend(World::kOneHost);
-  return automatic_backend(launched.rendezvous.empty() ? World::kHostsWithoutStore : World::kHosts);
+  return automatic_backend(launched.rank_info.one_host() ? World::kOneHost : World::kHosts);
 }
 
 std::vector<CommunicatorPtr> connect_all(const std::vector<std::string>& backends, const LaunchEnvironment& launched,
-                                         Seconds timeout, std::optional<bool> progress_thread,
-                                         StorePtr rendezvous_store) {
+                                         ConnectSettings settings) {
   const auto& rank_info = launched.rank_info;
   std::vector<std::string> chosen;
   for (const auto& backend : backends) chosen.push_back(choose_backend(backend, launched));
   log_info() << "rank " << rank_info.rank << " of " << rank_info.size << " on " << host_name() << ", started by "
              << launched.launcher << ", connects by " << join(chosen, ", ");
-  auto store = find_store(chosen, launched, timeout, std::exchange(rendezvous_store, nullptr));
+  const std::string interface = wanted_interface(settings.interface);
+  if (!rank_info.one_host()) use_interface_in_libraries(interface);
+  const StartFacts facts = start_facts(chosen, launched, settings.config);
+
+  Rendezvous met;
+  ConnectOptions options{.rank_info = rank_info,
+                         .store = nullptr,
+                         .timeout = settings.timeout,
+                         .progress_thread = settings.progress_thread,
+                         .launched_by_mpi = launched.mpi};
+  if (!backend_with_store(chosen, launched).empty()) {
+    refuse_threads(chosen, launched);
+    met = settings.met ? *std::exchange(settings.met, {}) : meet(launched, interface, settings.timeout);
+    if (may_differ(launched)) check_same_start(facts, rank_info, *met.store);
+    if (!rank_info.one_host()) {
+      options.address = find_own_address(*met.store, rank_info, met.host, interface);
+      log_info() << "its peers reach it at " << options.address.describe();
+    }
+  }
   std::vector<CommunicatorPtr> worlds;
   for (const auto& backend : chosen) {
-    const auto part = store ? make_prefix_store(backend, store) : nullptr;
-    worlds.push_back(Backends::Choice(backend).make({rank_info, part, timeout, progress_thread}));
+    options.store = met.store ? make_prefix_store(backend, met.store) : nullptr;
+    worlds.push_back(Backends::Choice(backend).make(options));
   }
   // Rank 0 leaves the store last: others may still be reading the store that it hosts, and if several ranks leave a
   // file store at the same time, none of them removes the file.
-  if (rank_info.rank != 0) store.reset();
+  const bool compared = met.store != nullptr;
+  options.store.reset();
+  if (rank_info.rank != 0) met.store.reset();
   for (const auto& world : worlds) world->barrier().wait();
+  if (!compared && may_differ(launched)) check_same_start(facts, *worlds.front());
   return worlds;
 }
 
 CommunicatorPtr connect(const std::string& backend, const LaunchEnvironment& launched, Seconds timeout,
                         std::optional<bool> progress_thread) {
-  return connect_all({backend}, launched, timeout, progress_thread).front();
+  return connect_all({backend}, launched, {.timeout = timeout, .progress_thread = progress_thread}).front();
 }
 
 Topology world_topology(Communicator& world, const std::string& backend) {

@@ -42,15 +42,16 @@ Entry read(int rank, Store& store) {
 }  // namespace
 
 ResolvedLaunch resolve_local_rank(const LaunchEnvironment& launched, Seconds timeout) {
-  ResolvedLaunch resolved{.launched = launched, .store = nullptr};
+  ResolvedLaunch resolved{.launched = launched};
   if (is_known(launched)) return resolved;
-  resolved.store = rendezvous(launched.rendezvous, timeout).store;
+  resolved.met = rendezvous(launched.rendezvous, timeout);
+  Store& store = *resolved.met->store;
   auto& rank_info = resolved.launched.rank_info;
-  publish_own(rank_info.rank, *resolved.store);
-  const Entry mine = read(rank_info.rank, *resolved.store);
+  publish_own(rank_info.rank, store);
+  const Entry mine = read(rank_info.rank, store);
   rank_info.local_rank = rank_info.local_size = 0;
   for (int rank = 0; rank < rank_info.size; ++rank) {
-    const Entry other = read(rank, *resolved.store);
+    const Entry other = read(rank, store);
     if (other.host != mine.host) continue;
     ++rank_info.local_size;
     if (other.before(mine)) ++rank_info.local_rank;

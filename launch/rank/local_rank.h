@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+
 #include "framework/comm/launch/launch_environment.h"
-#include "framework/comm/store/store.h"
+#include "framework/comm/store/rendezvous.h"
 
 namespace phalanx {
 
-/// A launch environment whose local rank and size are known, and the store of the rendezvous if one was necessary to
-/// find them.
+/// A launch environment whose local rank and size are known, and the rendezvous if one was necessary to find them.
 struct ResolvedLaunch {
   LaunchEnvironment launched;
-  StorePtr store;  // for connect_all(), since there is only one rendezvous; null: none was necessary
+  std::optional<Rendezvous> met{};  // for connect_all(), since there is only one rendezvous; absent: none was necessary
 };
 
 /// Returns `launched` with the rank's number among the ranks of its host. RANK and WORLD_SIZE, with or without

@@ -3,18 +3,18 @@
 
 #include <string>
 
-#include "framework/base/environment.h"
-
 namespace phalanx::gloo {
 
 /// The keys of backend gloo in a config, whether or not this program has Gloo.
 struct Config {
-  std::string interface = environment("GLOO_SOCKET_IFNAME").value_or("");
+  std::string interface;
 
   template <class V>
   void visit(V& v) {
     v("interface", interface,
-      "network interface through which ranks reach each other; empty: the one that the host name resolves to");
+      "network interface through which ranks reach each other; empty: PHALANX_INTERFACE, GLOO_SOCKET_IFNAME, or the "
+      "one "
+      "of the route to rank 0");
   }
 };
 

@@ -2,6 +2,7 @@
 #include "framework/backends/gloo/connect.h"
 
 #include <gloo/barrier.h>
+#include <gloo/transport/tcp/address.h>
 
 #include <algorithm>
 #include <chrono>
@@ -23,22 +24,37 @@ std::string where(const Member& member) {
   return "connecting " + member.group + ", rank " + std::to_string(member.rank) + " of " + std::to_string(member.size);
 }
 
-[[noreturn]] void explain(const Member& member, int peer, const std::string& why) {
+// Returns the text of the address in the note of a peer, or an empty text if there is no such note.
+std::string address_in(const std::string& note) {
+  if (note.empty()) return "";
+  return ::gloo::transport::tcp::Address(std::vector<char>(note.begin(), note.end())).str();
+}
+
+[[noreturn]] void explain(const Member& member, int peer, const std::string& address, const std::string& why) {
   const bool late = why.find("timeout") != std::string::npos;
+  std::string text = where(member) + ": rank " + std::to_string(peer) + " cannot be reached";
+  if (!address.empty()) text += " at " + address;
+  text += " (" + why + ")";
+  if (!member.address.empty()) text += "; this rank is at " + member.address;
   throw CommError(late ? CommError::Kind::kTimeout : CommError::Kind::kPeerLost,
-                  where(member) + ": rank " + std::to_string(peer) + " cannot be reached (" + why + "); " +
-                      connection_advice("it", "the network interface (GLOO_SOCKET_IFNAME)"));
+                  text + "; " +
+                      connection_advice(
+                          "it", "the network interface (framework.interface, PHALANX_INTERFACE, GLOO_SOCKET_IFNAME)"));
 }
 
 // Waits for all ranks, because a rank that leaves before all are connected would appear unreachable to its peers.
-void meet(const Member& member, const std::shared_ptr<Transport>& transport) {
+void meet(const Member& member, const std::shared_ptr<Transport>& transport,
+          const std::vector<std::string>& addresses) {
+  const auto refuse = [&](int peer, const std::string& why) {
+    explain(member, peer, peer == member.rank ? "" : address_in(addresses[peer]), why);
+  };
   try {
     ::gloo::BarrierOptions options(std::make_shared<Context>(transport));
     ::gloo::barrier(options);
   } catch (const Absent& absent) {
-    explain(member, absent.ranks.empty() ? member.rank : absent.ranks.front(), "timeout");
+    refuse(absent.ranks.empty() ? member.rank : absent.ranks.front(), "timeout");
   } catch (const Lost& lost) {
-    explain(member, lost.rank, lost.why);
+    refuse(lost.rank, lost.why);
   }
 }
 
@@ -62,11 +78,11 @@ std::shared_ptr<Transport> connect(const Member& member, std::shared_ptr<::gloo:
     try {
       transport->link(peer).connect({addresses[peer].begin(), addresses[peer].end()});
     } catch (const std::exception& error) {
-      explain(member, peer, text_of(error));
+      explain(member, peer, address_in(addresses[peer]), text_of(error));
     }
   }
   transport->setTimeout(in_milliseconds(member.timeout));
-  meet(member, transport);
+  meet(member, transport, addresses);
   return transport;
 }
 

@@ -17,6 +17,7 @@ struct Member {
   int rank = 0;
   int size = 1;
   Seconds timeout{600};
+  std::string address{};  // OwnAddress::describe() of this rank, for messages
 };
 
 /// A function that exchanges notes between the ranks of a new group. It takes one note for each rank and returns the

@@ -15,9 +15,16 @@ namespace {
 CommunicatorPtr connect_world(const gloo::Config& config, const ConnectOptions& options) {
   const auto& rank_info = options.rank_info;
   if (!options.store) throw ConfigError("backend gloo needs a store for the rendezvous of its ranks");
-  const gloo::Member member{
-      .group = "world", .rank = rank_info.rank, .size = rank_info.size, .timeout = options.timeout};
-  auto device = gloo::open_device(address_for_peers(rank_info.one_host(), config.interface));
+  const OwnAddress own =
+      options.address.empty()
+          ? address_for_peers({.one_host = rank_info.one_host(), .interface = wanted_interface(config.interface)})
+          : options.address;
+  const gloo::Member member{.group = "world",
+                            .rank = rank_info.rank,
+                            .size = rank_info.size,
+                            .timeout = options.timeout,
+                            .address = own.describe()};
+  auto device = gloo::open_device(own.text);
   auto transport = gloo::connect(member, std::move(device), gloo::exchange_through(*options.store, member));
   auto queue = std::make_shared<OperationQueue>();
   if (wants_progress_thread(options)) queue->start_progress_thread();
@@ -27,7 +34,7 @@ CommunicatorPtr connect_world(const gloo::Config& config, const ConnectOptions& 
 
 const bool gloo_registered =
     Backends::global().add<gloo::Config>("gloo", "ranks are processes on any hosts, or threads, connected by TCP",
-                                         BackendTraits{.automatic = World::kHosts}, &connect_world);
+                                         BackendTraits{.connects_hosts = true}, &connect_world);
 
 }  // namespace
 }  // namespace phalanx

@@ -13,9 +13,8 @@ CommunicatorPtr refuse(const gloo::Config&, const ConnectOptions&) {
       "build again, or use backend mpi");
 }
 
-const bool absent_registered =
-    Backends::global().add<gloo::Config>("gloo", "not in this program: install libgloo-dev and build again",
-                                         BackendTraits{.automatic = World::kHosts}, &refuse);
+const bool absent_registered = Backends::global().add<gloo::Config>(
+    "gloo", "not in this program: install libgloo-dev and build again", BackendTraits{.connects_hosts = true}, &refuse);
 
 }  // namespace
 }  // namespace phalanx

@@ -27,18 +27,21 @@ void check_backend(const char* key, const std::string& backend) {
                     join(Backends::global().names(), ", "));
 }
 
-// Returns a backend for such a world, or an empty string if this program has none.
-std::string backend_for(World world) {
-  const auto names =
-      Backends::global().names_where([&](const BackendTraits& traits) { return traits.automatic == world; });
+// Returns the first backend with this trait, or an empty string if this program has none.
+std::string backend_with(bool BackendTraits::* trait) {
+  const auto names = Backends::global().names_where(trait);
   return names.empty() ? "" : names.front();
 }
 
-// MPI launchers set PMIx variables, even if torchrun's variables are set as well.
+// MPI's launchers set PMIx variables for the ranks that they start.
+bool launched_by_mpi(const ConnectOptions& options) {
+  return options.launched_by_mpi.value_or(environment("PMIX_RANK").has_value());
+}
+
 std::string choose_inter(const std::string& wanted, const ConnectOptions& options) {
   if (wanted != "auto") return wanted;
-  const std::string by_mpi = backend_for(World::kHostsWithoutStore), by_store = backend_for(World::kHosts);
-  if (environment("PMIX_RANK") && !by_mpi.empty()) return by_mpi;
+  const std::string by_mpi = backend_with(&BackendTraits::mpi), by_store = backend_with(&BackendTraits::connects_hosts);
+  if (launched_by_mpi(options) && !by_mpi.empty()) return by_mpi;
   if (options.store && !by_store.empty()) return by_store;
   throw ConfigError(
       "backend hybrid: no backend connects the hosts: start the ranks with mpirun, or with a launcher that provides a "

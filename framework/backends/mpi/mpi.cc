@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "framework/backends/device/device_communicator.h"
+#include "framework/backends/mpi/broadcast_text.h"
 #include "framework/backends/mpi/communicator.h"
 #include "framework/backends/mpi/runtime.h"
 #include "framework/comm/backend.h"
@@ -54,7 +55,7 @@ CommunicatorPtr connect(const ConnectOptions& options) {
 
 const bool mpi_registered =
     Backends::global().add<MpiConfig>("mpi", "ranks are processes on any hosts, started by mpirun or srun --mpi=pmix",
-                                      BackendTraits{.mpi = true, .automatic = World::kHostsWithoutStore},
+                                      BackendTraits{.mpi = true, .broadcast = &mpi::broadcast_text},
                                       [](const MpiConfig&, const ConnectOptions& options) { return connect(options); });
 
 }  // namespace

@@ -16,7 +16,7 @@ struct NcclConfig {
 
   template <class V>
   void visit(V& v) {
-    v("host", host, "backend of tensors on the CPU, messages and barriers; auto: shm on one host, gloo otherwise");
+    v("host", host, "backend of tensors on the CPU, messages and barriers; auto: shm on one host, hybrid otherwise");
   }
 };
 

@@ -94,7 +94,7 @@ std::vector<OwnAddress> outward_addresses(const HostNetwork& network) {
       all.push_back(own(address, reason));
     }
   };
-  for (const auto& text : network.named) {
+  for (const auto& text : network.named ? network.named() : std::vector<std::string>()) {
     if (const auto* address = network.find(text)) add(*address, "to which the host's name resolves");
   }
   for (const bool bridge : {false, true}) {

@@ -25,10 +25,13 @@ const LocalAddress kInfiniBand{"ib0", "192.168.7.1", AF_INET, false, 16},
 
 HostNetwork network(std::vector<LocalAddress> addresses, std::vector<std::string> named = {},
                     std::map<std::string, std::string> routes = {}) {
-  return {.addresses = std::move(addresses), .named = std::move(named), .source_towards = [routes](const auto& peer) {
-            const auto found = routes.find(peer);
-            return found == routes.end() ? std::string() : found->second;
-          }};
+  return {.addresses = std::move(addresses),
+          .named = [named] { return named; },
+          .source_towards =
+              [routes](const auto& peer) {
+                const auto found = routes.find(peer);
+                return found == routes.end() ? std::string() : found->second;
+              }};
 }
 
 std::string on_one_host(const std::vector<LocalAddress>& addresses) {

@@ -129,7 +129,7 @@ const LocalAddress* HostNetwork::find(const std::string& text) const {
 }
 
 HostNetwork this_network() {
-  return {.addresses = local_addresses(), .named = named_addresses(), .source_towards = &source_towards};
+  return {.addresses = local_addresses(), .named = &named_addresses, .source_towards = &source_towards};
 }
 
 bool in_same_network(const std::string& one, const std::string& other, int bits) {

@@ -24,7 +24,9 @@ std::vector<LocalAddress> local_addresses();
 /// How this host is connected. Tests replace it.
 struct HostNetwork {
   std::vector<LocalAddress> addresses;  // local_addresses()
-  std::vector<std::string> named;       // addresses to which the host's own name resolves
+
+  /// Returns the addresses to which the host's own name resolves, for as long as the resolver takes. May be null.
+  std::function<std::vector<std::string>()> named;
 
   /// Returns the address from which this host sends to `peer`, a name or an address. Returns an empty text if the name
   /// has no address or if there is no route.
@@ -34,7 +36,7 @@ struct HostNetwork {
   const LocalAddress* find(const std::string& text) const;
 };
 
-/// Asks the system. Looking up the host's name may block for as long as the resolver takes.
+/// Asks the system.
 HostNetwork this_network();
 
 /// Returns true if both addresses have the same family and the same first `bits` bits.
