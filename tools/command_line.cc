@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/command_line.h"
 
+#include <charconv>
+#include <optional>
+#include <system_error>
 #include <utility>
 
 #include "framework/base/error.h"
@@ -22,11 +25,21 @@ std::string take_section(std::vector<std::string>& words) {
   return "";
 }
 
+// Returns nothing for a flag that was not given.
+std::optional<int> to_count(const std::string& flag, const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  int number = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (error == std::errc() && rest == end && number >= 0) return number;
+  throw ConfigError("--" + flag + ": expected a whole number, got \"" + text + "\"");
+}
+
 }  // namespace
 
 CommandLine parse_command_line(const Arguments& arguments, const std::vector<std::string>& keys) {
   CommandLine line;
-  std::string resume;
+  std::string resume, rank, world_size;
   Flags flags(arguments, {"configs/quickstart.yaml optimizer.lr=0.05",
                           "--config configs/quickstart.yaml --set optimizer.lr=0.05"});
   flags.add_path("config", &line.config, "YAML file that describes the run; --config may be omitted");
@@ -34,6 +47,12 @@ CommandLine parse_command_line(const Arguments& arguments, const std::vector<std
   flags.add_path("run_dir", &line.run_dir, "folder for all output of the run (default: runs/<name>-<time>)");
   flags.add_path("resume", &resume,
                  "resume from a checkpoint: auto (the newest of the run folder) or its path; sets checkpoint.resume");
+  flags.add_path(
+      "init_method", &line.init.url,
+      "where this rank meets the others: env://, tcp://HOST:PORT or file:///PATH (default: where its launcher "
+      "says)");
+  flags.add_path("rank", &rank, "number of this rank, from 0, if no launcher gives it one; needs --world_size");
+  flags.add_path("world_size", &world_size, "number of ranks, if no launcher tells; needs --rank");
   flags.add("print_config", &line.print_config, "print the resolved config, defaults included, and exit");
   flags.add(kHelpConfig, &line.help_config,
             "print every key that a config can have, or the keys of one SECTION (--help_config optimizer.sgd), and "
@@ -41,6 +60,8 @@ CommandLine parse_command_line(const Arguments& arguments, const std::vector<std
   auto words = arguments.words;
   line.help_section = take_section(words);
   auto others = flags.parse(words);
+  line.init.rank = to_count("rank", rank);
+  line.init.world_size = to_count("world_size", world_size);
   if (!resume.empty()) line.overrides.push_back("checkpoint.resume=" + resume);
   if (!line.help_config) {
     take_positional(others, line.config);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/comm/launch/init_method.h"
 #include "tools/command/arguments.h"
 
 namespace phalanx {
@@ -14,6 +15,7 @@ struct CommandLine {
   std::vector<std::string> overrides{};  // key=value, or --set key=value; may be repeated
   std::string run_dir{};                 // --run_dir DIR; empty: runs/<name>-<time>. --resume X has no member: it is
                                          // appended to overrides as checkpoint.resume=X, so it takes precedence.
+  InitMethod init{};                     // --init_method, --rank, --world_size
   bool print_config = false;
   bool help_config = false;
   std::string help_section{};  // --help_config SECTION; empty: all sections

@@ -61,6 +61,16 @@ TEST(CommandLine, AnOverrideMayHaveAnyValue) {
               ElementsAre("model={name: mlp, hidden: [3, 5]}", "name=--config=x"));
 }
 
+TEST(CommandLine, SaysWhereTheRankMeetsTheOthers) {
+  const auto line = parse({"--init_method=tcp://ph0:29500", "--rank", "0", "--world_size=4"});
+  EXPECT_EQ(line.init.url, "tcp://ph0:29500");
+  EXPECT_EQ(line.init.rank, 0);
+  EXPECT_EQ(line.init.world_size, 4);
+  EXPECT_TRUE(parse({}).init.empty());
+  expect_refused({"--rank=x"}, R"(--rank: expected a whole number, got "x")");
+  expect_refused({"--world_size=-1"}, R"(--world_size: expected a whole number, got "-1")");
+}
+
 TEST(CommandLine, SwitchesNeedNoValue) {
   EXPECT_TRUE(parse({"--print_config", "--config", "a.yaml"}).print_config);
   EXPECT_TRUE(parse({"--help_config"}).help_config);

@@ -42,6 +42,7 @@ int run(const CommandLine& line, Job& job) {
     return kDone;
   }
   job.run_dir = line.run_dir;
+  job.init = line.init;
   keep_freed_memory();
   ignore_file_signals();
   return run_job(job);

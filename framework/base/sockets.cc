@@ -8,11 +8,13 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstddef>
 #include <cstring>
 #include <memory>
+#include <vector>
 
 #include "framework/base/error.h"
 
@@ -92,12 +94,16 @@ void set_up_tcp(int socket) {
   set(IPPROTO_TCP, TCP_KEEPCNT, kProbes);
 }
 
-Descriptor listen_on(int family, const sockaddr* where, socklen_t bytes, const std::string& text) {
+// Returns an invalid descriptor if it fails; errno says why. A socket of IPv6 that listens at all addresses accepts
+// connections of IPv4 too, whatever the system's default is.
+Descriptor listen_on(int family, const sockaddr* where, socklen_t bytes) {
   Descriptor socket = open_socket(family);
-  const int yes = 1;
-  if (!socket.valid() || ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) != 0 ||
+  const int yes = 1, no = 0;
+  if (!socket.valid()) return socket;
+  if (family == AF_INET6) ::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no));
+  if (::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) != 0 ||
       ::bind(socket.get(), where, bytes) != 0 || ::listen(socket.get(), SOMAXCONN) != 0) {
-    fail(text, "listen at");
+    return Descriptor();  // closing the socket does not change errno unless it fails
   }
   return socket;
 }
@@ -138,10 +144,23 @@ Descriptor try_to_connect(int family, const sockaddr* where, socklen_t bytes, do
 Descriptor listen_at(const std::string& address) {
   if (address.starts_with(kUnix)) {
     const auto unix = unix_address(address);
-    return listen_on(AF_UNIX, reinterpret_cast<const sockaddr*>(&unix.address), unix.bytes, address);
+    auto socket = listen_on(AF_UNIX, reinterpret_cast<const sockaddr*>(&unix.address), unix.bytes);
+    if (!socket.valid()) fail(address, "listen at");
+    return socket;
   }
   const auto found = resolve(address, AI_PASSIVE);
-  return listen_on(found->ai_family, found->ai_addr, found->ai_addrlen, address);
+  std::vector<const addrinfo*> entries;
+  for (const auto* entry = found.get(); entry != nullptr; entry = entry->ai_next) entries.push_back(entry);
+  // Without a host, all addresses are meant, of which a socket of IPv6 has those of IPv4 too.
+  if (address.starts_with(':')) {
+    std::ranges::stable_sort(entries, {}, [](const auto* entry) { return entry->ai_family == AF_INET6 ? 0 : 1; });
+  }
+  for (const auto* entry : entries) {
+    auto socket = listen_on(entry->ai_family, entry->ai_addr, entry->ai_addrlen);
+    if (socket.valid()) return socket;
+    if (errno == EADDRINUSE) break;
+  }
+  fail(address, "listen at");
 }
 
 Descriptor connect_to(const std::string& address, double timeout_seconds) {

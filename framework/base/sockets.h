@@ -25,7 +25,8 @@ class ConnectionRefused : public CannotConnect {
   using CannotConnect::CannotConnect;
 };
 
-/// Returns a socket that accepts connections. Port 0 takes a free one: see address_of().
+/// Returns a socket that accepts connections. Port 0 takes a free one: see address_of(). Without a host (":7000") it
+/// accepts them at all addresses of this machine, of IPv6 and IPv4.
 Descriptor listen_at(const std::string& address);
 
 /// Returns an established connection. Gives up after `timeout_seconds`. Throws CannotConnect, or ConnectionRefused if

@@ -9,19 +9,32 @@
 #include "framework/base/files.h"
 #include "framework/base/keyed_hash.h"
 #include "framework/base/text.h"
-#include "framework/comm/launch/address_for_peers.h"
 #include "framework/comm/launch/locality.h"
+#include "framework/comm/launch/peer_network.h"
 #include "framework/comm/texts.h"
 
 namespace phalanx::ps {
 namespace {
 
-std::vector<std::string> listen_addresses(bool one_host) {
-  std::vector<std::string> addresses{"unix:@phalanx-" + random_text().substr(0, 24)};
-  if (!one_host) {
-    const std::string host = address_for_peers(one_host);
-    addresses.push_back((host.find(':') == std::string::npos ? host : "[" + host + "]") + ":0");
+// Returns the address of this host for the ranks of other hosts. Ranks on rank 0's host use that of the route to the
+// first rank on another host, as framework/comm/store/own_address.h does with a store. Collective.
+OwnAddress own_address(Communicator& group) {
+  const std::string interface = wanted_interface("");
+  const HostNetwork network = this_network();
+  HostEntry mine = describe_host(interface, network);
+  const auto first = HostEntry::from_text(broadcast_text(mine.to_text(), group));
+  auto own = address_towards(first, "", interface, network);
+  mine.addresses.clear();
+  if (own) mine.addresses.push_back(own->text);
+  for (const auto& text : all_gather_text(mine.to_text(), group)) {
+    if (!own) own = address_towards(HostEntry::from_text(text), "", interface, network);
   }
+  return own ? *own : choose_address({.interface = interface}, network);
+}
+
+std::vector<std::string> listen_addresses(const std::string& host) {
+  std::vector<std::string> addresses{"unix:@phalanx-" + random_text().substr(0, 24)};
+  if (!host.empty()) addresses.push_back(with_port(host, 0));
   return addresses;
 }
 
@@ -116,9 +129,10 @@ StartedServers start_servers(bool serves, Communicator& group) {
   started.all.secret = broadcast_text(group.rank() == 0 ? random_text() : "", group);
   const auto hosts = all_gather_text(host_key(), group);
   const bool one_host = std::ranges::all_of(hosts, [&](const auto& host) { return host == hosts.front(); });
+  const std::string host = one_host ? "" : own_address(group).text;
   if (serves) {
     started.own =
-        std::make_unique<Server>(ServerOptions{.listen = listen_addresses(one_host), .secret = started.all.secret});
+        std::make_unique<Server>(ServerOptions{.listen = listen_addresses(host), .secret = started.all.secret});
   }
   started.all.servers = gather(started.own.get(), group);
   return started;

@@ -45,8 +45,9 @@ struct StartedServers {
 };
 
 /// Starts a server on each rank of a group for which `serves` is true, with a new secret. Each server listens at its
-/// own Unix socket, and also on the network unless all ranks are on one host. Collective. Throws Error if a server
-/// cannot listen.
+/// own Unix socket, and also on the network unless all ranks are on one host: at the address of the route to rank 0's
+/// host, or of the interface that the user has set (wanted_interface()). Collective. Throws Error if a server cannot
+/// listen.
 StartedServers start_servers(bool serves, Communicator& group);
 
 }  // namespace phalanx::ps

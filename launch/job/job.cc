@@ -9,7 +9,7 @@
 #include "engine/checkpoint/folder.h"
 #include "framework/base/error.h"
 #include "framework/comm/backend.h"
-#include "framework/comm/launch/launch_environment.h"
+#include "framework/comm/launch/init_method.h"
 #include "launch/failure/verdict.h"
 #include "launch/job/end_command.h"
 #include "launch/job/launch_method.h"
@@ -81,7 +81,7 @@ LocalLaunch local_launch(const Job& job, const RunFolder& folder, bool threads) 
 }  // namespace
 
 int run_job(const Job& job) {
-  if (const auto launched = detect_launch_environment()) return run_rank(job, joined_rank(job, *launched));
+  if (const auto launched = detect_launch_environment(job.init)) return run_rank(job, joined_rank(job, *launched));
   const LaunchMethod method = choose_launch_method(job.config);
   refuse_too_many_ranks(job.config.launch);
   if (method == LaunchMethod::kMpirun)

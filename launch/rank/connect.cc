@@ -94,7 +94,7 @@ std::vector<CommunicatorPtr> connect_all(const std::vector<std::string>& backend
   log_info() << "rank " << rank_info.rank << " of " << rank_info.size << " on " << host_name() << ", started by "
              << launched.launcher << ", connects by " << join(chosen, ", ");
   const std::string interface = wanted_interface(settings.interface);
-  if (!rank_info.one_host()) use_interface_in_libraries(interface);
+  if (!rank_info.one_host()) use_interface(interface);
   const StartFacts facts = start_facts(chosen, launched, settings.config);
 
   Rendezvous met;

@@ -33,9 +33,10 @@ Rendezvous meet(const LaunchEnvironment& launched, const std::string& interface,
   return rendezvous_by_broadcast(rank_info, by_mpi, interface, timeout);
 }
 
-void use_interface_in_libraries(const std::string& interface) {
+void use_interface(const std::string& interface) {
   if (interface.empty()) return;
   const std::string name = address_for_peers({.interface = interface}).interface;
+  ::setenv("PHALANX_INTERFACE", interface.c_str(), /*overwrite=*/1);
   for (const char* variable : {"OMPI_MCA_btl_tcp_if_include", "NCCL_SOCKET_IFNAME"}) {
     ::setenv(variable, name.c_str(), /*overwrite=*/0);
   }

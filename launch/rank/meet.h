@@ -14,8 +14,9 @@ namespace phalanx {
 /// rendezvous_by_broadcast() throw.
 Rendezvous meet(const LaunchEnvironment& launched, const std::string& interface, Seconds timeout);
 
-/// Makes Open MPI and NCCL use the interface that the user has set, unless their own variables are set. Changes the
-/// environment, so no other thread may read it at the same time. Throws ConfigError if this host has no such interface.
-void use_interface_in_libraries(const std::string& interface);
+/// Makes the rest of this process, Open MPI and NCCL use the interface that the user has set (PHALANX_INTERFACE),
+/// unless the libraries' own variables are set. Changes the environment, so no other thread may read it at the same
+/// time. Throws ConfigError if this host has no such interface.
+void use_interface(const std::string& interface);
 
 }  // namespace phalanx

@@ -94,10 +94,14 @@ std::string source_of_route(const addrinfo& peer) {
   return text_of(address);
 }
 
+// IPv4 comes first, so that all hosts which have both choose the same.
 std::string source_towards(const std::string& peer) {
   const Found found = look_up(peer, "9");  // any port will do
-  for (const auto* entry = found.get(); entry != nullptr; entry = entry->ai_next) {
-    if (auto source = source_of_route(*entry); !source.empty()) return source;
+  for (const int family : {AF_INET, AF_INET6}) {
+    for (const auto* entry = found.get(); entry != nullptr; entry = entry->ai_next) {
+      if (entry->ai_family != family) continue;
+      if (auto source = source_of_route(*entry); !source.empty()) return source;
+    }
   }
   return "";
 }
