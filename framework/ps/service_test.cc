@@ -48,6 +48,31 @@ const TableSpec kFloats{.name = "t", .elements = 10, .rules = {"copy", "add", "z
 
 class ServiceOver : public ::testing::TestWithParam<const char*> {};
 
+// The handshake with the secret is the same as over IPv4.
+TEST(ServiceOverIpv6, WhatIsPushedIsPulled) {
+  try {
+    (void)listen_at("[::1]:0");
+  } catch (const Error& error) {
+    GTEST_SKIP() << error.what();
+  }
+  const Service service(2, "tcp6");
+  EXPECT_TRUE(service.address().starts_with("[::1]:")) << service.address();
+  const auto client = service.client();
+  Table table = client->create(kFloats);
+  client->push(table, at::full({10}, 3.0f), {.rule = kCopy}).wait();
+  auto got = at::zeros({10}, at::kFloat);
+  client->pull(table, got).wait();
+  EXPECT_TRUE(got.equal(at::full({10}, 3.0f)));
+}
+
+// A socket without a host accepts connections of both families.
+TEST(ListenAt, AllAddressesIfThereIsNoHost) {
+  const Descriptor listener = listen_at(":0");
+  const std::string address = address_of(listener.get());
+  const std::string port = address.substr(address.rfind(':'));
+  EXPECT_TRUE(connect_to("localhost" + port, 5).valid());
+}
+
 // Ranges of elements reach the servers that hold them, with a push and with an exchange.
 TEST_P(ServiceOver, RulesKeepTheirStateOfUnusedElements) {
   const Service service(3, GetParam());

@@ -20,8 +20,8 @@ LaunchEnvironment launched(int ranks, int on_this_host, const std::string& rende
 TEST(ChooseBackend, AutoIsTheFastestThatReachesAllRanks) {
   EXPECT_EQ(choose_backend("auto", launched(1, 1, "")), "inproc");
   EXPECT_EQ(choose_backend("auto", launched(4, 4, "file:///tmp/store")), "shm");
-  EXPECT_EQ(choose_backend("auto", launched(4, 2, "env://")), "gloo") << "ranks can meet without MPI";
-  EXPECT_EQ(choose_backend("auto", launched(4, 2, "")), "mpi") << "nothing but MPI's launcher connects them";
+  EXPECT_EQ(choose_backend("auto", launched(4, 2, "env://")), "hybrid") << "ranks can meet without MPI";
+  EXPECT_EQ(choose_backend("auto", launched(4, 2, "")), "hybrid") << "nothing but MPI's launcher connects them";
 }
 
 TEST(ChooseBackend, TakesWhatIsThereAndNamesWhatIsNear) {

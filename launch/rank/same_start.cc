@@ -38,50 +38,49 @@ StartFacts facts_in(const std::string& text) {
   return facts;
 }
 
-// Returns the lines of YAML in block style as paths and values: "lr: 0.1" below "optimizer:" is {"optimizer.lr",
-// "0.1"}. Lines without a key, such as items of lists, belong to the path above them.
-Lines paths_in(const std::string& yaml) {
-  Lines paths;
+// Returns the keys of YAML in block style with their values: "lr: 0.1" below "optimizer:" is {"optimizer.lr", "0.1"}.
+// Lines without a key, such as items of lists, belong to the value of the key above them.
+Lines keys_in(const std::string& yaml) {
+  Lines keys;
   std::vector<std::pair<std::size_t, std::string>> above;  // indentation and path of the sections around the line
   std::istringstream lines(yaml);
   for (std::string line; std::getline(lines, line);) {
     const auto begin = std::min(line.find_first_not_of(' '), line.size());
     const auto colon = line.find(':');
     const bool keyed = colon != std::string::npos && line.find_first_of(" -{[\"", begin) > colon;
-    while (keyed && !above.empty() && above.back().first >= begin) above.pop_back();
-    const std::string parent = above.empty() ? "" : above.back().second;
     if (!keyed) {
-      paths.emplace_back(parent, line.substr(begin));
+      if (!keys.empty()) keys.back().second += " " + line.substr(begin);
       continue;
     }
+    while (!above.empty() && above.back().first >= begin) above.pop_back();
     const std::string key = line.substr(begin, colon - begin);
-    above.emplace_back(begin, parent.empty() ? key : parent + "." + key);
-    paths.emplace_back(above.back().second, line.substr(std::min(line.find_first_not_of(' ', colon + 1), line.size())));
+    above.emplace_back(begin, above.empty() ? key : above.back().second + "." + key);
+    keys.emplace_back(above.back().second, line.substr(std::min(line.find_first_not_of(' ', colon + 1), line.size())));
   }
-  return paths;
+  return keys;
 }
 
-// Returns the value after `path`, or nothing if there is no such line.
-std::optional<std::string> value_at(const Lines& lines, const std::string& path) {
-  const auto found = std::ranges::find(lines, path, &Lines::value_type::first);
-  return found == lines.end() ? std::nullopt : std::optional(found->second);
+std::optional<std::string> value_at(const Lines& keys, const std::string& path) {
+  const auto found = std::ranges::find(keys, path, &Lines::value_type::first);
+  return found == keys.end() ? std::nullopt : std::optional(found->second);
 }
 
 std::string digest(const std::string& config) { return sha256(config).substr(0, 12); }
 
 // Returns "optimizer.lr is 0.2 on rank 1 and 0.1 on rank 0".
 std::string first_difference(int rank, const std::string& mine, const std::string& first) {
-  const std::string there = " on rank " + std::to_string(rank);
-  const Lines own = paths_in(mine), other = paths_in(first);
-  const auto [at, at_first] = std::ranges::mismatch(own, other);
-  const std::string path = at != own.end() ? at->first : at_first != other.end() ? at_first->first : "";
-  const auto value = at != own.end() ? at->second : value_at(own, path).value_or("absent");
-  const bool same_path = at_first != other.end() && at_first->first == path;
-  const auto value_of_first = same_path ? at_first->second : value_at(other, path).value_or("absent");
-  if (path.empty() || value == value_of_first) {
-    return "the digest is " + digest(mine) + there + " and " + digest(first) + " on rank 0";
+  const Lines own = keys_in(mine), other = keys_in(first);
+  const auto describe = [&](const std::string& what, const std::string& value, const std::string& value_of_first) {
+    return what + " is " + value + " on rank " + std::to_string(rank) + " and " + value_of_first + " on rank 0";
+  };
+  for (const auto& [path, value] : own) {
+    const auto there = value_at(other, path);
+    if (there != value) return describe(path, value, there.value_or("absent"));
   }
-  return path + " is " + value + there + " and " + value_of_first + " on rank 0";
+  for (const auto& [path, value] : other) {
+    if (!value_at(own, path)) return describe(path, "absent", value);
+  }
+  return describe("its digest", digest(mine), digest(first));
 }
 
 std::string version_in(const StartFacts& facts, const std::string& name) {
@@ -94,6 +93,16 @@ constexpr const char* kVerdict = "start/verdict";
 constexpr const char* kSeen = "start/seen";
 
 std::string difference_key(int rank) { return "start/difference/" + std::to_string(rank); }
+
+// Returns a value that rank `from` sets. Names the rank if it does not.
+std::string get_from(int from, const std::string& key, Store& store) {
+  try {
+    return store.get(key);
+  } catch (const CommError& error) {
+    if (error.kind() != CommError::Kind::kTimeout) throw;
+    throw CommError(error.kind(), "rank " + std::to_string(from) + " has not come: " + error.what());
+  }
+}
 
 }  // namespace
 
@@ -119,14 +128,14 @@ void check_same_start(const StartFacts& mine, const RankInfo& rank_info, Store& 
     store.set(kFirst, to_text(mine));
     std::string verdict;
     for (int other = 1; other < size; ++other) {
-      const std::string difference = store.get(difference_key(other));
+      const std::string difference = get_from(other, difference_key(other), store);
       if (verdict.empty()) verdict = difference;
     }
     store.set(kVerdict, verdict);
   } else {
-    store.set(difference_key(rank), start_difference(rank, mine, facts_in(store.get(kFirst))));
+    store.set(difference_key(rank), start_difference(rank, mine, facts_in(get_from(0, kFirst, store))));
   }
-  const std::string verdict = store.get(kVerdict);
+  const std::string verdict = get_from(0, kVerdict, store);
   if (verdict.empty()) return;
   // The store may end with rank 0, which therefore waits until the others have read the verdict.
   store.add(kSeen, 1);

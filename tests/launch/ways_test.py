@@ -86,7 +86,7 @@ class Joined(Way):
         port = free_port()
         self.assert_join(self.join([self.by_hand(rank, 3, port, PHALANX_HOST_KEY=f"host {rank // 2}",
                                                  LOCAL_RANK=str(rank % 2)) for rank in range(3)]))
-        self.assert_connects_by("gloo")
+        self.assert_connects_by("hybrid")
 
     def slurm(self, rank, size):
         return {"SLURM_PROCID": str(rank), "SLURM_NTASKS": str(size), "SLURM_LOCALID": str(rank), "SLURM_NNODES": "1",

@@ -22,9 +22,11 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "framework/base/error.h"
 #include "framework/comm/backend.h"
+#include "framework/comm/launch/host_network.h"
 #include "framework/testing/worlds.h"
 
 namespace phalanx::testing {
@@ -341,6 +343,43 @@ TEST(Gloo, ConnectingNamesTheRankThatDoesNotConnect) {
   const auto error = error_of([&] { (void)Backends::Choice("gloo").make(options); });
   EXPECT_EQ(error.kind(), CommError::Kind::kTimeout);
   EXPECT_TRUE(contains(error, "connecting world, rank 0 of 2: rank 1 did not connect")) << error.what();
+}
+
+// Rank 1 finds the address of a rank 0 that has given up.
+TEST(Gloo, ConnectingSaysWhereARankWasLookedFor) {
+  const auto store = make_hash_store(Seconds(0.3));
+  const auto options = [&](int rank) {
+    return ConnectOptions{.rank_info = {.rank = rank, .size = 2, .local_rank = rank, .local_size = 2},
+                          .store = store,
+                          .timeout = Seconds(1),
+                          .address = {.text = "127.0.0.1", .interface = "lo", .reason = "set as lo"}};
+  };
+  error_of([&] { (void)Backends::Choice("gloo").make(options(0)); });
+  const auto error = error_of([&] { (void)Backends::Choice("gloo").make(options(1)); });
+  EXPECT_TRUE(contains(error, "connecting world, rank 1 of 2: rank 0 cannot be reached at [127.0.0.1]:"))
+      << error.what();
+  EXPECT_TRUE(contains(error, "this rank is at 127.0.0.1 of lo, set as lo")) << error.what();
+  EXPECT_TRUE(contains(error, "framework.interface")) << error.what();
+}
+
+TEST(Gloo, ConnectsAtAnAddressOfIpv6) {
+  if (this_network().find("::1") == nullptr) GTEST_SKIP() << "no IPv6 here";
+  const auto store = make_hash_store(Seconds(20));
+  std::vector<std::jthread> ranks;
+  for (int rank = 0; rank < 2; ++rank) {
+    ranks.emplace_back([&, rank] {
+      const auto world =
+          Backends::Choice("gloo").make({.rank_info = {.rank = rank, .size = 2, .local_rank = rank, .local_size = 2},
+                                         .store = store,
+                                         .timeout = Seconds(20),
+                                         .address = {.text = "::1", .interface = "lo", .reason = "set as lo"}});
+      at::Tensor sum = at::ones({3});
+      world->all_reduce(sum, Reduction::kSum).wait();
+      EXPECT_EQ(sum[2].item<float>(), 2);
+      const auto half = world->split(rank, 0);  // sends addresses over the world's connections
+      half->barrier().wait();
+    });
+  }
 }
 
 TEST(Gloo, RefusesAnInterfaceThatIsNotThere) {

@@ -136,6 +136,28 @@ std::string refusal(const Config& config, const ConnectOptions& options) {
   return "";
 }
 
+struct NoKeys {
+  template <class V>
+  void visit(V&) {}
+};
+
+// Stands in for a backend whose ranks MPI connects.
+const bool mpi_stand_in = Backends::global().add<NoKeys>(
+    "mpi_stand_in", "for tests", BackendTraits{.mpi = true},
+    [](const NoKeys&, const ConnectOptions&) -> CommunicatorPtr { throw ConfigError("MPI was chosen"); });
+
+TEST(Hybrid, UsesMpiOnlyIfMpiStartedTheseRanks) {
+  ConnectOptions options{.rank_info = {}, .store = nullptr, .timeout = Seconds(1), .launched_by_mpi = true};
+  const auto why = [&] { return refusal({.intra = "inproc", .inter = "auto"}, options); };
+  EXPECT_EQ(why(), "MPI was chosen");
+  ::setenv("PMIX_RANK", "0", 1);  // of a launcher further outside
+  options.launched_by_mpi = false;
+  EXPECT_NE(why().find("no backend connects the hosts"), std::string::npos);
+  options.launched_by_mpi.reset();
+  EXPECT_EQ(why(), "MPI was chosen") << "PMIX_RANK tells";
+  ::unsetenv("PMIX_RANK");
+}
+
 TEST(Hybrid, SaysWhichBackendIsMissing) {
   ::unsetenv("PMIX_RANK");
   const ConnectOptions alone{{}, make_hash_store(Seconds(1)), Seconds(1)};

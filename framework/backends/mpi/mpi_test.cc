@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "framework/backends/mpi/broadcast_text.h"
 #include "framework/backends/testing/ranks_under_mpirun.h"
 #include "framework/base/error.h"
 
@@ -34,6 +35,13 @@ class Mpi : public RanksUnderMpirun {
     }
   }
 };
+
+TEST_F(Mpi, ATextReachesAllRanksBeforeTheyHaveAStore) {
+  const RankInfo rank_info = rank_info_from_mpirun();
+  const std::string mine = rank_info.rank == 0 ? "the address of rank 0" : "";
+  EXPECT_EQ(broadcast_text(rank_info, mine, Seconds(20)), "the address of rank 0");
+  EXPECT_EQ(broadcast_text(rank_info, "", Seconds(20)), "");
+}
 
 TEST_F(Mpi, SumsAreBitwiseTheSameOnAllRanks) {
   auto world = connect();

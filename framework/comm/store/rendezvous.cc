@@ -10,6 +10,7 @@
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/base/secret_file.h"
+#include "framework/comm/store/joined_ranks.h"
 
 namespace phalanx {
 namespace {
@@ -99,7 +100,13 @@ std::string without_brackets(const std::string& host) {
 StorePtr connect(const Url& url, Rendezvous& result, Seconds timeout) {
   if (url.scheme == "file") {
     if (!url.address.starts_with('/')) refuse(url.text, "the path is not absolute; write file:///path");
-    return make_file_store(url.address, result.size, timeout);
+    auto store = make_file_store(url.address, result.size, timeout);
+    join_ranks(*store, {.store = "file store " + url.address,
+                        .rank = result.rank,
+                        .ranks = result.size,
+                        .waits = result.rank == 0,
+                        .timeout = timeout});
+    return store;
   }
   if (url.scheme == "tcp") {
     const auto colon = url.address.rfind(':');

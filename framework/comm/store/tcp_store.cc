@@ -18,9 +18,9 @@
 #include "framework/base/keyed_hash.h"
 #include "framework/base/log.h"
 #include "framework/base/sockets.h"
-#include "framework/base/text.h"
 #include "framework/comm/launch/host_network.h"
 #include "framework/comm/store/c10d_store.h"
+#include "framework/comm/store/joined_ranks.h"
 #include "framework/comm/store/polling.h"
 #include "framework/comm/store/seal.h"
 #include "framework/comm/store/store.h"
@@ -105,41 +105,6 @@ C10dStorePtr open_c10d(const std::string& name, const std::string& host, const c
   refuse_listener(name, timeout, "");
 }
 
-std::string joined_key(int rank) { return "phalanx/joined/" + std::to_string(rank); }
-
-// Returns "rank 1 is missing" or "ranks 1, 2, 5 are missing", with at most some of the ranks.
-std::string missing_ranks(Store& store, int ranks) {
-  constexpr std::size_t kMost = 16;
-  std::vector<std::string> missing;
-  for (int rank = 0; rank < ranks; ++rank) {
-    if (store.add(joined_key(rank), 0) == 0) missing.push_back(std::to_string(rank));
-  }
-  if (missing.size() == 1) return "rank " + missing[0] + " is missing";
-  const std::size_t more = missing.size() - std::min(missing.size(), kMost);
-  missing.resize(missing.size() - more);
-  return "ranks " + join(missing, ", ") + (more > 0 ? " and " + std::to_string(more) + " more" : "") + " are missing";
-}
-
-// Lets rank 0 report which ranks never came. Otherwise each user of the store would wait for them at another key.
-void await_ranks(Store& store, const std::string& name, const TcpStoreOptions& options) {
-  const std::string key = "phalanx/joined";
-  if (options.hosted_by != StoreHost::kAgent && store.add(joined_key(options.rank), 1) > 1) {
-    throw CommError(CommError::Kind::kSystem, name + ": another process has joined as rank " +
-                                                  std::to_string(options.rank) +
-                                                  "; give each process a rank of its own (RANK, --rank)");
-  }
-  auto joined = store.add(key, 1);
-  if (options.hosted_by != StoreHost::kThisProcess) return;
-  const int ranks = options.ranks;
-  const auto all_here = [&] { return joined >= ranks || (joined = store.add(key, 0)) >= ranks; };
-  if (poll_until(all_here, options.timeout)) return;
-  throw CommError(CommError::Kind::kTimeout,
-                  name + ": waited " + in_seconds(options.timeout) + ", but only " + std::to_string(joined) + " of " +
-                      std::to_string(ranks) + " ranks have joined" +
-                      (options.secret ? " with this job's secret (PHALANX_JOB_SECRET)" : "") + "; " +
-                      missing_ranks(store, ranks));
-}
-
 Descriptor listening_socket(const std::string& name, const std::string& host, int port) {
   Descriptor socket = listen_for_store(host, port);
   if (socket.valid()) return socket;
@@ -206,7 +171,13 @@ StorePtr make_tcp_store(TcpStoreOptions options) {
   } else {
     store = make_store_client(name, options);
   }
-  await_ranks(*store, name, options);
+  join_ranks(*store, {.store = name,
+                      .rank = options.rank,
+                      .ranks = options.ranks,
+                      .waits = options.hosted_by == StoreHost::kThisProcess,
+                      .unique = options.hosted_by != StoreHost::kAgent,
+                      .note = options.secret ? " with this job's secret (PHALANX_JOB_SECRET)" : "",
+                      .timeout = options.timeout});
   return store;
 }
 

@@ -31,12 +31,12 @@ inline at::Tensor filled(std::int64_t value) { return at::full({kIntegers.elemen
 /// Returns a unique Unix socket address.
 inline std::string unix_address() { return "unix:@phalanx-test-" + random_text().substr(0, 16); }
 
-/// Servers in this process, each with its own address. `transport` is unix or tcp.
+/// Servers in this process, each with its own address. `transport` is unix, tcp or tcp6.
 class Service {
  public:
   Service(int servers, const std::string& transport) {
     for (int i = 0; i < servers; ++i) {
-      const std::string address = transport == "unix" ? unix_address() : "127.0.0.1:0";
+      const std::string address = transport == "unix" ? unix_address() : transport == "tcp" ? "127.0.0.1:0" : "[::1]:0";
       servers_.push_back(std::make_unique<Server>(ServerOptions{.listen = {address}, .secret = kSecret}));
     }
   }
