@@ -29,7 +29,7 @@ STATE = pathlib.Path("/run/phalanx")  # inside a cluster: a file system that its
 PROGRAMS = {"ip": "iproute2", "tc": "iproute2", "nsenter": "util-linux", "setpriv": "util-linux",
             "setsid": "util-linux", "unshare": "util-linux"}
 INTERFACE = "eth0"
-SUBNET = "10.213.0"
+SUBNET, SUBNET_OF_IPV6 = "10.213.0.", "fd13:213::"
 MOST_HOSTS = 250
 
 # The first process of the cluster: prints its process id as others see it, and ends with its input.
@@ -137,16 +137,17 @@ class Cluster:
     """Makes the hosts on entry, and removes them, with all processes on them, on exit.
 
     rate: of each host's connection, in the notation of tc; empty: no limit. sshd: each host runs a real sshd; without
-    it, a program stands in for ssh. private: existing folders that are empty and different on each host. names,
-    addresses: of the hosts.
+    it, a program stands in for ssh. private: existing folders that are empty and different on each host. ipv6: hosts
+    have addresses of IPv6 only, not even 127.0.0.1. names, addresses: of the hosts.
     """
 
-    def __init__(self, hosts, rate="", sshd=False, private=()):
+    def __init__(self, hosts, rate="", sshd=False, private=(), ipv6=False):
         if not 1 <= hosts <= MOST_HOSTS:
             raise Refused(f"there can be 1 to {MOST_HOSTS} hosts, not {hosts}")
-        self.rate, self.sshd, self.private = rate, sshd, list(private)
+        self.rate, self.sshd, self.private, self.ipv6 = rate, sshd, list(private), ipv6
         self.names = [f"node{number}" for number in range(1, hosts + 1)]
-        self.addresses = [f"{SUBNET}.{number}" for number in range(1, hosts + 1)]
+        subnet = SUBNET_OF_IPV6 if ipv6 else SUBNET
+        self.addresses = [f"{subnet}{number}" for number in range(1, hosts + 1)]
         self.first = 0  # process id of the first process
         self.pids = []  # of the first process of each host, in the cluster's PID namespace
         self._process = None
@@ -186,7 +187,7 @@ class Cluster:
 
     def _make(self):
         names = "".join(f"{address} {name}\n" for name, address in zip(self.names, self.addresses))
-        hosts = f"127.0.0.1 localhost\n{names}"
+        hosts = f"{'::1' if self.ipv6 else '127.0.0.1'} localhost\n{names}"
         script = ["sh", "-c", FIRST, "cluster", hosts, SSH_TO_SSHD if self.sshd else SSH]
         self._process = subprocess.Popen(["unshare", "--pid", "--fork", "--mount", "--net", *script], text=True,
                                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -209,7 +210,11 @@ class Cluster:
         host = [*self._inside("--pid"), *self._on(number)]
         run(*switch, "ip", "link", "add", name, "type", "veth", "peer", "name", INTERFACE, "netns", str(self.pids[-1]))
         run(*switch, "ip", "link", "set", name, "master", "switch", "up")
-        run(*host, "ip", "address", "add", f"{address}/24", "dev", INTERFACE)
+        if self.ipv6:
+            run(*host, "ip", "address", "flush", "dev", "lo", "to", "127.0.0.0/8")
+            run(*host, "ip", "address", "add", f"{address}/64", "dev", INTERFACE, "nodad")  # ready at once
+        else:
+            run(*host, "ip", "address", "add", f"{address}/24", "dev", INTERFACE)
         run(*host, "ip", "link", "set", INTERFACE, "up")
         if self.rate:
             limit(host, INTERFACE, self.rate)

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import signal
+import subprocess
 import sys
 import time
 import unittest
@@ -255,6 +256,20 @@ class Hosts(ProgramTest):
             self.assertIn(f"rank {rank} of 4 on node{rank + 1}, started by mpirun, connects by hybrid",
                           run.log(rank).read_text())
         self.assert_gone()
+
+
+@unittest.skipIf(REFUSAL, REFUSAL)
+class HostsOfIpv6(unittest.TestCase):
+    def test_have_no_address_of_ipv4(self):
+        with cluster.Cluster(2, ipv6=True) as hosts:
+            self.assertEqual(["fd13:213::1", "fd13:213::2"], hosts.addresses)
+            connect = ("import socket, sys; s = socket.create_server(('::', 7000), family=socket.AF_INET6)\n"
+                       "socket.create_connection((sys.argv[1], 7000), 5)")
+            run = [sys.executable, "-c", connect]
+            self.assertEqual(0, subprocess.run(hosts.command(0, [*run, "node1"]), check=False).returncode)
+            self.assertEqual(0, subprocess.run(hosts.command(0, [*run, "localhost"]), check=False).returncode)
+            shown = subprocess.run(hosts.command(1, ["ip", "-4", "address"]), check=True, capture_output=True, text=True)
+            self.assertEqual("", shown.stdout)
 
 
 class Serving(ProgramTest):
