@@ -64,8 +64,9 @@ class OnHosts(ProgramTest):
         run = self.run_folder()
         self.assertEqual((RANKS, 16), (run.summary["ranks"], run.summary["steps"]))
         for rank in range(RANKS):
+            host = f"node{rank // PER_HOST + 1}"
             self.assertRegex(run.log(rank).read_text(),
-                             f"rank {rank} of {RANKS} on node{rank // PER_HOST + 1}, started by [^,]+, connects by {backend}")
+                             f"rank {rank} of {RANKS} on {host}, started by [^,]+, connects by {backend}")
 
     def flags(self, host=None):
         address = host or self.cluster.addresses[0]
@@ -99,8 +100,9 @@ class Interfaces(OnHosts):
         names = self.folder / "hosts"
         names.write_text("127.0.0.1 localhost\n192.168.99.1 node1\n192.168.99.2 node2\n")
         for host in range(2):
-            self.shell(host, f"ip link add aside0 type veth peer name aside1; ip link set aside1 up; ip address add 192.168.99.{host + 1}/24 dev aside0\n"
-                             f"ip link set aside0 up; mount --bind {names} /etc/hosts")
+            self.shell(host, f"ip link add aside0 type veth peer name aside1; ip link set aside1 up\n"
+                             f"ip address add 192.168.99.{host + 1}/24 dev aside0; ip link set aside0 up\n"
+                             f"mount --bind {names} /etc/hosts")
 
     def test_ranks_use_the_one_of_the_route_to_rank_0(self):
         for backend in ("gloo", "auto"):
@@ -131,7 +133,8 @@ class Interfaces(OnHosts):
         processes = self.start_all(self.flags(), {"backend": "gloo", "framework.interface": "aside0",
                                                   "framework.timeout": 5})
         self.assert_status(2, processes[2])
-        self.assertIn('node2 has no network interface "aside0" that is up and has an address; it has ', processes[2].err)
+        self.assertIn('node2 has no network interface "aside0" that is up and has an address; it has ',
+                      processes[2].err)
 
 
 @unittest.skipIf(REFUSAL_OF_IPV6, REFUSAL_OF_IPV6)
@@ -146,7 +149,8 @@ class Ipv6(OnHosts):
                 self.run_folder().path.rename(self.folder / backend)
 
     def test_names_and_a_secret_work(self):
-        self.assert_trained(self.start_all(self.flags("node1"), {}, PHALANX_JOB_SECRET="a secret of the tests"), "hybrid")
+        processes = self.start_all(self.flags("node1"), {}, PHALANX_JOB_SECRET="a secret of the tests")
+        self.assert_trained(processes, "hybrid")
 
     def test_servers_are_reached(self):
         processes = self.start_all(self.flags(), {"roles.server": 1, "strategy": "{ssp: {staleness: 2}}"})

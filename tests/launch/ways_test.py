@@ -88,6 +88,34 @@ class Joined(Way):
                                                  LOCAL_RANK=str(rank % 2)) for rank in range(3)]))
         self.assert_connects_by("hybrid")
 
+    def by_flags(self, rank, size, url):
+        return self.train(*sets(SHORT), f"--init_method={url}", f"--rank={rank}", f"--world_size={size}")
+
+    def test_ranks_that_flags_tell_where_to_meet(self):
+        port = free_port()
+        self.assert_join([self.by_flags(rank, 2, f"tcp://localhost:{port}") for rank in range(2)])
+        self.assert_connects_by("shm")
+
+    def test_ranks_that_meet_in_a_file(self):
+        self.assert_join([self.by_flags(rank, 3, f"file://{self.temporary}/store") for rank in range(3)])
+        self.assert_connects_by("shm")
+
+    def test_ranks_whose_flags_say_only_a_part(self):
+        alone = self.train(*sets(SHORT), "--init_method=tcp://localhost:29500")
+        self.assert_status(2, alone)
+        self.assertIn("init_method tcp://localhost:29500: the rank of this process is unknown; give rank and "
+                      "world_size", alone.err)
+        half = self.train(*sets(SHORT), "--init_method=tcp://localhost:29500", "--rank=0")
+        self.assert_status(2, half)
+        self.assertIn("rank is given, but world_size is not", half.err)
+
+    def test_two_processes_with_the_same_rank(self):
+        port = free_port()
+        processes = [self.by_flags(rank, 3, f"tcp://localhost:{port}") for rank in (0, 1, 1)]
+        self.assertTrue(becomes_true(lambda: any(not process.running for process in processes[1:])))
+        text = "".join(process.err for process in processes[1:])
+        self.assertIn("another process has joined as rank 1; give each process a rank of its own", text)
+
     def slurm(self, rank, size):
         return {"SLURM_PROCID": str(rank), "SLURM_NTASKS": str(size), "SLURM_LOCALID": str(rank), "SLURM_NNODES": "1",
                 "SLURM_NODEID": "0", "SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": str(size),
@@ -127,8 +155,18 @@ class Joined(Way):
                      for rank in range(2)]
         for process in processes:
             self.assert_status(2, process)
-        self.assertEqual(1, sum(process.err.count("rank 1 was started with a different config than rank 0") for process in processes),
+        said = ("rank 1 was started with a different config than rank 0: optimizer.lr is 0.02 on rank 1 and 0.01 on "
+                "rank 0")
+        self.assertEqual(1, sum(process.err.count(said) for process in processes),
                          "".join(process.text() for process in processes))
+
+    def test_ranks_with_different_backends_do_not_wait_for_each_other(self):
+        port = free_port()
+        processes = [self.train(*sets(SHORT, {"backend": backend}), environment=torchrun(rank, 2, port))
+                     for rank, backend in enumerate(("shm", "gloo"))]
+        for process in processes:
+            self.assert_status(2, process)
+        self.assertIn("backend is gloo on rank 1 and shm on rank 0", processes[0].err)
 
     def test_different_processors_of_ranks_are_reported_once(self):
         port = free_port()

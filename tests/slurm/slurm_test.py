@@ -60,20 +60,42 @@ class Srun(SlurmTest):
         self.assertEqual(2, self.run_folder().summary["ranks"])
         self.assertIn("started by srun, connects by shm", self.run_folder().log(1).read_text())
 
-    def test_tasks_of_two_nodes_that_mpi_does_not_know_of_are_refused(self):
-        """Without PMIx, MPI sees a world of one in each task: each would train alone."""
-        process = self.srun_train(["--nodes=2", "--ntasks=2", "--mpi=none"], SMALL)
+    def test_tasks_of_two_nodes_meet_at_the_first_node(self):
+        """Without PMIx, the list of nodes says where. MPI would see a world of one in each task."""
+        process = self.srun_train(["--nodes=2", "--ntasks=4", "--ntasks-per-node=2", "--mpi=none"], SMALL)
+        self.assert_status(0, process)
+        self.assertEqual(4, self.run_folder().summary["ranks"])
+        for rank in range(4):
+            self.assertRegex(self.run_folder().log(rank).read_text(),
+                             f"rank {rank} of 4 on node{rank // 2 + 1}, started by srun, connects by hybrid")
+
+    def test_a_task_that_does_not_come_is_named(self):
+        """One of the tasks is another program."""
+        script = f'[ "$SLURM_PROCID" = 1 ] && sleep 600; exec {TRAIN} --config={QUICKSTART} "$@"'
+        process = self.start_there("srun", "--nodes=2", "--ntasks=2", "--mpi=none", "--kill-on-bad-exit=1", "sh", "-c",
+                                   script, "sh", f"--run_dir={self.folder}/run",
+                                   *sets(SMALL, {"framework.timeout": 5}))
+        self.assertNotEqual(0, process.wait())
+        self.assertRegex(process.words, "TCP store node1:[0-9]+: waited 5 s, but only 1 of 2 ranks have joined; "
+                                        "rank 1 is missing")
+
+    def test_backend_mpi_refuses_tasks_that_mpi_does_not_know_of(self):
+        """Each task would train alone."""
+        process = self.srun_train(["--nodes=2", "--ntasks=2", "--mpi=none"], {**SMALL, "backend": "mpi"})
         self.assert_status(2, process)
         self.assertIn("MPI, which sees a world of one; start the ranks with mpirun, or under Slurm with "
                       "`srun --mpi=pmix`", process.words)
 
-    def test_tasks_of_two_nodes_are_ranks_if_they_know_of_each_other(self):
-        process = self.srun_train(["--nodes=2", "--ntasks=2", "--mpi=pmix"], SMALL)
-        if process.wait() != 0 and "can not load PMIx library" in process.err:
-            self.skipTest("Slurm finds no PMIx; install libpmix-dev")
-        self.assert_status(0, process)
-        self.assertEqual(2, self.run_folder().summary["ranks"])
-        self.assertIn("rank 1 of 2 on node2, started by srun", self.run_folder().log(1).read_text())
+    def test_tasks_of_two_nodes_meet_through_mpi_if_pmix_started_them(self):
+        for backend in ("auto", "gloo"):
+            with self.subTest(backend):
+                process = self.srun_train(["--nodes=2", "--ntasks=2", "--mpi=pmix"], {**SMALL, "backend": backend})
+                if process.wait() != 0 and "can not load PMIx library" in process.err:
+                    self.skipTest("Slurm finds no PMIx; install libpmix-dev")
+                self.assert_status(0, process)
+                self.assertEqual(2, self.run_folder().summary["ranks"])
+                self.assertIn("rank 1 of 2 on node2, started by srun", self.run_folder().log(1).read_text())
+                self.run_folder().path.rename(self.folder / backend)
 
 
 class Sbatch(SlurmTest):

@@ -8,8 +8,11 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 
+#include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/base/json.h"
+#include "framework/base/text.h"
+#include "framework/comm/launch/address_for_peers.h"
 #include "framework/comm/launch/launch_environment.h"
 #include "tools/doctor/capture.h"
 #include "tools/doctor/report.h"
@@ -78,6 +81,29 @@ void take_libraries(const json& document, Diagnosis& found) {
   }
 }
 
+std::string rate_of(const std::string& backend, const Diagnosis& found) {
+  const auto* finding = found.find(backend);
+  if (finding == nullptr || finding->all_reduce_gb_s <= 0) return backend + ", which does not work here";
+  return backend + format_text(" (%.2f GB/s here)", finding->all_reduce_gb_s);
+}
+
+std::string hybrid_reason(const Diagnosis& found) {
+  return rate_of("shm", found) + " inside each host, so only one part of a tensor per rank crosses the network; " +
+         "between hosts " + rate_of("mpi", found) + " if mpirun or srun --mpi=pmix started the ranks, otherwise " +
+         rate_of("gloo", found);
+}
+
+// Returns why `backend: auto` chooses a backend, with what was measured here.
+std::string reason_for(const std::string& backend, const Diagnosis& found) {
+  if (backend == "hybrid") return hybrid_reason(found);
+  if (backend == "inproc") return "nothing is sent";
+  const auto* finding = found.find(backend);
+  const std::string measured = finding != nullptr && finding->all_reduce_gb_s > 0
+                                   ? format_text(": all_reduce of 16 MB at %.2f GB/s here", finding->all_reduce_gb_s)
+                                   : "";
+  return "the ranks share memory" + measured;
+}
+
 BackendFinding unusable(const std::string& name, const std::string& device, const std::string& why) {
   BackendFinding finding{.name = name, .device = device};
   for (const auto* operation : kOperationNames) finding.operations[operation] = why;
@@ -110,17 +136,52 @@ void examine_backends(const Answer& libraries, const std::string& probe, Diagnos
   }
 }
 
+void explain_automatic(const json& document, Diagnosis& found) {
+  for (const auto& [ranks, backend] : document.at("automatic").items()) {
+    found.automatic.push_back({ranks, backend, reason_for(backend, found)});
+  }
+}
+
+// Says where the ranks of this launcher meet, in the order of LaunchEnvironment::rendezvous.
+std::string meeting_of(const LaunchEnvironment& launched) {
+  if (!launched.rendezvous.empty()) return "meet at " + launched.rendezvous.substr(0, launched.rendezvous.find('?'));
+  return launched.mpi ? "meet through MPI" : "have no place to meet: set MASTER_ADDR and MASTER_PORT";
+}
+
+std::string host_in(const std::string& url) {
+  if (!url.starts_with("tcp://")) return environment("MASTER_ADDR").value_or("");
+  const std::string address = url.substr(6, url.find('?') - 6);
+  std::string host = address.substr(0, address.rfind(':'));
+  if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
+  return host;
+}
+
+// Returns the address at which other hosts reach this one, given the place where the ranks meet, if there is one.
+std::string describe_address(const std::string& rendezvous) {
+  try {
+    return address_for_peers({.interface = wanted_interface(""), .peer = host_in(rendezvous)}).describe();
+  } catch (const ConfigError& error) {
+    return std::string("none: ") + error.what();
+  }
+}
+
 void look_for_launcher(Diagnosis& found) {
   found.nodes = "one, as far as this process knows";
   found.launched = "not as a rank; train starts its ranks itself";
+  found.rank_address = describe_address("");
   try {
     const auto launched = detect_launch_environment();
     if (!launched) return;
+    found.rank_address = describe_address(launched->rendezvous);
     const auto& rank_info = launched->rank_info;
     found.launched = "by " + launched->launcher + " as rank " + std::to_string(rank_info.rank) + " of " +
                      std::to_string(rank_info.size) + ", local rank " + std::to_string(rank_info.local_rank) + " of " +
                      std::to_string(rank_info.local_size);
     found.nodes = rank_info.one_host() ? "one" : "several";
+    found.launched += "; the ranks " + meeting_of(*launched);
+    found.automatic_here = rank_info.size == 1    ? "one rank"
+                           : rank_info.one_host() ? "ranks of one host"
+                                                  : "ranks of several hosts";
   } catch (const std::exception& error) {
     found.launched = std::string("unclear: ") + error.what();
   }
@@ -160,6 +221,7 @@ Diagnosis diagnose(const std::string& probe) {
   const Answer libraries = ask({probe, "libraries"});
   if (libraries.problem.empty()) take_libraries(libraries.document, found);
   examine_backends(libraries, probe, found);
+  if (libraries.problem.empty()) explain_automatic(libraries.document, found);
   found.cores = measure_cores(kCoreLinks);
   found.copy_gb_s = measure_copy_gb_s();
   found.notes = notes_on(found);

@@ -27,6 +27,13 @@ struct KernelFinding {
   std::string operators, tensors, code, reason;
 };
 
+/// The backend that `backend: auto` chooses for some ranks.
+struct AutomaticFinding {
+  std::string ranks;    // "ranks of one host"
+  std::string backend;  // "shm"
+  std::string reason;
+};
+
 struct AlgorithmFinding {
   std::string name, about;
 };
@@ -40,12 +47,15 @@ struct Diagnosis {
   double matrix_peak = 0;  // floating-point operations per second of one core; 0: not measured
   std::vector<KernelFinding> kernels{};
   std::string cuda_aware_mpi = "unknown";
-  int cuda_devices = -1;                                              // CUDA devices that this build can use; -1: it
-                                                                      // was built without CUDA, or there is no driver
-  std::string launched;                                               // launcher and rank
-  std::string nodes;                                                  // "one" or "several"
-  std::vector<std::string> operations{};                              // rows of the table
-  std::vector<BackendFinding> backends{};                             // columns of the table
+  int cuda_devices = -1;                      // CUDA devices that this build can use; -1: it
+                                              // was built without CUDA, or there is no driver
+  std::string launched;                       // launcher and rank
+  std::string nodes;                          // "one" or "several"
+  std::string rank_address{};                 // how other hosts reach this one, and why at this address
+  std::vector<AutomaticFinding> automatic{};  // what `backend: auto` means
+  std::string automatic_here{};               // which of them applies to the ranks that the launcher started
+  std::vector<std::string> operations{};      // rows of the table
+  std::vector<BackendFinding> backends{};     // columns of the table
   std::map<std::string, std::vector<AlgorithmFinding>> algorithms{};  // by operation
   std::vector<CoreLink> cores{};                                      // nearest first
   double copy_gb_s = 0;

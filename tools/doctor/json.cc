@@ -37,7 +37,19 @@ Json capabilities(const Diagnosis& found) {
           {"cuda_aware_mpi", found.cuda_aware_mpi},
           {"host", found.machine.host},
           {"nodes", found.nodes},
-          {"launched", found.launched}};
+          {"launched", found.launched},
+          {"address", found.rank_address}};
+}
+
+Json automatic(const Diagnosis& found) {
+  Json all = Json::array();
+  for (const auto& row : found.automatic) {
+    all.push_back({{"ranks", row.ranks},
+                   {"backend", row.backend},
+                   {"reason", row.reason},
+                   {"here", row.ranks == found.automatic_here}});
+  }
+  return all;
 }
 
 Json libraries(const Diagnosis& found) {
@@ -96,10 +108,16 @@ Json algorithms(const Diagnosis& found) {
 }  // namespace
 
 std::string to_json(const Diagnosis& found) {
-  const Json all{
-      {"machine", machine(found.machine)}, {"capabilities", capabilities(found)}, {"libraries", libraries(found)},
-      {"torch_build", found.torch_build},  {"operations", operations(found)},     {"links", links(found)},
-      {"kernels", kernels(found)},         {"algorithms", algorithms(found)},     {"notes", found.notes}};
+  const Json all{{"machine", machine(found.machine)},
+                 {"capabilities", capabilities(found)},
+                 {"automatic", automatic(found)},
+                 {"libraries", libraries(found)},
+                 {"torch_build", found.torch_build},
+                 {"operations", operations(found)},
+                 {"links", links(found)},
+                 {"kernels", kernels(found)},
+                 {"algorithms", algorithms(found)},
+                 {"notes", found.notes}};
   return all.dump(2) + "\n";
 }
 

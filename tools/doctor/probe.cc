@@ -56,6 +56,13 @@ Json kernel_table() {
   return {{"vectors", processor.vectors}, {"matrix_peak", measure_matrix_peak()}, {"table", rows}};
 }
 
+// Names the backend that `backend: auto` chooses by where the ranks are.
+Json automatic_backends() {
+  return {{"one rank", automatic_backend(World::kOneRank)},
+          {"ranks of one host", automatic_backend(World::kOneHost)},
+          {"ranks of several hosts", automatic_backend(World::kHosts)}};
+}
+
 int print_libraries() {
   Json list = Json::array();
   for (const auto& library : libraries()) {
@@ -72,6 +79,7 @@ int print_libraries() {
                  {"torch_build", torch_build()},
                  {"kernels", kernel_table()},
                  {"backends", backends},
+                 {"automatic", automatic_backends()},
                  {"algorithms", describe_algorithms()}};
   std::printf("%s\n", all.dump().c_str());
   return kDone;

@@ -50,6 +50,11 @@ class Doctor(ProgramTest):
                 self.assertEqual(library["linked"], library["loaded"])
         self.assertLessEqual({"inproc", "shm", "mpi", "gloo"}, {link["backend"] for link in found["links"]["backends"]})
         self.assertIn("all_reduce", found["algorithms"])
+        self.assertEqual({"one rank": "inproc", "ranks of one host": "shm", "ranks of several hosts": "hybrid"},
+                         {row["ranks"]: row["backend"] for row in found["automatic"]})
+        self.assertRegex(" ".join(text.split()), r"hybrid ranks of several hosts: shm \([0-9.]+ GB/s here\) inside each "
+                                                 r"host, .* between hosts mpi .* otherwise gloo \([0-9.]+ GB/s here\)")
+        self.assertRegex(found["capabilities"]["address"], "^[0-9a-f.:]+ of |^none: ")
         self.assertNotIn("\033", text)
         for line in text.splitlines():
             self.assertLessEqual(len(line), 100, line)
@@ -60,6 +65,8 @@ class Doctor(ProgramTest):
         text, found = self.diagnose(**launched)
         self.assertIn("rank 1 of 4, local rank 1 of 2", found["capabilities"]["launched"])
         self.assertEqual("several", found["capabilities"]["nodes"])
+        self.assertIn("the ranks meet at env://", found["capabilities"]["launched"])
+        self.assertEqual(["ranks of several hosts"], [row["ranks"] for row in found["automatic"] if row["here"]])
         self.assertEqual({"ok"}, set(self.statuses(found, "shm").values()), "doctor starts separate ranks")
 
     def test_without_mpirun_only_mpi_fails(self):

@@ -12,7 +12,8 @@ namespace phalanx::doctor {
 std::string to_text(const Diagnosis& found, bool color);
 
 /// Returns JSON:
-/// {"machine", "capabilities", "libraries": [{name, linked, loaded, path}], "torch_build": [...],
+/// {"machine", "capabilities", "automatic": [{ranks, backend, reason, here}], "libraries": [{name, linked, loaded,
+/// path}], "torch_build": [...],
 ///  "operations": [{operation, backend, device, status}], "links": {"cores": [{first, second, round_trip_ns}],
 ///  "copy_gb_s", "backends": [{backend, round_trip_us, message_gb_s, all_reduce_gb_s}]},
 ///  "kernels": {"vectors", "matrix_peak", "table": [{operators, tensors, code, reason}]},

@@ -33,6 +33,10 @@ Diagnosis healthy() {
   found.operations.assign(std::begin(kOperationNames), std::end(kOperationNames));
   found.backends = {all_of("shm", "ok"), all_of("nccl", kNoDriver)};
   found.backends[0].round_trip_us = 0.5;
+  found.rank_address = "10.0.0.1 of eth0, the first interface that is up";
+  found.automatic = {{"ranks of one host", "shm", "the ranks share memory"},
+                     {"ranks of several hosts", "hybrid", "shm inside each host"}};
+  found.automatic_here = "ranks of several hosts";
   found.algorithms["all_reduce"] = {{"ring", "2 (P - 1) steps"}};
   found.cores = {{0, 1, 105.0}, {0, 3, 480.0}};
   return found;
@@ -61,6 +65,9 @@ TEST(Report, IsComplete) {
   EXPECT_TRUE(has(text, "nearest cores     0 and 1: round trip of a cache line 105 ns")) << text;
   EXPECT_TRUE(has(text, "farthest cores    0 and 3: round trip of a cache line 480 ns")) << text;
   EXPECT_TRUE(has(text, "all_reduce        ring")) << text;
+  EXPECT_TRUE(has(text, "address           10.0.0.1 of eth0, the first interface that is up")) << text;
+  EXPECT_TRUE(has(text, "shm               ranks of one host: the ranks share memory")) << text;
+  EXPECT_TRUE(has(text, "hybrid            ranks of several hosts (as these are): shm inside each host")) << text;
   EXPECT_TRUE(has(text, "Highway           max_pool2d (float32): it is faster")) << text;
 }
 
@@ -79,6 +86,8 @@ TEST(Report, JsonHasEveryCell) {
   EXPECT_EQ(json["links"]["backends"][0]["round_trip_us"], 0.5);
   EXPECT_EQ(json["algorithms"]["all_reduce"][0]["name"], "ring");
   EXPECT_EQ(json["capabilities"]["nccl"], false);
+  EXPECT_EQ(json["automatic"][1]["backend"], "hybrid");
+  EXPECT_EQ(json["automatic"][1]["here"], true);
 }
 
 TEST(Notes, AreEmptyForAHealthyMachine) { EXPECT_EQ(notes_on(healthy()), std::vector<std::string>{}); }

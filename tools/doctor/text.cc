@@ -102,6 +102,17 @@ std::string capabilities(const Diagnosis& found, const Colorizer& colorizer) {
   text += field("device of a rank", "its local rank modulo the number of devices");
   text += field("nodes", found.nodes);
   text += field("started", found.launched);
+  text += field("address", found.rank_address);
+  return text;
+}
+
+std::string automatic(const Diagnosis& found, const Colorizer& colorizer) {
+  if (found.automatic.empty()) return "";
+  std::string text = colorizer.title("Backends that backend: auto chooses");
+  for (const auto& row : found.automatic) {
+    const bool here = row.ranks == found.automatic_here;
+    text += field(row.backend, row.ranks + (here ? " (as these are): " : ": ") + row.reason);
+  }
   return text;
 }
 
@@ -212,8 +223,9 @@ std::string notes(const Diagnosis& found, const Colorizer& colorizer) {
 std::string to_text(const Diagnosis& found, bool color) {
   const Colorizer colorizer(color);
   const std::string text = machine(found.machine, found, colorizer) + capabilities(found, colorizer) +
-                           libraries(found, colorizer) + table(found, colorizer) + kernels(found, colorizer) +
-                           links(found, colorizer) + algorithms(found, colorizer) + notes(found, colorizer);
+                           automatic(found, colorizer) + libraries(found, colorizer) + table(found, colorizer) +
+                           kernels(found, colorizer) + links(found, colorizer) + algorithms(found, colorizer) +
+                           notes(found, colorizer);
   return text.substr(text.find_first_not_of("\n"));
 }
 
