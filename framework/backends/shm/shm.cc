@@ -46,7 +46,7 @@ void require_same_host(int rank, int peer, const ProcessInfo& info) {
   const std::string ranks = "rank " + std::to_string(rank) + " is on " + host_name() + " and rank " +
                             std::to_string(peer) + " on " + info.host;
   if (info.host != host_name()) {
-    throw ConfigError("backend shm connects ranks of one host, but " + ranks + "; use backend: mpi");
+    throw ConfigError("backend shm connects ranks of one host, but " + ranks + "; use backend: auto");
   }
   if (info.process_ids == process_ids_key()) return;
   throw ConfigError("backend shm connects ranks that see each other's processes, but " + ranks +
