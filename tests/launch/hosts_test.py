@@ -3,6 +3,7 @@
 """Tests that ranks of several hosts find each other: under mpirun, by flags, on hosts with several interfaces, and with
 IPv6 alone. The hosts are those of a virtual cluster."""
 
+import json
 import os
 import pathlib
 import subprocess
@@ -156,6 +157,16 @@ class Ipv6(OnHosts):
         processes = self.start_all(self.flags(), {"roles.server": 1, "strategy": "{ssp: {staleness: 2}}"})
         for process in processes:
             self.assert_status(0, process)
+
+    def test_doctor_finds_the_address_and_what_works(self):
+        program = str(ROOT / "tools/doctor/doctor")
+        process = self.start(command=self.cluster.command(0, [program, f"--json={self.folder}/found.json"]))
+        self.assert_status(0, process)
+        found = json.loads((self.folder / "found.json").read_text())
+        self.assertTrue(found["capabilities"]["address"].startswith("fd13:213::1 of eth0, "), found["capabilities"])
+        for backend in ("inproc", "shm", "gloo"):
+            self.assertEqual({"ok"}, {row["status"] for row in found["operations"] if row["backend"] == backend},
+                             process.out)
 
     def test_ranks_of_one_host_connect(self):
         for backend in ("shm", "gloo"):
