@@ -27,12 +27,16 @@ struct ConnectOptions {
 
   /// True if MPI's launcher started exactly these ranks, so that MPI can connect them. If absent, PMIX_RANK tells.
   std::optional<bool> launched_by_mpi{};
+
+  /// A pointer to an MPI_Comm of this process, for backend mpi: its ranks form the world, and `rank_info` is not used.
+  /// Null: all ranks that MPI's launcher started.
+  const void* mpi_communicator = nullptr;
 };
 
 bool wants_progress_thread(const ConnectOptions& options);
 
 /// The kinds of worlds that `backend: auto` distinguishes.
-enum class World {
+enum class WorldKind {
   kOneRank,
   kOneHost,  // several ranks, all on one host
   kHosts     // ranks of several hosts
@@ -62,7 +66,7 @@ struct BackendTraits {
   std::string (*broadcast)(const RankInfo& rank_info, const std::string& text, Seconds timeout) = nullptr;
 
   /// The kind of worlds for which `backend: auto` chooses it.
-  std::optional<World> automatic{};
+  std::optional<WorldKind> automatic{};
 
   /// The kind of device whose tensors it takes.
   std::string device = "cpu";
@@ -78,6 +82,6 @@ BackendTraits backend_traits(const std::string& name);
 
 /// Returns the name of the backend that `backend: auto` chooses for such a world. Throws ConfigError if this program
 /// has none.
-std::string automatic_backend(World world);
+std::string automatic_backend(WorldKind world);
 
 }  // namespace phalanx

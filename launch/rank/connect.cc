@@ -82,8 +82,8 @@ std::string choose_backend(const std::string& wanted, const LaunchEnvironment& l
     throw ConfigError("backend: \"" + wanted + "\" is not one of auto, " + join(names, ", ") +
                       (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
   }
-  if (launched.rank_info.size == 1) return automatic_backend(World::kOneRank);
-  return automatic_backend(launched.rank_info.one_host() ? World::kOneHost : World::kHosts);
+  if (launched.rank_info.size == 1) return automatic_backend(WorldKind::kOneRank);
+  return automatic_backend(launched.rank_info.one_host() ? WorldKind::kOneHost : WorldKind::kHosts);
 }
 
 std::vector<CommunicatorPtr> connect_all(const std::vector<std::string>& backends, const LaunchEnvironment& launched,

@@ -58,9 +58,9 @@ Json kernel_table() {
 
 // Names the backend that `backend: auto` chooses by where the ranks are.
 Json automatic_backends() {
-  return {{"one rank", automatic_backend(World::kOneRank)},
-          {"ranks of one host", automatic_backend(World::kOneHost)},
-          {"ranks of several hosts", automatic_backend(World::kHosts)}};
+  return {{"one rank", automatic_backend(WorldKind::kOneRank)},
+          {"ranks of one host", automatic_backend(WorldKind::kOneHost)},
+          {"ranks of several hosts", automatic_backend(WorldKind::kHosts)}};
 }
 
 int print_libraries() {
