@@ -129,7 +129,16 @@ def third_party_repositories():
     system_library(name = "curl", headers = ["curl"], debian = "libcurl4-openssl-dev")
     system_library(name = "gflags", headers = ["gflags"], debian = "libgflags-dev")
     system_library(name = "glog", headers = ["glog"], debian = "libgoogle-glog-dev")
-    system_library(name = "gloo", headers = ["gloo"], libraries = [], debian = "libgloo-dev", optional = True)
+
+    # LibTorch exports symbols of its own Gloo, which is another version.
+    system_library(
+        name = "gloo",
+        headers = ["gloo"],
+        namespace = "gloo",
+        namespace_of_copy = "Gloo",
+        debian = "libgloo-dev",
+        optional = True,
+    )
     system_library(name = "highway", headers = ["hwy"], libraries = ["hwy"], debian = "libhwy-dev")
     system_library(
         name = "jpeg",
@@ -158,7 +167,16 @@ def third_party_repositories():
     )
     system_library(name = "utf8proc", headers = ["utf8proc.h"], debian = "libutf8proc-dev")
     system_library(name = "webp", headers = ["webp"], debian = "libwebp-dev")
-    system_library(name = "yaml_cpp", headers = ["yaml-cpp"], libraries = ["yaml-cpp"], debian = "libyaml-cpp-dev")
+
+    # Programs that link libphalanx.so may contain another version.
+    system_library(
+        name = "yaml_cpp",
+        headers = ["yaml-cpp"],
+        libraries = ["yaml-cpp"],
+        namespace = "YAML",
+        namespace_of_copy = "Yaml",
+        debian = "libyaml-cpp-dev",
+    )
     system_library(name = "zlib", headers = ["zlib.h", "zconf.h"], libraries = ["z"], debian = "zlib1g-dev")
 
 def _cuda_repositories():

@@ -17,6 +17,9 @@ cc_library(
 # Where a prefix has headers. Debian keeps those that differ between processors in folders of their own.
 _INCLUDES = ["include", "include/x86_64-linux-gnu", "include/aarch64-linux-gnu"]
 
+# Where a prefix has shared libraries.
+_LIBRARIES = ["lib", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu", "lib64"]
+
 def _prefixes(repository_ctx):
     """Returns the prefixes that are searched, in order."""
     given = repository_ctx.os.environ.get("PHALANX_PREFIX_PATH", "").split(":")
@@ -60,6 +63,7 @@ def _system_library(repository_ctx):
     if not prefix:
         find_prefix(repository_ctx, ["include/" + header for header in headers])  # says what is missing
     libraries = list(repository_ctx.attr.libraries)
+    defines = []
     for header in headers:
         path = repository_ctx.path("%s/%s/%s" % (prefix, include, header))
         repository_ctx.symlink(path, "include/" + header)
@@ -68,7 +72,26 @@ def _system_library(repository_ctx):
                 libraries.append(library)
     linkopts = [] if prefix == "/usr" else ["-L%s/lib" % prefix, "-Wl,-rpath,%s/lib" % prefix]
     linkopts += ["-l" + library for library in libraries]
-    repository_ctx.file("BUILD.bazel", _BUILD.format(name = name, linkopts = linkopts, defines = []))
+    if repository_ctx.attr.namespace:
+        linkopts = _copy_with_namespace(repository_ctx, prefix)
+        defines = ["%s=%s" % (repository_ctx.attr.namespace, repository_ctx.attr.namespace_of_copy)]
+    repository_ctx.file("BUILD.bazel", _BUILD.format(name = name, linkopts = linkopts, defines = defines))
+
+def _copy_with_namespace(repository_ctx, prefix):
+    """Makes a copy of the library with a namespace of its own (private_copy.py) and returns the options that link it."""
+    library, = repository_ctx.attr.libraries
+    paths = ["%s/%s/lib%s.so" % (prefix, folder, library) for folder in _LIBRARIES]
+    found = [path for path in paths if repository_ctx.path(path).exists]
+    if not found:
+        fail("\n%s has no library; looked for %s.\nInstall %s." % (prefix, ", ".join(paths), repository_ctx.attr.debian))
+    folder = str(repository_ctx.path("lib"))
+    repository_ctx.file("lib/README", "A copy of %s with another namespace: private_copy.py\n" % found[0])
+    names = [repository_ctx.attr.namespace, repository_ctx.attr.namespace_of_copy]
+    script = str(repository_ctx.path(Label("//third_party:private_copy.py")))
+    result = repository_ctx.execute(["python3", script, found[0], folder] + names)
+    if result.return_code != 0:
+        fail("\nprivate_copy.py %s: %s" % (found[0], result.stderr.strip()))
+    return ["-L" + folder, "-Wl,-rpath," + folder, "-l:" + result.stdout.strip()]
 
 _system_library_rule = repository_rule(
     implementation = _system_library,
@@ -78,6 +101,11 @@ _system_library_rule = repository_rule(
         "libraries_of_includes": attr.string_dict(
             doc = "names for -l that are needed where one of `headers` includes the key",
         ),
+        "namespace": attr.string(
+            doc = "the namespace of the only library; if given, what is linked is a copy of the library in which it is " +
+                  "called namespace_of_copy, so that programs can contain another version of the library as well",
+        ),
+        "namespace_of_copy": attr.string(doc = "has as many letters as namespace"),
         "debian": attr.string(mandatory = True, doc = "the Debian package that has it"),
         "optional": attr.bool(doc = "where it is absent or named in PHALANX_WITHOUT (colon-separated), found.bzl has " +
                                     "FOUND = False, and the library nothing but the macro PHALANX_WITHOUT_NAME"),
