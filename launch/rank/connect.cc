@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/rank/connect.h"
 
-#include <mpi.h>
-
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "framework/base/environment.h"
@@ -40,20 +37,15 @@ StorePtr find_store(const std::vector<std::string>& backends, const LaunchEnviro
   return rendezvous_store ? rendezvous_store : rendezvous(launched.rendezvous, timeout).store;
 }
 
-// Returns true if the backend uses MPI. For the hybrid backend, that depends on the launcher.
-bool uses_mpi(const std::string& backend) {
+// Returns e.g. "Open MPI v5.0.6" if the backend uses MPI. For the hybrid backend, that depends on the launcher.
+std::string mpi_version(const std::string& backend) {
   const auto traits = backend_traits(backend);
-  int running = 0;
-  return (traits.mpi || traits.mpi_without_store) && MPI_Initialized(&running) == MPI_SUCCESS && running != 0;
-}
-
-// Returns e.g. "Open MPI v5.0.6" from "Open MPI v5.0.6, package: ..., ident: ...".
-std::string mpi_version() {
-  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
-  int length = 0;
-  if (MPI_Get_library_version(text.data(), &length) != MPI_SUCCESS) return "unknown";
-  const std::string whole(text.data(), static_cast<std::size_t>(length));
-  return whole.substr(0, whole.find(','));
+  if (!traits.mpi && !traits.mpi_without_store) return "";
+  for (const auto& name : Backends::global().names_where(&BackendTraits::mpi)) {
+    const auto version = backend_traits(name).library_version;
+    if (version != nullptr) return version();
+  }
+  return "";
 }
 
 }  // namespace
@@ -98,7 +90,7 @@ CommunicatorPtr connect(const std::string& backend, const LaunchEnvironment& lau
 }
 
 Topology world_topology(Communicator& world, const std::string& backend) {
-  return detect_topology(world, backend, uses_mpi(backend) ? mpi_version() : "");
+  return detect_topology(world, backend, mpi_version(backend));
 }
 
 }  // namespace phalanx

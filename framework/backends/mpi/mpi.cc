@@ -52,10 +52,10 @@ CommunicatorPtr connect(const ConnectOptions& options) {
                                               DeviceCommunicator::Paths{.direct = &runs_directly});
 }
 
-const bool mpi_registered =
-    Backends::global().add<MpiConfig>("mpi", "ranks are processes on any hosts, started by mpirun or srun --mpi=pmix",
-                                      BackendTraits{.mpi = true, .automatic = World::kHostsWithoutStore},
-                                      [](const MpiConfig&, const ConnectOptions& options) { return connect(options); });
+const bool mpi_registered = Backends::global().add<MpiConfig>(
+    "mpi", "ranks are processes on any hosts, started by mpirun or srun --mpi=pmix",
+    BackendTraits{.mpi = true, .automatic = World::kHostsWithoutStore, .library_version = mpi::version_if_running},
+    [](const MpiConfig&, const ConnectOptions& options) { return connect(options); });
 
 }  // namespace
 }  // namespace phalanx
