@@ -9,6 +9,7 @@
 #include "framework/base/log.h"
 #include "framework/base/text.h"
 #include "framework/comm/backend.h"
+#include "framework/comm/backend_plugin.h"
 #include "framework/comm/store/rendezvous.h"
 
 namespace phalanx {
@@ -51,9 +52,9 @@ std::string mpi_version(const std::string& backend) {
 }  // namespace
 
 std::string choose_backend(const std::string& wanted, const LaunchEnvironment& launched) {
-  const auto names = Backends::global().names();
   if (wanted != "auto") {
-    if (std::ranges::find(names, wanted) != names.end()) return wanted;
+    if (load_backend_plugin(wanted)) return wanted;
+    const auto names = Backends::global().names();
     const std::string near = nearest(wanted, names);
     throw ConfigError("backend: \"" + wanted + "\" is not one of auto, " + join(names, ", ") +
                       (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
