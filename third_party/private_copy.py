@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Copies a C++ library with another name for its namespace, so that the copy and the original, or another version of it,
-can be part of one process.
+"""Copies a C++ library with another name for its namespace, so that the copy and the original, or another version of
+it, can be part of one process.
 
     private_copy.py /usr/lib/libgloo.so FOLDER gloo Gloo
 
-writes FOLDER/libGloo.so.0, whose symbols and type names are in the namespace Gloo, and prints the name of the file. Code that uses it is compiled with
--Dgloo=Gloo. Both names must have the same length, since they are replaced in place. The dynamic linker finds symbols by a
-hash of their names, so the copy gets a new hash table, in the place of the old one.
+writes FOLDER/libGloo.so.0, whose symbols and type names are in the namespace Gloo, and prints the name of the file.
+Code that uses it is compiled with -Dgloo=Gloo. Both names must have the same length, since they are replaced in place.
+The dynamic linker finds symbols by a hash of their names, so the copy gets a new hash table, in the place of the old
+one.
 """
 
 import pathlib

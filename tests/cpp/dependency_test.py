@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds another Bazel workspace that depends on this repository, and trains its model. Nothing is downloaded.
 
-`Workspace` analyses the whole program train of that workspace, but compiles only the model, as a plug-in for this build's
-train. `Program` compiles and links that program, which takes as long as building Phalanx, unless the disk cache has it.
+`Workspace` analyses the whole program train of that workspace, but compiles only the model, as a plug-in for the train of
+this build. `Program` compiles and links that program, which takes as long as building Phalanx, unless the disk cache has
+it.
 """
 
 import os
@@ -41,7 +42,7 @@ class Dependent(ProgramTest):
         self.mine = self.folder / "mine"
         self.mine.mkdir()
         for source in (TREE / "tests/cpp/workspace").iterdir():
-            name = {"WORKSPACE.in": "WORKSPACE", "BUILD.in": "BUILD.bazel"}[source.name]
+            name = {"mine.WORKSPACE.in": "WORKSPACE", "mine.BUILD.in": "BUILD.bazel"}[source.name]
             (self.mine / name).write_text(source.read_text().replace("@PHALANX@", str(TREE)))
         for name in ("tiny.cc", "tiny.yaml"):
             shutil.copy(TREE / "tools/new" / name, self.mine / name)
@@ -57,9 +58,9 @@ class Dependent(ProgramTest):
         options = [] if command == "shutdown" else [
             "--compilation_mode=opt", "--strategy=CppCompile=local", f"--disk_cache={home}/.cache/phalanx-bazel",
             "--noshow_progress", "--color=no"]
-        done = subprocess.run([*find_bazel(), "--nohome_rc", f"--output_user_root={self.folder}/bazel", command, *options,
-                               *words], cwd=self.mine, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              text=True, timeout=seconds)
+        startup = ["--nohome_rc", f"--output_user_root={self.folder}/bazel"]
+        done = subprocess.run([*find_bazel(), *startup, command, *options, *words], cwd=self.mine, env=environment,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=seconds)
         self.assertEqual(0, done.returncode, done.stdout)
         return done.stdout
 

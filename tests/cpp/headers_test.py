@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests that the list of installed headers is what the public headers include, and that versions agree, on the real tree."""
+"""Tests on the real tree that the installed headers are those that the public ones include, and that versions agree."""
 
 import pathlib
 import re
@@ -31,9 +31,8 @@ class Headers(unittest.TestCase):
                 self.assertRegex(name, r"^([a-z_]+|[a-z]+\.h)$", users)
 
     def test_includes_are_rewritten(self):
-        text = '#include <string>\n#include "framework/base/error.h"\n  #  include "phalanx/world.h"\n#include "mpi.h"\n'
-        self.assertEqual('#include <string>\n#include "phalanx/framework/base/error.h"\n  #  include "phalanx/world.h"\n'
-                         '#include "mpi.h"\n', headers.rewrite(ROOT, text))
+        text = '#include <string>\n#include "framework/base/error.h"\n # include "phalanx/world.h"\n#include "mpi.h"\n'
+        self.assertEqual(text.replace("framework", "phalanx/framework"), headers.rewrite(ROOT, text))
 
 
 class Versions(unittest.TestCase):

@@ -105,7 +105,8 @@ class WithCMake(InstallTest):
             home = pathlib.Path(mpirun(2)[0]).parent.parent
             self.assert_trained(self.run_ranks(*mpirun(2), program, "mpi", LD_LIBRARY_PATH=str(home / "lib")))
         with self.subTest("an MPI that is not found is named"):
-            alone = self.environment(LD_LIBRARY_PATH=None, RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT="1")
+            alone = self.environment(LD_LIBRARY_PATH=None, RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1",
+                                     MASTER_PORT="1")
             done = subprocess.run([program, "mpi"], env=alone, capture_output=True, text=True, timeout=DEADLINE)
             if done.returncode != 0:  # unless this system has an MPI
                 self.assertRegex(done.stderr, r"backend mpi cannot be loaded: .*libmpi\S* .*LD_LIBRARY_PATH")
@@ -147,7 +148,7 @@ class WithPkgConfig(InstallTest):
     def test_another_version_of_libtorch_is_refused_by_the_compiler(self):
         header = self.folder / "torch/headeronly/version.h"
         header.parent.mkdir(parents=True)
-        header.write_text("#define TORCH_VERSION_MAJOR 1\n#define TORCH_VERSION_MINOR 2\n#define TORCH_VERSION_PATCH 3\n")
+        header.write_text("".join(f"#define TORCH_VERSION_{part} 1\n" for part in ("MAJOR", "MINOR", "PATCH")))
         text = run("g++", "-fsyntax-only", f"-I{self.folder}", SOURCES / "idle.cc", *flags(), status=1)
         self.assertIn(f"this libphalanx.so was built with LibTorch {MANIFEST['libtorch']}", text)
 
@@ -168,7 +169,8 @@ class Installed(InstallTest):
             self.assertIsNone(FOREIGN.match(name), name)
         for path in (PREFIX / "lib").rglob("*.so*"):
             for run_path in re.findall(r"\((?:RPATH|RUNPATH)\).*\[(.*)\]", run("readelf", "-d", path)):
-                self.assertTrue(all(folder.startswith("$ORIGIN") for folder in run_path.split(":")), f"{path}: {run_path}")
+                for folder in run_path.split(":"):
+                    self.assertTrue(folder.startswith("$ORIGIN"), f"{path}: {run_path}")
 
     def test_headers_include_only_each_other_and_libtorch(self):
         include = PREFIX / "include"
