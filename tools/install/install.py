@@ -130,7 +130,7 @@ class Build:
                  f"{LIBRARY}/run.py": (HERE.parent / "dev/bundle/run.py").read_bytes()}
         members |= {path: (data, False) for path, data in texts.items()}
         members["bin/phalanx"] = ((HERE / "launcher.py").read_bytes(), True)
-        links = {"lib/libphalanx.so": self.soname}
+        links = {"lib/libphalanx.so": self.soname, f"{PROGRAMS}/probe": "phalanx"}  # doctor calls it by this name
         links |= {f"{PROGRAMS}/{path.name}": f"../{path.name}" for path in self.plugins if path.name == CUDA_PLUGIN}
         manifest = {
             "version": self.version,
