@@ -70,6 +70,10 @@ struct BackendTraits {
 
   /// The kind of device whose tensors it takes.
   std::string device = "cpu";
+
+  /// Returns the name and the version of the library that connects the ranks, such as "Open MPI v5.0.6", or an empty
+  /// string if the library is not running. Null if no such library is needed.
+  std::string (*library_version)() = nullptr;
 };
 
 /// Backends by name. A factory is collective: it returns when all ranks are connected. Otherwise it throws CommError,
