@@ -116,6 +116,7 @@ void check_framework(std::vector<ConfigProblem>& problems, const ExperimentConfi
     problems.push_back(std::move(problem));
   }
   refuse_unreadable(problems, config.framework.selection_file);
+  check_topology(problems, config.framework.topology);
   const auto& bucket_bytes = config.framework.bucket_bytes;
   if (bucket_bytes == "auto") {
     refuse_if(problems, config.determinism == "world_size_invariant", "framework.bucket_bytes",

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/config/topology_config.h"
 #include "framework/base/config/visitor.h"
 #include "framework/collectives/selection/rule.h"
 
@@ -19,6 +20,7 @@ struct FrameworkConfig {
   bool check_collectives = false;
   std::vector<SelectionRule> selection;
   std::string selection_file;
+  TopologyConfig topology;
 
   template <class V>
   void visit(V& v) {
@@ -34,6 +36,7 @@ struct FrameworkConfig {
     v("selection", selection, "rules that choose algorithms; the first that matches applies");
     v("selection_file", selection_file,
       "file of further rules, which are tried after `selection`, as written by //tools:tune");
+    v("topology", topology, "which ranks are near each other");
   }
 };
 

@@ -3,10 +3,12 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "framework/base/registry.h"
 #include "framework/comm/communicator.h"
 #include "framework/comm/launch/launch_environment.h"
+#include "framework/comm/mesh/hierarchy.h"
 #include "framework/comm/store/store.h"
 
 namespace phalanx {
@@ -21,6 +23,10 @@ struct ConnectOptions {
   /// thread only if this process may use more cores than its host has ranks; otherwise it would take cores from the
   /// ranks.
   std::optional<bool> progress_thread{};
+
+  /// The levels by which the run divides its ranks, coarsest first, with this rank's values. Only backends with
+  /// BackendTraits::uses_levels read them. Empty: the backend's own levels.
+  std::vector<Key> levels{};
 };
 
 bool wants_progress_thread(const ConnectOptions& options);
@@ -48,6 +54,10 @@ struct BackendTraits {
 
   /// MPI connects its ranks if there is no store.
   bool mpi_without_store = false;
+
+  /// Its collectives work by the levels of ConnectOptions. For other backends, callers wrap the world in a
+  /// HierarchicalCommunicator.
+  bool uses_levels = false;
 
   /// The kind of worlds for which `backend: auto` chooses it.
   std::optional<World> automatic{};

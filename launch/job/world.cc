@@ -8,9 +8,11 @@
 #include <optional>
 #include <utility>
 
+#include "engine/config/topology_config.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"
 #include "framework/collectives/checked/checked_communicator.h"
+#include "framework/collectives/hierarchical/hierarchical_communicator.h"
 #include "framework/collectives/selection/tuned_file.h"
 #include "framework/comm/backend.h"
 #include "launch/rank/connect.h"
@@ -58,6 +60,14 @@ SelectionTable measured_table(Communicator& world, const std::string& backend, c
   return tuned.table;
 }
 
+// Returns a world whose collectives work by the levels of the config. A backend that uses levels has divided its ranks
+// when it connected them.
+CommunicatorPtr with_levels(CommunicatorPtr world, const std::string& backend, const TopologyConfig& topology) {
+  if (backend_traits(backend).uses_levels) return world;
+  const auto keys = level_keys(topology, world->rank());
+  return divide(std::move(world), keys);
+}
+
 }  // namespace
 
 std::vector<std::string> selected_backends(const ExperimentConfig& config) {
@@ -68,8 +78,9 @@ Connections connect_backends(const ExperimentConfig& config, const LaunchEnviron
                              StorePtr rendezvous_store) {
   std::vector<std::string> names{choose_backend(config.backend, launched)};
   std::ranges::copy(others_than(names.front(), config), std::back_inserter(names));
-  auto worlds = connect_all(names, launched, Seconds(config.framework.timeout), progress_thread(config),
-                            std::move(rendezvous_store));
+  auto worlds =
+      connect_all(names, launched, Seconds(config.framework.timeout), progress_thread(config),
+                  std::move(rendezvous_store), level_keys(config.framework.topology, launched.rank_info.rank));
   Connections connections;
   for (std::size_t i = 0; i < names.size(); ++i) connections.push_back({names[i], std::move(worlds[i])});
   return connections;
@@ -84,7 +95,8 @@ Connections connect_thread(const ExperimentConfig& config, const RankInfo& rank_
     const ConnectOptions options{.rank_info = rank_info,
                                  .store = make_prefix_store(name, store),
                                  .timeout = Seconds(config.framework.timeout),
-                                 .progress_thread = progress_thread(config)};
+                                 .progress_thread = progress_thread(config),
+                                 .levels = level_keys(config.framework.topology, rank_info.rank)};
     connections.push_back({name, Backends::Choice(name).make(options)});
   }
   return connections;
@@ -93,6 +105,7 @@ Connections connect_thread(const ExperimentConfig& config, const RankInfo& rank_
 CommunicatorPtr decorate(Connections connections, const ExperimentConfig& config) {
   auto [backend, world] = std::move(connections.front());
   connections.erase(connections.begin());
+  world = with_levels(std::move(world), backend, config.framework.topology);
   SelectionTable table = own_table(backend, config);
   const auto& path = config.framework.selection_file;
   if (!path.empty()) table = table.followed_by(measured_table(*world, backend, path));

@@ -23,9 +23,10 @@ Connections connect_backends(const ExperimentConfig& config, const LaunchEnviron
 /// Does the same for a rank that is a thread of this process, with backend inproc. All ranks share `store`.
 Connections connect_thread(const ExperimentConfig& config, const RankInfo& rank_info, const StorePtr& store);
 
-/// Returns the communicator for training. Its operations follow `framework.selection` and `framework.selection_file`,
-/// and are compared beforehand if `framework.check_collectives` is set. Collective, with the same config on all ranks.
-/// Throws ConfigError on all ranks if a selection file was measured on another system or differs between ranks.
+/// Returns the communicator for training. Its collectives work by `framework.topology.levels`. Its operations follow
+/// `framework.selection` and `framework.selection_file`, and are compared beforehand if `framework.check_collectives`
+/// is set. Collective, with the same config on all ranks. Throws ConfigError on all ranks if a selection file was
+/// measured on another system or differs between ranks.
 CommunicatorPtr decorate(Connections connections, const ExperimentConfig& config);
 
 }  // namespace phalanx

@@ -5,11 +5,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 
 #include "engine/config/check.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
+#include "framework/collectives/hierarchical/hierarchical_communicator.h"
 #include "framework/collectives/selection/tuned_file.h"
 #include "framework/testing/worlds.h"
 #include "launch/rank/connect.h"
@@ -60,6 +62,17 @@ TEST(World, SelectsAndChecks) {
     EXPECT_GT(sends, 0) << "a ring is made of messages";
     EXPECT_THAT([&] { world->broadcast(tensor, world->rank()).wait(); },
                 ThrowsMessage<CommError>(HasSubstr("rank 1 calls broadcast(root 1)")));
+  });
+}
+
+TEST(World, WorksByTheLevelsOfTheConfig) {
+  const auto config = config_of("{topology: {levels: [pair], keys: {pair: {ranks: 2}}}}");
+  testing::run_ranks("inproc", 4, [&](const CommunicatorPtr& plain) {
+    const auto world = decorated(plain, config);
+    EXPECT_NE(std::dynamic_pointer_cast<HierarchicalCommunicator>(world), nullptr);
+    at::Tensor tensor = at::ones({10'000});
+    world->all_reduce(tensor, Reduction::kSum).wait();
+    EXPECT_EQ(tensor[9'999].item<float>(), 4);
   });
 }
 

@@ -73,7 +73,7 @@ std::string choose_backend(const std::string& wanted, const LaunchEnvironment& l
 
 std::vector<CommunicatorPtr> connect_all(const std::vector<std::string>& backends, const LaunchEnvironment& launched,
                                          Seconds timeout, std::optional<bool> progress_thread,
-                                         StorePtr rendezvous_store) {
+                                         StorePtr rendezvous_store, const std::vector<Key>& levels) {
   const auto& rank_info = launched.rank_info;
   std::vector<std::string> chosen;
   for (const auto& backend : backends) chosen.push_back(choose_backend(backend, launched));
@@ -83,7 +83,7 @@ std::vector<CommunicatorPtr> connect_all(const std::vector<std::string>& backend
   std::vector<CommunicatorPtr> worlds;
   for (const auto& backend : chosen) {
     const auto part = store ? make_prefix_store(backend, store) : nullptr;
-    worlds.push_back(Backends::Choice(backend).make({rank_info, part, timeout, progress_thread}));
+    worlds.push_back(Backends::Choice(backend).make({rank_info, part, timeout, progress_thread, levels}));
   }
   // Rank 0 leaves the store last: others may still be reading the store that it hosts, and if several ranks leave a
   // file store at the same time, none of them removes the file.

@@ -8,6 +8,7 @@
 #include "framework/collectives/selection/topology.h"
 #include "framework/comm/communicator.h"
 #include "framework/comm/launch/launch_environment.h"
+#include "framework/comm/mesh/hierarchy.h"
 #include "framework/comm/store/store.h"
 
 namespace phalanx {
@@ -24,10 +25,11 @@ CommunicatorPtr connect(const std::string& backend, const LaunchEnvironment& lau
                         std::optional<bool> progress_thread = {});
 
 /// Does the same for several backends, with one rendezvous, and returns one communicator per backend, all with the same
-/// ranks. `rendezvous_store` is the store if the rendezvous has already taken place (resolve_local_rank()).
+/// ranks. `rendezvous_store` is the store if the rendezvous has already taken place (resolve_local_rank()). `levels`:
+/// as in ConnectOptions.
 std::vector<CommunicatorPtr> connect_all(const std::vector<std::string>& backends, const LaunchEnvironment& launched,
                                          Seconds timeout, std::optional<bool> progress_thread = {},
-                                         StorePtr rendezvous_store = nullptr);
+                                         StorePtr rendezvous_store = nullptr, const std::vector<Key>& levels = {});
 
 /// Returns the topology of a world connected by `backend`, with the version of MPI if it uses MPI. Collective.
 Topology world_topology(Communicator& world, const std::string& backend);

@@ -7,7 +7,7 @@ namespace {
 
 const bool hybrid_registered = Backends::global().add<hybrid::Config>(
     "hybrid", "shared memory inside hosts, MPI or Gloo between them",
-    BackendTraits{.shared = BackendTraits::Memory::kWithinHosts, .mpi_without_store = true},
+    BackendTraits{.shared = BackendTraits::Memory::kWithinHosts, .mpi_without_store = true, .uses_levels = true},
     [](const hybrid::Config& config, const ConnectOptions& options) {
       return hybrid::connect(config, options, host_key());
     });
