@@ -20,6 +20,7 @@ struct FrameworkConfig {
   bool check_collectives = false;
   std::vector<SelectionRule> selection;
   std::string selection_file;
+  std::string tune = "off";
   TopologyConfig topology;
 
   template <class V>
@@ -36,6 +37,10 @@ struct FrameworkConfig {
     v("selection", selection, "rules that choose algorithms; the first that matches applies");
     v("selection_file", selection_file,
       "file of further rules, which are tried after `selection`, as written by //tools:tune");
+    v("tune", tune,
+      "choose algorithms by measurement; auto: after the second step, for the operations of these steps; results are "
+      "kept in the user's cache",
+      config::one_of({"off", "auto"}));
     v("topology", topology, "which ranks are near each other");
   }
 };

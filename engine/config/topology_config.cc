@@ -49,7 +49,7 @@ std::string own_value(const std::string& name, const LevelKeyConfig& key, int ra
   }
   if (const auto value = environment(key.variable)) return *value;
   throw ConfigError(place + ".variable: " + key.variable + " is not set on rank " + std::to_string(rank) +
-                    "; set it on all hosts, or pass it on with launch.pass_variables");
+                    "; set it for all ranks, or list the hosts of each group in " + place + ".hosts");
 }
 
 std::string numa_value(int rank) {

@@ -9,11 +9,14 @@
 #include <utility>
 
 #include "engine/config/topology_config.h"
+#include "framework/base/cache_folder.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"
+#include "framework/base/text.h"
 #include "framework/collectives/checked/checked_communicator.h"
 #include "framework/collectives/hierarchical/hierarchical_communicator.h"
 #include "framework/collectives/selection/tuned_file.h"
+#include "framework/collectives/tuning/tuner.h"
 #include "framework/comm/backend.h"
 #include "launch/rank/connect.h"
 
@@ -53,11 +56,29 @@ void check_same_table(Communicator& world, const SelectionTable& table, const st
   throw ConfigError("framework.selection_file: ranks have different files " + path + "; copy one to all hosts");
 }
 
-SelectionTable measured_table(Communicator& world, const std::string& backend, const std::string& path) {
+// Returns the topology of the world, with the levels by which its collectives work.
+Topology topology_of(Communicator& world, const std::string& backend, const ExperimentConfig& config) {
+  Topology topology = world_topology(world, backend);
+  topology.levels = join(config.framework.topology.levels, ", ");
+  return topology;
+}
+
+SelectionTable measured_table(Communicator& world, const std::string& backend, const ExperimentConfig& config) {
+  const auto& path = config.framework.selection_file;
   const TunedFile tuned = load_tuned(path);
-  check_fits(tuned, world_topology(world, backend), path);
+  check_fits(tuned, topology_of(world, backend, config), path);
   check_same_table(world, tuned.table, path);
   return tuned.table;
+}
+
+std::shared_ptr<Tuner> make_tuner(Communicator& world, const std::string& backend, const ExperimentConfig& config,
+                                  std::shared_ptr<LiveSelection> selection, const std::string& tuned_file) {
+  const std::string cache = user_cache_folder();
+  Tuner::Options options{.topology = topology_of(world, backend, config),
+                         .first = selection->table(),
+                         .run_file = tuned_file,
+                         .cache = cache.empty() ? "" : cache + "/phalanx/selection"};
+  return std::make_shared<Tuner>(std::move(selection), std::move(options));
 }
 
 // Returns a world whose collectives work by the levels of the config. A backend that uses levels has divided its ranks
@@ -102,19 +123,24 @@ Connections connect_thread(const ExperimentConfig& config, const RankInfo& rank_
   return connections;
 }
 
-CommunicatorPtr decorate(Connections connections, const ExperimentConfig& config) {
+DecoratedWorld decorate(Connections connections, const ExperimentConfig& config, const std::string& tuned_file) {
   auto [backend, world] = std::move(connections.front());
   connections.erase(connections.begin());
   world = with_levels(std::move(world), backend, config.framework.topology);
   SelectionTable table = own_table(backend, config);
   const auto& path = config.framework.selection_file;
-  if (!path.empty()) table = table.followed_by(measured_table(*world, backend, path));
-  if (!table.empty()) {
+  if (!path.empty()) table = table.followed_by(measured_table(*world, backend, config));
+  std::shared_ptr<Tuner> tuner;
+  if (config.framework.tune == "auto" && world->size() > 1) {
+    auto selection = std::make_shared<LiveSelection>(table, LiveSelection::Tuning::kOn);
+    tuner = make_tuner(*world, backend, config, selection, tuned_file);
+    world = std::make_shared<SelectingCommunicator>(std::move(world), std::move(selection), std::move(connections));
+  } else if (!table.empty()) {
     log_info() << "algorithms by operation:\n" << table.to_text();
     world = std::make_shared<SelectingCommunicator>(std::move(world), std::move(table), std::move(connections));
   }
   if (config.framework.check_collectives) world = std::make_shared<CheckedCommunicator>(std::move(world));
-  return world;
+  return {std::move(world), std::move(tuner)};
 }
 
 }  // namespace phalanx

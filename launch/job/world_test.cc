@@ -32,7 +32,7 @@ ExperimentConfig config_of(const std::string& framework) {
 }
 
 CommunicatorPtr decorated(const CommunicatorPtr& world, const ExperimentConfig& config) {
-  return decorate({{.backend = "inproc", .group = world}}, config);
+  return decorate({{.backend = "inproc", .group = world}}, config, "").world;
 }
 
 std::string refusal_of(const std::string& framework) {
@@ -92,8 +92,9 @@ TEST(World, FollowsASelectionFile) {
     const auto& table = dynamic_cast<SelectingCommunicator&>(*world).table();
     EXPECT_THAT(table.to_text(), HasSubstr("all_reduce  16 B   any    own      native\n"
                                            "all_reduce  any    2      own      ring\n"));
-    EXPECT_THAT([&] { decorate({{.backend = "shm", .group = plain}}, config_of("{selection_file: " + path + "}")); },
-                ThrowsMessage<ConfigError>(HasSubstr("backend inproc, here shm")));
+    EXPECT_THAT(
+        [&] { decorate({{.backend = "shm", .group = plain}}, config_of("{selection_file: " + path + "}"), ""); },
+        ThrowsMessage<ConfigError>(HasSubstr("backend inproc, here shm")));
   });
 }
 

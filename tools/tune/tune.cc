@@ -8,6 +8,7 @@
 
 #include "framework/base/log.h"
 #include "framework/collectives/selection/tuned_file.h"
+#include "framework/collectives/tuning/best_rules.h"
 #include "framework/comm/backend.h"
 #include "framework/comm/launch/launch_environment.h"
 #include "launch/exit_status.h"
@@ -17,7 +18,6 @@
 #include "tools/bench/measure.h"
 #include "tools/bench/table.h"
 #include "tools/command/command.h"
-#include "tools/tune/best_rules.h"
 #include "tools/tune/options.h"
 
 namespace phalanx::tune {
@@ -41,10 +41,16 @@ bench::Result measure(const Options& options, const std::string& backend, const 
 }
 
 void save(const Options& options, const Topology& topology, const bench::Result& result) {
-  TunedFile tuned{.topology = topology, .table = SelectionTable(best_rules(result.rows))};
+  TunedFile tuned{.topology = topology};
   for (const auto& row : result.rows) {
-    tuned.measured.push_back({.op = row.op, .algorithm = row.algorithm, .bytes = row.bytes, .p50_us = row.p50_us});
+    tuned.measured.push_back({.op = row.op,
+                              .algorithm = row.algorithm,
+                              .bytes = row.bytes,
+                              .p50_us = row.p50_us,
+                              .ranks = row.ranks,
+                              .scope = to_string(topology.hosts.size() == 1 ? Scope::kHost : Scope::kHosts)});
   }
+  tuned.table = SelectionTable(best_rules(tuned.measured));
   save_tuned(options.output, tuned);
   std::printf("%s\n\n%s\n%s\nSaved in %s; to use it: framework: {selection_file: %s}\n", describe(topology).c_str(),
               bench::to_table(result).c_str(), tuned.table.to_text().c_str(), options.output.c_str(),

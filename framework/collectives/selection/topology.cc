@@ -107,6 +107,7 @@ std::vector<std::string> differences(const Topology& measured, const Topology& h
   compare("Phalanx", measured.phalanx, here.phalanx);
   compare("LibTorch", measured.libtorch, here.libtorch);
   compare("MPI", measured.mpi, here.mpi);
+  compare("levels", measured.levels, here.levels);
   return found;
 }
 

@@ -24,6 +24,7 @@ struct Topology {
   std::string backend{};
   std::string phalanx{}, libtorch{};  // versions
   std::string mpi{};                  // version; empty if the backend does not use MPI
+  std::string levels{};               // by which collectives divide the ranks, such as "host, numa"; empty: none
 
   bool operator==(const Topology&) const = default;
 
