@@ -31,11 +31,14 @@ std::vector<std::string> hosts_in(const std::string& list) {
   return names;
 }
 
-// Returns the number of the group that has the host.
+// Returns the number of the group that has the host. The host may have a domain, which the group may omit.
 std::optional<std::size_t> group_of_host(const std::vector<std::string>& groups, const std::string& host) {
   for (std::size_t group = 0; group < groups.size(); ++group) {
     const auto names = hosts_in(groups[group]);
-    if (std::ranges::find(names, host) != names.end()) return group;
+    const auto is_host = [&](const std::string& name) {
+      return name == host || name == host.substr(0, host.find('.'));
+    };
+    if (std::ranges::any_of(names, is_host)) return group;
   }
   return std::nullopt;
 }

@@ -23,31 +23,32 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::ThrowsMessage;
 
-std::string complaint_about(const std::string& topology) {
+std::string topology_complaint(const std::string& topology) {
   return complaint("framework: {topology: " + topology + "}");
 }
 
 TEST(Topology, AcceptsKnownLevelsAndKeys) {
-  EXPECT_EQ(complaint_about("{}"), "");
-  EXPECT_EQ(complaint_about("{levels: [host, numa]}"), "");
-  EXPECT_EQ(complaint_about("{levels: [rack, host, pair], keys: {rack: {hosts: [\"a,b\", c]}, pair: {ranks: 2}}}"), "");
-  EXPECT_EQ(complaint_about("{keys: {switch: {variable: SWITCH}}}"), "") << "a key that no level uses";
+  EXPECT_EQ(topology_complaint("{}"), "");
+  EXPECT_EQ(topology_complaint("{levels: [host, numa]}"), "");
+  EXPECT_EQ(topology_complaint("{levels: [rack, host, pair], keys: {rack: {hosts: [\"a,b\", c]}, pair: {ranks: 2}}}"),
+            "");
+  EXPECT_EQ(topology_complaint("{keys: {switch: {variable: SWITCH}}}"), "") << "a key that no level uses";
 }
 
 TEST(Topology, RefusesLevelsThatAreUnknownOrRepeated) {
   EXPECT_EQ(
-      complaint_about("{levels: [rack]}"),
+      topology_complaint("{levels: [rack]}"),
       "config: framework.topology.levels[0]: \"rack\" is neither host nor numa nor one of framework.topology.keys");
-  EXPECT_THAT(complaint_about("{levels: [hots]}"), EndsWith("(did you mean \"host\"?)"));
-  EXPECT_EQ(complaint_about("{levels: [host, numa, host]}"),
+  EXPECT_THAT(topology_complaint("{levels: [hots]}"), EndsWith("(did you mean \"host\"?)"));
+  EXPECT_EQ(topology_complaint("{levels: [host, numa, host]}"),
             "config: framework.topology.levels[2]: host is listed twice");
 }
 
 TEST(Topology, RefusesKeysWithoutOneMeaning) {
   const std::string expected = "config: framework.topology.keys.pair: needs exactly one of variable, hosts and ranks";
-  EXPECT_EQ(complaint_about("{keys: {pair: {}}}"), expected);
-  EXPECT_EQ(complaint_about("{keys: {pair: {ranks: 2, variable: A}}}"), expected);
-  EXPECT_THAT(complaint_about("{keys: {numa: {ranks: 2}}}"), HasSubstr("this name has a meaning of its own"));
+  EXPECT_EQ(topology_complaint("{keys: {pair: {}}}"), expected);
+  EXPECT_EQ(topology_complaint("{keys: {pair: {ranks: 2, variable: A}}}"), expected);
+  EXPECT_THAT(topology_complaint("{keys: {numa: {ranks: 2}}}"), HasSubstr("this name has a meaning of its own"));
 }
 
 TEST(LevelKeys, AreInTheOrderOfTheLevels) {

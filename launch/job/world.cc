@@ -81,11 +81,16 @@ std::shared_ptr<Tuner> make_tuner(Communicator& world, const std::string& backen
   return std::make_shared<Tuner>(std::move(selection), std::move(options));
 }
 
+// Returns the levels with this rank's values. A single rank needs none, and may have none.
+std::vector<Key> levels_of(const ExperimentConfig& config, const RankInfo& rank_info) {
+  return rank_info.size == 1 ? std::vector<Key>() : level_keys(config.framework.topology, rank_info.rank);
+}
+
 // Returns a world whose collectives work by the levels of the config. A backend that uses levels has divided its ranks
 // when it connected them.
-CommunicatorPtr with_levels(CommunicatorPtr world, const std::string& backend, const TopologyConfig& topology) {
+CommunicatorPtr with_levels(CommunicatorPtr world, const std::string& backend, const ExperimentConfig& config) {
   if (backend_traits(backend).uses_levels) return world;
-  const auto keys = level_keys(topology, world->rank());
+  const auto keys = levels_of(config, {.rank = world->rank(), .size = world->size()});
   return divide(std::move(world), keys);
 }
 
@@ -99,9 +104,8 @@ Connections connect_backends(const ExperimentConfig& config, const LaunchEnviron
                              StorePtr rendezvous_store) {
   std::vector<std::string> names{choose_backend(config.backend, launched)};
   std::ranges::copy(others_than(names.front(), config), std::back_inserter(names));
-  auto worlds =
-      connect_all(names, launched, Seconds(config.framework.timeout), progress_thread(config),
-                  std::move(rendezvous_store), level_keys(config.framework.topology, launched.rank_info.rank));
+  auto worlds = connect_all(names, launched, Seconds(config.framework.timeout), progress_thread(config),
+                            std::move(rendezvous_store), levels_of(config, launched.rank_info));
   Connections connections;
   for (std::size_t i = 0; i < names.size(); ++i) connections.push_back({names[i], std::move(worlds[i])});
   return connections;
@@ -117,7 +121,7 @@ Connections connect_thread(const ExperimentConfig& config, const RankInfo& rank_
                                  .store = make_prefix_store(name, store),
                                  .timeout = Seconds(config.framework.timeout),
                                  .progress_thread = progress_thread(config),
-                                 .levels = level_keys(config.framework.topology, rank_info.rank)};
+                                 .levels = levels_of(config, rank_info)};
     connections.push_back({name, Backends::Choice(name).make(options)});
   }
   return connections;
@@ -126,7 +130,7 @@ Connections connect_thread(const ExperimentConfig& config, const RankInfo& rank_
 DecoratedWorld decorate(Connections connections, const ExperimentConfig& config, const std::string& tuned_file) {
   auto [backend, world] = std::move(connections.front());
   connections.erase(connections.begin());
-  world = with_levels(std::move(world), backend, config.framework.topology);
+  world = with_levels(std::move(world), backend, config);
   SelectionTable table = own_table(backend, config);
   const auto& path = config.framework.selection_file;
   if (!path.empty()) table = table.followed_by(measured_table(*world, backend, config));

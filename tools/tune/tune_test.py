@@ -5,7 +5,7 @@
 import json
 import unittest
 
-from program import ROOT, SHORT, ProgramTest, sets
+from program import ROOT, SHORT, ProgramTest, free_port, sets, torchrun
 
 TUNE = str(ROOT / "tools/tune/tune")
 QUICK = ["--rounds=2", "--budget_ms=0.2", "--bytes=1KB,64KB"]
@@ -55,6 +55,19 @@ class Tune(ProgramTest):
         self.tune("--ranks=2", "--backend=mpi", "--ops=broadcast", *QUICK)
         tuned = json.loads((self.folder / "tuned.json").read_text())
         self.assertIn("Open MPI v5", tuned["topology"]["mpi"])
+
+    def test_measures_groups_inside_hosts_and_between_them(self):
+        """Four processes that believe to be on two hosts."""
+        port = free_port()
+        flags = ["--backend=gloo", "--ops=all_reduce", *QUICK, "--bytes=1KB", "--output=tuned.json"]
+        processes = [self.start(*flags, command=[TUNE],
+                                environment=torchrun(rank, 4, port, PHALANX_HOST_KEY=f"host {rank // 2}"))
+                     for rank in range(4)]
+        for process in processes:
+            self.assert_status(0, process, 120)
+        tuned = json.loads((self.folder / "tuned.json").read_text())
+        self.assertEqual([2, 2], [host["ranks"] for host in tuned["topology"]["hosts"]])
+        self.assertEqual({(4, "hosts"), (2, "host")}, {(row["ranks"], row["scope"]) for row in tuned["measured"]})
 
     def test_training_follows_the_file(self):
         self.tuned(rules=[{"op": "all_reduce", "up_to": "", "ranks": 2, "backend": "own", "algorithm": "ring"}])

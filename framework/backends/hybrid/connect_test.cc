@@ -58,6 +58,20 @@ TEST(Hybrid, LevelsAboveAndBelowHostsGiveTheSameResults) {
       rack_host_numa);
 }
 
+TEST(Hybrid, RanksOfAHostAreDividedByNumaNode) {
+  run_hybrid(
+      "aaaabbbb",
+      [](const auto& world, const auto& flat) {
+        EXPECT_TRUE(is<HybridCommunicator>(world));
+        expect_same_collectives(*flat, *world);
+        const at::Tensor memory = world->allocate({1000}, at::kLong);
+        memory.fill_(world->rank());
+        world->all_reduce(memory, Reduction::kSum).wait();
+        EXPECT_TRUE(at::equal(memory, at::full({1000}, 28, at::kLong)));
+      },
+      [](int rank) { return std::vector<Key>{{"host", ""}, {"numa", std::to_string(rank / 2 % 2)}}; });
+}
+
 TEST(Hybrid, LevelsRemainWhereHostsAddNothing) {
   run_hybrid(
       "abcdefgh",

@@ -31,8 +31,8 @@ struct Topology {
   int ranks() const;
 };
 
-/// Returns the topology of the world's ranks, the same on all of them. Collective. `mpi` is the version of MPI if
-/// `backend` uses it.
+/// Returns the topology of the world's ranks, the same on all of them. Hosts differ if their host_key() does.
+/// Collective. `mpi` is the version of MPI if `backend` uses it.
 Topology detect_topology(Communicator& world, const std::string& backend, const std::string& mpi);
 
 /// Returns the differences, for messages: "cores 8, here 2". Empty if the topologies are equal.
