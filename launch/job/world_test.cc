@@ -90,8 +90,8 @@ TEST(World, FollowsASelectionFile) {
     const auto world =
         decorated(plain, config_of("{selection: [{op: all_reduce, up_to: 16}], selection_file: " + path + "}"));
     const auto& table = dynamic_cast<SelectingCommunicator&>(*world).table();
-    EXPECT_THAT(table.to_text(), HasSubstr("all_reduce  16 B   any    own      native\n"
-                                           "all_reduce  any    2      own      ring\n"));
+    EXPECT_THAT(table.to_text(), HasSubstr("all_reduce  16 B   any    any    any     own      native\n"
+                                           "all_reduce  any    2      any    any     own      ring\n"));
     EXPECT_THAT(
         [&] { decorate({{.backend = "shm", .group = plain}}, config_of("{selection_file: " + path + "}"), ""); },
         ThrowsMessage<ConfigError>(HasSubstr("backend inproc, here shm")));
