@@ -59,7 +59,7 @@ class Tune(ProgramTest):
     def test_measures_groups_inside_hosts_and_between_them(self):
         """Four processes that believe to be on two hosts."""
         port = free_port()
-        flags = ["--backend=gloo", "--ops=all_reduce", *QUICK, "--bytes=1KB", "--output=tuned.json"]
+        flags = ["--backend=gloo", "--ops=all_reduce", *QUICK, "--output=tuned.json"]
         processes = [self.start(*flags, command=[TUNE],
                                 environment=torchrun(rank, 4, port, PHALANX_HOST_KEY=f"host {rank // 2}"))
                      for rank in range(4)]
