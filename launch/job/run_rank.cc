@@ -179,7 +179,8 @@ int run_rank(const Job& job, StartedRank rank) {
       log_kernels();
       compare_processors(connected.world());
     }
-    const auto [world, tuner] = decorate(std::move(connected.connections), job.config, rank.folder->tuned());
+    const DecoratedWorld decorated = decorate(std::move(connected.connections), job.config, rank.folder->tuned());
+    const CommunicatorPtr& world = decorated.world;
     const Splits splits = thread ? rank.shared->splits : make_data(job, number == 0);
     const auto stall_watch = watch_for_stalls(job.config, *world, *rank.folder);
     const Role role = assign_role(job.config, world);
@@ -196,7 +197,7 @@ int run_rank(const Job& job, StartedRank rank) {
     if (job.body) return job.body(job.config, context);
     context.add_hooks = [&](Engine& engine) {
       write_inputs_at_start(job.config, context)(engine);
-      if (tuner != nullptr) tune_in_first_steps(tuner, role.world)(engine);
+      if (decorated.tuner != nullptr) tune_in_first_steps(decorated.tuner, role.world)(engine);
     };
     const int status = report_end(run_experiment(job.config, context), context);
     if (command) command->run(status, "");
