@@ -3,11 +3,13 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "framework/base/registry.h"
 #include "framework/comm/communicator.h"
 #include "framework/comm/launch/address_for_peers.h"
 #include "framework/comm/launch/launch_environment.h"
+#include "framework/comm/mesh/hierarchy.h"
 #include "framework/comm/store/store.h"
 
 namespace phalanx {
@@ -31,6 +33,10 @@ struct ConnectOptions {
   /// A pointer to an MPI_Comm of this process, for backend mpi: its ranks form the world, and `rank_info` is not used.
   /// Null: all ranks that MPI's launcher started.
   const void* mpi_communicator = nullptr;
+
+  /// The levels by which the run divides its ranks, coarsest first, with this rank's values. Only backends with
+  /// BackendTraits::uses_levels read them. Empty: the backend's own levels.
+  std::vector<Key> levels{};
 };
 
 bool wants_progress_thread(const ConnectOptions& options);
@@ -64,6 +70,10 @@ struct BackendTraits {
   /// Sends a text of rank 0 to all ranks by other means than a store, and returns it. Null if the backend cannot.
   /// Collective; throws ConfigError and CommError.
   std::string (*broadcast)(const RankInfo& rank_info, const std::string& text, Seconds timeout) = nullptr;
+
+  /// Its collectives work by the levels of ConnectOptions. For other backends, callers wrap the world in a
+  /// HierarchicalCommunicator.
+  bool uses_levels = false;
 
   /// The kind of worlds for which `backend: auto` chooses it.
   std::optional<WorldKind> automatic{};

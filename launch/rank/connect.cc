@@ -108,7 +108,8 @@ std::vector<CommunicatorPtr> connect_all(const std::vector<std::string>& backend
                          .store = nullptr,
                          .timeout = settings.timeout,
                          .progress_thread = settings.progress_thread,
-                         .launched_by_mpi = launched.mpi};
+                         .launched_by_mpi = launched.mpi,
+                         .levels = std::move(settings.levels)};
   Rendezvous met = meet_for(chosen, launched, settings, options.address);
   std::vector<CommunicatorPtr> worlds;
   for (const auto& backend : chosen) {
