@@ -49,7 +49,7 @@ Lines keys_in(const std::string& yaml) {
     const auto colon = line.find(':');
     const bool keyed = colon != std::string::npos && line.find_first_of(" -{[\"", begin) > colon;
     if (!keyed) {
-      if (!keys.empty()) keys.back().second += " " + line.substr(begin);
+      if (!keys.empty()) keys.back().second += (keys.back().second.empty() ? "" : " ") + line.substr(begin);
       continue;
     }
     while (!above.empty() && above.back().first >= begin) above.pop_back();
@@ -71,7 +71,8 @@ std::string digest(const std::string& config) { return sha256(config).substr(0, 
 std::string first_difference(int rank, const std::string& mine, const std::string& first) {
   const Lines own = keys_in(mine), other = keys_in(first);
   const auto describe = [&](const std::string& what, const std::string& value, const std::string& value_of_first) {
-    return what + " is " + value + " on rank " + std::to_string(rank) + " and " + value_of_first + " on rank 0";
+    return what + " is " + (value.empty() ? "set" : value) + " on rank " + std::to_string(rank) + " and " +
+           (value_of_first.empty() ? "set" : value_of_first) + " on rank 0";
   };
   for (const auto& [path, value] : own) {
     const auto there = value_at(other, path);

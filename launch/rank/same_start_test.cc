@@ -51,13 +51,13 @@ TEST(StartDifference, NamesTheKeyAndBothValues) {
   EXPECT_THAT(difference(with_value("  lr: 0.1\n", "")),
               HasSubstr("optimizer.lr is absent on rank 1 and 0.1 on rank 0"));
   EXPECT_THAT(difference(std::string(kYaml) + "mesh:\n  data: 2\n"),
-              HasSubstr("mesh is  on rank 1 and absent on rank 0"));
+              HasSubstr("mesh is set on rank 1 and absent on rank 0"));
 }
 
 TEST(StartDifference, ComparesListsAndFallsBackToDigests) {
   const std::string list = "a:\n  - x\n  - y\nb: 1\n";
   EXPECT_THAT(start_difference(1, facts("2.13.0", list), facts("2.13.0", "a:\n  - x\n  - z\nb: 1\n")),
-              HasSubstr("a is  - x - y on rank 1 and  - x - z on rank 0"));
+              HasSubstr("a is - x - y on rank 1 and - x - z on rank 0"));
   EXPECT_THAT(start_difference(1, facts("2.13.0", "a:\n  - x\n"), facts("2.13.0", "a:\n   - x\n")),
               HasSubstr("its digest is "));
 }
