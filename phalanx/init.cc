@@ -42,8 +42,9 @@ World init(const InitOptions& options) {
   if (options.mpi_communicator != nullptr) return World(connect_over_mpi(options));
   ResolvedLaunch resolved = resolve_local_rank(find_place(options), options.timeout);
   const std::string backend = choose_backend(options.backend, resolved.launched);
-  auto communicators = connect_all({backend}, resolved.launched,
-                                   {.timeout = options.timeout, .met = std::move(resolved.met)});
+  auto communicators =
+      connect_all({backend}, resolved.launched,
+                  {.timeout = options.timeout, .interface = options.interface, .met = std::move(resolved.met)});
   return World(std::move(communicators.front()),
                device_for(backend_traits(backend).device, resolved.launched.rank_info.local_rank));
 }
