@@ -8,14 +8,20 @@ includes what it uses and compiles alone: --config=no-pch and --config=separate 
 without units.
 """
 
+load("//bazel:options.bzl", "COPTS")
 load("//bazel:unity.bzl", "unity")
 
 # The number of files that are compiled together. A larger number saves CPU time in a whole build, a smaller one after a
 # change of a single file.
 _FILES_PER_UNIT = 6
 
-_TENSORS = "//third_party/libtorch"
-_GOOGLETEST = "//third_party/googletest"
+# Labels of this repository, also where these macros are used in another one. As text, since keys of select() in Bazel
+# 4.2 must be text.
+_GOOGLETEST_MAIN = str(Label("//third_party/googletest:main"))
+_OPT = str(Label("//bazel:opt"))
+_NO_PCH = str(Label("//bazel:no_pch"))
+_SEPARATE = str(Label("//bazel:separate"))
+_PRECOMPILED = {name: str(Label("//bazel:" + name)) for name in ["module", "standard", "tensor", "tensor_test", "test"]}
 
 # False positives of GCC 12 in std::string: it does not treat code from a precompiled header as code of a system header.
 # --config=no-pch enables these warnings.
@@ -23,7 +29,7 @@ _QUIET = ["-Wno-array-bounds", "-Wno-restrict", "-Wno-stringop-overflow", "-Wno-
 
 # Compiling test code with -O1 takes two thirds of the time of -O2. From GCC 14 on, a precompiled header and the files
 # that use it need the same -O, so the headers of test code ("test", "tensor_test") are compiled with -O1 too.
-TEST_COPTS = select({"//bazel:opt": ["-O1"], "//conditions:default": []})
+TEST_COPTS = select({_OPT: ["-O1"], "//conditions:default": []})
 
 def _files(pattern, folders):
     return [pattern] + [folder + "/" + pattern for folder in folders]
@@ -45,25 +51,31 @@ def tests(exclude = [], folders = []):
     """Returns the *_test.cc files of this folder. Arguments as of sources()."""
     return native.glob(_files("*_test.cc", folders), exclude = exclude)
 
+def _depends_on(deps, folder):
+    """Returns true if `deps` name a target of a folder of this repository."""
+    names = [folder, "@phalanx" + folder]
+    return any([dep in names or dep.split(":")[0] in names for dep in deps])
+
 def _is_test_code(deps):
-    return any([dep == _GOOGLETEST or dep.startswith(_GOOGLETEST + ":") for dep in deps])
+    return _depends_on(deps, "//third_party/googletest")
 
 def _compiled(srcs, deps, copts, precompiled, is_test_code):
     """Returns deps and copts of a target whose files begin with the precompiled header that matches its deps."""
     if precompiled == "module":
         is_test_code = False  # modules have only one header, which is compiled like those of programs
+    copts = COPTS + copts
     if is_test_code:
         copts = TEST_COPTS + copts
     if precompiled == "auto":
-        precompiled = "tensor" if _TENSORS in deps else "standard"
+        precompiled = "tensor" if _depends_on(deps, "//third_party/libtorch") else "standard"
     if precompiled and is_test_code:
         precompiled = {"standard": "test", "tensor": "tensor_test"}[precompiled]
     if not precompiled or not srcs:
         return {"copts": copts, "deps": deps}
     header = _QUIET + ["-include", "bazel/%s.pch.h" % precompiled, "-fpch-deps", "-Winvalid-pch"]
     return {
-        "copts": copts + select({"//bazel:no_pch": [], "//conditions:default": header}),
-        "deps": deps + select({"//bazel:no_pch": [], "//conditions:default": ["//bazel:" + precompiled]}),
+        "copts": copts + select({_NO_PCH: [], "//conditions:default": header}),
+        "deps": deps + select({_NO_PCH: [], "//conditions:default": [_PRECOMPILED[precompiled]]}),
     }
 
 def _in_units(name, srcs, deps, files_per_unit, testonly):
@@ -81,8 +93,8 @@ def _in_units(name, srcs, deps, files_per_unit, testonly):
     units = [":%s_unity" % name]
     others = [src for src in srcs if not src.endswith(".cc")]
     return (
-        others + select({"//bazel:separate": files, "//conditions:default": units}),
-        deps + select({"//bazel:separate": [], "//conditions:default": units}),
+        others + select({_SEPARATE: files, "//conditions:default": units}),
+        deps + select({_SEPARATE: [], "//conditions:default": units}),
     )
 
 def cc_library(
@@ -128,7 +140,7 @@ def cc_test(
         deps = [],
         copts = [],
         env = {},
-        main = _GOOGLETEST + ":main",
+        main = _GOOGLETEST_MAIN,
         precompiled = "tensor",
         files_per_unit = _FILES_PER_UNIT,
         **kwargs):

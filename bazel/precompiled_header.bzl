@@ -3,11 +3,11 @@
 
 load("@bazel_tools//tools/build_defs/cc:action_names.bzl", "CPP_COMPILE_ACTION_NAME")
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
+load("//bazel:options.bzl", "COPTS")
 
-# Options that are added to the options of every file. -Wvla is the warning option of .bazelrc that defines a macro,
-# which must be the same in the files that use the header. The others make the result record its headers for -fpch-deps,
-# so that Bazel knows the inputs of a file.
-_COPTS = ["-Wvla", "-MD", "-MF", "/dev/null", "-x", "c++-header"]
+# Options that are added to the options of every file. They make the result record its headers for -fpch-deps, so that
+# Bazel knows the inputs of a file.
+_COPTS = ["-MD", "-MF", "/dev/null", "-x", "c++-header"]
 
 def _precompiled_header_impl(ctx):
     # No source folder has a file of this name, so -include finds the one next to the .gch.
@@ -29,12 +29,12 @@ def _precompiled_header_impl(ctx):
         cc_toolchain = toolchain,
         source_file = header.path,
         output_file = precompiled.path,
-        user_compile_flags = ctx.fragments.cpp.copts + ctx.fragments.cpp.cxxopts + ctx.attr.copts + _COPTS,
+        user_compile_flags = ctx.fragments.cpp.copts + ctx.fragments.cpp.cxxopts + COPTS + ctx.attr.copts + _COPTS,
         include_directories = context.includes,
         quote_include_directories = context.quote_includes,
         system_include_directories = context.system_includes,
         preprocessor_defines = context.defines,
-        use_pic = True,  # the files that include it are compiled with --force_pic
+        use_pic = True,
     )
     ctx.actions.run(
         mnemonic = "CppPrecompile",

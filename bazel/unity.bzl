@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiles several files of a target as one translation unit."""
 
+def _path_in_repository(file):
+    """Returns the path of a file as code of its repository includes it."""
+    path = file.short_path  # of another repository: ../REPOSITORY/PATH
+    return "/".join(path.split("/")[2:]) if path.startswith("../") else path
+
 def _unity_impl(ctx):
     files = ctx.files.srcs
     units = []
     for first in range(0, len(files), ctx.attr.files_per_unit):
         unit = ctx.actions.declare_file("%s_%d.cc" % (ctx.label.name, len(units)))
         included = files[first:first + ctx.attr.files_per_unit]
-        ctx.actions.write(unit, "".join(["#include \"%s\"\n" % file.short_path for file in included]))
+        ctx.actions.write(unit, "".join(["#include \"%s\"\n" % _path_in_repository(file) for file in included]))
         units.append(unit)
     context = cc_common.create_compilation_context(headers = depset(files))
     return [

@@ -8,9 +8,9 @@
 namespace phalanx {
 
 /// The folder with all files of a run: config.yaml, dataset.json (parameters that were fitted to the samples of a
-/// table: Splits::fitted), metrics.jsonl, summary.json, live.prom (while the run trains), report.html, trace.json,
-/// weights.safetensors, embeddings.safetensors (if the model's embeddings are on parameter servers), checkpoints/,
-/// tensorboard/ and logs/rank<r>.log.
+/// table: Splits::fitted), metrics.jsonl, summary.json, live.prom (while the run trains), tuned.json (algorithms chosen
+/// by framework.tune), report.html, trace.json, weights.safetensors, embeddings.safetensors (if the model's embeddings
+/// are on parameter servers), checkpoints/, tensorboard/ and logs/rank<r>.log.
 class RunFolder {
  public:
   RunFolder() = default;
@@ -35,6 +35,7 @@ class RunFolder {
   std::string metrics() const { return path_ + "/metrics.jsonl"; }
   std::string summary() const { return path_ + "/summary.json"; }
   std::string live() const { return path_ + "/live.prom"; }
+  std::string tuned() const { return path_ + "/tuned.json"; }
   std::string report() const { return path_ + "/report.html"; }
   std::string trace() const { return path_ + "/trace.json"; }
   std::string tensorboard() const { return path_ + "/tensorboard"; }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """All external repositories of the workspace, and how they are found or fetched."""
 
+load("//third_party:shim.bzl", "shim")
 load("//third_party:system_library.bzl", "system_library")
 load("//third_party:wheel.bzl", "wheel")
 load("//third_party/arrow:arrow.bzl", "arrow")
@@ -75,10 +76,17 @@ _CUDA_SHA256 = {
 }
 
 def third_party_repositories():
-    # Bazel 4.2 downloads these for its own tools, which only use parts that are built into it.
-    for shim in ["remote_coverage_tools", "rules_cc", "rules_java", "rules_proto"]:
-        native.local_repository(name = shim, path = "third_party/bazel/" + shim)
+    """Declares the repositories. Those that the workspace has declared before are not replaced, except system libraries."""
 
+    # Bazel 4.2 downloads these for its own tools, which only use parts that are built into it.
+    for name in ["remote_coverage_tools", "rules_cc", "rules_java", "rules_proto"]:
+        if not native.existing_rule(name):
+            shim(name = name)
+
+    libraries()
+
+def libraries():
+    """Declares the libraries that are linked, and what only tests need."""
     libtorch(name = "libtorch", version = _TORCH)
     wheel(
         name = "libtorch_wheel",
@@ -129,7 +137,16 @@ def third_party_repositories():
     system_library(name = "curl", headers = ["curl"], debian = "libcurl4-openssl-dev")
     system_library(name = "gflags", headers = ["gflags"], debian = "libgflags-dev")
     system_library(name = "glog", headers = ["glog"], debian = "libgoogle-glog-dev")
-    system_library(name = "gloo", headers = ["gloo"], libraries = [], debian = "libgloo-dev", optional = True)
+
+    # LibTorch exports symbols of its own Gloo, which is another version.
+    system_library(
+        name = "gloo",
+        headers = ["gloo"],
+        namespace = "gloo",
+        namespace_of_copy = "Gloo",
+        debian = "libgloo-dev",
+        optional = True,
+    )
     system_library(name = "highway", headers = ["hwy"], libraries = ["hwy"], debian = "libhwy-dev")
     system_library(
         name = "jpeg",
@@ -139,7 +156,7 @@ def third_party_repositories():
     system_library(name = "libcsv", headers = ["csv.h"], libraries = ["csv"], debian = "libcsv-dev")
     system_library(name = "microhttpd", headers = ["microhttpd.h"], debian = "libmicrohttpd-dev")
     system_library(name = "nlohmann_json", headers = ["nlohmann"], libraries = [], debian = "nlohmann-json3-dev")
-    system_library(name = "openssl", headers = ["openssl"], libraries = ["crypto"], debian = "libssl-dev")
+    system_library(name = "openssl", headers = ["openssl"], libraries = ["crypto"], static = True, debian = "libssl-dev")
     system_library(name = "openssl_tls", headers = ["openssl"], libraries = ["ssl", "crypto"], debian = "libssl-dev")
     system_library(name = "pcre2", headers = ["pcre2.h"], libraries = ["pcre2-8"], debian = "libpcre2-dev")
     system_library(name = "png", headers = ["png.h", "pngconf.h", "pnglibconf.h"], debian = "libpng-dev")
@@ -158,7 +175,16 @@ def third_party_repositories():
     )
     system_library(name = "utf8proc", headers = ["utf8proc.h"], debian = "libutf8proc-dev")
     system_library(name = "webp", headers = ["webp"], debian = "libwebp-dev")
-    system_library(name = "yaml_cpp", headers = ["yaml-cpp"], libraries = ["yaml-cpp"], debian = "libyaml-cpp-dev")
+
+    # Programs that link libphalanx.so may contain another version.
+    system_library(
+        name = "yaml_cpp",
+        headers = ["yaml-cpp"],
+        libraries = ["yaml-cpp"],
+        namespace = "YAML",
+        namespace_of_copy = "Yaml",
+        debian = "libyaml-cpp-dev",
+    )
     system_library(name = "zlib", headers = ["zlib.h", "zconf.h"], libraries = ["z"], debian = "zlib1g-dev")
 
 def _cuda_repositories():

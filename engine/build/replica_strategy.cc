@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/build/updaters.h"
+#include "engine/config/topology_config.h"
 #include "engine/strategies/grouped_strategy.h"
 #include "engine/strategies/strategies.h"
 #include "framework/base/error.h"
@@ -38,13 +39,17 @@ ReplicaStrategy build_strategy(const ExperimentConfig& config, const Partitioned
     // With replicas in threads, or parameters that several ranks of a pipeline have, gradients are complete only after
     // the last backward.
     const bool complete_at_end = train.data_parallel > 1 || part.pipeline;
+    const auto topology = [levels = config.framework.topology, rank = part.mesh.world()->rank()] {
+      return level_keys(levels, rank);
+    };
     std::vector<GroupedStrategy::Member> members;
     for (const auto& of : flat.groups) {
       members.push_back({of, make_strategy(settings.strategy, {.mesh = part.mesh,
                                                                .group = of.group,
                                                                .backwards = complete_at_end ? 0 : train.accumulate,
                                                                .servers = servers,
-                                                               .timeout = Seconds(config.framework.timeout)})});
+                                                               .timeout = Seconds(config.framework.timeout),
+                                                               .topology = topology})});
     }
     strategy.strategy =
         members.size() == 1 ? std::move(members[0].strategy) : std::make_unique<GroupedStrategy>(std::move(members));

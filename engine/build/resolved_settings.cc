@@ -31,6 +31,19 @@ std::int64_t described_bytes(const std::string& text, ResolvedSettings settings,
   return text == describe(settings, config) ? settings.bucket_bytes : 0;
 }
 
+// Checkpoints of earlier versions have no level, which was always host.
+std::string strategy_text(const Strategies::Choice& strategy) {
+  constexpr std::string_view kDefaultLevel = "\n  level: host";
+  std::string text = config::dump_as("strategy", strategy);
+  if (const auto at = text.find(kDefaultLevel); at != std::string::npos) text.erase(at, kDefaultLevel.size());
+  return text;
+}
+
+// Levels decide in which order ranks add. Empty without levels, as in checkpoints of earlier versions.
+std::string topology_text(const TopologyConfig& topology) {
+  return topology.levels.empty() ? "" : "\n" + config::dump_as("topology", topology);
+}
+
 // Returns a checkpoint of the run, not necessarily the one that will be restored: that one is chosen and verified
 // later. All checkpoints of a run have the same buckets.
 std::optional<Checkpoint> likely_checkpoint(const std::string& resume, const RunFolder& folder) {
@@ -115,8 +128,8 @@ std::string describe(const ResolvedSettings& settings, const ExperimentConfig& c
     mesh += "\npipeline: " + pipeline.schedule + " " + std::to_string(pipeline.stages_per_rank) + " " +
             join(pipeline.cut, " ");
   }
-  return config::dump_as("strategy", settings.strategy) + "determinism: " + config.determinism + mesh +
-         std::string(kField) + std::to_string(settings.bucket_bytes) + "\n";
+  return strategy_text(settings.strategy) + "determinism: " + config.determinism + mesh +
+         topology_text(config.framework.topology) + std::string(kField) + std::to_string(settings.bucket_bytes) + "\n";
 }
 
 }  // namespace phalanx

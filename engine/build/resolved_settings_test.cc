@@ -4,6 +4,9 @@
 #include <ATen/ops/full.h>
 #include <gmock/gmock.h>
 
+#include <string>
+#include <vector>
+
 #include "engine/testing/phases.h"
 #include "framework/partition/bucket_size.h"
 
@@ -51,6 +54,21 @@ TEST(ResolvedSettings, AreDescribedWithEverythingThatChangesTheBits) {
   EXPECT_THAT(text, HasSubstr("determinism: run"));
   EXPECT_THAT(text, HasSubstr("mesh.tensor: 2"));
   EXPECT_THAT(text, HasSubstr("bucket_bytes: 4096"));
+}
+
+// Checkpoints from before levels could be chosen must still count as those of the same strategy.
+TEST(ResolvedSettings, AreDescribedWithLevelsOnlyIfTheyAreChosen) {
+  const auto described = [](const std::vector<std::string>& changes) {
+    const auto run = configured(changes);
+    return describe({.strategy = run.config.strategy, .bucket_bytes = 4096}, run.config);
+  };
+  const std::string levels = "strategy={intra: overlapped, inter: local_sgd";
+  EXPECT_THAT(described({levels + "}"}), ::testing::Not(HasSubstr("level:")));
+  EXPECT_THAT(described({levels + "}"}), ::testing::Not(HasSubstr("topology")));
+  const auto by_pair =
+      described({levels + ", level: pair}", "framework.topology={levels: [pair], keys: {pair: {ranks: 2}}}"});
+  EXPECT_THAT(by_pair, HasSubstr("level: pair"));
+  EXPECT_THAT(by_pair, HasSubstr("ranks: 2"));
 }
 
 }  // namespace

@@ -116,6 +116,13 @@ void check_framework(std::vector<ConfigProblem>& problems, const ExperimentConfi
     problems.push_back(std::move(problem));
   }
   refuse_unreadable(problems, config.framework.selection_file);
+  check_topology(problems, config.framework.topology);
+  const bool tunes = config.framework.tune == "auto";
+  refuse_if(problems, tunes && config.determinism == "world_size_invariant", "framework.tune",
+            "auto chooses by measurement in which order ranks add, so a different number of ranks may round "
+            "differently; use off");
+  refuse_if(problems, tunes && !config.framework.selection_file.empty(), "framework.tune",
+            "auto measures what framework.selection_file has already; use one of the two");
   const auto& bucket_bytes = config.framework.bucket_bytes;
   if (bucket_bytes == "auto") {
     refuse_if(problems, config.determinism == "world_size_invariant", "framework.bucket_bytes",

@@ -214,6 +214,28 @@ TEST(Check, Fp16RefusesCompressionThatWouldKeepAnOverflow) {
   EXPECT_EQ(complaint("train: {precision: bf16}, strategy: {name: overlapped, compression: bf16}"), "");
 }
 
+TEST(Check, OptionsOfMpirunMustNotRepeatOtherKeys) {
+  EXPECT_EQ(complaint("launch: {mpirun_options: [--mca, pml, ucx], pass_variables: [RACK, NCCL_*]}"), "");
+  EXPECT_EQ(complaint("launch: {mpirun_options: [--report-bindings, -np, 3]}"),
+            "config: launch.mpirun_options[1]: -np is set by launch.ranks");
+  EXPECT_EQ(complaint("launch: {mpirun_options: [--hostfile=hosts]}"),
+            "config: launch.mpirun_options[0]: --hostfile=hosts is set by launch.hosts");
+  EXPECT_EQ(complaint("launch: {mpirun_options: [program]}"),
+            "config: launch.mpirun_options[0]: \"program\" is no option: mpirun would start it as the program");
+  EXPECT_EQ(complaint("launch: {bind_to: core, mpirun_options: [--bind-to, core]}"),
+            "config: launch.mpirun_options[0]: launch.bind_to: core binds the ranks; use one of the two");
+  EXPECT_EQ(complaint("launch: {with: local, mpirun_options: [--tag-output]}"),
+            "config: launch.mpirun_options: launch.with: local starts ranks without mpirun; use mpi");
+}
+
+TEST(Check, VariablesToPassOnHaveNames) {
+  for (const std::string wrong : {"A=1", "7UP", "\"*\"", "A B"}) {
+    EXPECT_THAT(complaint("launch: {pass_variables: [" + wrong + "]}"),
+                ::testing::HasSubstr("config: launch.pass_variables[0]: "))
+        << wrong;
+  }
+}
+
 TEST(Check, BucketBytesMustBeASize) {
   EXPECT_EQ(complaint("framework: {bucket_bytes: 64KB}"), "");
   EXPECT_EQ(complaint("framework: {bucket_bytes: 0}"), "config: framework.bucket_bytes: must be above 0");

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/config/topology_config.h"
 #include "framework/base/config/visitor.h"
 #include "framework/collectives/selection/rule.h"
 
@@ -20,6 +21,8 @@ struct FrameworkConfig {
   bool check_collectives = false;
   std::vector<SelectionRule> selection;
   std::string selection_file;
+  std::string tune = "off";
+  TopologyConfig topology;
 
   template <class V>
   void visit(V& v) {
@@ -39,6 +42,11 @@ struct FrameworkConfig {
     v("selection", selection, "rules that choose algorithms; the first that matches applies");
     v("selection_file", selection_file,
       "file of further rules, which are tried after `selection`, as written by //tools:tune");
+    v("tune", tune,
+      "choose algorithms by measurement; auto: after the second step, for the operations of these steps; results are "
+      "kept in the user's cache",
+      config::one_of({"off", "auto"}));
+    v("topology", topology, "which ranks are near each other");
   }
 };
 

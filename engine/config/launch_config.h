@@ -18,6 +18,8 @@ struct LaunchConfig {
   std::string bind_to = "none";
   double grace = 60;
   bool oversubscribe = false;
+  std::vector<std::string> mpirun_options;
+  std::vector<std::string> pass_variables;
 
   template <class V>
   void visit(V& v) {
@@ -33,6 +35,11 @@ struct LaunchConfig {
     v("grace", grace, "seconds after SIGTERM to finish the step and save it; then the run ends; 0: no limit",
       config::at_least(0));
     v("oversubscribe", oversubscribe, "start more than 32 ranks per core of this host too");
+    v("mpirun_options", mpirun_options,
+      "words to add to the command line of mpirun, such as [--mca, btl_tcp_if_include, eth1]");
+    v("pass_variables", pass_variables,
+      "environment variables that mpirun passes on to all hosts, by name or, as in NCCL_*, by the beginning of the "
+      "name");
   }
 };
 

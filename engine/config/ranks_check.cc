@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/config/config_problems.h"
@@ -87,6 +89,44 @@ void check_division(std::vector<ConfigProblem>& problems, const ExperimentConfig
                 std::to_string(config.launch.ranks) + less_servers);
 }
 
+// Returns the key that sets what an option of mpirun would set, or an empty string.
+std::string key_instead_of(const std::string& word) {
+  const std::string option = word.substr(0, word.find('='));
+  constexpr std::array kNumbers = {"-np", "--np", "-n", "--n", "-c"};
+  constexpr std::array kHosts = {
+      "-host", "--host", "-H", "-hostfile", "--hostfile", "-machinefile", "--machinefile", "--default-hostfile"};
+  if (std::ranges::find(kNumbers, option) != kNumbers.end()) return "launch.ranks";
+  if (std::ranges::find(kHosts, option) != kHosts.end()) return "launch.hosts";
+  return option == "-x" ? "launch.pass_variables" : "";
+}
+
+bool is_variable_name(std::string_view name) {
+  if (name.ends_with('*')) name.remove_suffix(1);
+  return !name.empty() && (name.front() < '0' || name.front() > '9') && std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  });
+}
+
+void check_mpirun(std::vector<ConfigProblem>& problems, const LaunchConfig& launch) {
+  const auto& options = launch.mpirun_options;
+  refuse_if(problems, launch.with == "local" && !options.empty(), "launch.mpirun_options",
+            "launch.with: local starts ranks without mpirun; use mpi");
+  refuse_if(problems, !options.empty() && !options.front().starts_with('-'), "launch.mpirun_options[0]",
+            "\"" + (options.empty() ? "" : options.front()) + "\" is no option: mpirun would start it as the program");
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    const std::string place = "launch.mpirun_options[" + std::to_string(i) + "]";
+    const std::string key = key_instead_of(options[i]);
+    refuse_if(problems, !key.empty(), place.c_str(), options[i] + " is set by " + key);
+    refuse_if(problems, launch.bind_to != "none" && options[i].find("-bind-to") < 2, place.c_str(),
+              "launch.bind_to: " + launch.bind_to + " binds the ranks; use one of the two");
+  }
+  for (std::size_t i = 0; i < launch.pass_variables.size(); ++i) {
+    refuse_if(problems, !is_variable_name(launch.pass_variables[i]),
+              ("launch.pass_variables[" + std::to_string(i) + "]").c_str(),
+              "\"" + launch.pass_variables[i] + "\" is not the name of a variable, nor the beginning of names and *");
+  }
+}
+
 // Checks that the ranks can be started in this way.
 void check_start(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto& launch = config.launch;
@@ -107,6 +147,7 @@ void check_ranks(std::vector<ConfigProblem>& problems, const ExperimentConfig& c
   check_server_replicas(problems, config.roles);
   check_division(problems, config);
   check_start(problems, config);
+  check_mpirun(problems, config.launch);
 }
 
 }  // namespace phalanx

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One strategy inside each host and another between hosts (Lin et al. 2020, Don't Use Large Mini-Batches, Use Local
-// SGD, section 4.3, use local SGD between nodes). The ranks of a host form one replica. Each step consists of
+// One strategy inside each host and another between hosts, or by another level of the topology (Lin et al. 2020, Don't
+// Use Large Mini-Batches, Use Local SGD, section 4.3, use local SGD between nodes). The ranks of a host form one
+// replica. Each step consists of
 //
 //   intra.before_update   the host's mean gradients
 //   inter.before_update   for this rank's part only, with the ranks that have the same part in other hosts
@@ -40,6 +41,7 @@ struct LevelsConfig {
 
   Strategies::Choice intra{"sharded"};
   Strategies::Choice inter{"all_reduce"};
+  std::string level = kHostLevel;
   std::int64_t ranks_per_group = 0;
   std::int64_t leaders = 0;
 
@@ -47,6 +49,7 @@ struct LevelsConfig {
   void visit(V& v) {
     v("intra", intra, ("strategy inside each host: " + known(&StrategyTraits::intra_level)).c_str());
     v("inter", inter, ("strategy between hosts: " + known(&StrategyTraits::inter_level)).c_str());
+    v("level", level, "level whose groups count as hosts: host, or one of framework.topology.levels");
     v("ranks_per_group", ranks_per_group, "consecutive ranks to treat as a host; 0: actual hosts", config::at_least(0));
     v("leaders", leaders,
       "ranks of a host that have a part, and communicate with other hosts; 0: as many as the smallest host has",
@@ -78,8 +81,26 @@ StrategyTraits levels_traits(const LevelsConfig& config) {
           .shards_update = true};
 }
 
-std::string key_of(const Communicator& group, std::int64_t ranks_per_group) {
-  return ranks_per_group == 0 ? host_key() : std::to_string(group.rank() / ranks_per_group);
+// Returns the key of a group of a level. It begins with the keys of the coarser levels, since NUMA nodes 0 of two hosts
+// are two groups.
+std::string key_of_level(const std::string& level, const StrategyContext& context) {
+  if (level == kHostLevel) return host_key();
+  std::vector<std::string> names;
+  std::string key;
+  for (const auto& [name, value] : context.topology ? context.topology() : std::vector<Key>()) {
+    key += std::to_string(value.size()) + ":" + value;
+    if (name == level) return key;
+    names.push_back(name);
+  }
+  throw ConfigError("strategy.level: \"" + level + "\" is not one of framework.topology.levels: " +
+                    (names.empty() ? "there are none" : join(names, ", ")));
+}
+
+std::string key_of(const LevelsConfig& config, const StrategyContext& context) {
+  if (config.ranks_per_group == 0) return key_of_level(config.level, context);
+  if (config.level == kHostLevel) return std::to_string(context.group->rank() / config.ranks_per_group);
+  throw ConfigError("strategy.ranks_per_group: cannot be combined with strategy.level: " + config.level +
+                    "; use one of the two");
 }
 
 std::string sizes_of(const Groups& groups) {
@@ -106,7 +127,7 @@ class Levels final : public Strategy {
   Levels(const LevelsConfig& config, const StrategyContext& context)
       : leaders_(config.leaders),
         group_(context.group),
-        level_(split_by_key("host", group_, key_of(*group_, config.ranks_per_group))),
+        level_(split_by_key(config.level, group_, key_of(config, context))),
         links_(group_->split(level_.intra->rank(), group_->rank())),
         intra_(make_strategy(config.intra, context.at_level("intra").over(level_.intra, context.backwards))),
         inter_(make_strategy(config.inter, context.at_level("inter").over(links_, 1, weight_of(level_, *group_)))),

@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -220,6 +222,44 @@ TEST(LevelsOption, CompressesWhatGoesBetweenHosts) {
     bool counted = false;
     for (const auto& [name, value] : strategy->metrics()) counted |= name == "inter_sent_bytes" && value > 0;
     EXPECT_TRUE(counted);
+  });
+}
+
+// Makes the strategy in a topology of racks of four ranks and of pairs, which have the same keys in all racks.
+std::unique_ptr<Strategy> make_in_topology(const std::string& strategy, const CommunicatorPtr& group) {
+  const int rank = group->rank();
+  return make_strategy(testing::load_strategy(strategy), {.mesh = Mesh(group), .group = group, .topology = [rank] {
+                                                            return std::vector<Key>{
+                                                                {"rack", std::to_string(rank / 4)},
+                                                                {"pair", std::to_string(rank / 2 % 2)}};
+                                                          }});
+}
+
+// Returns the number of elements that each rank's optimizer updates: a group of the level divides them all.
+std::int64_t own_elements(const std::string& level, const CommunicatorPtr& group) {
+  const FlatParameters parameters(std::vector<at::Tensor>{at::full({128}, 1.0)}, *group, 1 << 20);
+  const auto strategy = make_in_topology("{intra: sharded, inter: local_sgd, level: " + level + "}", group);
+  std::int64_t own = 0;
+  for (const auto& slice : strategy->attach(parameters, Cut::kAnywhere)) own += slice.values.numel();
+  return own;
+}
+
+TEST(LevelsOption, AnyLevelOfTheTopologyDividesTheRanks) {
+  run_ranks("inproc", 8, [](const CommunicatorPtr& group) {
+    EXPECT_EQ(own_elements("rack", group), 32);
+    EXPECT_EQ(own_elements("pair", group), 64) << "pairs 0 of two racks are two groups";
+    EXPECT_EQ(own_elements("host", group), 16) << "all ranks are on this host";
+  });
+}
+
+TEST(LevelsOption, RefusesALevelThatTheTopologyDoesNotHave) {
+  run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
+    EXPECT_THAT([&] { make_in_topology("{intra: all_reduce, level: rak}", group); },
+                ThrowsMessage<ConfigError>(HasSubstr("\"rak\" is not one of framework.topology.levels: rack, pair")));
+    EXPECT_THAT([&] { make_strategy("{intra: all_reduce, level: numa}", group); },
+                ThrowsMessage<ConfigError>(HasSubstr("framework.topology.levels: there are none")));
+    EXPECT_THAT([&] { make_in_topology("{intra: all_reduce, level: rack, ranks_per_group: 2}", group); },
+                ThrowsMessage<ConfigError>(HasSubstr("cannot be combined with strategy.level: rack")));
   });
 }
 

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "framework/comm/communicator.h"
+#include "framework/comm/mesh/hierarchy.h"
 #include "framework/comm/mesh/mesh.h"
 #include "framework/comm/store/store.h"
 #include "framework/ps/current_servers.h"
@@ -27,6 +30,10 @@ struct StrategyContext {
   Seconds timeout{600};                           // for requests to parameter servers
   std::string level{};                            // names this part of a strategy, for tables on servers
   std::shared_ptr<const bool> accumulates{};      // true during backwards that do not count; null: all of them do
+
+  /// Returns the levels of the run's topology, coarsest first, with this rank's values. Absent: there are none. Throws
+  /// ConfigError if this rank has no value.
+  std::function<std::vector<Key>()> topology{};
 
   /// Returns the context of a strategy for some of the ranks or of the parameters.
   StrategyContext over(CommunicatorPtr ranks, std::int64_t times, double weight = 1) const {

@@ -19,12 +19,15 @@ namespace fs = std::filesystem;
 constexpr const char* kPlugin = "libphalanx_cuda.so";
 constexpr const char* kInstead = "; or use device: cpu";
 
-// Looks in the program's folder, then at its place in the folder bin in which Bazel has built the program.
+// Looks in the program's folder, among the plug-ins of libphalanx.so, and at its place in the folder bin in which Bazel
+// has built the program.
 std::string find_plugin() {
   std::error_code ignored;
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
   const fs::path neighbour = program.parent_path() / kPlugin;
-  if (fs::exists(neighbour, ignored)) return neighbour;
+  for (const auto& path : {neighbour, fs::path(plugin_folder()) / kPlugin}) {
+    if (fs::exists(path, ignored)) return path;
+  }
   for (fs::path folder = program.parent_path(); folder.has_relative_path(); folder = folder.parent_path()) {
     const fs::path built = folder / "framework/backends/nccl" / kPlugin;
     if (folder.filename() == "bin" && fs::exists(built, ignored)) return built;

@@ -25,6 +25,12 @@ std::string folder_of_loaded(const std::string& library) {
   return search.folder;
 }
 
+std::string plugin_folder() {
+  Dl_info file{};
+  if (::dladdr(reinterpret_cast<const void*>(&plugin_folder), &file) == 0) return "phalanx";
+  return std::filesystem::absolute(file.dli_fname).parent_path() / "phalanx";
+}
+
 std::string link_error() {
   const char* said = ::dlerror();
   return said != nullptr ? said : "it cannot be opened";

@@ -2,7 +2,6 @@
 #include "framework/base/log.h"
 
 #include <fcntl.h>
-#include <glog/logging.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -10,7 +9,9 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <memory>
 #include <mutex>
 #include <string_view>
@@ -22,9 +23,7 @@
 namespace phalanx {
 namespace {
 
-static_assert(static_cast<int>(LogLevel::kInfo) == google::GLOG_INFO);
-static_assert(static_cast<int>(LogLevel::kWarning) == google::GLOG_WARNING);
-static_assert(static_cast<int>(LogLevel::kError) == google::GLOG_ERROR);
+constexpr std::array<const char*, 3> kLevelNames{"INFO", "WARNING", "ERROR"};
 
 bool write_line(int fd, std::string_view line) {
   ssize_t written = 0;
@@ -40,12 +39,11 @@ bool stderr_is_ready() {
   return ::poll(&file, 1, 0) > 0;
 }
 
-// The sink that glog passes each line to. glog's own files are not usable here: glog chooses their names, symbolic
-// links and buffers, they need InitGoogleLogging(), and until then every line goes to stderr.
-class RankSink final : public google::LogSink {
+// The destination of the lines of a process or of a thread.
+class RankSink {
  public:
   RankSink() = default;
-  ~RankSink() override {
+  ~RankSink() {
     if (fd_ >= 0) ::close(fd_);
   }
   RankSink(const RankSink&) = delete;
@@ -67,40 +65,38 @@ class RankSink final : public google::LogSink {
 
   bool wants(LogLevel level) const { return level >= lowest_; }
 
-  // Writes a line; glog calls the sink before this returns. The lock is shared by all sinks, because glog asks the C
-  // library for the time zone with every line, and neither is made for many threads at once.
   void write(LogLevel level, const std::source_location& where, std::string_view text) {
+    if (text.ends_with('\n')) text.remove_suffix(1);
     const std::scoped_lock lock(mutex_);
-    google::LogMessage(where.file_name(), static_cast<int>(where.line()), static_cast<int>(level), this, false).stream()
-        << text;
+    const std::string line = prefix(level, where) + printable(text) + '\n';
+    const bool filed = fd_ < 0 || write_line(fd_, line);
+    const bool shown = !filed || level >= options_.stderr_threshold;
+    if (shown && stderr_is_ready()) write_line(STDERR_FILENO, line);
   }
 
  private:
-  using google::LogSink::send;
-  void send(google::LogSeverity severity, const char* file, const char*, int line, const google::LogMessageTime& time,
-            const char* message, std::size_t length) override {
-    const std::string text = prefix(severity, file, line, time) + printable({message, length}) + '\n';
-    const bool filed = fd_ < 0 || write_line(fd_, text);
-    const bool shown = !filed || severity >= static_cast<int>(options_.stderr_threshold);
-    if (shown && stderr_is_ready()) write_line(STDERR_FILENO, text);
-  }
-
   static int open(const std::string& path) {
     const int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
     if (fd < 0) throw DataError(path + ": " + std::generic_category().message(errno));
     return fd;
   }
 
-  std::string prefix(google::LogSeverity severity, const char* file, int line,
-                     const google::LogMessageTime& time) const {
+  std::string prefix(LogLevel level, const std::source_location& where) const {
+    using std::chrono::microseconds;
+    const auto now = std::chrono::duration_cast<microseconds>(std::chrono::system_clock::now().time_since_epoch());
+    const std::time_t seconds = now / std::chrono::seconds(1);
+    std::tm time{};
+    ::localtime_r(&seconds, &time);
     std::array<char, 64> when;
-    std::snprintf(when.data(), when.size(), "%04d-%02d-%02d %02d:%02d:%02d.%06d ", time.year() + 1900, time.month() + 1,
-                  time.day(), time.hour(), time.min(), time.sec(), static_cast<int>(time.usec()));
+    std::snprintf(when.data(), when.size(), "%04d-%02d-%02d %02d:%02d:%02d.%06d ", time.tm_year + 1900, time.tm_mon + 1,
+                  time.tm_mday, time.tm_hour, time.tm_min, time.tm_sec,
+                  static_cast<int>(now % std::chrono::seconds(1) / microseconds(1)));
     const std::string rank = options_.rank < 0 ? "" : "rank " + std::to_string(options_.rank) + " ";
-    return when.data() + rank + google::GetLogSeverityName(severity) + " " + file + ":" + std::to_string(line) + ": ";
+    return when.data() + rank + kLevelNames[static_cast<std::size_t>(level)] + " " + where.file_name() + ":" +
+           std::to_string(where.line()) + ": ";
   }
 
-  inline static std::mutex mutex_;
+  mutable std::mutex mutex_;
   LogOptions options_;
   int fd_ = -1;
   std::atomic<LogLevel> lowest_ = LogOptions{}.stderr_threshold;
@@ -110,10 +106,7 @@ thread_local std::unique_ptr<RankSink> thread_sink;
 
 // Never destroyed, so that destructors of other globals can still log.
 RankSink& process_sink() {
-  static RankSink* const sink = [] {
-    FLAGS_log_prefix = false;  // lines have our own prefix, which includes the rank
-    return new RankSink;
-  }();
+  static auto* const sink = new RankSink;
   return *sink;
 }
 
@@ -130,7 +123,6 @@ void log_to_file(const std::string& path) {
 }
 
 ThreadLog::ThreadLog(const LogOptions& options) {
-  process_sink();  // sets glog up
   auto own = std::make_unique<RankSink>();
   own->configure(options);
   thread_sink = std::move(own);

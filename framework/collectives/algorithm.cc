@@ -8,10 +8,14 @@
 
 namespace phalanx {
 
-bool suits(const Algorithm& algorithm, const Communicator& group, const Operation& operation) {
-  // A tensor that every rank has.
+// Looks at a tensor that every rank has.
+c10::DeviceType device_of(const Operation& operation) {
   const at::Tensor& own = operation.call.op == Op::kGather ? operation.input : operation.output;
-  if (own.defined() && !own.is_cpu()) return false;
+  return own.defined() ? own.device().type() : c10::kCPU;
+}
+
+bool suits(const Algorithm& algorithm, const Communicator& group, const Operation& operation) {
+  if (device_of(operation) != c10::kCPU) return false;
   return !algorithm.suits || algorithm.suits(group, operation);
 }
 

@@ -32,6 +32,9 @@ struct Algorithm {
   std::function<bool(const Communicator& group, const Operation& operation)> suits = nullptr;
 };
 
+/// Returns where the tensors of an operation are.
+c10::DeviceType device_of(const Operation& operation);
+
 /// Returns true if `algorithm` supports `operation` on `group`: its tensors are on the CPU, and `algorithm.suits`
 /// agrees.
 bool suits(const Algorithm& algorithm, const Communicator& group, const Operation& operation);

@@ -3,11 +3,13 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "framework/base/registry.h"
 #include "framework/comm/communicator.h"
 #include "framework/comm/launch/address_for_peers.h"
 #include "framework/comm/launch/launch_environment.h"
+#include "framework/comm/mesh/hierarchy.h"
 #include "framework/comm/store/store.h"
 
 namespace phalanx {
@@ -31,6 +33,10 @@ struct ConnectOptions {
   /// A pointer to an MPI_Comm of this process, for backend mpi: its ranks form the world, and `rank_info` is not used.
   /// Null: all ranks that MPI's launcher started.
   const void* mpi_communicator = nullptr;
+
+  /// The levels by which the run divides its ranks, coarsest first, with this rank's values. Only backends with
+  /// BackendTraits::uses_levels read them. Empty: the backend's own levels.
+  std::vector<Key> levels{};
 };
 
 bool wants_progress_thread(const ConnectOptions& options);
@@ -65,11 +71,19 @@ struct BackendTraits {
   /// Collective; throws ConfigError and CommError.
   std::string (*broadcast)(const RankInfo& rank_info, const std::string& text, Seconds timeout) = nullptr;
 
+  /// Its collectives work by the levels of ConnectOptions. For other backends, callers wrap the world in a
+  /// HierarchicalCommunicator.
+  bool uses_levels = false;
+
   /// The kind of worlds for which `backend: auto` chooses it.
   std::optional<WorldKind> automatic{};
 
   /// The kind of device whose tensors it takes.
   std::string device = "cpu";
+
+  /// Returns the name and the version of the library that connects the ranks, such as "Open MPI v5.0.6", or an empty
+  /// string if the library is not running. Null if no such library is needed.
+  std::string (*library_version)() = nullptr;
 };
 
 /// Backends by name. A factory is collective: it returns when all ranks are connected. Otherwise it throws CommError,

@@ -61,6 +61,8 @@ MpiLaunch mpi_launch(const Job& job, const RunFolder& folder) {
   MpiLaunch launch{.ranks = static_cast<int>(job.config.launch.ranks),
                    .hosts = job.config.launch.hosts,
                    .log_folder = folder.logs(),
+                   .mpirun_options = job.config.launch.mpirun_options,
+                   .pass_variables = job.config.launch.pass_variables,
                    .command = job.command,
                    .stop_policy = stop_policy_of(job),
                    .describe_saved = saved_state_describer(job, folder),
@@ -84,8 +86,10 @@ int run_job(const Job& job) {
   if (const auto launched = detect_launch_environment(job.init)) return run_rank(job, joined_rank(job, *launched));
   const LaunchMethod method = choose_launch_method(job.config);
   refuse_too_many_ranks(job.config.launch);
-  if (method == LaunchMethod::kMpirun)
-    require_remote_shell(job.config.launch.hosts);  // before the run folder is created
+  if (method == LaunchMethod::kMpirun) {  // checks before the run folder is created
+    require_remote_shell(job.config.launch.hosts);
+    require_variables(job.config.launch.pass_variables);
+  }
   const ClaimedFolder claimed = prepare_folder(job);
   const RunFolder& folder = claimed.folder;
   const int ranks = static_cast<int>(job.config.launch.ranks);

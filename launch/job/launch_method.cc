@@ -23,9 +23,7 @@ std::string backend_of_mpi(const ExperimentConfig& config) {
   return found == backends.end() ? "" : *found;
 }
 
-}  // namespace
-
-LaunchMethod choose_launch_method(const ExperimentConfig& config) {
+LaunchMethod possible_method(const ExperimentConfig& config) {
   const auto& launch = config.launch;
   const std::string mpi = backend_of_mpi(config);
   if (launch.with == "mpi" || !launch.hosts.empty()) return LaunchMethod::kMpirun;
@@ -33,6 +31,15 @@ LaunchMethod choose_launch_method(const ExperimentConfig& config) {
   if (launch.ranks == 1 || backend_traits(config.backend).threads) return LaunchMethod::kThreads;
   if (mpi.empty()) return LaunchMethod::kForks;
   throw ConfigError("backend " + mpi + " needs processes that mpirun started; set launch.with: mpi (or auto)");
+}
+
+}  // namespace
+
+LaunchMethod choose_launch_method(const ExperimentConfig& config) {
+  const LaunchMethod method = possible_method(config);
+  if (method == LaunchMethod::kMpirun || config.launch.mpirun_options.empty()) return method;
+  throw ConfigError(
+      "launch.mpirun_options: mpirun does not start these ranks; set launch.with: mpi, or leave them out");
 }
 
 void refuse_too_many_ranks(const LaunchConfig& launch) {

@@ -64,6 +64,15 @@ TEST(ChooseLaunchMethod, ABackendThatARuleSelectsCountsToo) {
               ThrowsMessage<ConfigError>(HasSubstr("backend way_mpi needs processes that mpirun started")));
 }
 
+TEST(ChooseLaunchMethod, OptionsOfMpirunNeedMpirun) {
+  ExperimentConfig config = launched_with("way_mpi");
+  config.launch.mpirun_options = {"--tag-output"};
+  EXPECT_EQ(choose_launch_method(config), LaunchMethod::kMpirun);
+  config.backend = "way_processes";
+  EXPECT_THAT([&] { (void)choose_launch_method(config); },
+              ThrowsMessage<ConfigError>(HasSubstr("launch.mpirun_options: mpirun does not start these ranks")));
+}
+
 TEST(RefuseTooManyRanks, CountsTheCoresOfThisHost) {
   LaunchConfig launch;
   launch.ranks = 32 * usable_cores();

@@ -25,6 +25,7 @@
 #include "launch/job/role.h"
 #include "launch/job/run_header.h"
 #include "launch/job/training.h"
+#include "launch/job/tune_in_first_steps.h"
 #include "launch/job/world.h"
 #include "launch/local/print_to_console.h"
 #include "launch/rank/local_rank.h"
@@ -190,7 +191,8 @@ int run_rank(const Job& job, StartedRank rank) {
       log_kernels();
       compare_processors(connected.world());
     }
-    const CommunicatorPtr world = decorate(std::move(connected.connections), job.config);
+    const DecoratedWorld decorated = decorate(std::move(connected.connections), job.config, rank.folder->tuned());
+    const CommunicatorPtr& world = decorated.world;
     const Splits splits = thread ? rank.shared->splits : make_data(job, number == 0);
     const auto stall_watch = watch_for_stalls(job.config, *world, *rank.folder);
     const Role role = assign_role(job.config, world);
@@ -205,7 +207,10 @@ int run_rank(const Job& job, StartedRank rank) {
                               .started = job.started,
                               .stop_asked = stop_requested};
     if (job.body) return job.body(job.config, context);
-    context.add_hooks = write_inputs_at_start(job.config, context);
+    context.add_hooks = [&](Engine& engine) {
+      write_inputs_at_start(job.config, context)(engine);
+      if (decorated.tuner != nullptr) tune_in_first_steps(decorated.tuner, role.world)(engine);
+    };
     const int status = report_end(run_experiment(job.config, context), context);
     if (command) command->run(status, "");
     return status;

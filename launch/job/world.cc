@@ -7,11 +7,16 @@
 #include <functional>
 #include <utility>
 
+#include "engine/config/topology_config.h"
+#include "framework/base/cache_folder.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"
+#include "framework/base/text.h"
 #include "framework/collectives/checked/checked_communicator.h"
+#include "framework/collectives/hierarchical/hierarchical_communicator.h"
 #include "framework/collectives/selection/tuned_file.h"
+#include "framework/collectives/tuning/tuner.h"
 #include "framework/comm/backend.h"
 #include "launch/rank/connect.h"
 
@@ -51,11 +56,42 @@ void check_same_table(Communicator& world, const SelectionTable& table, const st
   throw ConfigError("framework.selection_file: ranks have different files " + path + "; copy one to all hosts");
 }
 
-SelectionTable measured_table(Communicator& world, const std::string& backend, const std::string& path) {
+// Returns the topology of the world, with the levels by which its collectives work.
+Topology topology_of(Communicator& world, const std::string& backend, const ExperimentConfig& config) {
+  Topology topology = world_topology(world, backend);
+  topology.levels = join(config.framework.topology.levels, ", ");
+  return topology;
+}
+
+SelectionTable measured_table(Communicator& world, const std::string& backend, const ExperimentConfig& config) {
+  const auto& path = config.framework.selection_file;
   const TunedFile tuned = load_tuned(path);
-  check_fits(tuned, world_topology(world, backend), path);
+  check_fits(tuned, topology_of(world, backend, config), path);
   check_same_table(world, tuned.table, path);
   return tuned.table;
+}
+
+std::shared_ptr<Tuner> make_tuner(Communicator& world, const std::string& backend, const ExperimentConfig& config,
+                                  std::shared_ptr<LiveSelection> selection, const std::string& tuned_file) {
+  const std::string cache = user_cache_folder();
+  Tuner::Options options{.topology = topology_of(world, backend, config),
+                         .first = selection->table(),
+                         .run_file = tuned_file,
+                         .cache = cache.empty() ? "" : cache + "/phalanx/selection"};
+  return std::make_shared<Tuner>(std::move(selection), std::move(options));
+}
+
+// Returns the levels with this rank's values. A single rank needs none, and may have none.
+std::vector<Key> levels_of(const ExperimentConfig& config, const RankInfo& rank_info) {
+  return rank_info.size == 1 ? std::vector<Key>() : level_keys(config.framework.topology, rank_info.rank);
+}
+
+// Returns a world whose collectives work by the levels of the config. A backend that uses levels has divided its ranks
+// when it connected them.
+CommunicatorPtr with_levels(CommunicatorPtr world, const std::string& backend, const ExperimentConfig& config) {
+  if (backend_traits(backend).uses_levels) return world;
+  const auto keys = levels_of(config, {.rank = world->rank(), .size = world->size()});
+  return divide(std::move(world), keys);
 }
 
 }  // namespace
@@ -73,6 +109,7 @@ Connections connect_backends(const ExperimentConfig& config, const LaunchEnviron
                             {.timeout = Seconds(config.framework.timeout),
                              .progress_thread = progress_thread(config),
                              .interface = config.framework.interface,
+                             .levels = levels_of(config, launched.rank_info),
                              .config = config::dump(dumped),
                              .met = std::move(met)});
   Connections connections;
@@ -89,24 +126,31 @@ Connections connect_thread(const ExperimentConfig& config, const RankInfo& rank_
     const ConnectOptions options{.rank_info = rank_info,
                                  .store = make_prefix_store(name, store),
                                  .timeout = Seconds(config.framework.timeout),
-                                 .progress_thread = progress_thread(config)};
+                                 .progress_thread = progress_thread(config),
+                                 .levels = levels_of(config, rank_info)};
     connections.push_back({name, Backends::Choice(name).make(options)});
   }
   return connections;
 }
 
-CommunicatorPtr decorate(Connections connections, const ExperimentConfig& config) {
+DecoratedWorld decorate(Connections connections, const ExperimentConfig& config, const std::string& tuned_file) {
   auto [backend, world] = std::move(connections.front());
   connections.erase(connections.begin());
+  world = with_levels(std::move(world), backend, config);
   SelectionTable table = own_table(backend, config);
   const auto& path = config.framework.selection_file;
-  if (!path.empty()) table = table.followed_by(measured_table(*world, backend, path));
-  if (!table.empty()) {
+  if (!path.empty()) table = table.followed_by(measured_table(*world, backend, config));
+  std::shared_ptr<Tuner> tuner;
+  if (config.framework.tune == "auto" && world->size() > 1) {
+    auto selection = std::make_shared<LiveSelection>(table, LiveSelection::Tuning::kOn);
+    tuner = make_tuner(*world, backend, config, selection, tuned_file);
+    world = std::make_shared<SelectingCommunicator>(std::move(world), std::move(selection), std::move(connections));
+  } else if (!table.empty()) {
     log_info() << "algorithms by operation:\n" << table.to_text();
     world = std::make_shared<SelectingCommunicator>(std::move(world), std::move(table), std::move(connections));
   }
   if (config.framework.check_collectives) world = std::make_shared<CheckedCommunicator>(std::move(world));
-  return world;
+  return {std::move(world), std::move(tuner)};
 }
 
 }  // namespace phalanx

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/config/experiment_config.h"
 #include "framework/collectives/selection/selecting_communicator.h"
+#include "framework/collectives/tuning/tuner.h"
 #include "framework/comm/launch/launch_environment.h"
 #include "framework/comm/store/rendezvous.h"
 
@@ -24,9 +26,17 @@ Connections connect_backends(const ExperimentConfig& config, const LaunchEnviron
 /// Does the same for a rank that is a thread of this process, with backend inproc. All ranks share `store`.
 Connections connect_thread(const ExperimentConfig& config, const RankInfo& rank_info, const StorePtr& store);
 
-/// Returns the communicator for training. Its operations follow `framework.selection` and `framework.selection_file`,
-/// and are compared beforehand if `framework.check_collectives` is set. Collective, with the same config on all ranks.
-/// Throws ConfigError on all ranks if a selection file was measured on another system or differs between ranks.
-CommunicatorPtr decorate(Connections connections, const ExperimentConfig& config);
+/// The communicator for training, and what chooses its algorithms by measurement.
+struct DecoratedWorld {
+  CommunicatorPtr world;
+  std::shared_ptr<Tuner> tuner{};  // null unless framework.tune is auto
+};
+
+/// Decorates the first of the connections. Its collectives work by `framework.topology.levels`. Its operations follow
+/// `framework.selection`, `framework.selection_file` and `framework.tune`, and are compared beforehand if
+/// `framework.check_collectives` is set. `tuned_file` is the file of this run for measured rules; may be empty.
+/// Collective, with the same config on all ranks. Throws ConfigError on all ranks if a selection file was measured on
+/// another system or differs between ranks.
+DecoratedWorld decorate(Connections connections, const ExperimentConfig& config, const std::string& tuned_file);
 
 }  // namespace phalanx

@@ -5,11 +5,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 
 #include "engine/config/check.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
+#include "framework/collectives/hierarchical/hierarchical_communicator.h"
 #include "framework/collectives/selection/tuned_file.h"
 #include "framework/testing/worlds.h"
 #include "launch/rank/connect.h"
@@ -30,7 +32,7 @@ ExperimentConfig config_of(const std::string& framework) {
 }
 
 CommunicatorPtr decorated(const CommunicatorPtr& world, const ExperimentConfig& config) {
-  return decorate({{.backend = "inproc", .group = world}}, config);
+  return decorate({{.backend = "inproc", .group = world}}, config, "").world;
 }
 
 std::string refusal_of(const std::string& framework) {
@@ -63,6 +65,17 @@ TEST(World, SelectsAndChecks) {
   });
 }
 
+TEST(World, WorksByTheLevelsOfTheConfig) {
+  const auto config = config_of("{topology: {levels: [pair], keys: {pair: {ranks: 2}}}}");
+  testing::run_ranks("inproc", 4, [&](const CommunicatorPtr& plain) {
+    const auto world = decorated(plain, config);
+    EXPECT_NE(std::dynamic_pointer_cast<HierarchicalCommunicator>(world), nullptr);
+    at::Tensor tensor = at::ones({10'000});
+    world->all_reduce(tensor, Reduction::kSum).wait();
+    EXPECT_EQ(tensor[9'999].item<float>(), 4);
+  });
+}
+
 // The file fits this topology. Its rules come after those of the config.
 TEST(World, FollowsASelectionFile) {
   const std::string path = ::testing::TempDir() + "/world.json";
@@ -77,10 +90,11 @@ TEST(World, FollowsASelectionFile) {
     const auto world =
         decorated(plain, config_of("{selection: [{op: all_reduce, up_to: 16}], selection_file: " + path + "}"));
     const auto& table = dynamic_cast<SelectingCommunicator&>(*world).table();
-    EXPECT_THAT(table.to_text(), HasSubstr("all_reduce  16 B   any    own      native\n"
-                                           "all_reduce  any    2      own      ring\n"));
-    EXPECT_THAT([&] { decorate({{.backend = "shm", .group = plain}}, config_of("{selection_file: " + path + "}")); },
-                ThrowsMessage<ConfigError>(HasSubstr("backend inproc, here shm")));
+    EXPECT_THAT(table.to_text(), HasSubstr("all_reduce  16 B   any    any    any     own      native\n"
+                                           "all_reduce  any    2      any    any     own      ring\n"));
+    EXPECT_THAT(
+        [&] { decorate({{.backend = "shm", .group = plain}}, config_of("{selection_file: " + path + "}"), ""); },
+        ThrowsMessage<ConfigError>(HasSubstr("backend inproc, here shm")));
   });
 }
 

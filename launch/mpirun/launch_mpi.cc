@@ -113,6 +113,7 @@ int conclude(const MpiLaunch& options, const std::string& rendezvous_folder, con
 int launch_mpi(const MpiLaunch& options) {
   if (options.command.empty()) throw ConfigError("launch with MPI: no command to run");
   require_remote_shell(options.hosts);
+  require_variables(options.pass_variables);
   std::vector<std::string> inherited;
   const std::string spare = std::string(kSpareFailureFolder) + "=";
   for (char** variable = environ; *variable; ++variable) {

@@ -12,8 +12,11 @@ namespace phalanx {
 
 struct MpiLaunch {
   int ranks = 2;
-  std::vector<std::string> hosts{};    // "name" or "name:slots"; empty: this host
-  std::string log_folder{};            // log folder of the run; must exist and be visible to all ranks
+  std::vector<std::string> hosts{};           // "name" or "name:slots"; empty: this host
+  std::string log_folder{};                   // log folder of the run; must exist and be visible to all ranks
+  std::vector<std::string> mpirun_options{};  // further words of mpirun's command line
+  std::vector<std::string>
+      pass_variables{};                // further variables for the ranks on all hosts: names, or beginnings and *
   std::vector<std::string> command{};  // the program to run as each rank, with its arguments
   StopPolicy stop_policy{};            // reaction to a signal
   std::function<std::string()> describe_saved =
@@ -24,8 +27,9 @@ struct MpiLaunch {
 /// Runs `command` under mpirun (found by find_mpirun()) and returns the job's exit status (ExitStatus).
 ///
 /// mpirun is given the options that small machines and containers need: --oversubscribe, --bind-to none,
-/// --allow-run-as-root if the user is root, and a HOME if there is none. The ranks on all hosts get
-/// PHALANX_LAUNCHER=mpi, this process's other PHALANX_* variables, and PHALANX_TERMINAL=1 or 0, which tells if this
+/// --allow-run-as-root if the user is root, and a HOME if there is none. `mpirun_options` come after them; with a
+/// --bind-to of their own, --bind-to none is left out. The ranks on all hosts get PHALANX_LAUNCHER=mpi, this process's
+/// other PHALANX_* variables and those of `pass_variables`, and PHALANX_TERMINAL=1 or 0, which tells if this
 /// process's standard output is a terminal (Open MPI 5 always gives ranks a pseudo-terminal, so isatty() is misleading
 /// there). Without `hosts`, they also get PHALANX_RENDEZVOUS, the file:// URL of a rendezvous, which is removed when
 /// this process ends, in whatever way. The ranks must call end_with_launcher(), and record_exception() if they fail.
@@ -40,8 +44,9 @@ struct MpiLaunch {
 /// mpirun has its own process group, so the terminal's Ctrl-C reaches only this process. If this process is killed,
 /// mpirun ends the ranks; if mpirun is killed, end_with_launcher() ends them.
 ///
-/// Must be called in the main thread, with no other threads. Throws ConfigError if there is no mpirun, no command, or
-/// no way to reach a host (require_remote_shell()), and Error if it cannot start.
+/// Must be called in the main thread, with no other threads. Throws ConfigError if there is no mpirun, no command, no
+/// way to reach a host (require_remote_shell()), or a variable is not set (require_variables()), and Error if it cannot
+/// start.
 int launch_mpi(const MpiLaunch& options);
 
 }  // namespace phalanx

@@ -78,6 +78,20 @@ TEST_F(LaunchMpi, RunsRanks) {
   std::printf("start and end of 2 ranks that do nothing: %.0f ms\n", seconds_ * 1e3);
 }
 
+TEST_F(LaunchMpi, PassesOnOptionsAndVariables) {
+  ::setenv("LAUNCH_MPI_TEST", "seven", 1);
+  ::testing::internal::CaptureStdout();
+  const Command command{"/bin/sh", "-c", "echo it is $LAUNCH_MPI_TEST"};
+  EXPECT_EQ(launch_mpi({.ranks = 2,
+                        .log_folder = scratch_.folder(),
+                        .mpirun_options = {"--tag-output", "--bind-to", "none"},
+                        .pass_variables = {"LAUNCH_MPI_*"},
+                        .command = command}),
+            kDone);
+  const std::string output = ::testing::internal::GetCapturedStdout();
+  EXPECT_NE(output.find("[1,1]<stdout>: it is seven"), std::string::npos) << output;
+}
+
 TEST_F(LaunchMpi, RemovesTheStoreOfTheRanksHoweverTheyEnd) {
   EXPECT_EQ(launch("file=${PHALANX_RENDEZVOUS#file://}; echo $rank >> $file; [ $rank = 0 ] || sleep 20; echo $file > " +
                    scratch_.path("where") + "; kill -9 $$"),

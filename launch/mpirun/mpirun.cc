@@ -51,6 +51,18 @@ void set(std::vector<std::string>& environment, const std::string& name, const s
   environment.push_back(name + "=" + value);
 }
 
+// Returns true if a pattern, which is a name or a beginning and *, matches the name.
+bool is_matched(std::string_view name, std::string_view pattern) {
+  return pattern.ends_with('*') ? name.starts_with(pattern.substr(0, pattern.size() - 1)) : name == pattern;
+}
+
+// Returns true if these options say how mpirun binds ranks. It refuses to be told twice.
+bool binds(const std::vector<std::string>& options) {
+  return std::ranges::any_of(options, [](const std::string& word) {
+    return word == "--bind-to" || word == "-bind-to" || word.starts_with("--bind-to=");
+  });
+}
+
 bool is_set(const char* variable) { return !environment(variable).value_or("").empty(); }
 
 // A socket can be bound only to addresses of this host.
@@ -160,6 +172,13 @@ void require_remote_shell(const std::vector<std::string>& hosts) {
                     path + "). Install an OpenSSH client, or name another agent in PRTE_MCA_plm_ssh_agent.");
 }
 
+void require_variables(const std::vector<std::string>& names) {
+  for (const auto& name : names) {
+    if (name.ends_with('*') || environment(name)) continue;
+    throw ConfigError("launch.pass_variables: " + name + " is not set; set it, or leave it out");
+  }
+}
+
 std::vector<std::string> mpirun_environment(const std::vector<std::string>& inherited, const std::string& rendezvous,
                                             bool terminal) {
   auto environment = inherited;
@@ -174,14 +193,18 @@ std::vector<std::string> mpirun_environment(const std::vector<std::string>& inhe
 
 std::vector<std::string> mpirun_command(const std::string& mpirun, const MpiLaunch& options,
                                         const std::vector<std::string>& environment, bool root) {
-  std::vector<std::string> command = {
-      mpirun, "--oversubscribe", "--bind-to", "none", "-np", std::to_string(options.ranks)};
+  std::vector<std::string> command = {mpirun, "--oversubscribe"};
   const auto add = [&](std::initializer_list<std::string> words) { command.insert(command.end(), words); };
+  if (!binds(options.mpirun_options)) add({"--bind-to", "none"});
+  add({"-np", std::to_string(options.ranks)});
   if (root) add({"--allow-run-as-root"});
   if (!options.hosts.empty()) add({"--host", join(options.hosts, ",")});
   for (const auto& variable : environment) {
-    if (variable.starts_with("PHALANX_")) add({"-x", name_of(variable)});
+    const std::string name = name_of(variable);
+    const auto matches = [&](const std::string& pattern) { return is_matched(name, pattern); };
+    if (is_matched(name, "PHALANX_*") || std::ranges::any_of(options.pass_variables, matches)) add({"-x", name});
   }
+  command.insert(command.end(), options.mpirun_options.begin(), options.mpirun_options.end());
   command.insert(command.end(), options.command.begin(), options.command.end());
   return command;
 }

@@ -28,7 +28,12 @@ std::vector<std::string> mpirun_environment(const std::vector<std::string>& inhe
 /// system that starts ranks. Also throws for malformed host names. May wait for name servers.
 void require_remote_shell(const std::vector<std::string>& hosts);
 
-/// Returns mpirun's command line, which passes every PHALANX_* variable of `environment` on to all hosts.
+/// Throws a ConfigError that names the first of these variables (MpiLaunch::pass_variables) that is not set in this
+/// process. A beginning of names, such as NCCL_*, need not have any variable.
+void require_variables(const std::vector<std::string>& names);
+
+/// Returns mpirun's command line, which passes every PHALANX_* variable of `environment`, and those of
+/// `options.pass_variables`, on to all hosts.
 std::vector<std::string> mpirun_command(const std::string& mpirun, const MpiLaunch& options,
                                         const std::vector<std::string>& environment, bool root);
 

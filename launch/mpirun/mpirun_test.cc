@@ -142,6 +142,35 @@ TEST(MpirunCommand, OnSeveralHostsAsRootWithVariables) {
                    "n1:2,n2:2", "-x", "PHALANX_DATA", "-x", "PHALANX_LAUNCHER", "train"}));
 }
 
+TEST(MpirunCommand, WithOptionsAndVariablesOfTheUser) {
+  const MpiLaunch options = {.ranks = 2,
+                             .mpirun_options = {"--mca", "btl_tcp_if_include", "eth1"},
+                             .pass_variables = {"RACK", "NCCL_*"},
+                             .command = {"train"}};
+  EXPECT_EQ(mpirun_command("mpirun", options, {"RACK=7", "RACKS=8", "NCCL_DEBUG=INFO", "NCC=1", "PHALANX_A=1"}, false),
+            (Words{"mpirun", "--oversubscribe", "--bind-to", "none", "-np", "2", "-x", "RACK", "-x", "NCCL_DEBUG", "-x",
+                   "PHALANX_A", "--mca", "btl_tcp_if_include", "eth1", "train"}));
+}
+
+TEST(MpirunCommand, TheUserMayBindRanks) {
+  for (const Words& binding : {Words{"--bind-to", "core"}, Words{"--bind-to=core"}}) {
+    const auto command = mpirun_command("mpirun", {.mpirun_options = binding, .command = {"train"}}, {}, false);
+    EXPECT_EQ(std::ranges::count(command, "none"), 0) << "mpirun refuses two bindings";
+  }
+}
+
+TEST(RequireVariables, NamesOneThatIsNotSet) {
+  ::setenv("MPIRUN_TEST_SET", "", 1);
+  ::unsetenv("MPIRUN_TEST_UNSET");
+  EXPECT_NO_THROW(require_variables({"MPIRUN_TEST_SET", "MPIRUN_TEST_UNSET*"}));
+  try {
+    require_variables({"MPIRUN_TEST_SET", "MPIRUN_TEST_UNSET"});
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(), "launch.pass_variables: MPIRUN_TEST_UNSET is not set; set it, or leave it out");
+  }
+}
+
 TEST(MpirunEnvironment, KeepsWhatIsThereAndAddsWhatIsMissing) {
   EXPECT_EQ(
       mpirun_environment({"PHALANX_LAUNCHER=x", "HOME=/home/ada"}, "file:///a/store", true),

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/rank/connect.h"
 
-#include <mpi.h>
 #include <torch/headeronly/version.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "framework/base/environment.h"
@@ -14,6 +12,7 @@
 #include "framework/base/text.h"
 #include "framework/base/version.h"
 #include "framework/comm/backend.h"
+#include "framework/comm/backend_plugin.h"
 #include "framework/comm/launch/address_for_peers.h"
 #include "framework/comm/store/own_address.h"
 #include "launch/rank/meet.h"
@@ -22,13 +21,12 @@
 namespace phalanx {
 namespace {
 
-// Returns the first of these backends whose ranks find each other through a store, or an empty string.
-std::string backend_with_store(const std::vector<std::string>& backends, const LaunchEnvironment& launched) {
-  const auto found = std::ranges::find_if(backends, [&](const auto& backend) {
+// Returns true if the ranks of one of these backends find each other through a store.
+bool need_store(const std::vector<std::string>& backends, const LaunchEnvironment& launched) {
+  return std::ranges::any_of(backends, [&](const auto& backend) {
     const auto traits = backend_traits(backend);
     return !traits.mpi && !(traits.mpi_without_store && launched.mpi && launched.rendezvous.empty());
   });
-  return found == backends.end() ? "" : *found;
 }
 
 void refuse_threads(const std::vector<std::string>& backends, const LaunchEnvironment& launched) {
@@ -40,30 +38,24 @@ void refuse_threads(const std::vector<std::string>& backends, const LaunchEnviro
                     std::to_string(size) + " processes; use backend: auto");
 }
 
-// Returns true if the backend uses MPI. For the hybrid backend, that depends on the launcher.
-bool uses_mpi(const std::string& backend) {
+// Returns e.g. "Open MPI v5.0.6" if the backend uses MPI. For the hybrid backend, that depends on the launcher.
+std::string mpi_version(const std::string& backend) {
   const auto traits = backend_traits(backend);
-  int running = 0;
-  return (traits.mpi || traits.mpi_without_store) && MPI_Initialized(&running) == MPI_SUCCESS && running != 0;
+  if (!traits.mpi && !traits.mpi_without_store) return "";
+  for (const auto& name : Backends::global().names_where(&BackendTraits::mpi)) {
+    const auto version = backend_traits(name).library_version;
+    if (version != nullptr) return version();
+  }
+  return "";
 }
 
-// Returns e.g. "Open MPI v5.0.6" from "Open MPI v5.0.6, package: ..., ident: ...".
-std::string mpi_version() {
-  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
-  int length = 0;
-  if (MPI_Get_library_version(text.data(), &length) != MPI_SUCCESS) return "unknown";
-  const std::string whole(text.data(), static_cast<std::size_t>(length));
-  return whole.substr(0, whole.find(','));
-}
-
-// Returns the facts of this rank that all ranks must have in common. Versions of MPI matter only if MPI connects them.
-StartFacts start_facts(const std::vector<std::string>& backends, const LaunchEnvironment& launched,
-                       const std::string& config) {
+// Returns the facts of this rank that all ranks must have in common. The version of MPI is one of them if MPI runs.
+StartFacts start_facts(const std::vector<std::string>& backends, const std::string& config) {
   StartFacts facts{
       .host = host_name(), .versions = {{"Phalanx", kVersion}, {"LibTorch", TORCH_VERSION}}, .config = config};
-  const bool by_mpi =
-      launched.mpi || std::ranges::any_of(backends, [](const auto& backend) { return backend_traits(backend).mpi; });
-  if (by_mpi) facts.versions["MPI"] = mpi_version();
+  for (const auto& backend : backends) {
+    if (const std::string version = mpi_version(backend); !version.empty()) facts.versions["MPI"] = version;
+  }
   return facts;
 }
 
@@ -72,12 +64,30 @@ bool may_differ(const LaunchEnvironment& launched) {
   return launched.rank_info.size > 1 && launched.launcher != "local";
 }
 
+// Has the ranks meet if one of these backends needs a store, and finds the address of this rank. Otherwise the result
+// has no store.
+Rendezvous meet_for(const std::vector<std::string>& backends, const LaunchEnvironment& launched,
+                    ConnectSettings& settings, OwnAddress& address) {
+  const auto& rank_info = launched.rank_info;
+  const std::string interface = wanted_interface(settings.interface);
+  if (!rank_info.one_host()) use_interface(interface);
+  if (!need_store(backends, launched)) return {};
+  refuse_threads(backends, launched);
+  Rendezvous met = settings.met ? *std::exchange(settings.met, {}) : meet(launched, interface, settings.timeout);
+  if (may_differ(launched)) check_same_start(start_facts(backends, settings.config), rank_info, *met.store);
+  if (!rank_info.one_host()) {
+    address = find_own_address(*met.store, rank_info, met.host, interface);
+    log_info() << "its peers reach it at " << address.describe();
+  }
+  return met;
+}
+
 }  // namespace
 
 std::string choose_backend(const std::string& wanted, const LaunchEnvironment& launched) {
-  const auto names = Backends::global().names();
   if (wanted != "auto") {
-    if (std::ranges::find(names, wanted) != names.end()) return wanted;
+    if (load_backend_plugin(wanted)) return wanted;
+    const auto names = Backends::global().names();
     const std::string near = nearest(wanted, names);
     throw ConfigError("backend: \"" + wanted + "\" is not one of auto, " + join(names, ", ") +
                       (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
@@ -89,29 +99,18 @@ std::string choose_backend(const std::string& wanted, const LaunchEnvironment& l
 std::vector<CommunicatorPtr> connect_all(const std::vector<std::string>& backends, const LaunchEnvironment& launched,
                                          ConnectSettings settings) {
   const auto& rank_info = launched.rank_info;
+  if (launched.mpi && !rank_info.one_host()) load_backend_plugin("mpi");  // to meet, or for hybrid
   std::vector<std::string> chosen;
   for (const auto& backend : backends) chosen.push_back(choose_backend(backend, launched));
   log_info() << "rank " << rank_info.rank << " of " << rank_info.size << " on " << host_name() << ", started by "
              << launched.launcher << ", connects by " << join(chosen, ", ");
-  const std::string interface = wanted_interface(settings.interface);
-  if (!rank_info.one_host()) use_interface(interface);
-  const StartFacts facts = start_facts(chosen, launched, settings.config);
-
-  Rendezvous met;
   ConnectOptions options{.rank_info = rank_info,
                          .store = nullptr,
                          .timeout = settings.timeout,
                          .progress_thread = settings.progress_thread,
-                         .launched_by_mpi = launched.mpi};
-  if (!backend_with_store(chosen, launched).empty()) {
-    refuse_threads(chosen, launched);
-    met = settings.met ? *std::exchange(settings.met, {}) : meet(launched, interface, settings.timeout);
-    if (may_differ(launched)) check_same_start(facts, rank_info, *met.store);
-    if (!rank_info.one_host()) {
-      options.address = find_own_address(*met.store, rank_info, met.host, interface);
-      log_info() << "its peers reach it at " << options.address.describe();
-    }
-  }
+                         .launched_by_mpi = launched.mpi,
+                         .levels = std::move(settings.levels)};
+  Rendezvous met = meet_for(chosen, launched, settings, options.address);
   std::vector<CommunicatorPtr> worlds;
   for (const auto& backend : chosen) {
     options.store = met.store ? make_prefix_store(backend, met.store) : nullptr;
@@ -123,7 +122,7 @@ std::vector<CommunicatorPtr> connect_all(const std::vector<std::string>& backend
   options.store.reset();
   if (rank_info.rank != 0) met.store.reset();
   for (const auto& world : worlds) world->barrier().wait();
-  if (!compared && may_differ(launched)) check_same_start(facts, *worlds.front());
+  if (!compared && may_differ(launched)) check_same_start(start_facts(chosen, settings.config), *worlds.front());
   return worlds;
 }
 
@@ -133,7 +132,7 @@ CommunicatorPtr connect(const std::string& backend, const LaunchEnvironment& lau
 }
 
 Topology world_topology(Communicator& world, const std::string& backend) {
-  return detect_topology(world, backend, uses_mpi(backend) ? mpi_version() : "");
+  return detect_topology(world, backend, mpi_version(backend));
 }
 
 }  // namespace phalanx

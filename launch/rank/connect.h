@@ -8,6 +8,7 @@
 #include "framework/collectives/selection/topology.h"
 #include "framework/comm/communicator.h"
 #include "framework/comm/launch/launch_environment.h"
+#include "framework/comm/mesh/hierarchy.h"
 #include "framework/comm/store/rendezvous.h"
 
 namespace phalanx {
@@ -20,6 +21,7 @@ struct ConnectSettings {
   Seconds timeout{600};
   std::optional<bool> progress_thread{};  // as in ConnectOptions
   std::string interface{};                // framework.interface; empty: set by a variable, or derived from routes
+  std::vector<Key> levels{};              // as in ConnectOptions
   std::string config{};                   // as YAML, which must be the same on all ranks; empty: there is none
   std::optional<Rendezvous> met{};        // the rendezvous, if it has already taken place (resolve_local_rank())
 };

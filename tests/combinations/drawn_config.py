@@ -164,6 +164,8 @@ class Drawing:
         if self.chance(0.9):
             for placement in (config, moved):
                 remove_what_is_refused(config, placement)
+        if self.chance(0.15):
+            config["framework"]["topology"] = {"levels": ["host", "pair"], "keys": {"pair": {"ranks": 2}}}
         return Draw(config, moved)
 
     def _model(self):

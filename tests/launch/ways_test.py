@@ -193,6 +193,30 @@ class Mpi(Way):
         self.assert_trains(self.train(*sets(SHORT, backend="mpi")), 2)
         self.assert_connects_by("mpi")
 
+    def test_launched_with_options_and_variables(self):
+        levels = "{levels: [pair], keys: {pair: {variable: PAIR_OF_TEST}}}"
+        process = self.train(*sets(SHORT, {"launch.with": "mpi", "launch.mpirun_options": "[--tag-output]",
+                                           "launch.pass_variables": "[PAIR_*]", "framework.topology": levels}),
+                             environment={"PAIR_OF_TEST": "a"})
+        self.assert_trains(process, 2)
+        self.assertIn("[1,0]<stdout>", process.out)
+
+    def test_a_variable_that_is_not_set_is_refused(self):
+        process = self.train(*sets(SHORT, {"launch.with": "mpi", "launch.pass_variables": "[NOT_SET_IN_TEST]"}))
+        self.assert_status(2, process)
+        self.assertIn("launch.pass_variables: NOT_SET_IN_TEST is not set", process.words)
+        self.assertFalse((self.folder / "run").exists())
+
+    def test_32_ranks_start_and_stop(self):
+        few = {"launch.ranks": 32, "launch.threads": 1, "dataset.train_samples": 128, "dataset.test_samples": 64,
+               "train.max_steps": 2}
+        process = self.train(*sets(SHORT, few, backend="mpi"))
+        self.assert_status(0, process, 300)
+        summary = self.run_folder().summary
+        self.assertEqual((32, 2, False), tuple(summary[key] for key in ("ranks", "steps", "stopped")))
+        self.assertEqual("", process.err)
+        self.assert_nothing_left()
+
     def test_joined_by_hand(self):
         for backend, chosen in (("auto", "shm"), ("mpi", "mpi")):
             with self.subTest(backend=backend):
@@ -233,6 +257,12 @@ class Equal(ProgramTest):
             self.assert_status(0, process)
         self.assertEqual(grouped, self.run_folder("keys").weights)
         self.assertNotEqual(grouped, self.weights("one host", *sets(SHORT, levels)))
+
+    def test_levels_of_the_config_divide_the_ranks(self):
+        levels = {"launch.ranks": 4, "strategy": "{intra: all_reduce, inter: {local_sgd: {every: 5}}}"}
+        pairs = {"framework.topology": "{levels: [pair], keys: {pair: {ranks: 2}}}", "strategy.level": "pair"}
+        self.assertEqual(self.weights("grouped", *sets(SHORT, levels, {"strategy.ranks_per_group": 2})),
+                         self.weights("pairs", *sets(SHORT, levels, pairs)))
 
     def test_threads_and_processes_learn_the_same(self):
         self.assertEqual(self.weights("threads", *sets(SHORT, backend="inproc")),

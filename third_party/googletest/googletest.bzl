@@ -11,7 +11,10 @@ def _googletest(repository_ctx):
 
 googletest = repository_rule(
     implementation = _googletest,
-    attrs = {"debian": attr.string(default = "googletest")},
+    attrs = {
+        "debian": attr.string(default = "googletest"),
+        "library": attr.string(default = "googletest"),
+    },
     environ = ["PHALANX_PREFIX_PATH"],
     local = True,
 )

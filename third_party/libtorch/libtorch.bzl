@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """LibTorch, the C++ part of PyTorch: the folder in LIBTORCH, else an installed PyTorch, else its wheel."""
 
+load("//third_party:labels.bzl", "absolute")
+
 _BUILD = """\
-load("@//third_party:link_only.bzl", "link_only")
+load("{link_only}", "link_only")
 
 cc_library(
     name = "libtorch",
@@ -13,7 +15,8 @@ cc_library(
         "include/torch/csrc/api/include",
     ],
     # LibTorch's own headers then name the single operators they use, not all 2,000.
-    defines = ["AT_PER_OPERATOR_HEADERS"],
+    # LibTorch was built with NDEBUG; without it, its headers declare other classes.
+    defines = ["AT_PER_OPERATOR_HEADERS", "NDEBUG"],
     deps = [":linked"],
     visibility = ["//visibility:public"],
 )
@@ -22,7 +25,7 @@ cc_library(
 link_only(
     name = "linked",
     dep = select({{
-        "@//bazel:cuda": "@libtorch_cuda//:programs",
+        "{cuda}": "@libtorch_cuda//:programs",
         "//conditions:default": ":programs",
     }}),
 )
@@ -74,7 +77,11 @@ def _libtorch(repository_ctx):
     folder = _find(repository_ctx)
     repository_ctx.symlink(folder + "/include", "include")
     repository_ctx.symlink(Label("//third_party/libtorch:device_guard.h"), "instead/ATen/DeviceGuard.h")
-    repository_ctx.file("BUILD.bazel", _BUILD.format(lib = repository_ctx.path(folder + "/lib").realpath))
+    repository_ctx.file("BUILD.bazel", _BUILD.format(
+        lib = repository_ctx.path(folder + "/lib").realpath,
+        link_only = absolute(Label("//third_party:link_only.bzl")),
+        cuda = absolute(Label("//bazel:cuda")),
+    ))
 
 libtorch = repository_rule(
     implementation = _libtorch,

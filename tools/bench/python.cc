@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "framework/base/environment.h"
+#include "framework/base/cache_folder.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 #include "tools/bench/child.h"
@@ -36,8 +36,7 @@ constexpr Library kJax{.name = "JAX",
                        .flag = "--jax_python"};
 
 fs::path cache_folder(const Library& library, const std::string& flag) {
-  if (const auto cache = environment("XDG_CACHE_HOME"); cache && !cache->empty()) return *cache;
-  if (const auto home = environment("HOME"); home && !home->empty()) return fs::path(*home) / ".cache";
+  if (const std::string folder = user_cache_folder(); !folder.empty()) return folder;
   throw ConfigError(flag + ": HOME is not set, so " + library.requirement +
                     " cannot be installed; name an interpreter with " + library.flag);
 }

@@ -64,7 +64,7 @@ void run_as_rank(const RankJob& job) {
   const RunFolder folder(job.run_dir);
   configure_log({.file = folder.log(launched->rank_info.rank), .stderr_threshold = LogLevel::kNone});
   const auto data = map_samples(job.data);
-  const auto world = decorate(connect_backends(config, *launched), config);
+  const auto world = decorate(connect_backends(config, *launched), config, /*tuned_file=*/"").world;
   Turns turns(std::cin, std::cout);
   run_experiment(
       config,

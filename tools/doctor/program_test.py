@@ -80,7 +80,7 @@ class Doctor(ProgramTest):
     def test_needs_no_library_of_training(self):
         needed = subprocess.run(["ldd", DOCTOR], check=True, capture_output=True, text=True).stdout
         self.assertIn("libc.so", needed)
-        for library in ("libtorch", "libc10", "libmpi", "libgloo", "libsentencepiece"):
+        for library in ("libtorch", "libc10", "libmpi", "libGloo", "libsentencepiece"):
             self.assertNotIn(library, needed)
 
     def test_says_why_programs_do_not_start(self):

@@ -3,13 +3,18 @@
 // tune --ranks 2 --backend shm --ops all_reduce,broadcast --output tuned.json
 #include <ATen/Parallel.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
+#include <vector>
 
 #include "framework/base/log.h"
 #include "framework/collectives/selection/tuned_file.h"
+#include "framework/collectives/tuning/best_rules.h"
 #include "framework/comm/backend.h"
 #include "framework/comm/launch/launch_environment.h"
+#include "framework/comm/launch/locality.h"
+#include "framework/comm/mesh/hierarchy.h"
 #include "launch/exit_status.h"
 #include "launch/program.h"
 #include "launch/rank/connect.h"
@@ -17,7 +22,6 @@
 #include "tools/bench/measure.h"
 #include "tools/bench/table.h"
 #include "tools/command/command.h"
-#include "tools/tune/best_rules.h"
 #include "tools/tune/options.h"
 
 namespace phalanx::tune {
@@ -25,30 +29,60 @@ namespace {
 
 constexpr Seconds kTimeout{120};
 
-bench::Result measure(const Options& options, const std::string& backend, const CommunicatorPtr& world) {
+// Measurements on groups of one kind.
+struct Part {
+  Scope scope;
+  bench::Result result;
+};
+
+// Measures `group`. All ranks of `world` have groups of the same size and agree on the times of the slowest.
+bench::Result measure(const Options& options, const std::string& backend, const CommunicatorPtr& group,
+                      Communicator& world) {
   bench::Options what;
   what.ops = options.ops;
   what.backends = {backend};
   what.algorithms = {"all"};
   what.bytes = options.bytes;
   what.memories = {options.memory};
-  what.ranks = world->size();
+  what.ranks = group->size();
   what.rounds = options.rounds;
   what.budget_ms = options.budget_ms;
   bench::Subjects subjects;
-  subjects.push_back(bench::make_backend_subject(backend, world, what.algorithms));
-  return bench::measure(what, subjects, *world);
+  subjects.push_back(bench::make_backend_subject(backend, group, what.algorithms));
+  return bench::measure(what, subjects, world);
 }
 
-void save(const Options& options, const Topology& topology, const bench::Result& result) {
-  TunedFile tuned{.topology = topology, .table = SelectionTable(best_rules(result.rows))};
-  for (const auto& row : result.rows) {
-    tuned.measured.push_back({.op = row.op, .algorithm = row.algorithm, .bytes = row.bytes, .p50_us = row.p50_us});
+// Measures the group of all ranks and, if there are several hosts with equally many ranks, the groups inside them.
+std::vector<Part> measure_all(const Options& options, const std::string& backend, const CommunicatorPtr& world,
+                              const Topology& topology) {
+  const bool one_host = topology.hosts.size() == 1;
+  std::vector<Part> parts{{one_host ? Scope::kHost : Scope::kHosts, measure(options, backend, world, *world)}};
+  const int ranks = topology.hosts.front().ranks;
+  const bool equal = std::ranges::all_of(topology.hosts, [&](const auto& host) { return host.ranks == ranks; });
+  if (one_host || !equal || ranks == 1) return parts;
+  const Level hosts = split_by_key(kHostLevel, world, host_key());
+  parts.push_back({Scope::kHost, measure(options, backend, hosts.intra, *world)});
+  return parts;
+}
+
+void save(const Options& options, const Topology& topology, const std::vector<Part>& parts) {
+  TunedFile tuned{.topology = topology};
+  std::printf("%s\n", describe(topology).c_str());
+  for (const auto& [scope, result] : parts) {
+    for (const auto& row : result.rows) {
+      tuned.measured.push_back({.op = row.op,
+                                .algorithm = row.algorithm,
+                                .bytes = row.bytes,
+                                .p50_us = row.p50_us,
+                                .ranks = row.ranks,
+                                .scope = to_string(scope)});
+    }
+    std::printf("\n%s", bench::to_table(result).c_str());
   }
+  tuned.table = SelectionTable(best_rules(tuned.measured));
   save_tuned(options.output, tuned);
-  std::printf("%s\n\n%s\n%s\nSaved in %s; to use it: framework: {selection_file: %s}\n", describe(topology).c_str(),
-              bench::to_table(result).c_str(), tuned.table.to_text().c_str(), options.output.c_str(),
-              options.output.c_str());
+  std::printf("\n%s\nSaved in %s; to use it: framework: {selection_file: %s}\n", tuned.table.to_text().c_str(),
+              options.output.c_str(), options.output.c_str());
 }
 
 int run_as_rank(const Options& options, const LaunchEnvironment& launched) {
@@ -57,8 +91,8 @@ int run_as_rank(const Options& options, const LaunchEnvironment& launched) {
   const auto backend = choose_backend(options.backend, launched);
   const auto world = connect(backend, launched, kTimeout);
   const auto topology = world_topology(*world, backend);
-  const auto result = measure(options, backend, world);
-  if (launched.rank_info.rank == 0) save(options, topology, result);
+  const auto parts = measure_all(options, backend, world, topology);
+  if (launched.rank_info.rank == 0) save(options, topology, parts);
   return kDone;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <vector>
+
 #include "framework/collectives/hierarchical/hierarchical_communicator.h"
 
 namespace phalanx::hybrid {
@@ -15,12 +17,19 @@ namespace phalanx::hybrid {
 /// The two backends do not make progress for each other. If messages (send, recv) move only while a rank waits for MPI,
 /// the messages of a rank stop while it is in a collective inside its host. So a rank that such a collective waits for
 /// must not wait for these messages before it joins the collective.
+///
+/// Hosts may be grouped by further keys, such as racks: then the links between hosts are hierarchical, and so are those
+/// of groups that are split from the communicator.
 class HybridCommunicator final : public HierarchicalCommunicator {
  public:
-  explicit HybridCommunicator(Level hosts);
+  /// `above` are the keys of the levels above hosts, coarsest first. Collective and blocking if there are any.
+  HybridCommunicator(Level hosts, std::vector<Key> above);
 
   CommunicatorPtr split(int color, int key) override;
   CommunicatorPtr shrink() override { refuse_shrink("hybrid"); }
+
+ private:
+  std::vector<Key> above_;
 };
 
 }  // namespace phalanx::hybrid

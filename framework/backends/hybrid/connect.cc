@@ -67,18 +67,35 @@ CommunicatorPtr connect_host(const std::string& backend, const ConnectOptions& o
   return connected;
 }
 
+// The keys of the levels above and below hosts.
+struct OtherLevels {
+  std::vector<Key> above, below;
+};
+
+OtherLevels levels_without_host(const std::vector<Key>& levels) {
+  const auto host = std::ranges::find(levels, kHostLevel, &Key::name);
+  if (levels.empty()) return {};
+  if (host == levels.end()) {
+    throw ConfigError(
+        "backend hybrid divides the ranks by host, but framework.topology.levels has no level host; "
+        "insert it before the levels inside hosts");
+  }
+  return {{levels.begin(), host}, {host + 1, levels.end()}};
+}
+
 }  // namespace
 
 CommunicatorPtr connect(const Config& config, const ConnectOptions& options, const std::string& host) {
   const std::string inter = choose_inter(config.inter, options);
   check_backend("inter", inter);
   check_backend("intra", config.intra);
+  OtherLevels levels = levels_without_host(options.levels);
   const auto all = connect_all(inter, options);
-  Level hosts = split_by_key("host", all, host);
-  if (static_cast<int>(hosts.groups.size()) == all->size() && all->size() > 1) return all;
-  hosts.intra = connect_host(config.intra, options, hosts);
+  Level hosts = split_by_key(kHostLevel, all, host);
+  if (static_cast<int>(hosts.groups.size()) == all->size() && all->size() > 1) return divide(all, levels.above);
+  hosts.intra = divide(connect_host(config.intra, options, hosts), levels.below);
   if (hosts.groups.size() == 1) return hosts.intra;
-  return std::make_shared<HybridCommunicator>(std::move(hosts));
+  return std::make_shared<HybridCommunicator>(std::move(hosts), std::move(levels.above));
 }
 
 }  // namespace phalanx::hybrid

@@ -24,10 +24,13 @@ struct Config {
 /// host, the result is plain `intra`; if no two ranks share a host, it is plain `inter`. Collective, with the same
 /// config on all ranks.
 ///
+/// If `options` have levels, one of them is kHostLevel. The collectives inside hosts then use the levels below it, and
+/// those between hosts use the levels above it.
+///
 /// If `world` has no store (mpi), the ranks of a host find each other by a file in the folder for temporary files.
 ///
-/// Throws ConfigError if a backend is not in this program or if `auto` finds no backend, and the errors of the
-/// backends.
+/// Throws ConfigError if a backend is not in this program, if `auto` finds no backend, or if there are levels without
+/// kHostLevel, and the errors of the backends.
 CommunicatorPtr connect(const Config& config, const ConnectOptions& options, const std::string& host);
 
 }  // namespace phalanx::hybrid

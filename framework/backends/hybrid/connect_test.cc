@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "framework/backends/hybrid/communicator.h"
 #include "framework/backends/hybrid/host_communicator.h"
@@ -40,6 +41,77 @@ TEST(Hybrid, IsPlainWhereThereIsNothingToCombine) {
   run_hybrid("aaa", [](const auto& world, const auto&) { EXPECT_FALSE(is<HierarchicalCommunicator>(world)); });
   run_hybrid("abc", [](const auto& world, const auto&) { EXPECT_FALSE(is<HierarchicalCommunicator>(world)); });
   run_hybrid("aab", [](const auto& world, const auto&) { EXPECT_TRUE(is<HybridCommunicator>(world)); });
+}
+
+// Returns the levels of rank 2h + n on host h: racks of two hosts, and each rank of a host on a NUMA node of its own.
+std::vector<Key> rack_host_numa(int rank) {
+  return {{"rack", std::to_string(rank / 4)}, {"host", "is known"}, {"numa", std::to_string(rank % 2)}};
+}
+
+TEST(Hybrid, LevelsAboveAndBelowHostsGiveTheSameResults) {
+  run_hybrid(
+      "aabbccdd",
+      [](const auto& world, const auto& flat) {
+        EXPECT_TRUE(is<HybridCommunicator>(world));
+        expect_same_collectives(*flat, *world);
+      },
+      rack_host_numa);
+}
+
+TEST(Hybrid, RanksOfAHostAreDividedByNumaNode) {
+  run_hybrid(
+      "aaaabbbb",
+      [](const auto& world, const auto& flat) {
+        EXPECT_TRUE(is<HybridCommunicator>(world));
+        expect_same_collectives(*flat, *world);
+        const at::Tensor memory = world->allocate({1000}, at::kLong);
+        memory.fill_(world->rank());
+        world->all_reduce(memory, Reduction::kSum).wait();
+        EXPECT_TRUE(at::equal(memory, at::full({1000}, 28, at::kLong)));
+      },
+      [](int rank) { return std::vector<Key>{{"host", ""}, {"numa", std::to_string(rank / 2 % 2)}}; });
+}
+
+TEST(Hybrid, LevelsRemainWhereHostsAddNothing) {
+  run_hybrid(
+      "abcdefgh",
+      [](const auto& world, const auto& flat) {
+        EXPECT_TRUE(is<HierarchicalCommunicator>(world)) << "by rack";
+        EXPECT_FALSE(is<HybridCommunicator>(world));
+        expect_same_collectives(*flat, *world);
+      },
+      [](int rank) { return std::vector<Key>{{"rack", std::to_string(rank / 4)}, {"host", ""}}; });
+  run_hybrid(
+      "aaaa",
+      [](const auto& world, const auto& flat) {
+        EXPECT_TRUE(is<HierarchicalCommunicator>(world)) << "by NUMA node";
+        expect_same_collectives(*flat, *world);
+      },
+      [](int rank) { return std::vector<Key>{{"host", ""}, {"numa", std::to_string(rank / 2)}}; });
+}
+
+TEST(Hybrid, GroupsThatAreSplitKeepTheLevels) {
+  run_hybrid(
+      "aabbccdd",
+      [](const auto& world, const auto& flat) {
+        const int part = world->rank() < 6 ? 0 : 1;
+        expect_same_collectives(*flat->split(part, flat->rank()), *world->split(part, world->rank()));
+        const auto column = world->split(world->rank() % 2, world->rank());
+        EXPECT_TRUE(is<HierarchicalCommunicator>(column)) << "one rank of each host, by rack";
+      },
+      rack_host_numa);
+}
+
+// The sums are exact, so every order of addition gives the same bits. Messages are long enough to be cut into pieces.
+TEST(Hybrid, LongMessagesGoByRacks) {
+  run_hybrid(
+      "aabbccdd",
+      [](const auto& world, const auto&) {
+        const at::Tensor tensor = at::full({600'000}, world->rank() + 1, at::kLong);
+        world->all_reduce(tensor, Reduction::kSum).wait();
+        EXPECT_TRUE(at::equal(tensor, at::full({600'000}, 36, at::kLong)));
+      },
+      rack_host_numa);
 }
 
 // The operation exchanges pieces between three hosts and must keep the order of their ranks.
@@ -156,6 +228,14 @@ TEST(Hybrid, UsesMpiOnlyIfMpiStartedTheseRanks) {
   options.launched_by_mpi.reset();
   EXPECT_EQ(why(), "MPI was chosen") << "PMIX_RANK tells";
   ::unsetenv("PMIX_RANK");
+}
+
+TEST(Hybrid, LevelsWithoutHostAreRefused) {
+  const ConnectOptions options{
+      .rank_info = {}, .store = make_hash_store(Seconds(1)), .timeout = Seconds(1), .levels = {{"numa", "0"}}};
+  EXPECT_NE(
+      refusal({.intra = "inproc", .inter = "inproc"}, options).find("framework.topology.levels has no level host"),
+      std::string::npos);
 }
 
 TEST(Hybrid, SaysWhichBackendIsMissing) {

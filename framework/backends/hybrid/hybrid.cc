@@ -5,12 +5,15 @@
 namespace phalanx {
 namespace {
 
-const bool hybrid_registered = Backends::global().add<hybrid::Config>(
-    "hybrid", "shared memory inside hosts, MPI or Gloo between them",
-    BackendTraits{.shared = BackendTraits::Memory::kWithinHosts, .mpi_without_store = true, .automatic = WorldKind::kHosts},
-    [](const hybrid::Config& config, const ConnectOptions& options) {
-      return hybrid::connect(config, options, host_key());
-    });
+const bool hybrid_registered =
+    Backends::global().add<hybrid::Config>("hybrid", "shared memory inside hosts, MPI or Gloo between them",
+                                           BackendTraits{.shared = BackendTraits::Memory::kWithinHosts,
+                                                         .mpi_without_store = true,
+                                                         .uses_levels = true,
+                                                         .automatic = WorldKind::kHosts},
+                                           [](const hybrid::Config& config, const ConnectOptions& options) {
+                                             return hybrid::connect(config, options, host_key());
+                                           });
 
 }  // namespace
 }  // namespace phalanx

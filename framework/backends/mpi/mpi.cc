@@ -62,10 +62,10 @@ CommunicatorPtr connect(ConnectOptions options) {
                                               DeviceCommunicator::Paths{.direct = &runs_directly});
 }
 
-const bool mpi_registered =
-    Backends::global().add<MpiConfig>("mpi", "ranks are processes on any hosts, started by mpirun or srun --mpi=pmix",
-                                      BackendTraits{.mpi = true, .broadcast = &mpi::broadcast_text},
-                                      [](const MpiConfig&, const ConnectOptions& options) { return connect(options); });
+const bool mpi_registered = Backends::global().add<MpiConfig>(
+    "mpi", "ranks are processes on any hosts, started by mpirun or srun --mpi=pmix",
+    BackendTraits{.mpi = true, .broadcast = &mpi::broadcast_text, .library_version = &mpi::version_if_running},
+    [](const MpiConfig&, const ConnectOptions& options) { return connect(options); });
 
 }  // namespace
 }  // namespace phalanx

@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -250,6 +252,15 @@ void start(const RankInfo& rank_info, Seconds finalize_timeout) {
   }
   require_abilities();
   check_world(expected);
+}
+
+std::string version_if_running() {
+  if (!initialized()) return "";
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  if (MPI_Get_library_version(text.data(), &length) != MPI_SUCCESS) return "unknown";
+  const std::string whole(text.data(), static_cast<std::size_t>(length));
+  return whole.substr(0, whole.find(','));  // of "Open MPI v5.0.6, package: ..., ident: ..."
 }
 
 void mark_unhealthy() noexcept { unhealthy = true; }

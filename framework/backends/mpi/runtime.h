@@ -3,6 +3,8 @@
 
 #include <mpi.h>
 
+#include <string>
+
 #include "framework/comm/launch/launch_environment.h"
 #include "framework/comm/store/store.h"
 
@@ -43,6 +45,9 @@ bool healthy() noexcept;
 /// Returns true if MPI reports that it reads and writes the memory of CUDA devices itself, as an Open MPI with CUDA
 /// support does. Must be called after start().
 bool reads_device_memory() noexcept;
+
+/// Returns e.g. "Open MPI v5.0.6", or an empty string if MPI is not running.
+std::string version_if_running();
 
 /// Throws ConfigError unless `provided`, from MPI_Init_thread or MPI_Query_thread, is MPI_THREAD_MULTIPLE.
 void require_threads(int provided);

@@ -217,7 +217,8 @@ Addresses SharedMemoryCommunicator::addresses(const Group& group, Location Post:
 }
 
 CommunicatorPtr connect(const std::string& backend, const ConnectOptions& options, std::unique_ptr<Fabric> fabric) {
-  const auto& [rank_info, store, timeout, progress_thread] = options;
+  const auto& rank_info = options.rank_info;
+  const auto& store = options.store;
   const std::string key = backend + "/control";
   std::shared_ptr<void> control;
   if (rank_info.rank == 0) {
@@ -239,7 +240,7 @@ CommunicatorPtr connect(const std::string& backend, const ConnectOptions& option
   Group::Options world{.name = "world",
                        .rank = rank_info.rank,
                        .size = rank_info.size,
-                       .timeout = timeout,
+                       .timeout = options.timeout,
                        .local_ranks = rank_info.size,
                        .local_cores = cores_of_ranks(*store, backend + "/cores", rank_info.rank, rank_info.size)};
   return make_communicator(std::move(world), std::move(control), std::move(fabric), std::move(rank));

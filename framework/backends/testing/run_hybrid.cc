@@ -11,7 +11,8 @@
 
 namespace phalanx::testing {
 
-void run_hybrid(const std::string& hosts, const HybridBody& body) {
+void run_hybrid(const std::string& hosts, const HybridBody& body,
+                const std::function<std::vector<Key>(int rank)>& levels) {
   const Seconds timeout(60);
   const StorePtr store = make_hash_store(timeout);
   const int size = static_cast<int>(hosts.size());
@@ -19,8 +20,9 @@ void run_hybrid(const std::string& hosts, const HybridBody& body) {
     const RankInfo rank_info{.rank = rank, .size = size, .local_rank = rank, .local_size = size};
     try {
       const auto flat = Backends::Choice("inproc").make({rank_info, make_prefix_store("flat", store), timeout});
-      const auto world = hybrid::connect({.intra = "inproc", .inter = "inproc"}, {rank_info, store, timeout},
-                                         std::string(1, hosts[rank]));
+      const ConnectOptions options{
+          .rank_info = rank_info, .store = store, .timeout = timeout, .progress_thread = {}, .levels = levels(rank)};
+      const auto world = hybrid::connect({.intra = "inproc", .inter = "inproc"}, options, std::string(1, hosts[rank]));
       body(world, flat);
     } catch (const std::exception& error) {
       ADD_FAILURE() << "rank " << rank << " of " << hosts << ": " << error.what();

@@ -129,7 +129,7 @@ void run_pieces(const Level& level, const at::Tensor& tensor, const Reduction& o
 void all_reduce(const Level& level, const at::Tensor& tensor, const Reduction& op) {
   check_order("all_reduce", level, op);
   const bool few = level.groups.size() <= static_cast<std::size_t>(Exchange::kMaxGroups);
-  if (slices(level, tensor) && overlaps(level) && few) {
+  if (slices(level, tensor) && overlaps(level) && few && !level.inter_has_levels) {
     exchange(level, tensor, op);
   } else if (slices(level, tensor)) {
     run_pieces<SlicedAllReduce>(level, tensor, op);

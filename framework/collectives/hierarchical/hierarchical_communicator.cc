@@ -64,9 +64,7 @@ at::Tensor HierarchicalCommunicator::do_allocate(const Allocation& allocation) {
   return memory;
 }
 
-CommunicatorPtr HierarchicalCommunicator::wrap(CommunicatorPtr child) {
-  return make_hierarchical(Hierarchy(std::move(child), keys_));
-}
+CommunicatorPtr HierarchicalCommunicator::wrap(CommunicatorPtr child) { return divide(std::move(child), keys_); }
 
 CommunicatorPtr make_hierarchical(const Hierarchy& hierarchy) {
   CommunicatorPtr below = hierarchy.level(hierarchy.depth()).intra;
@@ -84,6 +82,10 @@ CommunicatorPtr make_hierarchical(const Hierarchy& hierarchy) {
     }
   }
   return below;
+}
+
+CommunicatorPtr divide(CommunicatorPtr world, const std::vector<Key>& keys) {
+  return keys.empty() ? world : make_hierarchical(Hierarchy(std::move(world), keys));
 }
 
 }  // namespace phalanx

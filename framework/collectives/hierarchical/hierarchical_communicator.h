@@ -50,4 +50,8 @@ class HierarchicalCommunicator : public Decorator {
 /// group, or if all its groups have one rank. If no level remains, returns the world itself.
 CommunicatorPtr make_hierarchical(const Hierarchy& hierarchy);
 
+/// Returns a communicator of all ranks that uses the levels of these keys, coarsest first; without keys, the world.
+/// Collective and blocking if there are keys.
+CommunicatorPtr divide(CommunicatorPtr world, const std::vector<Key>& keys);
+
 }  // namespace phalanx

@@ -19,26 +19,30 @@ int position_of(const std::string& backend, const std::vector<std::string>& back
 
 }  // namespace
 
-ResolvedTable::ResolvedTable(const SelectionTable& table, int ranks, const std::vector<std::string>& backends) {
-  for (const Op op : selectable_ops()) {
-    std::vector<std::pair<std::int64_t, Candidate>> rules;
-    std::vector<std::int64_t> bounds;
-    for (const auto& rule : table.parsed()) {
-      const Candidate candidate{rule.algorithm, position_of(rule.backend, backends)};
-      if (rule.op != op || !rule.matches_group(ranks)) continue;
-      rules.emplace_back(rule.up_to, candidate);
-      bounds.push_back(rule.up_to);
+ResolvedTable::ResolvedTable(const SelectionTable& table, Group group, const std::vector<std::string>& backends) {
+  for (const auto& rule : table.parsed()) (void)position_of(rule.backend, backends);
+  for (const bool on_cpu : {true, false}) {
+    for (const Op op : selectable_ops()) {
+      Rules rules;
+      std::vector<std::int64_t> bounds;
+      for (const auto& rule : table.parsed()) {
+        const bool for_device = !rule.device || (*rule.device == c10::kCPU) == on_cpu;
+        if (rule.op != op || !for_device || !rule.matches_group(group.ranks, group.scope)) continue;
+        rules.emplace_back(rule.up_to, Candidate{rule.algorithm, position_of(rule.backend, backends)});
+        bounds.push_back(rule.up_to);
+      }
+      std::ranges::sort(bounds);
+      const auto repeated = std::ranges::unique(bounds);
+      bounds.erase(repeated.begin(), repeated.end());
+      auto& ranges = ranges_[on_cpu ? 0 : 1][static_cast<std::size_t>(op)];
+      for (const auto bound : bounds) ranges.push_back(add_range(bound, rules));
     }
-    std::ranges::sort(bounds);
-    const auto repeated = std::ranges::unique(bounds);
-    bounds.erase(repeated.begin(), repeated.end());
-    for (const auto bound : bounds) add_range(op, bound, rules);
   }
 }
 
 // Skips candidates that would never be tried: those after native, which always suits, and repetitions of an earlier
 // way.
-void ResolvedTable::add_range(Op op, std::int64_t up_to, const std::vector<std::pair<std::int64_t, Candidate>>& rules) {
+ResolvedTable::Range ResolvedTable::add_range(std::int64_t up_to, const Rules& rules) {
   const std::size_t begin = candidates_.size();
   for (const auto& [limit, candidate] : rules) {
     if (limit < up_to || std::find(candidates_.begin() + static_cast<std::ptrdiff_t>(begin), candidates_.end(),
@@ -48,7 +52,7 @@ void ResolvedTable::add_range(Op op, std::int64_t up_to, const std::vector<std::
     candidates_.push_back(candidate);
     if (candidate.algorithm == nullptr) break;
   }
-  ranges_[static_cast<std::size_t>(op)].push_back({up_to, begin, candidates_.size()});
+  return {up_to, begin, candidates_.size()};
 }
 
 std::int64_t selection_bytes(const Call& call) {

@@ -22,14 +22,20 @@ class ResolvedTable {
     bool operator==(const Candidate&) const = default;
   };
 
-  /// Resolves the table for a group of `ranks` ranks that is also connected by `backends`. Throws ConfigError if a rule
-  /// names another backend.
-  ResolvedTable(const SelectionTable& table, int ranks, const std::vector<std::string>& backends);
+  /// A group whose operations are looked up.
+  struct Group {
+    int ranks = 1;
+    Scope scope = Scope::kHost;
+  };
+
+  /// Resolves the table for a group that is also connected by `backends`. Throws ConfigError if a rule names another
+  /// backend.
+  ResolvedTable(const SelectionTable& table, Group group, const std::vector<std::string>& backends);
 
   /// Returns the candidates in order of preference; the first that suits must be used. If none suits, or the result is
   /// empty, the operation runs natively on the group's own backend.
-  std::span<const Candidate> find(Op op, std::int64_t bytes) const {
-    for (const Range& range : ranges_[static_cast<std::size_t>(op)]) {
+  std::span<const Candidate> find(Op op, std::int64_t bytes, c10::DeviceType device = c10::kCPU) const {
+    for (const Range& range : ranges_[device == c10::kCPU ? 0 : 1][static_cast<std::size_t>(op)]) {
       if (bytes <= range.up_to) return {candidates_.data() + range.begin, candidates_.data() + range.end};
     }
     return {};
@@ -41,9 +47,12 @@ class ResolvedTable {
     std::size_t begin, end;  // range of indices in candidates_
   };
 
-  void add_range(Op op, std::int64_t up_to, const std::vector<std::pair<std::int64_t, Candidate>>& rules);
+  using Ranges = std::array<std::vector<Range>, static_cast<std::size_t>(Op::kCustom) + 1>;
+  using Rules = std::vector<std::pair<std::int64_t, Candidate>>;  // with the largest size of each
 
-  std::array<std::vector<Range>, static_cast<std::size_t>(Op::kCustom) + 1> ranges_;
+  Range add_range(std::int64_t up_to, const Rules& rules);
+
+  std::array<Ranges, 2> ranges_;  // for tensors of the CPU, and for those of devices
   std::vector<Candidate> candidates_;
 };
 

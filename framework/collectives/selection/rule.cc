@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "framework/base/text.h"
+#include "framework/comm/device_kind.h"
 
 namespace phalanx {
 namespace {
@@ -66,17 +67,48 @@ void read_algorithm(const SelectionRule& rule, ParsedRule& parsed, std::vector<C
                              nearest(rule.algorithm, known)));
 }
 
+void read_scope(const SelectionRule& rule, ParsedRule& parsed, std::vector<ConfigProblem>& problems) {
+  if (rule.scope == kAny) return;
+  for (const Scope scope : {Scope::kHost, Scope::kHosts}) {
+    if (rule.scope == to_string(scope)) parsed.scope = scope;
+  }
+  if (!parsed.scope) problems.push_back(problem("scope", "must be any, host or hosts, got \"" + rule.scope + "\""));
+}
+
+void read_device(const SelectionRule& rule, ParsedRule& parsed, std::vector<ConfigProblem>& problems) {
+  if (rule.device == kAny) return;
+  if (rule.device == "cpu") {
+    parsed.device = c10::kCPU;
+    return;
+  }
+  const auto kinds = DeviceKinds::global().names();
+  if (std::ranges::find(kinds, rule.device) != kinds.end()) {
+    parsed.device = DeviceKinds::Choice(rule.device).make()->type();
+    return;
+  }
+  problems.push_back(problem("device", "\"" + rule.device + "\" is not one of " + join(known_tensor_devices(), ", ")));
+}
+
 ParsedRule read(const SelectionRule& rule, std::vector<ConfigProblem>& problems) {
   ParsedRule parsed{.ranks = rule.ranks, .backend = rule.backend == kOwn ? "" : rule.backend};
   read_op(rule, parsed, problems);
   read_size(rule, parsed, problems);
   if (rule.ranks < 0) problems.push_back(problem("ranks", "must be at least 0, got " + std::to_string(rule.ranks)));
+  read_scope(rule, parsed, problems);
+  read_device(rule, parsed, problems);
   if (rule.backend.empty()) problems.push_back(problem("backend", "is empty; own means the group's own backend"));
   read_algorithm(rule, parsed, problems);
   return parsed;
 }
 
+std::string of_place(const std::string& scope) {
+  if (scope == kAny) return "";
+  return scope == to_string(Scope::kHost) ? " of one host" : " of several hosts";
+}
+
 }  // namespace
+
+const char* to_string(Scope scope) { return scope == Scope::kHost ? "host" : "hosts"; }
 
 std::vector<std::string> known_algorithms() {
   std::vector<std::string> names;
@@ -96,9 +128,18 @@ std::vector<std::string> known_alternatives() {
   return names;
 }
 
+std::vector<std::string> known_tensor_devices() {
+  auto names = DeviceKinds::global().names();
+  names.insert(names.begin(), {kAny, "cpu"});
+  return names;
+}
+
+// Algorithms move tensors of the CPU only.
 bool ParsedRule::hides(const ParsedRule& later) const {
-  const bool matches_all = op == later.op && (ranks == 0 || ranks == later.ranks) && up_to >= later.up_to;
-  const bool always_can = algorithm == nullptr || !algorithm->suits;
+  const bool matches_all = op == later.op && (ranks == 0 || ranks == later.ranks) && up_to >= later.up_to &&
+                           (!scope || scope == later.scope) && (!device || device == later.device);
+  const bool later_on_cpu = later.device.value_or(c10::kCPU) == c10::kCPU;
+  const bool always_can = algorithm == nullptr || (!algorithm->suits && later_on_cpu);
   const bool same_way = algorithm == later.algorithm && backend == later.backend;
   return matches_all && (always_can || same_way);
 }
@@ -134,7 +175,8 @@ std::vector<ConfigProblem> problems_of(const std::vector<SelectionRule>& rules, 
 
 std::string describe(const SelectionRule& rule) {
   return rule.op + (rule.up_to.empty() ? "" : " up to " + rule.up_to) +
-         (rule.ranks == 0 ? "" : " on " + std::to_string(rule.ranks) + " ranks") + " -> " + rule.algorithm +
+         (rule.ranks == 0 ? "" : " on " + std::to_string(rule.ranks) + " ranks") + of_place(rule.scope) +
+         (rule.device == kAny ? "" : " for " + rule.device) + " -> " + rule.algorithm +
          (rule.backend == kOwn ? "" : " on " + rule.backend);
 }
 

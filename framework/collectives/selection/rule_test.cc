@@ -52,7 +52,7 @@ TEST(SelectionRule, IsReadFromYamlAndWrittenBack) {
   Section section;
   config::load_text(section, R"(
 selection:
-  - {op: all_reduce, up_to: 64KB, ranks: 4, algorithm: counting}
+  - {op: all_reduce, up_to: 64KB, ranks: 4, scope: hosts, device: cpu, algorithm: counting}
   - {op: broadcast, backend: inproc}
 )",
                     "t.yaml");
@@ -61,17 +61,20 @@ selection:
   EXPECT_EQ(first.op, Op::kAllReduce);
   EXPECT_EQ(first.up_to, 64 << 10);
   EXPECT_EQ(first.ranks, 4);
+  EXPECT_EQ(first.scope, Scope::kHosts);
+  EXPECT_EQ(first.device, c10::kCPU);
   EXPECT_EQ(first.backend, "");
   ASSERT_NE(first.algorithm, nullptr);
   EXPECT_EQ(first.algorithm->name, "counting");
   EXPECT_EQ(second.up_to, kAnySize);
+  EXPECT_FALSE(second.scope || second.device);
   EXPECT_EQ(second.backend, "inproc");
   EXPECT_EQ(second.algorithm, nullptr);
 
   const std::string text = config::dump(section);
   EXPECT_EQ(text, R"(selection:
-  - {op: all_reduce, up_to: "64KB", ranks: 4, backend: own, algorithm: counting}
-  - {op: broadcast, up_to: "", ranks: 0, backend: inproc, algorithm: native}
+  - {op: all_reduce, up_to: "64KB", ranks: 4, scope: hosts, device: cpu, backend: own, algorithm: counting}
+  - {op: broadcast, up_to: "", ranks: 0, scope: any, device: any, backend: inproc, algorithm: native}
 )");
   Section again;
   config::load_text(again, text, "t.yaml");
@@ -119,6 +122,10 @@ TEST(SelectionRule, ProblemsHaveTheirPlaceInTheList) {
             "config: selection[0].algorithm: \"counting_broadcast\" is not an algorithm of all_reduce, only of "
             "broadcast; known: " +
                 known(Op::kAllReduce) + " (did you mean \"counting\"?)");
+  EXPECT_EQ(problems({{.op = "reduce", .scope = "rack"}}),
+            "config: selection[0].scope: must be any, host or hosts, got \"rack\"");
+  EXPECT_EQ(problems({{.op = "reduce", .device = "tpu"}}),
+            "config: selection[0].device: \"tpu\" is not one of any, cpu");
   EXPECT_EQ(problems({{.op = "all_reduce", .algorithm = "countng"}}),
             "config: selection[0].algorithm: \"countng\" is not an algorithm of all_reduce; known: " +
                 known(Op::kAllReduce) + " (did you mean \"counting\"?)");
@@ -134,12 +141,17 @@ TEST(SelectionRule, AnUnreachableOneIsRefused) {
   EXPECT_EQ(problems({{.op = "reduce", .algorithm = "counting_even"},
                       {.op = "reduce", .up_to = "2KB", .algorithm = "counting_even"}}),
             unreachable + "reduce -> counting_even, comes first and covers it entirely");
+  EXPECT_EQ(problems({{.op = "reduce", .scope = "hosts"}, {.op = "reduce", .ranks = 3, .scope = "hosts"}}),
+            unreachable + "reduce of several hosts -> native, comes first and covers it entirely");
 }
 
 TEST(SelectionRule, AReachableOneIsAccepted) {
   EXPECT_EQ(problems({{.op = "all_reduce", .up_to = "1KB"}, {.op = "all_reduce"}}), "") << "larger ones";
   EXPECT_EQ(problems({{.op = "all_reduce"}, {.op = "reduce"}}), "") << "other operations";
   EXPECT_EQ(problems({{.op = "all_reduce", .ranks = 2}, {.op = "all_reduce"}}), "") << "other groups";
+  EXPECT_EQ(problems({{.op = "all_reduce", .scope = "host"}, {.op = "all_reduce", .scope = "hosts"}}), "")
+      << "groups elsewhere";
+  EXPECT_EQ(problems({{.op = "all_reduce", .device = "cpu"}, {.op = "all_reduce"}}), "") << "other tensors";
   EXPECT_EQ(problems({{.op = "all_reduce", .algorithm = "counting_even"}, {.op = "all_reduce"}}), "")
       << "where the first does not suit";
 }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "framework/collectives/selection/live_selection.h"
 #include "framework/collectives/selection/resolved_table.h"
 #include "framework/collectives/selection/selection_table.h"
 #include "framework/comm/decorator.h"
@@ -28,11 +31,16 @@ class SelectingCommunicator final : public Decorator {
     CommunicatorPtr group;
   };
 
-  /// Throws ConfigError if a rule names a backend that is not among the alternatives, and std::invalid_argument if an
-  /// alternative has other ranks.
+  /// `inner` is a world: scopes of rules are those of groups of its ranks. Throws ConfigError if a rule names a backend
+  /// that is not among the alternatives, and std::invalid_argument if an alternative has other ranks. Collective and
+  /// blocking if the selection needs the ranks of groups.
+  SelectingCommunicator(CommunicatorPtr inner, std::shared_ptr<LiveSelection> selection,
+                        std::vector<Alternative> alternatives = {});
+
+  /// Does the same with a table that never changes.
   SelectingCommunicator(CommunicatorPtr inner, SelectionTable table, std::vector<Alternative> alternatives = {});
 
-  const SelectionTable& table() const { return table_; }
+  SelectionTable table() const { return selection_->table(); }
 
   Work launch(Operation operation) override;
   CommunicatorPtr split(int color, int key) override;
@@ -42,8 +50,18 @@ class SelectingCommunicator final : public Decorator {
   CommunicatorPtr wrap(CommunicatorPtr child) override;
 
  private:
-  SelectionTable table_;
+  // `ranks` are the group's ranks in the world, or empty if the selection does not need them.
+  SelectingCommunicator(CommunicatorPtr inner, std::shared_ptr<LiveSelection> selection,
+                        std::vector<Alternative> alternatives, std::vector<int> ranks);
+
+  CommunicatorPtr with_same_selection(CommunicatorPtr child, std::vector<Alternative> alternatives) const;
+  void resolve();
+
+  std::shared_ptr<LiveSelection> selection_;
   std::vector<Alternative> alternatives_;
+  std::vector<int> ranks_;
+  OperationSizes* sizes_ = nullptr;  // null if ranks are unknown
+  std::uint64_t version_ = 0;        // of the resolved table
   ResolvedTable resolved_;
 };
 

@@ -7,9 +7,11 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "framework/base/error.h"
@@ -137,6 +139,60 @@ TEST_F(Selecting, SplitGroupsFollowTheTable) {
     if (pair) pair->all_reduce(tensor, Reduction::kSum).wait();
   });
   EXPECT_EQ(times_run(Op::kAllReduce, "counting"), 2);
+}
+
+// The hosts are only names.
+TEST_F(Selecting, ScopesAreThoseOfTheGroups) {
+  run_ranks("inproc", 4, [](const CommunicatorPtr& world) {
+    SelectionTable table{{.op = "all_reduce", .scope = "host", .algorithm = "counting"},
+                         {.op = "all_reduce", .scope = "hosts", .algorithm = "counting_even"}};
+    SelectingCommunicator selecting(world,
+                                    std::make_shared<LiveSelection>(std::move(table), LiveSelection::Tuning::kOff,
+                                                                    world->rank() < 2 ? "host a" : "host b"));
+    const auto host = selecting.split(world->rank() / 2, world->rank());
+    const auto across = selecting.split(world->rank() % 2, world->rank());
+    at::Tensor tensor = at::ones({4});
+    selecting.all_reduce(tensor, Reduction::kSum).wait();
+    across->all_reduce(tensor, Reduction::kSum).wait();
+    host->all_reduce(tensor, Reduction::kSum).wait();
+  });
+  EXPECT_EQ(times_run(Op::kAllReduce, "counting"), 4) << "only inside hosts";
+  EXPECT_EQ(times_run(Op::kAllReduce, "counting_even"), 2 * 4);
+}
+
+TEST_F(Selecting, ANewTableHoldsForTheWorldAndItsGroups) {
+  run_ranks("inproc", kRanks, [](const CommunicatorPtr& world) {
+    const auto selection = std::make_shared<LiveSelection>(SelectionTable(), LiveSelection::Tuning::kOn);
+    SelectingCommunicator selecting(world, selection);
+    const auto part = selecting.split(0, world->rank());
+    at::Tensor tensor = at::ones({4});
+    part->all_reduce(tensor, Reduction::kSum).wait();
+    selection->replace(SelectionTable{{.op = "all_reduce", .algorithm = "counting"}});
+    selecting.all_reduce(tensor, Reduction::kSum).wait();
+    part->all_reduce(tensor, Reduction::kSum).wait();
+    EXPECT_EQ(tensor[0].item<float>(), kRanks * kRanks * kRanks);
+  });
+  EXPECT_EQ(times_run(Op::kAllReduce, "counting"), 2 * kRanks);
+}
+
+TEST_F(Selecting, RecordsTheSizesOfEachGroup) {
+  run_ranks("inproc", 4, [](const CommunicatorPtr& world) {
+    const auto selection = std::make_shared<LiveSelection>(SelectionTable(), LiveSelection::Tuning::kOn);
+    SelectingCommunicator selecting(world, selection);
+    const auto pair = selecting.split(world->rank() % 2, world->rank());
+    at::Tensor tensor = at::ones({1000});
+    selecting.all_reduce(tensor, Reduction::kSum).wait();
+    EXPECT_TRUE(selection->used().empty()) << "recording is off";
+    selection->record(true);
+    for (int i = 0; i < 3; ++i) pair->all_reduce(tensor, Reduction::kSum).wait();
+    selecting.broadcast(tensor.narrow(0, 0, 1), 0).wait();
+    const std::vector<int> odd_or_even{world->rank() % 2, world->rank() % 2 + 2};
+    auto used = selection->used();
+    std::ranges::sort(used);
+    std::vector<LiveSelection::Used> expected{{odd_or_even, Op::kAllReduce, 12}, {{0, 1, 2, 3}, Op::kBroadcast, 2}};
+    std::ranges::sort(expected);
+    EXPECT_EQ(used, expected);
+  });
 }
 
 // Two backends with the same ranks: the second is another group of the same kind. The recorders show which one was

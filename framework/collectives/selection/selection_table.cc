@@ -10,16 +10,20 @@
 namespace phalanx {
 namespace {
 
-using Row = std::array<std::string, 5>;
+using Row = std::array<std::string, 7>;
 
 Row row_of(const ParsedRule& rule) {
-  return {std::string(to_string(rule.op)), rule.up_to == kAnySize ? "any" : format_bytes(rule.up_to),
-          rule.ranks == 0 ? "any" : std::to_string(rule.ranks), rule.backend.empty() ? kOwn : rule.backend,
+  return {std::string(to_string(rule.op)),
+          rule.up_to == kAnySize ? kAny : format_bytes(rule.up_to),
+          rule.ranks == 0 ? kAny : std::to_string(rule.ranks),
+          rule.scope ? to_string(*rule.scope) : kAny,
+          rule.device ? c10::DeviceTypeName(*rule.device, /*lower_case=*/true) : kAny,
+          rule.backend.empty() ? kOwn : rule.backend,
           rule.algorithm == nullptr ? kNative : rule.algorithm->name};
 }
 
 std::string format(const std::vector<Row>& rows) {
-  std::array<std::size_t, 5> widths{};
+  std::array<std::size_t, 7> widths{};
   for (const Row& row : rows) {
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
   }
@@ -54,10 +58,14 @@ std::vector<std::string> SelectionTable::backends() const {
   return names;
 }
 
+bool SelectionTable::depends_on_scope() const {
+  return std::ranges::any_of(parsed_, [](const ParsedRule& rule) { return rule.scope.has_value(); });
+}
+
 std::string SelectionTable::to_text() const {
-  std::vector<Row> rows{{"operation", "up to", "ranks", "backend", "algorithm"}};
+  std::vector<Row> rows{{"operation", "up to", "ranks", "scope", "device", "backend", "algorithm"}};
   for (const auto& rule : parsed_) rows.push_back(row_of(rule));
-  rows.push_back({"all", "any", "any", kOwn, kNative});
+  rows.push_back({"all", kAny, kAny, kAny, kAny, kOwn, kNative});
   return format(rows);
 }
 

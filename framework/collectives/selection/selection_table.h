@@ -31,11 +31,14 @@ class SelectionTable {
   /// Returns the backends that rules name, each once. They must be connected in addition to the group's own backend.
   std::vector<std::string> backends() const;
 
+  /// Returns true if a rule holds only inside hosts or only between them.
+  bool depends_on_scope() const;
+
   /// Returns the table as text for a terminal, one line per rule:
   ///
-  ///     operation   up to  ranks  backend  algorithm
-  ///     all_reduce  64 KB  any    own      recursive_doubling
-  ///     all         any    any    own      native
+  ///     operation   up to  ranks  scope  device  backend  algorithm
+  ///     all_reduce  64 KB  any    host   any     own      recursive_doubling
+  ///     all         any    any    any    any     own      native
   std::string to_text() const;
 
  private:

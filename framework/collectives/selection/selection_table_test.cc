@@ -17,11 +17,12 @@ using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
 // Returns the candidates that a table has for a size, in order: "counting", "native on mpi", ...
-std::vector<std::string> candidates(const SelectionTable& table, Op op, std::int64_t bytes, int ranks = 4) {
+std::vector<std::string> candidates(const SelectionTable& table, Op op, std::int64_t bytes,
+                                    ResolvedTable::Group group = {.ranks = 4}, c10::DeviceType device = c10::kCPU) {
   const std::vector<std::string> backends{"mpi"};
-  const ResolvedTable resolved(table, ranks, backends);
+  const ResolvedTable resolved(table, group, backends);
   std::vector<std::string> names;
-  for (const auto& candidate : resolved.find(op, bytes)) {
+  for (const auto& candidate : resolved.find(op, bytes, device)) {
     names.push_back((candidate.algorithm == nullptr ? kNative : candidate.algorithm->name) +
                     (candidate.backend < 0 ? "" : " on " + backends[static_cast<std::size_t>(candidate.backend)]));
   }
@@ -64,14 +65,31 @@ TEST(SelectionTable, OtherMatchingRulesFollowTheFirst) {
 
 TEST(SelectionTable, RulesMayBeForGroupsOfOneSize) {
   const SelectionTable table{{.op = "gather", .ranks = 3, .algorithm = "counting"}, {.op = "gather", .backend = "mpi"}};
-  EXPECT_EQ(candidates(table, Op::kGather, 8, 3).front(), "counting");
-  EXPECT_EQ(candidates(table, Op::kGather, 8, 4), (Ways{"native on mpi"}));
+  EXPECT_EQ(candidates(table, Op::kGather, 8, {.ranks = 3}).front(), "counting");
+  EXPECT_EQ(candidates(table, Op::kGather, 8, {.ranks = 4}), (Ways{"native on mpi"}));
+}
+
+TEST(SelectionTable, RulesMayBeForGroupsInsideAHostOrBetweenHosts) {
+  const SelectionTable table{{.op = "gather", .scope = "host", .algorithm = "counting"},
+                             {.op = "gather", .scope = "hosts", .algorithm = "counting_even"}};
+  EXPECT_TRUE(table.depends_on_scope());
+  EXPECT_EQ(candidates(table, Op::kGather, 8, {.ranks = 4, .scope = Scope::kHost}), (Ways{"counting"}));
+  EXPECT_EQ(candidates(table, Op::kGather, 8, {.ranks = 4, .scope = Scope::kHosts}), (Ways{"counting_even"}));
+  EXPECT_FALSE(by_size().depends_on_scope());
+}
+
+// This program has no kind of device, so only rules for the CPU or for any device can be written.
+TEST(SelectionTable, RulesMayBeForTensorsOfADevice) {
+  const SelectionTable table{{.op = "gather", .device = "cpu", .algorithm = "counting"},
+                             {.op = "gather", .backend = "mpi"}};
+  EXPECT_EQ(candidates(table, Op::kGather, 8).front(), "counting");
+  EXPECT_EQ(candidates(table, Op::kGather, 8, {.ranks = 4}, c10::kCUDA), (Ways{"native on mpi"}));
 }
 
 TEST(SelectionTable, ARuleMayNameOnlyAConnectedBackend) {
   const SelectionTable table{{.op = "gather", .backend = "nccl"}};
   EXPECT_EQ(table.backends(), (std::vector<std::string>{"nccl"}));
-  EXPECT_THAT([&] { ResolvedTable(table, 2, {"mpi"}); },
+  EXPECT_THAT([&] { ResolvedTable(table, {.ranks = 2}, {"mpi"}); },
               ThrowsMessage<ConfigError>(HasSubstr("names backend nccl, which does not connect this group; connected: "
                                                    "own, mpi")));
 }
@@ -85,12 +103,12 @@ TEST(SelectionTable, CanBeFollowedByAnother) {
 }
 
 TEST(SelectionTable, PrintsOneRulePerLine) {
-  EXPECT_EQ(by_size().to_text(), R"(operation   up to  ranks  backend  algorithm
-all_reduce  64 KB  any    own      counting
-broadcast   any    any    own      counting_broadcast
-all_reduce  1 MB   any    own      counting_even
-all_reduce  4 MB   any    mpi      native
-all         any    any    own      native
+  EXPECT_EQ(by_size().to_text(), R"(operation   up to  ranks  scope  device  backend  algorithm
+all_reduce  64 KB  any    any    any     own      counting
+broadcast   any    any    any    any     own      counting_broadcast
+all_reduce  1 MB   any    any    any     own      counting_even
+all_reduce  4 MB   any    any    any     mpi      native
+all         any    any    any    any     own      native
 )");
 }
 

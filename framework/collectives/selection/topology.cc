@@ -6,15 +6,16 @@
 #include <torch/headeronly/version.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <functional>
 #include <numeric>
 #include <thread>
 
-#include "framework/base/environment.h"
 #include "framework/base/text.h"
 #include "framework/base/version.h"
+#include "framework/comm/launch/locality.h"
 
 namespace phalanx {
 namespace {
@@ -23,7 +24,7 @@ constexpr std::size_t kLongest = 127;
 
 // The description of its host that each rank sends to the others.
 struct RankRecord {
-  char host[kLongest + 1] = {};
+  std::uint64_t host = 0;  // hash of its key
   char cpu[kLongest + 1] = {};
   std::int64_t cores = 0;
 };
@@ -41,7 +42,7 @@ std::string cpu_model() {
 
 RankRecord own_record() {
   RankRecord record;
-  host_name().copy(record.host, kLongest);
+  record.host = std::hash<std::string>()(host_key());
   cpu_model().copy(record.cpu, kLongest);
   record.cores = std::thread::hardware_concurrency();
   return record;
@@ -76,12 +77,12 @@ int Topology::ranks() const {
 
 Topology detect_topology(Communicator& world, const std::string& backend, const std::string& mpi) {
   Topology topology{.backend = backend, .phalanx = kVersion, .libtorch = TORCH_VERSION, .mpi = mpi};
-  std::vector<std::string> names;
+  std::vector<std::uint64_t> hosts;
   for (const RankRecord& record : exchange(world)) {
-    const auto known = std::ranges::find(names, record.host);
-    const auto position = static_cast<std::size_t>(known - names.begin());
-    if (known == names.end()) {
-      names.emplace_back(record.host);
+    const auto known = std::ranges::find(hosts, record.host);
+    const auto position = static_cast<std::size_t>(known - hosts.begin());
+    if (known == hosts.end()) {
+      hosts.push_back(record.host);
       topology.hosts.push_back({.ranks = 0, .cores = static_cast<int>(record.cores), .cpu = record.cpu});
     }
     ++topology.hosts[position].ranks;
@@ -107,6 +108,7 @@ std::vector<std::string> differences(const Topology& measured, const Topology& h
   compare("Phalanx", measured.phalanx, here.phalanx);
   compare("LibTorch", measured.libtorch, here.libtorch);
   compare("MPI", measured.mpi, here.mpi);
+  compare("levels", measured.levels, here.levels);
   return found;
 }
 

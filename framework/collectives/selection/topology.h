@@ -24,14 +24,15 @@ struct Topology {
   std::string backend{};
   std::string phalanx{}, libtorch{};  // versions
   std::string mpi{};                  // version; empty if the backend does not use MPI
+  std::string levels{};               // by which collectives divide the ranks, such as "host, numa"; empty: none
 
   bool operator==(const Topology&) const = default;
 
   int ranks() const;
 };
 
-/// Returns the topology of the world's ranks, the same on all of them. Collective. `mpi` is the version of MPI if
-/// `backend` uses it.
+/// Returns the topology of the world's ranks, the same on all of them. Hosts differ if their host_key() does.
+/// Collective. `mpi` is the version of MPI if `backend` uses it.
 Topology detect_topology(Communicator& world, const std::string& backend, const std::string& mpi);
 
 /// Returns the differences, for messages: "cores 8, here 2". Empty if the topologies are equal.

@@ -27,9 +27,16 @@ Topology somewhere() {
 }
 
 TunedFile tuned() {
-  return {.topology = somewhere(),
-          .table = SelectionTable{{.op = "all_reduce", .up_to = "8192", .ranks = 4, .algorithm = "counting"}},
-          .measured = {{.op = "all_reduce", .algorithm = "counting", .bytes = 1024, .p50_us = 12.5}}};
+  return {
+      .topology = somewhere(),
+      .table = SelectionTable{{.op = "all_reduce",
+                               .up_to = "8192",
+                               .ranks = 4,
+                               .scope = "hosts",
+                               .device = "cpu",
+                               .algorithm = "counting"}},
+      .measured = {
+          {.op = "all_reduce", .algorithm = "counting", .bytes = 1024, .p50_us = 12.5, .ranks = 4, .scope = "hosts"}}};
 }
 
 std::string path_of(const std::string& name) { return ::testing::TempDir() + "/" + name; }
@@ -42,6 +49,25 @@ TEST(TunedFile, IsReadAsItWasWritten) {
   EXPECT_EQ(read.table.to_text(), tuned().table.to_text());
   EXPECT_EQ(read.measured, tuned().measured);
   EXPECT_NO_THROW(check_fits(read, somewhere(), path));
+}
+
+// Before scopes and devices were keys of the table.
+TEST(TunedFile, OneOfFormat1IsRead) {
+  const auto path = path_of("old.json");
+  write_atomically(path, R"({
+ "format": 1,
+ "topology": {"hosts": [{"ranks": 2, "cores": 8, "cpu": "Model A"}, {"ranks": 2, "cores": 8, "cpu": "Model A"}],
+              "device": "cpu", "backend": "mpi", "phalanx": "0.1.0", "libtorch": "2.13.0", "mpi": "Open MPI v5.0.6"},
+ "rules": [{"op": "all_reduce", "up_to": "8192", "ranks": 4, "backend": "own", "algorithm": "counting"}],
+ "measured": [{"op": "all_reduce", "algorithm": "counting", "bytes": 1024, "p50_us": 12.5}]
+})");
+  const auto read = load_tuned(path);
+  EXPECT_EQ(read.topology, somewhere());
+  ASSERT_EQ(read.table.rules().size(), 1u);
+  EXPECT_EQ(describe(read.table.rules()[0]), "all_reduce up to 8192 on 4 ranks -> counting");
+  ASSERT_EQ(read.measured.size(), 1u);
+  EXPECT_EQ(read.measured[0].ranks, 4);
+  EXPECT_EQ(read.measured[0].scope, kAny);
 }
 
 void expect_refused(const std::string& text, const std::string& why) {
@@ -60,7 +86,7 @@ TEST(TunedFile, WhatIsNotATunedFileIsRefused) {
 
 TEST(TunedFile, OneOfAnotherFormatIsRefused) {
   expect_refused(R"({"format": 7})",
-                 "has format 7, but this program reads 1; create a new one: bazel run //tools:tune -- --output");
+                 "has format 7, but this program reads 1 to 2; create a new one: bazel run //tools:tune -- --output");
 }
 
 TEST(TunedFile, OneWithAnAlgorithmThatThisProgramLacksIsRefused) {
@@ -90,6 +116,7 @@ TEST(TunedFile, OneThatWasMeasuredElsewhereIsRefused) {
   expect_foreign([](auto& here) { here.backend = "gloo"; }, "backend mpi, here gloo");
   expect_foreign([](auto& here) { here.phalanx = "0.2.0"; }, "Phalanx 0.1.0, here 0.2.0");
   expect_foreign([](auto& here) { here.libtorch = "2.14.0"; }, "LibTorch 2.13.0, here 2.14.0");
+  expect_foreign([](auto& here) { here.levels = "host, numa"; }, "levels none, here host, numa");
   expect_foreign([](auto& here) { here.mpi = ""; }, "MPI Open MPI v5.0.6, here none");
 }
 

@@ -26,12 +26,13 @@ bool is_cartesian(const Groups& groups);
 ///
 /// Rank r of intra is rank groups[group][r] of scope; rank g of inter is in group g.
 struct Level {
-  std::string name{};       // property that the ranks of a group share: "host", "numa", ...
-  CommunicatorPtr scope{};  // the communicator that is split
-  CommunicatorPtr intra{};  // this rank's group, in the order of scope
-  CommunicatorPtr inter{};  // null on ranks of a tree that are not leaders
-  Groups groups{};          // ranks of scope
-  int group = 0;            // index of this rank's group
+  std::string name{};             // property that the ranks of a group share: "host", "numa", ...
+  CommunicatorPtr scope{};        // the communicator that is split
+  CommunicatorPtr intra{};        // this rank's group, in the order of scope
+  CommunicatorPtr inter{};        // null on ranks of a tree that are not leaders
+  bool inter_has_levels = false;  // inter divides its ranks itself, so collectives use its collectives, not messages
+  Groups groups{};                // ranks of scope
+  int group = 0;                  // index of this rank's group
 
   bool cartesian() const { return is_cartesian(groups); }
   bool leads() const { return intra->rank() == 0; }
@@ -51,7 +52,13 @@ Level link(const std::string& name, const CommunicatorPtr& scope, CommunicatorPt
 struct Key {
   std::string name;
   std::string value;
+
+  bool operator==(const Key&) const = default;
 };
+
+/// The names of the levels whose keys are host_key() and numa_key() (framework/comm/launch/locality.h).
+inline constexpr const char* kHostLevel = "host";
+inline constexpr const char* kNumaLevel = "numa";
 
 /// A world that is split repeatedly: level 0 is the world as one group, level 1 splits it by the first key, and
 /// level 2 splits the groups of level 1 by the second. A value type: copies share the communicators.

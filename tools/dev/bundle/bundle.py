@@ -72,11 +72,12 @@ def libtorch_of(program):
     return folder, version
 
 
-def portable(path):
-    """Returns the bytes of a program or library, changed to search its libraries in its own folder."""
+def portable(path, run_path="$ORIGIN"):
+    """Returns the bytes of a program or library, changed to search its libraries in its own folder, or in others that are
+    relative to it."""
     try:
         elf = Elf(path.read_bytes())
-        elf.set_run_path("$ORIGIN")
+        elf.set_run_path(run_path)
     except ValueError as error:
         raise Refusal(f"{path}: {error}; keep LibTorch in a folder with a longer name") from None
     return bytes(elf.data)

@@ -4,7 +4,7 @@
 import struct
 
 _LOAD, _DYNAMIC = 1, 2  # kinds of segments
-_END, _NEEDED, _STRTAB, _RPATH, _RUNPATH = 0, 1, 5, 15, 29  # kinds of entries
+_END, _NEEDED, _STRTAB, _SONAME, _RPATH, _RUNPATH = 0, 1, 5, 14, 15, 29  # kinds of entries
 
 
 class Elf:
@@ -46,6 +46,10 @@ class Elf:
     def needed(self):
         """Returns the names of the libraries that the file is linked with."""
         return [self._string(value) for _, tag, value in self._entries if tag == _NEEDED]
+
+    def soname(self):
+        """Returns the name under which programs that are linked with the file look for it, or None."""
+        return next((self._string(value) for _, tag, value in self._entries if tag == _SONAME), None)
 
     def run_paths(self):
         """Returns [(applies to the libraries' own needs too, path)]: true for DT_RPATH, false for DT_RUNPATH."""

@@ -34,9 +34,11 @@ def libtorch_version(folder):
     return None
 
 
-def find_libtorch(wanted):
-    """Returns the folder of LibTorch `wanted`."""
+def find_libtorch(wanted, known=None):
+    """Returns the folder of LibTorch `wanted`. `known` is one that may have it, which the environment overrides."""
     given = os.environ.get("LIBTORCH")
+    if not given and known and libtorch_version(pathlib.Path(known)) == wanted:
+        return pathlib.Path(known)
     package = None if given else importlib.util.find_spec("torch")
     if not given and (package is None or not package.origin):
         raise Refusal(f"there is no LibTorch: LIBTORCH is not set, and {sys.executable} has no torch; install "
@@ -47,19 +49,27 @@ def find_libtorch(wanted):
         raise Refusal(f"{folder} is not LibTorch: it has no lib/libtorch_cpu.so, or no version.py and no build-version"
                       f"; name the folder of LibTorch {wanted} in LIBTORCH")
     if version != wanted:
-        raise Refusal(f"this bundle was built with LibTorch {wanted}, but {folder} has {version}; install "
-                      f"torch=={wanted}, or name its folder in LIBTORCH, or build the bundle with LibTorch {version}")
+        raise Refusal(f"Phalanx was built with LibTorch {wanted}, but {folder} has {version}; install torch=="
+                      f"{wanted}, or name its folder in LIBTORCH, or build Phalanx with LibTorch {version}")
     return folder
 
 
 def check_machine(manifest):
     machine, libc = platform.machine(), platform.libc_ver()
     if machine != manifest["machine"]:
-        raise Refusal(f"this bundle is for processors of kind {manifest['machine']}, but this machine has {machine}")
+        raise Refusal(f"this build is for processors of kind {manifest['machine']}, but this machine has {machine}")
     numbers = [[int(number) for number in version.split(".")] for version in (libc[1] or "0", manifest["glibc"])]
     if libc[0] != "glibc" or numbers[0] < numbers[1]:
-        raise Refusal(f"this bundle needs glibc {manifest['glibc']}, but this machine has {' '.join(libc).strip()}; "
+        raise Refusal(f"this build needs glibc {manifest['glibc']}, but this machine has {' '.join(libc).strip()}; "
                       "build it on a system that is as old")
+
+
+def with_libtorch(environment, folder):
+    """Returns the environment for programs that use the LibTorch in `folder`. They search their own libraries before
+    it."""
+    others = environment.get("LD_LIBRARY_PATH")
+    libraries = str((folder / "lib").resolve())
+    return {**environment, "LD_LIBRARY_PATH": f"{libraries}:{others}" if others else libraries}
 
 
 def command(manifest, words):
@@ -71,10 +81,7 @@ def command(manifest, words):
     if name not in manifest["programs"]:
         raise Refusal(f"this bundle has no {name}; it has {', '.join(manifest['programs'] + manifest['scripts'])}")
     check_machine(manifest)
-    libtorch = find_libtorch(manifest["libtorch"]) / "lib"
-    # The programs search the bundle's own libraries before these.
-    others = environment.get("LD_LIBRARY_PATH")
-    environment["LD_LIBRARY_PATH"] = f"{libtorch.resolve()}:{others}" if others else str(libtorch.resolve())
+    environment = with_libtorch(environment, find_libtorch(manifest["libtorch"]))
     return [str(HERE / "bin" / name), *arguments], environment
 
 

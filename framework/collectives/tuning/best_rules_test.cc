@@ -1,27 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/tune/best_rules.h"
+#include "framework/collectives/tuning/best_rules.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-namespace phalanx::tune {
+namespace phalanx {
 namespace {
 
-using bench::Row;
-
-Row row(std::int64_t bytes, const std::string& algorithm, double us, const std::string& op = "all_reduce") {
-  Row row;
-  row.op = op;
-  row.algorithm = algorithm;
-  row.bytes = bytes;
-  row.p50_us = us;
-  row.ranks = 4;
-  return row;
+Measured row(std::int64_t bytes, const std::string& algorithm, double us, const std::string& op = "all_reduce") {
+  return {.op = op, .algorithm = algorithm, .bytes = bytes, .p50_us = us, .ranks = 4, .device = kAny};
 }
 
-std::string text(const std::vector<Row>& rows) {
+std::string text(const std::vector<Measured>& rows) {
   std::string all;
   for (const auto& rule : best_rules(rows)) all += describe(rule) + "\n";
   return all;
@@ -66,5 +58,20 @@ TEST(BestRules, AreMadeForEachOperation) {
             "reduce on 4 ranks -> ring\nbroadcast on 4 ranks -> tree\n");
 }
 
+TEST(BestRules, AreMadeForEachKindOfGroup) {
+  const auto on = [](int ranks, Scope scope, const std::string& algorithm, double us) {
+    Measured measured = row(100, algorithm, us);
+    measured.ranks = ranks;
+    measured.scope = to_string(scope);
+    measured.device = "cpu";
+    return measured;
+  };
+  EXPECT_EQ(
+      text({on(2, Scope::kHost, "native", 5), on(2, Scope::kHost, "ring", 10), on(2, Scope::kHosts, "native", 10),
+            on(2, Scope::kHosts, "ring", 5), on(4, Scope::kHosts, "native", 10), on(4, Scope::kHosts, "tree", 5)}),
+      "all_reduce on 2 ranks of several hosts for cpu -> ring\n"
+      "all_reduce on 4 ranks of several hosts for cpu -> tree\n");
+}
+
 }  // namespace
-}  // namespace phalanx::tune
+}  // namespace phalanx

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/tune/best_rules.h"
+#include "framework/collectives/tuning/best_rules.h"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
+#include <tuple>
 
-namespace phalanx::tune {
+namespace phalanx {
 namespace {
 
 constexpr double kMinSpeedup = 1.05;
@@ -14,6 +15,9 @@ constexpr double kMinSpeedup = 1.05;
 using Times = std::map<std::string, double>;          // us, by algorithm
 using BySize = std::map<std::int64_t, Times>;         // by bytes
 using Winners = std::map<std::int64_t, std::string>;  // algorithm, by bytes
+
+// The operations that share rules: op, ranks, scope and device.
+using Kind = std::tuple<std::string, std::int64_t, std::string, std::string>;
 
 std::string winner(const Times& times, const std::string& previous) {
   const auto best = std::ranges::min_element(times, {}, &Times::value_type::second);
@@ -35,7 +39,8 @@ std::int64_t halfway(std::int64_t less, std::int64_t more) {
   return std::llround(std::sqrt(static_cast<double>(less) * static_cast<double>(more)));
 }
 
-void add_rules(const std::string& op, int ranks, const Winners& winners, std::vector<SelectionRule>& rules) {
+void add_rules(const Kind& kind, const Winners& winners, std::vector<SelectionRule>& rules) {
+  const auto& [op, ranks, scope, device] = kind;
   for (auto here = winners.begin(); here != winners.end(); ++here) {
     const auto next = std::next(here);
     const bool last = next == winners.end();
@@ -44,22 +49,25 @@ void add_rules(const std::string& op, int ranks, const Winners& winners, std::ve
     rules.push_back({.op = op,
                      .up_to = last ? "" : std::to_string(halfway(here->first, next->first)),
                      .ranks = ranks,
+                     .scope = scope,
+                     .device = device,
                      .algorithm = here->second});
   }
 }
 
 }  // namespace
 
-std::vector<SelectionRule> best_rules(const std::vector<bench::Row>& rows) {
-  std::vector<std::string> ops;  // in the order of the rows
-  std::map<std::string, BySize> by_op;
+std::vector<SelectionRule> best_rules(const std::vector<Measured>& rows) {
+  std::vector<Kind> kinds;  // in the order of the rows
+  std::map<Kind, BySize> by_kind;
   for (const auto& row : rows) {
-    if (!by_op.contains(row.op)) ops.push_back(row.op);
-    by_op[row.op][row.bytes][row.algorithm] = row.p50_us;
+    const Kind kind{row.op, row.ranks, row.scope, row.device};
+    if (!by_kind.contains(kind)) kinds.push_back(kind);
+    by_kind[kind][row.bytes][row.algorithm] = row.p50_us;
   }
   std::vector<SelectionRule> rules;
-  for (const auto& op : ops) add_rules(op, rows.front().ranks, winners(by_op[op]), rules);
+  for (const auto& kind : kinds) add_rules(kind, winners(by_kind[kind]), rules);
   return rules;
 }
 
-}  // namespace phalanx::tune
+}  // namespace phalanx
