@@ -16,7 +16,7 @@ constexpr std::uint64_t kChangesOfSamples = 1;
 
 class GatheringLoader final : public SampledLoader {
  public:
-  GatheringLoader(std::shared_ptr<const Dataset> dataset, const DistributedSampler::Options& options)
+  GatheringLoader(std::shared_ptr<const Dataset> dataset, const BatchSampler::Options& options)
       : SampledLoader(options), dataset_(std::move(dataset)) {}
 
  private:
@@ -33,7 +33,7 @@ std::uint64_t seed_of_changes(std::uint64_t seed, std::int64_t epoch) {
   return mix(mix(seed, static_cast<std::uint64_t>(epoch)), kChangesOfSamples);
 }
 
-std::unique_ptr<Loader> make_loader(std::shared_ptr<const Dataset> dataset, DistributedSampler::Options options) {
+std::unique_ptr<Loader> make_loader(std::shared_ptr<const Dataset> dataset, BatchSampler::Options options) {
   if (options.samples == 0) options.samples = dataset->size();
   if (options.samples != dataset->size()) {
     throw std::invalid_argument("make_loader: options.samples is " + std::to_string(options.samples) +

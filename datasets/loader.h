@@ -37,6 +37,6 @@ std::uint64_t seed_of_changes(std::uint64_t seed, std::int64_t epoch);
 /// Gathers the shares of `options` from `dataset` directly into the batch's tensors. Random changes of a sample are a
 /// pure function of (options.seed, epoch, sample). options.samples may be 0, which means the dataset's size; any other
 /// value must equal that size, or std::invalid_argument is thrown.
-std::unique_ptr<Loader> make_loader(std::shared_ptr<const Dataset> dataset, DistributedSampler::Options options);
+std::unique_ptr<Loader> make_loader(std::shared_ptr<const Dataset> dataset, BatchSampler::Options options);
 
 }  // namespace phalanx

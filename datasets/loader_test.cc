@@ -36,7 +36,7 @@ class Numbers final : public Dataset {
   SampleSpec spec_;
 };
 
-std::unique_ptr<Loader> loader(std::int64_t samples, const DistributedSampler::Options& options) {
+std::unique_ptr<Loader> loader(std::int64_t samples, const BatchSampler::Options& options) {
   return make_loader(std::make_shared<Numbers>(samples), options);
 }
 
@@ -84,7 +84,7 @@ TEST(Loader, APaddingRowDoesNotCount) {
 }
 
 // Returns the distinct seeds that gather() gets in one epoch; there should be exactly one.
-std::set<std::uint64_t> seeds_of(std::int64_t epoch, const DistributedSampler::Options& options) {
+std::set<std::uint64_t> seeds_of(std::int64_t epoch, const BatchSampler::Options& options) {
   const auto numbers = std::make_shared<Numbers>(17);
   const auto batches = make_loader(numbers, options);
   batches->start_epoch(epoch);

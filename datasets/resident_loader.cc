@@ -32,7 +32,7 @@ void put(at::Tensor& all, const at::Tensor& rows, std::int64_t begin, std::int64
 
 class ResidentLoader final : public SampledLoader {
  public:
-  ResidentLoader(std::shared_ptr<const Dataset> dataset, const DistributedSampler::Options& options, c10::Device device,
+  ResidentLoader(std::shared_ptr<const Dataset> dataset, const BatchSampler::Options& options, c10::Device device,
                  std::function<void(Batch&)> complete)
       : SampledLoader(options), changes_(dataset->changes()), device_(device), complete_(std::move(complete)) {
     if (!dataset->varies()) {
@@ -105,9 +105,8 @@ class ResidentLoader final : public SampledLoader {
 
 }  // namespace
 
-std::unique_ptr<Loader> make_resident_loader(std::shared_ptr<const Dataset> dataset,
-                                             DistributedSampler::Options options, c10::Device device,
-                                             std::function<void(Batch&)> complete) {
+std::unique_ptr<Loader> make_resident_loader(std::shared_ptr<const Dataset> dataset, BatchSampler::Options options,
+                                             c10::Device device, std::function<void(Batch&)> complete) {
   if (options.samples == 0) options.samples = dataset->size();
   return std::make_unique<ResidentLoader>(std::move(dataset), options, device, std::move(complete));
 }

@@ -19,8 +19,7 @@ namespace phalanx {
 ///
 /// Throws ConfigError if the dataset changes samples in a way that cannot be done on a device, or if `complete` adds
 /// data to samples that change.
-std::unique_ptr<Loader> make_resident_loader(std::shared_ptr<const Dataset> dataset,
-                                             DistributedSampler::Options options, c10::Device device,
-                                             std::function<void(Batch&)> complete);
+std::unique_ptr<Loader> make_resident_loader(std::shared_ptr<const Dataset> dataset, BatchSampler::Options options,
+                                             c10::Device device, std::function<void(Batch&)> complete);
 
 }  // namespace phalanx

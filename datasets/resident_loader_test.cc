@@ -31,8 +31,7 @@ std::shared_ptr<const Dataset> images(const Augmentation& augmentation) {
 void leave(Batch&) {}
 
 void expect_same_batches(const std::shared_ptr<const Dataset>& dataset) {
-  const DistributedSampler::Options options{
-      .samples = dataset->size(), .global_batch = 5, .seed = 3, .rank = 1, .size = 2};
+  const BatchSampler::Options options{.samples = dataset->size(), .global_batch = 5, .seed = 3, .rank = 1, .size = 2};
   const auto expected = make_loader(dataset, options),
              resident = make_resident_loader(dataset, options, at::kCPU, leave);
   ASSERT_EQ(resident->batches(), expected->batches());

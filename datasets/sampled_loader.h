@@ -9,10 +9,10 @@
 
 namespace phalanx {
 
-/// The base of loaders that read the shares of a DistributedSampler one after the other.
+/// The base of loaders that read the shares of a BatchSampler one after the other.
 class SampledLoader : public Loader {
  public:
-  explicit SampledLoader(const DistributedSampler::Options& options)
+  explicit SampledLoader(const BatchSampler::Options& options)
       : sampler_(options), seed_(static_cast<std::uint64_t>(options.seed)) {}
 
   std::int64_t batches() const final { return sampler_.batches(); }
@@ -37,7 +37,7 @@ class SampledLoader : public Loader {
   /// Sets the tensors of `batch` to these samples, with the random changes that follow from `seed`.
   virtual void read(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) = 0;
 
-  DistributedSampler sampler_;
+  BatchSampler sampler_;
   std::uint64_t seed_;
   std::int64_t epoch_ = 0;
   std::int64_t cursor_ = 0;

@@ -14,12 +14,12 @@ namespace phalanx {
 namespace {
 
 void require(bool condition, const std::string& what) {
-  if (!condition) throw std::invalid_argument("DistributedSampler: " + what);
+  if (!condition) throw std::invalid_argument("BatchSampler: " + what);
 }
 
 }  // namespace
 
-DistributedSampler::DistributedSampler(const Options& options) : options_(options) {
+BatchSampler::BatchSampler(const Options& options) : options_(options) {
   if (options_.parts == 0) options_.parts = options_.size;
   require(options.samples > 0, "samples must be > 0, got " + std::to_string(options.samples));
   require(options.global_batch > 0, "global_batch must be > 0, got " + std::to_string(options.global_batch));
@@ -39,14 +39,14 @@ DistributedSampler::DistributedSampler(const Options& options) : options_(option
           "with shares, parts must be equal to size, got " + std::to_string(options_.parts));
 }
 
-std::int64_t DistributedSampler::batches() const {
+std::int64_t BatchSampler::batches() const {
   if (options_.last == LastBatch::kDrop) return positions() / options_.global_batch;
   return (positions() - 1) / options_.global_batch + 1;  // rounded up; the usual formula could overflow
 }
 
-DistributedSampler::Share DistributedSampler::share(std::int64_t epoch, std::int64_t cursor) & {
+BatchSampler::Share BatchSampler::share(std::int64_t epoch, std::int64_t cursor) & {
   if (epoch < 0 || cursor < 0 || cursor >= batches()) {
-    throw std::out_of_range("DistributedSampler: there is no batch " + std::to_string(cursor) + " in epoch " +
+    throw std::out_of_range("BatchSampler: there is no batch " + std::to_string(cursor) + " in epoch " +
                             std::to_string(epoch) + "; batches in an epoch: " + std::to_string(batches()));
   }
   const std::int64_t start = cursor * options_.global_batch;
@@ -61,7 +61,7 @@ DistributedSampler::Share DistributedSampler::share(std::int64_t epoch, std::int
 }
 
 // Positions beyond the end of the epoch continue at its start.
-std::span<const std::int64_t> DistributedSampler::samples(std::int64_t epoch, std::int64_t begin, std::int64_t count) {
+std::span<const std::int64_t> BatchSampler::samples(std::int64_t epoch, std::int64_t begin, std::int64_t count) {
   const auto window = options_.order ? options_.order->window() : options_.samples;
   const auto within = [&](std::int64_t position) {  // positions left in its window
     return std::min(window - position % window, positions() - position);
@@ -83,7 +83,7 @@ std::span<const std::int64_t> DistributedSampler::samples(std::int64_t epoch, st
   return collected_;
 }
 
-std::int64_t DistributedSampler::begin_of(int rank, std::int64_t rows) const {
+std::int64_t BatchSampler::begin_of(int rank, std::int64_t rows) const {
   if (options_.shares == nullptr) {
     return part_begin(rows, options_.parts, static_cast<std::int64_t>(rank) * (options_.parts / options_.size));
   }
@@ -93,7 +93,7 @@ std::int64_t DistributedSampler::begin_of(int rank, std::int64_t rows) const {
   return rows / sum * before + rows % sum * before / sum;  // rows * before / sum, which could overflow
 }
 
-void DistributedSampler::fill(std::int64_t epoch, std::int64_t window) {
+void BatchSampler::fill(std::int64_t epoch, std::int64_t window) {
   const bool changes = options_.shuffle || options_.order;
   if (window == window_ && (epoch == epoch_ || !changes)) return;
   epoch_ = epoch;

@@ -30,7 +30,7 @@ enum class LastBatch {
 /// With `order`, an epoch is that order, in which a sample may appear several times or never.
 ///
 /// Not thread-safe. Holds one window of the order, 8 bytes per sample. Without `order`, the window is the whole epoch.
-class DistributedSampler {
+class BatchSampler {
  public:
   struct Options {
     std::int64_t samples = 0;       // in the dataset, > 0
@@ -56,7 +56,7 @@ class DistributedSampler {
     std::int64_t first_row = 0;             // position of this share's first sample in the global batch
   };
 
-  explicit DistributedSampler(const Options& options);  // throws std::invalid_argument
+  explicit BatchSampler(const Options& options);  // throws std::invalid_argument
 
   std::int64_t batches() const;  // global batches in an epoch, including a smaller last one if it is not dropped
 

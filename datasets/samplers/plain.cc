@@ -21,7 +21,7 @@ class Sequential final : public WholeOrder {
   }
 };
 
-// Makes the same order of `samples` as DistributedSampler without a SampleOrder.
+// Makes the same order of `samples` as BatchSampler without a SampleOrder.
 void shuffled(std::int64_t samples, std::int64_t seed, std::int64_t pass, std::vector<std::int64_t>& order) {
   order.resize(static_cast<std::size_t>(samples));
   std::iota(order.begin(), order.end(), std::int64_t{0});

@@ -30,7 +30,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 using Indices = std::vector<std::int64_t>;
-using Options = DistributedSampler::Options;
+using Options = BatchSampler::Options;
 
 constexpr std::int64_t kClasses = 5;
 
@@ -62,7 +62,7 @@ std::shared_ptr<const SampleOrder> make(const std::string& yaml, const Dataset& 
 
 Indices epoch_of(Options options, std::int64_t epoch) {
   Indices all;
-  std::vector<DistributedSampler> ranks;
+  std::vector<BatchSampler> ranks;
   for (options.rank = 0; options.rank < options.size; ++options.rank) ranks.emplace_back(options);
   for (std::int64_t cursor = 0; cursor < ranks[0].batches(); ++cursor) {
     for (auto& rank : ranks) {
@@ -137,7 +137,7 @@ TEST(Samplers, SharesOfRanksAreDisjointPlacesOfABatch) {
     Options options{.samples = 100, .global_batch = 16, .size = ranks, .order = make("stratified", samples)};
     std::int64_t next = 0;
     for (options.rank = 0; options.rank < ranks; ++options.rank) {
-      DistributedSampler sampler(options);
+      BatchSampler sampler(options);
       const auto share = sampler.share(0, 1);
       EXPECT_EQ(share.first_row, next);
       next += share.valid;
@@ -149,12 +149,11 @@ TEST(Samplers, SharesOfRanksAreDisjointPlacesOfABatch) {
 TEST(Samplers, ResumeAtAnyCursor) {
   for (const auto& yaml : all_samplers()) {
     const Samples samples(257);
-    DistributedSampler whole({.samples = 257, .global_batch = 16, .rank = 1, .size = 2, .order = make(yaml, samples)});
+    BatchSampler whole({.samples = 257, .global_batch = 16, .rank = 1, .size = 2, .order = make(yaml, samples)});
     for (std::int64_t cursor = 0; cursor < whole.batches(); ++cursor) {
       const auto share = whole.share(3, cursor);
       const Indices expected(share.indices.begin(), share.indices.end());
-      DistributedSampler resumed(
-          {.samples = 257, .global_batch = 16, .rank = 1, .size = 2, .order = make(yaml, samples)});
+      BatchSampler resumed({.samples = 257, .global_batch = 16, .rank = 1, .size = 2, .order = make(yaml, samples)});
       EXPECT_TRUE(std::ranges::equal(resumed.share(3, cursor).indices, expected)) << yaml << ", batch " << cursor;
     }
   }
@@ -185,8 +184,8 @@ TEST(Samplers, ShuffledIsIdenticalToTheDefault) {
 }
 
 TEST(Samplers, RefuseNoSamplesAndAnEmptyEpoch) {
-  EXPECT_THROW(DistributedSampler({.samples = 0, .global_batch = 4}), std::invalid_argument);
-  EXPECT_THROW(DistributedSampler({.samples = 3, .global_batch = 4, .last = LastBatch::kDrop}), std::invalid_argument);
+  EXPECT_THROW(BatchSampler({.samples = 0, .global_batch = 4}), std::invalid_argument);
+  EXPECT_THROW(BatchSampler({.samples = 3, .global_batch = 4, .last = LastBatch::kDrop}), std::invalid_argument);
 }
 
 TEST(LastBatch, IsDroppedOrFilledFromTheBeginning) {

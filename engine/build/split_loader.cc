@@ -13,7 +13,7 @@ namespace phalanx {
 namespace {
 
 // Sets the order of loader.sampler, and the treatment of the last batch.
-void order_by(const ExperimentConfig& config, const Dataset& split, DistributedSampler::Options& options) {
+void order_by(const ExperimentConfig& config, const Dataset& split, BatchSampler::Options& options) {
   const auto& loader = config.loader;
   options.shuffle = loader.shuffle;
   options.order = loader.sampler.make({.dataset = split, .global_batch = options.global_batch, .seed = options.seed});
@@ -29,18 +29,18 @@ void order_by(const ExperimentConfig& config, const Dataset& split, DistributedS
 
 }  // namespace
 
-DistributedSampler::Options split_options(const Dataset& split, std::int64_t global_batch,
-                                          const ExperimentConfig& config, SplitUse use, const Communicator& group,
-                                          std::shared_ptr<const std::vector<std::int64_t>> shares) {
+BatchSampler::Options split_options(const Dataset& split, std::int64_t global_batch, const ExperimentConfig& config,
+                                    SplitUse use, const Communicator& group,
+                                    std::shared_ptr<const std::vector<std::int64_t>> shares) {
   const bool invariant = config.determinism == "world_size_invariant";
-  DistributedSampler::Options options{.samples = split.size(),
-                                      .global_batch = global_batch,
-                                      .seed = config.seed,
-                                      .shuffle = false,
-                                      .rank = group.rank(),
-                                      .size = group.size(),
-                                      .parts = invariant ? static_cast<int>(config.train.virtual_shards) : 0,
-                                      .shares = std::move(shares)};
+  BatchSampler::Options options{.samples = split.size(),
+                                .global_batch = global_batch,
+                                .seed = config.seed,
+                                .shuffle = false,
+                                .rank = group.rank(),
+                                .size = group.size(),
+                                .parts = invariant ? static_cast<int>(config.train.virtual_shards) : 0,
+                                .shares = std::move(shares)};
   if (use == SplitUse::kTraining) order_by(config, split, options);
   return options;
 }

@@ -17,9 +17,9 @@ namespace phalanx {
 enum class SplitUse { kTraining, kTesting };
 
 /// Returns which samples of a split each rank takes, as the config asks. Arguments and errors: see make_split_loader().
-DistributedSampler::Options split_options(const Dataset& split, std::int64_t global_batch,
-                                          const ExperimentConfig& config, SplitUse use, const Communicator& group,
-                                          std::shared_ptr<const std::vector<std::int64_t>> shares = nullptr);
+BatchSampler::Options split_options(const Dataset& split, std::int64_t global_batch, const ExperimentConfig& config,
+                                    SplitUse use, const Communicator& group,
+                                    std::shared_ptr<const std::vector<std::int64_t>> shares = nullptr);
 
 /// Returns a loader of a split, as the config asks. `group`: the ranks that share its batches; `shares`: see
 /// SampleShares. Throws ConfigError if the dataset cannot be ordered by loader.sampler.

@@ -25,7 +25,7 @@ class SampleShares {
   /// `clock` must outlive the object. Throws ConfigError if the shares do not fit the ranks or the batch.
   SampleShares(const ExperimentConfig& config, const Mesh& mesh, const StepClock& clock);
 
-  /// Returns the shares of the ranks that divide a batch, for DistributedSampler; null: nearly equal shares.
+  /// Returns the shares of the ranks that divide a batch, for BatchSampler; null: nearly equal shares.
   std::shared_ptr<const std::vector<std::int64_t>> shares() const { return shares_; }
 
   bool measured() const { return measured_; }

@@ -70,7 +70,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks, MetersAcrossRanks, ::testing::Range(1, 5));
 TEST_P(MetersAcrossRanks, MeansAreExactWithUnevenAndEmptyShares) {
   testing::run_ranks("inproc", GetParam(), [](const CommunicatorPtr& group) {
     // 11 samples in batches of 3: the last batch has 2, so with 3 and 4 ranks some shares are only padding.
-    DistributedSampler sampler(
+    BatchSampler sampler(
         {.samples = kMeanSamples, .global_batch = 3, .seed = 5, .rank = group->rank(), .size = group->size()});
     MeterSet meters = set_of({"loss", "accuracy"});
     for (std::int64_t cursor = 0; cursor < sampler.batches(); ++cursor) {

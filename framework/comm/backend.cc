@@ -18,7 +18,7 @@ BackendTraits backend_traits(const std::string& name) {
   return std::ranges::find(names, name) == names.end() ? BackendTraits{} : Backends::Choice(name).traits();
 }
 
-std::string automatic_backend(World world) {
+std::string automatic_backend(WorldKind world) {
   const auto names =
       Backends::global().names_where([&](const BackendTraits& traits) { return traits.automatic == world; });
   if (!names.empty()) return names.front();

@@ -26,7 +26,7 @@ struct ConnectOptions {
 bool wants_progress_thread(const ConnectOptions& options);
 
 /// The kinds of worlds that `backend: auto` distinguishes.
-enum class World {
+enum class WorldKind {
   kOneRank,
   kOneHost,           // several ranks, all on one host
   kHosts,             // several hosts, whose ranks reach a common store
@@ -50,7 +50,7 @@ struct BackendTraits {
   bool mpi_without_store = false;
 
   /// The kind of worlds for which `backend: auto` chooses it.
-  std::optional<World> automatic{};
+  std::optional<WorldKind> automatic{};
 
   /// The kind of device whose tensors it takes.
   std::string device = "cpu";
@@ -66,6 +66,6 @@ BackendTraits backend_traits(const std::string& name);
 
 /// Returns the name of the backend that `backend: auto` chooses for such a world. Throws ConfigError if this program
 /// has none.
-std::string automatic_backend(World world);
+std::string automatic_backend(WorldKind world);
 
 }  // namespace phalanx

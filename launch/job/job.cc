@@ -45,7 +45,7 @@ std::function<std::string()> saved_state_describer(const Job& job, const RunFold
 // Returns the backend of ranks that we start ourselves. On several hosts, it depends on how mpirun starts them.
 std::string backend_of(const ExperimentConfig& config) {
   if (config.backend != "auto" || !config.launch.hosts.empty()) return config.backend;
-  return automatic_backend(config.launch.ranks == 1 ? World::kOneRank : World::kOneHost);
+  return automatic_backend(config.launch.ranks == 1 ? WorldKind::kOneRank : WorldKind::kOneHost);
 }
 
 // Returns a function that runs the command of watch.on_end with what became of the job. Null for jobs that do not

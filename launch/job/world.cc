@@ -77,7 +77,7 @@ Connections connect_backends(const ExperimentConfig& config, const LaunchEnviron
 
 Connections connect_thread(const ExperimentConfig& config, const RankInfo& rank_info, const StorePtr& store) {
   const bool threads = backend_traits(config.backend).threads;
-  std::vector<std::string> names{threads ? config.backend : automatic_backend(World::kOneRank)};
+  std::vector<std::string> names{threads ? config.backend : automatic_backend(WorldKind::kOneRank)};
   std::ranges::copy(others_than(names.front(), config), std::back_inserter(names));
   Connections connections;
   for (const auto& name : names) {

@@ -66,9 +66,9 @@ std::string choose_backend(const std::string& wanted, const LaunchEnvironment& l
     throw ConfigError("backend: \"" + wanted + "\" is not one of auto, " + join(names, ", ") +
                       (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
   }
-  if (launched.rank_info.size == 1) return automatic_backend(World::kOneRank);
-  if (launched.rank_info.one_host()) return automatic_backend(World::kOneHost);
-  return automatic_backend(launched.rendezvous.empty() ? World::kHostsWithoutStore : World::kHosts);
+  if (launched.rank_info.size == 1) return automatic_backend(WorldKind::kOneRank);
+  if (launched.rank_info.one_host()) return automatic_backend(WorldKind::kOneHost);
+  return automatic_backend(launched.rendezvous.empty() ? WorldKind::kHostsWithoutStore : WorldKind::kHosts);
 }
 
 std::vector<CommunicatorPtr> connect_all(const std::vector<std::string>& backends, const LaunchEnvironment& launched,

@@ -21,7 +21,7 @@ void print_speed(const ExperimentConfig& config, std::int64_t samples) {
   if (config.launch.threads > 0) at::set_num_threads(static_cast<int>(config.launch.threads));
   const auto split = config.dataset.make().train;
   const auto batch_size = config.train.global_batch_size;
-  DistributedSampler::Options options{
+  BatchSampler::Options options{
       .samples = split->size(), .global_batch = batch_size, .seed = config.seed, .shuffle = config.loader.shuffle};
   options.order = config.loader.sampler.make({.dataset = *split, .global_batch = batch_size, .seed = config.seed});
   options.last = LastBatch::kPad;  // all batches have the same size

@@ -27,7 +27,7 @@ CommunicatorPtr connect_world(const gloo::Config& config, const ConnectOptions& 
 
 const bool gloo_registered =
     Backends::global().add<gloo::Config>("gloo", "ranks are processes on any hosts, or threads, connected by TCP",
-                                         BackendTraits{.automatic = World::kHosts}, &connect_world);
+                                         BackendTraits{.automatic = WorldKind::kHosts}, &connect_world);
 
 }  // namespace
 }  // namespace phalanx

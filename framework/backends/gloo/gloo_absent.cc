@@ -15,7 +15,7 @@ CommunicatorPtr refuse(const gloo::Config&, const ConnectOptions&) {
 
 const bool absent_registered =
     Backends::global().add<gloo::Config>("gloo", "not in this program: install libgloo-dev and build again",
-                                         BackendTraits{.automatic = World::kHosts}, &refuse);
+                                         BackendTraits{.automatic = WorldKind::kHosts}, &refuse);
 
 }  // namespace
 }  // namespace phalanx

@@ -28,7 +28,7 @@ void check_backend(const char* key, const std::string& backend) {
 }
 
 // Returns a backend for such a world, or an empty string if this program has none.
-std::string backend_for(World world) {
+std::string backend_for(WorldKind world) {
   const auto names =
       Backends::global().names_where([&](const BackendTraits& traits) { return traits.automatic == world; });
   return names.empty() ? "" : names.front();
@@ -37,7 +37,7 @@ std::string backend_for(World world) {
 // MPI launchers set PMIx variables, even if torchrun's variables are set as well.
 std::string choose_inter(const std::string& wanted, const ConnectOptions& options) {
   if (wanted != "auto") return wanted;
-  const std::string by_mpi = backend_for(World::kHostsWithoutStore), by_store = backend_for(World::kHosts);
+  const std::string by_mpi = backend_for(WorldKind::kHostsWithoutStore), by_store = backend_for(WorldKind::kHosts);
   if (environment("PMIX_RANK") && !by_mpi.empty()) return by_mpi;
   if (options.store && !by_store.empty()) return by_store;
   throw ConfigError(

@@ -54,7 +54,7 @@ CommunicatorPtr connect(const ConnectOptions& options) {
 
 const bool mpi_registered =
     Backends::global().add<MpiConfig>("mpi", "ranks are processes on any hosts, started by mpirun or srun --mpi=pmix",
-                                      BackendTraits{.mpi = true, .automatic = World::kHostsWithoutStore},
+                                      BackendTraits{.mpi = true, .automatic = WorldKind::kHostsWithoutStore},
                                       [](const MpiConfig&, const ConnectOptions& options) { return connect(options); });
 
 }  // namespace

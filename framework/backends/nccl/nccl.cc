@@ -23,7 +23,7 @@ struct NcclConfig {
 CommunicatorPtr connect_world(const NcclConfig& config, const ConnectOptions& options) {
   const auto connect = Cuda::global().function<nccl::Connect>("phalanx_nccl_connect");
   const int device = options.rank_info.local_rank % Cuda::global().devices();
-  const World world = options.rank_info.one_host() ? World::kOneHost : World::kHosts;
+  const WorldKind world = options.rank_info.one_host() ? WorldKind::kOneHost : WorldKind::kHosts;
   auto host = Backends::Choice(config.host == "auto" ? automatic_backend(world) : config.host).make(options);
   CommunicatorPtr native;
   connect({.host = host, .device = device, .timeout = options.timeout}, native);

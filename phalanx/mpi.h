@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <mpi.h>
+
+#include <utility>
+
+#include "phalanx/world.h"
+
+namespace phalanx {
+
+/// Returns a world of the ranks of `communicator`, which the program has made with its own MPI. MPI must have been
+/// initialized with MPI_THREAD_MULTIPLE, and be the Open MPI for which Phalanx was built. The world uses a duplicate,
+/// which is freed together with it, so the world must be destroyed before MPI_Finalize. Of `options`, only the timeout
+/// counts. Collective over the communicator.
+inline World world_over_mpi(MPI_Comm communicator, InitOptions options = {}) {
+  options.backend = "mpi";
+  options.mpi_communicator = &communicator;
+  return init(options);
+}
+
+}  // namespace phalanx
