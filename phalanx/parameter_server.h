@@ -12,12 +12,12 @@
 namespace phalanx {
 
 /// Parameter servers: tables that all ranks read and change without waiting for each other. ps::Server and ps::Client
-/// connect any processes, by addresses and a secret. ParameterService starts both for the ranks of a world.
+/// connect any processes, by addresses and a secret. ParameterServers starts both for the ranks of a world.
 ///
-///     phalanx::ParameterService service(world);
+///     phalanx::ParameterServers service(world);
 ///     ps::Table table = service.client().create({.name = "w", .elements = 1000, .rules = {"{name: add, factor:
 ///     0.5}"}}); service.client().push(table, update, {}).wait(); service.client().pull(table, values).wait();
-class ParameterService {
+class ParameterServers {
  public:
   struct Options {
     int servers = 0;  // the first ranks that serve a part of each table, in a thread of their own; 0: all ranks
@@ -25,13 +25,13 @@ class ParameterService {
   };
 
   /// Starts the servers, and connects this rank to all of them. Collective.
-  explicit ParameterService(World& world, const Options& options);
-  explicit ParameterService(World& world) : ParameterService(world, Options()) {}
+  explicit ParameterServers(World& world, const Options& options);
+  explicit ParameterServers(World& world) : ParameterServers(world, Options()) {}
 
   /// Disconnects this rank. A rank that serves waits up to the timeout until the other ranks have disconnected.
-  ~ParameterService();
-  ParameterService(ParameterService&&) noexcept;
-  ParameterService& operator=(ParameterService&&) = delete;
+  ~ParameterServers();
+  ParameterServers(ParameterServers&&) noexcept;
+  ParameterServers& operator=(ParameterServers&&) = delete;
 
   ps::Client& client() { return *client_; }
 

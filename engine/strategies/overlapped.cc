@@ -22,13 +22,16 @@ namespace {
 class Overlapped final : public GradientStrategy {
  public:
   Overlapped(const GradientConfig& config, const StrategyContext& context)
-      : group_(context.group), backwards_(context.backwards), gradients_(group_, config.compression) {}
+      : group_(context.group),
+        backwards_(context.backwards),
+        accumulates_(context.accumulates),
+        gradients_(group_, config.compression) {}
 
   std::vector<Slice> attach(const FlatParameters& parameters, Cut) override {
     slices_ = broadcast_all(parameters, *group_);
     gradients_.attach(parameters);
-    hooks_ =
-        std::make_unique<GradientHooks>(parameters, backwards_, [this](std::size_t bucket) { launch_if_next(bucket); });
+    hooks_ = std::make_unique<GradientHooks>(
+        parameters, backwards_, [this](std::size_t bucket) { launch_if_next(bucket); }, accumulates_);
     start();
     return slices_;
   }
@@ -63,6 +66,7 @@ class Overlapped final : public GradientStrategy {
 
   CommunicatorPtr group_;
   std::int64_t backwards_;
+  std::shared_ptr<const bool> accumulates_;
   GradientGroup gradients_;
   std::vector<Slice> slices_;  // the buckets
   std::unique_ptr<GradientHooks> hooks_;

@@ -26,6 +26,7 @@ struct StrategyContext {
   std::shared_ptr<ps::CurrentServers> servers{};  // parameter servers of the run, or null
   Seconds timeout{600};                           // for requests to parameter servers
   std::string level{};                            // names this part of a strategy, for tables on servers
+  std::shared_ptr<const bool> accumulates{};      // true during backwards that do not count; null: all of them do
 
   /// Returns the context of a strategy for some of the ranks or of the parameters.
   StrategyContext over(CommunicatorPtr ranks, std::int64_t times, double weight = 1) const {

@@ -43,6 +43,10 @@ void UnusedParameters::look_at(const FlatParameters& parameters) {
   hooks_.push_back(std::make_unique<ParameterHooks>(parameters, arrived));
 }
 
+void UnusedParameters::skip_step() {
+  for (const auto& member : members_) member->any = true;
+}
+
 void UnusedParameters::agree(const std::vector<CommunicatorPtr>& combined) {
   names_.clear();
   for (std::size_t i = 0; i < members_.size(); ++i) agree(*members_[i], combined.at(i).get());

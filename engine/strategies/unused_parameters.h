@@ -38,6 +38,10 @@ class UnusedParameters {
   /// groups: it sends 8 bytes, and 8 bytes for each parameter if any of the ranks has an unused one.
   void agree(const std::vector<CommunicatorPtr>& combined);
 
+  /// Declares that this rank computes nothing in the current step, so that it uses no parameter. Without this, a step
+  /// without backward is taken for a recorded one.
+  void skip_step();
+
   /// Returns the unused parameters found by the last agree().
   const std::set<std::string>& names() const { return names_; }
 

@@ -21,6 +21,10 @@ struct ConnectOptions {
   /// thread only if this process may use more cores than its host has ranks; otherwise it would take cores from the
   /// ranks.
   std::optional<bool> progress_thread{};
+
+  /// A pointer to an MPI_Comm of this process, for backend mpi: its ranks form the world, and `rank_info` is not used.
+  /// Null: all ranks that MPI's launcher started.
+  const void* mpi_communicator = nullptr;
 };
 
 bool wants_progress_thread(const ConnectOptions& options);

@@ -62,9 +62,9 @@ void set_environment(int rank, int ranks, const std::string& rendezvous_folder) 
 }
 
 // Opens the log in the child, so that no rank inherits another rank's log.
-void redirect(int rank, const std::string& log) {
+void redirect(int rank, const std::string& log, bool output) {
   ::dup2(open("/dev/null", O_RDONLY).get(), STDIN_FILENO);
-  if (rank == 0) return;
+  if (rank == 0 || !output) return;
   const Descriptor file = open(log, O_WRONLY | O_APPEND | O_CREAT);
   save_console();
   ::dup2(file.get(), STDOUT_FILENO);
@@ -96,7 +96,7 @@ int run_child(int child, const LocalLaunch& options, const std::string& rendezvo
   const std::string log = log_path(options.log_folder, child);
   try {
     set_environment(child, processes(options), rendezvous_folder);
-    redirect(child, log);
+    redirect(child, log, options.redirect_output);
     if (options.prepare) options.prepare();
     return options.threads ? run_as_threads(options, body) : body(child);
   } catch (...) {
@@ -118,7 +118,7 @@ std::vector<RankEnd> ends_of_ranks(const std::vector<Supervisor::End>& ends) {
 
 }  // namespace
 
-int launch_local(const LocalLaunch& options, const std::function<int(int rank)>& body) {
+Verdict run_local(const LocalLaunch& options, const std::function<int(int rank)>& body) {
   take_failures(options.log_folder);
   const TemporaryFolder rendezvous_folder(TemporaryFolder::Removal::kAlways);
   Supervisor supervisor(policy_of(options));
@@ -128,8 +128,11 @@ int launch_local(const LocalLaunch& options, const std::function<int(int rank)>&
   const auto ends = ends_of_ranks(supervisor.run());
   // A process with several ranks has one exit status for all of them.
   const int status = exit_status_of(ends.front().status);
-  const Verdict verdict =
-      judge(ends, take_failures(options.log_folder, rendezvous_folder.path()), supervisor.interrupted(), status);
+  return judge(ends, take_failures(options.log_folder, rendezvous_folder.path()), supervisor.interrupted(), status);
+}
+
+int launch_local(const LocalLaunch& options, const std::function<int(int rank)>& body) {
+  const Verdict verdict = run_local(options, body);
   report(verdict, options.ranks, options.log_folder);
   if (options.ended) options.ended(verdict);
   return verdict.status;

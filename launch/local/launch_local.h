@@ -18,6 +18,7 @@ struct LocalLaunch {
       {};  // describes the saved state of a job that was ended before it had stopped
   std::function<void(const Verdict&)> ended = {};  // if set, is called at the end, after the report of a failure
   std::function<void()> prepare = {};              // if set, is called in each child process before its ranks begin
+  bool redirect_output = true;                     // false: all ranks write to this process's standard output and error
 };
 
 /// Runs `body(rank)` for each rank in child processes forked from this one, and returns the job's exit status
@@ -45,5 +46,8 @@ struct LocalLaunch {
 /// the grace period of `stop_policy` after SIGTERM. In each case a message is printed to standard error, and the status
 /// is kInterrupted. Children die with this process, even if it is killed. Throws Error if it cannot start all of them.
 int launch_local(const LocalLaunch& options, const std::function<int(int rank)>& body);
+
+/// Does the same without printing the first cause, and returns the verdict.
+Verdict run_local(const LocalLaunch& options, const std::function<int(int rank)>& body);
 
 }  // namespace phalanx

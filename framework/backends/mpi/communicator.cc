@@ -152,7 +152,7 @@ int cores_of_host(MPI_Comm world) {
 
 }  // namespace
 
-std::shared_ptr<Group> duplicate_world(Group::Options options) {
+std::shared_ptr<Group> duplicate(MPI_Comm communicator, Group::Options options) {
   struct Pending {
     MPI_Comm comm = MPI_COMM_NULL;
     MPI_Request request = MPI_REQUEST_NULL;
@@ -164,7 +164,7 @@ std::shared_ptr<Group> duplicate_world(Group::Options options) {
     return flag != 0;
   };
   try {
-    check(MPI_Comm_idup(MPI_COMM_WORLD, &pending->comm, &pending->request), "MPI_Comm_idup");
+    check(MPI_Comm_idup(communicator, &pending->comm, &pending->request), "MPI_Comm_idup");
     shared_memory::Waiter(options.local_ranks, options.local_cores).wait(complete, [&](auto waited) {
       if (waited < options.timeout) return;
       throw CommError(CommError::Kind::kTimeout, "connecting " + options.name + ": not all ranks connected in time");

@@ -51,8 +51,8 @@ class MpiCommunicator final : public Communicator, public std::enable_shared_fro
   MessageContext context_;
 };
 
-/// Duplicates the world communicator, so that its messages never match those of a host application. MPI must have been
-/// started (runtime.h). Collective. Throws CommError.
-std::shared_ptr<Group> duplicate_world(Group::Options options);
+/// Duplicates a communicator, so that its messages never match those of a host application. MPI must have been started
+/// (runtime.h). Collective. Throws CommError.
+std::shared_ptr<Group> duplicate(MPI_Comm communicator, Group::Options options);
 
 }  // namespace phalanx::mpi

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <mpi.h>
+
 #include <memory>
 #include <utility>
 
@@ -40,10 +42,17 @@ bool runs_directly(const Operation& operation) {
 }
 
 // The store is not used, because MPI's launcher has connected the ranks.
-CommunicatorPtr connect(const ConnectOptions& options) {
-  mpi::start(options.rank_info, options.timeout);
-  auto group =
-      mpi::duplicate_world({.name = "world", .timeout = options.timeout, .local_ranks = options.rank_info.local_size});
+CommunicatorPtr connect(ConnectOptions options) {
+  MPI_Comm communicator = MPI_COMM_WORLD;
+  if (options.mpi_communicator != nullptr) {
+    communicator = *static_cast<const MPI_Comm*>(options.mpi_communicator);
+    mpi::require_running();
+    options.rank_info = mpi::rank_info_of(communicator);
+  } else {
+    mpi::start(options.rank_info, options.timeout);
+  }
+  auto group = mpi::duplicate(
+      communicator, {.name = "world", .timeout = options.timeout, .local_ranks = options.rank_info.local_size});
   auto queue = std::make_shared<OperationQueue>();
   if (wants_progress_thread(options)) queue->start_progress_thread();
   auto world = std::make_shared<mpi::MpiCommunicator>(std::move(group), std::move(queue));

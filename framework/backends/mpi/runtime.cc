@@ -158,6 +158,17 @@ int highest_tag() {
   return known ? *highest : 0;
 }
 
+void require_not_finalized() {
+  if (finalized()) throw ConfigError("backend mpi: MPI has been finalized, and cannot start a second time");
+}
+
+void require_abilities() {
+  int provided = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&provided);
+  require_threads(provided);
+  require_tags(highest_tag());
+}
+
 std::string describe(int rank, int size) { return "rank " + std::to_string(rank) + " of " + std::to_string(size); }
 
 [[noreturn]] void refuse_world_of_one(const ExpectedRank& expected) {
@@ -207,19 +218,37 @@ void require_tags(int highest) {
                     " (MPI_TAG_UB); use another MPI, or another transport of it");
 }
 
+void require_running() {
+  require_not_finalized();
+  if (!initialized()) {
+    throw ConfigError("backend mpi: MPI is not running; call MPI_Init_thread(..., MPI_THREAD_MULTIPLE, ...) first");
+  }
+  require_abilities();
+}
+
+RankInfo rank_info_of(MPI_Comm communicator) {
+  RankInfo info;
+  check(MPI_Comm_rank(communicator, &info.rank), "MPI_Comm_rank");
+  check(MPI_Comm_size(communicator, &info.size), "MPI_Comm_size");
+  MPI_Comm host = MPI_COMM_NULL;
+  check(MPI_Comm_split_type(communicator, MPI_COMM_TYPE_SHARED, info.rank, MPI_INFO_NULL, &host),
+        "MPI_Comm_split_type");
+  check(MPI_Comm_rank(host, &info.local_rank), "MPI_Comm_rank");
+  check(MPI_Comm_size(host, &info.local_size), "MPI_Comm_size");
+  check(MPI_Comm_free(&host), "MPI_Comm_free");
+  return info;
+}
+
 void start(const RankInfo& rank_info, Seconds finalize_timeout) {
   std::lock_guard lock(start_mutex);
-  if (finalized()) throw ConfigError("backend mpi: MPI has been finalized, and cannot start a second time");
+  require_not_finalized();
   finalize_timeout_seconds = finalize_timeout.count();
   const ExpectedRank expected = expected_rank(rank_info);
   if (!initialized()) {
     if (expected.rank_info.size > 1 && !launched_for_mpi()) refuse_world_of_one(expected);
     initialize(expected.rank_info);
   }
-  int provided = MPI_THREAD_SINGLE;
-  MPI_Query_thread(&provided);
-  require_threads(provided);
-  require_tags(highest_tag());
+  require_abilities();
   check_world(expected);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <mpi.h>
+
 #include "framework/comm/launch/launch_environment.h"
 #include "framework/comm/store/store.h"
 
@@ -21,6 +23,13 @@ namespace phalanx::mpi {
 /// gives the others one second to do the same. In all other cases MPI is not finalized, since that could block forever.
 /// mpirun then ends the job because of this rank; under another launcher MPI_Abort does.
 void start(const RankInfo& rank_info, Seconds finalize_timeout);
+
+/// Checks that the host application has started MPI in a way that start() would accept. Throws ConfigError otherwise.
+void require_running();
+
+/// Returns the rank of this process in a communicator, and its rank among the ranks of this host. Collective over the
+/// communicator. Throws CommError.
+RankInfo rank_info_of(MPI_Comm communicator);
 
 /// Records that peers can no longer be relied on, so that MPI will not be finalized. Must be called for every CommError
 /// except mismatches and timeouts. Operations that timed out do not prevent Open MPI from finalizing once all ranks

@@ -39,8 +39,9 @@ class RanksUnderMpirun : public ::testing::Test {
   static CommunicatorPtr connect(const WorldOptions& options) {
     auto queue = std::make_shared<OperationQueue>();
     if (options.progress_thread) queue->start_progress_thread();
-    auto group = duplicate_world(
-        {.name = "world", .timeout = Seconds(20), .local_ranks = 3, .max_elements = options.max_elements});
+    auto group =
+        duplicate(MPI_COMM_WORLD,
+                  {.name = "world", .timeout = Seconds(20), .local_ranks = 3, .max_elements = options.max_elements});
     return std::make_shared<MpiCommunicator>(std::move(group), std::move(queue));
   }
   static CommunicatorPtr connect() { return connect(WorldOptions{}); }

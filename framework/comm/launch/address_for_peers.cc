@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/comm/launch/address_for_peers.h"
 
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-
 #include <algorithm>
-#include <vector>
+#include <charconv>
+#include <optional>
+#include <sstream>
 
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
@@ -17,86 +13,112 @@
 namespace phalanx {
 namespace {
 
-bool link_local(const sockaddr& address) {
-  return address.sa_family == AF_INET6 &&
-         IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
+OwnAddress own(const LocalAddress& address, const std::string& reason) {
+  return {.text = address.text, .interface = address.interface, .reason = reason};
 }
 
-bool is_loopback(const std::string& text) { return text.starts_with("127.") || text == "::1"; }
-
-std::string to_text(const sockaddr& address) {
-  char text[NI_MAXHOST] = {};
-  const auto bytes = address.sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-  if (::getnameinfo(&address, bytes, text, sizeof(text), nullptr, 0, NI_NUMERICHOST) != 0) return "";
-  return text;
-}
-
-// Returns the addresses of this host's interfaces that are up, IPv4 first.
-std::vector<LocalAddress> local_addresses() {
-  std::vector<LocalAddress> all;
-  ifaddrs* first = nullptr;
-  if (::getifaddrs(&first) != 0) return all;
-  for (const auto* entry = first; entry != nullptr; entry = entry->ifa_next) {
-    if (entry->ifa_addr == nullptr || (entry->ifa_flags & IFF_UP) == 0 || link_local(*entry->ifa_addr)) continue;
-    const int family = entry->ifa_addr->sa_family;
-    if (family != AF_INET && family != AF_INET6) continue;
-    all.push_back({.interface = entry->ifa_name,
-                   .text = to_text(*entry->ifa_addr),
-                   .family = family,
-                   .loopback = (entry->ifa_flags & IFF_LOOPBACK) != 0});
+// Returns "eth0 (10.0.0.1, fd00::1), lo (127.0.0.1)".
+std::string list_interfaces(const HostNetwork& network) {
+  std::vector<std::string> names, texts;
+  for (const auto& address : network.addresses) {
+    const auto found = std::ranges::find(names, address.interface);
+    if (found != names.end()) {
+      texts[static_cast<std::size_t>(found - names.begin())] += ", " + address.text;
+      continue;
+    }
+    names.push_back(address.interface);
+    texts.push_back(address.text);
   }
-  ::freeifaddrs(first);
-  std::ranges::stable_sort(all, {}, [](const LocalAddress& address) { return address.family == AF_INET ? 0 : 1; });
-  return all;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] += " (" + texts[i] + ")";
+  return names.empty() ? "none" : join(names, ", ");
 }
 
-// Returns the addresses that this host's name resolves to, or none if it does not resolve.
-std::vector<std::string> named_addresses() {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* first = nullptr;
-  std::vector<std::string> all;
-  if (::getaddrinfo(host_name().c_str(), nullptr, &hints, &first) != 0) return all;
-  for (const auto* entry = first; entry != nullptr; entry = entry->ai_next) all.push_back(to_text(*entry->ai_addr));
-  ::freeaddrinfo(first);
-  return all;
+// Returns true if `wanted`, one entry of AddressWish::interface, names this address, its interface or its network.
+bool names(const std::string& wanted, const LocalAddress& address) {
+  if (wanted == address.interface || wanted == address.text) return true;
+  const auto slash = wanted.find('/');
+  if (slash == std::string::npos) return false;
+  int bits = -1;
+  const char* end = wanted.data() + wanted.size();
+  const auto [rest, error] = std::from_chars(wanted.data() + slash + 1, end, bits);
+  if (error != std::errc() || rest != end || bits < 0) return false;
+  return in_same_network(wanted.substr(0, slash), address.text, bits);
 }
 
-std::string address_of_interface(const std::vector<LocalAddress>& addresses, const std::string& interface) {
-  const auto found = std::ranges::find(addresses, interface, &LocalAddress::interface);
-  if (found != addresses.end()) return found->text;
-  std::vector<std::string> names;
-  for (const auto& address : addresses) {
-    if (std::ranges::find(names, address.interface) == names.end()) names.push_back(address.interface);
+OwnAddress address_of_interface(const std::string& list, const HostNetwork& network) {
+  std::istringstream entries(list);
+  for (std::string wanted; std::getline(entries, wanted, ',');) {
+    for (const auto& address : network.addresses) {
+      if (names(wanted, address)) return own(address, "set as " + wanted);
+    }
   }
-  throw ConfigError(host_name() + " has no network interface \"" + interface +
-                    "\" that is up and has an address; it has " + join(names, ", "));
+  throw ConfigError(host_name() + " has no network interface \"" + list + "\" that is up and has an address; it has " +
+                    list_interfaces(network) +
+                    "; correct framework.interface, PHALANX_INTERFACE or GLOO_SOCKET_IFNAME");
+}
+
+// Containers and virtual machines of this host are connected to such interfaces; no other host is.
+bool is_bridge(const LocalAddress& address) {
+  for (const char* begin : {"docker", "br-", "virbr", "veth", "lxc", "cni", "podman"}) {
+    if (address.interface.starts_with(begin)) return true;
+  }
+  return false;
+}
+
+std::optional<OwnAddress> loopback(const HostNetwork& network) {
+  const auto found = std::ranges::find(network.addresses, true, &LocalAddress::loopback);
+  if (found == network.addresses.end()) return std::nullopt;
+  return own(*found, "all ranks are on this host");
+}
+
+std::optional<OwnAddress> of_route(const std::string& peer, const HostNetwork& network) {
+  const auto* source = network.find(network.source_towards(peer));
+  if (source == nullptr) return std::nullopt;
+  return own(*source, "the route to " + peer);
 }
 
 }  // namespace
 
-std::string choose_address(bool one_host, const std::vector<LocalAddress>& local,
-                           const std::vector<std::string>& named) {
-  if (one_host) {
-    const auto inward = std::ranges::find(local, true, &LocalAddress::loopback);
-    if (inward != local.end()) return inward->text;
-  }
-  for (const auto& text : named) {
-    if (!is_loopback(text) && std::ranges::find(local, text, &LocalAddress::text) != local.end()) return text;
-  }
-  const auto outward = std::ranges::find(local, false, &LocalAddress::loopback);
-  return outward == local.end() ? "" : outward->text;
+std::string OwnAddress::describe() const { return text + " of " + interface + ", " + reason; }
+
+std::string wanted_interface(const std::string& configured) {
+  if (!configured.empty()) return configured;
+  const auto own_variable = environment("PHALANX_INTERFACE").value_or("");
+  return own_variable.empty() ? environment("GLOO_SOCKET_IFNAME").value_or("") : own_variable;
 }
 
-std::string address_for_peers(bool one_host, const std::string& interface) {
-  const auto addresses = local_addresses();
-  if (!interface.empty()) return address_of_interface(addresses, interface);
-  const auto chosen = choose_address(one_host, addresses, one_host ? std::vector<std::string>() : named_addresses());
-  if (!chosen.empty()) return chosen;
-  if (one_host) {
+std::vector<OwnAddress> outward_addresses(const HostNetwork& network) {
+  std::vector<OwnAddress> all;
+  const auto add = [&](const LocalAddress& address, const std::string& reason) {
+    if (!address.loopback && std::ranges::find(all, address.text, &OwnAddress::text) == all.end()) {
+      all.push_back(own(address, reason));
+    }
+  };
+  for (const auto& text : network.named) {
+    if (const auto* address = network.find(text)) add(*address, "to which the host's name resolves");
+  }
+  for (const bool bridge : {false, true}) {
+    for (const auto& address : network.addresses) {
+      if (is_bridge(address) == bridge) add(address, "the first interface that is up");
+    }
+  }
+  return all;
+}
+
+OwnAddress choose_address(const AddressWish& wish, const HostNetwork& network) {
+  if (!wish.interface.empty()) return address_of_interface(wish.interface, network);
+  std::optional<OwnAddress> chosen;
+  if (wish.one_host) chosen = loopback(network);
+  if (!chosen && !wish.peer.empty()) chosen = of_route(wish.peer, network);
+  if (chosen) return *chosen;
+  if (const auto outward = outward_addresses(network); !outward.empty()) return outward.front();
+  if (wish.one_host) {
     throw ConfigError(host_name() + " has no network address; bring up its loopback interface (ip link set lo up)");
   }
-  throw ConfigError(host_name() + " has no address at which other hosts could reach it");
+  throw ConfigError(host_name() + " has no address at which other hosts could reach it; its interfaces are " +
+                    list_interfaces(network));
 }
+
+OwnAddress address_for_peers(const AddressWish& wish) { return choose_address(wish, this_network()); }
 
 }  // namespace phalanx

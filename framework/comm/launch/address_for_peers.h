@@ -1,29 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <sys/socket.h>
-
 #include <string>
 #include <vector>
 
+#include "framework/comm/launch/host_network.h"
+
 namespace phalanx {
 
-/// An address of an interface of this host that is up.
-struct LocalAddress {
-  std::string interface;
-  std::string text;
-  int family = AF_UNSPEC;
-  bool loopback = false;
+/// The address of this host at which its peers reach it.
+struct OwnAddress {
+  std::string text{};
+  std::string interface{};
+  std::string reason{};  // why this one, such as "the route to node1"
+
+  bool empty() const { return text.empty(); }
+
+  /// Returns a text for messages: "10.0.0.2 of eth0, the route to node1".
+  std::string describe() const;
 };
 
-/// Chooses from `local`, which has IPv4 before IPv6: the first loopback address (127.0.0.1, or ::1 if there is no IPv4)
-/// if all peers are on this host. Otherwise chooses the first of `named`, the addresses of the host's name, that is not
-/// a loopback address, or else the first of `local` that is not one. Returns an empty text if no address fits.
-std::string choose_address(bool one_host, const std::vector<LocalAddress>& local,
-                           const std::vector<std::string>& named);
+/// The facts from which the address follows.
+struct AddressWish {
+  bool one_host = false;  // all peers are on this host
 
-/// Returns an address of this host at which its peers reach it, as text: the first of `interface` if that is not empty,
-/// else the address that choose_address() returns. Throws ConfigError if no address fits.
-std::string address_for_peers(bool one_host, const std::string& interface = "");
+  /// The interfaces to use, separated by commas: names, addresses of this host, or networks such as 10.0.0.0/24. The
+  /// first of them that this host has is used. Empty: the address is derived.
+  std::string interface{};
+
+  /// The name or an address of a peer on another host, preferably that of rank 0. Empty: unknown.
+  std::string peer{};
+};
+
+/// Returns the interfaces that the user has set: `configured` (framework.interface), or else PHALANX_INTERFACE, or else
+/// Gloo's own variable GLOO_SOCKET_IFNAME. Empty: none is set.
+std::string wanted_interface(const std::string& configured);
+
+/// Returns the addresses at which other hosts may reach this one, best first: those to which the host's name resolves,
+/// then all others, where bridges for containers come last. Loopback addresses are not among them.
+std::vector<OwnAddress> outward_addresses(const HostNetwork& network);
+
+/// Chooses the address: one of the wanted interface; the loopback address (127.0.0.1, or ::1 if there is no IPv4) if
+/// all peers are on this host; the address from which this host sends to `peer`; or the first of outward_addresses().
+/// Throws ConfigError, which lists the host's interfaces, if no address fits.
+OwnAddress choose_address(const AddressWish& wish, const HostNetwork& network);
+
+/// Does the same for this host.
+OwnAddress address_for_peers(const AddressWish& wish);
 
 }  // namespace phalanx

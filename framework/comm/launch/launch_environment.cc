@@ -13,6 +13,8 @@
 
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
+#include "framework/comm/launch/host_network.h"
+#include "framework/comm/launch/node_list.h"
 
 namespace phalanx {
 namespace {
@@ -123,7 +125,7 @@ void check_same(const Reader& reader, const std::string& name, const std::string
 }
 
 LaunchEnvironment from_mpirun(const Reader& reader) {
-  LaunchEnvironment found{.launcher = "mpirun", .rank_info = {}, .rendezvous = {}, .job = {}};
+  LaunchEnvironment found{.launcher = "mpirun", .rank_info = {}, .mpi = true};
   auto& rank_info = found.rank_info;
   std::tie(rank_info.rank, rank_info.size) = reader.position("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE");
   std::tie(rank_info.local_rank, rank_info.local_size) =
@@ -179,9 +181,39 @@ int tasks_on_node(const std::string& list, int node) {
   throw ConfigError("environment variable SLURM_STEP_TASKS_PER_NODE: cannot read \"" + list + "\"");
 }
 
+// Returns a port for a step of Slurm, below those that the system gives to outgoing connections. Different steps have
+// different ports, even if they follow each other at once on the same node. srun --resv-ports reserves some.
+int port_of_step(const Reader& reader) {
+  constexpr std::uint32_t kFirst = 16'384, kPorts = 16'384;
+  if (const auto reserved = reader.text("SLURM_STEP_RESV_PORTS")) {
+    int port = 0;
+    const auto [rest, error] = std::from_chars(reserved->data(), reserved->data() + reserved->size(), port);
+    if (error == std::errc() && port > 0 && port < 65'536) return port;
+  }
+  const auto number = [&](const std::string& name) {
+    return static_cast<std::uint32_t>(reader.number(name).value_or(0));
+  };
+  const auto job = number("SLURM_JOB_ID") * 37 + number("SLURM_STEP_ID") * 5 + number("SLURM_RESTART_COUNT");
+  return static_cast<int>(kFirst + job % kPorts);
+}
+
+// Returns the URL of a store on the node of task 0, which is the first of the step's nodes. Returns an empty text if
+// Slurm does not name them.
+std::string first_node_for(const Reader& reader, const RankInfo& rank_info) {
+  std::string host = reader.text("MASTER_ADDR").value_or("");
+  for (const char* name : {"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURM_NODELIST"}) {
+    if (!host.empty()) break;
+    const auto list = reader.text(name).value_or("");
+    if (!list.empty()) host = expand_node_list(list).front();
+  }
+  if (host.empty()) return "";
+  const int port = reader.number("MASTER_PORT").value_or(port_of_step(reader));
+  return "tcp://" + with_port(host, port) + as_rank(rank_info);
+}
+
 std::optional<LaunchEnvironment> from_slurm(const Reader& reader) {
   const std::string tasks = reader.has("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS";
-  LaunchEnvironment found{.launcher = "srun", .rank_info = {}, .rendezvous = {}, .job = {}};
+  LaunchEnvironment found{.launcher = "srun", .rank_info = {}, .mpi = reader.has("PMIX_RANK")};
   auto& rank_info = found.rank_info;
   std::tie(rank_info.rank, rank_info.size) = reader.position("SLURM_PROCID", tasks);
   if (rank_info.size < 2) return std::nullopt;
@@ -196,7 +228,11 @@ std::optional<LaunchEnvironment> from_slurm(const Reader& reader) {
   found.job = file_name_of("slurm-" + reader.text_required_by("SLURM_PROCID", "SLURM_JOB_ID") + "." +
                            *reader.text("SLURM_STEP_ID") + "." + reader.text("SLURM_RESTART_COUNT").value_or("0") +
                            "-" + reader.text("SLURM_STEP_LAUNCHER_PORT").value_or("0"));
-  if (rank_info.one_host()) found.rendezvous = file_for(reader, found.job, rank_info);
+  if (rank_info.one_host()) {
+    found.rendezvous = file_for(reader, found.job, rank_info);
+  } else if (!found.mpi) {
+    found.rendezvous = first_node_for(reader, rank_info);
+  }
   return found;
 }
 
@@ -236,12 +272,11 @@ constexpr OtherLauncher kOtherLaunchers[] = {
 LaunchEnvironment from_other(const Reader& reader, const OtherLauncher& launcher, const RankInfo& rank_info) {
   const auto address = reader.text("MASTER_ADDR");
   if (!address) refuse_other(reader, launcher);
-  const auto port = std::to_string(reader.number_required_by("MASTER_ADDR", "MASTER_PORT"));
-  const std::string host = address->find(':') == std::string::npos ? *address : "[" + *address + "]";
+  const int port = reader.number_required_by("MASTER_ADDR", "MASTER_PORT");
   LaunchEnvironment found{.launcher = launcher.name,
                           .rank_info = rank_info,
-                          .rendezvous = "tcp://" + host + ":" + port + as_rank(rank_info),
-                          .job = file_name_of(std::string(launcher.name) + "-" + *address + "-" + port)};
+                          .rendezvous = "tcp://" + with_port(*address, port) + as_rank(rank_info),
+                          .job = file_name_of(std::string(launcher.name) + "-" + with_port(*address, port))};
   found.knows_local_rank = launcher.local_size && reader.has(launcher.local_size);
   if (!found.knows_local_rank) return found;
   std::tie(found.rank_info.local_rank, found.rank_info.local_size) =

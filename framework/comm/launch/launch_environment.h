@@ -21,9 +21,10 @@ struct RankInfo {
 struct LaunchEnvironment {
   std::string launcher;  // "torchrun", "mpirun", "srun", "mpiexec" and so on, or "local" for Phalanx's own
   RankInfo rank_info;
-  std::string rendezvous{};      // URL for rendezvous(); empty if only MPI can connect the ranks
+  std::string rendezvous{};      // URL for rendezvous(); empty: the ranks meet through MPI
   std::string job{};             // unique for each job on its hosts, usable as a file name
   bool knows_local_rank = true;  // false if local_rank and local_size are unknown before the rendezvous
+  bool mpi = false;              // MPI's launcher started these ranks, so MPI can connect them
 };
 
 /// Reads the environment variables of the known launchers: RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR,
@@ -33,6 +34,10 @@ struct LaunchEnvironment {
 /// started this process as a rank. Throws a ConfigError that names the variable if one is missing, malformed or
 /// contradicts another, and throws ConfigError if the variables say that this is one of several ranks but not how the
 /// ranks can meet.
+///
+/// Ranks of Slurm on several nodes meet through MPI if PMIx started them (srun --mpi=pmix). Otherwise they meet at the
+/// first node of the step (SLURM_STEP_NODELIST), at a port that follows from the numbers of job and step; MASTER_ADDR
+/// and MASTER_PORT override the two.
 std::optional<LaunchEnvironment> detect_launch_environment();
 
 /// Does the same with any source of variables, which returns nullopt for a variable that is not set.

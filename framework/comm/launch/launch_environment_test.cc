@@ -131,6 +131,7 @@ TEST(LaunchEnvironment, OwnLauncherTellsRanksOfMpirunWhereToMeet) {
 TEST(LaunchEnvironment, OnlyMpiConnectsSeveralHosts) {
   const auto found = detect(with(kMpirun, {{"OMPI_COMM_WORLD_SIZE", "4"}}));
   EXPECT_EQ(found->rendezvous, "");
+  EXPECT_TRUE(found->mpi);
   EXPECT_EQ(found->job, "mpirun-prterun-vm-1709-1");  // the port differs between hosts
   EXPECT_FALSE(found->rank_info.one_host());
 }
@@ -150,10 +151,38 @@ TEST(LaunchEnvironment, SrunOnSeveralNodes) {
   const auto found = detect(kSrun);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->launcher, "srun");
-  EXPECT_EQ(found->rendezvous, "");
+  EXPECT_EQ(found->rendezvous, "") << "Slurm did not name the nodes";
   expect_rank_info(found->rank_info, 6, 7, 0, 1);
   expect_rank_info(detect(with(kSrun, {{"SLURM_NODEID", "2"}, {"SLURM_PROCID", "4"}}))->rank_info, 4, 7, 0, 2);
   EXPECT_THAT(problem(with(kSrun, {{"SLURM_STEP_TASKS_PER_NODE", "2(x"}})), HasSubstr("SLURM_STEP_TASKS_PER_NODE"));
+}
+
+std::string rendezvous_of(const Set& set) { return detect(set)->rendezvous; }
+
+TEST(LaunchEnvironment, TasksOfSeveralNodesMeetAtTheFirstOne) {
+  const auto listed = with(kSrun, {{"SLURM_STEP_NODELIST", "gpu[07-10]"}, {"SLURM_JOB_NODELIST", "login,gpu[07-10]"}});
+  const std::string url = rendezvous_of(listed);
+  EXPECT_THAT(url, ::testing::MatchesRegex("tcp://gpu07:[0-9]+.rank=6&world_size=7"));
+  EXPECT_FALSE(detect(listed)->mpi);
+  EXPECT_NE(rendezvous_of(with(listed, {{"SLURM_STEP_ID", "4"}})), url) << "another step has another port";
+  EXPECT_NE(rendezvous_of(with(listed, {{"SLURM_JOB_ID", "43"}})), url);
+  EXPECT_NE(rendezvous_of(with(listed, {{"SLURM_RESTART_COUNT", "1"}})), url);
+  EXPECT_THAT(rendezvous_of(without(listed, "SLURM_STEP_NODELIST")), HasSubstr("tcp://login:"));
+  EXPECT_THAT(problem(with(kSrun, {{"SLURM_STEP_NODELIST", "gpu[07"}})), HasSubstr("node list \"gpu[07\""));
+}
+
+TEST(LaunchEnvironment, TheUserMaySayWhereTasksMeet) {
+  const auto listed = with(kSrun, {{"SLURM_STEP_NODELIST", "gpu[07-10]"}});
+  EXPECT_EQ(rendezvous_of(with(listed, {{"SLURM_STEP_RESV_PORTS", "12001-12003"}})),
+            "tcp://gpu07:12001?rank=6&world_size=7");
+  EXPECT_EQ(rendezvous_of(with(listed, {{"MASTER_ADDR", "fd00::7"}, {"MASTER_PORT", "29500"}})),
+            "tcp://[fd00::7]:29500?rank=6&world_size=7");
+}
+
+TEST(LaunchEnvironment, TasksThatPmixStartedMeetThroughMpi) {
+  const auto found = detect(with(kSrun, {{"SLURM_STEP_NODELIST", "gpu[07-10]"}, {"PMIX_RANK", "6"}}));
+  EXPECT_EQ(found->rendezvous, "");
+  EXPECT_TRUE(found->mpi);
 }
 
 TEST(LaunchEnvironment, SrunOnOneNode) {

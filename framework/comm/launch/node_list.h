@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace phalanx {
+
+/// Returns the names in a list of nodes in Slurm's notation, in order: "gpu[01-03,7]-ib,login" is gpu01-ib, gpu02-ib,
+/// gpu03-ib, gpu7-ib, login. Numbers keep their leading zeros, and a name may have several brackets. Throws ConfigError
+/// for a list that is malformed or has more than 65,536 names.
+std::vector<std::string> expand_node_list(const std::string& list);
+
+}  // namespace phalanx
