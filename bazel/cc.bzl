@@ -100,8 +100,9 @@ def cc_library(
       srcs: what is compiled.
       deps: as of native.cc_library.
       copts: as of native.cc_library.
-      precompiled: which header of //bazel its files begin with: "standard", "tensor", "module" or None. "auto": by
-        whether `deps` has LibTorch. Targets whose `deps` have GoogleTest get the one with GoogleTest, and -O1.
+      precompiled: which header of //bazel its files begin with: "standard", "tensor", "module", "torch" or None.
+        "auto": by whether `deps` has LibTorch. Targets whose `deps` have GoogleTest get the one with GoogleTest, and
+        -O1.
       files_per_unit: how many of its .cc files form one translation unit; 1 where files must not share one.
       **kwargs: as of native.cc_library.
     """

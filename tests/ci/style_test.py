@@ -10,7 +10,8 @@ import unittest
 ROOT = pathlib.Path("WORKSPACE").resolve().parent
 CLANG_FORMAT = pathlib.Path(sys.argv.pop(1)).resolve()
 
-FOLDERS = ["bazel", "datasets", "engine", "framework", "launch", "models", "tests", "third_party", "tools"]
+FOLDERS = ["bazel", "datasets", "engine", "examples", "framework", "launch", "models", "phalanx", "tests", "third_party",
+           "tools"]
 CPP = {".h", ".cc", ".cu", ".cuh"}
 WITH_LICENSE = CPP | {".py", ".bzl", ".sh"}
 # Shown in docs/ as code of a user.
