@@ -21,9 +21,8 @@ _PYTHON_RAN = re.compile(r"^Ran (\d+) tests? in ", re.MULTILINE)
 
 # Matches warnings of GCC and Clang about a file of the folders that .bazelrc compiles with warnings, whether it is
 # compiled alone or included in a unit (bazel/unity.bzl), and about a precompiled header that the compiler refuses.
-_WARNING = re.compile(
-    r"^(?:cc1plus|(?:\./)?(?:framework|engine|examples|launch|models|datasets|phalanx|tools|tests)/\S+:\d+): "
-    r"warning: .*$", re.MULTILINE)
+_WARNING = re.compile(r"^(?:cc1plus|(?:\./)?(?:framework|engine|launch|models|datasets|phalanx|examples|tools|tests)/\S+:\d+): warning: .*$",
+                      re.MULTILINE)
 
 
 def count(events):

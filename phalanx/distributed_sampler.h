@@ -32,8 +32,11 @@ struct DistributedSamplerOptions {
 /// All ranks get the same number of batches of the same sizes. Unless `drop_last`, a rank whose part of the last batch
 /// is one sample shorter than that of others gets one sample twice.
 ///
-/// Each reset() after samples were taken begins the next epoch; a data loader does that in begin(). The state that
-/// save() writes is the epoch and the position. Not thread-safe. Movable, not copyable.
+/// Each reset() after samples were taken begins the next epoch; a data loader does that in begin(). save() writes the
+/// epoch and the position in it; after load(), the first reset() keeps this position, so that a loader goes on from
+/// there.
+///
+/// Not thread-safe. Movable, not copyable.
 class DistributedSampler : public torch::data::samplers::Sampler<> {
  public:
   /// `samples`: number of samples of the dataset, at least 1. Throws std::invalid_argument.

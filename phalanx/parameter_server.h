@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "framework/ps/client/client.h"  // IWYU pragma: export
 #include "framework/ps/server/server.h"  // IWYU pragma: export
@@ -14,21 +14,23 @@ namespace phalanx {
 /// Parameter servers: tables that all ranks read and change without waiting for each other. ps::Server and ps::Client
 /// connect any processes, by addresses and a secret. ParameterServers starts both for the ranks of a world.
 ///
-///     phalanx::ParameterServers service(world);
-///     ps::Table table = service.client().create({.name = "w", .elements = 1000, .rules = {"{name: add, factor:
-///     0.5}"}}); service.client().push(table, update, {}).wait(); service.client().pull(table, values).wait();
+///     phalanx::ParameterServers servers(world);
+///     ps::Table table = servers.client().create({.name = "w", .elements = 1000, .rules = {"{name: add, factor:
+///     0.5}"}}); servers.client().push(table, update, {}).wait(); servers.client().pull(table, values).wait();
 class ParameterServers {
  public:
   struct Options {
-    int servers = 0;  // the first ranks that serve a part of each table, in a thread of their own; 0: all ranks
+    int servers =
+        0;  // the first ranks, each of which serves a part of every table in a thread of its own; 0: all ranks
     std::chrono::milliseconds timeout = std::chrono::minutes(1);  // limit for each request
   };
 
-  /// Starts the servers, and connects this rank to all of them. Collective.
-  explicit ParameterServers(World& world, const Options& options);
+  /// Starts the servers and connects this rank to all of them. Collective. Throws std::invalid_argument unless there
+  /// are as many ranks as servers.
+  ParameterServers(World& world, const Options& options);
   explicit ParameterServers(World& world) : ParameterServers(world, Options()) {}
 
-  /// Disconnects this rank. A rank that serves waits up to the timeout until the other ranks have disconnected.
+  /// Disconnects this rank. A rank that serves waits until the clients of all ranks have disconnected or ended.
   ~ParameterServers();
   ParameterServers(ParameterServers&&) noexcept;
   ParameterServers& operator=(ParameterServers&&) = delete;
@@ -36,8 +38,7 @@ class ParameterServers {
   ps::Client& client() { return *client_; }
 
  private:
-  Options options_;
-  std::unique_ptr<ps::Server> server_;
+  std::unique_ptr<ps::Server> server_;  // null: this rank is not a server
   std::unique_ptr<ps::Client> client_;
 };
 

@@ -9,8 +9,10 @@ import re
 # The layers directly below each layer. A layer may use itself and everything below it. Siblings, neither of which is
 # below the other, must not use each other.
 BELOW = {
-    "tests": ["tools", "framework/testing"],
-    "tools": ["launch"],
+    "tests": ["tools", "examples", "framework/testing"],
+    "tools": ["phalanx"],
+    "examples": ["phalanx"],
+    "phalanx": ["launch"],
     "launch": ["engine", "framework/backends"],
     "engine": ["models", "datasets"],
     "models": ["framework/parallel", "framework/ps"],

@@ -19,7 +19,7 @@ PROSE = [(page, f"{page}:{number}", line) for page in documents.pages(ROOT)
          for number, line in documents.prose(ROOT, page)]
 
 FOLDERS = "bazel|configs|datasets|docs|engine|examples|framework|launch|models|phalanx|tests|third_party|tools"
-FOR_THE_READER_TO_WRITE = re.compile(r"/x(/|\.cc|_test\.cc|\.yaml)$|/tiny(\.cc|_test\.cc|\.yaml)$|/rings\.cc$")
+FOR_THE_READER_TO_WRITE = re.compile(r"^phalanx/run$|/x(/|\.cc|_test\.cc|\.yaml)$|/tiny(\.cc|_test\.cc|\.yaml)$|/rings\.cc$")
 
 # Bazel's flags that the documents may use. Flags of configs are looked up in .bazelrc.
 BAZEL_FLAGS = {"--compilation_mode", "--jobs", "--keep_going", "--nocache_test_results", "--profile",
