@@ -50,8 +50,8 @@ def _is_test_code(deps):
 
 def _compiled(srcs, deps, copts, precompiled, is_test_code):
     """Returns deps and copts of a target whose files begin with the precompiled header that matches its deps."""
-    if precompiled == "module":
-        is_test_code = False  # modules have only one header, which is compiled like those of programs
+    if precompiled in ["module", "torch"]:
+        is_test_code = False  # these have only one header, which is compiled like those of programs
     if is_test_code:
         copts = TEST_COPTS + copts
     if precompiled == "auto":

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The class is in LibTorch, and so is its own Gloo: only the headers are those of the system's package. A program with
-// this file must not be linked with the package's library, or LibTorch would call that one.
+// ProcessGroupGloo is in LibTorch, and so is the Gloo that it calls. Only the headers are those of the system's
+// package, of which nothing is called here.
 #define USE_C10D_GLOO  // without it, ProcessGroupGloo.hpp is empty
+#undef gloo  // may be a macro that gives the package's library another namespace, which LibTorch's does not have
 
 #include "tools/bench_train/cpp/reducer_exchange.h"
 
