@@ -14,8 +14,8 @@ int main() {
   const torch::Tensor truth = torch::randn({kElements});  // what is to be learned
 
   // Each rank serves a part of every table. Rule 0 applies a gradient: w += -0.05 * gradient.
-  phalanx::ParameterService service(world);
-  phalanx::ps::Client& client = service.client();
+  phalanx::ParameterServers servers(world);
+  phalanx::ps::Client& client = servers.client();
   phalanx::ps::Table table =
       client.create({.name = "w", .elements = kElements, .rules = {"{name: add, factor: -0.05}"}});
 
@@ -35,5 +35,4 @@ int main() {
     std::cout << "error " << (w - truth).abs().mean().item<float>() << " of " << truth.abs().mean().item<float>()
               << std::endl;
   }
-  world.barrier();  // the servers are needed until all ranks have read
 }
