@@ -17,8 +17,7 @@ double train(nn::Sequential& model, phalanx::FusedOptimizer& optimizer, phalanx:
     const torch::Tensor x = torch::rand({64, 1}) * 2 - 1;
     loss = nn::functional::mse_loss(model->forward(x), torch::sin(3 * x));
     loss.backward();
-    optimizer.clip_grad_norm(1);  // the norm of all parts
-    optimizer.step();             // also zeroes the gradients, and gives all ranks the new parameters
+    optimizer.step();  // also clips and zeroes the gradients, and gives all ranks the new parameters
   }
   return loss.item<double>();
 }
@@ -29,7 +28,7 @@ int main(int argc, char** argv) {
   torch::manual_seed(1);
   nn::Sequential model(nn::Linear(1, 64), nn::Tanh(), nn::Linear(64, 1));
   phalanx::DistributedDataParallel ddp(model, world, {.strategy = "sharded"});
-  phalanx::FusedOptimizer optimizer(ddp, "adamw", {{"lr", "0.01"}});
+  phalanx::FusedOptimizer optimizer(ddp, "adamw", {.keys = {{"lr", "0.01"}}, .clip_norm = 1});
 
   train(model, optimizer, world, 200);
   phalanx::save(model, folder + "/model.pt", world);
