@@ -29,7 +29,7 @@ struct DistributedDataParallelOptions {
   /// {{"every", "8"}, {"momentum", "average"}}.
   std::map<std::string, std::string> strategy_options{};
 
-  /// The compression of what the strategy sends: none, fp16, int8, "{name: topk, ratio: 0.01}", ...
+  /// The compression of what the strategy sends: none, fp16, int8, "{name: topk, fraction: 0.01}", ...
   /// (docs/strategies.md).
   std::string compression = "none";
 
