@@ -34,7 +34,7 @@ def write_mnist(folder):
         (folder / f"{split}-labels-idx1-ubyte").write_bytes(idx([count], labels))
 
 
-class Examples(ProgramTest):
+class RanksTest(ProgramTest):
     def finish(self, process):
         self.assert_status(0, process)
         return process.out
@@ -66,6 +66,8 @@ class Examples(ProgramTest):
         self.assertTrue(found, text)
         return [[float(number) for number in (one if isinstance(one, tuple) else (one,))] for one in found]
 
+
+class Examples(RanksTest):
     def test_send_receive(self):
         self.assertEqual(["blocking: rank 0 has 1", "blocking: rank 1 has 1",
                           "immediate: rank 0 has 2 and computed 100", "immediate: rank 1 has 2 and computed 100"],
@@ -141,6 +143,15 @@ class Examples(ProgramTest):
             shares = [share for (share,) in self.numbers(r"^ *\d+ to +\d+ +([\d.]+) %\s*$", text)]
             self.assertAlmostEqual(98.8, sum(shares), delta=0.5)  # within 2.5 deviations
             self.assertEqual(max(shares), max(shares[4:6]))
+
+
+class Compatibility(RanksTest):
+    """Programs of earlier versions compile and run with this one."""
+
+    def test_version_0_1(self):
+        out = self.finish(self.start(self.folder, command=[str(ROOT / "tests/examples/api_0_1")]))
+        self.assertRegex(out, r"^version \d+\.\d+\.\d+$")
+        self.assert_nothing_left()
 
 
 class Sources(ProgramTest):
