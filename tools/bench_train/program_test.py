@@ -106,6 +106,7 @@ class BenchTrain(ProgramTest):
             self.assertGreater(row["samples_per_second"], 0)
             self.assertGreater(row["step_ms"], row["backward_ms"])
             self.assertIsNone(row["kernels"])
+            self.assertGreater(row["ratio_to_no_communication"], 0)
         # All systems compute the same, up to the order in which they add.
         for one in together:
             for mine, expected in zip(rows[one]["losses"][:4], rows["cpp_phalanx"]["losses"]):
