@@ -84,6 +84,20 @@ class CppPage(ProgramTest):
                          sorted(path.name for path in self.folder.glob("*.*") if path.suffix in (".txt", ".cc")))
         self.assert_nothing_left()
 
+    def test_the_examples_have_targets(self):
+        """Only configures: //tests/examples runs them, and this page compiles a program with CMake."""
+        blocks = documents.shell_blocks(ROOT, PAGE)
+        self.run_block(next(block for block in blocks if "//tools:install" in block.text))
+        shutil.copytree(ROOT / "examples", self.folder / "examples")
+        path = self.folder / "examples/CMakeLists.txt"
+        path.write_text(self.for_this_machine(path.read_text()))
+        configure = next(block for block in blocks if "cmake -S" in block.text).text.splitlines()[0]
+        self.run_block(documents.Block(PAGE, 0, "sh", configure.replace("-S .", "-S examples")))
+        targets = self.run_block(documents.Block(PAGE, 0, "sh", "cmake --build build --target help"))
+        for source in (self.folder / "examples").glob("*.cc"):
+            if source.stem != "mpi_simulation":  # needs an MPI that CMake finds
+                self.assertRegex(targets, rf"\b{source.stem}\b")
+
     def test_the_page_says_how_many_lines_cmake_needs(self):
         (cmake,) = [block for block in documents.blocks(ROOT, PAGE) if block.language == "cmake"]
         self.assertEqual(6, len(cmake.text.splitlines()))
