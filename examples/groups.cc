@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include <iostream>
+#include <sstream>
 #include <string>
 
 using phalanx::Axis;
@@ -18,20 +19,23 @@ std::int64_t sum(phalanx::Communicator& group, std::int64_t value) {
 
 void run(phalanx::World& world) {
   const int rank = world.rank();
-  const std::int64_t all = sum(world.communicator(), rank);
+  const auto all = sum(world.communicator(), rank);
 
   // The ranks that pass the same color are a group, ordered by their keys. A negative color is in no group.
-  const phalanx::CommunicatorPtr parity = world.group(/*color=*/rank % 2, /*key=*/rank);
-  const phalanx::CommunicatorPtr outer = world.group(rank == 0 || rank == 3 ? 0 : -1);
+  const phalanx::CommunicatorPtr even_or_odd = world.group(/*color=*/rank % 2, /*key=*/rank);
+  const auto parity = sum(*even_or_odd, rank);
+  const phalanx::CommunicatorPtr ends = world.group(rank == 0 || rank == 3 ? 0 : -1);
+  const auto outer = ends ? std::to_string(sum(*ends, rank)) : "-";
 
   // A mesh has a group for each of its axes: here rows of two ranks, and columns of two ranks.
   const phalanx::Mesh mesh = world.mesh({{Axis::kData, 2}, {Axis::kTensor, 2}});
+  const auto row = sum(*mesh.group({Axis::kTensor}), rank);
+  const auto column = sum(*mesh.group({Axis::kData}), rank);
 
-  std::cout << "rank " + std::to_string(rank) + ": all " + std::to_string(all) + ", parity " +
-                   std::to_string(sum(*parity, rank)) + ", outer " + (outer ? std::to_string(sum(*outer, rank)) : "-") +
-                   ", row " + std::to_string(sum(*mesh.group({Axis::kTensor}), rank)) + ", column " +
-                   std::to_string(sum(*mesh.group({Axis::kData}), rank))
-            << std::endl;
+  std::ostringstream line;
+  line << "rank " << rank << ": all " << all << ", parity " << parity << ", outer " << outer << ", row " << row
+       << ", column " << column << "\n";
+  std::cout << line.str() << std::flush;
 }
 
 int main() { phalanx::launch(4, run); }

@@ -60,11 +60,6 @@ class Srun(SlurmTest):
         self.assertEqual(2, self.run_folder().summary["ranks"])
         self.assertIn("started by srun, connects by shm", self.run_folder().log(1).read_text())
 
-    def test_tasks_are_ranks_of_a_program_that_uses_the_library(self):
-        process = self.start_there("srun", "--nodes=1", "--ntasks=2", str(ROOT / "examples/statistics"))
-        self.assert_status(0, process)
-        self.assertIn("300000 values of 2 ranks", process.out)
-
     def test_tasks_of_two_nodes_that_mpi_does_not_know_of_are_refused(self):
         """Without PMIx, MPI sees a world of one in each task: each would train alone."""
         process = self.srun_train(["--nodes=2", "--ntasks=2", "--mpi=none"], SMALL)
@@ -208,6 +203,13 @@ class Suite(SlurmTest):
         _, ends = self.run_jobs(job)
         self.assertEqual(0, ends["train"]["exit_status"], f"{ends} {self.read('train', 'stderr.log')}")
         self.assertIn("rank 1 of 2 on node2, started by mpirun", self.run_folder().log(1).read_text())
+
+
+class Library(SlurmTest):
+    def test_tasks_are_ranks_of_a_program_that_uses_it(self):
+        process = self.start_there("srun", "--nodes=1", "--ntasks=2", str(ROOT / "examples/statistics"))
+        self.assert_status(0, process)
+        self.assertIn("300000 values of 2 ranks", process.out)
 
 
 if __name__ == "__main__":
