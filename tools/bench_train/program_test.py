@@ -97,7 +97,7 @@ class BenchTrain(ProgramTest):
 
     def test_trains_in_a_loop_in_cpp(self):
         """Trains the same network with Phalanx as a library and with what C++ programs have without it."""
-        together = ["cpp_phalanx", "cpp_mpi"] + (["cpp_reducer", "cpp_reducer_views"] if os.environ["GLOO"] else [])
+        together = ["cpp_phalanx", "cpp_phalanx_fused", "cpp_mpi"] + (["cpp_reducer", "cpp_reducer_views"] if os.environ["GLOO"] else [])
         self.bench("--rounds=2", "--seconds=0.05", "--until_loss=2", "--workload=lenet",
                    f"--systems={','.join(together)},cpp_no_communication", "--json=rows.json")
         rows = {row["system"]: row for row in json.loads((self.folder / "rows.json").read_text())["rows"]}

@@ -45,7 +45,7 @@ LoopTurn Loop::run(std::int64_t steps) {
 double Loop::step(LoopTurn& turn) {
   const at::Tensor rows = next_rows();
   const at::Tensor inputs = samples_.inputs.index_select(0, rows), targets = samples_.targets.index_select(0, rows);
-  optimizer_.zero_grad();
+  exchange_->zero_gradients(optimizer_);
   exchange_->before_forward();
   const at::Tensor scores = network_->forward(inputs);
   const at::Tensor loss = at::cross_entropy_loss(scores.flatten(0, -2), targets.flatten());
@@ -54,7 +54,7 @@ double Loop::step(LoopTurn& turn) {
   loss.backward();
   exchange_->after_backward();
   turn.backward += seconds_since(start);
-  optimizer_.step();
+  exchange_->update(optimizer_);
   return loss.item<double>();
 }
 

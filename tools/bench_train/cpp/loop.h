@@ -14,7 +14,8 @@
 
 namespace phalanx::bench_train {
 
-/// How the ranks of a loop average their gradients: what a system adds to the loop of a single process.
+/// How the ranks of a loop average their gradients: what a system adds to the loop of a single process, or does in
+/// another way.
 class Exchange {
  public:
   Exchange() = default;
@@ -25,6 +26,8 @@ class Exchange {
   virtual void before_forward() {}
   virtual void before_backward() {}
   virtual void after_backward() {}
+  virtual void zero_gradients(torch::optim::Optimizer& optimizer) { optimizer.zero_grad(); }
+  virtual void update(torch::optim::Optimizer& optimizer) { optimizer.step(); }
 };
 
 /// The result of some steps of a rank.
@@ -43,7 +46,7 @@ class Loop {
 
   Network& network() { return *network_; }
 
-  /// Uses the exchange from now on; it must outlive the loop. Without one, each rank trains alone.
+  /// Uses the exchange from now on; it must exist while run() runs. Without one, each rank trains alone.
   void use(Exchange& exchange) { exchange_ = &exchange; }
 
   LoopTurn run(std::int64_t steps);
