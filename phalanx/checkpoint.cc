@@ -6,10 +6,10 @@
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 #include "framework/comm/texts.h"
-#include "phalanx/fused_updates.h"
-#include "phalanx/module_tensors.h"
-#include "phalanx/serialized.h"
-#include "phalanx/slice_state.h"
+#include "phalanx/internal/fused_updates.h"
+#include "phalanx/internal/module_tensors.h"
+#include "phalanx/internal/serialized.h"
+#include "phalanx/internal/slice_state.h"
 
 namespace phalanx {
 namespace {

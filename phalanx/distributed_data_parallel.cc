@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "phalanx/distributed_data_parallel.h"
 
-#include "phalanx/replica.h"
+#include "phalanx/internal/replica.h"
 
 namespace phalanx {
 

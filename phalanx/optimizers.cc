@@ -4,9 +4,9 @@
 #include "engine/optim/optimizer.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
-#include "phalanx/fused_updates.h"
-#include "phalanx/serialized.h"
-#include "phalanx/strategy_section.h"
+#include "phalanx/internal/fused_updates.h"
+#include "phalanx/internal/serialized.h"
+#include "phalanx/internal/strategy_section.h"
 
 namespace phalanx {
 namespace {

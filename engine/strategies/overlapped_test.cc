@@ -61,6 +61,23 @@ TEST(GradientHooks, WaitForAllBackwardsOfAStepAndForSharedParametersOnce) {
   });
 }
 
+TEST(GradientHooks, DoNotCountBackwardsThatOnlyAccumulate) {
+  run_ranks("inproc", 1, [](const CommunicatorPtr& group) {
+    const auto parameters = make_parameters();
+    const FlatParameters flat(parameters, *group, 1 << 20);
+    int ready = 0;
+    const auto accumulates = std::make_shared<bool>(true);
+    const GradientHooks hooks(flat, 1, [&](std::size_t) { ++ready; }, accumulates);
+    const auto backward = [&] { (parameters[0].sum() * parameters[1].sum() * parameters[2].sum()).backward(); };
+    backward();
+    backward();
+    EXPECT_EQ(ready, 0);
+    *accumulates = false;
+    backward();
+    EXPECT_EQ(ready, 1);
+  });
+}
+
 // Uses a weight in two layers that accumulate its gradient themselves, and in a third that does not.
 TEST(GradientHooks, RunOnceAfterLayersAddedTheirOwnGradients) {
   run_ranks("inproc", 1, [](const CommunicatorPtr& group) {

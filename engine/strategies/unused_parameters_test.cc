@@ -35,6 +35,7 @@ class UnusedOfTwoRanks {
   void use_a() { model_.a.sum().backward(); }
   void use_b() { model_.b.sum().backward(); }
   void look_at(const Model& replica) { unused_.look_at(replica.flat(*group_)); }
+  void skip_step() { unused_.skip_step(); }
   const std::set<std::string>& agreed() { return agreed_with(group_); }
   const std::set<std::string>& found_alone() { return agreed_with(nullptr); }
 
@@ -53,6 +54,20 @@ void on_two_ranks(const std::function<void(UnusedOfTwoRanks&, int rank)>& body) 
   testing::run_ranks("inproc", 2, [&](const CommunicatorPtr& group) {
     UnusedOfTwoRanks unused(group);
     body(unused, group->rank());
+  });
+}
+
+TEST(UnusedParameters, ARankThatSkipsAStepUsesNone) {
+  on_two_ranks([](UnusedOfTwoRanks& unused, int rank) {
+    unused.use_a();
+    unused.use_b();
+    EXPECT_THAT(unused.agreed(), IsEmpty());
+    if (rank == 0) {
+      unused.use_a();
+    } else {
+      unused.skip_step();
+    }
+    EXPECT_THAT(unused.agreed(), ElementsAre("b"));
   });
 }
 

@@ -98,6 +98,20 @@ TEST_F(LaunchLocal, OnlyRank0Prints) {
   EXPECT_EQ(text_of(scratch_.path("rank1.log")), "before\nerror of 1\noutput of 1\n");
 }
 
+TEST_F(LaunchLocal, LeavesTheOutputOfItsRanksAloneIfAsked) {
+  ::testing::internal::CaptureStderr();
+  const Verdict verdict = run_local({.ranks = 2, .log_folder = log_folder_, .redirect_output = false}, [](int rank) {
+    if (rank == 1) std::fprintf(stderr, "error of 1\n");
+    if (rank == 1) throw std::runtime_error("it failed");
+    return 0;
+  });
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "error of 1\n") << "and no report of the failure";
+  ASSERT_TRUE(verdict.cause.has_value());
+  EXPECT_EQ(verdict.cause->rank, 1);
+  EXPECT_EQ(verdict.cause->message, "it failed");
+  EXPECT_FALSE(std::filesystem::exists(scratch_.path("rank1.log")));
+}
+
 TEST_F(LaunchLocal, EveryRankReachesTheConsole) {
   EXPECT_EQ(launch(2,
                    [](int rank) {

@@ -16,8 +16,10 @@
 #include <thread>
 #include <vector>
 
+#include "framework/backends/mpi/runtime.h"
 #include "framework/backends/testing/ranks_under_mpirun.h"
 #include "framework/base/error.h"
+#include "framework/comm/backend.h"
 
 // Tests the specifics of MPI; the conformance suite tests what all backends share.
 namespace phalanx::mpi {
@@ -34,6 +36,26 @@ class Mpi : public RanksUnderMpirun {
     }
   }
 };
+
+// The order of the ranks is that of the communicator, which is freed before it is used.
+TEST_F(Mpi, ConnectsTheRanksOfACommunicatorOfTheProgram) {
+  int rank = 0, size = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  MPI_Comm half = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &half);
+  const auto group = Backends::Choice("mpi").make(
+      ConnectOptions{.rank_info = {}, .store = nullptr, .timeout = Seconds(20), .mpi_communicator = &half});
+  const RankInfo info = rank_info_of(half);
+  MPI_Comm_free(&half);
+  EXPECT_EQ(group->size(), (size + 1 - rank % 2) / 2);
+  EXPECT_EQ(group->rank(), (size - 1 - rank) / 2);
+  EXPECT_EQ(info.rank, group->rank());
+  EXPECT_EQ(info.local_size, group->size());
+  const auto sum = at::full({1}, 1);
+  group->all_reduce(sum, Reduction::kSum).wait();
+  EXPECT_EQ(sum.item<int>(), group->size());
+}
 
 TEST_F(Mpi, SumsAreBitwiseTheSameOnAllRanks) {
   auto world = connect();

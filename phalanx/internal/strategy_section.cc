@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "phalanx/strategy_section.h"
+#include "phalanx/internal/strategy_section.h"
 
 #include <utility>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "phalanx/module_tensors.h"
+#include "phalanx/internal/module_tensors.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "engine/optim/clip.h"
+#include "phalanx/internal/replica.h"
 #include "phalanx/optimizers.h"
-#include "phalanx/replica.h"
 
 namespace phalanx {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "phalanx/exchange.h"
+#include "phalanx/internal/exchange.h"
 
 #include <algorithm>
 #include <map>
@@ -9,8 +9,8 @@
 #include "framework/base/error.h"
 #include "framework/comm/mesh/mesh.h"
 #include "framework/partition/bucket_size.h"
-#include "phalanx/module_tensors.h"
-#include "phalanx/strategy_section.h"
+#include "phalanx/internal/module_tensors.h"
+#include "phalanx/internal/strategy_section.h"
 
 namespace phalanx {
 namespace {

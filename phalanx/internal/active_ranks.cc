@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "phalanx/active_ranks.h"
+#include "phalanx/internal/active_ranks.h"
 
 #include <ATen/ops/zeros.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "phalanx/gradient_views.h"
+#include "phalanx/internal/gradient_views.h"
 
 #include <ATen/core/grad_mode.h>
 

@@ -10,7 +10,7 @@
 
 #include "engine/strategies/parameter_hooks.h"
 #include "phalanx/distributed_data_parallel.h"
-#include "phalanx/exchange.h"
+#include "phalanx/internal/exchange.h"
 
 namespace phalanx {
 

@@ -14,9 +14,9 @@
 #include "engine/strategies/unused_parameters.h"
 #include "framework/base/named_tensors.h"
 #include "framework/partition/flat_parameters.h"
-#include "phalanx/active_ranks.h"
 #include "phalanx/distributed_data_parallel.h"
-#include "phalanx/gradient_views.h"
+#include "phalanx/internal/active_ranks.h"
+#include "phalanx/internal/gradient_views.h"
 
 namespace phalanx {
 

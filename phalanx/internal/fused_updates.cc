@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "phalanx/fused_updates.h"
+#include "phalanx/internal/fused_updates.h"
 
 #include <ATen/core/grad_mode.h>
 

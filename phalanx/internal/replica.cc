@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "phalanx/replica.h"
+#include "phalanx/internal/replica.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "framework/base/error.h"
-#include "phalanx/module_tensors.h"
+#include "phalanx/internal/module_tensors.h"
 
 namespace phalanx {
 namespace {

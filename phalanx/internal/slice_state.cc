@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "phalanx/slice_state.h"
+#include "phalanx/internal/slice_state.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/full.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "phalanx/serialized.h"
+#include "phalanx/internal/serialized.h"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/from_blob.h>
