@@ -135,7 +135,8 @@ class Examples(RanksTest):
     def test_statistics(self):
         for text, ranks in ((self.run_mpi("statistics"), 2), (self.run_ranks("statistics", ranks=1), 1)):
             ((count, size, mean, deviation, *_),) = self.numbers(
-                r"^(\d+) values of (\d+) ranks: mean ([\d.]+), deviation ([\d.]+), from (-?[\d.]+) to ([\d.]+)\s*$", text)
+                r"^(\d+) values of (\d+) ranks: mean ([\d.]+), deviation ([\d.]+), from (-?[\d.]+) to ([\d.]+)\s*$",
+                text)
             self.assertEqual((100_000 * ranks * (ranks + 1) / 2, ranks), (count, size))
             self.assertAlmostEqual(5, mean, delta=0.03)
             self.assertAlmostEqual(2, deviation, delta=0.03)

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Does what docs/cpp.md says, from the installed library to a running program, in a folder that knows nothing of Bazel.
 
-Each `cpp` or `cmake` block below a line "`NAME`:" is written to that file. Each `sh` block is run by bash and must end with
-status 0, except those after <!-- not run: REASON -->. `./bazelw run //tools:install` is the installer that was built for
-this test, LIBTORCH is the folder of the LibTorch that it was built with, and torchrun and mpirun are those of
-commands_test.py.
+Each `cpp` or `cmake` block below a line "`NAME`:" is written to that file. Each `sh` block is run by bash and must end
+with status 0, except those after <!-- not run: REASON -->. `./bazelw run //tools:install` is the installer that was
+built for this test, LIBTORCH is the folder of the LibTorch that it was built with, and torchrun and mpirun are those
+of commands_test.py.
 """
 
 import json
@@ -22,7 +22,7 @@ from program import ROOT, ProgramTest, free_port
 
 PAGE = "docs/cpp.md"
 BAZELW = """
-[[ $1 == run && $2 == //tools:install && $3 == -- ]] || { echo "bazelw: only run //tools:install -- ARGUMENTS"; exit 1; }
+[[ "$1 $2 $3" == "run //tools:install --" ]] || { echo "bazelw: only run //tools:install -- ARGUMENTS"; exit 1; }
 shift 3
 export BUILD_WORKING_DIRECTORY=$PWD
 cd %(root)s
@@ -38,7 +38,8 @@ def file_of(block):
     return named and named[1]
 
 
-@unittest.skipUnless(shutil.which("cmake") and shutil.which("pkg-config"), "PHALANX_WITH=cmake installs what is missing")
+@unittest.skipUnless(shutil.which("cmake") and shutil.which("pkg-config"),
+                     "cmake or pkg-config is missing; PHALANX_WITH=cmake installs them")
 class CppPage(ProgramTest):
     def setUp(self):
         super().setUp()
@@ -54,9 +55,9 @@ class CppPage(ProgramTest):
             path.chmod(0o755)
 
     def run_block(self, block):
-        done = subprocess.run(["bash", "-euo", "pipefail", "-c", block.text], cwd=self.folder, timeout=TIMEOUT, text=True,
-                              env=self.environment(**self.variables), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT)
+        done = subprocess.run(["bash", "-euo", "pipefail", "-c", block.text], cwd=self.folder, timeout=TIMEOUT,
+                              env=self.environment(**self.variables), stdin=subprocess.DEVNULL, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.assertEqual(0, done.returncode, f"{block.where}\n{block.text}\n{done.stdout}")
         if "//tools:install" in block.text:
             manifest = json.loads((self.folder / "phalanx/lib/phalanx/manifest.json").read_text())
@@ -64,7 +65,7 @@ class CppPage(ProgramTest):
         return done.stdout
 
     def for_this_machine(self, text):
-        """Removes the line that fails with a LibTorch for CUDA on a machine without the CUDA toolkit (docs/install.md)."""
+        """Removes the line that fails with a LibTorch for CUDA where there is no CUDA toolkit (docs/install.md)."""
         for_cuda = pathlib.Path(self.variables["LIBTORCH"], "lib/libtorch_cuda.so").exists()
         return text.replace("find_package(Torch REQUIRED)\n", "") if for_cuda and not shutil.which("nvcc") else text
 
