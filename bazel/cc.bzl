@@ -61,9 +61,14 @@ def _is_test_code(deps):
 
 def _compiled(srcs, deps, copts, precompiled, is_test_code):
     """Returns deps and copts of a target whose files begin with the precompiled header that matches its deps."""
+<<<<<<< HEAD
     if precompiled == "module":
         is_test_code = False  # modules have only one header, which is compiled like those of programs
     copts = COPTS + copts
+=======
+    if precompiled in ["module", "torch"]:
+        is_test_code = False  # these have only one header, which is compiled like those of programs
+>>>>>>> examples42
     if is_test_code:
         copts = TEST_COPTS + copts
     if precompiled == "auto":
@@ -112,8 +117,9 @@ def cc_library(
       srcs: what is compiled.
       deps: as of native.cc_library.
       copts: as of native.cc_library.
-      precompiled: which header of //bazel its files begin with: "standard", "tensor", "module" or None. "auto": by
-        whether `deps` has LibTorch. Targets whose `deps` have GoogleTest get the one with GoogleTest, and -O1.
+      precompiled: which header of //bazel its files begin with: "standard", "tensor", "module", "torch" or None.
+        "auto": by whether `deps` has LibTorch. Targets whose `deps` have GoogleTest get the one with GoogleTest, and
+        -O1.
       files_per_unit: how many of its .cc files form one translation unit; 1 where files must not share one.
       **kwargs: as of native.cc_library.
     """

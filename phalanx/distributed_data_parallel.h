@@ -22,7 +22,8 @@ struct DistributedDataParallelOptions {
   ///   local_sgd, diloco, gossip, ...  average the parameters every few steps; call after_step() in every step
   ///   sharded           every rank updates its part of the parameters; needs FusedOptimizer
   ///
-  /// Strategies that need parameter servers of a run, or blocks of a Phalanx model (stage 3), are refused.
+  /// Strategies whose servers update the parameters, and stage 3 of sharded, which needs the blocks of a Phalanx model,
+  /// are refused.
   std::string strategy = "auto";
 
   /// Further keys of the strategy's section in a config, with values as they are written there:

@@ -43,7 +43,8 @@ World init(const InitOptions& options) {
   ResolvedLaunch resolved = resolve_local_rank(find_place(options), options.timeout);
   const std::string backend = choose_backend(options.backend, resolved.launched);
   auto communicators =
-      connect_all({backend}, resolved.launched, {.timeout = options.timeout, .met = std::move(resolved.met)});
+      connect_all({backend}, resolved.launched,
+                  {.timeout = options.timeout, .interface = options.interface, .met = std::move(resolved.met)});
   return World(std::move(communicators.front()),
                device_for(backend_traits(backend).device, resolved.launched.rank_info.local_rank));
 }

@@ -12,10 +12,12 @@
 
 #include <fstream>
 #include <future>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
 
+#include "framework/testing/ports.h"
 #include "launch/temporary_folder.h"
 #include "phalanx/distributed_data_parallel.h"
 
@@ -78,6 +80,37 @@ TEST(Launch, WorldsKnowTheHostsOfTheirRanks) {
     const World placed(world.shared_communicator());
     require(placed.hosts() == 2 && placed.host() == world.rank() / 2);
     require(placed.local_rank() == world.rank() % 2 && placed.local_size() == (world.rank() < 2 ? 2 : 1));
+  });
+}
+
+TEST(Init, MeetsAtAFileOrAPort) {
+  const TemporaryFolder folder;
+  const std::string file = "file://" + folder.path() + "/store";
+  const std::string port = "tcp://127.0.0.1:" + std::to_string(testing::free_port());
+  for (const auto& place : {file, port}) {
+    launch(2, [&](World& world) {
+      const int rank = 1 - world.rank();
+      const World own = init({.init_method = place, .rank = rank, .world_size = 2, .timeout = 20s});
+      require(own.rank() == rank && own.local_size() == 2);
+      const at::Tensor sum = at::full({1}, rank);
+      own.communicator().all_reduce(sum, Reduction::kSum).wait();
+      require(sum.item<int>() == 1);
+    });
+  }
+}
+
+TEST(Init, ALostRankIsAnException) {
+  const TemporaryFolder folder;
+  launch(2, [&](World& world) {
+    const std::string place = "file://" + folder.path() + "/store";
+    std::optional<World> own(init({.init_method = place, .rank = world.rank(), .world_size = 2, .timeout = 20s}));
+    if (world.rank() == 1) return own.reset();
+    try {
+      own->barrier();
+    } catch (const CommError& error) {
+      return require(error.kind() == CommError::Kind::kPeerLost);
+    }
+    require(false);
   });
 }
 

@@ -32,6 +32,9 @@ struct InitOptions {
   std::optional<int> rank{};
   std::optional<int> world_size{};
 
+  /// The network interface for connections to other hosts, such as eth0; empty: the one of the route to rank 0.
+  std::string interface{};
+
   /// Limit for connecting and for each operation. A rank that waits longer for another one throws CommError.
   std::chrono::milliseconds timeout = std::chrono::minutes(10);
 

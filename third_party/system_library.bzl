@@ -108,7 +108,7 @@ def _system_library(repository_ctx):
 
 def _copy_with_namespace(repository_ctx, prefix):
     """Makes a copy of the library with a namespace of its own (private_copy.py) and returns the options that link it."""
-    library, = repository_ctx.attr.libraries
+    library = repository_ctx.attr.libraries[0]
     paths = ["%s/%s/lib%s.so" % (prefix, folder, library) for folder in _LIBRARIES]
     found = [path for path in paths if repository_ctx.path(path).exists]
     if not found:

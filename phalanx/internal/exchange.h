@@ -43,8 +43,8 @@ class Exchange {
   /// Launches what a step sends first.
   void begin(bool with_data);
 
-  /// Completes the gradients of step `step`. `last_of`: returns the lowest rank with data in this step, or nothing if
-  /// no rank has any, and then does nothing else.
+  /// Completes the gradients of step `step`. Returns the lowest rank with data in this step. If no rank has any, does
+  /// nothing and returns nothing.
   std::optional<int> complete(std::int64_t step, bool with_data);
 
   /// Moves gradients that the program has assigned since backward into the buckets. Not collective.

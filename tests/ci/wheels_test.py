@@ -25,9 +25,8 @@ def wheels():
     calls = []
     ignored = ["system_library", "arrow", "cuda", "googletest", "libtorch", "libtorch_cuda", "nccl", "openmpi"]
     scope = run("third_party/repositories.bzl", wheel=lambda **call: calls.append(call),
-                native=types.SimpleNamespace(local_repository=lambda **_: None),
                 **{name: lambda **_: None for name in ignored})
-    scope["third_party_repositories"]()
+    scope["libraries"]()
     return calls
 
 

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds another Bazel workspace that depends on this repository, and trains its model. Nothing is downloaded.
 
-`Workspace` analyses the whole program train of that workspace, but compiles only the model, as a plug-in for the train of
-this build. `Program` compiles and links that program, which takes as long as building Phalanx, unless the disk cache has
-it.
+`Workspace` analyses the whole program train of that workspace, but compiles only the model, as a plug-in for the train
+of this build. `Program` compiles and links that program, which takes as long as building Phalanx, unless the disk cache
+has it.
 """
 
 import os

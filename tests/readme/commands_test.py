@@ -198,11 +198,11 @@ class Clone(ProgramTest):
 
 
 class Commands(Clone):
-    """One test for each page."""
+    """One test for each page, except README.md, below, and docs/cpp.md, which cpp_page_test.py runs."""
 
 
 for page in documents.pages(ROOT):
-    if page != README:
+    if page not in (README, "docs/cpp.md"):
         setattr(Commands, "test_" + page, lambda self, page=page: self.run_page(page))
 
 
@@ -217,6 +217,7 @@ class Readme(Clone):
     def test_README(self):
         self.run_page(README, self.note)
         self.check_accuracy()
+        self.check_first_screen()
         self.check_configs()
         self.assertGreaterEqual(len(self.runs), 6)
         for ranks, run in self.runs:
@@ -248,6 +249,15 @@ class Readme(Clone):
         self.assertEqual([2, 2, 2], [ranks for ranks, _ in quickstarts], "by hand, mpirun and torchrun")
         for _, run in quickstarts:
             self.assertAlmostEqual(promised, 100 * run.summary["test"]["accuracy"], delta=0.5)
+
+    def check_first_screen(self):
+        """The two ways to use Phalanx take three lines each."""
+        yaml, cpp = documents.blocks(ROOT, README)[:2]
+        self.assertEqual(["yaml", "cpp"], [yaml.language, cpp.language])
+        self.assertEqual([3, 3], [len(block.text.splitlines()) for block in (yaml, cpp)])
+        self.assertLess(cpp.line, 30)
+        (self.clone / "three.yaml").write_text(yaml.text)
+        self.assertIn("ranks: 2", self.bash("bazel-bin/tools/train three.yaml --print_config").stdout)
 
     def check_configs(self):
         """Every key must be listed, and filled in."""

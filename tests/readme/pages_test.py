@@ -30,10 +30,10 @@ class Pages(unittest.TestCase):
     def test_all_are_there(self):
         names = documents.pages(ROOT)
         for page in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/benchmarks.md", "docs/clusters.md",
-                     "docs/communication.md", "docs/configs.md", "docs/faults.md", "docs/gpu.md",
+                     "docs/communication.md", "docs/configs.md", "docs/cpp.md", "docs/faults.md", "docs/gpu.md",
                      "docs/first_dataset.md", "docs/first_model.md", "docs/model_parallel.md", "docs/nightly.md",
                      "docs/parameter_server.md", "docs/plugins.md", "docs/program.md", "docs/strategies.md",
-                     "docs/checkpoints.md", "docs/training.md", "docs/watching.md"):
+                     "docs/checkpoints.md", "docs/training.md", "docs/tutorial.md", "docs/watching.md"):
             self.assertIn(page, names)
 
     def test_links_lead_somewhere(self):
@@ -145,6 +145,29 @@ class Code(unittest.TestCase):
     def test_communication(self):
         for name in ("tour.cc", "larger_magnitude.h", "relay.cc"):
             self.assertIn((EXAMPLES / name).read_text(), self.shown("docs/communication.md", "cpp"))
+
+    def test_the_tutorial(self):
+        files = [EXAMPLES / "setup.cc", *(ROOT / "examples" / f"{name}.cc" for name in (
+            "send_receive", "groups", "synchronous_sgd", "ddp_mnist", "all_reduce_by_hand"))]
+        self.assertEqual([path.read_text() for path in files], self.shown("docs/tutorial.md", "cpp"))
+
+    def test_pieces_for_programs_in_cpp(self):
+        """They are lines of a file that is compiled. cpp_page_test.py builds the whole programs."""
+        def lines(text):
+            return "".join(line.strip() + "\n" for line in text.splitlines())
+
+        compiled = lines((EXAMPLES / "cpp_snippets.cc").read_text())
+        for page in ("README.md", "docs/cpp.md"):
+            pieces = [text for text in self.shown(page, "cpp") if "int main()" not in text]
+            self.assertTrue(pieces)
+            for piece in pieces:
+                self.assertIn(lines(piece), compiled, page)
+
+    def test_every_example_is_on_the_page(self):
+        page = (ROOT / "docs/cpp.md").read_text()
+        for path in (ROOT / "examples").glob("*.cc"):
+            if path.stem != "synchronous_sgd":  # shows what the library makes unnecessary
+                self.assertIn(f"(../examples/{path.name})", page)
 
     def test_parameter_servers(self):
         for example in ("servers.cc", "embeddings.cc"):

@@ -227,5 +227,12 @@ class Suite(SlurmTest):
         self.assertIn("rank 1 of 2 on node2, started by mpirun", self.run_folder().log(1).read_text())
 
 
+class Library(SlurmTest):
+    def test_tasks_are_ranks_of_a_program_that_uses_it(self):
+        process = self.start_there("srun", "--nodes=1", "--ntasks=2", str(ROOT / "examples/statistics"))
+        self.assert_status(0, process)
+        self.assertIn("300000 values of 2 ranks", process.out)
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)

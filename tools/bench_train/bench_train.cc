@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trains the same models with several systems, interleaved: bench_train --workload mlp,lenet --against ddp --ranks 2
 #include <cstdio>
+#include <iostream>
 #include <string_view>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "launch/program.h"
 #include "models/matrix_peak.h"
 #include "tools/bench/python.h"
+#include "tools/bench_train/cpp/library_loop.h"
 #include "tools/bench_train/measure.h"
 #include "tools/bench_train/options.h"
 #include "tools/bench_train/rank.h"
@@ -19,7 +21,8 @@
 namespace phalanx::bench_train {
 namespace {
 
-constexpr std::string_view kRunAsRank = "--run_as_rank=";  // passed by the program to itself, see team.h
+// Passed by the program to itself, see rank_processes.h.
+constexpr std::string_view kRunAsRank = "--run_as_rank=", kRunLoop = "--run_loop=";
 
 int compare(const Arguments& arguments) {
   Options options = parse_options(arguments);
@@ -43,8 +46,10 @@ int compare(const Arguments& arguments) {
 
 int run(const Arguments& arguments) {
   const std::string_view first = arguments.words.size() == 1 ? arguments.words[0] : std::string_view();
-  if (!first.starts_with(kRunAsRank)) return compare(arguments);
-  run_as_rank(read_job(std::string(first.substr(kRunAsRank.size()))));
+  if (first.starts_with(kRunAsRank)) run_as_rank(read_job(std::string(first.substr(kRunAsRank.size()))));
+  if (!first.starts_with(kRunLoop)) return compare(arguments);
+  serve_with_library(read_loop_job(std::string(first.substr(kRunLoop.size()))), std::cin, std::cout);
+  return kDone;
 }
 
 const bool bench_train_registered = register_command(

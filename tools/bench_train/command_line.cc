@@ -41,6 +41,9 @@ void check(const System& system, const Options& options) {
   if (system.one_process && options.hosts != 1) {
     throw ConfigError(system.name + " is one process, which cannot run on two hosts; remove it, or use --hosts 1");
   }
+  if (system.by_mpirun && options.hosts != 1) {
+    throw ConfigError(system.name + " is started by one mpirun on this host; remove it, or use --hosts 1");
+  }
   if (std::ranges::any_of(options.workloads, [&](const auto& name) { return applies(system, find_workload(name)); })) {
     return;
   }
@@ -86,7 +89,8 @@ Options parse_options(const Arguments& arguments) {
             "zoo_MODEL");
   flags.add("systems", &chosen,
             "systems to train with: phalanx and its variants, no_communication, ddp and its variants, torch_process "
-            "(one process with all cores), jax (the same with JAX; mlp, lenet, char_lm and gpt)");
+            "(one process with all cores), jax (the same with JAX; mlp, lenet, char_lm and gpt), and loops in C++ "
+            "(mlp, lenet and char_lm): cpp_phalanx, cpp_reducer, cpp_mpi, cpp_no_communication and their variants");
   flags.add("against", &against, "systems to compare with, such as ddp; the first is the baseline");
   flags.add("ranks", &options.ranks, "ranks of each system, with one thread each");
   flags.add("rounds", &options.rounds, "turns of each system");

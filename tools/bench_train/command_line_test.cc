@@ -83,6 +83,9 @@ TEST(CommandLine, SaysWhatIsWrong) {
   expect_error({"--workload=zoo_mlp", "--against=torch_process"},
                "torch_process cannot train any workload of --workload");
   expect_error({"--hosts=2", "--systems=torch_process"}, "torch_process is one process");
+  expect_error({"--hosts=2", "--workload=mlp", "--systems=cpp_mpi"}, "cpp_mpi is started by one mpirun");
+  expect_error({"--workload=gpt", "--against=cpp_reducer"},
+               "cpp_reducer cannot train any workload of --workload; it can train mlp, lenet, char_lm");
   expect_error({"--workload=zoo_mlp", "--dataset=mnist"}, "--dataset cannot be used with workload zoo_mlp");
   expect_error({"more"}, "unexpected argument");
 }

@@ -31,6 +31,10 @@ TEST(Systems, PeersSupportSomeWorkloads) {
   for (const char* workload : {"lstm", "resnet18", "zoo_mlp"}) EXPECT_FALSE(applies_to("jax", workload));
   for (const char* workload : {"lstm", "resnet18"}) EXPECT_TRUE(applies_to("torch_process", workload));
   EXPECT_FALSE(applies_to("torch_process", "zoo_mlp"));
+  for (const char* workload : {"mlp", "lenet", "char_lm"}) {
+    for (const char* system : {"cpp_phalanx", "cpp_reducer", "cpp_mpi"}) EXPECT_TRUE(applies_to(system, workload));
+  }
+  for (const char* workload : {"gpt", "resnet18", "zoo_mlp"}) EXPECT_FALSE(applies_to("cpp_phalanx", workload));
   EXPECT_TRUE(applies_to("phalanx_libtorch_kernels", "zoo_mlp"));
 }
 

@@ -26,6 +26,7 @@ namespace {
 using bench::quantile;
 
 constexpr const char* kLimit = "no_communication";
+constexpr const char* kCppLimit = "cpp_no_communication";  // of loops in C++
 constexpr const char* kBarrierAlone = "barrier_alone";
 constexpr const char* kAfter = "phalanx_all_reduce";
 constexpr const char* kOverlapped = "phalanx_overlapped";
@@ -61,7 +62,8 @@ class MeasuredSystem {
   }
 
   bool under_way() const { return to_loss_.under_way(); }
-  const std::string& name() const { return processes_.system().name; }
+  const System& system() const { return processes_.system(); }
+  const std::string& name() const { return system().name; }
   const std::vector<StepTime>& times() const { return times_; }
   const std::vector<double>& rates() const { return rates_; }
 
@@ -246,7 +248,7 @@ void measure(const Options& options, const Hosts& hosts, double peak, const Work
     rows.push_back(one->row(setting));
     rows.back().ratio = ratio(*one, all, options.base);
     set_share_of_peak(rows.back(), operations, peak);
-    rows.back().ratio_to_limit = ratio(*one, all, kLimit);
+    rows.back().ratio_to_limit = ratio(*one, all, is_cpp_loop(one->system()) ? kCppLimit : kLimit);
     rows.back().hidden = hidden(*one, all, options.ranks);
   }
 }

@@ -54,7 +54,7 @@ struct Row {
   std::optional<double> backward_ms{};      // backward of one step, median; absent if it is not timed separately
   double busy_ms = 0;                       // CPU time of the machine per step, divided by the ranks; median
   std::optional<double> ratio{};            // rate relative to the base, median of the rounds
-  std::optional<double> ratio_to_limit{};   // rate relative to no_communication, median of the rounds
+  std::optional<double> ratio_to_limit{};   // rate relative to (cpp_)no_communication, median of the rounds
   std::optional<double> operations{};       // per step, all ranks together (flops_of_step)
   std::optional<double> of_peak{};          // `operations` in step_ms, relative to the peak of one core per rank
   std::optional<HiddenShare> hidden{};      // only for phalanx_overlapped

@@ -3,6 +3,7 @@
 """Tests the bench_train program: its measurements, its output, and its messages when something is wrong."""
 
 import json
+import os
 import subprocess
 import unittest
 
@@ -93,6 +94,24 @@ class BenchTrain(ProgramTest):
             (said,) = map(json.loads, job.read_text().splitlines())
             self.assertEqual((1, 2, 2 * 64), (said["size"], said["threads"], said["batch"]))
             job.unlink()
+
+    def test_trains_in_a_loop_in_cpp(self):
+        """Trains the same network with Phalanx as a library and with what C++ programs have without it."""
+        together = ["cpp_phalanx", "cpp_phalanx_fused", "cpp_mpi"] + (["cpp_reducer", "cpp_reducer_views"] if os.environ["GLOO"] else [])
+        self.bench("--rounds=2", "--seconds=0.05", "--until_loss=2", "--workload=lenet",
+                   f"--systems={','.join(together)},cpp_no_communication", "--json=rows.json")
+        rows = {row["system"]: row for row in json.loads((self.folder / "rows.json").read_text())["rows"]}
+        self.assertEqual({*together, "cpp_no_communication"}, set(rows))
+        for row in rows.values():
+            self.assertGreater(row["samples_per_second"], 0)
+            self.assertGreater(row["step_ms"], row["backward_ms"])
+            self.assertIsNone(row["kernels"])
+            self.assertGreater(row["ratio_to_no_communication"], 0)
+        # All systems compute the same, up to the order in which they add.
+        for one in together:
+            for mine, expected in zip(rows[one]["losses"][:4], rows["cpp_phalanx"]["losses"]):
+                self.assertAlmostEqual(expected, mine, delta=1e-4, msg=one)
+        self.assert_nothing_left()
 
     def test_trains_a_model_of_the_zoo(self):
         self.bench(*QUICK, "--workload=zoo_unet", "--systems=phalanx,phalanx_libtorch_kernels", "--json=rows.json")

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/bench_train/rank_processes.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -8,8 +10,10 @@
 
 #include "engine/run_folder.h"
 #include "framework/base/config/config.h"
+#include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
+#include "launch/mpirun/mpirun.h"
 #include "launch/program.h"
 #include "tools/bench_train/busy_time.h"
 #include "tools/bench_train/rank.h"
@@ -24,6 +28,13 @@ using Words = std::vector<std::string>;
 constexpr Seconds kStart{300};  // importing PyTorch on a busy machine takes a while
 constexpr Seconds kAnswer{900};
 
+// Returns the path of cpp_peer, which is a program of its own and is built with this one, `self`.
+std::string find_cpp_peer(const std::string& self) {
+  const auto path = std::filesystem::path(self).parent_path().parent_path() / "bench_train/cpp/cpp_peer";
+  if (std::filesystem::is_regular_file(path)) return path.string();
+  throw ConfigError(path.string() + " is not built; build it with ./bazelw build //tools/bench_train/cpp:cpp_peer");
+}
+
 // Prepares what the ranks of one system need, and returns the command that starts each of them.
 class RankCommands {
  public:
@@ -32,7 +43,8 @@ class RankCommands {
     std::filesystem::create_directories(folder_);
   }
 
-  int processes() const { return system_.one_process ? 1 : setting_.ranks; }
+  // Returns the number of processes that answer: mpirun answers for all of its ranks.
+  int processes() const { return system_.one_process || system_.by_mpirun ? 1 : setting_.ranks; }
 
   Words command(int rank) const {
     const int host = rank / ranks_per_host();
@@ -57,6 +69,7 @@ class RankCommands {
     }
     words.emplace_back("PHALANX_LAUNCHER=local");
     words.push_back("PHALANX_RENDEZVOUS=file://" + store);
+    if (system_.by_mpirun && !environment("HOME")) words.emplace_back("HOME=/tmp");  // Open MPI 5 needs one
     if (system_.tuned_malloc) {
       words.push_back("MALLOC_MMAP_MAX_=" + std::to_string(kMallocMmapMax));
       words.push_back("MALLOC_TRIM_THRESHOLD_=" + std::to_string(kMallocTrimThreshold));
@@ -99,8 +112,28 @@ class RankCommands {
                                 {"text", is_text(data.sample)},
                                 {"batch", workload.batch * threads()},
                                 {"learning_rate", workload.learning_rate}};
-    if (system_.framework == Framework::kJax) return {jax_python, "-c", kJaxPeer, job.dump()};
-    return {python, "-c", kDdpPeer, job.dump()};
+    switch (system_.framework) {
+      case Framework::kLibrary:
+        return library(job.dump());
+      case Framework::kCpp:
+        return cpp_peer(job.dump());
+      case Framework::kJax:
+        return {jax_python, "-c", kJaxPeer, job.dump()};
+      default:
+        return {python, "-c", kDdpPeer, job.dump()};
+    }
+  }
+
+  Words library(const std::string& job) const {
+    Words words = setting_.program;
+    words.push_back("--run_loop=" + job);
+    return words;
+  }
+
+  Words cpp_peer(const std::string& job) const {
+    const Words words{find_cpp_peer(setting_.program.front()), job};
+    if (!system_.by_mpirun) return words;
+    return mpirun_command(find_mpirun(), {.ranks = setting_.ranks, .command = words}, {}, ::geteuid() == 0);
   }
 
   const System& system_;
@@ -109,8 +142,8 @@ class RankCommands {
 };
 
 std::string process_name(const System& system, const Setting& setting) {
-  if (system.framework == Framework::kPhalanx) return "its process";
-  return system.framework == Framework::kJax ? setting.jax_python : setting.python;
+  if (system.framework == Framework::kTorch) return setting.python;
+  return system.framework == Framework::kJax ? setting.jax_python : "its process";
 }
 
 constexpr std::string_view kReady = "ready ";

@@ -31,6 +31,7 @@ struct Setting {
   int ranks = 2;
   const Hosts& hosts;
   std::vector<std::string> program;  // words that start one of our ranks, before --run_as_rank=FILE
+                                     // or --run_loop=JOB
   std::string python;                // interpreter of peers in PyTorch
   std::string jax_python;            // interpreter of peers in JAX
   std::string folder;                // parent folder; each system has a subfolder for its files

@@ -66,6 +66,46 @@ std::vector<System> of_phalanx() {
   };
 }
 
+// The same loop in C++, with gradients averaged by Phalanx as a library or by what else there is.
+std::vector<System> of_cpp_loops() {
+  return {
+      {.name = "cpp_phalanx",
+       .help = "phalanx::DistributedDataParallel with torch::optim",
+       .framework = Framework::kLibrary,
+       .options = {"auto"}},
+      {.name = "cpp_phalanx_all_reduce",
+       .help = "cpp_phalanx with strategy all_reduce",
+       .framework = Framework::kLibrary,
+       .options = {"all_reduce"}},
+      {.name = "cpp_phalanx_overlapped",
+       .help = "cpp_phalanx with strategy overlapped",
+       .framework = Framework::kLibrary,
+       .options = {"overlapped"}},
+      {.name = "cpp_phalanx_fused",
+       .help = "cpp_phalanx with phalanx::FusedOptimizer",
+       .framework = Framework::kLibrary,
+       .options = {"auto", "fused"}},
+      {.name = "cpp_reducer",
+       .help = "c10d::Reducer and ProcessGroupGloo with DDP's defaults",
+       .framework = Framework::kCpp,
+       .options = {"reducer"}},
+      {.name = "cpp_reducer_views",
+       .help = "the same with gradients that are views of buckets",
+       .framework = Framework::kCpp,
+       .options = {"reducer", "views"}},
+      {.name = "cpp_mpi",
+       .help = "an MPI_Allreduce for each parameter after backward",
+       .framework = Framework::kCpp,
+       .options = {"mpi"},
+       .by_mpirun = true},
+      {.name = "cpp_no_communication",
+       .help = "every rank on its own: the upper bound of the C++ loops",
+       .framework = Framework::kCpp,
+       .options = {"alone"},
+       .alone = true},
+  };
+}
+
 std::vector<System> of_peers() {
   return {
       {.name = "ddp", .help = "PyTorch's DDP with gloo and its defaults", .framework = Framework::kTorch},
@@ -118,9 +158,9 @@ std::vector<System> of_peers() {
 
 const std::vector<System>& systems() {
   static const std::vector<System> all = [] {
-    auto both = of_phalanx();
-    std::ranges::move(of_peers(), std::back_inserter(both));
-    return both;
+    auto all = of_phalanx();
+    for (auto& more : {of_cpp_loops(), of_peers()}) std::ranges::copy(more, std::back_inserter(all));
+    return all;
   }();
   return all;
 }

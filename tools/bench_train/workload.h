@@ -25,6 +25,7 @@ struct Workload {
   bool divisible = false;      // true if peers can divide the model among ranks
   bool in_torch = true;        // ddp_models.py has it
   bool in_jax = false;         // jax_models.py has it
+  bool in_cpp = false;         // make_network() has it (cpp/network.h)
   bool of_zoo = false;         // defined in zoo.h; each rank draws the samples (random_samples.h)
 };
 
