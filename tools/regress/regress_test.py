@@ -258,6 +258,12 @@ class Planning(RegressTest):
         self.assertEqual([3, 2], [len(shard) for shard in shards])
         self.assertEqual(sorted(self.dry_run(suite)[:-1]), sorted(shards[0] + shards[1]))
 
+    def test_patterns_select_cases(self):
+        suite = self.write_suite(entry("a", matrix={"seeds": [1, 2]}), entry("b"))
+        lines = self.dry_run(suite, "--cases=*seed=2", "--cases=*-b")
+        self.assertEqual(["quickstart-a-seed=2", "quickstart-b"], [line.split("  ")[0] for line in lines[:-1]])
+        self.assert_refused(suite, "--cases=*-c", message="--cases *-c: no case has such a name; --dry_run prints all names")
+
     def assert_refused(self, suite, *words, message):
         process = self.finish(suite, *words, status=USAGE)
         self.assertIn(message, process.err)
