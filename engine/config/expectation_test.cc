@@ -106,7 +106,8 @@ TEST(Expectation, OfOtherRunsIsChecked) {
   EXPECT_EQ(complaint_about("{scaling: {min: 0.7}}", ", launch: {ranks: 2}"), "");
   EXPECT_EQ(complaint_about("{scaling: {min: 0.7}}"),
             "config: expect.scaling.min: compares with one rank, but this run trains on one rank itself");
-  EXPECT_THAT([] { expecting("{throughput: {nights: 0}}"); }, ThrowsMessage<ConfigError>(HasSubstr("at least 1")));
+  EXPECT_THAT([] { expecting("{throughput: {nights: 0}}"); },
+              ThrowsMessage<ConfigError>(HasSubstr("must be between 1 and 1000, got 0")));
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ std::string metrics_text(const Metrics& metrics) {
 }
 
 // Shows the final metrics as progress does.
-void show_readings(const ExperimentResult& result) {
+void show_metrics(const ExperimentResult& result) {
   for (const auto& [split, metrics] : {std::pair("validation", result.validation), std::pair("test", result.test)}) {
     if (!metrics.empty()) standard_output().write(std::string(split) + ": " + metrics_text(metrics) + "\n");
   }
@@ -65,7 +65,7 @@ void write_results(const ExperimentConfig& config, const ExperimentContext& cont
   if (config.watch.progress) {
     show_times(times.step_times());
   } else {
-    show_readings(result);
+    show_metrics(result);
   }
 }
 

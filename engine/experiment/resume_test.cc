@@ -120,6 +120,15 @@ TEST(Resume, EveryCheckpointOfARunLeadsToTheSameResult) {
   }
 }
 
+// Both ranks have the same results, which count once. The run stops within a window of three steps.
+TEST(Resume, MetersContinueOnRanksThatDivideLayers) {
+  const Changes mesh{"mesh.tensor=2"};
+  const auto folder = new_folder();
+  run_interrupted(2, folder, mesh, 4);
+  const auto resumed = run_interrupted(2, folder, {"mesh.tensor=2", "checkpoint.resume=auto"});
+  expect_resumed(5, resumed, run_interrupted(2, new_folder(), mesh));
+}
+
 TEST(Resume, AnotherNumberOfRanksContinuesInTheSameSampleOrder) {
   const auto alone = run_interrupted(1, new_folder());
   for (const int before : {1, 2, 4}) {

@@ -80,6 +80,14 @@ void Report::read_meters(const State& state) {
   sinks_.show(latest_);
 }
 
+// Ranks that differ only along other axes than kResultAxes have the same results. Returns true on the first of them.
+bool Report::has_own_results() const {
+  for (const auto axis : {Axis::kData, Axis::kPipe, Axis::kTensor, Axis::kExpert, Axis::kContext}) {
+    if (!kResultAxes.has(axis) && run_.replica.mesh().position(axis) != 0) return false;
+  }
+  return true;
+}
+
 // Returns the peak memory of the rank that used most.
 double Report::peak_of_ranks() const {
   const at::Tensor bytes = at::full({1}, peak_bytes(run_.device), at::kLong);
@@ -103,7 +111,7 @@ std::vector<CheckpointPart> Report::parts() {
                                      .load = [this](const SavedRanks& saved) { load(saved.of(0)); },
                                      .every_rank = false},
                                     milestones_.part()};
-  for (auto& part : meters_.parts(readers())) parts.push_back(std::move(part));
+  for (auto& part : meters_.parts(readers(), has_own_results())) parts.push_back(std::move(part));
   return parts;
 }
 

@@ -83,6 +83,7 @@ class Report {
  private:
   bool writes_to_console() const { return all_ranks().rank() == 0; }
   Communicator& all_ranks() const { return *run_.replica.mesh().control(); }
+  bool has_own_results() const;
   const CommunicatorPtr& readers() const { return run_.replica.mesh().control(kResultAxes); }
 
   void count(const State& state);

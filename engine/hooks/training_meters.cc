@@ -55,12 +55,14 @@ Metrics TrainingMeters::take_epoch(const State& state, Communicator& readers) {
   return metrics;
 }
 
-std::vector<CheckpointPart> TrainingMeters::parts(const CommunicatorPtr& readers) {
-  return {part("meters", meters_, readers), part("epoch_meters", epoch_meters_, readers)};
+std::vector<CheckpointPart> TrainingMeters::parts(const CommunicatorPtr& readers, bool saves) {
+  return {part("meters", meters_, readers, saves), part("epoch_meters", epoch_meters_, readers, saves)};
 }
 
-CheckpointPart TrainingMeters::part(const std::string& name, MeterSet& meters, const CommunicatorPtr& readers) const {
-  const auto save = [this, &meters] {
+CheckpointPart TrainingMeters::part(const std::string& name, MeterSet& meters, const CommunicatorPtr& readers,
+                                    bool saves) const {
+  const auto save = [this, &meters, saves] {
+    if (!saves) return NamedTensors();
     NamedTensors state = meters.state();
     state.emplace_back(kMetersConfig, config_);
     return state;
@@ -68,6 +70,7 @@ CheckpointPart TrainingMeters::part(const std::string& name, MeterSet& meters, c
   const auto load = [this, &meters, readers](const SavedRanks& saved) {
     for (int rank = 0; rank < saved.ranks; ++rank) {
       NamedTensors state = saved.of(rank);
+      if (state.empty()) continue;
       const auto config = std::ranges::find(state, kMetersConfig, &NamedTensors::value_type::first);
       if (config == state.end() || !at::equal(config->second, config_)) return;
       state.erase(config);

@@ -33,11 +33,12 @@ class TrainingMeters {
   Metrics take_epoch(const State& state, Communicator& readers);
 
   /// Returns the parts of a checkpoint. If the config has changed the meters, they start empty when a run resumes. The
-  /// object must outlive the parts.
-  std::vector<CheckpointPart> parts(const CommunicatorPtr& readers);
+  /// object must outlive the parts. `saves`: true on one of several ranks that have the same results, which must be
+  /// counted once.
+  std::vector<CheckpointPart> parts(const CommunicatorPtr& readers, bool saves);
 
  private:
-  CheckpointPart part(const std::string& name, MeterSet& meters, const CommunicatorPtr& readers) const;
+  CheckpointPart part(const std::string& name, MeterSet& meters, const CommunicatorPtr& readers, bool saves) const;
 
   MeterSet meters_, epoch_meters_;
   at::Tensor config_;  // the section watch.meters, as text

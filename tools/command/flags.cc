@@ -168,8 +168,8 @@ bool Flags::set(const WrittenFlag& written, const std::string& word, const std::
   }
   if (flag == nullptr) {
     const std::string intended = meant(written, next);
-    throw ConfigError("unknown flag \"" + word + "\"" + (intended.empty() ? "" : ", did you mean " + intended + "?") +
-                      " See --help");
+    throw ConfigError("unknown flag \"" + word + "\"" +
+                      (intended.empty() ? "; see --help" : ", did you mean " + intended + "? See --help"));
   }
   const bool takes_next = !value && !is_switch(flag->variable);
   if (takes_next) {

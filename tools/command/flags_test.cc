@@ -106,7 +106,7 @@ TEST_F(FlagsTest, OtherWordsAreReturned) {
 
 TEST_F(FlagsTest, AnUnknownFlagIsRefusedWithTheNearest) {
   expect_refused({"--friut=pear"}, R"(unknown flag "--friut=pear", did you mean --fruit?)");
-  expect_refused({"--zzz"}, R"(unknown flag "--zzz" See --help)");
+  expect_refused({"--zzz"}, R"(unknown flag "--zzz"; see --help)");
   expect_refused({"--nofruit"}, R"(unknown flag "--nofruit")");
   expect_refused({"--helpxml"}, R"(unknown flag "--helpxml")");
   expect_refused({"--nopeeled=true"}, R"(unknown flag "--nopeeled=true")");

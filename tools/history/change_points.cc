@@ -22,14 +22,6 @@ struct Division {
   double distance = 0;
 };
 
-double median_of(std::span<const double> values) {
-  std::vector<double> sorted(values.begin(), values.end());
-  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
-  std::ranges::nth_element(sorted, middle);
-  if (sorted.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(sorted.begin(), middle)) / 2;
-}
-
 double pairs(double count) { return count * (count - 1) / 2; }
 
 /// Finds the best division of series of one length.
@@ -137,6 +129,14 @@ void set_medians(std::vector<ChangePoint>& points, std::span<const double> value
 std::string abbreviated(const std::string& commit) { return commit.empty() ? "(unknown)" : commit.substr(0, 12); }
 
 }  // namespace
+
+double median_of(std::span<const double> values) {
+  std::vector<double> sorted(values.begin(), values.end());
+  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+  std::ranges::nth_element(sorted, middle);
+  if (sorted.size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(sorted.begin(), middle)) / 2;
+}
 
 double ChangePoint::relative() const {
   if (median_before == median_after) return 0;

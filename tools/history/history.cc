@@ -21,6 +21,7 @@
 #include "tools/history/listing.h"
 #include "tools/history/origin.h"
 #include "tools/history/queries.h"
+#include "tools/history/seeds.h"
 
 namespace phalanx::history {
 namespace {
@@ -95,7 +96,7 @@ std::vector<FoundChange> find_changes(Database& database, const Options& options
   if (options.metrics.size() > 1) throw ConfigError("change_points takes one --metric");
   if (!options.metrics.empty()) filter.metric = parse_metric(options.metrics.front());
   std::vector<FoundChange> found;
-  for (const auto& one : find_series(database, filter)) {
+  for (const auto& one : average_over_seeds(find_series(database, filter))) {
     for (const auto& point :
          find_change_points(one.nights, {.false_alarms = options.false_alarms, .least = options.least})) {
       found.push_back({one, point});

@@ -59,7 +59,7 @@ Origin of_checkpoint(const fs::path& folder, const fs::path& file) {
                   {"ranks", std::to_string(manifest.ranks)}};
   std::ranges::copy(manifest.provenance, std::back_inserter(origin.facts));
   add_digest(origin.facts, manifest.config);
-  for (const auto& [name, value] : manifest.readings) origin.facts.emplace_back(name, format_text("%.6g", value));
+  for (const auto& [name, value] : manifest.metrics) origin.facts.emplace_back(name, format_text("%.6g", value));
   return origin;
 }
 

@@ -36,10 +36,10 @@ class OriginTest : public ::testing::Test {
   static void write(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
 
   // Writes a checkpoint of one file with this provenance.
-  void write_checkpoint(const Manifest::Words& provenance) const {
+  void write_checkpoint(const Manifest::Strings& provenance) const {
     const Manifest manifest{.position = {.step = 8},
                             .ranks = 2,
-                            .readings = {{"accuracy", 0.97}},
+                            .metrics = {{"accuracy", 0.97}},
                             .config = "name: tiny\n",
                             .provenance = provenance,
                             .files = {write_synced(checkpoint_ + "/weights-00001-of-00001.safetensors", "weights")}};

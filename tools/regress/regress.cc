@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a suite of configs and records the results: regress --suite configs/suites/smoke.yaml --out nightly
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <ctime>
 #include <filesystem>
@@ -40,6 +42,7 @@ constexpr double kNotifySeconds = 60;
 struct Options {
   std::string suite{};
   std::string out{};
+  std::vector<std::string> cases{};
   std::string on = "local";
   std::string shard = "1/1";
   std::string notify{};
@@ -56,6 +59,8 @@ Options parse(const Arguments& arguments) {
               "A session that was killed goes on where it was if it is started again with the same --out.");
   flags.add_path("suite", &options.suite, "YAML file with the configs to run and their matrix; --suite may be omitted");
   flags.add_path("out", &options.out, "folder for results.sqlite, junit.xml, summary.json, report/ and the runs");
+  flags.add("cases", &options.cases,
+            "run only cases whose names match this pattern, such as '*tensor2*'; may be repeated");
   flags.add("on", &options.on, "where to run: local, hosts:a,b or another place (see docs/nightly.md)");
   flags.add("shard", &options.shard, "part of the suite to run: I/N runs the I-th of N parts");
   flags.add("notify", &options.notify, "shell command that gets a summary as JSON on standard input at the end");
@@ -70,9 +75,28 @@ Options parse(const Arguments& arguments) {
   return options;
 }
 
+// Returns the cases whose names match one of the patterns, or all cases if there are no patterns.
+std::vector<PlannedCase> select(const std::vector<PlannedCase>& cases, const std::vector<std::string>& patterns) {
+  if (patterns.empty()) return cases;
+  std::vector<bool> selected(cases.size());
+  for (const auto& pattern : patterns) {
+    bool found = false;
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      if (::fnmatch(pattern.c_str(), cases[i].name.c_str(), 0) != 0) continue;
+      selected[i] = found = true;
+    }
+    if (!found) throw ConfigError("--cases " + pattern + ": no case has such a name; --dry_run prints all names");
+  }
+  std::vector<PlannedCase> result;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    if (selected[i]) result.push_back(cases[i]);
+  }
+  return result;
+}
+
 std::vector<PlannedCase> plan(const Suite& suite, const Options& options) {
   const Shard shard = parse_shard(options.shard);
-  std::vector<PlannedCase> all = plan_cases(suite, options.overrides), mine;
+  std::vector<PlannedCase> all = select(plan_cases(suite, options.overrides), options.cases), mine;
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (shard.has(i)) mine.push_back(std::move(all[i]));
   }

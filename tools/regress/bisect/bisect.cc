@@ -16,12 +16,12 @@
 #include "framework/base/text.h"
 #include "launch/exit_status.h"
 #include "tools/command/flags.h"
+#include "tools/history/change_points.h"
 #include "tools/history/records.h"
 #include "tools/regress/bisect/bisection.h"
 #include "tools/regress/bisect/commits.h"
 #include "tools/regress/commands.h"
 #include "tools/regress/places/process.h"
-#include "tools/regress/results/comparison.h"
 #include "tools/regress/results/failure_text.h"
 #include "tools/regress/results/run_metrics.h"
 
@@ -117,8 +117,8 @@ class Measurements {
 };
 
 void print_medians(const BuiltCommit& commit, const std::vector<double>& values, const char* verdict) {
-  print_text("%s  %-8s median %.6g of %zu runs  %s\n", commit.commit().short_hash().c_str(), verdict, median_of(values),
-             values.size(), commit.commit().subject.c_str());
+  print_text("%s  %-8s median %.6g of %zu runs  %s\n", commit.commit().short_hash().c_str(), verdict,
+             history::median_of(values), values.size(), commit.commit().subject.c_str());
 }
 
 // Builds and judges one commit.

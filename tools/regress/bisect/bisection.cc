@@ -5,7 +5,7 @@
 #include <bit>
 #include <cmath>
 
-#include "tools/regress/results/comparison.h"
+#include "tools/history/change_points.h"
 
 namespace phalanx::regress {
 
@@ -38,7 +38,7 @@ void Bisection::record(std::size_t commit, Judgement judgement) {
 int Bisection::steps_left() const { return static_cast<int>(std::bit_width(first_bad_ - last_good_ - 1)); }
 
 bool are_separate(const Samples& ends, double least) {
-  const double good = median_of(ends.good), bad = median_of(ends.bad);
+  const double good = history::median_of(ends.good), bad = history::median_of(ends.bad);
   if (!(std::abs(bad - good) >= least * std::abs(good)) || bad == good) return false;
   std::size_t agree = 0;
   for (std::size_t i = 0; i < ends.good.size(); ++i) {
@@ -48,8 +48,9 @@ bool are_separate(const Samples& ends, double least) {
 }
 
 Judgement judge_commit(const Samples& ends, const std::vector<double>& candidate) {
-  const double value = median_of(candidate);
-  const double to_good = std::abs(value - median_of(ends.good)), to_bad = std::abs(value - median_of(ends.bad));
+  const double value = history::median_of(candidate);
+  const double to_good = std::abs(value - history::median_of(ends.good)),
+               to_bad = std::abs(value - history::median_of(ends.bad));
   return to_good <= to_bad ? Judgement::kGood : Judgement::kBad;
 }
 

@@ -10,6 +10,7 @@
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 #include "framework/base/text.h"
+#include "tools/history/change_points.h"
 
 namespace phalanx::regress {
 namespace {
@@ -132,17 +133,11 @@ history::ExpectationResult check_median(double throughput, const std::vector<dou
     result.met = true;
     return result;
   }
-  const double median = median_of(earlier);
+  const double median = history::median_of(earlier);
   result.wanted = format_text(">= %.5g, %g of the median of %zu nights", share * median, share, earlier.size());
   result.got = format_text("%.5g, %.3g of it", throughput, throughput / median);
   result.met = throughput >= share * median;
   return result;
-}
-
-double median_of(std::vector<double> values) {
-  std::ranges::sort(values);
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
 }  // namespace phalanx::regress

@@ -31,7 +31,4 @@ history::ExpectationResult check_median(double throughput, const std::vector<dou
 
 inline constexpr std::int64_t kFewestNights = 3;
 
-/// Returns the median, the mean of the two in the middle for an even number of values. Requires at least one.
-double median_of(std::vector<double> values);
-
 }  // namespace phalanx::regress

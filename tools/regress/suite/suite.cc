@@ -53,14 +53,14 @@ config::SourceLocation place_of(const config::Node& tree, std::size_t entry, con
 
 std::vector<std::string> find_files(const Suite& suite, std::size_t entry, std::vector<ConfigProblem>& problems) {
   const auto& patterns = suite.config.cases[entry].configs;
-  const std::string root = (fs::path(suite.path).parent_path() / suite.config.root).lexically_normal();
+  const fs::path root = (fs::path(suite.path).parent_path() / suite.config.root).lexically_normal();
   std::vector<std::string> files;
   for (std::size_t i = 0; i < patterns.size(); ++i) {
-    const auto found = matching(root + "/" + patterns[i]);
+    const auto found = matching(root / patterns[i]);
     files.insert(files.end(), found.begin(), found.end());
     if (!found.empty()) continue;
     auto problem = problem_of(place_of(suite.tree, entry, "configs", i), "cases[" + std::to_string(entry) + "].configs",
-                              "there is no config " + root + "/" + patterns[i]);
+                              "there is no config " + (root / patterns[i]).string());
     problem.suggestion = nearest(patterns[i], names_in(root));
     problems.push_back(problem);
   }
