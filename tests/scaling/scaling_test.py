@@ -31,7 +31,7 @@ PIXELS, CLASSES = 28 * 28, 10
 PARAMETERS = (PIXELS + 1) * HIDDEN + (HIDDEN + 1) * HIDDEN + (HIDDEN + 1) * CLASSES
 
 # Long steps that do nothing but compute and then exchange gradients.
-SETTINGS = {"model": f"{{name: mlp, hidden: [{HIDDEN}, {HIDDEN}]}}", "strategy": "all_reduce", "backend": "gloo",
+SETTINGS = {"model": f"{{name: mlp, hidden: [{HIDDEN}, {HIDDEN}]}}", "strategy": "all_reduce", "backend": "hybrid",
             "launch.threads": 1, "evaluate.every_epochs": 0, "dataset.test_samples": 16, "expect": "{}"}
 
 
