@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <exception>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <system_error>
@@ -21,7 +22,6 @@
 #include "framework/base/files.h"
 #include "framework/base/text.h"
 #include "framework/base/write_all.h"
-#include "framework/observe/best_effort.h"
 
 namespace phalanx {
 namespace {
@@ -95,15 +95,12 @@ EndCommand::EndCommand(const WatchConfig& watch, const std::string& name, const 
 void EndCommand::run(int status, const std::string& error) const {
   if (watch_.on_end.empty()) return;
   standard_output().flush();
-  BestEffort().attempt(
-      [&] {
-        try {
-          run_shell(watch_.on_end, input(status, error), watch_.on_end_timeout);
-        } catch (const Error& problem) {
-          throw Error("watch.on_end: \"" + watch_.on_end + "\" " + problem.what());
-        }
-      },
-      "the run itself is not affected");
+  try {
+    run_shell(watch_.on_end, input(status, error), watch_.on_end_timeout);
+  } catch (const std::exception& problem) {
+    standard_error().write("Warning: watch.on_end: \"" + watch_.on_end + "\" " + problem.what() +
+                           "; the run itself is not affected\n");
+  }
 }
 
 std::string EndCommand::input(int status, const std::string& error) const {

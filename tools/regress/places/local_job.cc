@@ -32,6 +32,7 @@ LocalJob::LocalJob(const Job& job, const PlaceOptions& options,
                                                          std::chrono::duration<double>(job.time_limit))
                                                    : Clock::duration(kForever))) {
   variables.emplace_back(kOwnerVariable, options.owner);
+  variables.emplace_back("TMPDIR", temporary_.path());
   try {
     process_.emplace(ProcessOptions{.command = job.command,
                                     .output = folder_ + "/stdout.log",

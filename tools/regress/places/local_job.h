@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "launch/temporary_folder.h"
 #include "tools/regress/place.h"
 #include "tools/regress/places/process.h"
 
@@ -25,6 +26,7 @@ class LocalJob final : public RunningJob {
   using Clock = std::chrono::steady_clock;
 
   std::string folder_;
+  TemporaryFolder temporary_{TemporaryFolder::Removal::kAlways};  // of the job, which may be killed
   std::optional<Process> process_{};
   std::string failure_{};  // why the program did not start
   Clock::time_point deadline_;
