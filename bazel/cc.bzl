@@ -21,7 +21,10 @@ _GOOGLETEST_MAIN = str(Label("//third_party/googletest:main"))
 _OPT = str(Label("//bazel:opt"))
 _NO_PCH = str(Label("//bazel:no_pch"))
 _SEPARATE = str(Label("//bazel:separate"))
-_PRECOMPILED = {name: str(Label("//bazel:" + name)) for name in ["module", "standard", "tensor", "tensor_test", "test"]}
+_PRECOMPILED = {
+    name: str(Label("//bazel:" + name))
+    for name in ["module", "standard", "tensor", "tensor_test", "test", "torch"]
+}
 
 # False positives of GCC 12 in std::string: it does not treat code from a precompiled header as code of a system header.
 # --config=no-pch enables these warnings.
@@ -61,14 +64,9 @@ def _is_test_code(deps):
 
 def _compiled(srcs, deps, copts, precompiled, is_test_code):
     """Returns deps and copts of a target whose files begin with the precompiled header that matches its deps."""
-<<<<<<< HEAD
-    if precompiled == "module":
-        is_test_code = False  # modules have only one header, which is compiled like those of programs
-    copts = COPTS + copts
-=======
     if precompiled in ["module", "torch"]:
         is_test_code = False  # these have only one header, which is compiled like those of programs
->>>>>>> examples42
+    copts = COPTS + copts
     if is_test_code:
         copts = TEST_COPTS + copts
     if precompiled == "auto":
