@@ -6,6 +6,7 @@
 
 #include <iostream>
 #include <string>
+#include <utility>
 
 namespace nn = torch::nn;
 namespace data = torch::data;

@@ -3,6 +3,7 @@
 #include <phalanx/phalanx.h>
 #include <torch/torch.h>
 
+#include <cstdint>
 #include <iostream>
 #include <sstream>
 #include <string>

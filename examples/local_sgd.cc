@@ -38,7 +38,7 @@ int main() {
     ddp.after_step();  // averages the parameters in every eighth step
   }
   const double before = largest_difference(model, world);
-  ddp.finish();  // averages once more, since 500 is no multiple of 8
+  ddp.finish();  // averages once more, since 500 is not a multiple of 8
   const double after = largest_difference(model, world);
   if (world.rank() == 0) {
     std::cout << "loss " << loss.item<float>() << "\nreplicas differ by " << before << ", after finish() by " << after

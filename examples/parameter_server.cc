@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asynchronous SGD: ranks read the parameters from servers and send gradients, at their own speed. A slow rank delays
-// no other one. Two ranks: torchrun --nproc-per-node 2 --no-python parameter_server
+// Asynchronous SGD: ranks read the parameters from servers and send gradients, at their own speed. A slow rank does not
+// delay the others. Two ranks: torchrun --nproc-per-node 2 --no-python parameter_server
 #include <phalanx/phalanx.h>
 #include <torch/torch.h>
 
+#include <cstdint>
 #include <iostream>
 
 constexpr std::int64_t kElements = 1000;

@@ -5,6 +5,7 @@
 #include <phalanx/phalanx.h>
 #include <torch/torch.h>
 
+#include <cstdint>
 #include <iostream>
 #include <utility>
 #include <vector>
@@ -14,7 +15,7 @@ namespace nn = torch::nn;
 constexpr int kGoal = 8, kStart = 3;  // a corridor from 0, where the player loses, to the goal
 
 struct Episode {
-  torch::Tensor loss;  // its gradient is that of REINFORCE
+  torch::Tensor loss;  // its gradient is the REINFORCE estimate
   int moves = 0;
   bool won = false;
 };
@@ -25,7 +26,7 @@ Episode play(nn::Sequential& policy) {
   int place = kStart;
   for (; place > 0 && place < kGoal; ++episode.moves) {
     const torch::Tensor state = torch::one_hot(torch::tensor(place), kGoal).to(torch::kFloat);
-    const torch::Tensor scores = policy->forward(state).log_softmax(0);  // of going left and right
+    const torch::Tensor scores = policy->forward(state).log_softmax(0);  // log-probabilities of going left and right
     const auto move = scores.exp().multinomial(1).item<std::int64_t>();
     chosen.push_back(scores[move]);
     place += move == 1 ? 1 : -1;

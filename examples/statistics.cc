@@ -13,7 +13,7 @@ int main() {
   phalanx::World world = phalanx::init();
   phalanx::Communicator& ranks = world.communicator();
 
-  // Each rank measured another number of values.
+  // Each rank has measured a different number of values.
   torch::manual_seed(world.rank());
   const torch::Tensor values = 5 + 2 * torch::randn({100'000 * (world.rank() + 1)}, torch::kDouble);
 

@@ -4,6 +4,7 @@
 #include <phalanx/phalanx.h>
 #include <torch/torch.h>
 
+#include <cstdint>
 #include <iostream>
 
 namespace nn = torch::nn;
@@ -22,7 +23,7 @@ int main() {
   // The same samples and initial values on all ranks, because the seed is the same.
   torch::manual_seed(1);
   const torch::Tensor inputs = torch::randn({1024, 2});
-  const torch::Tensor targets = (inputs.pow(2).sum(1) > 1.4).to(torch::kLong);  // inside or outside of a circle
+  const torch::Tensor targets = (inputs.pow(2).sum(1) > 1.4).to(torch::kLong);  // inside or outside a circle
   nn::Sequential model(nn::Linear(2, 32), nn::Tanh(), nn::Linear(32, 2));
   torch::optim::SGD optimizer(model->parameters(), torch::optim::SGDOptions(0.1).momentum(0.9));
 
