@@ -52,7 +52,7 @@ CommandLine parse_command_line(const Arguments& arguments, const std::vector<std
       "where this rank meets the others: env://, tcp://HOST:PORT or file:///PATH (default: where its launcher "
       "says)");
   flags.add_path("rank", &rank, "number of this rank, from 0, if no launcher gives it one; needs --world_size");
-  flags.add_path("world_size", &world_size, "number of ranks, if no launcher tells; needs --rank");
+  flags.add_path("world_size", &world_size, "number of ranks, if no launcher sets it; needs --rank");
   flags.add("print_config", &line.print_config, "print the resolved config, defaults included, and exit");
   flags.add(kHelpConfig, &line.help_config,
             "print every key that a config can have, or the keys of one SECTION (--help_config optimizer.sgd), and "

@@ -221,7 +221,7 @@ TEST(Check, OptionsOfMpirunMustNotRepeatOtherKeys) {
   EXPECT_EQ(complaint("launch: {mpirun_options: [--hostfile=hosts]}"),
             "config: launch.mpirun_options[0]: --hostfile=hosts is set by launch.hosts");
   EXPECT_EQ(complaint("launch: {mpirun_options: [program]}"),
-            "config: launch.mpirun_options[0]: \"program\" is no option: mpirun would start it as the program");
+            "config: launch.mpirun_options[0]: \"program\" is not an option: mpirun would start it as the program");
   EXPECT_EQ(complaint("launch: {bind_to: core, mpirun_options: [--bind-to, core]}"),
             "config: launch.mpirun_options[0]: launch.bind_to: core binds the ranks; use one of the two");
   EXPECT_EQ(complaint("launch: {with: local, mpirun_options: [--tag-output]}"),

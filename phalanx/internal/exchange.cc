@@ -45,7 +45,7 @@ void require_device(const NamedTensors& parameters, const Communicator& group) {
   }
   if (group.takes(device.type())) return;
   throw ConfigError("DistributedDataParallel: the parameters are on " + device.str() +
-                    ", of which the backend of this world takes no tensors; use backend nccl");
+                    ", whose tensors the backend of this world does not take; use backend nccl");
 }
 
 FlatParameters make_buckets(const NamedTensors& parameters, Communicator& group, std::int64_t bucket_bytes,

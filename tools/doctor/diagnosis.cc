@@ -88,7 +88,7 @@ std::string rate_of(const std::string& backend, const Diagnosis& found) {
 }
 
 std::string hybrid_reason(const Diagnosis& found) {
-  return rate_of("shm", found) + " inside each host, so only one part of a tensor per rank crosses the network; " +
+  return rate_of("shm", found) + " inside each host, so each rank sends only its part of a tensor between hosts; " +
          "between hosts " + rate_of("mpi", found) + " if mpirun or srun --mpi=pmix started the ranks, otherwise " +
          rate_of("gloo", found);
 }

@@ -50,7 +50,7 @@ class Tuner {
   void tune(Communicator& world);
 
  private:
-  /// What is measured: an operation of a size on a kind of group.
+  /// A measurement to make: an operation of a size on a kind of group.
   struct Task {
     std::int64_t ranks = 0;
     Scope scope = Scope::kHost;

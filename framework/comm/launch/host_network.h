@@ -21,7 +21,7 @@ struct LocalAddress {
 /// Returns the addresses of this host's interfaces, IPv4 before IPv6, without link-local addresses.
 std::vector<LocalAddress> local_addresses();
 
-/// How this host is connected. Tests replace it.
+/// The network connections of this host. Tests replace them.
 struct HostNetwork {
   std::vector<LocalAddress> addresses;  // local_addresses()
 

@@ -8,7 +8,7 @@
 
 namespace phalanx {
 
-/// How a user or a program says where this process meets its peers, as with torch.distributed.init_process_group().
+/// The place where this process meets its peers, as in torch.distributed.init_process_group().
 struct InitMethod {
   std::string url{};  // env://, tcp://host:port or file:///path, optionally with ?rank=1&world_size=4; empty: env://
   std::optional<int> rank{};

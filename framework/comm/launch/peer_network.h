@@ -9,7 +9,7 @@
 
 namespace phalanx {
 
-/// What a rank tells the others about its host, so that all choose addresses by which they reach each other.
+/// A rank's description of its host, from which the others choose an address that reaches it.
 ///
 /// Rank 0 lists the addresses of its host. Ranks on other hosts choose the address of their route to it, and tell the
 /// others which one it is. Ranks on rank 0's host then choose the address of their route to the first of those.

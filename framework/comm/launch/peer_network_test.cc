@@ -18,7 +18,7 @@ const LocalAddress kInward{"lo", "127.0.0.1", AF_INET, true, 8};
 const LocalAddress kOutward{"eth0", "10.0.0.2", AF_INET, false, 24};
 const LocalAddress kBridge{"docker0", "172.17.0.1", AF_INET, false, 16};
 
-// Of a host that sends from 10.0.0.2 to all others, and from 192.168.7.2 to those of 192.168.
+// Returns the network of a host that sends from 192.168.7.2 to hosts in 192.168, and from 10.0.0.2 to all others.
 HostNetwork two_networks() {
   return {.addresses = {kInward, kBridge, {"ib0", "192.168.7.2", AF_INET, false, 16}, kOutward},
           .named = {},

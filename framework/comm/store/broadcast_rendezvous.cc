@@ -27,7 +27,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What rank 0 broadcasts.
+// The message that rank 0 broadcasts.
 struct Invitation {
   std::string problem{};  // why rank 0 hosts no store; must be of one line
   int port = 0;

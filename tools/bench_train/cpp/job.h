@@ -9,7 +9,7 @@
 
 namespace phalanx::bench_train {
 
-/// What one rank of a C++ program trains. bench_train passes the same fields to peers in Python.
+/// The training job of one rank of a C++ program. bench_train passes the same fields to peers in Python.
 struct LoopJob {
   int rank = 0, size = 1;
   std::string store{};                 // a file through which the ranks find each other; does not exist yet
