@@ -111,8 +111,9 @@ void check_mpirun(std::vector<ConfigProblem>& problems, const LaunchConfig& laun
   const auto& options = launch.mpirun_options;
   refuse_if(problems, launch.with == "local" && !options.empty(), "launch.mpirun_options",
             "launch.with: local starts ranks without mpirun; use mpi");
-  refuse_if(problems, !options.empty() && !options.front().starts_with('-'), "launch.mpirun_options[0]",
-            "\"" + (options.empty() ? "" : options.front()) + "\" is not an option: mpirun would start it as the program");
+  refuse_if(
+      problems, !options.empty() && !options.front().starts_with('-'), "launch.mpirun_options[0]",
+      "\"" + (options.empty() ? "" : options.front()) + "\" is not an option: mpirun would start it as the program");
   for (std::size_t i = 0; i < options.size(); ++i) {
     const std::string place = "launch.mpirun_options[" + std::to_string(i) + "]";
     const std::string key = key_instead_of(options[i]);
