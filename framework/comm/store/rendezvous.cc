@@ -75,15 +75,21 @@ Rendezvous read_ranks(const Url& url) {
   return result;
 }
 
-// torchrun's agent may host the store, and keeps it when it restarts the ranks. The prefix keeps values of an earlier
-// attempt from being taken for messages of this one.
+// Returns a store in which no earlier rendezvous has left values. torchrun's agent keeps its store when it restarts the
+// ranks, and a program may connect several worlds, one after the other.
+StorePtr make_fresh_store(StorePtr store, int rank) {
+  const auto attempt = "phalanx/attempt_" + environment("TORCHELASTIC_RESTART_COUNT").value_or("0");
+  store = make_prefix_store(attempt, std::move(store));
+  const auto number = store->add("rendezvous/" + std::to_string(rank), 1);  // the same on all ranks
+  return make_prefix_store("rendezvous_" + std::to_string(number), std::move(store));
+}
+
 StorePtr connect_tcp(const std::string& host, int port, Rendezvous& result, Seconds timeout) {
   const bool agent = environment("TORCHELASTIC_USE_AGENT_STORE") == "True";
   const StoreHost hosted_by = agent ? StoreHost::kAgent : result.rank == 0 ? StoreHost::kThisProcess : StoreHost::kPeer;
-  const auto attempt = "phalanx/attempt_" + environment("TORCHELASTIC_RESTART_COUNT").value_or("0");
   result.host = host;
   auto store = make_tcp_store({host, port, hosted_by, result.size, timeout, job_secret(), result.rank});
-  return make_prefix_store(attempt, std::move(store));
+  return agent ? make_fresh_store(std::move(store), result.rank) : store;
 }
 
 int to_port(const Url& url, const std::string& name, const std::string& value) {

@@ -92,10 +92,18 @@ TEST_F(Rendezvous, AnAddressMayHaveBrackets) {
 TEST_F(Rendezvous, AnAgentHostsTheStoreOfAllAttempts) {
   const int port = testing::free_port();
   const auto agent = make_tcp_store({"localhost", port, StoreHost::kThisProcess, 1, kTimeout});
-  agent->set("phalanx/attempt_0/note", "from an attempt that failed");
+  agent->set("phalanx/attempt_0/rendezvous_1/note", "from an attempt that failed");
   ::setenv("TORCHELASTIC_USE_AGENT_STORE", "True", 1);
   ::setenv("TORCHELASTIC_RESTART_COUNT", "1", 1);
   meet("tcp://localhost:" + std::to_string(port) + "?world_size=2&");
+}
+
+TEST_F(Rendezvous, TheStoreOfAnAgentHasNoValuesOfAnEarlierRendezvous) {
+  const int port = testing::free_port();
+  const auto agent = make_tcp_store({"localhost", port, StoreHost::kThisProcess, 1, kTimeout});
+  ::setenv("TORCHELASTIC_USE_AGENT_STORE", "True", 1);
+  const std::string url = "tcp://localhost:" + std::to_string(port) + "?world_size=1&rank=0";
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(rendezvous(url, kTimeout).store->add("count", 1), 1);
 }
 
 TEST_F(Rendezvous, ASecretOfTheJobIsReadFromTheEnvironmentOrAFile) {
@@ -110,7 +118,7 @@ TEST_F(Rendezvous, ASecretOfTheJobIsReadFromTheEnvironmentOrAFile) {
     return make_tcp_store({"127.0.0.1", port, StoreHost::kPeer, 1, kTimeout, secret, 1});
   };
   met.store->set("note", "a word");
-  EXPECT_EQ(join("a secret of the tests")->get("phalanx/attempt_0/note"), "a word");
+  EXPECT_EQ(join("a secret of the tests")->get("note"), "a word");
   EXPECT_THROW(join("another secret of the tests"), CommError);
   ::setenv("PHALANX_JOB_SECRET", "another secret of the tests", 1);
   EXPECT_THAT(problem(url), HasSubstr("are both set"));
@@ -126,7 +134,7 @@ TEST_F(Rendezvous, WithASecretValuesInTheStoreOfAnAgentAreSealed) {
   ::setenv("TORCHELASTIC_USE_AGENT_STORE", "True", 1);
   ::setenv("PHALANX_JOB_SECRET", "a secret of the tests", 1);
   meet("tcp://localhost:" + std::to_string(port) + "?world_size=2&");
-  EXPECT_THAT(agent->get("sealed/phalanx/attempt_0/note"), AllOf(HasSubstr("from 0"), Not("from 0")));
+  EXPECT_THAT(agent->get("sealed/phalanx/attempt_0/rendezvous_1/note"), AllOf(HasSubstr("from 0"), Not("from 0")));
 }
 
 TEST_F(Rendezvous, TheEnvironmentCompletesAUrl) {
