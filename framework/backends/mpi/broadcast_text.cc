@@ -4,7 +4,10 @@
 #include <mpi.h>
 
 #include <chrono>
+#include <cstddef>
+#include <memory>
 #include <thread>
+#include <utility>
 
 #include "framework/backends/mpi/error.h"
 #include "framework/backends/mpi/runtime.h"
@@ -17,9 +20,17 @@ using Clock = std::chrono::steady_clock;
 
 constexpr const char* kWhere = "exchanging the address of rank 0 through MPI";
 
-void complete_request(MPI_Request request, Clock::time_point deadline) {
+// The memory of a broadcast, which MPI may still use after a timeout.
+struct Pending {
+  MPI_Comm comm = MPI_COMM_NULL;  // whose messages never match those of a host application
+  MPI_Request request = MPI_REQUEST_NULL;
+  int bytes = 0;
+  std::string text{};
+};
+
+void complete_request(Pending& pending, Clock::time_point deadline) {
   for (int done = 0; true;) {
-    check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), kWhere);
+    check(MPI_Test(&pending.request, &done, MPI_STATUS_IGNORE), kWhere);
     if (done != 0) return;
     if (Clock::now() >= deadline) {
       throw CommError(CommError::Kind::kTimeout, std::string(kWhere) + ": not all ranks came in time");
@@ -28,24 +39,34 @@ void complete_request(MPI_Request request, Clock::time_point deadline) {
   }
 }
 
+void broadcast(Pending& pending, Clock::time_point deadline) {
+  check(MPI_Comm_idup(MPI_COMM_WORLD, &pending.comm, &pending.request), kWhere);
+  complete_request(pending, deadline);
+  check(MPI_Comm_set_errhandler(pending.comm, MPI_ERRORS_RETURN), kWhere);
+  pending.bytes = static_cast<int>(pending.text.size());
+  check(MPI_Ibcast(&pending.bytes, 1, MPI_INT, 0, pending.comm, &pending.request), kWhere);
+  complete_request(pending, deadline);
+  pending.text.resize(static_cast<std::size_t>(pending.bytes));
+  check(MPI_Ibcast(pending.text.data(), pending.bytes, MPI_BYTE, 0, pending.comm, &pending.request), kWhere);
+  complete_request(pending, deadline);
+  check(MPI_Comm_free(&pending.comm), kWhere);
+}
+
 }  // namespace
 
 std::string broadcast_text(const RankInfo& rank_info, const std::string& text, Seconds timeout) {
   start(rank_info, timeout);
   const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(timeout);
-  // Messages of a communicator of its own never match those of a host application.
-  MPI_Comm own = MPI_COMM_NULL;
-  check(MPI_Comm_dup(MPI_COMM_WORLD, &own), kWhere);
-  MPI_Request request = MPI_REQUEST_NULL;
-  auto bytes = static_cast<int>(text.size());
-  check(MPI_Ibcast(&bytes, 1, MPI_INT, 0, own, &request), kWhere);
-  complete_request(request, deadline);
-  std::string received = text;
-  received.resize(static_cast<std::size_t>(bytes));
-  check(MPI_Ibcast(received.data(), bytes, MPI_BYTE, 0, own, &request), kWhere);
-  complete_request(request, deadline);
-  MPI_Comm_free(&own);
-  return received;
+  auto pending = std::make_unique<Pending>();
+  pending->text = text;
+  try {
+    broadcast(*pending, deadline);
+  } catch (...) {
+    static_cast<void>(pending.release());  // MPI may still write to it
+    mark_unhealthy();
+    throw;
+  }
+  return std::move(pending->text);
 }
 
 }  // namespace phalanx::mpi
