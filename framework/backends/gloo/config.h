@@ -13,8 +13,7 @@ struct Config {
   void visit(V& v) {
     v("interface", interface,
       "network interface through which ranks reach each other; empty: PHALANX_INTERFACE, GLOO_SOCKET_IFNAME, or the "
-      "one "
-      "of the route to rank 0");
+      "one of the route to rank 0");
   }
 };
 

@@ -16,7 +16,7 @@ CommunicatorPtr connect_world(const gloo::Config& config, const ConnectOptions& 
   const auto& rank_info = options.rank_info;
   if (!options.store) throw ConfigError("backend gloo needs a store for the rendezvous of its ranks");
   const OwnAddress own =
-      options.address.empty()
+      options.address.empty() || !config.interface.empty()
           ? address_for_peers({.one_host = rank_info.one_host(), .interface = wanted_interface(config.interface)})
           : options.address;
   const gloo::Member member{.group = "world",
