@@ -52,6 +52,22 @@ TEST(Checkpoint, AllRanksGetTheModuleOfTheFileInTheirBuckets) {
   expect_near(values_of(*plain), saved, 0);
 }
 
+TEST(Checkpoint, GradientsAreStillExchangedAfterAFileOfAnotherDtype) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/saved";
+  run_worlds(2, [&](World& world) {
+    Net saved;
+    saved.to(at::kDouble);
+    save(saved, path, world);
+    Net net;
+    DistributedDataParallel ddp(net, world);
+    load(net, path, world);
+    EXPECT_EQ(net.first->weight.scalar_type(), at::kFloat);
+    loss_of(net, own_rows(0, world)).backward();
+    EXPECT_TRUE(equal_on_all_ranks({net.first->weight.grad()}, world));
+  });
+}
+
 TEST(Checkpoint, ErrorsReachAllRanksAndChangeNothing) {
   const TemporaryFolder folder;
   const std::string path = folder.path() + "/saved";

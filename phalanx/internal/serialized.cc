@@ -4,9 +4,12 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/full.h>
+#include <torch/csrc/autograd/node.h>
+#include <torch/csrc/autograd/variable.h>
 #include <torch/serialize/archive.h>
 
 #include <cstdint>
+#include <memory>
 #include <sstream>
 #include <utility>
 #include <vector>
@@ -33,16 +36,22 @@ void deserialize_into(Object& object, const std::string& bytes) {
   object.load(archive);
 }
 
-// The memory of a tensor before a module was loaded.
+using NodePtr = decltype(torch::autograd::impl::try_get_grad_accumulator(std::declval<const at::Tensor&>()));
+
+// The memory of a tensor before a module was loaded, and its node in the autograd graph, which has the hooks of
+// DistributedDataParallel. LibTorch drops the node while the tensor has another dtype or device.
 struct FormerMemory {
   std::string name;
   at::Tensor tensor, memory;
+  NodePtr node;  // null: there is none
 };
 
 std::vector<FormerMemory> memory_of(const torch::nn::Module& module) {
   std::vector<FormerMemory> all;
   const auto add = [&](const auto& named) {
-    if (named.value().defined()) all.push_back({named.key(), named.value(), named.value().variable_data()});
+    if (named.value().defined())
+      all.push_back({named.key(), named.value(), named.value().variable_data(),
+                     torch::autograd::impl::try_get_grad_accumulator(named.value())});
   };
   for (const auto& named : module.named_parameters()) add(named);
   for (const auto& named : module.named_buffers()) add(named);
@@ -50,11 +59,14 @@ std::vector<FormerMemory> memory_of(const torch::nn::Module& module) {
 }
 
 void give_back(const std::vector<FormerMemory>& all) {
-  for (const auto& one : all) at::Tensor(one.tensor).set_data(one.memory);
+  for (const auto& one : all) {
+    at::Tensor(one.tensor).set_data(one.memory);
+    if (one.node) torch::autograd::impl::set_grad_accumulator(one.tensor, c10::weak_intrusive_ptr(one.node));
+  }
 }
 
 void require_same_shapes(const std::vector<FormerMemory>& all) {
-  for (const auto& [name, tensor, memory] : all) {
+  for (const auto& [name, tensor, memory, node] : all) {
     if (tensor.sizes() == memory.sizes()) continue;
     std::ostringstream message;
     message << name << " is " << memory.sizes() << " in the module, but " << tensor.sizes() << " in the file";
