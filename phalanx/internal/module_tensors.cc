@@ -84,8 +84,9 @@ void broadcast_values(const std::vector<at::Tensor>& tensors, int root, Communic
 
 void require_same_lines(const std::vector<std::string>& lines, Communicator& group) {
   if (group.size() == 1) return;
-  const auto expected = split_lines(broadcast_text(join(lines, "\n"), group));
-  for (const auto& difference : all_gather_text(first_difference(lines, expected, group.rank()), group)) {
+  const std::string own = join(lines, "\n");  // of which one may have several lines itself
+  const auto expected = split_lines(broadcast_text(own, group));
+  for (const auto& difference : all_gather_text(first_difference(split_lines(own), expected, group.rank()), group)) {
     if (!difference.empty()) throw ConfigError("DistributedDataParallel: the ranks differ: " + difference);
   }
 }
@@ -95,7 +96,8 @@ std::vector<std::string> describe(const torch::nn::Module& module) {
   const auto add = [&](const std::string& kind, const std::string& name, const at::Tensor& tensor) {
     std::ostringstream line;
     line << kind << ' ' << name;
-    if (tensor.defined()) line << ' ' << tensor.sizes() << ' ' << tensor.scalar_type();
+    if (tensor.defined())
+      line << ' ' << tensor.sizes() << ' ' << tensor.scalar_type() << " on " << tensor.device().type();
     lines.push_back(line.str());
   };
   for (const auto& named : module.named_parameters()) {
