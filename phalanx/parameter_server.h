@@ -15,13 +15,16 @@ namespace phalanx {
 /// connect any processes, by addresses and a secret. ParameterServers starts both for the ranks of a world.
 ///
 ///     phalanx::ParameterServers servers(world);
-///     ps::Table table = servers.client().create({.name = "w", .elements = 1000, .rules = {"{name: add, factor:
-///     0.5}"}}); servers.client().push(table, update, {}).wait(); servers.client().pull(table, values).wait();
+///     auto& client = servers.client();
+///     auto table = client.create({.name = "w", .elements = 1000, .rules = {"{name: add, factor: 0.5}"}});
+///     client.push(table, update, {}).wait();
+///     client.pull(table, values).wait();
 class ParameterServers {
  public:
   struct Options {
-    int servers =
-        0;  // the first ranks, each of which serves a part of every table in a thread of its own; 0: all ranks
+    /// Number of servers: the first ranks, each of which serves a part of every table in a thread of its own. 0: all
+    /// ranks serve.
+    int servers = 0;
     std::chrono::milliseconds timeout = std::chrono::minutes(1);  // limit for each request
   };
 
