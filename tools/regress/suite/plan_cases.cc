@@ -33,6 +33,7 @@ SameAs same_as_of(const SameAsConfig& wanted, const PlannedCase& planned) {
                  .overrides = without_placement(planned.overrides),
                  .tolerance = wanted.tolerance,
                  .steps = wanted.steps};
+  if (wanted.ranks > 0) same_as.overrides.push_back("launch.ranks=" + std::to_string(wanted.ranks));
   ExperimentConfig config;
   load_checked(config, {same_as.config, same_as.overrides});
   same_as.ranks = static_cast<int>(config.launch.ranks);

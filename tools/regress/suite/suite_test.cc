@@ -127,6 +127,10 @@ TEST_F(SuiteTest, ExpectationsThatTakeOtherRunsAreRead) {
   EXPECT_EQ(relations.same_as->config, folder_.path() + "/plain.yaml");
   EXPECT_THAT(relations.same_as->overrides, ElementsAre("seed=5"));
   EXPECT_EQ(relations.same_as->ranks, 2);
+  config("alone", "expect: {same_as: {config: plain.yaml, ranks: 1}}\n");
+  const auto alone = plan("cases: [{configs: [alone.yaml]}]")[0].relations.same_as;
+  EXPECT_EQ(alone->ranks, 1);
+  EXPECT_THAT(alone->overrides, ElementsAre("launch.ranks=1"));
   EXPECT_EQ(relations.resume_at, 0.5);
   EXPECT_EQ(relations.scaling, 0.7);
   EXPECT_FALSE(relations.of_median);
