@@ -119,8 +119,11 @@ bool find_unknown_keys(const Suite& suite, std::size_t index, const std::vector<
     const bool known = std::ranges::any_of(
         candidates, [&](const Candidate& candidate) { return unknown_key(candidate, config_key) == nullptr; });
     if (known) continue;
-    auto problem = suite.problem_at(index, section, key, "no config of this entry has this key");
-    problem.suggestion = unknown_key(candidates.front(), config_key)->suggestion;
+    const ConfigProblem& unknown = *unknown_key(candidates.front(), config_key);
+    const bool is_within = unknown.key.starts_with(config_key + ".");  // set: {expect: {loss: 1}}
+    auto problem = suite.problem_at(index, section, key,
+                                    "no config of this entry has " + (is_within ? "a key " + unknown.key : "this key"));
+    problem.suggestion = unknown.suggestion;
     problems.push_back(problem);
     any = true;
   }

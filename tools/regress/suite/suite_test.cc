@@ -95,6 +95,11 @@ TEST_F(SuiteTest, AKeyThatNoConfigHasIsOneErrorAtItsPlace) {
                         HasSubstr("did you mean"), Not(HasSubstr("\n")))));
 }
 
+TEST_F(SuiteTest, AKeyWithinASettingThatNoConfigHasIsNamed) {
+  expect_refused("cases: [{configs: [plain.yaml], set: {optimizer: {name: sgd, lrr: 1}}}]",
+                 "cases[0].set.optimizer: no config of this entry has a key optimizer.lrr (did you mean \"lr\"?)");
+}
+
 TEST_F(SuiteTest, AKeyThatSomeConfigHasIsOnlyRefusedForTheOthers) {
   const std::string entry = "configs: [plain.yaml, other.yaml], matrix: {optimizer.momentum: [0.5]}";
   expect_refused("cases: [{" + entry + "}]", "other-optimizer.momentum=0.5 is refused");
