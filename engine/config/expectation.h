@@ -102,6 +102,7 @@ struct SameAsConfig {
   std::string config;
   double tolerance = 1e-5;
   std::int64_t steps = 0;
+  std::int64_t ranks = 0;
 
   template <class V>
   void visit(V& v) {
@@ -110,6 +111,7 @@ struct SameAsConfig {
       "checks it");
     v("tolerance", tolerance, "relative difference of losses that is allowed", config::at_least(0));
     v("steps", steps, "number of steps from the first one that are compared; 0: all", config::at_least(0));
+    v("ranks", ranks, "number of ranks of that run; 0: as many as its config says", config::at_least(0));
   }
 };
 

@@ -82,7 +82,8 @@ FOUND_AT_ONCE = (
             "engine/engine.cc",
             "      ++state.step;\n",
             "      ++state.step;\n"
-            "      new std::vector<char>(std::size_t{1} << 20, 'x');\n"),
+            "      static std::vector<std::vector<char>> leaked;\n"
+            "      leaked.emplace_back(std::size_t{1} << 20, 'x');\n"),
         cases=("quickstart-speed-*", "quickstart-exact-ranks=2-backend=shm-strategy=overlapped"),
         fail="speed",
         expectation=r"memory\.max"),

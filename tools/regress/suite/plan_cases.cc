@@ -33,6 +33,7 @@ SameAs same_as_of(const SameAsConfig& wanted, const PlannedCase& planned) {
                  .overrides = without_placement(planned.overrides),
                  .tolerance = wanted.tolerance,
                  .steps = wanted.steps};
+  if (wanted.ranks > 0) same_as.overrides.push_back("launch.ranks=" + std::to_string(wanted.ranks));
   ExperimentConfig config;
   load_checked(config, {same_as.config, same_as.overrides});
   same_as.ranks = static_cast<int>(config.launch.ranks);
@@ -118,8 +119,11 @@ bool find_unknown_keys(const Suite& suite, std::size_t index, const std::vector<
     const bool known = std::ranges::any_of(
         candidates, [&](const Candidate& candidate) { return unknown_key(candidate, config_key) == nullptr; });
     if (known) continue;
-    auto problem = suite.problem_at(index, section, key, "no config of this entry has this key");
-    problem.suggestion = unknown_key(candidates.front(), config_key)->suggestion;
+    const ConfigProblem& unknown = *unknown_key(candidates.front(), config_key);
+    const bool is_within = unknown.key.starts_with(config_key + ".");  // set: {expect: {loss: 1}}
+    auto problem = suite.problem_at(index, section, key,
+                                    "no config of this entry has " + (is_within ? "a key " + unknown.key : "this key"));
+    problem.suggestion = unknown.suggestion;
     problems.push_back(problem);
     any = true;
   }

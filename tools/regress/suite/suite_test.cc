@@ -95,6 +95,11 @@ TEST_F(SuiteTest, AKeyThatNoConfigHasIsOneErrorAtItsPlace) {
                         HasSubstr("did you mean"), Not(HasSubstr("\n")))));
 }
 
+TEST_F(SuiteTest, AKeyWithinASettingThatNoConfigHasIsNamed) {
+  expect_refused("cases: [{configs: [plain.yaml], set: {optimizer: {name: sgd, lrr: 1}}}]",
+                 "cases[0].set.optimizer: no config of this entry has a key optimizer.lrr (did you mean \"lr\"?)");
+}
+
 TEST_F(SuiteTest, AKeyThatSomeConfigHasIsOnlyRefusedForTheOthers) {
   const std::string entry = "configs: [plain.yaml, other.yaml], matrix: {optimizer.momentum: [0.5]}";
   expect_refused("cases: [{" + entry + "}]", "other-optimizer.momentum=0.5 is refused");
@@ -127,6 +132,10 @@ TEST_F(SuiteTest, ExpectationsThatTakeOtherRunsAreRead) {
   EXPECT_EQ(relations.same_as->config, folder_.path() + "/plain.yaml");
   EXPECT_THAT(relations.same_as->overrides, ElementsAre("seed=5"));
   EXPECT_EQ(relations.same_as->ranks, 2);
+  config("alone", "expect: {same_as: {config: plain.yaml, ranks: 1}}\n");
+  const auto alone = plan("cases: [{configs: [alone.yaml]}]")[0].relations.same_as;
+  EXPECT_EQ(alone->ranks, 1);
+  EXPECT_THAT(alone->overrides, ElementsAre("launch.ranks=1"));
   EXPECT_EQ(relations.resume_at, 0.5);
   EXPECT_EQ(relations.scaling, 0.7);
   EXPECT_FALSE(relations.of_median);
