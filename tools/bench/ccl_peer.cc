@@ -39,9 +39,7 @@ class CclBench {
         count_(static_cast<std::size_t>(what.whole)),
         part_(static_cast<std::size_t>(what.part)) {}
 
-  ccl::event all_reduce() const {
-    return ccl::allreduce(whole(), whole(), count_, kType, ccl::reduction::sum, world_);
-  }
+  ccl::event all_reduce() const { return ccl::allreduce(whole(), whole(), count_, kType, ccl::reduction::sum, world_); }
 
   ccl::event launch(const std::string& op) const {
     if (op == "all_reduce") return all_reduce();

@@ -24,8 +24,7 @@ Measure prepare(const PeerCase& what) {
   const auto whole = allocate(what.whole, what.memory);
   const std::int64_t elements = other_elements(what);
   const auto other = elements > 0 ? allocate(elements, what.memory) : nullptr;
-  const MpiBuffers buffers{
-      whole.get(), other.get(), static_cast<int>(what.whole), static_cast<int>(what.part)};
+  const MpiBuffers buffers{whole.get(), other.get(), static_cast<int>(what.whole), static_cast<int>(what.part)};
   return [whole, other, measure = measure_mpi(what.op, buffers)](std::int64_t repeats) { return measure(repeats); };
 }
 

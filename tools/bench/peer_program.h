@@ -18,7 +18,7 @@
 
 #include "tools/bench/timed.h"
 
-/// The frame of a program that calls another library next to a rank, as launched_subject.h describes: PROGRAM FOLDER.
+/// The frame of a program that calls another library next to a rank, as peer_subject.h describes: PROGRAM FOLDER.
 /// Includes nothing of Phalanx, as timed.h.
 namespace phalanx::bench {
 

@@ -30,8 +30,8 @@ std::unique_ptr<Subject> make_torch_subject(const std::string& python, const Ran
                                                   std::to_string(rank_info.size), init_method});
   process->child->receive(timeout);  // "ready"
   store_barrier(*rendezvous, "ready", rank_info.size);
-  return std::make_unique<PeerSubject>("torch", rank_info.size, std::shared_ptr<LineSocket>(process, &process->child->lines()),
-                                       timeout);
+  return std::make_unique<PeerSubject>("torch", rank_info.size,
+                                       std::shared_ptr<LineSocket>(process, &process->child->lines()), timeout);
 }
 
 }  // namespace phalanx::bench
