@@ -29,9 +29,9 @@ struct alignas(128) Flag {
 }
 
 /// A flag for each rank, in memory that all ranks share.
-class Flags {
+class SharedFlags {
  public:
-  Flags(const RankInfo& rank_info, Store& store) : rank_(rank_info.rank), size_(rank_info.size) {
+  SharedFlags(const RankInfo& rank_info, Store& store) : rank_(rank_info.rank), size_(rank_info.size) {
     Descriptor file;
     if (rank_ == 0) {
       file = Descriptor(::memfd_create("phalanx-flags", MFD_CLOEXEC));
@@ -47,9 +47,9 @@ class Flags {
     flags_ = static_cast<Flag*>(memory);  // a new file holds zeros
     store_barrier(store, "mapped", size_);
   }
-  ~Flags() { ::munmap(flags_, bytes()); }
-  Flags(const Flags&) = delete;
-  Flags& operator=(const Flags&) = delete;
+  ~SharedFlags() { ::munmap(flags_, bytes()); }
+  SharedFlags(const SharedFlags&) = delete;
+  SharedFlags& operator=(const SharedFlags&) = delete;
 
   void exchange() {
     const std::uint64_t number = ++entered_;
@@ -73,7 +73,7 @@ class Flags {
 
 class FlagsSubject final : public Subject {
  public:
-  explicit FlagsSubject(std::shared_ptr<Flags> flags) : flags_(std::move(flags)) {}
+  explicit FlagsSubject(std::shared_ptr<SharedFlags> flags) : flags_(std::move(flags)) {}
 
   std::string name() const override { return "flags"; }
   int size() const override { return flags_->size(); }
@@ -87,7 +87,7 @@ class FlagsSubject final : public Subject {
   }
 
  private:
-  std::shared_ptr<Flags> flags_;
+  std::shared_ptr<SharedFlags> flags_;
 };
 
 }  // namespace
@@ -95,7 +95,7 @@ class FlagsSubject final : public Subject {
 std::unique_ptr<Subject> make_flags_subject(const RankInfo& rank_info, StorePtr store) {
   if (!rank_info.one_host()) throw ConfigError("--against flags: all ranks must be on one host");
   const auto rendezvous = make_prefix_store("bench/flags", std::move(store));
-  return std::make_unique<FlagsSubject>(std::make_shared<Flags>(rank_info, *rendezvous));
+  return std::make_unique<FlagsSubject>(std::make_shared<SharedFlags>(rank_info, *rendezvous));
 }
 
 }  // namespace phalanx::bench
