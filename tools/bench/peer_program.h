@@ -115,7 +115,7 @@ inline void serve_rank(RankConnection& rank, const std::function<void()>& synchr
       const Measure& measure = trials.at(number);
       synchronize();
       char text[64];
-      std::snprintf(text, sizeof(text), "%.6f", measure(repeats) / static_cast<double>(repeats));
+      std::snprintf(text, sizeof(text), "%.9f", measure(repeats) / static_cast<double>(repeats));
       answer = text;
     } else {
       trials.erase(number);

@@ -13,7 +13,7 @@ from program import DEADLINE, ROOT, ProgramTest
 
 BENCH = str(ROOT / "tools/bench/bench")
 # An MPI whose operations do nothing, and its launcher.
-MPI_H = """
+MPI_H = """#pragma once
 #include <cstdlib>
 enum { MPI_SUCCESS, MPI_MAX_ERROR_STRING = 64, MPI_COMM_WORLD = 0, MPI_FLOAT = 0, MPI_SUM = 0, MPI_INFO_NULL = 0 };
 enum { MPI_THREAD_SINGLE, MPI_REQUEST_NULL = 0 };
@@ -154,7 +154,8 @@ mkdir -p "$prefix/bin" "$prefix/lib" "$prefix/include"
 cp {self.folder}/mpi.h "$prefix/include/mpi.h"
 cp {self.folder}/mpiexec "$prefix/bin/mpiexec.hydra"
 chmod +x "$prefix/bin/mpiexec.hydra"
-echo | c++ -shared -fPIC -x c++ - -o "$prefix/lib/libmpi.so"""")
+echo | c++ -shared -fPIC -x c++ - -o "$prefix/lib/libmpi.so"
+""")
         for _ in range(2):
             self.bench(*QUICK, "--op=all", "--backends=shm", "--against=mpich", "--bytes=1000,64KB", "--json=rows.json",
                        **variables)
@@ -185,7 +186,8 @@ echo | c++ -shared -fPIC -x c++ - -o "$prefix/lib/libmpi.so"""")
 cp {self.folder}/mpi.h "$prefix/include/mpi.h"
 printf '#!/bin/sh\\necho no MPI today; exit 1\\n' > "$prefix/bin/mpiexec.hydra"
 chmod +x "$prefix/bin/mpiexec.hydra"
-echo | c++ -shared -fPIC -x c++ - -o "$prefix/lib/libmpi.so"""")
+echo | c++ -shared -fPIC -x c++ - -o "$prefix/lib/libmpi.so"
+""")
         done = self.bench("--backends=shm", "--against=mpich", status=1, **variables)
         self.assertIn("no MPI today", done.stderr)
         self.assertIn("mpich: its launcher has ended", done.stderr)
