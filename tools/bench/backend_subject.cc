@@ -8,6 +8,7 @@
 #include "framework/collectives/algorithm.h"
 #include "framework/comm/operations/arguments.h"
 #include "tools/bench/subject.h"
+#include "tools/bench/timed.h"
 
 namespace phalanx::bench {
 namespace {
@@ -73,7 +74,7 @@ class BackendBench {
   at::Tensor output_, input_;
 };
 
-std::function<double(std::int64_t)> measured(const BackendBench& bench, const Case& what) {
+Measure measured(const BackendBench& bench, const Case& what) {
   if (what.op == "send_recv") return timed_round_trips([bench] { bench.round_trip(); });
   if (what.op == "launch") {
     const auto work = std::make_shared<Work>();

@@ -23,6 +23,7 @@
 #include "tools/bench/flag_words.h"
 #include "tools/bench/measure.h"
 #include "tools/bench/options.h"
+#include "tools/bench/peer_library.h"
 #include "tools/bench/plot.h"
 #include "tools/bench/python.h"
 #include "tools/bench/table.h"
@@ -89,12 +90,27 @@ void choose_python(Options& options, RankStart& start, bool launched) {
   }
 }
 
+// Installs the libraries that are measured by programs of their own. Ranks that a launcher starts would install the
+// same one at the same time, so they only look for it.
+void install_peers(const Options& options, bool launched) {
+  for (const auto& name : options.against) {
+    const PeerLibrary* const library = find_peer_library(name);
+    if (library == nullptr) continue;
+    if (launched) {
+      require_peer_library(*library, "--against " + name);
+    } else {
+      install_peer_library(*library, "--against " + name);
+    }
+  }
+}
+
 int run(const Arguments& arguments) {
   RankStart start{.command = arguments.command_line()};
   Options options = parse_options(arguments);
   check_backends(options);
   const bool launched = detect_launch_environment().has_value();
   choose_python(options, start, launched);
+  install_peers(options, launched);
   if (!launched && backend_traits(options.backends.front()).threads) return run_as_threads(options);
   start.ranks = options.ranks;
   start.with_mpirun = options.uses("openmpi") ||

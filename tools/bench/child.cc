@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/bench/child.h"
 
-#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <system_error>
 #include <thread>
 
@@ -44,6 +41,15 @@ pid_t spawn(const std::vector<std::string>& command, int end) {
   return process;
 }
 
+// One socket serves both directions: unlike a pipe it can be written without SIGPIPE.
+std::pair<Descriptor, Descriptor> socket_pair() {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    throw Error("cannot make a socket pair: " + std::generic_category().message(errno));
+  }
+  return {Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
 bool ends_within(pid_t process, Seconds time) {
   const auto deadline = Clock::now() + time;
   while (::waitpid(process, nullptr, WNOHANG) == 0) {
@@ -55,62 +61,23 @@ bool ends_within(pid_t process, Seconds time) {
 
 }  // namespace
 
-// One socket serves both directions: unlike a pipe it can be written without SIGPIPE.
 Child::Child(const std::vector<std::string>& command, const std::string& name, Seconds patience)
-    : name_(name.empty() ? command.at(0) : name), patience_(patience) {
-  int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-    throw Error("cannot make a socket pair: " + std::generic_category().message(errno));
-  }
-  socket_ = ends[0];
-  try {
-    process_ = spawn(command, ends[1]);
-  } catch (...) {
-    ::close(ends[0]);
-    ::close(ends[1]);
-    throw;
-  }
-  ::close(ends[1]);
-}
+    : Child(command, name, patience, socket_pair()) {}
+
+Child::Child(const std::vector<std::string>& command, const std::string& name, Seconds patience,
+             std::pair<Descriptor, Descriptor> ends)
+    : patience_(patience),
+      lines_(std::move(ends.first), name.empty() ? command.at(0) : name),
+      process_(spawn(command, ends.second.get())) {}
 
 Child::~Child() {
-  ::close(socket_);
+  lines_.close();
   if (ends_within(process_, patience_)) return;
   ::kill(process_, SIGKILL);
   ::waitpid(process_, nullptr, 0);
 }
 
-void Child::send(const std::string& line) {
-  const std::string text = line + "\n";
-  for (std::size_t sent = 0; sent < text.size();) {
-    const ssize_t count = ::send(socket_, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
-    if (count < 0 && errno != EINTR) throw Error(name_ + " has ended");
-    sent += static_cast<std::size_t>(std::max<ssize_t>(count, 0));
-  }
-}
-
-std::string Child::receive(Seconds timeout) {
-  const auto deadline = Clock::now() + timeout;
-  while (received_.find('\n') == std::string::npos) {
-    const std::chrono::duration<double, std::milli> left = deadline - Clock::now();
-    pollfd ready{.fd = socket_, .events = POLLIN, .revents = 0};
-    const int count = left.count() > 0 ? ::poll(&ready, 1, static_cast<int>(left.count()) + 1) : 0;
-    if (count < 0 && errno == EINTR) continue;
-    if (count == 0) {
-      char seconds[32];
-      std::snprintf(seconds, sizeof(seconds), "%g", timeout.count());
-      throw Error(name_ + " has not answered for " + seconds + " s");
-    }
-    char chunk[512];
-    const ssize_t bytes = ::read(socket_, chunk, sizeof(chunk));
-    if (bytes <= 0) throw Error(name_ + " has ended; its output on standard error says why");
-    received_.append(chunk, static_cast<std::size_t>(bytes));
-  }
-  const auto end = received_.find('\n');
-  std::string line = received_.substr(0, end);
-  received_.erase(0, end + 1);
-  return line;
-}
+bool Child::running() const { return ::waitpid(process_, nullptr, WNOHANG) == 0; }
 
 int run_program(const std::vector<std::string>& command) {
   pid_t process = -1;

@@ -4,9 +4,11 @@
 #include <sys/types.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "framework/comm/store/store.h"
+#include "tools/bench/line_socket.h"
 
 namespace phalanx::bench {
 
@@ -21,16 +23,21 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  /// Both throw Error if the child has ended; receive() also if no line arrives within `timeout`.
-  void send(const std::string& line);
-  std::string receive(Seconds timeout);
+  /// The lines to and from the child.
+  LineSocket& lines() { return lines_; }
+  void send(const std::string& line) { lines_.send(line); }
+  std::string receive(Seconds timeout) { return lines_.receive(timeout); }
+
+  /// Returns false once the child has ended.
+  bool running() const;
 
  private:
-  std::string name_;
+  Child(const std::vector<std::string>& command, const std::string& name, Seconds patience,
+        std::pair<Descriptor, Descriptor> ends);
+
   Seconds patience_;
-  pid_t process_ = -1;
-  int socket_ = -1;
-  std::string received_;  // received bytes that receive() has not returned yet
+  LineSocket lines_;
+  pid_t process_;
 };
 
 /// Runs a program to its end. Returns its exit status, 128 plus the signal that killed it, or 127 if the program does

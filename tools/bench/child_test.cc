@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <string>
+#include <thread>
 
 #include "framework/base/error.h"
 
@@ -45,6 +47,13 @@ TEST(Child, IsAnErrorIfItHasEnded) {
 TEST(Child, IsAnErrorIfItDoesNotExist) {
   EXPECT_NE(problem_of([] { Child child({"/no/such/program"}); }).find("cannot start /no/such/program"),
             std::string::npos);
+}
+
+TEST(Child, RunsUntilItsInputIsClosed) {
+  Child child({"cat"});
+  EXPECT_TRUE(child.running());
+  child.lines().close();
+  while (child.running()) std::this_thread::yield();
 }
 
 TEST(Child, IsKilledIfItDoesNotListen) { Child child({"sleep", "1000"}); }

@@ -13,6 +13,7 @@
 #include "framework/comm/backend.h"
 #include "tools/bench/flag_words.h"
 #include "tools/bench/operation.h"
+#include "tools/bench/peer_library.h"
 #include "tools/command/flags.h"
 
 namespace phalanx::bench {
@@ -37,10 +38,12 @@ void add_flags(Flags& flags, Words& words, Options& options) {
   flags.add("backends", &words.backends,
             "backends to measure (shm, mpi, ...; inproc only by itself), and openmpi as in --against; the first is "
             "the baseline");
-  flags.add("against", &words.against,
-            "what to compare them with. Other libraries, called directly: mpi (Open MPI), gloo (the library, over "
-            "TCP), torch (Python's torch.distributed with gloo); and servers: an all-reduce through parameter "
-            "servers");
+  flags.add(
+      "against", &words.against,
+      "what to compare them with. Other libraries, called directly: mpi (Open MPI), gloo (the library, over "
+      "TCP), torch (Python's torch.distributed with gloo), intelmpi, mpich, oneccl (these three are installed once, "
+      "with pip); servers: an all-reduce through parameter servers; flags: a barrier that is a bare exchange of "
+      "flags in shared memory");
   flags.add("algorithms", &words.algorithms, "algorithms of the backends: native, names of registered ones, or all");
   flags.add("bytes", &words.bytes,
             "sizes, as in nccl-tests (the table says of which tensor), rounded up to divide evenly among the ranks");
@@ -65,7 +68,9 @@ std::vector<std::string> choose_ops(const std::string& op) {
 }
 
 std::vector<std::string> choose_peers(const std::string& against) {
-  auto peers = choose_any("against", against, {"mpi", "openmpi", "gloo", "torch", "servers"});
+  std::vector<std::string> known{"mpi", "openmpi", "gloo", "torch", "servers", "flags"};
+  for (const auto& library : peer_libraries()) known.push_back(library.name);
+  auto peers = choose_any("against", against, known);
   std::ranges::replace(peers, "mpi", "openmpi");
   return peers;
 }

@@ -49,11 +49,18 @@ TEST(CommandLine, HasDefaults) {
   EXPECT_EQ(parse({"--op=all"}).ops, operation_names());
 }
 
+TEST(CommandLine, NamesPeersWithLaunchersOfTheirOwn) {
+  const Options options = parse({"--against=intelmpi,mpich,oneccl,flags"});
+  EXPECT_EQ(options.against, (std::vector<std::string>{"intelmpi", "mpich", "oneccl", "flags"}));
+  EXPECT_NE(problem_of({"--device=cuda", "--against=mpich"}).find("only on the CPU"), std::string::npos);
+}
+
 TEST(CommandLine, SaysWhatIsWrong) {
   EXPECT_EQ(problem_of({"--op=all_reduc"}).substr(0, 31), "--op: \"all_reduc\" is not one of");
   EXPECT_NE(problem_of({"--op=all_reduc"}).find("did you mean \"all_reduce\"?"), std::string::npos);
   EXPECT_EQ(problem_of({"--memory=pinned"}), "--memory: \"pinned\" is not one of registered, private");
-  EXPECT_NE(problem_of({"--against=nccl"}).find("mpi, openmpi, gloo, torch, servers"), std::string::npos);
+  EXPECT_NE(problem_of({"--against=nccl"}).find("mpi, openmpi, gloo, torch, servers, flags, intelmpi, mpich, oneccl"),
+            std::string::npos);
   EXPECT_EQ(problem_of({"--bytes="}), "--bytes is empty");
   EXPECT_NE(problem_of({"--bytes=1XB"}).find("1XB"), std::string::npos);
   EXPECT_NE(problem_of({"--bind=socket"}).find("none, core"), std::string::npos);

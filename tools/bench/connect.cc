@@ -39,9 +39,7 @@ class Connector {
       connected_.subjects.push_back(make_servers_subject(connected_.all.front()));
       return;
     }
-    connected_.subjects.push_back(name == "torch"
-                                      ? make_torch_subject(options_.python, rank_info_, store(name), kTimeout)
-                                      : make_gloo_subject(rank_info_, store(name), kTimeout));
+    connected_.subjects.push_back(make_peer(name));
   }
 
   Connected finish() {
@@ -51,6 +49,13 @@ class Connector {
   }
 
  private:
+  std::unique_ptr<Subject> make_peer(const std::string& name) const {
+    if (name == "torch") return make_torch_subject(options_.python, rank_info_, store(name), kTimeout);
+    if (name == "gloo") return make_gloo_subject(rank_info_, store(name), kTimeout);
+    if (name == "flags") return make_flags_subject(rank_info_, store(name));
+    return make_launched_subject(*find_peer_library(name), rank_info_, store(name), kTimeout);
+  }
+
   StorePtr store(const std::string& user) const {
     if (!store_)
       throw ConfigError(user + ": the launcher provides no rendezvous for these ranks; measure only mpi and openmpi");

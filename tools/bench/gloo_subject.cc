@@ -19,6 +19,7 @@
 #include "framework/base/environment.h"
 #include "third_party/gloo/full_mesh.h"
 #include "tools/bench/subject.h"
+#include "tools/bench/timed.h"
 
 namespace phalanx::bench {
 namespace {

@@ -13,7 +13,7 @@ struct Options {
   std::vector<std::string> ops{"all_reduce"};
   std::vector<std::string> backends{"shm", "openmpi"};  // the others are compared with the first; openmpi, which is a
                                                         // peer, may also be named and is measured at its position
-  std::vector<std::string> against{};                   // peers to measure after them: openmpi, gloo, torch, servers
+  std::vector<std::string> against{};                   // peers to measure after them, as in --against
   std::vector<std::string> algorithms{"native"};        // native or registered names; "all": all of them
   std::vector<std::int64_t> bytes{1 << 10, 64 << 10, 1 << 20, 16 << 20};
   std::vector<std::string> memories{"registered", "private"};

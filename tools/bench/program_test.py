@@ -12,6 +12,35 @@ import xml.etree.ElementTree
 from program import DEADLINE, ROOT, ProgramTest
 
 BENCH = str(ROOT / "tools/bench/bench")
+# An MPI whose operations do nothing, and its launcher.
+MPI_H = """#pragma once
+#include <cstdlib>
+enum { MPI_SUCCESS, MPI_MAX_ERROR_STRING = 64, MPI_COMM_WORLD = 0, MPI_FLOAT = 0, MPI_SUM = 0, MPI_INFO_NULL = 0 };
+enum { MPI_THREAD_SINGLE, MPI_REQUEST_NULL = 0 };
+using MPI_Request = int;
+using MPI_Aint = long;
+constexpr int* MPI_STATUS_IGNORE = nullptr;
+constexpr void* MPI_IN_PLACE = nullptr;
+#define DOES_NOTHING(name) template <class... Arguments> int name(Arguments...) { return MPI_SUCCESS; }
+DOES_NOTHING(MPI_Init_thread) DOES_NOTHING(MPI_Finalize) DOES_NOTHING(MPI_Error_string) DOES_NOTHING(MPI_Barrier)
+DOES_NOTHING(MPI_Allreduce) DOES_NOTHING(MPI_Bcast) DOES_NOTHING(MPI_Reduce) DOES_NOTHING(MPI_Reduce_scatter_block)
+DOES_NOTHING(MPI_Allgather) DOES_NOTHING(MPI_Gather) DOES_NOTHING(MPI_Scatter) DOES_NOTHING(MPI_Alltoall)
+DOES_NOTHING(MPI_Send) DOES_NOTHING(MPI_Recv) DOES_NOTHING(MPI_Iallreduce) DOES_NOTHING(MPI_Wait)
+inline int number(const char* name) { return std::atoi(std::getenv(name)); }
+inline int MPI_Comm_rank(int, int* rank) { return *rank = number("PMI_RANK"), MPI_SUCCESS; }
+inline int MPI_Comm_size(int, int* size) { return *size = number("PMI_SIZE"), MPI_SUCCESS; }
+inline int MPI_Alloc_mem(long bytes, int, void* data) { return *(void**)data = std::malloc(bytes), MPI_SUCCESS; }
+inline int MPI_Free_mem(void* data) { return std::free(data), MPI_SUCCESS; }
+"""
+MPIEXEC = """#!/bin/sh
+ranks=$2 rank=0
+shift 2
+while [ $rank -lt $ranks ]; do
+  PMI_RANK=$rank PMI_SIZE=$ranks "$@" &
+  rank=$((rank + 1))
+done
+wait
+"""
 QUICK = ["--rounds=2", "--budget_ms=0.2"]
 ROW = {"op", "backend", "algorithm", "ranks", "bytes", "memory", "p50_us", "p90_us", "alg_gb_s", "bus_gb_s"}
 
@@ -106,6 +135,70 @@ esac
         done = self.bench("--backends=shm", "--against=torch", status=1, XDG_CACHE_HOME=str(caches),
                           PATH=f"{programs}:{os.environ['PATH']}")
         self.assertIn(f"{caches}/phalanx/torch-2.13.0/bin/python has ended", done.stderr)
+
+    def pip(self, script):
+        """Returns variables with which bench finds a pip that runs `script`, where $prefix is the folder to install
+        in, and has an empty cache."""
+        programs = self.folder / "programs"
+        programs.mkdir(exist_ok=True)
+        python = programs / "python3"
+        python.write_text(f'#!/bin/sh\nwhile [ "$1" != --prefix ]; do shift; done\nprefix=$2\n{script}\n')
+        python.chmod(0o755)
+        return {"XDG_CACHE_HOME": str(self.folder / "caches"), "PATH": f"{programs}:{os.environ['PATH']}"}
+
+    def test_installs_an_mpi_once_and_measures_it_in_every_operation(self):
+        (self.folder / "mpi.h").write_text(MPI_H)
+        (self.folder / "mpiexec").write_text(MPIEXEC)
+        variables = self.pip(f"""echo "$@" >> {self.folder}/installed
+mkdir -p "$prefix/bin" "$prefix/lib" "$prefix/include"
+cp {self.folder}/mpi.h "$prefix/include/mpi.h"
+cp {self.folder}/mpiexec "$prefix/bin/mpiexec.hydra"
+chmod +x "$prefix/bin/mpiexec.hydra"
+echo | c++ -shared -fPIC -x c++ - -o "$prefix/lib/libmpi.so"
+""")
+        for _ in range(2):
+            self.bench(*QUICK, "--op=all", "--backends=shm", "--against=mpich", "--bytes=1000,64KB", "--json=rows.json",
+                       **variables)
+            result = json.loads((self.folder / "rows.json").read_text())
+            self.assertEqual([], result["absent"])
+            rows = [row for row in result["rows"] if row["backend"] == "mpich"]
+            self.assertEqual(10 * 2 * 2 + 1, len(rows))  # operations, sizes, memories; plus the barrier
+            for row in rows:
+                self.assertEqual(ROW, set(row))
+        installed = (self.folder / "installed").read_text()
+        self.assertEqual(1, installed.count("\n"), installed)
+        self.assertIn("mpich==5.0.2", installed)
+
+    def test_says_why_an_mpi_cannot_be_measured(self):
+        flags = ["--backends=shm", "--against=mpich"]
+        done = self.bench(*flags, status=2, **self.pip("exit 1"))
+        self.assertIn("--against mpich: python3 -m pip install mpich==5.0.2 failed, as printed above; "
+                      "the first measurement needs network access", done.stderr)
+        variables = self.pip("exit 0")
+        done = self.bench(*flags, status=2, **{**variables, "PATH": str(self.folder / "programs")})
+        self.assertIn("--against mpich: needs a C++ compiler, c++", done.stderr)
+        done = self.bench(*flags, status=2, **variables)
+        self.assertIn("--against mpich: c++ cannot compile the program that calls mpich", done.stderr)
+
+    def test_an_mpi_that_does_not_start_is_an_error(self):
+        (self.folder / "mpi.h").write_text(MPI_H)
+        variables = self.pip(f"""mkdir -p "$prefix/bin" "$prefix/lib" "$prefix/include"
+cp {self.folder}/mpi.h "$prefix/include/mpi.h"
+printf '#!/bin/sh\\necho no MPI today; exit 1\\n' > "$prefix/bin/mpiexec.hydra"
+chmod +x "$prefix/bin/mpiexec.hydra"
+echo | c++ -shared -fPIC -x c++ - -o "$prefix/lib/libmpi.so"
+""")
+        done = self.bench("--backends=shm", "--against=mpich", status=1, **variables)
+        self.assertIn("no MPI today", done.stderr)
+        self.assertIn("mpich: its launcher has ended", done.stderr)
+
+    def test_measures_a_bare_exchange_of_flags_as_a_barrier(self):
+        for ranks in (2, 4):
+            result = self.rows("--op=all_reduce,barrier", "--backends=shm", "--against=flags", "--bytes=1KB",
+                               "--memory=private", f"--ranks={ranks}")
+            self.assertEqual(["barrier"], [row["op"] for row in result["rows"] if row["backend"] == "flags"])
+            self.assertEqual([("all_reduce", "flags", "flags are exchanged only as a barrier")],
+                             [(one["op"], one["backend"], one["why"]) for one in result["absent"]])
 
     def test_an_interpreter_that_ends_is_an_error(self):
         python = self.folder / "python"

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/bench/python.h"
 
-#include <cstdio>
 #include <filesystem>
 
-#include "framework/base/cache_folder.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 #include "tools/bench/child.h"
+#include "tools/bench/install.h"
 
 namespace phalanx::bench {
 namespace {
@@ -35,11 +34,7 @@ constexpr Library kJax{.name = "JAX",
                        .proof = "import jax.numpy",
                        .flag = "--jax_python"};
 
-fs::path cache_folder(const Library& library, const std::string& flag) {
-  if (const std::string folder = user_cache_folder(); !folder.empty()) return folder;
-  throw ConfigError(flag + ": HOME is not set, so " + library.requirement +
-                    " cannot be installed; name an interpreter with " + library.flag);
-}
+constexpr const char* kInterpreter = "bin/python";
 
 // A launcher of the system's Python that adds the packages next to it to PYTHONPATH.
 constexpr const char* kPython = R"(#!/bin/sh
@@ -47,31 +42,31 @@ export PYTHONPATH="${0%/*}/../packages${PYTHONPATH:+:$PYTHONPATH}"
 exec python3 "$@"
 )";
 
-// Returns the interpreter in `folder`, which has its own packages. It is not a virtual environment: Debian's Python
-// needs another package to make one. The file "complete" is written last, so an environment whose installation was
-// interrupted is built again.
-std::string make_environment(const Library& library, const fs::path& folder, const std::string& flag) {
-  const fs::path python = folder / "bin" / "python", packages = folder / "packages";
-  if (fs::exists(folder / "complete")) return python;
-  std::fprintf(stderr, "installing %s in %s ...\n", library.requirement, folder.c_str());
-  fs::remove_all(folder);
-  fs::create_directories(python.parent_path());
-  if (run_program({"python3", "-m", "pip", "install", "-q", "--target", packages, library.requirement, "numpy"}) != 0) {
-    fs::remove_all(folder);
-    throw ConfigError(flag + ": python3 -m pip install " + library.requirement +
-                      " failed, as printed above; name an interpreter that has " + library.name + " with " +
-                      library.flag);
-  }
-  write_atomically(python, kPython);
-  fs::permissions(python, fs::perms::owner_all | fs::perms::group_exec | fs::perms::others_exec, fs::perm_options::add);
-  write_atomically(folder / "complete", "");
-  return python;
+// Returns an interpreter with its own packages. It is not a virtual environment: Debian's Python needs another package
+// to make one.
+std::string make_environment(const Library& library, const std::string& flag) {
+  const Installation installation{.folder = library.folder,
+                                  .what = library.requirement,
+                                  .flag = flag,
+                                  .remedy = std::string("; name an interpreter with ") + library.flag};
+  const fs::path folder = install_once(installation, [&](const fs::path& place) {
+    const fs::path python = place / kInterpreter, packages = place / "packages";
+    fs::create_directories(python.parent_path());
+    if (run_program({"python3", "-m", "pip", "install", "-q", "--target", packages, library.requirement, "numpy"}) !=
+        0) {
+      throw ConfigError(flag + ": python3 -m pip install " + library.requirement +
+                        " failed, as printed above; name an interpreter that has " + library.name + " with " +
+                        library.flag);
+    }
+    write_atomically(python, kPython);
+    fs::permissions(python, fs::perms::owner_all | fs::perms::group_exec | fs::perms::others_exec,
+                    fs::perm_options::add);
+  });
+  return folder / kInterpreter;
 }
 
 std::string python_with(const Library& library, const std::string& wanted, const std::string& flag) {
-  const std::string python =
-      wanted.empty() ? make_environment(library, cache_folder(library, flag) / "phalanx" / library.folder, flag)
-                     : wanted;
+  const std::string python = wanted.empty() ? make_environment(library, flag) : wanted;
   const int status = run_program({python, "-c", library.proof});
   if (status == 0) return python;
   const std::string what = status == 127 ? " cannot be started" : std::string(" has no ") + library.name;

@@ -8,6 +8,7 @@
 #include "framework/ps/client/client.h"
 #include "framework/ps/server_list.h"
 #include "tools/bench/subject.h"
+#include "tools/bench/timed.h"
 
 namespace phalanx::bench {
 namespace {

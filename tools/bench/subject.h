@@ -12,6 +12,8 @@
 #include "framework/comm/launch/launch_environment.h"
 #include "framework/comm/store/store.h"
 #include "tools/bench/operation.h"
+#include "tools/bench/peer_library.h"
+#include "tools/bench/timed.h"
 
 namespace phalanx::bench {
 
@@ -61,21 +63,22 @@ std::unique_ptr<Subject> make_gloo_subject(const RankInfo& rank_info, StorePtr s
 std::unique_ptr<Subject> make_torch_subject(const std::string& python, const RankInfo& rank_info, StorePtr store,
                                             Seconds timeout);
 
+/// Returns a subject that measures a library of peer_library.h, which must be installed. Rank 0 starts its launcher,
+/// which starts one process for each rank; these measure as those of PyTorch do, on the same cores as their ranks. All
+/// ranks must be on one host. Collective.
+std::unique_ptr<Subject> make_launched_subject(const PeerLibrary& library, const RankInfo& rank_info, StorePtr store,
+                                               Seconds timeout);
+
+/// Returns a subject whose barrier is a bare exchange of flags: each rank sets its own in shared memory and waits for
+/// all others. No other operation is measured. All ranks must be on one host. Collective.
+std::unique_ptr<Subject> make_flags_subject(const RankInfo& rank_info, StorePtr store);
+
 /// Returns a subject that measures parameter servers, one on each rank: an all-reduce is a push to all of them and a
 /// pull of the sum, as in strategy sync_ps. It has no registered memory. `world` synchronizes the ranks. Collective.
 std::unique_ptr<Subject> make_servers_subject(CommunicatorPtr world);
 
 /// Returns a trial that runs in this process: `synchronize` synchronizes the ranks, and `measure` runs the operation
 /// the given number of times and returns the total microseconds. Both must own what they use.
-std::unique_ptr<Trial> make_trial(std::function<void()> synchronize, std::function<double(std::int64_t)> measure);
-
-/// Returns a function that times a sequence of operations, from the first to the last.
-std::function<double(std::int64_t)> timed(std::function<void()> operation);
-
-/// Returns a function that times each launch, but not the wait that follows it.
-std::function<double(std::int64_t)> timed_launches(std::function<void()> launch, std::function<void()> wait);
-
-/// Returns a function that times round trips, each of which counts as two operations.
-std::function<double(std::int64_t)> timed_round_trips(std::function<void()> round_trip);
+std::unique_ptr<Trial> make_trial(std::function<void()> synchronize, Measure measure);
 
 }  // namespace phalanx::bench

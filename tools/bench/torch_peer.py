@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The process next to a rank that measures torch.distributed with gloo: python torch_peer.py RANK SIZE INIT_METHOD.
 
-Prints "ready VERSION", then obeys commands, one per line on standard input, until the input ends:
-    prepare ID OP WHOLE PART   allocates buffers of so many float32, as on all ranks    prints "ok"
-    run ID REPEATS             synchronizes all ranks, runs REPEATS operations    prints the microseconds of one
-    drop ID                    frees the buffers                                              prints "ok"
-Operations, buffers and timed sections are the same as for the other subjects (operation.h). An error ends the process.
+Prints "ready VERSION", then obeys the commands of peer_subject.h, one per line on standard input, until the input
+ends. All memory is private. Operations, buffers and timed sections are the same as for the other subjects
+(operation.h). An error ends the process.
 """
 import os
 import sys
