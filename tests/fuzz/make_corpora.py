@@ -71,8 +71,8 @@ def make_safetensors():
           overlap=safetensors({"a": entry(0, 4, [1]), "b": entry(2, 6, [1])}, bytes(6)),
           gap=safetensors({"a": entry(0, 4, [1]), "b": entry(5, 9, [1])}, bytes(9)),
           rest=safetensors({"a": entry(0, 4, [1])}, bytes(5)),
-          twice='{}'.join(["", ""]) and safetensors('{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},'
-                                                    '"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}', bytes(1)))
+          twice=safetensors('{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},'
+                            '"a":{"dtype":"U8","shape":[0],"data_offsets":[1,1]}}', bytes(1)))
 
 
 def stored(entries, method=zipfile.ZIP_STORED):
@@ -104,7 +104,7 @@ def make_zip():
           entry_beyond=good[:directory + 42] + struct.pack("<I", len(good) + 9) + good[directory + 46:],
           entry_too_long=good[:directory + 20] + struct.pack("<II", 1 << 30, 1 << 30) + good[directory + 28:],
           name_too_long=good[:directory + 28] + b"\xff\xff" + good[directory + 30:],
-          zip64_beyond=zip64({"a": b"x"}).replace(b"PK\x06\x07" + bytes(4), b"PK\x06\x07" + bytes(4) + b"\xff" * 4, 1),
+          zip64_beyond=zip64({"a": b"x"})[:-42] + b"PK\x06\x07" + struct.pack("<IQI", 0, 1 << 40, 1) + zip64({"a": b"x"})[-22:],
           zip64_damaged=zip64({"a": b"x"}).replace(b"PK\x06\x06", b"PK\x06\x05"))
 
 
@@ -324,9 +324,9 @@ def make_tar():
     plain, long = [("a.jpg", b"x"), ("b.txt", bytes(600))], [("n" * 150, b"x")]
     ending = bytes(1024)
     write("tar", good=tar_of(plain), good_pax=tar_of(long, tarfile.PAX_FORMAT), good_gnu=tar_of(long, tarfile.GNU_FORMAT),
-          good_link=tar_of([("a", b"x"), ("b", None)]), good_no_end=tar_of(plain)[:-1024],
+          good_link=tar_of([("a", b"x"), ("b", None)]),
           good_binary_size=tar_block(b"a", b"\x80" + bytes(10) + b"\1", b"0", b"x") + ending,
-          cut=tar_of(plain)[:900], gzip=b"\x1f\x8b\x08" + bytes(600), checksum=tar_of(plain).replace(b"a.jpg", b"b.jpg"),
+          cut=tar_of(plain)[:1900], gzip=b"\x1f\x8b\x08" + bytes(600), checksum=tar_of(plain).replace(b"a.jpg", b"b.jpg"),
           size=tar_block(b"a", b"xyz", b"0") + ending, too_long=tar_block(b"a", b"00000077777", b"0") + ending,
           binary_overflow=tar_block(b"a", b"\x80" + b"\xff" * 11, b"0") + ending,
           pax_size=tar_block(b"p", b"00000000014", b"x", record("size", "x")) + tar_block(b"a", b"0", b"0") + ending,
@@ -343,10 +343,16 @@ def make_table():
           mixed="a,b\n1,1\nx,2\n", missing="a,b\n,1\n2,2\n", gzip_cut=b"\x1f\x8b\x08\0\0\0", nul=b"a,b\n\0,1\n1,2\n")
 
 
-def make_encoding(good):
-    if good is None:
-        return
-    write("encoding", good=good, empty="", list="[]", truncated=good[:40], no_format="{}")
+def make_encoding():
+    def encoding(target=None, column=None, **changes):
+        number = {"name": "age", "type": "number", "missing": "fill", "fill": 2.5, "indicator": True, "mean": 1, "scale": 2}
+        text = {"name": "sex", "type": "text", "missing": "drop", "categories": ["f", "m"]}
+        return json.dumps({"version": 1, "classes": 2, "unknown": "error", "inputs": [{**number, **(column or {})}, text],
+                           "targets": [{**text, "name": "y", **(target or {})}], **changes})
+
+    write("encoding", good=encoding(), empty="", list="[]", truncated=encoding()[:40], version=encoding(version=2),
+          classes=encoding(classes=3), negative=encoding(classes=-1), none=encoding(inputs=[]), scale=encoding(column={"scale": 0}),
+          type=encoding(column={"type": "x"}), missing=encoding(column={"missing": "x"}), categories=encoding({"categories": [1]}))
 
 
 def png(width, height, depth=8, color=2, rows=None, chunks=b""):
@@ -401,7 +407,7 @@ def make_tokenizers():
               added_tokens=[added(5, "<s>")]), good_unigram=tokenizer(model=unigram), good_pieces=tokenizer(model=pieces),
           good_bytes=tokenizer(pre_tokenizer={"type": "ByteLevel", "add_prefix_space": False, "use_regex": True},
                                decoder={"type": "ByteLevel"}),
-          charsmap=tokenizer(normalizer=charsmap), no_model=tokenizer(model=None), kind=tokenizer(model={"type": "X"}),
+          good_charsmap=tokenizer(normalizer=charsmap), no_model=tokenizer(model=None), kind=tokenizer(model={"type": "X"}),
           merge=tokenizer(model={**model, "merges": ["a c"]}), merge_words=tokenizer(model={**model, "merges": ["a"]}),
           number=tokenizer(model={**model, "vocab": {"a": -1}}), huge=tokenizer(model={**model, "vocab": {"a": 1 << 60}}),
           regex=tokenizer(pre_tokenizer={**split, "pattern": {"Regex": "("}}), unknown=tokenizer(model={**unigram, "unk_id": 9}),
@@ -427,16 +433,16 @@ def message(verb, number=1, table=0, rule=0, dtype=0, flags=0, clock=0, version=
 
 def make_messages():
     create = message(2, 1, text="table: {name: t, elements: 4, dtype: float32, rules: [add]}\nshard: 0\nshards: 1\n")
-    sparse = message(2, 1, text="table: {name: s, elements: 0, dim: 2, rules: [add], sparse: {keys: 10}}\n")
+    sparse = message(2, 1, text="table: {name: s, elements: 0, dim: 2, rules: [add], sparse: {keys: 10, capacity: 10}}\n")
     floats = struct.pack("<4f", 1, 2, 3, 4)
     rows = struct.pack("<q2f", 3, 1, 2)
     write("client_messages", good=create + message(3, 2, 1, dtype=6, payload=floats) + message(4, 3, 1, dtype=6,
-          payload_bytes=0), good_status=message(7) + message(8, 2) + message(13, 3), good_create=create,
+          payload_bytes=0), good_status=message(7) + message(8, 2), good_create=create,
           good_sparse=sparse, sparse_push=sparse + message(3, 2, 1, payload=rows, rows=1), magic=message(7, magic=1),
           protocol=message(7, protocol=2), text=message(2, text_bytes=1 << 30), verb=message(99), table=message(3, 2, 7),
           payload=create + message(3, 2, 1, dtype=6, payload=floats[:4]), rule=create + message(3, 2, 1, rule=9, dtype=6,
           payload=floats), elements=message(2, text="table: {name: t, elements: 4611686018427387904}"),
-          negative=message(2, text="table: {name: t, elements: -1}"), not_yaml=message(2, text="{"), cut=create[:50],
+          negative=message(2, text="table: {name: t, elements: -1}"), not_yaml=message(2, text="{"), good_cut=create[:50],
           rows=sparse + message(3, 2, 1, payload=b"", rows=0xffffffff, payload_bytes=1 << 40))
     state = json.dumps({"description": "{}", "tensors": [{"name": "1/values", "dtype": 6, "sizes": [2], "begin": 0}]}).encode()
 
@@ -515,6 +521,7 @@ def main():
     make_numpy()
     make_tar()
     make_table()
+    make_encoding()
     make_image()
     make_tokenizers()
     make_messages()

@@ -72,8 +72,9 @@ void serve_client(std::string_view input) {
   const ps::ClientId client{.job = "job"};
   const auto payload = [&](const ps::Message& begun) {
     const auto transfer = host.transfer(client, begun.header);
-    if (begun.header.payload_bytes != transfer.sent) throw ps::ConnectionError("another size");
-    return at::empty({static_cast<std::int64_t>(transfer.sent)}, at::kByte);
+    if (begun.header.payload_bytes != transfer.sent || begun.header.dtype != static_cast<std::uint8_t>(transfer.dtype)) throw ps::ConnectionError("another size");
+    const auto elements = transfer.sent / c10::elementSize(transfer.dtype);
+    return at::empty({static_cast<std::int64_t>(elements)}, at::dtype(transfer.dtype));
   };
   auto [near, far] = connection();
   ps::Channel channel(std::move(near), payload);
