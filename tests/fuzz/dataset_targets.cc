@@ -13,15 +13,13 @@
 #include "datasets/images/tar_index.h"
 #include "datasets/tables/delimited_table.h"
 #include "datasets/tables/encoding.h"
-#include "datasets/text/sentence_piece.h"
 #include "datasets/text/tokenizer_json.h"
 #include "tests/fuzz/mutators.h"
 #include "tests/fuzz/scratch_file.h"
+#include "tests/fuzz/tokenized_text.h"
 
 namespace phalanx::fuzz {
 namespace {
-
-constexpr std::string_view kText = "Hello,  World! 12 caf\xc3\xa9 \xe6\x97\xa5\n\xff";
 
 void read_idx_array(std::string_view input) {
   const ScratchFile file(input);
@@ -56,23 +54,16 @@ void read_image(std::string_view input) {
   decode_image(input, {.color = false, .smallest_side = 8}, "input");
 }
 
-void use_tokenizer(const Tokenizer& tokenizer) { tokenizer.decode(tokenizer.encode(kText)); }
-
 void read_tokenizer(std::string_view input) {
   const ScratchFile file(input);
-  use_tokenizer(*read_tokenizer_json(file.path()));
-}
-
-void read_sentence_piece(std::string_view input) {
-  const ScratchFile file(input);
-  use_tokenizer(*make_sentence_piece(file.path()));
+  const auto tokenizer = read_tokenizer_json(file.path());
+  tokenizer->decode(tokenizer->encode(kTokenizedText));
 }
 
 const bool kDatasetsAdded = add_target({"idx", read_idx_array}) && add_target({"numpy", read_numpy}) &&
-                    add_target({"tar", read_tar, mutate_tar}) && add_target({"table", read_table}) &&
-                    add_target({"encoding", read_encoding, mutate_json}) && add_target({"image", read_image}) &&
-                    add_target({"tokenizer", read_tokenizer, mutate_json}) &&
-                    add_target({"sentence_piece", read_sentence_piece});
+                            add_target({"tar", read_tar, mutate_tar}) && add_target({"table", read_table}) &&
+                            add_target({"encoding", read_encoding, mutate_json}) && add_target({"image", read_image}) &&
+                            add_target({"tokenizer", read_tokenizer, mutate_json});
 
 }  // namespace
 }  // namespace phalanx::fuzz

@@ -433,7 +433,7 @@ def message(verb, number=1, table=0, rule=0, dtype=0, flags=0, clock=0, version=
 
 def make_messages():
     create = message(2, 1, text="table: {name: t, elements: 4, dtype: float32, rules: [add]}\nshard: 0\nshards: 1\n")
-    sparse = message(2, 1, text="table: {name: s, elements: 0, dim: 2, rules: [add], sparse: {keys: 10, capacity: 10}}\n")
+    sparse = message(2, 1, text="table: {name: s, elements: 0, dim: 2, rules: [add], sparse: {keys: 10, capacity: 2}}\n")
     floats = struct.pack("<4f", 1, 2, 3, 4)
     rows = struct.pack("<q2f", 3, 1, 2)
     write("client_messages", good=create + message(3, 2, 1, dtype=6, payload=floats) + message(4, 3, 1, dtype=6,

@@ -72,7 +72,8 @@ void serve_client(std::string_view input) {
   const ps::ClientId client{.job = "job"};
   const auto payload = [&](const ps::Message& begun) {
     const auto transfer = host.transfer(client, begun.header);
-    if (begun.header.payload_bytes != transfer.sent || begun.header.dtype != static_cast<std::uint8_t>(transfer.dtype)) throw ps::ConnectionError("another size");
+    if (begun.header.payload_bytes != transfer.sent || begun.header.dtype != static_cast<std::uint8_t>(transfer.dtype))
+      throw ps::ConnectionError("another size");
     const auto elements = transfer.sent / c10::elementSize(transfer.dtype);
     return at::empty({static_cast<std::int64_t>(elements)}, at::dtype(transfer.dtype));
   };
@@ -150,13 +151,13 @@ void read_init_method(std::string_view input) {
 
 void read_http_address(std::string_view input) { parse_http_address(input); }
 
-const bool kMessagesAdded = add_target({"greeting", read_greeting}) && add_target({"ranges", read_ranges}) &&
-                    add_target({"client_messages", serve_client, mutate_messages}) &&
-                    add_target({"replica_messages", serve_replica, mutate_messages}) &&
-                    add_target({"store_greeting", greet_store}) &&
-                    add_target({"store_requests", serve_store, mutate_store_requests}) &&
-                    add_target({"config", read_config}) && add_target({"node_list", read_node_list}) &&
-                    add_target({"init_method", read_init_method}) && add_target({"http_address", read_http_address});
+const bool kMessagesAdded =
+    add_target({"greeting", read_greeting}) && add_target({"ranges", read_ranges}) &&
+    add_target({"client_messages", serve_client, mutate_messages}) &&
+    add_target({"replica_messages", serve_replica, mutate_messages}) && add_target({"store_greeting", greet_store}) &&
+    add_target({"store_requests", serve_store, mutate_store_requests}) && add_target({"config", read_config}) &&
+    add_target({"node_list", read_node_list}) && add_target({"init_method", read_init_method}) &&
+    add_target({"http_address", read_http_address});
 
 }  // namespace
 }  // namespace phalanx::fuzz

@@ -22,9 +22,7 @@ struct Frame {
   std::string header, body{};
 };
 
-std::string bytes_of(const void* value, std::size_t bytes) {
-  return {static_cast<const char*>(value), bytes};
-}
+std::string bytes_of(const void* value, std::size_t bytes) { return {static_cast<const char*>(value), bytes}; }
 
 // Overwrites a number of 1 to 8 bytes, at a multiple of its size.
 void change_field(std::string& header, Random& random) {
@@ -91,8 +89,8 @@ std::string mutate_messages(const std::string& input, const MutateBytes& mutate,
     auto header = header_of(frame.header);
     const std::uint64_t bytes = frame.body.size();
     const bool has_payload = header.streamed_bytes() > 0;
-    header.text_bytes = static_cast<std::uint32_t>(has_payload ? std::min<std::uint64_t>(header.text_bytes, bytes)
-                                                               : bytes);
+    header.text_bytes =
+        static_cast<std::uint32_t>(has_payload ? std::min<std::uint64_t>(header.text_bytes, bytes) : bytes);
     if (has_payload) header.payload_bytes = bytes - header.text_bytes;
     frame.header = bytes_of(&header, sizeof(header));
   });

@@ -46,12 +46,11 @@ void read_program(std::string_view input) {
 
 void read_manifest(std::string_view input) { parse_manifest(std::string(input), "input"); }
 
-const bool kStorageAdded = add_target({"json", read_json, mutate_json}) &&
-                    add_target({"safetensors", read_safetensors, mutate_safetensors}) &&
-                    add_target({"zip", read_zip, mutate_zip}) && add_target({"pickle", read_pickle, mutate_pickle}) &&
-                    add_target({"torch", read_torch, mutate_zip}) &&
-                    add_target({"program", read_program, mutate_zip}) &&
-                    add_target({"manifest", read_manifest, mutate_manifest});
+const bool kStorageAdded =
+    add_target({"json", read_json, mutate_json}) && add_target({"safetensors", read_safetensors, mutate_safetensors}) &&
+    add_target({"zip", read_zip, mutate_zip}) && add_target({"pickle", read_pickle, mutate_pickle}) &&
+    add_target({"torch", read_torch, mutate_zip}) && add_target({"program", read_program, mutate_zip}) &&
+    add_target({"manifest", read_manifest, mutate_manifest});
 
 }  // namespace
 }  // namespace phalanx::fuzz

@@ -82,7 +82,7 @@ const Node& find_state_dict(const std::string& file, const Node& root) {
 }
 
 // The entries of a state dict may all be the same tensor, of which each gets a copy of the description.
-constexpr std::uint64_t kMaxDescriptions = 64;  // times the bytes of the pickle
+constexpr std::uint64_t kMaxDescriptions = 64;        // times the bytes of the pickle
 constexpr std::uint64_t kFreeDescriptions = 1 << 20;  // bytes
 
 std::uint64_t description_bytes(const std::string& name, const PickledTensor& tensor) {

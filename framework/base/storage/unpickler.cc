@@ -274,7 +274,8 @@ class Unpickler {
       }
       case 0x93: {
         const auto names = pop_some(2);
-        if (names[0]->kind != Node::kText || names[1]->kind != Node::kText) refuse("the name of a class is not a string");
+        if (names[0]->kind != Node::kText || names[1]->kind != Node::kText)
+          refuse("the name of a class is not a string");
         count_copy(names[0]->text.size() + names[1]->text.size());
         push_global(names[0]->text + "." + names[1]->text);
         return;
@@ -409,7 +410,7 @@ class Unpickler {
   std::string_view pickle_;
   std::size_t at_ = 0, begin_ = 0;
   std::uint64_t copied_ = 0;  // bytes
-  std::deque<Node> nodes_;  // all values in one list, so that nesting costs no stack
+  std::deque<Node> nodes_;    // all values in one list, so that nesting costs no stack
   std::vector<Node*> stack_;
   std::map<std::uint64_t, Node*> memo_;
 };

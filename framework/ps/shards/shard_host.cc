@@ -320,8 +320,7 @@ void ShardHost::load_unchecked(const HostState& state) {
     const auto number = one.at("number").get<std::uint32_t>();
     CreateRequest request{.shard = one.at("shard").get<std::int64_t>(), .shards = one.at("shards").get<std::int64_t>()};
     config::load_text(request.table, one.at("spec").get<std::string>(), "table");
-    Table& table =
-        add(number, {one.at("job").get<std::string>(), request.shard, request.shards, allocated(request)});
+    Table& table = add(number, {one.at("job").get<std::string>(), request.shard, request.shards, allocated(request)});
     const std::string prefix = std::to_string(number) + "/";
     NamedTensors values;
     for (const auto& [name, tensor] : state.tensors) {
