@@ -40,6 +40,7 @@ struct PngDecoder {
     if (png != nullptr) info = png_create_info_struct(png);
     if (info == nullptr) throw std::bad_alloc();
     png_set_read_fn(png, this, read);
+    png_set_chunk_malloc_max(png, bytes.size());  // a chunk may state 2 GB, for which libpng allocates memory at once
   }
   ~PngDecoder() { png_destroy_read_struct(&png, &info, nullptr); }
   PngDecoder(const PngDecoder&) = delete;

@@ -383,7 +383,7 @@ def make_image():
     write("image", good=png(3, 2), good_alpha=png(2, 2, color=6), good_16=png(2, 1, 16), good_exif=png(3, 2, chunks=chunk),
           huge=png(60000, 60000, rows=b""), cut=png(3, 2)[:-20], checksum=png(3, 2)[:30] + b"x" + png(3, 2)[31:],
           short=png(3, 2, rows=b"\0"), gif=b"GIF89a" + bytes(20), empty=b"", exif_damaged=png(3, 2, chunks=chunk[:20]),
-          **images)
+          found_long_chunk=png(3, 2, chunks=b"\x47\x00\x04\xff" + chunk[4:]), **images)
 
 
 def make_tokenizers():
