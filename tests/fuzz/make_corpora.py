@@ -438,7 +438,7 @@ def make_messages():
     rows = struct.pack("<q2f", 3, 1, 2)
     write("client_messages", good=create + message(3, 2, 1, dtype=6, payload=floats) + message(4, 3, 1, dtype=6,
           payload_bytes=0), good_status=message(7) + message(8, 2), good_create=create,
-          good_sparse=sparse, sparse_push=sparse + message(3, 2, 1, payload=rows, rows=1), magic=message(7, magic=1),
+          sparse=sparse, sparse_push=sparse + message(3, 2, 1, payload=rows, rows=1), magic=message(7, magic=1),
           protocol=message(7, protocol=2), text=message(2, text_bytes=1 << 30), verb=message(99), table=message(3, 2, 7),
           payload=create + message(3, 2, 1, dtype=6, payload=floats[:4]), rule=create + message(3, 2, 1, rule=9, dtype=6,
           payload=floats), elements=message(2, text="table: {name: t, elements: 4611686018427387904}"),
