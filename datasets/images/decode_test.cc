@@ -171,6 +171,18 @@ TEST(DecodeImage, RefusesSizesThatWouldTakeAllMemory) {
   EXPECT_NO_THROW(decode_image(encode_png(at::zeros({1, 2000, 2000}, at::kByte)), {}, "all black"));
 }
 
+// The length of an Exif chunk says 0x470004ff bytes.
+TEST(DecodeImage, AllocatesNothingForAChunkThatIsLongerThanItsFile) {
+  const std::string png = encode_png(filled({200, 100, 50}));
+  const std::string chunk(
+      "\x47\x00\x04\xff"
+      "eXIf"
+      "MM\0*",
+      12);
+  EXPECT_THAT([&] { decode_image(png.substr(0, 33) + chunk + png.substr(33), {}, "a.png"); },
+              ThrowsMessage<DataError>(HasSubstr("the file ends early")));
+}
+
 TEST(DecodeImage, RefusesWhatIsDamaged) {
   for (const bool png : {false, true}) {
     const at::Tensor image = smooth_image(3, 64, 64);

@@ -24,6 +24,22 @@ namespace {
 // The maximum expansion of deflate: bytes per compressed byte.
 constexpr std::int64_t kMaxDeflated = 1032;
 
+// Returns true if a chunk other than IDAT is longer than the rest of the file. libpng allocates memory for such a
+// chunk, up to 2 GB, before it reads it.
+bool has_overlong_chunk(std::string_view bytes) {
+  constexpr std::size_t kSignature = 8, kAround = 12;  // bytes; a chunk has its length, its type and a checksum
+  std::size_t at = kSignature;
+  while (at < bytes.size() && bytes.size() - at >= kAround) {
+    std::size_t length = 0;
+    for (std::size_t i = at; i < at + 4; ++i) length = length << 8 | static_cast<unsigned char>(bytes[i]);
+    const auto type = bytes.substr(at + 4, 4);
+    if (type == "IEND") return false;
+    if (length > bytes.size() - at - kAround) return type != "IDAT";
+    at += kAround + length;
+  }
+  return false;
+}
+
 // libpng calls fail() when it fails, which jumps back to the function that called libpng. The jump runs no destructors,
 // so these functions have no local objects.
 struct PngDecoder {
@@ -98,6 +114,7 @@ struct PngDecoder {
 }  // namespace
 
 Decoded decode_png(std::string_view bytes, bool with_orientation, const std::string& name) {
+  if (has_overlong_chunk(bytes)) throw DataError(name + ": a damaged PNG: the file ends early");
   PngDecoder decoder(bytes);
   const auto require = [&](bool succeeded) {
     if (!succeeded) throw DataError(name + ": a damaged PNG: " + decoder.message.data());

@@ -2,6 +2,7 @@
 #include "models/exported/program.h"
 
 #include <ATen/core/ivalue.h>
+#include <c10/util/Exception.h>
 
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -50,6 +51,8 @@ Program::Program(const std::string& path) : implementation_(std::make_unique<Imp
     throw ConfigError(std::string("model.file: ") + error.what());
   } catch (const std::runtime_error& error) {
     refuse(std::string("is malformed: ") + error.what());
+  } catch (const c10::Error& error) {  // LibTorch refuses the layout of a tensor
+    refuse(std::string("is malformed: ") + error.what_without_backtrace());
   }
   if (self.built.modes.any && !self.built.modes.training) {
     refuse("was exported in evaluation mode: call model.train() before torch.export.export");

@@ -89,6 +89,7 @@ HttpAddress parse_http_address(std::string_view text) {
     host = host.substr(0, colon);
   }
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  if (host.find_first_of("[]") != std::string_view::npos) refuse();
   const bool has_control = std::ranges::any_of(text, [](unsigned char c) { return c <= ' ' || c == 127; });
   if (host.empty() || has_control || address.port < 1 || address.port > 65535) refuse();
   address.host = host;

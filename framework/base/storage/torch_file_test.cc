@@ -219,6 +219,25 @@ TEST(TorchFile, DoesNotTrustPickles) {
   }
 }
 
+// Opcodes that copy earlier values could otherwise double a text, or multiply lists, with a few bytes each.
+TEST(TorchFile, RefusesPicklesThatCopyTheirValuesWithoutBound) {
+  std::string doubled(
+      "\x80\x04\x8c\x01"
+      "aq\x00",
+      7),
+      pairs("\x80\x02(K\x01K\x02\x86q\x00", 10);
+  for (int i = 0; i < 60; ++i) doubled += std::string("0h\x00h\x00\x93q\x00", 8);
+  EXPECT_THROW(unpickle_state_dict("a.pt", doubled + "."), DataError);
+  for (int i = 0; i < 1000; ++i) pairs += std::string("h\x00", 2);
+  pairs += std::string(
+      "l\x85q\x01"
+      "ccollections\nOrderedDict\nq\x02",
+      30);
+  for (int i = 0; i < 1000; ++i) pairs += "h\x02h\x01R";
+  EXPECT_THAT([&] { unpickle_state_dict("a.pt", pairs + "."); },
+              ::testing::ThrowsMessage<DataError>(::testing::HasSubstr("copies its values so often")));
+}
+
 TEST(TorchFile, RefusesATensorOutsideOfItsStorage) {
   const auto [load, throws] = refuses_torch_file(pickled("}" + text("a") + view(4, 2, {3}, {1}) + "s."),
                                                  "tensor a lies outside of its storage of 4 elements");

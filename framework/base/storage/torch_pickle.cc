@@ -81,6 +81,14 @@ const Node& find_state_dict(const std::string& file, const Node& root) {
   return *only;
 }
 
+// The entries of a state dict may all be the same tensor, of which each gets a copy of the description.
+constexpr std::uint64_t kMaxDescriptions = 64;        // times the bytes of the pickle
+constexpr std::uint64_t kFreeDescriptions = 1 << 20;  // bytes
+
+std::uint64_t description_bytes(const std::string& name, const PickledTensor& tensor) {
+  return name.size() + tensor.storage.size() + (tensor.shape.size() + tensor.strides.size()) * sizeof(std::int64_t);
+}
+
 // Checks that a view reads only elements of its storage and has no more elements than the storage.
 void check_view(const std::string& file, const PickledTensor& tensor) {
   const auto refuse = [&](const std::string& why) {
@@ -135,6 +143,7 @@ std::vector<PickledTensor> unpickle_state_dict(const std::string& file, std::str
   const Unpickled unpickled = unpickle(file + ": data.pkl", pickle);
   const Node& dict = find_state_dict(file, *unpickled.root);
   std::vector<PickledTensor> tensors;
+  std::uint64_t described_bytes = 0;
   for (std::size_t i = 0; i + 1 < dict.items.size(); i += 2) {
     const Node &key = *dict.items[i], &value = *dict.items[i + 1];
     if (key.kind != Node::kText) throw DataError(file + ": the state dict has a key that is not a string");
@@ -146,6 +155,10 @@ std::vector<PickledTensor> unpickle_state_dict(const std::string& file, std::str
     } else if (value.tensor.dtype == at::ScalarType::Undefined) {
       throw DataError(file + ": " + unsupported_dtype(key.text, "is of " + printable(value.tensor.unsupported)));
     } else {
+      described_bytes += description_bytes(key.text, value.tensor);
+      if (described_bytes > kFreeDescriptions + kMaxDescriptions * pickle.size()) {
+        throw DataError(file + ": its entries repeat tensors more often than those of any model do");
+      }
       tensors.push_back(value.tensor);
       tensors.back().name = key.text;
       check_view(file, tensors.back());

@@ -14,6 +14,11 @@ namespace {
 
 using Node = PickleNode;
 
+// An opcode may copy a value that an earlier one has made, as often as a pickle likes. The copies that torch.save()
+// causes, such as the names of storages, are fewer than this many times the bytes of the pickle.
+constexpr std::uint64_t kMaxCopies = 64;
+constexpr std::uint64_t kFreeCopies = 1 << 20;  // bytes
+
 class Unpickler {
  public:
   Unpickler(const std::string& file, std::string_view pickle) : file_(file), pickle_(pickle) {}
@@ -56,6 +61,15 @@ class Unpickler {
     return text;
   }
 
+  // Counts bytes that an opcode copies from earlier values, before it copies them.
+  void count_copy(std::uint64_t bytes) {
+    copied_ += bytes;
+    if (copied_ > kFreeCopies + kMaxCopies * pickle_.size()) {
+      refuse("the pickle copies its values so often that they would take more than " +
+             std::to_string(kFreeCopies + kMaxCopies * pickle_.size()) + " bytes");
+    }
+  }
+
   Node* make(Node::Kind kind) {
     nodes_.push_back({.kind = kind});
     return &nodes_.back();
@@ -66,7 +80,10 @@ class Unpickler {
   }
   void push_text(std::string_view text) { push(Node::kText)->text = text; }
   void push_int(std::int64_t value) { push(Node::kInt)->integer = value; }
-  void push_other(std::string made_by) { push(Node::kOther)->text = std::move(made_by); }
+  void push_other(const std::string& made_by) {
+    count_copy(made_by.size());
+    push(Node::kOther)->text = made_by;
+  }
   void push_global(std::string name) { push(Node::kGlobal)->text = std::move(name); }
 
   Node* top() const {
@@ -257,6 +274,9 @@ class Unpickler {
       }
       case 0x93: {
         const auto names = pop_some(2);
+        if (names[0]->kind != Node::kText || names[1]->kind != Node::kText)
+          refuse("the name of a class is not a string");
+        count_copy(names[0]->text.size() + names[1]->text.size());
         push_global(names[0]->text + "." + names[1]->text);
         return;
       }
@@ -332,13 +352,15 @@ class Unpickler {
     if (!arguments.items.empty()) {
       for (const auto* pair : argument(arguments, 0, Node::kList)->items) {
         if (pair->kind != Node::kList || pair->items.size() != 2) refuse("an item of an OrderedDict is not a pair");
+        count_copy(2 * sizeof(Node*));
         made->items.insert(made->items.end(), pair->items.begin(), pair->items.end());
       }
     }
     stack_.push_back(made);
   }
 
-  std::vector<std::int64_t> integers(const Node& list) const {
+  std::vector<std::int64_t> integers(const Node& list) {
+    count_copy(list.items.size() * sizeof(std::int64_t));
     std::vector<std::int64_t> values;
     for (const auto* item : list.items) {
       if (item->kind != Node::kInt || item->integer < 0) refuse("a size or stride is not an integer of at least 0");
@@ -350,12 +372,16 @@ class Unpickler {
   // Arguments: storage, offset, size, stride, requires_grad, backward hooks, and in version 3 the dtype of an untyped
   // storage.
   void tensor(const Node& arguments) {
+    const auto& storage = argument(arguments, 0, Node::kStorage)->tensor;
+    count_copy(storage.storage.size() + storage.unsupported.size());
     Node* const made = make(Node::kTensor);
-    made->tensor = argument(arguments, 0, Node::kStorage)->tensor;
+    made->tensor = storage;
     auto& tensor = made->tensor;
     if (arguments.items.size() > 6) {
+      const auto& dtype = argument(arguments, 6, Node::kGlobal)->text;
+      count_copy(dtype.size());
       tensor.dtype = at::ScalarType::Undefined;
-      tensor.unsupported = argument(arguments, 6, Node::kGlobal)->text;
+      tensor.unsupported = dtype;
     }
     tensor.offset = argument(arguments, 1, Node::kInt)->integer;
     tensor.shape = integers(*argument(arguments, 2, Node::kList));
@@ -372,6 +398,7 @@ class Unpickler {
     const auto& key = argument(id, 2, Node::kText)->text;
     const auto numel = argument(id, 4, Node::kInt)->integer;
     if (numel < 0) refuse("a storage has " + std::to_string(numel) + " elements");
+    count_copy(type.size() + key.size());
     Node* const made = push(Node::kStorage);
     made->tensor.dtype = dtype_of(type);
     if (made->tensor.dtype == at::ScalarType::Undefined) made->tensor.unsupported = type;
@@ -382,7 +409,8 @@ class Unpickler {
   const std::string& file_;
   std::string_view pickle_;
   std::size_t at_ = 0, begin_ = 0;
-  std::deque<Node> nodes_;  // all values in one list, so that nesting costs no stack
+  std::uint64_t copied_ = 0;  // bytes
+  std::deque<Node> nodes_;    // all values in one list, so that nesting costs no stack
   std::vector<Node*> stack_;
   std::map<std::uint64_t, Node*> memo_;
 };

@@ -2,6 +2,7 @@
 #include "framework/ps/replication/replica_message.h"
 
 #include <ATen/ops/empty.h>
+#include <c10/util/Exception.h>
 
 #include <cstring>
 #include <exception>
@@ -145,14 +146,19 @@ ReplicaMessage decoded(Message message) {
 }
 
 at::Tensor room_for_replica(const Message& begun) {
-  const auto dtype = static_cast<c10::ScalarType>(begun.header.dtype);
   const std::uint64_t bytes = begun.header.payload_bytes;
-  if (begun.header.verb != Verb::kReplica || bytes > kMaxPayload || dtype >= c10::ScalarType::NumOptions) {
+  if (begun.header.verb != Verb::kReplica || bytes > kMaxPayload) {
     throw ConnectionError("another server sent an unknown message");
   }
-  const std::uint64_t size = c10::elementSize(dtype);
-  if (bytes % size != 0) throw ConnectionError("another server sent an incomplete element");
-  return at::empty({static_cast<std::int64_t>(bytes / size)}, at::dtype(dtype));
+  try {  // LibTorch throws its own error for an unknown dtype, and if there is not enough memory
+    const auto dtype = static_cast<c10::ScalarType>(begun.header.dtype);
+    const std::uint64_t size = c10::elementSize(dtype);
+    if (bytes % size != 0) throw ConnectionError("another server sent an incomplete element");
+    return at::empty({static_cast<std::int64_t>(bytes / size)}, at::dtype(dtype));
+  } catch (const c10::Error& error) {
+    throw ConnectionError(std::string("another server sent a payload that cannot be received: ") +
+                          error.what_without_backtrace());
+  }
 }
 
 }  // namespace phalanx::ps

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/ps/shards/shard_host.h"
 
+#include <c10/util/Exception.h>
+
 #include <exception>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -109,9 +112,6 @@ ShardHost::Table& ShardHost::table_of(const ClientId& client, std::uint32_t numb
 std::uint32_t ShardHost::create(const ClientId& client, const std::string& text) {
   CreateRequest request;
   config::load_text(request, text, "request");
-  if (request.shard >= request.shards)
-    throw Error("there is no shard " + std::to_string(request.shard) + ": there are " + std::to_string(request.shards) +
-                " shards, numbered from 0");
   const std::pair key(client.job, request.table.name);
   if (const auto number = numbers_.find(key); number != numbers_.end()) {
     const Table& table = tables_.at(number->second);
@@ -121,6 +121,17 @@ std::uint32_t ShardHost::create(const ClientId& client, const std::string& text)
     TableSpec spec = table.values->spec();
     throw Error("table \"" + request.table.name + "\" exists already and is different:\n" + config::dump(spec));
   }
+  add(next_number_, {client.job, request.shard, request.shards, allocated(request)});
+  ++changes_;
+  return next_number_++;
+}
+
+// Checks that the shard exists and that there is memory for it before any is allocated.
+std::unique_ptr<Shard> ShardHost::allocated(const CreateRequest& request) const {
+  if (request.shard < 0 || request.shard >= request.shards || request.shards > std::numeric_limits<int>::max()) {
+    throw Error("there is no shard " + std::to_string(request.shard) + ": there are " + std::to_string(request.shards) +
+                " shards, numbered from 0");
+  }
   const int shard = static_cast<int>(request.shard), shards = static_cast<int>(request.shards);
   const std::int64_t bytes = max_bytes_of_shard(request.table, shard, shards);
   if (bytes > limits_.memory_bytes - bytes_) {
@@ -128,9 +139,7 @@ std::uint32_t ShardHost::create(const ClientId& client, const std::string& text)
                 format_bytes(limits_.memory_bytes - bytes_) + " of " + format_bytes(limits_.memory_bytes) +
                 " are free");
   }
-  add(next_number_, {client.job, request.shard, request.shards, make_shard(request.table, shard, shards)});
-  ++changes_;
-  return next_number_++;
+  return make_shard(request.table, shard, shards);
 }
 
 ShardHost::Table& ShardHost::add(std::uint32_t number, Table table) {
@@ -296,14 +305,22 @@ HostState ShardHost::state() const {
 }
 
 void ShardHost::load(const HostState& state) {
+  try {
+    load_unchecked(state);
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(std::string("the state has a malformed description: ") + error.what());
+  } catch (const c10::Error& error) {  // a tensor of another shape or type
+    throw Error(std::string("the state does not fit its tables: ") + error.what_without_backtrace());
+  }
+}
+
+void ShardHost::load_unchecked(const HostState& state) {
   const auto description = parse_json(state.description, "the description of the state").raw();
   for (const auto& one : description.at("tables")) {
     const auto number = one.at("number").get<std::uint32_t>();
-    const auto shard = one.at("shard").get<std::int64_t>(), shards = one.at("shards").get<std::int64_t>();
-    TableSpec spec;
-    config::load_text(spec, one.at("spec").get<std::string>(), "table");
-    Table& table = add(number, {one.at("job").get<std::string>(), shard, shards,
-                                make_shard(spec, static_cast<int>(shard), static_cast<int>(shards))});
+    CreateRequest request{.shard = one.at("shard").get<std::int64_t>(), .shards = one.at("shards").get<std::int64_t>()};
+    config::load_text(request.table, one.at("spec").get<std::string>(), "table");
+    Table& table = add(number, {one.at("job").get<std::string>(), request.shard, request.shards, allocated(request)});
     const std::string prefix = std::to_string(number) + "/";
     NamedTensors values;
     for (const auto& [name, tensor] : state.tensors) {
@@ -312,10 +329,6 @@ void ShardHost::load(const HostState& state) {
     table.values->load_state(values);
     table.resumed_at = one.at("version").get<std::int64_t>();
     table.values->resume(table.resumed_at, one.at("clocks").get<std::vector<std::int64_t>>());
-  }
-  if (bytes_ > limits_.memory_bytes) {
-    throw Error("the tables need " + format_bytes(bytes_) + "; this server may use " +
-                format_bytes(limits_.memory_bytes));
   }
   for (const auto& one : description.at("clients")) {
     const ClientId client{.job = one.at("job"), .number = one.at("number"), .incarnation = one.at("incarnation")};

@@ -110,6 +110,8 @@ class ShardHost {
 
   Table& table_of(const ClientId& client, std::uint32_t number);
   std::uint32_t create(const ClientId& client, const std::string& text);
+  std::unique_ptr<Shard> allocated(const CreateRequest& request) const;
+  void load_unchecked(const HostState& state);
   Table& add(std::uint32_t number, Table table);
   void remove(Tables::iterator table);
   bool has_come(const ClientId& client, const Header& request) const;  // true if the request was applied before

@@ -128,6 +128,17 @@ TEST(ShardHost, RefusesInvalidRequestsAndContinues) {
   EXPECT_EQ((*ask(host, client(0), pull(9)))->values, std::vector<std::int64_t>(4, 0));
 }
 
+TEST(ShardHost, RefusesStatesThatAreMalformedOrNeedTooMuchMemory) {
+  const auto load = [](const std::string& description) { ShardHost({.memory_bytes = 1000}).load({description}); };
+  const auto table = [](const std::string& elements, const std::string& shards) {
+    return R"({"tables": [{"number": 1, "job": "a", "shard": 0, "shards": )" + shards +
+           R"(, "spec": "{name: t, elements: )" + elements + R"(}"}]})";
+  };
+  EXPECT_THROW(load("{}"), Error);
+  EXPECT_THROW(load(table("4", "0")), Error);
+  EXPECT_THROW(load(table("4611686018427387904", "1")), Error);
+}
+
 TEST(ShardHost, AReadWaitsUntilTheSlowestClientIsWithinTheBound) {
   ShardHost host({});
   ask(host, client(0), create(table(1, 1)));

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files of weights and checkpoints.
+#include <string>
+#include <string_view>
+
+#include "engine/checkpoint/manifest.h"
+#include "framework/base/json.h"
+#include "framework/base/storage/safetensors.h"
+#include "framework/base/storage/stored_zip.h"
+#include "framework/base/storage/torch_file.h"
+#include "framework/base/storage/torch_pickle.h"
+#include "models/exported/program.h"
+#include "tests/fuzz/mutators.h"
+#include "tests/fuzz/scratch_file.h"
+
+namespace phalanx::fuzz {
+namespace {
+
+void read_json(std::string_view input) { parse_json(input, "input").raw(); }
+
+void read_safetensors(std::string_view input) {
+  const ScratchFile file(input);
+  load_safetensors(file.path());
+}
+
+void read_zip(std::string_view input) {
+  const ScratchFile file(input);
+  const StoredZip zip(file.path());
+  for (const auto& entry : zip.entries()) zip.read(entry);
+}
+
+void read_pickle(std::string_view input) { unpickle_state_dict("input", input); }
+
+void read_torch(std::string_view input) {
+  const ScratchFile file(input);
+  const TorchFile torch(file.path());
+  for (const auto& tensor : torch.tensors()) torch.read(tensor);
+}
+
+// Programs are loaded but not run: what they compute is as large as their author likes.
+void read_program(std::string_view input) {
+  const ScratchFile file(input);
+  const exported::Program program(file.path());
+  program.parameters();
+}
+
+void read_manifest(std::string_view input) { parse_manifest(std::string(input), "input"); }
+
+const bool kStorageAdded =
+    add_target({"json", read_json, mutate_json}) && add_target({"safetensors", read_safetensors, mutate_safetensors}) &&
+    add_target({"zip", read_zip, mutate_zip}) && add_target({"pickle", read_pickle, mutate_pickle}) &&
+    add_target({"torch", read_torch, mutate_zip}) && add_target({"program", read_program, mutate_zip}) &&
+    add_target({"manifest", read_manifest, mutate_manifest});
+
+}  // namespace
+}  // namespace phalanx::fuzz
