@@ -38,7 +38,7 @@ void add_step_seconds(JobState& state, const PrometheusSample& sample) {
   auto& ranks = state.times.ranks;
   if (ranks.empty()) ranks.resize(static_cast<std::size_t>(state.ranks));
   ranks[static_cast<std::size_t>(rank)][*phase] = sample.value;
-  state.times.steps = 1;  // the times are those of one step
+  state.times.steps = 1;  // each time is the time of one step
 }
 
 void add_sample(JobState& state, const PrometheusSample& sample) {

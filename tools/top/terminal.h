@@ -12,8 +12,8 @@
 
 namespace phalanx {
 
-/// The terminal at standard output, for a program that fills it: frames on a screen of its own (ECMA-48), keys that are
-/// read without Enter. The destructor brings back what was there before. At most one object exists at a time, in the
+/// Takes over the terminal at standard output: shows frames on the alternate screen (ECMA-48), and reads keys without
+/// Enter. The destructor restores the terminal. At most one object exists at a time, in the
 /// main thread; it handles SIGINT, SIGTERM, SIGHUP and SIGWINCH.
 class Terminal {
  public:

@@ -233,6 +233,15 @@ class Cluster:
         self._process = None
 
 
+def refusal(hosts=1):
+    """Tries to make hosts. Returns why that is impossible here, or an empty string if it is possible."""
+    try:
+        with Cluster(hosts, "1gbit"):
+            return ""
+    except SystemExit as problem:
+        return str(problem)
+
+
 def limit(enter, interface, rate):
     # The bucket holds two of the longest packets that TCP hands down. With a smaller one the kernel would split
     # packets, which takes more CPU time than hosts with network cards need. The queue is long enough that nothing is

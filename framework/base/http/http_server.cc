@@ -48,7 +48,7 @@ HttpResponse refusal(int status, const std::string& text) { return {.status = st
 
 }  // namespace
 
-// What libmicrohttpd calls. It has one thread, so that connections_ needs no lock.
+// Has the callbacks of libmicrohttpd, which calls them on a single thread, so connections_ needs no lock.
 class HttpServer::Server {
  public:
   Server(const std::string& address, int port, Handler handler) : handler_(std::move(handler)) {

@@ -18,7 +18,7 @@ struct Commit {
 /// for a name that git does not know, and if `good` is not an ancestor of `bad`.
 std::vector<Commit> commits_between(const std::string& repository, const std::string& good, const std::string& bad);
 
-/// How a commit is built.
+/// The commands that build a commit, and the folders that they use.
 struct BuildOptions {
   std::string repository{};
   std::string folder{};   // for worktrees and the logs of builds

@@ -10,7 +10,7 @@
 
 namespace phalanx::regress {
 
-/// What the cases of a session share.
+/// The database, the place and the settings that all cases of a session use.
 struct CaseContext {
   history::Database& database;
   Place& place;

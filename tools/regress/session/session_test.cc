@@ -30,7 +30,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// What a fake job does.
+// The files that a fake job leaves, and its end.
 struct Script {
   JobEnd end{};
   std::string summary = R"({"throughput": 100, "steps": 4, "expectations": []})";

@@ -9,7 +9,7 @@
 
 namespace phalanx::regress {
 
-/// What the end of a run means for its case.
+/// The state of a case that follows from the end of its run.
 struct Verdict {
   history::CaseState state = history::CaseState::kPassed;
   std::string reason{};

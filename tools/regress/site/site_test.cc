@@ -36,7 +36,7 @@ using ::testing::StartsWith;
 
 constexpr std::int64_t kFirstNight = 1'790'000'000, kDay = 24 * 3600;
 
-// A nightly in a folder of its own, with its database.
+// Makes an empty folder for a nightly, with its database.
 class SiteTest : public ::testing::Test {
  protected:
   SiteTest() {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kLongestName = 150;
 
-// An axis with a name of its own.
+// An axis whose name differs from the config key that it sets.
 struct NamedAxis {
   const char* axis;
   const char* key;    // of configs

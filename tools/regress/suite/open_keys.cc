@@ -19,7 +19,8 @@ std::string quoted(const std::string& text) {
   return result + "\"";
 }
 
-// An unquoted text may stand in a section or list of its own, in which more characters are special.
+// Returns true for a text that YAML would read differently without quotes inside {...} or [...], where more characters
+// are special.
 bool needs_quotes(const Node& scalar) {
   if (scalar.quoted) return config::needs_quotes(scalar.text);
   return scalar.text.find_first_of(",[]{}#\"'\n") != std::string::npos;

@@ -10,7 +10,7 @@
 
 namespace phalanx::regress {
 
-/// An expectation that losses are those of another config (expect.same_as).
+/// Expects the losses of another config (expect.same_as).
 struct SameAs {
   std::string config{};                  // path
   std::vector<std::string> overrides{};  // of that config: those of the case that are not about where it runs
