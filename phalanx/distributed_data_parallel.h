@@ -74,8 +74,8 @@ class NoSync;
 /// module, on every rank, equally often. Parameters keep their addresses as tensors (an optimizer may be made before or
 /// after this object), but their memory moves into a few long buckets, and their gradients become views of such
 /// buckets. They may be zeroed or reset to undefined (zero_grad()) and replaced; the next backward moves them back into
-/// the buckets. Higher derivatives (create_graph) do not pass through the exchange, and a hook or a function of autograd
-/// must not run a backward of its own that reaches the module's parameters.
+/// the buckets. Higher derivatives (create_graph) do not pass through the exchange, and a hook or a function of
+/// autograd must not run a backward of its own that reaches the module's parameters.
 ///
 /// Errors: backward() throws CommError if a rank is lost or late. Afterwards neither gradients nor this object can be
 /// used.
