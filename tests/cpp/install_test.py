@@ -221,7 +221,13 @@ class Packages(InstallTest):
         path, = self.folder.glob("*.tar.gz")
         with tarfile.open(path) as archive:
             names = {name.partition("/")[2] for name in archive.getnames()}
-            manifest = json.load(archive.extractfile(f"phalanx-{MANIFEST['version']}/lib/phalanx/manifest.json"))
+            def read(name):
+                return archive.extractfile(f"phalanx-{MANIFEST['version']}/{name}").read().decode()
+
+            manifest = json.loads(read("lib/phalanx/manifest.json"))
+            # Machines without these libraries cannot link a program otherwise.
+            for name in ("lib/cmake/Phalanx/PhalanxConfig.cmake", "lib/pkgconfig/phalanx.pc"):
+                self.assertRegex(read(name), r"-rpath-link,\S+/phalanx")
         self.assertLessEqual(set(MANIFEST["files"]), names)
         self.assertIsNone(manifest["libtorch_folder"], "a folder of this machine is of no use on others")
         self.assertLess(len(MANIFEST["files"]), len(manifest["files"]))
