@@ -109,8 +109,8 @@ class DistributedDataParallel {
   /// Takes part in the steps of ranks that still have batches, until all ranks have called this. Then gives all ranks
   /// the parameters and buffers of a rank that took most steps, and returns that rank, whose optimizer state
   /// broadcast_optimizer_state() can copy. With a FusedOptimizer, a rank that waits here takes the steps too, so all
-  /// state stays equal. Needs `uneven_inputs`, and a strategy that exchanges gradients. Collective. Another epoch may
-  /// follow.
+  /// state stays equal. Gradients that no_sync() has accumulated and no backward has exchanged are dropped. Needs
+  /// `uneven_inputs`, and a strategy that exchanges gradients. Collective. Another epoch may follow.
   int join();
 
   /// Completes a step, after optimizer.step(). Strategies that average or shard parameters need it in every step, and a
