@@ -34,8 +34,8 @@ void add_places(std::vector<LibraryPlace>& places, const std::string& prefix, co
 
 std::string describe(const std::vector<LibraryPlace>& places) {
   std::string text;
-  for (const auto& place : places) text += place.folder + " (" + place.reason + "), ";
-  return text + "and where the dynamic linker looks (LD_LIBRARY_PATH)";
+  for (const auto& place : places) text += "in " + place.folder + " (" + place.reason + "), ";
+  return text + (places.empty() ? "" : "and ") + "where the dynamic linker looks (LD_LIBRARY_PATH)";
 }
 
 }  // namespace
@@ -64,7 +64,7 @@ OpenedLibrary open_library_in(const std::vector<LibraryPlace>& places) {
     return opened;
   }
   if (open(kLibrary)) return opened;
-  opened.problem = std::string(kLibrary) + " was not found: looked in " + describe(places) +
+  opened.problem = std::string(kLibrary) + " was not found: looked " + describe(places) +
                    ". It is the library of the standard ABI of MPI 5.0, which MPICH has from version 5.0 on and Intel "
                    "MPI from 2021.18 on; use one of them or name its folder in MPI_HOME, start the ranks by Open MPI's "
                    "mpirun, or choose another backend";
