@@ -41,8 +41,11 @@ struct MpiLaunch {
 ///
 /// Failures are handled as in launch_local(), except that Open MPI's mpirun itself ends the other ranks immediately
 /// when a rank ends with a status other than 0. Ranks that stop when asked must therefore end together (MPI_Finalize
-/// ensures that). Hydra does so only for ranks that have started MPI or were killed; the failure that another rank
-/// writes to `log_folder` has the same effect, unless it was written on another host. The first SIGINT, SIGTERM,
+/// ensures that). Hydra does so only for ranks that have started MPI; the failure that another rank writes to
+/// `log_folder` has the same effect, unless it was written on another host. Otherwise ranks end because they lose a
+/// peer.
+///
+/// The first SIGINT, SIGTERM,
 /// SIGUSR1 or SIGHUP reaches the ranks as SIGUSR1. A second SIGINT or SIGTERM, or the end of the grace period of
 /// `stop_policy` after SIGTERM, makes mpirun end them, and a message is printed to standard error. mpirun has its own
 /// process group, so the terminal's Ctrl-C reaches only this process. If this process is killed, mpirun ends the ranks;
