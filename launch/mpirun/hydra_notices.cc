@@ -20,16 +20,25 @@ bool is_rule_of_hydra(std::string_view line) {
   return line.size() >= kEqualSigns && line.find_first_not_of('=') == line.npos;
 }
 
+constexpr std::string_view kMargin = "=   ";
 constexpr std::string_view kExitString = "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: ";
 constexpr std::string_view kAbort = "Abort(";
 
-// MPICH prints the first three after a block.
+// Lines that say nothing about the job, in MPICH's blocks and after them.
+constexpr std::array kEmptyPhrases{std::string_view("=   CLEANING UP REMAINING PROCESSES"),
+                                   std::string_view("=   YOU CAN IGNORE THE BELOW CLEANUP MESSAGES"),
+                                   std::string_view("This typically refers to a problem with your application."),
+                                   std::string_view("Please see the FAQ page for debugging suggestions"),
+                                   std::string_view("Ctrl-C caught... cleaning up processes")};
+
 constexpr std::array kBeginnings{kExitString,
-                                 std::string_view("This typically refers to a problem with your application."),
-                                 std::string_view("Please see the FAQ page for debugging suggestions"),
-                                 std::string_view("Ctrl-C caught... cleaning up processes"),
+                                 kEmptyPhrases[2],
+                                 kEmptyPhrases[3],
+                                 kEmptyPhrases[4],
                                  std::string_view("[mpiexec@"),
                                  std::string_view("[proxy:")};
+
+bool is_empty_phrase(std::string_view line) { return std::ranges::find(kEmptyPhrases, line) != kEmptyPhrases.end(); }
 
 bool is_message(std::string_view line) {
   const bool aborts = line.starts_with(kAbort) && line.find("application called MPI_Abort") != line.npos;
@@ -80,12 +89,10 @@ bool HydraNotices::is_notice(std::string_view line) {
     if (inside_) notices_.emplace_back();
     return true;
   }
-  if (inside_) {
-    notices_.back() += std::string(line) + "\n";
-    return true;
-  }
-  if (!is_message(line)) return false;
-  notices_.push_back(std::string(line) + "\n");
+  if (!inside_ && !is_message(line)) return false;
+  if (is_empty_phrase(line)) return true;
+  if (!inside_) notices_.emplace_back();
+  notices_.back() += std::string(inside_ && line.starts_with(kMargin) ? line.substr(kMargin.size()) : line) + "\n";
   return true;
 }
 
@@ -119,7 +126,9 @@ std::vector<RankEnd> rank_ends_in_hydra(const std::vector<std::string>& notices)
     if (auto end = killed_by_signal(notice)) ends.push_back(*end);
     if (auto end = killed_somewhere(notice)) ends.push_back(*end);
   }
-  if (ends.size() > 1) std::erase_if(ends, is_killed);
+  if (ends.size() < 2) return ends;
+  std::erase_if(ends, is_killed);
+  if (ends.empty()) ends.push_back({.rank = -1, .status = W_EXITCODE(0, SIGKILL)});
   return ends;
 }
 

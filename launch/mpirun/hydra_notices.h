@@ -21,7 +21,7 @@ class HydraNotices {
   /// Returns the rest of the ranks' last line that was held back.
   std::string finish();
 
-  /// Returns the messages so far, without the lines of '='.
+  /// Returns the messages so far, without the lines of '=' and without lines that say nothing about the job.
   const std::vector<std::string>& notices() const { return notices_; }
 
  private:
@@ -34,9 +34,9 @@ class HydraNotices {
 };
 
 /// Returns the ends of ranks that the notices report: "Abort(7) on node 1 (rank 1 in comm 0): ..." and, from Intel MPI,
-/// "RANK 1 PID 4711 RUNNING AT n7 ... KILLED BY SIGNAL: 11 (Segmentation fault)". Their time is 0. If several ranks
-/// were killed by SIGKILL, they are not reported, since mpiexec ends the others with that signal. MPICH does not say
-/// which rank was killed: "EXIT STRING: Killed (signal 9)" is an end with rank -1.
+/// "RANK 1 PID 4711 RUNNING AT n7 ... KILLED BY SIGNAL: 11 (Segmentation fault)". Their time is 0. The rank
+/// is -1 if it is unknown which one was killed: after MPICH's "EXIT STRING: Killed (signal 9)", or because several
+/// ranks were killed by SIGKILL, with which mpiexec ends the others.
 std::vector<RankEnd> rank_ends_in_hydra(const std::vector<std::string>& notices);
 
 }  // namespace phalanx

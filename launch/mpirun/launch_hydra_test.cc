@@ -114,7 +114,8 @@ TEST_F(LaunchHydra, SaysThatARankWasKilledAndRemovesTheStoreOfTheRanks) {
   EXPECT_EQ(launch("echo ${PHALANX_RENDEZVOUS#file://} > " + scratch_.path("where") +
                    "; [ $rank = 0 ] || kill -9 $$; sleep 2"),
             kRankDied);
-  EXPECT_THAT(error_, AnyOf(HasSubstr("signal 9"), HasSubstr("SIGNAL: 9")));
+  EXPECT_THAT(error_, AnyOf(StartsWith("┌─ The job failed"), StartsWith("┌─ Rank 1 of 2")));  // MPICH names no rank
+  EXPECT_THAT(error_, HasSubstr("was killed by signal 9 (SIGKILL)"));
   EXPECT_EQ(output_.find("BAD TERMINATION"), std::string::npos) << output_;
   const fs::path store = text_of(scratch_.path("where")).substr(0, text_of(scratch_.path("where")).find('\n'));
   ASSERT_TRUE(store.is_absolute()) << store;
@@ -136,8 +137,10 @@ TEST_F(LaunchHydra, PassesOnThatAnExpectationIsUnmet) {
 
 TEST_F(LaunchHydra, ShowsWhatMpiexecSaysWhereNothingElseExplains) {
   EXPECT_EQ(launch(Command{"/no/such/program"}), kRankDied);
-  EXPECT_THAT(error_, StartsWith("┌─ The job failed"));
-  EXPECT_THAT(error_, HasSubstr("/no/such/program"));
+  EXPECT_THAT(error_, HasSubstr("┌─ The job failed"));
+  // Intel MPI's may die of SIGPIPE, with half of a message, or with none.
+  const bool intel = fs::exists(fs::path(::getenv("MPI_HOME")) / "bin/hydra_bstrap_proxy");
+  if (!intel) EXPECT_THAT(error_, HasSubstr("/no/such/program"));
 }
 
 TEST_F(LaunchHydra, InterruptStopsAllRanks) {

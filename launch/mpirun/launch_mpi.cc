@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/inotify.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -157,10 +158,17 @@ int status_without_end(const Supervisor::End& mpirun, const std::vector<RankEnd>
   return hydra && explained && status == kRankDied ? kFailed : status;
 }
 
+// Returns the message for the end of a job of which no rank is known to be the cause.
+std::string describe_end_of_launcher(const std::string& end, const std::string& text, bool rank_was_killed) {
+  if (text.empty()) return "mpirun: " + end;
+  return rank_was_killed ? "A rank ended, and mpiexec does not say which. " + end + "\n\n" + text : text;
+}
+
 int conclude(const MpiLaunch& options, const std::string& rendezvous_folder, const Supervisor::End& mpirun,
              bool interrupted, const LauncherNotices& notices) {
   auto failures = take_failures(options.log_folder, rendezvous_folder);
   auto ends = ends_of_ranks(mpirun, notices);
+  const bool killed = ends.front().rank < 0 && WIFSIGNALED(ends.front().status);
   const int status = status_without_end(mpirun, ends, notices.from_hydra(), !failures.empty());
   // In an interrupted job, only the ranks' failures matter: mpirun's notices name the ranks that it ended on our
   // request.
@@ -168,7 +176,7 @@ int conclude(const MpiLaunch& options, const std::string& rendezvous_folder, con
   Verdict verdict = judge(ends, std::move(failures), interrupted, status);
   const std::string text = join(notices.texts(), "\n");
   if (verdict.cause && verdict.cause->rank < 0) {
-    verdict.cause->message = text.empty() ? "mpirun: " + verdict.cause->message : text;
+    verdict.cause->message = describe_end_of_launcher(verdict.cause->message, text, notices.from_hydra() && killed);
   } else if (!verdict.cause && !interrupted) {
     standard_error().write(text);
   }

@@ -174,6 +174,7 @@ TEST(MpirunCommand, OfHydra) {
 
 // Creates files in a new folder's bin and returns the path of its mpirun.
 std::string programs(const std::string& name, const Words& files, const std::string& real = "mpirun") {
+  std::filesystem::remove_all(::testing::TempDir() + "find_mpirun_test/" + name);
   const std::filesystem::path folder = mpi_in(name), program = folder / "bin/mpirun";
   for (const auto& file : files) {
     std::filesystem::copy_file(program, folder / "bin" / file, std::filesystem::copy_options::overwrite_existing);
