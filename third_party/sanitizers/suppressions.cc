@@ -3,8 +3,8 @@
 
 #include <dlfcn.h>
 
-// MPI keeps its tables until exit. They are allocated through a libc without frame pointers, so no stack names MPI and a
-// suppression would not match. A process that has started MPI is therefore not checked for leaks; all others are.
+// MPI keeps its tables until exit. They are allocated through a libc without frame pointers, so no stack names MPI and
+// a suppression would not match. A process that has started MPI is therefore not checked for leaks; all others are.
 extern "C" int MPI_Initialized(int* flag) __attribute__((weak));
 extern "C" int __lsan_is_turned_off();
 
