@@ -24,8 +24,11 @@ CommunicatorPtr connect_over_mpi(const InitOptions& options) {
                       options.backend);
   }
   return Backends::Choice(choose_backend("mpi", {}))
-      .make(ConnectOptions{
-          .rank_info = {}, .store = nullptr, .timeout = options.timeout, .mpi_communicator = options.mpi_communicator});
+      .make(ConnectOptions{.rank_info = {},
+                           .store = nullptr,
+                           .timeout = options.timeout,
+                           .mpi_communicator = options.mpi_communicator,
+                           .mpi_standard_abi = options.mpi_standard_abi});
 }
 
 // Returns the device of this rank for a backend that takes tensors of such devices.

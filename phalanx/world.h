@@ -23,8 +23,9 @@ struct InitOptions {
 
   /// The place where the ranks meet:
   ///
-  ///   ""                 as the variables of the launcher say: torchrun, Open MPI's mpirun, Slurm's srun, and others
-  ///                      that set RANK and WORLD_SIZE; without a launcher, this process is the only rank
+  ///   ""                 as the variables of the launcher say: torchrun, Open MPI's mpirun, the mpiexec of MPICH and
+  ///                      Intel MPI, Slurm's srun, and others that set RANK and WORLD_SIZE; without a launcher, this
+  ///                      process is the only rank
   ///   "env://"           the same, but RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT must be set
   ///   "tcp://host:port"  rank 0 listens there; needs `rank` and `world_size`
   ///   "file:///path"     a file that all ranks see and that does not exist yet; needs `rank` and `world_size`
@@ -42,6 +43,7 @@ struct InitOptions {
   /// The MPI_Comm (a pointer to it) whose ranks form the world, in a program that has called MPI_Init_thread. It is
   /// duplicated, so the program's messages and ours do not meet. mpi.h has world_over_mpi(), which sets it.
   const void* mpi_communicator = nullptr;
+  bool mpi_standard_abi = false;  // it is of the standard ABI of MPI 5.0; otherwise it is one of Open MPI
 };
 
 /// The ranks that train together, as seen by one of them. There is no current world: everything that communicates is

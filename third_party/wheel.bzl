@@ -23,6 +23,10 @@ with open(sys.argv[1], "rb") as file:
 print(sum.hexdigest())
 """
 
+_ABSENT = """\
+exports_files(["absent.txt"])
+"""
+
 _BUILD = """\
 exports_files(glob(["bin/*"]))
 
@@ -59,12 +63,17 @@ def _wheel(repository_ctx):
     command.append(repository_ctx.attr.requirement)
     result = repository_ctx.execute(command, timeout = 1800)
     if result.return_code != 0:
-        fail(_FAILURE.format(
+        failure = _FAILURE.format(
             requirement = repository_ctx.attr.requirement,
             command = " ".join(command),
             output = (result.stdout + result.stderr).strip().replace("\n", "\n  "),
             instead = repository_ctx.attr.instead,
-        ))
+        )
+        if not repository_ctx.attr.optional:
+            fail(failure)
+        repository_ctx.file("absent.txt", failure + "\n  later:  ./bazelw sync --only=" + repository_ctx.name)
+        repository_ctx.file("BUILD.bazel", _ABSENT + repository_ctx.attr.build)
+        return
     for wheel in repository_ctx.path("wheel").readdir():
         _check(repository_ctx, wheel)
         repository_ctx.symlink(wheel, "wheel.zip")  # extract() goes by the name
@@ -73,7 +82,7 @@ def _wheel(repository_ctx):
         repository_ctx.execute(["chmod", "-R", "+x", "bin"])  # which extract() does not
     repository_ctx.delete("wheel.zip")
     repository_ctx.delete("wheel")
-    repository_ctx.file("BUILD.bazel", _BUILD)
+    repository_ctx.file("BUILD.bazel", _BUILD + repository_ctx.attr.build)
 
 wheel = repository_rule(
     doc = "What a wheel holds under strip_prefix. pip's own configuration (index, certificates, cache) applies, but the " +
@@ -88,5 +97,7 @@ wheel = repository_rule(
         ),
         "strip_prefix": attr.string(mandatory = True),
         "instead": attr.string(mandatory = True, doc = "what a user can do where pip cannot download"),
+        "optional": attr.bool(doc = "if it cannot be downloaded, the repository has only absent.txt, which says why"),
+        "build": attr.string(doc = "further targets of its BUILD file, which must also do without the wheel"),
     },
 )

@@ -220,6 +220,8 @@ TEST(Check, OptionsOfMpirunMustNotRepeatOtherKeys) {
             "config: launch.mpirun_options[1]: -np is set by launch.ranks");
   EXPECT_EQ(complaint("launch: {mpirun_options: [--hostfile=hosts]}"),
             "config: launch.mpirun_options[0]: --hostfile=hosts is set by launch.hosts");
+  EXPECT_EQ(complaint("launch: {mpirun_options: [-hosts, a]}"),
+            "config: launch.mpirun_options[0]: -hosts is set by launch.hosts");
   EXPECT_EQ(complaint("launch: {mpirun_options: [program]}"),
             "config: launch.mpirun_options[0]: \"program\" is not an option: mpirun would start it as the program");
   EXPECT_EQ(complaint("launch: {bind_to: core, mpirun_options: [--bind-to, core]}"),

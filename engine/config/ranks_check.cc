@@ -89,15 +89,18 @@ void check_division(std::vector<ConfigProblem>& problems, const ExperimentConfig
                 std::to_string(config.launch.ranks) + less_servers);
 }
 
-// Returns the key that sets what an option of mpirun would set, or an empty string.
+// Returns the key that sets what an option of mpirun (of Open MPI or Hydra) would set, or an empty string.
 std::string key_instead_of(const std::string& word) {
   const std::string option = word.substr(0, word.find('='));
   constexpr std::array kNumbers = {"-np", "--np", "-n", "--n", "-c"};
   constexpr std::array kHosts = {
-      "-host", "--host", "-H", "-hostfile", "--hostfile", "-machinefile", "--machinefile", "--default-hostfile"};
+      "-host", "--host", "-H", "-hostfile", "--hostfile", "-machinefile", "--machinefile", "--default-hostfile",
+      "-f",    "-hosts"};
+  constexpr std::array kVariables = {"-x", "-genvlist", "-envlist"};
   if (std::ranges::find(kNumbers, option) != kNumbers.end()) return "launch.ranks";
   if (std::ranges::find(kHosts, option) != kHosts.end()) return "launch.hosts";
-  return option == "-x" ? "launch.pass_variables" : "";
+  const bool variables = std::ranges::find(kVariables, option) != kVariables.end();
+  return variables ? "launch.pass_variables" : "";
 }
 
 bool is_variable_name(std::string_view name) {

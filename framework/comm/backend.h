@@ -27,12 +27,16 @@ struct ConnectOptions {
 
   OwnAddress address{};  // of this host for peers on other hosts; empty: a backend that needs one chooses it
 
-  /// True if MPI's launcher started exactly these ranks, so that MPI can connect them. If absent, PMIX_RANK tells.
+  /// True if MPI's launcher started exactly these ranks, so that MPI can connect them. If absent, the variables of PMIx
+  /// and Hydra tell.
   std::optional<bool> launched_by_mpi{};
 
   /// A pointer to an MPI_Comm of this process, for backend mpi: its ranks form the world, and `rank_info` is not used.
   /// Null: all ranks that MPI's launcher started.
   const void* mpi_communicator = nullptr;
+
+  /// True if `mpi_communicator` is of the standard ABI of MPI 5.0 (mpi_abi.h); otherwise it is one of Open MPI.
+  bool mpi_standard_abi = false;
 
   /// The levels by which the run divides its ranks, coarsest first, with this rank's values. Only backends with
   /// BackendTraits::uses_levels read them. Empty: the backend's own levels.
@@ -81,8 +85,8 @@ struct BackendTraits {
   /// The kind of device whose tensors it takes.
   std::string device = "cpu";
 
-  /// Returns the name and the version of the library that connects the ranks, such as "Open MPI v5.0.6", or an empty
-  /// string if the library is not running. Null if no such library is needed.
+  /// Returns the name and the version of the library that connects the ranks, such as "Open MPI v5.0.6" or
+  /// "MPICH 5.0.2", or an empty string if the library is not running. Null if no such library is needed.
   std::string (*library_version)() = nullptr;
 };
 

@@ -3,35 +3,27 @@
 
 #include <dlfcn.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <system_error>
 
 #include "framework/base/error.h"
 #include "framework/base/loaded_library.h"
-#include "framework/comm/backend.h"
 
 namespace phalanx {
-namespace {
 
-bool is_known(const std::string& name) {
-  const auto names = Backends::global().names();
-  return std::ranges::find(names, name) != names.end();
+std::string backend_plugin_path(const std::string& name) { return plugin_folder() + "/backend_" + name + ".so"; }
+
+bool has_backend_plugin(const std::string& name) {
+  std::error_code ignored;
+  return std::filesystem::exists(backend_plugin_path(name), ignored);
 }
 
-}  // namespace
-
 bool load_backend_plugin(const std::string& name) {
-  if (is_known(name)) return true;
-  const std::string path = plugin_folder() + "/backend_" + name + ".so";
-  std::error_code ignored;
-  if (name.find('/') != std::string::npos || !std::filesystem::exists(path, ignored)) return false;
+  if (!has_backend_plugin(name)) return false;
   // The library of the backend may need its symbols to be visible to components that it loads itself.
-  if (::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE) == nullptr) {
-    throw ConfigError("backend " + name + " cannot be loaded: " + link_error() +
-                      "; if a library is not found, name its folder in LD_LIBRARY_PATH");
-  }
-  return is_known(name);
+  if (::dlopen(backend_plugin_path(name).c_str(), RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE) != nullptr) return true;
+  throw ConfigError("backend plug-in " + name + " cannot be loaded: " + link_error() +
+                    "; if a library is not found, name its folder in LD_LIBRARY_PATH");
 }
 
 }  // namespace phalanx

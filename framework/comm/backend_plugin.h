@@ -5,13 +5,19 @@
 
 namespace phalanx {
 
-/// Makes the backend `name` known if it is installed as a plug-in of libphalanx.so, which does not contain the backends
-/// whose libraries may be absent: plugin_folder() (framework/base/loaded_library.h) then has backend_NAME.so, which
-/// registers the backend when it is loaded. Does nothing if the backend is known already. Returns true if it is known
-/// now.
+// Parts of backends whose libraries may be absent are plug-ins of libphalanx.so, which does not contain them.
+
+/// Returns the path at which the plug-in `name` is installed: backend_NAME.so in plugin_folder()
+/// (framework/base/loaded_library.h).
+std::string backend_plugin_path(const std::string& name);
+
+/// Returns true if the plug-in is installed.
+bool has_backend_plugin(const std::string& name);
+
+/// Loads the plug-in if it is installed; its static initializers register what it contains. Returns true if it is.
 ///
-/// Throws ConfigError if the plug-in cannot be loaded, usually because the library of the backend is not found. Must
-/// not be called while other threads use the registry of backends.
+/// Throws ConfigError if it cannot be loaded, usually because the library of the backend is not found. Must not be
+/// called while other threads use the registry of backends.
 bool load_backend_plugin(const std::string& name);
 
 }  // namespace phalanx

@@ -15,7 +15,7 @@
 namespace phalanx {
 namespace {
 
-TEST(BackendPlugin, WithoutAFileTheBackendStaysUnknown) {
+TEST(BackendPlugin, WithoutAFileNothingIsLoaded) {
   EXPECT_FALSE(load_backend_plugin("carrier_pigeons"));
   EXPECT_FALSE(load_backend_plugin("../../etc/passwd"));
 }
@@ -29,7 +29,7 @@ TEST(BackendPlugin, ThatCannotBeLoadedIsAnErrorThatSaysWhy) {
     load_backend_plugin("broken");
     FAIL() << "an empty file was loaded";
   } catch (const ConfigError& refused) {
-    EXPECT_NE(std::string(refused.what()).find("backend broken cannot be loaded: " + path), std::string::npos)
+    EXPECT_NE(std::string(refused.what()).find("backend plug-in broken cannot be loaded: " + path), std::string::npos)
         << refused.what();
   }
   std::filesystem::remove(path);

@@ -3,12 +3,15 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/inotify.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <fstream>
 #include <functional>
 #include <string_view>
 #include <system_error>
@@ -17,10 +20,12 @@
 #include "framework/base/descriptor.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
+#include "launch/exit_status.h"
 #include "launch/failure/failure.h"
 #include "launch/failure/failure_report.h"
 #include "launch/failure/verdict.h"
 #include "launch/local/supervisor.h"
+#include "launch/mpirun/hydra_notices.h"
 #include "launch/mpirun/mpirun.h"
 #include "launch/temporary_folder.h"
 
@@ -29,18 +34,75 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// mpirun dies of a signal that arrives before it forwards signals, and drops one that arrives before its ranks have
-// started. On SIGTERM it ends the ranks within 0.3 s, using SIGKILL if they do not react. The other signals are for an
-// mpirun that hangs.
-Supervisor::Policy policy_of(const MpiLaunch& options) {
-  return {.stop = SIGUSR1,
-          .orphaned = SIGTERM,
-          .after_failure = {{milliseconds(2000), SIGTERM}, {milliseconds(4000), SIGKILL}},
-          .forced = {{milliseconds(0), SIGTERM}, {milliseconds(2000), SIGKILL}},
-          .repeat_stop = milliseconds(200),
-          .stop_policy = options.stop_policy,
-          .describe_saved = options.describe_saved};
+// Open MPI's mpirun dies of a signal that arrives before it forwards signals, and drops one that arrives before its
+// ranks have started. On SIGTERM it ends the ranks within 0.3 s, using SIGKILL if they do not react. The other signals
+// are for an mpirun that hangs.
+//
+// Hydra only forwards SIGTERM, and ends the ranks on a second SIGINT. They end soon after it has been killed.
+Supervisor::Policy policy_of(const MpiLaunch& options, const Mpirun& mpirun) {
+  Supervisor::Policy policy{.stop = SIGUSR1,
+                            .orphaned = SIGTERM,
+                            .after_failure = {{milliseconds(2000), SIGTERM}, {milliseconds(4000), SIGKILL}},
+                            .forced = {{milliseconds(0), SIGTERM}, {milliseconds(2000), SIGKILL}},
+                            .repeat_stop = milliseconds(200),
+                            .stop_policy = options.stop_policy,
+                            .describe_saved = options.describe_saved};
+  if (!mpirun.is_hydra()) return policy;
+  policy.orphaned = SIGKILL;
+  policy.after_failure = {{milliseconds(2000), SIGINT}, {milliseconds(2300), SIGINT}, {milliseconds(5000), SIGKILL}};
+  policy.forced = {{milliseconds(0), SIGINT}, {milliseconds(300), SIGINT}, {milliseconds(3000), SIGKILL}};
+  return policy;
 }
+
+// Separates the launcher's messages in its two outputs from what the ranks write. Open MPI uses standard error only.
+class LauncherNotices {
+ public:
+  explicit LauncherNotices(const Mpirun& mpirun) : hydra_(mpirun.is_hydra()) {}
+
+  bool from_hydra() const { return hydra_; }
+
+  std::string feed_output(std::string_view piece) { return hydra_ ? output_.feed(piece) : std::string(piece); }
+  std::string feed_errors(std::string_view piece) { return hydra_ ? errors_.feed(piece) : mpirun_.feed(piece); }
+  std::string finish_output() { return output_.finish(); }
+  std::string finish_errors() { return hydra_ ? errors_.finish() : mpirun_.finish(); }
+
+  std::vector<std::string> texts() const {
+    if (!hydra_) return mpirun_.notices();
+    auto all = output_.notices();
+    all.insert(all.end(), errors_.notices().begin(), errors_.notices().end());
+    return all;
+  }
+
+  std::vector<RankEnd> ends() const { return hydra_ ? rank_ends_in_hydra(texts()) : rank_ends_in(texts()); }
+
+ private:
+  const bool hydra_;
+  HydraNotices output_, errors_;
+  MpirunNotices mpirun_;
+};
+
+// Hydra does not end the job when a rank that has not started MPI fails. The launcher learns it from the failure that
+// the rank writes, if the file system of the folder reports it.
+class FailureWatch {
+ public:
+  explicit FailureWatch(const std::string& folder)
+      : folder_(folder), events_(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {
+    if (events_.valid()) ::inotify_add_watch(events_.get(), folder.c_str(), IN_MOVED_TO);
+  }
+
+  void start(Supervisor& supervisor) const {
+    if (!events_.valid()) return;
+    supervisor.watch(events_.get(), [this, &supervisor] {
+      std::array<char, 4096> ignored;
+      while (::read(events_.get(), ignored.data(), ignored.size()) > 0) continue;
+      if (!read_failures(folder_).empty()) supervisor.begin_shutdown();
+    });
+  }
+
+ private:
+  const std::string folder_;
+  const Descriptor events_;
+};
 
 struct Pipe {
   Descriptor read, write;
@@ -81,25 +143,40 @@ void take(int fd, const std::function<void(std::string_view)>& use) {
 }
 
 // Returns the ends of the ranks. If mpirun reports none, its own end is used instead.
-std::vector<RankEnd> ends_of_ranks(const Supervisor::End& mpirun, const std::vector<std::string>& notices) {
-  auto ends = rank_ends_in(notices);
+std::vector<RankEnd> ends_of_ranks(const Supervisor::End& mpirun, const LauncherNotices& notices) {
+  auto ends = notices.ends();
   for (auto& end : ends) end.time = mpirun.time;
   if (ends.empty())
     ends.push_back({.rank = -1, .status = mpirun.status, .time = mpirun.time, .by_supervisor = mpirun.by_supervisor});
   return ends;
 }
 
+// Hydra ends with the number of the signal that killed a rank, also if it sent the signal itself because another rank
+// had failed.
+int status_without_end(const Supervisor::End& mpirun, const std::vector<RankEnd>& ends, bool hydra, bool explained) {
+  const int status = exit_status_of(hydra ? ends.front().status : mpirun.status);
+  return hydra && explained && status == kRankDied ? kFailed : status;
+}
+
+// Returns the message for the end of a job of which no rank is known to be the cause.
+std::string describe_end_of_launcher(const std::string& end, const std::string& text, bool rank_was_killed) {
+  if (text.empty()) return "mpirun: " + end;
+  return rank_was_killed ? "A rank ended, and mpiexec does not say which. " + end + "\n\n" + text : text;
+}
+
 int conclude(const MpiLaunch& options, const std::string& rendezvous_folder, const Supervisor::End& mpirun,
-             bool interrupted, const MpirunNotices& notices) {
+             bool interrupted, const LauncherNotices& notices) {
   auto failures = take_failures(options.log_folder, rendezvous_folder);
-  auto ends = ends_of_ranks(mpirun, notices.notices());
+  auto ends = ends_of_ranks(mpirun, notices);
+  const bool killed = ends.front().rank < 0 && WIFSIGNALED(ends.front().status);
+  const int status = status_without_end(mpirun, ends, notices.from_hydra(), !failures.empty());
   // In an interrupted job, only the ranks' failures matter: mpirun's notices name the ranks that it ended on our
   // request.
   if (interrupted || (!failures.empty() && ends.front().rank < 0)) ends.clear();
-  Verdict verdict = judge(ends, std::move(failures), interrupted, exit_status_of(mpirun.status));
-  const std::string text = join(notices.notices(), "\n");
+  Verdict verdict = judge(ends, std::move(failures), interrupted, status);
+  const std::string text = join(notices.texts(), "\n");
   if (verdict.cause && verdict.cause->rank < 0) {
-    verdict.cause->message = text.empty() ? "mpirun: " + verdict.cause->message : text;
+    verdict.cause->message = describe_end_of_launcher(verdict.cause->message, text, notices.from_hydra() && killed);
   } else if (!verdict.cause && !interrupted) {
     standard_error().write(text);
   }
@@ -123,34 +200,41 @@ int launch_mpi(const MpiLaunch& options) {
   if (options.hosts.empty()) inherited.push_back(spare + rendezvous_folder.path());
   const std::string rendezvous = options.hosts.empty() ? "file://" + rendezvous_folder.path() + "/store" : "";
   const bool terminal = ::isatty(STDOUT_FILENO) == 1;
-  auto environment = mpirun_environment(inherited, rendezvous, terminal);
-  auto command = mpirun_command(find_mpirun(), options, environment, ::geteuid() == 0);
+  const Mpirun mpirun = identify_mpirun(find_mpirun());
+  const std::string host_file = rendezvous_folder.path() + "/hosts";
+  if (!options.hosts.empty()) std::ofstream(host_file) << join(options.hosts, "\n") << "\n";
+  auto environment = mpirun_environment(mpirun, inherited, rendezvous, terminal);
+  auto command = mpirun_command(mpirun, options, environment, ::geteuid() == 0, host_file);
   const auto argv = pointers(command), envp = pointers(environment);
   take_failures(options.log_folder);
 
-  // Both pipes must be read, or mpirun would wait forever. A terminal is passed on, since mpirun tells ranks its width.
+  // Both pipes must be read, or mpirun would wait forever. Open MPI's gets the terminal, since it tells ranks its
+  // width.
   Pipe output = make_pipe(), errors = make_pipe();
-  MpirunNotices notices;
+  LauncherNotices notices(mpirun);
   const auto take_output = [&] {
-    take(output.read.get(), [](std::string_view text) { standard_output().write(text); });
+    take(output.read.get(), [&](std::string_view text) { standard_output().write(notices.feed_output(text)); });
   };
   const auto take_errors = [&] {
-    take(errors.read.get(), [&](std::string_view text) { standard_error().write(notices.feed(text)); });
+    take(errors.read.get(), [&](std::string_view text) { standard_error().write(notices.feed_errors(text)); });
   };
-  Supervisor supervisor(policy_of(options));
-  supervisor.start(
-      [&] { return become(argv, envp, terminal ? STDOUT_FILENO : output.write.get(), errors.write.get()); });
+  const FailureWatch failures(options.log_folder);
+  Supervisor supervisor(policy_of(options, mpirun));
+  const int standard_output_of_mpirun = terminal && !mpirun.is_hydra() ? STDOUT_FILENO : output.write.get();
+  supervisor.start([&] { return become(argv, envp, standard_output_of_mpirun, errors.write.get()); });
   output.write.close();
   errors.write.close();
   supervisor.watch(output.read.get(), take_output);
   supervisor.watch(errors.read.get(), [&] {
     take_errors();
-    if (!rank_ends_in(notices.notices()).empty()) supervisor.begin_shutdown();
+    if (!notices.ends().empty()) supervisor.begin_shutdown();
   });
+  if (mpirun.is_hydra()) failures.start(supervisor);
   const auto ends = supervisor.run();
   take_output();
   take_errors();
-  standard_error().write(notices.finish());
+  standard_output().write(notices.finish_output());
+  standard_error().write(notices.finish_errors());
   standard_output().flush();
   return conclude(options, rendezvous_folder.path(), ends.front(), supervisor.interrupted(), notices);
 }

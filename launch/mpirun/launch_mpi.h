@@ -26,23 +26,30 @@ struct MpiLaunch {
 
 /// Runs `command` under mpirun (found by find_mpirun()) and returns the job's exit status (ExitStatus).
 ///
-/// mpirun is given the options that small machines and containers need: --oversubscribe, --bind-to none,
-/// --allow-run-as-root if the user is root, and a HOME if there is none. `mpirun_options` come after them; with a
-/// --bind-to of their own, --bind-to none is left out. The ranks on all hosts get PHALANX_LAUNCHER=mpi, this process's
-/// other PHALANX_* variables and those of `pass_variables`, and PHALANX_TERMINAL=1 or 0, which tells if this
-/// process's standard output is a terminal (Open MPI 5 always gives ranks a pseudo-terminal, so isatty() is misleading
-/// there). Without `hosts`, they also get PHALANX_RENDEZVOUS, the file:// URL of a rendezvous, which is removed when
-/// this process ends, in whatever way. The ranks must call end_with_launcher(), and record_exception() if they fail.
+/// mpirun is that of Open MPI, or Hydra of MPICH or Intel MPI. Open MPI's is given the options that small machines and
+/// containers need: --oversubscribe, --bind-to none, --allow-run-as-root if the user is root, and a HOME if there is
+/// none. `mpirun_options` come after them; with a --bind-to of their own, --bind-to none is left out. Hydra needs none
+/// of these; Intel MPI's gets I_MPI_PIN=0 unless the environment has a variable I_MPI_PIN*. The ranks on all hosts get
+/// PHALANX_LAUNCHER=mpi, this process's other PHALANX_* variables and those of `pass_variables`, and PHALANX_TERMINAL=1
+/// or 0, which tells if this process's standard output is a terminal (Open MPI 5 always gives ranks a pseudo-terminal,
+/// so isatty() is misleading there). Without `hosts`, they also get PHALANX_RENDEZVOUS, the file:// URL of a
+/// rendezvous, which is removed when this process ends, in whatever way. The ranks must call end_with_launcher(), and
+/// record_exception() if they fail.
 ///
 /// The ranks' standard output is passed on, and so is their standard error, line by line. mpirun's own notices are held
 /// back, and shown only if no rank wrote a failure that explains the end.
 ///
-/// Failures are handled as in launch_local(), except that mpirun itself ends the other ranks immediately when a rank
-/// ends with a status other than 0. Ranks that stop when asked must therefore end together (MPI_Finalize ensures that).
-/// The first SIGINT, SIGTERM, SIGUSR1 or SIGHUP reaches the ranks as SIGUSR1. A second SIGINT or SIGTERM, or the end of
-/// the grace period of `stop_policy` after SIGTERM, makes mpirun end them, and a message is printed to standard error.
-/// mpirun has its own process group, so the terminal's Ctrl-C reaches only this process. If this process is killed,
-/// mpirun ends the ranks; if mpirun is killed, end_with_launcher() ends them.
+/// Failures are handled as in launch_local(), except that Open MPI's mpirun itself ends the other ranks immediately
+/// when a rank ends with a status other than 0. Ranks that stop when asked must therefore end together (MPI_Finalize
+/// ensures that). Hydra does so only for ranks that have started MPI; the failure that another rank writes to
+/// `log_folder` has the same effect, unless it was written on another host. Otherwise ranks end because they lose a
+/// peer.
+///
+/// The first SIGINT, SIGTERM,
+/// SIGUSR1 or SIGHUP reaches the ranks as SIGUSR1. A second SIGINT or SIGTERM, or the end of the grace period of
+/// `stop_policy` after SIGTERM, makes mpirun end them, and a message is printed to standard error. mpirun has its own
+/// process group, so the terminal's Ctrl-C reaches only this process. If this process is killed, mpirun ends the ranks;
+/// if mpirun is killed, end_with_launcher() ends them.
 ///
 /// Must be called in the main thread, with no other threads. Throws ConfigError if there is no mpirun, no command, no
 /// way to reach a host (require_remote_shell()), or a variable is not set (require_variables()), and Error if it cannot

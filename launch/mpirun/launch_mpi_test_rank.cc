@@ -2,7 +2,6 @@
 // A rank for launch_mpi_test: launch_mpi_test_rank LOG_FOLDER WHAT, where rank 1 does WHAT and rank 0 waits for a stop.
 
 #include <signal.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <exception>
@@ -51,8 +50,9 @@ int work(int rank, const std::string& folder, const std::string& what) {
 
 int main(int, char** arguments) {
   const std::string folder = arguments[1];
-  const int rank = std::atoi(::getenv("OMPI_COMM_WORLD_RANK"));
-  phalanx::end_with_launcher(*phalanx::detect_launch_environment());
+  const auto launched = phalanx::detect_launch_environment();
+  const int rank = launched->rank_info.rank;
+  phalanx::end_with_launcher(*launched);
   phalanx::install_stop_signal(phalanx::StopOn::kLauncher);
   try {
     std::ofstream(folder + "/ready" + std::to_string(rank)) << ::getpid();

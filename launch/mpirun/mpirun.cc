@@ -63,6 +63,14 @@ bool binds(const std::vector<std::string>& options) {
   });
 }
 
+std::vector<std::string> hydra_command(const Mpirun& mpirun, const MpiLaunch& options, const std::string& host_file) {
+  std::vector<std::string> command = {mpirun.path, "-n", std::to_string(options.ranks)};
+  if (!options.hosts.empty()) command.insert(command.end(), {"-f", host_file});
+  command.insert(command.end(), options.mpirun_options.begin(), options.mpirun_options.end());
+  command.insert(command.end(), options.command.begin(), options.command.end());
+  return command;
+}
+
 bool is_set(const char* variable) { return !environment(variable).value_or("").empty(); }
 
 // A socket can be bound only to addresses of this host.
@@ -86,7 +94,7 @@ bool is_this_host(const std::string& name) {
   return false;
 }
 
-// Returns true if Open MPI 4 or 5 would start its daemons with something other than the first of ssh and rsh on PATH.
+// Returns true if Open MPI 4 or 5 or Hydra would start its daemons with something other than ssh or rsh on PATH.
 bool has_own_way() {
   constexpr std::array kVariables = {"SLURM_JOB_ID",
                                      "PBS_JOBID",
@@ -97,7 +105,11 @@ bool has_own_way() {
                                      "OMPI_MCA_plm_rsh_agent",
                                      "OMPI_MCA_plm_ssh_agent",
                                      "PRTE_MCA_plm_ssh_agent",
-                                     "PRTE_MCA_plm_rsh_agent"};
+                                     "PRTE_MCA_plm_rsh_agent",
+                                     "HYDRA_LAUNCHER",
+                                     "HYDRA_LAUNCHER_EXEC",
+                                     "I_MPI_HYDRA_BOOTSTRAP",
+                                     "I_MPI_HYDRA_BOOTSTRAP_EXEC"};
   return std::ranges::any_of(kVariables, is_set);
 }
 
@@ -161,6 +173,19 @@ std::string find_mpirun(const std::string& built_with) {
       "Install Open MPI 5 and set MPI_HOME to its folder, or launch on this host without MPI: launch.with=local.");
 }
 
+Mpirun identify_mpirun(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code unknown;
+  const fs::path real = fs::canonical(path, unknown), folder = real.parent_path();
+  const std::string name = real.filename().string();
+  // A system may have several MPIs in one folder, where the names of programs differ.
+  const bool open_mpi = name == "prterun" || name == "orterun" || name.ends_with("openmpi");
+  if (unknown || open_mpi || !is_program(folder / "hydra_pmi_proxy")) return {.path = path};
+  const std::string hydra = folder / "mpiexec.hydra";
+  return {.path = is_program(hydra) ? hydra : path,
+          .kind = is_program(folder / "hydra_bstrap_proxy") ? MpirunKind::kIntelMpi : MpirunKind::kMpich};
+}
+
 void require_remote_shell(const std::vector<std::string>& hosts) {
   std::vector<std::string> names;
   for (const auto& host : hosts) names.push_back(parse_host(host).name);
@@ -179,8 +204,8 @@ void require_variables(const std::vector<std::string>& names) {
   }
 }
 
-std::vector<std::string> mpirun_environment(const std::vector<std::string>& inherited, const std::string& rendezvous,
-                                            bool terminal) {
+std::vector<std::string> mpirun_environment(const Mpirun& mpirun, const std::vector<std::string>& inherited,
+                                            const std::string& rendezvous, bool terminal) {
   auto environment = inherited;
   unset(environment, "PHALANX_RENDEZVOUS");
   if (!rendezvous.empty()) set(environment, "PHALANX_RENDEZVOUS", rendezvous);
@@ -188,12 +213,18 @@ std::vector<std::string> mpirun_environment(const std::vector<std::string>& inhe
   set(environment, "PHALANX_TERMINAL", terminal ? "1" : "0");
   const bool home = std::ranges::find(environment, "HOME", name_of) != environment.end();
   if (!home) set(environment, "HOME", "/tmp");  // Open MPI 5 does not start without one
+  const auto pins = [](const std::string& variable) { return variable.starts_with("I_MPI_PIN"); };
+  if (mpirun.kind == MpirunKind::kIntelMpi && std::ranges::none_of(environment, pins)) {
+    set(environment, "I_MPI_PIN", "0");  // as --bind-to none; MPICH does not bind ranks
+  }
   return environment;
 }
 
-std::vector<std::string> mpirun_command(const std::string& mpirun, const MpiLaunch& options,
-                                        const std::vector<std::string>& environment, bool root) {
-  std::vector<std::string> command = {mpirun, "--oversubscribe"};
+std::vector<std::string> mpirun_command(const Mpirun& mpirun, const MpiLaunch& options,
+                                        const std::vector<std::string>& environment, bool root,
+                                        const std::string& host_file) {
+  if (mpirun.is_hydra()) return hydra_command(mpirun, options, host_file);
+  std::vector<std::string> command = {mpirun.path, "--oversubscribe"};
   const auto add = [&](std::initializer_list<std::string> words) { command.insert(command.end(), words); };
   if (!binds(options.mpirun_options)) add({"--bind-to", "none"});
   add({"-np", std::to_string(options.ranks)});

@@ -18,14 +18,28 @@ std::string find_mpirun();
 /// Does the same with a different folder in the last step.
 std::string find_mpirun(const std::string& built_with);
 
+/// The MPI to which an mpirun belongs. MPICH's and Intel MPI's is Hydra.
+enum class MpirunKind { kOpenMpi, kMpich, kIntelMpi };
+
+struct Mpirun {
+  std::string path{};  // of the program to start; for Hydra it may be another than mpirun
+  MpirunKind kind = MpirunKind::kOpenMpi;
+
+  bool is_hydra() const { return kind != MpirunKind::kOpenMpi; }
+};
+
+/// Tells by the files next to the program `path` which MPI it belongs to: Hydra has hydra_pmi_proxy, Intel MPI also has
+/// hydra_bstrap_proxy. Intel MPI's mpirun is a script around mpiexec.hydra, which is used instead.
+Mpirun identify_mpirun(const std::string& path);
+
 /// Returns the environment for mpirun, as NAME=value: `inherited`, changed as launch_mpi() documents. `rendezvous` is
 /// the URL of a rendezvous for ranks of this host, or empty.
-std::vector<std::string> mpirun_environment(const std::vector<std::string>& inherited, const std::string& rendezvous,
-                                            bool terminal);
+std::vector<std::string> mpirun_environment(const Mpirun& mpirun, const std::vector<std::string>& inherited,
+                                            const std::string& rendezvous, bool terminal);
 
 /// Throws ConfigError if mpirun could not start ranks on one of the hosts ("name" or "name:slots"): a host other than
-/// this one, without ssh or rsh on PATH, without another agent in Open MPI's environment variables, and without a batch
-/// system that starts ranks. Also throws for malformed host names. May wait for name servers.
+/// this one, without ssh or rsh on PATH, without another agent in the environment variables of Open MPI or Hydra, and
+/// without a batch system that starts ranks. Also throws for malformed host names. May wait for name servers.
 void require_remote_shell(const std::vector<std::string>& hosts);
 
 /// Throws a ConfigError that names the first of these variables (MpiLaunch::pass_variables) that is not set in this
@@ -33,12 +47,14 @@ void require_remote_shell(const std::vector<std::string>& hosts);
 void require_variables(const std::vector<std::string>& names);
 
 /// Returns mpirun's command line, which passes every PHALANX_* variable of `environment`, and those of
-/// `options.pass_variables`, on to all hosts.
-std::vector<std::string> mpirun_command(const std::string& mpirun, const MpiLaunch& options,
-                                        const std::vector<std::string>& environment, bool root);
+/// `options.pass_variables`, on to all hosts. Hydra passes all variables on anyway; it reads the hosts from
+/// `host_file`, with one of them on each line.
+std::vector<std::string> mpirun_command(const Mpirun& mpirun, const MpiLaunch& options,
+                                        const std::vector<std::string>& environment, bool root,
+                                        const std::string& host_file = "");
 
-/// Separates mpirun's own messages on standard error from the output of the ranks: Open MPI prints its notices between
-/// two lines of 74 dashes.
+/// Separates the messages of Open MPI's mpirun on standard error from the output of the ranks: Open MPI prints its
+/// notices between two lines of 74 dashes.
 class MpirunNotices {
  public:
   /// Takes the next piece of mpirun's standard error and returns the complete lines in it that came from ranks.

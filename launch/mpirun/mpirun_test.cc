@@ -131,13 +131,13 @@ TEST_F(RequireRemoteShell, AnInvalidHostIsRefused) {
 using Words = std::vector<std::string>;
 
 TEST(MpirunCommand, OnThisHost) {
-  EXPECT_EQ(mpirun_command("/mpi/bin/mpirun", {.ranks = 3, .command = {"train", "--config", "a b"}}, {"A=1"}, false),
+  EXPECT_EQ(mpirun_command({"/mpi/bin/mpirun"}, {.ranks = 3, .command = {"train", "--config", "a b"}}, {"A=1"}, false),
             (Words{"/mpi/bin/mpirun", "--oversubscribe", "--bind-to", "none", "-np", "3", "train", "--config", "a b"}));
 }
 
 TEST(MpirunCommand, OnSeveralHostsAsRootWithVariables) {
   const MpiLaunch options = {.ranks = 4, .hosts = {"n1:2", "n2:2"}, .command = {"train"}};
-  EXPECT_EQ(mpirun_command("mpirun", options, {"A=1", "PHALANX_DATA=/data", "PHALANX_LAUNCHER=mpi"}, true),
+  EXPECT_EQ(mpirun_command({"mpirun"}, options, {"A=1", "PHALANX_DATA=/data", "PHALANX_LAUNCHER=mpi"}, true),
             (Words{"mpirun", "--oversubscribe", "--bind-to", "none", "-np", "4", "--allow-run-as-root", "--host",
                    "n1:2,n2:2", "-x", "PHALANX_DATA", "-x", "PHALANX_LAUNCHER", "train"}));
 }
@@ -147,16 +147,58 @@ TEST(MpirunCommand, WithOptionsAndVariablesOfTheUser) {
                              .mpirun_options = {"--mca", "btl_tcp_if_include", "eth1"},
                              .pass_variables = {"RACK", "NCCL_*"},
                              .command = {"train"}};
-  EXPECT_EQ(mpirun_command("mpirun", options, {"RACK=7", "RACKS=8", "NCCL_DEBUG=INFO", "NCC=1", "PHALANX_A=1"}, false),
-            (Words{"mpirun", "--oversubscribe", "--bind-to", "none", "-np", "2", "-x", "RACK", "-x", "NCCL_DEBUG", "-x",
-                   "PHALANX_A", "--mca", "btl_tcp_if_include", "eth1", "train"}));
+  EXPECT_EQ(
+      mpirun_command({"mpirun"}, options, {"RACK=7", "RACKS=8", "NCCL_DEBUG=INFO", "NCC=1", "PHALANX_A=1"}, false),
+      (Words{"mpirun", "--oversubscribe", "--bind-to", "none", "-np", "2", "-x", "RACK", "-x", "NCCL_DEBUG", "-x",
+             "PHALANX_A", "--mca", "btl_tcp_if_include", "eth1", "train"}));
 }
 
 TEST(MpirunCommand, TheUserMayBindRanks) {
   for (const Words& binding : {Words{"--bind-to", "core"}, Words{"--bind-to=core"}}) {
-    const auto command = mpirun_command("mpirun", {.mpirun_options = binding, .command = {"train"}}, {}, false);
+    const auto command = mpirun_command({"mpirun"}, {.mpirun_options = binding, .command = {"train"}}, {}, false);
     EXPECT_EQ(std::ranges::count(command, "none"), 0) << "mpirun refuses two bindings";
   }
+}
+
+const Mpirun kMpichs{.path = "/mpi/bin/mpiexec.hydra", .kind = MpirunKind::kMpich};
+const Mpirun kIntels{.path = "/mpi/bin/mpiexec.hydra", .kind = MpirunKind::kIntelMpi};
+
+TEST(MpirunCommand, OfHydra) {
+  const MpiLaunch options = {
+      .ranks = 3, .mpirun_options = {"-prepend-rank"}, .pass_variables = {"RACK"}, .command = {"train", "a b"}};
+  EXPECT_EQ(mpirun_command(kMpichs, options, {"RACK=7", "PHALANX_A=1"}, true),
+            (Words{"/mpi/bin/mpiexec.hydra", "-n", "3", "-prepend-rank", "train", "a b"}));
+  EXPECT_EQ(mpirun_command(kIntels, {.ranks = 4, .hosts = {"n1:2", "n2:2"}, .command = {"train"}}, {}, false, "/tmp/h"),
+            (Words{"/mpi/bin/mpiexec.hydra", "-n", "4", "-f", "/tmp/h", "train"}));
+}
+
+// Creates files in a new folder's bin and returns the path of its mpirun.
+std::string programs(const std::string& name, const Words& files, const std::string& real = "mpirun") {
+  std::filesystem::remove_all(::testing::TempDir() + "find_mpirun_test/" + name);
+  const std::filesystem::path folder = mpi_in(name), program = folder / "bin/mpirun";
+  for (const auto& file : files) {
+    std::filesystem::copy_file(program, folder / "bin" / file, std::filesystem::copy_options::overwrite_existing);
+  }
+  if (real == "mpirun") return program;
+  std::filesystem::remove(program);
+  std::filesystem::create_symlink(real, program);
+  return program;
+}
+
+TEST(IdentifyMpirun, GoesByTheProgramsNextToIt) {
+  const auto open_mpi = identify_mpirun(programs("of_openmpi", {"prterun"}));
+  EXPECT_EQ(open_mpi.kind, MpirunKind::kOpenMpi);
+  const auto mpich = identify_mpirun(programs("of_mpich", {"hydra_pmi_proxy", "mpiexec.hydra"}));
+  EXPECT_EQ(mpich.kind, MpirunKind::kMpich);
+  EXPECT_TRUE(mpich.path.ends_with("of_mpich/bin/mpiexec.hydra")) << mpich.path;
+  const auto intel = identify_mpirun(programs("of_intel", {"hydra_pmi_proxy", "hydra_bstrap_proxy", "mpiexec.hydra"}));
+  EXPECT_EQ(intel.kind, MpirunKind::kIntelMpi);
+}
+
+TEST(IdentifyMpirun, OpenMpisIsRecognizedInAFolderThatAlsoHasHydra) {
+  const auto both = identify_mpirun(programs("of_both", {"hydra_pmi_proxy", "mpiexec.hydra", "prterun"}, "prterun"));
+  EXPECT_EQ(both.kind, MpirunKind::kOpenMpi);
+  EXPECT_TRUE(both.path.ends_with("of_both/bin/mpirun")) << both.path;
 }
 
 TEST(RequireVariables, NamesOneThatIsNotSet) {
@@ -173,10 +215,19 @@ TEST(RequireVariables, NamesOneThatIsNotSet) {
 
 TEST(MpirunEnvironment, KeepsWhatIsThereAndAddsWhatIsMissing) {
   EXPECT_EQ(
-      mpirun_environment({"PHALANX_LAUNCHER=x", "HOME=/home/ada"}, "file:///a/store", true),
+      mpirun_environment({}, {"PHALANX_LAUNCHER=x", "HOME=/home/ada"}, "file:///a/store", true),
       (Words{"HOME=/home/ada", "PHALANX_RENDEZVOUS=file:///a/store", "PHALANX_LAUNCHER=mpi", "PHALANX_TERMINAL=1"}));
-  EXPECT_EQ(mpirun_environment({"PHALANX_RENDEZVOUS=file:///b/store"}, "", false),
+  EXPECT_EQ(mpirun_environment({}, {"PHALANX_RENDEZVOUS=file:///b/store"}, "", false),
             (Words{"PHALANX_LAUNCHER=mpi", "PHALANX_TERMINAL=0", "HOME=/tmp"}));
+}
+
+TEST(MpirunEnvironment, LetsRanksOfIntelMpiUseAllCoresUnlessTheUserBindsThem) {
+  const auto has = [](const Words& environment, const std::string& variable) {
+    return std::ranges::count(environment, variable) == 1;
+  };
+  EXPECT_TRUE(has(mpirun_environment(kIntels, {"HOME=/"}, "", false), "I_MPI_PIN=0"));
+  EXPECT_FALSE(has(mpirun_environment(kIntels, {"I_MPI_PIN_DOMAIN=core"}, "", false), "I_MPI_PIN=0"));
+  EXPECT_FALSE(has(mpirun_environment(kMpichs, {"HOME=/"}, "", false), "I_MPI_PIN=0"));
 }
 
 const std::string kRule = std::string(74, '-') + "\n";

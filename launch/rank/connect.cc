@@ -12,7 +12,6 @@
 #include "framework/base/text.h"
 #include "framework/base/version.h"
 #include "framework/comm/backend.h"
-#include "framework/comm/backend_plugin.h"
 #include "framework/comm/launch/address_for_peers.h"
 #include "framework/comm/store/own_address.h"
 #include "launch/rank/meet.h"
@@ -86,8 +85,8 @@ Rendezvous meet_for(const std::vector<std::string>& backends, const LaunchEnviro
 
 std::string choose_backend(const std::string& wanted, const LaunchEnvironment& launched) {
   if (wanted != "auto") {
-    if (load_backend_plugin(wanted)) return wanted;
     const auto names = Backends::global().names();
+    if (std::ranges::find(names, wanted) != names.end()) return wanted;
     const std::string near = nearest(wanted, names);
     throw ConfigError("backend: \"" + wanted + "\" is not one of auto, " + join(names, ", ") +
                       (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
@@ -99,7 +98,6 @@ std::string choose_backend(const std::string& wanted, const LaunchEnvironment& l
 std::vector<CommunicatorPtr> connect_all(const std::vector<std::string>& backends, const LaunchEnvironment& launched,
                                          ConnectSettings settings) {
   const auto& rank_info = launched.rank_info;
-  if (launched.mpi && !rank_info.one_host()) load_backend_plugin("mpi");  // to meet, or for hybrid
   std::vector<std::string> chosen;
   for (const auto& backend : backends) chosen.push_back(choose_backend(backend, launched));
   log_info() << "rank " << rank_info.rank << " of " << rank_info.size << " on " << host_name() << ", started by "

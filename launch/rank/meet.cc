@@ -37,7 +37,7 @@ void use_interface(const std::string& interface) {
   if (interface.empty()) return;
   const std::string name = address_for_peers({.interface = interface}).interface;
   ::setenv("PHALANX_INTERFACE", interface.c_str(), /*overwrite=*/1);
-  for (const char* variable : {"OMPI_MCA_btl_tcp_if_include", "NCCL_SOCKET_IFNAME"}) {
+  for (const char* variable : {"OMPI_MCA_btl_tcp_if_include", "FI_TCP_IFACE", "NCCL_SOCKET_IFNAME"}) {
     ::setenv(variable, name.c_str(), /*overwrite=*/0);
   }
 }

@@ -109,7 +109,7 @@ class WithCMake(InstallTest):
                                      MASTER_PORT="1")
             done = subprocess.run([program, "mpi"], env=alone, capture_output=True, text=True, timeout=DEADLINE)
             if done.returncode != 0:  # unless this system has an MPI
-                self.assertRegex(done.stderr, r"backend mpi cannot be loaded: .*libmpi\S* .*LD_LIBRARY_PATH")
+                self.assertRegex(done.stderr, r"backend plug-in openmpi cannot be loaded: .*libmpi\S* .*LD_LIBRARY_PATH")
 
     def test_the_folder_of_libtorch_is_enough(self):
         self.configure(f"-DLIBTORCH={LIBTORCH}", f"-DCMAKE_PREFIX_PATH={PREFIX}")

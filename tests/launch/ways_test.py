@@ -3,7 +3,7 @@
 """Tests that ranks connect however they are started, and learn the same."""
 
 import program
-from program import QUICKSTART, SHORT, ProgramTest, RunFolder, becomes_true, free_port, mpirun, sets, torchrun
+from program import QUICKSTART, SHORT, ProgramTest, RunFolder, becomes_true, free_port, mpiexec, mpirun, sets, torchrun
 
 
 class Way(ProgramTest):
@@ -229,6 +229,44 @@ class Mpi(Way):
         runs = list((self.folder / "runs").iterdir())
         self.assertEqual(1, len(runs), runs)
         self.assertEqual(2, RunFolder(runs[0]).summary["ranks"])
+
+
+class Hydra(Way):
+    """Under the mpiexec of an MPI with the standard ABI of MPI 5.0."""
+
+    def by_hand(self, run, *settings, hosts=(), script=(), status=0):
+        command = [mpiexec(), *hosts, "-n", "2", *script, program.TRAIN]
+        process = self.train(*sets(SHORT, *settings), command=command, run=run)
+        self.assert_status(status, process)
+        return process
+
+    def test_joined_by_hand(self):
+        for backend, chosen in (("auto", "shm"), ("mpi", "mpi"), ("gloo", "gloo"), ("hybrid", "hybrid")):
+            with self.subTest(backend=backend):
+                self.assert_trains(self.by_hand(backend, {"backend": backend}), 2, backend)
+                self.assert_connects_by(chosen, backend)
+
+    def test_ranks_that_believe_to_be_on_two_hosts_meet_through_mpi(self):
+        """MPICH's mpiexec takes the two names for two hosts, Intel MPI's does not."""
+        script = ("sh", "-c", 'PHALANX_HOST_KEY=$PMI_RANK exec "$@"', "sh")
+        for backend in ("gloo", "hybrid"):
+            with self.subTest(backend=backend):
+                self.by_hand(backend, {"backend": backend}, hosts=("-hosts", "localhost,127.0.0.1"), script=script)
+                self.assert_connects_by(backend, backend)
+
+    def test_launched(self):
+        home = {"MPI_HOME": str(mpiexec().parent.parent)}
+        for backend, chosen in (("auto", "shm"), ("mpi", "mpi")):
+            with self.subTest(backend=backend):
+                process = self.train(*sets(SHORT, {"launch.with": "mpi"}, backend=backend), environment=home, run=backend)
+                self.assert_trains(process, 2, backend)
+                self.assert_connects_by(chosen, backend)
+                self.assertIn("mpiexec", self.run_folder(backend).log(1).read_text())
+
+    def test_learns_the_same_as_without_mpi(self):
+        self.by_hand("mpi", {"backend": "mpi"})
+        self.assert_status(0, self.train(*sets(SHORT, backend="shm"), run="shm"))
+        self.assertEqual(self.run_folder("shm").weights, self.run_folder("mpi").weights)
 
 
 class Equal(ProgramTest):

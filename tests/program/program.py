@@ -55,6 +55,15 @@ def mpirun(ranks):
     return [program, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-np", str(ranks)]
 
 
+def mpiexec():
+    """Returns the path of another MPI's mpiexec. Hydra searches its parts next to the real path. Skips the test if this MPI
+    could not be downloaded."""
+    program = pathlib.Path(os.path.realpath(ROOT / os.environ["MPIEXEC"]))
+    if program.name == "absent.txt":
+        raise unittest.SkipTest(" ".join(program.read_text().split()))
+    return program
+
+
 def free_port():
     """Returns a free port below the range that the system uses for connections, so that no connection takes it before
     the test."""
@@ -195,7 +204,7 @@ class ProgramTest(unittest.TestCase):
     def environment(self, **variables):
         """Returns the environment for programs of this test; None removes a variable."""
         # A test may itself run under a launcher, or in an environment with variables of one.
-        foreign = ("OMPI_", "PMIX_", "PRTE_", "SLURM_", "TORCHELASTIC_", "PHALANX_", "MASTER_", "MPI_HOME",
+        foreign = ("OMPI_", "PMIX_", "PRTE_", "PMI_", "I_MPI_", "SLURM_", "TORCHELASTIC_", "PHALANX_", "MASTER_", "MPI_HOME",
                    "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "BUILD_WORKING_DIRECTORY")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
         # Keeps Open MPI's segments separate from those of other programs that run at the same time.

@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Suppresses reports of the sanitizers about code of other projects. Compiled into every program of a sanitizer build.
 
-// Open MPI keeps its tables until exit. They are allocated through a libc without frame pointers, so no stack names
-// Open MPI and a suppression would not match. A process that has started Open MPI is therefore not checked for leaks;
-// all others are.
+#include <dlfcn.h>
+
+// MPI keeps its tables until exit. They are allocated through a libc without frame pointers, so no stack names MPI and
+// a suppression would not match. A process that has started MPI is therefore not checked for leaks; all others are.
 extern "C" int MPI_Initialized(int* flag) __attribute__((weak));
 extern "C" int __lsan_is_turned_off();
 
-int __lsan_is_turned_off() {
+static bool is_started(int (*initialized)(int*)) {
   int started = 0;
-  return MPI_Initialized != nullptr && MPI_Initialized(&started) == 0 && started != 0;
+  return initialized != nullptr && initialized(&started) == 0 && started != 0;
+}
+
+int __lsan_is_turned_off() {
+  if (is_started(&MPI_Initialized)) return 1;
+  void* const opened = ::dlopen("libmpi_abi.so.1", RTLD_LAZY | RTLD_NOLOAD);  // framework/backends/mpi/abi
+  return opened != nullptr && is_started(reinterpret_cast<int (*)(int*)>(::dlsym(opened, "MPI_Initialized")));
 }
 
 // oneDNN in LibTorch is compiled without the thread sanitizer, which therefore sees its locks but not the order that

@@ -133,7 +133,7 @@ class RankCommands {
   Words cpp_peer(const std::string& job) const {
     const Words words{find_cpp_peer(setting_.program.front()), job};
     if (!system_.by_mpirun) return words;
-    return mpirun_command(find_mpirun(), {.ranks = setting_.ranks, .command = words}, {}, ::geteuid() == 0);
+    return mpirun_command({.path = find_mpirun()}, {.ranks = setting_.ranks, .command = words}, {}, ::geteuid() == 0);
   }
 
   const System& system_;

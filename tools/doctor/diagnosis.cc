@@ -89,8 +89,8 @@ std::string rate_of(const std::string& backend, const Diagnosis& found) {
 
 std::string hybrid_reason(const Diagnosis& found) {
   return rate_of("shm", found) + " inside each host, so each rank sends only its part of a tensor between hosts; " +
-         "between hosts " + rate_of("mpi", found) + " if mpirun or srun --mpi=pmix started the ranks, otherwise " +
-         rate_of("gloo", found);
+         "between hosts " + rate_of("mpi", found) +
+         " if mpirun, mpiexec or srun --mpi=pmix started the ranks, otherwise " + rate_of("gloo", found);
 }
 
 // Returns why `backend: auto` chooses a backend, with what was measured here.
@@ -193,8 +193,8 @@ void clear_launch_environment() {
   std::vector<std::string> names;
   for (char** variable = environ; *variable; ++variable) {
     const std::string text = *variable;
-    for (const char* begin : {"OMPI_", "PMIX_", "PRTE_", "SLURM_", "TORCHELASTIC_", "PHALANX_", "MASTER_",
-                              "RANK=", "WORLD_SIZE=", "LOCAL_RANK=", "LOCAL_WORLD_SIZE="}) {
+    for (const char* begin : {"OMPI_", "PMIX_", "PRTE_", "PMI_", "MPI_LOCAL", "SLURM_", "TORCHELASTIC_", "PHALANX_",
+                              "MASTER_", "RANK=", "WORLD_SIZE=", "LOCAL_RANK=", "LOCAL_WORLD_SIZE="}) {
       if (text.starts_with(begin)) names.push_back(text.substr(0, text.find('=')));
     }
   }

@@ -25,6 +25,8 @@
 #include <sstream>
 #include <typeinfo>
 
+#include "framework/backends/mpi/abi/open_library.h"
+
 namespace phalanx::doctor {
 namespace {
 
@@ -73,6 +75,16 @@ Library mpi() {
           .path = file_of(reinterpret_cast<const void*>(&MPI_Init_thread))};
 }
 
+// Returns the MPI that backend mpi uses under an mpiexec other than Open MPI's, unless there is none.
+std::vector<Library> mpi_with_abi() {
+  const auto& opened = mpi::open_library();
+  if (opened.handle == nullptr) return {};
+  return {{.name = "MPI 5.0 ABI",
+           .linked = "-",  // it is opened at run time
+           .loaded = {},
+           .path = file_of(::dlsym(opened.handle, "MPI_Init_thread"))}};
+}
+
 Library gloo() {
 #if defined(PHALANX_WITHOUT_GLOO)
   return absent("Gloo", "libgloo-dev");
@@ -112,7 +124,12 @@ Library glibc() {
 
 }  // namespace
 
-std::vector<Library> libraries() { return {torch(), mpi(), gloo(), sentence_piece(), sqlite(), glibc()}; }
+std::vector<Library> libraries() {
+  std::vector<Library> all{torch(), mpi(), gloo(), sentence_piece(), sqlite(), glibc()};
+  const auto others = mpi_with_abi();
+  all.insert(all.begin() + 2, others.begin(), others.end());
+  return all;
+}
 
 std::string cuda_aware_mpi() {
 #if defined(MPIX_CUDA_AWARE_SUPPORT)

@@ -14,8 +14,8 @@ struct Library {
   std::string path;    // path of the loaded file, or what to install
 };
 
-/// Returns LibTorch, Open MPI, Gloo, SentencePiece and glibc, even if Phalanx was built without some of them. Does not
-/// initialize any of them.
+/// Returns LibTorch, Open MPI, Gloo, SentencePiece and glibc, even if Phalanx was built without some of them, and the
+/// library of an MPI with the standard ABI of MPI 5.0, such as MPICH, if it is found. Does not initialize any of them.
 std::vector<Library> libraries();
 
 /// Returns "yes" or "no" for MPI's support of memory of CUDA devices, or why it is unknown. MPI need not run.

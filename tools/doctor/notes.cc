@@ -27,7 +27,7 @@ void on_cores(const Machine& machine, Notes& notes) {
 void on_memory(const Machine& machine, Notes& notes) {
   if (machine.dev_shm > 0 && machine.dev_shm < (std::int64_t{64} << 20)) {
     notes.push_back("/dev/shm has only " + format_bytes(machine.dev_shm) +
-                    ", which Open MPI may need more of (docker run --shm-size); backend shm does not use it");
+                    ", which Open MPI and MPICH may need more of (docker run --shm-size); backend shm does not use it");
   }
   if (machine.open_files >= 0 && machine.open_files < 1024) {
     notes.push_back("only " + std::to_string(machine.open_files) +

@@ -33,9 +33,10 @@ std::string backend_with(bool BackendTraits::* trait) {
   return names.empty() ? "" : names.front();
 }
 
-// MPI's launchers set PMIx variables for the ranks that they start.
+// Open MPI's launcher sets variables of PMIx for the ranks that it starts, Hydra of MPICH and Intel MPI sets others.
 bool launched_by_mpi(const ConnectOptions& options) {
-  return options.launched_by_mpi.value_or(environment("PMIX_RANK").has_value());
+  const bool hydra = environment("PMI_RANK") && environment("MPI_LOCALRANKID");
+  return options.launched_by_mpi.value_or(hydra || environment("PMIX_RANK").has_value());
 }
 
 std::string choose_inter(const std::string& wanted, const ConnectOptions& options) {
@@ -44,7 +45,8 @@ std::string choose_inter(const std::string& wanted, const ConnectOptions& option
   if (launched_by_mpi(options) && !by_mpi.empty()) return by_mpi;
   if (options.store && !by_store.empty()) return by_store;
   throw ConfigError(
-      "backend hybrid: no backend connects the hosts: start the ranks with mpirun, or with a launcher that provides a "
+      "backend hybrid: no backend connects the hosts: start the ranks with mpirun or mpiexec, or with a launcher that "
+      "provides a "
       "store, such as torchrun");
 }
 

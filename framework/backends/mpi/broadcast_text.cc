@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/backends/mpi/broadcast_text.h"
 
-#include <mpi.h>
-
 #include <chrono>
 #include <cstddef>
 #include <memory>
 #include <thread>
 #include <utility>
 
+#include "framework/backends/mpi/api.h"
 #include "framework/backends/mpi/error.h"
 #include "framework/backends/mpi/runtime.h"
+#include "framework/backends/mpi/vendor.h"
 #include "framework/base/error.h"
 
-namespace phalanx::mpi {
+namespace phalanx::mpi::inline PHALANX_MPI_BUILD {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -42,7 +42,7 @@ void complete_request(Pending& pending, Clock::time_point deadline) {
 void broadcast(Pending& pending, Clock::time_point deadline) {
   check(MPI_Comm_idup(MPI_COMM_WORLD, &pending.comm, &pending.request), kWhere);
   complete_request(pending, deadline);
-  check(MPI_Comm_set_errhandler(pending.comm, MPI_ERRORS_RETURN), kWhere);
+  check(MPI_Comm_set_errhandler(pending.comm, errors_return()), kWhere);
   pending.bytes = static_cast<int>(pending.text.size());
   check(MPI_Ibcast(&pending.bytes, 1, MPI_INT, 0, pending.comm, &pending.request), kWhere);
   complete_request(pending, deadline);
@@ -69,4 +69,4 @@ std::string broadcast_text(const RankInfo& rank_info, const std::string& text, S
   return std::move(pending->text);
 }
 
-}  // namespace phalanx::mpi
+}  // namespace phalanx::mpi::inline PHALANX_MPI_BUILD

@@ -8,7 +8,7 @@
 
 #include "framework/backends/mpi/types.h"
 
-namespace phalanx::mpi {
+namespace phalanx::mpi::inline PHALANX_MPI_BUILD {
 namespace {
 
 MPI_Datatype type_of(const at::Tensor& tensor) { return mpi::type_of(tensor.scalar_type()); }
@@ -182,6 +182,6 @@ void Collectives::all_to_all() const {
   });
 }
 
-void Collectives::barrier() const { execution.complete(&MPI_Ibarrier); }
+void Collectives::barrier() const { execution.complete(MPI_Ibarrier); }
 
-}  // namespace phalanx::mpi
+}  // namespace phalanx::mpi::inline PHALANX_MPI_BUILD

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "framework/backends/mpi/api.h"
 #include "framework/backends/mpi/execution.h"
 
-namespace phalanx::mpi {
+namespace phalanx::mpi::inline PHALANX_MPI_BUILD {
 
 /// Performs one operation with the function that is named like it. Each calls MPI's nonblocking function, and blocks
 /// until the collective is complete or throws CommError.
@@ -25,4 +26,4 @@ struct Collectives {
   void barrier() const;
 };
 
-}  // namespace phalanx::mpi
+}  // namespace phalanx::mpi::inline PHALANX_MPI_BUILD

@@ -17,13 +17,14 @@
 #include "framework/backends/mpi/error.h"
 #include "framework/backends/mpi/execution.h"
 #include "framework/backends/mpi/runtime.h"
+#include "framework/backends/mpi/vendor.h"
 #include "framework/base/cores.h"
 #include "framework/base/error.h"
 #include "framework/collectives/direct.h"
 #include "framework/comm/operations/dispatch.h"
 #include "framework/comm/plain_memory.h"
 
-namespace phalanx::mpi {
+namespace phalanx::mpi::inline PHALANX_MPI_BUILD {
 namespace {
 
 // An error breaks the group. Memory of the operation that MPI may still use is then kept until the process ends.
@@ -169,7 +170,7 @@ std::shared_ptr<Group> duplicate(MPI_Comm communicator, Group::Options options) 
       if (waited < options.timeout) return;
       throw CommError(CommError::Kind::kTimeout, "connecting " + options.name + ": not all ranks connected in time");
     });
-    check(MPI_Comm_set_errhandler(pending->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    check(MPI_Comm_set_errhandler(pending->comm, errors_return()), "MPI_Comm_set_errhandler");
     options.local_cores = cores_of_host(pending->comm);  // does not block: all ranks are here
   } catch (...) {
     static_cast<void>(pending.release());  // MPI may still write to it
@@ -179,4 +180,4 @@ std::shared_ptr<Group> duplicate(MPI_Comm communicator, Group::Options options) 
   return std::make_shared<Group>(pending->comm, std::move(options), std::make_shared<Inbox>());
 }
 
-}  // namespace phalanx::mpi
+}  // namespace phalanx::mpi::inline PHALANX_MPI_BUILD

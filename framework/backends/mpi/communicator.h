@@ -6,12 +6,13 @@
 #include <optional>
 #include <string>
 
+#include "framework/backends/mpi/api.h"
 #include "framework/backends/mpi/group.h"
 #include "framework/backends/mpi/message.h"
 #include "framework/comm/communicator.h"
 #include "framework/comm/operations/operation_queue.h"
 
-namespace phalanx::mpi {
+namespace phalanx::mpi::inline PHALANX_MPI_BUILD {
 
 /// A communicator over MPI. Collectives use MPI's nonblocking calls, one after the other (OperationQueue). Operations
 /// that MPI does not support use direct messages over send and recv: custom reductions, and gather, scatter, all_gather
@@ -55,4 +56,4 @@ class MpiCommunicator final : public Communicator, public std::enable_shared_fro
 /// (runtime.h). Collective. Throws CommError.
 std::shared_ptr<Group> duplicate(MPI_Comm communicator, Group::Options options);
 
-}  // namespace phalanx::mpi
+}  // namespace phalanx::mpi::inline PHALANX_MPI_BUILD

@@ -1,24 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/backends/mpi/error.h"
 
-#include <mpi.h>
-// Must come after mpi.h, whose declarations it uses.
-#include <mpi-ext.h>
-
 #include <array>
 
+#include "framework/backends/mpi/api.h"
+#include "framework/backends/mpi/vendor.h"
 #include "framework/base/error.h"
 
-namespace phalanx::mpi {
+namespace phalanx::mpi::inline PHALANX_MPI_BUILD {
 namespace {
-
-bool process_failed([[maybe_unused]] int error_class) {
-#ifdef MPIX_ERR_PROC_FAILED  // an MPI with user-level failure mitigation
-  return error_class == MPIX_ERR_PROC_FAILED || error_class == MPIX_ERR_REVOKED;
-#else
-  return false;
-#endif
-}
 
 CommError::Kind kind_of(int code) {
   int error_class = MPI_SUCCESS;
@@ -37,4 +27,4 @@ void check(int code, const std::string& where) {
   throw CommError(kind_of(code), where + ": " + std::string(text.data(), length));
 }
 
-}  // namespace phalanx::mpi
+}  // namespace phalanx::mpi::inline PHALANX_MPI_BUILD

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <mpi.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -10,12 +9,13 @@
 #include <memory>
 #include <string>
 
+#include "framework/backends/mpi/api.h"
 #include "framework/backends/mpi/error.h"
 #include "framework/backends/mpi/group.h"
 #include "framework/backends/mpi/layout.h"
 #include "framework/comm/operations/operation.h"
 
-namespace phalanx::mpi {
+namespace phalanx::mpi::inline PHALANX_MPI_BUILD {
 
 /// A collective while it runs. It owns all memory that MPI reads or writes until the collective is complete. Moving an
 /// Execution does not move that memory.
@@ -64,4 +64,4 @@ struct Execution {
   }
 };
 
-}  // namespace phalanx::mpi
+}  // namespace phalanx::mpi::inline PHALANX_MPI_BUILD

@@ -8,7 +8,7 @@
 
 #include "framework/backends/mpi/runtime.h"
 
-namespace phalanx::mpi {
+namespace phalanx::mpi::inline PHALANX_MPI_BUILD {
 
 Group::Group(MPI_Comm comm, Options options, std::shared_ptr<Inbox> inbox)
     : comm_(comm),
@@ -52,4 +52,4 @@ void keep_until_exit(std::shared_ptr<void> memory) {
   kept.push_back(std::move(memory));
 }
 
-}  // namespace phalanx::mpi
+}  // namespace phalanx::mpi::inline PHALANX_MPI_BUILD

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <mpi.h>
-
 #include <atomic>
 #include <climits>
 #include <cstdint>
@@ -11,13 +9,14 @@
 #include <optional>
 #include <string>
 
+#include "framework/backends/mpi/api.h"
 #include "framework/backends/mpi/inbox.h"
 #include "framework/backends/shared_memory/waiter.h"
 #include "framework/base/error.h"
 #include "framework/comm/operations/call.h"
 #include "framework/comm/store/store.h"
 
-namespace phalanx::mpi {
+namespace phalanx::mpi::inline PHALANX_MPI_BUILD {
 
 /// One rank's view of an MPI communicator. It implements waiting and error handling.
 ///
@@ -96,4 +95,4 @@ class Group {
 /// Keeps memory until the process ends, because MPI may still use it after an operation was abandoned.
 void keep_until_exit(std::shared_ptr<void> memory);
 
-}  // namespace phalanx::mpi
+}  // namespace phalanx::mpi::inline PHALANX_MPI_BUILD

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/backends/mpi/inbox.h"
 
-namespace phalanx::mpi {
+namespace phalanx::mpi::inline PHALANX_MPI_BUILD {
 
 void Inbox::add(const Source& source, Receiver& receiver) {
   const std::lock_guard lock(mutex_);
@@ -30,4 +30,4 @@ void Inbox::take_all() {
   }
 }
 
-}  // namespace phalanx::mpi
+}  // namespace phalanx::mpi::inline PHALANX_MPI_BUILD

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <mpi.h>
-
 #include <atomic>
 #include <deque>
 #include <map>
 #include <mutex>
 #include <tuple>
 
-namespace phalanx::mpi {
+#include "framework/backends/mpi/api.h"
+
+namespace phalanx::mpi::inline PHALANX_MPI_BUILD {
 
 /// The pending receives of one rank, over all communicators of a world.
 ///
@@ -55,4 +55,4 @@ class Inbox {
   std::map<Source, std::deque<Receiver*>> receivers_;
 };
 
-}  // namespace phalanx::mpi
+}  // namespace phalanx::mpi::inline PHALANX_MPI_BUILD

@@ -6,7 +6,7 @@
 #include "framework/backends/mpi/error.h"
 #include "framework/backends/mpi/types.h"
 
-namespace phalanx::mpi {
+namespace phalanx::mpi::inline PHALANX_MPI_BUILD {
 
 Layout::Layout(const PartLayout& parts) {
   for (int rank = 0; rank < parts.ranks(); ++rank) {
@@ -40,4 +40,4 @@ Layout& Layout::operator=(Layout&& other) noexcept {
   return *this;
 }
 
-}  // namespace phalanx::mpi
+}  // namespace phalanx::mpi::inline PHALANX_MPI_BUILD

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <mpi.h>
-
 #include <cstdint>
 #include <utility>
 #include <vector>
 
+#include "framework/backends/mpi/api.h"
 #include "framework/comm/operations/part_layout.h"
 
-namespace phalanx::mpi {
+namespace phalanx::mpi::inline PHALANX_MPI_BUILD {
 
 /// The parts of a tensor as the arrays that MPI's functions for uneven parts take. The arrays must live until the
 /// operation is complete; moving a Layout does not move them.
@@ -38,4 +37,4 @@ class Layout {
   bool owns_types_ = false;
 };
 
-}  // namespace phalanx::mpi
+}  // namespace phalanx::mpi::inline PHALANX_MPI_BUILD

@@ -7,7 +7,7 @@
 #include "framework/backends/mpi/error.h"
 #include "framework/backends/mpi/types.h"
 
-namespace phalanx::mpi {
+namespace phalanx::mpi::inline PHALANX_MPI_BUILD {
 namespace {
 
 // Calls start(type, count) with an MPI type and count that describe `bytes` bytes.
@@ -161,4 +161,4 @@ void Message::abandon(const CommError& error) {
   finish(error);
 }
 
-}  // namespace phalanx::mpi
+}  // namespace phalanx::mpi::inline PHALANX_MPI_BUILD

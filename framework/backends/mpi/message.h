@@ -2,7 +2,6 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <mpi.h>
 
 #include <atomic>
 #include <cstddef>
@@ -13,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/backends/mpi/api.h"
 #include "framework/backends/mpi/group.h"
 #include "framework/backends/mpi/inbox.h"
 #include "framework/base/error.h"
@@ -21,7 +21,7 @@
 #include "framework/comm/operations/operation_queue.h"
 #include "framework/comm/operations/work.h"
 
-namespace phalanx::mpi {
+namespace phalanx::mpi::inline PHALANX_MPI_BUILD {
 
 /// The objects of a communicator that every message needs.
 struct MessageContext {
@@ -76,4 +76,4 @@ class Message final : public Work::State, private Inbox::Receiver {
   std::atomic<bool> done_{false};
 };
 
-}  // namespace phalanx::mpi
+}  // namespace phalanx::mpi::inline PHALANX_MPI_BUILD

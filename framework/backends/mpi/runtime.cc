@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/backends/mpi/runtime.h"
 
-#include <mpi.h>
-#if defined(OPEN_MPI) && __has_include(<mpi-ext.h>)
-#include <mpi-ext.h>
-#endif
-#include <pwd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,15 +14,18 @@
 #include <fstream>
 #include <mutex>
 #include <set>
+#include <sstream>
 #include <string>
 #include <thread>
 
+#include "framework/backends/mpi/api.h"
 #include "framework/backends/mpi/error.h"
+#include "framework/backends/mpi/vendor.h"
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/comm/communicator.h"
 
-namespace phalanx::mpi {
+namespace phalanx::mpi::inline PHALANX_MPI_BUILD {
 namespace {
 
 constexpr Seconds kShortFinalizeTimeout{1};
@@ -37,12 +35,14 @@ std::atomic<bool> unhealthy{false};
 std::atomic<double> finalize_timeout_seconds{0};
 
 bool initialized() {
+  if (!loaded()) return false;
   int flag = 0;
   MPI_Initialized(&flag);
   return flag != 0;
 }
 
 bool finalized() {
+  if (!loaded()) return false;
   int flag = 0;
   MPI_Finalized(&flag);
   return flag != 0;
@@ -77,17 +77,6 @@ ExpectedRank expected_rank(const RankInfo& rank_info) {
   return expected;
 }
 
-void prepare_environment(const RankInfo& rank_info) {
-  constexpr int kKeep = 0;
-  const passwd* user = ::getpwuid(::geteuid());
-  ::setenv("HOME", user != nullptr && user->pw_dir != nullptr ? user->pw_dir : "/tmp", kKeep);
-  if (!rank_info.one_host() || environment("OMPI_MCA_pml") || environment("OMPI_MCA_btl")) return;
-  ::setenv("OMPI_MCA_pml", "ob1", kKeep);
-  // tcp is for hosts without room in /dev/shm. A single rank needs neither, and without a launcher its segment would
-  // never be removed.
-  ::setenv("OMPI_MCA_btl", rank_info.size == 1 ? "self" : "self,sm,tcp", kKeep);
-}
-
 // Returns true if all ranks begin to exit within `timeout`.
 bool all_ranks_leave(Seconds timeout) {
   const auto deadline = std::chrono::steady_clock::now() + timeout;
@@ -102,29 +91,28 @@ bool all_ranks_leave(Seconds timeout) {
   }
 }
 
-// Returns the files of Open MPI's shared memory that this process has mapped: its own, and those of its peers on this
-// host.
+// Returns the files of MPI's shared memory that this process has mapped.
 std::set<std::string> segments() {
   std::set<std::string> paths;
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
     const auto path = line.find('/');
-    if (path != line.npos && line.find("/sm_segment.", path) != line.npos) paths.insert(line.substr(path));
+    if (path != line.npos && is_segment(line.substr(path))) paths.insert(line.substr(path));
   }
   return paths;
 }
 
-// Removes these files. Open MPI removes them only in MPI_Finalize, which a killed rank never calls.
+// Removes these files. MPI removes them only in MPI_Finalize, which a killed rank never calls.
 void remove_segments() {
   for (const auto& path : segments()) ::unlink(path.c_str());
 }
 
-// Removes the files if all ranks have mapped the files of all others, which they do in MPI_Init. Then no one needs the
+// Removes the files if all ranks have mapped all files that they use, which they do in MPI_Init. Then no one needs the
 // files.
 void remove_segments_if_mapped(int local_size) {
   int size = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  const int mapped = segments().size() == static_cast<std::size_t>(std::min(local_size, size));
+  const int mapped = static_cast<int>(segments().size()) == expected_segments(std::min(local_size, size));
   int by_all = 0;
   check(MPI_Allreduce(&mapped, &by_all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD), "MPI_Allreduce");
   if (by_all) remove_segments();
@@ -138,8 +126,8 @@ void leave(int status, void*) {
     return;
   }
   remove_segments();
-  if (environment("OMPI_COMM_WORLD_SIZE")) return;  // mpirun notices the exit, and prints less than MPI_Abort does
-  std::fflush(nullptr);                             // because MPI_Abort does not return to exit()
+  if (launcher_notices_exit()) return;  // and prints less than MPI_Abort does
+  std::fflush(nullptr);                 // because MPI_Abort does not return to exit()
   MPI_Abort(MPI_COMM_WORLD, status == 0 ? 1 : status);
 }
 
@@ -147,8 +135,8 @@ void initialize(const RankInfo& rank_info) {
   prepare_environment(rank_info);
   int provided = MPI_THREAD_SINGLE;
   check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, errors_return());
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, errors_return());
   ::on_exit(&leave, nullptr);  // unlike atexit, it passes the status, which tells an error from a normal exit
   remove_segments_if_mapped(rank_info.local_size);
 }
@@ -176,14 +164,7 @@ std::string describe(int rank, int size) { return "rank " + std::to_string(rank)
 [[noreturn]] void refuse_world_of_one(const ExpectedRank& expected) {
   throw ConfigError("backend mpi: " + expected.launcher + " started this process as " +
                     describe(expected.rank_info.rank, expected.rank_info.size) +
-                    ", but it did not tell MPI, which sees a world of one; start the ranks with mpirun, or under "
-                    "Slurm with `srun --mpi=pmix`");
-}
-
-// Returns true if a launcher may have told MPI about other ranks. Open MPI 4 asks Slurm itself.
-bool launched_for_mpi() {
-  return environment("PMIX_NAMESPACE") || environment("PMI_RANK") || environment("PMI_FD") ||
-         environment("SLURM_STEP_ID");
+                    ", but it did not tell MPI, which sees a world of one; " + how_to_start());
 }
 
 void check_world(const ExpectedRank& expected) {
@@ -199,14 +180,6 @@ void check_world(const ExpectedRank& expected) {
 
 }  // namespace
 
-bool reads_device_memory() noexcept {
-#ifdef MPIX_CUDA_AWARE_SUPPORT
-  return MPIX_Query_cuda_support() == 1;
-#else
-  return false;
-#endif
-}
-
 void require_threads(int provided) {
   if (provided >= MPI_THREAD_MULTIPLE) return;
   throw ConfigError("backend mpi: needs MPI_THREAD_MULTIPLE, but MPI provides " + to_string(provided) +
@@ -221,6 +194,7 @@ void require_tags(int highest) {
 }
 
 void require_running() {
+  load();
   require_not_finalized();
   if (!initialized()) {
     throw ConfigError("backend mpi: MPI is not running; call MPI_Init_thread(..., MPI_THREAD_MULTIPLE, ...) first");
@@ -245,6 +219,7 @@ void start(const RankInfo& rank_info, Seconds finalize_timeout) {
   std::lock_guard lock(start_mutex);
   require_not_finalized();
   finalize_timeout_seconds = finalize_timeout.count();
+  load();
   const ExpectedRank expected = expected_rank(rank_info);
   if (!initialized()) {
     if (expected.rank_info.size > 1 && !launched_for_mpi()) refuse_world_of_one(expected);
@@ -259,12 +234,22 @@ std::string version_if_running() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
   int length = 0;
   if (MPI_Get_library_version(text.data(), &length) != MPI_SUCCESS) return "unknown";
-  const std::string whole(text.data(), static_cast<std::size_t>(length));
-  return whole.substr(0, whole.find(','));  // of "Open MPI v5.0.6, package: ..., ident: ..."
+  return short_version({text.data(), static_cast<std::size_t>(length)});
+}
+
+// Of "Open MPI v5.0.6, package: ...", "MPICH Version:      5.0.2\nMPICH Release date: ..." and "Intel(R) MPI Library
+// 2021.18.1 for Linux* OS\n".
+std::string short_version(const std::string& library_version) {
+  std::istringstream words(library_version.substr(0, library_version.find_first_of(",\n")));
+  std::string version;
+  for (std::string word; words >> word && word != "for";) {
+    if (word != "Version:") version += (version.empty() ? "" : " ") + word;
+  }
+  return version;
 }
 
 void mark_unhealthy() noexcept { unhealthy = true; }
 
 bool healthy() noexcept { return initialized() && !finalized() && !unhealthy && std::uncaught_exceptions() == 0; }
 
-}  // namespace phalanx::mpi
+}  // namespace phalanx::mpi::inline PHALANX_MPI_BUILD

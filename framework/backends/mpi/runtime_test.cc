@@ -124,6 +124,13 @@ TEST(Runtime, SaysWhatToDoWhenOnlySlurmKnowsOfTheOtherRanks) {
   EXPECT_NE(outcome.output.find("rank 2 of 4"), std::string::npos) << outcome.output;
 }
 
+TEST(Runtime, VersionsOfAllMpisAreShort) {
+  EXPECT_EQ(short_version("Open MPI v5.0.6, package: Open MPI root@host, ident: 5.0.6"), "Open MPI v5.0.6");
+  EXPECT_EQ(short_version("MPICH Version:      5.0.2\nMPICH Release date: Fri Sep 25\n"), "MPICH 5.0.2");
+  EXPECT_EQ(short_version("Intel(R) MPI Library 2021.18.1 for Linux* OS\n"), "Intel(R) MPI Library 2021.18.1");
+  EXPECT_EQ(short_version(""), "");
+}
+
 // Must be the last test, because it initializes MPI in this process.
 TEST(Runtime, RefusesAHostApplicationsMpiWithTooFewThreads) {
   ::setenv("HOME", "/tmp", 0);

@@ -5,7 +5,7 @@
 
 #include "framework/backends/mpi/error.h"
 
-namespace phalanx::mpi {
+namespace phalanx::mpi::inline PHALANX_MPI_BUILD {
 namespace {
 
 using Kind = Reduction::Kind;
@@ -130,4 +130,4 @@ MPI_Datatype make_run(MPI_Datatype element, MPI_Aint offset, std::int64_t count,
   return run;
 }
 
-}  // namespace phalanx::mpi
+}  // namespace phalanx::mpi::inline PHALANX_MPI_BUILD

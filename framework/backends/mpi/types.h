@@ -2,13 +2,13 @@
 #pragma once
 
 #include <c10/core/ScalarType.h>
-#include <mpi.h>
 
 #include <cstdint>
 
+#include "framework/backends/mpi/api.h"
 #include "framework/comm/operations/reduction.h"
 
-namespace phalanx::mpi {
+namespace phalanx::mpi::inline PHALANX_MPI_BUILD {
 
 /// Returns the MPI type that moves elements of `dtype`. MPI has no float16 and no bfloat16; they travel as unsigned
 /// integers.
@@ -27,4 +27,4 @@ MPI_Op op_of(const Reduction& reduction, c10::ScalarType dtype);
 /// inside the type. The type is committed. The caller frees it, which MPI allows while it is still in use.
 MPI_Datatype make_run(MPI_Datatype element, MPI_Aint offset, std::int64_t count, std::int64_t most);
 
-}  // namespace phalanx::mpi
+}  // namespace phalanx::mpi::inline PHALANX_MPI_BUILD

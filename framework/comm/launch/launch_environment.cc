@@ -124,6 +124,12 @@ void check_same(const Reader& reader, const std::string& name, const std::string
                     std::to_string(*mpi_value) + "; unset " + name);
 }
 
+// Returns the URL of the file in which ranks of one host meet. Our own launcher removes it, however the ranks end.
+std::string file_of_mpi_job(const Reader& reader, const LaunchEnvironment& found) {
+  const auto own = reader.has("PHALANX_LAUNCHER") ? reader.text("PHALANX_RENDEZVOUS") : std::nullopt;
+  return own ? *own + as_rank(found.rank_info) : file_for(reader, found.job, found.rank_info);
+}
+
 LaunchEnvironment from_mpirun(const Reader& reader) {
   LaunchEnvironment found{.launcher = "mpirun", .rank_info = {}, .mpi = true};
   auto& rank_info = found.rank_info;
@@ -142,10 +148,26 @@ LaunchEnvironment from_mpirun(const Reader& reader) {
     break;
   }
   found.job = file_name_of(job);
-  if (!rank_info.one_host()) return found;
-  // Our own launcher removes the file where its ranks meet, however they end.
-  const auto own = reader.has("PHALANX_LAUNCHER") ? reader.text("PHALANX_RENDEZVOUS") : std::nullopt;
-  found.rendezvous = own ? *own + as_rank(rank_info) : file_for(reader, found.job, rank_info);
+  if (rank_info.one_host()) found.rendezvous = file_of_mpi_job(reader, found);
+  return found;
+}
+
+bool is_hydra(const Reader& reader) {
+  return reader.has("PMI_RANK") && reader.has("PMI_SIZE") && reader.has("MPI_LOCALRANKID") &&
+         reader.has("MPI_LOCALNRANKS");
+}
+
+// Without the proxy, whose id distinguishes the jobs of a host, the ranks meet through MPI on one host, too.
+LaunchEnvironment from_hydra(const Reader& reader, const FindProxy& find_proxy) {
+  LaunchEnvironment found{.launcher = "mpiexec", .rank_info = {}, .mpi = true};
+  auto& rank_info = found.rank_info;
+  std::tie(rank_info.rank, rank_info.size) = reader.position("PMI_RANK", "PMI_SIZE");
+  std::tie(rank_info.local_rank, rank_info.local_size) = reader.position("MPI_LOCALRANKID", "MPI_LOCALNRANKS");
+  const auto proxy = find_proxy();
+  found.job = file_name_of("mpiexec-" + (proxy ? proxy->id : "unknown"));
+  if (rank_info.one_host() && (proxy || reader.has("PHALANX_LAUNCHER"))) {
+    found.rendezvous = file_of_mpi_job(reader, found);
+  }
   return found;
 }
 
@@ -246,7 +268,7 @@ struct OtherLauncher {
 };
 
 constexpr OtherLauncher kOtherLaunchers[] = {
-    {"mpiexec", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},  // MPICH, Intel MPI, Cray and others
+    {"mpiexec", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},  // with MASTER_ADDR, or not of Hydra
     {"mpirun_rsh", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK",
      "MV2_COMM_WORLD_LOCAL_SIZE"},
     {"flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE"},
@@ -306,7 +328,7 @@ bool is_mpiexecs(const Reader& reader, const RankInfo& task) {
 
 }  // namespace
 
-std::optional<LaunchEnvironment> detect_launch_environment(const Variables& variables) {
+std::optional<LaunchEnvironment> detect_launch_environment(const Variables& variables, const FindProxy& find_proxy) {
   // The innermost launcher comes first: torchrun and our own launcher run inside the tasks of srun and mpirun, and
   // mpirun inside the tasks of srun.
   const Reader reader(variables);
@@ -317,11 +339,16 @@ std::optional<LaunchEnvironment> detect_launch_environment(const Variables& vari
   if (own == "local") return from_local(reader);
   if (reader.has("TORCHELASTIC_RUN_ID")) return from_torchrun(reader);
   if (reader.has("OMPI_COMM_WORLD_RANK")) return from_mpirun(reader);
-  if (own == "mpi") throw ConfigError("environment: PHALANX_LAUNCHER=mpi, but OMPI_COMM_WORLD_RANK is not set");
+  if (own == "mpi" && is_hydra(reader)) return from_hydra(reader, find_proxy);
+  if (own == "mpi") {
+    throw ConfigError("environment: PHALANX_LAUNCHER=mpi, but neither OMPI_COMM_WORLD_RANK nor PMI_RANK is set");
+  }
   if (reader.has("RANK") || reader.has("WORLD_SIZE")) return from_torchrun(reader);
   if (in_slurm_step(reader)) {
     if (const auto found = from_slurm(reader); found && !is_mpiexecs(reader, found->rank_info)) return found;
   }
+  const bool several = reader.number("PMI_SIZE").value_or(1) > 1;
+  if (several && is_hydra(reader) && !reader.has("MASTER_ADDR")) return from_hydra(reader, find_proxy);
   return from_others(reader);
 }
 

@@ -17,11 +17,12 @@ using ::testing::HasSubstr;
 
 using Set = std::map<std::string, std::string>;
 
-std::optional<LaunchEnvironment> detect(const Set& set) {
-  return detect_launch_environment([&](const std::string& name) -> std::optional<std::string> {
+std::optional<LaunchEnvironment> detect(const Set& set, const std::optional<HydraProxy>& proxy = {}) {
+  const auto variables = [&](const std::string& name) -> std::optional<std::string> {
     const auto found = set.find(name);
     return found == set.end() ? std::nullopt : std::optional(found->second);
-  });
+  };
+  return detect_launch_environment(variables, [&] { return proxy; });
 }
 
 Set with(Set set, const Set& more) {
@@ -73,9 +74,13 @@ const Set kSrun{{"SLURM_JOB_ID", "42"},        {"SLURM_STEP_ID", "3"},
                 {"SLURM_STEP_NUM_NODES", "4"}, {"SLURM_NNODES", "4"},
                 {"SLURM_STEP_NUM_TASKS", "7"}, {"SLURM_STEP_TASKS_PER_NODE", "2(x3),1"}};
 
-// The variables that the mpiexec of MPICH and of Intel MPI sets.
-const Set kMpiexec{
-    {"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"PMI_FD", "9"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}};
+// The variables that Hydra, the mpiexec of MPICH and of Intel MPI, sets.
+const Set kMpiexec{{"PMI_RANK", "1"},        {"PMI_SIZE", "2"},        {"PMI_FD", "9"},
+                   {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}, {"TMPDIR", "/scratch"}};
+const HydraProxy kProxy{.program = "/opt/mpich/bin/hydra_pmi_proxy", .id = "17-4711"};
+
+// The variables of another launcher with PMI.
+const Set kPmi{{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"PMI_FD", "9"}};
 
 TEST(LaunchEnvironment, IsEmptyWithoutALauncher) { EXPECT_EQ(detect({{"HOME", "/root"}}), std::nullopt); }
 
@@ -210,21 +215,52 @@ TEST(LaunchEnvironment, AStepOfOneTaskIsNotAJobOfRanks) {
   EXPECT_EQ(detect(with(kSrun, one)), std::nullopt);
 }
 
-TEST(LaunchEnvironment, RanksOfMpiexecNeedAPlaceToMeet) {
-  EXPECT_THAT(problem(kMpiexec), AllOf(HasSubstr("PMI_RANK=1, PMI_SIZE=2"), HasSubstr("MASTER_ADDR"),
-                                       HasSubstr("Open MPI's mpirun"), HasSubstr("launch.hosts")));
-  EXPECT_THAT(problem(with(kMpiexec, {{"PMI_RANK", "0"}})), HasSubstr("PMI_RANK=0"));
+TEST(LaunchEnvironment, MpiexecOnOneHost) {
+  const auto found = detect(kMpiexec, kProxy);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->launcher, "mpiexec");
+  EXPECT_TRUE(found->mpi);
+  EXPECT_EQ(found->job, "mpiexec-17-4711");
+  EXPECT_EQ(found->rendezvous,
+            "file:///scratch/phalanx-" + std::to_string(::geteuid()) + "-mpiexec-17-4711.store?rank=1&world_size=2");
+  expect_rank_info(found->rank_info, 1, 2, 1, 2);
+  EXPECT_EQ(detect(kMpiexec)->rendezvous, "") << "only MPI tells this job from others";
+}
+
+TEST(LaunchEnvironment, OwnLauncherTellsRanksOfMpiexecWhereToMeet) {
+  const auto own =
+      with(kMpiexec, {{"PHALANX_LAUNCHER", "mpi"}, {"PHALANX_RENDEZVOUS", "file:///tmp/phalanx-0-77/store"}});
+  EXPECT_EQ(detect(own)->rendezvous, "file:///tmp/phalanx-0-77/store?rank=1&world_size=2");
+  EXPECT_EQ(
+      detect(with(own, {{"PMI_SIZE", "1"}, {"PMI_RANK", "0"}, {"MPI_LOCALRANKID", "0"}, {"MPI_LOCALNRANKS", "1"}}))
+          ->launcher,
+      "mpiexec");
+}
+
+TEST(LaunchEnvironment, RanksOfMpiexecOnSeveralHostsMeetThroughMpi) {
+  const auto found = detect(with(kMpiexec, {{"PMI_SIZE", "4"}}), kProxy);
+  EXPECT_EQ(found->rendezvous, "");
+  EXPECT_TRUE(found->mpi);
+  EXPECT_FALSE(found->rank_info.one_host());
+  EXPECT_THAT(problem(with(kMpiexec, {{"MPI_LOCALRANKID", "2"}})), HasSubstr("MPI_LOCALNRANKS=2"));
+}
+
+TEST(LaunchEnvironment, RanksOfOtherPmiNeedAPlaceToMeet) {
+  EXPECT_THAT(problem(kPmi), AllOf(HasSubstr("PMI_RANK=1, PMI_SIZE=2"), HasSubstr("MASTER_ADDR"),
+                                   HasSubstr("Open MPI's mpirun"), HasSubstr("launch.hosts")));
+  EXPECT_THAT(problem(with(kPmi, {{"PMI_RANK", "0"}})), HasSubstr("PMI_RANK=0"));
   EXPECT_THAT(problem(with(kMpiexec, {{"MASTER_ADDR", "ph0"}})), HasSubstr("MASTER_PORT is not"));
   EXPECT_THAT(problem(without(kMpiexec, "PMI_SIZE")), HasSubstr("PMI_SIZE is not"));
 }
 
-TEST(LaunchEnvironment, RanksOfMpiexecMeetAtAnAddress) {
+TEST(LaunchEnvironment, RanksOfMpiexecMeetAtAnAddressThatIsGiven) {
   const Set address{{"MASTER_ADDR", "ph0"}, {"MASTER_PORT", "29500"}};
   const auto found = detect(with(kMpiexec, address));
   ASSERT_TRUE(found);
   EXPECT_EQ(found->launcher, "mpiexec");
   EXPECT_EQ(found->rendezvous, "tcp://ph0:29500?rank=1&world_size=2");
   EXPECT_TRUE(found->knows_local_rank);
+  EXPECT_FALSE(found->mpi);
   expect_rank_info(found->rank_info, 1, 2, 1, 2);
   const auto of_other_pmi = detect(without(with(kMpiexec, address), "MPI_LOCALNRANKS"));
   EXPECT_FALSE(of_other_pmi->knows_local_rank);
@@ -254,7 +290,8 @@ TEST(LaunchEnvironment, KnownLaunchersSetVariablesOfPmiToo) {
 }
 
 TEST(LaunchEnvironment, MpiexecInsideAStepOfSlurmIsTheInnermost) {
-  EXPECT_THAT(problem(with(kSrun, kMpiexec)), HasSubstr("PMI_RANK=1"));
+  EXPECT_EQ(detect(with(kSrun, kMpiexec))->launcher, "mpiexec");
+  EXPECT_THAT(problem(with(kSrun, kPmi)), HasSubstr("PMI_RANK=1"));
   const Set address{{"MASTER_ADDR", "ph0"}, {"MASTER_PORT", "29500"}};
   EXPECT_EQ(detect(with(with(kSrun, kMpiexec), address))->launcher, "mpiexec");
 }

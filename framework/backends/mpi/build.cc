@@ -1,23 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <mpi.h>
-
 #include <memory>
 #include <utility>
 
 #include "framework/backends/device/device_communicator.h"
+#include "framework/backends/mpi/api.h"
 #include "framework/backends/mpi/broadcast_text.h"
+#include "framework/backends/mpi/builds.h"
 #include "framework/backends/mpi/communicator.h"
 #include "framework/backends/mpi/runtime.h"
+#include "framework/backends/mpi/vendor.h"
 #include "framework/comm/backend.h"
 #include "framework/comm/operations/operation_queue.h"
 
-namespace phalanx {
+// Adds this build of the backend to the program.
+namespace phalanx::mpi::inline PHALANX_MPI_BUILD {
 namespace {
-
-struct MpiConfig {
-  template <class V>
-  void visit(V&) {}
-};
 
 // Returns true for operations that MPI performs on the memory of the tensors itself, without any code of ours that
 // reads it.
@@ -47,25 +44,29 @@ CommunicatorPtr connect(ConnectOptions options) {
   MPI_Comm communicator = MPI_COMM_WORLD;
   if (options.mpi_communicator != nullptr) {
     communicator = *static_cast<const MPI_Comm*>(options.mpi_communicator);
-    mpi::require_running();
-    options.rank_info = mpi::rank_info_of(communicator);
+    require_running();
+    options.rank_info = rank_info_of(communicator);
   } else {
-    mpi::start(options.rank_info, options.timeout);
+    start(options.rank_info, options.timeout);
   }
-  auto group = mpi::duplicate(
-      communicator, {.name = "world", .timeout = options.timeout, .local_ranks = options.rank_info.local_size});
+  auto group = duplicate(communicator,
+                         {.name = "world", .timeout = options.timeout, .local_ranks = options.rank_info.local_size});
   auto queue = std::make_shared<OperationQueue>();
   if (wants_progress_thread(options)) queue->start_progress_thread();
-  auto world = std::make_shared<mpi::MpiCommunicator>(std::move(group), std::move(queue));
-  if (!mpi::reads_device_memory()) return world;
+  auto world = std::make_shared<MpiCommunicator>(std::move(group), std::move(queue));
+  if (!reads_memory_of_devices()) return world;
   return std::make_shared<DeviceCommunicator>(std::move(world), c10::kCUDA,
                                               DeviceCommunicator::Paths{.direct = &runs_directly});
 }
 
-const bool mpi_registered = Backends::global().add<MpiConfig>(
-    "mpi", "ranks are processes on any hosts, started by mpirun or srun --mpi=pmix",
-    BackendTraits{.mpi = true, .broadcast = &mpi::broadcast_text, .library_version = &mpi::version_if_running},
-    [](const MpiConfig&, const ConnectOptions& options) { return connect(options); });
+#ifdef PHALANX_MPI_STANDARD_ABI
+constexpr Kind kKind = Kind::kStandardAbi;
+#else
+constexpr Kind kKind = Kind::kOpenMpi;
+#endif
+
+const bool build_added =
+    add_build(kKind, {.connect = &connect, .broadcast = &broadcast_text, .library_version = &version_if_running});
 
 }  // namespace
-}  // namespace phalanx
+}  // namespace phalanx::mpi::inline PHALANX_MPI_BUILD
