@@ -13,6 +13,7 @@
 #include "framework/comm/device_kind.h"
 #include "framework/testing/backend_under_test.h"
 #include "framework/testing/fake_device/memory.h"
+#include "framework/testing/fake_device/streams.h"
 #include "framework/testing/file_name.h"
 #include "framework/testing/worlds.h"
 #include "tests/equivalence/mesh_runs.h"
@@ -26,6 +27,7 @@ using testing::file_name;
 using testing::kBackend;
 using testing::relative_difference;
 using testing::run_ranks;
+using testing::Streams;
 using testing::train;
 using testing::Trained;
 
@@ -115,6 +117,29 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"moe", 2, {"seed=3"}, {"mesh.expert=2"}}, Case{"lenet", 2, {"seed=3"}, {"mesh.tensor=2"}},
                       Case{"gpt", 4, {"optimizer={name: muon, lr: 0.01}"}, {"mesh.tensor=2", "strategy=sharded"}},
                       Case{"gpt", 4, {"seed=3"}, {"mesh.tensor=2", "strategy={sharded: {stage: 3}}"}}));
+
+// The same on streams whose work is deferred for a random time, so that a missing wait changes the results.
+class Deferred : public ::testing::TestWithParam<Case> {
+ protected:
+  ~Deferred() override { Streams::global().set_mode(Streams::Mode::kEager); }
+};
+
+TEST_P(Deferred, TrainsAsTheCpu) {
+  if (environment("PHALANX_TEST_DEVICE")) GTEST_SKIP() << "the order of a real device is its own";
+  auto [kind, ranks, both, own] = GetParam();
+  own.insert(own.begin(), device());
+  Streams::global().set_mode(Streams::Mode::kDeferred, 47);
+  testing::expect_equals_one_rank(kind, ranks, own, both);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    OfAllKinds, Deferred,
+    ::testing::Values(Case{"mlp", 1, {"train.clip_norm=0.1", "train.ema_decay=0.9"}, {"loader.prefetch=2"}},
+                      Case{"lenet", 1, {"seed=2"}, {"loader.resident=true"}}, Case{"gpt", 1, {"seed=2"}, {}},
+                      Case{"gpt", 1, {"model.dropout=0.1"}, {"train.cuda_graph=true"}},
+                      Case{"mlp", 2, {"train.clip_norm=0.1"}, {"strategy=overlapped"}},
+                      Case{"mlp", 2, {"train.clip_norm=0.1"}, {"strategy=sharded"}},
+                      Case{"gpt", 2, {"seed=3"}, {"mesh.tensor=2"}}));
 
 // Strategies that differ from one process: they must compute the same on devices as on as many CPUs. Asynchronous
 // strategies run on one rank.
