@@ -150,6 +150,8 @@ class Memory final : public c10::DeviceAllocator {
   }
   bool is_mirror(const void* address) const { return address >= mirror_begin_ && address < mirror_begin_ + kBytes; }
 
+  bool is_device(const void* address) const { return address >= device_begin_ && address < device_begin_ + kBytes; }
+
  private:
   struct Block {
     std::size_t size = 0;
@@ -311,6 +313,7 @@ void* mirror_of(const void* device_address) {
 }
 
 bool is_in_mirror(const void* address) { return memory().is_mirror(address); }
+bool is_device_address(const void* address) { return memory().is_device(address); }
 
 void* allocate_plain(std::size_t bytes, c10::DeviceIndex device) { return memory().allocate_plain(bytes, device); }
 bool free_plain(void* address) { return memory().free_plain(address); }

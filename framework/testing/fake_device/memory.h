@@ -25,6 +25,9 @@ void* mirror_of(const void* device_address);
 /// Returns true for an address of the mirror.
 bool is_in_mirror(const void* address);
 
+/// Returns true for an address in the memory of a fake device.
+bool is_device_address(const void* address);
+
 /// Memory that belongs to no stream, as from cudaMalloc. Throws c10::OutOfMemoryError. free_plain() waits for the
 /// device and returns false if the address is not such memory.
 void* allocate_plain(std::size_t bytes, c10::DeviceIndex device);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/testing/fake_device/streams.h"
 
+#include <pthread.h>
+
 #include <chrono>
+#include <new>
 #include <utility>
 
 namespace phalanx::testing {
@@ -13,9 +16,18 @@ using Lock = std::lock_guard<std::recursive_mutex>;
 
 }  // namespace
 
-// Never destroyed: tensors and the thread may outlive main().
+// Never destroyed: tensors and the thread may outlive main(). A forked child starts a thread of its own once it needs
+// one.
 Streams& Streams::global() {
-  static auto& streams = *new Streams;
+  static auto& streams = *[] {
+    static Streams* made = new Streams;
+    ::pthread_atfork([] { made->mutex_.lock(); }, [] { made->mutex_.unlock(); },
+                     [] {
+                       made->has_thread_ = false;
+                       new (&made->mutex_) std::recursive_mutex;  // it knows its owner by a number that has changed
+                     });
+    return made;
+  }();
   return streams;
 }
 
