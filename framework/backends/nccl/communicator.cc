@@ -44,9 +44,13 @@ Work NcclCommunicator::launch(Operation operation) {
                                 tensor.device().str() + ", but rank " + std::to_string(rank()) + " of " + name() +
                                 " computes on cuda:" + std::to_string(group_->member().device));
   }
-  return group_->launch(operation.call, std::move(tensors), [&](ncclComm_t comm, cudaStream_t stream) {
-    execute({.comm = comm, .stream = stream, .rank = rank(), .size = size()}, operation);
-  });
+  const auto context = [&](ncclComm_t comm, cudaStream_t stream) {
+    return LaunchContext{.comm = comm, .stream = stream, .rank = rank(), .size = size()};
+  };
+  return group_->launch(
+      operation.call, std::move(tensors),
+      {.calls = [&](ncclComm_t comm, cudaStream_t stream) { execute(context(comm, stream), operation); },
+       .after = [&](ncclComm_t comm, cudaStream_t stream) { finish(context(comm, stream), operation); }});
 }
 
 Work NcclCommunicator::run(const Call&, std::function<void()>) {

@@ -18,6 +18,7 @@ namespace {
 constexpr auto kLook = std::chrono::milliseconds(5);  // interval at which operations in flight are checked
 constexpr auto kLeave = std::chrono::seconds(30);     // maximum wait for peers that do not leave
 constexpr auto kPause = std::chrono::microseconds(20);
+constexpr auto kSpin = std::chrono::microseconds(200);  // NCCL enqueues most calls earlier, so sleeping would cost more
 
 Clock::time_point after(Seconds timeout) { return Clock::now() + std::chrono::duration_cast<Clock::duration>(timeout); }
 
@@ -43,9 +44,15 @@ CommError late(const std::string& where, Seconds waited) {
 }  // namespace
 
 ncclResult_t settle(ncclComm_t comm, ncclResult_t result, Clock::time_point deadline) {
+  const auto begin = Clock::now();
   while (result == ncclInProgress) {
-    if (Clock::now() > deadline) return result;
-    std::this_thread::sleep_for(kPause);
+    const auto now = Clock::now();
+    if (now > deadline) return result;
+    if (now < begin + kSpin) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(kPause);
+    }
     const ncclResult_t asked = ncclCommGetAsyncError(comm, &result);
     if (asked != ncclSuccess) return asked;
   }
@@ -190,10 +197,11 @@ void Group::launch_now(InFlight& operation, const std::string& what, const Body&
     given.block(stream_);
     const c10::cuda::CUDAStreamGuard on_stream(stream_);
     recorder_->started(operation.ticket_);
-    body(handle_->comm, stream_.stream());
+    body.calls(handle_->comm, stream_.stream());
     const ncclResult_t taken = settle(handle_->comm, ncclInProgress, after(member_.timeout));
     if (taken == ncclInProgress) throw late(what, member_.timeout);
     if (taken != ncclSuccess) throw explain(what, taken, handle_->comm);
+    body.after(handle_->comm, stream_.stream());
     operation.ended_.record(stream_);
   } catch (const CommError&) {
     abort(std::current_exception());

@@ -33,8 +33,8 @@ struct Member {
   Seconds timeout{};
 };
 
-/// Blocks until a nonblocking communicator has accepted a call. Returns the result of the call, or ncclInProgress if
-/// the deadline passes first.
+/// Blocks until a nonblocking communicator has carried out a call, such as enqueued an operation. Returns the result of
+/// the call, or ncclInProgress if the deadline passes first.
 ncclResult_t settle(ncclComm_t comm, ncclResult_t result, Clock::time_point deadline);
 
 /// The first error of a group, if any. Operations share it with their group and may outlive the group.
@@ -58,6 +58,11 @@ struct Handle {
 };
 
 /// One rank's NCCL communicator and the stream on which its operations run.
+///
+/// The communicator is non-blocking: a call returns at once, and NCCL carries it out in a thread of its own. Launching
+/// waits for that thread, which connects to the peers in the first calls, up to the timeout. A blocking communicator
+/// would save the thread, but could not be aborted while a call waits for a lost peer: ncclCommAbort() frees it, and
+/// the call may still use it.
 ///
 /// A thread watches the operations in flight. If one takes longer than the timeout, or NCCL reports an error later, it
 /// aborts the communicator (ncclCommAbort). Work that waits on the device then goes on, and every operation that is in
@@ -83,8 +88,10 @@ class Group {
 
   /// Enqueues the work of `body` on the group's stream, after all earlier work on the current stream. Later work on a
   /// stream is ordered after it if the stream's owner waits for the Work. `tensors` are kept alive until the device has
-  /// finished.
-  using Body = std::function<void(ncclComm_t comm, cudaStream_t stream)>;
+  /// finished. `calls` makes the calls of NCCL; `after` enqueues what follows them, once NCCL has enqueued them.
+  struct Body {
+    std::function<void(ncclComm_t comm, cudaStream_t stream)> calls, after;
+  };
   Work launch(const Call& call, std::vector<at::Tensor> tensors, const Body& body);
 
   /// Breaks the group and throws the CommError of a call that NCCL did not accept. The caller must hold the handle's
