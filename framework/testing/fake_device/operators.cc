@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "framework/testing/fake_device/attention.h"
 #include "framework/testing/fake_device/cuda_operators.h"
 #include "framework/testing/fake_device/graph.h"
 #include "framework/testing/fake_device/lstm_cell.h"
@@ -261,6 +262,7 @@ void register_operators() {
   m.impl("_local_scalar_dense", TORCH_FN(local_scalar_dense));
   m.impl("_thnn_fused_lstm_cell", TORCH_FN(lstm_cell));
   m.impl("_thnn_fused_lstm_cell_backward_impl", TORCH_FN(lstm_cell_backward));
+  register_attention(m);
   m.impl("convolution_backward", torch::CppFunction::makeFromBoxedFunction<&compute_on_cpu>());
   m.impl("record_stream", TORCH_FN(record_stream));
   m.impl("resize_", TORCH_FN(resize));
