@@ -52,6 +52,7 @@ std::unique_ptr<TrainingStep> build_step(const ExperimentConfig& config, Task& t
       .replicas = {.make = [&] { return make_other_model(config, task.model(), *part.model); },
                    .parameters = replica.flat->parameters,
                    .bucket_bytes = replica.settings.bucket_bytes,
+                   .parts = replica.flat->parts,
                    .unused = *replica.replica_strategy.unused},
       .clock = clock,
       .seed = mix(static_cast<std::uint64_t>(config.seed), 1)});

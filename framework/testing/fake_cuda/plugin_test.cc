@@ -102,6 +102,19 @@ TEST_F(Plugin, AMeanIsDividedAfterItHasBeenSummed) {
   });
 }
 
+TEST_F(Plugin, EqualPartsUseTheOperationsThatNcclHasForThem) {
+  const auto calls = [] { return std::pair(nccl_calls("ncclAllGather"), nccl_calls("ncclReduceScatter")); };
+  const auto [gathers, scatters] = calls();
+  run(3, Seconds(30), [](const Rank& rank) {
+    const std::vector<std::int64_t> counts{5, 5, 5};
+    const at::Tensor all = rank.full(15, 1), part = rank.full(5, rank.host->rank());
+    rank.group->reduce_scatter(part, all, Reduction::kSum, counts).wait();
+    rank.group->all_gather(all, part, counts).wait();
+    EXPECT_TRUE(at::equal(all.to(at::kCPU), at::full({15}, 3.0)));
+  });
+  EXPECT_EQ(calls(), std::pair(gathers + 3, scatters + 3));
+}
+
 TEST_F(Plugin, ARankThatNeverComesEndsTheGroupAfterTheTimeout) {
   run(2, Seconds(0.3), [](const Rank& rank) {
     if (rank.host->rank() == 0) {
