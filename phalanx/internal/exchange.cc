@@ -53,7 +53,8 @@ FlatParameters make_buckets(const NamedTensors& parameters, Communicator& group,
                             const StrategyTraits& traits) {
   require_device(parameters, group);
   if (bucket_bytes == 0) {
-    bucket_bytes = default_bucket_bytes(bytes_of(parameters), traits.overlaps_backward && !group.shares_memory());
+    bucket_bytes = default_bucket_bytes(bytes_of(parameters), traits.overlaps_backward && !group.shares_memory(),
+                                        parameters.front().second.device());
   }
   return flatten_by_dtype(parameters, group, bucket_bytes, traits.shards_update ? group.size() : 1);
 }
