@@ -122,7 +122,9 @@ DeviceAssignment choose_devices(const ExperimentConfig& config, CommunicatorPtr 
   guard.exchangeStream(guard.getStreamFromGlobalPool(device));
   choose_kernels(config.train.deterministic);
   log_info() << "computes on " << device.str() << " of " << devices;
-  if (!world->takes(kind->type())) world = kind->connect(world, device, Seconds(config.framework.timeout));
+  if (!connects_devices(config.backend, kind->type())) {
+    world = kind->connect(world, device, Seconds(config.framework.timeout));
+  }
   return {std::move(world), device};
 }
 

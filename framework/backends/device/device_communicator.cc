@@ -66,6 +66,7 @@ Work DeviceCommunicator::launch_blocking(Operation operation) {
       return paths.peers->run(*host, operation);
     }
     if (paths.direct && paths.direct(operation)) return run_direct(*host, operation);
+    if (host->takes(tensor_of(operation).device().type())) return host->launch(operation).wait();
     run_staged(*host, operation, paths.chunk_bytes);
   });
 }
