@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "framework/backends/nccl/collectives.h"
+#include "framework/backends/nccl/device_scope.h"
 #include "framework/base/error.h"
 
 namespace phalanx::nccl {
@@ -99,7 +100,7 @@ at::Tensor NcclCommunicator::do_allocate(const Allocation& allocation) {
     group_->fail("allocate", known);
   }
   const auto let_go = [handle, registration, device](void* memory) {
-    const c10::cuda::CUDAGuard guard(device);
+    const DeviceScope scope(device);
     (void)cudaDeviceSynchronize();  // as in cudaFree: nothing may use the memory after this
     {
       const std::lock_guard lock(handle->mutex);

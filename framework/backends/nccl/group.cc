@@ -9,8 +9,11 @@
 #include <stdexcept>
 #include <utility>
 
+#include "framework/backends/nccl/device_scope.h"
+#include "framework/backends/nccl/event.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"
+#include "framework/base/reason.h"
 
 namespace phalanx::nccl {
 namespace {
@@ -104,17 +107,16 @@ class Group::InFlight final : public Work::State {
   FlightRecorder::Ticket ticket_;
   Clock::time_point launched_ = Clock::now();
   std::vector<at::Tensor> tensors_;
-  c10::cuda::CUDAEvent ended_;
+  Event ended_;
   bool recorded_ = false;  // captured into a graph; its replays are not watched, and the graph owns its memory
 
  private:
   // A failed kernel leaves an error that every later CUDA call reports. The group fails with the first one.
   bool has_ended() const {
     try {
-      const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(device_));
       return ended_.query();
     } catch (const std::exception& error) {
-      health_->fail(std::make_exception_ptr(CommError(CommError::Kind::kSystem, what_ + ": " + error.what())));
+      health_->fail(std::make_exception_ptr(CommError(CommError::Kind::kSystem, what_ + ": " + reason(error))));
       return false;
     }
   }
@@ -149,14 +151,10 @@ void Group::leave() noexcept {
   const std::lock_guard lock(handle_->mutex);
   const ncclComm_t comm = std::exchange(handle_->comm, nullptr);
   if (comm == nullptr) return;  // aborted
-  try {
-    const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(member_.device));
-    const bool left = !health_->broken() && settle(comm, ncclCommFinalize(comm), Clock::now() + kLeave) == ncclSuccess;
-    const ncclResult_t ended = left ? ncclCommDestroy(comm) : ncclCommAbort(comm);
-    if (ended != ncclSuccess) log_warning() << "leaving " << describe() << ": NCCL says: " << ncclGetErrorString(ended);
-  } catch (const std::exception& error) {  // from CUDA, after a failed kernel
-    log_warning() << "leaving " << describe() << ": " << error.what();
-  }
+  const DeviceScope scope(static_cast<c10::DeviceIndex>(member_.device));
+  const bool left = !health_->broken() && settle(comm, ncclCommFinalize(comm), Clock::now() + kLeave) == ncclSuccess;
+  const ncclResult_t ended = left ? ncclCommDestroy(comm) : ncclCommAbort(comm);
+  if (ended != ncclSuccess) log_warning() << "leaving " << describe() << ": NCCL says: " << ncclGetErrorString(ended);
 }
 
 std::string Group::describe() const {
@@ -171,7 +169,7 @@ Work Group::launch(const Call& call, std::vector<at::Tensor> tensors, const Body
   }
   used.clear();
   const std::lock_guard launching(handle_->mutex);
-  const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(member_.device));
+  const DeviceScope scope(static_cast<c10::DeviceIndex>(member_.device));
   auto operation = std::make_shared<InFlight>(health_, member_.device, phalanx::describe(call), std::move(tensors));
   operation->ticket_ = recorder_->launched(*record_, call);
   operation->what_ += " #" + std::to_string(operation->ticket_.sequence) + " of " + describe();
@@ -192,7 +190,7 @@ Work Group::launch(const Call& call, std::vector<at::Tensor> tensors, const Body
 
 void Group::launch_now(InFlight& operation, const std::string& what, const Body& body) {
   try {
-    c10::cuda::CUDAEvent given;
+    Event given;
     given.record(c10::cuda::getCurrentCUDAStream(static_cast<c10::DeviceIndex>(member_.device)));
     given.block(stream_);
     const c10::cuda::CUDAStreamGuard on_stream(stream_);
@@ -206,7 +204,7 @@ void Group::launch_now(InFlight& operation, const std::string& what, const Body&
   } catch (const CommError&) {
     abort(std::current_exception());
   } catch (const std::exception& error) {
-    abort(std::make_exception_ptr(CommError(CommError::Kind::kSystem, what + ": " + error.what())));
+    abort(std::make_exception_ptr(CommError(CommError::Kind::kSystem, what + ": " + reason(error))));
   }
 }
 
@@ -224,7 +222,8 @@ void Group::abort(std::exception_ptr error) {
   (void)ncclCommAbort(std::exchange(handle_->comm, nullptr));  // its own error would not help to find the cause
 }
 
-// Never throws: a CUDA error becomes the error of the group (InFlight::has_ended).
+// Never throws: a CUDA error becomes the error of the group (InFlight::has_ended). This thread may be the last that has
+// an operation.
 void Group::watch() {
   (void)cudaSetDevice(member_.device);  // sets the device of this thread, for NCCL calls
   for (;;) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <c10/cuda/CUDAEvent.h>
 #include <c10/cuda/CUDAStream.h>
 #include <nccl.h>
 
