@@ -192,6 +192,22 @@ TEST(DeviceCheckpoints, ResumeOnTheCpuAndViceVersa) {
   });
 }
 
+// LibTorch lets GPUs round the factors of convolutions and recurrent layers to TF32 unless it is told not to.
+TEST(DevicePrecision, Fp32IsNotRoundedToTf32) {
+  run_ranks(kBackend, 1, [](const CommunicatorPtr& world) {
+    for (const std::string kind : {"lenet", "lstm"}) {
+      const auto weights = [&](const std::string& precision, const std::string& device) {
+        const Changes changes{"train.precision=" + precision, device, "train.max_steps=5",
+                              "optimizer={name: sgd, lr: 1}"};
+        return train(testing::config_of(kind, changes), world, file_name(kind + precision + device)).weights;
+      };
+      const auto cpu = weights("fp32", "device=cpu");
+      const double rounded = relative_difference(weights("tf32", device()), cpu);
+      EXPECT_LT(relative_difference(weights("fp32", device()), cpu), rounded / 5) << kind;
+    }
+  });
+}
+
 TEST(DevicePrecision, Bf16AndFp16TrainOnTheDevice) {
   run_ranks(kBackend, 1, [](const CommunicatorPtr& world) {
     for (const std::string precision : {"bf16", "fp16"}) {

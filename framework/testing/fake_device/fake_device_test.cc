@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
 #include <ATen/ops/allclose.h>
@@ -9,7 +10,9 @@
 #include <ATen/ops/isnan.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/max_pool2d.h>
+#include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/rand.h>
 #include <ATen/ops/randint.h>
 #include <c10/core/Event.h>
 #include <c10/core/StreamGuard.h>
@@ -39,6 +42,7 @@ TEST(FakeDevice, ComputesForwardAndBackwardLikeTheCpu) {
   const at::Tensor image = at::randint(-3, 4, {3, 2, 8, 8}, at::kFloat),
                    kernel = at::randint(-3, 4, {4, 2, 3, 3}, at::kFloat),
                    weight = at::randint(-3, 4, {5, 36}, at::kFloat);
+  at::globalContext().setAllowTF32CuDNN(false);
   std::vector<at::Tensor> results, gradients;
   for (const at::Device device : {at::Device(at::kCPU), kDevice}) {
     const at::Tensor own_kernel = kernel.clone().to(device).requires_grad_(),
@@ -49,6 +53,7 @@ TEST(FakeDevice, ComputesForwardAndBackwardLikeTheCpu) {
     results.push_back(result.to(at::kCPU));
     gradients.push_back(own_kernel.grad().to(at::kCPU));
   }
+  at::globalContext().setAllowTF32CuDNN(true);
   EXPECT_TRUE(at::allclose(results[0], results[1], 1e-4, 1e-5));
   EXPECT_TRUE(at::allclose(gradients[0], gradients[1], 1e-4, 1e-5));
 }
@@ -59,6 +64,29 @@ TEST(FakeDevice, RunsBackwardInAThreadOfTheDeviceLikeAGpu) {
   x.register_hook([&](const at::Tensor&) { thread = std::this_thread::get_id(); });
   x.sum().backward();
   EXPECT_NE(thread, std::this_thread::get_id());
+}
+
+// LibTorch rounds the factors of convolutions by default, and those of matrix products if it is told to.
+TEST(FakeDevice, RoundsFactorsToTf32IfLibTorchLetsAGpuDoSo) {
+  const at::Tensor image = at::rand({2, 3, 9, 9}), kernel = at::rand({4, 3, 3, 3}), matrix = at::rand({30, 30});
+  const auto difference = [](const at::Tensor& there, const at::Tensor& here) {
+    return (there.to(at::kCPU) - here).abs().max().item<float>();
+  };
+  const auto of_convolution = [&] {
+    return difference(at::conv2d(image.to(kDevice), kernel.to(kDevice)), at::conv2d(image, kernel));
+  };
+  const auto of_product = [&] {
+    return difference(at::mm(matrix.to(kDevice), matrix.to(kDevice)), at::mm(matrix, matrix));
+  };
+  at::Context& context = at::globalContext();
+  EXPECT_GT(of_convolution(), 1e-5);
+  EXPECT_LT(of_product(), 1e-5);
+  context.setAllowTF32CuDNN(false);
+  context.setAllowTF32CuBLAS(true);
+  EXPECT_LT(of_convolution(), 1e-5);
+  EXPECT_GT(of_product(), 1e-5);
+  context.setAllowTF32CuDNN(true);
+  context.setAllowTF32CuBLAS(false);
 }
 
 TEST(FakeDevice, RefusesToMixDevices) {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "framework/testing/fake_device/memory.h"
+#include "framework/testing/fake_device/tf32.h"
 
 namespace phalanx::testing {
 namespace {
@@ -48,12 +49,17 @@ c10::IValue with_tensors(const c10::IValue& value, const std::function<at::Tenso
   return value;
 }
 
-// Computes on the CPU. Tensors that the operator only returns are new ones in each call.
-torch::jit::Stack compute(const c10::OperatorHandle& op, torch::jit::Stack stack) {
+// Computes on the CPU. Tensors that the operator only returns are new ones in each call. With `tf32`, the others are
+// rounded.
+torch::jit::Stack compute(const c10::OperatorHandle& op, torch::jit::Stack stack, bool tf32) {
   const at::AutoDispatchBelowADInplaceOrView below_autograd;
   for (std::size_t i = 0; i < stack.size(); ++i) {
-    if (!op.schema().arguments()[i].is_out()) continue;
-    stack[i] = with_tensors(stack[i], [](const at::Tensor& out) { return at::empty({0}, out.options()); });
+    const auto& argument = op.schema().arguments()[i];
+    if (argument.is_out()) {
+      stack[i] = with_tensors(stack[i], [](const at::Tensor& out) { return at::empty({0}, out.options()); });
+    } else if (tf32 && argument.alias_info() == nullptr) {
+      stack[i] = with_tensors(stack[i], rounded_to_tf32);
+    }
   }
   op.callBoxed(stack);
   return stack;
@@ -97,7 +103,8 @@ std::optional<Access> access_of(const at::Tensor& tensor, bool writes) {
 OperatorCall::OperatorCall(const c10::OperatorHandle& op, const torch::jit::Stack& stack)
     : op_(op),
       arguments_(torch::jit::last(stack, op.schema().arguments().size()).vec()),
-      mirrors_(converted(c10::kCPU)) {}
+      mirrors_(converted(c10::kCPU)),
+      tf32_(rounds_to_tf32(op.schema().name())) {}
 
 // Tensors that the call only returns are replaced by empty ones, which the kernel resizes.
 torch::jit::Stack OperatorCall::converted(c10::DeviceType type) const {
@@ -162,7 +169,7 @@ c10::IValue OperatorCall::own(std::size_t index, const c10::IValue& computed) {
 }
 
 void OperatorCall::run() {
-  const auto computed = compute(op_, mirrors_);
+  const auto computed = compute(op_, mirrors_, tf32_);
   results_.clear();
   for (std::size_t i = 0; i < computed.size(); ++i) results_.push_back(own(i, computed[i]));
   copy_to(targets(), computed);
@@ -174,7 +181,7 @@ bool OperatorCall::allocate_results() {
   }
   torch::jit::Stack computed;
   try {
-    computed = compute(op_, converted(c10::kMeta));
+    computed = compute(op_, converted(c10::kMeta), false);
   } catch (const std::exception&) {  // it has no kernel for sizes alone
     return false;
   }
@@ -193,7 +200,9 @@ Targets OperatorCall::targets() const {
 }
 
 std::function<void()> OperatorCall::recomputation() const {
-  return [op = op_, mirrors = mirrors_, targets = targets()] { copy_to(targets, compute(op, mirrors)); };
+  return [op = op_, mirrors = mirrors_, tf32 = tf32_, targets = targets()] {
+    copy_to(targets, compute(op, mirrors, tf32));
+  };
 }
 
 std::vector<Access> OperatorCall::result_accesses() const {

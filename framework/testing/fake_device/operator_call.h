@@ -56,6 +56,7 @@ class OperatorCall {
   c10::OperatorHandle op_;
   std::vector<c10::IValue> arguments_;  // as called
   torch::jit::Stack mirrors_;           // the same on the CPU
+  bool tf32_;                           // factors are rounded
   std::vector<c10::IValue> results_;
 };
 
