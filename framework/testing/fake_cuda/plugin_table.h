@@ -5,6 +5,7 @@
 
 namespace phalanx {
 
+struct CudaVersions;
 class Communicator;
 class PeerMemory;
 
@@ -17,7 +18,7 @@ namespace testing {
 /// What the library libfake_cuda_plugin.so, which programs load in place of the plug-in, passes its calls on to: the
 /// plug-in's functions, which are linked into the test.
 struct PluginTable {
-  int (*runtime_version)();
+  void (*versions)(CudaVersions* versions);
   int (*device_count)(const char** why);
   void (*connect)(const nccl::ConnectRequest& request, std::shared_ptr<Communicator>& made);
   void (*register_graphs)();

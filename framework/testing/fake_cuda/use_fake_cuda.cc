@@ -8,11 +8,12 @@
 #include <filesystem>
 
 #include "framework/backends/nccl/plugin.h"
+#include "framework/base/cuda.h"
 #include "framework/base/environment.h"
 #include "framework/testing/fake_cuda/plugin_table.h"
 
 extern "C" {
-int phalanx_cuda_runtime_version();
+void phalanx_cuda_versions(phalanx::CudaVersions* versions);
 int phalanx_cuda_device_count(const char** why);
 void phalanx_nccl_connect(const phalanx::nccl::ConnectRequest& request, phalanx::CommunicatorPtr& made);
 void phalanx_cuda_register_graphs();
@@ -31,7 +32,7 @@ constexpr const char* kLibrary = "framework/testing/fake_cuda/libfake_cuda_plugi
 
 bool use_fake_cuda() {
   if (environment("PHALANX_TEST_DEVICE")) return false;
-  static const PluginTable table{.runtime_version = &phalanx_cuda_runtime_version,
+  static const PluginTable table{.versions = &phalanx_cuda_versions,
                                  .device_count = &phalanx_cuda_device_count,
                                  .connect = &phalanx_nccl_connect,
                                  .register_graphs = &phalanx_cuda_register_graphs,

@@ -110,6 +110,7 @@ struct Hooks final : at::CUDAHooksInterface {
   bool hasCUDA() const override { return true; }
   int getNumGPUs() const override { return kDevices; }
   bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
+  long versionCUDART() const override { return 13000; }
   c10::DeviceIndex deviceCount() const override { return kDevices; }
   c10::DeviceIndex current_device() const override { return phalanx::testing::current_device; }
   c10::DeviceIndex getCurrentDevice() const override { return current_device(); }
