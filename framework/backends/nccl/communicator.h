@@ -39,7 +39,7 @@ class NcclCommunicator final : public Communicator {
   std::shared_ptr<Group> group_;
 };
 
-/// Connects a group. Collective. Returns null if the request allows ranks to share a device and two ranks do; see
+/// Connects a group. Collective. Returns null if two ranks share a device and the request allows that; see
 /// ConnectRequest.
 CommunicatorPtr connect(const ConnectRequest& request);
 

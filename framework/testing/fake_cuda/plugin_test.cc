@@ -50,6 +50,7 @@ class Plugin : public ::testing::Test {
     for (int rank = 0; rank < 4; ++rank) break_nccl(rank, ncclSuccess);
     break_cuda(cudaSuccess);
     share_devices(0);
+    refuse_ipc(false);
     limit_fake_memory(0);
     EXPECT_EQ(nccl_communicators(), 0) << "a communicator was left behind";
   }
@@ -183,6 +184,22 @@ TEST_F(Plugin, AnErrorOfCudaDoesNotEndTheProcessWhenOperationsAreFreed) {
     }
     rank.host->barrier().wait();
   });
+}
+
+TEST_F(Plugin, AWarningNamesTwoRanksThatShareADeviceIfAllThenUseTheMemoryOfTheirHosts) {
+  share_devices(3);
+  refuse_ipc(true);
+  ::testing::internal::CaptureStderr();
+  run(4, Seconds(30), [](const Rank& rank) {
+    const at::Tensor tensor = rank.full(5, 1);
+    rank.group->all_reduce(tensor, Reduction::kSum).wait();
+    EXPECT_EQ(tensor[0].item<float>(), 4);
+  });
+  EXPECT_THAT(
+      ::testing::internal::GetCapturedStderr(),
+      AllOf(HasSubstr("ranks 0 and 3 share one device, Fake GPU, but NCCL needs one for each rank, so all 4 ranks "
+                      "exchange tensors through the memory of their hosts"),
+            HasSubstr("WARNING")));
 }
 
 TEST_F(Plugin, RanksThatShareADeviceDoWithoutNccl) {

@@ -22,6 +22,7 @@ using PointPtr = Streams::PointPtr;
 
 std::atomic<cudaError_t> broken{cudaSuccess};
 std::atomic<int> physical_devices{0};
+std::atomic<bool> ipc_refused{false};
 thread_local cudaError_t last_error = cudaSuccess;
 
 c10::impl::VirtualGuardImpl devices() { return c10::impl::VirtualGuardImpl(c10::kCUDA); }
@@ -61,6 +62,7 @@ int stream_number(cudaStream_t stream) {
 
 void break_cuda(cudaError_t error) { broken = error; }
 void share_devices(int count) { physical_devices = count; }
+void refuse_ipc(bool refuse) { ipc_refused = refuse; }
 
 extern "C" {
 
@@ -258,6 +260,7 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) 
 }
 
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* memory) {
+  if (ipc_refused) return result(cudaErrorNotSupported);
   const MemoryHandle named{.process = ::getpid(), .address = memory};
   std::memcpy(handle->reserved, &named, sizeof(named));
   return result(cudaSuccess);

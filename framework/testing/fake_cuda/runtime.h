@@ -14,4 +14,7 @@ void break_cuda(cudaError_t error);
 /// Makes devices 0 to 7 appear as this many physical ones: device i is i % count. 0: each is a device of its own.
 void share_devices(int count);
 
+/// With true, memory cannot be opened in other processes, as on GPUs without access to each other.
+void refuse_ipc(bool refuse);
+
 }  // namespace phalanx::testing
