@@ -33,7 +33,7 @@ class NcclCommunicator final : public Communicator {
   /// without copies.
   at::Tensor do_allocate(const Allocation& allocation) override;
 
-  const FlightRecorder& recorder() const override { return *group_->recorder(); }
+  FlightRecorder& recorder() const override { return *group_->recorder(); }
 
  private:
   std::shared_ptr<Group> group_;

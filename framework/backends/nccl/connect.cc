@@ -84,7 +84,7 @@ CommunicatorPtr connect(const ConnectRequest& request) {
                 .device = request.device,
                 .timeout = request.timeout};
   return std::make_shared<NcclCommunicator>(std::make_shared<Group>(
-      std::move(member), comm, std::make_shared<FlightRecorder>()));
+      std::move(member), comm, std::shared_ptr<FlightRecorder>(request.host, &host.recorder())));
 }
 
 }  // namespace phalanx::nccl

@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <optional>
@@ -130,6 +131,29 @@ TEST_F(Plugin, ARankThatNeverComesEndsTheGroupAfterTheTimeout) {
       EXPECT_TRUE(error_of([&] { next.wait(); }));
     }
     rank.host->barrier().wait();
+  });
+}
+
+// The watch for stalls looks there (launch/stall).
+TEST_F(Plugin, OperationsThatWaitForPeersAreInTheRecordOfTheWorld) {
+  run(2, Seconds(30), [](const Rank& rank) {
+    const auto running = [&] {
+      const auto records = rank.host->recorder().records();
+      return std::ranges::count_if(records, [](const FlightRecorder::Record& record) {
+        return record.call.op == Op::kAllReduce && record.state == FlightRecorder::State::kRunning;
+      });
+    };
+    const at::Tensor tensor = rank.full(10, 1);
+    if (rank.host->rank() == 1) rank.host->barrier().wait();
+    Work work = rank.group->all_reduce(tensor, Reduction::kSum);
+    if (rank.host->rank() == 0) {
+      EXPECT_EQ(running(), 1);
+      rank.host->barrier().wait();
+    }
+    work.synchronize();
+    const auto end = Clock::now() + std::chrono::seconds(20);
+    while (running() > 0 && Clock::now() < end) std::this_thread::yield();
+    EXPECT_EQ(running(), 0);
   });
 }
 
