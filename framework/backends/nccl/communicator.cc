@@ -58,7 +58,9 @@ Work NcclCommunicator::run(const Call&, std::function<void()>) {
   throw std::logic_error("bodies run in the host's half of a group");
 }
 
+// NCCL may deadlock if a communicator is split while it has outstanding operations.
 CommunicatorPtr NcclCommunicator::split(int color, int key) {
+  group_->finish_operations();
   const std::lock_guard calling(group_->handle()->mutex);
   group_->throw_if_broken();
   const Member& parent = group_->member();

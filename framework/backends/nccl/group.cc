@@ -137,14 +137,20 @@ Group::Group(Member member, ncclComm_t comm, std::shared_ptr<FlightRecorder> rec
 
 // Waits for all launched operations, up to their timeout, because peers rely on them.
 Group::~Group() {
+  finish_operations();
   {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return in_flight_.empty(); });
+    const std::lock_guard lock(mutex_);
     stopped_ = true;
   }
   changed_.notify_all();
   watcher_.join();
   leave();
+}
+
+// The watching thread ends operations that are late.
+void Group::finish_operations() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return in_flight_.empty(); });
 }
 
 void Group::leave() noexcept {

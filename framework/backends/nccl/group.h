@@ -93,6 +93,10 @@ class Group {
   };
   Work launch(const Call& call, std::vector<at::Tensor> tensors, const Body& body);
 
+  /// Blocks the host until all launched operations are complete, or have failed. The caller must not hold the handle's
+  /// mutex.
+  void finish_operations();
+
   /// Breaks the group and throws the CommError of a call that NCCL did not accept. The caller must hold the handle's
   /// mutex.
   [[noreturn]] void fail(const std::string& what, ncclResult_t result);

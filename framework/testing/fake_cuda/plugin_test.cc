@@ -286,6 +286,19 @@ TEST_F(Plugin, OperationsInAGraphCommunicateInEachReplay) {
   });
 }
 
+TEST_F(Plugin, SplittingWaitsForOutstandingOperations) {
+  run(3, Seconds(30), [](const Rank& rank) {
+    if (rank.host->rank() == 2) std::this_thread::sleep_for(milliseconds(100));
+    const at::Tensor tensor = rank.full(10, 1);
+    Work work = rank.group->all_reduce(tensor, Reduction::kSum);
+    const auto child = rank.group->split(0, -rank.host->rank());
+    EXPECT_EQ(child->rank(), 2 - rank.host->rank());
+    child->all_reduce(tensor, Reduction::kSum).wait();
+    work.wait();
+    EXPECT_EQ(tensor[9].item<float>(), 9);
+  });
+}
+
 TEST_F(Plugin, SplitsAndTheirParentsWorkBesideEachOther) {
   run(4, Seconds(30), [](const Rank& rank) {
     const auto half = rank.group->split(rank.host->rank() % 2, rank.host->rank());
