@@ -3,8 +3,6 @@
 
 #include <c10/cuda/CUDAGuard.h>
 
-#include <algorithm>
-#include <iterator>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
@@ -79,12 +77,18 @@ bool Health::fail(std::exception_ptr error) {
 class Group::InFlight final : public Work::State {
  public:
   InFlight(std::shared_ptr<Health> health, int device, std::string what, std::vector<at::Tensor> tensors)
-      : what_(std::move(what)), tensors_(std::move(tensors)), health_(std::move(health)), device_(device) {}
+      : what_(std::move(what)),
+        tensors_(std::move(tensors)),
+        health_(std::move(health)),
+        device_(device),
+        launched_from_(current_stream()) {}
 
   void wait() override {
-    if (!recorded_ && complete_.load(std::memory_order_acquire)) return;
-    health_->throw_if_broken();
-    ended_.block(c10::cuda::getCurrentCUDAStream(static_cast<c10::DeviceIndex>(device_)));
+    if (recorded_ || !complete_.load(std::memory_order_acquire)) {
+      health_->throw_if_broken();
+      ended_.block(current_stream());
+    }
+    release_tensors();
   }
 
   // The watching thread enforces the timeout.
@@ -93,6 +97,7 @@ class Group::InFlight final : public Work::State {
       health_->throw_if_broken();
       std::this_thread::sleep_for(kPause);
     }
+    tensors_.clear();
   }
 
   bool done() const override {
@@ -106,11 +111,23 @@ class Group::InFlight final : public Work::State {
   std::string what_;
   FlightRecorder::Ticket ticket_;
   Clock::time_point launched_ = Clock::now();
-  std::vector<at::Tensor> tensors_;
   Event ended_;
   bool recorded_ = false;  // captured into a graph; its replays are not watched, and the graph owns its memory
 
  private:
+  c10::cuda::CUDAStream current_stream() const {
+    return c10::cuda::getCurrentCUDAStream(static_cast<c10::DeviceIndex>(device_));
+  }
+
+  // Work of the waiting stream, which reuses their memory if they are freed now, comes after the operation. Another
+  // stream that they may belong to knows nothing of it.
+  void release_tensors() {
+    if (current_stream() != launched_from_) {
+      for (const auto& tensor : tensors_) tensor.record_stream(current_stream().unwrap());
+    }
+    tensors_.clear();
+  }
+
   // A failed kernel leaves an error that every later CUDA call reports. The group fails with the first one.
   bool has_ended() const {
     try {
@@ -121,8 +138,10 @@ class Group::InFlight final : public Work::State {
     }
   }
 
+  std::vector<at::Tensor> tensors_;  // until the operation is waited for
   std::shared_ptr<Health> health_;
   int device_;
+  c10::cuda::CUDAStream launched_from_;
   mutable std::atomic<bool> complete_{false};
 };
 
@@ -168,12 +187,6 @@ std::string Group::describe() const {
 }
 
 Work Group::launch(const Call& call, std::vector<at::Tensor> tensors, const Body& body) {
-  std::vector<at::Tensor> used;  // freed here, and not by the watching thread
-  {
-    const std::lock_guard lock(mutex_);
-    used.swap(used_);
-  }
-  used.clear();
   const std::lock_guard launching(handle_->mutex);
   const DeviceScope scope(static_cast<c10::DeviceIndex>(member_.device));
   auto operation = std::make_shared<InFlight>(health_, member_.device, phalanx::describe(call), std::move(tensors));
@@ -250,8 +263,6 @@ bool Group::look() {
   while (!in_flight_.empty() && (in_flight_.front()->done() || health_->broken())) {
     auto& first = *in_flight_.front();
     recorder_->finished(first.ticket_, first.done());
-    std::ranges::move(first.tensors_, std::back_inserter(used_));
-    first.tensors_.clear();
     in_flight_.pop_front();
     some_ended = true;
   }

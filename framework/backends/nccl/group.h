@@ -86,8 +86,9 @@ class Group {
   std::string describe() const;  // for messages: "world, rank 0 of 2"
 
   /// Enqueues the work of `body` on the group's stream, after all earlier work on the current stream. Later work on a
-  /// stream is ordered after it if the stream's owner waits for the Work. `tensors` are kept alive until the device has
-  /// finished. `calls` makes the calls of NCCL; `after` enqueues what follows them, once NCCL has enqueued them.
+  /// stream is ordered after it if the stream's owner waits for the Work. The Work keeps `tensors` alive until it is
+  /// waited for; if another stream than the current one waits, LibTorch's allocator keeps their memory until the device
+  /// has finished. `calls` makes the calls of NCCL; `after` enqueues what follows them, once NCCL has enqueued them.
   struct Body {
     std::function<void(ncclComm_t comm, cudaStream_t stream)> calls, after;
   };
@@ -122,7 +123,6 @@ class Group {
   std::mutex mutex_;  // acquired after the handle's mutex
   std::condition_variable changed_;
   std::deque<std::shared_ptr<InFlight>> in_flight_;
-  std::vector<at::Tensor> used_;  // tensors of completed operations; freeing them may take a while, see launch()
   bool stopped_ = false;
   std::thread watcher_;
 };

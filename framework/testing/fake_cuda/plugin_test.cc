@@ -117,6 +117,32 @@ TEST_F(Plugin, EqualPartsUseTheOperationsThatNcclHasForThem) {
   EXPECT_EQ(calls(), std::pair(gathers + 3, scatters + 3));
 }
 
+TEST_F(Plugin, AnOperationOwnsItsTensorsUntilItIsWaitedFor) {
+  run(2, Seconds(30), [](const Rank& rank) {
+    const at::Tensor tensor = rank.full(10, 1);
+    Work work = rank.group->all_reduce(tensor, Reduction::kSum);
+    EXPECT_GT(tensor.use_count(), 1U);
+    work.wait();
+    EXPECT_EQ(tensor.use_count(), 1U);
+  });
+}
+
+// The memory of a tensor that is freed after another stream has waited must not be reused by its own stream at once.
+TEST_F(Plugin, AnOperationThatAnotherStreamWaitsForStillProtectsItsTensors) {
+  run(2, Seconds(30), [](const Rank& rank) {
+    const c10::impl::VirtualGuardImpl devices(c10::kCUDA);
+    at::Tensor tensor = rank.full(1000, 1);
+    Work work = rank.group->all_reduce(tensor, Reduction::kSum);
+    {
+      const c10::StreamGuard other(devices.getStreamFromGlobalPool(rank.device));
+      work.wait();
+    }
+    tensor.reset();
+    EXPECT_NO_THROW(rank.full(1000, 2));
+    rank.synchronize_device();
+  });
+}
+
 TEST_F(Plugin, ARankThatNeverComesEndsTheGroupAfterTheTimeout) {
   run(2, Seconds(0.3), [](const Rank& rank) {
     if (rank.host->rank() == 0) {
@@ -289,13 +315,13 @@ TEST_F(Plugin, OperationsInAGraphCommunicateInEachReplay) {
 TEST_F(Plugin, SplittingWaitsForOutstandingOperations) {
   run(3, Seconds(30), [](const Rank& rank) {
     if (rank.host->rank() == 2) std::this_thread::sleep_for(milliseconds(100));
-    const at::Tensor tensor = rank.full(10, 1);
+    const at::Tensor tensor = rank.full(10, 1), other = rank.full(10, 2);
     Work work = rank.group->all_reduce(tensor, Reduction::kSum);
     const auto child = rank.group->split(0, -rank.host->rank());
     EXPECT_EQ(child->rank(), 2 - rank.host->rank());
-    child->all_reduce(tensor, Reduction::kSum).wait();
+    child->all_reduce(other, Reduction::kSum).wait();
     work.wait();
-    EXPECT_EQ(tensor[9].item<float>(), 9);
+    EXPECT_EQ(tensor[9].item<float>() + other[9].item<float>(), 9);
   });
 }
 
