@@ -22,6 +22,8 @@ namespace phalanx {
 /// the thread that waits. So every operation supports both kinds of tensors in every dtype. Messages and barriers
 /// always use the host's group.
 ///
+/// A group of one rank copies within the device, on the current stream.
+///
 /// A body of run() uses the current stream of the thread that launched it, on whichever thread it runs, if there is
 /// such a device. With a native group, run() blocks until the body has run: operations of a device execute in the order
 /// of their launch, which must be the same on all ranks.
@@ -61,6 +63,7 @@ class DeviceCommunicator final : public Decorator {
   CommunicatorPtr wrap(CommunicatorPtr child) override;
 
  private:
+  Work launch_alone(Operation operation);
   Work launch_blocking(Operation operation);
   Work run_in_turn(const Call& call, std::function<void()> body);
   Paths for_child() const;  // the paths of a child, without a native group
