@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -21,6 +22,7 @@
 #include "framework/base/environment.h"
 #include "framework/comm/device_kind.h"
 #include "framework/comm/texts.h"
+#include "framework/testing/fake_device/contexts.h"
 #include "framework/testing/fake_device/graph.h"
 #include "framework/testing/fake_device/memory.h"
 #include "framework/testing/fake_device/operators.h"
@@ -33,6 +35,7 @@ namespace {
 constexpr c10::DeviceIndex kDevices = 8;
 
 thread_local c10::DeviceIndex current_device = 0;
+std::array<std::atomic<bool>, kDevices> contexts{};
 thread_local std::int64_t current_stream[kDevices] = {};
 
 int number_of(const c10::Stream& stream) { return Streams::global().number_of(stream.device_index(), stream.id()); }
@@ -49,6 +52,7 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   void setDevice(c10::Device device) const override {
     TORCH_CHECK(device.index() < kDevices, "there is no ", device);
     uncheckedSetDevice(device);
+    contexts[static_cast<std::size_t>(current_device)] = true;
   }
   c10::Device exchangeDevice(c10::Device device) const override {
     const c10::Device before = getDevice();
@@ -81,7 +85,10 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   void synchronizeEvent(void* event) const override {
     if (event != nullptr) Streams::global().synchronize(point_of(event));
   }
+  // As LibTorch's guard for CUDA, which sets the device of the event and then the previous one.
   void destroyEvent(void* event, const c10::DeviceIndex) const noexcept override {
+    if (event == nullptr) return;
+    contexts[static_cast<std::size_t>(current_device)] = true;
     delete static_cast<Streams::PointPtr*>(event);
   }
   bool queryStream(const c10::Stream& stream) const override {
@@ -199,4 +206,11 @@ bool enter() {
 const bool entered = enter();
 
 }  // namespace
+
+bool has_context(c10::DeviceIndex device) { return contexts.at(static_cast<std::size_t>(device)); }
+
+void forget_contexts() {
+  for (auto& context : contexts) context = false;
+}
+
 }  // namespace phalanx::testing
