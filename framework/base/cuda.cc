@@ -10,6 +10,7 @@
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/base/loaded_library.h"
+#include "framework/base/log.h"
 #include "framework/base/plugin_check.h"
 
 namespace phalanx {
@@ -123,6 +124,8 @@ std::string Cuda::problem_of(const CudaPaths& paths) {
   CudaVersions versions;
   versions_of(&versions);
   if (const std::string problem = version_problem(versions, driver); !problem.empty()) return problem;
+  const auto pass_log = symbol<void(TakeLogLine*)>(plugin, "phalanx_cuda_pass_log_to");
+  if (pass_log != nullptr) pass_log(&write_log_line);
   plugin_ = plugin;
   return "";
 }

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "framework/base/error.h"
+#include "framework/base/log.h"
 
 namespace phalanx {
 namespace {
@@ -70,6 +71,16 @@ TEST(Cuda, CallsThePluginIfNothingIsMissing) {
   EXPECT_EQ(cuda.missing(), "");
   EXPECT_EQ(cuda.function<int()>("phalanx_cuda_answer")(), 42);
   EXPECT_EQ(cuda.devices(), 2);
+}
+
+// The plug-in has its own copy of the code that logs.
+TEST(Cuda, WritesLinesOfThePluginIntoTheLogOfTheThread) {
+  const Cuda cuda({.driver = kFakeCuda, .libtorch = kFakeCuda, .plugin = kFakeCuda});
+  const ThreadLog log({.rank = 7});
+  ::testing::internal::CaptureStderr();
+  cuda.function<void(const char*)>("phalanx_cuda_say")("NCCL is late");
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr(" rank 7 WARNING "), HasSubstr("fake_cuda_library.cc:"), HasSubstr(": NCCL is late\n")));
 }
 
 TEST(Cuda, RefusesAPluginOfOtherSources) {

@@ -8,6 +8,7 @@
 
 #include "framework/backends/nccl/communicator.h"
 #include "framework/base/cuda.h"
+#include "framework/base/log.h"
 
 extern "C" {
 
@@ -17,6 +18,8 @@ void phalanx_cuda_versions(phalanx::CudaVersions* versions) {
   versions->nccl = NCCL_VERSION_CODE;
   (void)ncclGetVersion(&versions->running_nccl);
 }
+
+void phalanx_cuda_pass_log_to(phalanx::TakeLogLine* take) { phalanx::pass_log_to(take); }
 
 int phalanx_cuda_device_count(const char** why) {
   int count = 0;

@@ -2,6 +2,7 @@
 // Replaces the NVIDIA driver, libtorch_cuda.so and our plug-in, so that tests need none of them. Defines set the
 // versions and the number of devices that it reports.
 #include "framework/base/cuda.h"
+#include "framework/base/log.h"
 #include "framework/base/plugin_stamp.h"
 
 #ifndef FAKE_TOOLKIT
@@ -35,4 +36,10 @@ int phalanx_cuda_device_count(const char** why) {
 }
 
 int phalanx_cuda_answer() { return 42; }
+
+static phalanx::TakeLogLine* take_line = nullptr;
+void phalanx_cuda_pass_log_to(phalanx::TakeLogLine* take) { take_line = take; }
+void phalanx_cuda_say(const char* text) {
+  take_line(phalanx::LogLevel::kWarning, std::source_location::current(), text);
+}
 }
