@@ -203,8 +203,13 @@ bool Streams::query(const PointPtr& point) {
 }
 
 void Streams::synchronize(const PointPtr& point) {
-  while (!query(point)) {
-    std::this_thread::yield();
+  constexpr int kSpins = 100;
+  for (int tries = 0; !query(point); ++tries) {
+    if (tries < kSpins) {
+      std::this_thread::yield();
+    } else {  // other ranks, which may have no core of their own, must make progress
+      std::this_thread::sleep_for(kPause);
+    }
   }
   const Lock lock(mutex_);
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
