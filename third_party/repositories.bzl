@@ -219,7 +219,7 @@ def libraries():
 
 def _cuda_repositories():
     """Declares repositories that are used and fetched only with --config=cuda."""
-    cuda(name = "cuda")
+    cuda(name = "cuda", major = _CUDA_RUNTIME.split(".")[0])
     parts = {"cccl": _CUDA_CCCL, "crt": _CUDA_CRT, "cupti": _CUDA_CUPTI, "runtime": _CUDA_RUNTIME}
     for part, version in parts.items():
         wheel(
@@ -230,7 +230,7 @@ def _cuda_repositories():
             instead = "name a CUDA toolkit in CUDA_HOME, or put its nvcc on PATH",
         )
 
-    nccl(name = "nccl")
+    nccl(name = "nccl", cuda_major = _CUDA_RUNTIME.split(".")[0])
     wheel(
         name = "nccl_wheel",
         requirement = "nvidia-nccl-cu13==" + _NCCL,

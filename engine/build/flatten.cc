@@ -86,10 +86,12 @@ FlatModel flatten(const ExperimentConfig& config, const PartitionedModel& part, 
   const auto strategy = settings.strategy.traits();
   const NamedTensors parameters = updated_parameters(part, strategy);
   const auto group_of = strategy.shards_values ? by_block(config, part) : by_turn(part, turns);
-  FlatParameters flat(parameters, *part.mesh.replicas(), settings.bucket_bytes, group_of);
+  Communicator& replicas = *part.mesh.replicas();
+  const int parts = strategy.shards_update ? replicas.size() : 1;
+  FlatParameters flat(parameters, replicas, settings.bucket_bytes, parts, group_of);
   auto groups =
       data_parallel_groups(part.mesh, flat, [&part](const std::string& name) { return part.is_expert(name); });
-  return {.parameters = std::move(flat), .groups = std::move(groups)};
+  return {.parameters = std::move(flat), .groups = std::move(groups), .parts = parts};
 }
 
 }  // namespace phalanx

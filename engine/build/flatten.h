@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "engine/build/partition.h"
@@ -16,6 +17,7 @@ namespace phalanx {
 struct FlatModel {
   FlatParameters parameters;
   std::vector<DataParallelGroup> groups;  // the same buckets, grouped by the ranks that have copies of them
+  std::int64_t parts = 1;  // equal parts into which buckets can be divided: one per rank if ranks update shards of them
 };
 
 /// Moves the parameters that this rank updates into buckets, in the memory of the model's device. A bucket has

@@ -36,6 +36,21 @@ TEST(Flatten, ClosesBucketsOfTheGivenSize) {
   });
 }
 
+TEST(Flatten, PadsBucketsThatRanksDivideToEqualParts) {
+  run_ranks("inproc", 3, [](const CommunicatorPtr& world) {
+    for (const std::string strategy : {"all_reduce", "sharded"}) {
+      const auto run = configured({"strategy=" + strategy});
+      const PartitionedModel part = run.part(run.mesh(world));
+      const FlatModel flat = flatten_part(run, part, 1);
+      bool padded = true;
+      for (const auto& bucket : flat.parameters.buckets()) {
+        padded &= bucket.values.numel() % (3 * FlatParameters::kPartUnit) == 0;
+      }
+      EXPECT_EQ(padded, strategy == "sharded");
+    }
+  });
+}
+
 TEST(Flatten, PutsExpertsIntoConsecutiveBucketsOfTheirOwn) {
   run_ranks("inproc", 2, [](const CommunicatorPtr& world) {
     const auto run = configured({"mesh.expert=2", "model={name: moe_gpt, layers: 2, heads: 2, width: 8, experts: 4}"},

@@ -52,6 +52,7 @@ std::unique_ptr<TrainingStep> build_step(const ExperimentConfig& config, Task& t
       .replicas = {.make = [&] { return make_other_model(config, task.model(), *part.model); },
                    .parameters = replica.flat->parameters,
                    .bucket_bytes = replica.settings.bucket_bytes,
+                   .parts = replica.flat->parts,
                    .unused = *replica.replica_strategy.unused},
       .clock = clock,
       .seed = mix(static_cast<std::uint64_t>(config.seed), 1)});
@@ -65,7 +66,7 @@ Replica build_replica(const ExperimentConfig& config, Task& task, const Mesh& me
   auto model = make_initial_model(config, task.model(), mesh.world()->rank() == 0);
   replica.part = std::make_unique<PartitionedModel>(partition(config, task, mesh, std::move(model)));
   PartitionedModel& part = *replica.part;
-  replica.settings = resolve_settings(config, context.folder, part);
+  replica.settings = resolve_settings(config, context.folder, part, context.device);
   replica.turns = std::make_unique<TrainingTurns>(config, task, *part.model);
   place(part, context.device);
   replica.flat = std::make_unique<FlatModel>(flatten(config, part, replica.settings, *replica.turns));

@@ -75,8 +75,8 @@ std::int64_t bytes_to_train(const Model& model) {
   return bytes;
 }
 
-std::int64_t measured_bytes(std::int64_t parameters, Communicator& group) {
-  const ReductionTime time = measure_all_reduce(group);
+std::int64_t measured_bytes(std::int64_t parameters, Communicator& group, const c10::Device& device) {
+  const ReductionTime time = measure_all_reduce(group, device);
   const std::int64_t bytes = best_bucket_bytes(parameters, time);
   log_info() << format_text("buckets of %s: an all-reduce takes %.1f us plus %.3f ms per MB",
                             format_bytes(bytes).c_str(), time.latency * 1e6, time.seconds_per_byte * 1e3 * (1 << 20));
@@ -93,14 +93,14 @@ Strategies::Choice choose_strategy(const ExperimentConfig& config, Communicator&
 
 }  // namespace
 
-ResolvedSettings resolve_settings(const ExperimentConfig& config, const RunFolder& folder,
-                                  const PartitionedModel& part) {
+ResolvedSettings resolve_settings(const ExperimentConfig& config, const RunFolder& folder, const PartitionedModel& part,
+                                  c10::Device device) {
   Communicator& replicas = *part.mesh.replicas();
   ResolvedSettings settings{.strategy = choose_strategy(config, replicas)};
   const auto& bucket_bytes = config.framework.bucket_bytes;
   if (bucket_bytes == "default") {
     const bool overlapped = settings.strategy.traits().overlaps_backward && !replicas.shares_memory();
-    settings.bucket_bytes = default_bucket_bytes(bytes_to_train(*part.model), overlapped);
+    settings.bucket_bytes = default_bucket_bytes(bytes_to_train(*part.model), overlapped, device);
     if (overlapped) log_info() << "buckets of " << format_bytes(settings.bucket_bytes) << ", to send during backward";
     return settings;
   }
@@ -113,7 +113,7 @@ ResolvedSettings resolve_settings(const ExperimentConfig& config, const RunFolde
   if (control.rank() == 0) found.fill_(bytes_so_far(config, settings, folder, control.size()));
   control.broadcast(found, 0).wait();
   const auto so_far = found.item<std::int64_t>();
-  settings.bucket_bytes = so_far > 0 ? so_far : measured_bytes(bytes_to_train(*part.model), replicas);
+  settings.bucket_bytes = so_far > 0 ? so_far : measured_bytes(bytes_to_train(*part.model), replicas, device);
   return settings;
 }
 

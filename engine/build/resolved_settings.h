@@ -17,8 +17,8 @@ struct ResolvedSettings {
   std::int64_t bucket_bytes = 0;  // size of the buckets of parameters
 };
 
-/// Resolves the strategy and the bucket size of a run. Collective; all ranks return the same. `folder` may have
-/// checkpoints of the run.
+/// Resolves the strategy and the bucket size of a run on `device`. Collective; all ranks return the same. `folder` may
+/// have checkpoints of the run.
 ///
 /// Strategy "auto" becomes the one that suits the placement of the replicas' ranks (suitable_strategy()), or all_reduce
 /// with determinism: world_size_invariant, which reduces gradients by its own algorithm.
@@ -27,8 +27,8 @@ struct ResolvedSettings {
 /// best_bucket_bytes() for a measured all-reduce of the replicas. However, buckets of another size may round
 /// differently, so a run that resumes from a checkpoint keeps the checkpoint's size if the number of ranks and the
 /// strategy are unchanged.
-ResolvedSettings resolve_settings(const ExperimentConfig& config, const RunFolder& folder,
-                                  const PartitionedModel& part);
+ResolvedSettings resolve_settings(const ExperimentConfig& config, const RunFolder& folder, const PartitionedModel& part,
+                                  c10::Device device);
 
 /// Returns the text that a checkpoint stores. A resumed run can only reproduce the same bits if its own text is equal.
 std::string describe(const ResolvedSettings& settings, const ExperimentConfig& config);

@@ -19,13 +19,14 @@ using testing::run_ranks;
 
 ResolvedSettings resolve(const CommunicatorPtr& world, const std::vector<std::string>& changes) {
   const auto run = configured(changes);
-  return resolve_settings(run.config, RunFolder(::testing::TempDir() + "no_run"), run.part(run.mesh(world)));
+  return resolve_settings(run.config, RunFolder(::testing::TempDir() + "no_run"), run.part(run.mesh(world)), at::kCPU);
 }
 
 TEST(ResolvedSettings, HaveTheBucketSizeOfTheConfig) {
   run_ranks("inproc", 2, [](const CommunicatorPtr& world) {
     EXPECT_EQ(resolve(world, {"framework.bucket_bytes=4KB"}).bucket_bytes, 4096);
-    EXPECT_EQ(resolve(world, {"framework.bucket_bytes=default"}).bucket_bytes, default_bucket_bytes(0, false));
+    EXPECT_EQ(resolve(world, {"framework.bucket_bytes=default"}).bucket_bytes,
+              default_bucket_bytes(0, false, at::kCPU));
   });
 }
 

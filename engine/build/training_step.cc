@@ -192,7 +192,7 @@ void TrainingStep::add_thread_replicas(const Setup& setup) {
   }
   auto all = std::make_unique<DataParallelStep>(
       DataParallelStep::FirstReplica{step(), setup.trained.model, replicas.parameters}, std::move(others),
-      *setup.mesh.replicas(), replicas.bucket_bytes);
+      *setup.mesh.replicas(), replicas.bucket_bytes, replicas.parts);
   for (const auto& parameters : all->other_parameters()) replicas.unused.look_at(parameters);
   steps_.push_back(std::move(all));
 }

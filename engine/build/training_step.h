@@ -77,6 +77,7 @@ class TrainingStep {
     std::function<std::shared_ptr<Model>()> make;  // makes a model of the same kind, with any values
     const FlatParameters& parameters;              // of the first replica
     std::int64_t bucket_bytes = 0;
+    std::int64_t parts = 1;    // of buckets, see FlatModel
     UnusedParameters& unused;  // finds the unused parameters of all replicas
   };
   struct Setup {

@@ -51,7 +51,7 @@ struct TrainConfig {
       "number of ranks",
       config::between(1, 65536));
     v("precision", precision, "precision of matrix products and convolutions; with fp64 also of parameters, else fp32",
-      config::one_of({"fp32", "bf16", "fp16", "fp64"}));
+      config::one_of({"fp32", "tf32", "bf16", "fp16", "fp64"}));
     v("loss_scale", loss_scale, "dynamic loss scaling, for fp16");
     v("memory_format", memory_format, "memory layout of images and activations",
       config::one_of({"contiguous", "channels_last"}));

@@ -71,7 +71,7 @@ class FakeGroup final : public FakeCommunicator {
   at::Tensor do_allocate(const Allocation& allocation) override {
     return at::zeros(allocation.sizes, allocation.options);
   }
-  const FlightRecorder& recorder() const override { return common_->recorder; }
+  FlightRecorder& recorder() const override { return common_->recorder; }
 
  private:
   void move(const Operation& operation) const {

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "framework/base/device_memory.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"
 
@@ -62,9 +63,18 @@ Step::Result CapturedGraphStep::run(const Batch& batch, const Watch& watch) {
   return replay(watch);
 }
 
-void CapturedGraphStep::record(const Batch& batch) {
+// A graph has memory of its own. What earlier steps have cached, and what the old graph had, would stay beside it.
+void CapturedGraphStep::free_other_memory() {
   recorded_.reset();
-  graph_ = make_graph(device_);  // frees the old graph and its memory
+  graph_.reset();
+  batch_ = {};
+  result_ = {};
+  release_cached_memory(device_);
+}
+
+void CapturedGraphStep::record(const Batch& batch) {
+  free_other_memory();
+  graph_ = make_graph(device_);
   batch_ = batch;
   for (auto* tensors : {&batch_.inputs, &batch_.targets}) {
     for (auto& tensor : *tensors) tensor = tensor.clone();

@@ -49,6 +49,7 @@ class CapturedGraphStep final : public StepDecorator {
   };
 
   BatchSignature signature_of(const Batch& batch) const;
+  void free_other_memory();
   void record(const Batch& batch);
   void record_run();
   Result compute(const Batch& batch, const Watch& watch);

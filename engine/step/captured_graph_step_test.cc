@@ -6,11 +6,15 @@
 #include <ATen/ops/nonzero.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <gmock/gmock.h>
 
+#include <cstdint>
 #include <vector>
 
 #include "framework/base/error.h"
+#include "framework/testing/fake_device/memory.h"
 
 namespace phalanx {
 namespace {
@@ -43,12 +47,16 @@ Batch batch_of(double value, std::int64_t valid = 2) {
   return {.inputs = {at::full({2}, value, at::device(kDevice))}, .valid = valid, .global_rows = 2};
 }
 
+// Graphs are not recorded on the default stream.
+c10::Stream stream_of_pool() { return c10::impl::VirtualGuardImpl(c10::kCUDA).getStreamFromGlobalPool(kDevice); }
+
 class CapturedGraphSteps : public ::testing::Test {
  protected:
   double run(const Batch& batch) {
     return step_.run(batch, [](Stage, const Step::Result&) {}).loss.item<double>();
   }
 
+  const c10::StreamGuard stream_{stream_of_pool()};
   Adding inner_;
   CapturedGraphStep step_{inner_, kDevice, [this] { return scale_; }, 2};
   double scale_ = 1;
@@ -97,6 +105,36 @@ TEST_F(CapturedGraphSteps, RefuseAStepThatWaitsForTheDevice) {
   for (int i = 0; i < 2; ++i) run(batch_of(1));
   EXPECT_THAT([&] { run(batch_of(1)); },
               ThrowsMessage<ConfigError>(HasSubstr("does something that a graph cannot record")));
+}
+
+// Has a large tensor while it runs.
+class Using final : public Step {
+ public:
+  static constexpr std::int64_t kBytes = 8 << 20;
+
+  Result run(const Batch& batch, const Watch&) override {
+    const at::Tensor activations = at::full({kBytes}, 1, at::device(kDevice).dtype(at::kByte));
+    return {.outputs = {}, .loss = activations.sum() + batch.inputs[0].sum(), .weight = batch.weight()};
+  }
+  Result evaluate(const Batch&, const Watch&) override { return {}; }
+};
+
+TEST(CapturedGraphStepMemory, OfTheWarmUpAndOfAnOldGraphIsReleasedBeforeRecording) {
+  const c10::StreamGuard stream(stream_of_pool());
+  Using inner;
+  double scale = 1;
+  CapturedGraphStep step(inner, kDevice, [&] { return scale; }, 2);
+  const auto reserved = [] { return testing::fake_memory().getDeviceStats(kDevice.index()).reserved_bytes[0]; };
+  testing::fake_memory().emptyCache();
+  const std::int64_t before = reserved().current;
+  testing::fake_memory().resetPeakStats(kDevice.index());
+  for (int i = 0; i < 4; ++i) step.run(batch_of(1), [](Stage, const Step::Result&) {});
+  EXPECT_EQ(step.replays(), 2);
+  scale = 2;
+  for (int i = 0; i < 4; ++i) step.run(batch_of(1), [](Stage, const Step::Result&) {});
+  EXPECT_EQ(step.replays(), 4);
+  EXPECT_LT(reserved().current - before, Using::kBytes * 3 / 2);
+  EXPECT_LT(reserved().peak - before, Using::kBytes * 5 / 2) << "the old graph, and a step that warms up beside it";
 }
 
 TEST(CapturedGraphStepWithoutGraphs, IsRefused) {

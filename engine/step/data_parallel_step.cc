@@ -16,14 +16,14 @@
 namespace phalanx {
 
 DataParallelStep::DataParallelStep(const FirstReplica& first, std::vector<Replica> others, Communicator& memory,
-                                   std::int64_t bucket_bytes)
+                                   std::int64_t bucket_bytes, std::int64_t parts)
     : first_(first),
       others_(std::move(others)),
       share_(static_cast<int>(others_.size()) + 1),
       threads_(static_cast<int>(others_.size()), /*numa_node_id=*/-1,
                [threads = at::get_num_threads()] { at::set_num_threads(threads); }) {
   for (const auto& replica : others_) {
-    other_parameters_.emplace_back(trainable_parameters(*replica.model), memory, bucket_bytes);
+    other_parameters_.emplace_back(trainable_parameters(*replica.model), memory, bucket_bytes, parts);
   }
 }
 

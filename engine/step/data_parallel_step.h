@@ -37,9 +37,10 @@ class DataParallelStep final : public Step {
   };
 
   /// Everything that `first` refers to must outlive this object. The parameters of the others are replaced by views of
-  /// the first one's. `memory` allocates their gradients, in buckets of `bucket_bytes` like the first one's.
+  /// the first one's. `memory` allocates their gradients, in buckets of `bucket_bytes` and of `parts` like the first
+  /// one's.
   DataParallelStep(const FirstReplica& first, std::vector<Replica> others, Communicator& memory,
-                   std::int64_t bucket_bytes);
+                   std::int64_t bucket_bytes, std::int64_t parts);
 
   /// Returns the parameters of each replica but the first.
   const std::vector<FlatParameters>& other_parameters() const { return other_parameters_; }

@@ -10,6 +10,8 @@
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/base/loaded_library.h"
+#include "framework/base/log.h"
+#include "framework/base/plugin_check.h"
 
 namespace phalanx {
 namespace {
@@ -44,6 +46,49 @@ Function* symbol(void* library, const char* name) {
   return reinterpret_cast<Function*>(::dlsym(library, name));
 }
 
+std::string nccl_text(int version) {
+  return std::to_string(version / 10000) + "." + std::to_string(version % 10000 / 100) + "." +
+         std::to_string(version % 100);
+}
+
+std::string no_plugin(const std::string& why) {
+  return std::string("the plug-in ") + kPlugin + " of this program is missing (" + why + "); build with --config=cuda";
+}
+
+// Returns what is wrong with the file of the plug-in.
+std::string plugin_problem(const std::string& path) {
+  try {
+    std::error_code ignored;
+    if (!fs::exists(path, ignored)) return "";  // the dynamic linker says so
+    const std::string problem = stamp_problem(path);
+    return problem.empty() ? "" : std::string("the plug-in ") + kPlugin + " " + problem;
+  } catch (const DataError& error) {
+    return no_plugin(error.what());
+  }
+}
+
+// Different major versions of CUDA are different libraries, with which a process cannot work at the same time. Any
+// driver of the same major version, or of a later one, will do.
+std::string version_problem(const CudaVersions& versions, void* driver) {
+  const int needs = versions.libtorch_cuda;
+  if (versions.cuda / 1000 != needs / 1000) {
+    return std::string("the plug-in ") + kPlugin + " was built with CUDA " + version_text(versions.cuda) +
+           ", but this LibTorch needs CUDA " + version_text(needs) +
+           "; build it again with such a toolkit (CUDA_HOME), or run with a LibTorch for the other version";
+  }
+  const auto driver_version = symbol<int(int*)>(driver, "cuDriverGetVersion");
+  int has = 0;
+  if (driver_version == nullptr || driver_version(&has) != 0 || has / 1000 < needs / 1000) {
+    return "the NVIDIA driver is too old: it supports CUDA " + version_text(has) + ", but this LibTorch needs CUDA " +
+           version_text(needs) + "; update the driver";
+  }
+  if (versions.running_nccl / 100 < versions.nccl / 100) {
+    return "NCCL " + nccl_text(versions.running_nccl) + " was loaded, but the plug-in " + kPlugin + " needs NCCL " +
+           nccl_text(versions.nccl) + " or later; update it, or remove the older one from LD_LIBRARY_PATH";
+  }
+  return "";
+}
+
 }  // namespace
 
 CudaPaths CudaPaths::found() {
@@ -53,41 +98,36 @@ CudaPaths CudaPaths::found() {
           .plugin = environment("PHALANX_CUDA_PLUGIN").value_or(find_plugin())};
 }
 
-Cuda::Cuda(const CudaPaths& paths) { load(paths); }
+Cuda::Cuda(const CudaPaths& paths) {
+  missing_ = problem_of(paths);
+  if (!missing_.empty()) missing_ += kInstead;
+}
 
 const Cuda& Cuda::global() {
   static const Cuda cuda(CudaPaths::found());
   return cuda;
 }
 
-void Cuda::load(const CudaPaths& paths) {
-  void* driver = ::dlopen(paths.driver.c_str(), RTLD_NOW | RTLD_GLOBAL);
-  if (driver == nullptr) {
-    missing_ = "there is no NVIDIA driver (" + link_error() + "); install one" + kInstead;
-    return;
-  }
+// Returns what is missing and what to do about it.
+std::string Cuda::problem_of(const CudaPaths& paths) {
+  void* const driver = ::dlopen(paths.driver.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (driver == nullptr) return "there is no NVIDIA driver (" + link_error() + "); install one";
   if (::dlopen(paths.libtorch.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) {
-    missing_ = "this LibTorch was built without CUDA, or CUDA's libraries are missing (" + link_error() +
-               "); run with the same version built for CUDA" + kInstead;
-    return;
+    return "this LibTorch was built without CUDA, or CUDA's libraries are missing (" + link_error() +
+           "); run with the same version built for CUDA";
   }
-  void* plugin = ::dlopen(paths.plugin.c_str(), RTLD_NOW | RTLD_LOCAL);
-  const auto runtime_version = plugin == nullptr ? nullptr : symbol<int()>(plugin, "phalanx_cuda_runtime_version");
-  if (runtime_version == nullptr) {
-    missing_ = std::string("the plug-in ") + kPlugin + " of this program is missing (" + link_error() +
-               "); build with --config=cuda" + kInstead;
-    return;
-  }
-  // Any driver of the same major version will do.
-  const auto driver_version = symbol<int(int*)>(driver, "cuDriverGetVersion");
-  int has = 0;
-  const int needs = runtime_version();
-  if (driver_version == nullptr || driver_version(&has) != 0 || has / 1000 < needs / 1000) {
-    missing_ = "the NVIDIA driver is too old: it supports CUDA " + version_text(has) +
-               ", but this LibTorch needs CUDA " + version_text(needs) + "; update the driver" + kInstead;
-    return;
-  }
+  if (const std::string problem = plugin_problem(paths.plugin); !problem.empty()) return problem;
+  void* const plugin = ::dlopen(paths.plugin.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (plugin == nullptr) return no_plugin(link_error());
+  const auto versions_of = symbol<void(CudaVersions*)>(plugin, "phalanx_cuda_versions");
+  if (versions_of == nullptr) return no_plugin("it was built from other sources than this program");
+  CudaVersions versions;
+  versions_of(&versions);
+  if (const std::string problem = version_problem(versions, driver); !problem.empty()) return problem;
+  const auto pass_log = symbol<void(TakeLogLine*)>(plugin, "phalanx_cuda_pass_log_to");
+  if (pass_log != nullptr) pass_log(&write_log_line);
   plugin_ = plugin;
+  return "";
 }
 
 void* Cuda::address_of(const char* name) const {

@@ -5,6 +5,13 @@
 
 namespace phalanx {
 
+/// Versions with which the plug-in was built, and those of what it runs with: 13000 for CUDA 13.0, 22907 for NCCL
+/// 2.29.7. The plug-in's function "phalanx_cuda_versions" returns them.
+struct CudaVersions {
+  int cuda = 0, nccl = 0;                   // of the toolkit and of NCCL's header
+  int libtorch_cuda = 0, running_nccl = 0;  // for which LibTorch was built; of the NCCL that is loaded
+};
+
 /// The paths of the libraries that computing on CUDA devices needs.
 struct CudaPaths {
   std::string driver;    // libcuda.so.1
@@ -21,8 +28,9 @@ struct CudaPaths {
 /// needs CUDA's own libraries is in a plug-in, which is loaded on demand.
 class Cuda {
  public:
-  /// Loads the driver, libtorch_cuda.so and the plug-in, in that order. Starts neither the driver nor a device, so
-  /// ranks may be forked afterwards. Never throws: if something cannot be loaded, missing() says so.
+  /// Loads the driver, libtorch_cuda.so and the plug-in, in that order, and compares their versions and the stamp of
+  /// the plug-in. Starts neither the driver nor a device, so ranks may be forked afterwards. Never throws: if something
+  /// cannot be loaded or does not fit, missing() says so.
   explicit Cuda(const CudaPaths& paths);
 
   /// Returns the instance for CudaPaths::found(), which the first call loads. That call must come before anything is
@@ -46,7 +54,7 @@ class Cuda {
   int devices() const;
 
  private:
-  void load(const CudaPaths& paths);
+  std::string problem_of(const CudaPaths& paths);
   void* address_of(const char* name) const;
 
   void* plugin_ = nullptr;  // never unloaded, because LibTorch refers to its registrations

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "framework/base/error.h"
+#include "framework/base/log.h"
 
 namespace phalanx {
 namespace {
@@ -16,8 +17,9 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::ThrowsMessage;
 
-const std::string kFakeCuda = "framework/base/testing/libfake_cuda.so";
-const std::string kOld = "framework/base/testing/libfake_cuda_old.so";
+const std::string kFolder = "framework/base/testing/";
+const std::string kFakeCuda = kFolder + "libfake_cuda.so";
+const std::string kOld = kFolder + "libfake_cuda_old.so";
 
 TEST(Cuda, SaysThatThereIsNoDriver) {
   const Cuda cuda({.driver = "/nowhere/libcuda.so.1", .libtorch = kFakeCuda, .plugin = kFakeCuda});
@@ -45,11 +47,40 @@ TEST(Cuda, SaysThatTheDriverIsTooOldWithBothVersions) {
             "driver; or use device: cpu");
 }
 
+TEST(Cuda, RefusesAPluginOfAnotherBuildBeforeItIsLoaded) {
+  const Cuda cuda({.driver = kFakeCuda, .libtorch = kFakeCuda, .plugin = kFolder + "libfake_cuda_of_another_build.so"});
+  EXPECT_THAT(cuda.missing(), AllOf(HasSubstr("the plug-in libphalanx_cuda.so was built for Phalanx 0.0.1, "),
+                                    HasSubstr(", but this program is Phalanx "),
+                                    HasSubstr("build it again; or use device: cpu"), Not(HasSubstr("\n"))));
+}
+
+TEST(Cuda, RefusesAPluginOfAnotherToolkitWithBothVersions) {
+  const Cuda cuda(
+      {.driver = kFakeCuda, .libtorch = kFakeCuda, .plugin = kFolder + "libfake_cuda_of_another_toolkit.so"});
+  EXPECT_THAT(cuda.missing(), HasSubstr("was built with CUDA 12.4, but this LibTorch needs CUDA 13.0; build it again"));
+}
+
+TEST(Cuda, RefusesAnOlderNcclThanThePluginWasBuiltFor) {
+  const Cuda cuda({.driver = kFakeCuda, .libtorch = kFakeCuda, .plugin = kFolder + "libfake_cuda_with_old_nccl.so"});
+  EXPECT_THAT(cuda.missing(),
+              HasSubstr("NCCL 2.22.5 was loaded, but the plug-in libphalanx_cuda.so needs NCCL 2.29.7"));
+}
+
 TEST(Cuda, CallsThePluginIfNothingIsMissing) {
   const Cuda cuda({.driver = kFakeCuda, .libtorch = kFakeCuda, .plugin = kFakeCuda});
   EXPECT_EQ(cuda.missing(), "");
   EXPECT_EQ(cuda.function<int()>("phalanx_cuda_answer")(), 42);
   EXPECT_EQ(cuda.devices(), 2);
+}
+
+// The plug-in has its own copy of the code that logs.
+TEST(Cuda, WritesLinesOfThePluginIntoTheLogOfTheThread) {
+  const Cuda cuda({.driver = kFakeCuda, .libtorch = kFakeCuda, .plugin = kFakeCuda});
+  const ThreadLog log({.rank = 7});
+  ::testing::internal::CaptureStderr();
+  cuda.function<void(const char*)>("phalanx_cuda_say")("NCCL is late");
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr(" rank 7 WARNING "), HasSubstr("fake_cuda_library.cc:"), HasSubstr(": NCCL is late\n")));
 }
 
 TEST(Cuda, RefusesAPluginOfOtherSources) {

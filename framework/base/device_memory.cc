@@ -11,4 +11,8 @@ std::int64_t peak_bytes(const c10::Device& device) {
   return stats.allocated_bytes[static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE)].peak;
 }
 
+void release_cached_memory(const c10::Device& device) {
+  if (!device.is_cpu()) at::getDeviceAllocator(device.type())->emptyCache();
+}
+
 }  // namespace phalanx

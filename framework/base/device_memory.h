@@ -11,4 +11,8 @@ namespace phalanx {
 /// CPU, whose allocator does not count.
 std::int64_t peak_bytes(const c10::Device& device);
 
+/// Returns the memory that LibTorch's allocator has cached, but that no tensor uses, to the device. Waits for the
+/// device. Must not be called while a graph is recorded. Does nothing on the CPU.
+void release_cached_memory(const c10::Device& device);
+
 }  // namespace phalanx

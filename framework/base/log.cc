@@ -103,6 +103,7 @@ class RankSink {
 };
 
 thread_local std::unique_ptr<RankSink> thread_sink;
+std::atomic<TakeLogLine*> take_line{nullptr};
 
 // Never destroyed, so that destructors of other globals can still log.
 RankSink& process_sink() {
@@ -130,14 +131,24 @@ ThreadLog::ThreadLog(const LogOptions& options) {
 
 ThreadLog::~ThreadLog() { thread_sink.reset(); }
 
+void pass_log_to(TakeLogLine* take) { take_line = take; }
+
+void write_log_line(LogLevel level, const std::source_location& where, std::string_view text) {
+  LogLine(level, where) << text;
+}
+
 LogLine::LogLine(LogLevel level, std::source_location where) : level_(level), where_(where) {
-  if (sink().wants(level)) text_.emplace();
+  if (take_line.load() != nullptr || sink().wants(level)) text_.emplace();
 }
 
 LogLine::~LogLine() {
   if (!text_) return;
   try {
-    sink().write(level_, where_, text_->view());
+    if (auto* const take = take_line.load()) {
+      take(level_, where_, text_->view());
+    } else {
+      sink().write(level_, where_, text_->view());
+    }
   } catch (...) {
     // Out of memory: the line is lost, and the program goes on.
   }

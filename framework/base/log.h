@@ -5,6 +5,7 @@
 #include <source_location>
 #include <sstream>
 #include <string>
+#include <string_view>
 
 namespace phalanx {
 
@@ -33,6 +34,14 @@ class ThreadLog {
   ThreadLog(const ThreadLog&) = delete;
   ThreadLog& operator=(const ThreadLog&) = delete;
 };
+
+/// Takes the lines of this copy of the code instead of writing them. For a plug-in that contains a copy of its own,
+/// whose lines belong in the log of the program. Null: lines are written.
+using TakeLogLine = void(LogLevel level, const std::source_location& where, std::string_view text);
+void pass_log_to(TakeLogLine* take);
+
+/// Writes a line that another copy of the code has passed on.
+void write_log_line(LogLevel level, const std::source_location& where, std::string_view text);
 
 /// One line of the log, which is written when the object goes out of scope:
 ///

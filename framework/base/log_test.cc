@@ -17,6 +17,16 @@
 namespace phalanx {
 namespace {
 
+TEST(Log, CanPassItsLinesOn) {
+  static std::string taken;
+  pass_log_to([](LogLevel level, const std::source_location& where, std::string_view text) {
+    taken += std::to_string(static_cast<int>(level)) + " " + std::to_string(where.line() > 0) + " " + std::string(text);
+  });
+  log_info() << "one " << 1;
+  pass_log_to(nullptr);
+  EXPECT_EQ(taken, "0 1 one 1");
+}
+
 // Counts how often it is formatted.
 struct Counted {
   int& formatted;

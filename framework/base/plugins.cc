@@ -4,19 +4,15 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cstddef>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
-#include <optional>
 #include <set>
 #include <system_error>
 
-#include "framework/base/elf_section.h"
 #include "framework/base/error.h"
 #include "framework/base/loaded_library.h"
-#include "framework/base/plugin_stamp.h"
+#include "framework/base/plugin_check.h"
 
 namespace phalanx {
 namespace {
@@ -24,7 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kUsage = 2;  // exit status for a wrong config
-constexpr std::size_t kLongestStamp = 1024;
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
   throw ConfigError({ConfigProblem{.key = "plugins", .message = path + ": " + why}});
@@ -56,20 +51,14 @@ std::string open_error(const std::string& path) {
   return text;
 }
 
-// Reads the stamp from the file, because loading a library runs its initialisers, which share classes with this
-// program.
 void check_stamp(const std::string& path) {
-  std::optional<std::string> stamp;
+  std::string problem;
   try {
-    stamp = read_elf_section(path, PHALANX_PLUGIN_SECTION, kLongestStamp);
+    problem = stamp_problem(path);
   } catch (const DataError& error) {
     throw ConfigError({ConfigProblem{.key = "plugins", .message = error.what()}});
   }
-  if (!stamp) refuse(path, "is not a plug-in: it lacks framework/base/plugin_stamp.cc of this version of Phalanx");
-  std::string built = stamp->substr(0, stamp->find('\0'));
-  std::ranges::replace_if(built, [](unsigned char c) { return c < ' ' || c > '~'; }, '?');
-  if (built == PHALANX_PLUGIN_STAMP) return;
-  refuse(path, "was built for " + built + ", but this program is " PHALANX_PLUGIN_STAMP "; build it again");
+  if (!problem.empty()) refuse(path, problem);
 }
 
 void load(const std::string& path) {

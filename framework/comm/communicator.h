@@ -148,8 +148,9 @@ class Communicator {
   /// ranks. For decorators and backends.
   virtual at::Tensor do_allocate(const Allocation& allocation) = 0;
 
-  /// Returns the record of the last operations of this rank, on all communicators of its world.
-  virtual const FlightRecorder& recorder() const = 0;
+  /// Returns the record of the last operations of this rank, on all communicators of its world. A group that is built
+  /// on this one, such as one of devices, records its operations there too.
+  virtual FlightRecorder& recorder() const = 0;
 };
 
 /// Throws a ConfigError that says that this backend cannot shrink() and what to do instead.

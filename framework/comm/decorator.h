@@ -32,7 +32,7 @@ class Decorator : public Communicator {
   CommunicatorPtr shrink() override { return wrap(inner_->shrink()); }
   bool shares_memory() const override { return inner_->shares_memory(); }
   at::Tensor do_allocate(const Allocation& allocation) override { return inner_->do_allocate(allocation); }
-  const FlightRecorder& recorder() const override { return inner_->recorder(); }
+  FlightRecorder& recorder() const override { return inner_->recorder(); }
 
  protected:
   const CommunicatorPtr& inner() const { return inner_; }

@@ -36,4 +36,8 @@ class DeviceKind {
 
 using DeviceKinds = Registry<std::shared_ptr<const DeviceKind>()>;
 
+/// Returns true if the backend itself connects devices of this type, as nccl does. Other worlds are connected by
+/// DeviceKind::connect(), also if they take tensors of devices: MPI may, but NCCL is faster.
+bool connects_devices(const std::string& backend, c10::DeviceType type);
+
 }  // namespace phalanx

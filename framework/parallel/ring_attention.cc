@@ -2,8 +2,6 @@
 #include "framework/parallel/ring_attention.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
-#include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu_backward.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros_like.h>
@@ -14,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "framework/parallel/block_attention.h"
 #include "framework/partition/sequence_shard.h"
 
 namespace phalanx {
@@ -88,20 +87,14 @@ struct Block {
   Range queries, keys;
 };
 
-// Attention to some of the keys: the output [n, heads, positions, head width], and the logarithm of the sum of the
-// exponentials of the scores [n, heads, positions].
-struct Partial {
-  at::Tensor output, log_sum;
-};
-
-Partial attend(const Block& block, const at::Tensor& query, const at::Tensor& pair) {
-  auto [output, log_sum] = at::_scaled_dot_product_flash_attention_for_cpu(
-      block.queries.of(query), block.keys.of(pair[0]), block.keys.of(pair[1]), /*dropout_p=*/0, block.causal);
-  return {output.to(sum_type(query)), log_sum};
+BlockAttention attend_to(const Block& block, const at::Tensor& query, const at::Tensor& pair) {
+  BlockAttention part = attend(block.queries.of(query), block.keys.of(pair[0]), block.keys.of(pair[1]), block.causal);
+  part.output = part.output.to(sum_type(query));
+  return part;
 }
 
 // Computes all = (exp(a) all + exp(b) more) / (exp(a) + exp(b)), where a and b are the logarithms, without overflow.
-void merge(const Partial& all, const Partial& more) {
+void merge(const BlockAttention& all, const BlockAttention& more) {
   const at::Tensor weight = (more.log_sum - all.log_sum).sigmoid().unsqueeze(-1);
   all.output.add_((more.output - all.output).mul_(weight));
   all.log_sum.copy_(all.log_sum.logaddexp(more.log_sum));
@@ -158,18 +151,19 @@ class RingAttention : public torch::autograd::Function<RingAttention> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& query, const at::Tensor& key,
                             const at::Tensor& value, const RingPtr& ring) {
     Communicator& group = *ring->group;
-    Partial all;
+    BlockAttention all;
     for_each_ring_step(packed(key, value), group, [&](int step, const at::Tensor& pair) {
       const Block block(step, group, query.size(kPositionDimension));
-      const Partial part = attend(block, query, pair);
+      const BlockAttention part = attend_to(block, query, pair);
       if (step == 0) {
         all = part;
       } else {
-        merge({block.queries.of(all.output), block.queries.of(all.log_sum)}, part);
+        merge({.output = block.queries.of(all.output), .log_sum = block.queries.of(all.log_sum), .random_state = {}},
+              part);
       }
     });
     const at::Tensor output = all.output.to(query.scalar_type());
-    context->save_for_backward({query, key, value, output, all.log_sum});
+    context->save_for_backward({query, key, value, output, all.log_sum, all.random_state[0], all.random_state[1]});
     context->saved_data["ring"] = c10::IValue::make_capsule(ring);
     return output;
   }
@@ -187,9 +181,14 @@ class RingAttention : public torch::autograd::Function<RingAttention> {
       if (step > 0) ring_gradients.begin(step, of_own);
       // The logarithm of the whole sum is used instead of the block's, so that the block's weights are shares of all
       // keys.
-      const auto [to_query, to_key, to_value] = at::_scaled_dot_product_flash_attention_for_cpu_backward(
-          block.queries.of(of_output), block.queries.of(query), block.keys.of(pair[0]), block.keys.of(pair[1]),
-          block.queries.of(output), block.queries.of(log_sum), /*dropout_p=*/0, block.causal);
+      const auto [to_query, to_key, to_value] = attend_backward({.query = block.queries.of(query),
+                                                                 .key = block.keys.of(pair[0]),
+                                                                 .value = block.keys.of(pair[1]),
+                                                                 .attention = {.output = block.queries.of(output),
+                                                                               .log_sum = block.queries.of(log_sum),
+                                                                               .random_state = {saved[5], saved[6]}},
+                                                                 .of_output = block.queries.of(of_output),
+                                                                 .causal = block.causal});
       if (step == 0) {
         of_query = to_query.to(sum_type(query));
         of_own = packed(to_key, to_value).to(sum_type(query));

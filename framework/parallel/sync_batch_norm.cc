@@ -10,11 +10,13 @@
 #include <ATen/ops/native_batch_norm.h>
 #include <ATen/ops/native_batch_norm_backward.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
-#include <memory>
+#include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -31,19 +33,18 @@ at::ScalarType precision_of(const at::Tensor& input) {
   return input.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
 }
 
-// Moments of the values of each channel: [C] float64 each.
+// Moments of the values of each channel, [C] float64, and the number of values, [] float64. All of them are on the
+// device of the input: the host does not wait for them.
 struct Moments {
-  double count = 0;
-  at::Tensor mean, squares;  // sums of squared differences from the mean
+  at::Tensor count, mean, squares;  // squares: sums of squared differences from the mean
 };
 
+// Without values, moments are zero.
 Moments combined(const Moments& a, const Moments& b) {
-  if (a.count == 0) return b;
-  if (b.count == 0) return a;
-  const double count = a.count + b.count;
+  const at::Tensor count = a.count + b.count, divisor = count.clamp_min(1);
   const at::Tensor delta = b.mean - a.mean;
-  return {count, a.mean + delta * (b.count / count),
-          a.squares + b.squares + delta * delta * (a.count * b.count / count)};
+  return {count, a.mean + delta * (b.count / divisor),
+          a.squares + b.squares + delta * delta * (a.count * b.count / divisor)};
 }
 
 // Returns [1 + 2 C] float64: count, means, squares.
@@ -62,35 +63,42 @@ Moments moments_of_all(const at::Tensor& input, const BatchStatistics& statistic
   const auto channels = input.size(1);
   const at::Tensor all = at::empty({statistics.group->size(), 1 + 2 * channels}, input.options().dtype(at::kDouble));
   statistics.group->all_gather(all, own_moments(input, statistics.valid)).wait();
-  Moments moments;
+  std::optional<Moments> moments;
   for (const auto& row : all.unbind(0)) {
-    moments =
-        combined(moments, {row[0].item<double>(), row.narrow(0, 1, channels), row.narrow(0, 1 + channels, channels)});
+    const Moments more{row[0], row.narrow(0, 1, channels), row.narrow(0, 1 + channels, channels)};
+    moments = moments ? combined(*moments, more) : more;
   }
-  return moments;
+  return *moments;
+}
+
+// Reads the number of values only if it may be 1, which all ranks find: none of them has more than one.
+void require_variance(const Moments& moments, const at::Tensor& input, std::int64_t valid) {
+  const auto own = valid == 0 ? 0 : input.narrow(0, 0, valid).numel() / std::max<std::int64_t>(1, input.size(1));
+  if (own <= 1) phalanx::require_variance(moments.count.item<double>(), input);
 }
 
 // Returns the mean and variance with which the batch is normalised, [C].
 std::pair<at::Tensor, at::Tensor> normal_of(const Moments& moments, const at::Tensor& input,
                                             const RunningStatistics& running) {
-  const auto dtype = precision_of(input);
-  if (moments.count > 0) return {moments.mean.to(dtype), (moments.squares / moments.count).to(dtype)};
-  if (running.mean.defined()) return {running.mean.clone(), running.variance.clone()};
-  const auto kind = input.options().dtype(dtype);
-  return {at::zeros({input.size(1)}, kind), at::ones({input.size(1)}, kind)};
+  const auto kind = input.options().dtype(precision_of(input));
+  const bool runs = running.mean.defined();
+  const at::Tensor mean = runs ? running.mean : at::zeros({input.size(1)}, kind),
+                   variance = runs ? running.variance : at::ones({input.size(1)}, kind), any = moments.count > 0;
+  return {at::where(any, moments.mean.to(kind.dtype()), mean.to(kind.dtype())),
+          at::where(any, (moments.squares / moments.count.clamp_min(1)).to(kind.dtype()), variance.to(kind.dtype()))};
 }
 
 void keep(const Moments& moments, const RunningStatistics& running) {
-  if (!running.mean.defined() || moments.count == 0) return;
+  if (!running.mean.defined()) return;
   at::Tensor mean = running.mean, variance = running.variance;
-  mean.lerp_(moments.mean.to(mean.scalar_type()), running.momentum);
-  variance.lerp_((moments.squares / std::max(moments.count - 1, 1.0)).to(variance.scalar_type()), running.momentum);
+  const at::Tensor weight = (moments.count > 0).to(mean.scalar_type()) * running.momentum;
+  mean.lerp_(moments.mean.to(mean.scalar_type()), weight);
+  variance.lerp_((moments.squares / (moments.count - 1).clamp_min(1)).to(variance.scalar_type()), weight);
 }
 
 struct Shared final : torch::CustomClassHolder {
-  Shared(BatchStatistics of, double count) : statistics(std::move(of)), samples(count) {}
+  explicit Shared(BatchStatistics of) : statistics(std::move(of)) {}
   BatchStatistics statistics;  // the same as in forward
-  double samples;              // number of values of each channel, over all ranks
 };
 
 // Returns a tensor with one number per channel in a shape that can be combined with [n, C, ...].
@@ -106,12 +114,12 @@ class SyncBatchNorm final : public torch::autograd::Function<SyncBatchNorm> {
                             const at::Tensor& bias, const RunningStatistics& running, double eps,
                             const BatchStatistics& statistics) {
     const Moments moments = moments_of_all(input, statistics);
-    require_variance(moments.count, input);
+    require_variance(moments, input, statistics.valid);
     const auto [mean, variance] = normal_of(moments, input, running);
     keep(moments, running);
-    context->save_for_backward({input, weight, mean, variance});
+    context->save_for_backward({input, weight, mean, variance, moments.count});
     context->saved_data["eps"] = eps;
-    context->saved_data["shared"] = c10::IValue::make_capsule(c10::make_intrusive<Shared>(statistics, moments.count));
+    context->saved_data["shared"] = c10::IValue::make_capsule(c10::make_intrusive<Shared>(statistics));
     return std::get<0>(at::native_batch_norm(input, weight, bias, mean, variance, /*training=*/false, 0, eps));
   }
 
@@ -120,7 +128,7 @@ class SyncBatchNorm final : public torch::autograd::Function<SyncBatchNorm> {
   // The first of the three terms is the gradient of batch norm with given statistics. Its kernel computes the sums too.
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto saved = context->get_saved_variables();
-    const at::Tensor &input = saved[0], &weight = saved[1], &mean = saved[2], &variance = saved[3];
+    const at::Tensor &input = saved[0], &weight = saved[1], &mean = saved[2], &variance = saved[3], &count = saved[4];
     const double eps = context->saved_data["eps"].toDouble();
     const auto capsule = context->saved_data["shared"].toCapsule();
     const auto& shared = static_cast<const Shared&>(*capsule);
@@ -129,10 +137,8 @@ class SyncBatchNorm final : public torch::autograd::Function<SyncBatchNorm> {
                                        /*train=*/false, eps, {true, true, true});
     const at::Tensor sums = at::concat({grad_bias, grad_weight}).to(at::kDouble);
     shared.statistics.group->all_reduce(sums, Reduction::kSum).wait();
-    if (shared.samples > 0) {
-      grad_input = with_statistics(grad_input, input, shared, sums / shared.samples, weight, mean,
-                                   (variance.to(at::kDouble) + eps).rsqrt());
-    }
+    grad_input = with_statistics(grad_input, input, shared, sums / count.clamp_min(1), weight, mean,
+                                 (variance.to(at::kDouble) + eps).rsqrt());
     return {grad_input, grad_weight, grad_bias, {}, {}, {}};
   }
 

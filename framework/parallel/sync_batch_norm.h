@@ -32,6 +32,8 @@ struct RunningStatistics {
 /// order and in float64, so running statistics are bitwise the same on all ranks. Gradients of weight and bias are sums
 /// over this rank's samples; strategies combine them between ranks like all other gradients.
 ///
+/// The host does not wait for a device, unless this rank has at most one value per channel.
+///
 /// Collective in forward and again in backward, in the thread that runs it: an all-gather of 2 C + 1 and an all-reduce
 /// of 2 C float64 numbers. Throws CommError. Throws ConfigError on all ranks if the whole batch has one value per
 /// channel.

@@ -12,20 +12,25 @@
 namespace phalanx {
 namespace {
 
-constexpr std::int64_t kSmall = 16 << 10, kLarge = 1 << 20;  // bytes
+// Bytes that are measured. Devices are not busy with less.
+struct Sizes {
+  std::int64_t small, large;
+};
+constexpr Sizes kOnCpu{16 << 10, 1 << 20}, kOnDevices{256 << 10, 16 << 20};
 constexpr std::int64_t kLeast = 64 << 10;
 constexpr int kRepetitions = 9;
 
 double seconds_of_one(Communicator& group, const at::Tensor& values) {
   group.barrier().wait();
   const auto start = std::chrono::steady_clock::now();
-  group.all_reduce(values, Reduction::kSum).wait();
+  group.all_reduce(values, Reduction::kSum).synchronize();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 // Returns the median time of the slowest rank, after one run to warm up.
-double seconds_of(Communicator& group, std::int64_t bytes) {
-  const at::Tensor values = group.allocate({bytes / static_cast<std::int64_t>(sizeof(float))}, at::kFloat);
+double seconds_of(Communicator& group, std::int64_t bytes, const c10::Device& device) {
+  const at::Tensor values =
+      group.allocate({bytes / static_cast<std::int64_t>(sizeof(float))}, at::device(device).dtype(at::kFloat));
   values.zero_();
   seconds_of_one(group, values);
   std::vector<double> times(kRepetitions);
@@ -41,10 +46,11 @@ constexpr ReductionTime kGigabit{.latency = 175e-6, .seconds_per_byte = 9.2e-3 /
 
 }  // namespace
 
-ReductionTime measure_all_reduce(Communicator& group) {
-  const double small = seconds_of(group, kSmall), large = seconds_of(group, kLarge);
-  const double per_byte = std::max(0.0, (large - small) / static_cast<double>(kLarge - kSmall));
-  return {.latency = std::max(0.0, small - per_byte * kSmall), .seconds_per_byte = per_byte};
+ReductionTime measure_all_reduce(Communicator& group, c10::Device device) {
+  const Sizes bytes = device.is_cpu() ? kOnCpu : kOnDevices;
+  const double small = seconds_of(group, bytes.small, device), large = seconds_of(group, bytes.large, device);
+  const double per_byte = std::max(0.0, (large - small) / static_cast<double>(bytes.large - bytes.small));
+  return {.latency = std::max(0.0, small - per_byte * static_cast<double>(bytes.small)), .seconds_per_byte = per_byte};
 }
 
 std::int64_t best_bucket_bytes(std::int64_t bytes, const ReductionTime& time) {
@@ -55,8 +61,8 @@ std::int64_t best_bucket_bytes(std::int64_t bytes, const ReductionTime& time) {
   return power < static_cast<double>(all) ? static_cast<std::int64_t>(power) : all;
 }
 
-std::int64_t default_bucket_bytes(std::int64_t bytes, bool overlapped) {
-  return overlapped ? std::min(best_bucket_bytes(bytes, kGigabit), kFew) : kFew;
+std::int64_t default_bucket_bytes(std::int64_t bytes, bool overlapped, c10::Device device) {
+  return overlapped && device.is_cpu() ? std::min(best_bucket_bytes(bytes, kGigabit), kFew) : kFew;
 }
 
 }  // namespace phalanx

@@ -41,16 +41,22 @@ TEST(BestBucketBytes, GrowWithTheLatency) {
 }
 
 TEST(DefaultBucketBytes, AssumeASlowLinkIfBackwardHidesCommunication) {
-  EXPECT_EQ(default_bucket_bytes(45 * kMiB, true), kMiB) << "ResNet-18";
-  EXPECT_EQ(default_bucket_bytes(440 * kMiB, true), 4 * kMiB);
-  EXPECT_EQ(default_bucket_bytes(241 * kKiB, true), 64 * kKiB);
-  EXPECT_EQ(default_bucket_bytes(1000000 * kMiB, true), 25 * kMiB);
-  EXPECT_EQ(default_bucket_bytes(45 * kMiB, false), 25 * kMiB);
+  EXPECT_EQ(default_bucket_bytes(45 * kMiB, true, at::kCPU), kMiB) << "ResNet-18";
+  EXPECT_EQ(default_bucket_bytes(440 * kMiB, true, at::kCPU), 4 * kMiB);
+  EXPECT_EQ(default_bucket_bytes(241 * kKiB, true, at::kCPU), 64 * kKiB);
+  EXPECT_EQ(default_bucket_bytes(1000000 * kMiB, true, at::kCPU), 25 * kMiB);
+  EXPECT_EQ(default_bucket_bytes(45 * kMiB, false, at::kCPU), 25 * kMiB);
+}
+
+// A GPT of 124 million parameters has 20 buckets, instead of 120.
+TEST(DefaultBucketBytes, AreLargeOnDevices) {
+  EXPECT_EQ(default_bucket_bytes(496 * kMiB, true, c10::Device(at::kCUDA, 0)), 25 * kMiB);
+  EXPECT_EQ(default_bucket_bytes(45 * kMiB, true, c10::Device(at::kCUDA, 0)), 25 * kMiB);
 }
 
 TEST(MeasureAllReduce, ReturnsTheSameOnAllRanks) {
   testing::run_ranks("inproc", 2, [](const CommunicatorPtr& world) {
-    const auto time = measure_all_reduce(*world);
+    const auto time = measure_all_reduce(*world, at::kCPU);
     EXPECT_GE(time.latency, 0);
     EXPECT_GE(time.seconds_per_byte, 0);
     EXPECT_GT(time.latency + time.seconds_per_byte, 0);

@@ -16,17 +16,19 @@ NamedTensors numbered(const std::vector<at::Tensor>& parameters) {
   return named;
 }
 
+std::int64_t rounded_up(std::int64_t number, std::int64_t unit) { return (number + unit - 1) / unit * unit; }
+
 // Returns the number of elements from the start of a parameter to the start of the next: a whole number of cache lines.
 std::int64_t padded(const at::Tensor& parameter) {
   constexpr std::int64_t kCacheLine = 64;
-  const auto step = std::max<std::int64_t>(kCacheLine / parameter.element_size(), 1);
-  return (parameter.numel() + step - 1) / step * step;
+  return rounded_up(parameter.numel(), std::max<std::int64_t>(kCacheLine / parameter.element_size(), 1));
 }
 
-Bucket flatten(const NamedTensors& parameters, Communicator& memory) {
+Bucket flatten(const NamedTensors& parameters, Communicator& memory, std::int64_t parts) {
   const at::NoGradGuard no_grad;
   std::int64_t elements = 0;
   for (const auto& [name, parameter] : parameters) elements += padded(parameter);
+  if (parts > 1) elements = rounded_up(elements, parts * FlatParameters::kPartUnit);
   const auto options = parameters.front().second.options().requires_grad(false);
   Bucket bucket{memory.allocate({elements}, options), memory.allocate({elements}, options), {}, {}};
   std::int64_t begin = 0;
@@ -89,11 +91,11 @@ FlatParameters::FlatParameters(const std::vector<at::Tensor>& parameters, Commun
     : FlatParameters(numbered(parameters), memory, bucket_bytes) {}
 
 FlatParameters::FlatParameters(const NamedTensors& parameters, Communicator& memory, std::int64_t bucket_bytes,
-                               const GroupOf& group_of) {
+                               std::int64_t parts, const GroupOf& group_of) {
   NamedTensors run;
   std::int64_t bytes = 0;
   const auto close = [&] {
-    if (!run.empty()) buckets_.push_back(flatten(std::exchange(run, {}), memory));
+    if (!run.empty()) buckets_.push_back(flatten(std::exchange(run, {}), memory, parts));
     bytes = 0;
   };
   for (auto parameter = parameters.rbegin(); parameter != parameters.rend(); ++parameter) {

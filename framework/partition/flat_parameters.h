@@ -51,11 +51,16 @@ class FlatParameters {
  public:
   /// Moves `parameters` into buckets allocated by `memory`. Parameters are leaves of one dtype on the CPU and keep
   /// their strides. A bucket is closed as soon as it holds `bucket_bytes`, and if the next parameter is of another
-  /// group. Collective. Throws std::invalid_argument for a mixture of dtypes.
+  /// group. Padding at its end makes its length a multiple of `parts` kPartUnit, so that it can be divided into equal
+  /// parts. Collective. Throws std::invalid_argument for a mixture of dtypes.
   using GroupOf = std::function<std::size_t(const std::string& name)>;
   FlatParameters(
-      const NamedTensors& parameters, Communicator& memory, std::int64_t bucket_bytes,
+      const NamedTensors& parameters, Communicator& memory, std::int64_t bucket_bytes, std::int64_t parts = 1,
       const GroupOf& group_of = [](const std::string&) { return std::size_t{0}; });
+
+  /// Borders between the parts of a bucket are multiples of this number of elements, so that vectorised updates of the
+  /// parts round like an update of the whole bucket.
+  static constexpr std::int64_t kPartUnit = 16;
 
   /// Does the same for parameters whose names are their positions: "0", "1", ...
   FlatParameters(const std::vector<at::Tensor>& parameters, Communicator& memory, std::int64_t bucket_bytes);

@@ -93,6 +93,17 @@ TEST(FlatParameters, ParametersWithHolesAreMadeDense) {
   });
 }
 
+TEST(FlatParameters, CanBeDividedIntoEqualParts) {
+  with_memory([](const CommunicatorPtr& memory) {
+    const NamedTensors parameters{{"a", parameter({20})}, {"b", parameter({70})}, {"c", parameter({40})}};
+    const FlatParameters flat(parameters, *memory, 1 << 20, /*parts=*/3);
+    const auto& bucket = flat.buckets().at(0);
+    EXPECT_EQ(bucket.values.numel(), 192) << "48 + 80 + 32 elements, up to a multiple of 3 times 16";
+    EXPECT_EQ(bucket.gradients.numel(), 192);
+    EXPECT_EQ(bucket.values.narrow(0, 160, 32).count_nonzero().item<std::int64_t>(), 0);
+  });
+}
+
 TEST(FlatParameters, RefusesAMixtureOfDtypes) {
   with_memory([](const CommunicatorPtr& memory) {
     const std::vector<at::Tensor> parameters{parameter({3}), at::ones({2}, at::kDouble).requires_grad_()};

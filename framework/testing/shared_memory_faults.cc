@@ -51,9 +51,11 @@ TEST(SharedMemoryFaults, CallsThatDifferInOneArgumentAreMismatches) {
       [&](auto& world, bool odd) { return world.reduce(f(8), sum, odd); },
       [&](auto& world, bool odd) { return world.reduce(f(8), odd ? sum : Reduction::kProduct, 0); },
       [&](auto& world, bool odd) { return world.reduce_scatter(f(odd ? 5 : 4), f(odd ? 10 : 8), sum); },
-      [&](auto& world, bool odd) { return world.reduce_scatter(f(4), f(8), sum, odd ? Counts() : Counts({4, 4})); },
+      [&](auto& world, bool odd) {
+        return odd ? world.reduce_scatter(f(4), f(8), sum) : world.reduce_scatter(f(3), f(8), sum, {3, 5});
+      },
       [&](auto& world, bool odd) { return world.all_gather(f(odd ? 10 : 8), f(odd ? 5 : 4)); },
-      [&](auto& world, bool odd) { return world.all_gather(f(8), f(4), odd ? Counts({4, 4}) : Counts()); },
+      [&](auto& world, bool odd) { return odd ? world.all_gather(f(8), f(5), {3, 5}) : world.all_gather(f(8), f(4)); },
       [&](auto& world, bool odd) { return world.gather(f(8), f(4), odd); },
       [&](auto& world, bool odd) { return world.gather(f(8), f(odd ? 5 : 4), 0); },
       [&](auto& world, bool odd) { return world.scatter(f(4), f(8), odd); },

@@ -116,7 +116,7 @@ void run_under_mpirun(const std::string& backend, int ranks, const RankBody& bod
 }  // namespace
 
 void run_ranks(const std::string& backend, int ranks, const RankBody& body, Seconds timeout) {
-  for (const auto* const name : {"inproc", "gloo", "staged", "on_device"}) {
+  for (const auto* const name : {"inproc", "gloo", "staged", "on_device", "on_cuda"}) {
     if (backend == name) return run_threads(backend, ranks, body, timeout);
   }
   if (backend == "mpi" || (backend == "hybrid" && detect_launch_environment())) {

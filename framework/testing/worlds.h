@@ -16,6 +16,8 @@ using RankBody = std::function<void(const CommunicatorPtr& world)>;
 ///
 ///   inproc  threads of this process
 ///   gloo    threads of this process, connected by TCP over the loopback interface
+///   on_device, on_cuda
+///           threads of this process; all tensors are copied to a device (framework/testing/on_device)
 ///   staged  threads of this process; all tensors are handled like device tensors (framework/backends/device)
 ///   shm     processes forked from this one, which must not have started threads (including those of OpenMP)
 ///   mpi     the first `ranks` processes of the mpirun that started this one; the others skip `body`

@@ -96,9 +96,12 @@ std::string shared_by_threads(Communicator& world, const c10::Device& device, in
 }
 
 // Applies to the whole process. Unless deterministic, cuDNN measures which of its kernels is the fastest, and may
-// choose a different one in each run.
-void choose_kernels(bool deterministic) {
+// choose a different one in each run. LibTorch's default is TF32 for convolutions and recurrent layers.
+void choose_kernels(const TrainConfig& config) {
+  const bool deterministic = config.deterministic, tf32 = config.precision == "tf32";
   at::Context& context = at::globalContext();
+  context.setAllowTF32CuDNN(tf32);
+  context.setAllowTF32CuBLAS(tf32);
   if (deterministic) ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);  // before cuBLAS is used
   context.setDeterministicAlgorithms(deterministic, /*warn_only=*/false);
   context.setDeterministicCuDNN(deterministic);
@@ -109,7 +112,10 @@ void choose_kernels(bool deterministic) {
 
 DeviceAssignment choose_devices(const ExperimentConfig& config, CommunicatorPtr world) {
   const auto kind = choose_kind(config, *world);
-  if (kind == nullptr) return {std::move(world)};
+  if (kind == nullptr) {
+    if (config.train.precision == "tf32") log_info() << "train.precision: tf32 is fp32 on the CPU";
+    return {std::move(world)};
+  }
   const int devices = kind->count();
   const c10::Device device(kind->type(), static_cast<c10::DeviceIndex>(number_on_host(*world) % devices));
   if (const std::string why = shared_by_threads(*world, device, devices); !why.empty()) {
@@ -120,9 +126,11 @@ DeviceAssignment choose_devices(const ExperimentConfig& config, CommunicatorPtr 
   const c10::impl::VirtualGuardImpl guard(kind->type());
   guard.setDevice(device);
   guard.exchangeStream(guard.getStreamFromGlobalPool(device));
-  choose_kernels(config.train.deterministic);
+  choose_kernels(config.train);
   log_info() << "computes on " << device.str() << " of " << devices;
-  if (!world->takes(kind->type())) world = kind->connect(world, device, Seconds(config.framework.timeout));
+  if (!connects_devices(config.backend, kind->type())) {
+    world = kind->connect(world, device, Seconds(config.framework.timeout));
+  }
   return {std::move(world), device};
 }
 

@@ -21,13 +21,14 @@ std::int64_t bytes_of(const NamedTensors& parameters) {
   return bytes;
 }
 
-// Moves the parameters into buckets, of which each has one dtype.
-FlatParameters flatten_by_dtype(const NamedTensors& parameters, Communicator& group, std::int64_t bucket_bytes) {
+// Moves the parameters into buckets, of which each has one dtype and can be divided into equal parts.
+FlatParameters flatten_by_dtype(const NamedTensors& parameters, Communicator& group, std::int64_t bucket_bytes,
+                                std::int64_t parts) {
   std::map<at::ScalarType, NamedTensors> by_dtype;
   for (const auto& named : parameters) by_dtype[named.second.scalar_type()].push_back(named);
   std::vector<Bucket> buckets;
   for (const auto& [dtype, some] : by_dtype) {
-    const FlatParameters flat(some, group, bucket_bytes);
+    const FlatParameters flat(some, group, bucket_bytes, parts);
     std::ranges::copy(flat.buckets(), std::back_inserter(buckets));
   }
   return FlatParameters(std::move(buckets));
@@ -52,9 +53,10 @@ FlatParameters make_buckets(const NamedTensors& parameters, Communicator& group,
                             const StrategyTraits& traits) {
   require_device(parameters, group);
   if (bucket_bytes == 0) {
-    bucket_bytes = default_bucket_bytes(bytes_of(parameters), traits.overlaps_backward && !group.shares_memory());
+    bucket_bytes = default_bucket_bytes(bytes_of(parameters), traits.overlaps_backward && !group.shares_memory(),
+                                        parameters.front().second.device());
   }
-  return flatten_by_dtype(parameters, group, bucket_bytes);
+  return flatten_by_dtype(parameters, group, bucket_bytes, traits.shards_update ? group.size() : 1);
 }
 
 void check_options(const DistributedDataParallelOptions& options, const StrategyTraits& traits) {

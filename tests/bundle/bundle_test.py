@@ -169,7 +169,8 @@ class Running(BundleTest):
         manifest = HERE / "manifest.json"
         text = manifest.read_text()
         self.addCleanup(manifest.write_text, text)
-        for key, value, words in (("machine", "abacus", "processors of kind abacus"), ("glibc", "9.9", "glibc 9.9")):
+        for key, value, words in (("machine", "abacus", "processors of kind abacus"), ("glibc", "9.9", "glibc 9.9"),
+                                  ("glibcxx", "9.9.9", "this build needs GLIBCXX_9.9.9, but /")):
             manifest.write_text(json.dumps({**json.loads(text), key: value}))
             self.assert_refused(self.run_bundle("train"), words)
 

@@ -13,6 +13,7 @@
 #include "framework/comm/device_kind.h"
 #include "framework/testing/backend_under_test.h"
 #include "framework/testing/fake_device/memory.h"
+#include "framework/testing/fake_device/streams.h"
 #include "framework/testing/file_name.h"
 #include "framework/testing/worlds.h"
 #include "tests/equivalence/mesh_runs.h"
@@ -26,6 +27,7 @@ using testing::file_name;
 using testing::kBackend;
 using testing::relative_difference;
 using testing::run_ranks;
+using testing::Streams;
 using testing::train;
 using testing::Trained;
 
@@ -116,6 +118,29 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"gpt", 4, {"optimizer={name: muon, lr: 0.01}"}, {"mesh.tensor=2", "strategy=sharded"}},
                       Case{"gpt", 4, {"seed=3"}, {"mesh.tensor=2", "strategy={sharded: {stage: 3}}"}}));
 
+// The same on streams whose work is deferred for a random time, so that a missing wait changes the results.
+class Deferred : public ::testing::TestWithParam<Case> {
+ protected:
+  ~Deferred() override { Streams::global().set_mode(Streams::Mode::kEager); }
+};
+
+TEST_P(Deferred, TrainsAsTheCpu) {
+  if (environment("PHALANX_TEST_DEVICE")) GTEST_SKIP() << "the order of a real device is its own";
+  auto [kind, ranks, both, own] = GetParam();
+  own.insert(own.begin(), device());
+  Streams::global().set_mode(Streams::Mode::kDeferred, 47);
+  testing::expect_equals_one_rank(kind, ranks, own, both);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    OfAllKinds, Deferred,
+    ::testing::Values(Case{"mlp", 1, {"train.clip_norm=0.1", "train.ema_decay=0.9"}, {"loader.prefetch=2"}},
+                      Case{"lenet", 1, {"seed=2"}, {"loader.resident=true"}}, Case{"gpt", 1, {"seed=2"}, {}},
+                      Case{"gpt", 1, {"model.dropout=0.1"}, {"train.cuda_graph=true"}},
+                      Case{"mlp", 2, {"train.clip_norm=0.1"}, {"strategy=overlapped"}},
+                      Case{"mlp", 2, {"train.clip_norm=0.1"}, {"strategy=sharded"}},
+                      Case{"gpt", 2, {"seed=3"}, {"mesh.tensor=2"}}));
+
 // Strategies that differ from one process: they must compute the same on devices as on as many CPUs. Asynchronous
 // strategies run on one rank.
 class DeviceStrategies : public ::testing::TestWithParam<std::pair<int, std::string>> {};
@@ -163,6 +188,22 @@ TEST(DeviceCheckpoints, ResumeOnTheCpuAndViceVersa) {
       const Changes second{device_first ? "device=cpu" : device(), "checkpoint.resume=auto"};
       run_on(first, name);
       EXPECT_LT(relative_difference(run_on(second, name).weights, whole.weights), testing::kRounding) << name;
+    }
+  });
+}
+
+// LibTorch lets GPUs round the factors of convolutions and recurrent layers to TF32 unless it is told not to.
+TEST(DevicePrecision, Fp32IsNotRoundedToTf32) {
+  run_ranks(kBackend, 1, [](const CommunicatorPtr& world) {
+    for (const std::string kind : {"lenet", "lstm"}) {
+      const auto weights = [&](const std::string& precision, const std::string& device) {
+        const Changes changes{"train.precision=" + precision, device, "train.max_steps=5",
+                              "optimizer={name: sgd, lr: 1}"};
+        return train(testing::config_of(kind, changes), world, file_name(kind + precision + device)).weights;
+      };
+      const auto cpu = weights("fp32", "device=cpu");
+      const double rounded = relative_difference(weights("tf32", device()), cpu);
+      EXPECT_LT(relative_difference(weights("fp32", device()), cpu), rounded / 5) << kind;
     }
   });
 }

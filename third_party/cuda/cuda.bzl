@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The CUDA toolkit's basic headers and runtime: the folder in CUDA_HOME, else that of the nvcc on PATH, else wheels.
 
+It must be of the major version for which LibTorch was built: libraries of two major versions do not work in one process.
 Fetched by --config=cuda alone.
 """
 
@@ -17,16 +18,31 @@ cc_library(
 _NEEDED = ["include/cuda_runtime_api.h", "include/crt/host_config.h", "include/nv/target"]
 _LIBRARIES = ["libcudart.so", "libcupti.so"]  # the first one is linked, LibTorch for CUDA loads both
 
+def _version(repository_ctx, folder):
+    """Returns the version of a toolkit, such as "13.0"."""
+    header = repository_ctx.read(folder + "/include/cuda_runtime_api.h")
+    number = int(header.partition("#define CUDART_VERSION")[2].split("\n")[0].strip())
+    return "%d.%d" % (number // 1000, number % 1000 // 10)
+
 def _toolkit(repository_ctx):
-    """The folder of an installed toolkit; None: there is none."""
+    """Returns the folder of an installed toolkit, or None if there is none that fits."""
     given = repository_ctx.os.environ.get("CUDA_HOME")
     nvcc = repository_ctx.which("nvcc")
     folder = given or (str(nvcc.realpath.dirname.dirname) if nvcc else None)
-    if not folder or all([repository_ctx.path(folder + "/" + path).exists for path in _NEEDED]):
+    if not folder:
+        return None
+    if not all([repository_ctx.path(folder + "/" + path).exists for path in _NEEDED]):
+        if given:
+            fail("\nCUDA_HOME=%s is not a CUDA toolkit: it must have %s.\nCorrect CUDA_HOME, or unset it." %
+                 (given, ", ".join(_NEEDED)))
+        return None
+    version = _version(repository_ctx, folder)
+    if version.split(".")[0] == repository_ctx.attr.major:
         return folder
+    problem = "is a toolkit of CUDA %s, but LibTorch was built for CUDA %s" % (version, repository_ctx.attr.major)
     if given:
-        fail("\nCUDA_HOME=%s is not a CUDA toolkit: it must have %s.\nCorrect CUDA_HOME, or unset it." %
-             (given, ", ".join(_NEEDED)))
+        fail("\nCUDA_HOME=%s %s.\nName one of that version in CUDA_HOME, or unset it." % (given, problem))
+    repository_ctx.report_progress("%s %s; using wheels" % (folder, problem))
     return None
 
 def _symlink_libraries(repository_ctx, folder):
@@ -60,5 +76,6 @@ def _cuda(repository_ctx):
 
 cuda = repository_rule(
     implementation = _cuda,
+    attrs = {"major": attr.string(mandatory = True, doc = "major version of CUDA, such as 13")},
     environ = ["CUDA_HOME", "PATH"],
 )

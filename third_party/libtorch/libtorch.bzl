@@ -21,6 +21,13 @@ cc_library(
     visibility = ["//visibility:public"],
 )
 
+# They say which operators have kernels for CUDA.
+filegroup(
+    name = "operator_headers",
+    srcs = glob(["include/ATen/ops/*_cuda_dispatch.h", "include/ATen/ops/*_composite*_dispatch.h"]),
+    visibility = ["//visibility:public"],
+)
+
 # With --config=cuda programs run with LibTorch for CUDA, of the same version.
 link_only(
     name = "linked",

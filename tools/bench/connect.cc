@@ -29,7 +29,7 @@ class Connector {
       connected_.subjects.push_back(make_openmpi_subject());
     } else {
       auto world = connect(name);
-      connected_.subjects.push_back(make_backend_subject(name, on_device(world), options_.algorithms, device_));
+      connected_.subjects.push_back(make_backend_subject(name, on_device(world, name), options_.algorithms, device_));
     }
   }
 
@@ -62,7 +62,7 @@ class Connector {
     return make_prefix_store("bench/" + user, store_);
   }
 
-  CommunicatorPtr on_device(CommunicatorPtr world) {
+  CommunicatorPtr on_device(CommunicatorPtr world, const std::string& backend) {
     if (options_.device == "cpu") return world;
     const auto kind = DeviceKinds::Choice(options_.device).make();
     if (const auto missing = kind->missing(); !missing.empty()) {
@@ -70,7 +70,8 @@ class Connector {
     }
     device_ = c10::Device(kind->type(), static_cast<c10::DeviceIndex>(rank_info_.local_rank % kind->count()));
     c10::impl::VirtualGuardImpl(kind->type()).setDevice(device_);
-    return world->takes(kind->type()) ? world : kind->connect(std::move(world), device_, kTimeout);
+    if (connects_devices(backend, kind->type())) return world;
+    return kind->connect(std::move(world), device_, kTimeout);
   }
 
   CommunicatorPtr connect(const std::string& name) {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "framework/partition/flat_parameters.h"
+
 namespace phalanx {
 namespace {
 
@@ -19,7 +21,7 @@ std::int64_t nearest_border(const Slice& bucket, std::int64_t wanted) {
 }  // namespace
 
 Shards::Shards(const Slice& bucket, int ranks, Cut cut, int owners) {
-  constexpr std::int64_t kStep = 16;
+  constexpr std::int64_t kStep = FlatParameters::kPartUnit;
   const std::int64_t elements = bucket.values.numel(), steps = (elements + kStep - 1) / kStep;
   const bool anywhere = cut == Cut::kAnywhere &&
                         std::ranges::all_of(bucket.segments, &std::vector<std::int64_t>::empty, &Segment::strides);

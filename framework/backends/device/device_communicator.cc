@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/backends/device/device_communicator.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/StreamGuard.h>
@@ -30,6 +31,8 @@ std::optional<c10::Stream> stream_in_use(c10::DeviceType type) {
   return devices.getStream(devices.getDevice());
 }
 
+bool is_message(const Operation& operation) { return operation.call.op == Op::kSend || operation.call.op == Op::kRecv; }
+
 // An operation that has already run. wait() throws its error.
 class Finished final : public Work::State {
  public:
@@ -48,9 +51,19 @@ class Finished final : public Work::State {
 Work DeviceCommunicator::launch(Operation operation) {
   const at::Tensor& tensor = tensor_of(operation);
   if (!tensor.defined() || tensor.device().type() != device_) return inner()->launch(std::move(operation));
+  if (size() == 1 && !is_message(operation)) return launch_alone(std::move(operation));
   const Native& native = paths_.native;
   if (native.group && native.supports(operation)) return native.group->launch(std::move(operation));
   return launch_blocking(std::move(operation));
+}
+
+// With one rank, every collective copies its input to its output, if it has both.
+Work DeviceCommunicator::launch_alone(Operation operation) {
+  const at::NoGradGuard no_grad;
+  if (operation.input.defined() && operation.output.defined() && operation.output.numel() > 0) {
+    operation.output.view({-1}).copy_(operation.input.view({-1}), /*non_blocking=*/true);
+  }
+  return inner()->run(operation.call, [] {});  // for its place in the order and in the record
 }
 
 Work DeviceCommunicator::launch_blocking(Operation operation) {
@@ -66,6 +79,7 @@ Work DeviceCommunicator::launch_blocking(Operation operation) {
       return paths.peers->run(*host, operation);
     }
     if (paths.direct && paths.direct(operation)) return run_direct(*host, operation);
+    if (host->takes(tensor_of(operation).device().type())) return host->launch(operation).wait();
     run_staged(*host, operation, paths.chunk_bytes);
   });
 }

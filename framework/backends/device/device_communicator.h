@@ -17,9 +17,12 @@ namespace phalanx {
 ///
 /// For device tensors there are four paths, tried in this order. Operations that the native group supports are launched
 /// on that group, which has its own stream. Operations that `peers` supports copy from device memory to device memory.
-/// Operations that the host's group can perform on device memory itself run there. All others go through host memory
-/// (staging.h). Except for the native group, all of these block the thread that waits. So every operation supports both
-/// kinds of tensors in every dtype. Messages and barriers always use the host's group.
+/// Operations that the host's group can perform on device memory itself run there: those of `direct`, or all if it
+/// takes such tensors. All others go through host memory (staging.h). Except for the native group, all of these block
+/// the thread that waits. So every operation supports both kinds of tensors in every dtype. Messages and barriers
+/// always use the host's group.
+///
+/// A group of one rank copies within the device, on the current stream.
 ///
 /// A body of run() uses the current stream of the thread that launched it, on whichever thread it runs, if there is
 /// such a device. With a native group, run() blocks until the body has run: operations of a device execute in the order
@@ -60,6 +63,7 @@ class DeviceCommunicator final : public Decorator {
   CommunicatorPtr wrap(CommunicatorPtr child) override;
 
  private:
+  Work launch_alone(Operation operation);
   Work launch_blocking(Operation operation);
   Work run_in_turn(const Call& call, std::function<void()> body);
   Paths for_child() const;  // the paths of a child, without a native group

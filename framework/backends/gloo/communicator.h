@@ -37,7 +37,7 @@ class GlooCommunicator final : public Communicator, public std::enable_shared_fr
   /// Allocates plain memory without synchronizing with the other ranks, because TCP moves all memory at the same speed.
   at::Tensor do_allocate(const Allocation& allocation) override;
 
-  const FlightRecorder& recorder() const override { return queue_->recorder(); }
+  FlightRecorder& recorder() const override { return queue_->recorder(); }
 
  private:
   void execute(const Operation& operation);

@@ -42,7 +42,7 @@ class MpiCommunicator final : public Communicator, public std::enable_shared_fro
   /// from MPI_Alloc_mem would have to be freed before MPI ends, but tensors may live longer.
   at::Tensor do_allocate(const Allocation& allocation) override;
 
-  const FlightRecorder& recorder() const override { return context_.queue->recorder(); }
+  FlightRecorder& recorder() const override { return context_.queue->recorder(); }
 
  private:
   Group& group() const { return *context_.group; }

@@ -75,10 +75,6 @@ ncclRedOp_t reduction_of(const Reduction& reduction) {
   }
 }
 
-void finish(const LaunchContext& context, const Operation& operation, at::Tensor result) {
-  if (operation.reduction.kind() == Reduction::kMean && context.size > 1) result.div_(context.size);
-}
-
 void copy_own(at::Tensor to, const at::Tensor& from) {
   if (to.numel() > 0 && to.data_ptr() != from.data_ptr()) to.copy_(from.view({-1}), /*non_blocking=*/true);
 }
@@ -101,14 +97,12 @@ void reduce(const LaunchContext& context, const Operation& operation) {
   const at::Tensor& tensor = operation.output;
   require(ncclReduce(tensor.data_ptr(), tensor.data_ptr(), tensor.numel(), type_of(tensor),
                      reduction_of(operation.reduction), operation.root(), context.comm, context.stream));
-  if (context.rank == operation.root()) finish(context, operation, tensor);
 }
 
 void all_reduce(const LaunchContext& context, const Operation& operation) {
   const at::Tensor& tensor = operation.output;
   require(ncclAllReduce(tensor.data_ptr(), tensor.data_ptr(), tensor.numel(), type_of(tensor),
                         reduction_of(operation.reduction), context.comm, context.stream));
-  finish(context, operation, tensor);
 }
 
 void reduce_scatter(const LaunchContext& context, const Operation& operation) {
@@ -129,7 +123,6 @@ void reduce_scatter(const LaunchContext& context, const Operation& operation) {
     }
     calls.end();
   }
-  finish(context, operation, output);
 }
 
 void all_gather(const LaunchContext& context, const Operation& operation) {
@@ -200,11 +193,20 @@ struct Collectives {
   void barrier() const { throw std::logic_error("barriers run in the host's half of a group"); }
 };
 
+bool reduces(Op op) { return op == Op::kReduce || op == Op::kAllReduce || op == Op::kReduceScatter; }
+
 }  // namespace
 
 void execute(const LaunchContext& context, const Operation& operation) {
   const at::NoGradGuard no_grad;
   dispatch_collective(operation.call.op, Collectives{context, operation});
+}
+
+void finish(const LaunchContext& context, const Operation& operation) {
+  const bool has_result = operation.call.op != Op::kReduce || context.rank == operation.root();
+  if (!reduces(operation.call.op) || operation.reduction.kind() != Reduction::kMean || !has_result) return;
+  const at::NoGradGuard no_grad;
+  if (context.size > 1) at::Tensor(operation.output).div_(context.size);
 }
 
 }  // namespace phalanx::nccl

@@ -29,4 +29,9 @@ struct LaunchContext {
 /// | all_to_all | sends | all parts but its own |
 void execute(const LaunchContext& context, const Operation& operation);
 
+/// Enqueues what follows the calls of execute() on the stream: a mean is a sum that is divided. The caller must wait
+/// until the communicator has accepted these calls, since NCCL enqueues those of non-blocking communicators from a
+/// thread of its own.
+void finish(const LaunchContext& context, const Operation& operation);
+
 }  // namespace phalanx::nccl

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "framework/backends/nccl/collectives.h"
+#include "framework/backends/nccl/device_scope.h"
 #include "framework/base/error.h"
 
 namespace phalanx::nccl {
@@ -44,16 +45,22 @@ Work NcclCommunicator::launch(Operation operation) {
                                 tensor.device().str() + ", but rank " + std::to_string(rank()) + " of " + name() +
                                 " computes on cuda:" + std::to_string(group_->member().device));
   }
-  return group_->launch(operation.call, std::move(tensors), [&](ncclComm_t comm, cudaStream_t stream) {
-    execute({.comm = comm, .stream = stream, .rank = rank(), .size = size()}, operation);
-  });
+  const auto context = [&](ncclComm_t comm, cudaStream_t stream) {
+    return LaunchContext{.comm = comm, .stream = stream, .rank = rank(), .size = size()};
+  };
+  return group_->launch(
+      operation.call, std::move(tensors),
+      {.calls = [&](ncclComm_t comm, cudaStream_t stream) { execute(context(comm, stream), operation); },
+       .after = [&](ncclComm_t comm, cudaStream_t stream) { finish(context(comm, stream), operation); }});
 }
 
 Work NcclCommunicator::run(const Call&, std::function<void()>) {
   throw std::logic_error("bodies run in the host's half of a group");
 }
 
+// NCCL may deadlock if a communicator is split while it has outstanding operations.
 CommunicatorPtr NcclCommunicator::split(int color, int key) {
+  group_->finish_operations();
   const std::lock_guard calling(group_->handle()->mutex);
   group_->throw_if_broken();
   const Member& parent = group_->member();
@@ -95,7 +102,7 @@ at::Tensor NcclCommunicator::do_allocate(const Allocation& allocation) {
     group_->fail("allocate", known);
   }
   const auto let_go = [handle, registration, device](void* memory) {
-    const c10::cuda::CUDAGuard guard(device);
+    const DeviceScope scope(device);
     (void)cudaDeviceSynchronize();  // as in cudaFree: nothing may use the memory after this
     {
       const std::lock_guard lock(handle->mutex);

@@ -33,13 +33,13 @@ class NcclCommunicator final : public Communicator {
   /// without copies.
   at::Tensor do_allocate(const Allocation& allocation) override;
 
-  const FlightRecorder& recorder() const override { return *group_->recorder(); }
+  FlightRecorder& recorder() const override { return *group_->recorder(); }
 
  private:
   std::shared_ptr<Group> group_;
 };
 
-/// Connects a group. Collective. Returns null if the request allows ranks to share a device and two ranks do; see
+/// Connects a group. Collective. Returns null if two ranks share a device and the request allows that; see
 /// ConnectRequest.
 CommunicatorPtr connect(const ConnectRequest& request);
 

@@ -18,9 +18,8 @@ at::Tensor bytes_of(const void* data, std::size_t size) {
   return bytes;
 }
 
-// Returns true if two ranks share a device. Throws unless `may_share`, because NCCL itself reports only "invalid
-// usage".
-bool share_a_device(Communicator& host, int device, bool may_share) {
+// Returns a text about two ranks that share a device, or an empty one. NCCL itself reports only "invalid usage".
+std::string sharing_ranks(Communicator& host, int device) {
   cudaDeviceProp properties{};
   C10_CUDA_CHECK(cudaGetDeviceProperties(&properties, device));
   constexpr std::int64_t kBytes = sizeof(properties.uuid);
@@ -31,13 +30,11 @@ bool share_a_device(Communicator& host, int device, bool may_share) {
   for (int second = 0; second < host.size(); ++second) {
     for (int first = 0; first < second; ++first) {
       if (std::memcmp(uuids + first * kBytes, uuids + second * kBytes, kBytes) != 0) continue;
-      if (may_share) return true;
-      throw ConfigError("backend nccl: ranks " + std::to_string(first) + " and " + std::to_string(second) +
-                        " share one device, " + properties.name +
-                        ", but NCCL needs one for each rank; start fewer ranks on a host, or use backend: auto");
+      return "ranks " + std::to_string(first) + " and " + std::to_string(second) + " share one device, " +
+             properties.name;
     }
   }
-  return false;
+  return "";
 }
 
 ncclUniqueId agree_on_id(Communicator& host) {
@@ -58,7 +55,14 @@ ncclUniqueId agree_on_id(Communicator& host) {
 
 CommunicatorPtr connect(const ConnectRequest& request) {
   Communicator& host = *request.host;
-  if (share_a_device(host, request.device, request.may_share)) return nullptr;
+  if (std::string sharing = sharing_ranks(host, request.device); !sharing.empty()) {
+    if (request.sharing == nullptr) {
+      throw ConfigError("backend nccl: " + sharing +
+                        ", but NCCL needs one for each rank; start fewer ranks on a host, or use backend: auto");
+    }
+    *request.sharing = std::move(sharing);
+    return nullptr;
+  }
   const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(request.device));
   const ncclUniqueId id = agree_on_id(host);
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
@@ -79,8 +83,8 @@ CommunicatorPtr connect(const ConnectRequest& request) {
                 .size = host.size(),
                 .device = request.device,
                 .timeout = request.timeout};
-  return std::make_shared<NcclCommunicator>(
-      std::make_shared<Group>(std::move(member), comm, std::make_shared<FlightRecorder>()));
+  return std::make_shared<NcclCommunicator>(std::make_shared<Group>(
+      std::move(member), comm, std::shared_ptr<FlightRecorder>(request.host, &host.recorder())));
 }
 
 }  // namespace phalanx::nccl

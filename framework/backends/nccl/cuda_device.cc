@@ -2,6 +2,7 @@
 // The part of the device `cuda` that is in every program.
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "framework/backends/device/device_communicator.h"
@@ -9,6 +10,7 @@
 #include "framework/backends/nccl/plugin.h"
 #include "framework/base/config/no_fields.h"
 #include "framework/base/cuda.h"
+#include "framework/base/log.h"
 #include "framework/comm/device_kind.h"
 #include "framework/comm/launch/locality.h"
 #include "framework/comm/texts.h"
@@ -32,14 +34,28 @@ class CudaKind final : public DeviceKind {
     std::shared_ptr<PeerGroup> peers;
     if (host->size() > 1) {
       const auto connect = Cuda::global().function<nccl::Connect>("phalanx_nccl_connect");
-      connect({.host = host, .device = own.index(), .timeout = timeout, .may_share = true}, native.group);
+      std::string sharing;
+      connect({.host = host, .device = own.index(), .timeout = timeout, .sharing = &sharing}, native.group);
       if (!native.group) peers = peers_of(*host, own);
+      if (!native.group && host->rank() == 0) warn(sharing, *host, peers != nullptr);
     }
     return std::make_shared<DeviceCommunicator>(
         std::move(host), c10::kCUDA, DeviceCommunicator::Paths{.native = std::move(native), .peers = std::move(peers)});
   }
 
  private:
+  static void warn(const std::string& sharing, const Communicator& host, bool peers) {
+    const std::string text = sharing + ", but NCCL needs one for each rank, so all " + std::to_string(host.size()) +
+                             " ranks exchange tensors ";
+    if (peers) {
+      log_info() << text << "through device memory that they open in each other";
+    } else {
+      log_warning() << text
+                    << "through the memory of their hosts, which is much slower; start as many ranks on a host as "
+                    << "it has devices";
+    }
+  }
+
   static std::shared_ptr<PeerGroup> peers_of(Communicator& host, const c10::Device& own) {
     const auto hosts = all_gather_text(host_key(), host);
     if (std::ranges::count(hosts, hosts[0]) < host.size()) return nullptr;

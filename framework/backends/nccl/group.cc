@@ -3,14 +3,15 @@
 
 #include <c10/cuda/CUDAGuard.h>
 
-#include <algorithm>
-#include <iterator>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
 
+#include "framework/backends/nccl/device_scope.h"
+#include "framework/backends/nccl/event.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"
+#include "framework/base/reason.h"
 
 namespace phalanx::nccl {
 namespace {
@@ -18,6 +19,7 @@ namespace {
 constexpr auto kLook = std::chrono::milliseconds(5);  // interval at which operations in flight are checked
 constexpr auto kLeave = std::chrono::seconds(30);     // maximum wait for peers that do not leave
 constexpr auto kPause = std::chrono::microseconds(20);
+constexpr auto kSpin = std::chrono::microseconds(200);  // NCCL enqueues most calls earlier, so sleeping would cost more
 
 Clock::time_point after(Seconds timeout) { return Clock::now() + std::chrono::duration_cast<Clock::duration>(timeout); }
 
@@ -43,9 +45,15 @@ CommError late(const std::string& where, Seconds waited) {
 }  // namespace
 
 ncclResult_t settle(ncclComm_t comm, ncclResult_t result, Clock::time_point deadline) {
+  const auto begin = Clock::now();
   while (result == ncclInProgress) {
-    if (Clock::now() > deadline) return result;
-    std::this_thread::sleep_for(kPause);
+    const auto now = Clock::now();
+    if (now > deadline) return result;
+    if (now < begin + kSpin) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(kPause);
+    }
     const ncclResult_t asked = ncclCommGetAsyncError(comm, &result);
     if (asked != ncclSuccess) return asked;
   }
@@ -69,12 +77,18 @@ bool Health::fail(std::exception_ptr error) {
 class Group::InFlight final : public Work::State {
  public:
   InFlight(std::shared_ptr<Health> health, int device, std::string what, std::vector<at::Tensor> tensors)
-      : what_(std::move(what)), tensors_(std::move(tensors)), health_(std::move(health)), device_(device) {}
+      : what_(std::move(what)),
+        tensors_(std::move(tensors)),
+        health_(std::move(health)),
+        device_(device),
+        launched_from_(current_stream()) {}
 
   void wait() override {
-    if (!recorded_ && complete_.load(std::memory_order_acquire)) return;
-    health_->throw_if_broken();
-    ended_.block(c10::cuda::getCurrentCUDAStream(static_cast<c10::DeviceIndex>(device_)));
+    if (recorded_ || !complete_.load(std::memory_order_acquire)) {
+      health_->throw_if_broken();
+      ended_.block(current_stream());
+    }
+    release_tensors();
   }
 
   // The watching thread enforces the timeout.
@@ -83,6 +97,7 @@ class Group::InFlight final : public Work::State {
       health_->throw_if_broken();
       std::this_thread::sleep_for(kPause);
     }
+    tensors_.clear();
   }
 
   bool done() const override {
@@ -96,24 +111,37 @@ class Group::InFlight final : public Work::State {
   std::string what_;
   FlightRecorder::Ticket ticket_;
   Clock::time_point launched_ = Clock::now();
-  std::vector<at::Tensor> tensors_;
-  c10::cuda::CUDAEvent ended_;
+  Event ended_;
   bool recorded_ = false;  // captured into a graph; its replays are not watched, and the graph owns its memory
 
  private:
+  c10::cuda::CUDAStream current_stream() const {
+    return c10::cuda::getCurrentCUDAStream(static_cast<c10::DeviceIndex>(device_));
+  }
+
+  // Work of the waiting stream, which reuses their memory if they are freed now, comes after the operation. Another
+  // stream that they may belong to knows nothing of it.
+  void release_tensors() {
+    if (current_stream() != launched_from_) {
+      for (const auto& tensor : tensors_) tensor.record_stream(current_stream().unwrap());
+    }
+    tensors_.clear();
+  }
+
   // A failed kernel leaves an error that every later CUDA call reports. The group fails with the first one.
   bool has_ended() const {
     try {
-      const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(device_));
       return ended_.query();
     } catch (const std::exception& error) {
-      health_->fail(std::make_exception_ptr(CommError(CommError::Kind::kSystem, what_ + ": " + error.what())));
+      health_->fail(std::make_exception_ptr(CommError(CommError::Kind::kSystem, what_ + ": " + reason(error))));
       return false;
     }
   }
 
+  std::vector<at::Tensor> tensors_;  // until the operation is waited for
   std::shared_ptr<Health> health_;
   int device_;
+  c10::cuda::CUDAStream launched_from_;
   mutable std::atomic<bool> complete_{false};
 };
 
@@ -128,9 +156,9 @@ Group::Group(Member member, ncclComm_t comm, std::shared_ptr<FlightRecorder> rec
 
 // Waits for all launched operations, up to their timeout, because peers rely on them.
 Group::~Group() {
+  finish_operations();
   {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return in_flight_.empty(); });
+    const std::lock_guard lock(mutex_);
     stopped_ = true;
   }
   changed_.notify_all();
@@ -138,18 +166,20 @@ Group::~Group() {
   leave();
 }
 
+// The watching thread ends operations that are late.
+void Group::finish_operations() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return in_flight_.empty(); });
+}
+
 void Group::leave() noexcept {
   const std::lock_guard lock(handle_->mutex);
   const ncclComm_t comm = std::exchange(handle_->comm, nullptr);
   if (comm == nullptr) return;  // aborted
-  try {
-    const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(member_.device));
-    const bool left = !health_->broken() && settle(comm, ncclCommFinalize(comm), Clock::now() + kLeave) == ncclSuccess;
-    const ncclResult_t ended = left ? ncclCommDestroy(comm) : ncclCommAbort(comm);
-    if (ended != ncclSuccess) log_warning() << "leaving " << describe() << ": NCCL says: " << ncclGetErrorString(ended);
-  } catch (const std::exception& error) {  // from CUDA, after a failed kernel
-    log_warning() << "leaving " << describe() << ": " << error.what();
-  }
+  const DeviceScope scope(static_cast<c10::DeviceIndex>(member_.device));
+  const bool left = !health_->broken() && settle(comm, ncclCommFinalize(comm), Clock::now() + kLeave) == ncclSuccess;
+  const ncclResult_t ended = left ? ncclCommDestroy(comm) : ncclCommAbort(comm);
+  if (ended != ncclSuccess) log_warning() << "leaving " << describe() << ": NCCL says: " << ncclGetErrorString(ended);
 }
 
 std::string Group::describe() const {
@@ -157,14 +187,8 @@ std::string Group::describe() const {
 }
 
 Work Group::launch(const Call& call, std::vector<at::Tensor> tensors, const Body& body) {
-  std::vector<at::Tensor> used;  // freed here, and not by the watching thread
-  {
-    const std::lock_guard lock(mutex_);
-    used.swap(used_);
-  }
-  used.clear();
   const std::lock_guard launching(handle_->mutex);
-  const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(member_.device));
+  const DeviceScope scope(static_cast<c10::DeviceIndex>(member_.device));
   auto operation = std::make_shared<InFlight>(health_, member_.device, phalanx::describe(call), std::move(tensors));
   operation->ticket_ = recorder_->launched(*record_, call);
   operation->what_ += " #" + std::to_string(operation->ticket_.sequence) + " of " + describe();
@@ -185,20 +209,21 @@ Work Group::launch(const Call& call, std::vector<at::Tensor> tensors, const Body
 
 void Group::launch_now(InFlight& operation, const std::string& what, const Body& body) {
   try {
-    c10::cuda::CUDAEvent given;
+    Event given;
     given.record(c10::cuda::getCurrentCUDAStream(static_cast<c10::DeviceIndex>(member_.device)));
     given.block(stream_);
     const c10::cuda::CUDAStreamGuard on_stream(stream_);
     recorder_->started(operation.ticket_);
-    body(handle_->comm, stream_.stream());
+    body.calls(handle_->comm, stream_.stream());
     const ncclResult_t taken = settle(handle_->comm, ncclInProgress, after(member_.timeout));
     if (taken == ncclInProgress) throw late(what, member_.timeout);
     if (taken != ncclSuccess) throw explain(what, taken, handle_->comm);
+    body.after(handle_->comm, stream_.stream());
     operation.ended_.record(stream_);
   } catch (const CommError&) {
     abort(std::current_exception());
   } catch (const std::exception& error) {
-    abort(std::make_exception_ptr(CommError(CommError::Kind::kSystem, what + ": " + error.what())));
+    abort(std::make_exception_ptr(CommError(CommError::Kind::kSystem, what + ": " + reason(error))));
   }
 }
 
@@ -216,7 +241,8 @@ void Group::abort(std::exception_ptr error) {
   (void)ncclCommAbort(std::exchange(handle_->comm, nullptr));  // its own error would not help to find the cause
 }
 
-// Never throws: a CUDA error becomes the error of the group (InFlight::has_ended).
+// Never throws: a CUDA error becomes the error of the group (InFlight::has_ended). This thread may be the last that has
+// an operation.
 void Group::watch() {
   (void)cudaSetDevice(member_.device);  // sets the device of this thread, for NCCL calls
   for (;;) {
@@ -237,8 +263,6 @@ bool Group::look() {
   while (!in_flight_.empty() && (in_flight_.front()->done() || health_->broken())) {
     auto& first = *in_flight_.front();
     recorder_->finished(first.ticket_, first.done());
-    std::ranges::move(first.tensors_, std::back_inserter(used_));
-    first.tensors_.clear();
     in_flight_.pop_front();
     some_ended = true;
   }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <c10/cuda/CUDAEvent.h>
 #include <c10/cuda/CUDAStream.h>
 #include <nccl.h>
 
@@ -33,8 +32,8 @@ struct Member {
   Seconds timeout{};
 };
 
-/// Blocks until a nonblocking communicator has accepted a call. Returns the result of the call, or ncclInProgress if
-/// the deadline passes first.
+/// Blocks until a nonblocking communicator has carried out a call, such as enqueued an operation. Returns the result of
+/// the call, or ncclInProgress if the deadline passes first.
 ncclResult_t settle(ncclComm_t comm, ncclResult_t result, Clock::time_point deadline);
 
 /// The first error of a group, if any. Operations share it with their group and may outlive the group.
@@ -59,6 +58,11 @@ struct Handle {
 
 /// One rank's NCCL communicator and the stream on which its operations run.
 ///
+/// The communicator is non-blocking: a call returns at once, and NCCL carries it out in a thread of its own. Launching
+/// waits for that thread, which connects to the peers in the first calls, up to the timeout. A blocking communicator
+/// would save the thread, but could not be aborted while a call waits for a lost peer: ncclCommAbort() frees it, and
+/// the call may still use it.
+///
 /// A thread watches the operations in flight. If one takes longer than the timeout, or NCCL reports an error later, it
 /// aborts the communicator (ncclCommAbort). Work that waits on the device then goes on, and every operation that is in
 /// flight or is launched later throws the CommError. CUDA errors, such as a failed kernel, have the same effect.
@@ -82,10 +86,17 @@ class Group {
   std::string describe() const;  // for messages: "world, rank 0 of 2"
 
   /// Enqueues the work of `body` on the group's stream, after all earlier work on the current stream. Later work on a
-  /// stream is ordered after it if the stream's owner waits for the Work. `tensors` are kept alive until the device has
-  /// finished.
-  using Body = std::function<void(ncclComm_t comm, cudaStream_t stream)>;
+  /// stream is ordered after it if the stream's owner waits for the Work. The Work keeps `tensors` alive until it is
+  /// waited for; if another stream than the current one waits, LibTorch's allocator keeps their memory until the device
+  /// has finished. `calls` makes the calls of NCCL; `after` enqueues what follows them, once NCCL has enqueued them.
+  struct Body {
+    std::function<void(ncclComm_t comm, cudaStream_t stream)> calls, after;
+  };
   Work launch(const Call& call, std::vector<at::Tensor> tensors, const Body& body);
+
+  /// Blocks the host until all launched operations are complete, or have failed. The caller must not hold the handle's
+  /// mutex.
+  void finish_operations();
 
   /// Breaks the group and throws the CommError of a call that NCCL did not accept. The caller must hold the handle's
   /// mutex.
@@ -112,7 +123,6 @@ class Group {
   std::mutex mutex_;  // acquired after the handle's mutex
   std::condition_variable changed_;
   std::deque<std::shared_ptr<InFlight>> in_flight_;
-  std::vector<at::Tensor> used_;  // tensors of completed operations; freeing them may take a while, see launch()
   bool stopped_ = false;
   std::thread watcher_;
 };

@@ -8,6 +8,7 @@
 
 #include <cstring>
 
+#include "framework/backends/nccl/device_scope.h"
 #include "framework/backends/nccl/plugin.h"
 #include "framework/base/error.h"
 
@@ -53,7 +54,7 @@ class CudaPeerMemory final : public PeerMemory {
 
   // If CUDA refuses to free the memory, it is freed when the process ends.
   void free(const at::Tensor& memory) override {
-    const c10::cuda::CUDAGuard guard(device_);
+    const DeviceScope scope(device_.index());
     if (cudaFree(memory.data_ptr()) != cudaSuccess) (void)cudaGetLastError();
   }
 
@@ -75,8 +76,8 @@ class CudaPeerMemory final : public PeerMemory {
     void* memory = nullptr;
     require(cudaIpcOpenMemHandle(&memory, wanted.memory, cudaIpcMemLazyEnablePeerAccess),
             "opening another rank's memory from " + device_.str());
-    const auto close = [device = device_](void* opened) {
-      const c10::cuda::CUDAGuard guard(device);
+    const auto close = [device = device_.index()](void* opened) {
+      const DeviceScope scope(device);
       (void)cudaIpcCloseMemHandle(opened);
     };
     return bytes_at(memory, bytes, close);

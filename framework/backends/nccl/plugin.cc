@@ -2,13 +2,24 @@
 // The functions that programs look up in the plug-in (framework/base/cuda.h). All other symbols are private.
 #include "framework/backends/nccl/plugin.h"
 
+#include <ATen/detail/CUDAHooksInterface.h>
 #include <cuda_runtime_api.h>
+#include <nccl.h>
 
 #include "framework/backends/nccl/communicator.h"
+#include "framework/base/cuda.h"
+#include "framework/base/log.h"
 
 extern "C" {
 
-int phalanx_cuda_runtime_version() { return CUDART_VERSION; }
+void phalanx_cuda_versions(phalanx::CudaVersions* versions) {
+  versions->cuda = CUDART_VERSION;
+  versions->libtorch_cuda = static_cast<int>(at::detail::getCUDAHooks().versionCUDART());
+  versions->nccl = NCCL_VERSION_CODE;
+  (void)ncclGetVersion(&versions->running_nccl);
+}
+
+void phalanx_cuda_pass_log_to(phalanx::TakeLogLine* take) { phalanx::pass_log_to(take); }
 
 int phalanx_cuda_device_count(const char** why) {
   int count = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "framework/backends/device/peer_memory.h"
 #include "framework/comm/communicator.h"
@@ -13,8 +14,9 @@ struct ConnectRequest {
   CommunicatorPtr host;  // used by the ranks to agree
   int device = 0;        // device of this rank
   Seconds timeout{};     // timeout of every operation
-  // If true, two ranks on one device, which NCCL does not support, are not an error: no group is created.
-  bool may_share = false;
+  // Two ranks on one device, which NCCL does not support, are an error if this is null. Otherwise no group is created,
+  // and this names the ranks.
+  std::string* sharing = nullptr;
 };
 
 /// The plug-in's function "phalanx_nccl_connect". Collective. Throws ConfigError if two ranks share a device, unless

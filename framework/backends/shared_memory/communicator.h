@@ -47,7 +47,7 @@ class SharedMemoryCommunicator final : public Communicator,
   CommunicatorPtr shrink() override;
   bool shares_memory() const override { return true; }
   at::Tensor do_allocate(const Allocation& allocation) override;
-  const FlightRecorder& recorder() const override { return rank_->queue.recorder(); }
+  FlightRecorder& recorder() const override { return rank_->queue.recorder(); }
 
   // AddressBook:
   Location locate(const void* begin, std::size_t bytes) const override;

@@ -3,7 +3,9 @@
 
 #include <c10/core/DeviceType.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -106,6 +108,11 @@ void check_counts(Op op, Counts counts, int size) {
   }
 }
 
+// Equal counts are none: backends then use the operations that MPI and NCCL have for equal parts.
+Counts without_equal(Counts counts) {
+  return std::ranges::adjacent_find(counts, std::not_equal_to<>()) == counts.end() ? Counts() : counts;
+}
+
 std::int64_t whole_of(Counts counts, std::int64_t part, int size) {
   return counts.empty() ? part * size : std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
 }
@@ -196,6 +203,7 @@ Operation checked_reduce_scatter(const Communicator& group, at::Tensor output, a
   check_counts(Op::kReduceScatter, counts, group.size());
   check_part(Op::kReduceScatter, "output", output.numel(), counts, group.rank());
   check_whole(Op::kReduceScatter, "input", input.numel(), counts, group.size(), output.numel());
+  counts = without_equal(counts);
   const Call call{.elements = input.numel(),
                   .detail = mix(hash_of(op), hash_of(counts)),
                   .op = Op::kReduceScatter,
@@ -213,6 +221,7 @@ Operation checked_all_gather(const Communicator& group, at::Tensor output, at::T
   check_counts(Op::kAllGather, counts, group.size());
   check_part(Op::kAllGather, "input", input.numel(), counts, group.rank());
   check_whole(Op::kAllGather, "output", output.numel(), counts, group.size(), input.numel());
+  counts = without_equal(counts);
   const Call call{
       .elements = output.numel(), .detail = hash_of(counts), .op = Op::kAllGather, .dtype = input.scalar_type()};
   return {.call = call, .output = std::move(output), .input = std::move(input), .input_counts = counts.vec()};

@@ -55,11 +55,25 @@ TEST(Arguments, CountTheWholeGroupsElements) {
   EXPECT_EQ(checked_all_to_all(kSecond, zeros_of(6), zeros_of(3), {2, 1, 3}, {1, 1, 1}).call.elements, 0);
 }
 
+// The counts of these operations are the same on all ranks, so all of them find that they are equal.
+TEST(Arguments, EqualCountsAreLikeNone) {
+  const auto gather = checked_all_gather(kSecond, zeros_of(6), zeros_of(2), {2, 2, 2});
+  EXPECT_TRUE(gather.input_counts.empty());
+  EXPECT_EQ(gather.call, checked_all_gather(kSecond, zeros_of(6), zeros_of(2), {}).call);
+  EXPECT_TRUE(
+      checked_reduce_scatter(kSecond, zeros_of(2), zeros_of(6), Reduction::kSum, {2, 2, 2}).input_counts.empty());
+  EXPECT_EQ(checked_all_gather(kSecond, zeros_of(6), zeros_of(2), {2, 2, 2}).call.elements, 6);
+  EXPECT_EQ(checked_reduce_scatter(kSecond, zeros_of(2), zeros_of(7), Reduction::kSum, {1, 2, 4}).input_counts.size(),
+            3u);
+  // A rank does not know what other ranks exchange.
+  EXPECT_EQ(checked_all_to_all(kSecond, zeros_of(6), zeros_of(6), {2, 2, 2}, {2, 2, 2}).input_counts.size(), 3u);
+}
+
 TEST(Arguments, RecordInTheCallWhatElseMustAgree) {
   const auto gather = [](Counts counts) {
     return checked_all_gather(kSecond, zeros_of(6), zeros_of(2), counts).call.detail;
   };
-  EXPECT_NE(gather({}), gather({2, 2, 2}));
+  EXPECT_NE(gather({}), gather({1, 2, 3}));
   EXPECT_NE(gather({1, 2, 3}), gather({3, 2, 1}));
   EXPECT_EQ(gather({1, 2, 3}), gather({1, 2, 3}));
   const auto reduce = [](const char* name) {

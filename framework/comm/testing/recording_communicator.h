@@ -42,7 +42,7 @@ class RecordingCommunicator final : public Communicator {
     launched_ = Operation{.call = allocation.call};
     return at::zeros(allocation.sizes, allocation.options);
   }
-  const FlightRecorder& recorder() const override { return recorder_; }
+  FlightRecorder& recorder() const override { return recorder_; }
 
   /// Returns the last operation since the previous call of this function.
   std::optional<Operation> launched() { return std::exchange(launched_, std::nullopt); }
@@ -52,7 +52,7 @@ class RecordingCommunicator final : public Communicator {
   c10::DeviceType device_;
   std::string name_ = "recording";
   std::optional<Operation> launched_;
-  FlightRecorder recorder_;
+  mutable FlightRecorder recorder_;
 };
 
 }  // namespace phalanx::testing

@@ -6,11 +6,11 @@
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/zeros.h>
-#include <c10/core/CPUAllocator.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -22,9 +22,12 @@
 #include "framework/base/environment.h"
 #include "framework/comm/device_kind.h"
 #include "framework/comm/texts.h"
+#include "framework/testing/fake_device/contexts.h"
 #include "framework/testing/fake_device/graph.h"
 #include "framework/testing/fake_device/memory.h"
 #include "framework/testing/fake_device/operators.h"
+#include "framework/testing/fake_device/pinned_memory.h"
+#include "framework/testing/fake_device/streams.h"
 
 namespace phalanx::testing {
 namespace {
@@ -32,10 +35,12 @@ namespace {
 constexpr c10::DeviceIndex kDevices = 8;
 
 thread_local c10::DeviceIndex current_device = 0;
+std::array<std::atomic<bool>, kDevices> contexts{};
 thread_local std::int64_t current_stream[kDevices] = {};
-std::atomic<std::int64_t> last_stream{0};
 
-// All work is complete when a call returns, so streams are just numbers and events are empty.
+int number_of(const c10::Stream& stream) { return Streams::global().number_of(stream.device_index(), stream.id()); }
+
+// Devices, streams and events as LibTorch sees them; see streams.h. An event is a Streams::PointPtr.
 class Guard final : public c10::impl::DeviceGuardImplInterface {
  public:
   c10::DeviceType type() const override { return c10::kCUDA; }
@@ -47,6 +52,7 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   void setDevice(c10::Device device) const override {
     TORCH_CHECK(device.index() < kDevices, "there is no ", device);
     uncheckedSetDevice(device);
+    contexts[static_cast<std::size_t>(current_device)] = true;
   }
   c10::Device exchangeDevice(c10::Device device) const override {
     const c10::Device before = getDevice();
@@ -55,28 +61,48 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   }
   c10::Stream getStream(c10::Device device) const override { return stream(device, current_stream[device.index()]); }
   c10::Stream getDefaultStream(c10::Device device) const override { return stream(device, 0); }
-  c10::Stream getNewStream(c10::Device device, int) const override { return stream(device, ++last_stream); }
-  c10::Stream getStreamFromGlobalPool(c10::Device device, bool) const override { return getNewStream(device, 0); }
+  c10::Stream getNewStream(c10::Device device, int priority) const override {
+    return getStreamFromGlobalPool(device, priority < 0);
+  }
+  // Gives away the streams of the pool in turn, as LibTorch does for CUDA: with more than kPool, some are the same.
+  c10::Stream getStreamFromGlobalPool(c10::Device device, bool high_priority) const override {
+    static std::atomic<std::int64_t> given{0};
+    return stream(device, 1 + given++ % Streams::kPool + (high_priority ? Streams::kPool : 0));
+  }
   c10::Stream exchangeStream(c10::Stream stream) const override {
     const c10::Stream before = getStream(stream.device());
     current_stream[stream.device_index()] = stream.id();
     return before;
   }
-  void record(void** event, const c10::Stream&, const c10::DeviceIndex, const c10::EventFlag) const override {
-    *event = this_event();
+  void record(void** event, const c10::Stream& stream, const c10::DeviceIndex, const c10::EventFlag) const override {
+    if (*event == nullptr) *event = new Streams::PointPtr;
+    point_of(*event) = Streams::global().record(number_of(stream));
   }
-  void block(void*, const c10::Stream&) const override {}
-  bool queryEvent(void*) const override { return true; }
-  bool queryStream(const c10::Stream&) const override { return true; }
-  void synchronizeStream(const c10::Stream&) const override {}
-  void synchronizeEvent(void*) const override {}
-  void synchronizeDevice(const c10::DeviceIndex) const override {}
+  void block(void* event, const c10::Stream& stream) const override {
+    if (event != nullptr) Streams::global().wait(number_of(stream), point_of(event));
+  }
+  bool queryEvent(void* event) const override { return event == nullptr || Streams::global().query(point_of(event)); }
+  void synchronizeEvent(void* event) const override {
+    if (event != nullptr) Streams::global().synchronize(point_of(event));
+  }
+  // As LibTorch's guard for CUDA, which sets the device of the event and then the previous one.
+  void destroyEvent(void* event, const c10::DeviceIndex) const noexcept override {
+    if (event == nullptr) return;
+    contexts[static_cast<std::size_t>(current_device)] = true;
+    delete static_cast<Streams::PointPtr*>(event);
+  }
+  bool queryStream(const c10::Stream& stream) const override {
+    return Streams::global().query(Streams::global().record(number_of(stream)));
+  }
+  void synchronizeStream(const c10::Stream& stream) const override { Streams::global().synchronize(number_of(stream)); }
+  void synchronizeDevice(const c10::DeviceIndex device) const override { Streams::global().synchronize_device(device); }
+  bool isStreamCapturing(const c10::Stream&) const override { return FakeGraph::records(); }
+  void recordDataPtrOnStream(const c10::DataPtr& memory, const c10::Stream& stream) const override {
+    fake_memory().recordStream(memory, stream);
+  }
 
  private:
-  static void* this_event() {
-    static int event;
-    return &event;
-  }
+  static Streams::PointPtr& point_of(void* event) { return *static_cast<Streams::PointPtr*>(event); }
   static c10::Stream stream(c10::Device device, std::int64_t id) {
     const auto index = device.has_index() ? device.index() : current_device;
     return c10::Stream(c10::Stream::UNSAFE, c10::Device(c10::kCUDA, index), id);
@@ -91,13 +117,15 @@ struct Hooks final : at::CUDAHooksInterface {
   bool hasCUDA() const override { return true; }
   int getNumGPUs() const override { return kDevices; }
   bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
+  long versionCUDART() const override { return 13000; }
   c10::DeviceIndex deviceCount() const override { return kDevices; }
   c10::DeviceIndex current_device() const override { return phalanx::testing::current_device; }
   c10::DeviceIndex getCurrentDevice() const override { return current_device(); }
   void setCurrentDevice(c10::DeviceIndex device) const override { phalanx::testing::current_device = device; }
-  void deviceSynchronize(c10::DeviceIndex) const override {}
+  void deviceSynchronize(c10::DeviceIndex device) const override { Streams::global().synchronize_device(device); }
   at::Device getDeviceFromPtr(void*) const override { return {c10::kCUDA, current_device()}; }
-  c10::Allocator* getPinnedMemoryAllocator() const override { return c10::GetCPUAllocator(); }
+  c10::Allocator* getPinnedMemoryAllocator() const override { return &pinned_memory(); }
+  bool isPinnedPtr(const void* address) const override { return is_pinned_address(address); }
   c10::Allocator* getCUDADeviceAllocator() const override { return &fake_memory(); }
 
   // The generators are CPU generators, since the operators run on the CPU.
@@ -178,4 +206,11 @@ bool enter() {
 const bool entered = enter();
 
 }  // namespace
+
+bool has_context(c10::DeviceIndex device) { return contexts.at(static_cast<std::size_t>(device)); }
+
+void forget_contexts() {
+  for (auto& context : contexts) context = false;
+}
+
 }  // namespace phalanx::testing

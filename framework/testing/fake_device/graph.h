@@ -4,22 +4,29 @@
 #include <ATen/core/GraphImplInterface.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <vector>
+
+#include "framework/testing/fake_device/access_table.h"
+#include "framework/testing/fake_device/streams.h"
 
 namespace phalanx::testing {
 
 /// A graph of the fake device. As with CUDA graphs, recorded work has not been executed when the recording ends:
 /// memory has its former contents. During the recording, the host can neither read what kernels write nor pass data to
-/// them. All threads of the process are recorded.
+/// them, nor free cached memory; new memory comes from a pool of the graph's own. The current stream must not be the
+/// default one. All threads of the process are recorded.
 class FakeGraph final : public at::GraphImplInterface {
  public:
+  ~FakeGraph() override;
+
   void capture_begin(c10::MempoolId_t pool, at::GraphCaptureMode mode) override;
   void capture_end() override;
   void instantiate() override {}
   void replay() override;
-  void reset() override { calls_.clear(); }
-  c10::MempoolId_t pool() const override { return {0, 0}; }
+  void reset() override;
+  c10::MempoolId_t pool() const override { return {0, static_cast<c10::CaptureId_t>(pool_)}; }
   void enable_debug_mode() override {}
   void debug_dump(const std::string&) override {}
 
@@ -36,17 +43,28 @@ class FakeGraph final : public at::GraphImplInterface {
     Whole& operator=(const Whole&) = delete;
 
     bool recorded() const { return recorded_; }
-    void add(std::function<void()> call) const;  // sets what a replay does, if recorded
+
+    // Set what a replay does, and which memory it uses, if the operation is recorded.
+    void add(std::function<void()> call) const;
+    void uses(const std::vector<Access>& accesses) const;
 
    private:
     bool recorded_;
   };
 
-  ~FakeGraph() override;
+  /// Adds an operation to the graph that is being recorded, by any thread: `make` is called by each replay.
+  static void add_polled(std::string_view name, std::function<Streams::Poll()> make, std::vector<Access> accesses);
 
  private:
-  std::vector<std::function<void()>> calls_;
+  struct Call {
+    std::function<void()> body;             // either this
+    std::function<Streams::Poll()> polled;  // or that
+    std::string_view name;
+  };
+  std::vector<Call> calls_;
+  std::vector<Access> accesses_;
   std::vector<std::byte> memory_before_;
+  std::int64_t pool_ = 0;
 };
 
 }  // namespace phalanx::testing

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operators for tensors of the fake device. A few are implemented here. All others copy their tensors to the
-// CPU, compute there and copy back, after checking that a GPU would have accepted the tensors.
+// The operators for tensors of the fake device. A few are implemented here. All others compute on the CPU, after
+// checking that a GPU has the operator and would have accepted the tensors.
 #include "framework/testing/fake_device/operators.h"
 
 #include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/InferSize.h>
-#include <ATen/native/CPUFallback.h>
 #include <ATen/native/Resize.h>
 #include <ATen/ops/_local_scalar_dense.h>
 #include <ATen/ops/_reshape_alias_native.h>
 #include <ATen/ops/as_strided_native.h>
-#include <ATen/ops/from_blob.h>
-#include <ATen/ops/native_batch_norm.h>
 #include <ATen/ops/set_native.h>
 #include <ATen/ops/unfold_native.h>
 #include <ATen/ops/view_native.h>
@@ -23,11 +20,17 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <tuple>
+#include <utility>
+#include <vector>
 
+#include "framework/testing/fake_device/attention.h"
+#include "framework/testing/fake_device/cuda_operators.h"
 #include "framework/testing/fake_device/graph.h"
 #include "framework/testing/fake_device/lstm_cell.h"
 #include "framework/testing/fake_device/memory.h"
+#include "framework/testing/fake_device/operator_call.h"
+#include "framework/testing/fake_device/pinned_memory.h"
+#include "framework/testing/fake_device/streams.h"
 
 namespace phalanx::testing {
 namespace {
@@ -51,33 +54,80 @@ at::Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides, std::op
   return at::detail::empty_strided_generic(sizes, strides, &fake_memory(), kKeys, dtype.value_or(at::kFloat));
 }
 
-// Returns a CPU tensor with the same elements.
-at::Tensor mirrored(const at::Tensor& tensor) {
-  if (tensor.device().type() != c10::kCUDA) return tensor;
-  void* const data = tensor.numel() == 0 ? nullptr : mirror_of(tensor.const_data_ptr());
-  return at::from_blob(data, tensor.sizes(), tensor.strides(), tensor.options().device(at::kCPU).requires_grad(false));
+// Work on the current stream of a tensor's device. A recorded body must own its tensors.
+int stream_on(const at::Device& device) {
+  const c10::Stream stream = c10::impl::VirtualGuardImpl(c10::kCUDA).getStream(device);
+  return Streams::global().number_of(device.index(), stream.id());
 }
 
-at::Tensor& copy(at::Tensor& to, const at::Tensor& from, bool) {
-  const auto run = [to, from] { mirrored(to).copy_(mirrored(from)); };
+std::vector<Access> accesses(const at::Tensor& read, const at::Tensor& written) {
+  std::vector<Access> all;
+  if (const auto access = access_of(read, false)) all.push_back(*access);
+  if (const auto access = access_of(written, true)) all.push_back(*access);
+  return all;
+}
+
+bool is_on_device(const at::Tensor& tensor) { return !tensor.is_cpu(); }
+
+// Copies between devices run on the current stream of the source, and the stream of the target waits before and after.
+void copy_between(const at::Tensor& to, const at::Tensor& from) {
+  auto& streams = Streams::global();
+  const int source = stream_on(from.device()), target = stream_on(to.device());
+  streams.wait(source, streams.record(target));
+  streams.launch({.name = "aten::copy_", .stream = source, .accesses = accesses(from, to)},
+                 [to = mirrored(to), from = mirrored(from)] { to.copy_(from); });
+  streams.wait(target, streams.record(source));
+}
+
+// A copy from or to pinned memory is pending until something waits for the stream. Other copies read the host's memory
+// at once, or block the host until they have written it.
+void copy_with_host(const at::Tensor& to, const at::Tensor& from, bool non_blocking) {
+  auto& streams = Streams::global();
+  const at::Tensor& host = is_on_device(to) ? from : to;
+  const int stream = stream_on(is_on_device(to) ? to.device() : from.device());
+  const Streams::Launch launch{.name = "aten::copy_", .stream = stream, .accesses = accesses(from, to)};
+  if (non_blocking && host.numel() > 0 && is_pinned_address(host.const_data_ptr())) {
+    // Owns the tensor on the host: LibTorch's allocator of pinned memory does not reuse memory that is being copied.
+    streams.launch_later(launch, [to = mirrored(to), from = mirrored(from)] { to.copy_(from); });
+    return;
+  }
+  const at::Tensor source = is_on_device(to) && non_blocking ? from.clone() : from;
+  streams.launch(launch, [to = mirrored(to), from = mirrored(source)] { to.copy_(from); });
+  if (!non_blocking || !is_on_device(to)) streams.synchronize(stream);
+}
+
+at::Tensor& copy(at::Tensor& to, const at::Tensor& from, bool non_blocking) {
+  if (to.numel() == 0) return to;
+  const at::Tensor source = from.expand_as(to);
   const FakeGraph::Whole whole;
-  TORCH_CHECK(!whole.recorded() || (!to.is_cpu() && !from.is_cpu()),
+  TORCH_CHECK(!whole.recorded() || (is_on_device(to) && is_on_device(from)),
               "a copy between host and device while a graph is recorded");
-  whole.add(run);
-  run();
+  if (!is_on_device(to) || !is_on_device(from)) {
+    copy_with_host(to, source, non_blocking);
+  } else {
+    copy_between(to, source);
+    whole.uses(accesses(source, to));
+    whole.add([to, source] { mirrored(to).copy_(mirrored(source)); });
+  }
   return to;
 }
 
 at::Tensor copy_and_resize(const at::Tensor& from, const at::Tensor& to) {
   to.resize_(from.sizes());
-  mirrored(to).copy_(mirrored(from));
+  at::Tensor(to).copy_(from);
   return to;
 }
 
-void record_stream(at::Tensor&, at::Stream) {}
+void record_stream(at::Tensor& tensor, at::Stream stream) {
+  fake_memory().recordStream(tensor.storage().data_ptr(), stream);
+}
 
 at::Scalar local_scalar_dense(const at::Tensor& tensor) {
   TORCH_CHECK(!FakeGraph::records(), "the host waits for the device while a graph is recorded");
+  auto& streams = Streams::global();
+  const int stream = stream_on(tensor.device());
+  streams.uses({.name = "aten::item", .stream = stream, .accesses = accesses(tensor, {})});
+  streams.synchronize(stream);
   return at::_local_scalar_dense(mirrored(tensor));
 }
 
@@ -89,7 +139,13 @@ const at::Tensor& resize(const at::Tensor& self, at::IntArrayRef sizes, std::opt
   if (bytes > storage.nbytes()) {
     const c10::DeviceGuard guard(self.device());
     c10::DataPtr memory = fake_memory().allocate(bytes);
-    if (storage.nbytes() > 0) fake_memory().copy_data(memory.get(), storage.data(), storage.nbytes());
+    if (storage.nbytes() > 0) {
+      Streams::global().launch(
+          {.name = "aten::resize_", .stream = stream_on(self.device()), .accesses = accesses(self, {})},
+          [to = memory.get(), from = storage.data(), bytes = storage.nbytes()] {
+            fake_memory().copy_data(to, from, bytes);
+          });
+    }
     storage.unsafeGetStorageImpl()->set_data_ptr_noswap(std::move(memory));
     storage.unsafeGetStorageImpl()->set_nbytes(bytes);
   }
@@ -104,34 +160,6 @@ at::Tensor& set_storage(at::Tensor& self, at::Storage storage, std::int64_t offs
   self.unsafeGetTensorImpl()->set_storage_offset(offset);
   self.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides);
   return self;
-}
-
-// Implemented here because its schema does not mention that it writes the running statistics: the fallback would update
-// a copy of them.
-std::tuple<at::Tensor, at::Tensor, at::Tensor> native_batch_norm(const at::Tensor& input,
-                                                                 const std::optional<at::Tensor>& weight,
-                                                                 const std::optional<at::Tensor>& bias,
-                                                                 const std::optional<at::Tensor>& mean,
-                                                                 const std::optional<at::Tensor>& variance,
-                                                                 bool training, double momentum, double epsilon) {
-  const auto mirrors = [](const std::optional<at::Tensor>& tensor) {
-    return tensor && tensor->defined() ? mirrored(*tensor) : at::Tensor();
-  };
-  const auto compute = [=] {
-    return at::native_batch_norm(mirrored(input), mirrors(weight), mirrors(bias), mirrors(mean), mirrors(variance),
-                                 training, momentum, epsilon);
-  };
-  const FakeGraph::Whole whole;
-  const auto [output, saved_mean, saved_variance] = compute();
-  const auto device = input.device();
-  std::tuple results(output.to(device), saved_mean.to(device), saved_variance.to(device));
-  whole.add([compute, results] {
-    const auto [output, saved_mean, saved_variance] = compute();
-    mirrored(std::get<0>(results)).copy_(output);
-    mirrored(std::get<1>(results)).copy_(saved_mean);
-    mirrored(std::get<2>(results)).copy_(saved_variance);
-  });
-  return results;
 }
 
 bool may_be_mixed(const std::string& name) {
@@ -151,13 +179,12 @@ void check_place(const std::string& name, const at::Tensor& tensor, std::optiona
 }
 
 // Makes random operators use the generator of their device.
-void draw_from_generator_of(const std::optional<at::Device>& device, const c10::OperatorHandle& op,
-                            torch::jit::Stack& stack) {
+void draw_from_generator_of(const c10::Device& device, const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   const auto& arguments = op.schema().arguments();
-  for (std::size_t i = 0; device && i < arguments.size(); ++i) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
     auto& argument = stack[stack.size() - arguments.size() + i];
     if (arguments[i].name() == "generator" && argument.isNone()) {
-      argument = at::globalContext().defaultGenerator(*device);
+      argument = at::globalContext().defaultGenerator(device);
     }
   }
 }
@@ -170,44 +197,56 @@ bool waits(const std::string& name) {
   return all.contains(name);
 }
 
-// Computes now, and makes each replay compute again from and to the same memory.
-void record(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
-  TORCH_CHECK(!waits(op.schema().operator_name().name), op.schema().operator_name().name,
-              ": the host waits for the device while a graph is recorded");
-  const auto arguments = torch::jit::last(*stack, op.schema().arguments().size()).vec();
-  const auto compute = [op](torch::jit::Stack& values) {
-    at::native::cpu_fallback(op, &values, /*error_on_views=*/true);
-  };
-  const FakeGraph::Whole whole;
-  compute(*stack);
-  const auto results = torch::jit::last(*stack, op.schema().returns().size()).vec();
-  whole.add([compute, arguments, results] {
-    torch::jit::Stack again = arguments;
-    compute(again);
-    for (std::size_t i = 0; i < results.size(); ++i) {
-      if (results[i].isTensor() && results[i].toTensor().defined() &&
-          !results[i].toTensor().is_same(again[i].toTensor())) {
-        mirrored(results[i].toTensor()).copy_(mirrored(again[i].toTensor()));
-      }
-      if (!results[i].isTensorList()) continue;
-      const auto was = results[i].toTensorVector(), is = again[i].toTensorVector();
-      for (std::size_t j = 0; j < was.size(); ++j) mirrored(was[j]).copy_(mirrored(is[j]));
-    }
-  });
+void refuse_if_not_on_cuda(const c10::OperatorHandle& op) {
+  TORCH_CHECK_NOT_IMPLEMENTED(is_on_cuda(op.schema()), "Could not run '", op.operator_name(),
+                              "' with arguments from the 'CUDA' backend: LibTorch for CUDA has no kernel for it");
+}
+
+// Returns the device of the tensors, of an argument "device", or else the current one.
+c10::Device device_of(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
+  const std::string& name = op.schema().operator_name().name;
+  std::optional<at::Device> device, wanted;
+  for (const auto& argument : torch::jit::last(stack, op.schema().arguments().size())) {
+    if (argument.isTensor()) check_place(name, argument.toTensor(), device);
+    if (argument.isDevice()) wanted = argument.toDevice();
+    if (!argument.isTensorList()) continue;
+    for (const at::Tensor& tensor : argument.toTensorVector()) check_place(name, tensor, device);
+  }
+  return device ? *device : device_of(wanted);
+}
+
+// Computes now if nothing before it is pending, and otherwise in its turn. The operators of a graph are computed at
+// once too, since the memory is restored after the recording.
+void compute_in_turn(OperatorCall& call, const std::string& name, int stream, bool needs_results) {
+  auto& streams = Streams::global();
+  streams.uses({.name = name, .stream = stream, .accesses = call.accesses()});
+  if (!needs_results && !streams.is_ready(stream) && call.allocate_results()) {
+    streams.enqueue(stream, call.recomputation());
+  } else {
+    if (!streams.is_idle(stream)) streams.synchronize(stream);
+    call.run();
+    if (waits(name)) streams.synchronize(stream);
+  }
+  streams.uses({.name = name, .stream = stream, .accesses = call.result_accesses()});
 }
 
 void compute_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const std::string& name = op.schema().operator_name().name;
-  const auto arguments = torch::jit::last(*stack, op.schema().arguments().size());
-  std::optional<at::Device> device;
-  for (const auto& argument : arguments) {
-    if (argument.isTensor()) check_place(name, argument.toTensor(), device);
-    if (!argument.isTensorList()) continue;
-    for (const at::Tensor& tensor : argument.toTensorVector()) check_place(name, tensor, device);
-  }
+  refuse_if_not_on_cuda(op);
+  const c10::Device device = device_of(op, *stack);
   draw_from_generator_of(device, op, *stack);
-  if (FakeGraph::records()) return record(op, stack);
-  at::native::cpu_fallback(op, stack, /*error_on_views=*/true);
+  const c10::DeviceGuard guard(device);
+  const FakeGraph::Whole whole;
+  TORCH_CHECK(!whole.recorded() || !waits(name), name, ": the host waits for the device while a graph is recorded");
+  OperatorCall call(op, *stack);
+  compute_in_turn(call, name, stream_on(device), waits(name) || whole.recorded());
+  if (whole.recorded()) {
+    whole.uses(call.accesses());
+    whole.uses(call.result_accesses());
+    whole.add([again = call.recomputation(), owned = std::pair(call.arguments(), call.results())] { again(); });
+  }
+  torch::jit::drop(*stack, op.schema().arguments().size());
+  for (const auto& result : call.results()) stack->push_back(result);
 }
 
 }  // namespace
@@ -221,9 +260,9 @@ void register_operators() {
   m.impl("copy_", TORCH_FN(copy));
   m.impl("_copy_from_and_resize", TORCH_FN(copy_and_resize));
   m.impl("_local_scalar_dense", TORCH_FN(local_scalar_dense));
-  m.impl("native_batch_norm", TORCH_FN(native_batch_norm));
   m.impl("_thnn_fused_lstm_cell", TORCH_FN(lstm_cell));
   m.impl("_thnn_fused_lstm_cell_backward_impl", TORCH_FN(lstm_cell_backward));
+  register_attention(m);
   m.impl("convolution_backward", torch::CppFunction::makeFromBoxedFunction<&compute_on_cpu>());
   m.impl("record_stream", TORCH_FN(record_stream));
   m.impl("resize_", TORCH_FN(resize));

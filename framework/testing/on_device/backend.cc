@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backend `on_device`, for tests: each operation on CPU tensors is performed on copies of them on a device, and the
-// results are copied back when it is waited for. In this way, every communicator suite also tests groups of devices.
-// The device is the one in PHALANX_TEST_DEVICE, such as cuda, or else the fake one. Ranks are threads, since they
-// need no backward and it takes a process a long time to acquire a device.
+// The backends `on_device` and `on_cuda`, for tests: each operation on CPU tensors is performed on copies of them on a
+// device, and the results are copied back when it is waited for. In this way, every communicator suite also tests
+// groups of devices. The device of `on_device` is the one in PHALANX_TEST_DEVICE, such as cuda, or else the fake one;
+// that of `on_cuda` is cuda. Ranks are threads, since they need no backward and it takes a process a long time to
+// acquire a device.
 #include "framework/comm/backend.h"
 
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -64,8 +65,8 @@ class OnDevice final : public Decorator {
   c10::Device device_;
 };
 
-CommunicatorPtr connect(const NoFields&, const ConnectOptions& options) {
-  const auto kind = DeviceKinds::Choice(environment("PHALANX_TEST_DEVICE").value_or("fake")).make();
+CommunicatorPtr connect_on(const std::string& device, const ConnectOptions& options) {
+  const auto kind = DeviceKinds::Choice(device).make();
   const auto own = static_cast<c10::DeviceIndex>(options.rank_info.local_rank % kind->count());
   const c10::Device place(kind->type(), own);
   c10::impl::VirtualGuardImpl(kind->type()).setDevice(place);
@@ -73,9 +74,16 @@ CommunicatorPtr connect(const NoFields&, const ConnectOptions& options) {
   return std::make_shared<OnDevice>(kind->connect(std::move(host), place, options.timeout), place);
 }
 
-const bool backend_registered =
-    Backends::global().add<NoFields>("on_device", "for tests: copies tensors to a device",
-                                     BackendTraits{.threads = true, .shared = BackendTraits::Memory::kAll}, &connect);
+const BackendTraits kTraits{.threads = true, .shared = BackendTraits::Memory::kAll};
+
+const bool on_device_registered = Backends::global().add<NoFields>(
+    "on_device", "for tests: copies tensors to a device", kTraits, [](const NoFields&, const ConnectOptions& options) {
+      return connect_on(environment("PHALANX_TEST_DEVICE").value_or("fake"), options);
+    });
+
+const bool on_cuda_registered = Backends::global().add<NoFields>(
+    "on_cuda", "for tests: copies tensors to a CUDA device", kTraits,
+    [](const NoFields&, const ConnectOptions& options) { return connect_on("cuda", options); });
 
 }  // namespace
 }  // namespace phalanx::testing

@@ -89,6 +89,11 @@ def newest_glibc(members):
     return ".".join(map(str, max(tuple(map(int, version)) for version in versions)))
 
 
+def newest_glibcxx(members):
+    """Returns the oldest version of the symbols of libstdc++ that all of them run with."""
+    return ".".join(map(str, max(map(run.newest_glibcxx, members))))
+
+
 def collect(programs, plugin, files):
     """Returns {path in the bundle: (content, is executable)}, and {path in the bundle: name in the same folder} for
     links: a link to the program phalanx is one of its commands."""
@@ -105,6 +110,7 @@ def collect(programs, plugin, files):
         "libtorch": libtorch_of(programs[0])[1],
         "machine": platform.machine(),
         "glibc": newest_glibc([data for data, _ in members.values()]),
+        "glibcxx": newest_glibcxx([data for data, _ in members.values()]),
         "cuda": plugin is not None,
         "programs": sorted(path.name for path in programs),
         "scripts": sorted(path.name for path in files if path.parts[0] == "tools" and os.access(path, os.X_OK)),

@@ -15,6 +15,8 @@ import os
 import pathlib
 import platform
 import re
+import shutil
+import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -54,6 +56,36 @@ def find_libtorch(wanted, known=None):
     return folder
 
 
+def newest_glibcxx(data):
+    """Returns the newest version of libstdc++'s symbols that a file has or needs, as numbers."""
+    versions = re.findall(rb"GLIBCXX_(\d+)\.(\d+)\.(\d+)", data)
+    return max((tuple(map(int, version)) for version in versions), default=(0, 0, 0))
+
+
+def find_libstdcxx():
+    """Returns the libstdc++ that programs use here, or None."""
+    folders = [folder for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":") if folder]
+    found = [pathlib.Path(folder) / "libstdc++.so.6" for folder in folders]
+    ldconfig = shutil.which("ldconfig", path=os.environ.get("PATH", "") + ":/sbin:/usr/sbin")
+    if ldconfig:
+        listed = subprocess.run([ldconfig, "-p"], capture_output=True, text=True, check=False).stdout
+        kind = "x86-64" if platform.machine() == "x86_64" else platform.machine().replace("aarch64", "AArch64")
+        lines = [line for line in listed.splitlines() if "libstdc++.so.6 " in line and kind in line]
+        found += [pathlib.Path(line.split("=> ")[1]) for line in lines]
+    return next((path for path in found if path.exists()), None)
+
+
+def check_libstdcxx(manifest):
+    library = find_libstdcxx()
+    if library is None:
+        raise Refusal("this machine has no libstdc++.so.6; install it")
+    has, needed = newest_glibcxx(library.read_bytes()), tuple(map(int, manifest["glibcxx"].split(".")))
+    if has < needed:
+        raise Refusal(f"this build needs GLIBCXX_{manifest['glibcxx']}, but {library} has GLIBCXX_"
+                      f"{'.'.join(map(str, has))}; build it with a compiler that is as old, or put a newer libstdc++ into "
+                      "LD_LIBRARY_PATH")
+
+
 def check_machine(manifest):
     machine, libc = platform.machine(), platform.libc_ver()
     if machine != manifest["machine"]:
@@ -62,6 +94,7 @@ def check_machine(manifest):
     if libc[0] != "glibc" or numbers[0] < numbers[1]:
         raise Refusal(f"this build needs glibc {manifest['glibc']}, but this machine has {' '.join(libc).strip()}; "
                       "build it on a system that is as old")
+    check_libstdcxx(manifest)
 
 
 def with_libtorch(environment, folder):

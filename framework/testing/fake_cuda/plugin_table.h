@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+namespace phalanx {
+
+struct CudaVersions;
+class Communicator;
+class PeerMemory;
+
+namespace nccl {
+struct ConnectRequest;
+}
+
+namespace testing {
+
+/// What the library libfake_cuda_plugin.so, which programs load in place of the plug-in, passes its calls on to: the
+/// plug-in's functions, which are linked into the test.
+struct PluginTable {
+  void (*versions)(CudaVersions* versions);
+  int (*device_count)(const char** why);
+  void (*connect)(const nccl::ConnectRequest& request, std::shared_ptr<Communicator>& made);
+  void (*register_graphs)();
+  void (*make_peer_memory)(int device, std::shared_ptr<PeerMemory>& made);
+};
+
+}  // namespace testing
+}  // namespace phalanx
