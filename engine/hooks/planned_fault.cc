@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -49,11 +48,6 @@ void sleep_for(double seconds) { std::this_thread::sleep_for(std::chrono::durati
   throw std::logic_error("signal " + std::to_string(signal) + " did not end the process");
 }
 
-void allocate_too_much() {
-  volatile std::size_t bytes = std::size_t{1} << 62;
-  ::operator delete(::operator new(bytes));
-}
-
 // Complex numbers are an input of no model here.
 void spoil_input(State& state) {
   auto& inputs = state.batch.inputs;
@@ -82,7 +76,7 @@ const std::map<std::string, Cause>& causes() {
       {"leave", [](const FaultPoint&) { ::_exit(0); }},
       {"exception_in_hook", [](const FaultPoint&) { throw std::runtime_error("planned fault: exception in a hook"); }},
       {"exception_in_model", [](const FaultPoint& point) { spoil_input(point.state); }},
-      {"bad_alloc", [](const FaultPoint&) { allocate_too_much(); }},
+      {"bad_alloc", [](const FaultPoint&) { throw std::bad_alloc(); }},
       {"mismatch",
        [](const FaultPoint& point) { point.world.all_reduce(at::zeros({7}, at::kDouble), Reduction::kMax).wait(); }},
       {"slow", [](const FaultPoint& point) { sleep_for(point.fault.seconds); }},

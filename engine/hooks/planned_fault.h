@@ -34,7 +34,7 @@ inline constexpr const char* kPlannedFault = "PHALANX_FAULT";
 ///   exception_in_hook      a hook throws
 ///   exception_in_loader    the training set throws when it is asked for the step-th batch
 ///   exception_in_model     the model gets an input of a type that it cannot process
-///   bad_alloc              memory is asked for that no machine has
+///   bad_alloc              memory is refused: std::bad_alloc
 ///   mismatch               the rank calls a collective that the others do not call
 ///   slow                   the rank sleeps for `seconds` in this step and in each of the 9 that follow
 ///   clock_jump             the clock that the rank reads (wall_clock.h) jumps by `seconds`, which may be negative
