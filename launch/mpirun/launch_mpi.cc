@@ -89,8 +89,8 @@ std::vector<RankEnd> ends_of_ranks(const Supervisor::End& mpirun, const std::vec
   return ends;
 }
 
-int conclude(const MpiLaunch& options, const std::string& rendezvous_folder, const Supervisor::End& mpirun,
-             bool interrupted, const MpirunNotices& notices) {
+Verdict conclude(const MpiLaunch& options, const std::string& rendezvous_folder, const Supervisor::End& mpirun,
+                 bool interrupted, const MpirunNotices& notices) {
   auto failures = take_failures(options.log_folder, rendezvous_folder);
   auto ends = ends_of_ranks(mpirun, notices.notices());
   // In an interrupted job, only the ranks' failures matter: mpirun's notices name the ranks that it ended on our
@@ -103,14 +103,19 @@ int conclude(const MpiLaunch& options, const std::string& rendezvous_folder, con
   } else if (!verdict.cause && !interrupted) {
     standard_error().write(text);
   }
-  report(verdict, options.ranks, options.log_folder);
-  if (options.ended) options.ended(verdict);
-  return verdict.status;
+  return verdict;
 }
 
 }  // namespace
 
 int launch_mpi(const MpiLaunch& options) {
+  const Verdict verdict = run_mpi(options);
+  report(verdict, options.ranks, options.log_folder);
+  if (options.ended) options.ended(verdict);
+  return verdict.status;
+}
+
+Verdict run_mpi(const MpiLaunch& options) {
   if (options.command.empty()) throw ConfigError("launch with MPI: no command to run");
   require_remote_shell(options.hosts);
   require_variables(options.pass_variables);
