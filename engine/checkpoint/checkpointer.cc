@@ -65,7 +65,7 @@ void Checkpointer::save(Manifest manifest, bool replicas_equal) {
   if (busy() && !behind_) wait_for(patience_.wait, patience_.wait);
   SharePtr share = copy(std::move(manifest), replicas_equal);
   if (!busy()) return begin(std::move(share));
-  if (!behind_ && !troubled_) {
+  if (!behind_ && !told_) {
     notice_ = "Warning: the disk is slow: the " + name_of_current() +
               format_text(
                   " is still being written after %g s. Training goes on, and the newest checkpoint waits in "
@@ -88,6 +88,7 @@ Checkpointer::SharePtr Checkpointer::copy(Manifest manifest, bool replicas_equal
 void Checkpointer::begin(SharePtr share) {
   current_ = std::move(share);
   reason_.clear();
+  trying_again_ = false;
   mine_ = {};
   writing_ = std::make_unique<RetriedTask>([share = current_, run = run_folder(folder_), at_start = run_folder_,
                                             rank = plan_.rank, ranks = plan_.ranks,
@@ -115,11 +116,11 @@ bool Checkpointer::wait_for(Seconds wait, Seconds retry) {
   while (busy() && !impatient_) {
     if (writing_) writing_->wait(kSlice);
     if (commit_) commit_->wait(kSlice);
-    const bool over = Clock::now() - start >= (troubled_ ? retry : wait);
+    const bool over = Clock::now() - start >= (trying_again_ ? retry : wait);
     mine_.impatient_in = plan_.rank == 0 && over ? waits_ : 0;
     advance();
   }
-  return !impatient_;
+  return !busy();  // it may have ended in the same moment in which rank 0 stopped waiting
 }
 
 void Checkpointer::settle() {
@@ -167,14 +168,15 @@ void Checkpointer::conclude() {
   impatient_ = first.impatient_in == waits_;
   if (first.stage == WriteStatus::kCommitted) return finish(true);
   if (failed && !writing) return finish(false);
-  if (troubled && !troubled_) note_trouble();
+  trying_again_ = troubled;
+  if (troubled && !told_) note_trouble();
   if (failed || (troubled && waiting_ != nullptr)) give_up();
   if (written && plan_.rank == 0 && !commit_ && mine_.stage == WriteStatus::kWritten) begin_commit();
 }
 
 // All ranks learn of trouble at the same time, so this can be collective.
 void Checkpointer::note_trouble() {
-  troubled_ = true;
+  told_ = true;
   notice_ = "Warning: the " + name_of_current() + " cannot be written: " + first_of(own_trouble()) + kGoesOn;
 }
 
@@ -208,9 +210,9 @@ void Checkpointer::finish(bool complete) {
   const std::string name = name_of_current(), temporary = folder_.temporary_path(current_->manifest.position.step);
   complete ? ++written_ : ++failed_;
   failure_ = complete ? "" : first_of(reason_);
-  if (complete && (troubled_ || behind_)) notice_ = "Checkpoints are written again: the " + name + " is complete";
-  if (!complete && !troubled_) notice_ = "A checkpoint was abandoned: " + failure_;
-  if (complete) troubled_ = behind_ = false;
+  if (complete && (told_ || behind_)) notice_ = "Checkpoints are written again: the " + name + " is complete";
+  if (!complete && !told_) notice_ = "A checkpoint was abandoned: " + failure_;
+  if (complete) told_ = behind_ = false;
   if (!complete && plan_.rank == 0) {
     if (reason_.empty()) log_error() << "the " << name << " is abandoned: " << failure_;
     std::error_code left_to_the_next_run;

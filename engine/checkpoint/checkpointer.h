@@ -101,7 +101,7 @@ class Checkpointer {
   bool busy() const { return current_ != nullptr; }
   SharePtr copy(Manifest manifest, bool replicas_equal);
   void begin(SharePtr share);
-  bool wait_for(Seconds wait, Seconds retry);  // returns false if all ranks have stopped waiting
+  bool wait_for(Seconds wait, Seconds retry);  // returns false if all ranks stop waiting before the end
   void look();                                 // checks the progress of this rank's own threads
   void conclude();                             // reads the statuses of the last step
   void note_trouble();
@@ -125,10 +125,11 @@ class Checkpointer {
   std::unique_ptr<RetriedTask> writing_{}, commit_{};
   WriteStatus mine_{};
   WriteStatuses statuses_;
-  bool behind_ = false;     // the disk was too slow for the last checkpoint: no step waits for it
-  bool troubled_ = false;   // a rank tries again
-  std::int64_t waits_ = 0;  // calls of wait_for(), the same on all ranks
-  bool impatient_ = false;  // rank 0 has stopped waiting in the current one
+  bool behind_ = false;        // the disk was too slow for the last checkpoint: no step waits for it
+  bool told_ = false;          // a person knows that the disk refuses checkpoints
+  bool trying_again_ = false;  // the disk has refused the current one on some rank
+  std::int64_t waits_ = 0;     // calls of wait_for(), the same on all ranks
+  bool impatient_ = false;     // rank 0 has stopped waiting in the current one
   std::string failure_, reason_, notice_;
   std::int64_t written_ = 0, failed_ = 0;
 };

@@ -107,7 +107,8 @@ int list_faults() {
 std::vector<std::string> settings_of(const Options& options) {
   auto settings = options.overrides;
   settings.push_back(format_text("framework.timeout=%g", options.timeout));
-  for (const char* own : {"expect={}", "checkpoint.resume=none", "checkpoint.final_weights=true", "watch.on_end=\"\""}) {
+  for (const char* own :
+       {"expect={}", "checkpoint.resume=none", "checkpoint.final_weights=true", "watch.on_end=\"\""}) {
     settings.emplace_back(own);
   }
   return settings;

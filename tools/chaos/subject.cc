@@ -62,7 +62,8 @@ JsonValue summary_of(const std::string& run_folder) {
 double run_undisturbed(const Launching& launching, const Folders& folders) {
   folders.create();
   const auto begin = Attempt::Clock::now();
-  Attempt attempt(starts_of(launching, folders, {}), folders.attempt(0), folders.note());
+  const Start more{.command = {"--set=launch.restarts=0"}, .variables = {}};
+  Attempt attempt(starts_of(launching, folders, more), folders.attempt(0), folders.note());
   attempt.wait(kReferenceSeconds);
   if (!attempt.poll() || attempt.status() != 0) {
     throw Error("the run fails without any fault, with status " + std::to_string(attempt.status()) + ":\n" +

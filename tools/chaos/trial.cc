@@ -30,6 +30,7 @@ using Clock = Attempt::Clock;
 
 constexpr int kMostResumes = 3;
 constexpr double kOrphanSeconds = 5;
+const std::string kNoRestarts = "--set=launch.restarts=0";
 constexpr std::int64_t kSmallSharedMemory = 64 << 10;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -121,7 +122,8 @@ class TrialRun {
   void complete() {
     int status = row_.status;
     for (int resume = 1; status != 0 && resume <= kMostResumes; ++resume) {
-      const Start more{.command = {"--resume=auto"}, .variables = variables()};
+      Start more{.command = restarts(), .variables = variables()};
+      more.command.push_back("--resume=auto");
       Attempt attempt(starts_of(launching_, folders_, more), folders_.attempt(resume), folders_.note());
       if (!wait_for_end(attempt)) return;
       status = attempt.status();
@@ -190,9 +192,15 @@ class TrialRun {
                                                  .note = folders_.note()})}};
   }
 
-  // A job that is started again at once would not let this process damage its checkpoints.
+  // Ranks that no launcher of ours starts cannot be started again by it, and a job that is started again at once would
+  // not let this process damage its checkpoints.
+  std::vector<std::string> restarts() const {
+    const bool possible = fault_.caused_by == CausedBy::kRank || fault_.caused_by == CausedBy::kDriver;
+    return possible && !fault_.needs_hosts ? std::vector<std::string>{} : std::vector{kNoRestarts};
+  }
+
   std::vector<Start> first_starts() const {
-    Start more{.variables = variables()};
+    Start more{.command = restarts(), .variables = variables()};
     if (is("port_in_use")) {
       const std::string address = address_of(listener_.get());
       const std::string ranks = std::to_string(launching_.ranks);
