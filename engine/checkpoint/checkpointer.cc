@@ -1,29 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/checkpoint/checkpointer.h"
 
-#include <ATen/ops/zeros.h>
-
-#include <chrono>
 #include <filesystem>
 #include <utility>
 
 #include "framework/base/error.h"
 #include "framework/base/file_identity.h"
 #include "framework/base/log.h"
+#include "framework/base/text.h"
 #include "framework/comm/texts.h"
 
 namespace phalanx {
 namespace {
 
-constexpr std::int64_t kStatusColumns = 5;
+constexpr Seconds kSlice{0.01};    // of waiting, between two exchanges of statuses
+constexpr Seconds kLastMoment{2};  // for a thread that is writing when the run ends
+constexpr const char* kGoesOn = "; it is tried again, and training goes on";
 
-template <class T>
-bool ready(const std::future<T>& future) {
-  return future.valid() && future.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
-}
-
-FileRecord record(const std::string& name, const std::int64_t* bytes_and_crc) {
-  return {name, static_cast<std::uint64_t>(bytes_and_crc[0]), static_cast<std::uint32_t>(bytes_and_crc[1])};
+FileRecord named(std::string name, FileRecord record) {
+  record.name = std::move(name);
+  return record;
 }
 
 // Returns the folder that contains the folder of checkpoints.
@@ -46,124 +42,207 @@ void make_folder(const std::string& path) {
 
 }  // namespace
 
-Checkpointer::Checkpointer(CheckpointFolder folder, Retention retention, CommunicatorPtr world, const RunState& state)
+Checkpointer::Checkpointer(CheckpointFolder folder, Retention retention, CommunicatorPtr world, const RunState& state,
+                           Patience patience)
     : folder_(std::move(folder)),
       retention_(std::move(retention)),
+      patience_(patience),
       run_folder_(FileIdentity::of(run_folder(folder_))),
       world_(std::move(world)),
       state_(state),
       plan_(make_plan(state, *world_)),
-      mine_(at::zeros({kStatusColumns}, at::kLong)),
-      all_(at::zeros({kStatusColumns * world_->size()}, at::kLong)) {}
+      statuses_(world_) {}
 
 Checkpointer::~Checkpointer() {
-  if (writing_.valid()) writing_.wait();
-  if (commit_.valid()) commit_.wait();
+  for (auto* task : {&writing_, &commit_}) {
+    if (!*task) continue;
+    (*task)->give_up();
+    (*task)->wait(kLastMoment);
+  }
 }
 
 void Checkpointer::save(Manifest manifest, bool replicas_equal) {
-  settle();
-  take_snapshot(state_, plan_, replicas_equal, snapshot_);
-  manifest_ = std::move(manifest);
-  manifest_.ranks = plan_.ranks;
-  busy_ = true;
+  if (busy() && !behind_) wait_for(patience_.wait, patience_.wait);
+  SharePtr share = copy(std::move(manifest), replicas_equal);
+  if (!busy()) return begin(std::move(share));
+  if (!behind_ && !told_) {
+    notice_ = "Warning: the disk is slow: the " + name_of_current() +
+              format_text(
+                  " is still being written after %g s. Training goes on, and the newest checkpoint waits in "
+                  "memory",
+                  patience_.wait.count());
+  }
+  behind_ = true;
+  waiting_ = std::move(share);
+}
+
+Checkpointer::SharePtr Checkpointer::copy(Manifest manifest, bool replicas_equal) {
+  SharePtr share = waiting_ ? std::exchange(waiting_, nullptr) : std::exchange(spare_, nullptr);
+  if (share == nullptr) share = std::make_shared<Share>();
+  take_snapshot(state_, plan_, replicas_equal, share->snapshot);
+  share->manifest = std::move(manifest);
+  share->manifest.ranks = plan_.ranks;
+  return share;
+}
+
+void Checkpointer::begin(SharePtr share) {
+  current_ = std::move(share);
   reason_.clear();
-  mine_.zero_();
-  writing_ = std::async(std::launch::async, [this, path = folder_.temporary_path(manifest_.position.step)] {
-    require_same(run_folder(folder_), run_folder_);
+  trying_again_ = false;
+  mine_ = {};
+  writing_ = std::make_unique<RetriedTask>([share = current_, run = run_folder(folder_), at_start = run_folder_,
+                                            rank = plan_.rank, ranks = plan_.ranks,
+                                            path = folder_.temporary_path(current_->manifest.position.step)] {
+    require_same(run, at_start);
     make_folder(path);
-    return Files{write_synced(path + "/" + weights_file(plan_.rank, plan_.ranks), snapshot_.weights),
-                 write_synced(path + "/" + state_file(plan_.rank, plan_.ranks), snapshot_.state)};
+    share->weights = write_synced(path + "/" + weights_file(rank, ranks), share->snapshot.weights);
+    share->state = write_synced(path + "/" + state_file(rank, ranks), share->snapshot.state);
   });
+  if (patience_.retry.count() <= 0) writing_->give_up();
 }
 
 void Checkpointer::advance() {
-  if (!busy_) return;
-  if (conclude()) return;
+  if (!busy()) return;
+  conclude();
+  if (!busy()) return;
   look();
-  exchange_status();
+  statuses_.launch(mine_);
+}
+
+bool Checkpointer::wait_for(Seconds wait, Seconds retry) {
+  const auto start = Clock::now();
+  ++waits_;
+  impatient_ = false;
+  while (busy() && !impatient_) {
+    if (writing_) writing_->wait(kSlice);
+    if (commit_) commit_->wait(kSlice);
+    const bool over = Clock::now() - start >= (trying_again_ ? retry : wait);
+    mine_.impatient_in = plan_.rank == 0 && over ? waits_ : 0;
+    advance();
+  }
+  return !busy();  // it may have ended in the same moment in which rank 0 stopped waiting
 }
 
 void Checkpointer::settle() {
-  while (busy_) {
-    if (writing_.valid()) writing_.wait();
-    if (commit_.valid()) commit_.wait();
-    advance();
-  }
+  if (busy() && !wait_for(patience_.hang, patience_.retry)) abandon_all();
 }
 
 void Checkpointer::look() {
-  auto* mine = mine_.data_ptr<std::int64_t>();
   try {
-    if (ready(writing_)) {
-      const Files files = writing_.get();
-      mine[0] = kWritten;
-      mine[1] = static_cast<std::int64_t>(files.weights.bytes);
-      mine[2] = files.weights.crc;
-      mine[3] = static_cast<std::int64_t>(files.state.bytes);
-      mine[4] = files.state.crc;
+    if (writing_ && writing_->ended()) {
+      const auto task = std::move(writing_);
+      task->check();
+      mine_.weights = current_->weights;
+      mine_.state = current_->state;
+      mine_.stage = WriteStatus::kWritten;
     }
-    if (ready(commit_)) {
-      commit_.get();
-      mine[0] = kCommitted;
+    if (commit_ && commit_->ended()) {
+      const auto task = std::move(commit_);
+      task->check();
+      mine_.stage = WriteStatus::kCommitted;
     }
   } catch (const std::exception& error) {
-    mine[0] = kFailed;
+    mine_.stage = WriteStatus::kFailed;
     reason_ = error.what();
-    log_error() << "the checkpoint of step " << manifest_.position.step << " is abandoned: " << reason_;
+    log_error() << "the " << name_of_current() << " is abandoned: " << reason_;
   }
+  mine_.troubled = !own_trouble().empty();
 }
 
-void Checkpointer::exchange_status() { exchange_ = world_->all_gather(all_, mine_); }
+std::string Checkpointer::own_trouble() const {
+  if (writing_) return writing_->trouble();
+  return commit_ ? commit_->trouble() : "";
+}
 
-std::int64_t Checkpointer::status_of(int rank) const { return all_.data_ptr<std::int64_t>()[rank * kStatusColumns]; }
-
-bool Checkpointer::conclude() {
-  exchange_.wait();
-  exchange_ = {};
-  bool writing = false, failed = false, written = true;
+void Checkpointer::conclude() {
+  statuses_.finish();
+  bool writing = false, failed = false, written = true, troubled = false;
   for (int rank = 0; rank < plan_.ranks; ++rank) {
-    writing |= status_of(rank) == kWriting;
-    failed |= status_of(rank) == kFailed;
-    written &= status_of(rank) == kWritten;
+    const WriteStatus status = statuses_.of(rank);
+    writing |= status.stage == WriteStatus::kWriting;
+    failed |= status.stage == WriteStatus::kFailed;
+    written &= status.stage == WriteStatus::kWritten;
+    troubled |= status.troubled;
   }
-  if (status_of(0) == kCommitted) return finish(true), true;
-  if (failed && !writing) return finish(false), true;
-  if (written && plan_.rank == 0 && !commit_.valid() && mine_.data_ptr<std::int64_t>()[0] == kWritten) begin_commit();
-  return false;
+  const WriteStatus first = statuses_.of(0);
+  impatient_ = first.impatient_in == waits_;
+  if (first.stage == WriteStatus::kCommitted) return finish(true);
+  if (failed && !writing) return finish(false);
+  trying_again_ = troubled;
+  if (troubled && !told_) note_trouble();
+  if (failed || (troubled && waiting_ != nullptr)) give_up();
+  if (written && plan_.rank == 0 && !commit_ && mine_.stage == WriteStatus::kWritten) begin_commit();
+}
+
+// All ranks learn of trouble at the same time, so this can be collective.
+void Checkpointer::note_trouble() {
+  told_ = true;
+  notice_ = "Warning: the " + name_of_current() + " cannot be written: " + first_of(own_trouble()) + kGoesOn;
+}
+
+void Checkpointer::give_up() {
+  if (writing_) writing_->give_up();
+  if (commit_) commit_->give_up();
 }
 
 void Checkpointer::begin_commit() {
-  manifest_.files.clear();
+  auto& files = current_->manifest.files;
+  files.clear();
   for (int rank = 0; rank < plan_.ranks; ++rank) {
-    const auto* row = all_.data_ptr<std::int64_t>() + rank * kStatusColumns;
-    manifest_.files.push_back(record(weights_file(rank, plan_.ranks), row + 1));
-    manifest_.files.push_back(record(state_file(rank, plan_.ranks), row + 3));
+    const WriteStatus status = statuses_.of(rank);
+    files.push_back(named(weights_file(rank, plan_.ranks), status.weights));
+    files.push_back(named(state_file(rank, plan_.ranks), status.state));
   }
-  commit_ = std::async(std::launch::async, [this] { folder_.commit(manifest_, retention_); });
+  commit_ = std::make_unique<RetriedTask>(
+      [share = current_, folder = folder_, retention = retention_] { folder.commit(share->manifest, retention); });
+  if (patience_.retry.count() <= 0) commit_->give_up();
 }
 
-// All ranks learn of a failed checkpoint at the same time, so this can be collective.
-std::string Checkpointer::first_reason() const {
-  for (const auto& reason : all_gather_text(reason_, *world_)) {
+// Collective.
+std::string Checkpointer::first_of(const std::string& own) const {
+  for (const auto& reason : all_gather_text(own, *world_)) {
     if (!reason.empty()) return reason;
   }
   return "no rank gave a reason";
 }
 
 void Checkpointer::finish(bool complete) {
-  busy_ = false;
-  all_.zero_();
+  const std::string name = name_of_current(), temporary = folder_.temporary_path(current_->manifest.position.step);
   complete ? ++written_ : ++failed_;
-  failure_.clear();
-  if (complete) return;
-  failure_ = first_reason();
-  if (plan_.rank != 0) return;
-  if (reason_.empty()) {
-    log_error() << "the checkpoint of step " << manifest_.position.step << " is abandoned: " << failure_;
+  failure_ = complete ? "" : first_of(reason_);
+  if (complete && (told_ || behind_)) notice_ = "Checkpoints are written again: the " + name + " is complete";
+  if (!complete && !told_) notice_ = "A checkpoint was abandoned: " + failure_;
+  if (complete) told_ = behind_ = false;
+  if (!complete && plan_.rank == 0) {
+    if (reason_.empty()) log_error() << "the " << name << " is abandoned: " << failure_;
+    std::error_code left_to_the_next_run;
+    std::filesystem::remove_all(temporary, left_to_the_next_run);
   }
-  std::error_code left_to_the_next_run;
-  std::filesystem::remove_all(folder_.temporary_path(manifest_.position.step), left_to_the_next_run);
+  if (current_.use_count() == 1) spare_ = current_;  // else the thread has not let go of it yet
+  current_.reset();
+  statuses_.clear();
+  if (waiting_ != nullptr) begin(std::move(waiting_));
+}
+
+// All ranks stop waiting at the same time, so this can be collective.
+void Checkpointer::abandon_all() {
+  statuses_.finish();
+  if (mine_.stage == WriteStatus::kWriting || commit_ != nullptr) {
+    reason_ = own_trouble();
+    if (reason_.empty()) reason_ = format_text("the disk has not taken it within %g s", patience_.hang.count());
+  }
+  give_up();
+  writing_.reset();
+  commit_.reset();
+  waiting_.reset();
+  finish(false);
+  notice_ = "A checkpoint was abandoned: " + failure_;
+}
+
+std::string Checkpointer::take_notice() { return std::exchange(notice_, ""); }
+
+std::string Checkpointer::name_of_current() const {
+  return "checkpoint of step " + std::to_string(current_->manifest.position.step);
 }
 
 }  // namespace phalanx

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
-#include <future>
+#include <chrono>
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "engine/checkpoint/folder.h"
+#include "engine/checkpoint/retried_task.h"
 #include "engine/checkpoint/run_state.h"
+#include "engine/checkpoint/write_status.h"
 #include "framework/base/file_identity.h"
 #include "framework/comm/communicator.h"
 
@@ -31,12 +34,22 @@ struct Snapshot {
 /// Copies this rank's share according to `plan` into `snapshot`, whose memory is reused.
 void take_snapshot(const RunState& state, const WritePlan& plan, bool replicas_equal, Snapshot& snapshot);
 
+/// How long a run puts up with a disk that is slow, full or absent.
+struct Patience {
+  Seconds wait{10};   // a step waits for the checkpoint before; then the new one waits in memory
+  Seconds retry{0};   // at the end, a file that the disk refuses is tried again; 0: it is never tried again
+  Seconds hang{600};  // at the end, a file may take to be written
+};
+
 /// Writes checkpoints while training continues: all ranks together, one checkpoint at a time.
 ///
 /// save() copies this rank's share and returns, and a thread writes the copy to disk. After every step, ranks exchange
-/// their progress in a small all-gather, whose result is read one step later, when all ranks have long contributed.
-/// When all have written their files, rank 0's thread completes the manifest, renames the folder, and removes
-/// checkpoints that are not to be kept. The files of all ranks must be in the same file system.
+/// their progress (write_status.h). When all have written their files, rank 0's thread completes the manifest, renames
+/// the folder, and removes checkpoints that are not to be kept. The files of all ranks must be in the same file system.
+///
+/// A checkpoint that the disk refuses is tried again until a newer one waits (Patience::retry). If the disk is so slow
+/// that a step would wait for longer than Patience::wait, the newest checkpoint waits in memory, in place of an older
+/// one that waits, and no step waits again until one has been written.
 ///
 /// If the folder that contains `folder` was removed or renamed since the start, nothing is written, because writing
 /// would create it again. Errors are logged, and the checkpoint is abandoned on all ranks, without leaving files. Older
@@ -46,19 +59,22 @@ void take_snapshot(const RunState& state, const WritePlan& plan, bool replicas_e
 class Checkpointer {
  public:
   /// `state` must outlive this object.
-  Checkpointer(CheckpointFolder folder, Retention retention, CommunicatorPtr world, const RunState& state);
-  ~Checkpointer();  // waits for its threads; uncommitted files stay for the next run to remove
+  Checkpointer(CheckpointFolder folder, Retention retention, CommunicatorPtr world, const RunState& state,
+               Patience patience = {});
+
+  /// Waits a moment for its threads, but not for a disk that hangs; uncommitted files stay for the next run to remove.
+  ~Checkpointer();
   Checkpointer(const Checkpointer&) = delete;
   Checkpointer& operator=(const Checkpointer&) = delete;
 
-  /// Begins a checkpoint. Blocks until the previous one is complete. `manifest` must be the same on all ranks; this
-  /// function sets its `ranks` and `files`.
+  /// Begins a checkpoint, after the previous one is complete or Patience::wait is over. `manifest` must be the same on
+  /// all ranks; this function sets its `ranks` and `files`.
   void save(Manifest manifest, bool replicas_equal);
 
   /// Must be called once per step. Does nothing, and does not communicate, while no checkpoint is being written.
   void advance();
 
-  /// Blocks until the current checkpoint is complete or abandoned.
+  /// Blocks until all checkpoints are complete or abandoned, but no longer than Patience allows.
   void settle();
 
   /// Returns the reason why the last settled checkpoint was abandoned: the reason of the first rank that had one, the
@@ -67,36 +83,54 @@ class Checkpointer {
   std::int64_t written() const { return written_; }  // since the start
   std::int64_t failed() const { return failed_; }
 
- private:
-  enum Status : std::int64_t { kWriting, kWritten, kCommitted, kFailed };
-  struct Files {
-    FileRecord weights, state;
-  };
+  /// Returns what a person should know about the disk, once: that it refuses a checkpoint, is too slow, or works again.
+  /// Otherwise returns an empty string. The same on all ranks.
+  std::string take_notice();
 
-  void look();             // checks the progress of this rank's own threads
-  void exchange_status();  // launches the all-gather
-  bool conclude();         // reads it; returns true if the checkpoint is done
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  // A checkpoint in memory, with the records of its files once they are written. Shared with the thread that writes.
+  struct Share {
+    Manifest manifest{};
+    Snapshot snapshot{};
+    FileRecord weights{}, state{};
+  };
+  using SharePtr = std::shared_ptr<Share>;
+
+  bool busy() const { return current_ != nullptr; }
+  SharePtr copy(Manifest manifest, bool replicas_equal);
+  void begin(SharePtr share);
+  bool wait_for(Seconds wait, Seconds retry);  // returns false if all ranks stop waiting before the end
+  void look();                                 // checks the progress of this rank's own threads
+  void conclude();                             // reads the statuses of the last step
+  void note_trouble();
+  void give_up();
   void begin_commit();
   void finish(bool complete);
-  std::string first_reason() const;
-  std::int64_t status_of(int rank) const;
+  void abandon_all();
+  std::string own_trouble() const;
+  std::string first_of(const std::string& own) const;  // returns the first text of a rank that is not empty
+  std::string name_of_current() const;
 
   CheckpointFolder folder_;
   Retention retention_;
+  Patience patience_;
   std::optional<FileIdentity> run_folder_;  // at the start; empty if it did not exist
   CommunicatorPtr world_;
   const RunState& state_;
   WritePlan plan_;
 
-  bool busy_ = false;
-  Manifest manifest_;
-  Snapshot snapshot_;
-  std::future<Files> writing_;
-  std::future<void> commit_;
-  at::Tensor mine_;  // [5] int64: status, bytes and checksum of both files
-  at::Tensor all_;   // [ranks * 5]
-  Work exchange_;
-  std::string failure_, reason_;
+  SharePtr current_{}, waiting_{}, spare_{};  // being written; to be written next; memory to be used again
+  std::unique_ptr<RetriedTask> writing_{}, commit_{};
+  WriteStatus mine_{};
+  WriteStatuses statuses_;
+  bool behind_ = false;        // the disk was too slow for the last checkpoint: no step waits for it
+  bool told_ = false;          // a person knows that the disk refuses checkpoints
+  bool trying_again_ = false;  // the disk has refused the current one on some rank
+  std::int64_t waits_ = 0;     // calls of wait_for(), the same on all ranks
+  bool impatient_ = false;     // rank 0 has stopped waiting in the current one
+  std::string failure_, reason_, notice_;
   std::int64_t written_ = 0, failed_ = 0;
 };
 

@@ -97,6 +97,11 @@ std::vector<const Checkpoint*> by_metric(const std::vector<Checkpoint>& all, con
   return sorted;
 }
 
+// Returns true if an earlier attempt to commit failed only after the checkpoint had its final name.
+bool is_committed(const std::string& temporary, const std::string& final, const Manifest& manifest) {
+  return !exists(temporary) && exists(manifest_of(final)) && read_file(manifest_of(final)) == to_text(manifest);
+}
+
 }  // namespace
 
 Checkpoint read_checkpoint(const std::string& path) {
@@ -146,6 +151,7 @@ Checkpoint CheckpointFolder::newest_intact(const Refuse& refuse) const {
 void CheckpointFolder::commit(const Manifest& manifest, const Retention& retention) const {
   const auto step = manifest.position.step;
   const std::string temporary = temporary_path(step), final = final_path(step);
+  if (is_committed(temporary, final, manifest)) return prune(retention);
   write_synced(manifest_of(temporary), to_text(manifest));
   sync_folder(temporary);
   if (exchanged(temporary, final)) {

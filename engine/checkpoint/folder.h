@@ -53,7 +53,7 @@ class CheckpointFolder {
 
   /// Writes the manifest into temporary_path() of its step, whose other files must be complete on disk, gives the
   /// folder its final name, and removes checkpoints that `retention` does not keep. If the process is killed at any
-  /// point, either all older checkpoints or the new one exist. Throws DataError.
+  /// point, either all older checkpoints or the new one exist. Throws DataError, and may then be called again.
   void commit(const Manifest& manifest, const Retention& retention) const;
 
   /// Removes unfinished checkpoints of an earlier run.

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests checkpoints that cannot be written.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <functional>
@@ -119,6 +122,123 @@ TEST_F(FullDisk, AManifestThatCannotBeWrittenIsAFailureOnAllRanks) {
     EXPECT_EQ(checkpointer.written(), 0);
   });
   EXPECT_EQ(folder_.newest_intact([](const std::string&) {}).path, "");
+}
+
+// Takes steps until the condition is true on all ranks.
+void train_until(Checkpointer& checkpointer, Communicator& world, const std::function<bool()>& condition) {
+  const at::Tensor done = at::zeros({1}, at::kLong);
+  do {
+    checkpointer.advance();
+    done.fill_(condition() ? 1 : 0);
+    world.all_reduce(done, Reduction::kMin).wait();
+  } while (done.item<std::int64_t>() == 0);
+}
+
+constexpr Patience kPatient{.wait = Seconds(0.02), .retry = Seconds(20), .hang = Seconds(20)};
+
+TEST_F(FullDisk, ACheckpointIsTriedAgainWhileTrainingGoesOn) {
+  run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
+    Rank rank(*world);
+    Checkpointer checkpointer(folder_, {}, world, rank.state, kPatient);
+    rank.fill(2);
+    if (world->rank() == 0) limit(60);
+    world->barrier().wait();
+    checkpointer.save(at_step(2), true);
+    rank.fill(99);  // training goes on
+    std::string notice;
+    train_until(checkpointer, *world, [&] { return !(notice += checkpointer.take_notice()).empty(); });
+    EXPECT_THAT(notice, HasSubstr("the checkpoint of step 2 cannot be written: "));
+    EXPECT_THAT(notice, HasSubstr("it is tried again, and training goes on"));
+    if (world->rank() == 0) limit(RLIM_INFINITY);
+    checkpointer.settle();
+    EXPECT_EQ(checkpointer.failure(), "");
+    EXPECT_EQ(checkpointer.take_notice(), "Checkpoints are written again: the checkpoint of step 2 is complete");
+  });
+  expect_loads(2, Sharing::kReplicas, 2);
+}
+
+TEST_F(FullDisk, ANewerCheckpointReplacesOneThatCannotBeWritten) {
+  run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
+    Rank rank(*world);
+    Checkpointer checkpointer(folder_, {}, world, rank.state, kPatient);
+    if (world->rank() == 0) limit(60);
+    world->barrier().wait();
+    for (int step = 2; step <= 4; ++step) {
+      rank.fill(static_cast<float>(step));
+      checkpointer.save(at_step(step), true);
+    }
+    train_until(checkpointer, *world, [&] { return checkpointer.failed() > 0; });
+    if (world->rank() == 0) limit(RLIM_INFINITY);
+    checkpointer.settle();
+    EXPECT_EQ(checkpointer.failure(), "");
+  });
+  expect_loads(2, Sharing::kReplicas, 4);
+}
+
+TEST_F(FullDisk, TheEndDoesNotWaitForLongerThanItMay) {
+  run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
+    Rank rank(*world);
+    Checkpointer checkpointer(folder_, {}, world, rank.state, {.wait = Seconds(0.02), .retry = Seconds(0.1)});
+    if (world->rank() == 1) limit(60);
+    world->barrier().wait();
+    checkpointer.save(at_step(2), true);
+    checkpointer.settle();
+    EXPECT_THAT(checkpointer.failure(), HasSubstr("File too large"));
+    EXPECT_EQ(checkpointer.failed(), 1);
+    EXPECT_THAT(checkpointer.take_notice(), HasSubstr("A checkpoint was abandoned: "));
+    world->barrier().wait();
+    if (world->rank() == 1) limit(RLIM_INFINITY);
+    world->barrier().wait();
+    checkpointer.save(at_step(3), true);
+    checkpointer.settle();
+    EXPECT_EQ(checkpointer.failure(), "");
+  });
+}
+
+// Opening a pipe for writing hangs until it has a reader, like a file of a server that does not answer.
+TEST_F(Checkpoints, ADiskThatHangsDelaysTrainingOnce) {
+  const std::string pipe = folder_.temporary_path(2) + "/" + weights_file(1, 2);
+  fs::create_directories(folder_.temporary_path(2));
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
+    Rank rank(*world);
+    Checkpointer checkpointer(folder_, {}, world, rank.state, kPatient);
+    for (int step = 2; step <= 5; ++step) {
+      rank.fill(static_cast<float>(step));
+      checkpointer.save(at_step(step), true);
+      checkpointer.advance();
+    }
+    EXPECT_EQ(checkpointer.written(), 0);
+    EXPECT_THAT(checkpointer.take_notice(),
+                HasSubstr("the disk is slow: the checkpoint of step 2 is still being written"));
+    world->barrier().wait();
+    if (world->rank() == 1) {
+      const int reader = ::open(pipe.c_str(), O_RDONLY | O_CLOEXEC);  // the writer goes on, and fsync() fails
+      fs::remove(pipe);
+      ::close(reader);
+    }
+    checkpointer.settle();
+    EXPECT_EQ(checkpointer.failure(), "");
+  });
+  expect_loads(2, Sharing::kReplicas, 5);
+}
+
+TEST_F(Checkpoints, ADiskThatHangsAtTheEndIsLeft) {
+  const std::string pipe = folder_.temporary_path(2) + "/" + weights_file(1, 2);
+  fs::create_directories(folder_.temporary_path(2));
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const int held = ::open(pipe.c_str(), O_PATH | O_CLOEXEC);  // the name is removed with the checkpoint
+  run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
+    Rank rank(*world);
+    Checkpointer checkpointer(folder_, {}, world, rank.state,
+                              {.wait = Seconds(0.02), .retry = Seconds(1), .hang = Seconds(0.05)});
+    checkpointer.save(at_step(2), true);
+    checkpointer.settle();
+    EXPECT_EQ(checkpointer.failure(), "the disk has not taken it within 0.05 s");
+  });
+  const std::string same = "/proc/self/fd/" + std::to_string(held);
+  ::close(::open(same.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));  // lets the thread end
+  ::close(held);
 }
 
 }  // namespace

@@ -18,6 +18,8 @@ struct CheckpointConfig {
   std::string best_is = "auto";
   std::string resume = "none";
   bool final_weights = true;
+  double max_wait = 10;
+  double retry = 10;
 
   template <class V>
   void visit(V& v) {
@@ -32,6 +34,13 @@ struct CheckpointConfig {
     v("resume", resume, "where to resume: none, auto (newest checkpoint of the run folder) or a checkpoint's path");
     v("final_weights", final_weights,
       "write weights.safetensors to the run folder at the end, and rows of embeddings on servers next to it");
+    v("max_wait", max_wait,
+      "seconds that a step waits for the checkpoint before; then training goes on, and the newest one waits in memory",
+      config::at_least(0));
+    v("retry", retry,
+      "seconds at the end for which files that the disk refuses are tried again; while training goes on, they always "
+      "are; 0: never",
+      config::at_least(0));
   }
 };
 

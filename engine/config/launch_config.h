@@ -17,6 +17,9 @@ struct LaunchConfig {
   std::int64_t threads = 0;
   std::string bind_to = "none";
   double grace = 60;
+  std::int64_t restarts = 0;
+  double restart_delay = 1;
+  std::int64_t exclude_after = 2;
   bool oversubscribe = false;
   std::vector<std::string> mpirun_options;
   std::vector<std::string> pass_variables;
@@ -34,6 +37,13 @@ struct LaunchConfig {
       config::one_of({"none", "core", "numa"}));
     v("grace", grace, "seconds after SIGTERM to finish the step and save it; then the run ends; 0: no limit",
       config::at_least(0));
+    v("restarts", restarts, "how often a job that fails is started again from its newest intact checkpoint",
+      config::between(0, 1000));
+    v("restart_delay", restart_delay,
+      "seconds before that; they double with each restart, up to 60, until a checkpoint is written",
+      config::at_least(0));
+    v("exclude_after", exclude_after, "failures after which a host of launch.hosts is not used for restarts any more",
+      config::at_least(1));
     v("oversubscribe", oversubscribe, "start more than 32 ranks per core of this host too");
     v("mpirun_options", mpirun_options,
       "words to add to the command line of mpirun, such as [--mca, btl_tcp_if_include, eth1]");

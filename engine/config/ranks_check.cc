@@ -143,6 +143,14 @@ void check_start(std::vector<ConfigProblem>& problems, const ExperimentConfig& c
             "the ranks of " + config.backend + " are threads of one process, but launch.hosts names hosts");
 }
 
+void check_restarts(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
+  const auto& checkpoint = config.checkpoint;
+  const bool saves = checkpoint.every_steps > 0 || checkpoint.every_epochs > 0 || checkpoint.keep_best > 0;
+  refuse_if(problems, config.launch.restarts > 0 && !saves, "launch.restarts",
+            "a job that is started again goes on from a checkpoint, but this one writes none; set "
+            "checkpoint.every_steps or checkpoint.every_epochs");
+}
+
 }  // namespace
 
 void check_ranks(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
@@ -151,6 +159,7 @@ void check_ranks(std::vector<ConfigProblem>& problems, const ExperimentConfig& c
   check_server_replicas(problems, config.roles);
   check_division(problems, config);
   check_start(problems, config);
+  check_restarts(problems, config);
   check_mpirun(problems, config.launch);
 }
 

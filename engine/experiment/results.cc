@@ -53,8 +53,12 @@ void show_times(const StepTimes& times) {
 void write_results(const ExperimentConfig& config, const ExperimentContext& context, const ExperimentResult& result,
                    const RunTimes& times, const NamedTensors& weights) {
   if (context.world->rank() != 0) return;
-  if (config.checkpoint.final_weights) save_safetensors(context.folder.weights(), weights);
-  write_atomically(context.folder.summary(), summary_text(config, context, result, times));
+  // The other ranks wait meanwhile.
+  const Seconds patience(std::min(config.checkpoint.retry, config.framework.timeout / 2));
+  if (config.checkpoint.final_weights) {
+    insist([&] { save_safetensors(context.folder.weights(), weights); }, patience);
+  }
+  insist([&] { write_atomically(context.folder.summary(), summary_text(config, context, result, times)); }, patience);
   if (config.watch.report) {
     BestEffort().attempt([&] { write_run_page(context.folder); },
                          "the run itself is not affected; tools:report can write the page later");

@@ -168,7 +168,10 @@ void Checkpointing::start(const std::vector<Slice>& slices, State& state) {
                                   .keep_best = config.keep_best,
                                   .best_by = config.best_by,
                                   .highest = config.best_is == "highest"},
-                        run_.replica.mesh().control(), state_);
+                        run_.replica.mesh().control(), state_,
+                        Patience{.wait = Seconds(config.max_wait),
+                                 .retry = Seconds(config.retry),
+                                 .hang = Seconds(run_.config.framework.timeout)});
   const Choice choice = choose(config.resume, folder, identity(), state_, world());
   const bool first = world().rank() == 0;
   if (first) {
@@ -244,7 +247,7 @@ bool Checkpointing::due_by_test(std::int64_t step) const {
 void Checkpointing::update(const State& state) {
   replicas_differed_ |= !run_.replica.strategy().replicas_equal() || updates_with_own_gradients();
   checkpointer_->advance();
-  warn_of_failures();
+  show_notice();
   const bool end_of_epoch = run_.length.ends_epoch(state.cursor) || state.step >= run_.length.steps || state.stop;
   if (run_.vote.stopped() || (!end_of_epoch && (due_at_step(state.step) || due_by_test(state.step)))) {
     save({state.step, state.epoch, state.cursor});
@@ -263,8 +266,7 @@ void Checkpointing::end_epoch(State& state) {
 }
 
 void Checkpointing::save(const Position& position) {
-  checkpointer_->settle();  // the one before is good, whatever the guard finds now
-  run_.nan_guard.check_now();
+  check_numbers();
   state_.buffers = run_.replica.shared_buffers();
   checkpointer_->save({.position = position,
                        .updates = run_.replica.optimizer().updates(),
@@ -277,15 +279,28 @@ void Checkpointing::save(const Position& position) {
                       !replicas_differed_);
 }
 
-void Checkpointing::end() {
-  checkpointer_->settle();
-  warn_of_failures();
+// Ends the run if its numbers are not finite, after the checkpoints before, which are good, are complete.
+void Checkpointing::check_numbers() {
+  try {
+    run_.nan_guard.check_now();
+  } catch (const CommError&) {
+    throw;
+  } catch (const Error&) {
+    checkpointer_->settle();
+    throw;
+  }
 }
 
-void Checkpointing::warn_of_failures() {
-  if (checkpointer_->failed() == reported_failures_) return;
-  reported_failures_ = checkpointer_->failed();
-  if (world().rank() == 0) standard_error().write("A checkpoint was abandoned: " + checkpointer_->failure() + "\n");
+void Checkpointing::end() {
+  checkpointer_->settle();
+  show_notice();
+}
+
+void Checkpointing::show_notice() {
+  const std::string notice = checkpointer_->take_notice();
+  if (notice.empty() || world().rank() != 0) return;
+  log_warning() << notice;
+  standard_error().write(notice + "\n");
 }
 
 std::string Checkpointing::why_unsaved() const {

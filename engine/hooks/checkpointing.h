@@ -80,7 +80,8 @@ class Checkpointing {
   void end_epoch(State& state);
   void end();
   void save(const Position& position);
-  void warn_of_failures();
+  void check_numbers();
+  void show_notice();
   void warn_of_other_kernels(const Manifest& manifest) const;
   bool regular() const;
   bool updates_with_own_gradients() const;
@@ -96,8 +97,7 @@ class Checkpointing {
   std::vector<CheckpointPart> parts_;
   RunState state_;
   std::optional<Checkpointer> checkpointer_;
-  std::int64_t reported_failures_ = 0;  // number of failures that the user was told of
-  bool same_setup_ = false;             // same ranks, strategy and buckets as the run that it resumes
+  bool same_setup_ = false;  // same ranks, strategy and buckets as the run that it resumes
   // Replicas or their gradients have differed at some time. Since then the optimizer state may differ between ranks.
   bool replicas_differed_ = false;
 };

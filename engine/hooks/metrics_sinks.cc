@@ -7,25 +7,29 @@
 #include "framework/observe/metrics/exposition.h"
 #include "framework/observe/metrics/live_file.h"
 #include "framework/observe/metrics/metrics_log.h"
-#include "framework/observe/metrics/prometheus.h"
 
 namespace phalanx {
+namespace {
+
+constexpr const char* kGoesOn = "the run continues, and tries again";
+
+}  // namespace
 
 MetricsSinks::MetricsSinks(const ExperimentConfig& config, const Run& run) {
   if (run.rank != 0) return;
   const auto& watch = config.watch;
-  sinks_.push_back({std::make_unique<MetricsLog>(run.folder.metrics())});
+  add_file(std::make_unique<MetricsLog>(run.folder.metrics()));
   if (watch.tensorboard) {
     auto board = std::make_unique<TensorBoard>(run.folder.tensorboard());
     board_ = board.get();
-    sinks_.push_back({std::move(board)});
+    add_file(std::move(board));
   }
   const Exposition facts{.run = config.name, .ranks = run.ranks, .planned_steps = run.total.steps};
-  sinks_.push_back({std::make_unique<LiveFile>(run.folder.live(), facts)});
+  add_file(std::make_unique<LiveFile>(run.folder.live(), facts));
   if (watch.prometheus.port > 0) {
     const auto& [port, host] = watch.prometheus;
-    sinks_.push_back({std::make_unique<PrometheusEndpoint>(
-        PrometheusEndpoint::Address{.host = host, .port = static_cast<int>(port)}, facts)});
+    prometheus_ = std::make_unique<PrometheusEndpoint>(
+        PrometheusEndpoint::Address{.host = host, .port = static_cast<int>(port)}, facts);
   }
   if (watch.progress) {
     progress_ = std::make_unique<Progress>(standard_output(), run.terminal, run.total, run.terminal && wants_colors());
@@ -33,9 +37,25 @@ MetricsSinks::MetricsSinks(const ExperimentConfig& config, const Run& run) {
 }
 
 void MetricsSinks::add(const MetricsRecord& record) {
-  for (auto& [sink, effort] : sinks_) {
-    effort.attempt([&] { sink->add(record); }, "the run continues, and tries again at the next measurement");
+  if (prometheus_) prometheus_->add(record);
+  for (auto& [sink, effort] : files_) {
+    effort.attempt([&] { sink->add(record); }, kGoesOn);
   }
+}
+
+bool MetricsSinks::flush(Seconds limit) {
+  bool complete = true;
+  for (auto& [sink, effort] : files_) {
+    bool done = false;
+    effort.attempt(
+        [&] {
+          sink->flush(limit);
+          done = true;
+        },
+        kGoesOn);
+    complete &= done;
+  }
+  return complete;
 }
 
 void MetricsSinks::show(const MetricsRecord& train) {

@@ -4,6 +4,7 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/tensor.h>
 
+#include <algorithm>
 #include <cinttypes>
 #include <filesystem>
 #include <string>
@@ -15,6 +16,11 @@
 #include "framework/observe/metrics/metrics_log.h"
 
 namespace phalanx {
+namespace {
+
+constexpr Seconds kShortly{0.5};
+
+}  // namespace
 
 Report::Report(const Run& run)
     : run_(run),
@@ -115,7 +121,14 @@ std::vector<CheckpointPart> Report::parts() {
   return parts;
 }
 
-NamedTensors Report::save() const {
+void Report::end_progress() {
+  sinks_.end_progress();
+  sinks_.flush(Seconds(std::max(kShortly.count(), run_.config.checkpoint.retry)));
+}
+
+NamedTensors Report::save() {
+  // The checkpoint names the length of metrics.jsonl. A slow disk delays a single checkpoint.
+  written_ = sinks_.flush(written_ ? kShortly : Seconds(0));
   std::error_code none;
   const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(run_.folder.metrics(), none));
   const auto progress = times_.progress();

@@ -75,8 +75,9 @@ class Report {
   /// TensorBoard is told which events are obsolete, and times and counts continue, so that they cover the whole run.
   std::vector<CheckpointPart> parts();
 
-  /// Leaves the terminal on a fresh line. Progress is not shown any more.
-  void end_progress() { sinks_.end_progress(); }
+  /// Leaves the terminal on a fresh line, and waits until metrics are on disk, at most as long as checkpoint.retry
+  /// says. Progress is not shown any more.
+  void end_progress();
 
   const RunTimes& times() const { return times_; }
 
@@ -90,7 +91,7 @@ class Report {
   void read_meters(const State& state);
   double peak_of_ranks() const;
   void read_epoch(const State& state);
-  NamedTensors save() const;
+  NamedTensors save();
   void load(const NamedTensors& saved);
 
   Run run_;
@@ -99,6 +100,7 @@ class Report {
   RunTimes times_;
   Milestones milestones_;
   MetricsRecord latest_;  // the last one of training
+  bool written_ = true;   // all metrics were on disk when the last checkpoint began
 };
 
 }  // namespace phalanx

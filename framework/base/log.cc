@@ -19,6 +19,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/printable.h"
+#include "framework/base/wall_clock.h"
 
 namespace phalanx {
 namespace {
@@ -83,7 +84,7 @@ class RankSink {
 
   std::string prefix(LogLevel level, const std::source_location& where) const {
     using std::chrono::microseconds;
-    const auto now = std::chrono::duration_cast<microseconds>(std::chrono::system_clock::now().time_since_epoch());
+    const auto now = std::chrono::duration_cast<microseconds>(wall_time().time_since_epoch());
     const std::time_t seconds = now / std::chrono::seconds(1);
     std::tm time{};
     ::localtime_r(&seconds, &time);

@@ -3,6 +3,8 @@
 
 #include <functional>
 
+#include "framework/comm/store/store.h"
+
 namespace phalanx {
 
 /// Runs tasks that only observe a run. The run must not end because such a task fails, for example on a full disk.
@@ -15,5 +17,9 @@ class BestEffort {
  private:
   bool reported_ = false;
 };
+
+/// Calls `task` until it does not throw a DataError, at most for `patience`, and then throws what it throws. Writes the
+/// first reason to the log and to standard error.
+void insist(const std::function<void()>& task, Seconds patience);
 
 }  // namespace phalanx

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -21,6 +20,7 @@
 #include "framework/base/json.h"
 #include "framework/base/new_file.h"
 #include "framework/base/printable.h"
+#include "framework/base/wall_clock.h"
 
 namespace phalanx {
 namespace {
@@ -85,9 +85,7 @@ std::vector<Failure> read(const std::vector<std::filesystem::path>& paths) {
 
 }  // namespace
 
-double failure_time() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
+double failure_time() { return wall_seconds(); }
 
 void write_failure(const std::string& folder, const Failure& failure) noexcept {
   try {

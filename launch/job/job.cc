@@ -7,17 +7,23 @@
 #include <vector>
 
 #include "engine/checkpoint/folder.h"
+#include "framework/base/environment.h"
 #include "framework/base/error.h"
+#include "framework/base/log.h"
 #include "framework/comm/backend.h"
 #include "framework/comm/launch/init_method.h"
+#include "launch/exit_status.h"
+#include "launch/failure/failure_report.h"
 #include "launch/failure/verdict.h"
 #include "launch/job/end_command.h"
 #include "launch/job/launch_method.h"
 #include "launch/job/prepare_folder.h"
+#include "launch/job/relaunch.h"
 #include "launch/job/run_header.h"
 #include "launch/job/run_rank.h"
 #include "launch/job/started_rank.h"
 #include "launch/local/launch_local.h"
+#include "launch/local/print_to_console.h"
 #include "launch/mpirun/launch_mpi.h"
 #include "launch/mpirun/mpirun.h"
 #include "launch/signals/stop_signal.h"
@@ -48,15 +54,6 @@ std::string backend_of(const ExperimentConfig& config) {
   return automatic_backend(config.launch.ranks == 1 ? WorldKind::kOneRank : WorldKind::kOneHost);
 }
 
-// Returns a function that runs the command of watch.on_end with what became of the job. Null for jobs that do not
-// train.
-std::function<void(const Verdict&)> ended_of(const Job& job, const RunFolder& folder) {
-  if (job.body) return nullptr;
-  return [command = EndCommand(job.config.watch, job.config.name, folder)](const Verdict& verdict) {
-    command.run(verdict.status, verdict.cause ? verdict.cause->message : "");
-  };
-}
-
 MpiLaunch mpi_launch(const Job& job, const RunFolder& folder) {
   MpiLaunch launch{.ranks = static_cast<int>(job.config.launch.ranks),
                    .hosts = job.config.launch.hosts,
@@ -65,8 +62,7 @@ MpiLaunch mpi_launch(const Job& job, const RunFolder& folder) {
                    .pass_variables = job.config.launch.pass_variables,
                    .command = job.command,
                    .stop_policy = stop_policy_of(job),
-                   .describe_saved = saved_state_describer(job, folder),
-                   .ended = ended_of(job, folder)};
+                   .describe_saved = saved_state_describer(job, folder)};
   launch.command.push_back("--run_dir=" + folder.path());
   return launch;
 }
@@ -76,14 +72,93 @@ LocalLaunch local_launch(const Job& job, const RunFolder& folder, bool threads) 
           .threads = threads,
           .log_folder = folder.logs(),
           .stop_policy = stop_policy_of(job),
-          .describe_saved = saved_state_describer(job, folder),
-          .ended = ended_of(job, folder)};
+          .describe_saved = saved_state_describer(job, folder)};
+}
+
+// Starts all ranks, and waits until they have ended.
+Verdict run_once(const Job& job, const RunFolder& folder, LaunchMethod method) {
+  if (method == LaunchMethod::kMpirun) return run_mpi(mpi_launch(job, folder));
+  const int ranks = static_cast<int>(job.config.launch.ranks);
+  std::optional<SharedByThreads> shared;
+  LocalLaunch launch = local_launch(job, folder, method == LaunchMethod::kThreads);
+  launch.prepare = [&] {
+    install_stop_signal(StopOn::kLauncher);
+    if (launch.threads) shared = prepare_threads(job, folder);
+  };
+  return run_local(launch, [&](int rank) {
+    return run_rank(job, shared ? thread_rank(rank, ranks, folder, *shared) : forked_rank(folder));
+  });
+}
+
+// Returns the newest checkpoint of the run, without reading all of it; nullopt: there is none.
+std::optional<Checkpoint> newest_checkpoint(const RunFolder& folder) {
+  const auto all = CheckpointFolder(folder.checkpoints()).list([](const std::string&) {});
+  return all.empty() ? std::nullopt : std::optional(all.front());
+}
+
+// Changes the job so that it goes on where the last attempt has left it.
+void prepare_relaunch(const Relaunch& again, const std::optional<Checkpoint>& newest, Job& job) {
+  auto& resume = job.config.checkpoint.resume;
+  if (newest || resume == "none") resume = "auto";
+  job.config.launch.ranks = again.ranks;
+  job.config.launch.hosts = again.hosts;
+  // Ranks that mpirun starts read the config again.
+  job.command.push_back("--set=launch.ranks=" + std::to_string(again.ranks));
+  job.command.push_back("--resume=" + resume);
+}
+
+// Starts the job, and starts it again after a failure as launch.restarts says. Returns the last verdict.
+Verdict run_with_restarts(Job job, const RunFolder& folder, LaunchMethod method) {
+  RelaunchPolicy policy(job.config, host_answers);
+  while (true) {
+    Verdict verdict = run_once(job, folder, method);
+    report(verdict, static_cast<int>(job.config.launch.ranks), folder.logs());
+    const auto newest = job.body ? std::nullopt : newest_checkpoint(folder);
+    const auto again = job.body ? std::nullopt : policy.next(verdict, newest ? newest->manifest.position.step : -1);
+    if (!again) {
+      if (!policy.why_not().empty()) print_to_console(policy.why_not());
+      return verdict;
+    }
+    prepare_relaunch(*again, newest, job);
+    print_to_console(again->notice + (newest ? ", from " + newest->path : ", from the beginning"));
+    if (wait_before_relaunch(again->delay)) continue;
+    print_to_console("Stopped before it was started again; --resume auto continues");
+    verdict.status = kInterrupted;
+    return verdict;
+  }
+}
+
+// Launchers other than ours start ranks again, or do not.
+void refuse_restarts(const Job& job, const LaunchEnvironment& launched) {
+  if (job.config.launch.restarts == 0 || environment("PHALANX_LAUNCHER")) return;
+  throw ConfigError(
+      {{.origin = "config",
+        .key = "launch.restarts",
+        .message = launched.launcher + " has started these ranks, and only it can start them again (torchrun "
+                                       "--max-restarts, sbatch --requeue); set 0"}});
+}
+
+// A job that its launcher starts again goes on, as if --resume=auto had been given.
+Job resumed_if_started_before(Job job) {
+  if (!started_before() || job.body || job.config.checkpoint.resume != "none") return job;
+  if (job.run_dir.empty()) {
+    log_warning()
+        << "the job was started again, but begins a new run: without --run_dir, it cannot know which to resume";
+    return job;
+  }
+  job.config.checkpoint.resume = "auto";
+  job.command.push_back("--resume=auto");
+  return job;
 }
 
 }  // namespace
 
-int run_job(const Job& job) {
-  if (const auto launched = detect_launch_environment(job.init)) return run_rank(job, joined_rank(job, *launched));
+int run_job(const Job& given) {
+  const Job job = resumed_if_started_before(given);
+  if (const auto launched = detect_launch_environment(job.init)) {
+    refuse_restarts(job, *launched);
+    return run_rank(job, joined_rank(job, *launched));
+  }
   const LaunchMethod method = choose_launch_method(job.config);
   refuse_too_many_ranks(job.config.launch);
   if (method == LaunchMethod::kMpirun) {  // checks before the run folder is created
@@ -92,19 +167,12 @@ int run_job(const Job& job) {
   }
   const ClaimedFolder claimed = prepare_folder(job);
   const RunFolder& folder = claimed.folder;
-  const int ranks = static_cast<int>(job.config.launch.ranks);
-  print_run_header(job, folder, ranks, backend_of(job.config));
-  if (method == LaunchMethod::kMpirun) return launch_mpi(mpi_launch(job, folder));
-
-  std::optional<SharedByThreads> shared;
-  LocalLaunch launch = local_launch(job, folder, method == LaunchMethod::kThreads);
-  launch.prepare = [&] {
-    install_stop_signal(StopOn::kLauncher);
-    if (launch.threads) shared = prepare_threads(job, folder);
-  };
-  return launch_local(launch, [&](int rank) {
-    return run_rank(job, shared ? thread_rank(rank, ranks, folder, *shared) : forked_rank(folder));
-  });
+  print_run_header(job, folder, static_cast<int>(job.config.launch.ranks), backend_of(job.config));
+  std::optional<EndCommand> command;
+  if (!job.body) command.emplace(job.config.watch, job.config.name, folder);
+  const Verdict verdict = run_with_restarts(job, folder, method);
+  if (command) command->run(verdict.status, verdict.cause ? verdict.cause->message : "");
+  return verdict.status;
 }
 
 }  // namespace phalanx

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/hooks/planned_fault.h"
 #include "framework/base/config/locate.h"
 #include "framework/base/console.h"
 #include "framework/base/environment.h"
@@ -120,6 +121,12 @@ std::unique_ptr<StallWatch> watch_for_stalls(const ExperimentConfig& config, con
       world, StallWatch::Options{.log_folder = folder.logs(), .warn_after = warn_after, .print = print_to_console});
 }
 
+// Adds the hook of a fault that this rank has to cause, if there is one.
+void add_fault(const std::optional<PlannedFault>& fault, const CommunicatorPtr& world, Engine& engine) {
+  const auto planned = fault ? planned_hook(*fault, world) : std::nullopt;
+  if (planned) engine.on(planned->event, planned->hook);
+}
+
 // Logs an exception and returns it. A ConfigError gets its place.
 std::exception_ptr logged(const std::exception_ptr& error, const config::Sources& sources) {
   try {
@@ -198,9 +205,10 @@ int run_rank(const Job& job, StartedRank rank) {
     const Role role = assign_role(job.config, world);
     if (role.server != nullptr) return serve(role, Seconds(job.config.framework.timeout));
     const DeviceAssignment placed = choose_devices(job.config, role.world);
+    const auto fault = planned_fault();
     ExperimentContext context{.world = placed.world,
                               .device = placed.device,
-                              .splits = splits,
+                              .splits = fault ? with_planned_fault(*fault, placed.world->rank(), splits) : splits,
                               .folder = *rank.folder,
                               .servers = role.servers,
                               .terminal = on_terminal(),
@@ -210,6 +218,7 @@ int run_rank(const Job& job, StartedRank rank) {
     context.add_hooks = [&](Engine& engine) {
       write_inputs_at_start(job.config, context)(engine);
       if (decorated.tuner != nullptr) tune_in_first_steps(decorated.tuner, role.world)(engine);
+      add_fault(fault, context.world, engine);
     };
     const int status = report_end(run_experiment(job.config, context), context);
     if (command) command->run(status, "");

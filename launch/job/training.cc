@@ -5,6 +5,7 @@
 #include <string>
 
 #include "framework/base/console.h"
+#include "framework/base/environment.h"
 #include "framework/base/files.h"
 #include "framework/base/text.h"
 #include "launch/exit_status.h"
@@ -33,6 +34,8 @@ int report_end(const ExperimentResult& result, const ExperimentContext& context)
     if (result.stopped) {
       standard_output().write("To resume, start it again in the same way, with --run_dir=" + folder +
                               " --resume=auto\n");
+      const std::string slurm = environment("SLURM_JOB_ID").value_or("");
+      if (!slurm.empty()) standard_output().write("Slurm does so by: scontrol requeue " + slurm + "\n");
     }
   }
   return result.time_up ? kTimeUp : result.stopped ? kInterrupted : kDone;

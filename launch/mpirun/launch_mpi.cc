@@ -151,6 +151,7 @@ std::vector<RankEnd> ends_of_ranks(const Supervisor::End& mpirun, const Launcher
   return ends;
 }
 
+<<<<<<< HEAD
 // Hydra ends with the number of the signal that killed a rank, also if it sent the signal itself because another rank
 // had failed.
 int status_without_end(const Supervisor::End& mpirun, const std::vector<RankEnd>& ends, bool hydra, bool explained) {
@@ -166,6 +167,10 @@ std::string describe_end_of_launcher(const std::string& end, const std::string& 
 
 int conclude(const MpiLaunch& options, const std::string& rendezvous_folder, const Supervisor::End& mpirun,
              bool interrupted, const LauncherNotices& notices) {
+=======
+Verdict conclude(const MpiLaunch& options, const std::string& rendezvous_folder, const Supervisor::End& mpirun,
+                 bool interrupted, const MpirunNotices& notices) {
+>>>>>>> chaos44
   auto failures = take_failures(options.log_folder, rendezvous_folder);
   auto ends = ends_of_ranks(mpirun, notices);
   const bool killed = ends.front().rank < 0 && WIFSIGNALED(ends.front().status);
@@ -180,14 +185,19 @@ int conclude(const MpiLaunch& options, const std::string& rendezvous_folder, con
   } else if (!verdict.cause && !interrupted) {
     standard_error().write(text);
   }
-  report(verdict, options.ranks, options.log_folder);
-  if (options.ended) options.ended(verdict);
-  return verdict.status;
+  return verdict;
 }
 
 }  // namespace
 
 int launch_mpi(const MpiLaunch& options) {
+  const Verdict verdict = run_mpi(options);
+  report(verdict, options.ranks, options.log_folder);
+  if (options.ended) options.ended(verdict);
+  return verdict.status;
+}
+
+Verdict run_mpi(const MpiLaunch& options) {
   if (options.command.empty()) throw ConfigError("launch with MPI: no command to run");
   require_remote_shell(options.hosts);
   require_variables(options.pass_variables);

@@ -56,4 +56,7 @@ struct MpiLaunch {
 /// start.
 int launch_mpi(const MpiLaunch& options);
 
+/// Does the same without reporting a failure and without calling `ended`, and returns the verdict.
+Verdict run_mpi(const MpiLaunch& options);
+
 }  // namespace phalanx

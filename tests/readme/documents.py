@@ -6,7 +6,7 @@ import pathlib
 import re
 import shlex
 
-PAGES = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/*.md"]
+PAGES = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/*.md", "docs/design/*.md"]
 
 _FENCE = re.compile(r"```(\w*)\s*$")
 _NOT_RUN = re.compile(r"<!-- not run:(.*)-->\s*$")

@@ -12,7 +12,7 @@ from program import DEADLINE, QUICKSTART, ROOT, SHORT, TRAIN, ProgramTest, mpiru
 
 PHALANX = str(ROOT / "tools/phalanx")
 EVAL = str(ROOT / "tools/eval/eval")
-COMMANDS = {"bench", "bench_kernels", "bench_train", "completion", "dashboard", "data", "doctor", "download", "eval",
+COMMANDS = {"bench", "bench_kernels", "bench_train", "chaos", "completion", "dashboard", "data", "doctor", "download", "eval",
             "generate", "history", "list", "new", "plan", "ps", "regress", "report", "sample", "schedule", "simulate",
             "top", "train", "tune", "virtual_cluster", "weights"}
 SHORT_RUN = [f"{key}={value}" for key, value in SHORT.items()]

@@ -11,6 +11,7 @@
 
 #include "framework/base/environment.h"
 #include "framework/base/storage/crc32c.h"
+#include "framework/base/wall_clock.h"
 
 namespace phalanx {
 namespace {
@@ -45,10 +46,7 @@ constexpr int kWallTime = 1, kStep = 2, kFileVersion = 3, kSummary = 5, kSession
 constexpr int kValue = 1, kTag = 1, kSimpleValue = 2;                                     // Summary, Summary.Value
 constexpr int kStatus = 1, kSessionStart = 1;                                             // SessionLog
 
-std::string wall_time() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return real(kWallTime, std::chrono::duration<double>(now).count());
-}
+std::string time_field() { return real(kWallTime, wall_seconds()); }
 
 // Returns the masked CRC-32C. Checksums of data that contains checksums are weak, so the format stores them masked.
 std::uint32_t masked_crc(const std::string& data) {
@@ -60,7 +58,7 @@ std::uint32_t masked_crc(const std::string& data) {
 std::string file_name() {
   static std::atomic<int> count{0};
   char number[40];
-  const auto seconds = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  const auto seconds = std::chrono::system_clock::to_time_t(wall_time());
   std::snprintf(number, sizeof(number), "%010lld", static_cast<long long>(seconds));
   return "events.out.tfevents." + std::string(number) + "." + host_name() + "." + std::to_string(::getpid()) + "." +
          std::to_string(count++);
@@ -81,8 +79,8 @@ std::string framed(const std::string& event) {
 }  // namespace
 
 EventFile::EventFile(const std::string& folder, std::int64_t first_step) : file_(path_in(folder)) {
-  begin_ = framed(wall_time() + bytes(kFileVersion, "brain.Event:2")) +
-           framed(wall_time() + integer(kStep, first_step) + bytes(kSessionLog, integer(kStatus, kSessionStart)));
+  begin_ = framed(time_field() + bytes(kFileVersion, "brain.Event:2")) +
+           framed(time_field() + integer(kStep, first_step) + bytes(kSessionLog, integer(kStatus, kSessionStart)));
 }
 
 void EventFile::add(std::int64_t step, const std::vector<TaggedValue>& values) {
@@ -90,7 +88,7 @@ void EventFile::add(std::int64_t step, const std::vector<TaggedValue>& values) {
   for (const auto& [tag, value] : values) {
     summary += bytes(kValue, bytes(kTag, tag) + real32(kSimpleValue, static_cast<float>(value)));
   }
-  file_.add(std::exchange(begin_, "") + framed(wall_time() + integer(kStep, step) + bytes(kSummary, summary)));
+  file_.add(std::exchange(begin_, "") + framed(time_field() + integer(kStep, step) + bytes(kSummary, summary)));
 }
 
 }  // namespace phalanx

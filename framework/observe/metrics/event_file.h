@@ -27,6 +27,9 @@ class EventFile {
   /// Adds the values of a step with the current time. Throws DataError if they cannot be written yet: see AppendedFile.
   void add(std::int64_t step, const std::vector<TaggedValue>& values);
 
+  /// Writes what could not be written before, as AppendedFile does.
+  void retry() { file_.add(""); }
+
   const std::string& path() const { return file_.path(); }
 
  private:

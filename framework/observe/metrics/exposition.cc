@@ -2,12 +2,12 @@
 #include "framework/observe/metrics/exposition.h"
 
 #include <charconv>
-#include <chrono>
 #include <cmath>
 #include <utility>
 #include <vector>
 
 #include "framework/base/version.h"
+#include "framework/base/wall_clock.h"
 
 namespace phalanx {
 namespace {
@@ -71,7 +71,7 @@ std::string training(const MetricsRecord& train) {
 
 void Exposition::add(const MetricsRecord& record) {
   last[record.split] = record;
-  measured_at = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  measured_at = wall_seconds();
 }
 
 std::string to_text(const Exposition& exposition) {

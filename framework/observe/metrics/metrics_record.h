@@ -24,11 +24,12 @@ struct MetricsRecord {
 };
 
 /// Receives records of metrics, on rank 0 and in one thread. add() throws DataError if it cannot write now, and the
-/// next call tries again.
+/// next call tries again; so does retry(), without a new record.
 class MetricsSink {
  public:
   virtual ~MetricsSink() = default;
   virtual void add(const MetricsRecord& record) = 0;
+  virtual void retry() {}
 };
 
 }  // namespace phalanx

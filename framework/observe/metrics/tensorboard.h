@@ -22,6 +22,9 @@ class TensorBoard final : public MetricsSink {
   void resume_after(std::int64_t step) { after_ = step; }
 
   void add(const MetricsRecord& record) override;  // throws DataError
+  void retry() override {
+    if (file_) file_->retry();
+  }
 
  private:
   std::string folder_;

@@ -96,7 +96,7 @@ std::string without_line_end(std::string text) {
 
 }  // namespace
 
-Process::Process(const ProcessOptions& options) {
+Process::Process(const ProcessOptions& options) : ends_group_(options.ends_group) {
   auto command = options.command;
   auto variables = environment_with(options.variables);
   const auto arguments = pointers_to(command), environment = pointers_to(variables);
@@ -133,7 +133,7 @@ std::optional<int> Process::poll() {
   if (!status_ && ::waitpid(process_, &status, WNOHANG) == process_) {
     by_signal_ = WIFSIGNALED(status);
     status_ = by_signal_ ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-    ::kill(-process_, SIGKILL);  // what the program has left in its group
+    if (ends_group_) ::kill(-process_, SIGKILL);
   }
   return status_;
 }

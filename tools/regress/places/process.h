@@ -18,6 +18,7 @@ struct ProcessOptions {
   std::string output{};                // file for standard output, which is truncated; empty: that of this process
   std::string errors{};                // file for standard error, which is truncated; empty: that of this process
   std::vector<std::pair<std::string, std::string>> variables{};  // set in its environment
+  bool ends_group = true;  // once the program has ended, kill what it has left in its process group
 };
 
 /// A child process that leads a session of its own, so that a Ctrl-C in the terminal of this process does not reach it.
@@ -45,6 +46,7 @@ class Process {
 
  private:
   pid_t process_ = -1;
+  bool ends_group_ = true;
   std::optional<int> status_{};
   bool by_signal_ = false;
   bool signaled_ = false;

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/hooks/planned_fault.h"
+
+#include <ATen/ops/zeros.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+#include "framework/base/environment.h"
+#include "framework/base/error.h"
+#include "framework/base/json.h"
+#include "framework/base/new_file.h"
+#include "framework/base/text.h"
+#include "framework/base/wall_clock.h"
+
+namespace phalanx {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr const char* kLoaderKind = "exception_in_loader";
+constexpr std::int64_t kSlowSteps = 10;
+
+// The point of a run at which a fault happens.
+struct FaultPoint {
+  const PlannedFault& fault;
+  Communicator& world;
+  State& state;
+};
+
+void sleep_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+
+[[noreturn]] void send_to_itself(int signal) {
+  ::kill(::getpid(), signal);
+  throw std::logic_error("signal " + std::to_string(signal) + " did not end the process");
+}
+
+// Complex numbers are an input of no model here.
+void spoil_input(State& state) {
+  auto& inputs = state.batch.inputs;
+  if (inputs.empty()) throw std::logic_error("a planned fault in the model needs a batch with inputs");
+  inputs[0] = at::zeros(inputs[0].sizes(), inputs[0].options().dtype(at::kComplexDouble));
+}
+
+void wait_for_go(const PlannedFault& fault) {
+  const auto deadline = Clock::now() + std::chrono::duration<double>(fault.seconds);
+  std::error_code none;
+  while (!std::filesystem::exists(fault.note + ".go", none) && Clock::now() < deadline) sleep_for(0.001);
+}
+
+using Cause = std::function<void(const FaultPoint&)>;
+
+// The kinds that a hook causes.
+const std::map<std::string, Cause>& causes() {
+  static const std::map<std::string, Cause> all{
+      {"kill", [](const FaultPoint&) { send_to_itself(SIGKILL); }},
+      {"crash",
+       [](const FaultPoint&) {
+         ::signal(SIGSEGV, SIG_DFL);
+         send_to_itself(SIGSEGV);
+       }},
+      {"stop", [](const FaultPoint&) { ::kill(::getpid(), SIGSTOP); }},
+      {"leave", [](const FaultPoint&) { ::_exit(0); }},
+      {"exception_in_hook", [](const FaultPoint&) { throw std::runtime_error("planned fault: exception in a hook"); }},
+      {"exception_in_model", [](const FaultPoint& point) { spoil_input(point.state); }},
+      {"bad_alloc", [](const FaultPoint&) { throw std::bad_alloc(); }},
+      {"mismatch",
+       [](const FaultPoint& point) { point.world.all_reduce(at::zeros({7}, at::kDouble), Reduction::kMax).wait(); }},
+      {"slow", [](const FaultPoint& point) { sleep_for(point.fault.seconds); }},
+      {"clock_jump",
+       [](const FaultPoint& point) {
+         shift_wall_clock(std::chrono::seconds(static_cast<std::int64_t>(point.fault.seconds)));
+       }},
+      {"pause", [](const FaultPoint& point) { wait_for_go(point.fault); }},
+  };
+  return all;
+}
+
+// Returns false if the fault has happened before.
+bool note_it(const PlannedFault& fault) { return create_new_file(fault.note).valid(); }
+
+// A hook counts the steps that are complete; until kUpdate, the current one is not.
+std::int64_t number_of_step(const State& state, Event event) { return state.step + (event == Event::kUpdate ? 0 : 1); }
+
+// An exception of the model comes from a batch, which can only be changed before the step.
+Event event_of(const PlannedFault& fault) { return fault.kind == "exception_in_model" ? Event::kSample : fault.event; }
+
+/// A dataset that throws when it is asked for the batch of a given number.
+class FailingDataset final : public Dataset {
+ public:
+  FailingDataset(std::shared_ptr<const Dataset> dataset, PlannedFault fault)
+      : dataset_(std::move(dataset)), fault_(std::move(fault)) {}
+
+  std::int64_t size() const override { return dataset_->size(); }
+  const SampleSpec& spec() const override { return dataset_->spec(); }
+  bool samples_overlap() const override { return dataset_->samples_overlap(); }
+  std::int64_t label(std::int64_t index) const override { return dataset_->label(index); }
+  std::int64_t length(std::int64_t index) const override { return dataset_->length(index); }
+  bool varies() const override { return dataset_->varies(); }
+
+  void gather(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const override {
+    if (++gathered_ == fault_.step && note_it(fault_)) {
+      throw DataError("planned fault: batch " + std::to_string(fault_.step) + " cannot be read");
+    }
+    dataset_->gather(indices, seed, batch);
+  }
+
+ private:
+  std::shared_ptr<const Dataset> dataset_;
+  PlannedFault fault_;
+  mutable std::atomic<std::int64_t> gathered_{0};
+};
+
+PlannedFault parse_planned_fault(const std::string& text) {
+  const JsonValue json = parse_json(text, kPlannedFault);
+  PlannedFault fault{.kind = json.get<std::string>("kind"),
+                     .rank = json.get<int>("rank"),
+                     .step = json.get<std::int64_t>("step"),
+                     .event = event_from_name(json.get_or<std::string>("event", "on_update")),
+                     .seconds = json.get_or<double>("seconds", 0),
+                     .note = json.get<std::string>("note")};
+  const auto kinds = planned_fault_kinds();
+  if (std::ranges::find(kinds, fault.kind) == kinds.end()) {
+    json.at("kind").refuse("\"" + fault.kind + "\" is not one of " + join(kinds, ", "));
+  }
+  return fault;
+}
+
+}  // namespace
+
+std::vector<std::string> planned_fault_kinds() {
+  std::vector<std::string> kinds{kLoaderKind};
+  for (const auto& [kind, cause] : causes()) kinds.push_back(kind);
+  std::ranges::sort(kinds);
+  return kinds;
+}
+
+std::string to_text(const PlannedFault& fault) {
+  return nlohmann::ordered_json{{"kind", fault.kind},       {"rank", fault.rank},
+                                {"step", fault.step},       {"event", std::string(to_string(fault.event))},
+                                {"seconds", fault.seconds}, {"note", fault.note}}
+      .dump();
+}
+
+std::optional<PlannedFault> planned_fault() {
+  const auto text = environment(kPlannedFault);
+  if (!text || text->empty()) return std::nullopt;
+  try {
+    return parse_planned_fault(*text);
+  } catch (const DataError& error) {
+    throw ConfigError(std::string("environment: ") + error.what());
+  }
+}
+
+std::optional<PlannedHook> planned_hook(const PlannedFault& fault, const CommunicatorPtr& world) {
+  if (fault.rank != world->rank() || fault.kind == kLoaderKind) return std::nullopt;
+  const Event event = event_of(fault);
+  const std::int64_t steps = fault.kind == "slow" ? kSlowSteps : 1;
+  return PlannedHook{event, [fault, world, event, steps, active = false](State& state) mutable {
+                       const std::int64_t since = number_of_step(state, event) - fault.step;
+                       if (since == 0) active = note_it(fault);
+                       if (active && since >= 0 && since < steps) causes().at(fault.kind)({fault, *world, state});
+                     }};
+}
+
+Splits with_planned_fault(const PlannedFault& fault, int rank, Splits splits) {
+  if (fault.kind != kLoaderKind || fault.rank != rank) return splits;
+  splits.train = std::make_shared<FailingDataset>(splits.train, fault);
+  return splits;
+}
+
+}  // namespace phalanx

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "datasets/dataset.h"
+#include "engine/hooks.h"
+#include "framework/comm/communicator.h"
+
+namespace phalanx {
+
+/// A fault that a rank causes on purpose, once, at an exact point of a run. phalanx chaos plans them, and hands them to
+/// the ranks in the environment variable kPlannedFault, so that a run under test has the same config as any other.
+struct PlannedFault {
+  std::string kind{};            // one of planned_fault_kinds()
+  int rank = 0;                  // the rank that causes it
+  std::int64_t step = 1;         // the step during which it happens, from 1
+  Event event = Event::kUpdate;  // at which it happens: kSample to kUpdate
+  double seconds = 0;            // for kinds that last
+  std::string note{};            // the path of a file that the rank creates just before. If it exists, the fault has
+                                 // happened, and does not happen again in a job that was started again
+};
+
+/// The variable with a fault as JSON: to_text().
+inline constexpr const char* kPlannedFault = "PHALANX_FAULT";
+
+/// Returns the kinds of faults:
+///
+///   kill, crash, stop      the process gets SIGKILL, SIGSEGV or SIGSTOP
+///   leave                  the process ends with status 0, without a word to its peers
+///   exception_in_hook      a hook throws
+///   exception_in_loader    the training set throws when it is asked for the step-th batch
+///   exception_in_model     the model gets an input of a type that it cannot process
+///   bad_alloc              memory is refused: std::bad_alloc
+///   mismatch               the rank calls a collective that the others do not call
+///   slow                   the rank sleeps for `seconds` in this step and in each of the 9 that follow
+///   clock_jump             the clock that the rank reads (wall_clock.h) jumps by `seconds`, which may be negative
+///   pause                  the rank waits until the file NOTE.go exists, at most for `seconds`, so that another
+///   process
+///                          can do something at this point
+std::vector<std::string> planned_fault_kinds();
+
+/// Returns the fault as JSON, and the fault that kPlannedFault describes, if it is set. The second function throws
+/// ConfigError if the variable is malformed.
+std::string to_text(const PlannedFault& fault);
+std::optional<PlannedFault> planned_fault();
+
+/// A hook with its event.
+struct PlannedHook {
+  Event event;
+  Hooks::Hook hook;
+};
+
+/// Returns the hook that causes the fault, if this rank of `world`, which are all ranks that train, has to.
+std::optional<PlannedHook> planned_hook(const PlannedFault& fault, const CommunicatorPtr& world);
+
+/// Returns the splits for the rank `rank`; those of exception_in_loader throw a DataError from the loader's threads.
+Splits with_planned_fault(const PlannedFault& fault, int rank, Splits splits);
+
+}  // namespace phalanx

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/job/relaunch.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <thread>
+#include <utility>
+
+#include "framework/base/environment.h"
+#include "framework/base/text.h"
+#include "framework/comm/launch/host_slots.h"
+#include "launch/exit_status.h"
+#include "launch/signals/signal_watch.h"
+
+namespace phalanx {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kLongestDelay = 60;
+constexpr Seconds kPatience{10};
+
+std::string name_of(const std::string& host) { return parse_host(host).name; }
+
+// Ranks report the name that their system has, which may lack the domain.
+bool is_same_host(const std::string& listed, const std::string& reported) {
+  const std::string name = name_of(listed);
+  return !reported.empty() && (name == reported || name.substr(0, name.find('.')) == reported);
+}
+
+std::string remote_shell() {
+  for (const char* variable :
+       {"PRTE_MCA_plm_ssh_agent", "PRTE_MCA_plm_rsh_agent", "OMPI_MCA_plm_ssh_agent", "OMPI_MCA_plm_rsh_agent"}) {
+    const auto agent = environment(variable).value_or("");
+    if (!agent.empty()) return agent.substr(0, agent.find_first_of(" :"));
+  }
+  return "ssh";
+}
+
+// Waits for a child, but kills it after kPatience. Returns true if it ended with status 0.
+bool succeeds(pid_t child) {
+  const auto deadline = Clock::now() + kPatience;
+  int status = 0;
+  while (::waitpid(child, &status, WNOHANG) == 0) {
+    if (Clock::now() >= deadline) ::kill(child, SIGKILL);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+}  // namespace
+
+RelaunchPolicy::RelaunchPolicy(const ExperimentConfig& config, std::function<bool(const std::string& host)> answers)
+    : launch_(config.launch),
+      ranks_of_replica_(config.mesh.pipe * config.mesh.tensor * config.mesh.context * config.mesh.expert),
+      answers_(std::move(answers)) {}
+
+std::optional<Relaunch> RelaunchPolicy::next(const Verdict& verdict, std::int64_t newest_step) {
+  why_not_.clear();
+  if (verdict.status != kFailed && verdict.status != kRankDied) return std::nullopt;
+  if (launch_.restarts == 0) return std::nullopt;
+  if (restarts_ == launch_.restarts) {
+    why_not_ = "It has been started again " + std::to_string(restarts_) + " times (launch.restarts)";
+    return std::nullopt;
+  }
+  if (repeats(verdict, newest_step)) {
+    why_not_ = "It has failed twice in the same way, without a new checkpoint in between, so it is not started again";
+    return std::nullopt;
+  }
+  const auto left_out = hosts_to_leave_out(verdict);
+  if (!leave_out(left_out)) return std::nullopt;
+  ++restarts_;
+  const double delay = launch_.restart_delay * std::exp2(static_cast<double>(fruitless_));
+  ++fruitless_;
+  Relaunch again{.delay = Seconds(std::min(delay, std::max(kLongestDelay, launch_.restart_delay))),
+                 .ranks = static_cast<int>(launch_.ranks),
+                 .hosts = launch_.hosts};
+  again.notice = format_text("Starts again in %g s (%lld of %lld)", again.delay.count(),
+                             static_cast<long long>(restarts_), static_cast<long long>(launch_.restarts));
+  if (!left_out.empty()) {
+    again.notice += ", without " + join(left_out, ", ") + ", on ranks: " + std::to_string(again.ranks);
+  }
+  return again;
+}
+
+bool RelaunchPolicy::repeats(const Verdict& verdict, std::int64_t newest_step) {
+  const std::string message = verdict.cause ? verdict.cause->message : "";
+  const bool progress = newest_step > last_step_;
+  const bool own = verdict.cause && !verdict.unexplained && !verdict.cause->secondary;
+  const bool same = restarts_ > 0 && own && !progress && message == last_message_;
+  if (progress) fruitless_ = 0;
+  last_message_ = message;
+  last_step_ = newest_step;
+  return same;
+}
+
+std::vector<std::string> RelaunchPolicy::hosts_to_leave_out(const Verdict& verdict) {
+  std::vector<std::string> found;
+  if (launch_.hosts.empty() || !verdict.cause) return found;
+  for (const auto& host : launch_.hosts) {
+    const bool blamed = is_same_host(host, verdict.cause->host) && !verdict.cause->secondary;
+    if (blamed && ++failures_[name_of(host)] >= launch_.exclude_after) found.push_back(name_of(host));
+    if (verdict.cause->rank < 0 && !answers_(name_of(host))) found.push_back(name_of(host));
+  }
+  return found;
+}
+
+// Removes hosts. Returns false if too few are left.
+bool RelaunchPolicy::leave_out(const std::vector<std::string>& hosts) {
+  if (hosts.empty()) return true;
+  const auto before = static_cast<std::int64_t>(launch_.hosts.size());
+  std::erase_if(launch_.hosts,
+                [&](const std::string& host) { return std::ranges::find(hosts, name_of(host)) != hosts.end(); });
+  const std::int64_t share = launch_.ranks * static_cast<std::int64_t>(launch_.hosts.size()) / before;
+  launch_.ranks = share - share % ranks_of_replica_;
+  if (launch_.ranks > 0) return true;
+  why_not_ = "Without " + join(hosts, ", ") + ", too few hosts are left to start it again" +
+             (ranks_of_replica_ > 1 ? ": the mesh takes " + std::to_string(ranks_of_replica_) + " ranks" : "");
+  return false;
+}
+
+bool wait_before_relaunch(Seconds delay) {
+  SignalWatch signals;
+  const auto deadline = Clock::now() + delay;
+  while (true) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    if (left.count() <= 0) return true;
+    pollfd source{.fd = signals.fd(), .events = POLLIN, .revents = 0};
+    ::poll(&source, 1, static_cast<int>(left.count()));
+    for (const int signal : signals.take()) {
+      if (signal != SIGCHLD) return false;
+    }
+  }
+}
+
+bool host_answers(const std::string& host) {
+  if (host == "localhost" || host == host_name()) return true;
+  const std::string shell = remote_shell();
+  std::vector<std::string> words{shell};
+  if (shell == "ssh") words.insert(words.end(), {"-o", "BatchMode=yes", "-o", "ConnectTimeout=5"});
+  words.insert(words.end(), {host, "true"});
+  std::vector<char*> arguments;
+  for (auto& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  pid_t child = 0;
+  if (::posix_spawnp(&child, shell.c_str(), nullptr, nullptr, arguments.data(), environ) != 0) return false;
+  return succeeds(child);
+}
+
+bool started_before() {
+  const auto count = [](const char* variable) { return environment(variable).value_or("0"); };
+  return count("TORCHELASTIC_RESTART_COUNT") != "0" || count("SLURM_RESTART_COUNT") != "0";
+}
+
+}  // namespace phalanx

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/config/experiment_config.h"
+#include "framework/comm/store/store.h"
+#include "launch/failure/verdict.h"
+
+namespace phalanx {
+
+/// How a job that has failed is started again.
+struct Relaunch {
+  Seconds delay{0};  // to wait before
+  int ranks = 1;
+  std::vector<std::string> hosts{};  // launch.hosts that are left
+  std::string notice{};              // what a person should know, without the checkpoint
+};
+
+/// Decides whether a job that has failed is started again, as section `launch` says: how often, how soon, and without
+/// which hosts. A host to which failures point is left out after launch.exclude_after of them, and at once if it does
+/// not answer any more; the number of ranks falls in proportion.
+class RelaunchPolicy {
+ public:
+  /// `answers`: returns true if ranks can be started on a host. Asked only if a job failed for no reason of its ranks.
+  RelaunchPolicy(const ExperimentConfig& config, std::function<bool(const std::string& host)> answers);
+
+  /// Returns how to start the job again, or nullopt if it has to end with this verdict. `newest_step`: step of the
+  /// newest checkpoint, or -1. A job that an exception of a rank ended twice in the same way, without a checkpoint in
+  /// between, has to end: it would fail in the same way forever.
+  std::optional<Relaunch> next(const Verdict& verdict, std::int64_t newest_step);
+
+  /// Returns why next() has returned nullopt for a failure, or an empty string if there is nothing to add to it.
+  const std::string& why_not() const { return why_not_; }
+
+ private:
+  bool repeats(const Verdict& verdict, std::int64_t newest_step);
+  std::vector<std::string> hosts_to_leave_out(const Verdict& verdict);
+  bool leave_out(const std::vector<std::string>& hosts);
+
+  LaunchConfig launch_;
+  std::int64_t ranks_of_replica_;  // ranks that hold one copy of the model together
+  std::function<bool(const std::string&)> answers_;
+  std::int64_t restarts_ = 0, fruitless_ = 0;       // so far; those since the last checkpoint
+  std::map<std::string, std::int64_t> failures_{};  // by host
+  std::string last_message_{};
+  std::int64_t last_step_ = -1;
+  std::string why_not_{};
+};
+
+/// Waits, unless this process gets SIGINT, SIGTERM, SIGHUP or SIGUSR1 in the meantime. Returns false if it does. Must
+/// be called while the process has one thread.
+bool wait_before_relaunch(Seconds delay);
+
+/// Returns true if a command can be run on the host as mpirun would, within 10 s.
+bool host_answers(const std::string& host);
+
+/// Returns true if a launcher or a batch system has started this job before: torchrun (TORCHELASTIC_RESTART_COUNT) or
+/// Slurm (SLURM_RESTART_COUNT). Such a job resumes, if it is told in which folder it runs.
+bool started_before();
+
+}  // namespace phalanx

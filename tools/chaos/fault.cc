@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/chaos/fault.h"
+
+#include <algorithm>
+#include <string>
+
+#include "framework/base/error.h"
+#include "framework/base/text.h"
+#include "launch/exit_status.h"
+
+namespace phalanx::chaos {
+namespace {
+
+constexpr double kPatience = 20;  // longest time that a rank waits for this process
+constexpr double kDay = 86400;
+constexpr int kKilled = 128 + 9;
+
+std::vector<Fault> by_ranks() {
+  const auto ends = [](const char* name, const char* kind, std::vector<int> statuses) {
+    return Fault{.name = name, .planned = kind, .statuses = std::move(statuses)};
+  };
+  Fault stop{.name = "stop", .planned = "stop", .statuses = {kFailed, kRankDied}};
+  stop.needs_processes = stop.needs_peer = true;
+  Fault leave = ends("leave_early", "leave", {kFailed, kRankDied});
+  leave.needs_processes = leave.needs_peer = true;
+  Fault mismatch = ends("mismatch", "mismatch", {kFailed});
+  mismatch.needs_peer = true;
+  return {ends("kill", "kill", {kRankDied}),
+          ends("crash", "crash", {kRankDied}),
+          std::move(stop),
+          std::move(leave),
+          ends("bad_alloc", "bad_alloc", {kFailed}),
+          ends("exception_in_hook", "exception_in_hook", {kFailed}),
+          ends("exception_in_loader", "exception_in_loader", {kFailed}),
+          ends("exception_in_model", "exception_in_model", {kFailed}),
+          std::move(mismatch),
+          {.name = "slow_rank", .planned = "slow", .expected = Expected::kGoesOn, .seconds = 0.03, .is_shown = false},
+          {.name = "clock_forward",
+           .planned = "clock_jump",
+           .expected = Expected::kGoesOn,
+           .seconds = kDay,
+           .is_shown = false},
+          {.name = "clock_back",
+           .planned = "clock_jump",
+           .expected = Expected::kGoesOn,
+           .seconds = -kDay,
+           .is_shown = false}};
+}
+
+Fault by_driver(const char* name, Expected expected, std::vector<int> statuses) {
+  return {.name = name,
+          .planned = "pause",
+          .caused_by = CausedBy::kDriver,
+          .expected = expected,
+          .statuses = std::move(statuses),
+          .seconds = kPatience};
+}
+
+std::vector<Fault> by_this_process() {
+  Fault stop = by_driver("stop_and_continue", Expected::kGoesOn, {});
+  stop.planned = "stop";
+  stop.is_shown = false;
+  Fault launcher = by_driver("kill_launcher", Expected::kEnds, {kKilled});
+  launcher.is_shown = false;
+  Fault disk = by_driver("disk_full", Expected::kGoesOn, {});
+  disk.needs_mounts = true;
+  std::vector<Fault> all{std::move(stop), std::move(launcher), std::move(disk),
+                         by_driver("sigterm_in_checkpoint", Expected::kEnds, {kInterrupted}),
+                         by_driver("double_ctrl_c", Expected::kEnds, {kInterrupted})};
+  for (const char* name : {"checkpoint_torn", "checkpoint_truncated", "checkpoint_flipped"}) {
+    all.push_back({.name = name, .planned = "kill", .caused_by = CausedBy::kBetween, .statuses = {kRankDied}});
+  }
+  all.push_back({.name = "shm_full",
+                 .caused_by = CausedBy::kBefore,
+                 .expected = Expected::kGoesOn,
+                 .needs_mounts = true,
+                 .is_shown = false});
+  all.push_back({.name = "port_in_use",
+                 .caused_by = CausedBy::kBefore,
+                 .expected = Expected::kRefused,
+                 .statuses = {kFailed},
+                 .needs_processes = true,
+                 .needs_peer = true});
+  for (auto* name : {"network_cut", "network_flapping", "network_slow"}) {
+    const bool cut = std::string(name) == "network_cut";
+    Fault fault = by_driver(name, cut ? Expected::kEnds : Expected::kGoesOn, {kFailed, kRankDied});
+    fault.needs_hosts = fault.needs_processes = fault.needs_peer = true;
+    fault.is_shown = cut;
+    all.push_back(std::move(fault));
+  }
+  return all;
+}
+
+}  // namespace
+
+const std::vector<Fault>& faults() {
+  static const std::vector<Fault> all = [] {
+    std::vector<Fault> joined = by_ranks();
+    for (auto& fault : by_this_process()) joined.push_back(std::move(fault));
+    return joined;
+  }();
+  return all;
+}
+
+const Fault& fault_named(std::string_view name) {
+  const auto found = std::ranges::find(faults(), name, &Fault::name);
+  if (found != faults().end()) return *found;
+  std::vector<std::string> names;
+  for (const auto& fault : faults()) names.push_back(fault.name);
+  const std::string near = nearest(name, names);
+  throw ConfigError("there is no fault \"" + std::string(name) + "\"" +
+                    (near.empty() ? "" : " (did you mean \"" + near + "\"?)") + "; the faults are " +
+                    join(names, ", "));
+}
+
+}  // namespace phalanx::chaos

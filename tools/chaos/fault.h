@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace phalanx::chaos {
+
+/// What a run has to do about a fault.
+enum class Expected {
+  kGoesOn,   // it ends as if nothing had happened
+  kEnds,     // it ends with one of the fault's statuses, or its launcher starts it again; then it resumes
+  kRefused,  // it does not begin; then it runs without the fault
+};
+
+/// Who causes a fault.
+enum class CausedBy {
+  kRank,     // the rank itself (engine/hooks/planned_fault.h)
+  kDriver,   // this process, while the rank waits
+  kBetween,  // this process, after a rank was killed and before the run resumes
+  kBefore,   // this process, before the run starts
+};
+
+struct Fault {
+  std::string name;
+  std::string planned{};  // kind of the planned fault by which a rank causes it, or waits while this process does
+  CausedBy caused_by = CausedBy::kRank;
+  Expected expected = Expected::kEnds;
+  std::vector<int> statuses{};  // exit statuses with which a run may end because of it
+  double seconds = 0;           // PlannedFault::seconds
+
+  bool needs_processes = false;  // makes no sense for ranks that are threads of one process
+  bool needs_peer = false;       // makes no sense for a single rank
+  bool needs_mounts = false;     // this process mounts a file system that only it and its children see
+  bool needs_hosts = false;      // ranks run on two virtual hosts
+  bool is_shown = true;          // the run has to say something on standard error
+};
+
+/// Returns all faults, in a fixed order.
+const std::vector<Fault>& faults();
+
+/// Returns the fault of this name. Throws ConfigError with a suggestion if there is none.
+const Fault& fault_named(std::string_view name);
+
+}  // namespace phalanx::chaos
