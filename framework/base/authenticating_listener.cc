@@ -64,9 +64,7 @@ AuthenticatingListener::AuthenticatingListener(std::string name, Descriptor list
       protocol_(std::move(protocol)),
       secret_(std::move(secret)),
       limits_(limits),
-      log_refused_(kLogInterval),
-      log_silent_(kLogInterval),
-      log_pauses_(kLogInterval) {}
+      log_strangers_(kLogInterval) {}
 
 std::optional<AuthenticatingListener::Peer> AuthenticatingListener::next(TimedStream::Deadline deadline) {
   while (true) {
@@ -98,7 +96,7 @@ bool AuthenticatingListener::accepts() {
     drop(strangers_.begin(), "it did not prove that it knows the secret, and others are waiting");
     return true;
   }
-  if (const auto more = log_pauses_.pass()) {
+  if (const auto more = log_strangers_.pass("pause")) {
     log_warning() << name_ << ": connections have to wait: " << limits_.pending
                   << " others have not proved yet who they are" << *more;
   }
@@ -122,7 +120,7 @@ void AuthenticatingListener::accept_all() {
     if (!socket.valid() && not_ready()) return;
     if (!socket.valid()) {
       paused_until_ = Clock::now() + kPause;
-      if (const auto more = log_pauses_.pass()) {
+      if (const auto more = log_strangers_.pass("pause")) {
         log_warning() << name_ << ": connections have to wait: " << std::strerror(errno) << *more;
       }
       return;
@@ -163,8 +161,7 @@ std::optional<AuthenticatingListener::Peer> AuthenticatingListener::serve(Strang
 // Lines are limited, because anyone could fill the log with them.
 void AuthenticatingListener::drop(Strangers::iterator stranger, const std::string& why) {
   const std::string peer = peer_of(stranger->socket.get());
-  auto& limiter = stranger->handshake.refused() ? log_refused_ : log_silent_;
-  if (const auto more = limiter.pass()) {
+  if (const auto more = log_strangers_.pass(why)) {
     log_warning() << name_ << ": the connection of " << (peer.empty() ? "a stranger" : peer) << " ended: " << why
                   << *more;
   }

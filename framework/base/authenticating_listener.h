@@ -64,7 +64,7 @@ class AuthenticatingListener {
   const StrangerLimits limits_;
   Strangers strangers_;
   Clock::time_point paused_until_{};  // no connection is accepted before
-  LogRateLimiter log_refused_, log_silent_, log_pauses_;
+  LogRateLimiters log_strangers_;
 };
 
 }  // namespace phalanx

@@ -95,7 +95,7 @@ void serve_client(std::string_view input) {
 // The messages of another server.
 void serve_replica(std::string_view input) {
   auto [near, far] = connection();
-  ps::Channel channel(std::move(near), ps::room_for_replica);
+  ps::Channel channel(std::move(near), [](const ps::Message& begun) { return ps::room_for_replica(begun, kMemory); });
   feed(far.get(), input, [&] {
     auto message = channel.receive();
     if (!message) return false;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/comm/store/connection_secret.h"
 
+#include <utility>
+
 #include "framework/base/error.h"
 #include "framework/base/job_secret.h"
 #include "framework/base/keyed_hash.h"
