@@ -102,6 +102,7 @@ def make_zip():
           no_central=good[:directory] + b"PK\x01\x03" + good[directory + 4:],
           directory_beyond=good[:-6] + struct.pack("<IH", len(good) + 1, 0),
           entry_beyond=good[:directory + 42] + struct.pack("<I", len(good) + 9) + good[directory + 46:],
+          content_cut=good[:directory + 20] + struct.pack("<II", len(good), len(good)) + good[directory + 28:],
           entry_too_long=good[:directory + 20] + struct.pack("<II", 1 << 30, 1 << 30) + good[directory + 28:],
           name_too_long=good[:directory + 28] + b"\xff\xff" + good[directory + 30:],
           zip64_beyond=zip64({"a": b"x"})[:-42] + b"PK\x06\x07" + struct.pack("<IQI", 0, 1 << 40, 1) + zip64({"a": b"x"})[-22:],
@@ -321,6 +322,10 @@ def make_tar():
         length = len(body) + 2 if len(body) < 98 else len(body) + 3
         return ("%d" % length + body).encode()
 
+    def with_record(key, value):
+        text = record(key, value)
+        return tar_block(b"p", b"%011o" % len(text), b"x", text) + tar_block(b"a", b"0", b"0") + ending
+
     plain, long = [("a.jpg", b"x"), ("b.txt", bytes(600))], [("n" * 150, b"x")]
     ending = bytes(1024)
     write("tar", good=tar_of(plain), good_pax=tar_of(long, tarfile.PAX_FORMAT), good_gnu=tar_of(long, tarfile.GNU_FORMAT),
@@ -329,8 +334,8 @@ def make_tar():
           cut=tar_of(plain)[:1900], gzip=b"\x1f\x8b\x08" + bytes(600), checksum=tar_of(plain).replace(b"a.jpg", b"b.jpg"),
           size=tar_block(b"a", b"xyz", b"0") + ending, too_long=tar_block(b"a", b"00000077777", b"0") + ending,
           binary_overflow=tar_block(b"a", b"\x80" + b"\xff" * 11, b"0") + ending,
-          pax_size=tar_block(b"p", b"00000000014", b"x", record("size", "x")) + tar_block(b"a", b"0", b"0") + ending,
-          pax_huge=tar_block(b"p", b"00000000040", b"x", record("size", str(1 << 62))) + tar_block(b"a", b"0", b"0") + ending,
+          pax_size=with_record("size", "x"), pax_huge=with_record("size", str(1 << 62)),
+          name_cut=tar_block(b"p", b"00000001000", b"L"),
           pax_damaged=tar_block(b"p", b"00000000004", b"x", b"9 ab") + ending,
           name_too_long=tar_block(b"l", b"00077777777", b"L") + ending,
           no_target=tar_block(b"b", b"0", b"1", target=b"a") + ending, empty=b"")
@@ -443,7 +448,8 @@ def malformed_models(model):
     root = {0: unit(0, 256)}  # children from 256 on
     with_rule = {**root, 353: unit(97, 353 ^ 512, leaf=True)}  # for "a"; its text is the one that unit 512 says
     return {"no_text": model + field(1, 2, b""), "nul": piece(b"a\0b"), "type": piece(b"abc", kind=9),
-            "score": piece(b"abc", float("nan")), "trainer_twice": model + field(2, 2) + field(2, 2),
+            "score": piece(b"abc", float("nan")), "score_type": model + field(1, 2, field(1, 2, b"abc") + field(2, 0, 1)),
+            "text_type": model + field(1, 2, field(1, 0, 1)), "trainer_twice": model + field(2, 2) + field(2, 2),
             "charsmap_twice": model + field(5, 2, field(2, 2) + field(2, 2)), "group": model + b"\x0b\x0c",
             "long_number": model + b"\x08" + b"\xff" * 10, "no_number": model + b"\0\0", "trie_size": rules(root, size=3),
             "trie_beyond": rules(root, size=1 << 30), "trie_out": rules({0: unit(0, 1024)}), "trie_no_texts": rules(root, b""),

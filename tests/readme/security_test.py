@@ -68,6 +68,10 @@ class Security(unittest.TestCase):
                 self.assertIn(f"`{name}`", PORTS + FILES)
                 self.assertTrue(list((ROOT / "tests/fuzz/testdata" / name).glob("good*")))
 
+    def test_every_target_is_fuzzed_at_night(self):
+        suite = (ROOT / "configs/suites/fuzz.yaml").read_text()
+        self.assertEqual(targets(), set(re.findall(r"tools/dev/fuzz --seconds \d+ (\w+)", suite)))
+
     def test_every_folder_of_inputs_has_a_target(self):
         self.assertEqual(targets(), {folder.name for folder in (ROOT / "tests/fuzz/testdata").iterdir()})
 
