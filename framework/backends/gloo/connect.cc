@@ -26,8 +26,6 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-constexpr Seconds kAttempt{10};  // for one connection; a rank that listens accepts it at once
-
 // A client claims to be one rank that wants to speak with another.
 constexpr int kDigits = 10;  // of a rank
 const HandshakeProtocol kProtocol{.client_opening = "phalanx gloo 1?",
@@ -87,7 +85,7 @@ Descriptor listen(const Member& member) {
 Descriptor dial(const Member& member, int peer, const std::string& address, Clock::time_point deadline) {
   for (milliseconds nap{1};; nap = std::min(nap * 2, milliseconds(250))) {
     try {
-      const Seconds left = std::clamp<Seconds>(deadline - Clock::now(), Seconds(0), kAttempt);
+      const Seconds left = std::max<Seconds>(deadline - Clock::now(), Seconds(0));
       TimedStream stream(connect_to(address, left.count()));
       const auto result = greet(stream, kProtocol, secret_of(member), claim_of(member.rank, peer), deadline);
       if (result == HandshakeResult::kAdmitted) return stream.release();
@@ -96,8 +94,11 @@ Descriptor dial(const Member& member, int peer, const std::string& address, Cloc
       if (error.kind() == CommError::Kind::kSystem) throw;
       if (Clock::now() + nap >= deadline) explain(member, peer, address, error.kind(), error.what());
     } catch (const Error& error) {
-      const bool late = Clock::now() >= deadline;
-      explain(member, peer, address, late ? CommError::Kind::kTimeout : CommError::Kind::kPeerLost, error.what());
+      std::string why = error.what();
+      if (const std::string known = "cannot connect to " + address + ": "; why.starts_with(known))
+        why.erase(0, known.size());
+      explain(member, peer, address, Clock::now() >= deadline ? CommError::Kind::kTimeout : CommError::Kind::kPeerLost,
+              why);
     }
     std::this_thread::sleep_for(nap);
   }
