@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "framework/base/error.h"
+#include "framework/comm/launch/address_for_peers.h"
 
 namespace phalanx::gloo {
 namespace {
@@ -26,6 +27,7 @@ std::shared_ptr<Device> make_device(const ::gloo::transport::tcp::attr& attribut
 }  // namespace
 
 std::shared_ptr<::gloo::transport::tcp::Device> open_device() {
+  const std::string loopback = address_for_peers({.one_host = true}).text;  // 127.0.0.1, or ::1 without IPv4
   sigset_t pipe, before;
   ::sigemptyset(&pipe);
   ::sigaddset(&pipe, SIGPIPE);
@@ -33,14 +35,14 @@ std::shared_ptr<::gloo::transport::tcp::Device> open_device() {
   std::shared_ptr<::gloo::transport::tcp::Device> device;
   std::string failure;
   try {
-    const auto attributes = ::gloo::transport::tcp::CreateDeviceAttr("127.0.0.1");
+    const auto attributes = ::gloo::transport::tcp::CreateDeviceAttr(loopback.c_str());
     device = make_device<::gloo::transport::tcp::Device>(attributes);
   } catch (const std::exception& error) {
     failure = error.what();
   }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (!device) {
-    throw ConfigError("gloo: cannot use the loopback interface (" + failure + "); ip link set lo up turns it on");
+    throw ConfigError("gloo: cannot use the loopback address " + loopback + ": " + failure);
   }
   return device;
 }
