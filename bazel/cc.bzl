@@ -67,6 +67,8 @@ def _compiled(srcs, deps, copts, precompiled, is_test_code):
     if precompiled in ["module", "torch"]:
         is_test_code = False  # these have only one header, which is compiled like those of programs
     copts = COPTS + copts
+    if _depends_on(deps, "//phalanx"):
+        copts = copts + ["-idirafter."]  # <phalanx/phalanx.h> here too; other workspaces get it by include_prefix
     if is_test_code:
         copts = TEST_COPTS + copts
     if precompiled == "auto":

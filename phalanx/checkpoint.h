@@ -20,7 +20,8 @@ namespace phalanx {
 /// Writes rank 0's parameters and buffers, in the format of torch::save().
 void save(const torch::nn::Module& module, const std::string& path, World& world);
 
-/// Gives all ranks the parameters and buffers of the file, in place.
+/// Gives all ranks the parameters and buffers of the file, in place, converted to the dtypes that they have. Reads what
+/// Module::save() writes; an override of Module::load() is not called.
 void load(torch::nn::Module& module, const std::string& path, World& world);
 
 /// Writes rank 0's state and settings, in the format of torch::save().

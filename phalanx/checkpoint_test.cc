@@ -52,17 +52,19 @@ TEST(Checkpoint, AllRanksGetTheModuleOfTheFileInTheirBuckets) {
   expect_near(values_of(*plain), saved, 0);
 }
 
-TEST(Checkpoint, GradientsAreStillExchangedAfterAFileOfAnotherDtype) {
+TEST(Checkpoint, AFileOfAnotherDtypeIsConvertedInPlace) {
   const TemporaryFolder folder;
   const std::string path = folder.path() + "/saved";
   run_worlds(2, [&](World& world) {
     Net saved;
+    saved.set_values(5);
+    const auto values = values_of(saved);
     saved.to(at::kDouble);
     save(saved, path, world);
     Net net;
     DistributedDataParallel ddp(net, world);
     load(net, path, world);
-    EXPECT_EQ(net.first->weight.scalar_type(), at::kFloat);
+    expect_near(values_of(net), values, 0);
     loss_of(net, own_rows(0, world)).backward();
     EXPECT_TRUE(equal_on_all_ranks({net.first->weight.grad()}, world));
   });
@@ -81,6 +83,8 @@ TEST(Checkpoint, ErrorsReachAllRanksAndChangeNothing) {
     torch::nn::Linear other(3, 7), smaller(3, 6);
     save(other, path + ".other", world);
     EXPECT_THAT(message_of<DataError>([&] { load(smaller, path + ".other", world); }), HasSubstr("weight is [6, 3]"));
+    EXPECT_THAT(message_of<DataError>([&] { load(net, path + ".other", world); }),
+                HasSubstr("first is not in the file"));
     expect_near(values_of(net), before, 0);
   });
 }

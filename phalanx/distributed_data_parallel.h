@@ -44,7 +44,8 @@ struct DistributedDataParallelOptions {
   bool find_unused_parameters = false;
 
   /// If true, all ranks get the buffers (running statistics) of the lowest rank that computed, after each backward that
-  /// exchanges gradients. At construction they get those of rank 0 in any case.
+  /// exchanges gradients. At construction they get those of rank 0 in any case. The buffers change in place, so where
+  /// autograd has saved one (batch norm does), run each backward before the next forward, or set this to false.
   bool broadcast_buffers = true;
 
   /// If true, ranks may have different numbers of batches, and call join() after their last one. Costs an all-reduce of
@@ -73,7 +74,8 @@ class NoSync;
 /// module, on every rank, equally often. Parameters keep their addresses as tensors (an optimizer may be made before or
 /// after this object), but their memory moves into a few long buckets, and their gradients become views of such
 /// buckets. They may be zeroed or reset to undefined (zero_grad()) and replaced; the next backward moves them back into
-/// the buckets. Higher derivatives (create_graph) do not pass through the exchange.
+/// the buckets. Higher derivatives (create_graph) do not pass through the exchange, and a hook or a function of
+/// autograd must not run a backward of its own that reaches the module's parameters.
 ///
 /// Errors: backward() throws CommError if a rank is lost or late. Afterwards neither gradients nor this object can be
 /// used.

@@ -377,7 +377,8 @@ TEST(DistributedDataParallel, RefusesModulesThatCannotBeTrained) {
                 HasSubstr("no parameters that require gradients"));
     torch::nn::Linear layer(2, world.rank() + 1);
     EXPECT_THAT(message_of<ConfigError>([&] { DistributedDataParallel(layer, world); }),
-                HasSubstr("rank 1 has parameter weight [2, 2] Float, but rank 0 has parameter weight [1, 2] Float"));
+                HasSubstr("rank 1 has parameter weight [2, 2] Float on cpu, "
+                          "but rank 0 has parameter weight [1, 2] Float on cpu"));
   });
 }
 

@@ -65,7 +65,7 @@ TEST(Launch, RanksTrainTogether) {
     torch::optim::SGD optimizer(layer->parameters(), 0.1);
     for (int step = 0; step < 3; ++step) {
       optimizer.zero_grad();
-      layer->forward(at::full({4, 3}, world.rank() + step)).square().mean().backward();
+      layer->forward(at::full({4, 3}, static_cast<double>(world.rank() + step))).square().mean().backward();
       optimizer.step();
     }
     const at::Tensor first = layer->weight.detach().clone();

@@ -4,12 +4,9 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/full.h>
-#include <torch/csrc/autograd/node.h>
-#include <torch/csrc/autograd/variable.h>
 #include <torch/serialize/archive.h>
 
 #include <cstdint>
-#include <memory>
 #include <sstream>
 #include <utility>
 #include <vector>
@@ -28,49 +25,43 @@ std::string serialize_object(const Object& object) {
   return std::move(stream).str();
 }
 
-template <class Object>
-void deserialize_into(Object& object, const std::string& bytes) {
+torch::serialize::InputArchive open_archive(const std::string& bytes) {
   std::istringstream stream(bytes);
   torch::serialize::InputArchive archive;
   archive.load_from(stream);
-  object.load(archive);
+  return archive;
 }
 
-using NodePtr = decltype(torch::autograd::impl::try_get_grad_accumulator(std::declval<const at::Tensor&>()));
-
-// The memory of a tensor before a module was loaded, and its node in the autograd graph, which has the hooks of
-// DistributedDataParallel. LibTorch drops the node while the tensor has another dtype or device.
-struct FormerMemory {
-  std::string name;
-  at::Tensor tensor, memory;
-  NodePtr node;  // null: there is none
+// A tensor of a module, and the values that the file has for it.
+struct Stored {
+  at::Tensor tensor, values;
 };
 
-std::vector<FormerMemory> memory_of(const torch::nn::Module& module) {
-  std::vector<FormerMemory> all;
-  const auto add = [&](const auto& named) {
-    if (named.value().defined())
-      all.push_back({named.key(), named.value(), named.value().variable_data(),
-                     torch::autograd::impl::try_get_grad_accumulator(named.value())});
+// Appends the tensors of `module` and of the modules in it. Module::load() would give them other memory, and reads a
+// file of another dtype without converting it.
+void read_tensors(const torch::nn::Module& module, torch::serialize::InputArchive& archive, const std::string& prefix,
+                  std::vector<Stored>& all) {
+  const auto read = [&](const auto& named, bool is_buffer) {
+    const std::string name = prefix + named.key();
+    Stored stored{named.value(), {}};
+    if (!stored.tensor.defined()) return;
+    if (!archive.try_read(named.key(), stored.values, is_buffer)) throw Error(name + " is not in the file");
+    if (stored.values.sizes() != stored.tensor.sizes()) {
+      std::ostringstream message;
+      message << name << " is " << stored.tensor.sizes() << " in the module, but " << stored.values.sizes()
+              << " in the file";
+      throw Error(message.str());
+    }
+    all.push_back(std::move(stored));
   };
-  for (const auto& named : module.named_parameters()) add(named);
-  for (const auto& named : module.named_buffers()) add(named);
-  return all;
-}
-
-void give_back(const std::vector<FormerMemory>& all) {
-  for (const auto& one : all) {
-    at::Tensor(one.tensor).set_data(one.memory);
-    if (one.node) torch::autograd::impl::set_grad_accumulator(one.tensor, c10::weak_intrusive_ptr(one.node));
-  }
-}
-
-void require_same_shapes(const std::vector<FormerMemory>& all) {
-  for (const auto& [name, tensor, memory, node] : all) {
-    if (tensor.sizes() == memory.sizes()) continue;
-    std::ostringstream message;
-    message << name << " is " << memory.sizes() << " in the module, but " << tensor.sizes() << " in the file";
-    throw Error(message.str());
+  for (const auto& named : module.named_parameters(/*recurse=*/false)) read(named, /*is_buffer=*/false);
+  for (const auto& named : module.named_buffers(/*recurse=*/false)) read(named, /*is_buffer=*/true);
+  for (const auto& child : module.named_children()) {
+    if (!child.value()->is_serializable()) continue;
+    const std::string name = prefix + child.key();
+    torch::serialize::InputArchive inner;
+    if (!archive.try_read(child.key(), inner)) throw Error(name + " is not in the file");
+    read_tensors(*child.value(), inner, name + ".", all);
   }
 }
 
@@ -81,21 +72,16 @@ std::string to_bytes(const torch::optim::Optimizer& optimizer) { return serializ
 
 void from_bytes(torch::nn::Module& module, const std::string& bytes) {
   const at::NoGradGuard no_grad;
-  const auto former = memory_of(module);
-  try {
-    deserialize_into(module, bytes);
-    require_same_shapes(former);
-    for (const auto& one : former) at::Tensor(one.memory).copy_(one.tensor);
-  } catch (...) {
-    give_back(former);
-    throw;
-  }
-  give_back(former);
+  auto archive = open_archive(bytes);
+  std::vector<Stored> all;
+  read_tensors(module, archive, "", all);
+  for (const auto& [tensor, values] : all) at::Tensor(tensor).copy_(values);
 }
 
 void from_bytes(torch::optim::Optimizer& optimizer, const std::string& bytes) {
   optimizer.state().clear();  // load() keeps the state of parameters that have none in the archive
-  deserialize_into(optimizer, bytes);
+  auto archive = open_archive(bytes);
+  optimizer.load(archive);
 }
 
 std::string broadcast_bytes(std::string bytes, int root, Communicator& group) {

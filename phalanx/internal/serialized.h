@@ -14,9 +14,9 @@ namespace phalanx {
 std::string to_bytes(const torch::nn::Module& module);
 std::string to_bytes(const torch::optim::Optimizer& optimizer);
 
-/// Reads the values of a module's parameters and buffers into the memory that they have. torch::load() would give them
-/// other memory, outside of their buckets. Throws Error if names or shapes differ, and c10::Error for malformed bytes;
-/// the module then has the values that it had.
+/// Reads the values of a module's parameters and buffers into the memory that they have, and converts them to the
+/// dtypes that they have. torch::load() would give them other memory, outside of their buckets. Throws Error if names
+/// or shapes differ, and c10::Error for malformed bytes; the module then has the values that it had.
 void from_bytes(torch::nn::Module& module, const std::string& bytes);
 
 /// Replaces the state and the settings of an optimizer. Throws c10::Error if it has other groups of parameters.

@@ -163,8 +163,9 @@ class ConfigErrors(ProgramTest):
         for flag in ("--help", "-h"):
             process = self.start(flag)
             self.assertEqual((0, ""), (process.wait(), process.err))
-            self.assertEqual(["--config", "--help", "--help_config", "--print_config", "--resume", "--run_dir", "--set", "--version"],
-                             re.findall(r"^  (--\w+)", process.out, re.M))
+            flags = ["--config", "--help", "--help_config", "--init_method", "--print_config", "--rank", "--resume",
+                     "--run_dir", "--set", "--version", "--world_size"]
+            self.assertEqual(flags, re.findall(r"^  (--\w+)", process.out, re.M))
             self.assertNotIn(".cc", process.out)
 
 

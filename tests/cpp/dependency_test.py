@@ -46,8 +46,9 @@ class Dependent(ProgramTest):
             (self.mine / name).write_text(source.read_text().replace("@PHALANX@", str(TREE)))
         for name in ("tiny.cc", "tiny.yaml"):
             shutil.copy(TREE / "tools/new" / name, self.mine / name)
-        if (TREE / ".bazelversion").exists():
-            shutil.copy(TREE / ".bazelversion", self.mine)  # for Bazelisk
+        (self.mine / "tools").mkdir()
+        for name in (".bazelversion", "tools/bazel"):
+            shutil.copy(TREE / name, self.mine / name)
         self.addCleanup(self.bazel, "shutdown")
 
     def bazel(self, command, *words, seconds=5 * DEADLINE):
@@ -58,8 +59,8 @@ class Dependent(ProgramTest):
             LIBTORCH=str(libtorch), MPI_HOME=str(pathlib.Path(mpirun(1)[0]).parent.parent), HOME=str(self.folder),
             PIP_NO_INDEX="1", http_proxy="http://127.0.0.1:9", https_proxy="http://127.0.0.1:9")
         options = [] if command == "shutdown" else [
-            "--compilation_mode=opt", "--strategy=CppCompile=local", f"--disk_cache={home}/.cache/phalanx-bazel",
-            "--noshow_progress", "--color=no"]
+            "--compilation_mode=opt", "--force_pic", "--strategy=CppCompile=local",
+            f"--disk_cache={home}/.cache/phalanx-bazel", "--noshow_progress", "--color=no"]
         startup = ["--nohome_rc", f"--output_user_root={self.folder}/bazel"]
         done = subprocess.run([*find_bazel(), *startup, command, *options, *words], cwd=self.mine, env=environment,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=seconds)

@@ -148,6 +148,9 @@ std::string process_name(const System& system, const Setting& setting) {
 
 constexpr std::string_view kReady = "ready ";
 
+// The time in which processes have to end: mpirun ends after all of its ranks.
+Seconds patience(const System& system) { return Seconds(system.by_mpirun ? 20 : 2); }
+
 Error with_name(const System& system, std::size_t rank, const Error& error) {
   return Error(system.name + ", rank " + std::to_string(rank) + ": " + error.what());
 }
@@ -158,7 +161,7 @@ RankProcesses::RankProcesses(const System& system, const Setting& setting) : sys
   const RankCommands starter(system, setting);
   const std::string name = process_name(system, setting);
   for (int rank = 0; rank < starter.processes(); ++rank) {
-    ranks_.push_back(std::make_unique<bench::Child>(starter.command(rank), name));
+    ranks_.push_back(std::make_unique<bench::Child>(starter.command(rank), name, patience(system)));
   }
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
     try {
@@ -166,6 +169,17 @@ RankProcesses::RankProcesses(const System& system, const Setting& setting) : sys
       if (answer.starts_with(kReady)) kernels_ = answer.substr(kReady.size());
     } catch (const Error& error) {
       throw with_name(system, rank, error);
+    }
+  }
+}
+
+// Open MPI's mpirun does not tell its ranks that standard input has ended.
+RankProcesses::~RankProcesses() {
+  if (!system_.by_mpirun) return;
+  for (auto& child : ranks_) {
+    try {
+      child->send("end");
+    } catch (const Error&) {  // it has ended already
     }
   }
 }

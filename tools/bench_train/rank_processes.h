@@ -44,6 +44,11 @@ class RankProcesses {
   /// rank ends.
   RankProcesses(const System& system, const Setting& setting);
 
+  /// Ends the ranks.
+  ~RankProcesses();
+  RankProcesses(const RankProcesses&) = delete;
+  RankProcesses& operator=(const RankProcesses&) = delete;
+
   /// Throws Error if a rank ends, or does not answer within minutes.
   Turn run(std::int64_t steps);
 

@@ -26,18 +26,18 @@ struct System {
   Framework framework = Framework::kPhalanx;
   std::vector<std::string> options{};  // Phalanx: "key.path=value", where "@ranks" is the number of ranks; C++ loops
                                        // and PyTorch: words that cpp/peer.cc and ddp_peer.py know
-  bool own_model = false;       // use Phalanx's own defaults for the model
-  bool alone = false;           // each rank trains alone, in a world of size one
-  bool one_process = false;     // one process with a thread for each rank trains the batches of all ranks
-  bool by_mpirun = false;       // mpirun starts the ranks
-  bool has_barrier = false;     // run a barrier in every step
-  bool plain_malloc = false;    // do not apply train's settings of malloc to Phalanx
-  bool tuned_malloc = false;    // apply train's settings of malloc to the peer
-  bool pictures = false;        // only for convolutional models
-  bool model_parallel = false;  // only for models that the peer can divide
-  int period = 1;               // every turn has a multiple of this number of steps, as some work is done once
-                                // in so many steps
-  int warm_up = 1;              // initial steps, at least, without the feature in the name
+  bool own_model = false;              // use Phalanx's own defaults for the model
+  bool alone = false;                  // each rank trains alone, in a world of size one
+  bool one_process = false;            // one process with a thread for each rank trains the batches of all ranks
+  bool by_mpirun = false;              // mpirun starts the ranks
+  bool has_barrier = false;            // run a barrier in every step
+  bool plain_malloc = false;           // do not apply train's settings of malloc to Phalanx
+  bool tuned_malloc = false;           // apply train's settings of malloc to the peer
+  bool pictures = false;               // only for convolutional models
+  bool model_parallel = false;         // only for models that the peer can divide
+  int period = 1;                      // every turn has a multiple of this number of steps, as some work is done once
+                                       // in so many steps
+  int warm_up = 1;                     // initial steps, at least, without the feature in the name
 };
 
 /// Returns all systems.

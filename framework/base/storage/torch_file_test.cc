@@ -232,7 +232,7 @@ TEST(TorchFile, RefusesPicklesThatCopyTheirValuesWithoutBound) {
   pairs += std::string(
       "l\x85q\x01"
       "ccollections\nOrderedDict\nq\x02",
-      30);
+      31);
   for (int i = 0; i < 1000; ++i) pairs += "h\x02h\x01R";
   EXPECT_THAT([&] { unpickle_state_dict("a.pt", pairs + "."); },
               ::testing::ThrowsMessage<DataError>(::testing::HasSubstr("copies its values so often")));

@@ -72,11 +72,11 @@ at::Tensor Loop::next_rows() {
 
 std::optional<std::int64_t> read_turn(std::istream& in) {
   std::string line, word;
-  if (!std::getline(in, line)) return std::nullopt;
+  if (!std::getline(in, line) || line == "end") return std::nullopt;
   std::istringstream words(line);
   std::int64_t steps = 0;
   if (!(words >> word >> steps) || word != "run" || steps < 1) {
-    throw std::runtime_error("expected \"run STEPS\", got \"" + line + "\"");
+    throw std::runtime_error("expected \"run STEPS\" or \"end\", got \"" + line + "\"");
   }
   return steps;
 }

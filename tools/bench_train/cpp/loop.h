@@ -65,7 +65,8 @@ class Loop {
   std::int64_t epoch_ = -1, next_ = 0;
 };
 
-/// Reads the line "run STEPS". Returns nullopt at the end of the input. Throws std::runtime_error for another line.
+/// Reads the line "run STEPS". Returns nullopt for the line "end" and at the end of the input. Throws
+/// std::runtime_error for another line.
 std::optional<std::int64_t> read_turn(std::istream& in);
 
 /// Writes the line that answers it: the JSON of turns.h.

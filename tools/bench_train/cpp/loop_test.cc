@@ -99,6 +99,14 @@ TEST(Turns, AnswerUntilTheInputEnds) {
   EXPECT_EQ(2u, nlohmann::json::parse(second).at("losses").size());
 }
 
+TEST(Turns, EndWithALineOrTheInput) {
+  std::istringstream in("run 2\nend\nrun 3\n");
+  EXPECT_EQ(2, read_turn(in));
+  EXPECT_EQ(std::nullopt, read_turn(in));
+  std::istringstream empty;
+  EXPECT_EQ(std::nullopt, read_turn(empty));
+}
+
 TEST(Turns, RefuseOtherLines) {
   for (const char* line : {"walk 3", "run", "run 0"}) {
     std::istringstream in(line);

@@ -55,6 +55,13 @@ class ReducerExchange final : public Exchange {
   }
   void before_backward() override { reducer_->prepare_for_backward({}); }
 
+  // Optimizer::zero_grad() detaches gradients in place, which views refuse.
+  void zero_gradients(torch::optim::Optimizer& optimizer) override {
+    for (auto& group : optimizer.param_groups()) {
+      for (auto& parameter : group.params()) parameter.mutable_grad().reset();
+    }
+  }
+
  private:
   c10::intrusive_ptr<ProcessGroup> group_;
   std::unique_ptr<c10d::Reducer> reducer_;
