@@ -171,7 +171,11 @@ def wrong_secret(address, _):
         for text in (secrets.token_hex(32).encode(), secrets.token_hex(32).encode() + b"3:job,"):
             send(connection, header.pack(0x53504850, 3, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1.0, 0, 0, len(text), 0) + text)
         assert_ends(connection)
-    for credentials in (b"Bearer " + b"0" * 64, b"Basic " + base64.b64encode(b"phalanx:another secret")):
+
+
+def wrong_password(address, _):
+    """Asks for a page without, and with wrong credentials."""
+    for credentials in (b"", b"Bearer " + b"0" * 64, b"Basic " + base64.b64encode(b"phalanx:another secret")):
         with connected(address) as connection:
             send(connection, HTTP_REQUEST + b"Authorization: " + credentials + b"\r\n\r\n")
             assert_ends(connection)
@@ -217,7 +221,7 @@ def many(address, _):
 
 
 # Attacks by kind. Those of `NEED_A_SECRET` know the secret of the job.
-ATTACKS = {attack.__name__: attack for attack in (large, malformed, wrong_secret, garbage, replayed, slow, many, silent)}
+ATTACKS = {attack.__name__: attack for attack in (large, malformed, wrong_password, wrong_secret, garbage, replayed, slow, many, silent)}
 NEED_A_SECRET = {"garbage", "replayed"}
 
 
