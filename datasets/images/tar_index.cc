@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstddef>
 #include <fstream>
 #include <limits>
 #include <map>
@@ -177,9 +178,11 @@ class Reader {
   }
 
   void add_link(std::string name, const std::string& target) {
-    const auto found = std::ranges::find(entries_, target, &TarEntry::name);
-    if (found == entries_.end()) fail(name + " is a link to " + target + ", which does not come before it");
-    entries_.push_back({.name = std::move(name), .offset = found->offset, .size = found->size});
+    for (; named_ < entries_.size(); ++named_) by_name_.emplace(entries_[named_].name, named_);
+    const auto found = by_name_.find(target);
+    if (found == by_name_.end()) fail(name + " is a link to " + target + ", which does not come before it");
+    const auto [offset, size] = std::pair(entries_[found->second].offset, entries_[found->second].size);
+    entries_.push_back({.name = std::move(name), .offset = offset, .size = size});
   }
 
   [[noreturn]] void fail(const std::string& problem) const { throw_malformed(path_, offset_, problem); }
@@ -189,6 +192,8 @@ class Reader {
   std::int64_t size_ = 0, offset_ = 0;
   std::map<std::string, std::string> next_;  // fields of an extended header for the next file
   std::vector<TarEntry> entries_;
+  std::map<std::string, std::size_t> by_name_;  // the first entry of each name, among the first named_ entries
+  std::size_t named_ = 0;                       // advances only at links, which most archives do not have
 };
 
 }  // namespace

@@ -132,5 +132,17 @@ TEST(IndexTar, ResolvesHardLinks) {
               ThrowsMessage<DataError>(HasSubstr("2.jpg is a link to 1.jpg, which does not come before it")));
 }
 
+// Some archives have a link for each file, so that a search through all entries for each link would be quadratic.
+TEST(IndexTar, ResolvesManyHardLinksToTheFirstFileOfTheirName) {
+  constexpr int kLinks = 20'000;
+  std::string archive = tar_entry("1.jpg", "content") + tar_entry("1.jpg", "other");
+  for (int i = 0; i < kLinks; ++i) {
+    archive += link_entry(std::to_string(i), i == 0 ? "1.jpg" : std::to_string(i - 1));
+  }
+  const auto entries = index_tar(written(archive + tar_end()));
+  ASSERT_EQ(entries.size(), kLinks + 2U);
+  EXPECT_EQ(entries.back().offset, entries.front().offset);
+}
+
 }  // namespace
 }  // namespace phalanx

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <stdexcept>
 #include <string_view>
 #include <vector>
 
+#include "datasets/text/sentence_piece_model.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 
@@ -44,7 +46,9 @@ std::string with_spaces(std::string_view piece) {
 class SentencePiece final : public Tokenizer {
  public:
   explicit SentencePiece(const std::string& file) {
-    const auto loaded = processor_.LoadFromSerializedProto(read_file(file));
+    const std::string model = read_file(file);
+    check_sentence_piece_model(file, model);
+    const auto loaded = load(file, model);
     if (!loaded.ok() || processor_.GetPieceSize() == 0) {
       throw DataError(file + ": not a model that SentencePiece's trainer wrote: " +
                       (loaded.ok() ? "it has no pieces" : loaded.ToString()));
@@ -87,6 +91,14 @@ class SentencePiece final : public Tokenizer {
   }
 
  private:
+  sentencepiece::util::Status load(const std::string& file, const std::string& model) {
+    try {
+      return processor_.LoadFromSerializedProto(model);
+    } catch (const std::exception& error) {  // of the library's own trie
+      throw DataError(file + ": SentencePiece cannot use the model: " + error.what());
+    }
+  }
+
   // Describes how to get the tokens of a part of a text from the tokens of the part alone. A space at the beginning of
   // a text may be a token, be part of the first word's token, or be dropped, and a line feed may count as a space.
   enum class Join { kWhole, kWithoutLineFeed, kWithoutSpace };

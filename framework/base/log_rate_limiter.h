@@ -2,7 +2,9 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -35,6 +37,25 @@ class LogRateLimiter {
   Clock::duration interval_;
   Clock::time_point next_{};
   std::int64_t skipped_ = 0;
+};
+
+/// Limits the lines of each kind separately, so that a flood of one kind does not hide the others. Kinds beyond
+/// kMaxKinds share a limit. Not thread-safe.
+class LogRateLimiters {
+ public:
+  static constexpr std::size_t kMaxKinds = 16;
+
+  explicit LogRateLimiters(std::chrono::duration<double> interval) : interval_(interval) {}
+
+  /// As LogRateLimiter::pass(), for a line of this kind, such as the reason of a failure.
+  std::optional<std::string> pass(const std::string& kind) {
+    const std::string key = limiters_.contains(kind) || limiters_.size() < kMaxKinds ? kind : "";
+    return limiters_.try_emplace(key, interval_).first->second.pass();
+  }
+
+ private:
+  const std::chrono::duration<double> interval_;
+  std::map<std::string, LogRateLimiter> limiters_{};
 };
 
 }  // namespace phalanx

@@ -12,6 +12,7 @@
 #include "framework/base/console.h"
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
+#include "framework/base/job_secret.h"
 #include "framework/base/log.h"
 #include "framework/base/reason.h"
 #include "framework/kernels/kernels.h"
@@ -101,6 +102,12 @@ void begin_unsupervised(const Job& job, const StartedRank& rank, const Connected
   log_info() << "rank " << rank.rank() << " of " << size << " on " << host_name() << ", started by "
              << launched.launcher << ", connects by " << backend << ", " << connected.cores;
   if (rank.rank() == 0) print_run_header(job, *folder, size, backend);
+}
+
+// Logs by which secret ranks recognize each other. The secret itself never appears in the log.
+void log_secret() {
+  log_info() << (job_secret() ? "ranks recognize each other by the job's secret"
+                              : "the job has no secret (PHALANX_JOB_SECRET)");
 }
 
 // Logs what determines the last bits of this process's results.
@@ -195,6 +202,7 @@ int run_rank(const Job& job, StartedRank rank) {
       if (number == 0 && !job.body) command.emplace(job.config.watch, job.config.name, *rank.folder);
     }
     if (!thread) {
+      log_secret();
       log_kernels();
       compare_processors(connected.world());
     }
@@ -235,6 +243,7 @@ SharedByThreads prepare_threads(const Job& job, const RunFolder& folder) {
   RankLog log;
   log.open(folder, 0, /*thread=*/true);
   try {
+    log_secret();
     log_kernels();
     return {.store = make_hash_store(Seconds(job.config.framework.timeout)), .splits = make_data(job, true)};
   } catch (...) {

@@ -102,6 +102,7 @@ def make_zip():
           no_central=good[:directory] + b"PK\x01\x03" + good[directory + 4:],
           directory_beyond=good[:-6] + struct.pack("<IH", len(good) + 1, 0),
           entry_beyond=good[:directory + 42] + struct.pack("<I", len(good) + 9) + good[directory + 46:],
+          content_cut=good[:directory + 20] + struct.pack("<II", len(good), len(good)) + good[directory + 28:],
           entry_too_long=good[:directory + 20] + struct.pack("<II", 1 << 30, 1 << 30) + good[directory + 28:],
           name_too_long=good[:directory + 28] + b"\xff\xff" + good[directory + 30:],
           zip64_beyond=zip64({"a": b"x"})[:-42] + b"PK\x06\x07" + struct.pack("<IQI", 0, 1 << 40, 1) + zip64({"a": b"x"})[-22:],
@@ -321,6 +322,10 @@ def make_tar():
         length = len(body) + 2 if len(body) < 98 else len(body) + 3
         return ("%d" % length + body).encode()
 
+    def with_record(key, value):
+        text = record(key, value)
+        return tar_block(b"p", b"%011o" % len(text), b"x", text) + tar_block(b"a", b"0", b"0") + ending
+
     plain, long = [("a.jpg", b"x"), ("b.txt", bytes(600))], [("n" * 150, b"x")]
     ending = bytes(1024)
     write("tar", good=tar_of(plain), good_pax=tar_of(long, tarfile.PAX_FORMAT), good_gnu=tar_of(long, tarfile.GNU_FORMAT),
@@ -329,8 +334,8 @@ def make_tar():
           cut=tar_of(plain)[:1900], gzip=b"\x1f\x8b\x08" + bytes(600), checksum=tar_of(plain).replace(b"a.jpg", b"b.jpg"),
           size=tar_block(b"a", b"xyz", b"0") + ending, too_long=tar_block(b"a", b"00000077777", b"0") + ending,
           binary_overflow=tar_block(b"a", b"\x80" + b"\xff" * 11, b"0") + ending,
-          pax_size=tar_block(b"p", b"00000000014", b"x", record("size", "x")) + tar_block(b"a", b"0", b"0") + ending,
-          pax_huge=tar_block(b"p", b"00000000040", b"x", record("size", str(1 << 62))) + tar_block(b"a", b"0", b"0") + ending,
+          pax_size=with_record("size", "x"), pax_huge=with_record("size", str(1 << 62)),
+          name_cut=tar_block(b"p", b"00000001000", b"L"),
           pax_damaged=tar_block(b"p", b"00000000004", b"x", b"9 ab") + ending,
           name_too_long=tar_block(b"l", b"00077777777", b"L") + ending,
           no_target=tar_block(b"b", b"0", b"1", target=b"a") + ending, empty=b"")
@@ -415,8 +420,43 @@ def make_tokenizers():
           added=tokenizer(added_tokens=[added(1 << 60, "x")]), charsmap_text=tokenizer(
               normalizer={"type": "Precompiled", "precompiled_charsmap": "????"}), truncated=tokenizer()[:100], empty="")
     unigram_model = (ROOT / "datasets/text/testing_unigram.model").read_bytes()
-    write("sentence_piece", good=unigram_model if len(unigram_model) < 20000 else b"", cut=unigram_model[:100], empty=b"",
-          text=b"not a model", denormalizer=(ROOT / "datasets/text/testing_denormalizer.model").read_bytes())
+    write("sentence_piece", good=unigram_model, cut=unigram_model[:100], empty=b"", text=b"not a model",
+          denormalizer=(ROOT / "datasets/text/testing_denormalizer.model").read_bytes(),
+          good_japanese=(ROOT / "datasets/text/testing_japanese.model").read_bytes(), **malformed_models(unigram_model))
+
+
+def field(number, kind, content=b""):
+    """Returns a field of a message in the format of protocol buffers: of kind 0 with a number, of kind 2 with bytes."""
+    def varint(value):
+        return bytes([value & 127 | 128]) + varint(value >> 7) if value > 127 else bytes([value])
+    key = varint(number << 3 | kind)
+    return key + (varint(content) if kind == 0 else varint(len(content)) + content if kind == 2 else content)
+
+
+def malformed_models(model):
+    """Returns models of SentencePiece by what is wrong with them: well-formed ones with one more field."""
+    def piece(text, score=0.0, kind=1):
+        return model + field(1, 2, field(1, 2, text) + field(2, 5, struct.pack("<f", score)) + field(3, 0, kind))
+
+    def rules(units=None, texts=b"\0", size=None):
+        trie = struct.pack("<768I", *[(units or {}).get(i, 0x80000000) for i in range(768)])
+        return model + field(5, 2, field(2, 2, struct.pack("<I", len(trie) if size is None else size) + trie + texts))
+
+    def unit(label, offset, leaf=False):
+        return label | leaf << 8 | offset << 10
+
+    root = {0: unit(0, 256)}  # children from 256 on
+    with_rule = {**root, 353: unit(97, 353 ^ 512, leaf=True)}  # for "a"; its text is the one that unit 512 says
+    return {"no_text": model + field(1, 2, b""), "nul": piece(b"a\0b"), "type": piece(b"abc", kind=9),
+            "score": piece(b"abc", float("nan")), "score_type": model + field(1, 2, field(1, 2, b"abc") + field(2, 0, 1)),
+            "text_type": model + field(1, 2, field(1, 0, 1)), "trainer_twice": model + field(2, 2) + field(2, 2),
+            "charsmap_twice": model + field(5, 2, field(2, 2) + field(2, 2)), "group": model + b"\x0b\x0c",
+            "long_number": model + b"\x08" + b"\xff" * 10, "no_number": model + b"\0\0", "trie_size": rules(root, size=3),
+            "trie_beyond": rules(root, size=1 << 30), "trie_out": rules({0: unit(0, 1024)}), "trie_no_texts": rules(root, b""),
+            "trie_child_out": rules({**root, 353: unit(97, 1024)}), "trie_endless": rules({**root, 353: unit(97, 97)}),
+            "trie_no_text": rules({**with_rule, 512: 0x80000009}), "trie_open_text": rules(with_rule, b"abc"),
+            "trie_long_text": rules(with_rule, b"x" * 300 + b"\0"),
+            "charsmap_short": model + field(5, 2, field(2, 2, b"\0\0"))}
 
 
 HEADER = "<IHBBQIHBBqqqdQQII"  # framework/ps/protocol/message.h
@@ -506,6 +546,10 @@ def make_texts():
           no_port="tcp://host?rank=0&world_size=2")
     write("http_address", good="http://localhost:8080/metrics", good_six="http://[::1]:80", scheme="https://a", empty="",
           port="http://a:99999", open="http://[::1", none="http://")
+    challenge = 'Digest realm="r", nonce="n", opaque="o", qop="auth", algorithm=SHA-256'
+    write("http_challenge", good=challenge, good_stale=challenge + ",stale=true", good_spaces=challenge.replace(", ", " ,,  "),
+          empty="", basic='Basic realm="r"', md5=challenge.replace("SHA-256", "MD5"), no_nonce=challenge.replace('"n"', '""'),
+          no_qop=challenge.replace("auth", "other"), open=challenge + ', x="', no_value=challenge + ", x")
 
 
 def main():

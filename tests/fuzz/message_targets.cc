@@ -15,6 +15,7 @@
 #include "framework/base/config/config.h"
 #include "framework/base/descriptor.h"
 #include "framework/base/error.h"
+#include "framework/base/http/http_authentication.h"
 #include "framework/base/http/http_get.h"
 #include "framework/comm/launch/init_method.h"
 #include "framework/comm/launch/node_list.h"
@@ -95,7 +96,7 @@ void serve_client(std::string_view input) {
 // The messages of another server.
 void serve_replica(std::string_view input) {
   auto [near, far] = connection();
-  ps::Channel channel(std::move(near), ps::room_for_replica);
+  ps::Channel channel(std::move(near), [](const ps::Message& begun) { return ps::room_for_replica(begun, kMemory); });
   feed(far.get(), input, [&] {
     auto message = channel.receive();
     if (!message) return false;
@@ -151,13 +152,16 @@ void read_init_method(std::string_view input) {
 
 void read_http_address(std::string_view input) { parse_http_address(input); }
 
+// A server's challenge, as a client gets it.
+void read_http_challenge(std::string_view input) { digest_answer(input, "GET", "/metrics", kSecret, "nonce"); }
+
 const bool kMessagesAdded =
     add_target({"greeting", read_greeting}) && add_target({"ranges", read_ranges}) &&
     add_target({"client_messages", serve_client, mutate_messages}) &&
     add_target({"replica_messages", serve_replica, mutate_messages}) && add_target({"store_greeting", greet_store}) &&
     add_target({"store_requests", serve_store, mutate_store_requests}) && add_target({"config", read_config}) &&
     add_target({"node_list", read_node_list}) && add_target({"init_method", read_init_method}) &&
-    add_target({"http_address", read_http_address});
+    add_target({"http_address", read_http_address}) && add_target({"http_challenge", read_http_challenge});
 
 }  // namespace
 }  // namespace phalanx::fuzz

@@ -126,7 +126,7 @@ class Interfaces(OnHosts):
         for process in processes:
             self.assertNotEqual(0, process.wait())
         text = " ".join(process.words for process in processes)
-        self.assertRegex(text, r"rank \d cannot be reached at \[192\.168\.99\.\d\]:\d+ \(.*?\); this rank is at "
+        self.assertRegex(text, r"rank \d cannot be reached at 192\.168\.99\.\d:\d+ \(.*?\); this rank is at "
                                r"192\.168\.99\.\d of aside0, set as aside0; check .*framework\.interface")
 
     def test_one_that_a_host_does_not_have_is_refused(self):

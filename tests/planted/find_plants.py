@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Plants each regression of plants.py in a worktree, builds it, runs the nightly's cases about it, and checks that they
-find it and nothing else. Takes about an hour on two cores that do nothing else."""
+"""Plants each regression of plants.py in a worktree, builds it, runs the nightly's cases or the fuzzer about it, and checks
+that they find it and nothing else. Takes about an hour on two cores that do nothing else. Fuzzers need clang."""
 
 import argparse
 import json
@@ -12,7 +12,7 @@ import shlex
 import subprocess
 import sys
 
-from plants import FOUND_AT_ONCE, FOUND_IN_HISTORY
+from plants import FOUND_AT_ONCE, FOUND_BY_FUZZERS, FOUND_IN_HISTORY
 
 SUITE = "configs/suites/nightly.yaml"
 
@@ -105,6 +105,17 @@ class Finder:
         problems += [f"wrong commits: {line}" for line in right if good[:12] not in line or bad[:12] not in line]
         return problems, right[0] if right else ""
 
+    def find_by_fuzzer(self, found):
+        self.reset()
+        self.commit(found.plant)
+        out = self.out / found.plant.name
+        done = self.call("tools/dev/fuzz", found.target, "--seconds", found.seconds, "--out", out, "--corpora",
+                         out / "corpora", "--bazelw", shlex.join(self.bazelw), check=False)
+        if done.returncode not in (0, 1) or f"{found.target}: " not in done.stdout:
+            sys.exit(f"{found.plant.name}: fuzz ended with status {done.returncode}: {done.stdout[-2000:]}{done.stderr[-4000:]}")
+        line = done.stdout.strip().splitlines()[-1]
+        return ([] if done.returncode == 1 else [f"not found in {found.seconds} s: {line}"]), line
+
     def bisect(self, found):
         self.reset()
         good = self.commit(subject="Begin")
@@ -133,6 +144,7 @@ def main():
         tasks.append((found.plant.name, finder.find_in_history, found))
         if found.bisect:
             tasks.append((f"{found.plant.name} (bisect)", finder.bisect, found))
+    tasks += [(found.plant.name, finder.find_by_fuzzer, found) for found in FOUND_BY_FUZZERS]
     results = {}
     for name, task, found in tasks:
         if options.only and not re.search(options.only, name):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Planted regressions: small changes of the code that the nightly has to find."""
+"""Planted regressions: small changes of the code that the nightly has to find, and missing checks of parsers, which fuzzers
+have to find."""
 
 import dataclasses
 import pathlib
@@ -44,6 +45,16 @@ class FoundInHistory:
     before: int = 20  # nights
     after: int = 6
     bisect: tuple = ()  # arguments of `regress bisect`, which has to name the commit; none: is not called
+
+
+@dataclasses.dataclass(frozen=True)
+class FoundByFuzzer:
+    """A plant that takes a check out of a parser. A fuzzer that begins with the corpus in tests/fuzz finds it within the
+    time."""
+
+    plant: Plant
+    target: str  # of tests/fuzz
+    seconds: int = 600
 
 
 FOUND_AT_ONCE = (
@@ -114,4 +125,47 @@ FOUND_IN_HISTORY = (
         bisect=("configs/quickstart.yaml", "--metric", "throughput", "--rounds", "7")),
 )
 
-PLANTS = tuple(found.plant for found in FOUND_AT_ONCE + FOUND_IN_HISTORY)
+FOUND_BY_FUZZERS = (
+    FoundByFuzzer(
+        Plant(
+            "zip_directory",
+            "framework/base/storage/stored_zip.cc",
+            "    if (at + kCentralBytes + name + extra + comment > directory.size()) {\n"
+            "      refuse(path, here, \"the directory of the zip archive is damaged\");\n"
+            "    }\n",
+            ""),
+        target="zip"),
+    FoundByFuzzer(
+        Plant(
+            "pickle_end",
+            "framework/base/storage/unpickler.cc",
+            "    if (bytes > pickle_.size() - at_) refuse(\"the pickle ends too early\");\n",
+            ""),
+        target="pickle"),
+    FoundByFuzzer(
+        Plant(
+            "tar_record",
+            "datasets/images/tar_index.cc",
+            "    if (!length || static_cast<std::uint64_t>(*length) > text.size()) return std::nullopt;\n",
+            "    if (!length) return std::nullopt;\n"),
+        target="tar"),
+    FoundByFuzzer(
+        Plant(
+            "numpy_header",
+            "datasets/files/npy_file.cc",
+            "    if (length > bytes_.size() - begin) fail(8, \"the file ends within its header\");\n",
+            ""),
+        target="numpy"),
+    FoundByFuzzer(
+        Plant(
+            "store_value",
+            "framework/comm/store/store_session.cc",
+            "  if (verb == StoreVerb::kSet &&\n"
+            "      (header_.argument < 0 || header_.argument > static_cast<std::int64_t>(kMaxValueBytes))) {\n"
+            "    throw Error(\"it sent a value that is too long\");\n"
+            "  }\n",
+            ""),
+        target="store_requests"),
+)
+
+PLANTS = tuple(found.plant for found in FOUND_AT_ONCE + FOUND_IN_HISTORY + FOUND_BY_FUZZERS)

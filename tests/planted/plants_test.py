@@ -6,7 +6,7 @@ import fnmatch
 import re
 
 import program
-from plants import FOUND_AT_ONCE, FOUND_IN_HISTORY, PLANTS
+from plants import FOUND_AT_ONCE, FOUND_BY_FUZZERS, FOUND_IN_HISTORY, PLANTS
 from program import ROOT, ProgramTest
 
 REGRESS = str(ROOT / "tools/regress/regress")
@@ -19,6 +19,12 @@ class Plants(ProgramTest):
             with self.subTest(plant.name):
                 text = (SOURCES / plant.file).read_text()
                 self.assertNotEqual(text, plant.planted(text))
+
+    def test_there_are_fuzz_targets_for_theirs(self):
+        self.assertEqual(len(FOUND_BY_FUZZERS), len({found.target for found in FOUND_BY_FUZZERS}))
+        for found in FOUND_BY_FUZZERS:
+            with self.subTest(found.plant.name):
+                self.assertTrue(list((SOURCES / "tests/fuzz/testdata" / found.target).glob("good*")))
 
     def test_the_nightly_has_their_cases(self):
         process = self.start("--suite", SOURCES / "configs/suites/nightly.yaml", "--dry_run", command=(REGRESS,))

@@ -17,6 +17,7 @@
 #include "framework/base/console.h"
 #include "framework/base/error.h"
 #include "framework/base/http/http_server.h"
+#include "framework/base/job_secret.h"
 #include "framework/base/text.h"
 #include "launch/exit_status.h"
 #include "tools/command/command.h"
@@ -95,7 +96,8 @@ std::vector<JobState> read_jobs(std::vector<std::string> folders, const std::str
 class Dashboard {
  public:
   Dashboard(const std::string& folder, const std::string& address, int port)
-      : files_(folder), server_(address, port, [this](const HttpRequest& request) { return answer(request); }) {}
+      : files_(folder),
+        server_(address, port, [this](const HttpRequest& request) { return answer(request); }, job_secret()) {}
 
   int port() const { return server_.port(); }
 
@@ -144,8 +146,9 @@ int run(const Arguments& arguments) {
   std::int32_t port = 8080;
   std::string runs = "runs";
   Flags flags(arguments, {"nightly", "nightly --port 9000 --address 0.0.0.0"},
-              "FOLDER is that of a nightly, with results.sqlite. There is no authentication: whoever reaches\n"
-              "the address can read its pages and run folders.");
+              "FOLDER is that of a nightly, with results.sqlite. With PHALANX_JOB_SECRET or\n"
+              "PHALANX_JOB_SECRET_FILE, browsers ask for a name, phalanx, and a password, the secret. Without,\n"
+              "whoever reaches the address can read its pages and run folders.");
   flags.add("port", &port, "port to listen on; 0: any free one");
   flags.add("address", &address, "address to listen on; 0.0.0.0: all interfaces");
   flags.add("runs", &runs, "folder with further runs whose progress is shown");

@@ -8,6 +8,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/http/http_get.h"
+#include "framework/base/job_secret.h"
 #include "framework/base/printable.h"
 #include "framework/observe/times/step_clock.h"
 #include "tools/live/prometheus_text.h"
@@ -74,7 +75,7 @@ JobState parse_job_state(std::string_view text, const std::string& source) {
 JobState fetch_job_state(const std::string& address) {
   HttpAddress parsed = parse_http_address(address);
   if (parsed.path == "/") parsed.path = "/metrics";
-  return parse_job_state(http_get(parsed, kTimeout), address);
+  return parse_job_state(http_get(parsed, kTimeout, job_secret()), address);
 }
 
 }  // namespace phalanx

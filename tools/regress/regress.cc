@@ -106,7 +106,8 @@ std::vector<PlannedCase> plan(const Suite& suite, const Options& options) {
 int print_cases(const std::vector<PlannedCase>& cases) {
   std::size_t skipped = 0;
   for (const auto& one : cases) {
-    const std::string ranks = std::to_string(one.ranks) + (one.ranks == 1 ? " rank" : " ranks");
+    const std::string ranks =
+        one.config.empty() ? one.command : std::to_string(one.ranks) + (one.ranks == 1 ? " rank" : " ranks");
     print_text("%s  %s\n", one.name.c_str(), one.refused.empty() ? ranks.c_str() : ("skipped: " + one.refused).c_str());
     skipped += one.refused.empty() ? 0 : 1;
   }

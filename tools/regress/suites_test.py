@@ -2,12 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests that the suites are valid, and that the nightly covers what it promises."""
 
+import re
+
 import program
 from program import ROOT, ProgramTest
 
 REGRESS = str(ROOT / "tools/regress/regress")
 STRATEGIES = {"auto", "single", "all_reduce", "overlapped", "sharded", "local_sgd", "diloco", "gossip", "hogwild",
               "sync_ps", "downpour", "ssp", "dc_asgd", "easgd", "levels"}
+# Folders with tests: all packages are below them.
+SANITIZED = {"datasets", "engine", "examples", "launch", "models", "phalanx", "tests", "tools",
+             *(f"framework/{part}" for part in ("backends", "base", "collectives", "comm", "kernels", "observe", "parallel",
+                                                "partition", "ps", "testing"))}
 BACKENDS = {"inproc", "shm", "gloo", "hybrid", "mpi"}
 
 
@@ -38,6 +44,15 @@ class Suites(ProgramTest):
         for part in ("mesh=data2", "mesh=pipe2", "mesh=tensor2", "mesh=context2", "mesh=expert2", "hosts=2", "hosts=4",
                      "-killed-", "-speed", "-scaling"):
             self.assertTrue(any(part in case for case in cases), part)
+
+    def test_sanitizers_have_every_folder_with_tests(self):
+        text = (ROOT / "configs/suites/sanitizers.yaml").read_text()
+        names = self.cases("sanitizers")
+        for sanitizer in ("asan", "ubsan", "tsan"):
+            with self.subTest(sanitizer):
+                labels = {label for line in re.findall(rf"--config={sanitizer} ([^\"]*)", text) for label in line.split()}
+                self.assertEqual({f"//{folder}/..." for folder in SANITIZED}, labels)
+                self.assertEqual(8, sum(name.endswith(f"-{sanitizer}") for name in names), names)
 
     def test_weekly_has_every_config(self):
         configs = {path.stem for path in (ROOT / "configs").glob("*.yaml")}

@@ -96,13 +96,14 @@ CommunicatorPtr GlooCommunicator::split_now(int color, int key) {
   const auto members = members_of_color(*group_, color, key);
   const auto exchange = exchange_through(*group_, members);
   if (members.empty()) {
-    exchange({});
+    exchange("");
     return nullptr;
   }
   const Member member{.group = name() + "/" + std::to_string(color),
                       .rank = static_cast<int>(std::ranges::find(members, rank()) - members.begin()),
                       .size = static_cast<int>(members.size()),
-                      .timeout = group_->timeout()};
+                      .timeout = group_->timeout(),
+                      .endpoint = group_->transport().endpoint()};
   auto transport = connect(member, group_->transport().device(), exchange);
   return std::make_shared<GlooCommunicator>(std::make_shared<Group>(member.group, std::move(transport)), queue_);
 }

@@ -2,19 +2,46 @@
 #include "framework/backends/gloo/connect.h"
 
 #include <gloo/barrier.h>
-#include <gloo/transport/tcp/address.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
+#include <optional>
+#include <thread>
 #include <utility>
 
+#include "framework/base/authenticating_listener.h"
 #include "framework/base/error.h"
+#include "framework/base/handshake.h"
+#include "framework/base/keyed_hash.h"
+#include "framework/base/log.h"
 #include "framework/base/sockets.h"
+#include "framework/base/text.h"
+#include "framework/base/timed_stream.h"
+#include "framework/comm/launch/host_network.h"
 
 namespace phalanx::gloo {
 namespace {
 
 using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+// A client claims to be one rank that wants to speak with another.
+constexpr int kDigits = 10;  // of a rank
+const HandshakeProtocol kProtocol{.client_opening = "phalanx gloo 1?",
+                                  .server_opening = "phalanx gloo 1!",
+                                  .identity = "phalanx gloo 1",
+                                  .claim_bytes = 2 * kDigits};
+
+std::string claim_of(int from, int to) { return format_text("%0*d%0*d", kDigits, from, kDigits, to); }
+
+// Returns the rank that has connected to `own`, or -1 if the claim is of no other rank that does so.
+int claimed_rank(const std::string& claim, const Member& member) {
+  for (int from = member.rank + 1; from < member.size; ++from) {
+    if (claim == claim_of(from, member.rank)) return from;
+  }
+  return -1;
+}
 
 milliseconds in_milliseconds(Seconds time) {
   return std::max(milliseconds(1), std::chrono::duration_cast<milliseconds>(time));
@@ -24,37 +51,97 @@ std::string where(const Member& member) {
   return "connecting " + member.group + ", rank " + std::to_string(member.rank) + " of " + std::to_string(member.size);
 }
 
-// Returns the text of the address in the note of a peer, or an empty text if there is no such note.
-std::string address_in(const std::string& note) {
-  if (note.empty()) return "";
-  return ::gloo::transport::tcp::Address(std::vector<char>(note.begin(), note.end())).str();
-}
+// The greeting of one group is worthless in another.
+std::string secret_of(const Member& member) { return keyed_hash(member.endpoint.secret, {"gloo", member.group}); }
 
-[[noreturn]] void explain(const Member& member, int peer, const std::string& address, const std::string& why) {
-  const bool late = why.find("timeout") != std::string::npos;
+[[noreturn]] void explain(const Member& member, int peer, const std::string& address, CommError::Kind kind,
+                          const std::string& why) {
   std::string text = where(member) + ": rank " + std::to_string(peer) + " cannot be reached";
   if (!address.empty()) text += " at " + address;
   text += " (" + why + ")";
   if (!member.address.empty()) text += "; this rank is at " + member.address;
-  throw CommError(late ? CommError::Kind::kTimeout : CommError::Kind::kPeerLost,
-                  text + "; " +
-                      connection_advice(
-                          "it", "the network interface (framework.interface, PHALANX_INTERFACE, GLOO_SOCKET_IFNAME)"));
+  throw CommError(kind, text + "; " +
+                            connection_advice("it",
+                                              "the network interface (framework.interface, PHALANX_INTERFACE, "
+                                              "GLOO_SOCKET_IFNAME)"));
+}
+
+[[noreturn]] void refuse_secret(const Member& member, int peer, const std::string& address) {
+  throw CommError(CommError::Kind::kSystem,
+                  where(member) + ": rank " + std::to_string(peer) + " at " + address +
+                      " has another secret; give all ranks of the job the same (PHALANX_JOB_SECRET or " +
+                      "PHALANX_JOB_SECRET_FILE)");
+}
+
+Descriptor listen(const Member& member) {
+  try {
+    return listen_at(with_port(member.endpoint.host, 0));
+  } catch (const Error& error) {
+    throw ConfigError("gloo: cannot use the address " + member.endpoint.host + " of this host: " + error.what());
+  }
+}
+
+// Connects to a rank before this one. It is tried again if strangers have displaced the connection.
+Descriptor dial(const Member& member, int peer, const std::string& address, Clock::time_point deadline) {
+  for (milliseconds nap{1};; nap = std::min(nap * 2, milliseconds(250))) {
+    try {
+      const Seconds left = std::max<Seconds>(deadline - Clock::now(), Seconds(0));
+      TimedStream stream(connect_to(address, left.count()));
+      const auto result = greet(stream, kProtocol, secret_of(member), claim_of(member.rank, peer), deadline);
+      if (result == HandshakeResult::kAdmitted) return stream.release();
+      refuse_secret(member, peer, address);
+    } catch (const CommError& error) {
+      if (error.kind() == CommError::Kind::kSystem) throw;
+      if (Clock::now() + nap >= deadline) explain(member, peer, address, error.kind(), error.what());
+    } catch (const Error& error) {
+      std::string why = error.what();
+      if (const std::string known = "cannot connect to " + address + ": "; why.starts_with(known))
+        why.erase(0, known.size());
+      explain(member, peer, address, Clock::now() >= deadline ? CommError::Kind::kTimeout : CommError::Kind::kPeerLost,
+              why);
+    }
+    std::this_thread::sleep_for(nap);
+  }
+}
+
+// Waits for the ranks after this one.
+void accept_peers(const Member& member, Descriptor listener, Transport& transport,
+                  const std::vector<std::string>& addresses, Clock::time_point deadline) {
+  AuthenticatingListener door("gloo, " + member.group + ", rank " + std::to_string(member.rank), std::move(listener),
+                              kProtocol, secret_of(member));
+  std::vector<bool> connected(member.size, false);
+  const auto missing = [&] {
+    return static_cast<int>(std::find(connected.begin() + member.rank + 1, connected.end(), false) - connected.begin());
+  };
+  while (missing() < member.size) {
+    auto peer = door.next(deadline);
+    if (!peer) {
+      explain(member, missing(), addresses[missing()], CommError::Kind::kTimeout, "it did not connect in time");
+    }
+    const int rank = claimed_rank(peer->claim, member);
+    if (rank < 0 || connected[rank]) {
+      log_warning() << where(member) << ": dropped a connection of a peer that knows the secret, but is no rank that "
+                    << "has still to connect to this one";
+      continue;
+    }
+    transport.link(rank).adopt(std::move(peer->socket));
+    connected[rank] = true;
+  }
 }
 
 // Waits for all ranks, because a rank that leaves before all are connected would appear unreachable to its peers.
 void meet(const Member& member, const std::shared_ptr<Transport>& transport,
           const std::vector<std::string>& addresses) {
-  const auto refuse = [&](int peer, const std::string& why) {
-    explain(member, peer, peer == member.rank ? "" : address_in(addresses[peer]), why);
+  const auto refuse = [&](int peer, CommError::Kind kind, const std::string& why) {
+    explain(member, peer, peer == member.rank ? "" : addresses[peer], kind, why);
   };
   try {
     ::gloo::BarrierOptions options(std::make_shared<Context>(transport));
     ::gloo::barrier(options);
   } catch (const Absent& absent) {
-    refuse(absent.ranks.empty() ? member.rank : absent.ranks.front(), "timeout");
+    refuse(absent.ranks.empty() ? member.rank : absent.ranks.front(), CommError::Kind::kTimeout, "timeout");
   } catch (const Lost& lost) {
-    refuse(lost.rank, lost.why);
+    refuse(lost.rank, CommError::Kind::kPeerLost, lost.why);
   }
 }
 
@@ -62,48 +149,41 @@ void meet(const Member& member, const std::shared_ptr<Transport>& transport,
 
 std::shared_ptr<Transport> connect(const Member& member, std::shared_ptr<::gloo::transport::tcp::Device> device,
                                    const Exchange& exchange) {
-  auto transport = std::make_shared<Transport>(std::move(device), member.rank, member.size);
-  constexpr int kGlooWaitsTimes = 5;  // Gloo waits this many times the timeout for a connection
-  transport->setTimeout(in_milliseconds(member.timeout / kGlooWaitsTimes));
-  std::vector<std::string> notes(member.size);
-  for (int peer = 0; peer < member.size; ++peer) {
-    if (peer == member.rank) continue;
-    const auto address = transport->createPair(peer)->address().bytes();
-    notes[peer].assign(address.begin(), address.end());
-  }
-  const auto addresses = exchange(notes);
-  // Connects in rank order and waits for one connection at a time, so that no cycle of ranks can wait for each other.
-  for (int peer = 0; peer < member.size; ++peer) {
-    if (peer == member.rank) continue;
-    try {
-      transport->link(peer).connect({addresses[peer].begin(), addresses[peer].end()});
-    } catch (const std::exception& error) {
-      explain(member, peer, address_in(addresses[peer]), text_of(error));
-    }
-  }
+  auto transport = std::make_shared<Transport>(std::move(device), member.rank, member.size, member.endpoint);
   transport->setTimeout(in_milliseconds(member.timeout));
+  const bool alone = member.size == 1;
+  Descriptor listener = alone ? Descriptor() : listen(member);
+  const auto addresses = exchange(alone ? "" : address_of(listener.get()));
+  if (alone) return transport;
+  for (int peer = 0; peer < member.size; ++peer) {
+    if (peer != member.rank) transport->createPair(peer);
+  }
+  // A rank connects to those before it, and then accepts those after it, so that no cycle of ranks can wait for each
+  // other.
+  const auto deadline = Clock::now() + in_milliseconds(member.timeout);
+  for (int peer = 0; peer < member.rank; ++peer) {
+    transport->link(peer).adopt(dial(member, peer, addresses[peer], deadline));
+  }
+  accept_peers(member, std::move(listener), *transport, addresses, deadline);
   meet(member, transport, addresses);
   return transport;
 }
 
 Exchange exchange_through(Store& store, const Member& member) {
-  return [&store, member](const std::vector<std::string>& notes) {
-    const auto key = [](int from, int to) { return "gloo/" + std::to_string(from) + "/" + std::to_string(to); };
-    for (int peer = 0; peer < member.size; ++peer) {
-      if (peer != member.rank) store.set(key(member.rank, peer), notes[peer]);
-    }
-    std::vector<std::string> received(member.size);
-    for (int peer = 0; peer < member.size; ++peer) {
-      if (peer == member.rank) continue;
+  return [&store, member](const std::string& own) {
+    const auto key = [](int rank) { return "gloo/" + std::to_string(rank); };
+    store.set(key(member.rank), own);
+    std::vector<std::string> texts;
+    for (int rank = 0; rank < member.size; ++rank) {
       try {
-        received[peer] = store.get(key(peer, member.rank));
+        texts.push_back(store.get(key(rank)));
       } catch (const CommError& error) {
         if (error.kind() != CommError::Kind::kTimeout) throw;
         throw CommError(CommError::Kind::kTimeout,
-                        where(member) + ": rank " + std::to_string(peer) + " did not connect: " + error.what());
+                        where(member) + ": rank " + std::to_string(rank) + " did not connect: " + error.what());
       }
     }
-    return received;
+    return texts;
   };
 }
 

@@ -17,21 +17,25 @@ struct Member {
   int rank = 0;
   int size = 1;
   Seconds timeout{600};
+  Endpoint endpoint{};
   std::string address{};  // OwnAddress::describe() of this rank, for messages
 };
 
-/// A function that exchanges notes between the ranks of a new group. It takes one note for each rank and returns the
-/// notes that the other ranks have for this one. The note of a rank to itself is ignored.
-using Exchange = std::function<std::vector<std::string>(const std::vector<std::string>& notes)>;
+/// A function by which the ranks of a new group tell each other a short text. It returns the texts of all ranks.
+using Exchange = std::function<std::vector<std::string>(const std::string& own)>;
 
-/// Connects every rank to every other rank. Each rank listens once for each peer, and sends the address to the peer by
-/// `exchange`. Collective. Throws a CommError that names the rank that cannot be reached (kPeerLost) or that did not
-/// connect in time (kTimeout).
+/// Connects every rank to every other rank. A rank listens at one port of its endpoint until all ranks after it have
+/// connected to it; `exchange` tells them the address. The two ends of each connection prove to each other that they
+/// know the endpoints' secret, and which ranks of which group they are, before Gloo gets it
+/// (framework/base/handshake.h). Strangers are disconnected.
+///
+/// Collective. Throws ConfigError if this rank cannot listen, and a CommError that names the rank that cannot be
+/// reached (kPeerLost), that did not connect in time (kTimeout), or that has another secret (kSystem).
 std::shared_ptr<Transport> connect(const Member& member, std::shared_ptr<::gloo::transport::tcp::Device> device,
                                    const Exchange& exchange);
 
 /// Returns an Exchange that uses a store that all ranks can reach. It throws CommError::kTimeout, which names a rank
-/// that left no note.
+/// that left no text.
 Exchange exchange_through(Store& store, const Member& member);
 
 }  // namespace phalanx::gloo

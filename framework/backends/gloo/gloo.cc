@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <memory>
 
-#include "framework/backends/gloo/address.h"
 #include "framework/backends/gloo/communicator.h"
 #include "framework/backends/gloo/config.h"
 #include "framework/backends/gloo/connect.h"
+#include "framework/backends/gloo/device.h"
 #include "framework/base/error.h"
 #include "framework/comm/backend.h"
 #include "framework/comm/launch/address_for_peers.h"
+#include "framework/comm/store/connection_secret.h"
 
 namespace phalanx {
 namespace {
@@ -19,12 +20,14 @@ CommunicatorPtr connect_world(const gloo::Config& config, const ConnectOptions& 
       options.address.empty() || !config.interface.empty()
           ? address_for_peers({.one_host = rank_info.one_host(), .interface = wanted_interface(config.interface)})
           : options.address;
-  const gloo::Member member{.group = "world",
-                            .rank = rank_info.rank,
-                            .size = rank_info.size,
-                            .timeout = options.timeout,
-                            .address = own.describe()};
-  auto device = gloo::open_device(own.text);
+  const gloo::Member member{
+      .group = "world",
+      .rank = rank_info.rank,
+      .size = rank_info.size,
+      .timeout = options.timeout,
+      .endpoint = {.host = own.text, .secret = connection_secret(*options.store, "gloo/secret", rank_info.rank)},
+      .address = own.describe()};
+  auto device = gloo::open_device();
   auto transport = gloo::connect(member, std::move(device), gloo::exchange_through(*options.store, member));
   auto queue = std::make_shared<OperationQueue>();
   if (wants_progress_thread(options)) queue->start_progress_thread();

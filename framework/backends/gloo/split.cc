@@ -2,27 +2,21 @@
 #include "framework/backends/gloo/split.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <stdexcept>
 
 #include "framework/backends/gloo/collectives.h"
-#include "framework/comm/operations/part_layout.h"
 
 namespace phalanx::gloo {
 namespace {
 
-constexpr std::uint64_t kColorsAndKeys = 1, kNotes = 2;  // the two collectives of a split
-
-// Returns the bytes that go to each rank of the parent. The same number of bytes comes back, because all notes have the
-// same length.
-std::vector<std::int64_t> bytes_by_rank(const Group& parent, const std::vector<int>& members, std::size_t note) {
-  std::vector<std::int64_t> bytes(parent.size());
-  for (const int member : members) {
-    if (member != parent.rank()) bytes[member] = static_cast<std::int64_t>(note);
-  }
-  return bytes;
-}
+constexpr std::uint64_t kColorsAndKeys = 1, kTexts = 2;  // the two collectives of a split
+constexpr std::size_t kTextBytes = 128;                  // an address has at most 79, "[IPv6%interface]:port"
 
 }  // namespace
 
@@ -43,28 +37,22 @@ std::vector<int> members_of_color(Group& parent, int color, int key) {
   return members;
 }
 
+// All ranks of the parent learn all texts, which are short.
 Exchange exchange_through(Group& parent, const std::vector<int>& members) {
-  return [&parent, members](const std::vector<std::string>& notes) {
-    std::size_t note = 0;
-    for (const auto& text : notes) note = std::max(note, text.size());
-    const auto bytes = bytes_by_rank(parent, members, note);
-    const auto total = static_cast<std::int64_t>(note * (members.empty() ? 0 : members.size() - 1));
-    const at::Tensor sent = at::empty({total}, at::kByte), received = at::empty({total}, at::kByte);
-    const PartLayout parts(bytes, parent.size(), total);
-    std::vector<std::string> answers(notes.size());
-    for (std::size_t i = 0; i < members.size(); ++i) {
-      if (members[i] == parent.rank()) continue;
-      std::memcpy(sent.data_ptr<std::uint8_t>() + parts.begin(members[i]), notes[i].data(), notes[i].size());
-    }
-    parent.collective({.detail = kNotes, .op = Op::kSplit}, {}, [&](const CollectiveCall& collective) {
-      all_to_all(collective, {.output = received, .input = sent, .output_counts = bytes, .input_counts = bytes});
+  return [&parent, members](const std::string& own) {
+    if (own.size() > kTextBytes) throw std::invalid_argument("a text for a split is too long: " + own);
+    const auto bytes = static_cast<std::int64_t>(kTextBytes);
+    const at::Tensor all = at::empty({parent.size(), bytes}, at::kByte), sent = at::zeros({bytes}, at::kByte);
+    std::memcpy(sent.data_ptr<std::uint8_t>(), own.data(), own.size());
+    parent.collective({.detail = kTexts, .op = Op::kSplit}, {}, [&](const CollectiveCall& collective) {
+      all_gather(collective, {.output = all, .input = sent});
     });
-    for (std::size_t i = 0; i < members.size(); ++i) {
-      if (members[i] == parent.rank()) continue;
-      const auto* text = reinterpret_cast<const char*>(received.data_ptr<std::uint8_t>() + parts.begin(members[i]));
-      answers[i].assign(text, note);
+    std::vector<std::string> texts;
+    for (const int member : members) {
+      const std::string padded(reinterpret_cast<const char*>(all[member].data_ptr<std::uint8_t>()), kTextBytes);
+      texts.push_back(padded.substr(0, padded.find('\0')));
     }
-    return answers;
+    return texts;
   };
 }
 

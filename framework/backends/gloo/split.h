@@ -14,7 +14,8 @@ namespace phalanx::gloo {
 std::vector<int> members_of_color(Group& parent, int color, int key);
 
 /// Returns an Exchange between the members of a new group, which are ranks of `parent` in their new order. It uses the
-/// connections of the parent. Collective over the parent: if `members` is empty, this rank only takes part.
+/// connections of the parent. Collective over the parent: if `members` is empty, this rank only takes part. Texts of
+/// more than 128 bytes are refused.
 Exchange exchange_through(Group& parent, const std::vector<int>& members);
 
 }  // namespace phalanx::gloo

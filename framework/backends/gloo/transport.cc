@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/backends/gloo/transport.h"
 
+#if __has_include(<gloo/transport/tcp/socket.h>)
+#include <gloo/transport/tcp/error.h>
+#include <gloo/transport/tcp/socket.h>
+#endif
+#include <unistd.h>
+
 #include <algorithm>
 #include <exception>
 #include <utility>
@@ -30,6 +36,34 @@ std::string text_of(const std::exception& error) {
   const auto end = text.starts_with('[') ? text.find("] ") : std::string::npos;
   return end == std::string::npos ? text : text.substr(end + 2);
 }
+
+#if __has_include(<gloo/transport/tcp/socket.h>)
+
+// Gloo from 2023 on: a device listens for all of its pairs, and gives them their sockets.
+Link::Link(tcp::Context* context, tcp::Device* device, int peer, std::chrono::milliseconds timeout)
+    : GuardedPair(context, device, peer, timeout) {}
+
+void Link::adopt(Descriptor socket) {
+  connectCallback(std::make_shared<tcp::Socket>(socket.release()), tcp::Error::kSuccess);
+}
+
+#else
+
+// Gloo until 2022: each pair listens for one connection. Closing its socket removes it from Gloo's loop, too.
+Link::Link(tcp::Context* context, tcp::Device* device, int peer, std::chrono::milliseconds timeout)
+    : GuardedPair(context, device, peer, timeout) {
+  const std::lock_guard lock(m_);
+  ::close(std::exchange(fd_, -1));
+  state_ = INITIALIZING;
+}
+
+void Link::adopt(Descriptor socket) {
+  const std::lock_guard lock(m_);
+  fd_ = socket.release();
+  handleConnected();
+}
+
+#endif
 
 bool Link::holds(const Buffer& buffer) {
   const std::lock_guard lock(m_);

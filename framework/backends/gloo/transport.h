@@ -12,9 +12,13 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "framework/base/descriptor.h"
 
 /// Gloo's TCP transport with our own waits. Gloo's waits do not say which rank is missing, go on until the timeout if a
 /// peer dies in the middle of a message, and cannot test without blocking. An error that Gloo's thread does not handle
@@ -51,20 +55,33 @@ class GuardedPair<void (::gloo::transport::tcp::Pair::*)(Arguments...)> : public
  public:
   using Pair::Pair;
 
-  /// Called in Gloo's thread, where no exception may escape.
+  /// Called in Gloo's thread, where no exception may escape. Events before the pair is connected are those of a socket
+  /// at which it listens, to which only strangers connect.
   void handleEvents(Arguments... arguments) override {
+    if (!is_connected()) return;
     try {
       Pair::handleEvents(arguments...);
     } catch (const std::exception& error) {
       signalExceptionExternal(text_of(error));
     }
   }
+
+ private:
+  bool is_connected() {
+    const std::unique_lock lock(m_, std::try_to_lock);  // as in Gloo, which tries again if a thread has the lock
+    return lock && state_ == CONNECTED;
+  }
 };
 
-/// The connection to one peer. Thread-safe, like Gloo's own pair.
+/// The connection to one peer. It listens nowhere: the socket comes from connect(), which has checked who the peer is.
+/// Thread-safe, like Gloo's own pair.
 class Link final : public GuardedPair<decltype(&::gloo::transport::tcp::Pair::handleEvents)> {
  public:
-  using GuardedPair::GuardedPair;
+  Link(::gloo::transport::tcp::Context* context, ::gloo::transport::tcp::Device* device, int peer,
+       std::chrono::milliseconds timeout);
+
+  /// Takes a connected socket. Must be called once, before anything is sent or received.
+  void adopt(Descriptor socket);
 
   /// Returns true if a message from or into this buffer is still in flight on this connection.
   bool holds(const Buffer& buffer);
@@ -76,10 +93,20 @@ class Link final : public GuardedPair<decltype(&::gloo::transport::tcp::Pair::ha
   bool write(::gloo::transport::tcp::Op& op) override;  // without SIGPIPE
 };
 
+/// Where a rank listens for its peers, and the secret that they must know.
+struct Endpoint {
+  std::string host{};
+  std::string secret{};
+};
+
 /// The connections of one rank to all others of a group.
 class Transport final : public ::gloo::transport::tcp::Context {
  public:
-  using Context::Context;
+  Transport(std::shared_ptr<::gloo::transport::tcp::Device> device, int rank, int size, Endpoint endpoint)
+      : Context(std::move(device), rank, size), endpoint_(std::move(endpoint)) {}
+
+  /// Returns the endpoint of this rank, for the groups that are split from this one.
+  const Endpoint& endpoint() const { return endpoint_; }
 
   Link& link(int peer) { return static_cast<Link&>(*getPair(peer)); }
   const std::shared_ptr<::gloo::transport::tcp::Device>& device() const { return device_; }
@@ -95,6 +122,9 @@ class Transport final : public ::gloo::transport::tcp::Context {
 
   std::unique_ptr<::gloo::transport::Pair>& createPair(int rank) override;
   std::unique_ptr<::gloo::transport::UnboundBuffer> createUnboundBuffer(void* data, std::size_t bytes) override;
+
+ private:
+  Endpoint endpoint_;
 };
 
 /// Memory that messages are sent from or received into. It must outlive all posted messages, unless the group is

@@ -11,9 +11,12 @@
 #include <charconv>
 #include <chrono>
 #include <cstring>
+#include <utility>
 
 #include "framework/base/descriptor.h"
 #include "framework/base/error.h"
+#include "framework/base/http/http_authentication.h"
+#include "framework/base/keyed_hash.h"
 #include "framework/base/printable.h"
 #include "framework/base/sockets.h"
 
@@ -60,14 +63,61 @@ std::string receive_all(const HttpAddress& address, int socket, Deadline deadlin
   fail(address, "the answer is too long");
 }
 
+std::string lower(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+// Returns the value of a field of the head, or an empty string. `name` is in lower case.
+std::string field_of(const std::string& head, const std::string& name) {
+  const std::string before = "\r\n" + name + ": ";
+  const auto at = lower(head).find(before);
+  if (at == std::string::npos) return "";
+  const auto begin = at + before.size();
+  return head.substr(begin, std::min(head.find("\r\n", begin), head.size()) - begin);
+}
+
 // Returns the number of bytes that the head of an answer promises, or 0 if it says nothing about it.
-std::size_t promised_bytes(std::string head) {
-  std::ranges::transform(head, head.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  constexpr std::string_view kName = "\r\ncontent-length: ";
-  const auto at = head.find(kName);
+std::size_t promised_bytes(const std::string& head) {
+  const std::string value = field_of(head, "content-length");
   std::size_t bytes = 0;
-  if (at != head.npos) std::from_chars(head.data() + at + kName.size(), head.data() + head.size(), bytes);
+  std::from_chars(value.data(), value.data() + value.size(), bytes);
   return bytes;
+}
+
+struct Answer {
+  std::string line;  // the first one, without "HTTP/1.1 ": "200 OK"
+  std::string head;  // with that line
+  std::string body;
+};
+
+// With HTTP/1.0, the server sends the body as it is and closes the connection after it.
+Answer ask(const HttpAddress& address, const std::string& authorization, Deadline deadline) {
+  const std::chrono::duration<double> left = deadline - std::chrono::steady_clock::now();
+  const Descriptor socket = connect_to(host_and_port(address), std::max(0.0, left.count()));
+  send_all(address, socket.get(),
+           "GET " + address.path + " HTTP/1.0\r\nHost: " + host_and_port(address) + "\r\nConnection: close\r\n" +
+               (authorization.empty() ? "" : "Authorization: " + authorization + "\r\n") + "\r\n",
+           deadline);
+  const std::string text = receive_all(address, socket.get(), deadline);
+  const std::string line = text.substr(0, text.find("\r\n")), end_of_head = "\r\n\r\n";
+  const auto end = text.find(end_of_head);
+  if (!line.starts_with("HTTP/1.") || end == std::string::npos) fail(address, "the answer is not HTTP");
+  Answer answer{.line = line.substr(std::min<std::size_t>(9, line.size())),
+                .head = text.substr(0, end),
+                .body = text.substr(end + end_of_head.size())};
+  if (answer.body.size() < promised_bytes(answer.head)) {
+    fail(address, "the connection was closed before the end of the page");
+  }
+  return answer;
+}
+
+std::string answer_challenge(const HttpAddress& address, const Answer& answer, const std::string& secret) {
+  try {
+    return digest_answer(field_of(answer.head, "www-authenticate"), "GET", address.path, secret, random_text());
+  } catch (const Error& error) {
+    fail(address, error.what());
+  }
 }
 
 }  // namespace
@@ -96,24 +146,21 @@ HttpAddress parse_http_address(std::string_view text) {
   return address;
 }
 
-std::string http_get(const HttpAddress& address, double timeout_seconds) {
+std::string http_get(const HttpAddress& address, double timeout_seconds, const std::optional<std::string>& secret) {
   const auto deadline = std::chrono::steady_clock::now() +
                         std::chrono::duration_cast<Deadline::duration>(std::chrono::duration<double>(timeout_seconds));
-  const Descriptor socket = connect_to(host_and_port(address), timeout_seconds);
-  // With HTTP/1.0, the server sends the body as it is and closes the connection after it.
-  send_all(address, socket.get(),
-           "GET " + address.path + " HTTP/1.0\r\nHost: " + host_and_port(address) + "\r\nConnection: close\r\n\r\n",
-           deadline);
-  const std::string answer = receive_all(address, socket.get(), deadline);
-  const std::string line = answer.substr(0, answer.find("\r\n")), end_of_head = "\r\n\r\n";
-  const auto body = answer.find(end_of_head);
-  if (!line.starts_with("HTTP/1.") || body == std::string::npos) fail(address, "the answer is not HTTP");
-  if (line.size() < 12 || line.substr(9, 3) != "200")
-    fail(address, "the server answers \"" + line.substr(std::min<std::size_t>(9, line.size())) + "\"");
-  if (answer.size() - body - end_of_head.size() < promised_bytes(answer.substr(0, body))) {
-    fail(address, "the connection was closed before the end of the page");
+  constexpr int kProofs = 3;  // the server may have forgotten the nonce by the time it gets the proof
+  Answer answer = ask(address, "", deadline);
+  for (int i = 0; i < kProofs && secret && answer.line.starts_with("401"); ++i) {
+    if (i > 0 && lower(field_of(answer.head, "www-authenticate")).find("stale") == std::string::npos) break;
+    answer = ask(address, answer_challenge(address, answer, *secret), deadline);
   }
-  return answer.substr(body + end_of_head.size());
+  if (answer.line.starts_with("401")) {
+    fail(address, secret ? "the server has another secret (PHALANX_JOB_SECRET, PHALANX_JOB_SECRET_FILE)"
+                         : "the server asks for the job's secret; set PHALANX_JOB_SECRET or PHALANX_JOB_SECRET_FILE");
+  }
+  if (!answer.line.starts_with("200")) fail(address, "the server answers \"" + answer.line + "\"");
+  return std::move(answer.body);
 }
 
 }  // namespace phalanx

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,8 +19,9 @@ struct HttpAddress {
 HttpAddress parse_http_address(std::string_view text);
 
 /// Returns the body of the page. The server must answer with status 200 within `timeout_seconds`, with at most
-/// kMaxBody bytes. Throws an Error with the address and the reason.
-std::string http_get(const HttpAddress& address, double timeout_seconds);
+/// kMaxBody bytes. If it asks for it, this client proves that it knows `secret` (http_authentication.h). Throws an
+/// Error with the address and the reason.
+std::string http_get(const HttpAddress& address, double timeout_seconds, const std::optional<std::string>& secret = {});
 inline constexpr std::size_t kMaxBody = std::size_t{16} << 20;
 
 }  // namespace phalanx

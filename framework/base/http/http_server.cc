@@ -5,17 +5,24 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <exception>
 #include <list>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "framework/base/blocked_signals.h"
 #include "framework/base/descriptor.h"
 #include "framework/base/error.h"
 #include "framework/base/http/event_streams.h"
+#include "framework/base/http/http_authentication.h"
+#include "framework/base/keyed_hash.h"
+#include "framework/base/log.h"
+#include "framework/base/log_rate_limiter.h"
 #include "framework/base/sockets.h"
 
 namespace phalanx {
@@ -24,6 +31,10 @@ namespace {
 constexpr std::size_t kMaxRequest = 16384;
 // Connections beyond kMaxConnections that exist until the oldest ones are closed. Further ones wait in the system.
 constexpr unsigned kSpareConnections = 16;
+
+constexpr const char* kRealm = "phalanx";
+constexpr unsigned kNonceSeconds = 300;  // time within which a client must use a nonce
+constexpr unsigned kNonces = 1024;       // nonces that are remembered, so that none is used twice
 
 // Returns a listening socket. The reason why there is none is the end of the message of listen_at().
 Descriptor listen_for_http(const std::string& address, int port) {
@@ -51,7 +62,8 @@ HttpResponse refusal(int status, const std::string& text) { return {.status = st
 // Has the callbacks of libmicrohttpd, which calls them on a single thread, so connections_ needs no lock.
 class HttpServer::Server {
  public:
-  Server(const std::string& address, int port, Handler handler) : handler_(std::move(handler)) {
+  Server(const std::string& address, int port, Handler handler, std::optional<std::string> secret)
+      : handler_(std::move(handler)), secret_(std::move(secret)), token_(secret_ ? http_token(*secret_) : "") {
     Descriptor listener = listen_for_http(address, port);
     port_ = port_of(address_of(listener.get()));
     const BlockedSignals blocked;  // signals must go to threads that expect them
@@ -60,7 +72,8 @@ class HttpServer::Server {
                            nullptr, nullptr, &Server::on_request, this, MHD_OPTION_LISTEN_SOCKET, listener.get(),
                            MHD_OPTION_CONNECTION_TIMEOUT, kIdleSeconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT, kMaxRequest,
                            MHD_OPTION_CONNECTION_LIMIT, static_cast<unsigned>(kMaxConnections) + kSpareConnections,
-                           MHD_OPTION_NOTIFY_CONNECTION, &Server::on_connection, this, MHD_OPTION_END);
+                           MHD_OPTION_DIGEST_AUTH_RANDOM, random_.size(), random_.data(), MHD_OPTION_NONCE_NC_SIZE,
+                           kNonces, MHD_OPTION_NOTIFY_CONNECTION, &Server::on_connection, this, MHD_OPTION_END);
     if (daemon_ == nullptr) throw ConfigError("cannot serve HTTP: libmicrohttpd does not start");
     listener.release();  // the daemon closes it
   }
@@ -84,6 +97,7 @@ class HttpServer::Server {
 
   MHD_Result answer(MHD_Connection* connection, const std::string& url, const std::string& method,
                     const std::string& version) {
+    if (const int proof = check_proof(connection); proof != MHD_YES) return challenge(connection, proof);
     HttpResponse response;
     if (!version.starts_with("HTTP/1.")) {
       response = refusal(400, "400 Bad Request");
@@ -107,6 +121,43 @@ class HttpServer::Server {
     const MHD_Result queued = ::MHD_queue_response(connection, static_cast<unsigned>(response.status), made);
     ::MHD_destroy_response(made);
     return queued;
+  }
+
+  // Returns MHD_YES if the client has proved that it knows the secret, MHD_INVALID_NONCE if it did so with a nonce that
+  // is too old or was used before, and MHD_NO otherwise.
+  int check_proof(MHD_Connection* connection) const {
+    if (!secret_) return MHD_YES;
+    const char* given = ::MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
+    if (given == nullptr) return MHD_NO;
+    if (equal_hashes(given, "Bearer " + token_)) return MHD_YES;
+    return ::MHD_digest_auth_check2(connection, kRealm, kHttpUser.c_str(), secret_->c_str(), kNonceSeconds,
+                                    MHD_DIGEST_ALG_SHA256);
+  }
+
+  MHD_Result challenge(MHD_Connection* connection, int proof) {
+    const bool tried =
+        ::MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION) != nullptr;
+    if (tried && proof == MHD_NO) {
+      if (const auto more = log_refused_.pass()) {
+        log_warning() << "HTTP, port " << port_ << ": refused a request of " << peer_of(connection)
+                      << ": it does not know the job's secret (PHALANX_JOB_SECRET)" << *more;
+      }
+    }
+    const std::string text = "401 Unauthorized: the name is " + kHttpUser + ", the password the job's secret\n";
+    MHD_Response* made =
+        ::MHD_create_response_from_buffer(text.size(), const_cast<char*>(text.data()), MHD_RESPMEM_MUST_COPY);
+    if (made == nullptr) return MHD_NO;
+    ::MHD_add_response_header(made, MHD_HTTP_HEADER_CONNECTION, "close");
+    const MHD_Result queued =
+        ::MHD_queue_auth_fail_response2(connection, kRealm, opaque_.c_str(), made,
+                                        proof == MHD_INVALID_NONCE ? MHD_YES : MHD_NO, MHD_DIGEST_ALG_SHA256);
+    ::MHD_destroy_response(made);
+    return queued;
+  }
+
+  static std::string peer_of(MHD_Connection* connection) {
+    const auto* info = ::MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    return info == nullptr ? "a client" : phalanx::peer_of(info->connect_fd);
   }
 
   HttpResponse handle(MHD_Connection* connection, const std::string& url) const {
@@ -137,14 +188,17 @@ class HttpServer::Server {
   }
 
   const Handler handler_;
+  const std::optional<std::string> secret_;
+  const std::string token_, random_ = random_text(), opaque_ = random_text();
+  LogRateLimiter log_refused_{std::chrono::minutes(1)};
   int port_ = 0;
   EventStreams streams_;
   std::list<MHD_Connection*> connections_;  // oldest first
   MHD_Daemon* daemon_ = nullptr;
 };
 
-HttpServer::HttpServer(const std::string& address, int port, Handler handler)
-    : server_(std::make_unique<Server>(address, port, std::move(handler))) {}
+HttpServer::HttpServer(const std::string& address, int port, Handler handler, std::optional<std::string> secret)
+    : server_(std::make_unique<Server>(address, port, std::move(handler), std::move(secret))) {}
 
 HttpServer::~HttpServer() = default;
 

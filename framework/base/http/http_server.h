@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,9 @@ struct HttpResponse {
 /// Answers GET and HEAD over HTTP/1.1 during its lifetime. All connections share one thread of the server, which
 /// receives no signals. Other methods get status 405, and malformed requests 400.
 ///
+/// With a secret, only clients that prove that they know it are answered (http_authentication.h). Others get status
+/// 401, and are logged at a limited rate. HTTP/1.1 is parsed first: libmicrohttpd reads at most 16 KiB for that.
+///
 /// No client can block another or the server: at most 16 KiB of a request are read, a connection on which nothing
 /// happens for kIdleSeconds is closed, the oldest connection is closed if there are more than kMaxConnections, and the
 /// destructor does not wait for clients.
@@ -37,7 +41,7 @@ class HttpServer {
   /// Listens at `port` of `address`, a name or a number; port 0 selects any free port. The server's thread calls
   /// `handler` for each request; an exception becomes status 500. Throws ConfigError if it cannot listen: "cannot
   /// listen at 127.0.0.1:80: Permission denied; choose another port".
-  HttpServer(const std::string& address, int port, Handler handler);
+  HttpServer(const std::string& address, int port, Handler handler, std::optional<std::string> secret = {});
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;

@@ -13,6 +13,7 @@
 
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
+#include "framework/base/job_secret.h"
 #include "framework/base/keyed_hash.h"
 #include "framework/base/log.h"
 #include "framework/base/sockets.h"

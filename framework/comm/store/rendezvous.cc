@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
-#include "framework/base/secret_file.h"
+#include "framework/base/job_secret.h"
 #include "framework/comm/store/joined_ranks.h"
 
 namespace phalanx {
@@ -128,12 +127,6 @@ StorePtr connect(const Url& url, Rendezvous& result, Seconds timeout) {
 }
 
 }  // namespace
-
-std::optional<std::string> job_secret() {
-  const auto secret = environment("PHALANX_JOB_SECRET"), file = environment("PHALANX_JOB_SECRET_FILE");
-  if (secret && file) throw ConfigError("PHALANX_JOB_SECRET and PHALANX_JOB_SECRET_FILE are both set; unset one");
-  return file ? read_secret(*file) : secret;
-}
 
 Rendezvous rendezvous(const std::string& url, Seconds timeout) {
   const Url parsed = parse(url);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "framework/comm/launch/launch_environment.h"
@@ -29,9 +28,5 @@ struct Rendezvous {
 /// have written (make_tcp_store()). A URL may omit rank and world_size if RANK and WORLD_SIZE are set. Throws
 /// ConfigError for a URL that cannot be used, and CommError if the store cannot be reached in time.
 Rendezvous rendezvous(const std::string& url, Seconds timeout);
-
-/// Returns the secret that the user has given the job's ranks (PHALANX_JOB_SECRET, PHALANX_JOB_SECRET_FILE), or
-/// nothing. Throws ConfigError if both variables are set, or if the file cannot be used.
-std::optional<std::string> job_secret();
 
 }  // namespace phalanx

@@ -11,13 +11,12 @@
 #include <utility>
 
 #include "framework/base/error.h"
-#include "framework/base/keyed_hash.h"
 #include "framework/base/sockets.h"
+#include "framework/base/timed_stream.h"
 #include "framework/comm/launch/host_network.h"
 #include "framework/comm/store/polling.h"
 #include "framework/comm/store/store_address.h"
 #include "framework/comm/store/store_protocol.h"
-#include "framework/comm/store/timed_stream.h"
 
 namespace phalanx {
 namespace {
@@ -34,22 +33,14 @@ struct Reply {
 
 // Exchanges proofs with the server. Throws CommError: kSystem if the two ends do not know the same secret, another kind
 // if a new attempt may succeed.
-void greet(TimedStream& stream, const std::string& secret, TimedStream::Deadline deadline) {
-  const std::string own = random_text();
-  stream.send(std::string(kClientOpening) + own, deadline);
-  const std::string hello = stream.receive(kHelloBytes, deadline);
-  if (!hello.starts_with(kServerOpening)) {
-    throw CommError(CommError::Kind::kPeerLost, "it speaks another protocol");
-  }
-  const std::string nonce = hello.substr(kServerOpening.size());
-  stream.send(proof(secret, Role::kClient, own, nonce, kStoreIdentity), deadline);
-  const std::string verdict = stream.receive(kProofBytes, deadline);
-  if (verdict == kRefusal) {
+void greet_store(TimedStream& stream, const std::string& secret, TimedStream::Deadline deadline) {
+  const auto result = greet(stream, kStoreHandshake, secret, "", deadline);
+  if (result == HandshakeResult::kRefused) {
     throw CommError(CommError::Kind::kSystem,
                     "refused, since this rank's secret differs from that of rank 0; give all ranks of the job the same "
                     "(PHALANX_JOB_SECRET or PHALANX_JOB_SECRET_FILE)");
   }
-  if (!equal_hashes(verdict, proof(secret, Role::kServer, own, nonce, kStoreIdentity))) {
+  if (result == HandshakeResult::kImpostor) {
     throw CommError(
         CommError::Kind::kSystem,
         "the process that listens there does not know this job's secret (PHALANX_JOB_SECRET); check that the "
@@ -79,7 +70,7 @@ class Connecting {
       const Seconds left = std::clamp<Seconds>(deadline - Clock::now(), Seconds(0), kConnect);
       TimedStream stream(connect_to(address_, left.count()));
       reached_ = true;
-      greet(stream, secret_, deadline);
+      greet_store(stream, secret_, deadline);
       return stream;
     } catch (const CommError& error) {
       if (error.kind() == CommError::Kind::kSystem) {

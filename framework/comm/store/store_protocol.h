@@ -6,31 +6,23 @@
 #include <string>
 #include <string_view>
 
-#include "framework/base/authentication.h"
+#include "framework/base/handshake.h"
 
 /// The messages between a StoreServer and its clients. Numbers are little-endian.
 ///
-/// The greeting has a fixed size and comes first. Each end proves that it knows the job's secret:
-///
-///     client   kClientOpening and its nonce
-///     server   kServerOpening and its nonce
-///     client   proof(secret, Role::kClient, client's nonce, server's nonce, kStoreIdentity)
-///     server   proof(secret, Role::kServer, ...), or kRefusal, after which it closes the connection
+/// The two ends begin with a handshake (framework/base/handshake.h), without a claim.
 ///
 /// Requests follow, each of them a RequestHeader, the key, and the value if the verb is kSet. The server carries them
 /// out in order and answers each with a ReplyHeader, followed by the value if the reply to kGet is kDone.
 namespace phalanx {
 
-/// The openings differ so that a client which by chance is connected to itself does not take its own words for a reply.
 inline constexpr std::string_view kClientOpening = "phalanx store 1?";
 inline constexpr std::string_view kServerOpening = "phalanx store 1!";
 inline constexpr std::size_t kHelloBytes = kClientOpening.size() + kProofBytes;
-static_assert(kClientOpening.size() == kServerOpening.size());
-
 inline const std::string kStoreIdentity = "phalanx store 1";
-
-/// Says that the client's proof is wrong. No proof looks like it, since a proof has digits only.
-inline const std::string kRefusal(kProofBytes, '-');
+inline const HandshakeProtocol kStoreHandshake{.client_opening = std::string(kClientOpening),
+                                               .server_opening = std::string(kServerOpening),
+                                               .identity = kStoreIdentity};
 
 /// The length limit of keys. The keys of the backends have less than 200 bytes.
 inline constexpr std::size_t kMaxKeyBytes = 4096;

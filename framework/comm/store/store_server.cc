@@ -79,7 +79,8 @@ class StoreServer::Loop {
   std::map<int, Session> sessions_;                             // by socket
   std::deque<Session> handshakes_;                              // sessions that are not admitted yet, oldest first
   Clock::time_point accepts_again_ = Clock::time_point::max();  // no connection is accepted until then; max: accepting
-  LogRateLimiter log_pauses_{std::chrono::minutes(1)}, log_refused_{std::chrono::minutes(1)}, log_handshakes_{kPause};
+  LogRateLimiter log_pauses_{std::chrono::minutes(1)};
+  LogRateLimiters log_strangers_{std::chrono::minutes(1)};  // by reason
 };
 
 StoreServer::Loop::Loop(std::string name, Descriptor listener, std::string secret, const StoreLimits& limits)
@@ -212,10 +213,8 @@ void StoreServer::Loop::end(const Session& session, const std::string& why) {
   const std::string line = name_ + ": the connection of " + (peer.empty() ? "a peer" : peer) + " ended: " + why;
   if (session->admitted()) {
     log_info() << line;
-  } else if (session->refused()) {
-    if (const auto more = log_refused_.pass()) log_warning() << line << *more;
-  } else if (const auto more = log_handshakes_.pass()) {
-    log_info() << line << *more;
+  } else if (const auto more = log_strangers_.pass(why)) {
+    session->refused() ? log_warning() << line << *more : log_info() << line << *more;
   }
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, session->socket(), nullptr);
   std::erase(handshakes_, session);

@@ -15,16 +15,7 @@
 namespace phalanx {
 
 std::optional<StoreRequest> StoreSession::receive() {
-  if (part_ == Part::kHello) {
-    const bool complete = fill(kHelloBytes);
-    check_opening(complete ? kHelloBytes : received_);
-    if (!complete) return {};
-    answer_hello();
-  }
-  if (part_ == Part::kProof) {
-    if (!fill(kProofBytes)) return {};
-    answer_proof();
-  }
+  if (part_ == Part::kHandshake && !shake_hands()) return {};
   if (part_ == Part::kHeader) {
     if (!fill(sizeof(RequestHeader))) return {};
     read_header();
@@ -52,28 +43,20 @@ bool StoreSession::fill(std::size_t bytes) {
   return true;
 }
 
-// A peer that speaks another protocol is refused at its first bytes, however few they are.
-void StoreSession::check_opening(std::size_t received) {
-  const auto opening = std::string_view(input_).substr(0, std::min(received, kClientOpening.size()));
-  if (kClientOpening.starts_with(opening)) return;
-  refused_ = true;
-  throw Error("its greeting is not that of a rank with the job's secret (PHALANX_JOB_SECRET)");
-}
-
-void StoreSession::answer_hello() {
-  client_nonce_ = input_.substr(kClientOpening.size());
-  part_ = Part::kProof;
-  send(std::string(kServerOpening) + nonce_);
-}
-
-void StoreSession::answer_proof() {
-  if (!equal_hashes(input_, proof(*secret_, Role::kClient, client_nonce_, nonce_, kStoreIdentity))) {
-    refused_ = true;
-    send(kRefusal);
-    throw Error("it does not know the job's secret (PHALANX_JOB_SECRET)");
+// Returns true once the peer is admitted. A peer that speaks another protocol is refused at its first bytes, however
+// few they are.
+bool StoreSession::shake_hands() {
+  while (const std::size_t bytes = handshake_.next_bytes()) {
+    const bool complete = fill(bytes);
+    if (!handshake_.fits(std::string_view(input_).substr(0, complete ? bytes : received_))) {
+      throw Error("its greeting is not that of a rank with the job's secret (PHALANX_JOB_SECRET)");
+    }
+    if (!complete) return false;
+    send(handshake_.answer(input_));
   }
+  if (handshake_.refused()) throw Error("it does not know the job's secret (PHALANX_JOB_SECRET)");
   part_ = Part::kHeader;
-  send(proof(*secret_, Role::kServer, client_nonce_, nonce_, kStoreIdentity));
+  return true;
 }
 
 void StoreSession::read_header() {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "framework/base/descriptor.h"
-#include "framework/base/keyed_hash.h"
+#include "framework/base/handshake.h"
 #include "framework/comm/store/store_protocol.h"
 
 namespace phalanx {
@@ -30,11 +30,12 @@ class StoreSession {
   using Clock = std::chrono::steady_clock;
 
   /// `secret` must live as long as the session.
-  StoreSession(Descriptor socket, const std::string& secret) : socket_(std::move(socket)), secret_(&secret) {}
+  StoreSession(Descriptor socket, const std::string& secret)
+      : socket_(std::move(socket)), handshake_(kStoreHandshake, secret) {}
 
   int socket() const { return socket_.get(); }
-  bool admitted() const { return part_ == Part::kHeader || part_ == Part::kBody; }
-  bool refused() const { return refused_; }  // its greeting or its proof was wrong
+  bool admitted() const { return handshake_.admitted(); }
+  bool refused() const { return handshake_.refused(); }  // its greeting or its proof was wrong
   Clock::time_point since() const { return since_; }
 
   /// Returns the next request once all of it has arrived, and answers the greeting that comes before.
@@ -48,22 +49,18 @@ class StoreSession {
   bool has_output() const { return written_ < output_.size(); }
 
  private:
-  enum class Part { kHello, kProof, kHeader, kBody };
+  enum class Part { kHandshake, kHeader, kBody };
 
   bool fill(std::size_t bytes);
-  void check_opening(std::size_t received);
-  void answer_hello();
-  void answer_proof();
+  bool shake_hands();
   void read_header();
   void send(std::string_view text);
 
   Descriptor socket_;
-  const std::string* secret_;
+  ServerHandshake handshake_;
   Clock::time_point since_ = Clock::now();
-  std::string nonce_ = random_text(), client_nonce_{};
-  bool refused_ = false;
 
-  Part part_ = Part::kHello;
+  Part part_ = Part::kHandshake;
   std::string input_{};  // the current part, of which received_ bytes have arrived
   std::size_t received_ = 0;
   RequestHeader header_{};

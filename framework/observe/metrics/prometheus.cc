@@ -4,13 +4,14 @@
 #include <utility>
 
 #include "framework/base/error.h"
+#include "framework/base/job_secret.h"
 
 namespace phalanx {
 
 PrometheusEndpoint::PrometheusEndpoint(const Address& address, Exposition run) : exposition_(std::move(run)) {
   try {
-    server_ = std::make_unique<HttpServer>(address.host, address.port,
-                                           [this](const HttpRequest& request) { return answer(request); });
+    server_ = std::make_unique<HttpServer>(
+        address.host, address.port, [this](const HttpRequest& request) { return answer(request); }, job_secret());
   } catch (const ConfigError& error) {
     throw ConfigError(std::string("watch.prometheus: ") + error.what());
   }

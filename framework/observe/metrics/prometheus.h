@@ -10,7 +10,8 @@
 
 namespace phalanx {
 
-/// Serves GET /metrics to Prometheus during its lifetime; see HttpServer.
+/// Serves GET /metrics to Prometheus during its lifetime, in a job with a secret (job_secret()) only to clients that
+/// know it; see HttpServer.
 class PrometheusEndpoint final : public MetricsSink {
  public:
   /// A name or a number of an interface of this host, and a port; port 0 selects any free port.

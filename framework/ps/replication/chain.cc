@@ -70,7 +70,10 @@ void Chain::connect(int member, const std::stop_token& stop) {
     bool refused = true;
     for (const auto& address : addresses) {
       try {
-        auto greeted = greet_server(address, greeting, options_.secret, room_for_replica, after(kAttempt), never);
+        const auto room = [this](const Message& begun) {
+          return room_for_replica(begun, options_.limits.memory_bytes);
+        };
+        auto greeted = greet_server(address, greeting, options_.secret, room, after(kAttempt), never);
         return tell(std::move(greeted.channel));
       } catch (const ConnectionRefused&) {
       } catch (const std::exception& error) {

@@ -3,7 +3,10 @@
 
 #include <ATen/ops/empty.h>
 #include <c10/util/Exception.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <exception>
 #include <nlohmann/json.hpp>
@@ -16,7 +19,16 @@
 namespace phalanx::ps {
 namespace {
 
-constexpr std::uint64_t kMaxPayload = std::uint64_t{1} << 42;
+// A state has the values of the shards, what their rules remember for each value, and its description.
+constexpr std::uint64_t kStatesPerValue = 4, kDescription = 16 << 20;
+
+// Returns the length limit of a payload.
+std::uint64_t max_payload(std::int64_t memory_bytes) {
+  const auto pages = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES));
+  const std::uint64_t host = pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  const auto values = static_cast<std::uint64_t>(memory_bytes);
+  return values > host / kStatesPerValue ? host : std::min(host, kStatesPerValue * values + kDescription);
+}
 
 // The beginning of the text of kApply, before the job and the request's own text.
 struct Fixed {
@@ -145,11 +157,10 @@ ReplicaMessage decoded(Message message) {
   return all;
 }
 
-at::Tensor room_for_replica(const Message& begun) {
+at::Tensor room_for_replica(const Message& begun, std::int64_t memory_bytes) {
   const std::uint64_t bytes = begun.header.payload_bytes;
-  if (begun.header.verb != Verb::kReplica || bytes > kMaxPayload) {
-    throw ConnectionError("another server sent an unknown message");
-  }
+  if (begun.header.verb != Verb::kReplica) throw ConnectionError("another server sent an unknown message");
+  if (bytes > max_payload(memory_bytes)) throw ConnectionError("another server sent a payload that is too long");
   try {  // LibTorch throws its own error for an unknown dtype, and if there is not enough memory
     const auto dtype = static_cast<c10::ScalarType>(begun.header.dtype);
     const std::uint64_t size = c10::elementSize(dtype);

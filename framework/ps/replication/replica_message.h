@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+
 #include "framework/ps/protocol/message.h"
 #include "framework/ps/replication/replica.h"
 
@@ -14,7 +16,9 @@ Message encoded(const ReplicaMessage& message);
 /// Decodes a message. Throws ConnectionError if it is not a valid ReplicaMessage.
 ReplicaMessage decoded(Message message);
 
-/// Allocates memory for the payload of a message that another server has begun to send.
-at::Tensor room_for_replica(const Message& begun);
+/// Allocates memory for the payload of a message that another server has begun to send. A server whose shards may have
+/// `memory_bytes` of values accepts a few times as much, since a state has more than the values, but never more than
+/// this host's memory. Throws ConnectionError if the payload is longer.
+at::Tensor room_for_replica(const Message& begun, std::int64_t memory_bytes);
 
 }  // namespace phalanx::ps

@@ -38,14 +38,14 @@ class PendingHandshakes {
     return sessions_.empty() ? Clock::time_point::max() : oldest().since + duration_of(greeting_);
   }
 
-  /// Returns the text to append to a log line about such a connection, or nothing if the line must be skipped, since
-  /// anyone could fill the log with such lines.
-  std::optional<std::string> pass_log_line() { return log_lines_.pass(); }
+  /// Returns the text to append to a log line about the end of such a connection, or nothing if the line must be
+  /// skipped, since anyone could fill the log with such lines.
+  std::optional<std::string> pass_log_line(const std::string& why) { return log_lines_.pass(why); }
 
  private:
   Seconds greeting_;
   std::deque<std::shared_ptr<Session>> sessions_;
-  LogRateLimiter log_lines_{Seconds(1)};
+  LogRateLimiters log_lines_{Seconds(60)};
 };
 
 }  // namespace phalanx::ps

@@ -170,7 +170,7 @@ void Server::Loop::end(const SessionPtr& session, const std::string& why) {
   if (sessions_.erase(session->channel.socket()) == 0) return;
   poll_.remove(session->channel.socket());
   finish_handshake(session);
-  if (const auto more = session->is_handshaking() ? handshakes_.pass_log_line() : std::string()) {
+  if (const auto more = session->is_handshaking() ? handshakes_.pass_log_line(why) : std::string()) {
     log_info() << "parameter server: the connection of " << describe(*session) << " ended: " << why << *more;
   }
   if (!session->client) return;

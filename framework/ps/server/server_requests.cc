@@ -35,7 +35,7 @@ std::string mismatch(const Header& request, const Transfer& transfer) {
 // Allocates memory only if the payload fits the table. If it does not, the connection cannot be used any more, since
 // the payload could not be told from the next request.
 at::Tensor Server::Loop::allocate_payload(Session& session, const Message& begun) {
-  if (session.leader) return room_for_replica(begun);
+  if (session.leader) return room_for_replica(begun, options_.limits.memory_bytes);
   if (!session.client) throw ConnectionError("a client sent values before it identified itself");
   const Transfer transfer = host_of(session).transfer(*session.client, begun.header);
   if (const auto wrong = mismatch(begun.header, transfer); !wrong.empty()) throw ConnectionError(wrong);

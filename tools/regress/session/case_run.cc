@@ -117,19 +117,28 @@ void CaseRun::make_folder() {
   if (role() == Role::kFirstHalf) half_.folder = path;
 }
 
+// Returns the command of the next run, which writes into `folder`.
+std::vector<std::string> CaseRun::words_of(const RoleCommand& command, const std::string& folder) const {
+  if (planned_.config.empty()) {
+    return {"/bin/sh", "-c", "cd -- \"$1\" && exec /bin/sh -c \"$2\"", "sh", planned_.folder, planned_.command};
+  }
+  auto words = context_.train;
+  words.insert(words.end(), command.words.begin(), command.words.end());
+  words.push_back("--run_dir=" + folder);
+  return words;
+}
+
 void CaseRun::start() {
   make_folder();
   const std::string path = folders_.back();
   const auto command = command_of(planned_, role(), half_.step);
   Job job{.name = "phalanx-" + std::to_string(context_.session) + "-" + std::to_string(id_) + "-" +
                   std::to_string(attempt_) + "-" + to_text(role()),
-          .command = context_.train,
+          .command = words_of(command, path),
           .ranks = command.ranks,
           .hosts = command.hosts,
           .folder = path,
           .time_limit = planned_.time_limit};
-  job.command.insert(job.command.end(), command.words.begin(), command.words.end());
-  job.command.push_back("--run_dir=" + path);
   current_.id = context_.database.begin_run(id_, {.attempt = attempt_,
                                                   .role = to_text(role()),
                                                   .environment = context_.environment,
@@ -143,7 +152,7 @@ void CaseRun::start() {
 history::RunResult CaseRun::read(const JobEnd& end) const {
   history::RunResult result;
   try {
-    result = read_result(folders_.back());
+    if (!planned_.config.empty()) result = read_result(folders_.back());
   } catch (const DataError& error) {
     result.error = error.what();
   }

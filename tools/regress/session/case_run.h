@@ -47,6 +47,7 @@ class CaseRun {
 
   Role role() const { return roles_[next_]; }
   void start();
+  std::vector<std::string> words_of(const RoleCommand& command, const std::string& folder) const;
   void make_folder();
   void finish(const JobEnd& end);
   history::RunResult read(const JobEnd& end) const;

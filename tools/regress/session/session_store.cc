@@ -66,7 +66,7 @@ StoredSession begun(history::Database& database, const history::Session& session
   StoredSession stored{.id = database.begin_session(session)};
   for (const auto& planned : cases) {
     const auto id = database.add_case(stored.id, {.name = planned.name,
-                                                  .config = planned.config,
+                                                  .config = planned.config.empty() ? planned.command : planned.config,
                                                   .overrides = planned.overrides,
                                                   .ranks = planned.ranks,
                                                   .hosts = planned.hosts});

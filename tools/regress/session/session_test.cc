@@ -129,6 +129,18 @@ TEST_F(SessionTest, RunsCasesAsManyAsFitAndRecordsThem) {
   EXPECT_EQ(rows("metrics WHERE split = 'run' AND name = 'throughput' AND value = 100"), 4);
 }
 
+TEST_F(SessionTest, ACommandPassesIfItEndsWithStatusZero) {
+  place_.scripts = {{.summary = ""}, {.end = {.exit_status = 3}, .summary = ""}};
+  const PlannedCase good{.name = "good", .command = "true", .folder = "/root"},
+      bad{.name = "bad", .command = "false", .folder = "/root"};
+  const auto report = run({good, bad});
+  EXPECT_EQ(report.count(CaseState::kPassed), 1);
+  EXPECT_EQ(report.count(CaseState::kFailed), 1);
+  EXPECT_EQ(report.cases[1].reason, "status 3: the end");
+  EXPECT_EQ(report.cases[1].config, "false");
+  EXPECT_THAT(place_.started[0].command, ElementsAre("/bin/sh", "-c", HasSubstr("cd "), "sh", "/root", "true"));
+}
+
 TEST_F(SessionTest, ACaseThatRunsAloneTakesAllSlots) {
   auto alone = planned("b");
   alone.alone = true;

@@ -68,8 +68,24 @@ void load(Candidate& candidate) {
   if (!candidate.problems.empty()) planned.refused = ConfigError(candidate.problems).what();
 }
 
+std::vector<Candidate> commands_of(const Suite& suite, std::size_t index) {
+  const EntryConfig& entry = suite.config.cases[index];
+  std::vector<Candidate> candidates;
+  for (const auto& command : entry.commands) {
+    candidates.push_back({.planned = {.name = name_of_case(command.name, entry.label, {}),
+                                      .command = command.run,
+                                      .folder = std::filesystem::absolute(suite.root()).lexically_normal(),
+                                      .time_limit = entry.time_limit.value_or(suite.config.time_limit),
+                                      .retries = static_cast<int>(suite.config.retries),
+                                      .alone = entry.alone},
+                          .combination = {}});
+  }
+  return candidates;
+}
+
 std::vector<Candidate> candidates_of(const Suite& suite, std::size_t index, const std::vector<std::string>& overrides) {
   const EntryConfig& entry = suite.config.cases[index];
+  if (!entry.commands.empty()) return commands_of(suite, index);
   std::vector<std::string> settings;
   for (const auto& [key, setting] : entry.set) settings.push_back(key + "=" + setting.value);
   std::vector<Candidate> candidates;

@@ -28,10 +28,12 @@ struct Relations {
   std::int64_t nights = 7;            // nights of this median
 };
 
-/// A case of a suite: a config with overrides, and how it is run.
+/// A case of a suite: a config with overrides, and how it is run, or a command.
 struct PlannedCase {
   std::string name{};
-  std::string config{};                  // path
+  std::string config{};                  // path; empty: the case is a command
+  std::string command{};                 // for a shell
+  std::string folder{};                  // in which the command runs
   std::vector<std::string> overrides{};  // "key=value"
   int ranks = 1;
   int hosts = 1;

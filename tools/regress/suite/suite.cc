@@ -53,7 +53,7 @@ config::SourceLocation place_of(const config::Node& tree, std::size_t entry, con
 
 std::vector<std::string> find_files(const Suite& suite, std::size_t entry, std::vector<ConfigProblem>& problems) {
   const auto& patterns = suite.config.cases[entry].configs;
-  const fs::path root = (fs::path(suite.path).parent_path() / suite.config.root).lexically_normal();
+  const fs::path root = suite.root();
   std::vector<std::string> files;
   for (std::size_t i = 0; i < patterns.size(); ++i) {
     const auto found = matching(root / patterns[i]);
@@ -83,19 +83,37 @@ void check_exclusions(const Suite& suite, std::size_t entry, std::vector<ConfigP
   }
 }
 
+// A case is a run of a config or a command.
+void check_commands(const Suite& suite, std::size_t entry, std::vector<ConfigProblem>& problems) {
+  const EntryConfig& config = suite.config.cases[entry];
+  if (config.commands.empty()) return;
+  if (!config.configs.empty() || !config.set.empty() || !config.matrix.empty()) {
+    problems.push_back(
+        suite.problem_at(entry, "", "commands", "an entry has either commands, or configs with `set` and `matrix`"));
+  }
+  for (const auto& command : config.commands) {
+    if (!command.name.empty() && !command.run.empty()) continue;
+    problems.push_back(suite.problem_at(entry, "", "commands", "a command needs a name, and something to run"));
+  }
+}
+
 void check_entries(const Suite& suite, std::vector<ConfigProblem>& problems) {
   if (suite.config.cases.empty()) {
     problems.push_back({.origin = suite.path, .key = "cases", .message = "the suite has no cases"});
   }
   for (std::size_t i = 0; i < suite.config.cases.size(); ++i) {
-    if (suite.config.cases[i].configs.empty()) {
-      problems.push_back(suite.problem_at(i, "", "configs", "the entry names no configs"));
+    const EntryConfig& entry = suite.config.cases[i];
+    if (entry.configs.empty() && entry.commands.empty()) {
+      problems.push_back(suite.problem_at(i, "", "configs", "the entry names no configs and no commands"));
     }
+    check_commands(suite, i, problems);
     check_exclusions(suite, i, problems);
   }
 }
 
 }  // namespace
+
+std::string Suite::root() const { return (fs::path(path).parent_path() / config.root).lexically_normal(); }
 
 ConfigProblem Suite::problem_at(std::size_t entry, const std::string& section, const std::string& key,
                                 const std::string& message) const {

@@ -18,6 +18,9 @@ struct Suite {
   std::vector<std::vector<std::string>> files{};  // by entry: the paths of its configs, sorted, each once
   config::Node tree{};                            // the file as written, for the places of errors
 
+  /// Returns the folder of the configs.
+  std::string root() const;
+
   /// Returns a problem with a key of an entry, such as "matrix.ranks", at its place in the file.
   ConfigProblem problem_at(std::size_t entry, const std::string& section, const std::string& key,
                            const std::string& message) const;

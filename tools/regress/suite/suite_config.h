@@ -45,9 +45,22 @@ struct ExclusionConfig {
   }
 };
 
-/// An entry of a suite: configs, each of which runs with every combination of the values of its matrix.
+/// A case that is a shell command instead of a run of train. It has passed if it ends with status 0.
+struct CommandConfig {
+  std::string name;
+  std::string run;
+
+  template <class V>
+  void visit(V& v) {
+    v("name", name, "name of the case");
+    v("run", run, "shell command, which runs in `root`");
+  }
+};
+
+/// An entry of a suite: configs, each of which runs with every combination of the values of its matrix, or commands.
 struct EntryConfig {
   std::vector<std::string> configs;
+  std::vector<CommandConfig> commands;
   std::string label;
   std::map<std::string, SettingConfig> set;
   Axes matrix;
@@ -59,6 +72,7 @@ struct EntryConfig {
   template <class V>
   void visit(V& v) {
     v("configs", configs, "names of config files, below `root`; *, ? and [...] match several");
+    v("commands", commands, "shell commands instead of configs, as a list of {name: NAME, run: COMMAND}");
     v("label", label, "word added to the names of these cases, to tell them from cases of another entry");
     v("set", set, "keys of the configs to override, with their values");
     v("matrix", matrix,
@@ -81,7 +95,7 @@ struct SuiteConfig {
 
   template <class V>
   void visit(V& v) {
-    v("root", root, "folder of the configs, relative to the folder of the suite's file");
+    v("root", root, "folder of the configs, in which commands run, relative to the folder of the suite's file");
     v("time_limit", time_limit, "seconds that a run may take", config::above(0));
     v("retries", retries, "how often a run is repeated whose infrastructure failed; results are never repeated",
       config::between(0, 10));

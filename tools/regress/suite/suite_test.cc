@@ -113,6 +113,27 @@ TEST_F(SuiteTest, AnEntryOfWhichEverythingIsRefusedIsAnError) {
                  "every combination is refused");
 }
 
+TEST_F(SuiteTest, CommandsAreCasesToo) {
+  const auto cases = plan(
+      "root: ..\ntime_limit: 9\ncases: [{commands: [{name: one, run: \"echo 1\"}, {name: two, run: \"false\"}], alone: "
+      "true}, {configs: [plain.yaml]}]");
+  EXPECT_THAT(names(cases), ElementsAre("one", "two", "plain"));
+  EXPECT_EQ(cases[0].command, "echo 1");
+  EXPECT_THAT(cases[0].config, IsEmpty());
+  EXPECT_TRUE(std::filesystem::equivalent(cases[0].folder, folder_.path()));
+  EXPECT_EQ(cases[0].time_limit, 9);
+  EXPECT_TRUE(cases[0].alone);
+  EXPECT_THAT(cases[2].command, IsEmpty());
+}
+
+TEST_F(SuiteTest, AnEntryHasConfigsOrCommands) {
+  expect_refused("cases: [{configs: [plain.yaml], commands: [{name: a, run: b}]}]",
+                 "an entry has either commands, or ");
+  expect_refused("cases: [{commands: [{name: a, run: b}], set: {seed: 1}}]", "an entry has either commands, or ");
+  expect_refused("cases: [{commands: [{name: a}]}]", "a command needs a name, and something to run");
+  expect_refused("cases: [{commands: [{name: a, run: b}, {name: a, run: c}]}]", "two cases are called a");
+}
+
 TEST_F(SuiteTest, TwoCasesOfOneNameNeedALabel) {
   expect_refused("cases: [{configs: [plain.yaml]}, {configs: [plain.yaml]}]", "two cases are called plain");
   EXPECT_THAT(names(plan("cases: [{configs: [plain.yaml]}, {configs: [plain.yaml], label: again}]")),

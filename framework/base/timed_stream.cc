@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/comm/store/timed_stream.h"
+#include "framework/base/timed_stream.h"
 
 #include <poll.h>
 #include <sys/socket.h>

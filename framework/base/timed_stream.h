@@ -25,6 +25,9 @@ class TimedStream {
   void send(std::string_view text, Deadline deadline);
   std::string receive(std::size_t bytes, Deadline deadline);
 
+  /// Returns the socket, which the caller now owns. The stream must not be used afterwards.
+  Descriptor release() { return std::move(socket_); }
+
  private:
   void wait_for(short events, Deadline deadline) const;
 

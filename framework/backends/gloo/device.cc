@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/backends/gloo/address.h"
+#include "framework/backends/gloo/device.h"
 
 #include <gloo/transport/tcp/device.h>
 #include <signal.h>
 
 #include <exception>
+#include <string>
 #include <type_traits>
 
 #include "framework/base/error.h"
+#include "framework/comm/launch/address_for_peers.h"
 
 namespace phalanx::gloo {
 namespace {
@@ -24,7 +26,8 @@ std::shared_ptr<Device> make_device(const ::gloo::transport::tcp::attr& attribut
 
 }  // namespace
 
-std::shared_ptr<::gloo::transport::tcp::Device> open_device(const std::string& address) {
+std::shared_ptr<::gloo::transport::tcp::Device> open_device() {
+  const std::string loopback = address_for_peers({.one_host = true}).text;  // 127.0.0.1, or ::1 without IPv4
   sigset_t pipe, before;
   ::sigemptyset(&pipe);
   ::sigaddset(&pipe, SIGPIPE);
@@ -32,13 +35,15 @@ std::shared_ptr<::gloo::transport::tcp::Device> open_device(const std::string& a
   std::shared_ptr<::gloo::transport::tcp::Device> device;
   std::string failure;
   try {
-    const auto attributes = ::gloo::transport::tcp::CreateDeviceAttr(address.c_str());
+    const auto attributes = ::gloo::transport::tcp::CreateDeviceAttr(loopback.c_str());
     device = make_device<::gloo::transport::tcp::Device>(attributes);
   } catch (const std::exception& error) {
     failure = error.what();
   }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (!device) throw ConfigError("gloo: cannot use the address " + address + " of this host: " + failure);
+  if (!device) {
+    throw ConfigError("gloo: cannot use the loopback address " + loopback + ": " + failure);
+  }
   return device;
 }
 
