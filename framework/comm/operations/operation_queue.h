@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -68,6 +67,18 @@ class OperationQueue {
   class Entry;
   using EntryPtr = std::shared_ptr<Entry>;
 
+  // Entries in order of launch, linked through Entry::next_. Adding or removing one allocates nothing.
+  class Fifo {
+   public:
+    bool empty() const { return first_ == nullptr; }
+    void push(EntryPtr entry);
+    EntryPtr pop();  // must not be empty
+
+   private:
+    EntryPtr first_;
+    Entry* last_ = nullptr;  // valid unless empty
+  };
+
   // Shared with the operations, because an operation may hold the owner of the queue.
   class Line {
    public:
@@ -87,12 +98,12 @@ class OperationQueue {
     void wake_progress_thread();
 
     SpinLock lock_;  // never held while an operation runs
-    std::deque<EntryPtr> pending_;
+    Fifo pending_;
     bool running_ = false;
     std::atomic<std::uint32_t> ran_{0};  // operations, modulo 2^32; threads that cannot run any wait for a change
 
     std::atomic<std::thread::id> runner_{};  // thread that runs an operation now
-    std::deque<EntryPtr> inner_;             // launched by the running operation; used only by the runner
+    Fifo inner_;                             // launched by the running operation; used only by the runner
 
     std::atomic<bool> sleeping_{false};  // true while the progress thread waits for calls_ to change
     std::atomic<std::uint32_t> calls_{0};
@@ -111,6 +122,7 @@ class OperationQueue {
     virtual void run() = 0;  // called once; the tensors are released afterwards
 
     std::shared_ptr<Line> line_;
+    EntryPtr next_;  // in a Fifo
     FlightRecorder::Ticket ticket_;
     std::exception_ptr error_;
     std::atomic<bool> done_{false};
