@@ -26,7 +26,9 @@ struct Channel {
   alignas(kLine) std::atomic<std::uint64_t> filled{0};
   alignas(kLine) std::atomic<std::uint64_t> emptied{0};  // the same for emptied slots; written by the receiver
   Header headers[kSlots];                                // of the slots in which a message begins
-  alignas(kLine) std::byte data[kSlots][kSlotBytes];
 };
+
+/// The bytes of the slots of a channel, which are apart from it.
+inline constexpr std::size_t kChannelBytes = Channel::kSlots * Channel::kSlotBytes;
 
 }  // namespace phalanx::shared_memory

@@ -86,6 +86,7 @@ void SharedMemoryCommunicator::execute(const Operation& operation) {
   group_->throw_if_broken();
   try {
     run_guarded([&] { shared_memory::execute({*group_, *this, operation.call}, operation); });
+    if (auto mismatch = group_->take_late_mismatch()) throw *std::move(mismatch);
   } catch (...) {
     if (group_->broken() && group_->fabric().reaches_everything()) {
       keep_until_exit(operation.output);
@@ -204,7 +205,7 @@ Addresses SharedMemoryCommunicator::addresses(const Group& group, Location Post:
   const std::uint32_t id = (group.post_of(0).*which).region;
   for (int rank = 0; rank < group.size(); ++rank) {
     const std::uint32_t theirs = (group.post_of(rank).*which).region;
-    if (theirs == 0 || theirs != id) return {};
+    if (theirs == 0 || theirs != id || is_ring(group.post_of(rank).*which)) return {};
   }
   const bool is_address = id == kEverywhere || id == kFetched;
   const auto region = is_address ? Regions::Region{} : regions_->find(id);

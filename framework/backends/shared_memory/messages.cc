@@ -141,7 +141,9 @@ bool Messages::fill_slot(ToPeer& to, Channel& channel, std::uint64_t slot) {
     return true;
   }
   const std::size_t bytes = std::min(Channel::kSlotBytes, transfer->bytes() - transfer->moved);
-  if (bytes > 0) std::memcpy(channel.data[slot % Channel::kSlots], transfer->data() + transfer->moved, bytes);
+  if (bytes > 0)
+    std::memcpy(group_.data_to(transfer->peer()) + slot % Channel::kSlots * Channel::kSlotBytes,
+                transfer->data() + transfer->moved, bytes);
   transfer->moved += bytes;
   return transfer->moved == transfer->bytes();
 }
@@ -158,8 +160,8 @@ void Messages::empty_slots(int peer) {
     Incoming& incoming = *from.current;
     const bool direct = begins && header.location.region != 0;
     const std::size_t bytes = direct ? incoming.bytes : std::min(Channel::kSlotBytes, incoming.bytes - incoming.moved);
-    const auto* source =
-        direct ? reinterpret_cast<const std::byte*>(header.location.offset) : channel.data[emptied % Channel::kSlots];
+    const auto* source = direct ? reinterpret_cast<const std::byte*>(header.location.offset)
+                                : group_.data_from(peer) + emptied % Channel::kSlots * Channel::kSlotBytes;
     if (auto* target = incoming.target(); target != nullptr && bytes > 0) {
       if (direct && header.location.region == kFetched) {
         fetch(peer, incoming, source);
