@@ -97,18 +97,19 @@ void SharedMemoryCommunicator::execute(const Operation& operation) {
 }
 
 Work SharedMemoryCommunicator::launch_message(at::Tensor tensor, const Call& call) {
-  auto transfer = std::make_shared<Transfer>(std::move(tensor), call);
+  auto transfer = std::make_shared<Transfer>(std::move(tensor), call, shared_from_this());
   transfer->recorder = &rank_->queue.recorder();
   transfer->ticket = transfer->recorder->launched(*records_, call);
-  transfer->set_await([self = shared_from_this()](Transfer& one) {
-    self->messages_->await(one, [&] { self->rank_->messages->poll(); });
-  });
   if (call.op == Op::kSend) {
     messages_->send(transfer);
   } else {
     messages_->recv(transfer);
   }
   return Work(std::move(transfer));
+}
+
+void SharedMemoryCommunicator::await(Transfer& transfer) {
+  messages_->await(transfer, [this] { rank_->messages->poll(); });
 }
 
 Work SharedMemoryCommunicator::run(const Call& call, std::function<void()> body) {

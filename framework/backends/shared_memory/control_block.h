@@ -95,7 +95,7 @@ class ControlBlock {
  public:
   static std::size_t bytes(int size) {
     const auto ranks = static_cast<std::size_t>(size);
-    return data_at(size) + kRingBytes * ranks + kChannelBytes * ranks * ranks;
+    return data_at(size) + kRingBytes * ranks + ChannelData::kBytes * ranks * ranks;
   }
 
   /// `memory` is aligned to a page.
@@ -116,8 +116,8 @@ class ControlBlock {
   /// Returns the numbers of pieces of `writer`'s ring that each rank needs no longer.
   Progress* taken(int writer) const { return taken_ + pair(writer, 0); }
   std::byte* ring_data(int rank) const { return data_ + kRingBytes * static_cast<std::size_t>(rank); }
-  std::byte* channel_data(int from, int to) const {
-    return ring_data(size_) + kChannelBytes * static_cast<std::size_t>(pair(from, to));
+  ChannelData channel_data(int from, int to) const {
+    return ChannelData(ring_data(size_) + ChannelData::kBytes * static_cast<std::size_t>(pair(from, to)));
   }
 
  private:

@@ -131,8 +131,8 @@ class Group {
   /// Return the channels to and from a peer. Only the sending or receiving thread may use each.
   Channel& channel_to(int peer) const { return block_.channel(options_.rank, peer); }
   Channel& channel_from(int peer) const { return block_.channel(peer, options_.rank); }
-  std::byte* data_to(int peer) const { return block_.channel_data(options_.rank, peer); }
-  std::byte* data_from(int peer) const { return block_.channel_data(peer, options_.rank); }
+  ChannelData data_to(int peer) const { return block_.channel_data(options_.rank, peer); }
+  ChannelData data_from(int peer) const { return block_.channel_data(peer, options_.rank); }
 
   /// Returns "left the group" or "ended" if a peer no longer takes part, otherwise null. Any thread may call it.
   const char* loss_of(int peer) const;

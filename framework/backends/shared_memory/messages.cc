@@ -3,35 +3,53 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <sstream>
 
 #include "framework/backends/shared_memory/keep_until_exit.h"
 #include "framework/base/error.h"
 
 namespace phalanx::shared_memory {
+namespace {
+
+// Slots that one poll fills or empties for a peer before it turns to the other direction.
+constexpr std::uint64_t kSlotsPerPoll = 4;
+// Polls that find no slot of a message before the receiver fetches the rest of it, and the bytes that it then claims at
+// a time. The sender writes a slot in less time than these polls take, if it does nothing else.
+constexpr int kPatience = 200;
+constexpr std::size_t kClaimedBytes = 256 << 10;
+// A rank that waits for a message looks for those of other groups less often.
+constexpr int kPollsPerPollOfAll = 8;
+
+}  // namespace
+
 struct Messages::ToPeer {
-  struct DirectSend {
+  struct Sent {
     TransferPtr transfer;
-    std::uint64_t slot;
+    std::uint64_t number;  // of the slot, or of the claimable message
   };
   std::deque<TransferPtr> waiting;  // for slots; the first may be in progress
-  std::deque<DirectSend>
-      direct;  // the receiver copies them from the sender's memory; in use until it has emptied the slot
+  std::deque<Sent> direct;          // the receiver copies them from the sender's memory; until their slot is emptied
+  std::deque<Sent> partly_fetched;  // the receiver fetches the end of them; until they have been received
+  std::uint64_t filled = 0;         // slots
+  std::uint64_t known_emptied = 0;  // the value that this rank read last
+  std::uint64_t claimable = 0;      // number of messages that the receiver may fetch
 };
 
 // A message that is being received.
 struct Messages::Incoming {
   std::size_t bytes = 0;
   int tag = 0;
+  Location location;
   std::size_t moved = 0;
   TransferPtr receiver;                 // null until a receive is posted
   std::unique_ptr<std::byte[]> buffer;  // holds an unexpected message until then
   bool discard = false;
 
   bool complete() const { return moved == bytes; }
-  std::byte* target() const {
+  std::byte* target(std::size_t offset) const {
     if (discard) return nullptr;
-    return (buffer ? buffer.get() : receiver->data()) + moved;
+    return (buffer ? buffer.get() : receiver->data()) + offset;
   }
 };
 
@@ -39,6 +57,9 @@ struct Messages::FromPeer {
   std::deque<TransferPtr> posted;                   // receives without a message
   std::shared_ptr<Incoming> current;                // begun, but not complete
   std::list<std::shared_ptr<Incoming>> unexpected;  // messages that arrived before their receives were posted
+  std::uint64_t emptied = 0;                        // slots
+  std::uint64_t claimable = 0;                      // number of messages that this rank might fetch
+  int fruitless = 0;                                // polls since the last slot of the current message
 };
 
 Messages::Messages(Group& group)
@@ -57,7 +78,7 @@ void Messages::send(const TransferPtr& transfer) {
   const std::lock_guard lock(mutex_);
   ++in_progress_;
   to_[transfer->peer()].waiting.push_back(transfer);
-  move_or_abandon([&] { fill_slots(transfer->peer()); });
+  move_or_abandon([&] { fill_slots(transfer->peer(), Channel::kSlots); });
 }
 
 void Messages::recv(const TransferPtr& transfer) {
@@ -68,7 +89,7 @@ void Messages::recv(const TransferPtr& transfer) {
       from.unexpected, [&](const auto& message) { return message->tag == transfer->tag() && !message->receiver; });
   if (found == from.unexpected.end()) {
     from.posted.push_back(transfer);
-    move_or_abandon([&] { empty_slots(transfer->peer()); });
+    move_or_abandon([&] { empty_slots(transfer->peer(), kSlotsPerPoll); });
     return;
   }
   (*found)->receiver = transfer;
@@ -103,84 +124,205 @@ void Messages::poll() {
 
 void Messages::poll_locked() {
   for (int peer = 0; peer < group_.size(); ++peer) {
-    fill_slots(peer);
-    empty_slots(peer);
+    fill_slots(peer, kSlotsPerPoll);
+    empty_slots(peer, kSlotsPerPoll);
   }
 }
 
-void Messages::fill_slots(int peer) {
+// Fills up to `most` slots.
+void Messages::fill_slots(int peer, std::uint64_t most) {
+  auto& to = to_[peer];
+  complete_received(peer);
+  for (std::uint64_t i = 0; i < most && !to.waiting.empty(); ++i) {
+    if (to.filled - to.known_emptied == Channel::kSlots) {
+      to.known_emptied = group_.channel_to(peer).emptied.load(std::memory_order_acquire);
+      if (to.filled - to.known_emptied == Channel::kSlots) return;
+    }
+    schedule_point();
+    if (fill_slot(peer, to.filled)) ++to.filled;
+  }
+}
+
+// Completes sends that the receiver has read from this rank's memory.
+void Messages::complete_received(int peer) {
+  auto& to = to_[peer];
+  const auto& channel = group_.channel_to(peer);
+  const auto complete_up_to = [this](std::deque<ToPeer::Sent>& sent, const std::atomic<std::uint64_t>& reached) {
+    while (!sent.empty() && sent.front().number <= reached.load(std::memory_order_acquire)) {
+      complete(*sent.front().transfer);
+      sent.pop_front();
+    }
+  };
+  complete_up_to(to.direct, channel.emptied);
+  complete_up_to(to.partly_fetched, channel.received);
+}
+
+// Puts the next bytes of the first message into a slot. Returns false if the receiver has claimed all that was left.
+bool Messages::fill_slot(int peer, std::uint64_t slot) {
+  auto& to = to_[peer];
+  const TransferPtr transfer = to.waiting.front();
+  auto& header = group_.channel_to(peer).headers[slot % Channel::kSlots];
+  const auto publish = [&] { header.filled.store(slot + 1, std::memory_order_release); };
+  if (transfer->moved == 0) {
+    header.bytes = static_cast<std::int64_t>(transfer->bytes());
+    header.tag = transfer->tag();
+    header.location = {};
+  }
+  if (transfer->bytes() <= kSmallBytes) {
+    write_small(*transfer, header, slot);
+    finish_front(to);
+  } else if (direct_region_ == kEverywhere && transfer->bytes() > ChannelData::kSlotBytes) {
+    header.location = {reinterpret_cast<std::uint64_t>(transfer->data()), kEverywhere};
+    publish();
+    to.direct.push_back({transfer, slot + 1});
+    to.waiting.pop_front();
+  } else {
+    const bool written = write_piece(peer, *transfer, header, slot);
+    if (written) publish();
+    return written;
+  }
+  return true;
+}
+
+// The receiver may see the header before the lines.
+void Messages::write_small(const Transfer& transfer, Channel::Header& header, std::uint64_t slot) const {
+  const std::span<const std::byte> bytes(transfer.data(), transfer.bytes());
+  const auto head = bytes.first(std::min(bytes.size(), Channel::Header::kHeadBytes));
+  std::ranges::copy(head, header.head);
+  header.filled.store(slot + 1, std::memory_order_release);
+  write_lines(group_.data_to(transfer.peer()).lines(slot), bytes.subspan(head.size()), slot + 1);
+}
+
+// Writes the next piece that the receiver has not claimed, and ends the send with its last byte.
+bool Messages::write_piece(int peer, Transfer& transfer, Channel::Header& header, std::uint64_t slot) {
   auto& to = to_[peer];
   auto& channel = group_.channel_to(peer);
-  const auto emptied = channel.emptied.load(std::memory_order_acquire);
-  while (!to.direct.empty() && to.direct.front().slot < emptied) {
-    complete(*to.direct.front().transfer);
-    to.direct.pop_front();
+  const bool claimable = direct_region_ == kFetched && transfer.bytes() > ChannelData::kSlotBytes;
+  std::size_t begin = transfer.moved;
+  if (claimable && transfer.moved == 0) {
+    header.location = {reinterpret_cast<std::uint64_t>(transfer.data()), kFetched};
+    channel.claimed.store(Channel::Claim::pack(++to.claimable, ChannelData::kSlotBytes), std::memory_order_relaxed);
+  } else if (claimable) {
+    begin = claim(channel, to.claimable, transfer.bytes(), ChannelData::kSlotBytes);
   }
-  auto filled = channel.filled.load(std::memory_order_relaxed);
-  while (!to.waiting.empty() && filled - emptied < Channel::kSlots) {
-    schedule_point();
-    const bool all_gone = fill_slot(to, channel, filled);
-    channel.filled.store(++filled, std::memory_order_release);
-    if (!all_gone) continue;
-    if (to.direct.empty() || to.direct.back().transfer != to.waiting.front()) complete(*to.waiting.front());
+  const std::size_t bytes = std::min(ChannelData::kSlotBytes, transfer.bytes() - begin);
+  if (bytes > 0) {
+    piece_writer_.write(group_.data_to(peer).piece(slot), transfer.data() + begin, bytes);
+    header.offset = begin;
+    transfer.moved += bytes;
+  }
+  if (begin + bytes < transfer.bytes()) return true;
+  if (transfer.moved == transfer.bytes()) {
+    finish_front(to);
+  } else {
+    to.partly_fetched.push_back({std::move(to.waiting.front()), to.claimable});
     to.waiting.pop_front();
   }
+  return bytes > 0;
 }
 
-// Puts the next bytes of the first message into a slot. Returns true if they were the last.
-bool Messages::fill_slot(ToPeer& to, Channel& channel, std::uint64_t slot) {
-  const auto& transfer = to.waiting.front();
-  auto& header = channel.headers[slot % Channel::kSlots];
-  const bool direct = direct_region_ != 0 && transfer->bytes() > Channel::kSlotBytes;
-  if (transfer->moved == 0) {
-    header = {.bytes = static_cast<std::int64_t>(transfer->bytes()), .tag = transfer->tag(), .location = {}};
-  }
-  if (direct) {
-    header.location = {reinterpret_cast<std::uint64_t>(transfer->data()), direct_region_};
-    to.direct.push_back({transfer, slot});
-    return true;
-  }
-  const std::size_t bytes = std::min(Channel::kSlotBytes, transfer->bytes() - transfer->moved);
-  if (bytes > 0)
-    std::memcpy(group_.data_to(transfer->peer()) + slot % Channel::kSlots * Channel::kSlotBytes,
-                transfer->data() + transfer->moved, bytes);
-  transfer->moved += bytes;
-  return transfer->moved == transfer->bytes();
+void Messages::finish_front(ToPeer& to) {
+  complete(*to.waiting.front());
+  to.waiting.pop_front();
 }
 
-void Messages::empty_slots(int peer) {
+// Empties up to `most` slots.
+void Messages::empty_slots(int peer, std::uint64_t most) {
   auto& from = from_[peer];
   auto& channel = group_.channel_from(peer);
-  const auto filled = channel.filled.load(std::memory_order_acquire);
-  for (auto emptied = channel.emptied.load(std::memory_order_relaxed); emptied < filled;) {
-    schedule_point();
-    const auto& header = channel.headers[emptied % Channel::kSlots];
-    const bool begins = !from.current;
-    if (begins) from.current = begin(from, header);
-    Incoming& incoming = *from.current;
-    const bool direct = begins && header.location.region != 0;
-    const std::size_t bytes = direct ? incoming.bytes : std::min(Channel::kSlotBytes, incoming.bytes - incoming.moved);
-    const auto* source = direct ? reinterpret_cast<const std::byte*>(header.location.offset)
-                                : group_.data_from(peer) + emptied % Channel::kSlots * Channel::kSlotBytes;
-    if (auto* target = incoming.target(); target != nullptr && bytes > 0) {
-      if (direct && header.location.region == kFetched) {
-        fetch(peer, incoming, source);
-      } else {
-        std::memcpy(target, source, bytes);
-      }
+  for (std::uint64_t i = 0; i < most; ++i) {
+    const auto& header = channel.headers[from.emptied % Channel::kSlots];
+    if (header.filled.load(std::memory_order_acquire) != from.emptied + 1) {
+      if (i == 0) claim_rest(peer);
+      return;
     }
-    incoming.moved += bytes;
-    channel.emptied.store(++emptied, std::memory_order_release);
-    if (!incoming.complete()) continue;
-    const auto whole = std::exchange(from.current, nullptr);
-    if (whole->receiver) end(from, *whole);
+    schedule_point();
+    if (!empty_slot(peer, header, from.emptied)) return;
+    from.fruitless = 0;
+    channel.emptied.store(++from.emptied, std::memory_order_release);
   }
 }
 
-// Fetches a message from a peer, which may have ended after it sent the header.
-void Messages::fetch(int peer, const Incoming& incoming, const std::byte* source) {
+// Returns false if the slot's lines are not all there yet.
+bool Messages::empty_slot(int peer, const Channel::Header& header, std::uint64_t slot) {
+  auto& from = from_[peer];
+  if (!from.current) {
+    const auto bytes = static_cast<std::size_t>(header.bytes);
+    const std::size_t in_lines = bytes > kSmallBytes ? 0 : bytes - std::min(bytes, Channel::Header::kHeadBytes);
+    if (!lines_are_here(group_.data_from(peer).lines(slot), in_lines, slot + 1)) return false;
+    if (take_at_once(from, peer, header, slot)) return true;
+    from.current = begin(from, header);
+    if (header.location.region == kFetched) ++from.claimable;
+  }
+  Incoming& incoming = *from.current;
+  const bool direct = incoming.location.region == kEverywhere;
+  const std::size_t offset = incoming.moved == 0 ? 0 : header.offset;
+  const std::size_t bytes = direct ? incoming.bytes : std::min(ChannelData::kSlotBytes, incoming.bytes - offset);
+  if (auto* target = incoming.target(offset); target != nullptr && bytes > 0) {
+    if (incoming.bytes <= kSmallBytes) {
+      read_small(target, header, bytes, peer, slot);
+    } else {
+      const auto* const source =
+          direct ? reinterpret_cast<const std::byte*>(incoming.location.offset) : group_.data_from(peer).piece(slot);
+      std::memcpy(target, source, bytes);
+    }
+  }
+  arrived(peer, bytes);
+  return true;
+}
+
+// Ends the current message if these were its last bytes.
+void Messages::arrived(int peer, std::size_t bytes) {
+  auto& from = from_[peer];
+  from.current->moved += bytes;
+  if (!from.current->complete()) return;
+  const auto whole = std::exchange(from.current, nullptr);
+  if (whole->location.region == kFetched) {
+    schedule_point();
+    group_.channel_from(peer).received.store(from.claimable, std::memory_order_release);
+  }
+  if (whole->receiver) end(from, *whole);
+}
+
+void Messages::read_small(std::byte* to, const Channel::Header& header, std::size_t bytes, int peer,
+                          std::uint64_t slot) const {
+  const std::size_t head = std::min(bytes, Channel::Header::kHeadBytes);
+  std::memcpy(to, header.head, head);
+  read_lines(to + head, group_.data_from(peer).lines(slot), 0, bytes - head, slot + 1, [](const auto&) {});
+}
+
+// Delivers a small message for which a receive of this size waits.
+bool Messages::take_at_once(FromPeer& from, int peer, const Channel::Header& header, std::uint64_t slot) {
+  const auto bytes = static_cast<std::size_t>(header.bytes);
+  if (bytes > kSmallBytes) return false;
+  const auto match =
+      std::ranges::find_if(from.posted, [&](const auto& transfer) { return transfer->tag() == header.tag; });
+  if (match == from.posted.end() || (*match)->bytes() != bytes) return false;
+  const TransferPtr receiver = std::move(*match);
+  from.posted.erase(match);
+  read_small(receiver->data(), header, bytes, peer, slot);
+  complete(*receiver);
+  return true;
+}
+
+// Fetches the next part of the current message if its sender has not written a slot for long.
+void Messages::claim_rest(int peer) {
+  auto& from = from_[peer];
+  if (!from.current || from.current->location.region != kFetched || ++from.fruitless < kPatience) return;
+  const Incoming& incoming = *from.current;
+  const std::size_t begin = claim(group_.channel_from(peer), from.claimable, incoming.bytes, kClaimedBytes);
+  if (begin == incoming.bytes) return;  // the sender has claimed what is missing, and writes it
+  schedule_point();
+  const std::size_t bytes = std::min(kClaimedBytes, incoming.bytes - begin);
+  if (!incoming.discard) fetch(peer, incoming, begin, bytes);
+  arrived(peer, bytes);
+}
+
+// Fetches a part of a message from a peer, which may have ended after it sent the header.
+void Messages::fetch(int peer, const Incoming& incoming, std::size_t begin, std::size_t bytes) {
   try {
-    group_.fabric().fetch(peer, incoming.target(), source, incoming.bytes);
+    const auto* const source = reinterpret_cast<const std::byte*>(incoming.location.offset) + begin;
+    group_.fabric().fetch(peer, incoming.target(begin), source, bytes);
   } catch (const CommError& error) {
     if (!incoming.receiver) throw;
     const char* loss = group_.loss_of(peer);  // its memory disappears shortly before it is seen to have ended
@@ -193,6 +335,7 @@ std::shared_ptr<Messages::Incoming> Messages::begin(FromPeer& from, const Channe
   auto incoming = std::make_shared<Incoming>();
   incoming->bytes = static_cast<std::size_t>(header.bytes);
   incoming->tag = header.tag;
+  incoming->location = header.location;
   const auto match =
       std::ranges::find_if(from.posted, [&](const auto& transfer) { return transfer->tag() == header.tag; });
   if (match == from.posted.end()) {
@@ -229,9 +372,11 @@ void Messages::complete(Transfer& transfer, std::exception_ptr error) {
 }
 
 void Messages::await(Transfer& transfer, const std::function<void()>& poll_all) {
+  int asked = 0;
   const auto ready = [&] {
     if (transfer.done()) return true;
-    poll_all();
+    poll();
+    if (++asked % kPollsPerPollOfAll == 0 || scheduled()) poll_all();
     return transfer.done() || group_.broken();
   };
   bool recorded = false;
@@ -255,7 +400,7 @@ void Messages::give_up_if_lost(Transfer& transfer, double seconds) {
   if (loss == nullptr && !late) return;
   {
     const std::lock_guard lock(mutex_);
-    poll_locked();  // the peer may have sent this message just before it ended
+    empty_slots(transfer.peer(), Channel::kSlots);  // the peer may have sent this message before it ended
     if (transfer.done()) return;
   }
   std::ostringstream text;
@@ -279,9 +424,11 @@ void Messages::abandon_all() {
     error = std::current_exception();
   }
   for (auto& to : to_) {
-    for (auto& [transfer, slot] : std::exchange(to.direct, {})) {
-      keep_until_exit(transfer->tensor());
-      complete(*transfer, error);
+    for (auto* sent : {&to.direct, &to.partly_fetched}) {
+      for (auto& [transfer, number] : std::exchange(*sent, {})) {
+        keep_until_exit(transfer->tensor());
+        complete(*transfer, error);
+      }
     }
     for (auto& transfer : std::exchange(to.waiting, {})) complete(*transfer, error);
   }

@@ -39,6 +39,13 @@ inline void write_lines(FlaggedLine* line, std::span<const std::byte> bytes, std
   line->sequence.store(sequence, std::memory_order_release);
 }
 
+/// Returns true if the lines of `bytes` bytes of call `sequence` are all there.
+inline bool lines_are_here(const FlaggedLine* lines, std::size_t bytes, std::uint64_t sequence) {
+  bool here = true;
+  for (std::size_t i = 0; i < lines_of(bytes); ++i) here &= lines[i].has(sequence);
+  return here;
+}
+
 /// Copies bytes [begin, begin + bytes) of the lines of call `sequence` to `to`. For each line, calls wait(here), which
 /// blocks until here() returns true.
 template <class Wait>

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <thread>
+#include <type_traits>
 #include <utility>
 
 #include "framework/comm/operations/flight_recorder.h"
@@ -51,8 +52,8 @@ class OperationQueue {
 
   /// Launches an operation. `run` performs it and blocks until it is done or throws; it owns the tensors it works on.
   template <class Run>
-  Work launch(FlightRecorder::Group& group, const Call& call, Run run) {
-    auto operation = std::make_shared<EntryOf<Run>>(line_, std::move(run));
+  Work launch(FlightRecorder::Group& group, const Call& call, Run&& run) {
+    auto operation = std::make_shared<EntryOf<std::decay_t<Run>>>(line_, std::forward<Run>(run));
     operation->ticket_ = line_->recorder.launched(group, call);
     line_->append(operation);
     return Work(std::move(operation));
@@ -112,7 +113,7 @@ class OperationQueue {
 
   class Entry : public Work::State {
    public:
-    explicit Entry(std::shared_ptr<Line> line) : line_(std::move(line)) {}
+    explicit Entry(const std::shared_ptr<Line>& line) : line_(line) {}
     void wait() final;
     bool done() const final { return done_.load(std::memory_order_acquire); }
     void execute() noexcept;
@@ -131,7 +132,8 @@ class OperationQueue {
   template <class Run>
   class EntryOf final : public Entry {
    public:
-    EntryOf(std::shared_ptr<Line> line, Run&& run) : Entry(std::move(line)), run_(std::move(run)) {}
+    template <class From>
+    EntryOf(const std::shared_ptr<Line>& line, From&& run) : Entry(line), run_(std::in_place, std::forward<From>(run)) {}
 
    private:
     void run() override {
