@@ -56,7 +56,7 @@ struct Channel {
 };
 
 /// The largest message without pieces.
-inline constexpr std::size_t kSmallBytes = 2 << 10;
+inline constexpr std::size_t kSmallBytes = 1 << 10;
 
 /// The bytes of the slots of a channel, which are in pages of their own.
 class ChannelData {
@@ -64,6 +64,9 @@ class ChannelData {
   static constexpr std::size_t kSlotBytes = 16 << 10;
   static constexpr std::size_t kLines = lines_of(kSmallBytes - Channel::Header::kHeadBytes);
   static constexpr std::size_t kBytes = Channel::kSlots * (kSlotBytes + kLines * sizeof(FlaggedLine));
+
+  /// Returns the size of the pieces of a message. Smaller messages have smaller ones, so that both sides work.
+  static constexpr std::size_t step_of(std::size_t bytes) { return bytes <= kSlotBytes ? kSlotBytes / 4 : kSlotBytes; }
 
   explicit ChannelData(std::byte* memory) : memory_(memory) {}
 

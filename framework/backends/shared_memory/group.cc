@@ -221,7 +221,7 @@ void Group::await_all(const Arrived& arrived) {
 }
 
 // Checks all missing ranks, so that a dead rank is noticed even if another one is merely late. The timeout applies to
-// the operation, not to each of its barriers.
+// the operation, not to each of its waits.
 void Group::give_up_if_lost(const std::function<bool(int)>& arrived, Waiter::Clock::duration waited) {
   const auto now = Waiter::Clock::now();
   if (!waiting_since_) waiting_since_ = now - waited;
@@ -229,7 +229,7 @@ void Group::give_up_if_lost(const std::function<bool(int)>& arrived, Waiter::Clo
   int missing = -1;
   for (int peer = size() - 1; peer >= 0; --peer) {
     if (arrived(peer)) continue;
-    missing = peer;
+    if (missing < 0 || progress_of(peer) <= progress_of(missing)) missing = peer;
     const char* loss = loss_of(peer);
     if (loss == nullptr || arrived(peer)) continue;  // it may have arrived just before it ended
     give_up(peer, loss, seconds);
@@ -239,6 +239,13 @@ void Group::give_up_if_lost(const std::function<bool(int)>& arrived, Waiter::Clo
   text.precision(3);
   text << where() << ": waited " << seconds << " s for rank " << missing << ", which did not come";
   fail_and_throw(CommError(CommError::Kind::kTimeout, text.str()));
+}
+
+// Returns how far a rank has come in the current operation. If one rank stops, those that wait for it stop later.
+std::int64_t Group::progress_of(int peer) const {
+  if (compared_[peer] < sequence()) return posted(peer, sequence()) ? 0 : -1;
+  return static_cast<std::int64_t>(block_.member(peer).filled.pieces.load(std::memory_order_relaxed) -
+                                   first_piece_of(peer));
 }
 
 void Group::give_up(int rank, const char* what_it_did, double seconds) {

@@ -169,6 +169,7 @@ class Group {
   template <class Arrived>
   void await_all(const Arrived& arrived);
   void give_up_if_lost(const std::function<bool(int)>& arrived, Waiter::Clock::duration waited);
+  std::int64_t progress_of(int peer) const;
   [[noreturn]] void fail_and_throw(const CommError& error);
   [[noreturn]] void give_up(int rank, const char* what_it_did, double seconds);
   std::string where(Op op, std::uint64_t sequence) const;  // "all_reduce #12 of world, rank 0 of 2"

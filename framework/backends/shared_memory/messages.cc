@@ -198,14 +198,15 @@ bool Messages::write_piece(int peer, Transfer& transfer, Channel::Header& header
   auto& to = to_[peer];
   auto& channel = group_.channel_to(peer);
   const bool claimable = direct_region_ == kFetched && transfer.bytes() > ChannelData::kSlotBytes;
+  const std::size_t step = ChannelData::step_of(transfer.bytes());
   std::size_t begin = transfer.moved;
   if (claimable && transfer.moved == 0) {
     header.location = {reinterpret_cast<std::uint64_t>(transfer.data()), kFetched};
-    channel.claimed.store(Channel::Claim::pack(++to.claimable, ChannelData::kSlotBytes), std::memory_order_relaxed);
+    channel.claimed.store(Channel::Claim::pack(++to.claimable, step), std::memory_order_relaxed);
   } else if (claimable) {
-    begin = claim(channel, to.claimable, transfer.bytes(), ChannelData::kSlotBytes);
+    begin = claim(channel, to.claimable, transfer.bytes(), step);
   }
-  const std::size_t bytes = std::min(ChannelData::kSlotBytes, transfer.bytes() - begin);
+  const std::size_t bytes = std::min(step, transfer.bytes() - begin);
   if (bytes > 0) {
     piece_writer_.write(group_.data_to(peer).piece(slot), transfer.data() + begin, bytes);
     header.offset = begin;
@@ -257,7 +258,8 @@ bool Messages::empty_slot(int peer, const Channel::Header& header, std::uint64_t
   Incoming& incoming = *from.current;
   const bool direct = incoming.location.region == kEverywhere;
   const std::size_t offset = incoming.moved == 0 ? 0 : header.offset;
-  const std::size_t bytes = direct ? incoming.bytes : std::min(ChannelData::kSlotBytes, incoming.bytes - offset);
+  const std::size_t step = incoming.bytes > kSmallBytes ? ChannelData::step_of(incoming.bytes) : kSmallBytes;
+  const std::size_t bytes = direct ? incoming.bytes : std::min(step, incoming.bytes - offset);
   if (auto* target = incoming.target(offset); target != nullptr && bytes > 0) {
     if (incoming.bytes <= kSmallBytes) {
       read_small(target, header, bytes, peer, slot);

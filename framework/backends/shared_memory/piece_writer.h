@@ -31,7 +31,7 @@ class PieceWriter {
   }
 
  private:
-  static constexpr std::size_t kStreamed = 4 << 10;  // smaller copies are read sooner from this core's cache
+  static constexpr std::size_t kStreamed = 1 << 10;  // smaller copies are read sooner from this core's cache
   // Minimum speed of ordinary stores in bytes per second. Measured: 26e9 to lines that a near core has read, 5e9 to
   // those of a far one.
   static constexpr double kFast = 8e9;
