@@ -46,7 +46,7 @@ inline constexpr std::uint64_t kPayloads = 4;
 static_assert(kPayloads > kLead);
 
 /// The largest payload that a call can carry: its first bytes in the post, the rest in flagged lines.
-inline constexpr std::size_t kPayloadBytes = 2 << 10;
+inline constexpr std::size_t kPayloadBytes = 1 << 10;
 inline constexpr std::size_t kPayloadLines = lines_of(kPayloadBytes - Post::kHeadBytes);
 
 /// A rank's place in shared memory. Only that rank writes to it; every other rank reads it.
