@@ -18,9 +18,10 @@ constexpr int kAll = -1;  // as a root: all ranks get the result
 
 // One shot has a rank read the whole tensors of all others; two shots have it read a slice of each, and then the other
 // slices of the result, which takes longer to begin.
-bool is_one_shot(int ranks, std::size_t bytes) {
+bool is_one_shot(const Execution& execution, std::size_t bytes) {
   constexpr std::size_t kMostRead = 32 << 10;
-  return ranks <= 2 || bytes * static_cast<std::size_t>(ranks - 1) <= kMostRead;
+  if (execution.way != NativeWay::kDefault) return execution.way == NativeWay::kOneShot;
+  return execution.size() <= 2 || bytes * static_cast<std::size_t>(execution.size() - 1) <= kMostRead;
 }
 
 // Combines this rank's slice of the data at `addresses` and writes it to the root's memory, or to the memory of all
@@ -95,7 +96,7 @@ void all_reduce(const Execution& execution, Elements elements, const Reduction& 
   auto& group = execution.group;
   const std::size_t bytes = elements.bytes(), step = step_of(bytes);
   if (bytes <= kPayloadBytes) return reduce_payloads(execution, elements, op, kAll);
-  if (is_one_shot(execution.size(), bytes)) {
+  if (is_one_shot(execution, bytes)) {
     Outflow out(group, pieces_of(bytes, step), whole_writer(group, elements, step, kAllReaders));
     execution.post(elements, {}, out);
     group.await_posts();

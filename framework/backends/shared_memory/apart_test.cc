@@ -11,10 +11,13 @@
 #include <functional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "framework/backends/inproc/heap_fabric.h"
 #include "framework/backends/shared_memory/communicator.h"
+#include "framework/base/error.h"
+#include "framework/comm/operations/arguments.h"
 #include "framework/comm/operations/part_layout.h"
 #include "framework/comm/store/store.h"
 
@@ -117,6 +120,58 @@ TEST_P(Apart, AllToAll) {
       const auto sent = elements_of(ints(peer, elements * size), world->rank() * elements, elements);
       EXPECT_TRUE(at::equal(elements_of(output, peer * elements, elements), sent)) << elements << " from " << peer;
     }
+  });
+}
+
+// Performs an operation in one of the ways that the backend offers.
+void perform(Communicator& world, Operation operation, NativeWay way) {
+  ASSERT_TRUE(world.offers(way));
+  operation.way = way;
+  world.launch(std::move(operation)).wait();
+}
+
+TEST_P(Apart, EveryWayOfAnAllReduceGivesTheSame) {
+  run([](const CommunicatorPtr& world, std::int64_t elements) {
+    for (const auto way : {NativeWay::kOneShot, NativeWay::kTwoShot}) {
+      const auto tensor = ints(world->rank(), elements);
+      perform(*world, checked_all_reduce(*world, tensor, Reduction::kSum), way);
+      EXPECT_TRUE(at::equal(tensor, sum_of(world->size(), elements))) << elements;
+    }
+  });
+}
+
+TEST_P(Apart, KernelCopiesGiveTheSame) {
+  run_apart(GetParam(), Reach::kFetched, [](const CommunicatorPtr& world) {
+    for (const auto elements : kSizes) {
+      const int size = world->size();
+      const auto copy = [&](Operation operation) { perform(*world, std::move(operation), NativeWay::kKernelCopy); };
+      const auto all = ints(0, elements * size), output = at::zeros({elements * size}, at::kInt);
+      const auto part = at::empty({elements}, at::kInt), tensor = ints(world->rank(), elements);
+      copy(checked_scatter(*world, part, all, 0, {}));
+      copy(checked_gather(*world, output, part, 0, {}));
+      EXPECT_TRUE(world->rank() != 0 || at::equal(output, all)) << elements;
+      copy(checked_all_gather(*world, output, part, {}));
+      EXPECT_TRUE(at::equal(output, all)) << elements;
+      copy(checked_all_to_all(*world, output, all, {}, {}));
+      EXPECT_TRUE(at::equal(elements_of(output, 0, elements), part)) << elements;
+      copy(checked_broadcast(*world, tensor, size - 1));
+      EXPECT_TRUE(at::equal(tensor, ints(size - 1, elements))) << elements;
+    }
+  });
+  run_apart(1, Reach::kBlocks, [](const auto& world) { EXPECT_FALSE(world->offers(NativeWay::kKernelCopy)); });
+}
+
+TEST(ApartWays, ThatDifferBetweenRanksAreAMismatch) {
+  run_apart(2, Reach::kBlocks, [](const CommunicatorPtr& world) {
+    auto operation = checked_all_reduce(*world, ints(0, 30'000), Reduction::kSum);
+    operation.way = world->rank() == 0 ? NativeWay::kOneShot : NativeWay::kTwoShot;
+    try {
+      world->launch(operation).wait();
+      ADD_FAILURE() << "no mismatch";
+    } catch (const CommError& error) {
+      EXPECT_EQ(error.kind(), CommError::Kind::kMismatch) << error.what();
+    }
+    world->barrier().wait();
   });
 }
 

@@ -75,6 +75,19 @@ void SharedMemoryCommunicator::run_guarded(const Run& run) {
   }
 }
 
+bool SharedMemoryCommunicator::offers(NativeWay way) const {
+  switch (way) {
+    case NativeWay::kDefault:
+      return true;
+    case NativeWay::kKernelCopy:
+      return group_->fabric().fetches();
+    case NativeWay::kOneShot:
+    case NativeWay::kTwoShot:
+      return !group_->fabric().reaches_everything();
+  }
+  return false;
+}
+
 Work SharedMemoryCommunicator::launch(Operation operation) {
   const Call call = operation.call;
   if (call.op == Op::kSend || call.op == Op::kRecv) return launch_message(std::move(operation.output), call);
@@ -84,8 +97,10 @@ Work SharedMemoryCommunicator::launch(Operation operation) {
 
 void SharedMemoryCommunicator::execute(const Operation& operation) {
   group_->throw_if_broken();
+  Call call = operation.call;
+  call.tag = static_cast<std::int32_t>(operation.way);  // so that ranks compare it
   try {
-    run_guarded([&] { shared_memory::execute({*group_, *this, operation.call}, operation); });
+    run_guarded([&] { shared_memory::execute({*group_, *this, call, operation.way}, operation); });
     if (auto mismatch = group_->take_late_mismatch()) throw *std::move(mismatch);
   } catch (...) {
     if (group_->broken() && group_->fabric().reaches_everything()) {

@@ -43,6 +43,7 @@ class SharedMemoryCommunicator final : public Communicator,
   const std::string& name() const override { return group_->name(); }
 
   bool takes(c10::DeviceType device) const override { return device == c10::kCPU; }
+  bool offers(NativeWay way) const override;
 
   Work launch(Operation operation) override;
   Work run(const Call& call, std::function<void()> body) override;

@@ -11,6 +11,7 @@
 
 #include "framework/backends/shared_memory/flow.h"
 #include "framework/backends/shared_memory/group.h"
+#include "framework/comm/operations/operation.h"
 
 namespace phalanx::shared_memory {
 
@@ -37,18 +38,12 @@ struct Elements {
   std::size_t bytes() const { return static_cast<std::size_t>(count) * item(); }
 };
 
-/// The ways in which a rank may let others read memory that they do not reach.
-enum class Way {
-  kRings,    // it writes pieces to its ring, and the others take them at the same time
-  kFetched,  // the others copy from it with a system call
-};
-
 /// One rank's part in an operation.
 struct Execution {
   Group& group;
   const AddressBook& book;
   const Call& call;
-  Way way = Way::kRings;
+  NativeWay way = NativeWay::kDefault;
 
   int rank() const { return group.rank(); }
   int size() const { return group.size(); }
@@ -73,7 +68,7 @@ struct Execution {
   bool post_to_copy(const Elements& input, const Elements& output, Out& out) const {
     group.begin(call.op);
     Location location = locate(input);
-    if (location.region == 0 && way == Way::kFetched && input.data != nullptr) {
+    if (location.region == 0 && way == NativeWay::kKernelCopy && input.data != nullptr) {
       location = {reinterpret_cast<std::uint64_t>(input.data), kFetched};
     }
     return post_at(location, output, out);

@@ -12,9 +12,10 @@ namespace {
 
 CommError mismatch(const std::string& where, int one, const Call& calls, int other, const Call& theirs) {
   const std::string first = describe(calls), second = describe(theirs);
-  return {CommError::Kind::kMismatch, where + ": ranks disagree: rank " + std::to_string(one) + " calls " + first +
-                                          ", rank " + std::to_string(other) + " calls " + second +
-                                          (first == second ? " with other counts or sizes, or another reduction" : "")};
+  return {CommError::Kind::kMismatch,
+          where + ": ranks disagree: rank " + std::to_string(one) + " calls " + first + ", rank " +
+              std::to_string(other) + " calls " + second +
+              (first == second ? " with other counts or sizes, another reduction, or in another way" : "")};
 }
 
 }  // namespace

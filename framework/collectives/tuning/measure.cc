@@ -96,7 +96,7 @@ std::vector<Candidate> suitable(const CommunicatorPtr& group, Op op, const Opera
   const auto algorithms = Algorithms::global().of(op);
   for (std::size_t i = 0; i < algorithms.size(); ++i) {
     const Algorithm& algorithm = *algorithms[i];
-    if (!suits(algorithm, *group, operation)) continue;
+    if (algorithm.only_private_memory || !suits(algorithm, *group, operation)) continue;
     candidates.push_back({.number = i + 1, .launch = [=, &algorithm] { return launch(group, algorithm, operation); }});
   }
   return candidates;
