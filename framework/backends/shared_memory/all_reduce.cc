@@ -37,6 +37,24 @@ void reduce_own_slice(const Execution& execution, Addresses addresses, std::int6
   reduce(execution.call.dtype, op, targets, sources, slice.count);
 }
 
+// Two shots in scratch memory, for ranks that share cores: each phase of a chunk is long, so that cores change between
+// ranks rarely, and all of it stays in the caches. Ranks write the results to the scratch of all.
+void reduce_in_scratch(const Execution& execution, const Elements& elements, const Reduction& op) {
+  auto& group = execution.group;
+  int half = 0;
+  for (std::int64_t chunk = 0; chunk < pieces_of(elements.bytes(), kScratchBytes); ++chunk, half ^= 1) {
+    const PieceRange range(elements.bytes(), chunk, kScratchBytes);
+    std::byte* const own = group.scratch(execution.rank(), half);
+    copy_bytes(own, elements.data + range.begin, range.bytes);
+    group.barrier();
+    Addresses scratches;
+    for (int rank = 0; rank < execution.size(); ++rank) scratches.push_back(group.scratch(rank, half));
+    reduce_own_slice(execution, scratches, static_cast<std::int64_t>(range.bytes / elements.item()), op, kAll);
+    group.barrier();  // the other half is free now: all ranks have copied its data out
+    copy_bytes(elements.data + range.begin, own, range.bytes);
+  }
+}
+
 void reduce_payloads(const Execution& execution, const Elements& elements, const Reduction& op, int root) {
   auto& group = execution.group;
   const bool gets_result = root == kAll || root == execution.rank(), sends = root != execution.rank();
@@ -101,6 +119,11 @@ void all_reduce(const Execution& execution, Elements elements, const Reduction& 
     execution.post(elements, {}, out);
     group.await_posts();
     if (!reduced_in_place(execution, elements, op, kAll)) reduce_whole(execution, elements, op, step, out);
+  } else if (execution.way == NativeWay::kDefault && group.shares_cores()) {
+    NoFlow none;
+    execution.post(elements, {}, none);
+    group.await_posts();
+    if (!reduced_in_place(execution, elements, op, kAll)) reduce_in_scratch(execution, elements, op);
   } else {
     TwoShot shots(execution, elements, op);
     execution.post(elements, {}, shots);

@@ -49,6 +49,9 @@ static_assert(kPayloads > kLead);
 inline constexpr std::size_t kPayloadBytes = 1 << 10;
 inline constexpr std::size_t kPayloadLines = lines_of(kPayloadBytes - Post::kHeadBytes);
 
+/// The scratch memory of a rank, in two halves, for operations that combine in shared memory.
+inline constexpr std::size_t kScratchBytes = 256 << 10;  // per half
+
 /// A rank's place in shared memory. Only that rank writes to it; every other rank reads it.
 struct Member {
   struct alignas(kLine) Line {
@@ -60,10 +63,11 @@ struct Member {
   // use memory of others in place.
   alignas(kLine) std::atomic<std::uint64_t> finished{0};
   alignas(kLine) std::atomic<Presence> presence{Presence::kPresent};
-  std::atomic<std::uint64_t> failed_in{0};      // sequence of the call that this rank gave up; stored before kFailed
-  std::atomic<std::uint32_t> gone{0};           // 1: the rank has destroyed its communicator, broken or not
-  std::atomic<std::uint32_t> round{0};          // number of ballots at which this rank has arrived
-  Progress filled;                              // pieces in the rank's ring
+  std::atomic<std::uint64_t> failed_in{0};  // sequence of the call that this rank gave up; stored before kFailed
+  std::atomic<std::uint32_t> gone{0};       // 1: the rank has destroyed its communicator, broken or not
+  std::atomic<std::uint32_t> round{0};      // number of ballots at which this rank has arrived
+  Progress filled;                          // pieces in the rank's ring
+  alignas(kLine) std::atomic<std::uint64_t> stage{0};  // number of barrier() calls since the start
   alignas(kLine) std::uint64_t begins[kPosts];  // first pieces in the ring of the calls whose posts do not say it
   FlaggedLine payload[kPayloads][kPayloadLines];
 };
@@ -89,13 +93,13 @@ struct Vote {
 
 /// All memory that the ranks of a group share, except the memory of their tensors: the members; for each pair of ranks,
 /// how far one has read the other's ring, and a channel; a ballot for each rank that might be lost, and its votes; and
-/// last, in pages of their own, the data of the rings and channels. Zeroed memory is a valid initial state. Parts that
-/// are never used take no physical memory.
+/// last, in pages of their own, the data of the rings and channels, and the scratch memory. Zeroed memory is a valid
+/// initial state. Parts that are never used take no physical memory.
 class ControlBlock {
  public:
   static std::size_t bytes(int size) {
     const auto ranks = static_cast<std::size_t>(size);
-    return data_at(size) + kRingBytes * ranks + ChannelData::kBytes * ranks * ranks;
+    return data_at(size) + (kRingBytes + 2 * kScratchBytes) * ranks + ChannelData::kBytes * ranks * ranks;
   }
 
   /// `memory` is aligned to a page.
@@ -116,8 +120,11 @@ class ControlBlock {
   /// Returns the numbers of pieces of `writer`'s ring that each rank needs no longer.
   Progress* taken(int writer) const { return taken_ + pair(writer, 0); }
   std::byte* ring_data(int rank) const { return data_ + kRingBytes * static_cast<std::size_t>(rank); }
+  std::byte* scratch(int rank, int half) const {
+    return ring_data(size_) + kScratchBytes * static_cast<std::size_t>(2 * rank + half);
+  }
   ChannelData channel_data(int from, int to) const {
-    return ChannelData(ring_data(size_) + ChannelData::kBytes * static_cast<std::size_t>(pair(from, to)));
+    return ChannelData(scratch(size_, 0) + ChannelData::kBytes * static_cast<std::size_t>(pair(from, to)));
   }
 
  private:

@@ -191,8 +191,13 @@ bool Group::has_finished(int peer, std::uint64_t sequence) const {
   return compared_[peer] > sequence || line_of(peer, sequence + 1).sequence.load(std::memory_order_acquire) > sequence;
 }
 
-bool Group::ring_has_room() const {
-  return ring_.has_room([this](int peer, std::uint64_t sequence) { return has_finished(peer, sequence); });
+// A rank that has finished the current operation without taking this rank's pieces has called something else.
+bool Group::ring_has_room() {
+  return ring_.has_room([this](int peer, std::uint64_t operation) {
+    if (!has_finished(peer, operation)) return false;
+    if (operation == sequence()) compare_with(peer);
+    return true;
+  });
 }
 
 std::uint64_t Group::first_piece_of(int rank) const {
@@ -211,6 +216,12 @@ void Group::await_finished(int from) {
     return (from != kAllRanks && from != peer) ||
            block_.member(peer).finished.load(std::memory_order_acquire) >= sequence();
   });
+}
+
+void Group::barrier() {
+  schedule_point();
+  self().stage.store(++stage_, std::memory_order_release);
+  await_all([this](int peer) { return block_.member(peer).stage.load(std::memory_order_acquire) >= stage_; });
 }
 
 template <class Arrived>

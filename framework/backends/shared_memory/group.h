@@ -97,7 +97,10 @@ class Group {
 
   /// Publishes the next piece of this rank's ring in the current operation.
   void publish_piece(int reader) { ring_.publish(sequence(), reader); }
-  bool ring_has_room() const;
+
+  /// Returns true if this rank may write the next piece. Throws kMismatch if a reader turns out to have posted another
+  /// call.
+  bool ring_has_room();
 
   /// Returns true if this rank's ring has no room because a rank has not yet taken its pieces.
   bool ring_awaits(int peer) const { return ring_.is_awaited(peer) && !has_finished(peer, ring_.oldest_sequence()); }
@@ -122,6 +125,16 @@ class Group {
     mark_finished();
     await_finished();
   }
+
+  /// Blocks until all ranks have called it in this operation as often as this rank.
+  void barrier();
+
+  /// Returns a half of a rank's scratch memory, which all ranks read and write. Only operations that await all posts,
+  /// and end with a barrier, may use it.
+  std::byte* scratch(int rank, int half) const { return block_.scratch(rank, half); }
+
+  /// Returns true if ranks of this host have to share cores. The same on all ranks.
+  bool shares_cores() const { return options_.local_cores > 0 && options_.local_ranks > options_.local_cores; }
 
   /// Returns the difference between calls of earlier operations if one was found since the last call.
   std::optional<CommError> take_late_mismatch() { return std::exchange(late_mismatch_, std::nullopt); }
@@ -190,6 +203,7 @@ class Group {
   PieceWriter piece_writer_;
   Waiter waiter_;
   std::atomic<std::uint64_t> sequence_{0};  // written by the single user thread
+  std::uint64_t stage_ = 0;
   Op op_ = Op::kNone;
   Seconds timeout_{0};                                      // timeout of the current operation
   std::optional<Waiter::Clock::time_point> waiting_since_;  // start of the wait in the current operation

@@ -10,11 +10,13 @@
 namespace phalanx::shared_memory {
 
 std::uint64_t TwoShot::data_of(int rank, std::int64_t chunk) const {
-  return group_.first_piece_of(rank) + static_cast<std::uint64_t>(std::max<std::int64_t>(chunk, 2 * chunk - 1));
+  const std::int64_t results_before = std::max<std::int64_t>(0, chunk - kDepth + 1);
+  return group_.first_piece_of(rank) + static_cast<std::uint64_t>(chunk + results_before);
 }
 
 std::uint64_t TwoShot::result_of(int rank, std::int64_t chunk) const {
-  return group_.first_piece_of(rank) + static_cast<std::uint64_t>(std::min(2 * chunk + 2, 2 * chunks_ - 1));
+  const std::int64_t data_before = std::min(chunks_, chunk + kDepth);
+  return group_.first_piece_of(rank) + static_cast<std::uint64_t>(chunk + data_before);
 }
 
 TwoShot::Bytes TwoShot::slice(std::int64_t chunk, int rank) const {
@@ -64,10 +66,10 @@ void TwoShot::write_result() {
 }
 
 void TwoShot::run() {
-  // A result is taken only once this rank has taken the data that lies before it in the rings.
+  // A result is taken only once this rank has combined the data that lies before it in the rings.
   JointInflow in(
       group_, chunks_, [this](int peer, std::int64_t chunk) { return result_of(peer, chunk); },
-      [this](std::int64_t chunk) { return combined_ >= std::min(chunk + 2, chunks_); },
+      [this](std::int64_t chunk) { return combined_ >= std::min(chunk + kDepth, chunks_); },
       [this](std::int64_t chunk, const auto& piece_of) {
         for (int rank = 0; rank < group_.size(); ++rank) {
           if (rank == group_.rank()) continue;

@@ -14,8 +14,9 @@ namespace phalanx::shared_memory {
 /// An all_reduce in which every rank combines a slice of each chunk of the tensors, and leaves the result in its ring
 /// for the others.
 ///
-/// The pieces of each rank's ring, for chunks 0 to n - 1, are c0, c1, r0, c2, r1, ..., c(n-1), r(n-2), r(n-1). Piece c
-/// is the rank's own data of a chunk, and piece r is its slice of the result. All ranks take the pieces in this order.
+/// Piece c of a rank's ring is its own data of a chunk, and piece r is its slice of the result. The pieces of chunks 0
+/// to n - 1 are c0, ..., c(D-1), r0, cD, r1, c(D+1), ..., r(n-1): a rank writes the data of D chunks before it needs
+/// that of others, so that ranks that share a core need not take turns for every chunk.
 class TwoShot {
  public:
   TwoShot(const Execution& execution, const Elements& elements, const Reduction& op)
@@ -31,6 +32,11 @@ class TwoShot {
   void run();
 
  private:
+  // A rank is at most D chunks ahead of the slowest one in combining, and has written the data of D more. So the last
+  // piece in a ring is at most 4 D + 1 after the first that a reader may still need.
+  static constexpr std::int64_t kDepth = 24;
+  static_assert(4 * kDepth + 1 < static_cast<std::int64_t>(kPieces));
+
   struct Bytes {
     std::size_t begin, count;
   };
@@ -42,7 +48,7 @@ class TwoShot {
   std::uint64_t data_of(int rank, std::int64_t chunk) const;    // number of piece c
   std::uint64_t result_of(int rank, std::int64_t chunk) const;  // number of piece r
 
-  bool writes_data() const { return written_ < chunks_ && written_ < combined_ + 2; }
+  bool writes_data() const { return written_ < chunks_ && written_ < combined_ + kDepth; }
   bool has_data_of(int peer) const;
   void write_data();
   void write_result();

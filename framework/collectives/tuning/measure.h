@@ -9,12 +9,12 @@
 
 namespace phalanx {
 
-/// Returns "native" and the names of the algorithms of an operation that has several (selectable_ops()).
+/// Returns "native" and the names of the algorithms that are measured for an operation that has several
+/// (selectable_ops()): all but those for private memory.
 std::vector<std::string> candidates_of(Op op);
 
 /// Measures each candidate of `op` with float32 tensors of about `bytes` bytes (selection_bytes()). Returns the median
-/// of the slowest rank in microseconds, in the order of candidates_of(); 0 for an algorithm that does not suit, or that
-/// differs from native only in private memory, since the tensors are from Communicator::allocate(). Takes
+/// of the slowest rank in microseconds, in the order of candidates_of(); 0 for an algorithm that does not suit. Takes
 /// some milliseconds, and for long operations about 30 of them. Collective and blocking; all ranks return the same.
 ///
 /// Candidates are interleaved, so that a change in the machine's load affects all of them. One that takes more than
