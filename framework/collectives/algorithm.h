@@ -30,6 +30,9 @@ struct Algorithm {
   /// Returns true if the algorithm supports `operation` on `group`; the result is the same on all ranks. Absent: every
   /// operation is supported.
   std::function<bool(const Communicator& group, const Operation& operation)> suits = nullptr;
+
+  /// True if it does the same as `native` where all ranks reach the tensors, as those of Communicator::allocate().
+  bool only_private_memory = false;
 };
 
 /// Returns where the tensors of an operation are.

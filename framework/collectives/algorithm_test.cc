@@ -51,7 +51,7 @@ TEST(Algorithms, ErrorsListTheKnownOnes) {
   } catch (const ConfigError& error) {
     const std::string what = error.what();
     EXPECT_NE(what.find("did you mean \"ring\""), std::string::npos) << what;
-    EXPECT_NE(what.find("halving_doubling, recursive_doubling"), std::string::npos) << what;
+    EXPECT_NE(what.find("halving_doubling, one_shot, recursive_doubling"), std::string::npos) << what;
   }
   EXPECT_THROW(Algorithms::global().find(Op::kSplit, "ring"), ConfigError);
 }

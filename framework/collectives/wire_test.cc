@@ -136,7 +136,9 @@ std::vector<const Algorithm*> all_algorithms() {
   std::vector<const Algorithm*> all;
   for (const Op op : {Op::kBroadcast, Op::kReduce, Op::kAllReduce, Op::kReduceScatter, Op::kAllGather, Op::kGather,
                       Op::kScatter, Op::kAllToAll}) {
-    for (const auto* algorithm : Algorithms::global().of(op)) all.push_back(algorithm);
+    for (const auto* algorithm : Algorithms::global().of(op)) {
+      if (!algorithm->only_private_memory) all.push_back(algorithm);  // those send nothing
+    }
   }
   return all;
 }

@@ -47,6 +47,11 @@ inline constexpr int kMaxAnyTag = 32767;
 /// error between ranks is a CommError from Work::wait(); it names the operation, sequence number, group, ranks and
 /// seconds waited. Nothing waits longer than the group's timeout.
 ///
+/// An operation is complete on a rank when its tensors may be used. A rank that needs nothing from the others, such as
+/// the root of a broadcast, may complete it before they have launched it. It then learns of their errors in one of its
+/// next operations: of a lost rank as soon as it needs that rank, and of a mismatch in the first operation that waits
+/// for the ranks that disagree, which is performed before it reports the error.
+///
 /// Threads: any thread may launch, and wait for a Work that no other thread uses (work.h). Callers must order the
 /// launches of different threads themselves. Destroying a communicator leaves the group: peers that still wait for this
 /// rank get CommError::kPeerLost.
@@ -63,6 +68,9 @@ class Communicator {
 
   /// Returns true if tensors may be on such a device. The same on all ranks.
   virtual bool takes(c10::DeviceType device) const = 0;
+
+  /// Returns true if operations may ask for this way. The same on all ranks.
+  virtual bool offers(NativeWay way) const { return way == NativeWay::kDefault; }
 
   /// Copies root's elements to all ranks.
   Work broadcast(at::Tensor tensor, int root);

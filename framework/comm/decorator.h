@@ -23,6 +23,8 @@ class Decorator : public Communicator {
   const std::string& name() const override { return inner_->name(); }
   bool takes(c10::DeviceType device) const override { return inner_->takes(device); }
 
+  bool offers(NativeWay way) const override { return inner_->offers(way); }
+
   Work launch(Operation operation) override { return inner_->launch(std::move(operation)); }
   Work run(const Call& call, std::function<void()> body) override { return inner_->run(call, std::move(body)); }
   CommunicatorPtr split(int color, int key) override {

@@ -35,6 +35,8 @@ TEST_F(Decorated, HasTheRankAndSizeOfTheInnerOne) {
   EXPECT_TRUE(group_->shares_memory());
   EXPECT_TRUE(group_->takes(c10::kCPU));
   EXPECT_FALSE(group_->takes(c10::kCUDA));
+  EXPECT_TRUE(group_->offers(NativeWay::kOneShot));
+  EXPECT_FALSE(group_->offers(NativeWay::kTwoShot));
   EXPECT_EQ(&group_->recorder(), &recording_->recorder());
 }
 
@@ -45,7 +47,8 @@ TEST_F(Decorated, PassesOperationsOnWithAllTheirArguments) {
                             .reduction = Reduction::kMax,
                             .output_counts = {7},
                             .input_counts = {8, 9},
-                            .timeout = Seconds(2)};
+                            .timeout = Seconds(2),
+                            .way = NativeWay::kOneShot};
   group_->launch(operation).wait();
   const auto passed = recording_->launched();
   ASSERT_TRUE(passed);
@@ -56,6 +59,7 @@ TEST_F(Decorated, PassesOperationsOnWithAllTheirArguments) {
   EXPECT_EQ(passed->output_counts, operation.output_counts);
   EXPECT_EQ(passed->input_counts, operation.input_counts);
   EXPECT_EQ(passed->timeout, operation.timeout);
+  EXPECT_EQ(passed->way, operation.way);
 }
 
 TEST_F(Decorated, PassesBodiesOn) {

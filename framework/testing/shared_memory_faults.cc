@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -35,7 +36,19 @@ TEST(SharedMemoryFaults, DifferentOperationsAreNamedOnAllRanksAndTheGroupGoesOn)
   });
 }
 
-// Rank 1 calls each operation with a different argument. Each call is a mismatch, and the group remains usable.
+// Returns the error of `call` if it throws one.
+std::optional<CommError> possible_error_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const CommError& error) {
+    return error;
+  }
+  return std::nullopt;
+}
+
+// Rank 1 calls each operation with a different argument. Each call is a mismatch, and the group remains usable. A rank
+// that needs nothing from the other, such as a root that only sends, learns of it in the next operation, which is
+// performed nevertheless.
 TEST(SharedMemoryFaults, CallsThatDifferInOneArgumentAreMismatches) {
   using Launch = std::function<Work(Communicator & world, bool odd)>;
   const auto f = [](std::int64_t elements) { return at::zeros({elements}); };
@@ -70,14 +83,52 @@ TEST(SharedMemoryFaults, CallsThatDifferInOneArgumentAreMismatches) {
   run_ranks(kBackend, 2, [&](const CommunicatorPtr& world) {
     int number = 0;
     for (const auto& launch : launches) {
-      const auto error = error_of([&] { launch(*world, world->rank() == 1).wait(); });
-      EXPECT_EQ(error.kind(), CommError::Kind::kMismatch) << "launch " << number << ": " << error.what();
-      EXPECT_TRUE(contains(error, "rank 0 calls ") && contains(error, "rank 1 calls ")) << error.what();
+      const auto error = possible_error_of([&] { launch(*world, world->rank() == 1).wait(); });
       at::Tensor tensor = at::ones({3});
-      world->all_reduce(tensor, sum).wait();
+      const auto late = possible_error_of([&] { world->all_reduce(tensor, sum).wait(); });
       EXPECT_EQ(tensor[2].item<float>(), 2) << "after launch " << number;
+      EXPECT_NE(error.has_value(), late.has_value()) << "launch " << number;
+      const auto& found = error ? error : late;
+      if (!found) continue;
+      EXPECT_EQ(found->kind(), CommError::Kind::kMismatch) << "launch " << number << ": " << found->what();
+      EXPECT_TRUE(contains(*found, "rank 0 calls ") && contains(*found, "rank 1 calls ")) << found->what();
       ++number;
     }
+  });
+}
+
+// The error that comes late names the operation in which the ranks disagreed.
+TEST(SharedMemoryFaults, ARootThatWentOnLearnsOfAMismatchInItsNextOperation) {
+  run_ranks(kBackend, 3, [](const CommunicatorPtr& world) {
+    const int rank = world->rank();
+    world->barrier().wait();
+    const auto now = possible_error_of([&] { world->broadcast(at::zeros({rank == 1 ? 9 : 8}), 0).wait(); });
+    const auto late = possible_error_of([&] { world->barrier().wait(); });
+    EXPECT_EQ(now.has_value(), rank == 1);
+    EXPECT_EQ(late.has_value(), rank != 1);
+    for (const auto& error : {now, late}) {
+      if (!error) continue;
+      EXPECT_EQ(error->kind(), CommError::Kind::kMismatch);
+      EXPECT_TRUE(contains(*error, "broadcast #2 of world, rank " + std::to_string(rank) + " of 3: ranks disagree"))
+          << error->what();
+      EXPECT_TRUE(contains(*error, "rank 1 calls broadcast(root 0) of 9 Float")) << error->what();
+    }
+    world->barrier().wait();
+  });
+}
+
+// The root has to wait for room in the shared memory, since the others take nothing from it.
+TEST(SharedMemoryFaults, ARootThatHasToWaitLearnsOfAMismatchAtOnce) {
+  run_ranks(kBackend, 3, [](const CommunicatorPtr& world) {
+    const at::Tensor large = at::zeros({3 << 20});
+    const auto error = error_of(
+        [&] { (world->rank() == 0 ? world->broadcast(large, 0) : world->all_reduce(large, Reduction::kSum)).wait(); });
+    EXPECT_EQ(error.kind(), CommError::Kind::kMismatch) << error.what();
+    at::Tensor tensor = at::ones({200'000});
+    world->broadcast(large.fill_(world->rank() == 0 ? 7 : 0), 0).wait();
+    EXPECT_EQ(large[(3 << 20) - 1].item<float>(), 7) << "the ring goes on where its owner is";
+    world->all_reduce(tensor, Reduction::kSum).wait();
+    EXPECT_EQ(tensor[199'999].item<float>(), 3);
   });
 }
 

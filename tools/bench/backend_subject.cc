@@ -114,6 +114,7 @@ class BackendSubject final : public Subject {
     const auto all = Algorithms::global().of(find_operation(what.op).op);
     const auto found = std::ranges::find(all, what.algorithm, &Algorithm::name);
     if (found == all.end()) return "there is no such algorithm for this operation";
+    if ((*found)->only_private_memory && what.memory != "private") return "differs from native in private memory only";
     const BackendBench bench(world_, {.op = what.op, .bytes = what.bytes}, device_);
     const bool possible = suits(**found, *world_, bench.operation((*found)->op));
     return possible ? "" : "the algorithm does not suit this group or size";

@@ -1,33 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// all_reduce and reduce: every rank combines one slice.
-#include <algorithm>
+// all_reduce and reduce.
+#include <cstdint>
+#include <span>
+#include <utility>
 
 #include "framework/backends/shared_memory/collectives.h"
-#include "framework/backends/shared_memory/reduce_kernel.h"
+#include "framework/backends/shared_memory/flow.h"
+#include "framework/backends/shared_memory/pieces.h"
+#include "framework/backends/shared_memory/reduce_run.h"
+#include "framework/backends/shared_memory/slice.h"
+#include "framework/backends/shared_memory/two_shot.h"
 
 namespace phalanx::shared_memory {
 namespace {
 
 constexpr int kAll = -1;  // as a root: all ranks get the result
 
-struct Slice {
-  std::int64_t begin = 0, count = 0;
-};
-
-// Returns the slice of a rank. Slices are nearly equal, and each but the last is a whole number of cache lines, so that
-// no two ranks write to the same line.
-Slice slice_of(std::int64_t count, std::size_t item, int rank, int size) {
-  const auto per_line = static_cast<std::int64_t>(kLine / item);
-  const std::int64_t lines = (count + per_line - 1) / per_line;
-  const std::int64_t begin = std::min(count, lines * rank / size * per_line);
-  const std::int64_t end = std::min(count, lines * (rank + 1) / size * per_line);
-  return {begin, end - begin};
-}
-
-Addresses scratches(const Execution& execution, int half) {
-  Addresses all;
-  for (int rank = 0; rank < execution.size(); ++rank) all.push_back(execution.group.scratch(rank, half));
-  return all;
+// One shot has a rank read the whole tensors of all others; two shots have it read a slice of each, and then the other
+// slices of the result, which takes longer to begin.
+bool is_one_shot(const Execution& execution, std::size_t bytes) {
+  constexpr std::size_t kMostRead = 32 << 10;
+  if (execution.way != NativeWay::kDefault) return execution.way == NativeWay::kOneShot;
+  return execution.size() <= 2 || bytes * static_cast<std::size_t>(execution.size() - 1) <= kMostRead;
 }
 
 // Combines this rank's slice of the data at `addresses` and writes it to the root's memory, or to the memory of all
@@ -43,71 +37,112 @@ void reduce_own_slice(const Execution& execution, Addresses addresses, std::int6
   reduce(execution.call.dtype, op, targets, sources, slice.count);
 }
 
-void two_shot(const Execution& execution, const Elements& elements, const Reduction& op, int root) {
+// Two shots in scratch memory, for ranks that share cores: each phase of a chunk is long, so that cores change between
+// ranks rarely, and all of it stays in the caches. Ranks write the results to the scratch of all.
+void reduce_in_scratch(const Execution& execution, const Elements& elements, const Reduction& op) {
   auto& group = execution.group;
-  const auto item = elements.item();
-  const bool gets_result = root == kAll || root == execution.rank();
   int half = 0;
-  for (std::int64_t chunk = 0; chunk < chunks_of(elements.bytes(), kScratchBytes); ++chunk, half ^= 1) {
-    const ChunkRange range(elements.bytes(), chunk, kScratchBytes);
-    std::byte* own = group.scratch(execution.rank(), half);
+  for (std::int64_t chunk = 0; chunk < pieces_of(elements.bytes(), kScratchBytes); ++chunk, half ^= 1) {
+    const PieceRange range(elements.bytes(), chunk, kScratchBytes);
+    std::byte* const own = group.scratch(execution.rank(), half);
     copy_bytes(own, elements.data + range.begin, range.bytes);
     group.barrier();
-    reduce_own_slice(execution, scratches(execution, half), static_cast<std::int64_t>(range.bytes / item), op, root);
+    Addresses scratches;
+    for (int rank = 0; rank < execution.size(); ++rank) scratches.push_back(group.scratch(rank, half));
+    reduce_own_slice(execution, scratches, static_cast<std::int64_t>(range.bytes / elements.item()), op, kAll);
     group.barrier();  // the other half is free now: all ranks have copied its data out
-    if (gets_result) copy_bytes(elements.data + range.begin, own, range.bytes);
+    copy_bytes(elements.data + range.begin, own, range.bytes);
   }
 }
 
-// `scratch_of(rank)` is the payload of `rank`, or the data that it copied into its scratch before the first barrier.
-template <class ScratchOf>
-void combine_all(const Execution& execution, const Elements& elements, const Reduction& op, int root,
-                 const ScratchOf& scratch_of) {
-  if (root != kAll && root != execution.rank()) return;
+void reduce_payloads(const Execution& execution, const Elements& elements, const Reduction& op, int root) {
+  auto& group = execution.group;
+  const bool gets_result = root == kAll || root == execution.rank(), sends = root != execution.rank();
+  execution.post(sends ? std::span<const std::byte>(elements.data, elements.bytes()) : std::span<const std::byte>());
+  if (!gets_result) return;
+  group.await_posts();
   c10::SmallVector<const std::byte*, 16> sources;
-  for (int rank = 0; rank < execution.size(); ++rank) sources.push_back(scratch_of(rank));
-  std::byte* target[] = {elements.data};
-  reduce(elements.dtype, op, target, sources, elements.count);
+  for (int rank = 0; rank < execution.size(); ++rank) {
+    std::byte* const buffer = group.payload_buffer(rank);
+    sources.push_back(rank == execution.rank() ? elements.data : buffer);
+    if (rank != execution.rank()) group.read_payload(rank, 0, elements.bytes(), buffer);
+  }
+  reduce_run(elements, 0, sources, elements.bytes(), op);
 }
 
-// If this returns true, all ranks have prepared their scratch, since they decide by the same sizes.
-bool no_rank_is_reachable(const Group& group) {
-  for (int rank = 0; rank < group.size(); ++rank) {
-    if (group.post_of(rank).input.region != 0) return false;
-  }
+// One shot: every rank that gets the result reads everything and combines it. Each piece of its own tensor is written
+// to the ring before the result replaces it.
+template <class Out>
+void reduce_whole(const Execution& execution, const Elements& elements, const Reduction& op, std::size_t step,
+                  Out& out) {
+  auto& group = execution.group;
+  JointInflow in(
+      group, pieces_of(elements.bytes(), step),
+      [&](int peer, std::int64_t index) { return group.first_piece_of(peer) + index; },
+      [&](std::int64_t index) { return out.done() || index < out.written(); },
+      [&](std::int64_t index, const auto& piece_of) {
+        const PieceRange range(elements.bytes(), index, step);
+        c10::SmallVector<const std::byte*, 16> sources;
+        for (int rank = 0; rank < execution.size(); ++rank) {
+          sources.push_back(rank == execution.rank() ? elements.data + range.begin : piece_of(rank));
+        }
+        reduce_run(elements, range.begin, sources, range.bytes, op);
+      });
+  run_flows(group, out, in);
+}
+
+// If all ranks reach the tensors of all, each combines a slice in place and writes it to the root or to all.
+bool reduced_in_place(const Execution& execution, const Elements& elements, const Reduction& op, int root) {
+  auto addresses = execution.inputs();
+  if (addresses.empty()) return false;
+  reduce_own_slice(execution, std::move(addresses), elements.count, op, root);
+  execution.group.finish();
   return true;
 }
 
-void combine(const Execution& execution, const Elements& elements, const Reduction& op, int root) {
-  auto& group = execution.group;
-  const std::size_t bytes = elements.bytes();
-  const auto combine_here = [&](const auto& scratch_of) { combine_all(execution, elements, op, root, scratch_of); };
-  if (bytes <= kInPlaceBytes) {
-    return execution.exchange_payload({elements.data, bytes},
-                                      [&](const auto& payload_of, int) { combine_here(payload_of); });
-  }
-  const Location location = execution.locate(elements);
-  const bool prepared = location.region == 0 && bytes <= kOneStepBytes;
-  if (prepared) copy_bytes(group.next_scratch(), elements.data, bytes);
-  group.exchange_posts({.call = execution.call, .input = location, .output = {}});
-  if (prepared && no_rank_is_reachable(group)) {
-    combine_here([&](int rank) { return group.scratch(rank); });
-  } else if (auto addresses = execution.inputs(); !addresses.empty()) {
-    reduce_own_slice(execution, std::move(addresses), elements.count, op, root);
-    group.barrier();
-  } else {
-    two_shot(execution, elements, op, root);
-  }
+auto whole_writer(Group& group, const Elements& elements, std::size_t step, int reader) {
+  return [&group, &elements, step, reader](std::int64_t index, std::byte* piece) {
+    const PieceRange range(elements.bytes(), index, step);
+    group.piece_writer().write(piece, elements.data + range.begin, range.bytes);
+    return reader;
+  };
 }
 
 }  // namespace
 
 void all_reduce(const Execution& execution, Elements elements, const Reduction& op) {
-  combine(execution, elements, op, kAll);
+  auto& group = execution.group;
+  const std::size_t bytes = elements.bytes(), step = step_of(bytes);
+  if (bytes <= kPayloadBytes) return reduce_payloads(execution, elements, op, kAll);
+  if (is_one_shot(execution, bytes)) {
+    Outflow out(group, pieces_of(bytes, step), whole_writer(group, elements, step, kAllReaders));
+    execution.post(elements, {}, out);
+    group.await_posts();
+    if (!reduced_in_place(execution, elements, op, kAll)) reduce_whole(execution, elements, op, step, out);
+  } else if (execution.way == NativeWay::kDefault && group.shares_cores()) {
+    NoFlow none;
+    execution.post(elements, {}, none);
+    group.await_posts();
+    if (!reduced_in_place(execution, elements, op, kAll)) reduce_in_scratch(execution, elements, op);
+  } else {
+    TwoShot shots(execution, elements, op);
+    execution.post(elements, {}, shots);
+    group.await_posts();
+    if (!reduced_in_place(execution, elements, op, kAll)) shots.run();
+  }
 }
 
 void reduce(const Execution& execution, Elements elements, const Reduction& op, int root) {
-  combine(execution, elements, op, root);
+  auto& group = execution.group;
+  const std::size_t bytes = elements.bytes(), step = step_of(bytes);
+  const bool is_root = execution.rank() == root;
+  if (bytes <= kPayloadBytes) return reduce_payloads(execution, elements, op, root);
+  Outflow out(group, is_root ? 0 : pieces_of(bytes, step), whole_writer(group, elements, step, root));
+  const bool through_ring = execution.post(elements, {}, out);
+  if (!is_root && through_ring) return run_flow_out(group, out);
+  group.await_posts();
+  if (reduced_in_place(execution, elements, op, root)) return;
+  is_root ? reduce_whole(execution, elements, op, step, out) : run_flow_out(group, out);
 }
 
 }  // namespace phalanx::shared_memory

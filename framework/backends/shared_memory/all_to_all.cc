@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "framework/backends/shared_memory/collectives.h"
+#include "framework/backends/shared_memory/copy_sources.h"
 #include "framework/backends/shared_memory/part_bytes.h"
-#include "framework/backends/shared_memory/shares.h"
-#include "framework/backends/shared_memory/sources.h"
+#include "framework/backends/shared_memory/part_flow.h"
 #include "framework/base/error.h"
 
 namespace phalanx::shared_memory {
@@ -31,18 +31,16 @@ void check(const Execution& execution, const Traffic& traffic, int sender, int r
                                                   std::to_string(expected));
 }
 
-// The first barrier of ranks that know only their own counts. Every rank checks all counts, so that all see the same
-// disagreement.
-Traffic exchange_posts_and_counts(const Execution& execution, const Elements& input, const PartLayout& from,
-                                  const PartLayout& to, std::size_t touched) {
+// Lets all ranks know all counts. Every rank checks all of them, so that all see the same disagreement.
+Traffic exchange_counts(const Execution& execution, const PartLayout& from, const PartLayout& to) {
   const int size = execution.size();
-  auto* mine = reinterpret_cast<std::int64_t*>(execution.group.next_scratch());
+  std::vector<std::int64_t> mine(2 * static_cast<std::size_t>(size)), all(mine.size() * mine.size() / 2);
   for (int rank = 0; rank < size; ++rank) {
     mine[rank] = to.count(rank);
     mine[size + rank] = from.count(rank);
   }
-  execution.exchange_posts_to_copy(input, {}, touched);
-  const auto counts_of = [&](int rank) { return reinterpret_cast<const std::int64_t*>(execution.group.scratch(rank)); };
+  exchange(execution.group, execution.call, std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
+  const auto counts_of = [&](int rank) { return all.data() + mine.size() * static_cast<std::size_t>(rank); };
   Traffic traffic;
   for (int rank = 0; rank < size; ++rank) traffic.emplace_back(Counts(counts_of(rank), size), size, 0);
   for (int receiver = 0; receiver < size; ++receiver) {
@@ -50,11 +48,10 @@ Traffic exchange_posts_and_counts(const Execution& execution, const Elements& in
       check(execution, traffic, sender, receiver, counts_of(receiver)[size + sender]);
     }
   }
-  execution.group.barrier();  // after this, the scratch may be used again
   return traffic;
 }
 
-void pull(const Execution& execution, const Elements& output, const Sources& sources, const PartLayout& from,
+void pull(const Execution& execution, const Elements& output, const CopySources& sources, const PartLayout& from,
           const Traffic& traffic) {
   const auto item = output.item();
   for (int i = 0; i < execution.size(); ++i) {
@@ -69,37 +66,41 @@ void pull(const Execution& execution, const Elements& output, const Sources& sou
 
 void all_to_all(const Execution& execution, Elements output, Elements input, const PartLayout& from,
                 const PartLayout& to) {
+  auto& group = execution.group;
   const auto item = input.item();
   const bool even = execution.call.detail == 0;
-  const bool small = even && input.bytes() <= kOneStepBytes;
   const int self = execution.rank();
-  const std::size_t touched = 2 * input.bytes() * static_cast<std::size_t>(execution.size());
-  const BulkCopy copy(touched);
-  // All ranks compute the same share size.
-  const Shares shares(execution, small ? small_share_of(input.bytes() / execution.size())
-                                       : share_of(even ? input.bytes() : SIZE_MAX, execution.size()));
-  const auto fill = [&](std::byte* own, std::int64_t chunk) { shares.fill(own, input, to, chunk); };
-  const auto drain = [&](const auto& scratch_of, std::int64_t chunk) {
+  const Traffic traffic = even ? Traffic(execution.size(), to) : exchange_counts(execution, from, to);
+  const BulkCopy copy(2 * input.bytes() * static_cast<std::size_t>(execution.size()));
+  const PartFlow flow(execution, input, item, largest_part(traffic, item),
+                      [&](int rank) -> const PartLayout& { return traffic[rank]; });
+  const auto place_of = [&](int rank) { return output.data + begin_of(from, rank, item); };
+  const auto bytes_from = [&](int rank) { return bytes_of(from, rank, item); };
+  const auto copy_own_part = [&] { copy(place_of(self), input.data + flow.begin_in_input(self), bytes_from(self)); };
+  if (flow.fits_payload()) {
+    execution.post(flow.payload());
+    group.await_posts();
     for (int rank = 0; rank < execution.size(); ++rank) {
-      const ChunkRange range(bytes_of(from, rank, item), chunk, shares.step());
-      copy(output.data + begin_of(from, rank, item) + range.begin,
-           rank == self ? input.data + begin_of(to, self, item) + range.begin : shares.from(scratch_of(rank), rank),
-           range.bytes);
+      if (rank != self) flow.read_share(rank, place_of(rank), bytes_from(rank));
     }
-  };
-  if (small) return execution.in_one_step(shares.bytes(), fill, drain);
-  Traffic traffic(execution.size(), to);
-  if (even) {
-    execution.exchange_posts_to_copy(input, {}, touched);
-  } else {
-    traffic = exchange_posts_and_counts(execution, input, from, to, touched);
+    return copy_own_part();
   }
-  if (const Sources sources(execution, copy); sources) {
+  Outflow out(group, flow.own_pieces(), flow.writer());
+  execution.post_to_copy(input, {}, out);
+  group.await_posts();
+  if (const CopySources sources(execution, copy); sources) {
     pull(execution, output, sources, from, traffic);
-    execution.group.barrier();
-  } else {
-    execution.through_scratch(chunks_of(largest_part(traffic, item), shares.step()), fill, drain);
+    return group.finish();
   }
+  Inflow in(
+      group, execution.sources([&](int peer) { return pieces_of(bytes_from(peer), flow.step()); }),
+      [&](int peer, std::int64_t index) { return flow.number(peer, index); },
+      [&](int peer, std::int64_t index, const std::byte* piece) {
+        const PieceRange range(bytes_from(peer), index, flow.step());
+        copy(place_of(peer) + range.begin, piece, range.bytes);
+      });
+  run_flows(group, out, in);
+  copy_own_part();
 }
 
 }  // namespace phalanx::shared_memory

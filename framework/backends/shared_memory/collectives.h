@@ -17,33 +17,36 @@ namespace phalanx::shared_memory {
 //
 // Each operation uses one of four ways. All ranks choose the same one:
 //
-// - At once, if n is small: the data of each rank comes along with its call, in flagged lines or, above kPayloadBytes,
-//   in scratch memory. 1 barrier.
-// - In place, if all ranks reach the memory that is read (or the memory that is written): 2 barriers.
-// - Fetched, if ranks can only copy from each other: the fabric reads memory that is not mapped here (Fabric::fetch),
-//   with one system call per peer. 2 barriers. Not used for more data than the caches hold, since the kernel writes
-//   through them. Bytes are the same as in place, except that in a broadcast all ranks but the root read the root's n
-//   bytes.
-// - Through scratch memory, otherwise: each chunk (step_of) is copied in and, after a barrier, copied out, while other
-//   ranks still process the previous chunk. 2 barriers, and one per chunk. Data may be written to scratch memory past
-//   the caches (ScratchWriter), except in all_reduce and reduce, whose ranks read slices back from each other's
-//   scratch.
+// - With the posts, if the data of each rank is small (kPayloadBytes): its first bytes are in the post itself, the rest
+//   in flagged lines.
+// - In place, if all ranks reach the memory that is read (or the memory that is written).
+// - Through rings, otherwise: each rank writes pieces of its data to its ring, and the ranks that need them take them
+//   at the same time, so that both sides work at once. Pieces may be written past the caches (PieceWriter).
+// - Fetched, if the caller asks for it (NativeWay::kKernelCopy): the fabric reads memory that is not mapped here
+//   (Fabric::fetch), with one system call per peer. One copy instead of two, but the kernel is slower, and only the
+//   reader works.
 //
-// Bytes that all ranks together read and write:
+// In place and fetched, ranks wait for each other twice: before they use each other's memory, and before any of them
+// may use its own memory again. With posts and through rings, a rank waits only for the ranks whose data it needs. A
+// rank that only sends is done when its data is in shared memory. There is room for the data of kLead small operations,
+// or for kRingBytes.
 //
-//                   in place                        through scratch, in addition
-//   broadcast       (P-1) n, spread evenly          n written by root
-//   reduce          P n read, n written, evenly     P n written, n read; 2 barriers per chunk
-//   all_reduce      P n read, P n written, evenly   P n written, P n read; 2 barriers per chunk
-//   reduce_scatter  P n read, n written, evenly     (P-1) n written
-//   all_gather      P n, evenly                     n written
-//   gather          n, by root                      n written
-//   scatter         n, by root                      n written, by root
-//   all_to_all      P n, evenly                     (P-1) n written
+// Bytes that all ranks together read and write, for P ranks and n bytes:
 //
-// Reductions combine in rank order in each of these ways, so the results are bitwise the same. Where the work is spread
-// evenly, all_reduce and reduce are a reduce-scatter and a gather of slices (Rabenseifner 2004), with loads and stores
-// instead of messages.
+//                   in place                        through rings
+//   broadcast       (P-1) n, spread evenly          n written by root, (P-1) n read
+//   reduce          P n read, n written, evenly     (P-1) n written, (P-1) n read by root
+//   all_reduce      P n read, P n written, evenly   one shot: P n written, P (P-1) n read
+//                                                   two shots: 2 n per rank written, 2 (P-1)/P n per rank read
+//   reduce_scatter  P n read, n written, evenly     (P-1) n written and read
+//   all_gather      P n, evenly                     n written, (P-1) n read
+//   gather          n, by root                      (P-1)/P n written, and read by root
+//   scatter         n, evenly                       (P-1)/P n written by root, and read
+//   all_to_all      P n, evenly                     (P-1) n written and read
+//
+// Reductions combine in rank order in each of these ways, so the results are bitwise the same. In place and in two
+// shots, all_reduce is a reduce-scatter and a gather of slices (Rabenseifner 2004), with loads and stores instead of
+// messages. Two shots are taken from three ranks on, if the tensor is not small.
 
 /// Performs `operation`, a collective or a barrier, with the corresponding function below.
 void execute(const Execution& execution, const Operation& operation);
@@ -61,13 +64,10 @@ void scatter(const Execution& execution, Elements output, Elements input, const 
 void all_to_all(const Execution& execution, Elements output, Elements input, const PartLayout& from,
                 const PartLayout& to);
 
-/// Gathers the `mine` of every rank in `all` on every rank, in rank order. `mine` has the same size on all ranks, at
-/// most kScratchBytes. It is a part of operation `call`.
+/// Gathers the `mine` of every rank in `all` on every rank, in rank order. `mine` has the same size on all ranks. It is
+/// a part of operation `call`.
 void exchange(Group& group, const Call& call, std::span<const std::byte> mine, std::span<std::byte> all);
 
 void barrier(Group& group, std::optional<Seconds> timeout = {});
-
-/// Larger tensors of all_reduce and reduce are combined in place, if all ranks reach them.
-inline constexpr std::size_t kInPlaceBytes = kPayloadBytes;
 
 }  // namespace phalanx::shared_memory

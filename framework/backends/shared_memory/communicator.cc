@@ -75,6 +75,19 @@ void SharedMemoryCommunicator::run_guarded(const Run& run) {
   }
 }
 
+bool SharedMemoryCommunicator::offers(NativeWay way) const {
+  switch (way) {
+    case NativeWay::kDefault:
+      return true;
+    case NativeWay::kKernelCopy:
+      return group_->fabric().fetches();
+    case NativeWay::kOneShot:
+    case NativeWay::kTwoShot:
+      return !group_->fabric().reaches_everything();
+  }
+  return false;
+}
+
 Work SharedMemoryCommunicator::launch(Operation operation) {
   const Call call = operation.call;
   if (call.op == Op::kSend || call.op == Op::kRecv) return launch_message(std::move(operation.output), call);
@@ -84,8 +97,11 @@ Work SharedMemoryCommunicator::launch(Operation operation) {
 
 void SharedMemoryCommunicator::execute(const Operation& operation) {
   group_->throw_if_broken();
+  Call call = operation.call;
+  call.tag = static_cast<std::int32_t>(operation.way);  // so that ranks compare it
   try {
-    run_guarded([&] { shared_memory::execute({*group_, *this, operation.call}, operation); });
+    run_guarded([&] { shared_memory::execute({*group_, *this, call, operation.way}, operation); });
+    if (auto mismatch = group_->take_late_mismatch()) throw *std::move(mismatch);
   } catch (...) {
     if (group_->broken() && group_->fabric().reaches_everything()) {
       keep_until_exit(operation.output);
@@ -96,18 +112,19 @@ void SharedMemoryCommunicator::execute(const Operation& operation) {
 }
 
 Work SharedMemoryCommunicator::launch_message(at::Tensor tensor, const Call& call) {
-  auto transfer = std::make_shared<Transfer>(std::move(tensor), call);
+  auto transfer = std::make_shared<Transfer>(std::move(tensor), call, shared_from_this());
   transfer->recorder = &rank_->queue.recorder();
   transfer->ticket = transfer->recorder->launched(*records_, call);
-  transfer->set_await([self = shared_from_this()](Transfer& one) {
-    self->messages_->await(one, [&] { self->rank_->messages->poll(); });
-  });
   if (call.op == Op::kSend) {
     messages_->send(transfer);
   } else {
     messages_->recv(transfer);
   }
   return Work(std::move(transfer));
+}
+
+void SharedMemoryCommunicator::await(Transfer& transfer) {
+  messages_->await(transfer, [this] { rank_->messages->poll(); });
 }
 
 Work SharedMemoryCommunicator::run(const Call& call, std::function<void()> body) {
@@ -204,7 +221,7 @@ Addresses SharedMemoryCommunicator::addresses(const Group& group, Location Post:
   const std::uint32_t id = (group.post_of(0).*which).region;
   for (int rank = 0; rank < group.size(); ++rank) {
     const std::uint32_t theirs = (group.post_of(rank).*which).region;
-    if (theirs == 0 || theirs != id) return {};
+    if (theirs == 0 || theirs != id || is_ring(group.post_of(rank).*which)) return {};
   }
   const bool is_address = id == kEverywhere || id == kFetched;
   const auto region = is_address ? Regions::Region{} : regions_->find(id);

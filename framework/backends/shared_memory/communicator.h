@@ -26,10 +26,13 @@ struct Rank {
 /// which differ only in their Fabric.
 ///
 /// Operations run in Work::wait(), in the order of launch over all communicators split from one world (OperationQueue),
-/// or in the progress thread. Tensors from allocate() are used in place; others go through 2 x 256 KB of scratch memory
-/// per rank.
+/// or in the progress thread. Tensors from allocate() are used in place; others go through a ring of 2 MB per rank.
+/// An operation may be complete on a rank that needs nothing from the others before they have come to it. If they then
+/// call something else, this rank gets the mismatch from its next operation that waits for them, which is performed
+/// nevertheless.
 class SharedMemoryCommunicator final : public Communicator,
                                        public AddressBook,
+                                       public TransferOwner,
                                        public std::enable_shared_from_this<SharedMemoryCommunicator> {
  public:
   SharedMemoryCommunicator(std::unique_ptr<Group> group, std::shared_ptr<Rank> rank);
@@ -40,6 +43,7 @@ class SharedMemoryCommunicator final : public Communicator,
   const std::string& name() const override { return group_->name(); }
 
   bool takes(c10::DeviceType device) const override { return device == c10::kCPU; }
+  bool offers(NativeWay way) const override;
 
   Work launch(Operation operation) override;
   Work run(const Call& call, std::function<void()> body) override;
@@ -48,6 +52,9 @@ class SharedMemoryCommunicator final : public Communicator,
   bool shares_memory() const override { return true; }
   at::Tensor do_allocate(const Allocation& allocation) override;
   FlightRecorder& recorder() const override { return rank_->queue.recorder(); }
+
+  // TransferOwner:
+  void await(Transfer& transfer) override;
 
   // AddressBook:
   Location locate(const void* begin, std::size_t bytes) const override;

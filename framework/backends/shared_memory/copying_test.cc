@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "framework/backends/shared_memory/bulk_copy.h"
-#include "framework/backends/shared_memory/scratch_writer.h"
+#include "framework/backends/shared_memory/piece_writer.h"
 
 namespace phalanx::shared_memory {
 namespace {
@@ -31,9 +31,9 @@ TEST(StreamCopy, MovesEveryByteAndNoOther) {
   }
 }
 
-TEST(ScratchWriter, WritesTheSameInEitherWay) {
+TEST(PieceWriter, WritesTheSameInEitherWay) {
   const auto source = numbered(64 << 10);
-  ScratchWriter writer;
+  PieceWriter writer;
   for (int i = 0; i < 600; ++i) {  // covers several trials of ordinary stores
     const std::size_t bytes = i % 3 == 0 ? 0 : source.size() / (1 + i % 17);
     std::vector<std::byte> target(source.size());

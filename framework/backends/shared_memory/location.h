@@ -15,7 +15,12 @@ struct Location {
   std::uint32_t region = 0;
 };
 #pragma pack(pop)
-inline constexpr std::uint32_t kEverywhere = ~0u;   // the offset is an address that is valid for every rank
-inline constexpr std::uint32_t kFetched = ~0u - 1;  // the offset is an address of the owner, for Fabric::fetch()
+inline constexpr std::uint32_t kEverywhere = ~0u;     // the offset is an address that is valid for every rank
+inline constexpr std::uint32_t kFetched = ~0u - 1;    // the offset is an address of the owner, for Fabric::fetch()
+inline constexpr std::uint32_t kRing = ~0u - 2;       // the data goes through the owner's ring, beginning at this piece
+inline constexpr std::uint32_t kRingBegun = ~0u - 3;  // the same, and the first piece is already there
+
+/// Returns true if the data is in its owner's ring.
+constexpr bool is_ring(const Location& location) { return location.region == kRing || location.region == kRingBegun; }
 
 }  // namespace phalanx::shared_memory

@@ -2,44 +2,22 @@
 #include "framework/backends/shared_memory/messages.h"
 
 #include <algorithm>
-#include <cstring>
 #include <sstream>
+#include <utility>
 
 #include "framework/backends/shared_memory/keep_until_exit.h"
+#include "framework/backends/shared_memory/message_queues.h"
 #include "framework/base/error.h"
 
 namespace phalanx::shared_memory {
-struct Messages::ToPeer {
-  struct DirectSend {
-    TransferPtr transfer;
-    std::uint64_t slot;
-  };
-  std::deque<TransferPtr> waiting;  // for slots; the first may be in progress
-  std::deque<DirectSend>
-      direct;  // the receiver copies them from the sender's memory; in use until it has emptied the slot
-};
+namespace {
 
-// A message that is being received.
-struct Messages::Incoming {
-  std::size_t bytes = 0;
-  int tag = 0;
-  std::size_t moved = 0;
-  TransferPtr receiver;                 // null until a receive is posted
-  std::unique_ptr<std::byte[]> buffer;  // holds an unexpected message until then
-  bool discard = false;
+// Slots that one poll fills or empties for a peer before it turns to the other direction.
+constexpr std::uint64_t kSlotsPerPoll = 4;
+// A rank that waits for a message looks for those of other groups less often.
+constexpr int kPollsPerPollOfAll = 8;
 
-  bool complete() const { return moved == bytes; }
-  std::byte* target() const {
-    if (discard) return nullptr;
-    return (buffer ? buffer.get() : receiver->data()) + moved;
-  }
-};
-
-struct Messages::FromPeer {
-  std::deque<TransferPtr> posted;                   // receives without a message
-  std::shared_ptr<Incoming> current;                // begun, but not complete
-  std::list<std::shared_ptr<Incoming>> unexpected;  // messages that arrived before their receives were posted
-};
+}  // namespace
 
 Messages::Messages(Group& group)
     : group_(group),
@@ -57,7 +35,7 @@ void Messages::send(const TransferPtr& transfer) {
   const std::lock_guard lock(mutex_);
   ++in_progress_;
   to_[transfer->peer()].waiting.push_back(transfer);
-  move_or_abandon([&] { fill_slots(transfer->peer()); });
+  move_or_abandon([&] { fill_slots(transfer->peer(), Channel::kSlots); });
 }
 
 void Messages::recv(const TransferPtr& transfer) {
@@ -68,7 +46,7 @@ void Messages::recv(const TransferPtr& transfer) {
       from.unexpected, [&](const auto& message) { return message->tag == transfer->tag() && !message->receiver; });
   if (found == from.unexpected.end()) {
     from.posted.push_back(transfer);
-    move_or_abandon([&] { empty_slots(transfer->peer()); });
+    move_or_abandon([&] { empty_slots(transfer->peer(), kSlotsPerPoll); });
     return;
   }
   (*found)->receiver = transfer;
@@ -103,122 +81,9 @@ void Messages::poll() {
 
 void Messages::poll_locked() {
   for (int peer = 0; peer < group_.size(); ++peer) {
-    fill_slots(peer);
-    empty_slots(peer);
+    fill_slots(peer, kSlotsPerPoll);
+    empty_slots(peer, kSlotsPerPoll);
   }
-}
-
-void Messages::fill_slots(int peer) {
-  auto& to = to_[peer];
-  auto& channel = group_.channel_to(peer);
-  const auto emptied = channel.emptied.load(std::memory_order_acquire);
-  while (!to.direct.empty() && to.direct.front().slot < emptied) {
-    complete(*to.direct.front().transfer);
-    to.direct.pop_front();
-  }
-  auto filled = channel.filled.load(std::memory_order_relaxed);
-  while (!to.waiting.empty() && filled - emptied < Channel::kSlots) {
-    schedule_point();
-    const bool all_gone = fill_slot(to, channel, filled);
-    channel.filled.store(++filled, std::memory_order_release);
-    if (!all_gone) continue;
-    if (to.direct.empty() || to.direct.back().transfer != to.waiting.front()) complete(*to.waiting.front());
-    to.waiting.pop_front();
-  }
-}
-
-// Puts the next bytes of the first message into a slot. Returns true if they were the last.
-bool Messages::fill_slot(ToPeer& to, Channel& channel, std::uint64_t slot) {
-  const auto& transfer = to.waiting.front();
-  auto& header = channel.headers[slot % Channel::kSlots];
-  const bool direct = direct_region_ != 0 && transfer->bytes() > Channel::kSlotBytes;
-  if (transfer->moved == 0) {
-    header = {.bytes = static_cast<std::int64_t>(transfer->bytes()), .tag = transfer->tag(), .location = {}};
-  }
-  if (direct) {
-    header.location = {reinterpret_cast<std::uint64_t>(transfer->data()), direct_region_};
-    to.direct.push_back({transfer, slot});
-    return true;
-  }
-  const std::size_t bytes = std::min(Channel::kSlotBytes, transfer->bytes() - transfer->moved);
-  if (bytes > 0) std::memcpy(channel.data[slot % Channel::kSlots], transfer->data() + transfer->moved, bytes);
-  transfer->moved += bytes;
-  return transfer->moved == transfer->bytes();
-}
-
-void Messages::empty_slots(int peer) {
-  auto& from = from_[peer];
-  auto& channel = group_.channel_from(peer);
-  const auto filled = channel.filled.load(std::memory_order_acquire);
-  for (auto emptied = channel.emptied.load(std::memory_order_relaxed); emptied < filled;) {
-    schedule_point();
-    const auto& header = channel.headers[emptied % Channel::kSlots];
-    const bool begins = !from.current;
-    if (begins) from.current = begin(from, header);
-    Incoming& incoming = *from.current;
-    const bool direct = begins && header.location.region != 0;
-    const std::size_t bytes = direct ? incoming.bytes : std::min(Channel::kSlotBytes, incoming.bytes - incoming.moved);
-    const auto* source =
-        direct ? reinterpret_cast<const std::byte*>(header.location.offset) : channel.data[emptied % Channel::kSlots];
-    if (auto* target = incoming.target(); target != nullptr && bytes > 0) {
-      if (direct && header.location.region == kFetched) {
-        fetch(peer, incoming, source);
-      } else {
-        std::memcpy(target, source, bytes);
-      }
-    }
-    incoming.moved += bytes;
-    channel.emptied.store(++emptied, std::memory_order_release);
-    if (!incoming.complete()) continue;
-    const auto whole = std::exchange(from.current, nullptr);
-    if (whole->receiver) end(from, *whole);
-  }
-}
-
-// Fetches a message from a peer, which may have ended after it sent the header.
-void Messages::fetch(int peer, const Incoming& incoming, const std::byte* source) {
-  try {
-    group_.fabric().fetch(peer, incoming.target(), source, incoming.bytes);
-  } catch (const CommError& error) {
-    if (!incoming.receiver) throw;
-    const char* loss = group_.loss_of(peer);  // its memory disappears shortly before it is seen to have ended
-    throw CommError(error.kind(), describe(*incoming.receiver) + ": rank " + std::to_string(peer) + ' ' +
-                                      (loss == nullptr ? "ended" : loss));
-  }
-}
-
-std::shared_ptr<Messages::Incoming> Messages::begin(FromPeer& from, const Channel::Header& header) {
-  auto incoming = std::make_shared<Incoming>();
-  incoming->bytes = static_cast<std::size_t>(header.bytes);
-  incoming->tag = header.tag;
-  const auto match =
-      std::ranges::find_if(from.posted, [&](const auto& transfer) { return transfer->tag() == header.tag; });
-  if (match == from.posted.end()) {
-    incoming->buffer = std::make_unique_for_overwrite<std::byte[]>(std::max<std::size_t>(1, incoming->bytes));
-    from.unexpected.push_back(incoming);
-  } else {
-    incoming->receiver = *match;
-    incoming->discard = (*match)->bytes() != incoming->bytes;
-    from.posted.erase(match);
-  }
-  return incoming;
-}
-
-void Messages::end(FromPeer& from, Incoming& incoming) {
-  const auto receiver = incoming.receiver;
-  deliver(*receiver, incoming);
-  std::erase_if(from.unexpected, [&](const auto& message) { return message.get() == &incoming; });
-}
-
-void Messages::deliver(Transfer& receiver, const Incoming& incoming) {
-  if (receiver.bytes() != incoming.bytes) {
-    const auto text = describe(receiver) + ": expected " + std::to_string(receiver.bytes()) + " bytes, but rank " +
-                      std::to_string(receiver.peer()) + " sent " + std::to_string(incoming.bytes);
-    complete(receiver, std::make_exception_ptr(CommError(CommError::Kind::kMismatch, text)));
-    return;
-  }
-  if (incoming.buffer && incoming.bytes > 0) std::memcpy(receiver.data(), incoming.buffer.get(), incoming.bytes);
-  complete(receiver);
 }
 
 void Messages::complete(Transfer& transfer, std::exception_ptr error) {
@@ -227,9 +92,11 @@ void Messages::complete(Transfer& transfer, std::exception_ptr error) {
 }
 
 void Messages::await(Transfer& transfer, const std::function<void()>& poll_all) {
+  int asked = 0;
   const auto ready = [&] {
     if (transfer.done()) return true;
-    poll_all();
+    poll();
+    if (++asked % kPollsPerPollOfAll == 0 || scheduled()) poll_all();
     return transfer.done() || group_.broken();
   };
   bool recorded = false;
@@ -253,7 +120,7 @@ void Messages::give_up_if_lost(Transfer& transfer, double seconds) {
   if (loss == nullptr && !late) return;
   {
     const std::lock_guard lock(mutex_);
-    poll_locked();  // the peer may have sent this message just before it ended
+    empty_slots(transfer.peer(), Channel::kSlots);  // the peer may have sent this message before it ended
     if (transfer.done()) return;
   }
   std::ostringstream text;
@@ -277,9 +144,11 @@ void Messages::abandon_all() {
     error = std::current_exception();
   }
   for (auto& to : to_) {
-    for (auto& [transfer, slot] : std::exchange(to.direct, {})) {
-      keep_until_exit(transfer->tensor());
-      complete(*transfer, error);
+    for (auto* sent : {&to.direct, &to.partly_fetched}) {
+      for (auto& [transfer, number] : std::exchange(*sent, {})) {
+        keep_until_exit(transfer->tensor());
+        complete(*transfer, error);
+      }
     }
     for (auto& transfer : std::exchange(to.waiting, {})) complete(*transfer, error);
   }

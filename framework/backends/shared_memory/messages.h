@@ -17,10 +17,10 @@ namespace phalanx::shared_memory {
 
 /// The messages of one rank in one group: sends and receives in progress.
 ///
-/// A message travels through the slots of its channel, in as many steps as needed. poll() moves as much as possible and
-/// never blocks. If ranks reach, or can fetch, all memory of each other, the receiver copies a message that is larger
-/// than a slot directly, while the sender may compute. An unexpected message, which arrives before its receive is
-/// posted, is buffered, so that no message blocks later ones. Bytes copied: 2 n, or n if the message is read in place.
+/// A message travels through the slots of its channel (channel.h). The sender writes pieces while the receiver takes
+/// them, each when it polls; poll() moves what it can and never blocks. A send whose bytes fit into the free slots is
+/// complete at once. An unexpected message, which arrives before its receive is posted, is buffered, so that no message
+/// blocks later ones. Bytes copied: 2 n, or n for what the receiver reads from the sender's memory.
 ///
 /// Thread-safe.
 class Messages {
@@ -46,10 +46,19 @@ class Messages {
   template <class Move>
   void move_or_abandon(const Move& move);
   void poll_locked();
-  void fill_slots(int peer);
-  bool fill_slot(ToPeer& to, Channel& channel, std::uint64_t slot);
-  void empty_slots(int peer);
-  void fetch(int peer, const Incoming& incoming, const std::byte* source);
+  void fill_slots(int peer, std::uint64_t most);
+  bool fill_slot(int peer, std::uint64_t slot);
+  void write_small(const Transfer& transfer, Channel::Header& header, std::uint64_t slot) const;
+  bool write_piece(int peer, Transfer& transfer, Channel::Header& header, std::uint64_t slot);
+  void finish_front(ToPeer& to);
+  void complete_received(int peer);
+  void empty_slots(int peer, std::uint64_t most);
+  bool empty_slot(int peer, const Channel::Header& header, std::uint64_t slot);
+  void arrived(int peer, std::size_t bytes);
+  void read_small(std::byte* to, const Channel::Header& header, std::size_t bytes, int peer, std::uint64_t slot) const;
+  bool take_at_once(FromPeer& from, int peer, const Channel::Header& header, std::uint64_t slot);
+  void claim_rest(int peer);
+  void fetch(int peer, const Incoming& incoming, std::size_t begin, std::size_t bytes);
   std::shared_ptr<Incoming> begin(FromPeer& from, const Channel::Header& header);
   void end(FromPeer& from, Incoming& incoming);
   void deliver(Transfer& receiver, const Incoming& incoming);
@@ -61,6 +70,7 @@ class Messages {
 
   Group& group_;
   const std::uint32_t direct_region_;  // region in which receivers read the sender's memory directly; 0: they cannot
+  PieceWriter piece_writer_;
   Waiter waiter_;
   std::atomic<int> in_progress_{0};
   std::mutex mutex_;  // guards the members below and the transfers in them

@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <exception>
-#include <functional>
 #include <memory>
 #include <utility>
 
@@ -15,14 +14,25 @@
 
 namespace phalanx::shared_memory {
 
+class Transfer;
+
+/// The owner of the Messages that move transfers.
+class TransferOwner {
+ public:
+  virtual ~TransferOwner() = default;
+  virtual void await(Transfer& transfer) = 0;  // blocks until `transfer` is complete
+};
+
 /// One message that is sent or received. Its Messages object moves it under a lock; any thread may test it and wait.
 class Transfer final : public Work::State {
  public:
-  Transfer(at::Tensor tensor, const Call& call)
+  /// Keeps the owner alive.
+  Transfer(at::Tensor tensor, const Call& call, std::shared_ptr<TransferOwner> owner)
       : tensor_(std::move(tensor)),
         data_(static_cast<std::byte*>(tensor_.data_ptr())),
         bytes_(tensor_.nbytes()),
-        call_(call) {}
+        call_(call),
+        owner_(std::move(owner)) {}
 
   std::byte* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
@@ -31,7 +41,7 @@ class Transfer final : public Work::State {
   int tag() const { return call_.tag; }
 
   void wait() override {
-    await_(*this);
+    if (!done()) owner_->await(*this);
     if (auto error = std::exchange(error_, nullptr)) std::rethrow_exception(error);
   }
   bool done() const override { return done_.load(std::memory_order_acquire); }
@@ -46,19 +56,16 @@ class Transfer final : public Work::State {
 
   const at::Tensor& tensor() const { return tensor_; }
 
-  std::size_t moved = 0;  // bytes that have been sent
+  std::size_t moved = 0;  // bytes that the sender has written
   FlightRecorder* recorder = nullptr;
   FlightRecorder::Ticket ticket{};
-
-  /// Sets the function that blocks until `transfer` is complete. It must keep the owner of the Messages alive.
-  void set_await(std::function<void(Transfer& transfer)> await) { await_ = std::move(await); }
 
  private:
   at::Tensor tensor_;
   std::byte* data_;
   std::size_t bytes_;
   Call call_;
-  std::function<void(Transfer&)> await_;
+  std::shared_ptr<TransferOwner> owner_;
   std::exception_ptr error_;
   std::atomic<bool> done_{false};
 };

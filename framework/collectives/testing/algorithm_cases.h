@@ -27,6 +27,7 @@ inline constexpr int kSizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 16};
 inline std::vector<Case> cases(Op op) {
   std::vector<Case> all;
   for (const auto* algorithm : Algorithms::global().of(op)) {
+    if (algorithm->only_private_memory) continue;  // the backend's own, which the backend's tests cover
     for (const int ranks : kSizes) all.emplace_back(algorithm, ranks);
   }
   return all;

@@ -91,9 +91,16 @@ struct Candidate {
   }
 };
 
+// Tensors are measured in memory of the group, where ways for private memory make no difference.
+std::vector<const Algorithm*> algorithms_of(Op op) {
+  auto all = Algorithms::global().of(op);
+  std::erase_if(all, [](const Algorithm* algorithm) { return algorithm->only_private_memory; });
+  return all;
+}
+
 std::vector<Candidate> suitable(const CommunicatorPtr& group, Op op, const Operation& operation) {
   std::vector<Candidate> candidates{{.number = 0, .launch = [=] { return group->launch(operation); }}};
-  const auto algorithms = Algorithms::global().of(op);
+  const auto algorithms = algorithms_of(op);
   for (std::size_t i = 0; i < algorithms.size(); ++i) {
     const Algorithm& algorithm = *algorithms[i];
     if (!suits(algorithm, *group, operation)) continue;
@@ -119,7 +126,7 @@ std::vector<double> measure_once(Communicator& group, std::vector<Candidate>& ca
 
 std::vector<std::string> candidates_of(Op op) {
   std::vector<std::string> names{kNative};
-  for (const auto* algorithm : Algorithms::global().of(op)) names.push_back(algorithm->name);
+  for (const auto* algorithm : algorithms_of(op)) names.push_back(algorithm->name);
   return names;
 }
 

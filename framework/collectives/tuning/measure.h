@@ -9,7 +9,8 @@
 
 namespace phalanx {
 
-/// Returns "native" and the names of the algorithms of an operation that has several (selectable_ops()).
+/// Returns "native" and the names of the algorithms that are measured for an operation that has several
+/// (selectable_ops()): all but those for private memory.
 std::vector<std::string> candidates_of(Op op);
 
 /// Measures each candidate of `op` with float32 tensors of about `bytes` bytes (selection_bytes()). Returns the median

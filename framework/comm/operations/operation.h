@@ -15,6 +15,15 @@
 
 namespace phalanx {
 
+/// How ranks that share memory perform an operation on tensors that they do not all reach. The results are the same.
+enum class NativeWay : std::uint8_t {
+  kDefault,     // the backend chooses by the operation, its size and the number of ranks
+  kKernelCopy,  // broadcast, all_gather, gather, scatter, all_to_all: each rank copies from the others' memory with a
+                // system call
+  kOneShot,     // all_reduce: each rank reads and combines everything
+  kTwoShot,     // all_reduce: each rank combines a slice, and then reads the others' slices of the result
+};
+
 /// One operation with all its arguments, as Communicator's functions make it and algorithms receive it. Fields that an
 /// operation does not have stay empty.
 struct Operation {
@@ -25,6 +34,7 @@ struct Operation {
   std::vector<std::int64_t> output_counts{};  // all_to_all only
   std::vector<std::int64_t> input_counts{};   // all_to_all, and the counts of every other operation that has counts
   std::optional<Seconds> timeout{};           // barrier only; absent: the group's timeout
+  NativeWay way = NativeWay::kDefault;        // the same on all ranks; offered by the communicator (offers())
 
   int root() const { return call.peer; }
 };

@@ -12,6 +12,18 @@ constexpr auto kSpin = std::chrono::microseconds(50);
 
 }  // namespace
 
+void OperationQueue::Fifo::push(EntryPtr entry) {
+  Entry* const last = entry.get();
+  (empty() ? first_ : last_->next_) = std::move(entry);
+  last_ = last;
+}
+
+OperationQueue::EntryPtr OperationQueue::Fifo::pop() {
+  auto entry = std::move(first_);
+  first_ = std::move(entry->next_);
+  return entry;
+}
+
 OperationQueue::~OperationQueue() {
   line_->stop();
   if (!thread_.joinable()) return;
@@ -45,12 +57,12 @@ void OperationQueue::Entry::execute() noexcept {
 
 void OperationQueue::Line::append(EntryPtr operation) {
   if (runs_here()) {
-    inner_.push_back(std::move(operation));
+    inner_.push(std::move(operation));
     return;
   }
   {
     const std::lock_guard lock(lock_);
-    pending_.push_back(std::move(operation));
+    pending_.push(std::move(operation));
   }
   wake_progress_thread();
 }
@@ -83,10 +95,8 @@ void OperationQueue::Line::run_through(const Entry* last) {
 OperationQueue::EntryPtr OperationQueue::Line::take() {
   const std::lock_guard lock(lock_);
   if (running_ || pending_.empty()) return nullptr;
-  auto next = std::move(pending_.front());
-  pending_.pop_front();
   running_ = true;
-  return next;
+  return pending_.pop();
 }
 
 void OperationQueue::Line::run(EntryPtr next) {
@@ -112,8 +122,7 @@ void OperationQueue::Line::run_with_inner(Entry& operation) {
 
 void OperationQueue::Line::run_inner(const Entry* last) {
   while (!inner_.empty() && (last == nullptr || !last->done())) {
-    const auto next = std::move(inner_.front());
-    inner_.pop_front();
+    const auto next = inner_.pop();
     run_with_inner(*next);
   }
 }

@@ -3,11 +3,11 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <exception>
 #include <memory>
 #include <optional>
 #include <thread>
+#include <type_traits>
 #include <utility>
 
 #include "framework/comm/operations/flight_recorder.h"
@@ -52,8 +52,8 @@ class OperationQueue {
 
   /// Launches an operation. `run` performs it and blocks until it is done or throws; it owns the tensors it works on.
   template <class Run>
-  Work launch(FlightRecorder::Group& group, const Call& call, Run run) {
-    auto operation = std::make_shared<EntryOf<Run>>(line_, std::move(run));
+  Work launch(FlightRecorder::Group& group, const Call& call, Run&& run) {
+    auto operation = std::make_shared<EntryOf<std::decay_t<Run>>>(line_, std::forward<Run>(run));
     operation->ticket_ = line_->recorder.launched(group, call);
     line_->append(operation);
     return Work(std::move(operation));
@@ -67,6 +67,18 @@ class OperationQueue {
  private:
   class Entry;
   using EntryPtr = std::shared_ptr<Entry>;
+
+  // Entries in order of launch, linked through Entry::next_. Adding or removing one allocates nothing.
+  class Fifo {
+   public:
+    bool empty() const { return first_ == nullptr; }
+    void push(EntryPtr entry);
+    EntryPtr pop();  // must not be empty
+
+   private:
+    EntryPtr first_;
+    Entry* last_ = nullptr;  // valid unless empty
+  };
 
   // Shared with the operations, because an operation may hold the owner of the queue.
   class Line {
@@ -87,12 +99,12 @@ class OperationQueue {
     void wake_progress_thread();
 
     SpinLock lock_;  // never held while an operation runs
-    std::deque<EntryPtr> pending_;
+    Fifo pending_;
     bool running_ = false;
     std::atomic<std::uint32_t> ran_{0};  // operations, modulo 2^32; threads that cannot run any wait for a change
 
     std::atomic<std::thread::id> runner_{};  // thread that runs an operation now
-    std::deque<EntryPtr> inner_;             // launched by the running operation; used only by the runner
+    Fifo inner_;                             // launched by the running operation; used only by the runner
 
     std::atomic<bool> sleeping_{false};  // true while the progress thread waits for calls_ to change
     std::atomic<std::uint32_t> calls_{0};
@@ -101,7 +113,7 @@ class OperationQueue {
 
   class Entry : public Work::State {
    public:
-    explicit Entry(std::shared_ptr<Line> line) : line_(std::move(line)) {}
+    explicit Entry(const std::shared_ptr<Line>& line) : line_(line) {}
     void wait() final;
     bool done() const final { return done_.load(std::memory_order_acquire); }
     void execute() noexcept;
@@ -111,6 +123,7 @@ class OperationQueue {
     virtual void run() = 0;  // called once; the tensors are released afterwards
 
     std::shared_ptr<Line> line_;
+    EntryPtr next_;  // in a Fifo
     FlightRecorder::Ticket ticket_;
     std::exception_ptr error_;
     std::atomic<bool> done_{false};
@@ -119,7 +132,8 @@ class OperationQueue {
   template <class Run>
   class EntryOf final : public Entry {
    public:
-    EntryOf(std::shared_ptr<Line> line, Run&& run) : Entry(std::move(line)), run_(std::move(run)) {}
+    template <class From>
+    EntryOf(const std::shared_ptr<Line>& line, From&& run) : Entry(line), run_(std::in_place, std::forward<From>(run)) {}
 
    private:
     void run() override {

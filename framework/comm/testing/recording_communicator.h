@@ -24,6 +24,8 @@ class RecordingCommunicator final : public Communicator {
   const std::string& name() const override { return name_; }
   bool takes(c10::DeviceType device) const override { return device == device_; }
 
+  bool offers(NativeWay way) const override { return way != NativeWay::kTwoShot; }
+
   Work launch(Operation operation) override {
     launched_ = std::move(operation);
     return Work();

@@ -35,7 +35,7 @@ std::vector<int> world_sizes();
 std::string ranks_of(const ::testing::TestParamInfo<int>& info);
 
 /// Sizes. kFew, for tests of every dtype: none, one, and an odd number. kMany: around a cache line, beyond a single
-/// message, and beyond two scratch buffers.
+/// message, and beyond several pieces of one.
 inline constexpr std::array<std::int64_t, 3> kFew{0, 1, 1025};
 inline constexpr std::array<std::int64_t, 6> kMany{7, 16, 17, 1023, 65'537, 150'001};
 

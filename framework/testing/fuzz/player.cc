@@ -29,6 +29,20 @@ bool ends_well_only(Op op) { return op == Op::kSend || op == Op::kRecv || op == 
 
 bool is_message(Op op) { return op == Op::kSend || op == Op::kRecv; }
 
+// Returns true if a rank of the group may perform a step with a mismatch, because it needs nothing from the ranks that
+// call something else. It gets the error later.
+bool may_go_on(const Step& step, int rank) {
+  if (step.op == Op::kReduce) return rank != step.root;
+  if (step.op != Op::kBroadcast) return false;
+  return rank == step.root || (step.odd_one != step.root && step.odd_one != rank);
+}
+
+// Returns true for operations in which every rank needs every other.
+bool needs_all(Op op) {
+  return op == Op::kAllReduce || op == Op::kReduceScatter || op == Op::kAllGather || op == Op::kAllToAll ||
+         op == Op::kBarrier;
+}
+
 }  // namespace
 
 Player::Player(const Program& program, Schedule& schedule, int rank)
@@ -66,6 +80,26 @@ void Player::play_steps() {
     wait_in_order(task);
     std::erase_if(tasks_, [](const Task& each) { return each.is_over; });
   }
+  check_mismatches();
+}
+
+// A mismatch that was not noticed in its own step is told by a later operation of the same group, and at the latest by
+// one that needs all ranks.
+void Player::check_mismatches() {
+  const auto same_group_before = [&](int step) {
+    return [&, step](int other) { return other < step && program_.steps[other].group == program_.steps[step].group; };
+  };
+  for (const int step : noticed_) {
+    if (std::ranges::none_of(unnoticed_, same_group_before(step))) fault(step, "a mismatch without a cause");
+  }
+  for (const int step : unnoticed_) {
+    const auto is_later = [&](int other) { return same_group_before(other)(step); };
+    bool must_notice = false;
+    for (int later = step + 1; later < static_cast<int>(program_.steps.size()); ++later) {
+      must_notice |= is_later(later) && needs_all(program_.steps[later].op) && program_.steps[later].odd_one < 0;
+    }
+    if (must_notice && std::ranges::none_of(noticed_, is_later)) fault(step, "a mismatch that was never told");
+  }
 }
 
 void Player::wait_for_some() {
@@ -90,9 +124,13 @@ void Player::wait_for(Task& task) {
   const auto& step = program_.steps[task.step];
   try {
     task.work.wait();
-    if (step.odd_one >= 0) fault(task.step, "no mismatch");
+    if (step.odd_one >= 0) {
+      if (!may_go_on(step, groups_[step.group]->rank())) fault(task.step, "no mismatch");
+      unnoticed_.push_back(task.step);
+    }
   } catch (const CommError& error) {
-    if (step.odd_one < 0 || error.kind() != CommError::Kind::kMismatch) throw;
+    if (error.kind() != CommError::Kind::kMismatch) throw;
+    if (step.odd_one < 0) noticed_.push_back(task.step);  // this operation has been performed
   }
   schedule_.progress(is_killable());
   if (step.odd_one < 0) compare(task);
@@ -112,6 +150,7 @@ void Player::finish() {
       // This rank or another one was killed.
     }
   }
+  schedule_.progress(/*killable=*/false);
   tasks_.clear();
   groups_.clear();
 }

@@ -56,6 +56,7 @@ class Player {
   void wait_in_order(Task& task);
   void wait_for_some();
   void compare(const Task& task);
+  void check_mismatches();
   void finish();
   bool is_killable() const;
   void fault(int step, const std::string& what);
@@ -68,6 +69,8 @@ class Player {
   std::vector<Task> tasks_;
   std::vector<at::Tensor> kept_;  // kept because peers may still read them
   std::vector<std::string> faults_;
+  std::vector<int> unnoticed_;  // steps with a mismatch that this rank had no need to notice
+  std::vector<int> noticed_;    // steps whose operations have told of an earlier mismatch
   bool finished_ = false;
   int at_ = 0;
 };

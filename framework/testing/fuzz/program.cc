@@ -17,7 +17,7 @@ constexpr std::array kOps{Op::kBroadcast,      Op::kBroadcast, Op::kReduce,    O
                           Op::kAllToAll,       Op::kSend,      Op::kSend,      Op::kSend,          Op::kSend,
                           Op::kSend,           Op::kSend,      Op::kBarrier,   Op::kSplit,         Op::kAllocate,
                           Op::kAllocateShared, Op::kCustom};
-// Sizes that travel with the call, sizes around a message's slot, and sizes beyond half of a scratch buffer of floats.
+// Sizes that travel with the call, sizes around a piece in a ring or message, and sizes of many pieces.
 constexpr std::array<std::int64_t, 8> kElements{0, 1, 2, 7, 64, 1000, 5000, 70'000};
 constexpr int kMaxGroups = 6;
 

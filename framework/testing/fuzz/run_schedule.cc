@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/testing/fuzz/run_schedule.h"
 
+#include <array>
 #include <cstdio>
 #include <exception>
 #include <memory>
+#include <span>
 #include <thread>
 
+#include "framework/backends/inproc/heap_fabric.h"
+#include "framework/backends/shared_memory/communicator.h"
 #include "framework/comm/backend.h"
+#include "framework/testing/fuzz/dice.h"
 #include "framework/testing/fuzz/player.h"
 
 namespace phalanx::testing {
@@ -14,10 +19,20 @@ namespace {
 
 constexpr Seconds kNever{1e6};  // schedules do not depend on time
 
-CommunicatorPtr connect(int rank, int ranks, const StorePtr& store) {
+using inproc::HeapFabric;
+
+// Draws how ranks reach each other's memory: as the threads that they are, or only as processes could.
+HeapFabric::Reach draw_reach(std::uint64_t seed) {
+  constexpr std::array kReaches{HeapFabric::Reach::kEverything, HeapFabric::Reach::kBlocks, HeapFabric::Reach::kBlocks,
+                                HeapFabric::Reach::kFetched};
+  Dice dice(mix(seed, 0x4eac4));
+  return dice.one_of(std::span<const HeapFabric::Reach>(kReaches));
+}
+
+CommunicatorPtr connect(std::uint64_t seed, int rank, int ranks, const StorePtr& store) {
   const RankInfo rank_info{.rank = rank, .size = ranks, .local_rank = rank, .local_size = ranks};
-  return Backends::Choice("inproc").make(
-      ConnectOptions{.rank_info = rank_info, .store = store, .timeout = kNever, .progress_thread = false});
+  const ConnectOptions options{.rank_info = rank_info, .store = store, .timeout = kNever, .progress_thread = false};
+  return shared_memory::connect("inproc", options, std::make_unique<HeapFabric>(draw_reach(seed)));
 }
 
 void report_hang(const Program& program, const std::vector<std::unique_ptr<Player>>& players) {
@@ -51,7 +66,7 @@ Outcome run_schedule(std::uint64_t seed) {
     std::vector<std::jthread> threads;
     for (int rank = 0; rank < program.ranks; ++rank) {
       threads.emplace_back([&, rank] {
-        auto world = connect(rank, program.ranks, store);
+        auto world = connect(seed, rank, program.ranks, store);
         schedule.enter(rank);
         players[rank]->play(std::move(world));
         schedule.leave();

@@ -23,9 +23,10 @@ struct Outcome {
 /// Returns which rank this seed kills, and when. Half of the seeds kill none.
 std::optional<Kill> draw_kill(const Program& program);
 
-/// Runs the program of `seed` on ranks of the inproc backend, under the schedule of `seed`, in threads that it starts
-/// and joins. If the ranks hang, it reports the seed and the step of each rank on stderr and aborts the process. Must
-/// not run more than once at the same time.
+/// Runs the program of `seed` under the schedule of `seed`, on ranks that are threads, which it starts and joins. The
+/// seed also decides whether they reach all memory of each other, as those of backend inproc do, or only what processes
+/// of backend shm reach. If the ranks hang, it reports the seed and the step of each rank on stderr and aborts the
+/// process. Must not run more than once at the same time.
 Outcome run_schedule(std::uint64_t seed);
 
 }  // namespace phalanx::testing

@@ -10,11 +10,11 @@
 namespace phalanx::shared_memory {
 
 /// The inputs that all ranks have posted for the current operation, from which this rank copies. They are in memory
-/// that it reaches or that the fabric fetches. Must be constructed after the first barrier; all ranks get the same
+/// that it reaches or that the fabric fetches. Must be constructed after all posts were awaited; all ranks get the same
 /// answer.
-class Sources {
+class CopySources {
  public:
-  Sources(const Execution& execution, const BulkCopy& copy)
+  CopySources(const Execution& execution, const BulkCopy& copy)
       : execution_(execution), addresses_(execution.inputs()), fetched_(execution.input_is_fetched()), copy_(copy) {}
 
   /// Returns true if this rank can copy from all of them.
