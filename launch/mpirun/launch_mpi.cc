@@ -151,7 +151,6 @@ std::vector<RankEnd> ends_of_ranks(const Supervisor::End& mpirun, const Launcher
   return ends;
 }
 
-<<<<<<< HEAD
 // Hydra ends with the number of the signal that killed a rank, also if it sent the signal itself because another rank
 // had failed.
 int status_without_end(const Supervisor::End& mpirun, const std::vector<RankEnd>& ends, bool hydra, bool explained) {
@@ -165,12 +164,8 @@ std::string describe_end_of_launcher(const std::string& end, const std::string& 
   return rank_was_killed ? "A rank ended, and mpiexec does not say which. " + end + "\n\n" + text : text;
 }
 
-int conclude(const MpiLaunch& options, const std::string& rendezvous_folder, const Supervisor::End& mpirun,
-             bool interrupted, const LauncherNotices& notices) {
-=======
 Verdict conclude(const MpiLaunch& options, const std::string& rendezvous_folder, const Supervisor::End& mpirun,
-                 bool interrupted, const MpirunNotices& notices) {
->>>>>>> chaos44
+                 bool interrupted, const LauncherNotices& notices) {
   auto failures = take_failures(options.log_folder, rendezvous_folder);
   auto ends = ends_of_ranks(mpirun, notices);
   const bool killed = ends.front().rank < 0 && WIFSIGNALED(ends.front().status);
