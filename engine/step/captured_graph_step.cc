@@ -11,13 +11,13 @@
 namespace phalanx {
 namespace {
 
-std::unique_ptr<at::GraphImplInterface> make_graph(const c10::Device& device) {
-  if (at::has_graph_impl(device.type())) return at::create_graph_impl(device.type());
+std::unique_ptr<DeviceGraph> make_graph(const c10::Device& device) {
+  if (auto graph = make_device_graph(device.type())) return graph;
   throw ConfigError("train.cuda_graph: the device " + device.str() + " cannot record graphs; remove it");
 }
 
 // Ends a recording that failed, so that the stream executes work again.
-void end_recording(at::GraphImplInterface& graph) {
+void end_recording(DeviceGraph& graph) {
   try {
     graph.capture_end();
   } catch (const c10::Error& error) {
@@ -79,7 +79,7 @@ void CapturedGraphStep::record(const Batch& batch) {
   for (auto* tensors : {&batch_.inputs, &batch_.targets}) {
     for (auto& tensor : *tensors) tensor = tensor.clone();
   }
-  graph_->capture_begin({0, 0}, at::GraphCaptureMode::ThreadLocal);
+  graph_->capture_begin();
   try {
     record_run();
   } catch (...) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <ATen/core/GraphImplInterface.h>
 #include <c10/core/Device.h>
 
 #include <cstdint>
@@ -11,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/base/device_graph.h"
 #include "framework/parallel/step_decorator.h"
 
 namespace phalanx {
@@ -66,7 +66,7 @@ class CapturedGraphStep final : public StepDecorator {
   std::optional<BatchSignature> recorded_;
   Batch batch_;    // the recording reads from here
   Result result_;  // the recording writes to here
-  std::unique_ptr<at::GraphImplInterface> graph_;
+  std::unique_ptr<DeviceGraph> graph_;
 };
 
 }  // namespace phalanx

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/strategies/parameter_hooks.h"
 
+#include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/function_hook.h>
-#include <torch/csrc/autograd/node.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include <cstdint>

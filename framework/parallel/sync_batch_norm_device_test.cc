@@ -28,7 +28,7 @@ TEST(SyncBatchNormOnDevices, DoesNotMakeTheHostWait) {
                      bias = at::zeros({3}, at::device(device));
     const RunningStatistics running{at::zeros({3}, at::device(device)), at::ones({3}, at::device(device)), 0.1};
     testing::FakeGraph graph;
-    graph.capture_begin({0, 0}, at::GraphCaptureMode::ThreadLocal);
+    graph.capture_begin();
     const at::Tensor output = sync_batch_norm(input, weight, bias, running, 1e-5, {group, 4});
     output.square().sum().backward();
     graph.capture_end();

@@ -10,6 +10,7 @@
 #include "framework/backends/nccl/plugin.h"
 #include "framework/base/config/no_fields.h"
 #include "framework/base/cuda.h"
+#include "framework/base/device_graph.h"
 #include "framework/base/log.h"
 #include "framework/comm/device_kind.h"
 #include "framework/comm/launch/locality.h"
@@ -24,7 +25,12 @@ class CudaKind final : public DeviceKind {
   std::string missing() const override { return Cuda::global().missing(); }
   int count() const override {
     const int devices = Cuda::global().devices();
-    Cuda::global().function<void()>("phalanx_cuda_register_graphs")();
+    const auto make = Cuda::global().function<nccl::MakeGraph>("phalanx_cuda_make_graph");
+    set_device_graphs(c10::kCUDA, [make] {
+      std::unique_ptr<DeviceGraph> made;
+      make(made);
+      return made;
+    });
     return devices;
   }
 

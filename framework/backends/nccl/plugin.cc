@@ -33,7 +33,7 @@ void phalanx_nccl_connect(const phalanx::nccl::ConnectRequest& request, phalanx:
   made = phalanx::nccl::connect(request);
 }
 
-void phalanx_cuda_register_graphs() { phalanx::nccl::register_graphs(); }
+void phalanx_cuda_make_graph(std::unique_ptr<phalanx::DeviceGraph>& made) { made = phalanx::nccl::make_graph(); }
 
 void phalanx_cuda_peer_memory(int device, std::shared_ptr<phalanx::PeerMemory>& made) {
   made = phalanx::nccl::make_peer_memory(device);

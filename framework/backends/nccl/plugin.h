@@ -5,6 +5,7 @@
 #include <string>
 
 #include "framework/backends/device/peer_memory.h"
+#include "framework/base/device_graph.h"
 #include "framework/comm/communicator.h"
 
 namespace phalanx::nccl {
@@ -29,8 +30,10 @@ using MakePeerMemory = void(int device, std::shared_ptr<PeerMemory>& made);
 /// Creates memory of a CUDA device that other ranks of the host can open by CUDA IPC. Defined only in the plug-in.
 std::shared_ptr<PeerMemory> make_peer_memory(int device);
 
-/// Registers CUDA graphs as LibTorch's graphs of devices (at::GraphImplInterface). LibTorch implements them but does
-/// not register them itself. The plug-in's function "phalanx_cuda_register_graphs". Thread-safe.
-void register_graphs();
+/// The plug-in's function "phalanx_cuda_make_graph".
+using MakeGraph = void(std::unique_ptr<DeviceGraph>& made);
+
+/// Returns a graph of the current CUDA device. Defined only in the plug-in.
+std::unique_ptr<DeviceGraph> make_graph();
 
 }  // namespace phalanx::nccl

@@ -27,7 +27,9 @@ void phalanx_nccl_connect(const phalanx::nccl::ConnectRequest& request, std::sha
   phalanx_fake_plugin_table->connect(request, made);
 }
 
-void phalanx_cuda_register_graphs() { phalanx_fake_plugin_table->register_graphs(); }
+void phalanx_cuda_make_graph(std::unique_ptr<phalanx::DeviceGraph>& made) {
+  phalanx_fake_plugin_table->make_graph(made);
+}
 
 void phalanx_cuda_peer_memory(int device, std::shared_ptr<phalanx::PeerMemory>& made) {
   phalanx_fake_plugin_table->make_peer_memory(device, made);

@@ -7,6 +7,7 @@ namespace phalanx {
 
 struct CudaVersions;
 class Communicator;
+class DeviceGraph;
 class PeerMemory;
 
 namespace nccl {
@@ -21,7 +22,7 @@ struct PluginTable {
   void (*versions)(CudaVersions* versions);
   int (*device_count)(const char** why);
   void (*connect)(const nccl::ConnectRequest& request, std::shared_ptr<Communicator>& made);
-  void (*register_graphs)();
+  void (*make_graph)(std::unique_ptr<DeviceGraph>& made);
   void (*make_peer_memory)(int device, std::shared_ptr<PeerMemory>& made);
 };
 

@@ -297,7 +297,7 @@ TEST_F(Plugin, OperationsInAGraphCommunicateInEachReplay) {
     for (int recorder = 0; recorder < 2; ++recorder) {
       rank.host->barrier().wait();
       if (rank.host->rank() != recorder) continue;
-      graph.capture_begin({0, 0}, at::GraphCaptureMode::ThreadLocal);
+      graph.capture_begin();
       rank.group->all_reduce(tensor, Reduction::kSum).wait();
       graph.capture_end();
     }

@@ -6,24 +6,25 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 
 #include "framework/backends/nccl/plugin.h"
 #include "framework/base/cuda.h"
 #include "framework/base/environment.h"
 #include "framework/testing/fake_cuda/plugin_table.h"
+#include "framework/testing/fake_device/graph.h"
 
 extern "C" {
 void phalanx_cuda_versions(phalanx::CudaVersions* versions);
 int phalanx_cuda_device_count(const char** why);
 void phalanx_nccl_connect(const phalanx::nccl::ConnectRequest& request, phalanx::CommunicatorPtr& made);
-void phalanx_cuda_register_graphs();
+void phalanx_cuda_make_graph(std::unique_ptr<phalanx::DeviceGraph>& made);
 void phalanx_cuda_peer_memory(int device, std::shared_ptr<phalanx::PeerMemory>& made);
 }
 
 namespace phalanx {
 
-// The fake device has registered its own graphs.
-void nccl::register_graphs() {}
+std::unique_ptr<DeviceGraph> nccl::make_graph() { return std::make_unique<testing::FakeGraph>(); }
 
 namespace testing {
 namespace {
@@ -35,7 +36,7 @@ bool use_fake_cuda() {
   static const PluginTable table{.versions = &phalanx_cuda_versions,
                                  .device_count = &phalanx_cuda_device_count,
                                  .connect = &phalanx_nccl_connect,
-                                 .register_graphs = &phalanx_cuda_register_graphs,
+                                 .make_graph = &phalanx_cuda_make_graph,
                                  .make_peer_memory = &phalanx_cuda_peer_memory};
   const std::string path = std::filesystem::absolute(kLibrary).string();
   void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);

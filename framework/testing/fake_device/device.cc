@@ -7,6 +7,7 @@
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <torch/version.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,6 +20,7 @@
 
 #include "framework/backends/device/device_communicator.h"
 #include "framework/base/config/no_fields.h"
+#include "framework/base/device_graph.h"
 #include "framework/base/environment.h"
 #include "framework/comm/device_kind.h"
 #include "framework/comm/texts.h"
@@ -96,7 +98,9 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   }
   void synchronizeStream(const c10::Stream& stream) const override { Streams::global().synchronize(number_of(stream)); }
   void synchronizeDevice(const c10::DeviceIndex device) const override { Streams::global().synchronize_device(device); }
+#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 13  // older versions do not ask
   bool isStreamCapturing(const c10::Stream&) const override { return FakeGraph::records(); }
+#endif
   void recordDataPtrOnStream(const c10::DataPtr& memory, const c10::Stream& stream) const override {
     fake_memory().recordStream(memory, stream);
   }
@@ -195,7 +199,7 @@ bool enter() {
   static const c10::impl::DeviceGuardImplRegistrar guards(c10::kCUDA, &guard);
   c10::SetAllocator(c10::kCUDA, &fake_memory());
   at::CUDAHooksRegistry()->Register("CUDAHooks", [](at::CUDAHooksArgs args) { return std::make_unique<Hooks>(args); });
-  at::GraphImplRegistry()->Register("CUDA", [](at::GraphImplArgs) { return std::make_unique<FakeGraph>(); });
+  set_device_graphs(c10::kCUDA, [] { return std::make_unique<FakeGraph>(); });
   register_operators();
   DeviceKinds::global().add<NoFields>(
       "fake", "for tests: computes on the CPU, in memory that the CPU cannot read",

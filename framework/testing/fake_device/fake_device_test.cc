@@ -250,15 +250,14 @@ TEST_F(FakeStreams, ComputeSomethingElseDeferredIfAWaitIsMissing) {
 }
 
 TEST(FakeGraphs, AreRecordedOnStreamsOfAPoolOnly) {
-  EXPECT_THAT([] { FakeGraph().capture_begin({0, 0}, at::GraphCaptureMode::ThreadLocal); },
-              ::testing::Throws<c10::Error>());
+  EXPECT_THAT([] { FakeGraph().capture_begin(); }, ::testing::Throws<c10::Error>());
 }
 
 TEST_F(FakeStreams, AGraphHasItsOwnMemoryAndKeepsTheCacheAsItIs) {
   const c10::StreamGuard guard(first_);
   const void* const cached = at::ones({5000}, at::device(kDevice)).const_data_ptr();
   FakeGraph graph;
-  graph.capture_begin({0, 0}, at::GraphCaptureMode::ThreadLocal);
+  graph.capture_begin();
   EXPECT_NE(at::ones({5000}, at::device(kDevice)).const_data_ptr(), cached);
   EXPECT_THROW(fake_memory().emptyCache({0, 0}), c10::Error);
   graph.capture_end();
@@ -271,7 +270,7 @@ TEST_F(FakeStreams, AReplayIsOrderedLikeOtherWork) {
   {
     const c10::StreamGuard guard(first_);
     tensor = at::ones({10}, at::device(kDevice));
-    graph.capture_begin({0, 0}, at::GraphCaptureMode::ThreadLocal);
+    graph.capture_begin();
     tensor.add_(1);
     graph.capture_end();
     graph.replay();

@@ -23,7 +23,7 @@ c10::Stream stream_of_this_thread() {
 
 }  // namespace
 
-void FakeGraph::capture_begin(c10::MempoolId_t, at::GraphCaptureMode) {
+void FakeGraph::capture_begin() {
   const c10::Stream stream = stream_of_this_thread();
   TORCH_CHECK(stream.id() != 0, "graphs cannot be recorded on the default stream");
   Streams::global().synchronize_device(stream.device_index());  // what is pending is no part of the graph
@@ -54,12 +54,6 @@ void FakeGraph::replay() {
       streams.launch({.name = "a replay of a graph", .stream = number, .accesses = {}}, call.body);
     }
   }
-}
-
-void FakeGraph::reset() {
-  calls_.clear();
-  accesses_.clear();
-  if (pool_ != 0) free_pool(std::exchange(pool_, 0));
 }
 
 bool FakeGraph::records() {
@@ -97,7 +91,7 @@ FakeGraph::~FakeGraph() {
       end_pool();
     }
   }
-  reset();
+  if (pool_ != 0) free_pool(pool_);
 }
 
 }  // namespace phalanx::testing

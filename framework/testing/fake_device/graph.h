@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <ATen/core/GraphImplInterface.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string_view>
 #include <vector>
 
+#include "framework/base/device_graph.h"
 #include "framework/testing/fake_device/access_table.h"
 #include "framework/testing/fake_device/streams.h"
 
@@ -17,18 +17,13 @@ namespace phalanx::testing {
 /// memory has its former contents. During the recording, the host can neither read what kernels write nor pass data to
 /// them, nor free cached memory; new memory comes from a pool of the graph's own. The current stream must not be the
 /// default one. All threads of the process are recorded.
-class FakeGraph final : public at::GraphImplInterface {
+class FakeGraph final : public DeviceGraph {
  public:
   ~FakeGraph() override;
 
-  void capture_begin(c10::MempoolId_t pool, at::GraphCaptureMode mode) override;
+  void capture_begin() override;
   void capture_end() override;
-  void instantiate() override {}
   void replay() override;
-  void reset() override;
-  c10::MempoolId_t pool() const override { return {0, static_cast<c10::CaptureId_t>(pool_)}; }
-  void enable_debug_mode() override {}
-  void debug_dump(const std::string&) override {}
 
   /// Returns true if the work of this thread is being recorded.
   static bool records();
