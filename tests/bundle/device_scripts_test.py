@@ -71,6 +71,11 @@ class Checks(unittest.TestCase):
         _, _, (outcome,) = self.check(self.suite("a", "echo on $PHALANX_TEST_DEVICE"))
         self.assertEqual("on abacus\n", outcome["output"])
 
+    def test_the_whole_output_of_a_suite_is_kept_on_request(self):
+        self.check(self.suite("a", 'seq 1000; echo "[  PASSED  ] 3 tests."'), logs=self.folder / "new/logs")
+        lines = (self.folder / "new/logs/a.log").read_text().splitlines()
+        self.assertEqual(["1", "[  PASSED  ] 3 tests."], [lines[0], lines[-1]])
+
     def test_cases_that_fail_or_are_skipped_are_named(self):
         script = """cat <<END
 [  FAILED  ] A.fails/1, where GetParam() = 3 (5 ms)
