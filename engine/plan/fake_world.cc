@@ -75,7 +75,7 @@ class FakeGroup final : public FakeCommunicator {
 
  private:
   void move(const Operation& operation) const {
-    const auto& [call, output, input, reduction, to, counts, timeout] = operation;
+    const auto& [call, output, input, reduction, to, counts, timeout, way] = operation;
     if (call.op == Op::kAllToAll) return fill(output, input);
     if (call.op == Op::kReduceScatter) {
       const PartLayout parts(counts, size(), input.numel());

@@ -17,9 +17,10 @@
 #define FAKE_STAMP PHALANX_PLUGIN_STAMP
 #endif
 
-extern "C" {
+// Not among the declarations in braces, where a constant would not be exported, and the linker would drop it.
+extern "C" [[gnu::section(PHALANX_PLUGIN_SECTION), gnu::used]] const char phalanx_plugin_stamp[] = FAKE_STAMP;
 
-[[gnu::section(PHALANX_PLUGIN_SECTION), gnu::used]] const char phalanx_plugin_stamp[] = FAKE_STAMP;
+extern "C" {
 
 int cuDriverGetVersion(int* version) {
   *version = FAKE_DRIVER;

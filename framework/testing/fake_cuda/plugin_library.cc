@@ -6,9 +6,10 @@
 
 using phalanx::testing::PluginTable;
 
-extern "C" {
+// Not among the declarations in braces, where a constant would not be exported, and the linker would drop it.
+extern "C" [[gnu::section(PHALANX_PLUGIN_SECTION), gnu::used]] const char phalanx_plugin_stamp[] = PHALANX_PLUGIN_STAMP;
 
-[[gnu::section(PHALANX_PLUGIN_SECTION), gnu::used]] const char phalanx_plugin_stamp[] = PHALANX_PLUGIN_STAMP;
+extern "C" {
 
 const PluginTable* phalanx_fake_plugin_table = nullptr;
 
