@@ -43,8 +43,8 @@ class Sums {
       return;
     }
     const at::Tensor channels = values.to(at::kDouble).view({values.size(0), sums_.size(1), -1});
-    sums_[0] += channels.sum({0, 2});
-    sums_[1] += channels.square().sum({0, 2});
+    sums_[0] += channels.sum(at::IntArrayRef{0, 2});
+    sums_[1] += channels.square().sum(at::IntArrayRef{0, 2});
     count_ += channels.size(0) * channels.size(2);
   }
 
