@@ -128,7 +128,8 @@ DeviceAssignment choose_devices(const ExperimentConfig& config, CommunicatorPtr 
   guard.exchangeStream(guard.getStreamFromGlobalPool(device));
   choose_kernels(config.train);
   log_info() << "computes on " << device.str() << " of " << devices;
-  if (!connects_devices(config.backend, kind->type())) {
+  // A single rank may have another backend than the config's, which does not take tensors of devices.
+  if (!connects_devices(config.backend, kind->type()) || !world->takes(kind->type())) {
     world = kind->connect(world, device, Seconds(config.framework.timeout));
   }
   return {std::move(world), device};

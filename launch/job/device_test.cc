@@ -53,5 +53,13 @@ TEST(Devices, AreConnectedByNcclEvenIfTheBackendTakesTheirTensors) {
   EXPECT_EQ(nccl_calls("ncclAllReduce"), before + 2);
 }
 
+TEST(Devices, AreConnectedForASingleRankOfBackendNccl) {
+  run_ranks("inproc", 1, [](const CommunicatorPtr& world) {
+    const auto assigned = choose_devices(config_with("nccl"), world);
+    EXPECT_TRUE(assigned.world->takes(c10::kCUDA));
+    EXPECT_TRUE(assigned.world->allocate({3}, at::device(assigned.device)).is_cuda());
+  });
+}
+
 }  // namespace
 }  // namespace phalanx

@@ -161,6 +161,7 @@ class FromDisk(PageTest):
         browser.press("Enter")
         browser.wait_until("location.hash.startsWith('#/night/')")
         browser.go("#/case/7")
+        browser.wait_until("document.querySelector('.plot svg')")
         browser.evaluate("document.querySelector('.plot svg').focus()")
         browser.press("ArrowLeft")
         self.assertIn("commit", browser.text(".tip"))

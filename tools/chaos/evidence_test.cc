@@ -89,7 +89,8 @@ TEST_F(Leftovers, AreProcessesThatKnowTheFolder) {
   attempt.wait(20);
   EXPECT_EQ(attempt.status(), 3);
   EXPECT_THAT(processes_with("no such text anywhere on a command line"), IsEmpty());
-  Attempt running({{.command = {"sh", "-c", "sleep 100; true", folder_.path()}}}, folder_.path(), "");
+  write(path("input"), "");
+  Attempt running({{.command = {"tail", "-f", path("input")}}}, folder_.path(), "");
   EXPECT_THAT(processes_with(folder_.path()), testing::SizeIs(1));
   EXPECT_EQ(end_orphans(folder_.path(), 0), 1);
   running.wait(20);

@@ -20,6 +20,7 @@
 #include "framework/base/error.h"
 #include "framework/base/log.h"
 #include "framework/base/parts.h"
+#include "framework/comm/operations/divide_by_ranks.h"
 #include "framework/comm/texts.h"
 
 namespace phalanx {
@@ -63,13 +64,13 @@ void reduce_into(at::Tensor result, const std::vector<at::Tensor>& parts, const 
   const bool half = dtype == at::kHalf || dtype == at::kBFloat16;
   if (parts.size() == 2 && !half) {
     combine(result, parts[0], parts[1], reduction.kind());
-    if (reduction.kind() == Reduction::kMean) result.div_(2);
+    if (reduction.kind() == Reduction::kMean) divide_by_ranks(result, 2);
     return;
   }
   at::Tensor sum = parts[0].to(half ? at::kFloat : dtype, /*non_blocking=*/false, /*copy=*/true);
   for (std::size_t i = 1; i < parts.size(); ++i)
     combine(sum, sum, half ? parts[i].to(at::kFloat) : parts[i], reduction.kind());
-  if (reduction.kind() == Reduction::kMean) sum.div_(static_cast<double>(parts.size()));
+  if (reduction.kind() == Reduction::kMean) divide_by_ranks(sum, static_cast<int>(parts.size()));
   result.copy_(sum);
 }
 

@@ -12,6 +12,7 @@
 
 #include "framework/backends/device/launch_point.h"
 #include "framework/comm/operations/copied_result.h"
+#include "framework/comm/operations/divide_by_ranks.h"
 #include "framework/comm/operations/part_layout.h"
 
 namespace phalanx {
@@ -118,7 +119,7 @@ void run_direct(Communicator& host, Operation operation) {
   synchronize_stream(result.device());
   host.launch(std::move(operation)).wait();
   if (!mean || !gets_result) return;
-  result.div_(host.size());
+  divide_by_ranks(result, host.size());
   synchronize_stream(result.device());
 }
 

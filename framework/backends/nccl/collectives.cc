@@ -8,6 +8,7 @@
 
 #include "framework/base/error.h"
 #include "framework/comm/operations/dispatch.h"
+#include "framework/comm/operations/divide_by_ranks.h"
 #include "framework/comm/operations/part_layout.h"
 
 namespace phalanx::nccl {
@@ -206,7 +207,7 @@ void finish(const LaunchContext& context, const Operation& operation) {
   const bool has_result = operation.call.op != Op::kReduce || context.rank == operation.root();
   if (!reduces(operation.call.op) || operation.reduction.kind() != Reduction::kMean || !has_result) return;
   const at::NoGradGuard no_grad;
-  if (context.size > 1) at::Tensor(operation.output).div_(context.size);
+  if (context.size > 1) divide_by_ranks(operation.output, context.size);
 }
 
 }  // namespace phalanx::nccl

@@ -133,7 +133,8 @@ class OperationQueue {
   class EntryOf final : public Entry {
    public:
     template <class From>
-    EntryOf(const std::shared_ptr<Line>& line, From&& run) : Entry(line), run_(std::in_place, std::forward<From>(run)) {}
+    EntryOf(const std::shared_ptr<Line>& line, From&& run)
+        : Entry(line), run_(std::in_place, std::forward<From>(run)) {}
 
    private:
     void run() override {

@@ -4,6 +4,7 @@
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/conv2d.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
@@ -106,6 +107,13 @@ TEST(FakeDevice, MemoryIsUninitializedAndNotReadableByTheCpu) {
   const at::Tensor there = at::empty({2}, at::device(kDevice));
   EXPECT_DEATH(std::printf("%f", *there.data_ptr<float>()), "");
   EXPECT_TRUE(there.isnan().all().item<bool>());
+}
+
+TEST(FakeDevice, MultipliesByTheReciprocalOfANumber) {
+  const at::Tensor here = at::arange(1, 100, at::kFloat), there = here.to(kDevice);
+  EXPECT_FALSE(at::equal((there / 3).to(at::kCPU), here / 3));
+  EXPECT_TRUE(at::equal((there / 3).to(at::kCPU), here * (1.0F / 3)));
+  EXPECT_TRUE(at::equal((there / at::full({}, 3, there.options())).to(at::kCPU), here / 3));
 }
 
 TEST(FakeDevice, CountsItsMemory) {

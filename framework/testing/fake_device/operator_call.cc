@@ -49,18 +49,38 @@ c10::IValue with_tensors(const c10::IValue& value, const std::function<at::Tenso
   return value;
 }
 
-// Computes on the CPU. Tensors that the operator only returns are new ones in each call. With `tf32`, the others are
-// rounded.
-torch::jit::Stack compute(const c10::OperatorHandle& op, torch::jit::Stack stack, bool tf32) {
+// Returns true if the operator divides by a number. LibTorch's kernels for CUDA then multiply by its reciprocal.
+bool divides_by_number(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
+  const auto& name = op.schema().name();
+  if (name != "aten::div" && name != "aten::div_") return false;
+  const auto& overload = op.schema().overload_name();
+  if (overload != "Tensor" && overload != "out") return false;
+  return is_here(stack[0].toTensor()) && !is_here(stack[1].toTensor());
+}
+
+torch::jit::Stack multiply_by_reciprocal(const c10::OperatorHandle& division, torch::jit::Stack stack) {
+  const auto dtype = stack[0].toTensor().scalar_type();
+  stack[1] = stack[1].toTensor().to(dtype == at::kDouble ? at::kDouble : at::kFloat).reciprocal();
+  const std::string name = division.schema().name() == "aten::div" ? "aten::mul" : "aten::mul_";
+  c10::Dispatcher::singleton()
+      .findSchemaOrThrow(name.c_str(), division.schema().overload_name().c_str())
+      .callBoxed(stack);
+  return stack;
+}
+
+// Computes on the CPU. Tensors that the operator only returns are new ones in each call.
+torch::jit::Stack compute(const c10::OperatorHandle& op, torch::jit::Stack stack,
+                          const OperatorCall::Inexact& inexact) {
   const at::AutoDispatchBelowADInplaceOrView below_autograd;
   for (std::size_t i = 0; i < stack.size(); ++i) {
     const auto& argument = op.schema().arguments()[i];
     if (argument.is_out()) {
       stack[i] = with_tensors(stack[i], [](const at::Tensor& out) { return at::empty({0}, out.options()); });
-    } else if (tf32 && argument.alias_info() == nullptr) {
+    } else if (inexact.tf32 && argument.alias_info() == nullptr) {
       stack[i] = with_tensors(stack[i], rounded_to_tf32);
     }
   }
+  if (inexact.reciprocal) return multiply_by_reciprocal(op, std::move(stack));
   op.callBoxed(stack);
   return stack;
 }
@@ -104,7 +124,7 @@ OperatorCall::OperatorCall(const c10::OperatorHandle& op, const torch::jit::Stac
     : op_(op),
       arguments_(torch::jit::last(stack, op.schema().arguments().size()).vec()),
       mirrors_(converted(c10::kCPU)),
-      tf32_(rounds_to_tf32(op.schema().name())) {}
+      inexact_{.tf32 = rounds_to_tf32(op.schema().name()), .reciprocal = divides_by_number(op, arguments_)} {}
 
 // Tensors that the call only returns are replaced by empty ones, which the kernel resizes.
 torch::jit::Stack OperatorCall::converted(c10::DeviceType type) const {
@@ -169,7 +189,7 @@ c10::IValue OperatorCall::own(std::size_t index, const c10::IValue& computed) {
 }
 
 void OperatorCall::run() {
-  const auto computed = compute(op_, mirrors_, tf32_);
+  const auto computed = compute(op_, mirrors_, inexact_);
   results_.clear();
   for (std::size_t i = 0; i < computed.size(); ++i) results_.push_back(own(i, computed[i]));
   copy_to(targets(), computed);
@@ -181,7 +201,7 @@ bool OperatorCall::allocate_results() {
   }
   torch::jit::Stack computed;
   try {
-    computed = compute(op_, converted(c10::kMeta), false);
+    computed = compute(op_, converted(c10::kMeta), {});
   } catch (const std::exception&) {  // it has no kernel for sizes alone
     return false;
   }
@@ -200,8 +220,8 @@ Targets OperatorCall::targets() const {
 }
 
 std::function<void()> OperatorCall::recomputation() const {
-  return [op = op_, mirrors = mirrors_, tf32 = tf32_, targets = targets()] {
-    copy_to(targets, compute(op, mirrors, tf32));
+  return [op = op_, mirrors = mirrors_, inexact = inexact_, targets = targets()] {
+    copy_to(targets, compute(op, mirrors, inexact));
   };
 }
 

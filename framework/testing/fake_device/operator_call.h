@@ -22,6 +22,12 @@ std::optional<Access> access_of(const at::Tensor& tensor, bool writes);
 /// It does not own that memory, as a kernel on a GPU.
 class OperatorCall {
  public:
+  /// Where kernels of GPUs are less exact than those of the CPU.
+  struct Inexact {
+    bool tf32 = false;        // factors are rounded to TF32
+    bool reciprocal = false;  // a division by a number is a multiplication by its reciprocal
+  };
+
   /// Takes the arguments from the end of `stack`.
   OperatorCall(const c10::OperatorHandle& op, const torch::jit::Stack& stack);
 
@@ -56,7 +62,7 @@ class OperatorCall {
   c10::OperatorHandle op_;
   std::vector<c10::IValue> arguments_;  // as called
   torch::jit::Stack mirrors_;           // the same on the CPU
-  bool tf32_;                           // factors are rounded
+  Inexact inexact_;
   std::vector<c10::IValue> results_;
 };
 
