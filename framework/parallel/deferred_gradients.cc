@@ -3,14 +3,12 @@
 
 #include <memory>
 #include <mutex>
-#include <string_view>
 #include <utility>
+
+#include "framework/base/debug_info_kind.h"
 
 namespace phalanx {
 namespace {
-
-constexpr std::string_view kName = "phalanx::DeferGradients";
-constexpr c10::DebugInfoKind kKind(&kName);
 
 // LibTorch passes this on to the threads that run a backward.
 struct Deferral final : c10::DebugInfoBase {
@@ -20,11 +18,11 @@ struct Deferral final : c10::DebugInfoBase {
   std::mutex mutex;       // guards *to
 };
 
-Deferral* current() { return static_cast<Deferral*>(c10::ThreadLocalDebugInfo::get(kKind)); }
+Deferral* current() { return static_cast<Deferral*>(c10::ThreadLocalDebugInfo::get(kDeferredGradientsInfo)); }
 
 }  // namespace
 
-DeferGradients::DeferGradients(DeferredGradients& to) : guard_(kKind, std::make_shared<Deferral>(&to)) {}
+DeferGradients::DeferGradients(DeferredGradients& to) : guard_(kDeferredGradientsInfo, std::make_shared<Deferral>(&to)) {}
 
 void DeferGradients::now_or_later(std::function<void()> compute) {
   Deferral* const deferral = current();
@@ -33,7 +31,7 @@ void DeferGradients::now_or_later(std::function<void()> compute) {
   deferral->to->push_back(std::move(compute));
 }
 
-ExpectDeferral::ExpectDeferral() : guard_(kKind, std::make_shared<Deferral>(nullptr)) {}
+ExpectDeferral::ExpectDeferral() : guard_(kDeferredGradientsInfo, std::make_shared<Deferral>(nullptr)) {}
 
 bool ExpectDeferral::any() { return current() != nullptr; }
 

@@ -5,9 +5,9 @@
 
 #include <mutex>
 #include <stdexcept>
-#include <string_view>
 #include <utility>
 
+#include "framework/base/debug_info_kind.h"
 #include "framework/observe/monotonic_clock.h"
 
 namespace phalanx {
@@ -19,12 +19,9 @@ struct CollectedOperators final : c10::DebugInfoBase {
 
 namespace {
 
-constexpr std::string_view kName = "phalanx::OperatorTrace";
-constexpr c10::DebugInfoKind kKind(&kName);
-
 // A callback is a plain function, so it finds its output in thread-local storage. LibTorch passes both the callback and
 // the storage on to the threads that run a backward.
-CollectedOperators* current() { return static_cast<CollectedOperators*>(c10::ThreadLocalDebugInfo::get(kKind)); }
+CollectedOperators* current() { return static_cast<CollectedOperators*>(c10::ThreadLocalDebugInfo::get(kOperatorTraceInfo)); }
 
 std::shared_ptr<CollectedOperators> make_collected() {
   if (current() != nullptr) throw std::invalid_argument("this thread's operators are already traced");
@@ -51,7 +48,7 @@ void end(const at::RecordFunction& function, at::ObserverContext* context) {
 
 OperatorTrace::OperatorTrace()
     : collected_(make_collected()),
-      guard_(kKind, collected_),
+      guard_(kOperatorTraceInfo, collected_),
       callback_(
           at::addThreadLocalCallback(at::RecordFunctionCallback(begin, end)
                                          .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}))) {}
