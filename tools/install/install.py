@@ -138,6 +138,7 @@ class Build:
             "libtorch_folder": libtorch_folder,
             "machine": platform.machine(),
             "glibc": bundle.newest_glibc(binaries.values()),
+            "glibcxx": bundle.newest_glibcxx(binaries.values()),
             "files": sorted([*members, *links, package.MANIFEST]),
         }
         members[package.MANIFEST] = (json.dumps(manifest, indent=1).encode() + b"\n", False)
