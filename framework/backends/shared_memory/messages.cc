@@ -120,7 +120,10 @@ void Messages::give_up_if_lost(Transfer& transfer, double seconds) {
   if (loss == nullptr && !late) return;
   {
     const std::lock_guard lock(mutex_);
-    empty_slots(transfer.peer(), Channel::kSlots);  // the peer may have sent this message before it ended
+    // Before it ended, the peer may have sent this message, or taken all of it.
+    empty_slots(transfer.peer(), Channel::kSlots);
+    fill_slots(transfer.peer(), Channel::kSlots);
+    complete_received(transfer.peer());
     if (transfer.done()) return;
   }
   std::ostringstream text;

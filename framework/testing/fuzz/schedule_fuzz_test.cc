@@ -1,14 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ATen/ops/full.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <map>
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "framework/backends/inproc/heap_fabric.h"
+#include "framework/backends/shared_memory/communicator.h"
 #include "framework/backends/shared_memory/schedule_point.h"
+#include "framework/comm/backend.h"
 #include "framework/testing/fuzz/run_schedule.h"
 
 namespace phalanx::testing {
@@ -33,6 +41,38 @@ TEST(ScheduleFuzz, EverySeedPasses) {
   EXPECT_GT(killed, static_cast<int>(schedules() / 10));
   std::printf("%llu schedules, %llu points, %d with a rank killed\n", static_cast<unsigned long long>(schedules()),
               static_cast<unsigned long long>(points), killed);
+}
+
+// The receiver may take the last bytes, and leave, between two looks of the sender.
+TEST(ScheduleFuzz, ASendSucceedsIfItsReceiverLeavesWithTheMessage) {
+  using Reach = inproc::HeapFabric::Reach;
+  for (const Reach reach : {Reach::kEverything, Reach::kBlocks, Reach::kFetched}) {
+    for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+      Schedule schedule(seed, 2, std::nullopt,
+                        [&] { std::fprintf(stderr, "seed %d hangs\n", static_cast<int>(seed)); });
+      const auto store = make_hash_store(Seconds(60));
+      std::string fault;
+      const auto play = [&](int rank) {
+        const RankInfo rank_info{.rank = rank, .size = 2, .local_rank = rank, .local_size = 2};
+        const ConnectOptions options{
+            .rank_info = rank_info, .store = store, .timeout = Seconds(1e6), .progress_thread = false};
+        auto world = shared_memory::connect("inproc", options, std::make_unique<inproc::HeapFabric>(reach));
+        schedule.enter(rank);
+        try {
+          const at::Tensor message = at::full({60'000}, rank);
+          (rank == 0 ? world->send(message, 1) : world->recv(message, 0)).wait();
+        } catch (const std::exception& error) {
+          fault = error.what();
+        }
+        world.reset();
+        schedule.leave();
+      };
+      std::jthread receiver(play, 1);
+      play(0);
+      receiver.join();
+      EXPECT_EQ(fault, "") << "reach " << static_cast<int>(reach) << ", seed " << seed;
+    }
+  }
 }
 
 TEST(ScheduleFuzz, ASeedDeterminesItsSchedule) {
