@@ -29,8 +29,8 @@ namespace phalanx::shared_memory {
 ///
 /// An operation begins with post(), which tells the other ranks what this rank does. await_posts() blocks until the
 /// ranks whose data this rank uses have posted the same operation. A rank that uses no data of others, such as the root
-/// of a broadcast, does not call it and goes on at once. It compares the others' calls later: in the first operation that
-/// waits for them, at the latest in the kLead-th one after it. take_late_mismatch() then returns the difference.
+/// of a broadcast, does not call it and goes on at once. It compares the others' calls later: in the first operation
+/// that waits for them, at the latest in the kLead-th one after it. take_late_mismatch() then returns the difference.
 ///
 /// Not thread-safe, except where stated: it is used by the thread that runs the rank's OperationQueue. After a
 /// CommError other than kMismatch the group is broken: this rank has left it, and every later call throws that error
@@ -130,8 +130,8 @@ class Group {
   /// Blocks until all ranks have called it in this operation as often as this rank.
   void barrier();
 
-  /// Returns kScratchBytes of scratch memory of a rank. Between operations it belongs to that rank. An operation may let
-  /// others read and write it, between a barrier before and one after that.
+  /// Returns kScratchBytes of scratch memory of a rank. Between operations it belongs to that rank. An operation may
+  /// let others read and write it, between a barrier before and one after that.
   std::byte* scratch(int rank) const { return block_.scratch(rank); }
 
   /// Returns true if ranks of this host have to share cores. The same on all ranks.
