@@ -49,8 +49,9 @@ inline constexpr int kMaxAnyTag = 32767;
 ///
 /// An operation is complete on a rank when its tensors may be used. A rank that needs nothing from the others, such as
 /// the root of a broadcast, may complete it before they have launched it. It then learns of their errors in one of its
-/// next operations: of a lost rank as soon as it needs that rank, and of a mismatch in the first operation that waits
-/// for the ranks that disagree, which is performed before it reports the error.
+/// next operations: of a lost rank as soon as it needs that rank, and of a mismatch in the first collective that waits
+/// for the ranks that disagree, or follows an operation that does. That collective is performed before it reports the
+/// error, which names the earlier one.
 ///
 /// Threads: any thread may launch, and wait for a Work that no other thread uses (work.h). Callers must order the
 /// launches of different threads themselves. Destroying a communicator leaves the group: peers that still wait for this
@@ -69,7 +70,7 @@ class Communicator {
   /// Returns true if tensors may be on such a device. The same on all ranks.
   virtual bool takes(c10::DeviceType device) const = 0;
 
-  /// Returns true if operations may ask for this way. The same on all ranks.
+  /// Returns true if operations may have this Operation::way. The same on all ranks.
   virtual bool offers(NativeWay way) const { return way == NativeWay::kDefault; }
 
   /// Copies root's elements to all ranks.

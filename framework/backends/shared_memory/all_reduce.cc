@@ -41,16 +41,15 @@ void reduce_own_slice(const Execution& execution, Addresses addresses, std::int6
 // ranks rarely, and all of it stays in the caches. Ranks write the results to the scratch of all.
 void reduce_in_scratch(const Execution& execution, const Elements& elements, const Reduction& op) {
   auto& group = execution.group;
-  int half = 0;
-  for (std::int64_t chunk = 0; chunk < pieces_of(elements.bytes(), kScratchBytes); ++chunk, half ^= 1) {
+  Addresses scratches;
+  for (int rank = 0; rank < execution.size(); ++rank) scratches.push_back(group.scratch(rank));
+  std::byte* const own = scratches[execution.rank()];
+  for (std::int64_t chunk = 0; chunk < pieces_of(elements.bytes(), kScratchBytes); ++chunk) {
     const PieceRange range(elements.bytes(), chunk, kScratchBytes);
-    std::byte* const own = group.scratch(execution.rank(), half);
     copy_bytes(own, elements.data + range.begin, range.bytes);
     group.barrier();
-    Addresses scratches;
-    for (int rank = 0; rank < execution.size(); ++rank) scratches.push_back(group.scratch(rank, half));
     reduce_own_slice(execution, scratches, static_cast<std::int64_t>(range.bytes / elements.item()), op, kAll);
-    group.barrier();  // the other half is free now: all ranks have copied its data out
+    group.barrier();
     copy_bytes(elements.data + range.begin, own, range.bytes);
   }
 }

@@ -16,9 +16,9 @@ namespace {
 // The counts that every rank sends, by receiver.
 using Traffic = std::vector<PartLayout>;
 
-std::size_t largest_part(const Traffic& traffic, std::size_t item) {
+std::size_t largest_part_of(const Traffic& traffic, std::size_t item) {
   std::size_t most = 0;
-  for (const auto& parts : traffic) most = std::max(most, shared_memory::largest_part(parts, item));
+  for (const auto& parts : traffic) most = std::max(most, largest_part(parts, item));
   return most;
 }
 
@@ -72,7 +72,7 @@ void all_to_all(const Execution& execution, Elements output, Elements input, con
   const int self = execution.rank();
   const Traffic traffic = even ? Traffic(execution.size(), to) : exchange_counts(execution, from, to);
   const BulkCopy copy(2 * input.bytes() * static_cast<std::size_t>(execution.size()));
-  const PartFlow flow(execution, input, item, largest_part(traffic, item),
+  const PartFlow flow(execution, input, item, largest_part_of(traffic, item),
                       [&](int rank) -> const PartLayout& { return traffic[rank]; });
   const auto place_of = [&](int rank) { return output.data + begin_of(from, rank, item); };
   const auto bytes_from = [&](int rank) { return bytes_of(from, rank, item); };

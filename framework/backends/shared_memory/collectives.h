@@ -15,21 +15,24 @@ namespace phalanx::shared_memory {
 // Collectives of ranks that share memory. P ranks. n is the total number of bytes of the operation: the tensor of
 // broadcast, reduce and all_reduce, or the tensor of all parts of the other operations.
 //
-// Each operation uses one of four ways. All ranks choose the same one:
+// Each operation uses one of five ways. All ranks choose the same one:
 //
 // - With the posts, if the data of each rank is small (kPayloadBytes): its first bytes are in the post itself, the rest
 //   in flagged lines.
 // - In place, if all ranks reach the memory that is read (or the memory that is written).
 // - Through rings, otherwise: each rank writes pieces of its data to its ring, and the ranks that need them take them
 //   at the same time, so that both sides work at once. Pieces may be written past the caches (PieceWriter).
+// - In scratch memory, for an all_reduce that would take two shots through rings if ranks share cores: they copy
+//   kScratchBytes at a time there, combine them in place, and copy the result back. A core then changes between ranks
+//   four times for that many bytes, instead of for every piece.
 // - Fetched, if the caller asks for it (NativeWay::kKernelCopy): the fabric reads memory that is not mapped here
 //   (Fabric::fetch), with one system call per peer. One copy instead of two, but the kernel is slower, and only the
 //   reader works.
 //
-// In place and fetched, ranks wait for each other twice: before they use each other's memory, and before any of them
-// may use its own memory again. With posts and through rings, a rank waits only for the ranks whose data it needs. A
-// rank that only sends is done when its data is in shared memory. There is room for the data of kLead small operations,
-// or for kRingBytes.
+// In place, in scratch memory and fetched, ranks wait for each other twice: before they use each other's memory, and
+// before any of them may use its own memory again. With posts and through rings, a rank waits only for the ranks whose
+// data it needs. A rank that only sends is done when its data is in shared memory. There is room for the data of kLead
+// small operations, or for kRingBytes.
 //
 // Bytes that all ranks together read and write, for P ranks and n bytes:
 //

@@ -211,7 +211,8 @@ std::shared_ptr<void> SharedMemoryCommunicator::allocate_now(const Allocation& a
 }
 
 Location SharedMemoryCommunicator::locate(const void* begin, std::size_t bytes) const {
-  if (group_->fabric().reaches_everything()) return {reinterpret_cast<std::uint64_t>(begin), kEverywhere};
+  const bool reached = size() == 1 || group_->fabric().reaches_everything();
+  if (reached) return {reinterpret_cast<std::uint64_t>(begin), kEverywhere};
   return regions_->locate(begin, bytes);
 }
 

@@ -13,11 +13,11 @@
 
 namespace phalanx::shared_memory {
 
-/// The next operation of a rank, and either the location of its memory or the first bytes of its payload. Ranks compare
-/// the posts of those whose data they use before they use it, and the others' later.
+/// The call of a rank, and either the locations of its memory or the first bytes of its payload, the head; the call
+/// decides which. Ranks compare the posts of those whose data they use before they use it, and the others' later.
 struct Post {
   Call call;
-  Location input, output;  // or the head
+  Location input, output;
 
   static constexpr std::size_t kHeadBytes = 2 * sizeof(Location);
   std::byte* head() { return reinterpret_cast<std::byte*>(this) + offsetof(Post, input); }
@@ -49,8 +49,8 @@ static_assert(kPayloads > kLead);
 inline constexpr std::size_t kPayloadBytes = 1 << 10;
 inline constexpr std::size_t kPayloadLines = lines_of(kPayloadBytes - Post::kHeadBytes);
 
-/// The scratch memory of a rank, in two halves, for operations that combine in shared memory.
-inline constexpr std::size_t kScratchBytes = 256 << 10;  // per half
+/// The scratch memory of a rank, for operations that combine in shared memory.
+inline constexpr std::size_t kScratchBytes = 256 << 10;
 
 /// A rank's place in shared memory. Only that rank writes to it; every other rank reads it.
 struct Member {
@@ -99,7 +99,7 @@ class ControlBlock {
  public:
   static std::size_t bytes(int size) {
     const auto ranks = static_cast<std::size_t>(size);
-    return data_at(size) + (kRingBytes + 2 * kScratchBytes) * ranks + ChannelData::kBytes * ranks * ranks;
+    return data_at(size) + (kRingBytes + kScratchBytes) * ranks + ChannelData::kBytes * ranks * ranks;
   }
 
   /// `memory` is aligned to a page.
@@ -120,11 +120,9 @@ class ControlBlock {
   /// Returns the numbers of pieces of `writer`'s ring that each rank needs no longer.
   Progress* taken(int writer) const { return taken_ + pair(writer, 0); }
   std::byte* ring_data(int rank) const { return data_ + kRingBytes * static_cast<std::size_t>(rank); }
-  std::byte* scratch(int rank, int half) const {
-    return ring_data(size_) + kScratchBytes * static_cast<std::size_t>(2 * rank + half);
-  }
+  std::byte* scratch(int rank) const { return ring_data(size_) + kScratchBytes * static_cast<std::size_t>(rank); }
   ChannelData channel_data(int from, int to) const {
-    return ChannelData(scratch(size_, 0) + ChannelData::kBytes * static_cast<std::size_t>(pair(from, to)));
+    return ChannelData(scratch(size_) + ChannelData::kBytes * static_cast<std::size_t>(pair(from, to)));
   }
 
  private:

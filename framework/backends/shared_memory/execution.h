@@ -18,14 +18,18 @@ namespace phalanx::shared_memory {
 /// One address per rank; empty if not all ranks can be reached.
 using Addresses = c10::SmallVector<std::byte*, 16>;
 
-/// Translates the memory of each rank in the current operation to addresses of this rank; empty if one of them cannot
-/// be reached. All ranks get the same answer, reachable or not.
+/// Finds the memory of the ranks of a group.
 class AddressBook {
  public:
   virtual ~AddressBook() = default;
+
+  /// Returns where the other ranks find [begin, begin + bytes) of this rank; region 0 if they do not reach it.
   virtual Location locate(const void* begin, std::size_t bytes) const = 0;
-  virtual Addresses addresses(const Group& group,
-                              Location Post::* which) const = 0;  // valid after Group::exchange_posts()
+
+  /// Translates a location that every rank has posted in the current operation to addresses of this rank; empty if one
+  /// of them cannot be reached. All ranks get the same answer, reachable or not. All posts must have been awaited, and
+  /// none may have a payload.
+  virtual Addresses addresses(const Group& group, Location Post::* which) const = 0;
 };
 
 /// A dense run of elements.

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "framework/backends/inproc/heap_fabric.h"
+#include "framework/backends/shared_memory/two_shot.h"
 #include "framework/testing/fuzz/schedule.h"
 
 namespace phalanx::shared_memory {
@@ -87,6 +88,40 @@ TEST(Flow, MovesEveryPieceInAnyInterleaving) {
         },
         Seconds(1e6), &schedule);
   }
+}
+
+// No memory is within reach of other ranks.
+struct NoAddresses final : AddressBook {
+  Location locate(const void*, std::size_t) const override { return {}; }
+  Addresses addresses(const Group&, Location Post::*) const override { return {}; }
+};
+
+// A rank may have combined all chunks before it takes the first result. Owners must not use those slots again until
+// then, even in the next operation.
+TEST(Flow, ResultsOfTwoShotsStayUntilTheyAreTaken) {
+  constexpr std::int64_t kChunks = 40;
+  constexpr auto kCount = static_cast<std::int64_t>(kChunks * kPieceBytes / sizeof(std::int64_t));
+  run_group([](Group& group) {
+    const Call call{.elements = kCount, .op = Op::kAllReduce, .dtype = c10::kLong};
+    std::vector<std::int64_t> numbers(kCount, group.rank() + 1);
+    const Elements elements{reinterpret_cast<std::byte*>(numbers.data()), kCount, c10::kLong};
+    const Reduction sum = Reduction::kSum;
+    const NoAddresses book;
+    const Execution execution{group, book, call};
+    TwoShot shots(execution, elements, sum);
+    execution.post(elements, {}, shots);
+    group.await_posts();
+    while (!shots.done()) {
+      group.await([&] { return shots.ready(); }, [&](int peer) { return !shots.awaits(peer); });
+      shots.step();
+    }
+    for (int peer = 0; peer < kRanks; ++peer) {
+      const auto taken = group.block().taken(peer)[group.rank()].pieces.load();
+      EXPECT_EQ(taken, 0u) << "rank " << group.rank() << " needs the results of rank " << peer;
+    }
+    shots.run();
+    EXPECT_EQ(numbers, std::vector<std::int64_t>(kCount, kRanks * (kRanks + 1) / 2));
+  });
 }
 
 TEST(Flow, ARankThatGivesUpInTheMiddleIsNoticed) {

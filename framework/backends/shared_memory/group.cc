@@ -200,10 +200,15 @@ bool Group::ring_has_room() {
   });
 }
 
-std::uint64_t Group::first_piece_of(int rank) const {
+std::uint64_t Group::begin_in_ring(int rank) const {
   const Location& input = posts_[rank].input;
-  const bool said = input.region == kRing || input.region == kRingBegun;
-  return said ? input.offset : block_.member(rank).begins[sequence() % kPosts];
+  return is_ring(input) ? input.offset : block_.member(rank).begins[sequence() % kPosts];
+}
+
+std::uint64_t Group::first_piece_of(int rank) {
+  const std::uint64_t first = begin_in_ring(rank);
+  if (posts_[rank].input.region == kRingBegun) rings_[rank].set_filled(first + 1);
+  return first;
 }
 
 void Group::mark_finished() {
@@ -253,11 +258,12 @@ void Group::give_up_if_lost(const std::function<bool(int)>& arrived, Waiter::Clo
   fail_and_throw(CommError(CommError::Kind::kTimeout, text.str()));
 }
 
-// Returns how far a rank has come in the current operation. If one rank stops, those that wait for it stop later.
+// Returns how far a rank has come in the current operation: the pieces in its ring if there are any, otherwise only
+// whether it has posted. If one rank stops, those that wait for it stop later.
 std::int64_t Group::progress_of(int peer) const {
   if (compared_[peer] < sequence()) return posted(peer, sequence()) ? 0 : -1;
   return static_cast<std::int64_t>(block_.member(peer).filled.pieces.load(std::memory_order_relaxed) -
-                                   first_piece_of(peer));
+                                   begin_in_ring(peer));
 }
 
 void Group::give_up(int rank, const char* what_it_did, double seconds) {

@@ -29,8 +29,8 @@ namespace phalanx::shared_memory {
 ///
 /// An operation begins with post(), which tells the other ranks what this rank does. await_posts() blocks until the
 /// ranks whose data this rank uses have posted the same operation. A rank that uses no data of others, such as the root
-/// of a broadcast, does not call it and goes on at once. It compares the others' calls later, in one of its next kLead
-/// operations or in the first that waits for them, and take_late_mismatch() then returns the difference.
+/// of a broadcast, does not call it and goes on at once. It compares the others' calls later: in the first operation
+/// that waits for them, at the latest in the kLead-th one after it. take_late_mismatch() then returns the difference.
 ///
 /// Not thread-safe, except where stated: it is used by the thread that runs the rank's OperationQueue. After a
 /// CommError other than kMismatch the group is broken: this rank has left it, and every later call throws that error
@@ -108,8 +108,9 @@ class Group {
   /// Sets the number of the first piece of this operation, if the post does not say it. Called before post().
   void set_first_piece(std::uint64_t number) { self().begins[sequence() % kPosts] = number; }
 
-  /// Returns the number of the first piece of this operation in the ring of a rank whose post was awaited.
-  std::uint64_t first_piece_of(int rank) const;
+  /// Returns the number of the first piece of this operation in the ring of a rank whose post was awaited and has no
+  /// payload.
+  std::uint64_t first_piece_of(int rank);
 
   /// Blocks until ready() returns true. Throws kPeerLost if a rank for which arrived(rank) returns false is gone,
   /// kTimeout if the time of the operation is over, and kMismatch if another rank turns out to have posted another
@@ -129,9 +130,9 @@ class Group {
   /// Blocks until all ranks have called it in this operation as often as this rank.
   void barrier();
 
-  /// Returns a half of a rank's scratch memory, which all ranks read and write. Only operations that await all posts,
-  /// and end with a barrier, may use it.
-  std::byte* scratch(int rank, int half) const { return block_.scratch(rank, half); }
+  /// Returns kScratchBytes of scratch memory of a rank. Between operations it belongs to that rank. An operation may
+  /// let others read and write it, between a barrier before and one after that.
+  std::byte* scratch(int rank) const { return block_.scratch(rank); }
 
   /// Returns true if ranks of this host have to share cores. The same on all ranks.
   bool shares_cores() const { return options_.local_cores > 0 && options_.local_ranks > options_.local_cores; }
@@ -182,6 +183,7 @@ class Group {
   template <class Arrived>
   void await_all(const Arrived& arrived);
   void give_up_if_lost(const std::function<bool(int)>& arrived, Waiter::Clock::duration waited);
+  std::uint64_t begin_in_ring(int rank) const;
   std::int64_t progress_of(int peer) const;
   [[noreturn]] void fail_and_throw(const CommError& error);
   [[noreturn]] void give_up(int rank, const char* what_it_did, double seconds);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kBytes = 5 * FlaggedLine::kBytes + 17;
 
-std::vector<std::byte> payload(std::size_t bytes) {
+std::vector<std::byte> numbered_bytes(std::size_t bytes) {
   std::vector<std::byte> all(bytes);
   for (std::size_t i = 0; i < bytes; ++i) all[i] = static_cast<std::byte>(i * 7 + 1);
   return all;
@@ -29,7 +29,7 @@ struct Lines {
 [[noreturn]] void never(const auto&) { throw std::logic_error("every line is there"); }
 
 TEST(PayloadLines, HoldAnyRangeOfBytes) {
-  const auto sent = payload(kBytes);
+  const auto sent = numbered_bytes(kBytes);
   const auto shared = std::make_unique<Lines>();
   write_lines(shared->lines.data(), sent, 9);
   for (std::size_t begin = 0; begin <= kBytes; begin += 13) {
@@ -43,7 +43,7 @@ TEST(PayloadLines, HoldAnyRangeOfBytes) {
 }
 
 TEST(PayloadLines, AreThereOnceAllHaveTheNumberOfTheCall) {
-  const auto sent = payload(kBytes);
+  const auto sent = numbered_bytes(kBytes);
   const auto shared = std::make_unique<Lines>();
   write_lines(shared->lines.data(), sent, 9);
   EXPECT_TRUE(lines_are_here(shared->lines.data(), kBytes, 9));
@@ -56,7 +56,7 @@ TEST(PayloadLines, AreThereOnceAllHaveTheNumberOfTheCall) {
 
 // The reader waits for the line that is missing, and for no other.
 TEST(PayloadLines, ReadersWaitForEachLine) {
-  const auto sent = payload(kBytes);
+  const auto sent = numbered_bytes(kBytes);
   const auto shared = std::make_unique<Lines>();
   constexpr std::size_t kHalf = 2 * FlaggedLine::kBytes;
   write_lines(shared->lines.data(), std::span(sent).first(kHalf), 3);
@@ -74,7 +74,7 @@ TEST(PayloadLines, ReadersWaitForEachLine) {
 
 // Numbers are compared as a whole, so the largest one is followed by a different one like every other.
 TEST(PayloadLines, NumbersMayWrapAround) {
-  const auto sent = payload(100);
+  const auto sent = numbered_bytes(100);
   const auto shared = std::make_unique<Lines>();
   for (std::uint64_t call = UINT64_MAX - 1; call != 2; ++call) {
     EXPECT_FALSE(lines_are_here(shared->lines.data(), sent.size(), call)) << call;

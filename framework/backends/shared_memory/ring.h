@@ -88,7 +88,7 @@ class RingReader {
     return number < known_filled_;
   }
 
-  /// Records that pieces before `number` are there, as another message has told.
+  /// Records that the pieces before `number` were written, as this rank knows from memory that was published later.
   void set_filled(std::uint64_t number) { known_filled_ = number > known_filled_ ? number : known_filled_; }
 
   const std::byte* piece(std::uint64_t number) const { return data_ + number % kPieces * kPieceBytes; }

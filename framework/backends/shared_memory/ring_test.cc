@@ -16,14 +16,14 @@
 namespace phalanx::shared_memory {
 namespace {
 
-constexpr int kRanks = 3;
+constexpr int kRingRanks = 3;
 
 // The ring of rank 0.
 struct Shared {
-  Progress filled, taken[kRanks];
+  Progress filled, taken[kRingRanks];
   std::unique_ptr<std::byte[]> data = std::make_unique<std::byte[]>(kRingBytes);
 
-  RingWriter writer() { return {0, kRanks, filled, taken, data.get()}; }
+  RingWriter writer() { return {0, kRingRanks, filled, taken, data.get()}; }
   RingReader reader(int rank) { return {filled, taken[rank], data.get()}; }
 };
 
@@ -103,7 +103,7 @@ TEST(Ring, EveryReaderGetsEveryPieceInAnyInterleaving) {
   constexpr std::uint64_t kNumbers = 5 * kPieces + 3;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const auto shared = std::make_unique<Shared>();
-    testing::Schedule schedule(seed, kRanks, std::nullopt, [] { ADD_FAILURE() << "a rank hangs"; });
+    testing::Schedule schedule(seed, kRingRanks, std::nullopt, [] { ADD_FAILURE() << "a rank hangs"; });
     std::vector<std::jthread> ranks;
     ranks.emplace_back([&] {
       schedule.enter(0);
@@ -115,7 +115,7 @@ TEST(Ring, EveryReaderGetsEveryPieceInAnyInterleaving) {
       }
       schedule.leave();
     });
-    for (int rank = 1; rank < kRanks; ++rank) {
+    for (int rank = 1; rank < kRingRanks; ++rank) {
       ranks.emplace_back([&, rank] {
         schedule.enter(rank);
         auto ring = shared->reader(rank);

@@ -57,16 +57,14 @@ void TwoShot::write_result() {
     sources.push_back(is_own ? own : group_.ring_of(rank).piece(data_of(rank, combined_)) + begin);
   }
   reduce_run(elements_, range(combined_).begin + begin, sources, bytes, op_);
-  for (int rank = 0; rank < group_.size(); ++rank) {
-    if (rank != group_.rank()) group_.ring_of(rank).take(data_of(rank, combined_));
-  }
   group_.piece_writer().write(group_.ring().next(), own, bytes);
   group_.publish_piece(kAllReaders);
   ++combined_;
 }
 
 void TwoShot::run() {
-  // A result is taken only once this rank has combined the data that lies before it in the rings.
+  // To take a result is to give up all pieces before it, so this rank must have combined the data among them. It never
+  // takes the data itself: results that it still needs may lie before it.
   JointInflow in(
       group_, chunks_, [this](int peer, std::int64_t chunk) { return result_of(peer, chunk); },
       [this](std::int64_t chunk) { return combined_ >= std::min(chunk + kDepth, chunks_); },

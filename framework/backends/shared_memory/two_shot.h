@@ -32,10 +32,11 @@ class TwoShot {
   void run();
 
  private:
-  // A rank is at most D chunks ahead of the slowest one in combining, and has written the data of D more. So the last
-  // piece in a ring is at most 4 D + 1 after the first that a reader may still need.
+  // D. A rank is at most D chunks ahead of the slowest one in combining, which has taken the results up to D + 1 chunks
+  // before. There are two pieces per chunk, so the last one in a ring is at most 4 D + 4 after the first that is not
+  // taken, and no rank waits for room.
   static constexpr std::int64_t kDepth = 24;
-  static_assert(4 * kDepth + 1 < static_cast<std::int64_t>(kPieces));
+  static_assert(4 * kDepth + 4 < static_cast<std::int64_t>(kPieces));
 
   struct Bytes {
     std::size_t begin, count;

@@ -5,6 +5,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <cstring>
+
 namespace phalanx::ps {
 namespace {
 
@@ -43,6 +45,10 @@ bool PeerMemory::read(std::uint64_t address, void* to, std::size_t bytes) const 
 }
 
 bool PeerMemory::write(std::uint64_t address, const void* from, std::size_t bytes) const {
+  if (is_ours()) {  // the kernel would take twice as long
+    if (bytes > 0) std::memcpy(reinterpret_cast<void*>(address), from, bytes);
+    return true;
+  }
   return copy_all(
       address, static_cast<char*>(const_cast<void*>(from)), bytes,
       [this](const iovec& here, const iovec& there) { return ::process_vm_writev(process_, &here, 1, &there, 1, 0); });

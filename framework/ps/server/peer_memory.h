@@ -24,7 +24,8 @@ class PeerMemory {
   /// Returns true if the client is a thread of this process, whose memory can be used directly.
   bool is_ours() const;
 
-  /// Copy memory. Return false if the client is gone or has no such memory; part of it may have been copied.
+  /// Copy memory. Return false if the client is another process that is gone or has no such memory; part of it may have
+  /// been copied. A thread of this process must not free memory that it has offered.
   bool read(std::uint64_t address, void* to, std::size_t bytes) const;
   bool write(std::uint64_t address, const void* from, std::size_t bytes) const;
 
