@@ -34,7 +34,7 @@ struct Snapshot {
 /// Copies this rank's share according to `plan` into `snapshot`, whose memory is reused.
 void take_snapshot(const RunState& state, const WritePlan& plan, bool replicas_equal, Snapshot& snapshot);
 
-/// How long a run puts up with a disk that is slow, full or absent.
+/// The times for which a run tolerates a disk that is slow, full or absent.
 struct Patience {
   Seconds wait{10};   // a step waits for the checkpoint before; then the new one waits in memory
   Seconds retry{0};   // at the end, a file that the disk refuses is tried again; 0: it is never tried again

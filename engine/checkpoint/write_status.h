@@ -10,7 +10,7 @@
 
 namespace phalanx {
 
-/// How far a rank is with its share of a checkpoint.
+/// The progress of a rank with its share of a checkpoint.
 struct WriteStatus {
   enum Stage : std::int64_t { kWriting, kWritten, kCommitted, kFailed };
 

@@ -14,7 +14,7 @@
 
 namespace phalanx {
 
-/// How a job that has failed is started again.
+/// The settings of a second launch, after a job has failed.
 struct Relaunch {
   Seconds delay{0};  // to wait before
   int ranks = 1;

@@ -10,7 +10,7 @@
 
 namespace phalanx::chaos {
 
-/// What this process needs to cause a fault.
+/// The run, and the means to cause faults in it.
 struct Stage {
   Attempt& attempt;
   std::string run_folder;                     // identifies the processes of the run

@@ -7,7 +7,7 @@
 
 namespace phalanx::chaos {
 
-/// What a run has to do about a fault.
+/// The correct reaction of a run to a fault.
 enum class Expected {
   kGoesOn,   // it ends as if nothing had happened
   kEnds,     // it ends with one of the fault's statuses, or its launcher starts it again; then it resumes

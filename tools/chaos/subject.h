@@ -11,7 +11,7 @@
 
 namespace phalanx::chaos {
 
-/// How runs are started.
+/// The command line and the ranks of the runs.
 struct Launching {
   std::vector<std::string> train{};      // the program train, as words
   std::vector<std::string> arguments{};  // its arguments, without the run folder

@@ -93,7 +93,7 @@ class Link final : public GuardedPair<decltype(&::gloo::transport::tcp::Pair::ha
   bool write(::gloo::transport::tcp::Op& op) override;  // without SIGPIPE
 };
 
-/// Where a rank listens for its peers, and the secret that they must know.
+/// The address at which a rank listens for its peers, and the secret that they must know.
 struct Endpoint {
   std::string host{};
   std::string secret{};

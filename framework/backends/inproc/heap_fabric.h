@@ -15,7 +15,7 @@ namespace phalanx::inproc {
 /// announces it by leaving its group.
 class HeapFabric final : public shared_memory::Fabric {
  public:
-  /// What the ranks make use of. The last two are for tests of what ranks that are processes do.
+  /// The memory of other ranks that a rank reads itself. The last two are for tests of ranks that are processes.
   enum class Reach {
     kEverything,
     kBlocks,   // only memory that was created here

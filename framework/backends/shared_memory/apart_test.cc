@@ -239,7 +239,7 @@ TEST(ApartMessages, ArriveInOrderWhateverTheirSizes) {
   }
 }
 
-// What was sent completely is received even if the sender is gone, however many slots it takes.
+// Messages that were sent completely are received even if the sender is gone, however many slots they take.
 TEST(ApartMessages, OutliveTheirSender) {
   constexpr std::int64_t kFits = 200'000;  // ints, in the slots of a channel
   run_apart(2, Reach::kBlocks, [&](const CommunicatorPtr& world) {

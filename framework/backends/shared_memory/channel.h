@@ -37,7 +37,7 @@ struct Channel {
   };
   static_assert(sizeof(Header) == kLine);
 
-  /// What has been claimed of the sender's last claimable message, packed into a word.
+  /// The claimed part of the sender's last claimable message, packed into a word.
   struct Claim {
     static constexpr int kOffsetBits = 44;
 

@@ -20,7 +20,7 @@ constexpr Seconds kLong{20};
 
 MetricsRecord at_step(std::int64_t step) { return {.step = step, .split = "train", .metrics = {}}; }
 
-// What the fake disk has and does. Outlives the sink.
+// The state of the fake disk. Outlives the sink.
 struct Disk {
   std::atomic<bool> full{false}, hangs{false};
   std::vector<std::int64_t> steps{};  // read it only after flush()

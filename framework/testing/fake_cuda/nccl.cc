@@ -24,7 +24,7 @@ namespace {
 using Kind = NcclCall::Kind;
 using CommunicatorPtr = std::shared_ptr<FakeNcclCommunicator>;
 
-// What the process has made. An ncclComm_t is the address of a key of `communicators`.
+// The state of the process. An ncclComm_t is the address of a key of `communicators`.
 struct Process {
   std::mutex mutex;
   std::map<ncclComm_t, CommunicatorPtr> communicators;

@@ -29,7 +29,7 @@ std::atomic<long> threads{0};
 std::mutex text_mutex;
 std::string last_error;
 
-// What a rank tells the others about a child.
+// A rank's arguments of a split, which the others read.
 struct SplitEntry {
   int color, key;
 };

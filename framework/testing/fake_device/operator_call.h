@@ -22,7 +22,7 @@ std::optional<Access> access_of(const at::Tensor& tensor, bool writes);
 /// It does not own that memory, as a kernel on a GPU.
 class OperatorCall {
  public:
-  /// Where kernels of GPUs are less exact than those of the CPU.
+  /// Approximations that kernels of GPUs make and those of the CPU do not.
   struct Inexact {
     bool tf32 = false;        // factors are rounded to TF32
     bool reciprocal = false;  // a division by a number is a multiplication by its reciprocal
