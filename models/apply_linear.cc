@@ -2,10 +2,12 @@
 #include "models/apply_linear.h"
 
 #include <ATen/Context.h>
+#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/mm.h>
+#include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/csrc/autograd/graph_task.h>
 
@@ -14,6 +16,7 @@
 
 #include "framework/parallel/autocast.h"
 #include "framework/parallel/deferred_gradients.h"
+#include "framework/parallel/padded_columns.h"
 
 namespace phalanx {
 namespace {
@@ -57,14 +60,36 @@ bool only_adds(const at::Tensor& weight) {
 
 // The sum is not fused with the product under autocast, whose products have fewer bits than the sum.
 void add_product(const at::Tensor& left, const at::Tensor& right, at::Tensor& sum) {
-  if (left.scalar_type() == sum.scalar_type()) {
+  if (left.scalar_type() == sum.scalar_type() && left.size(0) == sum.size(0)) {
     sum.addmm_(left, right);
   } else {
-    sum.add_(at::mm(left, right));
+    sum.add_(at::mm(left, right).narrow(0, 0, sum.size(0)));  // without the rows of padding
   }
 }
 
-// The product in the dtype of the input. A weight of another dtype is cast once, in the forward pass.
+// The layers whose number of outputs is padded, and the numbers to which it is.
+constexpr std::int64_t kWide = 4096, kPadded = 64;
+
+// Returns true if the product is several times faster with more outputs.
+bool pads(at::Device device, at::ScalarType dtype, std::int64_t outputs, bool out_in) {
+  return !device.is_cpu() && out_in && (dtype == at::kBFloat16 || dtype == at::kHalf) && outputs >= kWide &&
+         outputs % kPadded != 0;
+}
+
+std::int64_t padded_count(std::int64_t outputs) { return (outputs + kPadded - 1) / kPadded * kPadded; }
+
+// Returns a weight [m, ...] or a bias [m] in another dtype, followed by zeros.
+at::Tensor padded(const at::Tensor& tensor, at::ScalarType dtype) {
+  auto sizes = tensor.sizes().vec();
+  sizes[0] = padded_count(sizes[0]);
+  const at::Tensor result = at::zeros(sizes, tensor.options().dtype(dtype));
+  result.narrow(0, 0, tensor.size(0)).copy_(tensor);
+  return result;
+}
+
+// The product in the dtype of the input. A weight of another dtype is cast once, in the forward pass. A product that is
+// faster with padding is a view of the padded one, and so may its gradient be (padded_columns.h). The padding does not
+// change any result: it is multiplied by zeros in the input's gradient, and left out of the weight's.
 class Product final : public torch::autograd::Function<Product> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight,
@@ -72,15 +97,25 @@ class Product final : public torch::autograd::Function<Product> {
     context->saved_data["out_in"] = out_in;
     context->saved_data["has_bias"] = bias.has_value();
     const auto dtype = input.scalar_type();
-    const at::Tensor cast = weight.to(dtype);
+    const bool with_more = pads(input.device(), dtype, weight.size(0), out_in);
+    context->saved_data["padded"] = with_more;
+    const at::Tensor cast = with_more ? padded(weight, dtype) : weight.to(dtype);
     context->save_for_backward({weight.requires_grad() ? input : at::Tensor(), weight, cast});
+    if (with_more) {
+      const at::Tensor all = product(input, cast, bias ? Bias(padded(*bias, dtype)) : bias);
+      const at::AutoDispatchBelowADInplaceOrView not_a_view;  // to autograd, which would copy its gradient
+      return all.narrow(1, 0, weight.size(0));
+    }
     return product(input, out_in ? cast : cast.t(), bias ? Bias(bias->to(dtype)) : bias);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto saved = context->get_saved_variables();
-    const at::Tensor &rows = saved[0], &weight = saved[1], &gradient = gradients[0];
+    const at::Tensor &rows = saved[0], &weight = saved[1];
     const bool out_in = context->saved_data["out_in"].toBool();
+    // A second derivative is computed without padding.
+    const bool with_more = context->saved_data["padded"].toBool() && !at::GradMode::is_enabled();
+    const at::Tensor gradient = with_more ? with_padding(gradients[0], saved[2].size(0)) : gradients[0];
     variable_list result(4);
     if (context->needs_input_grad(0)) {
       // A second derivative depends on the weight itself, not on its cast copy.
@@ -88,7 +123,7 @@ class Product final : public torch::autograd::Function<Product> {
       result[0] = product(gradient, out_in ? cast.t() : cast);
     }
     if (context->needs_input_grad(1)) result[1] = of_weight(rows, weight, gradient, out_in);
-    if (context->saved_data["has_bias"].toBool() && context->needs_input_grad(2)) result[2] = gradient.sum(0);
+    if (context->saved_data["has_bias"].toBool() && context->needs_input_grad(2)) result[2] = gradients[0].sum(0);
     return result;
   }
 
@@ -97,7 +132,7 @@ class Product final : public torch::autograd::Function<Product> {
   static at::Tensor of_weight(const at::Tensor& rows, const at::Tensor& weight, const at::Tensor& gradient,
                               bool out_in) {
     const at::Tensor left = out_in ? gradient.t() : rows.t(), &right = out_in ? rows : gradient;
-    if (!only_adds(weight)) return at::mm(left, right);
+    if (!only_adds(weight)) return at::mm(left, right).narrow(0, 0, weight.size(0));
     DeferGradients::now_or_later([sum = weight.grad(), left, right]() mutable { add_product(left, right, sum); });
     return {};
   }
@@ -105,13 +140,14 @@ class Product final : public torch::autograd::Function<Product> {
 
 // Returns the dtype in which Product computes, or nothing if LibTorch's own layer is better or the dtype of the cast is
 // unknown.
-std::optional<at::ScalarType> dtype_of_product(const at::Tensor& input, const at::Tensor& weight) {
+std::optional<at::ScalarType> dtype_of_product(const at::Tensor& input, const at::Tensor& weight, bool out_in) {
   const auto device = input.device().type();
-  if (device != at::kCPU && !ExpectDeferral::any()) return {};
   const auto given = input.scalar_type(), autocast = Autocast::current(device);
+  const bool padding = pads(input.device(), autocast == at::kFloat ? given : autocast, weight.size(0), out_in);
+  if (device != at::kCPU && !ExpectDeferral::any() && !padding) return {};
   const bool same_dtype = given == weight.scalar_type();
   if (given == at::kFloat && same_dtype && autocast == at::kFloat) return given;
-  if (!ExpectDeferral::any()) return {};
+  if (!ExpectDeferral::any() && !padding) return {};
   if (autocast == at::kFloat) return same_dtype ? std::optional(given) : std::nullopt;
   return weight.scalar_type() == at::kFloat && given != at::kDouble ? std::optional(autocast) : std::nullopt;
 }
@@ -122,7 +158,7 @@ at::Tensor apply_linear(const at::Tensor& input, const at::Tensor& weight, const
                         WeightLayout layout) {
   const bool out_in = layout == WeightLayout::kOutIn;
   const Bias with = bias.defined() ? Bias(bias) : Bias();
-  const auto dtype = dtype_of_product(input, weight);
+  const auto dtype = dtype_of_product(input, weight, out_in);
   if (!dtype) return at::linear(input, out_in ? weight : weight.t(), with);
   const std::int64_t in = weight.size(out_in ? 1 : 0), out = weight.size(out_in ? 0 : 1);
   TORCH_CHECK(input.dim() > 0 && input.size(-1) == in, "a linear layer of ", in, " inputs got ", input.sizes());

@@ -10,7 +10,9 @@ enum class WeightLayout { kOutIn, kInOut };
 
 /// Returns input [..., in] times a weight plus `bias` [out], if it is defined, as [..., out]. It computes the same as
 /// at::linear, up to rounding, but is faster for float32 on the CPU. oneDNN computes the products of the forward pass
-/// and of the input's gradient.
+/// and of the input's gradient. On devices, a layer [out, in] of 4096 outputs or more with 16 bits is computed with a
+/// multiple of 64 outputs, since other products are several times slower there; the result is a view of their first
+/// `out` columns.
 ///
 /// If the weight is a parameter that already has a gradient, the product that is the weight's gradient is added
 /// directly into grad, without a temporary. Users of the gradient itself (a hook on the parameter, autograd::grad, a

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/config/defaults.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "framework/base/error.h"
 
 namespace phalanx {
 namespace {
+
+constexpr std::int64_t kMaxEvaluationBatch = 256;  // unless the config asks for more
 
 // Replaces "auto" by "highest" or "lowest" if `metric` is the task's own metric, the only one whose direction a task
 // knows.
@@ -26,6 +30,9 @@ void refuse_auto(const std::string& direction, const std::string& metric, const 
 ExperimentConfig with_defaults_of(const Task& task, const ExperimentConfig& config) {
   ExperimentConfig complete = config;
   if (complete.evaluate.meters.empty()) complete.evaluate.meters = task.meters();
+  if (complete.evaluate.global_batch_size == 0) {
+    complete.evaluate.global_batch_size = std::min(complete.train.global_batch_size, kMaxEvaluationBatch);
+  }
   if (complete.watch.meters.empty()) complete.watch.meters = task.meters();
   const Goal goal = task.goal();
   auto& checkpoint = complete.checkpoint;

@@ -65,7 +65,9 @@ Predictions::Predictions(const ModelSpec& model, const std::vector<TensorSpec>& 
 void Predictions::add(const State& state) {
   const auto valid = state.batch.valid;
   const auto keep = [&](std::size_t name, const at::Tensor& tensor) {
-    rows_[name].push_back(tensor.narrow(0, 0, valid).cpu().clone());
+    const at::Tensor rows = tensor.narrow(0, 0, valid).cpu();
+    const bool short_numbers = rows.is_floating_point() && rows.element_size() < 4;
+    rows_[name].push_back(short_numbers ? rows.to(at::kFloat) : rows.clone());
   };
   for (std::size_t i = 0; i < outputs_; ++i) keep(i, state.result.outputs.at(i));
   const std::size_t targets = names_.size() - outputs_ - (classes_ ? 1 : 0);

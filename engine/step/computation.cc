@@ -29,10 +29,11 @@ std::optional<RandomKey> Computation::key(const Batch& batch) const {
       .step = current_->seed(), .first_row = batch.first_row, .step_on_device = current_->seed_on_device()};
 }
 
-// Losses get at least float32: a softmax over many classes exceeds the range of fp16.
+// Losses get at least float32, or convert themselves: a softmax over many classes exceeds the range of fp16.
 Tensors Computation::predictions(Tensors outputs) const {
   for (auto& output : outputs) {
-    if (!doubles() && arithmetic_.dtype != at::kFloat && output.is_floating_point()) output = output.to(at::kFloat);
+    if (doubles() || arithmetic_.dtype == at::kFloat || !output.is_floating_point()) continue;
+    if (output.is_cpu() || !task_.takes_16_bits()) output = output.to(at::kFloat);
   }
   return task_.predictions(std::move(outputs));
 }

@@ -6,6 +6,8 @@
 #include <ATen/ops/full_like.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <utility>
+
 #include "framework/parallel/autocast.h"
 #include "framework/parallel/padding_rows.h"
 #include "framework/parallel/random_rows.h"
@@ -20,19 +22,23 @@ Tensors detached(const Tensors& tensors) {
 }
 
 // Continues backward from the gradients at the outputs, where the criterion's backward has ended, and from the model's
-// own addition to the loss. Outputs that the loss did not use have no gradient.
-void backward(const Tensors& outputs, const Tensors& boundary, const at::Tensor& auxiliary, double scale) {
-  Tensors roots, gradients;
+// own addition to the loss. `gradients` are those of the floating-point outputs, undefined if the loss did not use one.
+void backward(const Tensors& outputs, Tensors gradients, const at::Tensor& auxiliary, double scale) {
+  Tensors roots, of_roots;
   if (auxiliary.defined() && auxiliary.requires_grad()) {
     roots.push_back(auxiliary);
-    gradients.push_back(at::full_like(auxiliary, scale));
+    of_roots.push_back(at::full_like(auxiliary, scale));
   }
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (!outputs[i].requires_grad() || !boundary[i].grad().defined()) continue;
-    roots.push_back(outputs[i]);
-    gradients.push_back(boundary[i].grad());
+  auto gradient = gradients.begin();
+  for (const auto& output : outputs) {
+    if (!output.is_floating_point()) continue;
+    if (output.requires_grad() && gradient->defined()) {
+      roots.push_back(output);
+      of_roots.push_back(std::move(*gradient));
+    }
+    ++gradient;
   }
-  if (!roots.empty()) torch::autograd::backward(roots, gradients);
+  if (!roots.empty()) torch::autograd::backward(roots, of_roots);
 }
 
 }  // namespace
@@ -46,17 +52,22 @@ Step::Result PlainStep::run(const Batch& batch, const Watch& watch) {
 
   // The criterion's backward ends at the outputs, so that it can be watched before the model's backward starts.
   Tensors boundary = detached(outputs);
-  for (auto& output : boundary) output.requires_grad_(output.is_floating_point());
+  Tensors differentiable;
+  for (auto& output : boundary) {
+    if (output.is_floating_point()) differentiable.push_back(output.requires_grad_());
+  }
   const at::Tensor loss = computation_.mean_loss(boundary, batch, result.weight);
   result.loss = loss.detach();
   watch(Stage::kForwardCriterion, result);
 
   const double scaled = computation_.scale(batch, result.weight, factor_);
-  (scaled == 1 ? loss : loss * scaled).backward();
+  // Unlike backward(), grad() never copies gradients into the layout of the outputs.
+  Tensors gradients = torch::autograd::grad({scaled == 1 ? loss : loss * scaled}, differentiable, {},
+                                            /*retain_graph=*/false, /*create_graph=*/false, /*allow_unused=*/true);
   watch(Stage::kBackwardCriterion, result);
 
   const at::Tensor auxiliary = auxiliary_loss_ == nullptr ? at::Tensor() : auxiliary_loss_->take_auxiliary_loss();
-  backward(outputs, boundary, auxiliary, computation_.scale_of_samples(batch, factor_));
+  backward(outputs, std::move(gradients), auxiliary, computation_.scale_of_samples(batch, factor_));
   watch(Stage::kBackward, result);
   return result;
 }

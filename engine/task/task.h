@@ -41,9 +41,12 @@ class Task {
   /// is [n, ...].
   virtual Tensors predictions(Tensors outputs) const { return outputs; }
 
+  /// Returns true if predictions on devices may have 16 bits, since the losses compute in float32 themselves.
+  virtual bool takes_16_bits() const { return false; }
+
   /// Returns the loss to minimise, as the mean over everything that counts in `batch`: sum of losses / Batch::weight().
-  /// Predictions are for valid rows only, at least one of which counts. The result is [] in their dtype and
-  /// differentiable.
+  /// Predictions are for valid rows only, at least one of which counts. The result is [] in their dtype, float32 for 16
+  /// bits, and differentiable.
   virtual at::Tensor mean_loss(const Tensors& predictions, const Batch& batch) const = 0;
 
   /// Returns the same loss if ranks divide the class scores in the first prediction; all of these ranks get the loss

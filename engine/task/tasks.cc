@@ -105,6 +105,8 @@ class Supervised final : public Task {
     return outputs;
   }
 
+  bool takes_16_bits() const override { return loss_->takes_16_bits(); }
+
   at::Tensor mean_loss(const Tensors& predictions, const Batch& batch) const override {
     return loss_->mean(predictions.at(0), batch.targets.at(0));
   }
