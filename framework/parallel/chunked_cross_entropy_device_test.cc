@@ -14,7 +14,7 @@ namespace phalanx {
 namespace {
 
 constexpr std::int64_t kRows = 11, kClasses = 23, kStride = 64, kIgnored = -100;
-const at::Device kDevice(c10::kCUDA, 0);  // fake
+const at::Device kLossDevice(c10::kCUDA, 0);  // fake
 
 class ChunkedCrossEntropyOfDevices : public ::testing::TestWithParam<at::ScalarType> {};  // parameter: dtype of logits
 
@@ -33,10 +33,10 @@ TEST_P(ChunkedCrossEntropyOfDevices, EqualsThePlainOneForAllChunks) {
                                                        {}, at::Reduction::Mean, kIgnored, smoothing);
     const at::Tensor expected_gradient = torch::autograd::grad({expected * 3}, {plain})[0];
     for (const std::int64_t chunk : {1, 70, 10000}) {
-      at::Tensor logits = empty_padded(kRows, kClasses, kStride, at::device(kDevice).dtype(GetParam()));
+      at::Tensor logits = empty_padded(kRows, kClasses, kStride, at::device(kLossDevice).dtype(GetParam()));
       logits.copy_(values);
       logits.requires_grad_();
-      const at::Tensor loss = chunked_cross_entropy(logits, target.to(kDevice), kIgnored, smoothing, chunk);
+      const at::Tensor loss = chunked_cross_entropy(logits, target.to(kLossDevice), kIgnored, smoothing, chunk);
       const at::Tensor gradient = torch::autograd::grad({loss * 3}, {logits})[0];
       EXPECT_TRUE(at::allclose(loss.to(at::kCPU), expected, 1e-5, 1e-5)) << smoothing << ' ' << chunk;
       EXPECT_EQ(gradient.scalar_type(), GetParam());
