@@ -212,7 +212,8 @@ TEST(FakeNccl, ConnectsProcesses) {
     if (ncclCommInitRankConfig(&comm, 2, id, rank, &config) != ncclSuccess) return 1;
     const at::Tensor tensor = on(0, at::full({20'000}, 1.0 + rank));
     if (all_reduce(comm, tensor) != ncclSuccess) return 2;
-    return at::equal(tensor.to(at::kCPU), at::full({20'000}, 3.0)) ? 0 : 3;
+    const bool correct = at::equal(tensor.to(at::kCPU), at::full({20'000}, 3.0));
+    return ncclCommAbort(comm) != ncclSuccess ? 4 : correct ? 0 : 3;
   };
   const pid_t child = ::fork();
   if (child == 0) ::_exit(work(1));
