@@ -7,8 +7,8 @@
 
 namespace phalanx {
 
-/// The keys under which Phalanx stores values in c10::ThreadLocalDebugInfo, which LibTorch passes on to the threads that
-/// run a backward. Since 2.12, LibTorch permits any number of keys; before, it had two that it did not use itself.
+/// The keys under which Phalanx stores values in c10::ThreadLocalDebugInfo, which LibTorch passes on to the threads
+/// that run a backward. Since 2.12, LibTorch permits any number of keys; before, it had two that it did not use itself.
 #if TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 12
 inline constexpr c10::DebugInfoKind kOperatorTraceInfo = c10::DebugInfoKind::TEST_INFO;
 inline constexpr c10::DebugInfoKind kDeferredGradientsInfo = c10::DebugInfoKind::TEST_INFO_2;

@@ -22,7 +22,8 @@ Deferral* current() { return static_cast<Deferral*>(c10::ThreadLocalDebugInfo::g
 
 }  // namespace
 
-DeferGradients::DeferGradients(DeferredGradients& to) : guard_(kDeferredGradientsInfo, std::make_shared<Deferral>(&to)) {}
+DeferGradients::DeferGradients(DeferredGradients& to)
+    : guard_(kDeferredGradientsInfo, std::make_shared<Deferral>(&to)) {}
 
 void DeferGradients::now_or_later(std::function<void()> compute) {
   Deferral* const deferral = current();

@@ -21,7 +21,9 @@ namespace {
 
 // A callback is a plain function, so it finds its output in thread-local storage. LibTorch passes both the callback and
 // the storage on to the threads that run a backward.
-CollectedOperators* current() { return static_cast<CollectedOperators*>(c10::ThreadLocalDebugInfo::get(kOperatorTraceInfo)); }
+CollectedOperators* current() {
+  return static_cast<CollectedOperators*>(c10::ThreadLocalDebugInfo::get(kOperatorTraceInfo));
+}
 
 std::shared_ptr<CollectedOperators> make_collected() {
   if (current() != nullptr) throw std::invalid_argument("this thread's operators are already traced");
