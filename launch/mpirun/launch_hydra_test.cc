@@ -4,20 +4,15 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
-#include <vector>
 
 #include "launch/exit_status.h"
 #include "launch/mpirun/launch_mpi.h"
 #include "launch/testing/launcher_process.h"
+#include "launch/testing/mpirun_job.h"
 
 namespace phalanx {
 namespace {
@@ -28,55 +23,20 @@ using ::testing::AnyOf;
 using testing::becomes_true;
 using ::testing::HasSubstr;
 using testing::is_running;
-using testing::LauncherProcess;
 using ::testing::Not;
 using ::testing::StartsWith;
 using testing::text_of;
 
-using Command = std::vector<std::string>;
-
-class LaunchHydra : public ::testing::Test {
+class LaunchHydra : public testing::MpirunJob {
  protected:
+  LaunchHydra() : MpirunJob("PMI_RANK", 20) {}
+
   void SetUp() override {
     const fs::path mpiexec = ::getenv("PHALANX_TEST_MPIEXEC");
     if (mpiexec.filename() == "absent.txt") GTEST_SKIP() << text_of(mpiexec);
     // The launcher looks for mpirun, which in Intel MPI is a script.
     ::setenv("MPI_HOME", fs::canonical(mpiexec).parent_path().parent_path().c_str(), 1);
   }
-
-  int launch(const Command& command) {
-    ::testing::internal::CaptureStdout();
-    ::testing::internal::CaptureStderr();
-    const auto start = std::chrono::steady_clock::now();
-    const int status = launch_mpi({.ranks = 2, .log_folder = scratch_.folder(), .command = command});
-    seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    error_ = ::testing::internal::GetCapturedStderr();
-    output_ = ::testing::internal::GetCapturedStdout();
-    return status;
-  }
-
-  // Runs a script in which $rank is the rank.
-  int launch(const std::string& script) { return launch(Command{"/bin/sh", "-c", "rank=$PMI_RANK; " + script}); }
-
-  Command rank_that(const std::string& does) const {
-    return {std::string(::getenv("TEST_SRCDIR")) + "/phalanx/launch/launch_mpi_test_rank", scratch_.folder(), does};
-  }
-
-  LauncherProcess in_background(const Command& command) {
-    return LauncherProcess(
-        scratch_, [&] { return launch_mpi({.ranks = 2, .log_folder = scratch_.folder(), .command = command}); });
-  }
-
-  bool both_ready() const {
-    return becomes_true([&] { return pid_of_rank(0) > 0 && pid_of_rank(1) > 0; }, 20);
-  }
-  pid_t pid_of_rank(int rank) const {
-    return std::atoi(text_of(scratch_.path("ready" + std::to_string(rank))).c_str());
-  }
-
-  testing::Scratch scratch_;
-  std::string output_, error_;
-  double seconds_ = 0;
 };
 
 TEST_F(LaunchHydra, RunsRanks) {
@@ -145,36 +105,11 @@ TEST_F(LaunchHydra, ShowsWhatMpiexecSaysWhereNothingElseExplains) {
   }
 }
 
-TEST_F(LaunchHydra, InterruptStopsAllRanks) {
-  auto launcher = in_background(rank_that("wait"));
-  ASSERT_TRUE(both_ready());
-  launcher.signal(SIGINT);
-  EXPECT_EQ(launcher.wait(), kInterrupted);
-  EXPECT_EQ(launcher.output(), "Stopping; press Ctrl-C again to end it now\n");
-}
+TEST_F(LaunchHydra, InterruptStopsAllRanks) { interrupt_stops_all_ranks(); }
 
-TEST_F(LaunchHydra, SecondInterruptEndsRanksThatDoNotListen) {
-  auto launcher = in_background(rank_that("hang"));
-  ASSERT_TRUE(both_ready());
-  ::kill(pid_of_rank(0), SIGSTOP);
-  launcher.signal(SIGINT);
-  ::usleep(300'000);
-  launcher.signal(SIGINT);
-  EXPECT_EQ(launcher.wait(), kInterrupted);
-  for (const int rank : {0, 1}) EXPECT_TRUE(becomes_true([&] { return !is_running(pid_of_rank(rank)); })) << rank;
-  EXPECT_EQ(launcher.output(),
-            "Stopping; press Ctrl-C again to end it now\nEnded at once, as requested, before the run had stopped\n");
-}
+TEST_F(LaunchHydra, SecondInterruptEndsRanksThatDoNotListen) { second_interrupt_ends_ranks_that_do_not_listen(); }
 
-TEST_F(LaunchHydra, NothingOutlivesAKilledLauncher) {
-  auto launcher = in_background(rank_that("hang"));
-  ASSERT_TRUE(both_ready());
-  const auto processes = launcher.descendants();
-  EXPECT_GE(processes.size(), 4u);
-  launcher.signal(SIGKILL);
-  EXPECT_EQ(launcher.wait(), 128 + SIGKILL);
-  for (const pid_t process : processes) EXPECT_TRUE(becomes_true([&] { return !is_running(process); })) << process;
-}
+TEST_F(LaunchHydra, NothingOutlivesAKilledLauncher) { nothing_outlives_a_killed_launcher(); }
 
 TEST_F(LaunchHydra, NothingOutlivesAKilledMpiexec) {
   auto launcher = in_background(rank_that("hang"));

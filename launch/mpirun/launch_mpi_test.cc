@@ -5,10 +5,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -16,56 +14,19 @@
 #include "launch/exit_status.h"
 #include "launch/failure/failure.h"
 #include "launch/testing/launcher_process.h"
+#include "launch/testing/mpirun_job.h"
 
 namespace phalanx {
 namespace {
 
 using testing::becomes_true;
 using testing::is_running;
-using testing::LauncherProcess;
 using testing::text_of;
 
-using Command = std::vector<std::string>;
-
-class LaunchMpi : public ::testing::Test {
+class LaunchMpi : public testing::MpirunJob {
  protected:
+  LaunchMpi() : MpirunJob("OMPI_COMM_WORLD_RANK", 5) {}
   ~LaunchMpi() override { EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "a child is left"; }
-
-  int launch(const Command& command) {
-    ::testing::internal::CaptureStdout();
-    ::testing::internal::CaptureStderr();
-    const auto start = std::chrono::steady_clock::now();
-    const int status = launch_mpi({.ranks = 2, .log_folder = scratch_.folder(), .command = command});
-    seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    error_ = ::testing::internal::GetCapturedStderr();
-    output_ = ::testing::internal::GetCapturedStdout();
-    return status;
-  }
-
-  // Runs a script in which $rank is the rank.
-  int launch(const std::string& script) {
-    return launch(Command{"/bin/sh", "-c", "rank=$OMPI_COMM_WORLD_RANK; " + script});
-  }
-
-  Command rank_that(const std::string& does) const {
-    return {std::string(::getenv("TEST_SRCDIR")) + "/phalanx/launch/launch_mpi_test_rank", scratch_.folder(), does};
-  }
-
-  LauncherProcess in_background(const Command& command) {
-    return LauncherProcess(
-        scratch_, [&] { return launch_mpi({.ranks = 2, .log_folder = scratch_.folder(), .command = command}); });
-  }
-
-  bool both_ready() const {
-    return becomes_true([&] { return pid_of_rank(0) > 0 && pid_of_rank(1) > 0; });
-  }
-  pid_t pid_of_rank(int rank) const {
-    return std::atoi(text_of(scratch_.path("ready" + std::to_string(rank))).c_str());
-  }
-
-  testing::Scratch scratch_;
-  std::string output_, error_;
-  double seconds_ = 0;
 };
 
 TEST_F(LaunchMpi, RunsRanks) {
@@ -139,36 +100,11 @@ TEST_F(LaunchMpi, ShowsWhatMpirunSaysWhereNothingElseExplains) {
   EXPECT_NE(error_.find("/no/such/program"), std::string::npos) << error_;
 }
 
-TEST_F(LaunchMpi, InterruptStopsAllRanks) {
-  auto launcher = in_background(rank_that("wait"));
-  ASSERT_TRUE(both_ready());
-  launcher.signal(SIGINT);
-  EXPECT_EQ(launcher.wait(), kInterrupted);
-  EXPECT_EQ(launcher.output(), "Stopping; press Ctrl-C again to end it now\n");
-}
+TEST_F(LaunchMpi, InterruptStopsAllRanks) { interrupt_stops_all_ranks(); }
 
-TEST_F(LaunchMpi, SecondInterruptEndsRanksThatDoNotListen) {
-  auto launcher = in_background(rank_that("hang"));
-  ASSERT_TRUE(both_ready());
-  ::kill(pid_of_rank(0), SIGSTOP);  // otherwise it would stop, and mpirun would end the other one
-  launcher.signal(SIGINT);
-  ::usleep(300'000);
-  launcher.signal(SIGINT);
-  EXPECT_EQ(launcher.wait(), kInterrupted);
-  for (const int rank : {0, 1}) EXPECT_TRUE(becomes_true([&] { return !is_running(pid_of_rank(rank)); })) << rank;
-  EXPECT_EQ(launcher.output(),
-            "Stopping; press Ctrl-C again to end it now\nEnded at once, as requested, before the run had stopped\n");
-}
+TEST_F(LaunchMpi, SecondInterruptEndsRanksThatDoNotListen) { second_interrupt_ends_ranks_that_do_not_listen(); }
 
-TEST_F(LaunchMpi, NothingOutlivesAKilledLauncher) {
-  auto launcher = in_background(rank_that("hang"));
-  ASSERT_TRUE(both_ready());
-  const auto processes = launcher.descendants();
-  EXPECT_GE(processes.size(), 4u);
-  launcher.signal(SIGKILL);
-  EXPECT_EQ(launcher.wait(), 128 + SIGKILL);
-  for (const pid_t process : processes) EXPECT_TRUE(becomes_true([&] { return !is_running(process); })) << process;
-}
+TEST_F(LaunchMpi, NothingOutlivesAKilledLauncher) { nothing_outlives_a_killed_launcher(); }
 
 TEST_F(LaunchMpi, NothingOutlivesAKilledMpirun) {
   auto launcher = in_background(rank_that("hang"));

@@ -3,21 +3,21 @@
 
 #include <gtest/gtest.h>
 #include <mpi.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
 
+#include "framework/backends/mpi/testing/command.h"
 #include "framework/base/error.h"
 #include "framework/testing/fault.h"
 
 namespace phalanx::mpi {
 namespace {
+
+using testing::Outcome;
 
 const std::string kEnding = "framework/backends/mpi/ending";
 
@@ -27,28 +27,10 @@ const char* const kTorchrun =
 const char* const kSrun =
     "SLURM_JOB_ID=1 SLURM_STEP_ID=0 SLURM_PROCID=2 SLURM_LOCALID=2 SLURM_NTASKS=4 SLURM_NNODES=1 ";
 
-struct Outcome {
-  int status = -1;
-  std::string output;
-  double seconds = 0;
-};
-
-Outcome run(const std::string& command) {
-  const auto start = std::chrono::steady_clock::now();
-  Outcome outcome;
-  FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
-  std::array<char, 4096> part{};
-  while (const auto count = std::fread(part.data(), 1, part.size(), pipe)) outcome.output.append(part.data(), count);
-  const int status = ::pclose(pipe);
-  outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return outcome;
-}
-
 Outcome run_ranks(int ranks, const std::string& how) {
   const std::string root = ::geteuid() == 0 ? " --allow-run-as-root" : "";
-  return run("HOME=/tmp " PHALANX_MPI_HOME "/bin/mpirun --oversubscribe --bind-to none" + root + " -np " +
-             std::to_string(ranks) + " " + kEnding + " " + how);
+  return testing::run_command("HOME=/tmp " PHALANX_MPI_HOME "/bin/mpirun --oversubscribe --bind-to none" + root +
+                              " -np " + std::to_string(ranks) + " " + kEnding + " " + how);
 }
 
 TEST(Runtime, EndsNormallyAlthoughOneRankIsLate) {
@@ -94,7 +76,7 @@ TEST(Runtime, AnAbsentPeerIsATimeoutThatNamesIt) {
 TEST(Runtime, TheJobEndsWithTheStatusOfItsRanks) { EXPECT_EQ(run_ranks(2, "seven").status, 7); }
 
 TEST(Runtime, RunsAloneWithoutALauncherAndWithoutAHome) {
-  const auto outcome = run("env -u HOME " + kEnding + " well");
+  const auto outcome = testing::run_command("env -u HOME " + kEnding + " well");
   EXPECT_EQ(outcome.status, 0) << outcome.output;
   EXPECT_EQ(outcome.output, "rank 0 ends\n");
 }
@@ -103,14 +85,14 @@ TEST(Runtime, LeavesNoSharedMemory) {
   const auto folder = ::testing::TempDir() + "runtime_test-" + std::to_string(::getpid());
   std::filesystem::create_directory(folder);
   ::setenv("OMPI_MCA_btl_sm_backing_directory", folder.c_str(), 1);  // separate from the segments of other tests
-  run("HOME=/tmp " + kEnding + " throw");
+  testing::run_command("HOME=/tmp " + kEnding + " throw");
   EXPECT_TRUE(std::filesystem::is_empty(folder));
   for (const char* how : {"throw", "absent", "killed"}) {
     run_ranks(2, how);
     EXPECT_TRUE(std::filesystem::is_empty(folder)) << how;
   }
   for (const char* launcher : {kTorchrun, kSrun}) {
-    EXPECT_EQ(run(launcher + kEnding + " well").status, 1);
+    EXPECT_EQ(testing::run_command(launcher + kEnding + " well").status, 1);
     EXPECT_TRUE(std::filesystem::is_empty(folder)) << launcher;
   }
   ::unsetenv("OMPI_MCA_btl_sm_backing_directory");
@@ -118,7 +100,7 @@ TEST(Runtime, LeavesNoSharedMemory) {
 }
 
 TEST(Runtime, SaysWhatToDoWhenOnlySlurmKnowsOfTheOtherRanks) {
-  const auto outcome = run(kSrun + kEnding + " well");
+  const auto outcome = testing::run_command(kSrun + kEnding + " well");
   EXPECT_EQ(outcome.status, 1);
   EXPECT_NE(outcome.output.find("srun --mpi=pmix"), std::string::npos) << outcome.output;
   EXPECT_NE(outcome.output.find("rank 2 of 4"), std::string::npos) << outcome.output;

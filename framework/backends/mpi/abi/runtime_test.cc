@@ -2,10 +2,8 @@
 // Tests how ranks end under the mpiexec that PHALANX_TEST_MPIEXEC names, and what they leave.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -16,33 +14,18 @@
 #include <string>
 #include <thread>
 
+#include "framework/backends/mpi/testing/command.h"
 #include "framework/testing/fault.h"
 
 namespace phalanx::mpi {
 namespace {
 
+using testing::Outcome;
+
 namespace fs = std::filesystem;
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-struct Outcome {
-  int status = -1;
-  std::string output;
-  double seconds = 0;
-};
-
-Outcome run(const std::string& command) {
-  const auto start = std::chrono::steady_clock::now();
-  Outcome outcome;
-  FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
-  std::array<char, 4096> part{};
-  while (const auto count = std::fread(part.data(), 1, part.size(), pipe)) outcome.output.append(part.data(), count);
-  const int status = ::pclose(pipe);
-  outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return outcome;
-}
 
 class AbiRuntime : public ::testing::Test {
  protected:
@@ -56,7 +39,7 @@ class AbiRuntime : public ::testing::Test {
   }
 
   Outcome run_ranks(int ranks, const std::string& how) const {
-    return run(mpiexec_.string() + " -n " + std::to_string(ranks) + " " + kEnding + " '" + how + "'");
+    return testing::run_command(mpiexec_.string() + " -n " + std::to_string(ranks) + " " + kEnding + " '" + how + "'");
   }
 
   // Expects a message that names the operation, its waiting time and the awaited rank.
@@ -95,17 +78,17 @@ TEST_F(AbiRuntime, AnAbsentRankIsATimeoutThatSaysWhatWaited) {
 
 TEST_F(AbiRuntime, RunsAloneWithoutALauncher) {
   const std::string home = "MPI_HOME=" + mpiexec_.parent_path().parent_path().string() + " ";
-  const auto outcome = run(home + kEnding + " well");
+  const auto outcome = testing::run_command(home + kEnding + " well");
   EXPECT_EQ(outcome.status, 0) << outcome.output;
   EXPECT_EQ(outcome.output, "rank 0 ends\n");
 }
 
 TEST_F(AbiRuntime, SaysWhatToDoWhenOnlyAnotherLauncherKnowsOfTheRanks) {
   const std::string home = "MPI_HOME=" + mpiexec_.parent_path().parent_path().string() + " ";
-  const auto outcome = run(home +
-                           "RANK=2 WORLD_SIZE=4 LOCAL_RANK=2 LOCAL_WORLD_SIZE=4 MASTER_ADDR=127.0.0.1 "
-                           "MASTER_PORT=29500 " +
-                           kEnding + " well");
+  const auto outcome = testing::run_command(home +
+                                            "RANK=2 WORLD_SIZE=4 LOCAL_RANK=2 LOCAL_WORLD_SIZE=4 MASTER_ADDR=127.0.0.1 "
+                                            "MASTER_PORT=29500 " +
+                                            kEnding + " well");
   EXPECT_EQ(outcome.status, 1);
   EXPECT_THAT(outcome.output, AllOf(HasSubstr("torchrun"), HasSubstr("rank 2 of 4"), HasSubstr("mpiexec of this MPI")));
 }
@@ -119,7 +102,7 @@ TEST_F(AbiRuntime, SaysWhichMpiHasNoLibrary) {
     if (name.starts_with("hydra_")) fs::copy(file.path(), elsewhere / "bin" / name);
   }
   const std::string command = (elsewhere / "bin" / mpiexec_.filename()).string() + " -n 2 " + kEnding + " well";
-  const auto outcome = run("env -u MPI_HOME -u I_MPI_ROOT -u LD_LIBRARY_PATH " + command);
+  const auto outcome = testing::run_command("env -u MPI_HOME -u I_MPI_ROOT -u LD_LIBRARY_PATH " + command);
   if (outcome.status == 0) GTEST_SKIP() << "the dynamic linker finds an MPI";
   EXPECT_THAT(outcome.output,
               AllOf(HasSubstr((elsewhere / "lib").string() + " (of the mpiexec that started this rank)"),
