@@ -63,7 +63,8 @@ Step::Result CapturedGraphStep::run(const Batch& batch, const Watch& watch) {
   return replay(watch);
 }
 
-// A graph has memory of its own. What earlier steps have cached, and what the old graph had, would stay beside it.
+// A graph has memory of its own. Memory that earlier steps have cached, and that of the old graph, would stay
+// allocated.
 void CapturedGraphStep::free_other_memory() {
   recorded_.reset();
   graph_.reset();

@@ -21,8 +21,8 @@
 namespace phalanx {
 
 struct HandshakeProtocol {
-  /// Of the same length. They differ so that a client which by chance is connected to itself does not take its own
-  /// words for an answer.
+  /// Two texts of the same length. They differ so that a client that is connected to itself by chance does not accept
+  /// its own text as an answer.
   std::string client_opening, server_opening;
 
   /// The protocol that follows. It is part of the proofs, so that a proof for one protocol is worthless in another.

@@ -237,8 +237,8 @@ std::string version_if_running() {
   return short_version({text.data(), static_cast<std::size_t>(length)});
 }
 
-// Of "Open MPI v5.0.6, package: ...", "MPICH Version:      5.0.2\nMPICH Release date: ..." and "Intel(R) MPI Library
-// 2021.18.1 for Linux* OS\n".
+// Returns the name and version from the text of a library, which is one of "Open MPI v5.0.6, package: ...",
+// "MPICH Version:      5.0.2\nMPICH Release date: ..." and "Intel(R) MPI Library 2021.18.1 for Linux* OS\n".
 std::string short_version(const std::string& library_version) {
   std::istringstream words(library_version.substr(0, library_version.find_first_of(",\n")));
   std::string version;

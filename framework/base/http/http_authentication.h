@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-/// How clients of an HttpServer prove that they know a secret: by Digest authentication (RFC 7616) with SHA-256, in
-/// which client and server each contribute a nonce, and each proof is good for one request. Browsers ask their user for
+/// Clients of an HttpServer prove that they know a secret by Digest authentication (RFC 7616) with SHA-256, in which
+/// client and server each contribute a nonce, and each proof is good for one request. Browsers ask their user for
 /// the name kHttpUser and the secret. Prometheus does not know Digest: it sends a token that follows from the secret.
 namespace phalanx {
 

@@ -16,8 +16,8 @@ struct ConnectRequest;
 
 namespace testing {
 
-/// What the library libfake_cuda_plugin.so, which programs load in place of the plug-in, passes its calls on to: the
-/// plug-in's functions, which are linked into the test.
+/// The plug-in's functions, which are linked into the test. Programs load libfake_cuda_plugin.so in place of the
+/// plug-in; it passes its calls on to them.
 struct PluginTable {
   void (*versions)(CudaVersions* versions);
   int (*device_count)(const char** why);
