@@ -20,7 +20,7 @@
 namespace phalanx::recording {
 namespace {
 
-constexpr std::uint32_t kMaxGroups = 1 << 20;
+constexpr std::uint32_t kMaxGroups = 1 << 16;
 
 struct FileName {
   int rank = -1;
@@ -166,6 +166,11 @@ void Recording::add(const Located& entry, Streams& streams) {
       groups_[head.group] = group_in(payload_of(entry), path);
       return;
     case EntryKind::kOperation:
+      if (head.op > Op::kCustom || head.reduction > static_cast<std::uint8_t>(Reduction::Kind::kCustom) ||
+          head.dtype < 0 || head.dtype >= static_cast<std::int8_t>(c10::ScalarType::NumOptions)) {
+        throw DataError(place_in(path, entry.payload_at) + ": has an operation of an unknown kind");
+      }
+      if (head.group >= groups_.size()) throw DataError(place_in(path, entry.payload_at) + ": has an unknown group");
       streams[Stream::of(head.group, head.call())].push_back(entry);
       ++found_;
       return;

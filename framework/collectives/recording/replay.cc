@@ -80,6 +80,17 @@ std::string different_pieces(const std::vector<NamedMemory::Piece>& pieces, cons
          (names.size() > kShown ? " and " + std::to_string(names.size() - kShown) + " more" : "");
 }
 
+// A message that the recorded rank had not received when its recording ended.
+class NeverReceived final : public Work::State {
+ public:
+  explicit NeverReceived(RecordingEnded why) : why_(std::move(why)) {}
+  void wait() override { throw RecordingEnded(why_); }
+  bool done() const override { return false; }
+
+ private:
+  RecordingEnded why_;
+};
+
 class ReplayedGroup final : public Communicator {
  public:
   ReplayedGroup(std::shared_ptr<Replay> replay, std::uint32_t number)
@@ -100,7 +111,12 @@ class ReplayedGroup final : public Communicator {
     const bool measured = MeasuredInputs::marked();
     const Call call = operation.call;
     if (call.op == Op::kSend || call.op == Op::kRecv) {  // not ordered with other operations, and its result is known
-      answer(operation, measured);
+      try {
+        answer(operation, measured);
+      } catch (const RecordingEnded& ended) {
+        if (call.op == Op::kRecv) return Work(std::make_shared<NeverReceived>(ended));
+        throw;
+      }
       return {};
     }
     return replay_->queue().launch(
