@@ -54,6 +54,7 @@ std::string for_cpus_alone(const ExperimentConfig& config, Communicator& world) 
   if (shared && world.size() > 1) {
     return "strategy " + config.strategy.selected() + " shares memory between ranks, on the CPU only";
   }
+  if (!config.framework.record.empty()) return "framework.record records operations on the CPU only";
   if (config.framework.check_collectives) return "framework.check_collectives compares operations on the CPU only";
   return "";
 }

@@ -144,6 +144,13 @@ Work RecordingCommunicator::launch(Operation operation) {
   });
 }
 
+Work RecordingCommunicator::run(const Call& call, std::function<void()> body) {
+  return inner()->run(call, [body = std::move(body), marked = MeasuredInputs::marked()] {
+    const MeasuredInputs::Restored mark(marked);
+    body();
+  });
+}
+
 Work RecordingCommunicator::launch_message(Operation operation) {
   Pending pending(recorder_, group_, operation.call, MeasuredInputs::marked());
   pending.head.sequence = counters_->next(Stream::of(group_, operation.call));

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -26,6 +27,7 @@ class RecordingCommunicator final : public Decorator {
   RecordingCommunicator(CommunicatorPtr inner, std::shared_ptr<Recorder> recorder, std::uint32_t group);
 
   Work launch(Operation operation) override;
+  Work run(const Call& call, std::function<void()> body) override;
   CommunicatorPtr split(int color, int key) override;
   CommunicatorPtr shrink() override;
   bool shares_memory() const override { return size() == 1; }

@@ -124,7 +124,10 @@ class ReplayedGroup final : public Communicator {
         [this, keep = replay_, operation = std::move(operation), measured]() mutable { answer(operation, measured); });
   }
   Work run(const Call& call, std::function<void()> body) override {
-    return replay_->queue().launch(*recorded_, call, std::move(body));
+    return replay_->queue().launch(*recorded_, call, [body = std::move(body), marked = MeasuredInputs::marked()] {
+      const MeasuredInputs::Restored mark(marked);
+      body();
+    });
   }
 
   CommunicatorPtr split(int color, int key) override;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <utility>
+
 namespace phalanx {
 
 /// Marks operations whose inputs are measurements, such as times, sizes of memory or numbers of processes, which differ
@@ -16,6 +18,19 @@ class MeasuredInputs {
 
   /// Returns true if operations that this thread launches now are marked.
   static bool marked() { return depth() > 0; }
+
+  /// Restores, while it exists, the mark with which an operation was launched. The body of an operation may run in another
+  /// thread, or while another operation is waited for.
+  class Restored {
+   public:
+    explicit Restored(bool marked) : before_(std::exchange(depth(), marked ? 1 : 0)) {}
+    ~Restored() { depth() = before_; }
+    Restored(const Restored&) = delete;
+    Restored& operator=(const Restored&) = delete;
+
+   private:
+    int before_;
+  };
 
  private:
   static int& depth() {
