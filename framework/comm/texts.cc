@@ -51,7 +51,7 @@ std::string broadcast_text(const std::string& text, Communicator& group) {
   const at::Tensor length = length_of(text);
   group.broadcast(length, 0).wait();
   const std::vector<std::int64_t> lengths{*length.const_data_ptr<std::int64_t>()};
-  const at::Tensor letters = group.rank() == 0 ? to_letters(text, lengths.front()) : room_for(lengths);
+  const at::Tensor letters = to_letters(text, lengths.front());
   if (letters.numel() > 0) group.broadcast(letters, 0).wait();
   return split(letters, lengths).front();
 }

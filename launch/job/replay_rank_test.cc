@@ -107,7 +107,7 @@ TEST_F(ReplayRank, ReplaysShardsPipelinesAndThreads) {
       {"strategy={sharded: {stage: 2}}"},
       {"strategy={sharded: {stage: 3}}"},
       {"strategy={overlapped: {compression: powersgd}}", "model.hidden=[16, 16]"},
-      {"mesh.pipe=2", "train.accumulate=2"},
+      {"mesh.pipe=2", "pipeline.micro_batches=2"},
       {"strategy=all_reduce", "train.data_parallel=2"},
       {"determinism=world_size_invariant", "train.virtual_shards=4"}};
   for (std::size_t i = 0; i < configs.size(); ++i) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/collectives/recording/operation_memory.h"
 
+#include "framework/base/error.h"
+
 namespace phalanx::recording {
 
 at::Tensor input_of(const Operation& operation, int rank) {
@@ -42,6 +44,12 @@ at::Tensor result_of(const Operation& operation, int rank, bool measured) {
     default:
       return {};
   }
+}
+
+void refuse_shared(const Allocation& allocation, const Communicator& group) {
+  if (!allocation.shared() || group.size() == 1) return;
+  throw ConfigError("framework.record: the ranks of group " + group.name() +
+                    " cannot share memory, since a recording cannot see what they write there");
 }
 
 }  // namespace phalanx::recording

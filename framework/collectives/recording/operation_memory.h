@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "framework/comm/communicator.h"
 #include "framework/comm/operations/operation.h"
 
 namespace phalanx::recording {
@@ -13,5 +14,8 @@ at::Tensor input_of(const Operation& operation, int rank);
 /// Returns the tensor that holds the operation's result on rank `rank`; undefined if this rank gets none. With
 /// `measured`, a root that sends its own tensor counts as receiving it.
 at::Tensor result_of(const Operation& operation, int rank, bool measured);
+
+/// Throws ConfigError if the memory is shared with other ranks: a recording cannot see what they write there.
+void refuse_shared(const Allocation& allocation, const Communicator& group);
 
 }  // namespace phalanx::recording

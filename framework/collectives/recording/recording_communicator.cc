@@ -35,14 +35,16 @@ GroupInfo info_of(const Communicator& group) {
   return info;
 }
 
-// An operation from its launch to the moment at which its result is recorded.
-struct Pending {
+}  // namespace
+
+/// An operation from its launch to the moment at which its result is recorded.
+struct PendingRecord {
   std::shared_ptr<Recorder> recorder;
   Recorder::Place place;
   EntryHead head{};
   InputDigest digest{};
 
-  Pending(std::shared_ptr<Recorder> to, std::uint32_t group, const Call& call, bool measured)
+  PendingRecord(std::shared_ptr<Recorder> to, std::uint32_t group, const Call& call, bool measured)
       : recorder(std::move(to)), place(recorder->place()) {
     head.group = group;
     head.set_call(call);
@@ -76,8 +78,6 @@ struct Pending {
   }
 };
 
-}  // namespace
-
 /// The numbers of operations so far, by stream.
 struct RecordingCommunicator::Counters {
   std::uint64_t next(const Stream& stream) {
@@ -92,7 +92,7 @@ struct RecordingCommunicator::Counters {
 /// A receive that is recorded when the message is there.
 class RecordingCommunicator::ReceivedMessage final : public Work::State {
  public:
-  ReceivedMessage(Work work, at::Tensor message, Pending pending)
+  ReceivedMessage(Work work, at::Tensor message, PendingRecord pending)
       : work_(std::move(work)), message_(std::move(message)), pending_(std::move(pending)) {}
 
   void wait() override {
@@ -112,7 +112,7 @@ class RecordingCommunicator::ReceivedMessage final : public Work::State {
  private:
   Work work_;
   at::Tensor message_;
-  Pending pending_;
+  PendingRecord pending_;
   bool recorded_ = false;
 };
 
@@ -127,7 +127,7 @@ Work RecordingCommunicator::launch(Operation operation) {
   require_cpu(operation);
   const Call call = operation.call;
   if (call.op == Op::kSend || call.op == Op::kRecv) return launch_message(std::move(operation));
-  Pending launched(recorder_, group_, call, MeasuredInputs::marked());
+  PendingRecord launched(recorder_, group_, call, MeasuredInputs::marked());
   return inner()->run(call, [inner = inner(), counters = counters_, pending = std::move(launched),
                              operation = std::move(operation)]() mutable {
     const int rank = inner->rank();
@@ -152,7 +152,7 @@ Work RecordingCommunicator::run(const Call& call, std::function<void()> body) {
 }
 
 Work RecordingCommunicator::launch_message(Operation operation) {
-  Pending pending(recorder_, group_, operation.call, MeasuredInputs::marked());
+  PendingRecord pending(recorder_, group_, operation.call, MeasuredInputs::marked());
   pending.head.sequence = counters_->next(Stream::of(group_, operation.call));
   if (operation.call.op == Op::kRecv) {
     at::Tensor message = operation.output;
@@ -165,7 +165,7 @@ Work RecordingCommunicator::launch_message(Operation operation) {
 }
 
 CommunicatorPtr RecordingCommunicator::split(int color, int key) {
-  Pending pending(recorder_, group_, {.op = Op::kSplit}, false);
+  PendingRecord pending(recorder_, group_, {.op = Op::kSplit}, false);
   auto child = inner()->split(color, key);
   pending.head.sequence = counters_->next({.group = group_});
   if (!child) {
@@ -180,6 +180,11 @@ CommunicatorPtr RecordingCommunicator::split(int color, int key) {
 
 CommunicatorPtr RecordingCommunicator::shrink() {
   throw ConfigError("framework.record: a recorded group cannot shrink; remove framework.record");
+}
+
+at::Tensor RecordingCommunicator::do_allocate(const Allocation& allocation) {
+  refuse_shared(allocation, *this);
+  return Decorator::do_allocate(allocation);
 }
 
 CommunicatorPtr RecordingCommunicator::wrap(CommunicatorPtr child) {

@@ -31,6 +31,7 @@ class RecordingCommunicator final : public Decorator {
   CommunicatorPtr split(int color, int key) override;
   CommunicatorPtr shrink() override;
   bool shares_memory() const override { return size() == 1; }
+  at::Tensor do_allocate(const Allocation& allocation) override;
 
  protected:
   CommunicatorPtr wrap(CommunicatorPtr child) override;
