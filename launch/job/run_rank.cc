@@ -16,6 +16,7 @@
 #include "framework/base/log.h"
 #include "framework/base/reason.h"
 #include "framework/kernels/kernels.h"
+#include "framework/ps/server_lost.h"
 #include "launch/exit_status.h"
 #include "launch/failure/record_exception.h"
 #include "launch/failure/report_once.h"
@@ -24,6 +25,7 @@
 #include "launch/job/device.h"
 #include "launch/job/end_command.h"
 #include "launch/job/make_data.h"
+#include "launch/job/rank_presence.h"
 #include "launch/job/role.h"
 #include "launch/job/run_header.h"
 #include "launch/job/training.h"
@@ -119,13 +121,37 @@ void compare_processors(Communicator& world) {
   if (world.rank() == 0 && !different.empty()) print_to_console(different);
 }
 
-// Returns null if there is nothing to watch.
+// Returns null if there is nothing to watch. `sentence` gets the explanation of the wait that ends the run; it must
+// outlive the watch, and nobody may read it before.
 std::unique_ptr<StallWatch> watch_for_stalls(const ExperimentConfig& config, const Communicator& world,
-                                             const RunFolder& folder) {
+                                             const RunFolder& folder, const RankPresence& presence,
+                                             std::string& sentence) {
   const Seconds warn_after(config.framework.warn_after);
   if (warn_after.count() <= 0 || world.size() == 1) return nullptr;
   return std::make_unique<StallWatch>(
-      world, StallWatch::Options{.log_folder = folder.logs(), .warn_after = warn_after, .print = print_to_console});
+      world, StallWatch::Options{.log_folder = folder.logs(),
+                                 .warn_after = warn_after,
+                                 .print = print_to_console,
+                                 .timeout = Seconds(config.framework.timeout),
+                                 .dataset = config.dataset.selected(),
+                                 .page = presence.page(),
+                                 .names = presence.names(),
+                                 .explained = [&sentence](const std::string& text) { sentence = text; }});
+}
+
+// Returns the error that ended a wait with the sentence that explains the wait, and other errors as they are.
+std::exception_ptr explained(const std::exception_ptr& error, const std::string& sentence) {
+  if (sentence.empty()) return error;
+  try {
+    std::rethrow_exception(error);
+  } catch (const ps::ServerLost& lost) {
+    return std::make_exception_ptr(ps::ServerLost(lost.what() + ("\n" + sentence)));
+  } catch (const CommError& comm_error) {
+    if (comm_error.kind() == CommError::Kind::kMismatch) return error;
+    return std::make_exception_ptr(CommError(comm_error.kind(), comm_error.what() + ("\n" + sentence)));
+  } catch (...) {
+    return error;
+  }
 }
 
 // Adds the hook of a fault that this rank has to cause, if there is one.
@@ -190,6 +216,7 @@ int run_rank(const Job& job, StartedRank rank) {
   RankLog log;
   ClaimedFolder claimed;
   std::optional<EndCommand> command;  // of rank 0 in a job without a supervisor, which would run it otherwise
+  std::string hang;                   // the explanation of the wait that ends the run
   try {
     const OutputFlush flush;
     if (supervised) log.open(*rank.folder, number, thread);
@@ -201,6 +228,7 @@ int run_rank(const Job& job, StartedRank rank) {
       begin_unsupervised(job, rank, connected);
       if (number == 0 && !job.body) command.emplace(job.config.watch, job.config.name, *rank.folder);
     }
+    const RankPresence presence(number, connected.world().size(), rank.folder->logs());
     if (!thread) {
       log_secret();
       log_kernels();
@@ -209,9 +237,12 @@ int run_rank(const Job& job, StartedRank rank) {
     const DecoratedWorld decorated = decorate(std::move(connected.connections), job.config, rank.folder->tuned());
     const CommunicatorPtr& world = decorated.world;
     const Splits splits = thread ? rank.shared->splits : make_data(job, number == 0);
-    const auto stall_watch = watch_for_stalls(job.config, *world, *rank.folder);
+    const auto stall_watch = watch_for_stalls(job.config, *world, *rank.folder, presence, hang);
     const Role role = assign_role(job.config, world);
-    if (role.server != nullptr) return serve(role, Seconds(job.config.framework.timeout));
+    if (role.server != nullptr) {
+      presence.enter(Activity::kServing);
+      return serve(role, Seconds(job.config.framework.timeout));
+    }
     const DeviceAssignment placed = choose_devices(job.config, role.world);
     const auto fault = planned_fault();
     ExperimentContext context{.world = placed.world,
@@ -227,6 +258,7 @@ int run_rank(const Job& job, StartedRank rank) {
       write_inputs_at_start(job.config, context)(engine);
       if (decorated.tuner != nullptr) tune_in_first_steps(decorated.tuner, role.world)(engine);
       add_fault(fault, context.world, engine);
+      presence.hooks()(engine);
     };
     const int status = report_end(run_experiment(job.config, context), context);
     if (command) command->run(status, "");
@@ -235,7 +267,7 @@ int run_rank(const Job& job, StartedRank rank) {
     const bool other = rank.launched.rank_info.local_rank > 0;
     if (!rank.folder && other && is_known_to_all_ranks(std::current_exception())) return kUsage;
     if (!rank.folder) throw;
-    return fail(std::current_exception(), job, rank, supervised, command);
+    return fail(explained(std::current_exception(), hang), job, rank, supervised, command);
   }
 }
 
