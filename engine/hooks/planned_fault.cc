@@ -43,8 +43,9 @@ struct FaultPoint {
 
 void sleep_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
+// Ends this process in the calling thread, so that a stack trace shows where the fault was planned.
 [[noreturn]] void send_to_itself(int signal) {
-  ::kill(::getpid(), signal);
+  ::raise(signal);
   throw std::logic_error("signal " + std::to_string(signal) + " did not end the process");
 }
 
@@ -67,11 +68,7 @@ using Cause = std::function<void(const FaultPoint&)>;
 const std::map<std::string, Cause>& causes() {
   static const std::map<std::string, Cause> all{
       {"kill", [](const FaultPoint&) { send_to_itself(SIGKILL); }},
-      {"crash",
-       [](const FaultPoint&) {
-         ::signal(SIGSEGV, SIG_DFL);
-         send_to_itself(SIGSEGV);
-       }},
+      {"crash", [](const FaultPoint&) { send_to_itself(SIGSEGV); }},
       {"stop", [](const FaultPoint&) { ::kill(::getpid(), SIGSTOP); }},
       {"leave", [](const FaultPoint&) { ::_exit(0); }},
       {"exception_in_hook", [](const FaultPoint&) { throw std::runtime_error("planned fault: exception in a hook"); }},

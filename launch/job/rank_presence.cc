@@ -11,11 +11,13 @@
 namespace phalanx {
 namespace {
 
-// Names the buckets that ranks exchange. A rank that updates only a part of a bucket still moves all of it.
-void name_buckets(const std::vector<Slice>& slices, CallNames& names) {
+// Names the buckets that ranks exchange. If a rank updates one of `ranks` equal parts of a bucket, it knows the
+// parameters of that part only.
+void name_buckets(const std::vector<Slice>& slices, int ranks, CallNames& names) {
   for (std::size_t i = 0; i < slices.size(); ++i) {
     const auto& segments = slices[i].segments;
     std::string name = "bucket " + std::to_string(i + 1) + " of " + std::to_string(slices.size());
+    if (ranks > 1) names.add(slices[i].gradients.numel() * ranks, name);
     if (!segments.empty()) name += ": " + segments.front().name;
     if (segments.size() > 1) name += " to " + segments.back().name;
     names.add(slices[i].gradients.numel(), name);
@@ -25,7 +27,7 @@ void name_buckets(const std::vector<Slice>& slices, CallNames& names) {
 }  // namespace
 
 RankPresence::RankPresence(int rank, int size, const std::string& log_folder)
-    : rank_(rank), folder_(std::filesystem::absolute(log_folder).lexically_normal().string()) {
+    : rank_(rank), ranks_(size), folder_(std::filesystem::absolute(log_folder).lexically_normal().string()) {
   try {
     page_ = std::make_shared<RankPage>(rank, size, folder_);
     announce(*page_, folder_, rank);
@@ -41,8 +43,8 @@ void RankPresence::enter(Activity activity) const {
 }
 
 std::function<void(Engine&)> RankPresence::hooks() const {
-  return [page = page_, names = names_](Engine& engine) {
-    engine.on(Event::kStart, HookPhase::kLast, [&engine, names](State&) { name_buckets(engine.slices(), *names); });
+  return [page = page_, names = names_, ranks = ranks_](Engine& engine) {
+    engine.on(Event::kStart, HookPhase::kLast, [&engine, names, ranks](State&) { name_buckets(engine.slices(), ranks, *names); });
     if (page == nullptr) return;
     const auto enters = [&](Event event, HookPhase phase, Activity activity) {
       engine.on(event, phase, [page, activity](State&) { page->enter(activity); });

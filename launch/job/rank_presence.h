@@ -35,7 +35,7 @@ class RankPresence {
   std::function<void(Engine&)> hooks() const;
 
  private:
-  int rank_;
+  int rank_, ranks_;
   std::string folder_;  // absolute, since other processes read it
   std::shared_ptr<RankPage> page_;
   std::shared_ptr<CallNames> names_ = std::make_shared<CallNames>();

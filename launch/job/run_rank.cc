@@ -18,6 +18,7 @@
 #include "framework/kernels/kernels.h"
 #include "framework/ps/server_lost.h"
 #include "launch/exit_status.h"
+#include "launch/failure/crash_trace.h"
 #include "launch/failure/record_exception.h"
 #include "launch/failure/report_once.h"
 #include "launch/job/agree.h"
@@ -228,6 +229,8 @@ int run_rank(const Job& job, StartedRank rank) {
       begin_unsupervised(job, rank, connected);
       if (number == 0 && !job.body) command.emplace(job.config.watch, job.config.name, *rank.folder);
     }
+    // Ranks that are threads crash together, and their process counts as rank 0.
+    if (!thread || number == 0) trace_crashes(rank.folder->logs(), number, rank.folder->log(number), !supervised);
     const RankPresence presence(number, connected.world().size(), rank.folder->logs());
     if (!thread) {
       log_secret();
