@@ -79,8 +79,9 @@ TEST_F(CrashTrace, LeavesSIGTERMAlone) {
 TEST_F(CrashTrace, IsPartOfTheReport) {
   EXPECT_EQ(signal_of(divide_the_indivisible), SIGFPE);
   ::testing::internal::CaptureStderr();
-  report({.status = 3, .cause = Failure{.rank = 3, .message = "It was killed by signal 8 (SIGFPE)."}, .unexplained = true},
-         4, scratch_.folder());
+  report(
+      {.status = 3, .cause = Failure{.rank = 3, .message = "It was killed by signal 8 (SIGFPE)."}, .unexplained = true},
+      4, scratch_.folder());
   const auto text = ::testing::internal::GetCapturedStderr();
   EXPECT_NE(text.find("Stack trace:"), std::string::npos) << text;
   EXPECT_NE(text.find("divide_the_indivisible"), std::string::npos) << text;

@@ -129,8 +129,8 @@ std::string crash_path(const std::string& folder, int rank) {
   return folder + "/" + kPrefix + std::to_string(rank) + ".crash";
 }
 
-// A line of a frame is "    @     0x55d0c8a5f1b2 phalanx::Engine::train()". Functions without a known name belong to the
-// system, and std::function adds a frame to every call.
+// A line of a frame is "    @     0x55d0c8a5f1b2 phalanx::Engine::train()". Functions without a known name belong to
+// the system, and std::function adds a frame to every call.
 std::vector<std::string> crash_frames(const std::string& folder, int rank) {
   std::vector<std::string> frames;
   std::ifstream file(crash_path(folder, rank));

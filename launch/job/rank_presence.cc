@@ -44,7 +44,8 @@ void RankPresence::enter(Activity activity) const {
 
 std::function<void(Engine&)> RankPresence::hooks() const {
   return [page = page_, names = names_, ranks = ranks_](Engine& engine) {
-    engine.on(Event::kStart, HookPhase::kLast, [&engine, names, ranks](State&) { name_buckets(engine.slices(), ranks, *names); });
+    engine.on(Event::kStart, HookPhase::kLast,
+              [&engine, names, ranks](State&) { name_buckets(engine.slices(), ranks, *names); });
     if (page == nullptr) return;
     const auto enters = [&](Event event, HookPhase phase, Activity activity) {
       engine.on(event, phase, [page, activity](State&) { page->enter(activity); });

@@ -106,7 +106,7 @@ std::optional<StallWatch::Running> StallWatch::running() const {
 void StallWatch::take_picture() {
   picture_ = own_.take(world_.recorder().records(), wait_ ? since_ : 0);
   if (options_.page == nullptr) return;
-  picture_.blocked_in = blocked_in(::getpid(), options_.page->thread());
+  picture_.blocked_in = options_.page->blocked_in();
   picture_.activity = to_string(options_.page->activity());
   picture_.activity_since = picture_.taken - options_.page->activity_seconds();
   picture_.step = options_.page->step();

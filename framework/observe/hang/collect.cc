@@ -87,8 +87,8 @@ RankPicture picture_from(const PageContents& page) {
   picture.step = page.step;
   if (picture.state != RankPicture::Process::kRuns) {
     picture.blocked_in.clear();
-  } else if (const auto now = blocked_in(page.process, page.thread); !now.empty()) {
-    picture.blocked_in = now;
+  } else if (picture.blocked_in.empty()) {
+    picture.blocked_in = blocked_in(page.process, page.thread);
   }
   return picture;
 }

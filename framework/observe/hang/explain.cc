@@ -59,6 +59,14 @@ std::string phrase(const std::string& activity) {
   return found == kPhrases.end() ? activity : found->second;
 }
 
+// Returns " of step 12" or " after step 12", if the activity belongs to a step.
+std::string time_of(const RankPicture& rank) {
+  static const std::set<std::string> kBetweenSteps{"hooks", "evaluation", "saving a checkpoint"};
+  static const std::set<std::string> kWithin{"loading data", "forward", "backward", "update"};
+  if (kBetweenSteps.contains(rank.activity)) return " after step " + std::to_string(rank.step);
+  return kWithin.contains(rank.activity) ? " of step " + std::to_string(rank.step + 1) : "";
+}
+
 // What is known of the ranks of a job, sorted by whether they wait in an operation.
 class Scene {
  public:
@@ -129,10 +137,22 @@ class Scene {
       const Ranks together = current(*rank)->is_message() ? Ranks{rank->rank} : with(*rank);
       return beginning(together, *rank) + " for " + named(awaited) +
              (awaited.size() == 1 ? ", which has not come: " : ", which have not come: ") + doing(awaited) +
-             slowness(awaited);
+             out_of_action(awaited) + slowness(awaited);
     }
     return beginning(with(*waiting_.front()), *waiting_.front()) +
            ", and every rank for which it waits waits itself: " + each_in();
+  }
+
+  // Names the other ranks that do nothing any more, such as a server for which the awaited rank waits.
+  std::string out_of_action(const Ranks& awaited) const {
+    std::string text;
+    for (const int rank : others_) {
+      const auto* picture = job_.find(rank);
+      const bool known = picture != nullptr && std::ranges::find(awaited, rank) == awaited.end();
+      const bool out = known && (picture->state == Process::kStopped || picture->state == Process::kGone);
+      if (out) text += "; rank " + std::to_string(rank) + ": " + doing(picture);
+    }
+    return text;
   }
 
   std::string slowness(const Ranks& awaited) const {
@@ -152,9 +172,7 @@ class Scene {
   std::string doing(const RankPicture* rank) const {
     if (rank == nullptr) return "nothing is known of it: it has ended, or its host does not share the run folder";
     const std::string process = "its process " + std::to_string(rank->process) + " on " + rank->host;
-    const bool steps =
-        rank->activity != "starting" && rank->activity != "serving parameters" && rank->activity != "ending";
-    const std::string where = phrase(rank->activity) + (steps ? " of step " + std::to_string(rank->step + 1) : "");
+    const std::string where = phrase(rank->activity) + time_of(*rank);
     if (rank->state == Process::kGone) return process + " is gone";
     if (rank->state == Process::kStopped) return process + " is stopped (SIGSTOP), " + where;
     if (rank->activity.empty()) return process + " has not said what it does";

@@ -2,9 +2,12 @@
 #include "framework/observe/hang/process_state.h"
 
 #include <sys/syscall.h>
+#include <sys/uio.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -41,9 +44,11 @@ std::int64_t number_field(pid_t process, std::size_t field) {
   return fields.size() > field - kFirstAfterName ? std::atoll(fields[field - kFirstAfterName].c_str()) : 0;
 }
 
+enum class Argument { kNone, kDescriptor, kPath };
+
 struct KnownCall {
   const char* text;
-  bool has_file;  // its first argument is a descriptor
+  Argument argument;  // what the first argument is; a path is the second one of openat
 };
 
 std::optional<KnownCall> known_call(long number) {
@@ -51,28 +56,25 @@ std::optional<KnownCall> known_call(long number) {
     case SYS_read:
     case SYS_pread64:
     case SYS_readv:
-      return KnownCall{"read of", true};
+      return KnownCall{"read of", Argument::kDescriptor};
     case SYS_write:
     case SYS_pwrite64:
     case SYS_writev:
-      return KnownCall{"write to", true};
+      return KnownCall{"write to", Argument::kDescriptor};
     case SYS_fsync:
     case SYS_fdatasync:
-      return KnownCall{"fsync of", true};
+      return KnownCall{"fsync of", Argument::kDescriptor};
     case SYS_recvfrom:
     case SYS_recvmsg:
     case SYS_accept:
-      return KnownCall{"receive from", true};
+      return KnownCall{"receive from", Argument::kDescriptor};
     case SYS_sendto:
     case SYS_sendmsg:
-      return KnownCall{"send to", true};
+      return KnownCall{"send to", Argument::kDescriptor};
     case SYS_openat:
-#ifdef SYS_open
-    case SYS_open:
-#endif
-      return KnownCall{"opening of a file (open)", false};
+      return KnownCall{"open of", Argument::kPath};
     case SYS_futex:
-      return KnownCall{"a lock or another thread (futex)", false};
+      return KnownCall{"a lock or another thread (futex)", Argument::kNone};
     case SYS_ppoll:
     case SYS_pselect6:
     case SYS_epoll_pwait:
@@ -81,16 +83,31 @@ std::optional<KnownCall> known_call(long number) {
     case SYS_select:
     case SYS_epoll_wait:
 #endif
-      return KnownCall{"waiting for input or output (poll)", false};
+      return KnownCall{"waiting for input or output (poll)", Argument::kNone};
     case SYS_nanosleep:
     case SYS_clock_nanosleep:
-      return KnownCall{"sleep", false};
+      return KnownCall{"sleep", Argument::kNone};
     case SYS_wait4:
     case SYS_waitid:
-      return KnownCall{"waiting for another process", false};
+      return KnownCall{"waiting for another process", Argument::kNone};
     default:
       return std::nullopt;
   }
+}
+
+// Returns the text at an address of a process that sleeps in a system call to which it has passed the address.
+std::string path_at(pid_t process, std::uint64_t address) {
+  std::array<char, 256> text{};
+  const iovec to{text.data(), text.size() - 1};
+  const iovec from{reinterpret_cast<void*>(address), text.size() - 1};  // NOLINT: an address of another process
+  if (::process_vm_readv(process, &to, 1, &from, 1, 0) > 0) return text.data();
+  return "a file";
+}
+
+std::string file_of(pid_t process, std::uint64_t descriptor) {
+  std::error_code none;
+  const auto file = std::filesystem::read_symlink(proc(process) + "/fd/" + std::to_string(descriptor), none);
+  return none ? "descriptor " + std::to_string(descriptor) : file.string();
 }
 
 }  // namespace
@@ -109,15 +126,30 @@ std::string blocked_in(pid_t process, pid_t thread) {
   // "running", or the number of the system call and its arguments in hexadecimal
   std::istringstream words(text_of(proc(process) + "/task/" + std::to_string(thread) + "/syscall"));
   long number = -1;
-  std::string argument;
-  if (!(words >> number >> argument) || number < 0) return "";
+  std::string first, second;
+  if (!(words >> number >> first >> second) || number < 0) return "";
   const auto call = known_call(number);
   if (!call) return "system call " + std::to_string(number);
-  if (!call->has_file) return call->text;
+  switch (call->argument) {
+    case Argument::kNone:
+      return call->text;
+    case Argument::kPath:
+      return std::string(call->text) + " " + path_at(process, std::strtoull(second.c_str(), nullptr, 16));
+    case Argument::kDescriptor:
+      return std::string(call->text) + " " + file_of(process, std::strtoull(first.c_str(), nullptr, 16));
+  }
+  return "";
+}
+
+std::vector<std::string> blocked_on_files(pid_t process) {
+  std::vector<std::string> calls;
   std::error_code none;
-  const auto descriptor = std::strtoull(argument.c_str(), nullptr, 16);
-  const auto file = std::filesystem::read_symlink(proc(process) + "/fd/" + std::to_string(descriptor), none);
-  return std::string(call->text) + " " + (none ? "descriptor " + std::to_string(descriptor) : file.string());
+  std::filesystem::directory_iterator entry(proc(process) + "/task", none);
+  for (const std::filesystem::directory_iterator end; !none && entry != end; entry.increment(none)) {
+    const auto call = blocked_in(process, std::atoi(entry->path().filename().c_str()));
+    if (call.find(" /") != call.npos && std::ranges::find(calls, call) == calls.end()) calls.push_back(call);
+  }
+  return calls;
 }
 
 std::vector<pid_t> process_tree(pid_t root) {

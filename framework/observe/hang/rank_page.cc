@@ -19,6 +19,8 @@
 #include <system_error>
 
 #include "framework/base/error.h"
+#include "framework/base/text.h"
+#include "framework/observe/hang/process_state.h"
 #include "framework/observe/monotonic_clock.h"
 
 namespace phalanx {
@@ -134,7 +136,12 @@ void RankPage::enter(Activity activity) noexcept {
 
 void RankPage::set_step(std::int64_t step) noexcept { page_->step.store(step, std::memory_order_relaxed); }
 
-pid_t RankPage::thread() const noexcept { return static_cast<pid_t>(page_->thread); }
+std::string RankPage::blocked_in() const {
+  const std::string call = phalanx::blocked_in(::getpid(), static_cast<pid_t>(page_->thread));
+  if (activity() != Activity::kLoading || call.find("(futex)") == call.npos) return call;
+  const auto files = blocked_on_files(::getpid());
+  return files.empty() ? call : call + ", while the loader is in " + join(files, " and ");
+}
 
 std::int64_t RankPage::step() const noexcept { return page_->step.load(std::memory_order_relaxed); }
 

@@ -60,9 +60,12 @@ class RankPage {
   void publish(std::string_view text) noexcept;
 
   int descriptor() const { return file_.get(); }
-  pid_t thread() const noexcept;  // the thread that has created the page
   Activity activity() const noexcept;
   std::int64_t step() const noexcept;
+
+  /// Returns in which system call this thread sleeps, if it does (process_state.h). If it waits for a batch that
+  /// another thread reads, also returns for which files the threads of the process wait.
+  std::string blocked_in() const;
   double activity_seconds() const noexcept;  // since it began
 
  private:
