@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/job/run_rank.h"
 
+#include <unistd.h>
+
 #include <exception>
 #include <memory>
 #include <optional>
@@ -37,6 +39,7 @@
 #include "launch/rank/rendezvous_notice.h"
 #include "launch/rank/same_start.h"
 #include "launch/signals/stop_signal.h"
+#include "launch/stall/loader_deadline.h"
 #include "launch/stall/stall_watch.h"
 
 namespace phalanx {
@@ -138,6 +141,30 @@ std::unique_ptr<StallWatch> watch_for_stalls(const ExperimentConfig& config, con
                                  .page = presence.page(),
                                  .names = presence.names(),
                                  .explained = [&sentence](const std::string& text) { sentence = text; }});
+}
+
+// Ends the process of a rank whose loader gives no batch. The thread of the rank may hang for good, so nothing is
+// destroyed.
+[[noreturn]] void end_without_batch(const std::string& reason, const StartedRank& rank, bool supervised) {
+  log_error() << reason;
+  const auto error = std::make_exception_ptr(DataError(reason));
+  const RunFolder& folder = *rank.folder;
+  const int status = record_exception(error, rank.rank(), folder.logs(), folder.log(rank.rank()));
+  if (!supervised) report_once(folder.logs(), rank.launched.rank_info.size);
+  ::_exit(status);
+}
+
+// Returns null if the loader may take as long as it wants.
+std::unique_ptr<LoaderDeadline> limit_loader(const ExperimentConfig& config, const StartedRank& rank,
+                                             const RankPresence& presence, bool supervised) {
+  const Seconds timeout(config.loader.timeout);
+  if (timeout.count() <= 0 || presence.page() == nullptr) return nullptr;
+  return std::make_unique<LoaderDeadline>(LoaderDeadline::Options{
+      .page = presence.page(),
+      .rank = rank.rank(),
+      .dataset = config.dataset.selected(),
+      .deadline = timeout,
+      .end = [&rank, supervised](const std::string& reason) { end_without_batch(reason, rank, supervised); }});
 }
 
 // Returns the error that ended a wait with the sentence that explains the wait, and other errors as they are.
@@ -246,6 +273,7 @@ int run_rank(const Job& job, StartedRank rank) {
       presence.enter(Activity::kServing);
       return serve(role, Seconds(job.config.framework.timeout));
     }
+    const auto loader_deadline = limit_loader(job.config, rank, presence, supervised);
     const DeviceAssignment placed = choose_devices(job.config, role.world);
     const auto fault = planned_fault();
     ExperimentContext context{.world = placed.world,

@@ -149,8 +149,12 @@ Activity RankPage::activity() const noexcept {
   return static_cast<Activity>(page_->activity.load(std::memory_order_relaxed));
 }
 
+std::int64_t RankPage::activity_since_ns() const noexcept {
+  return page_->activity_since_ns.load(std::memory_order_relaxed);
+}
+
 double RankPage::activity_seconds() const noexcept {
-  return static_cast<double>(monotonic_ns() - page_->activity_since_ns.load(std::memory_order_relaxed)) * 1e-9;
+  return static_cast<double>(monotonic_ns() - activity_since_ns()) * 1e-9;
 }
 
 void RankPage::publish(std::string_view text) noexcept {

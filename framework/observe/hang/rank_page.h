@@ -66,7 +66,8 @@ class RankPage {
   /// Returns in which system call this thread sleeps, if it does (process_state.h). If it waits for a batch that
   /// another thread reads, also returns for which files the threads of the process wait.
   std::string blocked_in() const;
-  double activity_seconds() const noexcept;  // since it began
+  std::int64_t activity_since_ns() const noexcept;  // when it began, as in PageContents
+  double activity_seconds() const noexcept;         // since it began
 
  private:
   Descriptor file_;
