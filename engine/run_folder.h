@@ -9,8 +9,9 @@ namespace phalanx {
 
 /// The folder with all files of a run: config.yaml, dataset.json (parameters that were fitted to the samples of a
 /// table: Splits::fitted), metrics.jsonl, summary.json, live.prom (while the run trains), tuned.json (algorithms chosen
-/// by framework.tune), report.html, trace.json, weights.safetensors, embeddings.safetensors (if the model's embeddings
-/// are on parameter servers), checkpoints/, tensorboard/ and logs/rank<r>.log.
+/// by framework.tune), report.html, trace.json, digests/rank<r>.txt (train.digests), weights.safetensors,
+/// embeddings.safetensors (if the model's embeddings are on parameter servers), checkpoints/, tensorboard/ and
+/// logs/rank<r>.log.
 class RunFolder {
  public:
   RunFolder() = default;
@@ -38,6 +39,7 @@ class RunFolder {
   std::string tuned() const { return path_ + "/tuned.json"; }
   std::string report() const { return path_ + "/report.html"; }
   std::string trace() const { return path_ + "/trace.json"; }
+  std::string digests() const { return path_ + "/digests"; }
   std::string tensorboard() const { return path_ + "/tensorboard"; }
   std::string weights() const { return path_ + "/weights.safetensors"; }
   std::string embeddings() const { return path_ + "/embeddings.safetensors"; }

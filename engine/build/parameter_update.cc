@@ -69,6 +69,7 @@ ParameterUpdate::ParameterUpdate(const TrainConfig& config, std::unique_ptr<Opti
   }
   optimizer_ = std::make_unique<TimedUpdate>(std::move(optimizer_), watching.clock());
   optimizer_ = std::make_unique<UpdateOfUsed>(std::move(optimizer_), strategy, *replica_strategy.unused);
+  optimizer_ = watching.digests().watch(std::move(optimizer_));
 }
 
 std::function<double()> ParameterUpdate::loss_scale() const {

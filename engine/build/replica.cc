@@ -14,6 +14,7 @@
 #include "engine/build/whole_model.h"
 #include "framework/base/error.h"
 #include "framework/base/random.h"
+#include "framework/comm/operations/measured_inputs.h"
 #include "framework/partition/pipeline/timeline.h"
 #include "models/block_chain.h"
 
@@ -138,7 +139,10 @@ Metrics Replica::pipeline_metrics() const {
   const auto& schedule = part->pipeline->schedule();
   const at::Tensor idle = at::full({1}, step->pipeline()->idle(), at::kDouble);
   const at::Tensor live = at::full({1}, static_cast<double>(step->pipeline()->max_live()), at::kDouble);
-  mesh().control()->all_reduce(idle, Reduction::kMean).wait();
+  {
+    const MeasuredInputs measured;
+    mesh().control()->all_reduce(idle, Reduction::kMean).wait();
+  }
   mesh().control()->all_reduce(live, Reduction::kMax).wait();
   return {{"pipeline_bubble", idle.item<double>()},
           {"pipeline_bubble_of_schedule", pipeline::simulate(schedule, kStepCosts).bubble},

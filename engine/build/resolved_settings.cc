@@ -15,6 +15,7 @@
 #include "framework/base/error.h"
 #include "framework/base/log.h"
 #include "framework/base/text.h"
+#include "framework/comm/operations/measured_inputs.h"
 #include "framework/partition/bucket_size.h"
 #include "models/trainable_parameters.h"
 
@@ -111,6 +112,7 @@ ResolvedSettings resolve_settings(const ExperimentConfig& config, const RunFolde
   Communicator& control = *part.mesh.control();
   const at::Tensor found = at::full({1}, 0, at::kLong);
   if (control.rank() == 0) found.fill_(bytes_so_far(config, settings, folder, control.size()));
+  const MeasuredInputs measured;  // the checkpoints of the run folder
   control.broadcast(found, 0).wait();
   const auto so_far = found.item<std::int64_t>();
   settings.bucket_bytes = so_far > 0 ? so_far : measured_bytes(bytes_to_train(*part.model), replicas, device);

@@ -22,6 +22,7 @@
 #include "framework/base/error.h"
 #include "framework/base/random.h"
 #include "framework/comm/launch/locality.h"
+#include "framework/comm/operations/measured_inputs.h"
 #include "framework/comm/texts.h"
 #include "framework/parallel/sync_batch_norm.h"
 #include "models/activation_checkpointing.h"
@@ -72,6 +73,7 @@ Arithmetic scaled_arithmetic_of(const TrainingStep::Setup& setup) {
 }
 
 bool shares_its_process(Communicator& world) {
+  const MeasuredInputs measured;
   const auto processes = all_gather_text(host_key() + " " + std::to_string(::getpid()), world);
   return std::ranges::count(processes, processes[static_cast<std::size_t>(world.rank())]) > 1;
 }

@@ -10,6 +10,7 @@
 #include "framework/base/file_identity.h"
 #include "framework/base/log.h"
 #include "framework/base/text.h"
+#include "framework/comm/operations/measured_inputs.h"
 #include "framework/comm/texts.h"
 
 namespace phalanx {
@@ -243,6 +244,7 @@ void Checkpointer::begin_commit() {
 
 // Collective.
 std::string Checkpointer::first_of(const std::string& own) const {
+  const MeasuredInputs measured;  // of the disk
   for (const auto& reason : all_gather_text(own, *world_)) {
     if (!reason.empty()) return reason;
   }

@@ -7,6 +7,7 @@
 #include "engine/checkpoint/restore.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
+#include "framework/comm/operations/measured_inputs.h"
 #include "framework/comm/texts.h"
 
 namespace phalanx {
@@ -101,17 +102,18 @@ Choice choose(const std::string& resume, const CheckpointFolder& folder, const M
               const RunState& state, Communicator& world) {
   if (resume == "none") return {};
   Choice choice;
-  std::string path, problem, misfit;
+  std::string path = resume == "auto" ? "" : without_last_slash(resume), problem, misfit;
   if (world.rank() == 0) {
     try {
       const Run run{identity, state};
-      path = (resume == "auto" ? newest(folder, run, choice.refused) : open(without_last_slash(resume), run)).path;
+      path = (resume == "auto" ? newest(folder, run, choice.refused) : open(path, run)).path;
     } catch (const ConfigError& error) {
       misfit = error.what();
     } catch (const Error& error) {
       problem = error.what();
     }
   }
+  const MeasuredInputs measured;  // what is in the folder
   misfit = broadcast_text(misfit, world);
   if (!misfit.empty()) throw ConfigError(misfit);
   problem = broadcast_text(problem, world);

@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "framework/comm/operations/measured_inputs.h"
+
 namespace phalanx {
 namespace {
 
@@ -30,6 +32,7 @@ void WriteStatuses::launch(const WriteStatus& mine) {
   row[4] = mine.state.crc;
   row[5] = mine.troubled ? 1 : 0;
   row[6] = mine.impatient_in;
+  const MeasuredInputs measured;  // how far each rank is with writing
   exchange_ = world_->all_gather(all_, mine_);
 }
 

@@ -158,6 +158,7 @@ void check(const ExperimentConfig& config) {
   check_components(problems, config);
   check_expectations(problems, config);
   check_framework(problems, config);
+  check_recording(problems, config);
   if (!problems.empty()) throw ConfigError(std::move(problems));
 }
 

@@ -23,6 +23,9 @@ struct FrameworkConfig {
   std::string selection_file;
   std::string tune = "off";
   TopologyConfig topology;
+  std::string record;
+  std::int64_t record_last = 0;
+  std::vector<std::int64_t> record_ranks;
 
   template <class V>
   void visit(V& v) {
@@ -47,6 +50,12 @@ struct FrameworkConfig {
       "kept in the user's cache",
       config::one_of({"off", "auto"}));
     v("topology", topology, "which ranks are near each other");
+    v("record", record,
+      "folder in which each rank records what it receives, so that //tools:replay can run it alone; empty: none");
+    v("record_last", record_last,
+      "keep the recording of the last n steps only, beginning at a checkpoint; 0: of the whole run",
+      config::at_least(0));
+    v("record_ranks", record_ranks, "ranks that record; empty: all", config::at_least(0));
   }
 };
 

@@ -39,6 +39,9 @@ void check_loader(std::vector<ConfigProblem>& problems, const ExperimentConfig& 
 /// the one with `world_size_invariant`.
 void check_determinism(std::vector<ConfigProblem>& problems, const ExperimentConfig& config);
 
+/// Refuses to record ranks that get data in other ways than by operations, and checks framework.record_last.
+void check_recording(std::vector<ConfigProblem>& problems, const ExperimentConfig& config);
+
 /// Checks section expect. When a run starts, check_measured() checks that it measures the expected metrics.
 void check_expectations(std::vector<ConfigProblem>& problems, const ExperimentConfig& config);
 

@@ -31,6 +31,7 @@ struct TrainConfig {
   double clip_norm = 0;
   double clip_value = 0;
   double ema_decay = 0;
+  std::int64_t digests = 0;
 
   template <class V>
   void visit(V& v) {
@@ -69,6 +70,11 @@ struct TrainConfig {
     v("ema_decay", ema_decay,
       "decay of a moving average of the parameters, which is tested and saved instead of them; 0: none",
       config::between(0, 1));
+    v("digests", digests,
+      "write digests of the batch, the loss, the gradients and the parameters of every n-th step to the run folder, "
+      "for "
+      "//tools:diff_runs; 0: never",
+      config::at_least(0));
   }
 };
 

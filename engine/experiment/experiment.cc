@@ -32,6 +32,7 @@
 #include "engine/strategies/replica_check.h"
 #include "framework/base/error.h"
 #include "framework/base/resident_memory.h"
+#include "framework/comm/operations/measured_inputs.h"
 #include "framework/comm/texts.h"
 
 namespace phalanx {
@@ -188,7 +189,8 @@ ExperimentResult result_after(const Run& run, std::int64_t steps) {
           .strategy = replica.settings.strategy.selected(),
           .metrics = std::move(metrics),
           .update = replica.update->metrics(),
-          .model = replica.part->model};
+          .model = replica.part->model,
+          .recorded_bytes = run.context.recorded_bytes()};
 }
 
 // Evaluates the final model. The test split is measured only here, unless it also serves as the validation split.
@@ -210,6 +212,7 @@ ExperimentResult evaluate_at_end(const Run& run, const State& end) {
 std::vector<std::int64_t> peak_memory_of(Communicator& ranks) {
   std::vector<std::int64_t> peaks(static_cast<std::size_t>(ranks.size()));
   const at::Tensor all = at::zeros({ranks.size()}, at::kLong);
+  const MeasuredInputs measured;
   ranks.all_gather(all, at::full({1}, peak_resident_bytes(), at::kLong)).wait();
   std::copy_n(all.data_ptr<std::int64_t>(), peaks.size(), peaks.begin());
   return peaks;
@@ -234,6 +237,7 @@ void compare_with_expectations(const Run& run, const State& end, ExperimentResul
                                                       .peak_memory = result.peak_memory,
                                                       .traffic = traffic});
   }
+  const MeasuredInputs measured;  // speed and memory may be among the expectations
   result.unmet = broadcast_text(list_unmet(result.expectations), ranks);
 }
 

@@ -39,6 +39,10 @@ struct ExperimentContext {
   // HookPhase::kUser: they are called after everything that measures, evaluates and saves.
   std::function<void(Engine&)> add_hooks = [](Engine&) {};
   std::function<void(Evaluator&)> add_evaluation_hooks = [](Evaluator&) {};
+
+  /// Returns the size of the run's recording on all ranks, if there is one (framework.record). Called once after
+  /// training, on all ranks at the same time.
+  std::function<std::optional<std::int64_t>()> recorded_bytes = [] { return std::optional<std::int64_t>(); };
 };
 
 struct ExperimentResult {
@@ -64,6 +68,7 @@ struct ExperimentResult {
   Metrics update{};                // of the last update: loss scale, skipped updates, norm of the gradients
   std::shared_ptr<Model> model{};  // this rank's replica after the last step
 
+  std::optional<std::int64_t> recorded_bytes{};   // of all ranks; absent: the run is not recorded
   std::vector<std::int64_t> peak_memory{};        // most resident bytes of each rank's process (peak_resident_bytes())
   std::optional<StepCommunication> traffic{};     // of an ordinary step; only counted if expect.traffic is set
   std::vector<ExpectationResult> expectations{};  // on rank 0, unless the run was stopped

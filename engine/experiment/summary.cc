@@ -67,6 +67,10 @@ std::string summary_text(const ExperimentConfig& config, const ExperimentContext
     loader["unreadable"] = result.unreadable->samples;
     loader["replaced"] = result.unreadable->replaced;
   }
+  nlohmann::ordered_json recording;
+  if (result.recorded_bytes) {
+    recording = {{"folder", config.framework.record}, {"bytes", *result.recorded_bytes}};
+  }
   nlohmann::ordered_json device = {{"name", context.device.str()}};
   if (!context.device.is_cpu()) device["memory_peak_bytes"] = peak_bytes(context.device);
   const double rate = times.samples_per_second();
@@ -87,6 +91,7 @@ std::string summary_text(const ExperimentConfig& config, const ExperimentContext
                                 {"bucket_bytes", result.bucket_bytes},
                                 {"loader", loader},
                                 {"strategy", strategy},
+                                {"recording", recording},
                                 {"update", by_name(result.update)},
                                 {"train", by_name(result.train)},
                                 {"validation", by_name(result.validation)},

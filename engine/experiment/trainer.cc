@@ -49,7 +49,7 @@ Trainer build_trainer(const ExperimentConfig& config, const Splits& splits, Task
   const Mesh mesh(context.world, mesh_shape(config.mesh, context.world->size()));
   const SequenceShare sequence(task, splits.train->spec(), mesh.along(Axis::kContext));
   trainer.preparation = {.complete = complete_batches(task, sequence), .device = context.device};
-  trainer.watching = std::make_unique<Watching>(config.watch, mesh.control(), context.folder);
+  trainer.watching = std::make_unique<Watching>(config.watch, mesh.control(), context.folder, config.train.digests);
   trainer.replica = build_replica(config, task, mesh,
                                   {.device = context.device, .folder = context.folder, .servers = context.servers},
                                   *trainer.watching);

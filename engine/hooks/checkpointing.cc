@@ -278,6 +278,8 @@ void Checkpointing::save(const Position& position) {
                        .config = config_text_,
                        .provenance = provenance(config_text_)},
                       !replicas_differed_);
+  // A recording that keeps the last steps begins at complete checkpoints.
+  if (run_.config.framework.record_last > 0) checkpointer_->settle();
 }
 
 // Ends the run if its numbers are not finite, after the checkpoints before, which are good, are complete.

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "framework/comm/operations/measured_inputs.h"
+
 namespace phalanx {
 namespace {
 
@@ -27,6 +29,7 @@ std::int64_t DelayedVote::read() {
 }
 
 void DelayedVote::cast(std::int64_t ballot) {
+  const MeasuredInputs measured;  // whether a signal has come, or the time is up
   auto& oldest = pending_[oldest_];
   if (by_messages_) {
     oldest.ballots.data_ptr<std::int64_t>()[group_->rank()] = ballot;

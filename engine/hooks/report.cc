@@ -13,6 +13,7 @@
 #include "framework/base/console.h"
 #include "framework/base/device_memory.h"
 #include "framework/base/text.h"
+#include "framework/comm/operations/measured_inputs.h"
 #include "framework/observe/metrics/metrics_log.h"
 
 namespace phalanx {
@@ -97,6 +98,7 @@ bool Report::has_own_results() const {
 // Returns the peak memory of the rank that used most.
 double Report::peak_of_ranks() const {
   const at::Tensor bytes = at::full({1}, peak_bytes(run_.device), at::kLong);
+  const MeasuredInputs measured;
   all_ranks().all_reduce(bytes, Reduction::kMax).wait();
   return static_cast<double>(bytes.item<std::int64_t>());
 }

@@ -13,6 +13,7 @@
 #include "framework/base/error.h"
 #include "framework/base/log.h"
 #include "framework/base/text.h"
+#include "framework/comm/operations/measured_inputs.h"
 
 namespace phalanx {
 namespace {
@@ -137,6 +138,7 @@ void SampleShares::end_epoch() {
   at::Tensor own = at::empty({2}, at::kDouble), all = at::empty({all_->size(), 2}, at::kDouble);
   own.data_ptr<double>()[0] = place_;
   own.data_ptr<double>()[1] = seconds > 0 ? static_cast<double>(samples_) / seconds : 0;
+  const MeasuredInputs measured_inputs;
   all_->all_gather(all, own).wait();
   std::vector<double> measured(rates_.size());
   for (int rank = 0; rank < all_->size(); ++rank) {

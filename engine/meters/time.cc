@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "framework/base/config/no_fields.h"
+#include "framework/comm/operations/measured_inputs.h"
 
 namespace phalanx {
 
@@ -15,6 +16,7 @@ Metrics TimeMeter::take(Communicator& group) {
   auto* metric = longest.data_ptr<double>();
   metric[0] = seconds;
   metric[1] = batches_ > 0 ? seconds / static_cast<double>(batches_) : 0;
+  const MeasuredInputs measured;
   group.all_reduce(longest, Reduction::kMax).wait();
   start_ = now_();
   batches_ = 0;

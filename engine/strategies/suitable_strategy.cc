@@ -6,6 +6,7 @@
 #include "framework/base/config/config.h"
 #include "framework/base/config/no_fields.h"
 #include "framework/comm/launch/locality.h"
+#include "framework/comm/operations/measured_inputs.h"
 #include "framework/comm/texts.h"
 
 namespace phalanx {
@@ -22,6 +23,7 @@ const bool suitable_strategy_registered =
 }  // namespace
 
 RankPlacement placement_of(Communicator& group) {
+  const MeasuredInputs measured;
   const auto nodes = all_gather_text(numa_key(), group);
   return {.ranks = group.size(),
           .shares_memory = group.shares_memory(),

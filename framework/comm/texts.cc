@@ -22,8 +22,11 @@ std::vector<std::int64_t> gather_lengths(const std::string& mine, Communicator& 
   return {lengths.data_ptr<std::int64_t>(), lengths.data_ptr<std::int64_t>() + lengths.numel()};
 }
 
-at::Tensor to_letters(const std::string& text) {
-  at::Tensor letters = at::empty({static_cast<std::int64_t>(text.size())}, at::kByte);
+// The replay of a recording may have another text than the recorded rank, such as its process id. The recorded length
+// counts then, and the recorded text replaces this one (see MeasuredInputs).
+at::Tensor to_letters(std::string text, std::int64_t length) {
+  text.resize(static_cast<std::size_t>(length));
+  at::Tensor letters = at::empty({length}, at::kByte);
   std::ranges::copy(text, letters.data_ptr<std::uint8_t>());
   return letters;
 }
@@ -48,7 +51,7 @@ std::string broadcast_text(const std::string& text, Communicator& group) {
   const at::Tensor length = length_of(text);
   group.broadcast(length, 0).wait();
   const std::vector<std::int64_t> lengths{*length.const_data_ptr<std::int64_t>()};
-  const at::Tensor letters = group.rank() == 0 ? to_letters(text) : room_for(lengths);
+  const at::Tensor letters = group.rank() == 0 ? to_letters(text, lengths.front()) : room_for(lengths);
   if (letters.numel() > 0) group.broadcast(letters, 0).wait();
   return split(letters, lengths).front();
 }
@@ -56,14 +59,14 @@ std::string broadcast_text(const std::string& text, Communicator& group) {
 std::vector<std::string> all_gather_text(const std::string& mine, Communicator& group) {
   const auto lengths = gather_lengths(mine, group);
   at::Tensor all = room_for(lengths);
-  group.all_gather(all, to_letters(mine), lengths).wait();
+  group.all_gather(all, to_letters(mine, lengths[static_cast<std::size_t>(group.rank())]), lengths).wait();
   return split(all, lengths);
 }
 
 std::vector<std::string> gather_text(const std::string& mine, Communicator& group) {
   const auto lengths = gather_lengths(mine, group);
   at::Tensor all = group.rank() == 0 ? room_for(lengths) : at::Tensor();
-  group.gather(all, to_letters(mine), 0, lengths).wait();
+  group.gather(all, to_letters(mine, lengths[static_cast<std::size_t>(group.rank())]), 0, lengths).wait();
   return group.rank() == 0 ? split(all, lengths) : std::vector<std::string>{};
 }
 

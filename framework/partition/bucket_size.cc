@@ -9,6 +9,8 @@
 #include <cmath>
 #include <vector>
 
+#include "framework/comm/operations/measured_inputs.h"
+
 namespace phalanx {
 namespace {
 
@@ -37,6 +39,7 @@ double seconds_of(Communicator& group, std::int64_t bytes, const c10::Device& de
   for (auto& time : times) time = seconds_of_one(group, values);
   std::ranges::nth_element(times, times.begin() + kRepetitions / 2);
   const at::Tensor slowest = at::full({1}, times[kRepetitions / 2], at::kDouble);
+  const MeasuredInputs measured;
   group.all_reduce(slowest, Reduction::kMax).wait();
   return slowest.item<double>();
 }

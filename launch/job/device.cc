@@ -17,6 +17,7 @@
 #include "framework/base/log.h"
 #include "framework/comm/device_kind.h"
 #include "framework/comm/launch/locality.h"
+#include "framework/comm/operations/measured_inputs.h"
 #include "framework/comm/texts.h"
 
 namespace phalanx {
@@ -53,6 +54,7 @@ std::string for_cpus_alone(const ExperimentConfig& config, Communicator& world) 
   if (shared && world.size() > 1) {
     return "strategy " + config.strategy.selected() + " shares memory between ranks, on the CPU only";
   }
+  if (!config.framework.record.empty()) return "framework.record records operations on the CPU only";
   if (config.framework.check_collectives) return "framework.check_collectives compares operations on the CPU only";
   return "";
 }
@@ -78,12 +80,14 @@ std::shared_ptr<const DeviceKind> choose_kind(const ExperimentConfig& config, Co
 
 // Returns the rank's number among the ranks of its host.
 int number_on_host(Communicator& world) {
+  const MeasuredInputs measured;
   const auto hosts = all_gather_text(host_key(), world);
   return static_cast<int>(std::count(hosts.begin(), hosts.begin() + world.rank(), hosts[world.rank()]));
 }
 
 // Returns why ranks cannot share devices, or an empty string if they can.
 std::string shared_by_threads(Communicator& world, const c10::Device& device, int devices) {
+  const MeasuredInputs measured;
   const auto all = all_gather_text(host_key() + "/" + std::to_string(::getpid()) + "/" + device.str(), world);
   for (std::size_t second = 0; second < all.size(); ++second) {
     const auto first = static_cast<std::size_t>(std::ranges::find(all, all[second]) - all.begin());

@@ -29,6 +29,7 @@
 #include "launch/job/end_command.h"
 #include "launch/job/make_data.h"
 #include "launch/job/rank_presence.h"
+#include "launch/job/recording.h"
 #include "launch/job/role.h"
 #include "launch/job/run_header.h"
 #include "launch/job/training.h"
@@ -264,8 +265,11 @@ int run_rank(const Job& job, StartedRank rank) {
       log_kernels();
       compare_processors(connected.world());
     }
+    const std::string connected_by = connected.connections.front().backend;
     const DecoratedWorld decorated = decorate(std::move(connected.connections), job.config, rank.folder->tuned());
-    const CommunicatorPtr& world = decorated.world;
+    CommunicatorPtr world = decorated.world;
+    const auto recorder =
+        job.body ? nullptr : start_recording(job.config, rank.launched.rank_info, connected_by, *rank.folder, world);
     const Splits splits = thread ? rank.shared->splits : make_data(job, number == 0);
     const auto stall_watch = watch_for_stalls(job.config, *world, *rank.folder, presence, hang);
     const Role role = assign_role(job.config, world);
@@ -285,13 +289,19 @@ int run_rank(const Job& job, StartedRank rank) {
                               .started = job.started,
                               .stop_asked = stop_requested};
     if (job.body) return job.body(job.config, context);
+    std::shared_ptr<const EndOfTraining> end;
+    context.recorded_bytes =
+        recorded_bytes(job.config, context.world, [&] { return recorder ? recorder->bytes() : 0; });
     context.add_hooks = [&](Engine& engine) {
+      if (recorder) end = attach(recorder, engine);
       write_inputs_at_start(job.config, context)(engine);
       if (decorated.tuner != nullptr) tune_in_first_steps(decorated.tuner, role.world)(engine);
       add_fault(fault, context.world, engine);
       presence.hooks()(engine);
     };
-    const int status = report_end(run_experiment(job.config, context), context);
+    const ExperimentResult result = run_experiment(job.config, context);
+    if (recorder) recorder->end_run(end->step, end->parameters);
+    const int status = report_end(job.config, result, context);
     if (command) command->run(status, "");
     return status;
   } catch (...) {

@@ -25,12 +25,24 @@ std::function<void(Engine&)> write_inputs_at_start(const ExperimentConfig& confi
   };
 }
 
-int report_end(const ExperimentResult& result, const ExperimentContext& context) {
+namespace {
+
+// Returns a line about the recording, or nothing if there is none.
+std::string recorded(const ExperimentConfig& config, const ExperimentResult& result) {
+  if (!result.recorded_bytes) return "";
+  return "Recorded in " + config.framework.record + ": " + format_bytes(*result.recorded_bytes) +
+         " of all ranks; to run rank 0 alone: replay " + config.framework.record + " --rank 0\n";
+}
+
+}  // namespace
+
+int report_end(const ExperimentConfig& config, const ExperimentResult& result, const ExperimentContext& context) {
   if (context.world->rank() == 0) {
     const char* why = result.time_up ? "Time limit reached" : result.stopped ? "Stopped" : "Done";
     const std::string& folder = context.folder.path();
     standard_output().write(format_text("%s after step %" PRId64 "; everything is in ", why, result.steps) + folder +
                             "\n");
+    standard_output().write(recorded(config, result));
     if (result.stopped) {
       standard_output().write("To resume, start it again in the same way, with --run_dir=" + folder +
                               " --resume=auto\n");

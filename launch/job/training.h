@@ -14,7 +14,8 @@ namespace phalanx {
 /// must not be written earlier, because the checkpoint may be refused. `config` and `context` must outlive the run.
 std::function<void(Engine&)> write_inputs_at_start(const ExperimentConfig& config, const ExperimentContext& context);
 
-/// Prints on rank 0 how training ended, and how to resume it. Returns the exit status.
-int report_end(const ExperimentResult& result, const ExperimentContext& context);
+/// Prints on rank 0 how training ended, how to resume it, and how large its recording is (framework.record). Returns
+/// the exit status.
+int report_end(const ExperimentConfig& config, const ExperimentResult& result, const ExperimentContext& context);
 
 }  // namespace phalanx

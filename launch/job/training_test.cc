@@ -23,7 +23,7 @@ Reported report_of(const ExperimentResult& result) {
   const ExperimentContext context{
       .world = connect("inproc", {}, Seconds(5)), .splits = {}, .folder = RunFolder("runs/x")};
   ::testing::internal::CaptureStdout();
-  const int status = report_end(result, context);
+  const int status = report_end(ExperimentConfig(), result, context);
   standard_output().flush();
   return {status, ::testing::internal::GetCapturedStdout()};
 }

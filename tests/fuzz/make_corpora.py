@@ -256,6 +256,34 @@ def make_manifest():
           identity=manifest(identity={"a": 1}), readings=manifest(readings={"a": "b"}), list=manifest(identity=[1]))
 
 
+def recording_entry(kind, payload, group=0, pieces=0, op=0, dtype=0, reduction=0, size=None):
+    """Returns an entry of a recording; see framework/collectives/recording/format.h."""
+    def head(checksum):
+        return struct.pack("<IIIIQQqqQiiIIIBbBB", 0x59527250, checksum, crc32c(payload), kind,
+                           len(payload) if size is None else size, 1, 1, 3, 0, -1, 0, group, 5, pieces, op, dtype, reduction, 2)
+    return head(crc32c(head(0))) + payload
+
+
+def recording(*entries, magic=b"PhalanxRecording 1\n", header={}, group={}):
+    fields = {"rank": 0, "ranks": 2, "local_rank": 0, "local_ranks": 2, "threads": 1, "seed": 1, "backend": "shm",
+              "build": "1", "run_folder": "runs/a", "config": "seed: 1", "digest": 3, "last": 0, **header}
+    world = {"name": "world", "rank": 0, "size": 2, "ways": 1, **group}
+    return b"".join([magic, recording_entry(1, json.dumps(fields).encode()), recording_entry(2, json.dumps(world).encode()),
+                     *entries])
+
+
+def make_recording():
+    operation = recording_entry(3, b"abc", op=3)
+    good = recording(operation, recording_entry(4, bytes(8)), recording_entry(5, bytes(8)))
+    write("recording", good=good, good_torn=good[:-5], empty=b"", version=recording(magic=b"PhalanxRecording 2\n"),
+          no_header=good[:30], head=good[:-30] + b"x" + good[-29:], payload=recording(operation[:-1] + b"d"),
+          pieces=recording(recording_entry(3, b"abc", op=3, pieces=1 << 30)), good_size=recording(operation, recording_entry(3, b"", size=1 << 62)),
+          op=recording(recording_entry(3, b"", op=99)), dtype=recording(recording_entry(3, b"", op=3, dtype=-1)),
+          reduction=recording(recording_entry(3, b"", op=3, reduction=77)), kind=recording(recording_entry(9, b"")),
+          group=recording(recording_entry(3, b"", op=3, group=7)), groups=recording(recording_entry(2, b"{}", group=1 << 30)),
+          rank=recording(header={"rank": "two"}), ways=recording(group={"ways": -1}))
+
+
 def idx(shape, values, magic=b"\0\0\x08"):
     return magic + bytes([len(shape)]) + b"".join(struct.pack(">I", size) for size in shape) + values
 
@@ -561,6 +589,7 @@ def main():
     make_torch()
     make_program()
     make_manifest()
+    make_recording()
     make_idx()
     make_numpy()
     make_tar()

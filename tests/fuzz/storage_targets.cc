@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of weights and checkpoints.
+// Files of weights, checkpoints and recordings.
+#include <unistd.h>
+
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -9,12 +12,15 @@
 #include "framework/base/storage/stored_zip.h"
 #include "framework/base/storage/torch_file.h"
 #include "framework/base/storage/torch_pickle.h"
+#include "framework/collectives/recording/recording.h"
 #include "models/exported/program.h"
 #include "tests/fuzz/mutators.h"
 #include "tests/fuzz/scratch_file.h"
 
 namespace phalanx::fuzz {
 namespace {
+
+namespace fs = std::filesystem;
 
 void read_json(std::string_view input) { parse_json(input, "input").raw(); }
 
@@ -46,11 +52,31 @@ void read_program(std::string_view input) {
 
 void read_manifest(std::string_view input) { parse_manifest(std::string(input), "input"); }
 
+// A recording is a folder, so the input is linked into one.
+void read_recording(std::string_view input) {
+  const ScratchFile file(input);
+  const fs::path folder = fs::temp_directory_path() / ("phalanx-fuzz-" + std::to_string(::getpid()));
+  const struct Removal {
+    ~Removal() {
+      std::error_code ignored;
+      fs::remove_all(folder, ignored);
+    }
+    const fs::path& folder;
+  } removal{folder};
+  fs::create_directories(folder);
+  fs::create_symlink(file.path(), recording::file_of(folder.string(), 0));
+  recording::Recording recording(folder.string(), 0);
+  while (const auto head = recording.first_left()) {
+    (void)recording::describe(*head, recording);
+    (void)recording.next(recording::Stream::of(head->group, head->call()));
+  }
+}
+
 const bool kStorageAdded =
     add_target({"json", read_json, mutate_json}) && add_target({"safetensors", read_safetensors, mutate_safetensors}) &&
     add_target({"zip", read_zip, mutate_zip}) && add_target({"pickle", read_pickle, mutate_pickle}) &&
     add_target({"torch", read_torch, mutate_zip}) && add_target({"program", read_program, mutate_zip}) &&
-    add_target({"manifest", read_manifest, mutate_manifest});
+    add_target({"manifest", read_manifest, mutate_manifest}) && add_target({"recording", read_recording, nullptr});
 
 }  // namespace
 }  // namespace phalanx::fuzz

@@ -12,9 +12,9 @@ from program import DEADLINE, QUICKSTART, ROOT, SHORT, TRAIN, ProgramTest, mpiru
 
 PHALANX = str(ROOT / "tools/phalanx")
 EVAL = str(ROOT / "tools/eval/eval")
-COMMANDS = {"bench", "bench_kernels", "bench_train", "chaos", "completion", "dashboard", "data", "doctor", "download", "eval",
-            "generate", "history", "list", "new", "plan", "ps", "regress", "report", "sample", "schedule", "simulate",
-            "top", "train", "tune", "virtual_cluster", "weights"}
+COMMANDS = {"bench", "bench_kernels", "bench_train", "chaos", "completion", "dashboard", "data", "diff_runs", "doctor",
+            "download", "eval", "generate", "history", "list", "new", "plan", "ps", "regress", "replay", "report", "sample",
+            "schedule", "simulate", "top", "train", "tune", "virtual_cluster", "weights"}
 SHORT_RUN = [f"{key}={value}" for key, value in SHORT.items()]
 
 

@@ -32,23 +32,6 @@ std::string flag_for(const config::Node& plugins) {
   return "--set 'plugins=[" + join(paths, ", ") + "]'";
 }
 
-// Ignores errors of syntax, which are reported when the config is loaded.
-void refuse_unnamed_plugins(const std::string& config, const std::vector<std::string>& overrides) {
-  if (std::ranges::any_of(overrides, [](const std::string& set) { return set.starts_with("plugins="); })) return;
-  std::vector<ConfigProblem> ignored;
-  const auto root = config::parse({config::read_config(config), config}, ignored);
-  const auto* const plugins = config::find(root, "plugins");
-  if (plugins == nullptr || plugins->value.kind == config::Node::Kind::kNull) return;
-  if (plugins->value.kind == config::Node::Kind::kList && plugins->value.items.empty()) return;
-  throw ConfigError({ConfigProblem{.origin = config,
-                                   .line = plugins->location.line,
-                                   .column = plugins->location.column,
-                                   .key = "plugins",
-                                   .message = "plug-ins are code, and a run folder's plug-ins are loaded only if the "
-                                              "command line names them too; if you trust them, add " +
-                                              flag_for(plugins->value)}});
-}
-
 // Sets the fields "encoding" of a dataset and of the datasets that it contains, if they are empty.
 class TakeEncoding final : public config::Visitor {
  public:
@@ -76,6 +59,24 @@ class TakeEncoding final : public config::Visitor {
 
 }  // namespace
 
+// Ignores errors of syntax, which are reported when the config is loaded.
+void refuse_unnamed_plugins(const std::string& text, const std::string& origin,
+                            const std::vector<std::string>& overrides) {
+  if (std::ranges::any_of(overrides, [](const std::string& set) { return set.starts_with("plugins="); })) return;
+  std::vector<ConfigProblem> ignored;
+  const auto root = config::parse({text, origin}, ignored);
+  const auto* const plugins = config::find(root, "plugins");
+  if (plugins == nullptr || plugins->value.kind == config::Node::Kind::kNull) return;
+  if (plugins->value.kind == config::Node::Kind::kList && plugins->value.items.empty()) return;
+  throw ConfigError({ConfigProblem{.origin = origin,
+                                   .line = plugins->location.line,
+                                   .column = plugins->location.column,
+                                   .key = "plugins",
+                                   .message = "plug-ins are code, and a run folder's plug-ins are loaded only if the "
+                                              "command line names them too; if you trust them, add " +
+                                              flag_for(plugins->value)}});
+}
+
 void SavedRunFlags::add_to(Flags& flags) {
   flags.add("run", &run,
             "run folder whose config.yaml and weights.safetensors, and embeddings.safetensors if there is one, to use; "
@@ -100,7 +101,7 @@ SavedRun find_saved_run(const std::string& command, const SavedRunFlags& flags) 
                  .config = choose(flags.config, folder.config(), "config")};
   const auto dataset = std::filesystem::path(saved.config).parent_path() / "dataset.json";
   if (std::filesystem::exists(dataset)) saved.dataset = std::filesystem::absolute(dataset).string();
-  if (flags.config.empty()) refuse_unnamed_plugins(saved.config, flags.overrides);
+  if (flags.config.empty()) refuse_unnamed_plugins(config::read_config(saved.config), saved.config, flags.overrides);
   return saved;
 }
 

@@ -32,6 +32,11 @@ struct SavedRunFlags {
 /// which are code, unless one of the overrides names the plug-ins to load.
 SavedRun find_saved_run(const std::string& command, const SavedRunFlags& flags);
 
+/// Throws ConfigError if the config `text`, from the file `origin`, has plug-ins, which are code, unless one of the
+/// overrides names the plug-ins to load.
+void refuse_unnamed_plugins(const std::string& text, const std::string& origin,
+                            const std::vector<std::string>& overrides);
+
 /// Makes a dataset of tables use the categories and statistics of `run.dataset`, as the run did, instead of fitting
 /// them to the training rows. A config that names a file for them keeps it; other datasets have no such field.
 void take_encoding(config::Selection& dataset, const SavedRun& run);

@@ -10,6 +10,7 @@
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
+#include "framework/comm/operations/measured_inputs.h"
 #include "framework/comm/texts.h"
 #include "framework/observe/best_effort.h"
 #include "framework/observe/monotonic_clock.h"
@@ -26,6 +27,7 @@ std::int64_t of_rank_0(std::int64_t value, Communicator& world) {
   at::Tensor shared = at::empty({1}, at::kLong);
   auto& number = *shared.data_ptr<std::int64_t>();
   number = value;
+  const MeasuredInputs measured;
   world.broadcast(shared, 0).wait();
   return number;
 }
@@ -96,6 +98,7 @@ RankTrace Profiler::trace() {
 void Profiler::finish() {
   recording_ = false;
   clock_.listen({});
+  const MeasuredInputs measured;
   const auto ranks = gather_text(to_chrome_events(trace()), *world_);
   operators_.reset();
   if (world_->rank() == 0) {

@@ -3,8 +3,11 @@
 
 namespace phalanx {
 
-Watching::Watching(const WatchConfig& config, const CommunicatorPtr& world, const RunFolder& folder)
-    : nan_guard_(config.nan_guard.every_steps, world), profiler_(config.profile, world, clock_, folder.trace()) {
+Watching::Watching(const WatchConfig& config, const CommunicatorPtr& world, const RunFolder& folder,
+                   std::int64_t digests)
+    : nan_guard_(config.nan_guard.every_steps, world),
+      profiler_(config.profile, world, clock_, folder.trace()),
+      digests_(digests, folder.digests(), world->rank()) {
   if (config.nvtx) nvtx_.emplace();
 }
 
@@ -21,6 +24,7 @@ void Watching::attach(Engine& engine, std::int64_t steps) {
   }
   engine.on(Event::kUpdate, HookPhase::kLast, [this](State&) { clock_.lap(Phase::kHooks); });
   profiler_.attach(engine, steps);
+  digests_.attach(engine);
 }
 
 }  // namespace phalanx

@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "engine/hooks/watching/nan_guard.h"
 #include "engine/hooks/watching/profiler.h"
+#include "engine/hooks/watching/step_digests.h"
 #include "engine/optim/optimizer.h"
 #include "engine/run_folder.h"
 #include "framework/comm/communicator.h"
@@ -19,14 +20,16 @@
 namespace phalanx {
 
 /// The observers of a run's steps: the clock of their phases, the guard against values that are not finite, the
-/// profiler, and the ranges for NVIDIA's tools.
+/// profiler, the digests for comparisons, and the ranges for NVIDIA's tools.
 class Watching {
  public:
-  Watching(const WatchConfig& config, const CommunicatorPtr& world, const RunFolder& folder);
+  /// `digests`: train.digests.
+  Watching(const WatchConfig& config, const CommunicatorPtr& world, const RunFolder& folder, std::int64_t digests = 0);
 
   /// Returns the clock, for a TimedStep around the plain step and a TimedUpdate around the whole optimizer.
   StepClock& clock() { return clock_; }
   NanGuard& nan_guard() { return nan_guard_; }
+  StepDigests& digests() { return digests_; }
 
   /// Adds hooks to the first phase and to the last one: the time in between counts as hooks. `steps`: steps of the
   /// whole run.
@@ -36,6 +39,7 @@ class Watching {
   StepClock clock_;
   NanGuard nan_guard_;
   Profiler profiler_;
+  StepDigests digests_;
   std::optional<NvtxRanges> nvtx_;
 };
 

@@ -176,6 +176,7 @@ void Group::refuse_mismatch() {
 }
 
 void Group::read_payload(int rank, std::size_t begin, std::size_t bytes, std::byte* to) {
+  if (bytes == 0) return;
   if (begin < Post::kHeadBytes) {
     const std::size_t here = std::min(bytes, Post::kHeadBytes - begin);
     std::memcpy(to, posts_[rank].head() + begin, here);

@@ -80,6 +80,7 @@ void Messages::arrived(int peer, std::size_t bytes) {
 
 void Messages::read_small(std::byte* to, const Channel::Header& header, std::size_t bytes, int peer,
                           std::uint64_t slot) const {
+  if (bytes == 0) return;
   const std::size_t head = std::min(bytes, Channel::Header::kHeadBytes);
   std::memcpy(to, header.head, head);
   read_lines(to + head, group_.data_from(peer).lines(slot), 0, bytes - head, slot + 1, [](const auto&) {});

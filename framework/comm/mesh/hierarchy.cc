@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "framework/comm/operations/measured_inputs.h"
 #include "framework/comm/texts.h"
 
 namespace phalanx {
@@ -53,6 +54,7 @@ bool Level::in_rank_order() const {
 }
 
 Level split_by_key(const std::string& name, const CommunicatorPtr& scope, const std::string& key) {
+  const MeasuredInputs measured;  // a key may be the name of a host
   Level level{.name = name, .scope = scope, .groups = group_by_key(all_gather_text(key, *scope))};
   level.group = group_of(level.groups, scope->rank());
   level.intra = scope->split(level.group, scope->rank());

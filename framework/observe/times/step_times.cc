@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "framework/base/text.h"
+#include "framework/comm/operations/measured_inputs.h"
 
 namespace phalanx {
 namespace {
@@ -62,6 +63,7 @@ StepTimes across_ranks(const PhaseTimes& mine, Communicator& group) {
   at::Tensor own = at::empty({kPhases}, at::kDouble), all = at::empty({group.size(), kPhases}, at::kDouble);
   const auto steps = static_cast<double>(std::max<std::int64_t>(mine.steps, 1));
   std::ranges::transform(mine.seconds, own.data_ptr<double>(), [steps](double seconds) { return seconds / steps; });
+  const MeasuredInputs measured;
   group.all_gather(all, own).wait();
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     std::copy_n(all.data_ptr<double>() + rank * kPhases, kPhases, times.ranks[rank].begin());

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "framework/base/files.h"
+#include "framework/comm/operations/measured_inputs.h"
 #include "framework/observe/monotonic_clock.h"
 
 namespace phalanx {
@@ -49,6 +50,7 @@ std::int64_t boot() {
 bool all_share_a_clock(Communicator& group) {
   at::Tensor mine = at::empty({1}, at::kLong), all = at::empty({group.size()}, at::kLong);
   mine.data_ptr<std::int64_t>()[0] = boot();
+  const MeasuredInputs measured;  // of this host
   group.all_gather(all, mine).wait();
   const auto* boots = all.data_ptr<std::int64_t>();
   for (int rank = 1; rank < group.size(); ++rank) {
@@ -60,6 +62,7 @@ bool all_share_a_clock(Communicator& group) {
 }  // namespace
 
 ClockOffset estimate_clock_offset(Communicator& group, const std::function<std::int64_t()>& now_ns) {
+  const MeasuredInputs measured;
   if (group.rank() != 0) return ping(group, now_ns);
   for (int peer = 1; peer < group.size(); ++peer) answer_pings(group, peer, now_ns);
   return {};

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/collectives/recording/comparison.h"
+
+#include <cstddef>
+#include <deque>
+#include <utility>
+
+namespace phalanx::recording {
+namespace {
+
+using Kind = OperationDifference::Kind;
+
+std::optional<Kind> difference(const EntryHead& a, const EntryHead& b) {
+  Call call = a.call(), other = b.call();
+  const bool measured = a.has(kMeasured) && b.has(kMeasured);
+  if (measured) call.detail = other.detail;
+  if (call != other) return Kind::kCall;
+  if (measured) return std::nullopt;
+  if (a.input_sum != b.input_sum) return Kind::kInput;
+  const bool same = a.payload == b.payload && a.payload_sum == b.payload_sum && a.flags == b.flags;
+  return same ? std::nullopt : std::optional(Kind::kResult);
+}
+
+std::string explain(Kind kind, const Recording& first, const EntryHead& a, const Recording& second,
+                    const EntryHead& b) {
+  const std::string operation = describe(a, first);
+  switch (kind) {
+    case Kind::kCall:
+      return operation + ", is " + describe(b, second) + " in the other run";
+    case Kind::kInput:
+      return "the input of " + operation + ": the rank itself computed something else before it";
+    case Kind::kResult:
+      break;
+  }
+  return "the result of " + operation + ": the rank's own input is the same, so another rank or the connection differs";
+}
+
+}  // namespace
+
+std::optional<OperationDifference> compare(const Recording& first, const Recording& second) {
+  std::optional<OperationDifference> found;
+  std::uint64_t order = 0;  // of the difference in the first recording
+  for (const auto& [stream, entries] : first.left()) {
+    const auto others = second.left().find(stream);
+    if (others == second.left().end()) continue;
+    auto other = others->second.begin();
+    for (const auto& entry : entries) {
+      if (found && entry.order > order) break;
+      while (other != others->second.end() && other->head.sequence < entry.head.sequence) ++other;
+      if (other == others->second.end()) break;
+      if (other->head.sequence != entry.head.sequence) continue;
+      const auto kind = difference(entry.head, other->head);
+      if (!kind) continue;
+      found = {.kind = *kind, .first = entry.head, .text = explain(*kind, first, entry.head, second, other->head)};
+      order = entry.order;
+      break;
+    }
+  }
+  return found;
+}
+
+}  // namespace phalanx::recording

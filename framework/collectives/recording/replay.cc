@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "framework/collectives/recording/replay.h"
+
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "framework/base/text.h"
+#include "framework/collectives/recording/input_digest.h"
+#include "framework/collectives/recording/operation_memory.h"
+#include "framework/comm/operations/measured_inputs.h"
+#include "framework/comm/operations/part_layout.h"
+
+namespace phalanx::recording {
+namespace {
+
+// Returns the call of an operation without what may differ in a measurement.
+Call comparable(Call call, bool measured) {
+  if (measured) call.detail = 0;
+  return call;
+}
+
+std::string in_step(std::int64_t step) {
+  return step > 0 ? "in step " + std::to_string(step) : std::string("before the first step");
+}
+
+// Copies as many elements as fit.
+void copy_elements(const at::Tensor& to, const at::Tensor& from) {
+  const auto bytes = std::min(to.nbytes(), from.nbytes());
+  if (bytes > 0) std::memmove(to.mutable_data_ptr(), from.const_data_ptr(), bytes);
+}
+
+// Gives a rank what it would receive if all ranks had its tensors.
+void answer_alone(const Operation& operation, int rank, int size) {
+  const auto& counts = operation.input_counts;
+  const bool root = operation.root() == rank;
+  switch (operation.call.op) {
+    case Op::kReduceScatter:
+      return copy_elements(operation.output,
+                           PartLayout(counts, size, operation.input.numel()).of(operation.input, rank));
+    case Op::kScatter:
+      if (root) {
+        copy_elements(operation.output, PartLayout(counts, size, operation.input.numel()).of(operation.input, rank));
+      }
+      return;
+    case Op::kAllGather:
+    case Op::kGather: {
+      if (operation.call.op == Op::kGather && !root) return;
+      const at::Tensor own = operation.input.clone();  // it may be a part of the output
+      const PartLayout parts(counts, size, operation.output.numel());
+      for (int each = 0; each < size; ++each) copy_elements(parts.of(operation.output, each), own);
+      return;
+    }
+    case Op::kAllToAll:
+      return copy_elements(operation.output, operation.input);
+    default:
+      return;
+  }
+}
+
+// Returns the names of the pieces whose checksums differ.
+std::string different_pieces(const std::vector<NamedMemory::Piece>& pieces, const InputDigest& digest,
+                             const std::vector<std::uint32_t>& recorded) {
+  if (pieces.empty()) return "";
+  std::vector<std::string> all, different;
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    if (pieces[i].name.empty()) continue;
+    all.push_back(pieces[i].name);
+    if (recorded.size() == pieces.size() && digest.pieces[i] != recorded[i]) different.push_back(pieces[i].name);
+  }
+  const auto& names = different.empty() ? all : different;
+  if (names.empty()) return "";
+  constexpr std::size_t kShown = 5;
+  const std::vector<std::string> shown(names.begin(),
+                                       names.begin() + static_cast<std::ptrdiff_t>(std::min(kShown, names.size())));
+  return " in " + join(shown, ", ") +
+         (names.size() > kShown ? " and " + std::to_string(names.size() - kShown) + " more" : "");
+}
+
+// A message that the recorded rank had not received when its recording ended.
+class NeverReceived final : public Work::State {
+ public:
+  explicit NeverReceived(RecordingEnded why) : why_(std::move(why)) {}
+  void wait() override { throw RecordingEnded(why_); }
+  bool done() const override { return false; }
+
+ private:
+  RecordingEnded why_;
+};
+
+class ReplayedGroup final : public Communicator {
+ public:
+  ReplayedGroup(std::shared_ptr<Replay> replay, std::uint32_t number)
+      : replay_(std::move(replay)),
+        number_(number),
+        info_(replay_->recording().group(number)),
+        recorded_(replay_->queue().recorder().add_group(info_.name)) {}
+
+  int rank() const override { return info_.rank; }
+  int size() const override { return info_.size; }
+  const std::string& name() const override { return info_.name; }
+  bool takes(c10::DeviceType device) const override { return device == c10::DeviceType::CPU; }
+  bool offers(NativeWay way) const override { return (info_.ways >> static_cast<unsigned>(way) & 1U) != 0; }
+  bool shares_memory() const override { return size() == 1; }
+  FlightRecorder& recorder() const override { return replay_->queue().recorder(); }
+
+  Work launch(Operation operation) override {
+    const bool measured = MeasuredInputs::marked();
+    const Call call = operation.call;
+    if (call.op == Op::kSend || call.op == Op::kRecv) {  // not ordered with other operations, and its result is known
+      try {
+        answer(operation, measured);
+      } catch (const RecordingEnded& ended) {
+        if (call.op == Op::kRecv) return Work(std::make_shared<NeverReceived>(ended));
+        throw;
+      }
+      return {};
+    }
+    return replay_->queue().launch(
+        *recorded_, call,
+        [this, keep = replay_, operation = std::move(operation), measured]() mutable { answer(operation, measured); });
+  }
+  Work run(const Call& call, std::function<void()> body) override {
+    return replay_->queue().launch(*recorded_, call, [body = std::move(body), marked = MeasuredInputs::marked()] {
+      const MeasuredInputs::Restored mark(marked);
+      body();
+    });
+  }
+
+  CommunicatorPtr split(int color, int key) override;
+  CommunicatorPtr shrink() override { refuse_shrink("of a replay"); }
+  at::Tensor do_allocate(const Allocation& allocation) override {
+    return at::zeros(allocation.sizes, allocation.options);
+  }
+
+ private:
+  void answer(Operation& operation, bool measured) {
+    if (replay_->detached()) return answer_alone(operation, info_.rank, info_.size);
+    replay_->follow(number_, operation, measured);
+  }
+
+  std::shared_ptr<Replay> replay_;
+  std::uint32_t number_;
+  GroupInfo info_;
+  std::shared_ptr<FlightRecorder::Group> recorded_;
+};
+
+CommunicatorPtr ReplayedGroup::split(int color, int) {
+  replay_->queue().drain();
+  if (replay_->detached()) throw ConfigError("a replay cannot make groups while it restores a checkpoint");
+  const auto child = replay_->follow_split(number_);
+  if (!child || color < 0) return nullptr;
+  return std::make_shared<ReplayedGroup>(replay_, *child);
+}
+
+}  // namespace
+
+CommunicatorPtr Replay::world() { return std::make_shared<ReplayedGroup>(shared_from_this(), 0); }
+
+void Replay::attach() {
+  recording_->skip_to_segment();
+  detached_ = false;
+}
+
+void Replay::differ(const std::string& what) {
+  const std::lock_guard lock(mutex_);
+  if (difference_.empty()) difference_ = what;
+  throw ReplayDifference(what);
+}
+
+std::string Replay::difference() const {
+  const std::lock_guard lock(mutex_);
+  return difference_;
+}
+
+RecordedOperation Replay::expect(std::uint32_t group, const Call& call) {
+  auto recorded = recording_->next(Stream::of(group, call));
+  if (!recorded && !recording_->parameters_at_end()) {
+    throw RecordingEnded("the recording ends " + in_step(step_) + ": the recorded rank was waiting for " +
+                         describe(call) + " of group " + recording_->group(group).name + " when it ended, or earlier");
+  }
+  if (!recorded) {
+    differ("the replay differs " + in_step(step_) + ": it asks for " + describe(call) + " of group " +
+           recording_->group(group).name + ", but the recorded rank made no more calls there");
+  }
+  ++operations_;
+  const bool measured = recorded->head.has(kMeasured);
+  if (comparable(recorded->head.call(), measured) != comparable(call, measured)) {
+    differ("the replay differs " + in_step(step_) + ": it asks for " + describe(call) + ", but the recording has " +
+           describe(recorded->head, *recording_));
+  }
+  return *std::move(recorded);
+}
+
+void Replay::compare_inputs(const RecordedOperation& recorded, const at::Tensor& input) {
+  if (recorded.head.has(kMeasured)) return;
+  const auto pieces = pieces_of(input, memory_);
+  const InputDigest digest = digest_of(input, pieces);
+  if (digest.sum == recorded.head.input_sum) return;
+  differ("the replay differs " + in_step(step_) + ": its input of " + describe(recorded.head, *recording_) +
+         " has other bits" + different_pieces(pieces, digest, recorded.piece_sums));
+}
+
+void Replay::follow(std::uint32_t group, Operation& operation, bool measured) {
+  const RecordedOperation recorded = expect(group, operation.call);
+  const int rank = recording_->group(group).rank;
+  if (measured != recorded.head.has(kMeasured)) {
+    differ("the replay differs " + in_step(step_) + ": " + describe(recorded.head, *recording_) + " is " +
+           (measured ? "now " : "no longer ") + "a measurement");
+  }
+  compare_inputs(recorded, input_of(operation, rank));
+  if (recorded.head.has(kFailed)) {
+    const auto kind =
+        recorded.received.empty() ? CommError::Kind::kSystem : static_cast<CommError::Kind>(recorded.received.front());
+    throw CommError(kind, recorded.received.empty() ? "" : recorded.received.substr(1));
+  }
+  const at::Tensor result = result_of(operation, rank, measured);
+  const std::size_t bytes = result.defined() ? result.nbytes() : 0;
+  if (bytes != recorded.received.size()) {
+    differ("the replay differs " + in_step(step_) + ": it expects " + std::to_string(bytes) + " bytes of " +
+           describe(recorded.head, *recording_) + ", but the recorded rank received " +
+           std::to_string(recorded.received.size()));
+  }
+  if (bytes > 0) std::memcpy(result.mutable_data_ptr(), recorded.received.data(), bytes);
+}
+
+std::optional<std::uint32_t> Replay::follow_split(std::uint32_t group) {
+  const RecordedOperation recorded = expect(group, {.op = Op::kSplit});
+  if (!recorded.head.has(kReceived)) return std::nullopt;
+  std::uint32_t number = 0;
+  std::memcpy(&number, recorded.received.data(), std::min(sizeof(number), recorded.received.size()));
+  return number;
+}
+
+void Replay::end_step(std::int64_t step, std::uint64_t checksum) {
+  const auto recorded = recording_->parameters_after(step);
+  if (!recorded || *recorded == checksum) return;
+  differ("the replay differs in step " + std::to_string(step) +
+         ": the parameters after it have other bits, though all operations had the same inputs and results");
+}
+
+void Replay::end_run(std::uint64_t checksum) {
+  if (const auto left = recording_->first_left()) {
+    differ("the replay differs at its end: the recording goes on with " + describe(*left, *recording_));
+  }
+  if (recording_->parameters_at_end() && *recording_->parameters_at_end() != checksum) {
+    differ("the replay differs at its end: the parameters have other bits than those of the recorded rank");
+  }
+}
+
+}  // namespace phalanx::recording

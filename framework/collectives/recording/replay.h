@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "framework/base/error.h"
+#include "framework/collectives/recording/named_memory.h"
+#include "framework/collectives/recording/recording.h"
+#include "framework/comm/communicator.h"
+#include "framework/comm/operations/operation_queue.h"
+
+namespace phalanx::recording {
+
+/// The replayed rank does something else than the recorded one.
+class ReplayDifference : public Error {
+ public:
+  using Error::Error;
+};
+
+/// The recording ends here, because the recorded rank was killed or has crashed.
+class RecordingEnded : public Error {
+ public:
+  using Error::Error;
+};
+
+/// The replay of one rank, whose operations are answered from a recording. Its communicators check that the rank asks
+/// for the recorded operations in the recorded order, with the recorded inputs, and give it the recorded results. The
+/// first difference is a ReplayDifference, thrown where the rank waits for the operation, that names the step, the
+/// operation and the parameters in its input.
+///
+/// Thread-safe.
+class Replay : public std::enable_shared_from_this<Replay> {
+ public:
+  explicit Replay(std::unique_ptr<Recording> recording) : recording_(std::move(recording)) {}
+
+  /// Returns the world of the rank. Operations are complete when they are waited for, in the order of launch.
+  CommunicatorPtr world();
+
+  Recording& recording() { return *recording_; }
+  NamedMemory& memory() { return memory_; }
+  OperationQueue& queue() { return queue_; }
+
+  /// Until attach(), operations are answered as if all ranks had the tensors of this one. This is for a rank that
+  /// restores a checkpoint, which the recorded rank did not do there. attach() goes on with Recording::begins_at().
+  void detach() { detached_ = true; }
+  void attach();
+  bool detached() const { return detached_; }
+
+  /// Says which step begins, from 1.
+  void begin_step(std::int64_t step) { step_ = step; }
+
+  /// Compares the checksum of the rank's parameters after a step, or at the end of the run. Throws ReplayDifference.
+  void end_step(std::int64_t step, std::uint64_t checksum);
+  void end_run(std::uint64_t checksum);
+
+  /// Performs an operation of a group from the recording. `pieces` are the names of its input.
+  void follow(std::uint32_t group, Operation& operation, bool measured);
+
+  /// Returns the child of a split: its number; nullopt: this rank has none.
+  std::optional<std::uint32_t> follow_split(std::uint32_t group);
+
+  /// Returns the first difference; empty: none yet. A difference in a work that nobody waited for is found here only.
+  std::string difference() const;
+
+  std::int64_t operations() const { return operations_; }
+
+ private:
+  RecordedOperation expect(std::uint32_t group, const Call& call);
+  void compare_inputs(const RecordedOperation& recorded, const at::Tensor& input);
+  [[noreturn]] void differ(const std::string& what);
+
+  std::unique_ptr<Recording> recording_;
+  NamedMemory memory_;
+  OperationQueue queue_;
+  std::atomic<bool> detached_{false};
+  std::atomic<std::int64_t> step_{0}, operations_{0};
+  mutable std::mutex mutex_;
+  std::string difference_;
+};
+
+}  // namespace phalanx::recording

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/job/replay_rank.h"
+
+#include <ATen/Parallel.h>
+
+#include "engine/checkpoint/folder.h"
+#include "engine/experiment/experiment.h"
+#include "framework/base/error.h"
+#include "framework/base/log.h"
+#include "launch/job/device.h"
+#include "launch/job/make_data.h"
+#include "launch/job/recording.h"
+
+namespace phalanx {
+namespace {
+
+// Returns the checkpoint of the recorded run at which a recording begins.
+std::string checkpoint_at(std::int64_t step, const std::string& run_folder) {
+  const std::string folder = RunFolder(run_folder).checkpoints();
+  for (const auto& checkpoint : CheckpointFolder(folder).list([](const std::string&) {})) {
+    if (checkpoint.manifest.position.step == step) return checkpoint.path;
+  }
+  throw DataError("the recording begins after step " + std::to_string(step) + ", but there is no checkpoint of it in " +
+                  folder + "; call replay where the run was started, and keep its folder");
+}
+
+// Returns the config with which a rank is replayed.
+ExperimentConfig config_for(const ExperimentConfig& recorded, const recording::Recording& recording) {
+  ExperimentConfig config = recorded;
+  config.watch.prometheus.port = 0;
+  if (recording.begins_at() > 0) {
+    config.checkpoint.resume = checkpoint_at(recording.begins_at(), recording.header().run_folder);
+  }
+  return config;
+}
+
+}  // namespace
+
+ReplayResult replay_rank(const Job& job, const std::shared_ptr<recording::Replay>& replay, const RunFolder& folder) {
+  recording::Recording& recording = replay->recording();
+  const ThreadLog log({.file = folder.log(recording.header().rank),
+                       .stderr_threshold = LogLevel::kNone,
+                       .rank = recording.header().rank});
+  at::set_num_threads(recording.header().threads);
+  const ExperimentConfig config = config_for(job.config, recording);
+  const DeviceAssignment placed = choose_devices(config, replay->world());
+  ExperimentContext context{.world = placed.world,
+                            .device = placed.device,
+                            .splits = make_data(job, false),
+                            .folder = folder,
+                            .started = job.started};
+  std::shared_ptr<const EndOfTraining> end;
+  context.recorded_bytes = recorded_bytes(config, context.world, [] { return 0; });
+  context.add_hooks = [&](Engine& engine) { end = attach(replay, engine); };
+  ReplayResult result{.first_step = recording.begins_at()};
+  try {
+    (void)run_experiment(config, context);
+    replay->end_run(end->parameters);
+    result.last_step = end->step;
+  } catch (const recording::ReplayDifference&) {
+    throw;
+  } catch (const recording::RecordingEnded& error) {
+    result.ended = error.what();
+    result.last_step = recording.last_step();
+  } catch (const std::exception& error) {
+    if (const std::string difference = replay->difference(); !difference.empty()) {
+      throw recording::ReplayDifference(difference);
+    }
+    if (recording.parameters_at_end() || recording.first_left()) throw;
+    result.ended = error.what();
+    result.last_step = recording.last_step();
+  }
+  if (const std::string difference = replay->difference(); !difference.empty()) {
+    throw recording::ReplayDifference(difference);
+  }
+  result.operations = replay->operations();
+  return result;
+}
+
+}  // namespace phalanx

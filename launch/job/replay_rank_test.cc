@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/job/replay_rank.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "engine/config/check.h"
+#include "engine/strategies/strategies.h"
+#include "framework/base/config/config.h"
+#include "framework/base/error.h"
+#include "framework/base/files.h"
+#include "framework/base/json.h"
+#include "framework/testing/worlds.h"
+#include "launch/job/run_rank.h"
+#include "launch/testing/launcher_process.h"
+
+namespace phalanx {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::Gt;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+constexpr const char* kConfig = R"(
+seed: 3
+backend: inproc
+model: {name: mlp, hidden: [8]}
+dataset: {name: digits, train_samples: 60, test_samples: 10}
+optimizer: {name: sgd, lr: 0.05, momentum: 0.9}
+framework: {bucket_bytes: 1KB}
+train: {global_batch_size: 12, epochs: 2}
+evaluate: {every_epochs: 1}
+watch: {progress: false, report: false, every_steps: 3}
+device: cpu
+)";
+
+class ReplayRank : public ::testing::Test {
+ protected:
+  ReplayRank() { job_.quiet = true; }
+
+  std::string recording() const { return scratch_.path("recording"); }
+
+  // Records a run on threads of this process. Returns the ranks' statuses.
+  std::vector<int> record_run(int ranks, std::vector<std::string> changes) {
+    changes.push_back("framework.record=" + recording());
+    changes.push_back("launch.ranks=" + std::to_string(ranks));
+    config::load_text(job_.config, kConfig, "t.yaml", changes);
+    check(job_.config);
+    job_.run_dir = scratch_.path("run");
+    const RunFolder folder = RunFolder::create(job_.run_dir);
+    const SharedByThreads shared = prepare_threads(job_, folder);
+    std::vector<int> statuses(static_cast<std::size_t>(ranks));
+    std::vector<std::jthread> threads;
+    for (int rank = 0; rank < ranks; ++rank) {
+      threads.emplace_back([&, rank] {
+        statuses[static_cast<std::size_t>(rank)] = run_rank(job_, thread_rank(rank, ranks, folder, shared));
+      });
+    }
+    threads.clear();
+    return statuses;
+  }
+
+  ReplayResult replay(int rank, const std::vector<std::string>& changes = {}) {
+    auto recorded = std::make_unique<recording::Recording>(recording(), rank);
+    Job job{.quiet = true};
+    config::load_text(job.config, recorded->header().config, "recorded", changes);
+    const RunFolder folder = RunFolder::create(scratch_.path("replay" + std::to_string(replays_++)));
+    return replay_rank(job, std::make_shared<recording::Replay>(std::move(recorded)), folder);
+  }
+
+  testing::Scratch scratch_;
+  Job job_;
+  int replays_ = 0;
+};
+
+// Returns the names of the strategies whose ranks exchange everything by operations, and of none.
+std::vector<std::string> strategies() {
+  return Strategies::global().names_where([](const StrategyTraits& traits) {
+    return !traits.shared_memory && !traits.parameter_servers && !traits.one_rank;
+  });
+}
+
+class EveryStrategy : public ReplayRank, public ::testing::WithParamInterface<std::string> {};
+
+TEST_P(EveryStrategy, ReplaysBitForBitOnEachRank) {
+  ASSERT_THAT(record_run(2, {"strategy=" + GetParam()}), Each(0));
+  for (const int rank : {0, 1}) {
+    const ReplayResult result = replay(rank);
+    EXPECT_EQ(result.ended, "");
+    EXPECT_EQ(result.first_step, 0);
+    EXPECT_EQ(result.last_step, 10);
+    EXPECT_THAT(result.operations, Gt(0));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Strategies, EveryStrategy, ::testing::ValuesIn(strategies()),
+                         [](const auto& info) { return info.param; });
+
+TEST_F(ReplayRank, ReplaysShardsPipelinesAndThreads) {
+  const std::vector<std::vector<std::string>> configs{
+      {"strategy={sharded: {stage: 2}}"},
+      {"strategy={sharded: {stage: 3}}"},
+      {"strategy={overlapped: {compression: powersgd}}", "model.hidden=[16, 16]"},
+      {"mesh.pipe=2", "train.accumulate=2"},
+      {"strategy=all_reduce", "train.data_parallel=2"},
+      {"determinism=world_size_invariant", "train.virtual_shards=4"}};
+  for (std::size_t i = 0; i < configs.size(); ++i) {
+    SCOPED_TRACE(configs[i].front());
+    std::filesystem::remove_all(recording());
+    std::filesystem::remove_all(scratch_.path("run"));
+    ASSERT_THAT(record_run(2, configs[i]), Each(0));
+    for (const int rank : {0, 1}) EXPECT_EQ(replay(rank).ended, "");
+  }
+}
+
+TEST_F(ReplayRank, SaysHowLargeTheRecordingIs) {
+  ASSERT_THAT(record_run(2, {}), Each(0));
+  const auto summary = parse_json(read_file(scratch_.path("run") + "/summary.json"), "summary.json");
+  const double said = summary.get<JsonValue>("recording").get<double>("bytes");
+  double real = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(recording())) real += entry.file_size();
+  EXPECT_GT(said, 10000);
+  EXPECT_LE(said, real);
+  EXPECT_GT(said, 0.8 * real) << "only what follows the summary is missing";
+}
+
+TEST_F(ReplayRank, BeginsAtACheckpointIfOnlyTheLastStepsWereKept) {
+  ASSERT_THAT(record_run(2, {"framework.record_last=2", "checkpoint.every_steps=2", "checkpoint.keep_last=3"}),
+              Each(0));
+  for (const int rank : {0, 1}) {
+    const ReplayResult result = replay(rank);
+    EXPECT_EQ(result.ended, "");
+    EXPECT_EQ(result.first_step, 6);
+    EXPECT_EQ(result.last_step, 10);
+  }
+}
+
+TEST_F(ReplayRank, StopsWhereAnotherConfigMakesADifference) {
+  ASSERT_THAT(record_run(2, {"strategy=all_reduce"}), Each(0));
+  EXPECT_THAT([&] { replay(1, {"optimizer.momentum=0.5"}); },
+              ThrowsMessage<recording::ReplayDifference>(HasSubstr("in step 2")));
+  EXPECT_THAT([&] { replay(1, {"seed=4"}); },
+              ThrowsMessage<recording::ReplayDifference>(HasSubstr("the replay differs")));
+}
+
+TEST_F(ReplayRank, RecordsOnlyTheRanksThatItIsAskedTo) {
+  ASSERT_THAT(record_run(2, {"framework.record_ranks=[1]"}), Each(0));
+  EXPECT_EQ(replay(1).last_step, 10);
+  EXPECT_THAT([&] { replay(0); }, ThrowsMessage<ConfigError>(HasSubstr("no recording of rank 0, only of rank 1")));
+}
+
+TEST_F(ReplayRank, RefusesRanksThatDoNotExist) {
+  EXPECT_THAT(record_run(2, {"framework.record_ranks=[2]"}), Each(2));
+  EXPECT_THAT(read_file(scratch_.path("run") + "/logs/rank0.log"), HasSubstr("there is no rank 2"));
+}
+
+TEST_F(ReplayRank, ARankThatFailsIsReplayedUpToItsFailure) {
+  // The recording of a rank that was killed ends in the middle.
+  ASSERT_THAT(record_run(2, {}), Each(0));
+  const std::string file = recording::file_of(recording(), 1);
+  std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2);
+  const ReplayResult result = replay(1);
+  EXPECT_THAT(result.ended, HasSubstr("the recording ends in step"));
+  EXPECT_GT(result.last_step, 1);
+  EXPECT_LT(result.last_step, 10);
+}
+
+}  // namespace
+}  // namespace phalanx
