@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/checkpoint/checkpointer.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <string>
 #include <utility>
 
 #include "framework/base/error.h"
@@ -14,8 +16,9 @@
 namespace phalanx {
 namespace {
 
-constexpr Seconds kSlice{0.01};    // of waiting, between two exchanges of statuses
-constexpr Seconds kLastMoment{2};  // for a thread that is writing when the run ends
+constexpr Seconds kSlice{0.01};     // of waiting, between two exchanges of statuses
+constexpr int kMostDoublings = 10;  // of the deadline, with each attempt
+constexpr Seconds kLastMoment{2};   // for a thread that is writing when the run ends
 constexpr const char* kGoesOn = "; it is tried again, and training goes on";
 
 FileRecord named(std::string name, FileRecord record) {
@@ -33,6 +36,12 @@ std::string run_folder(const CheckpointFolder& folder) {
 void require_same(const std::string& folder, const std::optional<FileIdentity>& at_start) {
   if (!at_start || FileIdentity::of(folder) == at_start) return;
   throw DataError(folder + ": was removed or renamed during the run");
+}
+
+void rename_file(const std::string& from, const std::string& to) {
+  std::error_code error;
+  std::filesystem::rename(from, to, error);
+  if (error) throw DataError(from + ": cannot be renamed: " + error.message());
 }
 
 void make_folder(const std::string& path) {
@@ -91,15 +100,45 @@ void Checkpointer::begin(SharePtr share) {
   reason_.clear();
   trying_again_ = false;
   mine_ = {};
-  writing_ = std::make_unique<RetriedTask>([share = current_, run = run_folder(folder_), at_start = run_folder_,
-                                            rank = plan_.rank, ranks = plan_.ranks,
+  late_.clear();
+  attempts_ = 0;
+  write();
+}
+
+// Starts to write this rank's files. Later attempts have names of their own, which they change at their end.
+void Checkpointer::write() {
+  if (attempt_) attempt_->replaced = true;
+  attempt_ = std::make_shared<Attempt>();
+  const std::string suffix = attempts_++ == 0 ? "" : ".attempt" + std::to_string(attempts_);
+  task_started_ = Clock::now();
+  writing_ = std::make_unique<RetriedTask>([share = current_, attempt = attempt_, suffix, run = run_folder(folder_),
+                                            at_start = run_folder_, rank = plan_.rank, ranks = plan_.ranks,
                                             path = folder_.temporary_path(current_->manifest.position.step)] {
+    const auto write_file = [&](const std::string& name, const std::string& text) {
+      if (attempt->replaced) throw DataError(path + ": is written by a later attempt");
+      FileRecord record = write_synced(path + "/" + name + suffix, text);
+      if (!suffix.empty() && !attempt->replaced) rename_file(path + "/" + name + suffix, path + "/" + name);
+      return record;
+    };
     require_same(run, at_start);
     make_folder(path);
-    share->weights = write_synced(path + "/" + weights_file(rank, ranks), share->snapshot.weights);
-    share->state = write_synced(path + "/" + state_file(rank, ranks), share->snapshot.state);
+    attempt->weights = write_file(weights_file(rank, ranks), share->snapshot.weights);
+    attempt->state = write_file(state_file(rank, ranks), share->snapshot.state);
   });
   if (patience_.retry.count() <= 0) writing_->give_up();
+}
+
+// Writes the files again if the thread that writes them has not returned in time. Rank 0's commit is only reported,
+// because two threads must not rename the folder.
+void Checkpointer::check_deadline() {
+  const RetriedTask* const task = writing_ ? writing_.get() : commit_.get();
+  const Seconds deadline = patience_.deadline * (1 << std::min(attempts_ - 1, kMostDoublings));
+  const bool passed = deadline.count() > 0 && Clock::now() - task_started_ >= deadline;
+  if (task == nullptr || !passed || task->ended()) return;
+  if (!writing_ && !late_.empty()) return;
+  late_ = format_text("it has not been written within %g s (checkpoint.deadline)", deadline.count());
+  log_warning() << "the " << name_of_current() << ": " << late_ << (writing_ ? "; it is written again" : "");
+  if (writing_) write();
 }
 
 void Checkpointer::advance() {
@@ -129,18 +168,21 @@ void Checkpointer::settle() {
 }
 
 void Checkpointer::look() {
+  check_deadline();
   try {
     if (writing_ && writing_->ended()) {
       const auto task = std::move(writing_);
       task->check();
-      mine_.weights = current_->weights;
-      mine_.state = current_->state;
+      mine_.weights = attempt_->weights;
+      mine_.state = attempt_->state;
+      late_.clear();
       mine_.stage = WriteStatus::kWritten;
     }
     if (commit_ && commit_->ended()) {
       const auto task = std::move(commit_);
       task->check();
       mine_.stage = WriteStatus::kCommitted;
+      late_.clear();
     }
   } catch (const std::exception& error) {
     mine_.stage = WriteStatus::kFailed;
@@ -151,8 +193,8 @@ void Checkpointer::look() {
 }
 
 std::string Checkpointer::own_trouble() const {
-  if (writing_) return writing_->trouble();
-  return commit_ ? commit_->trouble() : "";
+  const std::string trouble = writing_ ? writing_->trouble() : commit_ ? commit_->trouble() : "";
+  return trouble.empty() ? late_ : trouble;
 }
 
 void Checkpointer::conclude() {
@@ -194,6 +236,7 @@ void Checkpointer::begin_commit() {
     files.push_back(named(weights_file(rank, plan_.ranks), status.weights));
     files.push_back(named(state_file(rank, plan_.ranks), status.state));
   }
+  task_started_ = Clock::now();
   commit_ = std::make_unique<RetriedTask>(
       [share = current_, folder = folder_, retention = retention_] { folder.commit(share->manifest, retention); });
   if (patience_.retry.count() <= 0) commit_->give_up();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -39,6 +40,10 @@ struct Patience {
   Seconds wait{10};   // a step waits for the checkpoint before; then the new one waits in memory
   Seconds retry{0};   // at the end, a file that the disk refuses is tried again; 0: it is never tried again
   Seconds hang{600};  // at the end, a file may take to be written
+
+  /// A rank whose files are still being written after this time starts to write them again, under other names, since
+  /// the thread that writes may never return. Each attempt gets twice the time of the one before. 0: never.
+  Seconds deadline{0};
 };
 
 /// Writes checkpoints while training continues: all ranks together, one checkpoint at a time.
@@ -47,9 +52,10 @@ struct Patience {
 /// their progress (write_status.h). When all have written their files, rank 0's thread completes the manifest, renames
 /// the folder, and removes checkpoints that are not to be kept. The files of all ranks must be in the same file system.
 ///
-/// A checkpoint that the disk refuses is tried again until a newer one waits (Patience::retry). If the disk is so slow
-/// that a step would wait for longer than Patience::wait, the newest checkpoint waits in memory, in place of an older
-/// one that waits, and no step waits again until one has been written.
+/// A rank that has not written its files within Patience::deadline warns, and writes them again. A checkpoint that the
+/// disk refuses is tried again until a newer one waits (Patience::retry). If the disk is so slow that a step would wait
+/// for longer than Patience::wait, the newest checkpoint waits in memory, in place of an older one that waits, and no
+/// step waits again until one has been written.
 ///
 /// If the folder that contains `folder` was removed or renamed since the start, nothing is written, because writing
 /// would create it again. Errors are logged, and the checkpoint is abandoned on all ranks, without leaving files. Older
@@ -90,17 +96,25 @@ class Checkpointer {
  private:
   using Clock = std::chrono::steady_clock;
 
-  // A checkpoint in memory, with the records of its files once they are written. Shared with the thread that writes.
+  // A checkpoint in memory. Shared with the thread that writes it.
   struct Share {
     Manifest manifest{};
     Snapshot snapshot{};
-    FileRecord weights{}, state{};
   };
   using SharePtr = std::shared_ptr<Share>;
+
+  // The files of one attempt to write a share, shared with its thread. A thread that hangs may go on when another
+  // attempt has replaced its own; then it must not touch the files any more.
+  struct Attempt {
+    FileRecord weights{}, state{};
+    std::atomic<bool> replaced{false};
+  };
 
   bool busy() const { return current_ != nullptr; }
   SharePtr copy(Manifest manifest, bool replicas_equal);
   void begin(SharePtr share);
+  void write();
+  void check_deadline();
   bool wait_for(Seconds wait, Seconds retry);  // returns false if all ranks stop waiting before the end
   void look();                                 // checks the progress of this rank's own threads
   void conclude();                             // reads the statuses of the last step
@@ -123,6 +137,10 @@ class Checkpointer {
 
   SharePtr current_{}, waiting_{}, spare_{};  // being written; to be written next; memory to be used again
   std::unique_ptr<RetriedTask> writing_{}, commit_{};
+  std::shared_ptr<Attempt> attempt_{};  // of writing_
+  int attempts_ = 0;                    // to write the files of the current checkpoint
+  Clock::time_point task_started_{};    // of writing_ or commit_
+  std::string late_{};                  // says that the current checkpoint is past its deadline on this rank
   WriteStatus mine_{};
   WriteStatuses statuses_;
   bool behind_ = false;        // the disk was too slow for the last checkpoint: no step waits for it

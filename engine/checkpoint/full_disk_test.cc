@@ -223,6 +223,30 @@ TEST_F(Checkpoints, ADiskThatHangsDelaysTrainingOnce) {
   expect_loads(2, Sharing::kReplicas, 5);
 }
 
+TEST_F(Checkpoints, AFileThatHangsIsWrittenAgainAfterTheDeadline) {
+  const std::string pipe = folder_.temporary_path(2) + "/" + weights_file(1, 2);
+  fs::create_directories(folder_.temporary_path(2));
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const int held = ::open(pipe.c_str(), O_PATH | O_CLOEXEC);  // the name is that of the file in the end
+  const Seconds long_enough(60);
+  run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
+    Rank rank(*world);
+    rank.fill(2);
+    Checkpointer checkpointer(
+        folder_, {}, world, rank.state,
+        {.wait = long_enough, .retry = long_enough, .hang = long_enough, .deadline = Seconds(0.3)});
+    checkpointer.save(at_step(2), true);
+    while (checkpointer.written() == 0 && checkpointer.failed() == 0) checkpointer.advance();
+    EXPECT_EQ(checkpointer.failure(), "");
+    EXPECT_THAT(checkpointer.take_notice(), HasSubstr("Checkpoints are written again: the checkpoint of step 2"))
+        << "the warning came before";
+  });
+  const std::string same = "/proc/self/fd/" + std::to_string(held);
+  ::close(::open(same.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));  // lets the thread end
+  ::close(held);
+  expect_loads(2, Sharing::kReplicas, 2);
+}
+
 TEST_F(Checkpoints, ADiskThatHangsAtTheEndIsLeft) {
   const std::string pipe = folder_.temporary_path(2) + "/" + weights_file(1, 2);
   fs::create_directories(folder_.temporary_path(2));

@@ -20,6 +20,7 @@ struct CheckpointConfig {
   bool final_weights = true;
   double max_wait = 10;
   double retry = 10;
+  double deadline = 600;
 
   template <class V>
   void visit(V& v) {
@@ -40,6 +41,9 @@ struct CheckpointConfig {
     v("retry", retry,
       "seconds at the end for which files that the disk refuses are tried again; while training goes on, they always "
       "are; 0: never",
+      config::at_least(0));
+    v("deadline", deadline,
+      "seconds after which a rank warns that its files are still being written, and writes them again; 0: never",
       config::at_least(0));
   }
 };

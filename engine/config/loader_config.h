@@ -21,6 +21,7 @@ struct LoaderConfig {
   std::string on_error = "fail";
   std::int64_t max_errors = 100;
   std::string shares = "equal";
+  double timeout = 600;
 
   template <class V>
   void visit(V& v) {
@@ -44,6 +45,10 @@ struct LoaderConfig {
     v("max_errors", max_errors, "samples of a split that a rank may skip before the run fails", config::at_least(1));
     v("shares", shares,
       "how the ranks divide a batch; equal, a share for each rank, such as 2:1, or measured: by how fast they are");
+    v("timeout", timeout,
+      "seconds that a training step waits for a batch; then the run ends, and says what the loader was doing; 0: no "
+      "limit",
+      config::at_least(0));
   }
 };
 

@@ -2,23 +2,29 @@
 #include "engine/hooks/planned_fault.h"
 
 #include <ATen/ops/zeros.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <barrier>
 #include <chrono>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <span>
 #include <stdexcept>
 #include <thread>
 #include <utility>
 
+#include "framework/base/descriptor.h"
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/base/json.h"
@@ -31,7 +37,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr const char* kLoaderKind = "exception_in_loader";
+// Kinds that the training set causes, and kinds in which every rank has a part.
+const std::set<std::string> kLoaderKinds{"exception_in_loader", "loader_hangs", "loader_blocks"};
+const std::set<std::string> kKindsOfAllRanks{"skip_collective", "other_order"};
 constexpr std::int64_t kSlowSteps = 10;
 
 // The point of a run at which a fault happens.
@@ -43,8 +51,9 @@ struct FaultPoint {
 
 void sleep_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
+// Ends this process in the calling thread, so that a stack trace shows where the fault was planned.
 [[noreturn]] void send_to_itself(int signal) {
-  ::kill(::getpid(), signal);
+  ::raise(signal);
   throw std::logic_error("signal " + std::to_string(signal) + " did not end the process");
 }
 
@@ -61,17 +70,53 @@ void wait_for_go(const PlannedFault& fault) {
   while (!std::filesystem::exists(fault.note + ".go", none) && Clock::now() < deadline) sleep_for(0.001);
 }
 
+[[noreturn]] void hang() {
+  for (;;) sleep_for(1);
+}
+
+void reduce(Communicator& world, std::int64_t elements) {
+  world.all_reduce(at::zeros({elements}, at::kDouble), Reduction::kMax).wait();
+}
+
+void reduce_in_own_order(const FaultPoint& point) {
+  const bool swapped = point.world.rank() == point.fault.rank;
+  reduce(point.world, swapped ? 9 : 5);
+  reduce(point.world, swapped ? 5 : 9);
+}
+
+void wait_for_lost_message(Communicator& world) {
+  constexpr int kTag = 77;
+  world.recv(at::zeros({3}, at::kDouble), (world.rank() + 1) % world.size(), kTag).wait();
+}
+
+[[noreturn]] void write_to_full_pipe() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw std::logic_error("a planned fault cannot make a pipe");
+  const std::string much(1 << 20, 'x');
+  while (::write(ends[1], much.data(), much.size()) > 0) {
+  }
+  throw std::logic_error("a pipe that nobody reads took everything");
+}
+
+void lock_in_opposite_orders() {
+  std::mutex one, two;
+  std::barrier both_have_one(2);
+  const auto lock = [&](std::mutex& first, std::mutex& second) {
+    const std::lock_guard outer(first);
+    both_have_one.arrive_and_wait();
+    const std::lock_guard inner(second);
+  };
+  const std::jthread other([&] { lock(two, one); });
+  lock(one, two);
+}
+
 using Cause = std::function<void(const FaultPoint&)>;
 
 // The kinds that a hook causes.
 const std::map<std::string, Cause>& causes() {
   static const std::map<std::string, Cause> all{
       {"kill", [](const FaultPoint&) { send_to_itself(SIGKILL); }},
-      {"crash",
-       [](const FaultPoint&) {
-         ::signal(SIGSEGV, SIG_DFL);
-         send_to_itself(SIGSEGV);
-       }},
+      {"crash", [](const FaultPoint&) { send_to_itself(SIGSEGV); }},
       {"stop", [](const FaultPoint&) { ::kill(::getpid(), SIGSTOP); }},
       {"leave", [](const FaultPoint&) { ::_exit(0); }},
       {"exception_in_hook", [](const FaultPoint&) { throw std::runtime_error("planned fault: exception in a hook"); }},
@@ -79,6 +124,14 @@ const std::map<std::string, Cause>& causes() {
       {"bad_alloc", [](const FaultPoint&) { throw std::bad_alloc(); }},
       {"mismatch",
        [](const FaultPoint& point) { point.world.all_reduce(at::zeros({7}, at::kDouble), Reduction::kMax).wait(); }},
+      {"skip_collective",
+       [](const FaultPoint& point) {
+         if (point.world.rank() != point.fault.rank) reduce(point.world, 7);
+       }},
+      {"other_order", reduce_in_own_order},
+      {"lost_message", [](const FaultPoint& point) { wait_for_lost_message(point.world); }},
+      {"full_pipe", [](const FaultPoint&) { write_to_full_pipe(); }},
+      {"deadlock", [](const FaultPoint&) { lock_in_opposite_orders(); }},
       {"slow", [](const FaultPoint& point) { sleep_for(point.fault.seconds); }},
       {"clock_jump",
        [](const FaultPoint& point) {
@@ -98,7 +151,7 @@ std::int64_t number_of_step(const State& state, Event event) { return state.step
 // An exception of the model comes from a batch, which can only be changed before the step.
 Event event_of(const PlannedFault& fault) { return fault.kind == "exception_in_model" ? Event::kSample : fault.event; }
 
-/// A dataset that throws when it is asked for the batch of a given number.
+/// A dataset that fails when it is asked for the batch of a given number.
 class FailingDataset final : public Dataset {
  public:
   FailingDataset(std::shared_ptr<const Dataset> dataset, PlannedFault fault)
@@ -112,13 +165,21 @@ class FailingDataset final : public Dataset {
   bool varies() const override { return dataset_->varies(); }
 
   void gather(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const override {
-    if (++gathered_ == fault_.step && note_it(fault_)) {
-      throw DataError("planned fault: batch " + std::to_string(fault_.step) + " cannot be read");
-    }
+    if (++gathered_ == fault_.step && note_it(fault_)) fail();
     dataset_->gather(indices, seed, batch);
   }
 
  private:
+  void fail() const {
+    if (fault_.kind == "loader_hangs") hang();
+    if (fault_.kind == "loader_blocks") {
+      const std::string path = fault_.note + ".fifo";
+      ::mkfifo(path.c_str(), 0600);
+      const Descriptor never(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    }
+    throw DataError("planned fault: batch " + std::to_string(fault_.step) + " cannot be read");
+  }
+
   std::shared_ptr<const Dataset> dataset_;
   PlannedFault fault_;
   mutable std::atomic<std::int64_t> gathered_{0};
@@ -142,7 +203,7 @@ PlannedFault parse_planned_fault(const std::string& text) {
 }  // namespace
 
 std::vector<std::string> planned_fault_kinds() {
-  std::vector<std::string> kinds{kLoaderKind};
+  std::vector<std::string> kinds(kLoaderKinds.begin(), kLoaderKinds.end());
   for (const auto& [kind, cause] : causes()) kinds.push_back(kind);
   std::ranges::sort(kinds);
   return kinds;
@@ -166,18 +227,20 @@ std::optional<PlannedFault> planned_fault() {
 }
 
 std::optional<PlannedHook> planned_hook(const PlannedFault& fault, const CommunicatorPtr& world) {
-  if (fault.rank != world->rank() || fault.kind == kLoaderKind) return std::nullopt;
+  const bool takes_part = fault.rank == world->rank() || kKindsOfAllRanks.contains(fault.kind);
+  if (!takes_part || kLoaderKinds.contains(fault.kind)) return std::nullopt;
   const Event event = event_of(fault);
   const std::int64_t steps = fault.kind == "slow" ? kSlowSteps : 1;
   return PlannedHook{event, [fault, world, event, steps, active = false](State& state) mutable {
                        const std::int64_t since = number_of_step(state, event) - fault.step;
-                       if (since == 0) active = note_it(fault);
+                       // Only the rank that is named leaves the note; the others have no way to know of it.
+                       if (since == 0) active = world->rank() != fault.rank || note_it(fault);
                        if (active && since >= 0 && since < steps) causes().at(fault.kind)({fault, *world, state});
                      }};
 }
 
 Splits with_planned_fault(const PlannedFault& fault, int rank, Splits splits) {
-  if (fault.kind != kLoaderKind || fault.rank != rank) return splits;
+  if (!kLoaderKinds.contains(fault.kind) || fault.rank != rank) return splits;
   splits.train = std::make_shared<FailingDataset>(splits.train, fault);
   return splits;
 }

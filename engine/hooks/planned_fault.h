@@ -38,6 +38,13 @@ inline constexpr const char* kPlannedFault = "PHALANX_FAULT";
 ///   mismatch               the rank calls a collective that the others do not call
 ///   slow                   the rank sleeps for `seconds` in this step and in each of the 9 that follow
 ///   clock_jump             the clock that the rank reads (wall_clock.h) jumps by `seconds`, which may be negative
+///   skip_collective        the other ranks call a collective that the rank does not call
+///   other_order            all ranks reduce two tensors, the rank in the opposite order
+///   lost_message           the rank waits for a message that its neighbour never sends
+///   full_pipe              the rank writes to a pipe that nobody reads
+///   deadlock               two threads of the rank wait for each other's lock
+///   loader_hangs           the training set never returns the step-th batch
+///   loader_blocks          the training set opens a file, NOTE.fifo, that never opens, as in a folder of a dead server
 ///   pause                  the rank waits until the file NOTE.go exists, at most for `seconds`, so that another
 ///   process
 ///                          can do something at this point
@@ -54,10 +61,11 @@ struct PlannedHook {
   Hooks::Hook hook;
 };
 
-/// Returns the hook that causes the fault, if this rank of `world`, which are all ranks that train, has to.
+/// Returns the hook that causes the fault, if this rank of `world`, which are all ranks that train, has a part in it.
 std::optional<PlannedHook> planned_hook(const PlannedFault& fault, const CommunicatorPtr& world);
 
-/// Returns the splits for the rank `rank`; those of exception_in_loader throw a DataError from the loader's threads.
+/// Returns the splits for the rank `rank`; those of exception_in_loader, loader_hangs and loader_blocks fail in the
+/// loader's threads.
 Splits with_planned_fault(const PlannedFault& fault, int rank, Splits splits);
 
 }  // namespace phalanx

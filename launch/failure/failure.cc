@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -122,6 +123,25 @@ void remove_failures(const std::string& folder) {
   take_failures(folder);
   std::error_code ignored;
   std::filesystem::remove(folder + kReported, ignored);
+}
+
+std::string crash_path(const std::string& folder, int rank) {
+  return folder + "/" + kPrefix + std::to_string(rank) + ".crash";
+}
+
+// A line of a frame is "    @     0x55d0c8a5f1b2 phalanx::Engine::train()". Functions without a known name belong to
+// the system, and std::function adds a frame to every call.
+std::vector<std::string> crash_frames(const std::string& folder, int rank) {
+  std::vector<std::string> frames;
+  std::ifstream file(crash_path(folder, rank));
+  for (std::string line; std::getline(file, line);) {
+    const auto address = line.find("0x");
+    if (!line.starts_with("    @ ") || address == line.npos) continue;
+    const auto space = line.find(' ', address);
+    const std::string name = space == line.npos ? "(unknown)" : line.substr(space + 1);
+    if (name != "(unknown)" && !name.starts_with("_ZNSt17_Function_handler")) frames.push_back(name);
+  }
+  return frames;
 }
 
 bool is_more_likely_cause(const Failure& a, const Failure& b) {

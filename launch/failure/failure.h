@@ -44,6 +44,12 @@ bool claim_report(const std::string& folder);
 /// Removes the failures and the marker of an earlier job in `folder`.
 void remove_failures(const std::string& folder);
 
+/// Returns the path of the stack trace that a rank leaves if it crashes (crash_trace.h).
+std::string crash_path(const std::string& folder, int rank);
+
+/// Returns the functions of that trace whose names are known, innermost first. Empty if there is no trace.
+std::vector<std::string> crash_frames(const std::string& folder, int rank);
+
 /// Returns true if `a` is more likely to have caused `b` than the reverse. This is the order of take_failures().
 bool is_more_likely_cause(const Failure& a, const Failure& b);
 

@@ -20,6 +20,7 @@ namespace {
 
 constexpr int kColumns = 100;
 constexpr int kLogLines = 10;
+constexpr std::size_t kFrames = 16;
 constexpr std::streamoff kBytesPerLine = 1024;
 
 int columns() {
@@ -102,6 +103,15 @@ class Frame {
   std::string text_;
 };
 
+// Returns the innermost functions of a crash, with a heading; empty if the rank has left no trace.
+std::string stack_trace(const std::string& log_folder, int rank) {
+  auto frames = crash_frames(log_folder, rank);
+  std::string text;
+  if (frames.size() > kFrames) frames.resize(kFrames);
+  for (const auto& frame : frames) text += "\n  " + frame;
+  return text.empty() ? "" : "\nStack trace:" + text;
+}
+
 std::string title(const Failure& failure, const FrameContext& context) {
   std::string text = failure.rank < 0 ? "The job" : "Rank " + std::to_string(failure.rank);
   if (failure.rank >= 0 && context.ranks > 0) text += " of " + std::to_string(context.ranks);
@@ -156,7 +166,11 @@ void report(const Verdict& verdict, int ranks, const std::string& log_folder) {
   const std::string log = log_path(log_folder, failure.rank);
   if (failure.log.empty() && failure.rank >= 0 && std::filesystem::exists(log, none)) failure.log = log;
   FrameContext context{.ranks = ranks, .others = verdict.others, .columns = columns()};
-  if (verdict.unexplained) context.last_lines = last_lines(failure.log, kLogLines);
+  if (verdict.unexplained) {
+    const std::string trace = stack_trace(log_folder, failure.rank);
+    failure.message += trace;
+    if (trace.empty()) context.last_lines = last_lines(failure.log, kLogLines);  // otherwise they are the trace
+  }
   standard_error().write(frame(failure, context));
   standard_error().flush();
 }

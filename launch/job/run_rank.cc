@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/job/run_rank.h"
 
+#include <unistd.h>
+
 #include <exception>
 #include <memory>
 #include <optional>
@@ -16,7 +18,9 @@
 #include "framework/base/log.h"
 #include "framework/base/reason.h"
 #include "framework/kernels/kernels.h"
+#include "framework/ps/server_lost.h"
 #include "launch/exit_status.h"
+#include "launch/failure/crash_trace.h"
 #include "launch/failure/record_exception.h"
 #include "launch/failure/report_once.h"
 #include "launch/job/agree.h"
@@ -24,6 +28,7 @@
 #include "launch/job/device.h"
 #include "launch/job/end_command.h"
 #include "launch/job/make_data.h"
+#include "launch/job/rank_presence.h"
 #include "launch/job/recording.h"
 #include "launch/job/role.h"
 #include "launch/job/run_header.h"
@@ -35,6 +40,7 @@
 #include "launch/rank/rendezvous_notice.h"
 #include "launch/rank/same_start.h"
 #include "launch/signals/stop_signal.h"
+#include "launch/stall/loader_deadline.h"
 #include "launch/stall/stall_watch.h"
 
 namespace phalanx {
@@ -120,13 +126,61 @@ void compare_processors(Communicator& world) {
   if (world.rank() == 0 && !different.empty()) print_to_console(different);
 }
 
-// Returns null if there is nothing to watch.
+// Returns null if there is nothing to watch. `sentence` gets the explanation of the wait that ends the run; it must
+// outlive the watch, and nobody may read it before.
 std::unique_ptr<StallWatch> watch_for_stalls(const ExperimentConfig& config, const Communicator& world,
-                                             const RunFolder& folder) {
+                                             const RunFolder& folder, const RankPresence& presence,
+                                             std::string& sentence) {
   const Seconds warn_after(config.framework.warn_after);
   if (warn_after.count() <= 0 || world.size() == 1) return nullptr;
   return std::make_unique<StallWatch>(
-      world, StallWatch::Options{.log_folder = folder.logs(), .warn_after = warn_after, .print = print_to_console});
+      world, StallWatch::Options{.log_folder = folder.logs(),
+                                 .warn_after = warn_after,
+                                 .print = print_to_console,
+                                 .timeout = Seconds(config.framework.timeout),
+                                 .dataset = config.dataset.selected(),
+                                 .page = presence.page(),
+                                 .names = presence.names(),
+                                 .explained = [&sentence](const std::string& text) { sentence = text; }});
+}
+
+// Ends the process of a rank whose loader gives no batch. The thread of the rank may hang for good, so nothing is
+// destroyed.
+[[noreturn]] void end_without_batch(const std::string& reason, const StartedRank& rank, bool supervised) {
+  log_error() << reason;
+  const auto error = std::make_exception_ptr(DataError(reason));
+  const RunFolder& folder = *rank.folder;
+  const int status = record_exception(error, rank.rank(), folder.logs(), folder.log(rank.rank()));
+  if (!supervised) report_once(folder.logs(), rank.launched.rank_info.size);
+  ::_exit(status);
+}
+
+// Returns null if the loader may take as long as it wants.
+std::unique_ptr<LoaderDeadline> limit_loader(const ExperimentConfig& config, const StartedRank& rank,
+                                             const RankPresence& presence, bool supervised) {
+  const Seconds timeout(config.loader.timeout);
+  if (timeout.count() <= 0 || presence.page() == nullptr) return nullptr;
+  return std::make_unique<LoaderDeadline>(LoaderDeadline::Options{
+      .page = presence.page(),
+      .rank = rank.rank(),
+      .dataset = config.dataset.selected(),
+      .deadline = timeout,
+      .end = [&rank, supervised](const std::string& reason) { end_without_batch(reason, rank, supervised); }});
+}
+
+// Returns the error that ended a wait with the sentence that explains the wait, and other errors as they are.
+std::exception_ptr explained(const std::exception_ptr& error, const std::string& sentence) {
+  if (sentence.empty()) return error;
+  try {
+    std::rethrow_exception(error);
+  } catch (const ps::ServerLost& lost) {
+    return std::make_exception_ptr(ps::ServerLost(lost.what() + ("\n" + sentence)));
+  } catch (const CommError& comm_error) {
+    if (comm_error.kind() == CommError::Kind::kMismatch) return error;
+    return std::make_exception_ptr(CommError(comm_error.kind(), comm_error.what() + ("\n" + sentence)));
+  } catch (...) {
+    return error;
+  }
 }
 
 // Adds the hook of a fault that this rank has to cause, if there is one.
@@ -191,6 +245,7 @@ int run_rank(const Job& job, StartedRank rank) {
   RankLog log;
   ClaimedFolder claimed;
   std::optional<EndCommand> command;  // of rank 0 in a job without a supervisor, which would run it otherwise
+  std::string hang;                   // the explanation of the wait that ends the run
   try {
     const OutputFlush flush;
     if (supervised) log.open(*rank.folder, number, thread);
@@ -202,6 +257,9 @@ int run_rank(const Job& job, StartedRank rank) {
       begin_unsupervised(job, rank, connected);
       if (number == 0 && !job.body) command.emplace(job.config.watch, job.config.name, *rank.folder);
     }
+    // Ranks that are threads crash together, and their process counts as rank 0.
+    if (!thread || number == 0) trace_crashes(rank.folder->logs(), number, rank.folder->log(number), !supervised);
+    const RankPresence presence(number, connected.world().size(), rank.folder->logs());
     if (!thread) {
       log_secret();
       log_kernels();
@@ -213,9 +271,13 @@ int run_rank(const Job& job, StartedRank rank) {
     const auto recorder =
         job.body ? nullptr : start_recording(job.config, rank.launched.rank_info, connected_by, *rank.folder, world);
     const Splits splits = thread ? rank.shared->splits : make_data(job, number == 0);
-    const auto stall_watch = watch_for_stalls(job.config, *world, *rank.folder);
+    const auto stall_watch = watch_for_stalls(job.config, *world, *rank.folder, presence, hang);
     const Role role = assign_role(job.config, world);
-    if (role.server != nullptr) return serve(role, Seconds(job.config.framework.timeout));
+    if (role.server != nullptr) {
+      presence.enter(Activity::kServing);
+      return serve(role, Seconds(job.config.framework.timeout));
+    }
+    const auto loader_deadline = limit_loader(job.config, rank, presence, supervised);
     const DeviceAssignment placed = choose_devices(job.config, role.world);
     const auto fault = planned_fault();
     ExperimentContext context{.world = placed.world,
@@ -235,6 +297,7 @@ int run_rank(const Job& job, StartedRank rank) {
       write_inputs_at_start(job.config, context)(engine);
       if (decorated.tuner != nullptr) tune_in_first_steps(decorated.tuner, role.world)(engine);
       add_fault(fault, context.world, engine);
+      presence.hooks()(engine);
     };
     const ExperimentResult result = run_experiment(job.config, context);
     if (recorder) recorder->end_run(end->step, end->parameters);
@@ -245,7 +308,7 @@ int run_rank(const Job& job, StartedRank rank) {
     const bool other = rank.launched.rank_info.local_rank > 0;
     if (!rank.folder && other && is_known_to_all_ranks(std::current_exception())) return kUsage;
     if (!rank.folder) throw;
-    return fail(std::current_exception(), job, rank, supervised, command);
+    return fail(explained(std::current_exception(), hang), job, rank, supervised, command);
   }
 }
 

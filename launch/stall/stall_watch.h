@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,9 @@
 #include "framework/comm/communicator.h"
 #include "framework/comm/operations/flight_recorder.h"
 #include "framework/comm/store/store.h"
+#include "framework/observe/hang/rank_page.h"
+#include "launch/stall/call_names.h"
+#include "launch/stall/own_picture.h"
 #include "launch/stall/stall.h"
 
 namespace phalanx {
@@ -20,14 +24,26 @@ namespace phalanx {
 ///
 /// A separate thread examines the flight recorder of this rank from time to time, so operations do not become slower. A
 /// rank whose operation makes no progress writes a note for the others to the log folder (stall.h). After
-/// `warn_after`, one of them prints for whom they wait (stall.h). A rank that hangs or was stopped writes no note,
-/// whatever the reason.
+/// `warn_after`, one of them collects what is known of all ranks (framework/observe/hang), prints the sentence that
+/// explains it, and writes both to kHangFile in the log folder. A rank that hangs or was stopped writes no note,
+/// whatever the reason. If no rank waits in an operation, but rank 0 waits for a batch or for parameter servers for
+/// that long, it prints the sentence.
+///
+/// The thread also shows the last operations of this rank to other processes, on its page.
 class StallWatch {
  public:
   struct Options {
     std::string log_folder{};                     // log folder of the run, the same for all ranks
     Seconds warn_after{20};                       // must be positive
     std::function<void(std::string_view)> print;  // prints a line on the console; called in the watch's thread
+    Seconds timeout{0};                           // after which operations fail; 0: not known
+    std::string dataset{};                        // its name
+    RankPage* page = nullptr;                     // page of this rank, which must outlive this object; null: none
+    std::shared_ptr<const CallNames> names{};     // of what operations move; null: unknown
+
+    /// Called with the sentence that explains a wait, before the operation fails, and with "" if it continues. If the
+    /// destructor is called because of an exception, it is called at the latest there. Calls do not overlap.
+    std::function<void(const std::string&)> explained = [](const std::string&) {};
   };
 
   /// `world` must outlive this object. Not collective.
@@ -47,7 +63,13 @@ class StallWatch {
   void watch(const std::stop_token& stop);
   void check_progress();
   void report_if_due();
+  void report_standing();
+  void show_others();
   void finish_wait();
+  bool has_failed(std::uint64_t number) const;
+  void explain_once();
+  std::string explain_now() const;
+  void take_picture();
   std::optional<Running> running() const;
 
   const Communicator& world_;
@@ -56,8 +78,16 @@ class StallWatch {
   std::optional<Running> wait_;   // the wait that is going on
   std::optional<WaitNote> note_;  // its note, once it has lasted for a while
   double since_ = 0;
-  bool warned_ = false;  // notes cannot be written to the folder
-  std::jthread thread_;  // last, because it uses the other members
+  OwnPicture own_;
+  RankPicture picture_;     // of this rank, at the last look
+  bool explained_ = false;  // the wait that is going on
+  bool told_ = false;       // the console knows that this rank stands
+  bool shown_ = false;      // the picture of this rank is in the log folder, since it stands
+  bool warned_ = false;     // notes cannot be written to the folder
+  std::jthread thread_;     // last, because it uses the other members
 };
+
+/// The file in the log folder with the last picture of a stall (to_json() of a JobPicture).
+inline constexpr const char* kHangFile = "hang.json";
 
 }  // namespace phalanx

@@ -3,6 +3,7 @@
 """Tests that a hanging rank is named on the console while the others wait for it, and by the error that finally ends
 the job."""
 
+import json
 import os
 import re
 import signal
@@ -10,7 +11,8 @@ import signal
 import program
 from program import ENDLESS, ProgramTest, becomes_true, free_port, sets, torchrun
 
-WARNED = r"rank {waits} has waited \d+ s in \w+ #\d+ of world for rank {hangs}\n"
+WARNED = (r"{waits} waited \d+ s in [a-z_ ]+ #\d+ of world( \([^\n]*\))? for rank {hangs}, which has not come: its process "
+          r"{process} on [^\n]+ is stopped \(SIGSTOP\), [a-z ]+ (of|after) step \d+[^\n]*\n")
 
 
 class Hang(ProgramTest):
@@ -31,24 +33,33 @@ class Hang(ProgramTest):
         process, run = self.start_training(way, ranks, **{"framework.warn_after": 1})
         hung = self.rank_process(run, hangs)
         os.kill(hung, signal.SIGSTOP)
-        waits = 1 if hangs == 0 else 0
-        self.wait_for_console(process, WARNED.format(waits=waits, hangs=hangs))
+        others = [rank for rank in range(ranks) if rank != hangs]
+        # One of two ranks may have got what it needed from the other before that one hung, and wait in a later operation.
+        waits = "(" + "|".join([*(f"rank {rank} has" for rank in others), f"ranks {', '.join(map(str, others))} have"]) + ")"
+        warned = WARNED.format(waits=waits, hangs=hangs, process=hung)
+        self.wait_for_console(process, warned)
+        dump = json.loads((run.path / "logs/hang.json").read_text())
+        self.assertRegex(dump["sentence"] + "\n", warned)
+        self.assertEqual("stopped", dump["ranks"][hangs]["state"])
         os.kill(hung, signal.SIGCONT)
-        goes_on = rf"rank {waits} continues after \d+ s in \w+ #\d+ of world\n"
+        goes_on = rf"rank \d continues after \d+ s in \w+ #\d+ of world\n"
         self.wait_for_console(process, goes_on)
         process.interrupt()
         self.assert_status(130, process)
-        warned = WARNED.format(waits=waits, hangs=hangs)
         self.assertRegex(process.err, f"^{warned}{goes_on}Stopping after this step.*\n$")
-        self.assertEqual([], list((run.path / "logs").glob("*.waiting")))
+        for pattern in ("*.waiting", "*.process", "*.picture"):
+            self.assertEqual([], list((run.path / "logs").glob(pattern)))
 
     def assert_cause(self, way, cause):
         process, run = self.start_training(way, **{"framework.warn_after": 1, "framework.timeout": 3})
-        os.kill(self.rank_process(run, 1), signal.SIGSTOP)
+        hung = self.rank_process(run, 1)
+        os.kill(hung, signal.SIGSTOP)
         self.assert_status(1, process)
         self.assert_framed_once(process, 0, 2, run.log(0))
         self.assertIn(cause, process.words)
-        self.assertRegex(process.err, "^" + WARNED.format(waits=0, hangs=1) + "┌─")
+        warned = WARNED.format(waits="rank 0 has", hangs=1, process=hung)
+        self.assertRegex(process.err, "^" + warned + "┌─")
+        self.assertRegex(process.words.partition("┌─")[2], warned.removesuffix(r"\n"), "the error must have the sentence too")
 
     def test_rank_is_named_while_others_wait(self):
         for way in self.ways:
@@ -79,7 +90,7 @@ class Local(Hang):
                  for rank in range(2)]
         self.wait_for_training(self.run_folder(), ranks[0])
         ranks[1].kill(signal.SIGSTOP)
-        self.wait_for_console(ranks[0], WARNED.format(waits=0, hangs=1))
+        self.wait_for_console(ranks[0], WARNED.format(waits="rank 0 has", hangs=1, process=ranks[1].pid))
         ranks[0].interrupt()
         self.wait_for_console(ranks[0], "Stopping after this step; press Ctrl-C again to end it now\n")
         ranks[1].kill(signal.SIGCONT)

@@ -13,9 +13,13 @@ namespace {
 
 constexpr std::streamoff kMaxRead = 1 << 20;
 
-// Parts of the sentences with which ranks report a stall (launch/stall).
-constexpr std::array<std::string_view, 4> kStallWords{" has waited ", "all ranks wait for each other",
-                                                      "all ranks have been in ", " continues after "};
+// Parts of the sentences with which ranks report a stall (framework/observe/hang).
+constexpr std::array<std::string_view, 6> kStallWords{" has waited ",
+                                                      " have waited ",
+                                                      "all ranks wait for each other",
+                                                      "all ranks have been in ",
+                                                      "no rank waits for another: ",
+                                                      " continues after "};
 
 std::string read_end(const std::string& path) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
