@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/build/replicated_tensors.h"
 #include "engine/build/split_loader.h"
 #include "engine/build/whole_model.h"
 #include "engine/checkpoint/numbers_part.h"
@@ -126,6 +127,7 @@ void add_hooks(const Run& run) {
             [&run](State& state) { add_up_weight(run.replica().mesh(), state.batch); });
   engine.on(Event::kBackward, HookPhase::kSchedule, [&rate](State& state) { rate.set(state.step); });
   trainer.embeddings->attach(engine, [&rate](std::int64_t step) { return rate.factor(step); });
+  engine.on(Event::kStart, HookPhase::kAfterCheckpoint, [&run](State&) { run.replica_check.start(); });
   engine.on(Event::kUpdate, HookPhase::kSynchronize, [&run](State& state) {
     run.replica_check.after_step(state.step, run.replica().strategy().replicas_equal());
   });
@@ -171,6 +173,9 @@ double operations_per_sample(const Replica& replica) {
 ExperimentResult result_after(const Run& run, std::int64_t steps) {
   const Replica& replica = run.replica();
   Metrics metrics = replica.strategy().metrics();
+  if (run.replica_check.repaired() > 0) {
+    metrics.emplace_back("repaired_tensors", static_cast<double>(run.replica_check.repaired()));
+  }
   if (run.moves.moves() > 0) metrics.emplace_back("server_moves", static_cast<double>(run.moves.moves()));
   for (auto& metric : run.trainer.embeddings->metrics()) metrics.push_back(std::move(metric));
   for (auto& metric : replica.pipeline_metrics()) metrics.push_back(std::move(metric));
@@ -296,7 +301,11 @@ ExperimentResult run_complete(const ExperimentConfig& config, const ExperimentCo
                  .started = context.started,
                  .total = {config.train.epochs, length.steps, length.batches}});
   EvaluationLoop evaluations(config, data.splits(), trainer, report);
-  ReplicaCheck replica_check(replica.copied_groups(), config.replica_check.repair, config.replica_check.every_steps);
+  ReplicaCheck replica_check(replicated_tensors(replica, trainer.engine->slices(), config.train.sync_batch_norm),
+                             {.repair = config.replica_check.repair,
+                              .every_steps = config.replica_check.every_steps,
+                              .world_rank = replica.mesh().world()->rank(),
+                              .ends_on_repetition = config.launch.restarts > 0});
   StopVote vote(all, context.stop_asked, time_limit(config.train, context.started), delay, pipelined);
   ServerMoves moves(
       {.file = config.roles.servers_file, .delay = delay, .asynchronous = pipelined, .shown = config.watch.progress},
