@@ -22,9 +22,11 @@
 #include "engine/config/meter_check.h"
 #include "engine/experiment/evaluation_loop.h"
 #include "engine/experiment/expected_run.h"
+#include "engine/experiment/flipped_bits.h"
 #include "engine/experiment/results.h"
 #include "engine/experiment/trainer.h"
 #include "engine/hooks/checkpointing.h"
+#include "engine/hooks/planned_fault.h"
 #include "engine/hooks/report.h"
 #include "engine/hooks/server_moves.h"
 #include "engine/hooks/stop_vote.h"
@@ -123,6 +125,9 @@ void add_hooks(const Run& run) {
   LearningRate& rate = *trainer.learning_rate;
   const RunLength length = trainer.length;
   trainer.watching->attach(engine, length.steps);
+  const Replica& replica = run.replica();
+  trainer.watching->gradient_norms().attach(engine, replica.flat->parameters, replica.mesh().control(kReplicaAxes),
+                                            replica.mesh().world()->rank());
   engine.on(Event::kSample, HookPhase::kSchedule,
             [&run](State& state) { add_up_weight(run.replica().mesh(), state.batch); });
   engine.on(Event::kBackward, HookPhase::kSchedule, [&rate](State& state) { rate.set(state.step); });
@@ -173,9 +178,6 @@ double operations_per_sample(const Replica& replica) {
 ExperimentResult result_after(const Run& run, std::int64_t steps) {
   const Replica& replica = run.replica();
   Metrics metrics = replica.strategy().metrics();
-  if (run.replica_check.repaired() > 0) {
-    metrics.emplace_back("repaired_tensors", static_cast<double>(run.replica_check.repaired()));
-  }
   if (run.moves.moves() > 0) metrics.emplace_back("server_moves", static_cast<double>(run.moves.moves()));
   for (auto& metric : run.trainer.embeddings->metrics()) metrics.push_back(std::move(metric));
   for (auto& metric : replica.pipeline_metrics()) metrics.push_back(std::move(metric));
@@ -185,6 +187,7 @@ ExperimentResult result_after(const Run& run, std::int64_t steps) {
           .time_up = run.vote.time_up(),
           .early_stop = run.evaluations.early_stop().reason(),
           .failed_checkpoints = run.checkpointing.failed(),
+          .repaired_tensors = run.replica_check.repaired(),
           .bucket_bytes = replica.settings.bucket_bytes,
           .operations_per_sample = operations_per_sample(replica),
           .shares = shares == nullptr ? std::vector<std::int64_t>{} : *shares,
@@ -296,16 +299,17 @@ ExperimentResult run_complete(const ExperimentConfig& config, const ExperimentCo
                  .folder = context.folder,
                  .replica = replica,
                  .clock = trainer.watching->clock(),
+                 .gradient_norms = trainer.watching->gradient_norms(),
                  .device = context.device,
                  .terminal = context.terminal,
                  .started = context.started,
                  .total = {config.train.epochs, length.steps, length.batches}});
   EvaluationLoop evaluations(config, data.splits(), trainer, report);
-  ReplicaCheck replica_check(replicated_tensors(replica, trainer.engine->slices(), config.train.sync_batch_norm),
-                             {.repair = config.replica_check.repair,
-                              .every_steps = config.replica_check.every_steps,
-                              .world_rank = replica.mesh().world()->rank(),
-                              .ends_on_repetition = config.launch.restarts > 0});
+  const auto compared = replicated_tensors(replica, trainer.engine->slices(), config.train.sync_batch_norm);
+  ReplicaCheck replica_check(compared, {.repair = config.replica_check.repair,
+                                        .every_steps = config.replica_check.every_steps,
+                                        .world_rank = replica.mesh().world()->rank(),
+                                        .ends_on_repetition = config.launch.restarts > 0});
   StopVote vote(all, context.stop_asked, time_limit(config.train, context.started), delay, pipelined);
   ServerMoves moves(
       {.file = config.roles.servers_file, .delay = delay, .asynchronous = pipelined, .shown = config.watch.progress},
@@ -326,6 +330,8 @@ ExperimentResult run_complete(const ExperimentConfig& config, const ExperimentCo
   context.add_evaluation_hooks(evaluations.evaluation().evaluator());
   report.report_start(start_of(config, data.splits(), replica));
   data.start();
+  const auto fault = planned_fault();
+  if (fault) attach_flip(*fault, replica, compared, context.world, *trainer.engine);
   return train({config, context, trainer, report, evaluations, replica_check, vote, moves, checkpointing, traffic},
                data);
 }

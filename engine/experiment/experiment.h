@@ -47,6 +47,7 @@ struct ExperimentResult {
   bool time_up = false;                    // the time was the reason
   std::string early_stop{};                // reason of early stopping; empty: it did not stop early
   std::int64_t failed_checkpoints = 0;     // checkpoints that were abandoned
+  std::int64_t repaired_tensors = 0;       // by the replica check
   std::int64_t bucket_bytes = 0;           // size of the buckets of parameters
   double operations_per_sample = 0;        // floating-point operations to train on one; 0: not counted
   std::vector<std::int64_t> shares{};      // each rank's share of a batch at the end; empty: equal

@@ -137,6 +137,20 @@ TEST(Experiment, SoundReplicasAreEqual) {
   }
 }
 
+// Norms are those of each rank before any reduction, whenever a strategy reduces.
+TEST(Experiment, NormsOfEachRanksGradientsAreCompared) {
+  const auto ratio_of = [](const std::string& strategy) {
+    const auto two = run(2, {"strategy=" + strategy, "watch.gradient_norms.every_steps=2"});
+    EXPECT_THAT(two.errors, Each("")) << strategy;
+    return summary(two).at("train").at("gradient_norm_ratio").get<double>();
+  };
+  const double expected = ratio_of("all_reduce");
+  EXPECT_GT(expected, 1.001);
+  for (const std::string strategy : {"overlapped", "sharded", "{sharded: {stage: 2}}"}) {
+    EXPECT_NEAR(ratio_of(strategy), expected, 1e-3) << strategy;
+  }
+}
+
 TEST(Experiment, BucketsMayBeMeasured) {
   const auto two = run(2, {"framework.bucket_bytes=auto"});
   EXPECT_EQ(two.results[0].bucket_bytes, 64 << 10) << "the smallest size, since the model is small";

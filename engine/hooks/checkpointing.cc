@@ -171,7 +171,8 @@ void Checkpointing::start(const std::vector<Slice>& slices, State& state) {
                         run_.replica.mesh().control(), state_,
                         Patience{.wait = Seconds(config.max_wait),
                                  .retry = Seconds(config.retry),
-                                 .hang = Seconds(run_.config.framework.timeout)});
+                                 .hang = Seconds(run_.config.framework.timeout)},
+                        run_.config.framework.checksums);
   const Choice choice = choose(config.resume, folder, identity(), state_, world());
   const bool first = world().rank() == 0;
   if (first) {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <filesystem>
@@ -16,6 +17,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 #include <stdexcept>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -32,6 +34,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kLoaderKind = "exception_in_loader";
+constexpr std::array<std::string_view, 6> kFlips{"flip_parameter", "flip_optimizer", "flip_buffer",
+                                                 "flip_gradient",  "flip_message",   "flip_checkpoint"};
 constexpr std::int64_t kSlowSteps = 10;
 
 // The point of a run at which a fault happens.
@@ -89,12 +93,6 @@ const std::map<std::string, Cause>& causes() {
   return all;
 }
 
-// Returns false if the fault has happened before.
-bool note_it(const PlannedFault& fault) { return create_new_file(fault.note).valid(); }
-
-// A hook counts the steps that are complete; until kUpdate, the current one is not.
-std::int64_t number_of_step(const State& state, Event event) { return state.step + (event == Event::kUpdate ? 0 : 1); }
-
 // An exception of the model comes from a batch, which can only be changed before the step.
 Event event_of(const PlannedFault& fault) { return fault.kind == "exception_in_model" ? Event::kSample : fault.event; }
 
@@ -112,7 +110,7 @@ class FailingDataset final : public Dataset {
   bool varies() const override { return dataset_->varies(); }
 
   void gather(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const override {
-    if (++gathered_ == fault_.step && note_it(fault_)) {
+    if (++gathered_ == fault_.step && note_planned_fault(fault_)) {
       throw DataError("planned fault: batch " + std::to_string(fault_.step) + " cannot be read");
     }
     dataset_->gather(indices, seed, batch);
@@ -142,7 +140,8 @@ PlannedFault parse_planned_fault(const std::string& text) {
 }  // namespace
 
 std::vector<std::string> planned_fault_kinds() {
-  std::vector<std::string> kinds{kLoaderKind};
+  std::vector<std::string> kinds(kFlips.begin(), kFlips.end());
+  kinds.emplace_back(kLoaderKind);
   for (const auto& [kind, cause] : causes()) kinds.push_back(kind);
   std::ranges::sort(kinds);
   return kinds;
@@ -165,13 +164,20 @@ std::optional<PlannedFault> planned_fault() {
   }
 }
 
+bool flips_bit(const PlannedFault& fault) { return std::ranges::find(kFlips, fault.kind) != kFlips.end(); }
+
+bool note_planned_fault(const PlannedFault& fault) { return create_new_file(fault.note).valid(); }
+
+// A hook counts the steps that are complete; until kUpdate, the current one is not.
+std::int64_t number_of_step(const State& state, Event event) { return state.step + (event == Event::kUpdate ? 0 : 1); }
+
 std::optional<PlannedHook> planned_hook(const PlannedFault& fault, const CommunicatorPtr& world) {
-  if (fault.rank != world->rank() || fault.kind == kLoaderKind) return std::nullopt;
+  if (fault.rank != world->rank() || fault.kind == kLoaderKind || flips_bit(fault)) return std::nullopt;
   const Event event = event_of(fault);
   const std::int64_t steps = fault.kind == "slow" ? kSlowSteps : 1;
   return PlannedHook{event, [fault, world, event, steps, active = false](State& state) mutable {
                        const std::int64_t since = number_of_step(state, event) - fault.step;
-                       if (since == 0) active = note_it(fault);
+                       if (since == 0) active = note_planned_fault(fault);
                        if (active && since >= 0 && since < steps) causes().at(fault.kind)({fault, *world, state});
                      }};
 }

@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "framework/base/console.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"
 #include "framework/base/random.h"
@@ -107,12 +108,13 @@ class ReplicaCheck::Comparison {
       wrong.clear();
       for (int rank = 0; rank < size(); ++rank) wrong.push_back(rank);
     }
-    for (int& rank : wrong) rank = static_cast<int>(rows_[rank][0]);
-    return {tensor, std::move(wrong), ambiguous, source, set_.of.group.get()};
+    for (int& rank : wrong) rank = in_world(rank);
+    return {tensor, std::move(wrong), ambiguous, source, in_world(source), set_.of.group.get()};
   }
 
  private:
   int size() const { return static_cast<int>(rows_.size()); }
+  int in_world(int rank) const { return static_cast<int>(rows_[rank][0]); }
 
   std::vector<int> with_flag(std::size_t tensor, std::uint64_t flag) const {
     std::vector<int> ranks;
@@ -222,10 +224,14 @@ void ReplicaCheck::check(std::int64_t step) {
   const auto& first = found.front();
   std::string text = "after step " + std::to_string(step) + " replicas differ: " + name_of(first.tensor) + " on rank " +
                      list_ranks(first.ranks, first.ambiguous ? " or rank " : ", ");
-  if (found.size() > 1) text += ", and " + std::to_string(found.size() - 1) + " more tensors";
+  if (found.size() > 1) {
+    text += ", and " + std::to_string(found.size() - 1) + (found.size() == 2 ? " more tensor" : " more tensors");
+  }
   if (!options_.repair) fail(text, found);
   if (ends(found)) fail(text + ", for the second time", found);
-  log_warning() << text << "; repaired with the values of rank " << first.source;
+  text += "; repaired with the values of rank " + std::to_string(first.source_in_world);
+  log_warning() << text;
+  if (options_.world_rank == first.source_in_world) standard_error().write("Warning: " + text + "\n");
   repair(found);
 }
 

@@ -94,6 +94,7 @@ class ReplicaCheck {
     std::vector<int> ranks;  // of the world, ascending: the ranks that are wrong, or all ranks of the group
     bool ambiguous;          // true if any of these ranks may be right
     int source;              // a good rank, in the group
+    int source_in_world;
     Communicator* group;
   };
 

@@ -4,7 +4,9 @@
 namespace phalanx {
 
 Watching::Watching(const WatchConfig& config, const CommunicatorPtr& world, const RunFolder& folder)
-    : nan_guard_(config.nan_guard.every_steps, world), profiler_(config.profile, world, clock_, folder.trace()) {
+    : nan_guard_(config.nan_guard.every_steps, world),
+      gradient_norms_(config.gradient_norms),
+      profiler_(config.profile, world, clock_, folder.trace()) {
   if (config.nvtx) nvtx_.emplace();
 }
 

@@ -8,6 +8,7 @@
 
 #include "engine/config/watch_config.h"
 #include "engine/engine.h"
+#include "engine/hooks/watching/gradient_norms.h"
 #include "engine/hooks/watching/nan_guard.h"
 #include "engine/hooks/watching/profiler.h"
 #include "engine/optim/optimizer.h"
@@ -18,8 +19,8 @@
 
 namespace phalanx {
 
-/// The observers of a run's steps: the clock of their phases, the guard against values that are not finite, the
-/// profiler, and the ranges for NVIDIA's tools.
+/// The observers of a run's steps: the clock of their phases, the guard against values that are not finite, the norms
+/// of each rank's gradients, the profiler, and the ranges for NVIDIA's tools.
 class Watching {
  public:
   Watching(const WatchConfig& config, const CommunicatorPtr& world, const RunFolder& folder);
@@ -28,6 +29,9 @@ class Watching {
   StepClock& clock() { return clock_; }
   NanGuard& nan_guard() { return nan_guard_; }
 
+  /// Returns the norms, which have to be attached separately, since they need to know the replica.
+  GradientNorms& gradient_norms() { return gradient_norms_; }
+
   /// Adds hooks to the first phase and to the last one: the time in between counts as hooks. `steps`: steps of the
   /// whole run.
   void attach(Engine& engine, std::int64_t steps);
@@ -35,6 +39,7 @@ class Watching {
  private:
   StepClock clock_;
   NanGuard nan_guard_;
+  GradientNorms gradient_norms_;
   Profiler profiler_;
   std::optional<NvtxRanges> nvtx_;
 };
