@@ -306,8 +306,9 @@ ExperimentResult run_complete(const ExperimentConfig& config, const ExperimentCo
                  .total = {config.train.epochs, length.steps, length.batches}});
   EvaluationLoop evaluations(config, data.splits(), trainer, report);
   const auto compared = replicated_tensors(replica, trainer.engine->slices(), config.train.sync_batch_norm);
+  const bool comparable = context.same_processors || config.replica_check.repair;
   ReplicaCheck replica_check(compared, {.repair = config.replica_check.repair,
-                                        .every_steps = config.replica_check.every_steps,
+                                        .every_steps = comparable ? config.replica_check.every_steps : 0,
                                         .world_rank = replica.mesh().world()->rank(),
                                         .ends_on_repetition = config.launch.restarts > 0});
   StopVote vote(all, context.stop_asked, time_limit(config.train, context.started), delay, pipelined);

@@ -34,6 +34,7 @@ struct ExperimentContext {
   bool terminal = false;                          // true if standard output is a terminal
   std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();  // when the user started the job
   std::function<bool()> stop_asked = [] { return false; };                           // polled once a step
+  bool same_processors = true;  // false: the last bits of the ranks' results differ, and so do their replicas
 
   // Let callers add hooks to training and to evaluations. Unless they name another phase, these belong to
   // HookPhase::kUser: they are called after everything that measures, evaluates and saves.

@@ -234,7 +234,8 @@ TEST_F(RunPageTest, HasConfigSummaryAndStraggler) {
   write(folder_.config(), "name: <x>\n");
   const std::string spread = R"({"mean_ms":3.0,"least_ms":2.0,"least_rank":0,"most_ms":4.0,"most_rank":1})";
   write(folder_.summary(),
-        R"({"name":"a & b","ranks":2,"steps":1234,"samples_per_second":5678.9,"train_seconds":3700.0,"restarts":2,"lost_seconds":61,)"
+        R"({"name":"a & b","ranks":2,"steps":1234,"samples_per_second":5678.9,"train_seconds":3700.0,)"
+        R"("restarts":2,"lost_seconds":61,)"
         R"("stopped":true,"step_time":{"steps":9,"phases":{"forward":)" +
             spread + R"(},"own_work":)" + spread + R"(,"whole":)" + spread +
             R"(,"straggler":"rank 1 is the straggler"},"provenance":{"host":"node7"}})");

@@ -113,10 +113,12 @@ void log_secret() {
 // Logs what determines the last bits of this process's results.
 void log_kernels() { log_info() << "kernels: " << kernels::kernels_in_use(); }
 
-// Tells if processors differ, and with them the last bits of results. Collective over the processes of the ranks.
-void compare_processors(Communicator& world) {
+// Returns true if all processors are of one kind. Otherwise tells that the last bits of results differ. Collective over
+// the processes of the ranks.
+bool compare_processors(Communicator& world) {
   const auto different = differing_processors(world);
   if (world.rank() == 0 && !different.empty()) print_to_console(different);
+  return different.empty();
 }
 
 // Returns null if there is nothing to watch.
@@ -201,10 +203,11 @@ int run_rank(const Job& job, StartedRank rank) {
       begin_unsupervised(job, rank, connected);
       if (number == 0 && !job.body) command.emplace(job.config.watch, job.config.name, *rank.folder);
     }
+    bool same_processors = true;
     if (!thread) {
       log_secret();
       log_kernels();
-      compare_processors(connected.world());
+      same_processors = compare_processors(connected.world());
     }
     const DecoratedWorld decorated = decorate(std::move(connected.connections), job.config, rank.folder->tuned());
     const CommunicatorPtr& world = decorated.world;
@@ -221,7 +224,8 @@ int run_rank(const Job& job, StartedRank rank) {
                               .servers = role.servers,
                               .terminal = on_terminal(),
                               .started = job.started,
-                              .stop_asked = stop_requested};
+                              .stop_asked = stop_requested,
+                              .same_processors = same_processors};
     if (job.body) return job.body(job.config, context);
     context.add_hooks = [&](Engine& engine) {
       write_inputs_at_start(job.config, context)(engine);

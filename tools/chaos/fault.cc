@@ -47,7 +47,7 @@ std::vector<Fault> by_ranks() {
            .is_shown = false}};
 }
 
-// Bits that a rank flips. Each run checks often enough to find them before they get into a checkpoint.
+// Returns the faults in which a rank flips a bit. The run checks in every step, so that no checkpoint has the bit.
 std::vector<Fault> flips() {
   std::vector<Fault> all;
   for (const char* name : {"flip_parameter", "flip_optimizer", "flip_buffer"}) {

@@ -208,8 +208,8 @@ class TrialRun {
                                                  .note = folders_.note()})}};
   }
 
-  // The settings of the fault, and whether the job is started again. Ranks that no launcher of ours starts cannot be
-  // started again by it, and a job that is started again at once would not let this process damage its checkpoints.
+  // Returns the settings of the fault. Ranks that no launcher of ours starts cannot be started again by it, and a job
+  // that is started again at once would not let this process damage its checkpoints.
   std::vector<std::string> own_settings() const {
     const bool possible = fault_.caused_by == CausedBy::kRank || fault_.caused_by == CausedBy::kDriver;
     std::vector<std::string> words;

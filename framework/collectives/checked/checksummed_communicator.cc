@@ -27,7 +27,7 @@ std::string hex(std::int64_t checksum) {
   return text;
 }
 
-// The operation that sends or receives the checksum that follows a message.
+// Returns the operation that sends or receives the checksum of a message.
 Operation checksum_operation(const Operation& message, const at::Tensor& checksum) {
   Operation operation;
   operation.call = message.call;
