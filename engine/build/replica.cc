@@ -71,7 +71,8 @@ Replica build_replica(const ExperimentConfig& config, Task& task, const Mesh& me
   replica.turns = std::make_unique<TrainingTurns>(config, task, *part.model);
   place(part, context.device);
   replica.flat = std::make_unique<FlatModel>(flatten(config, part, replica.settings, *replica.turns));
-  replica.replica_strategy = build_strategy(config, part, replica.settings, *replica.flat, context.servers);
+  replica.replica_strategy = build_strategy(config, part, replica.settings, *replica.flat, context.servers,
+                                            watching.gradient_norms().observer());
   auto optimizer = build_optimizer(config, part, *replica.turns, *replica.flat, replica.strategy());
   const Updaters updaters(part, replica.settings.strategy.traits());
   replica.update = std::make_unique<ParameterUpdate>(config.train, std::move(optimizer), updaters,

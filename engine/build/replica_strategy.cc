@@ -28,7 +28,8 @@ std::unique_ptr<Invariant> make_invariant(const ExperimentConfig& config, const 
 
 ReplicaStrategy build_strategy(const ExperimentConfig& config, const PartitionedModel& part,
                                const ResolvedSettings& settings, const FlatModel& flat,
-                               const std::shared_ptr<ps::CurrentServers>& servers) {
+                               const std::shared_ptr<ps::CurrentServers>& servers,
+                               const std::function<void(const at::Tensor&)>& local_gradients) {
   ReplicaStrategy strategy;
   const auto& train = config.train;
   if (config.determinism == "world_size_invariant") {
@@ -49,6 +50,7 @@ ReplicaStrategy build_strategy(const ExperimentConfig& config, const Partitioned
                                                                .backwards = complete_at_end ? 0 : train.accumulate,
                                                                .servers = servers,
                                                                .timeout = Seconds(config.framework.timeout),
+                                                               .local_gradients = local_gradients,
                                                                .topology = topology})});
     }
     strategy.strategy =

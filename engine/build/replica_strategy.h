@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
+#include <functional>
 #include <memory>
 
 #include "engine/build/flatten.h"
@@ -22,9 +25,10 @@ struct ReplicaStrategy {
 };
 
 /// Makes the strategy and connects it to its parameter servers. `servers`: the parameter servers of the run, or
-/// null. Collective. Throws ConfigError if the strategy does not fit the ranks.
+/// null. `local_gradients`: see StrategyContext. Collective. Throws ConfigError if the strategy does not fit the ranks.
 ReplicaStrategy build_strategy(const ExperimentConfig& config, const PartitionedModel& part,
                                const ResolvedSettings& settings, const FlatModel& flat,
-                               const std::shared_ptr<ps::CurrentServers>& servers);
+                               const std::shared_ptr<ps::CurrentServers>& servers,
+                               const std::function<void(const at::Tensor&)>& local_gradients = {});
 
 }  // namespace phalanx

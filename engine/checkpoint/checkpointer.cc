@@ -2,6 +2,7 @@
 #include "engine/checkpoint/checkpointer.h"
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "framework/base/error.h"
 #include "framework/base/file_identity.h"
 #include "framework/base/log.h"
+#include "framework/base/storage/crc32c.h"
 #include "framework/base/text.h"
 #include "framework/comm/operations/measured_inputs.h"
 #include "framework/comm/texts.h"
@@ -50,13 +52,37 @@ void make_folder(const std::string& path) {
   if (error) throw DataError(path + ": cannot be created: " + error.message());
 }
 
+SnapshotChecksums checksums_of(const Snapshot& snapshot) {
+  return {crc32c(snapshot.weights.data(), snapshot.weights.size()),
+          crc32c(snapshot.state.data(), snapshot.state.size())};
+}
+
+// Throws an Error that is final, since no further attempt could write what was there.
+void require_unchanged(const std::optional<SnapshotChecksums>& expected, const SnapshotChecksums& written, int rank) {
+  if (!expected || (expected->weights == written.weights && expected->state == written.state)) return;
+  throw Error("the copy of " + std::string(expected->weights == written.weights ? "the state" : "the weights") +
+              " in the memory of rank " + std::to_string(rank) +
+              " has changed before it was written: its checksum does not match; the memory of this host may be faulty");
+}
+
+std::atomic<const FlightRecorder*> damaged_snapshot_of{nullptr};
+
+void damage_if_asked(Snapshot& snapshot, const FlightRecorder& rank) {
+  const FlightRecorder* expected = &rank;
+  if (!damaged_snapshot_of.compare_exchange_strong(expected, nullptr)) return;
+  if (!snapshot.state.empty()) snapshot.state.back() ^= 4;
+}
+
 }  // namespace
 
+void damage_next_snapshot(const FlightRecorder& rank) { damaged_snapshot_of = &rank; }
+
 Checkpointer::Checkpointer(CheckpointFolder folder, Retention retention, CommunicatorPtr world, const RunState& state,
-                           Patience patience)
+                           Patience patience, bool checksums)
     : folder_(std::move(folder)),
       retention_(std::move(retention)),
       patience_(patience),
+      checksums_(checksums),
       run_folder_(FileIdentity::of(run_folder(folder_))),
       world_(std::move(world)),
       state_(state),
@@ -90,6 +116,9 @@ Checkpointer::SharePtr Checkpointer::copy(Manifest manifest, bool replicas_equal
   SharePtr share = waiting_ ? std::exchange(waiting_, nullptr) : std::exchange(spare_, nullptr);
   if (share == nullptr) share = std::make_shared<Share>();
   take_snapshot(state_, plan_, replicas_equal, share->snapshot);
+  share->expected.reset();
+  if (checksums_) share->expected = checksums_of(share->snapshot);
+  damage_if_asked(share->snapshot, world_->recorder());
   share->manifest = std::move(manifest);
   share->manifest.ranks = plan_.ranks;
   return share;
@@ -124,6 +153,7 @@ void Checkpointer::write() {
     make_folder(path);
     attempt->weights = write_file(weights_file(rank, ranks), share->snapshot.weights);
     attempt->state = write_file(state_file(rank, ranks), share->snapshot.state);
+    require_unchanged(share->expected, {attempt->weights.crc, attempt->state.crc}, rank);
   });
   if (patience_.retry.count() <= 0) writing_->give_up();
 }

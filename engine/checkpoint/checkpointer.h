@@ -35,6 +35,15 @@ struct Snapshot {
 /// Copies this rank's share according to `plan` into `snapshot`, whose memory is reused.
 void take_snapshot(const RunState& state, const WritePlan& plan, bool replicas_equal, Snapshot& snapshot);
 
+/// The CRC-32C of the two parts of a snapshot.
+struct SnapshotChecksums {
+  std::uint32_t weights = 0, state = 0;
+};
+
+/// Flips a bit of the next snapshot that the rank with this recorder (Communicator::recorder()) takes, after its
+/// checksums were computed. For tests of what happens then. Thread-safe.
+void damage_next_snapshot(const FlightRecorder& rank);
+
 /// The times for which a run tolerates a disk that is slow, full or absent.
 struct Patience {
   Seconds wait{10};   // a step waits for the checkpoint before; then the new one waits in memory
@@ -64,9 +73,10 @@ struct Patience {
 /// All calls are collective and must come from one thread.
 class Checkpointer {
  public:
-  /// `state` must outlive this object.
+  /// `state` must outlive this object. With `checksums`, the checksum of a copy is computed when it is made, and a copy
+  /// that has changed in memory by the time it is written is abandoned.
   Checkpointer(CheckpointFolder folder, Retention retention, CommunicatorPtr world, const RunState& state,
-               Patience patience = {});
+               Patience patience = {}, bool checksums = false);
 
   /// Waits a moment for its threads, but not for a disk that hangs; uncommitted files stay for the next run to remove.
   ~Checkpointer();
@@ -100,6 +110,7 @@ class Checkpointer {
   struct Share {
     Manifest manifest{};
     Snapshot snapshot{};
+    std::optional<SnapshotChecksums> expected{};  // of the snapshot when it was taken; empty: unknown
   };
   using SharePtr = std::shared_ptr<Share>;
 
@@ -130,6 +141,7 @@ class Checkpointer {
   CheckpointFolder folder_;
   Retention retention_;
   Patience patience_;
+  bool checksums_;
   std::optional<FileIdentity> run_folder_;  // at the start; empty if it did not exist
   CommunicatorPtr world_;
   const RunState& state_;

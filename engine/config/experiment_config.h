@@ -35,14 +35,17 @@ namespace phalanx {
 
 /// Section `replica_check` of a config.
 struct ReplicaCheckConfig {
-  std::int64_t every_steps = 0;
+  std::int64_t every_steps = 100;
   bool repair = false;
 
   template <class V>
   void visit(V& v) {
-    v("every_steps", every_steps, "compare the replicas bit for bit after every n-th step; 0: never",
+    v("every_steps", every_steps,
+      "compare the replicas bit for bit after every n-th step: parameters, optimizer state and buffers; 0: never",
       config::at_least(0));
-    v("repair", repair, "give replicas that differ the values of the majority, and continue");
+    v("repair", repair,
+      "give replicas that differ the values of the majority, and continue; with launch.restarts, a rank that differs a "
+      "second time ends the run");
   }
 };
 

@@ -19,6 +19,7 @@ struct FrameworkConfig {
   std::string progress_thread = "auto";
   std::string interface;
   bool check_collectives = false;
+  bool checksums = false;
   std::vector<SelectionRule> selection;
   std::string selection_file;
   std::string tune = "off";
@@ -42,6 +43,9 @@ struct FrameworkConfig {
       "10.0.0.0/24, or several of them, of which the first that a host has is used; empty: PHALANX_INTERFACE, or the "
       "one of the route to rank 0");
     v("check_collectives", check_collectives, "compare the ranks' calls before each operation");
+    v("checksums", checksums,
+      "send a checksum with each message and each checkpoint that waits in memory, and end the run if it does not "
+      "match");
     v("selection", selection, "rules that choose algorithms; the first that matches applies");
     v("selection_file", selection_file,
       "file of further rules, which are tried after `selection`, as written by //tools:tune");

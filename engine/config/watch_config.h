@@ -33,6 +33,21 @@ struct NanGuardConfig {
   }
 };
 
+/// Settings of GradientNorms.
+struct GradientNormsConfig {
+  std::int64_t every_steps = 0;
+  double threshold = 10;
+
+  template <class V>
+  void visit(V& v) {
+    v("every_steps", every_steps,
+      "after every n-th step, compare the norms of each rank's gradients in these steps with those of the other ranks "
+      "and of earlier steps, and name ranks that stand out; 0: never",
+      config::at_least(0));
+    v("threshold", threshold, "distance from the median, in deviations, at which a rank stands out", config::above(0));
+  }
+};
+
 /// Settings of Profiler. Steps are numbered as in metrics.jsonl: the first one is 1.
 struct ProfileConfig {
   std::int64_t from = 0;
@@ -55,6 +70,7 @@ struct WatchConfig {
   bool tensorboard = false;
   PrometheusConfig prometheus;
   NanGuardConfig nan_guard;
+  GradientNormsConfig gradient_norms;
   ProfileConfig profile;
   bool nvtx = false;
   std::string on_end;
@@ -69,6 +85,7 @@ struct WatchConfig {
     v("tensorboard", tensorboard, "also write TensorBoard event files");
     v("prometheus", prometheus, "metrics endpoint for Prometheus");
     v("nan_guard", nan_guard, "check for non-finite values");
+    v("gradient_norms", gradient_norms, "find ranks whose gradients are unlike those of others");
     v("profile", profile, "window of steps to trace");
     v("nvtx", nvtx, "on a device: show operators, forward, backward and update by name in NVIDIA's tools");
     v("on_end", on_end,

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/build/replicated_tensors.h"
 #include "engine/build/split_loader.h"
 #include "engine/build/whole_model.h"
 #include "engine/checkpoint/numbers_part.h"
@@ -21,9 +22,11 @@
 #include "engine/config/meter_check.h"
 #include "engine/experiment/evaluation_loop.h"
 #include "engine/experiment/expected_run.h"
+#include "engine/experiment/flipped_bits.h"
 #include "engine/experiment/results.h"
 #include "engine/experiment/trainer.h"
 #include "engine/hooks/checkpointing.h"
+#include "engine/hooks/planned_fault.h"
 #include "engine/hooks/report.h"
 #include "engine/hooks/server_moves.h"
 #include "engine/hooks/stop_vote.h"
@@ -123,10 +126,14 @@ void add_hooks(const Run& run) {
   LearningRate& rate = *trainer.learning_rate;
   const RunLength length = trainer.length;
   trainer.watching->attach(engine, length.steps);
+  const Replica& replica = run.replica();
+  trainer.watching->gradient_norms().attach(engine, replica.flat->parameters, replica.mesh().control(kReplicaAxes),
+                                            replica.mesh().world()->rank());
   engine.on(Event::kSample, HookPhase::kSchedule,
             [&run](State& state) { add_up_weight(run.replica().mesh(), state.batch); });
   engine.on(Event::kBackward, HookPhase::kSchedule, [&rate](State& state) { rate.set(state.step); });
   trainer.embeddings->attach(engine, [&rate](std::int64_t step) { return rate.factor(step); });
+  engine.on(Event::kStart, HookPhase::kAfterCheckpoint, [&run](State&) { run.replica_check.start(); });
   engine.on(Event::kUpdate, HookPhase::kSynchronize, [&run](State& state) {
     run.replica_check.after_step(state.step, run.replica().strategy().replicas_equal());
   });
@@ -181,6 +188,7 @@ ExperimentResult result_after(const Run& run, std::int64_t steps) {
           .time_up = run.vote.time_up(),
           .early_stop = run.evaluations.early_stop().reason(),
           .failed_checkpoints = run.checkpointing.failed(),
+          .repaired_tensors = run.replica_check.repaired(),
           .bucket_bytes = replica.settings.bucket_bytes,
           .operations_per_sample = operations_per_sample(replica),
           .shares = shares == nullptr ? std::vector<std::int64_t>{} : *shares,
@@ -295,12 +303,18 @@ ExperimentResult run_complete(const ExperimentConfig& config, const ExperimentCo
                  .folder = context.folder,
                  .replica = replica,
                  .clock = trainer.watching->clock(),
+                 .gradient_norms = trainer.watching->gradient_norms(),
                  .device = context.device,
                  .terminal = context.terminal,
                  .started = context.started,
                  .total = {config.train.epochs, length.steps, length.batches}});
   EvaluationLoop evaluations(config, data.splits(), trainer, report);
-  ReplicaCheck replica_check(replica.copied_groups(), config.replica_check.repair, config.replica_check.every_steps);
+  const auto compared = replicated_tensors(replica, trainer.engine->slices(), config.train.sync_batch_norm);
+  const bool comparable = context.same_processors || config.replica_check.repair;
+  ReplicaCheck replica_check(compared, {.repair = config.replica_check.repair,
+                                        .every_steps = comparable ? config.replica_check.every_steps : 0,
+                                        .world_rank = replica.mesh().world()->rank(),
+                                        .ends_on_repetition = config.launch.restarts > 0});
   StopVote vote(all, context.stop_asked, time_limit(config.train, context.started), delay, pipelined);
   ServerMoves moves(
       {.file = config.roles.servers_file, .delay = delay, .asynchronous = pipelined, .shown = config.watch.progress},
@@ -321,6 +335,8 @@ ExperimentResult run_complete(const ExperimentConfig& config, const ExperimentCo
   context.add_evaluation_hooks(evaluations.evaluation().evaluator());
   report.report_start(start_of(config, data.splits(), replica));
   data.start();
+  const auto fault = planned_fault();
+  if (fault) attach_flip(*fault, replica, compared, context.world, *trainer.engine);
   return train({config, context, trainer, report, evaluations, replica_check, vote, moves, checkpointing, traffic},
                data);
 }

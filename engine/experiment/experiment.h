@@ -34,6 +34,7 @@ struct ExperimentContext {
   bool terminal = false;                          // true if standard output is a terminal
   std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();  // when the user started the job
   std::function<bool()> stop_asked = [] { return false; };                           // polled once a step
+  bool same_processors = true;  // false: the last bits of the ranks' results differ, and so do their replicas
 
   // Let callers add hooks to training and to evaluations. Unless they name another phase, these belong to
   // HookPhase::kUser: they are called after everything that measures, evaluates and saves.
@@ -51,6 +52,7 @@ struct ExperimentResult {
   bool time_up = false;                    // the time was the reason
   std::string early_stop{};                // reason of early stopping; empty: it did not stop early
   std::int64_t failed_checkpoints = 0;     // checkpoints that were abandoned
+  std::int64_t repaired_tensors = 0;       // by the replica check
   std::int64_t bucket_bytes = 0;           // size of the buckets of parameters
   double operations_per_sample = 0;        // floating-point operations to train on one; 0: not counted
   std::vector<std::int64_t> shares{};      // each rank's share of a batch at the end; empty: equal

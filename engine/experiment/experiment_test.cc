@@ -114,14 +114,41 @@ TEST(Experiment, ADivergedReplicaEndsTheRun) {
   const std::string own_copies = "strategy=all_reduce";
   const auto two = run(2, {own_copies, "replica_check.every_steps=4"}, divergence());
   EXPECT_THAT(two.errors, Each(HasSubstr("after step 8 replicas differ: parameter ")));
-  EXPECT_THAT(two.errors, Each(HasSubstr(" on rank 1")));
-  EXPECT_THAT(run(2, {own_copies}, divergence()).errors, Each("")) << "the check is off by default";
+  EXPECT_THAT(two.errors, Each(HasSubstr(" on rank 0 or rank 1")));
+  const auto three = run(3, {own_copies, "replica_check.every_steps=4"}, divergence());
+  EXPECT_THAT(three.errors, Each(HasSubstr(" on rank 1")));
+  EXPECT_THAT(run(2, {own_copies}, divergence()).errors, Each("")) << "the first check is after step 100";
 }
 
 TEST(Experiment, ADivergedReplicaIsRepaired) {
   const auto two = run(2, {"strategy=all_reduce", "replica_check={every_steps: 1, repair: true}"}, divergence());
   EXPECT_THAT(two.errors, Each(""));
   EXPECT_TRUE(at::equal(two.weights[0], two.weights[1]));
+  EXPECT_EQ(summary(two).at("repaired_tensors"), 1);
+}
+
+// Each update of momentum and of averages is a function of the same gradients, so no check of a sound run finds
+// anything.
+TEST(Experiment, SoundReplicasAreEqual) {
+  for (const std::string strategy : {"all_reduce", "overlapped", "sharded", "local_sgd"}) {
+    const auto three =
+        run(3, {"strategy=" + strategy, "replica_check.every_steps=1", "train.ema_decay=0.9", "optimizer=adamw"});
+    EXPECT_THAT(three.errors, Each("")) << strategy;
+  }
+}
+
+// Norms are those of each rank before any reduction, whenever a strategy reduces.
+TEST(Experiment, NormsOfEachRanksGradientsAreCompared) {
+  const auto ratio_of = [](const std::string& strategy) {
+    const auto two = run(2, {"strategy=" + strategy, "watch.gradient_norms.every_steps=2"});
+    EXPECT_THAT(two.errors, Each("")) << strategy;
+    return summary(two).at("train").at("gradient_norm_ratio").get<double>();
+  };
+  const double expected = ratio_of("all_reduce");
+  EXPECT_GT(expected, 1.001);
+  for (const std::string strategy : {"overlapped", "sharded", "{sharded: {stage: 2}}"}) {
+    EXPECT_NEAR(ratio_of(strategy), expected, 1e-3) << strategy;
+  }
 }
 
 TEST(Experiment, BucketsMayBeMeasured) {

@@ -68,7 +68,7 @@ ExperimentConfig only_steps(ExperimentConfig config, std::int64_t steps) {
   config.checkpoint.final_weights = false;
   config.replica_check.every_steps = 0;
   config.watch.every_steps = kNever;
-  config.watch.nan_guard.every_steps = 0;
+  config.watch.nan_guard.every_steps = config.watch.gradient_norms.every_steps = 0;
   config.watch.progress = config.watch.report = config.watch.tensorboard = false;
   config.expect = {};
   return config;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/checkpoint/provenance.h"
+#include "engine/hooks/restarts.h"
 #include "framework/base/config/config.h"
 #include "framework/base/device_memory.h"
 #include "framework/observe/times/step_times_json.h"
@@ -74,6 +75,7 @@ std::string summary_text(const ExperimentConfig& config, const ExperimentContext
   nlohmann::ordered_json device = {{"name", context.device.str()}};
   if (!context.device.is_cpu()) device["memory_peak_bytes"] = peak_bytes(context.device);
   const double rate = times.samples_per_second();
+  const Restarts restarts = restarts_of_job();
   return nlohmann::ordered_json{{"name", config.name},
                                 {"ranks", context.world->size()},
                                 {"device", device},
@@ -81,6 +83,9 @@ std::string summary_text(const ExperimentConfig& config, const ExperimentContext
                                 {"stopped", result.stopped},
                                 {"early_stop", result.early_stop},
                                 {"failed_checkpoints", result.failed_checkpoints},
+                                {"repaired_tensors", result.repaired_tensors},
+                                {"restarts", restarts.count},
+                                {"lost_seconds", restarts.lost_seconds},
                                 {"train_seconds", times.training_seconds()},
                                 {"seconds_to_first_step", times.seconds_to_first_step()},
                                 {"samples_per_second", rate},

@@ -172,7 +172,8 @@ void Checkpointing::start(const std::vector<Slice>& slices, State& state) {
                         Patience{.wait = Seconds(config.max_wait),
                                  .retry = Seconds(config.retry),
                                  .hang = Seconds(run_.config.framework.timeout),
-                                 .deadline = Seconds(config.deadline)});
+                                 .deadline = Seconds(config.deadline)},
+                        run_.config.framework.checksums);
   const Choice choice = choose(config.resume, folder, identity(), state_, world());
   const bool first = world().rank() == 0;
   if (first) {

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "engine/hooks/restarts.h"
 #include "framework/base/console.h"
 #include "framework/observe/metrics/exposition.h"
 #include "framework/observe/metrics/live_file.h"
@@ -24,7 +25,12 @@ MetricsSinks::MetricsSinks(const ExperimentConfig& config, const Run& run) {
     board_ = board.get();
     add_file(std::move(board));
   }
-  const Exposition facts{.run = config.name, .ranks = run.ranks, .planned_steps = run.total.steps};
+  const Restarts restarts = restarts_of_job();
+  const Exposition facts{.run = config.name,
+                         .ranks = run.ranks,
+                         .planned_steps = run.total.steps,
+                         .restarts = restarts.count,
+                         .lost_seconds = restarts.lost_seconds};
   add_file(std::make_unique<LiveFile>(run.folder.live(), facts));
   if (watch.prometheus.port > 0) {
     const auto& [port, host] = watch.prometheus;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <barrier>
 #include <chrono>
@@ -21,6 +22,7 @@
 #include <set>
 #include <span>
 #include <stdexcept>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -37,9 +39,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Kinds that the training set causes, and kinds in which every rank has a part.
+// Kinds that the training set causes, kinds in which every rank has a part, and kinds that flip a bit.
 const std::set<std::string> kLoaderKinds{"exception_in_loader", "loader_hangs", "loader_blocks"};
 const std::set<std::string> kKindsOfAllRanks{"skip_collective", "other_order"};
+constexpr std::array<std::string_view, 6> kFlips{"flip_parameter", "flip_optimizer", "flip_buffer",
+                                                 "flip_gradient",  "flip_message",   "flip_checkpoint"};
 constexpr std::int64_t kSlowSteps = 10;
 
 // The point of a run at which a fault happens.
@@ -142,12 +146,6 @@ const std::map<std::string, Cause>& causes() {
   return all;
 }
 
-// Returns false if the fault has happened before.
-bool note_it(const PlannedFault& fault) { return create_new_file(fault.note).valid(); }
-
-// A hook counts the steps that are complete; until kUpdate, the current one is not.
-std::int64_t number_of_step(const State& state, Event event) { return state.step + (event == Event::kUpdate ? 0 : 1); }
-
 // An exception of the model comes from a batch, which can only be changed before the step.
 Event event_of(const PlannedFault& fault) { return fault.kind == "exception_in_model" ? Event::kSample : fault.event; }
 
@@ -165,7 +163,7 @@ class FailingDataset final : public Dataset {
   bool varies() const override { return dataset_->varies(); }
 
   void gather(std::span<const std::int64_t> indices, std::uint64_t seed, Batch& batch) const override {
-    if (++gathered_ == fault_.step && note_it(fault_)) fail();
+    if (++gathered_ == fault_.step && note_planned_fault(fault_)) fail();
     dataset_->gather(indices, seed, batch);
   }
 
@@ -204,6 +202,7 @@ PlannedFault parse_planned_fault(const std::string& text) {
 
 std::vector<std::string> planned_fault_kinds() {
   std::vector<std::string> kinds(kLoaderKinds.begin(), kLoaderKinds.end());
+  kinds.insert(kinds.end(), kFlips.begin(), kFlips.end());
   for (const auto& [kind, cause] : causes()) kinds.push_back(kind);
   std::ranges::sort(kinds);
   return kinds;
@@ -226,15 +225,22 @@ std::optional<PlannedFault> planned_fault() {
   }
 }
 
+bool flips_bit(const PlannedFault& fault) { return std::ranges::find(kFlips, fault.kind) != kFlips.end(); }
+
+bool note_planned_fault(const PlannedFault& fault) { return create_new_file(fault.note).valid(); }
+
+// A hook counts the steps that are complete; until kUpdate, the current one is not.
+std::int64_t number_of_step(const State& state, Event event) { return state.step + (event == Event::kUpdate ? 0 : 1); }
+
 std::optional<PlannedHook> planned_hook(const PlannedFault& fault, const CommunicatorPtr& world) {
   const bool takes_part = fault.rank == world->rank() || kKindsOfAllRanks.contains(fault.kind);
-  if (!takes_part || kLoaderKinds.contains(fault.kind)) return std::nullopt;
+  if (!takes_part || kLoaderKinds.contains(fault.kind) || flips_bit(fault)) return std::nullopt;
   const Event event = event_of(fault);
   const std::int64_t steps = fault.kind == "slow" ? kSlowSteps : 1;
   return PlannedHook{event, [fault, world, event, steps, active = false](State& state) mutable {
                        const std::int64_t since = number_of_step(state, event) - fault.step;
                        // Only the rank that is named leaves the note; the others have no way to know of it.
-                       if (since == 0) active = world->rank() != fault.rank || note_it(fault);
+                       if (since == 0) active = world->rank() != fault.rank || note_planned_fault(fault);
                        if (active && since >= 0 && since < steps) causes().at(fault.kind)({fault, *world, state});
                      }};
 }

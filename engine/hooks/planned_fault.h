@@ -48,12 +48,26 @@ inline constexpr const char* kPlannedFault = "PHALANX_FAULT";
 ///   pause                  the rank waits until the file NOTE.go exists, at most for `seconds`, so that another
 ///   process
 ///                          can do something at this point
+///   flip_parameter, flip_optimizer, flip_buffer
+///                          a bit of one of the tensors changes that a ReplicaCheck compares
+///   flip_gradient          a bit of a gradient of this rank changes, before it is combined with those of other ranks
+///   flip_message           a bit of a message changes on the way (ChecksummedCommunicator)
+///   flip_checkpoint        a bit of the next checkpoint changes in memory, before it is written
 std::vector<std::string> planned_fault_kinds();
 
 /// Returns the fault as JSON, and the fault that kPlannedFault describes, if it is set. The second function throws
 /// ConfigError if the variable is malformed.
 std::string to_text(const PlannedFault& fault);
 std::optional<PlannedFault> planned_fault();
+
+/// Returns true for the kinds flip_*, which attach_flip() causes (engine/experiment/flipped_bits.h).
+bool flips_bit(const PlannedFault& fault);
+
+/// Creates the file PlannedFault::note. Returns false if it exists: the fault has happened before.
+bool note_planned_fault(const PlannedFault& fault);
+
+/// Returns the number of the step, from 1, during which a hook of this event is called.
+std::int64_t number_of_step(const State& state, Event event);
 
 /// A hook with its event.
 struct PlannedHook {
@@ -62,6 +76,7 @@ struct PlannedHook {
 };
 
 /// Returns the hook that causes the fault, if this rank of `world`, which are all ranks that train, has a part in it.
+/// Returns none for faults that flip a bit.
 std::optional<PlannedHook> planned_hook(const PlannedFault& fault, const CommunicatorPtr& world);
 
 /// Returns the splits for the rank `rank`; those of exception_in_loader, loader_hangs and loader_blocks fail in the

@@ -72,6 +72,7 @@ void Report::read_meters(const State& state) {
   const ParameterUpdate& update = *run_.replica.update;
   Metrics metrics = meters_.take(*readers());
   for (auto& metric : update.metrics()) metrics.push_back(std::move(metric));
+  for (auto& metric : run_.gradient_norms.metrics()) metrics.push_back(std::move(metric));
   if (!run_.device.is_cpu()) metrics.emplace_back("device_memory_peak_gib", peak_of_ranks() * 0x1p-30);
   latest_ = {.step = state.step,
              .epoch = state.epoch,

@@ -16,6 +16,7 @@
 #include "engine/hooks/milestones.h"
 #include "engine/hooks/run_times.h"
 #include "engine/hooks/training_meters.h"
+#include "engine/hooks/watching/gradient_norms.h"
 #include "engine/run_folder.h"
 #include "framework/base/metrics.h"
 #include "framework/base/named_tensors.h"
@@ -36,6 +37,7 @@ class Report {
     const RunFolder& folder;
     const Replica& replica;
     StepClock& clock;
+    const GradientNorms& gradient_norms;
     c10::Device device;                             // where this rank computes
     bool terminal = false;                          // true if standard output is a terminal
     std::chrono::steady_clock::time_point started;  // when the user started the job

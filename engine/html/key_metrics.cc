@@ -60,6 +60,10 @@ std::vector<KeyMetric> key_metrics_of(const RunRecord& run) {
   key_metrics.push_back({"steps", grouped(static_cast<double>(run.summary->steps))});
   key_metrics.push_back({"ranks", std::to_string(run.summary->ranks)});
   key_metrics.push_back({"time", format_time(run.summary->train_seconds)});
+  if (run.summary->restarts > 0) {
+    key_metrics.push_back(
+        {"restarts", std::to_string(run.summary->restarts) + ", which cost " + format_time(run.summary->lost_seconds)});
+  }
   return key_metrics;
 }
 

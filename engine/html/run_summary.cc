@@ -40,6 +40,8 @@ RunSummary to_summary(const Json& json) {
                      .train_seconds = json.value("train_seconds", 0.0),
                      .steps = json.value("steps", std::int64_t{0}),
                      .ranks = json.value("ranks", 0),
+                     .restarts = json.value("restarts", std::int64_t{0}),
+                     .lost_seconds = json.value("lost_seconds", 0.0),
                      .step_time = to_step_time(json)};
   if (json.contains("strategy")) {
     for (const auto& [name, value] : json.at("strategy").items()) {

@@ -29,6 +29,8 @@ struct RunSummary {
   std::optional<double> share_of_peak{};  // share of the peak rate of matrix products that the run reached
   std::int64_t steps = 0;
   int ranks = 0;
+  std::int64_t restarts = 0;              // after failures
+  double lost_seconds = 0;                // time that they have cost
   std::optional<TimeOfStep> step_time{};  // absent: the run has taken no step
   std::vector<std::pair<std::string, std::string>> provenance{};
 };

@@ -58,6 +58,7 @@ void TrafficCheck::attach(Engine& engine, const RunLength& length) {
 bool TrafficCheck::ordinary(const State& state, const RunLength& length) const {
   return steps_ >= kFirstOrdinary && !length.ends_epoch(state.cursor) &&
          !is_due(config_.watch.nan_guard.every_steps, state.step) &&
+         !is_due(config_.watch.gradient_norms.every_steps, state.step) &&
          !is_due(config_.replica_check.every_steps, state.step);
 }
 

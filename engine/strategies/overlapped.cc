@@ -6,6 +6,7 @@
 // backward. The result has the same bits as all_reduce. The overlap needs a progress thread: without one, all
 // communication happens while it is waited for.
 // Wire: as all_reduce.
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -25,6 +26,7 @@ class Overlapped final : public GradientStrategy {
       : group_(context.group),
         backwards_(context.backwards),
         accumulates_(context.accumulates),
+        local_gradients_(context.local_gradients),
         gradients_(group_, config.compression) {}
 
   std::vector<Slice> attach(const FlatParameters& parameters, Cut) override {
@@ -62,11 +64,16 @@ class Overlapped final : public GradientStrategy {
     while (works_.size() < slices_.size() && ready_[works_.size()]) launch_next();
   }
 
-  void launch_next() { works_.push_back(gradients_.all_reduce_mean(slices_[works_.size()].gradients)); }
+  void launch_next() {
+    const at::Tensor& gradients = slices_[works_.size()].gradients;
+    if (local_gradients_) local_gradients_(gradients);
+    works_.push_back(gradients_.all_reduce_mean(gradients));
+  }
 
   CommunicatorPtr group_;
   std::int64_t backwards_;
   std::shared_ptr<const bool> accumulates_;
+  std::function<void(const at::Tensor&)> local_gradients_;  // null: nobody asks for them
   GradientGroup gradients_;
   std::vector<Slice> slices_;  // the buckets
   std::unique_ptr<GradientHooks> hooks_;

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -10,13 +15,49 @@
 
 namespace phalanx {
 
-/// Checks that replicas that should be equal are, bit for bit. It computes a digest of every parameter and compares it
-/// between the ranks that have the same parameters. Bytes on the wire: 8 for each parameter and rank.
+/// A tensor that should have the same bits on all ranks of a group.
+struct ReplicatedTensor {
+  enum class Kind : std::uint8_t { kParameter, kOptimizerState, kBuffer };
+
+  std::string name;  // of the parameter or buffer; for optimizer state "exp_avg of fc1.weight"
+  at::Tensor values;
+  Kind kind = Kind::kParameter;
+
+  /// True for a buffer that may be a statistic of each rank's own samples. It is no longer compared once it differs
+  /// because more than half of the ranks have changed it.
+  bool may_be_own = false;
+};
+
+/// The tensors of which the ranks of a group have copies.
+struct ReplicatedTensors {
+  CommunicatorPtr group, control;                          // two groups of the same ranks (see Mesh)
+  std::function<std::vector<ReplicatedTensor>()> tensors;  // the same names, in the same order, on all ranks
+};
+
+/// Returns the parameters of the groups.
+std::vector<ReplicatedTensors> replicated_parameters(const std::vector<DataParallelGroup>& groups);
+
+/// Checks that replicas that should be equal are, bit for bit: parameters, optimizer state and buffers. It computes a
+/// digest of every tensor in one pass over memory, and compares one digest of all of them for each kind between the
+/// ranks that have the same tensors. On the wire: one all_gather of 24 bytes per rank and group. Only if these differ
+/// do the ranks exchange the digests of all tensors, 16 bytes each.
+///
+/// The ranks that differ from the majority are wrong. If there is no majority, as with two ranks, a rank is wrong whose
+/// digests change when they are computed again; if there is none either, the error names all ranks.
 class ReplicaCheck {
  public:
-  /// With `repair`, diverged parameters get the values that most ranks have, or the values of rank 0 if there is a tie,
-  /// and a warning is logged. `every_steps` is used by after_step(); 0 means never.
-  ReplicaCheck(std::vector<DataParallelGroup> groups, bool repair, std::int64_t every_steps = 0);
+  struct Options {
+    bool repair = false;              // tensors that differ get the values of a good rank, and a warning is logged
+    std::int64_t every_steps = 0;     // for after_step(); 0: never
+    int world_rank = 0;               // number of this rank in messages
+    bool ends_on_repetition = false;  // with `repair`: a rank that is wrong for the second time ends the run
+  };
+
+  ReplicaCheck(std::vector<ReplicatedTensors> sets, const Options& options);
+
+  /// Must be called before the first step, when all tensors have the values with which training begins. Remembers
+  /// digests of the buffers, to tell later which ranks have changed them. Does not communicate.
+  void start();
 
   /// Checks after every `every_steps` steps. If replicas are not expected to be equal then, the check is done after the
   /// next step at which they are.
@@ -29,26 +70,47 @@ class ReplicaCheck {
   bool due() const { return due_; }
   void set_due(bool due) { due_ = due; }
 
-  /// Throws Error naming the step, the first parameter that differs and the ranks on which it does, on all ranks,
-  /// unless the check repairs. Collective.
+  /// Throws on all ranks if replicas differ, unless the check repairs: an Error on the ranks that are wrong, and a
+  /// CommError that is secondary on the others, so that a launcher blames the host of a wrong rank. It names the step,
+  /// the first tensor that differs, its kind, and the ranks. If no rank can be blamed, all ranks get the secondary
+  /// error. Collective.
   void check(std::int64_t step);
 
+  /// Returns the number of tensors that have been repaired.
+  std::int64_t repaired() const { return repaired_; }
+
  private:
-  struct Divergence {
-    std::string parameter;
-    at::Tensor values;
-    std::vector<int> ranks;  // the ranks that differ from the majority
-    int source;              // the lowest rank of the majority
-    Communicator* group;     // the group that these ranks belong to
+  struct Set {
+    ReplicatedTensors of;
+    std::set<std::string> own{};                          // buffers that each rank has for itself
+    std::map<std::string, std::uint64_t> last_buffers{};  // digests of the buffers at start() or the last check
+
+    std::vector<ReplicatedTensor> compared() const;
+    void remember(const std::vector<ReplicatedTensor>& tensors, const std::vector<std::uint64_t>& digests);
   };
 
-  static std::vector<std::vector<std::int64_t>> all_digests(const DataParallelGroup& group);
-  static void find(const DataParallelGroup& group, std::vector<Divergence>& found);
+  struct Divergence {
+    ReplicatedTensor tensor;
+    std::vector<int> ranks;  // of the world, ascending: the ranks that are wrong, or all ranks of the group
+    bool ambiguous;          // true if any of these ranks may be right
+    int source;              // a good rank, in the group
+    int source_in_world;
+    Communicator* group;
+  };
 
-  std::vector<DataParallelGroup> groups_;
-  bool repair_;
-  std::int64_t every_steps_;
+  class Comparison;
+
+  static std::vector<std::uint64_t> digests_of(const std::vector<ReplicatedTensor>& tensors);
+  void find(Set& set, std::vector<Divergence>& found) const;
+  bool ends(const std::vector<Divergence>& found) const;
+  [[noreturn]] void fail(const std::string& text, const std::vector<Divergence>& found) const;
+  void repair(const std::vector<Divergence>& found);
+
+  std::vector<Set> sets_;
+  Options options_;
   bool due_ = false;
+  std::int64_t repaired_ = 0;
+  std::set<int> wrong_before_;  // ranks of the world
 };
 
 }  // namespace phalanx

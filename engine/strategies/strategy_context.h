@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -30,6 +32,10 @@ struct StrategyContext {
   Seconds timeout{600};                           // for requests to parameter servers
   std::string level{};                            // names this part of a strategy, for tables on servers
   std::shared_ptr<const bool> accumulates{};      // true during backwards that do not count; null: all of them do
+
+  /// Must be called with gradients of this rank before they are combined with those of other ranks, if that happens
+  /// before backward is over. Null: nobody asks for them.
+  std::function<void(const at::Tensor& gradients)> local_gradients{};
 
   /// Returns the levels of the run's topology, coarsest first, with this rank's values. Absent: there are none. Throws
   /// ConfigError if this rank has no value.

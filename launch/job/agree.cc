@@ -18,7 +18,8 @@ std::string differing_processors(Communicator& world) {
   if (other == kinds.end()) return "";
   return "The processors of the ranks differ (rank 0: " + kinds.front() + ", rank " +
          std::to_string(other - kinds.begin()) + ": " + *other +
-         "), and so do the last bits of their results: the run repeats only on the same hosts";
+         "), and so do the last bits of their results: the run repeats only on the same hosts, and replicas are not "
+         "compared unless replica_check.repair is set";
 }
 
 ClaimedFolder agree_on_folder(const Job& job, Communicator& world) {

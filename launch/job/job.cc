@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/job/job.h"
 
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "engine/checkpoint/folder.h"
+#include "engine/hooks/restarts.h"
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"
@@ -107,10 +112,22 @@ void prepare_relaunch(const Relaunch& again, const std::optional<Checkpoint>& ne
   job.command.push_back("--resume=" + resume);
 }
 
+// Returns the seconds of an attempt that began `seconds` ago in which it computed steps that no checkpoint has.
+double lost_of(double seconds, const std::optional<Checkpoint>& newest) {
+  if (!newest) return seconds;
+  std::error_code error;
+  const auto written = std::filesystem::last_write_time(newest->path, error);
+  if (error) return seconds;
+  const std::chrono::duration<double> since = std::filesystem::file_time_type::clock::now() - written;
+  return std::clamp(since.count(), 0.0, seconds);
+}
+
 // Starts the job, and starts it again after a failure as launch.restarts says. Returns the last verdict.
 Verdict run_with_restarts(Job job, const RunFolder& folder, LaunchMethod method) {
   RelaunchPolicy policy(job.config, host_answers);
+  Restarts restarts;
   while (true) {
+    const auto start = std::chrono::steady_clock::now();
     Verdict verdict = run_once(job, folder, method);
     report(verdict, static_cast<int>(job.config.launch.ranks), folder.logs());
     const auto newest = job.body ? std::nullopt : newest_checkpoint(folder);
@@ -119,6 +136,9 @@ Verdict run_with_restarts(Job job, const RunFolder& folder, LaunchMethod method)
       if (!policy.why_not().empty()) print_to_console(policy.why_not());
       return verdict;
     }
+    const std::chrono::duration<double> lasted = std::chrono::steady_clock::now() - start;
+    restarts = {restarts.count + 1, restarts.lost_seconds + lost_of(lasted.count(), newest) + again->delay.count()};
+    set_restarts(restarts);
     prepare_relaunch(*again, newest, job);
     print_to_console(again->notice + (newest ? ", from " + newest->path : ", from the beginning"));
     if (wait_before_relaunch(again->delay)) continue;

@@ -120,10 +120,12 @@ void log_secret() {
 // Logs what determines the last bits of this process's results.
 void log_kernels() { log_info() << "kernels: " << kernels::kernels_in_use(); }
 
-// Tells if processors differ, and with them the last bits of results. Collective over the processes of the ranks.
-void compare_processors(Communicator& world) {
+// Returns true if all processors are of one kind. Otherwise tells that the last bits of results differ. Collective over
+// the processes of the ranks.
+bool compare_processors(Communicator& world) {
   const auto different = differing_processors(world);
   if (world.rank() == 0 && !different.empty()) print_to_console(different);
+  return different.empty();
 }
 
 // Returns null if there is nothing to watch. `sentence` gets the explanation of the wait that ends the run; it must
@@ -260,10 +262,11 @@ int run_rank(const Job& job, StartedRank rank) {
     // Ranks that are threads crash together, and their process counts as rank 0.
     if (!thread || number == 0) trace_crashes(rank.folder->logs(), number, rank.folder->log(number), !supervised);
     const RankPresence presence(number, connected.world().size(), rank.folder->logs());
+    bool same_processors = true;
     if (!thread) {
       log_secret();
       log_kernels();
-      compare_processors(connected.world());
+      same_processors = compare_processors(connected.world());
     }
     const std::string connected_by = connected.connections.front().backend;
     const DecoratedWorld decorated = decorate(std::move(connected.connections), job.config, rank.folder->tuned());
@@ -287,7 +290,8 @@ int run_rank(const Job& job, StartedRank rank) {
                               .servers = role.servers,
                               .terminal = on_terminal(),
                               .started = job.started,
-                              .stop_asked = stop_requested};
+                              .stop_asked = stop_requested,
+                              .same_processors = same_processors};
     if (job.body) return job.body(job.config, context);
     std::shared_ptr<const EndOfTraining> end;
     context.recorded_bytes =

@@ -14,6 +14,7 @@
 #include "framework/base/log.h"
 #include "framework/base/text.h"
 #include "framework/collectives/checked/checked_communicator.h"
+#include "framework/collectives/checked/checksummed_communicator.h"
 #include "framework/collectives/hierarchical/hierarchical_communicator.h"
 #include "framework/collectives/selection/tuned_file.h"
 #include "framework/collectives/tuning/tuner.h"
@@ -134,6 +135,9 @@ Connections connect_thread(const ExperimentConfig& config, const RankInfo& rank_
 }
 
 DecoratedWorld decorate(Connections connections, const ExperimentConfig& config, const std::string& tuned_file) {
+  if (config.framework.checksums) {
+    for (auto& [_, group] : connections) group = std::make_shared<ChecksummedCommunicator>(std::move(group));
+  }
   auto [backend, world] = std::move(connections.front());
   connections.erase(connections.begin());
   world = with_levels(std::move(world), backend, config);

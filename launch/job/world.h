@@ -32,11 +32,11 @@ struct DecoratedWorld {
   std::shared_ptr<Tuner> tuner{};  // null unless framework.tune is auto
 };
 
-/// Decorates the first of the connections. Its collectives work by `framework.topology.levels`. Its operations follow
-/// `framework.selection`, `framework.selection_file` and `framework.tune`, and are compared beforehand if
-/// `framework.check_collectives` is set. `tuned_file` is the file of this run for measured rules; may be empty.
-/// Collective, with the same config on all ranks. Throws ConfigError on all ranks if a selection file was measured on
-/// another system or differs between ranks.
+/// Decorates the first of the connections. Messages have checksums if `framework.checksums` is set. Its collectives
+/// work by `framework.topology.levels`. Its operations follow `framework.selection`, `framework.selection_file` and
+/// `framework.tune`, and are compared beforehand if `framework.check_collectives` is set. `tuned_file` is the file of
+/// this run for measured rules; may be empty. Collective, with the same config on all ranks. Throws ConfigError on all
+/// ranks if a selection file was measured on another system or differs between ranks.
 DecoratedWorld decorate(Connections connections, const ExperimentConfig& config, const std::string& tuned_file);
 
 }  // namespace phalanx

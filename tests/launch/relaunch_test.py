@@ -36,8 +36,12 @@ class Relaunch(ProgramTest):
         self.assertIn(f"Resumes after step {again[2]},", process.out)
         self.assertGreaterEqual(int(again[2]), 4)
         self.assertEqual(self.run_folder("undisturbed").weights, run.weights)
+        self.assertEqual(1, run.summary["restarts"])
+        self.assertGreater(run.summary["lost_seconds"], 0.1)
+        self.assertEqual(0, self.run_folder("undisturbed").summary["restarts"])
         self.assertEqual([line["step"] for line in run.metrics if line["split"] == "train"], [4, 8, 12, 16])
         self.assert_nothing_left()
+        return process
 
 
 class Local(Relaunch):
@@ -49,6 +53,13 @@ class Local(Relaunch):
 
     def test_exception(self):
         self.assert_recovers("exception_in_hook")
+
+    def test_flipped_bit(self):
+        """The host of the rank whose memory has changed is blamed, whichever rank notices it."""
+        self.way = {"launch.ranks": 3, "replica_check.every_steps": 1}
+        process = self.assert_recovers("flip_parameter")
+        self.assertIn("─ Rank 1 of 3 on ", process.err)
+        self.assertIn("after step 14 replicas differ: parameter ", process.words)
 
     def test_threads(self):
         self.way = {"backend": "inproc"}

@@ -63,7 +63,8 @@ Options parse(const Arguments& arguments) {
   flags.add_overrides(&options.overrides, kOverridesHelp);
   flags.add("runs", &options.runs, "number of runs with a fault");
   flags.add("seed", &options.seed, "the same seed draws the same faults at the same moments");
-  flags.add("faults", &options.faults, "draw from these only, separated by commas; empty: from all");
+  flags.add("faults", &options.faults,
+            "draw from these only, separated by commas; empty: from all but flip_optimizer and flip_buffer");
   flags.add("timeout", &options.timeout,
             "framework.timeout of the runs, in seconds: how soon a silent rank is noticed");
   flags.add_path("json", &options.json, "file for the results");
@@ -81,7 +82,9 @@ Options parse(const Arguments& arguments) {
 std::vector<const Fault*> wanted_faults(const std::string& names) {
   std::vector<const Fault*> wanted;
   if (names.empty()) {
-    for (const auto& fault : faults()) wanted.push_back(&fault);
+    for (const auto& fault : faults()) {
+      if (!fault.needs_tensors) wanted.push_back(&fault);
+    }
   }
   for (std::size_t begin = 0; begin < names.size();) {
     const std::size_t end = std::min(names.find(',', begin), names.size());

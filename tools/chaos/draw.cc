@@ -38,8 +38,9 @@ Trial draw_one(const Fault& fault, int number, std::uint64_t seed, const Subject
   const auto count = static_cast<std::uint64_t>(last_step(subject) - first + 1);
   trial.step = first + static_cast<std::int64_t>(number_below(count, seed, kStepStream));
   trial.event = kEventsOfStep[number_below(kEventsOfStep.size(), seed, kEventStream)];
-  if (fault.name == "sigterm_in_checkpoint") {
-    trial.event = Event::kUpdate;  // right after the checkpoint has begun
+  if (fault.at_checkpoint) {
+    // What another process does happens right after the checkpoint has begun, what the rank does right before it.
+    trial.event = fault.caused_by == CausedBy::kDriver ? Event::kUpdate : Event::kBackward;
     trial.step = std::max(subject.checkpoint_every, trial.step / subject.checkpoint_every * subject.checkpoint_every);
   }
   return trial;
@@ -59,7 +60,7 @@ std::string why_skipped(const Fault& fault, const Subject& subject) {
     return "the run has only " + std::to_string(subject.steps) + " steps; it takes " +
            std::to_string(first_step(fault, subject) + 1);
   }
-  if (fault.name == "sigterm_in_checkpoint" && subject.checkpoint_every > last_step(subject)) {
+  if (fault.at_checkpoint && subject.checkpoint_every > last_step(subject)) {
     return "the run ends before its first checkpoint";
   }
   return "";

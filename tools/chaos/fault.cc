@@ -47,6 +47,36 @@ std::vector<Fault> by_ranks() {
            .is_shown = false}};
 }
 
+// Returns the faults in which a rank flips a bit. The run checks in every step, so that no checkpoint has the bit.
+std::vector<Fault> flips() {
+  std::vector<Fault> all;
+  for (const char* name : {"flip_parameter", "flip_optimizer", "flip_buffer"}) {
+    Fault fault{.name = name, .planned = name, .statuses = {kFailed}, .settings = {"replica_check.every_steps=1"}};
+    fault.needs_tensors = fault.name != "flip_parameter";
+    fault.names_next_step = true;
+    all.push_back(std::move(fault));
+  }
+  all.push_back({.name = "flip_message",
+                 .planned = "flip_message",
+                 .statuses = {kFailed},
+                 .settings = {"framework.checksums=true"}});
+  for (auto& fault : all) fault.needs_peer = true;
+  // Whether training diverges because of a wrong gradient or goes on depends on the model.
+  all.push_back({.name = "flip_gradient",
+                 .planned = "flip_gradient",
+                 .expected = Expected::kGoesOn,
+                 .statuses = {kFailed},
+                 .settings = {"watch.gradient_norms.every_steps=1"},
+                 .keeps_results = false});
+  all.push_back({.name = "flip_checkpoint",
+                 .planned = "flip_checkpoint",
+                 .expected = Expected::kGoesOn,
+                 .settings = {"framework.checksums=true"},
+                 .at_checkpoint = true});
+  for (auto& fault : all) fault.names_rank = true;
+  return all;
+}
+
 Fault by_driver(const char* name, Expected expected, std::vector<int> statuses) {
   return {.name = name,
           .planned = "pause",
@@ -64,8 +94,9 @@ std::vector<Fault> by_this_process() {
   launcher.is_shown = false;
   Fault disk = by_driver("disk_full", Expected::kGoesOn, {});
   disk.needs_mounts = true;
-  std::vector<Fault> all{std::move(stop), std::move(launcher), std::move(disk),
-                         by_driver("sigterm_in_checkpoint", Expected::kEnds, {kInterrupted}),
+  Fault sigterm = by_driver("sigterm_in_checkpoint", Expected::kEnds, {kInterrupted});
+  sigterm.at_checkpoint = true;
+  std::vector<Fault> all{std::move(stop), std::move(launcher), std::move(disk), std::move(sigterm),
                          by_driver("double_ctrl_c", Expected::kEnds, {kInterrupted})};
   for (const char* name : {"checkpoint_torn", "checkpoint_truncated", "checkpoint_flipped"}) {
     all.push_back({.name = name, .planned = "kill", .caused_by = CausedBy::kBetween, .statuses = {kRankDied}});
@@ -96,6 +127,7 @@ std::vector<Fault> by_this_process() {
 const std::vector<Fault>& faults() {
   static const std::vector<Fault> all = [] {
     std::vector<Fault> joined = by_ranks();
+    for (auto& fault : flips()) joined.push_back(std::move(fault));
     for (auto& fault : by_this_process()) joined.push_back(std::move(fault));
     return joined;
   }();

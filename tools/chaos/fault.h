@@ -30,11 +30,18 @@ struct Fault {
   std::vector<int> statuses{};  // exit statuses with which a run may end because of it
   double seconds = 0;           // PlannedFault::seconds
 
+  std::vector<std::string> settings{};  // of the run, by which it notices the fault
+
   bool needs_processes = false;  // makes no sense for ranks that are threads of one process
   bool needs_peer = false;       // makes no sense for a single rank
   bool needs_mounts = false;     // this process mounts a file system that only it and its children see
   bool needs_hosts = false;      // ranks run on two virtual hosts
+  bool needs_tensors = false;    // changes a tensor that many models lack; drawn only if it is named
+  bool at_checkpoint = false;    // happens in a step with a checkpoint
   bool is_shown = true;          // the run has to say something on standard error
+  bool names_rank = false;       // this has to name the rank
+  bool names_next_step = false;  // and the first step at whose end the fault can be found
+  bool keeps_results = true;     // the result must be that of an undisturbed run
 };
 
 /// Returns all faults, in a fixed order.

@@ -50,7 +50,8 @@ class TrialRun {
     const bool ended = disturb();
     if (fault_.caused_by == CausedBy::kBetween && ended) damage_newest();
     clean_up();
-    if (ended) complete();
+    if (ended && fault_.keeps_results) complete();
+    if (ended && !fault_.keeps_results) accept_any_result();
     check_leftovers();
     row_.seconds = seconds_since(start);
     return std::move(row_);
@@ -95,6 +96,7 @@ class TrialRun {
     row_.detected_seconds = attempt.detected_seconds();
     if (!row_.detected_seconds && fault_.is_shown) complain("nothing was shown");
     if (ended) check_status(attempt);
+    check_names(attempt.errors());
     restore_network();
     return ended;
   }
@@ -118,11 +120,25 @@ class TrialRun {
     complain("it ended with status " + std::to_string(row_.status));
   }
 
+  void check_names(const std::string& errors) {
+    const std::string rank = "rank " + std::to_string(trial_.rank);
+    if (fault_.names_rank && errors.find(rank) == std::string::npos) complain(rank + " was not named");
+    // What changes when a step is complete is found after the next one.
+    const std::int64_t step = trial_.step + (trial_.event == Event::kUpdate ? 1 : 0);
+    const std::string found = "after step " + std::to_string(step) + " ";
+    if (fault_.names_next_step && errors.find(found) == std::string::npos) complain("it was not found " + found);
+  }
+
+  void accept_any_result() {
+    if (row_.recovered.empty()) row_.recovered = "ended";
+    row_.lost_samples = 0;
+  }
+
   // Resumes the run until it is complete.
   void complete() {
     int status = row_.status;
     for (int resume = 1; status != 0 && resume <= kMostResumes; ++resume) {
-      Start more{.command = restarts(), .variables = variables()};
+      Start more{.command = own_settings(), .variables = variables()};
       more.command.push_back("--resume=auto");
       Attempt attempt(starts_of(launching_, folders_, more), folders_.attempt(resume), folders_.note());
       if (!wait_for_end(attempt)) return;
@@ -192,15 +208,18 @@ class TrialRun {
                                                  .note = folders_.note()})}};
   }
 
-  // Ranks that no launcher of ours starts cannot be started again by it, and a job that is started again at once would
-  // not let this process damage its checkpoints.
-  std::vector<std::string> restarts() const {
+  // Returns the settings of the fault. Ranks that no launcher of ours starts cannot be started again by it, and a job
+  // that is started again at once would not let this process damage its checkpoints.
+  std::vector<std::string> own_settings() const {
     const bool possible = fault_.caused_by == CausedBy::kRank || fault_.caused_by == CausedBy::kDriver;
-    return possible && !fault_.needs_hosts ? std::vector<std::string>{} : std::vector{kNoRestarts};
+    std::vector<std::string> words;
+    for (const auto& setting : fault_.settings) words.push_back("--set=" + setting);
+    if (!possible || fault_.needs_hosts) words.push_back(kNoRestarts);
+    return words;
   }
 
   std::vector<Start> first_starts() const {
-    Start more{.command = restarts(), .variables = variables()};
+    Start more{.command = own_settings(), .variables = variables()};
     if (is("port_in_use")) {
       const std::string address = address_of(listener_.get());
       const std::string ranks = std::to_string(launching_.ranks);

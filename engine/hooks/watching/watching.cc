@@ -6,6 +6,7 @@ namespace phalanx {
 Watching::Watching(const WatchConfig& config, const CommunicatorPtr& world, const RunFolder& folder,
                    std::int64_t digests)
     : nan_guard_(config.nan_guard.every_steps, world),
+      gradient_norms_(config.gradient_norms),
       profiler_(config.profile, world, clock_, folder.trace()),
       digests_(digests, folder.digests(), world->rank()) {
   if (config.nvtx) nvtx_.emplace();

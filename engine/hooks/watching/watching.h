@@ -8,6 +8,7 @@
 
 #include "engine/config/watch_config.h"
 #include "engine/engine.h"
+#include "engine/hooks/watching/gradient_norms.h"
 #include "engine/hooks/watching/nan_guard.h"
 #include "engine/hooks/watching/profiler.h"
 #include "engine/hooks/watching/step_digests.h"
@@ -19,8 +20,8 @@
 
 namespace phalanx {
 
-/// The observers of a run's steps: the clock of their phases, the guard against values that are not finite, the
-/// profiler, the digests for comparisons, and the ranges for NVIDIA's tools.
+/// The observers of a run's steps: the clock of their phases, the guard against values that are not finite, the norms
+/// of each rank's gradients, the profiler, the digests for comparisons, and the ranges for NVIDIA's tools.
 class Watching {
  public:
   /// `digests`: train.digests.
@@ -31,6 +32,9 @@ class Watching {
   NanGuard& nan_guard() { return nan_guard_; }
   StepDigests& digests() { return digests_; }
 
+  /// Returns the norms, which have to be attached separately, since they need to know the replica.
+  GradientNorms& gradient_norms() { return gradient_norms_; }
+
   /// Adds hooks to the first phase and to the last one: the time in between counts as hooks. `steps`: steps of the
   /// whole run.
   void attach(Engine& engine, std::int64_t steps);
@@ -38,6 +42,7 @@ class Watching {
  private:
   StepClock clock_;
   NanGuard nan_guard_;
+  GradientNorms gradient_norms_;
   Profiler profiler_;
   StepDigests digests_;
   std::optional<NvtxRanges> nvtx_;

@@ -31,8 +31,8 @@ void move_gradients(const Bucket& bucket, const at::Tensor& run) {
 }  // namespace
 
 GradientShards::GradientShards(CommunicatorPtr group, const FlatParameters& parameters,
-                               const std::vector<Shards>& shards)
-    : group_(std::move(group)), pool_(group_) {
+                               const std::vector<Shards>& shards, LocalGradients local_gradients)
+    : group_(std::move(group)), local_gradients_(std::move(local_gradients)), pool_(group_) {
   for (std::size_t i = 0; i < shards.size(); ++i) {
     const Bucket& bucket = parameters.buckets()[i];
     for (at::Tensor parameter : bucket.parameters) parameter.mutable_grad().reset();
@@ -51,6 +51,7 @@ void GradientShards::reduce(std::size_t bucket) {
   while (in_flight_.size() >= kMaxInFlight) add_oldest();
   const at::Tensor buffer = pool_.take(), run = buffer.narrow(0, 0, part.bucket.values.numel());
   move_gradients(part.bucket, run);
+  if (local_gradients_) local_gradients_(run);
   const auto own = run.narrow(0, part.shards.begin(group_->rank()), part.own.numel());
   in_flight_.push_back({bucket, buffer, group_->reduce_scatter(own, run, Reduction::kMean, part.shards.counts())});
 }

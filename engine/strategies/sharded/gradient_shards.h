@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <vector>
 
 #include "engine/strategies/sharded/buffer_pool.h"
@@ -20,8 +21,10 @@ namespace phalanx {
 /// so several backwards accumulate. All ranks must reduce the buckets in the same order.
 class GradientShards {
  public:
-  /// Frees the gradients of the buckets.
-  GradientShards(CommunicatorPtr group, const FlatParameters& parameters, const std::vector<Shards>& shards);
+  /// Frees the gradients of the buckets. `local_gradients`: see StrategyContext.
+  using LocalGradients = std::function<void(const at::Tensor& gradients)>;
+  GradientShards(CommunicatorPtr group, const FlatParameters& parameters, const std::vector<Shards>& shards,
+                 LocalGradients local_gradients);
 
   /// Returns this rank's shard of a bucket, [count of the shard]. Shards start as zeros.
   const at::Tensor& shard(std::size_t bucket) const { return parts_[bucket].own; }
@@ -53,6 +56,7 @@ class GradientShards {
   void add_oldest();
 
   CommunicatorPtr group_;
+  LocalGradients local_gradients_;
   BufferPool pool_;
   std::vector<Part> parts_;
   std::deque<InFlight> in_flight_;

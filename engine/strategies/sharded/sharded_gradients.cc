@@ -19,7 +19,8 @@ namespace {
 
 class ShardedGradients final : public Strategy, private FreesGradients {
  public:
-  explicit ShardedGradients(const StrategyContext& context) : group_(context.group) {}
+  explicit ShardedGradients(const StrategyContext& context)
+      : group_(context.group), local_gradients_(context.local_gradients) {}
 
   std::vector<Slice> attach(const FlatParameters& parameters, Cut cut) override {
     values_.clear();
@@ -31,7 +32,7 @@ class ShardedGradients final : public Strategy, private FreesGradients {
       values_.push_back({all.values, own.values, shard});
     }
     for (auto& slice : slices) slice.gradients.reset();  // views of the bucket's gradients, which are freed
-    gradients_ = std::make_unique<GradientShards>(group_, parameters, shards);
+    gradients_ = std::make_unique<GradientShards>(group_, parameters, shards, local_gradients_);
     hooks_ = std::make_unique<GradientHooks>(parameters, 1, [this](std::size_t bucket) { reduce_if_next(bucket); });
     frozen_.clear();
     for (const auto& bucket : parameters.buckets()) {
@@ -91,6 +92,7 @@ class ShardedGradients final : public Strategy, private FreesGradients {
   }
 
   CommunicatorPtr group_;
+  GradientShards::LocalGradients local_gradients_;
   std::vector<Values> values_;  // by bucket
   std::unique_ptr<GradientShards> gradients_;
   std::unique_ptr<GradientHooks> hooks_;

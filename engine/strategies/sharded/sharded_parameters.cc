@@ -39,14 +39,18 @@ namespace {
 class ShardedParameters final : public Strategy, private FreesGradients, private ShardsParameters {
  public:
   ShardedParameters(const StrategyContext& context, bool reshard_after_forward)
-      : group_(context.group), reshard_(reshard_after_forward), pool_(group_), shared_pool_(group_) {}
+      : group_(context.group),
+        local_gradients_(context.local_gradients),
+        reshard_(reshard_after_forward),
+        pool_(group_),
+        shared_pool_(group_) {}
 
   std::vector<Slice> attach(const FlatParameters& parameters, Cut cut) override {
     broadcast_all(parameters, *group_);
     const auto& buckets = parameters.buckets();
     std::vector<Shards> shards;
     for (const auto& bucket : buckets) shards.emplace_back(whole(bucket), group_->size(), cut);
-    gradients_.emplace(group_, parameters, shards);
+    gradients_.emplace(group_, parameters, shards, local_gradients_);
     std::vector<Slice> slices;
     units_.clear();
     for (std::size_t i = 0; i < buckets.size(); ++i) {
@@ -194,6 +198,7 @@ class ShardedParameters final : public Strategy, private FreesGradients, private
   }
 
   CommunicatorPtr group_;
+  GradientShards::LocalGradients local_gradients_;
   bool reshard_;
   BufferPool pool_, shared_pool_;
   std::map<std::string, std::size_t> numbers_;  // indices of the blocks

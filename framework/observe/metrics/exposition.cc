@@ -85,10 +85,14 @@ std::string to_text(const Exposition& exposition) {
   }
   Gauge planned("planned_steps", "Updates of the whole run.");
   if (exposition.planned_steps > 0) planned.add(static_cast<double>(exposition.planned_steps));
+  Gauge restarts("restarts", "How often the job was started again after a failure.");
+  restarts.add(static_cast<double>(exposition.restarts));
+  Gauge lost("lost_seconds", "Seconds that these restarts have cost.");
+  lost.add(exposition.lost_seconds);
   Gauge measured("measured_timestamp_seconds", "Time of the last measurement, in seconds since 1970.");
   if (exposition.measured_at > 0) measured.add(exposition.measured_at);
   const auto train = exposition.last.find("train");
-  return info.text() + planned.text() + metrics.text() + rates.text() +
+  return info.text() + planned.text() + restarts.text() + lost.text() + metrics.text() + rates.text() +
          (train == exposition.last.end() ? "" : training(train->second)) + measured.text();
 }
 

@@ -58,8 +58,9 @@ TEST(Exposition, NonFiniteValuesAreWrittenAsPrometheusReadsThem) {
 }
 
 TEST(Exposition, HasThePlannedStepsAndTheTimeOfTheLastMeasurement) {
-  Exposition run{.run = "a", .ranks = 1, .planned_steps = 1200};
+  Exposition run{.run = "a", .ranks = 1, .planned_steps = 1200, .restarts = 2, .lost_seconds = 12.5};
   EXPECT_THAT(to_text(run), AllOf(HasSubstr("\nphalanx_planned_steps 1200\n"), Not(HasSubstr("timestamp"))));
+  EXPECT_THAT(to_text(run), AllOf(HasSubstr("\nphalanx_restarts 2\n"), HasSubstr("\nphalanx_lost_seconds 12.5\n")));
   run.add(timed_record());
   EXPECT_THAT(to_text(run),
               AllOf(HasSubstr("\nphalanx_step 300\n"), HasSubstr("\nphalanx_measured_timestamp_seconds ")));
