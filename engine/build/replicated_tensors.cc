@@ -72,9 +72,10 @@ std::vector<ReplicatedTensor> joined(std::vector<ReplicatedTensor> first, std::v
 
 std::vector<ReplicatedTensors> replicated_tensors(const Replica& replica, const std::vector<Slice>& slices,
                                                   bool same_statistics) {
-  const auto groups = replica.copied_groups();
+  const StrategyTraits traits = replica.settings.strategy.traits();
+  const auto groups = traits.shared_memory ? std::vector<DataParallelGroup>{} : replica.copied_groups();
   auto sets = replicated_parameters(groups);
-  if (has_copies_of_state(replica.settings.strategy.traits())) {
+  if (has_copies_of_state(traits)) {
     for (std::size_t i = 0; i < sets.size(); ++i) {
       sets[i].tensors = [&replica, &slices, parameters = groups[i].parameters, values = sets[i].tensors] {
         std::vector<ReplicatedTensor> state;

@@ -12,7 +12,7 @@ namespace phalanx {
 
 /// Returns everything of a replica that other ranks have copies of, for a ReplicaCheck:
 ///
-///   parameters       also frozen ones, unless each value is on one rank only
+///   parameters       unless each value is on one rank only, or in memory that all ranks share; frozen ones, too
 ///   optimizer state  if every rank updates all parameters with the same gradients
 ///   buffers          without batch norm statistics, unless all ranks have the same ones
 ///

@@ -38,7 +38,10 @@ void flip_in(const std::vector<ReplicatedTensors>& compared, Kind kind) {
       return;
     }
   }
-  throw Error("planned fault: the run compares no such tensor; choose a model or an optimizer that has one");
+  throw Error(
+      "planned fault: the run compares no such tensor; choose a model and an optimizer that have one, and strategy: "
+      "all_reduce, "
+      "in which each rank has copies of it");
 }
 
 // Returns the gradient with another exponent of its largest element, by which this becomes 2^128 times as large.

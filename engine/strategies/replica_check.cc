@@ -231,7 +231,7 @@ void ReplicaCheck::check(std::int64_t step) {
   if (ends(found)) fail(text + ", for the second time", found);
   text += "; repaired with the values of rank " + std::to_string(first.source_in_world);
   log_warning() << text;
-  if (options_.world_rank == first.source_in_world) standard_error().write("Warning: " + text + "\n");
+  if (first.group->rank() == 0) standard_error().write("Warning: " + text + "\n");
   repair(found);
 }
 

@@ -56,7 +56,7 @@ class Local(Relaunch):
 
     def test_flipped_bit(self):
         """The host of the rank whose memory has changed is blamed, whichever rank notices it."""
-        self.way = {"launch.ranks": 3, "replica_check.every_steps": 1}
+        self.way = {"launch.ranks": 3, "strategy": "all_reduce", "replica_check.every_steps": 1}
         process = self.assert_recovers("flip_parameter")
         self.assertIn("─ Rank 1 of 3 on ", process.err)
         self.assertIn("after step 14 replicas differ: parameter ", process.words)

@@ -64,7 +64,9 @@ Options parse(const Arguments& arguments) {
   flags.add("runs", &options.runs, "number of runs with a fault");
   flags.add("seed", &options.seed, "the same seed draws the same faults at the same moments");
   flags.add("faults", &options.faults,
-            "draw from these only, separated by commas; empty: from all but flip_optimizer and flip_buffer");
+            "draw from these only, separated by commas; empty: from all but flip_parameter, flip_optimizer and "
+            "flip_buffer, which need copies of these on the "
+            "ranks (strategy=all_reduce)");
   flags.add("timeout", &options.timeout,
             "framework.timeout of the runs, in seconds: how soon a silent rank is noticed");
   flags.add_path("json", &options.json, "file for the results");

@@ -79,12 +79,12 @@ class Survives(Chaos):
 
     def test_flipped_bits(self):
         """Bits that ranks flip are found in the step in which they can be found, with the rank."""
-        found = self.findings("--runs=5", "--seed=3", "launch.ranks=3", "--faults=flip_parameter,flip_optimizer,"
+        found = self.findings("--runs=5", "--seed=3", "launch.ranks=3", "strategy=all_reduce", "--faults=flip_parameter,flip_optimizer,"
                               "flip_gradient,flip_message,flip_checkpoint")
         self.assertEqual(5, len({row["fault"] for row in found["rows"]}))
 
     def test_flipped_bits_of_buffers(self):
-        self.findings("--runs=1", "--seed=4", "--faults=flip_buffer", "model={name: mobilenet_v2, width_mult: 0.1}",
+        self.findings("--runs=1", "--seed=4", "--faults=flip_buffer", "strategy=all_reduce", "model={name: mobilenet_v2, width_mult: 0.1}",
                       "train.sync_batch_norm=true", "train.max_steps=16")
 
     def test_threads(self):

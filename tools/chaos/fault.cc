@@ -52,8 +52,7 @@ std::vector<Fault> flips() {
   std::vector<Fault> all;
   for (const char* name : {"flip_parameter", "flip_optimizer", "flip_buffer"}) {
     Fault fault{.name = name, .planned = name, .statuses = {kFailed}, .settings = {"replica_check.every_steps=1"}};
-    fault.needs_tensors = fault.name != "flip_parameter";
-    fault.names_next_step = true;
+    fault.needs_tensors = fault.names_next_step = true;
     all.push_back(std::move(fault));
   }
   all.push_back({.name = "flip_message",

@@ -80,16 +80,15 @@ void GradientNorms::compare() {
   steps_.clear();
 }
 
-// The rank itself warns: every rank knows the result.
+// Every rank knows the result and logs it. The first one has a console to write to.
 void GradientNorms::warn(std::int64_t step, const NormOutliers::Outlier& outlier) const {
-  if (outlier.rank != replicas_->rank()) return;
   const std::string text =
       format_text("the gradient of rank %d in step %" PRId64
                   " has norm %.3g, where %.3g is usual for this rank and the "
                   "others have their usual norms; its samples are unusual, or it computes wrongly",
                   ranks_[static_cast<std::size_t>(outlier.rank)], step, outlier.norm, outlier.usual);
   log_warning() << text;
-  standard_error().write("Warning: " + text + "\n");
+  if (replicas_->rank() == 0) standard_error().write("Warning: " + text + "\n");
 }
 
 Metrics GradientNorms::metrics() const {

@@ -33,7 +33,8 @@ class GradientNorms {
   std::function<void(const at::Tensor& gradients)> observer();
 
   /// Adds the hooks, and exchanges the numbers of the ranks in the world. `parameters` are those of the replica, of
-  /// which the ranks of `replicas` have copies, and must outlive the engine. A rank that stands out warns. Collective.
+  /// which the ranks of `replicas` have copies, and must outlive the engine. All ranks log a
+  /// warning if one stands out. Collective.
   void attach(Engine& engine, const FlatParameters& parameters, const CommunicatorPtr& replicas, int world_rank);
 
   /// Returns gradient_outliers, the number of norms that stood out so far on any rank, and gradient_norm_ratio, the
