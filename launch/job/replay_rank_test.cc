@@ -50,6 +50,7 @@ class ReplayRank : public ::testing::Test {
   std::vector<int> record_run(int ranks, std::vector<std::string> changes) {
     changes.push_back("framework.record=" + recording());
     changes.push_back("launch.ranks=" + std::to_string(ranks));
+    job_.config = ExperimentConfig();
     config::load_text(job_.config, kConfig, "t.yaml", changes);
     check(job_.config);
     job_.run_dir = scratch_.path("run");
