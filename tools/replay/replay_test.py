@@ -60,6 +60,10 @@ class Replay(ProgramTest):
         process = self.replay("--rank=0", "--set=optimizer.momentum=0.5", status=1)
         self.assertRegex(process.err, r"Rank 0 of 2: the replay differs in step \d+: ")
 
+    def test_results_that_do_not_depend_on_the_ranks(self):
+        self.record(determinism="world_size_invariant", **{"launch.threads": 1})
+        self.assertIn("bit for bit", self.replay("--rank=1").out)
+
     def test_digests_can_be_written_afterwards(self):
         self.record()
         self.replay("--rank=0", "--set=train.digests=1", "--run_dir=again")

@@ -93,7 +93,7 @@ GroupInfo group_in(const std::string& json, const std::string& source);
 /// file.
 std::string file_of(const std::string& folder, int rank, std::int64_t segment = -1);
 
-/// Returns the bytes that are added up in the checksum of an entry's head.
+/// Returns the checksum of the head of an entry.
 std::uint32_t sum_of_head(EntryHead head);
 
 }  // namespace phalanx::recording
