@@ -14,6 +14,7 @@
 #include "framework/comm/operations/flight_recorder.h"
 #include "framework/comm/operations/operation.h"
 #include "framework/comm/operations/part_layout.h"
+#include "framework/comm/operations/place.h"
 #include "framework/comm/operations/reduction.h"
 #include "framework/comm/operations/work.h"
 #include "framework/comm/store/store.h"
@@ -57,8 +58,9 @@ inline constexpr int kMaxAnyTag = 32767;
 /// launches of different threads themselves. Destroying a communicator leaves the group: peers that still wait for this
 /// rank get CommError::kPeerLost.
 ///
-/// Each operation is defined once here. It checks its arguments and passes an Operation to launch(), which backends and
-/// decorators implement; allocations are passed to do_allocate() in the same way.
+/// Each operation is defined once here, and its `place`, the line that calls it, is recorded with it. It checks its
+/// arguments and passes an Operation to launch(), which backends and decorators implement; allocations are passed to
+/// do_allocate() in the same way.
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -74,46 +76,48 @@ class Communicator {
   virtual bool offers(NativeWay way) const { return way == NativeWay::kDefault; }
 
   /// Copies root's elements to all ranks.
-  Work broadcast(at::Tensor tensor, int root);
+  Work broadcast(at::Tensor tensor, int root, Place place = Place::current());
 
   /// Combines all ranks' elements into root's tensor. The tensors of the other ranks are only read.
-  Work reduce(at::Tensor tensor, Reduction op, int root);
+  Work reduce(at::Tensor tensor, Reduction op, int root, Place place = Place::current());
 
   /// Combines all ranks' elements in place. The result is bitwise the same on all ranks.
-  Work all_reduce(at::Tensor tensor, Reduction op);
+  Work all_reduce(at::Tensor tensor, Reduction op, Place place = Place::current());
 
   /// Combines part r of all ranks' inputs into rank r's output. `output` may be this rank's part of `input`; the rest
   /// of `input` is only read.
   /// `counts`: elements of each part; empty: P equal parts.
-  Work reduce_scatter(at::Tensor output, at::Tensor input, Reduction op, Counts counts = {});
+  Work reduce_scatter(at::Tensor output, at::Tensor input, Reduction op, Counts counts = {},
+                      Place place = Place::current());
 
   /// Collects the inputs of all ranks on every rank. `input` may be this rank's part of `output`.
   /// `counts`: elements of each rank's input; empty: the same for all ranks.
-  Work all_gather(at::Tensor output, at::Tensor input, Counts counts = {});
+  Work all_gather(at::Tensor output, at::Tensor input, Counts counts = {}, Place place = Place::current());
 
   /// Collects the inputs of all ranks on root. On other ranks `output` is ignored and may be undefined. On root `input`
   /// may be its part of `output`. `counts` as in all_gather, and known to all ranks.
-  Work gather(at::Tensor output, at::Tensor input, int root, Counts counts = {});
+  Work gather(at::Tensor output, at::Tensor input, int root, Counts counts = {}, Place place = Place::current());
 
   /// Sends part r of root's input to rank r. On other ranks `input` is ignored and may be undefined. On root `output`
   /// may be its part of `input`. `counts`: elements of each part, known to all ranks.
-  Work scatter(at::Tensor output, at::Tensor input, int root, Counts counts = {});
+  Work scatter(at::Tensor output, at::Tensor input, int root, Counts counts = {}, Place place = Place::current());
 
   /// Sends part r of rank s's input to part s of rank r's output. The tensors must not overlap.
   /// `output_counts[s]`: elements that come from rank s; `input_counts[r]`: elements that go to rank r. Either both or
   /// neither are empty.
-  Work all_to_all(at::Tensor output, at::Tensor input, Counts output_counts = {}, Counts input_counts = {});
+  Work all_to_all(at::Tensor output, at::Tensor input, Counts output_counts = {}, Counts input_counts = {},
+                  Place place = Place::current());
 
   /// Send and receive one message. Messages of one sender, receiver and tag arrive in the order in which they were
   /// sent. If a recv has another number of bytes than the send, the receiver gets a mismatch. These operations are not
   /// ordered with any others: they make progress while this rank waits for anything on any communicator of its world.
   /// They complete when the tensor may be used again, which for a send may be before the message is received. Waiting
   /// for a message does not run operations that were launched and not waited for. A rank may send to itself.
-  Work send(at::Tensor tensor, int peer, int tag = 0);
-  Work recv(at::Tensor tensor, int peer, int tag = 0);
+  Work send(at::Tensor tensor, int peer, int tag = 0, Place place = Place::current());
+  Work recv(at::Tensor tensor, int peer, int tag = 0, Place place = Place::current());
 
   /// Completes when every rank has called it. Fails if a rank has not called it within `timeout` (absent: the group's).
-  Work barrier(std::optional<Seconds> timeout = {});
+  Work barrier(std::optional<Seconds> timeout = {}, Place place = Place::current());
 
   /// Launches an operation whose arguments have been checked (framework/comm/operations/arguments.h). All operations
   /// above call it. For decorators and backends, and for code that launches any kind of operation.

@@ -155,11 +155,12 @@ void StallWatch::show_others() {
   }
 }
 
+// A rank that stands because its operation has failed says so in its error.
 void StallWatch::report_standing() {
   const Activity activity = options_.page->activity();
   const bool waits = activity == Activity::kLoading || activity == Activity::kUpdate;
   const bool due = options_.page->activity_seconds() >= options_.warn_after.count();
-  if (world_.rank() != 0 || !waits || !due || std::exchange(told_, true)) return;
+  if (explained_ || world_.rank() != 0 || !waits || !due || std::exchange(told_, true)) return;
   const std::string sentence = explain_now();
   options_.explained(sentence);
   options_.print(sentence);

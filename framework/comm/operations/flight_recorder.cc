@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "framework/comm/operations/place.h"
+
 #if defined(__x86_64__)
 #include <x86intrin.h>
 #endif
@@ -56,6 +58,8 @@ struct FlightRecorder::Entry {
   std::atomic<Reduction::Kind> reduction{Reduction::kSum};
   std::atomic<State> state{State::kLaunched};
   std::atomic<std::int64_t> launched{0}, started{0}, finished{0};
+  std::atomic<const char*> file{nullptr};  // of the place; the compiler's, so it is never freed
+  std::atomic<std::uint32_t> line{0};
 };
 
 FlightRecorder::FlightRecorder()
@@ -95,6 +99,8 @@ FlightRecorder::Ticket FlightRecorder::launched(Group& group, const Call& call) 
   entry.launched.store(now_ticks(), release);
   entry.started.store(0, release);
   entry.finished.store(0, release);
+  entry.file.store(current_place.file_name(), release);
+  entry.line.store(current_place.line(), release);
   entry.number.store(ticket.number, release);
   return ticket;
 }
@@ -144,7 +150,10 @@ std::vector<FlightRecorder::Record> FlightRecorder::records() const {
                   .launched_ns = to_ns(entry.launched.load(acquire)),
                   .started_ns = to_ns(entry.started.load(acquire)),
                   .finished_ns = to_ns(entry.finished.load(acquire))};
+    const auto line = entry.line.load(acquire);
+    const char* const file = entry.file.load(acquire);
     if (entry.number.load(std::memory_order_relaxed) != number) continue;
+    if (line > 0) record.place = std::string(file) + ":" + std::to_string(line);
     record.group = group->name();
     all.push_back(std::move(record));
   }

@@ -33,6 +33,7 @@ class FlightRecorder {
     std::int64_t launched_ns = 0;  // since the recorder was made; 0 if it has not happened yet
     std::int64_t started_ns = 0;
     std::int64_t finished_ns = 0;
+    std::string place{};  // line of the program that issued it, such as "a/b.cc:12"; empty: unknown
   };
 
   FlightRecorder();

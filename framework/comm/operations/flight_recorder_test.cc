@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "framework/comm/operations/place.h"
+
 namespace phalanx {
 namespace {
 
@@ -162,6 +164,21 @@ TEST(FlightRecorder, CanBeReadWhileItIsWritten) {
       ASSERT_EQ(each.call.peer, each.call.tag);
     }
   }
+}
+
+TEST(FlightRecorder, HasThePlaceThatIssuedAnOperation) {
+  FlightRecorder recorder;
+  const auto group = recorder.add_group("world");
+  const Place here = Place::current();
+  {
+    const PlaceScope scope(here);
+    recorder.launched(*group, {.op = Op::kBarrier});
+  }
+  recorder.launched(*group, {.op = Op::kBarrier});
+  const auto records = recorder.records();
+  ASSERT_EQ(records.size(), 2U);
+  EXPECT_EQ(records[0].place, std::string(here.file_name()) + ":" + std::to_string(here.line()));
+  EXPECT_EQ(records[1].place, "") << "the scope has ended";
 }
 
 }  // namespace
