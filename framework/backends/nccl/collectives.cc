@@ -16,7 +16,8 @@ namespace {
 
 void require(ncclResult_t result) {
   if (result == ncclSuccess || result == ncclInProgress) return;
-  throw CommError(CommError::Kind::kSystem, std::string("NCCL says: ") + ncclGetErrorString(result));
+  throw CommError(result == ncclRemoteError ? CommError::Kind::kPeerLost : CommError::Kind::kSystem,
+                  std::string("NCCL says: ") + ncclGetErrorString(result));
 }
 
 // A group of NCCL calls that are issued together and may wait for each other.

@@ -225,7 +225,11 @@ void Group::launch_now(InFlight& operation, const Body& body, const Origin* orig
     }
     const c10::cuda::CUDAStreamGuard on_stream(stream_);
     recorder_->started(operation.ticket_);
-    body.calls(handle_->comm, stream_.stream());
+    try {
+      body.calls(handle_->comm, stream_.stream());
+    } catch (const CommError& error) {
+      throw CommError(error.kind(), what + ": " + error.what());
+    }
     const ncclResult_t taken = settle(handle_->comm, ncclInProgress, after(member_.timeout));
     if (taken == ncclInProgress) throw late(what, member_.timeout);
     if (taken != ncclSuccess) throw explain(what, taken, handle_->comm);
