@@ -56,6 +56,7 @@ void Inbox::serve() {
   const std::lock_guard lock(mutex_);
   const MessagePtr message = take_posted(header.tag);
   if (message && fits(*message, header.bytes)) {
+    message->take();
     message->launched(receive(message->tensor(), message->call(), message->origin()));
     return;
   }
@@ -106,6 +107,7 @@ bool Inbox::take_at_once(const MessagePtr& message) {
     return true;
   }
   const at::Tensor tensor = message->tensor();
+  message->take();
   message->launched(group().launch(message->call(), {tensor, bytes},
                                    {.calls = [](ncclComm_t, cudaStream_t) {},
                                     .after =

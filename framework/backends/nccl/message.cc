@@ -22,6 +22,11 @@ std::string Message::describe() const {
   return phalanx::describe(call_) + " #" + std::to_string(origin_.ticket.sequence) + " of " + group_;
 }
 
+void Message::take() {
+  const std::lock_guard lock(mutex_);
+  taken_ = true;
+}
+
 void Message::launched(Work work) {
   {
     const std::lock_guard lock(mutex_);
@@ -46,7 +51,7 @@ void Message::fail(std::exception_ptr error) {
 // The link decides before its deadline.
 void Message::await_launch() {
   std::unique_lock lock(mutex_);
-  if (!decided_) recorder_->started(origin_.ticket);
+  if (!taken_ && !decided_) recorder_->started(origin_.ticket);
   changed_.wait(lock, [this] { return decided_; });
   if (auto error = std::exchange(error_, nullptr)) std::rethrow_exception(error);
 }

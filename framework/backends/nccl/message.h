@@ -31,6 +31,9 @@ class Message final : public Work::State {
   const Group::Origin& origin() const { return origin_; }
   std::string describe() const;  // "recv(from 1, tag 3) of 4 Float #7 of world"
 
+  /// Says that the link now launches the message, after which its group records it. Followed by launched().
+  void take();
+
   /// Exactly one of them is called, once.
   void launched(Work work);
   void fail(std::exception_ptr error);
@@ -51,7 +54,7 @@ class Message final : public Work::State {
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  bool decided_ = false;
+  bool taken_ = false, decided_ = false;
   Work work_;
   std::exception_ptr error_;
 };

@@ -33,6 +33,7 @@ void Outbox::serve() {
     tell(bytes_of(&header, sizeof(header)));
   }
   const at::Tensor tensor = message->tensor();
+  message->take();
   Work work = group().launch(
       message->call(), {tensor},
       {.calls = [&](ncclComm_t comm, cudaStream_t stream) { send_bytes({comm, stream, 0, 2}, tensor, 1); },

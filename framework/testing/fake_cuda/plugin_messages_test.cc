@@ -183,6 +183,28 @@ TEST_F(Plugin, AnAsynchronousErrorOfNcclEndsTheMessagesOfALink) {
   });
 }
 
+// As for other operations of devices, a thread notes their end.
+TEST_F(Plugin, MessagesAreInTheRecordOfTheWorldUntilTheDeviceHasFinishedThem) {
+  run(2, kLong, [](const Rank& rank) {
+    const auto state = [&] {
+      for (const auto& record : rank.host->recorder().records()) {
+        if (record.call.op == Op::kRecv && record.call.tag == 9) return record.state;
+      }
+      throw std::logic_error("the receive is not in the record");
+    };
+    const at::Tensor received = rank.full(10, 0);
+    Work recv = rank.group->recv(received, next(rank), 9);
+    EXPECT_EQ(state(), FlightRecorder::State::kLaunched);
+    rank.host->barrier().wait();
+    Work send = rank.group->send(rank.full(10, 1), next(rank), 9);
+    recv.wait();
+    send.wait();
+    const auto end = Clock::now() + std::chrono::seconds(20);
+    while (state() != FlightRecorder::State::kDone && Clock::now() < end) std::this_thread::yield();
+    EXPECT_EQ(state(), FlightRecorder::State::kDone);
+  });
+}
+
 TEST_F(Plugin, AMessageToItselfGoesThroughTheHost) {
   run(2, kLong, [](const Rank& rank) {
     const at::Tensor received = rank.full(10, 0);
