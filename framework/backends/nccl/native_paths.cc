@@ -11,6 +11,7 @@
 namespace phalanx::nccl {
 
 DeviceCommunicator::Native native_paths(CommunicatorPtr group, int device, Seconds timeout) {
+  if (!group) return {.group = nullptr, .supports = &has_native};
   const auto connect = Cuda::global().function<ConnectMessages>("phalanx_nccl_messages");
   return {.group = std::move(group),
           .supports = &has_native,
