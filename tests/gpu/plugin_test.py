@@ -8,7 +8,8 @@ import unittest
 
 PLUGIN = pathlib.Path("framework/backends/nccl/libphalanx_cuda.so")
 FUNCTIONS = {"phalanx_cuda_device_count", "phalanx_cuda_make_graph", "phalanx_cuda_pass_log_to",
-             "phalanx_cuda_peer_memory", "phalanx_cuda_versions", "phalanx_nccl_connect", "phalanx_plugin_stamp"}
+             "phalanx_cuda_peer_memory", "phalanx_cuda_versions", "phalanx_nccl_connect", "phalanx_nccl_messages",
+             "phalanx_plugin_stamp"}
 
 
 def symbols(which):

@@ -52,6 +52,9 @@ Work DeviceCommunicator::launch(Operation operation) {
   const at::Tensor& tensor = tensor_of(operation);
   if (!tensor.defined() || tensor.device().type() != device_) return inner()->launch(std::move(operation));
   if (size() == 1 && !is_message(operation)) return launch_alone(std::move(operation));
+  if (messages_ && is_message(operation) && operation.call.peer != rank()) {
+    return messages_->launch(std::move(operation));
+  }
   const Native& native = paths_.native;
   if (native.group && native.supports(operation)) return native.group->launch(std::move(operation));
   return launch_blocking(std::move(operation));
@@ -103,7 +106,7 @@ Work DeviceCommunicator::run_in_turn(const Call& call, std::function<void()> bod
 }
 
 DeviceCommunicator::Paths DeviceCommunicator::for_child() const {
-  return {.native = {nullptr, paths_.native.supports},
+  return {.native = {nullptr, paths_.native.supports, paths_.native.messages},
           .peers = paths_.peers ? paths_.peers->for_child() : nullptr,
           .direct = paths_.direct,
           .chunk_bytes = paths_.chunk_bytes};

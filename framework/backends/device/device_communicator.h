@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "framework/backends/device/device_messages.h"
 #include "framework/backends/device/peer_group.h"
 #include "framework/comm/decorator.h"
 
@@ -19,8 +20,9 @@ namespace phalanx {
 /// on that group, which has its own stream. Operations that `peers` supports copy from device memory to device memory.
 /// Operations that the host's group can perform on device memory itself run there: those of `direct`, or all if it
 /// takes such tensors. All others go through host memory (staging.h). Except for the native group, all of these block
-/// the thread that waits. So every operation supports both kinds of tensors in every dtype. Messages and barriers
-/// always use the host's group.
+/// the thread that waits. So every operation supports both kinds of tensors in every dtype. Barriers always use the
+/// host's group, and so do messages unless there are `messages` of the native group; a rank's messages to itself go
+/// through host memory.
 ///
 /// A group of one rank copies within the device, on the current stream.
 ///
@@ -34,6 +36,7 @@ class DeviceCommunicator final : public Decorator {
   struct Native {
     CommunicatorPtr group;  // the same ranks in the same order; null if there is none
     Predicate supports;
+    MakeDeviceMessages messages{};  // null: messages go through host memory; not called without a group
   };
 
   static constexpr std::int64_t kChunkBytes = 4 << 20;
@@ -49,7 +52,10 @@ class DeviceCommunicator final : public Decorator {
   DeviceCommunicator(CommunicatorPtr host, c10::DeviceType device)
       : DeviceCommunicator(std::move(host), device, Paths()) {}
   DeviceCommunicator(CommunicatorPtr host, c10::DeviceType device, Paths paths)
-      : Decorator(std::move(host)), device_(device), paths_(std::move(paths)) {}
+      : Decorator(std::move(host)), device_(device), paths_(std::move(paths)) {
+    const Native& native = paths_.native;
+    if (native.group && native.messages) messages_ = native.messages(inner());
+  }
 
   bool takes(c10::DeviceType device) const override { return device == device_ || inner()->takes(device); }
   Work launch(Operation operation) override;
@@ -70,6 +76,7 @@ class DeviceCommunicator final : public Decorator {
 
   c10::DeviceType device_;
   Paths paths_;
+  std::shared_ptr<DeviceMessages> messages_;
 };
 
 }  // namespace phalanx

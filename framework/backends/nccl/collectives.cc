@@ -16,7 +16,8 @@ namespace {
 
 void require(ncclResult_t result) {
   if (result == ncclSuccess || result == ncclInProgress) return;
-  throw CommError(CommError::Kind::kSystem, std::string("NCCL says: ") + ncclGetErrorString(result));
+  throw CommError(result == ncclRemoteError ? CommError::Kind::kPeerLost : CommError::Kind::kSystem,
+                  std::string("NCCL says: ") + ncclGetErrorString(result));
 }
 
 // A group of NCCL calls that are issued together and may wait for each other.
@@ -80,14 +81,6 @@ void copy_own(at::Tensor to, const at::Tensor& from) {
   if (to.numel() > 0 && to.data_ptr() != from.data_ptr()) to.copy_(from.view({-1}), /*non_blocking=*/true);
 }
 
-void send(const LaunchContext& context, const at::Tensor& part, int peer) {
-  if (part.numel() > 0) require(ncclSend(part.data_ptr(), part.nbytes(), ncclInt8, peer, context.comm, context.stream));
-}
-
-void recv(const LaunchContext& context, const at::Tensor& part, int peer) {
-  if (part.numel() > 0) require(ncclRecv(part.data_ptr(), part.nbytes(), ncclInt8, peer, context.comm, context.stream));
-}
-
 void broadcast(const LaunchContext& context, const Operation& operation) {
   const at::Tensor& tensor = operation.output;
   require(ncclBroadcast(tensor.data_ptr(), tensor.data_ptr(), tensor.nbytes(), ncclInt8, operation.root(), context.comm,
@@ -144,22 +137,22 @@ void all_gather(const LaunchContext& context, const Operation& operation) {
 }
 
 void gather(const LaunchContext& context, const Operation& operation) {
-  if (context.rank != operation.root()) return send(context, operation.input, operation.root());
+  if (context.rank != operation.root()) return send_bytes(context, operation.input, operation.root());
   const PartLayout parts(operation.input_counts, context.size, operation.output.numel());
   GroupCalls calls;
   for (int rank = 0; rank < context.size; ++rank) {
-    if (rank != context.rank) recv(context, parts.of(operation.output, rank), rank);
+    if (rank != context.rank) recv_bytes(context, parts.of(operation.output, rank), rank);
   }
   calls.end();
   copy_own(parts.of(operation.output, context.rank), operation.input);
 }
 
 void scatter(const LaunchContext& context, const Operation& operation) {
-  if (context.rank != operation.root()) return recv(context, operation.output, operation.root());
+  if (context.rank != operation.root()) return recv_bytes(context, operation.output, operation.root());
   const PartLayout parts(operation.input_counts, context.size, operation.input.numel());
   GroupCalls calls;
   for (int rank = 0; rank < context.size; ++rank) {
-    if (rank != context.rank) send(context, parts.of(operation.input, rank), rank);
+    if (rank != context.rank) send_bytes(context, parts.of(operation.input, rank), rank);
   }
   calls.end();
   copy_own(operation.output.view({-1}), parts.of(operation.input, context.rank));
@@ -171,8 +164,8 @@ void all_to_all(const LaunchContext& context, const Operation& operation) {
   GroupCalls calls;
   for (int rank = 0; rank < context.size; ++rank) {
     if (rank == context.rank) continue;
-    send(context, targets.of(operation.input, rank), rank);
-    recv(context, sources.of(operation.output, rank), rank);
+    send_bytes(context, targets.of(operation.input, rank), rank);
+    recv_bytes(context, sources.of(operation.output, rank), rank);
   }
   calls.end();
   copy_own(sources.of(operation.output, context.rank), targets.of(operation.input, context.rank));
@@ -197,6 +190,14 @@ struct Collectives {
 bool reduces(Op op) { return op == Op::kReduce || op == Op::kAllReduce || op == Op::kReduceScatter; }
 
 }  // namespace
+
+void send_bytes(const LaunchContext& context, const at::Tensor& part, int peer) {
+  if (part.numel() > 0) require(ncclSend(part.data_ptr(), part.nbytes(), ncclInt8, peer, context.comm, context.stream));
+}
+
+void recv_bytes(const LaunchContext& context, const at::Tensor& part, int peer) {
+  if (part.numel() > 0) require(ncclRecv(part.data_ptr(), part.nbytes(), ncclInt8, peer, context.comm, context.stream));
+}
 
 void execute(const LaunchContext& context, const Operation& operation) {
   const at::NoGradGuard no_grad;

@@ -15,6 +15,10 @@ struct LaunchContext {
   int rank, size;
 };
 
+/// Enqueue a send or receive of a tensor's bytes on the stream. Throw CommError.
+void send_bytes(const LaunchContext& context, const at::Tensor& part, int peer);
+void recv_bytes(const LaunchContext& context, const at::Tensor& part, int peer);
+
 /// Enqueues one operation on the stream; has_native() must be true for it. Operations that NCCL lacks are built from
 /// its sends and receives, or from its reductions and broadcasts of single parts, all in one launch. Throws CommError.
 ///

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "framework/backends/nccl/connect.h"
+
 #include <ATen/ops/empty.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
@@ -11,12 +13,6 @@
 
 namespace phalanx::nccl {
 namespace {
-
-at::Tensor bytes_of(const void* data, std::size_t size) {
-  at::Tensor bytes = at::empty({static_cast<std::int64_t>(size)}, at::kByte);
-  std::memcpy(bytes.data_ptr(), data, size);
-  return bytes;
-}
 
 // Returns a text about two ranks that share a device, or an empty one. NCCL itself reports only "invalid usage".
 std::string sharing_ranks(Communicator& host, int device) {
@@ -39,12 +35,7 @@ std::string sharing_ranks(Communicator& host, int device) {
 
 ncclUniqueId agree_on_id(Communicator& host) {
   ncclUniqueId id{};
-  if (host.rank() == 0) {
-    const ncclResult_t result = ncclGetUniqueId(&id);
-    if (result != ncclSuccess) {
-      throw CommError(CommError::Kind::kSystem, std::string("NCCL says: ") + ncclGetErrorString(result));
-    }
-  }
+  if (host.rank() == 0) id = make_id();
   const at::Tensor bytes = bytes_of(&id, sizeof(id));
   host.broadcast(bytes, 0).wait();
   std::memcpy(&id, bytes.data_ptr(), sizeof(id));
@@ -52,6 +43,36 @@ ncclUniqueId agree_on_id(Communicator& host) {
 }
 
 }  // namespace
+
+at::Tensor bytes_of(const void* data, std::size_t size) {
+  at::Tensor bytes = at::empty({static_cast<std::int64_t>(size)}, at::kByte);
+  std::memcpy(bytes.data_ptr(), data, size);
+  return bytes;
+}
+
+ncclUniqueId make_id() {
+  ncclUniqueId id{};
+  const ncclResult_t result = ncclGetUniqueId(&id);
+  if (result == ncclSuccess) return id;
+  throw CommError(CommError::Kind::kSystem, std::string("NCCL says: ") + ncclGetErrorString(result));
+}
+
+ncclComm_t open_communicator(const ncclUniqueId& id, const Member& member) {
+  const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(member.device));
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  ncclComm_t comm = NCCL_COMM_NULL;
+  const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(member.timeout);
+  ncclResult_t result = ncclCommInitRankConfig(&comm, member.size, id, member.rank, &config);
+  result = settle(comm, result, deadline);
+  if (result == ncclSuccess) return comm;
+  if (comm != NCCL_COMM_NULL) (void)ncclCommAbort(comm);
+  const bool late = result == ncclInProgress;
+  throw CommError(late ? CommError::Kind::kTimeout : CommError::Kind::kSystem,
+                  "connecting rank " + std::to_string(member.rank) + " of " + std::to_string(member.size) + " of " +
+                      member.group +
+                      " by NCCL: " + (late ? "other ranks did not connect" : ncclGetErrorString(result)));
+}
 
 CommunicatorPtr connect(const ConnectRequest& request) {
   Communicator& host = *request.host;
@@ -63,26 +84,13 @@ CommunicatorPtr connect(const ConnectRequest& request) {
     *request.sharing = std::move(sharing);
     return nullptr;
   }
-  const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(request.device));
-  const ncclUniqueId id = agree_on_id(host);
-  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;
-  ncclComm_t comm = NCCL_COMM_NULL;
-  const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(request.timeout);
-  ncclResult_t result = ncclCommInitRankConfig(&comm, host.size(), id, host.rank(), &config);
-  result = settle(comm, result, deadline);
-  if (result != ncclSuccess) {
-    if (comm != NCCL_COMM_NULL) (void)ncclCommAbort(comm);
-    const bool late = result == ncclInProgress;
-    throw CommError(late ? CommError::Kind::kTimeout : CommError::Kind::kSystem,
-                    "connecting rank " + std::to_string(host.rank()) + " of " + std::to_string(host.size()) +
-                        " by NCCL: " + (late ? "other ranks did not connect" : ncclGetErrorString(result)));
-  }
   Member member{.group = host.name(),
                 .rank = host.rank(),
                 .size = host.size(),
                 .device = request.device,
                 .timeout = request.timeout};
+  ncclComm_t const comm = open_communicator(agree_on_id(host), member);
+  const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(request.device));
   return std::make_shared<NcclCommunicator>(std::make_shared<Group>(
       std::move(member), comm, std::shared_ptr<FlightRecorder>(request.host, &host.recorder())));
 }

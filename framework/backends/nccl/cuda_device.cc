@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "framework/backends/device/device_communicator.h"
-#include "framework/backends/nccl/native.h"
+#include "framework/backends/nccl/native_paths.h"
 #include "framework/backends/nccl/plugin.h"
 #include "framework/base/config/no_fields.h"
 #include "framework/base/cuda.h"
@@ -36,17 +36,19 @@ class CudaKind final : public DeviceKind {
 
   // Uses NCCL if each rank has its own device; otherwise copies between device memories if all ranks are on one host.
   CommunicatorPtr connect(CommunicatorPtr host, c10::Device own, Seconds timeout) const override {
-    DeviceCommunicator::Native native{nullptr, &nccl::has_native};
+    CommunicatorPtr group;
     std::shared_ptr<PeerGroup> peers;
     if (host->size() > 1) {
       const auto connect = Cuda::global().function<nccl::Connect>("phalanx_nccl_connect");
       std::string sharing;
-      connect({.host = host, .device = own.index(), .timeout = timeout, .sharing = &sharing}, native.group);
-      if (!native.group) peers = peers_of(*host, own);
-      if (!native.group && host->rank() == 0) warn(sharing, *host, peers != nullptr);
+      connect({.host = host, .device = own.index(), .timeout = timeout, .sharing = &sharing}, group);
+      if (!group) peers = peers_of(*host, own);
+      if (!group && host->rank() == 0) warn(sharing, *host, peers != nullptr);
     }
     return std::make_shared<DeviceCommunicator>(
-        std::move(host), c10::kCUDA, DeviceCommunicator::Paths{.native = std::move(native), .peers = std::move(peers)});
+        std::move(host), c10::kCUDA,
+        DeviceCommunicator::Paths{.native = nccl::native_paths(std::move(group), own.index(), timeout),
+                                  .peers = std::move(peers)});
   }
 
  private:

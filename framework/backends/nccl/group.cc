@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "framework/backends/nccl/device_scope.h"
-#include "framework/backends/nccl/event.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"
 #include "framework/base/reason.h"
@@ -30,11 +29,6 @@ CommError explain(const std::string& where, ncclResult_t result, ncclComm_t comm
   return {result == ncclRemoteError ? CommError::Kind::kPeerLost : CommError::Kind::kSystem, text};
 }
 
-bool is_recording(cudaStream_t stream) {
-  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  return cudaStreamIsCapturing(stream, &status) == cudaSuccess && status == cudaStreamCaptureStatusActive;
-}
-
 CommError late(const std::string& where, Seconds waited) {
   std::ostringstream text;
   text.precision(3);
@@ -43,6 +37,11 @@ CommError late(const std::string& where, Seconds waited) {
 }
 
 }  // namespace
+
+bool is_recording(cudaStream_t stream) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  return cudaStreamIsCapturing(stream, &status) == cudaSuccess && status == cudaStreamCaptureStatusActive;
+}
 
 ncclResult_t settle(ncclComm_t comm, ncclResult_t result, Clock::time_point deadline) {
   const auto begin = Clock::now();
@@ -76,12 +75,13 @@ bool Health::fail(std::exception_ptr error) {
 
 class Group::InFlight final : public Work::State {
  public:
-  InFlight(std::shared_ptr<Health> health, int device, std::string what, std::vector<at::Tensor> tensors)
+  InFlight(std::shared_ptr<Health> health, int device, std::string what, std::vector<at::Tensor> tensors,
+           c10::cuda::CUDAStream launched_from)
       : what_(std::move(what)),
         tensors_(std::move(tensors)),
         health_(std::move(health)),
         device_(device),
-        launched_from_(current_stream()) {}
+        launched_from_(launched_from) {}
 
   void wait() override {
     if (recorded_ || !complete_.load(std::memory_order_acquire)) {
@@ -145,9 +145,12 @@ class Group::InFlight final : public Work::State {
   mutable std::atomic<bool> complete_{false};
 };
 
-Group::Group(Member member, ncclComm_t comm, std::shared_ptr<FlightRecorder> recorder)
+Group::Group(Member member, ncclComm_t comm, std::shared_ptr<FlightRecorder> recorder,
+             std::optional<c10::cuda::CUDAStream> stream)
     : member_(std::move(member)),
-      stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/true, static_cast<c10::DeviceIndex>(member_.device))),
+      stream_(stream ? *stream
+                     : c10::cuda::getStreamFromPool(/*isHighPriority=*/true,
+                                                    static_cast<c10::DeviceIndex>(member_.device))),
       recorder_(std::move(recorder)),
       record_(recorder_->add_group(member_.group)) {
   handle_->comm = comm;
@@ -186,15 +189,18 @@ std::string Group::describe() const {
   return member_.group + ", rank " + std::to_string(member_.rank) + " of " + std::to_string(member_.size);
 }
 
-Work Group::launch(const Call& call, std::vector<at::Tensor> tensors, const Body& body) {
+Work Group::launch(const Call& call, std::vector<at::Tensor> tensors, const Body& body, const Origin* origin) {
   const std::lock_guard launching(handle_->mutex);
-  const DeviceScope scope(static_cast<c10::DeviceIndex>(member_.device));
-  auto operation = std::make_shared<InFlight>(health_, member_.device, phalanx::describe(call), std::move(tensors));
-  operation->ticket_ = recorder_->launched(*record_, call);
+  const auto device = static_cast<c10::DeviceIndex>(member_.device);
+  const DeviceScope scope(device);
+  auto operation =
+      std::make_shared<InFlight>(health_, member_.device, phalanx::describe(call), std::move(tensors),
+                                 origin != nullptr ? origin->stream : c10::cuda::getCurrentCUDAStream(device));
+  operation->ticket_ = origin != nullptr ? origin->ticket : recorder_->launched(*record_, call);
   operation->what_ += " #" + std::to_string(operation->ticket_.sequence) + " of " + describe();
   if (health_->broken()) return Work(std::move(operation));  // throws when it is waited for
-  launch_now(*operation, operation->what_, body);
-  operation->recorded_ = is_recording(c10::cuda::getCurrentCUDAStream(static_cast<c10::DeviceIndex>(member_.device)));
+  launch_now(*operation, body, origin);
+  operation->recorded_ = origin == nullptr && is_recording(c10::cuda::getCurrentCUDAStream(device));
   if (health_->broken() || operation->recorded_) {
     recorder_->finished(operation->ticket_, !health_->broken());
     return Work(std::move(operation));
@@ -207,14 +213,23 @@ Work Group::launch(const Call& call, std::vector<at::Tensor> tensors, const Body
   return Work(std::move(operation));
 }
 
-void Group::launch_now(InFlight& operation, const std::string& what, const Body& body) {
+void Group::launch_now(InFlight& operation, const Body& body, const Origin* origin) {
+  const std::string& what = operation.what_;
   try {
-    Event given;
-    given.record(c10::cuda::getCurrentCUDAStream(static_cast<c10::DeviceIndex>(member_.device)));
-    given.block(stream_);
+    if (origin != nullptr) {
+      origin->launched.block(stream_);
+    } else {
+      Event given;
+      given.record(c10::cuda::getCurrentCUDAStream(static_cast<c10::DeviceIndex>(member_.device)));
+      given.block(stream_);
+    }
     const c10::cuda::CUDAStreamGuard on_stream(stream_);
     recorder_->started(operation.ticket_);
-    body.calls(handle_->comm, stream_.stream());
+    try {
+      body.calls(handle_->comm, stream_.stream());
+    } catch (const CommError& error) {
+      throw CommError(error.kind(), what + ": " + error.what());
+    }
     const ncclResult_t taken = settle(handle_->comm, ncclInProgress, after(member_.timeout));
     if (taken == ncclInProgress) throw late(what, member_.timeout);
     if (taken != ncclSuccess) throw explain(what, taken, handle_->comm);

@@ -13,10 +13,13 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "framework/backends/nccl/event.h"
 #include "framework/comm/operations/flight_recorder.h"
 #include "framework/comm/operations/work.h"
 #include "framework/comm/store/store.h"
@@ -35,6 +38,9 @@ struct Member {
 /// Blocks until a nonblocking communicator has carried out a call, such as enqueued an operation. Returns the result of
 /// the call, or ncclInProgress if the deadline passes first.
 ncclResult_t settle(ncclComm_t comm, ncclResult_t result, Clock::time_point deadline);
+
+/// Returns true if the work that is put on the stream becomes part of a graph.
+bool is_recording(cudaStream_t stream);
 
 /// The first error of a group, if any. Operations share it with their group and may outlive the group.
 class Health {
@@ -74,8 +80,9 @@ struct Handle {
 /// Limitation: ranks that call different operations time out instead of getting kMismatch.
 class Group {
  public:
-  /// Takes ownership of `comm`.
-  Group(Member member, ncclComm_t comm, std::shared_ptr<FlightRecorder> recorder);
+  /// Takes ownership of `comm`. Operations run on a stream of LibTorch's pool, or on the given one.
+  Group(Member member, ncclComm_t comm, std::shared_ptr<FlightRecorder> recorder,
+        std::optional<c10::cuda::CUDAStream> stream = {});
   ~Group();
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
@@ -83,6 +90,7 @@ class Group {
   const Member& member() const { return member_; }
   const std::shared_ptr<FlightRecorder>& recorder() const { return recorder_; }
   const std::shared_ptr<Handle>& handle() const { return handle_; }
+  c10::cuda::CUDAStream stream() const { return stream_; }
   std::string describe() const;  // for messages: "world, rank 0 of 2"
 
   /// Enqueues the work of `body` on the group's stream, after all earlier work on the current stream. Later work on a
@@ -92,7 +100,19 @@ class Group {
   struct Body {
     std::function<void(ncclComm_t comm, cudaStream_t stream)> calls, after;
   };
-  Work launch(const Call& call, std::vector<at::Tensor> tensors, const Body& body);
+  Work launch(const Call& call, std::vector<at::Tensor> tensors, const Body& body) {
+    return launch(call, std::move(tensors), body, nullptr);
+  }
+
+  /// The same for an operation whose caller launched it earlier, and perhaps in another thread.
+  struct Origin {
+    c10::cuda::CUDAStream stream;  // to which its tensors belong
+    Event launched;                // the work that the operation comes after
+    FlightRecorder::Ticket ticket{};
+  };
+  Work launch(const Call& call, std::vector<at::Tensor> tensors, const Body& body, const Origin& origin) {
+    return launch(call, std::move(tensors), body, &origin);
+  }
 
   /// Blocks the host until all launched operations are complete, or have failed. The caller must not hold the handle's
   /// mutex.
@@ -106,7 +126,8 @@ class Group {
  private:
   class InFlight;
 
-  void launch_now(InFlight& operation, const std::string& what, const Body& body);
+  Work launch(const Call& call, std::vector<at::Tensor> tensors, const Body& body, const Origin* origin);
+  void launch_now(InFlight& operation, const Body& body, const Origin* origin);
   void watch();
   bool look();
   void end_late(const InFlight& first);

@@ -5,7 +5,8 @@
 
 namespace phalanx::nccl {
 
-/// Returns true if NCCL itself performs the operation on device tensors. NCCL has no messages with tags, no barrier, no
+/// Returns true if NCCL itself performs the operation on device tensors. Messages, which NCCL has without
+/// tags, are not among them (messages.h). NCCL has no barrier, no
 /// reductions of bool and int16, no bitwise or custom reductions, and no mean of integers that rounds toward zero.
 bool has_native(const Operation& operation);
 

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "framework/backends/device/device_communicator.h"
-#include "framework/backends/nccl/native.h"
+#include "framework/backends/nccl/native_paths.h"
 #include "framework/backends/nccl/plugin.h"
 #include "framework/base/cuda.h"
 #include "framework/comm/backend.h"
@@ -28,7 +28,8 @@ CommunicatorPtr connect_world(const NcclConfig& config, const ConnectOptions& op
   CommunicatorPtr native;
   connect({.host = host, .device = device, .timeout = options.timeout}, native);
   return std::make_shared<DeviceCommunicator>(
-      std::move(host), c10::kCUDA, DeviceCommunicator::Paths{.native = {std::move(native), &nccl::has_native}});
+      std::move(host), c10::kCUDA,
+      DeviceCommunicator::Paths{.native = nccl::native_paths(std::move(native), device, options.timeout)});
 }
 
 const bool nccl_registered = Backends::global().add<NcclConfig>(

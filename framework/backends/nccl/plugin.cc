@@ -7,6 +7,7 @@
 #include <nccl.h>
 
 #include "framework/backends/nccl/communicator.h"
+#include "framework/backends/nccl/messages.h"
 #include "framework/base/cuda.h"
 #include "framework/base/log.h"
 
@@ -31,6 +32,11 @@ int phalanx_cuda_device_count(const char** why) {
 
 void phalanx_nccl_connect(const phalanx::nccl::ConnectRequest& request, phalanx::CommunicatorPtr& made) {
   made = phalanx::nccl::connect(request);
+}
+
+void phalanx_nccl_messages(const phalanx::nccl::MessagesRequest& request,
+                           std::shared_ptr<phalanx::DeviceMessages>& made) {
+  made = std::make_shared<phalanx::nccl::Messages>(request);
 }
 
 void phalanx_cuda_make_graph(std::unique_ptr<phalanx::DeviceGraph>& made) { made = phalanx::nccl::make_graph(); }

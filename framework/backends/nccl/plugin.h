@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "framework/backends/device/device_messages.h"
 #include "framework/backends/device/peer_memory.h"
 #include "framework/base/device_graph.h"
 #include "framework/comm/communicator.h"
@@ -23,6 +24,16 @@ struct ConnectRequest {
 /// The plug-in's function "phalanx_nccl_connect". Collective. Throws ConfigError if two ranks share a device, unless
 /// the request allows it, and CommError.
 using Connect = void(const ConnectRequest& request, CommunicatorPtr& made);
+
+/// The arguments of ConnectMessages.
+struct MessagesRequest {
+  CommunicatorPtr host;
+  int device = 0;     // device of this rank
+  Seconds timeout{};  // timeout of every message
+};
+
+/// The plug-in's function "phalanx_nccl_messages". Not collective.
+using ConnectMessages = void(const MessagesRequest& request, std::shared_ptr<DeviceMessages>& made);
 
 /// The plug-in's function "phalanx_cuda_peer_memory".
 using MakePeerMemory = void(int device, std::shared_ptr<PeerMemory>& made);

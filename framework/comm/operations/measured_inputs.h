@@ -19,8 +19,8 @@ class MeasuredInputs {
   /// Returns true if operations that this thread launches now are marked.
   static bool marked() { return depth() > 0; }
 
-  /// Restores, while it exists, the mark with which an operation was launched. The body of an operation may run in another
-  /// thread, or while another operation is waited for.
+  /// Restores, while it exists, the mark with which an operation was launched. The body of an operation may run in
+  /// another thread, or while another operation is waited for.
   class Restored {
    public:
     explicit Restored(bool marked) : before_(std::exchange(depth(), marked ? 1 : 0)) {}

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "framework/testing/fake_cuda/runtime.h"
 #include "framework/testing/fake_device/streams.h"
 
 namespace c10::cuda {
@@ -68,6 +69,10 @@ CUDAStream getStreamFromPool(const bool high_priority, DeviceIndex device) {
   return CUDAStream(fake().getStreamFromGlobalPool(or_current(device), high_priority));
 }
 CUDAStream getStreamFromPool(const int priority, DeviceIndex device) { return getStreamFromPool(priority < 0, device); }
+CUDAStream getStreamFromExternal(cudaStream_t stream, DeviceIndex device) {
+  const auto id = phalanx::testing::stream_id(stream);
+  return CUDAStream(c10::Stream(c10::Stream::UNSAFE, c10::Device(c10::kCUDA, device), id));
+}
 CUDAStream getDefaultCUDAStream(DeviceIndex device) { return CUDAStream(fake().getDefaultStream(or_current(device))); }
 CUDAStream getCurrentCUDAStream(DeviceIndex device) { return CUDAStream(fake().getStream(or_current(device))); }
 void setCurrentCUDAStream(CUDAStream stream) { fake().exchangeStream(stream.unwrap()); }

@@ -163,10 +163,11 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id
   if (ranks > NcclSegment::kMostRanks || rank < 0 || rank >= ranks) return ncclInvalidArgument;
   const auto communicator = std::make_shared<FakeNcclCommunicator>(rank, ranks, device, is_blocking(config));
   *comm = add(communicator);
-  return communicator->run([communicator = communicator.get(), name = std::string(id.internal)] {
+  // Names are used again, so only one rank forgets this one.
+  return communicator->run([communicator = communicator.get(), rank, name = std::string(id.internal)] {
     const ncclResult_t result = communicator->connect(name);
     const std::lock_guard lock(process().mutex);
-    if (result == ncclSuccess) process().unused_ids.erase(name);
+    if (result == ncclSuccess && rank == 0) process().unused_ids.erase(name);
     return result;
   });
 }

@@ -28,6 +28,11 @@ void phalanx_nccl_connect(const phalanx::nccl::ConnectRequest& request, std::sha
   phalanx_fake_plugin_table->connect(request, made);
 }
 
+void phalanx_nccl_messages(const phalanx::nccl::MessagesRequest& request,
+                           std::shared_ptr<phalanx::DeviceMessages>& made) {
+  phalanx_fake_plugin_table->connect_messages(request, made);
+}
+
 void phalanx_cuda_make_graph(std::unique_ptr<phalanx::DeviceGraph>& made) {
   phalanx_fake_plugin_table->make_graph(made);
 }

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <functional>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -18,12 +17,11 @@
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
 #include "framework/comm/backend.h"
-#include "framework/comm/device_kind.h"
 #include "framework/testing/fake_cuda/nccl_faults.h"
+#include "framework/testing/fake_cuda/plugin_suite.h"
 #include "framework/testing/fake_cuda/runtime.h"
 #include "framework/testing/fake_device/graph.h"
 #include "framework/testing/fake_device/memory.h"
-#include "framework/testing/worlds.h"
 
 namespace phalanx::testing {
 namespace {
@@ -33,50 +31,6 @@ using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
-
-// A rank with a device of its own and a stream, as in a run.
-struct Rank {
-  CommunicatorPtr host, group;
-  c10::Device device;
-
-  at::Tensor full(std::int64_t elements, double value) const {
-    return at::full({elements}, value, at::device(device).dtype(at::kFloat));
-  }
-  void synchronize_device() const { c10::impl::VirtualGuardImpl(c10::kCUDA).synchronizeDevice(device.index()); }
-};
-
-class Plugin : public ::testing::Test {
- protected:
-  ~Plugin() override {
-    for (int rank = 0; rank < 4; ++rank) break_nccl(rank, ncclSuccess);
-    break_cuda(cudaSuccess);
-    share_devices(0);
-    refuse_ipc(false);
-    limit_fake_memory(0);
-    EXPECT_EQ(nccl_communicators(), 0) << "a communicator was left behind";
-  }
-
-  static void run(int ranks, Seconds timeout, const std::function<void(const Rank&)>& body) {
-    run_ranks("inproc", ranks, [&](const CommunicatorPtr& world) {
-      const auto kind = DeviceKinds::Choice("cuda").make();
-      const c10::Device device(kind->type(), static_cast<c10::DeviceIndex>(world->rank() % kind->count()));
-      const c10::impl::VirtualGuardImpl devices(kind->type());
-      devices.setDevice(device);
-      const c10::StreamGuard stream(devices.getStreamFromGlobalPool(device));
-      body({world, kind->connect(world->split(0, world->rank()), device, timeout), device});
-    });
-  }
-};
-
-// Returns the error of the body.
-std::optional<CommError> error_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const CommError& error) {
-    return error;
-  }
-  return {};
-}
 
 TEST_F(Plugin, LaunchingAndWaitingDoNotBlockTheHostWhilePeersAreLate) {
   constexpr auto kLate = milliseconds(400);

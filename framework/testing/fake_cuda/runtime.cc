@@ -9,6 +9,8 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <string>
 
 #include "framework/testing/fake_device/graph.h"
@@ -23,6 +25,11 @@ using PointPtr = Streams::PointPtr;
 std::atomic<cudaError_t> broken{cudaSuccess};
 std::atomic<int> physical_devices{0};
 std::atomic<bool> ipc_refused{false};
+struct MadeStreams {
+  std::mutex mutex;
+  std::map<cudaStream_t, std::int64_t> ids;
+} made_streams;
+
 thread_local cudaError_t last_error = cudaSuccess;
 
 c10::impl::VirtualGuardImpl devices() { return c10::impl::VirtualGuardImpl(c10::kCUDA); }
@@ -58,6 +65,11 @@ static_assert(sizeof(MemoryHandle) <= sizeof(cudaIpcMemHandle_t));
 int stream_number(cudaStream_t stream) {
   if (stream != nullptr) return static_cast<int>(reinterpret_cast<std::intptr_t>(stream)) - 1;
   return Streams::global().number_of(devices().getDevice().index(), 0);
+}
+
+std::int64_t stream_id(cudaStream_t stream) {
+  const std::lock_guard lock(made_streams.mutex);
+  return made_streams.ids.at(stream);
 }
 
 void break_cuda(cudaError_t error) { broken = error; }
@@ -176,6 +188,17 @@ cudaError_t cudaMemcpyAsync(void*, const void*, std::size_t, cudaMemcpyKind, cud
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   return call([&] {
     std::tie(*free, *total) = fake_memory().getMemoryInfo(devices().getDevice().index());
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) {
+  return call([&] {
+    const std::lock_guard lock(made_streams.mutex);
+    const std::int64_t id = 2 * Streams::kPool + 1 + static_cast<std::int64_t>(made_streams.ids.size());
+    const int number = Streams::global().number_of(devices().getDevice().index(), id);
+    *stream = reinterpret_cast<cudaStream_t>(static_cast<std::intptr_t>(number) + 1);
+    made_streams.ids.emplace(*stream, id);
     return cudaSuccess;
   });
 }

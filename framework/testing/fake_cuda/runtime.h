@@ -3,10 +3,15 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstdint>
+
 namespace phalanx::testing {
 
 /// Returns the number of a stream in Streams. Null is the default stream of the current device.
 int stream_number(cudaStream_t stream);
+
+/// Returns the id by which Streams knows a stream that cudaStreamCreateWithPriority() has made.
+std::int64_t stream_id(cudaStream_t stream);
 
 /// From now on, every call of the CUDA runtime returns the error, as after a kernel that failed. cudaSuccess ends that.
 void break_cuda(cudaError_t error);

@@ -18,6 +18,8 @@ extern "C" {
 void phalanx_cuda_versions(phalanx::CudaVersions* versions);
 int phalanx_cuda_device_count(const char** why);
 void phalanx_nccl_connect(const phalanx::nccl::ConnectRequest& request, phalanx::CommunicatorPtr& made);
+void phalanx_nccl_messages(const phalanx::nccl::MessagesRequest& request,
+                           std::shared_ptr<phalanx::DeviceMessages>& made);
 void phalanx_cuda_make_graph(std::unique_ptr<phalanx::DeviceGraph>& made);
 void phalanx_cuda_peer_memory(int device, std::shared_ptr<phalanx::PeerMemory>& made);
 }
@@ -36,6 +38,7 @@ bool use_fake_cuda() {
   static const PluginTable table{.versions = &phalanx_cuda_versions,
                                  .device_count = &phalanx_cuda_device_count,
                                  .connect = &phalanx_nccl_connect,
+                                 .connect_messages = &phalanx_nccl_messages,
                                  .make_graph = &phalanx_cuda_make_graph,
                                  .make_peer_memory = &phalanx_cuda_peer_memory};
   const std::string path = std::filesystem::absolute(kLibrary).string();
