@@ -20,8 +20,8 @@ using torch::autograd::variable_list;
 using Sizes = std::vector<std::int64_t>;
 
 // The group and the dimensions, which forward saves for backward.
-struct Place final : torch::CustomClassHolder {
-  Place(CommunicatorPtr group, std::int64_t dim, Sizes sizes, std::int64_t join_dim = 0)
+struct Placement final : torch::CustomClassHolder {
+  Placement(CommunicatorPtr group, std::int64_t dim, Sizes sizes, std::int64_t join_dim = 0)
       : group(std::move(group)), dim(dim), join_dim(join_dim), sizes(std::move(sizes)) {}
 
   std::int64_t begin() const { return std::accumulate(sizes.begin(), sizes.begin() + group->rank(), std::int64_t{0}); }
@@ -32,14 +32,14 @@ struct Place final : torch::CustomClassHolder {
   std::int64_t dim, join_dim;
   Sizes sizes;
 };
-using PlacePtr = c10::intrusive_ptr<Place>;
+using PlacementPtr = c10::intrusive_ptr<Placement>;
 
 // ---- without derivatives
 
 // Returns the tensor with `dim` first and contiguous, so that the parts of ranks lie one after the other.
 at::Tensor outermost(const at::Tensor& tensor, std::int64_t dim) { return tensor.movedim(dim, 0).contiguous(); }
 
-Sizes counts_of(const Place& place, const at::Tensor& all_rows) {
+Sizes counts_of(const Placement& place, const at::Tensor& all_rows) {
   const auto row = all_rows.size(0) == 0 ? 0 : all_rows.numel() / all_rows.size(0);
   Sizes counts;
   for (const auto size : place.sizes) counts.push_back(size * row);
@@ -52,24 +52,24 @@ at::Tensor empty_like_rows(const at::Tensor& with_dim_first, std::int64_t rows) 
   return at::empty(shape, with_dim_first.options());
 }
 
-at::Tensor summed(const at::Tensor& tensor, const Place& place) {
+at::Tensor summed(const at::Tensor& tensor, const Placement& place) {
   at::Tensor sum = tensor.clone(at::MemoryFormat::Contiguous);
   place.group->all_reduce(sum, Reduction::kSum).wait();
   return sum;
 }
 
-at::Tensor gathered(const at::Tensor& part, const Place& place) {
+at::Tensor gathered(const at::Tensor& part, const Placement& place) {
   const at::Tensor input = outermost(part, place.dim);
   const at::Tensor output = empty_like_rows(input, place.all());
   place.group->all_gather(output, input, counts_of(place, output)).wait();
   return output.movedim(0, place.dim).contiguous();
 }
 
-at::Tensor own_part(const at::Tensor& tensor, const Place& place) {
+at::Tensor own_part(const at::Tensor& tensor, const Placement& place) {
   return tensor.narrow(place.dim, place.begin(), place.mine()).contiguous();
 }
 
-at::Tensor scattered(const at::Tensor& tensor, const Place& place) {
+at::Tensor scattered(const at::Tensor& tensor, const Placement& place) {
   const at::Tensor input = outermost(tensor, place.dim);
   const at::Tensor output = empty_like_rows(input, place.mine());
   place.group->reduce_scatter(output, input, Reduction::kSum, counts_of(place, input)).wait();
@@ -91,44 +91,44 @@ at::Tensor exchanged(const at::Tensor& tensor, std::int64_t split_dim, std::int6
 template <class Operation, class Partner>
 class Paired : public torch::autograd::Function<Paired<Operation, Partner>> {
  public:
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& tensor, const PlacePtr& place) {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& tensor, const PlacementPtr& place) {
     context->saved_data["place"] = c10::IValue::make_capsule(place);
     return Operation::compute(tensor, *place);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto capsule = context->saved_data["place"].toCapsule();
-    const auto place = c10::static_intrusive_pointer_cast<Place>(capsule);
+    const auto place = c10::static_intrusive_pointer_cast<Placement>(capsule);
     return {Paired<Partner, Operation>::apply(gradients[0], place), at::Tensor()};
   }
 };
 
 struct CopyToRanks {
-  static at::Tensor compute(const at::Tensor& tensor, const Place&) { return tensor.view_as(tensor); }
+  static at::Tensor compute(const at::Tensor& tensor, const Placement&) { return tensor.view_as(tensor); }
 };
 struct SumOverRanks {
-  static at::Tensor compute(const at::Tensor& tensor, const Place& place) { return summed(tensor, place); }
+  static at::Tensor compute(const at::Tensor& tensor, const Placement& place) { return summed(tensor, place); }
 };
 struct GatherParts {
-  static at::Tensor compute(const at::Tensor& tensor, const Place& place) { return gathered(tensor, place); }
+  static at::Tensor compute(const at::Tensor& tensor, const Placement& place) { return gathered(tensor, place); }
 };
 struct TakePart {
-  static at::Tensor compute(const at::Tensor& tensor, const Place& place) { return own_part(tensor, place); }
+  static at::Tensor compute(const at::Tensor& tensor, const Placement& place) { return own_part(tensor, place); }
 };
 struct SumAndScatter {
-  static at::Tensor compute(const at::Tensor& tensor, const Place& place) { return scattered(tensor, place); }
+  static at::Tensor compute(const at::Tensor& tensor, const Placement& place) { return scattered(tensor, place); }
 };
 
 class ExchangeParts : public torch::autograd::Function<ExchangeParts> {
  public:
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& tensor, const PlacePtr& place) {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& tensor, const PlacementPtr& place) {
     context->saved_data["place"] = c10::IValue::make_capsule(place);
     return exchanged(tensor, place->dim, place->join_dim, *place->group);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
-    const auto there = c10::static_intrusive_pointer_cast<Place>(context->saved_data["place"].toCapsule());
-    return {apply(gradients[0], c10::make_intrusive<Place>(there->group, there->join_dim, Sizes{}, there->dim)),
+    const auto there = c10::static_intrusive_pointer_cast<Placement>(context->saved_data["place"].toCapsule());
+    return {apply(gradients[0], c10::make_intrusive<Placement>(there->group, there->join_dim, Sizes{}, there->dim)),
             at::Tensor()};
   }
 };
@@ -176,9 +176,9 @@ std::int64_t share(const at::Tensor& tensor, std::int64_t dim, const Communicato
   return size / group.size();
 }
 
-PlacePtr place_of(const CommunicatorPtr& group, std::int64_t dim, Sizes sizes, std::int64_t size_of_each) {
+PlacementPtr place_of(const CommunicatorPtr& group, std::int64_t dim, Sizes sizes, std::int64_t size_of_each) {
   if (sizes.empty()) sizes.assign(static_cast<std::size_t>(group->size()), size_of_each);
-  return c10::make_intrusive<Place>(group, dim, std::move(sizes));
+  return c10::make_intrusive<Placement>(group, dim, std::move(sizes));
 }
 
 template <class Operation, class Partner>
@@ -200,12 +200,12 @@ at::Tensor of_whole(const at::Tensor& tensor, std::int64_t dim, const Communicat
 
 at::Tensor copy_to_ranks(const at::Tensor& tensor, const CommunicatorPtr& group) {
   if (group->size() == 1) return tensor;
-  return Paired<CopyToRanks, SumOverRanks>::apply(tensor, c10::make_intrusive<Place>(group, 0, Sizes{}));
+  return Paired<CopyToRanks, SumOverRanks>::apply(tensor, c10::make_intrusive<Placement>(group, 0, Sizes{}));
 }
 
 at::Tensor sum_over_ranks(const at::Tensor& tensor, const CommunicatorPtr& group) {
   if (group->size() == 1) return tensor;
-  return Paired<SumOverRanks, CopyToRanks>::apply(tensor, c10::make_intrusive<Place>(group, 0, Sizes{}));
+  return Paired<SumOverRanks, CopyToRanks>::apply(tensor, c10::make_intrusive<Placement>(group, 0, Sizes{}));
 }
 
 at::Tensor gather_parts(const at::Tensor& part, std::int64_t dim, const CommunicatorPtr& group, Sizes sizes) {
@@ -230,7 +230,7 @@ at::Tensor exchange_parts(const at::Tensor& tensor, std::int64_t split_dim, std:
   split_dim = wrapped(tensor, split_dim);
   join_dim = wrapped(tensor, join_dim);
   share(tensor, split_dim, *group);
-  return ExchangeParts::apply(tensor, c10::make_intrusive<Place>(group, split_dim, Sizes{}, join_dim));
+  return ExchangeParts::apply(tensor, c10::make_intrusive<Placement>(group, split_dim, Sizes{}, join_dim));
 }
 
 at::Tensor exchange_rows(const at::Tensor& rows, Sizes to, Sizes from, const CommunicatorPtr& group) {
