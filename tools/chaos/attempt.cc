@@ -33,13 +33,18 @@ Attempt::Attempt(const std::vector<Start>& starts, const std::string& folder, st
 }
 
 bool Attempt::poll() {
+  // Read before the note is looked for, since a rank may show a fault as soon as it has left the note.
+  const auto bytes = written();
   std::error_code none;
-  if (!noted_at_ && std::filesystem::exists(note_, none)) {
-    noted_at_ = Clock::now();
-    written_before_ = written();
+  if (!noted_at_) {
+    if (std::filesystem::exists(note_, none)) {
+      noted_at_ = Clock::now();
+    } else {
+      written_before_ = bytes;
+    }
   }
   const auto ended = std::ranges::count_if(processes_, [](const auto& one) { return one->poll().has_value(); });
-  if (noted_at_ && !shown_at_ && written() > written_before_) shown_at_ = Clock::now();
+  if (noted_at_ && !shown_at_ && bytes > written_before_) shown_at_ = Clock::now();
   return static_cast<std::size_t>(ended) == processes_.size();
 }
 
