@@ -6,9 +6,9 @@
 
 namespace phalanx {
 
-/// How often a job was started again after failures (launch.restarts), and the time that this has cost: the time in
-/// which steps were computed that had to be computed again, because they came after the newest checkpoint, and the time
-/// until the ranks were started again.
+/// The number of times that a job was started again after failures (launch.restarts), and the time that this has cost:
+/// the time of steps that were lost because they came after the newest checkpoint, and the time until the ranks were
+/// started again.
 struct Restarts {
   std::int64_t count = 0;
   double lost_seconds = 0;

@@ -25,7 +25,7 @@ RankPicture OwnPicture::take(const std::vector<FlightRecorder::Record>& records,
                       .taken = now,
                       .dataset = dataset_,
                       .waiting_since = waiting_since};
-  // What the recorder has seen happened before now.
+  // All events of the recorder are in the past, which bounds the time of its start.
   for (const auto& record : records) {
     const auto latest = std::max({record.launched_ns, record.started_ns, record.finished_ns});
     recorder_start_ = std::min(recorder_start_, now - seconds_of(latest));

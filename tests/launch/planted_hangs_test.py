@@ -34,7 +34,7 @@ HANGS = {
     "lost_message": r"rank 2 has waited \d+ s in recv #\d+ of world \(recv\(from 3, tag 77\) of 3 Double\) for a message from "
                     r"rank 3, which has not sent it|" + WAIT,
 }
-# Where calls are compared, ranks that differ do not hang.
+# Ranks that make different calls do not hang if calls are compared.
 DIFFERENCES = {"skip_collective", "other_order"}
 
 

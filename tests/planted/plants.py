@@ -62,8 +62,8 @@ FOUND_AT_ONCE = (
         Plant(
             "gradient_of_tensor_axis",
             "framework/parallel/autograd_collectives.cc",
-            "  return Paired<CopyToRanks, SumOverRanks>::apply(tensor, c10::make_intrusive<Place>(group, 0, Sizes{}));",
-            "  auto copy = Paired<CopyToRanks, SumOverRanks>::apply(tensor, c10::make_intrusive<Place>(group, 0, Sizes{}));\n"
+            "  return Paired<CopyToRanks, SumOverRanks>::apply(tensor, c10::make_intrusive<Placement>(group, 0, Sizes{}));",
+            "  auto copy = Paired<CopyToRanks, SumOverRanks>::apply(tensor, c10::make_intrusive<Placement>(group, 0, Sizes{}));\n"
             "  if (copy.requires_grad()) copy.register_hook([](const at::Tensor& gradient) { return gradient * 0.5; });\n"
             "  return copy;"),
         cases=("copy_llama-mesh-*",),

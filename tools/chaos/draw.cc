@@ -39,7 +39,7 @@ Trial draw_one(const Fault& fault, int number, std::uint64_t seed, const Subject
   trial.step = first + static_cast<std::int64_t>(number_below(count, seed, kStepStream));
   trial.event = kEventsOfStep[number_below(kEventsOfStep.size(), seed, kEventStream)];
   if (fault.at_checkpoint) {
-    // What another process does happens right after the checkpoint has begun, what the rank does right before it.
+    // Faults by another process happen right after the checkpoint has begun, faults by the rank right before it.
     trial.event = fault.caused_by == CausedBy::kDriver ? Event::kUpdate : Event::kBackward;
     trial.step = std::max(subject.checkpoint_every, trial.step / subject.checkpoint_every * subject.checkpoint_every);
   }

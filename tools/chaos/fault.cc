@@ -60,7 +60,7 @@ std::vector<Fault> flips() {
                  .statuses = {kFailed},
                  .settings = {"framework.checksums=true"}});
   for (auto& fault : all) fault.needs_peer = true;
-  // Whether training diverges because of a wrong gradient or goes on depends on the model.
+  // A wrong gradient makes some models diverge, and others go on.
   all.push_back({.name = "flip_gradient",
                  .planned = "flip_gradient",
                  .expected = Expected::kGoesOn,

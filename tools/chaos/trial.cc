@@ -123,7 +123,7 @@ class TrialRun {
   void check_names(const std::string& errors) {
     const std::string rank = "rank " + std::to_string(trial_.rank);
     if (fault_.names_rank && errors.find(rank) == std::string::npos) complain(rank + " was not named");
-    // What changes when a step is complete is found after the next one.
+    // The check finds a change that is made at the end of a step after the next step.
     const std::int64_t step = trial_.step + (trial_.event == Event::kUpdate ? 1 : 0);
     const std::string found = "after step " + std::to_string(step) + " ";
     if (fault_.names_next_step && errors.find(found) == std::string::npos) complain("it was not found " + found);

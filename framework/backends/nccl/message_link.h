@@ -23,8 +23,7 @@ namespace phalanx::nccl {
 /// The tag of the host's messages that links exchange. Algorithms of framework/collectives use lower ones.
 inline constexpr int kLinkTag = kMaxAnyTag;
 
-/// What a sender tells the receiver about each message, through the host's group, in the order in which it calls
-/// ncclSend.
+/// A sender sends a header for each message through the host's group, in the order in which it calls ncclSend.
 struct Header {
   std::int64_t tag = 0, bytes = 0;
 };

@@ -27,7 +27,7 @@ using ::testing::ThrowsMessage;
 
 constexpr int kRanks = 3;
 
-// What a rank received, in order.
+// The tensors that a rank received, in order.
 using Received = std::vector<at::Tensor>;
 using Program = std::function<Received(const CommunicatorPtr& world)>;
 

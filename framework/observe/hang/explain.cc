@@ -67,7 +67,7 @@ std::string time_of(const RankPicture& rank) {
   return kWithin.contains(rank.activity) ? " of step " + std::to_string(rank.step + 1) : "";
 }
 
-// What is known of the ranks of a job, sorted by whether they wait in an operation.
+// The ranks of a job, divided into those that wait in an operation and the others.
 class Scene {
  public:
   Scene(const JobPicture& job, double least_wait) : job_(job) {

@@ -26,7 +26,7 @@ struct PicturedOperation {
   bool operator==(const PicturedOperation&) const = default;
 };
 
-/// What is known of one rank at one time.
+/// The state of one rank at one time, as far as it is known.
 struct RankPicture {
   enum class Process {
     kRuns,
@@ -51,7 +51,7 @@ struct RankPicture {
   bool operator==(const RankPicture&) const = default;
 };
 
-/// What is known of all ranks of a job.
+/// The knowledge of all ranks of a job.
 struct JobPicture {
   int size = 0;                      // number of ranks
   double taken = 0;                  // seconds since the epoch
