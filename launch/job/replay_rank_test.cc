@@ -5,7 +5,6 @@
 
 #include <filesystem>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "engine/config/check.h"
@@ -15,8 +14,8 @@
 #include "framework/base/files.h"
 #include "framework/base/json.h"
 #include "framework/testing/worlds.h"
-#include "launch/job/run_rank.h"
 #include "launch/testing/launcher_process.h"
+#include "launch/testing/thread_ranks.h"
 
 namespace phalanx {
 namespace {
@@ -55,16 +54,7 @@ class ReplayRank : public ::testing::Test {
     check(job_.config);
     job_.run_dir = scratch_.path("run");
     const RunFolder folder = RunFolder::create(job_.run_dir);
-    const SharedByThreads shared = prepare_threads(job_, folder);
-    std::vector<int> statuses(static_cast<std::size_t>(ranks));
-    std::vector<std::jthread> threads;
-    for (int rank = 0; rank < ranks; ++rank) {
-      threads.emplace_back([&, rank] {
-        statuses[static_cast<std::size_t>(rank)] = run_rank(job_, thread_rank(rank, ranks, folder, shared));
-      });
-    }
-    threads.clear();
-    return statuses;
+    return testing::run_as_threads(job_, folder, ranks);
   }
 
   ReplayResult replay(int rank, const std::vector<std::string>& changes = {}) {

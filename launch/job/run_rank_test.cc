@@ -7,7 +7,6 @@
 #include <functional>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "framework/base/config/config.h"
@@ -17,6 +16,7 @@
 #include "launch/exit_status.h"
 #include "launch/failure/failure.h"
 #include "launch/testing/launcher_process.h"
+#include "launch/testing/thread_ranks.h"
 
 namespace phalanx {
 namespace {
@@ -51,16 +51,7 @@ class RunRank : public ::testing::Test {
     const RunFolder folder = RunFolder::create(job_.run_dir);
     job_.config.launch.ranks = ranks;
     job_.config.backend = "inproc";
-    const SharedByThreads shared = prepare_threads(job_, folder);
-    std::vector<int> statuses(static_cast<std::size_t>(ranks));
-    std::vector<std::jthread> threads;
-    for (int rank = 0; rank < ranks; ++rank) {
-      threads.emplace_back([&, rank] {
-        statuses[static_cast<std::size_t>(rank)] = run_rank(job_, thread_rank(rank, ranks, folder, shared));
-      });
-    }
-    threads.clear();
-    return statuses;
+    return testing::run_as_threads(job_, folder, ranks);
   }
 
   // Runs this process as the only rank of a launcher such as torchrun.
