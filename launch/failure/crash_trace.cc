@@ -10,8 +10,10 @@
 #include <cstddef>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 
+#include "framework/base/write_all.h"
 #include "launch/failure/failure.h"
 
 namespace phalanx {
@@ -35,22 +37,14 @@ int log_file = -1;
 
 const char* kept(const std::string& text) { return ::strdup(text.c_str()); }
 
-void write_all(int file, const char* data, std::size_t size) {
-  while (file >= 0 && size > 0) {
-    const ssize_t written = ::write(file, data, size);
-    if (written <= 0) return;
-    data += written;
-    size -= static_cast<std::size_t>(written);
-  }
-}
-
 // Called by the signal handler, for each line.
 void write_trace(const char* data, std::size_t size) {
   if (trace_file < 0) trace_file = ::open(trace_path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
   if (log_file < 0) log_file = ::open(log_file_path, O_WRONLY | O_APPEND | O_CLOEXEC);
-  write_all(trace_file, data, size);
-  write_all(log_file, data, size);
-  if (prints) write_all(STDERR_FILENO, data, size);
+  const std::string_view text(data, size);
+  if (trace_file >= 0) (void)write_all(trace_file, text);
+  if (log_file >= 0) (void)write_all(log_file, text);
+  if (prints) (void)write_all(STDERR_FILENO, text);
 }
 
 // Lets the handler run on a stack of its own, since there is no room for it after an overflow.
