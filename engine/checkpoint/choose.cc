@@ -113,7 +113,7 @@ Choice choose(const std::string& resume, const CheckpointFolder& folder, const M
       problem = error.what();
     }
   }
-  const MeasuredInputs measured;  // what is in the folder
+  const MeasuredInputs measured;  // the contents of the folder
   misfit = broadcast_text(misfit, world);
   if (!misfit.empty()) throw ConfigError(misfit);
   problem = broadcast_text(problem, world);

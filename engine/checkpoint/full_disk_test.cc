@@ -227,7 +227,7 @@ TEST_F(Checkpoints, AFileThatHangsIsWrittenAgainAfterTheDeadline) {
   const std::string pipe = folder_.temporary_path(2) + "/" + weights_file(1, 2);
   fs::create_directories(folder_.temporary_path(2));
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  const int held = ::open(pipe.c_str(), O_PATH | O_CLOEXEC);  // the name is that of the file in the end
+  const int held = ::open(pipe.c_str(), O_PATH | O_CLOEXEC);  // later, a regular file has this name
   const Seconds long_enough(60);
   run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
     Rank rank(*world);

@@ -137,7 +137,7 @@ TEST(Experiment, SoundReplicasAreEqual) {
   }
 }
 
-// Norms are those of each rank before any reduction, whenever a strategy reduces.
+// Every strategy reports the norms of a rank before it combines gradients of different ranks.
 TEST(Experiment, NormsOfEachRanksGradientsAreCompared) {
   const auto ratio_of = [](const std::string& strategy) {
     const auto two = run(2, {"strategy=" + strategy, "watch.gradient_norms.every_steps=2"});

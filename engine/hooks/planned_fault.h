@@ -46,8 +46,7 @@ inline constexpr const char* kPlannedFault = "PHALANX_FAULT";
 ///   loader_hangs           the training set never returns the step-th batch
 ///   loader_blocks          the training set opens a file, NOTE.fifo, that never opens, as in a folder of a dead server
 ///   pause                  the rank waits until the file NOTE.go exists, at most for `seconds`, so that another
-///   process
-///                          can do something at this point
+///                          process can do something at this point
 ///   flip_parameter, flip_optimizer, flip_buffer
 ///                          a bit of one of the tensors changes that a ReplicaCheck compares
 ///   flip_gradient          a bit of a gradient of this rank changes, before it is combined with those of other ranks

@@ -73,7 +73,7 @@ class Overlapped final : public GradientStrategy {
   CommunicatorPtr group_;
   std::int64_t backwards_;
   std::shared_ptr<const bool> accumulates_;
-  std::function<void(const at::Tensor&)> local_gradients_;  // null: nobody asks for them
+  std::function<void(const at::Tensor&)> local_gradients_;  // may be null
   GradientGroup gradients_;
   std::vector<Slice> slices_;  // the buckets
   std::unique_ptr<GradientHooks> hooks_;

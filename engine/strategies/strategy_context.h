@@ -33,8 +33,8 @@ struct StrategyContext {
   std::string level{};                            // names this part of a strategy, for tables on servers
   std::shared_ptr<const bool> accumulates{};      // true during backwards that do not count; null: all of them do
 
-  /// Must be called with gradients of this rank before they are combined with those of other ranks, if that happens
-  /// before backward is over. Null: nobody asks for them.
+  /// A strategy that combines gradients of different ranks during backward calls this with each part of its own
+  /// gradients before it combines that part. May be null.
   std::function<void(const at::Tensor& gradients)> local_gradients{};
 
   /// Returns the levels of the run's topology, coarsest first, with this rank's values. Absent: there are none. Throws

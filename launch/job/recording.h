@@ -27,7 +27,7 @@ std::shared_ptr<recording::Recorder> start_recording(const ExperimentConfig& con
 /// The state of a rank at the end of training. The hooks below fill it.
 struct EndOfTraining {
   std::int64_t step = 0;
-  std::uint64_t parameters = 0;  // checksum of what the rank updates
+  std::uint64_t parameters = 0;  // checksum of the parameters that the rank updates
 };
 
 /// Adds the hooks by which a recorder learns of steps and of parameters.

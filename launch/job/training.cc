@@ -27,7 +27,7 @@ std::function<void(Engine&)> write_inputs_at_start(const ExperimentConfig& confi
 
 namespace {
 
-// Returns a line about the recording, or nothing if there is none.
+// Returns a line about the recording, or "" if the run does not record.
 std::string recorded(const ExperimentConfig& config, const ExperimentResult& result) {
   if (!result.recorded_bytes) return "";
   return "Recorded in " + config.framework.record + ": " + format_bytes(*result.recorded_bytes) +

@@ -39,7 +39,7 @@ class StallWatch {
     Seconds timeout{0};                           // after which operations fail; 0: not known
     std::string dataset{};                        // its name
     RankPage* page = nullptr;                     // page of this rank, which must outlive this object; null: none
-    std::shared_ptr<const CallNames> names{};     // of what operations move; null: unknown
+    std::shared_ptr<const CallNames> names{};     // names what operations move; may be null
 
     /// Called with the sentence that explains a wait, before the operation fails, and with "" if it continues. If the
     /// destructor is called because of an exception, it is called at the latest there. Calls do not overlap.

@@ -41,7 +41,7 @@ struct Fault {
   bool is_shown = true;          // the run has to say something on standard error
   bool names_rank = false;       // this has to name the rank
   bool names_next_step = false;  // and the first step at whose end the fault can be found
-  bool keeps_results = true;     // the result must be that of an undisturbed run
+  bool keeps_results = true;     // the final weights must equal those of a run without the fault
 };
 
 /// Returns all faults, in a fixed order.

@@ -35,7 +35,7 @@ class Inbox final : public MessageLink {
   at::Tensor receive_aside(const Header& header);
 
   std::deque<Unexpected> unexpected_;
-  std::deque<Work> aside_;  // of messages that were received into memory of their own
+  std::deque<Work> aside_;  // receives into memory of the inbox
 };
 
 }  // namespace phalanx::nccl

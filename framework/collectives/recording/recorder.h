@@ -72,7 +72,7 @@ class Recorder {
   mutable std::mutex mutex_;
   std::shared_ptr<AppendedFile> first_;
   Place now_;
-  std::int64_t segment_ = -1, segment_before_ = -1;  // the steps at which these begin; -1: there is none
+  std::int64_t segment_ = -1, segment_before_ = -1;  // their first steps; -1: no such segment
 };
 
 }  // namespace phalanx::recording
