@@ -174,9 +174,9 @@ TEST(FullDisk, DoesNotEndARunThatOnlyWritesMeasurements) {
   std::filesystem::create_symlink("/dev/full", folder.metrics());
   std::filesystem::create_symlink("/dev/full/none", folder.tensorboard());
   ::testing::internal::CaptureStderr();
-  const auto run = run_tiny(
-      1, folder,
-      {"model=mlp", "watch.tensorboard=true", "watch.report=false", "watch.every_steps=1", "evaluate.every_epochs=0"});
+  const auto run = run_tiny(1, folder,
+                            {"model=mlp", "watch.tensorboard=true", "watch.report=false", "watch.every_steps=1",
+                             "evaluate.every_epochs=0", "checkpoint.retry=1"});
   const std::string message = ::testing::internal::GetCapturedStderr();
   EXPECT_THAT(run.errors, Each(""));
   const std::string once =

@@ -108,14 +108,17 @@ class Memory(ProgramTest):
 
 
 class Disk(ProgramTest):
+    # At the end, files are not tried again for long.
+    at_once = {"checkpoint.retry": 1}
+
     def test_full(self):
         run = self.folder / "run"
         run.mkdir()
         full = namespace(f"mount -t tmpfs -o size=20k tmpfs {run}")
         if full:
-            settings, why = ENDLESS, "No space left on device"
+            settings, why = {**ENDLESS, **self.at_once}, "No space left on device"
         else:  # a limit on the size of files replaces a full disk; one rank needs no memory file
-            settings, why = {**ENDLESS, "launch.ranks": 1}, "File too large"
+            settings, why = {**ENDLESS, **self.at_once, "launch.ranks": 1}, "File too large"
             full = ["bash", "-c", 'ulimit -f 8; exec "$@"', "bash"]
         process = self.train(*sets(settings), command=[*full, program.TRAIN])
         message = f"Warning: {run}/metrics.jsonl: cannot be written: {why}"
@@ -135,7 +138,7 @@ class Disk(ProgramTest):
         full = namespace(f"mount -t tmpfs -o size=64k tmpfs {run}")
         if full is None:
             self.skipTest("no mount namespaces here")
-        process = self.train(*sets(SHORT), command=[*full, program.TRAIN])
+        process = self.train(*sets(SHORT, self.at_once), command=[*full, program.TRAIN])
         self.assert_status(1, process, SOON)
         self.assertIn("weights.safetensors", process.err)
         self.assertIn("No space left on device", process.err)
@@ -143,7 +146,7 @@ class Disk(ProgramTest):
 
     def test_run_folder_that_is_renamed(self):
         run = self.run_folder()
-        process = self.train(*sets(ENDLESS))
+        process = self.train(*sets(ENDLESS, self.at_once))
         self.wait_for_training(run, process)
         run.path.rename(self.folder / "elsewhere")
         message = f"Warning: {run.path}/metrics.jsonl: was removed or renamed during the run"

@@ -282,9 +282,28 @@ class ProgramTest(unittest.TestCase):
                 pass
 
 
+class ShardLoader(unittest.TestLoader):
+    """Loads every n-th test, if Bazel runs a test in n shards."""
+
+    def __init__(self):
+        super().__init__()
+        self._shards, self._shard = int(os.environ.get("TEST_TOTAL_SHARDS", 1)), int(os.environ.get("TEST_SHARD_INDEX", 0))
+        self._found = 0
+        if "TEST_SHARD_STATUS_FILE" in os.environ:
+            pathlib.Path(os.environ["TEST_SHARD_STATUS_FILE"]).touch()
+
+    def getTestCaseNames(self, case):
+        chosen = []
+        for name in super().getTestCaseNames(case):
+            if self._found % self._shards == self._shard:
+                chosen.append(name)
+            self._found += 1
+        return chosen
+
+
 def main():
     # Programs inherit ignored signals and keep ignoring them; the parent of the tests may ignore some.
     for number in (signal.SIGHUP, signal.SIGINT):
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
-    unittest.main(verbosity=2)
+    unittest.main(verbosity=2, testLoader=ShardLoader())

@@ -36,6 +36,7 @@ import time
 import unittest
 
 import documents
+import program
 from program import ProgramTest, RunFolder, free_port
 
 ROOT = pathlib.Path.cwd()
@@ -316,4 +317,4 @@ class Coverage(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    program.main()
