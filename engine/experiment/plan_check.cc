@@ -13,6 +13,7 @@
 #include "engine/plan/operation_log.h"
 #include "engine/plan/step_planner.h"
 #include "framework/base/error.h"
+#include "framework/base/quantile.h"
 
 namespace phalanx {
 namespace {
@@ -22,11 +23,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::int64_t kSteps = 24, kCounted = 3;  // the operations between step 2 and this one are counted
 
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values.empty() ? 0 : values[values.size() / 2];
-}
 
 double all_reduce_seconds(Communicator& world, const at::Tensor& tensor) {
   world.barrier().wait();

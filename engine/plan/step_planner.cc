@@ -12,6 +12,7 @@
 #include "engine/plan/live_memory.h"
 #include "engine/plan/plannable.h"
 #include "engine/plan/planned_traffic.h"
+#include "framework/base/quantile.h"
 #include "framework/partition/pipeline/timeline.h"
 
 namespace phalanx {
@@ -147,8 +148,7 @@ double StepPlanner::median_seconds() {
   barrier_();
   std::vector<double> timed;
   for (int i = 0; i < kTimed; ++i) timed.push_back(seconds());
-  std::ranges::nth_element(timed, timed.begin() + kTimed / 2);
-  return timed[kTimed / 2];
+  return median(timed);
 }
 
 }  // namespace phalanx

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <vector>
 
+#include "framework/base/quantile.h"
 #include "framework/comm/operations/measured_inputs.h"
 
 namespace phalanx {
@@ -37,8 +38,7 @@ double seconds_of(Communicator& group, std::int64_t bytes, const c10::Device& de
   seconds_of_one(group, values);
   std::vector<double> times(kRepetitions);
   for (auto& time : times) time = seconds_of_one(group, values);
-  std::ranges::nth_element(times, times.begin() + kRepetitions / 2);
-  const at::Tensor slowest = at::full({1}, times[kRepetitions / 2], at::kDouble);
+  const at::Tensor slowest = at::full({1}, median(times), at::kDouble);
   const MeasuredInputs measured;
   group.all_reduce(slowest, Reduction::kMax).wait();
   return slowest.item<double>();

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tools/bench/quantile.h"
+#include "framework/base/quantile.h"
 
 namespace phalanx::bench {
 namespace {

@@ -14,12 +14,12 @@
 
 #include "framework/base/error.h"
 #include "framework/base/files.h"
+#include "framework/base/quantile.h"
 #include "framework/base/text.h"
 #include "framework/kernels/kernels.h"
 #include "launch/exit_status.h"
 #include "launch/program.h"
 #include "tools/bench/child.h"
-#include "tools/bench/quantile.h"
 #include "tools/bench_kernels/operation.h"
 #include "tools/command/command.h"
 #include "tools/command/flags.h"
@@ -125,7 +125,7 @@ Row measure_in_turns(bench::Child& libtorch, bench::Child& ours, std::size_t num
     ours_us.push_back(sample(ours, number));
     if (!theirs_first) theirs_us.push_back(sample(libtorch, number));
   }
-  return {operation, bench::quantile(theirs_us, 0.5), bench::quantile(ours_us, 0.5)};
+  return {operation, median(theirs_us), quantile(ours_us, 0.5)};
 }
 
 int run(const Arguments& arguments) {

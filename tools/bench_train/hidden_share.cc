@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "tools/bench/quantile.h"
+#include "framework/base/quantile.h"
 #include "tools/bench_train/measure.h"
 
 namespace phalanx::bench_train {
@@ -15,7 +15,7 @@ class Shares {
   }
   std::optional<double> median() const {
     if (shares_.empty()) return std::nullopt;
-    return bench::quantile(shares_, 0.5);
+    return quantile(shares_, 0.5);
   }
 
  private:

@@ -14,16 +14,14 @@
 #include "framework/base/config/config.h"
 #include "framework/base/cores.h"
 #include "framework/base/error.h"
+#include "framework/base/quantile.h"
 #include "launch/temporary_folder.h"
-#include "tools/bench/quantile.h"
 #include "tools/bench_train/rank_processes.h"
 #include "tools/bench_train/time_to_loss.h"
 #include "tools/bench_train/workload.h"
 
 namespace phalanx::bench_train {
 namespace {
-
-using bench::quantile;
 
 constexpr const char* kLimit = "no_communication";
 constexpr const char* kCppLimit = "cpp_no_communication";  // of loops in C++
@@ -153,7 +151,7 @@ std::optional<double> ratio(const MeasuredSystem& one, const MeasuredSystems& al
   for (std::size_t round = 0; round < one.rates().size(); ++round) {
     ratios.push_back(one.rates()[round] / other->rates()[round]);
   }
-  return quantile(ratios, 0.5);
+  return median(ratios);
 }
 
 // Returns the share of communication that is hidden. Waiting for the slower rank cannot be hidden; only a limit in

@@ -8,6 +8,7 @@
 #include <span>
 #include <utility>
 
+#include "framework/base/quantile.h"
 #include "framework/base/random.h"
 #include "framework/base/text.h"
 
@@ -121,22 +122,14 @@ void set_medians(std::vector<ChangePoint>& points, std::span<const double> value
   for (std::size_t i = 0; i < points.size(); ++i) {
     const std::size_t begin = i == 0 ? 0 : points[i - 1].night, at = points[i].night;
     const std::size_t end = i + 1 == points.size() ? values.size() : points[i + 1].night;
-    points[i].median_before = median_of(values.subspan(begin, at - begin));
-    points[i].median_after = median_of(values.subspan(at, end - at));
+    points[i].median_before = median(values.subspan(begin, at - begin));
+    points[i].median_after = median(values.subspan(at, end - at));
   }
 }
 
 std::string abbreviated(const std::string& commit) { return commit.empty() ? "(unknown)" : commit.substr(0, 12); }
 
 }  // namespace
-
-double median_of(std::span<const double> values) {
-  std::vector<double> sorted(values.begin(), values.end());
-  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
-  std::ranges::nth_element(sorted, middle);
-  if (sorted.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(sorted.begin(), middle)) / 2;
-}
 
 double ChangePoint::relative() const {
   if (median_before == median_after) return 0;
@@ -146,7 +139,7 @@ double ChangePoint::relative() const {
 
 std::vector<ChangePoint> find_change_points(const std::vector<Night>& nights, const ChangeLimits& limits) {
   std::vector<double> values;
-  for (const auto& night : nights) values.push_back(median_of(night.values));
+  for (const auto& night : nights) values.push_back(median(night.values));
   std::vector<ChangePoint> points;
   divide(values, 0, values.size(), limits.false_alarms, points);
   set_medians(points, values);

@@ -9,9 +9,6 @@
 
 namespace phalanx::history {
 
-/// Returns the median of at least one value: the mean of the middle two of an even number of values.
-double median_of(std::span<const double> values);
-
 /// A night of a series: the values of one metric of one case.
 struct Night {
   std::string commit;

@@ -41,11 +41,6 @@ int false_alarms(int count, double noise, const ChangeLimits& limits) {
   return found;
 }
 
-TEST(Median, OfAnEvenNumberIsBetweenTheMiddleTwo) {
-  EXPECT_EQ(median_of(std::vector{4.0, 1.0, 3.0, 2.0}), 2.5);
-  EXPECT_EQ(median_of(std::vector{4.0, 1.0, 3.0}), 3);
-}
-
 TEST(ChangePoints, AreNotFoundInNoise) {
   EXPECT_LE(false_alarms(1000, 0.02, {.false_alarms = 0.001, .least = 0}), 4);  // mean 1
   EXPECT_LE(false_alarms(400, 0.02, {.false_alarms = 0.05, .least = 0}), 33);   // mean 20, deviation 4.4

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "framework/base/quantile.h"
+
 namespace phalanx::history {
 namespace {
 
@@ -37,7 +39,7 @@ Series mean_of(const std::string& name, const Group& group) {
     for (const Series* one : group) {
       const auto same = std::ranges::find(one->nights, night.session, &Night::session);
       if (same == one->nights.end()) continue;
-      sum += median_of(same->values);
+      sum += median(same->values);
       ++found;
     }
     if (found < group.size()) continue;

@@ -4,18 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <utility>
+
+#include "framework/base/quantile.h"
 
 namespace phalanx {
 namespace {
 
 constexpr double kToDeviation = 1.4826;  // from the MAD of a normal distribution
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
 
 std::vector<double> copy_of(const std::deque<double>& values) { return {values.begin(), values.end()}; }
 
@@ -23,7 +18,7 @@ double score(double value, const std::deque<double>& earlier) {
   const double center = median(copy_of(earlier));
   std::vector<double> distances;
   for (const double one : earlier) distances.push_back(std::abs(one - center));
-  return std::abs(value - center) / (kToDeviation * median(std::move(distances)) + NormOutliers::kFloor);
+  return std::abs(value - center) / (kToDeviation * median(distances) + NormOutliers::kFloor);
 }
 
 void keep(double value, std::deque<double>& history) {
@@ -37,7 +32,7 @@ double distance_from_others(const std::vector<double>& logarithms, std::size_t r
   for (std::size_t i = 0; i < logarithms.size(); ++i) {
     if (i != rank && std::isfinite(logarithms[i])) others.push_back(logarithms[i]);
   }
-  return others.empty() ? 0 : logarithms[rank] - median(std::move(others));
+  return others.empty() ? 0 : logarithms[rank] - median(others);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <span>
 #include <stdexcept>
 
+#include "framework/base/quantile.h"
 #include "framework/collectives/algorithm.h"
 #include "framework/collectives/selection/rule.h"
 #include "framework/comm/operations/arguments.h"
@@ -34,12 +35,6 @@ void take_slowest(Communicator& group, std::span<double> values) {
   std::ranges::copy(values, tensor.mutable_data_ptr<double>());
   group.all_reduce(tensor, Reduction::kMax).wait();
   std::copy_n(tensor.const_data_ptr<double>(), values.size(), values.begin());
-}
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
 }
 
 // Returns an operation whose tensors are in memory of the group. Operations with parts have equal ones.

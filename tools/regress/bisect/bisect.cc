@@ -13,6 +13,7 @@
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 #include "framework/base/printable.h"
+#include "framework/base/quantile.h"
 #include "framework/base/text.h"
 #include "launch/exit_status.h"
 #include "tools/command/flags.h"
@@ -117,8 +118,8 @@ class Measurements {
 };
 
 void print_medians(const BuiltCommit& commit, const std::vector<double>& values, const char* verdict) {
-  print_text("%s  %-8s median %.6g of %zu runs  %s\n", commit.commit().short_hash().c_str(), verdict,
-             history::median_of(values), values.size(), commit.commit().subject.c_str());
+  print_text("%s  %-8s median %.6g of %zu runs  %s\n", commit.commit().short_hash().c_str(), verdict, median(values),
+             values.size(), commit.commit().subject.c_str());
 }
 
 // Builds and judges one commit.

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 
+#include "framework/base/quantile.h"
 #include "tools/history/change_points.h"
 
 namespace phalanx::regress {
@@ -38,7 +39,7 @@ void Bisection::record(std::size_t commit, Judgement judgement) {
 int Bisection::steps_left() const { return static_cast<int>(std::bit_width(first_bad_ - last_good_ - 1)); }
 
 bool are_separate(const Samples& ends, double least) {
-  const double good = history::median_of(ends.good), bad = history::median_of(ends.bad);
+  const double good = median(ends.good), bad = median(ends.bad);
   if (!(std::abs(bad - good) >= least * std::abs(good)) || bad == good) return false;
   std::size_t agree = 0;
   for (std::size_t i = 0; i < ends.good.size(); ++i) {
@@ -48,9 +49,8 @@ bool are_separate(const Samples& ends, double least) {
 }
 
 Judgement judge_commit(const Samples& ends, const std::vector<double>& candidate) {
-  const double value = history::median_of(candidate);
-  const double to_good = std::abs(value - history::median_of(ends.good)),
-               to_bad = std::abs(value - history::median_of(ends.bad));
+  const double value = median(candidate);
+  const double to_good = std::abs(value - median(ends.good)), to_bad = std::abs(value - median(ends.bad));
   return to_good <= to_bad ? Judgement::kGood : Judgement::kBad;
 }
 
