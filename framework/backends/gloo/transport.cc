@@ -65,6 +65,11 @@ void Link::adopt(Descriptor socket) {
 
 #endif
 
+Link::~Link() {
+  const std::lock_guard lock(m_);
+  if (state_ != CLOSED) Pair::changeState(CLOSED);
+}
+
 bool Link::holds(const Buffer& buffer) {
   const std::lock_guard lock(m_);
   const auto is_it = [&](const auto& operation) { return names(std::get<0>(operation), buffer); };

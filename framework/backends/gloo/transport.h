@@ -80,6 +80,10 @@ class Link final : public GuardedPair<decltype(&::gloo::transport::tcp::Pair::ha
   Link(::gloo::transport::tcp::Context* context, ::gloo::transport::tcp::Device* device, int peer,
        std::chrono::milliseconds timeout);
 
+  /// Closes the connection, after all that was sent. Then Gloo's thread calls handleEvents() no more, which it must not
+  /// do while a base class is destroyed.
+  ~Link() override;
+
   /// Takes a connected socket. Must be called once, before anything is sent or received.
   void adopt(Descriptor socket);
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -28,7 +29,13 @@ class StreamsTest : public ::testing::Test {
     streams_.launch({.name = name, .stream = stream, .accesses = std::move(accesses)}, std::move(body));
   }
 
-  Streams& streams_ = *new Streams;
+  // Returns streams that are never destroyed, as Streams::global(): their thread runs until the process ends.
+  static Streams& new_streams() {
+    static auto& all = *new std::vector<std::unique_ptr<Streams>>;
+    return *all.emplace_back(std::make_unique<Streams>());
+  }
+
+  Streams& streams_ = new_streams();
   const int first_ = streams_.number_of(0, 0), second_ = streams_.number_of(0, 1), third_ = streams_.number_of(1, 0);
   int cell_ = 0, other_ = 0;
 };
