@@ -190,6 +190,7 @@ PlannedFault parse_planned_fault(const std::string& text) {
                      .step = json.get<std::int64_t>("step"),
                      .event = event_from_name(json.get_or<std::string>("event", "on_update")),
                      .seconds = json.get_or<double>("seconds", 0),
+                     .times = json.get_or<std::int64_t>("times", 1),
                      .note = json.get<std::string>("note")};
   const auto kinds = planned_fault_kinds();
   if (std::ranges::find(kinds, fault.kind) == kinds.end()) {
@@ -211,7 +212,8 @@ std::vector<std::string> planned_fault_kinds() {
 std::string to_text(const PlannedFault& fault) {
   return nlohmann::ordered_json{{"kind", fault.kind},       {"rank", fault.rank},
                                 {"step", fault.step},       {"event", std::string(to_string(fault.event))},
-                                {"seconds", fault.seconds}, {"note", fault.note}}
+                                {"seconds", fault.seconds}, {"times", fault.times},
+                                {"note", fault.note}}
       .dump();
 }
 
@@ -227,7 +229,9 @@ std::optional<PlannedFault> planned_fault() {
 
 bool flips_bit(const PlannedFault& fault) { return std::ranges::find(kFlips, fault.kind) != kFlips.end(); }
 
-bool note_planned_fault(const PlannedFault& fault) { return create_new_file(fault.note).valid(); }
+bool note_planned_fault(const PlannedFault& fault, std::int64_t repetition) {
+  return create_new_file(repetition == 0 ? fault.note : fault.note + "." + std::to_string(repetition)).valid();
+}
 
 // A hook counts the steps that are complete; until kUpdate, the current one is not.
 std::int64_t number_of_step(const State& state, Event event) { return state.step + (event == Event::kUpdate ? 0 : 1); }

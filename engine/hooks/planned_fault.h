@@ -20,6 +20,7 @@ struct PlannedFault {
   std::int64_t step = 1;         // the step during which it happens, from 1
   Event event = Event::kUpdate;  // at which it happens: kSample to kUpdate
   double seconds = 0;            // for kinds that last
+  std::int64_t times = 1;        // for kinds that flip a bit: in how many consecutive steps
   std::string note{};            // the path of a file that the rank creates just before. If it exists, the fault has
                                  // happened, and does not happen again in a job that was started again
 };
@@ -62,8 +63,9 @@ std::optional<PlannedFault> planned_fault();
 /// Returns true for the kinds flip_*, which attach_flip() causes (engine/experiment/flipped_bits.h).
 bool flips_bit(const PlannedFault& fault);
 
-/// Creates the file PlannedFault::note. Returns false if it exists: the fault has happened before.
-bool note_planned_fault(const PlannedFault& fault);
+/// Creates the file PlannedFault::note or, for repetitions from 1, NOTE.<repetition>. Returns false if it exists: the
+/// fault has happened before.
+bool note_planned_fault(const PlannedFault& fault, std::int64_t repetition = 0);
 
 /// Returns the number of the step, from 1, during which a hook of this event is called.
 std::int64_t number_of_step(const State& state, Event event);

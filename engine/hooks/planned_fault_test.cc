@@ -55,7 +55,7 @@ double seconds_of(const std::function<void()>& task) {
 
 TEST(PlannedFault, IsReadFromTheEnvironmentAsItWasWritten) {
   const PlannedFault fault{
-      .kind = "slow", .rank = 1, .step = 7, .event = Event::kBackward, .seconds = 0.5, .note = "/tmp/note"};
+      .kind = "slow", .rank = 1, .step = 7, .event = Event::kBackward, .seconds = 0.5, .times = 2, .note = "/tmp/note"};
   ::setenv(kPlannedFault, to_text(fault).c_str(), 1);
   const auto read = planned_fault();
   ::unsetenv(kPlannedFault);
