@@ -38,6 +38,7 @@ inline constexpr const char* kPlannedFault = "PHALANX_FAULT";
 ///   bad_alloc              memory is refused: std::bad_alloc
 ///   mismatch               the rank calls a collective that the others do not call
 ///   slow                   the rank sleeps for `seconds` in this step and in each of the 9 that follow
+///   tenth_speed            from this step on, each step of the rank takes ten times as long, since it computes in vain
 ///   clock_jump             the clock that the rank reads (wall_clock.h) jumps by `seconds`, which may be negative
 ///   skip_collective        the other ranks call a collective that the rank does not call
 ///   other_order            all ranks reduce two tensors, the rank in the opposite order

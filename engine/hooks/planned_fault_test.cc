@@ -120,6 +120,22 @@ TEST(PlannedFault, SlowsDownTenSteps) {
   EXPECT_GE(seconds_of([&] { take_steps(fault, 30); }), 0.1);
 }
 
+TEST(PlannedFault, LetsEachStepTakeTenTimesAsLong) {
+  const auto fault = fault_of("tenth_speed");
+  run_ranks("inproc", 1, [&](const CommunicatorPtr& world) {
+    auto planned = planned_hook(fault, world);
+    ASSERT_TRUE(planned);
+    State state;
+    const auto step = [&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      planned->hook(state);
+      ++state.step;
+    };
+    for (int i = 0; i < 3; ++i) step();  // the fault begins in the third step, which it only measures
+    for (int i = 0; i < 5; ++i) EXPECT_GE(seconds_of(step), 0.02);
+  });
+}
+
 TEST(PlannedFault, ShiftsTheClockThatTheRankReads) {
   auto fault = fault_of("clock_jump");
   fault.seconds = -86400;
