@@ -314,7 +314,9 @@ ExperimentResult run_complete(const ExperimentConfig& config, const ExperimentCo
   ReplicaCheck replica_check(compared, {.repair = config.replica_check.repair,
                                         .every_steps = comparable ? config.replica_check.every_steps : 0,
                                         .world_rank = replica.mesh().world()->rank(),
-                                        .ends_on_repetition = config.launch.restarts > 0});
+                                        .ends_on_repetition = config.launch.restarts > 0,
+                                        .wrong_before = context.wrong_before,
+                                        .on_wrong = context.computed_wrongly});
   StopVote vote(all, context.stop_asked, time_limit(config.train, context.started), delay, pipelined);
   ServerMoves moves(
       {.file = config.roles.servers_file, .delay = delay, .asynchronous = pipelined, .shown = config.watch.progress},

@@ -35,6 +35,10 @@ struct ExperimentContext {
   std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();  // when the user started the job
   std::function<bool()> stop_asked = [] { return false; };                           // polled once a step
   bool same_processors = true;  // false: the last bits of the ranks' results differ, and so do their replicas
+  bool wrong_before = false;    // this rank has computed wrongly before the job was started again
+
+  /// Called if the replica check finds that this rank has computed wrongly, with the text that says so.
+  std::function<void(const std::string& text)> computed_wrongly = [](const std::string&) {};
 
   // Let callers add hooks to training and to evaluations. Unless they name another phase, these belong to
   // HookPhase::kUser: they are called after everything that measures, evaluates and saves.

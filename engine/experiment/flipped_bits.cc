@@ -80,7 +80,8 @@ void attach_flip(const PlannedFault& fault, const Replica& replica, const std::v
   const bool of_gradient = fault.kind == "flip_gradient";
   const Event event = of_gradient ? Event::kSample : fault.event;  // before backward
   engine.on(event, [fault, event, &replica, &compared, world](State& state) {
-    if (number_of_step(state, event) != fault.step || !note_planned_fault(fault)) return;
+    const std::int64_t repetition = number_of_step(state, event) - fault.step;
+    if (repetition < 0 || repetition >= fault.times || !note_planned_fault(fault, repetition)) return;
     const at::NoGradGuard no_grad;
     const auto tensor = flipped_kinds().find(fault.kind);
     if (tensor != flipped_kinds().end()) return flip_in(compared, tensor->second);

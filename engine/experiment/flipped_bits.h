@@ -11,7 +11,7 @@
 
 namespace phalanx {
 
-/// Adds the hook by which this rank flips a bit, if `fault` is of such a kind (flips_bit()) and of this rank of
+/// Adds the hook by which this rank flips bits, if `fault` is of such a kind (flips_bit()) and of this rank of
 /// `world`. `compared`: the tensors that the run compares between replicas. All arguments must outlive the engine. The
 /// hook throws Error if the run has no such tensor.
 void attach_flip(const PlannedFault& fault, const Replica& replica, const std::vector<ReplicatedTensors>& compared,

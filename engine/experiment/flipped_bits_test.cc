@@ -20,8 +20,9 @@ using testing::new_folder;
 using testing::new_path;
 
 // Trains on three ranks, the second of which has the fault in the fifth of 12 steps.
-Finished run_with(const std::string& kind, Changes changes) {
-  const PlannedFault fault{.kind = kind, .rank = 1, .step = 5, .event = Event::kForward, .note = new_path()};
+Finished run_with(const std::string& kind, Changes changes, std::int64_t times = 1) {
+  const PlannedFault fault{
+      .kind = kind, .rank = 1, .step = 5, .event = Event::kForward, .times = times, .note = new_path()};
   ::setenv(kPlannedFault, to_text(fault).c_str(), 1);
   changes.emplace_back("strategy=all_reduce");
   auto finished = testing::run_tiny(3, new_folder(), changes);
@@ -47,6 +48,14 @@ TEST(FlippedBits, OfBuffersAreFound) {
                                "dataset.side=20", "train.sync_batch_norm=true", "train.max_steps=6"});
   EXPECT_THAT(three.errors, Each(HasSubstr("after step 5 replicas differ: buffer ")));
   EXPECT_THAT(three.errors, Each(HasSubstr(" on rank 1")));
+}
+
+TEST(FlippedBits, OfARankTwiceEndARunThatIsStartedAgain) {
+  const auto three =
+      run_with("flip_parameter",
+               {"replica_check={every_steps: 1, repair: true}", "launch.restarts=1", "checkpoint.every_steps=4"}, 2);
+  EXPECT_THAT(three.errors, Each(HasSubstr("after step 6 replicas differ: parameter ")));
+  EXPECT_THAT(three.errors, Each(HasSubstr(" on rank 1, for the second time")));
 }
 
 TEST(FlippedBits, OfGradientsAreCounted) {

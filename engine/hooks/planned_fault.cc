@@ -14,6 +14,7 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -51,9 +52,26 @@ struct FaultPoint {
   const PlannedFault& fault;
   Communicator& world;
   State& state;
+  std::optional<Clock::time_point>& before;  // end of the same fault in the step before, of faults that last
 };
 
 void sleep_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+
+// Computes in vain for nine times as long as the rank has taken since the step before.
+void take_ten_times_as_long(const FaultPoint& point) {
+  const auto now = Clock::now();
+  if (point.before) {
+    const auto end = now + 9 * (now - *point.before);
+    while (Clock::now() < end) continue;
+  }
+  point.before = Clock::now();
+}
+
+// Returns the number of steps in which a fault happens.
+std::int64_t steps_of(const PlannedFault& fault) {
+  if (fault.kind == "tenth_speed") return std::numeric_limits<std::int64_t>::max();
+  return fault.kind == "slow" ? kSlowSteps : 1;
+}
 
 // Ends this process in the calling thread, so that a stack trace shows where the fault was planned.
 [[noreturn]] void send_to_itself(int signal) {
@@ -137,6 +155,7 @@ const std::map<std::string, Cause>& causes() {
       {"full_pipe", [](const FaultPoint&) { write_to_full_pipe(); }},
       {"deadlock", [](const FaultPoint&) { lock_in_opposite_orders(); }},
       {"slow", [](const FaultPoint& point) { sleep_for(point.fault.seconds); }},
+      {"tenth_speed", take_ten_times_as_long},
       {"clock_jump",
        [](const FaultPoint& point) {
          shift_wall_clock(std::chrono::seconds(static_cast<std::int64_t>(point.fault.seconds)));
@@ -190,6 +209,7 @@ PlannedFault parse_planned_fault(const std::string& text) {
                      .step = json.get<std::int64_t>("step"),
                      .event = event_from_name(json.get_or<std::string>("event", "on_update")),
                      .seconds = json.get_or<double>("seconds", 0),
+                     .times = json.get_or<std::int64_t>("times", 1),
                      .note = json.get<std::string>("note")};
   const auto kinds = planned_fault_kinds();
   if (std::ranges::find(kinds, fault.kind) == kinds.end()) {
@@ -211,7 +231,8 @@ std::vector<std::string> planned_fault_kinds() {
 std::string to_text(const PlannedFault& fault) {
   return nlohmann::ordered_json{{"kind", fault.kind},       {"rank", fault.rank},
                                 {"step", fault.step},       {"event", std::string(to_string(fault.event))},
-                                {"seconds", fault.seconds}, {"note", fault.note}}
+                                {"seconds", fault.seconds}, {"times", fault.times},
+                                {"note", fault.note}}
       .dump();
 }
 
@@ -227,7 +248,9 @@ std::optional<PlannedFault> planned_fault() {
 
 bool flips_bit(const PlannedFault& fault) { return std::ranges::find(kFlips, fault.kind) != kFlips.end(); }
 
-bool note_planned_fault(const PlannedFault& fault) { return create_new_file(fault.note).valid(); }
+bool note_planned_fault(const PlannedFault& fault, std::int64_t repetition) {
+  return create_new_file(repetition == 0 ? fault.note : fault.note + "." + std::to_string(repetition)).valid();
+}
 
 // A hook counts the steps that are complete; until kUpdate, the current one is not.
 std::int64_t number_of_step(const State& state, Event event) { return state.step + (event == Event::kUpdate ? 0 : 1); }
@@ -236,12 +259,14 @@ std::optional<PlannedHook> planned_hook(const PlannedFault& fault, const Communi
   const bool takes_part = fault.rank == world->rank() || kKindsOfAllRanks.contains(fault.kind);
   if (!takes_part || kLoaderKinds.contains(fault.kind) || flips_bit(fault)) return std::nullopt;
   const Event event = event_of(fault);
-  const std::int64_t steps = fault.kind == "slow" ? kSlowSteps : 1;
-  return PlannedHook{event, [fault, world, event, steps, active = false](State& state) mutable {
+  const std::int64_t steps = steps_of(fault);
+  return PlannedHook{event, [fault, world, event, steps, active = false,
+                             before = std::optional<Clock::time_point>()](State& state) mutable {
                        const std::int64_t since = number_of_step(state, event) - fault.step;
                        // Only the rank that is named leaves the note; the others have no way to know of it.
                        if (since == 0) active = world->rank() != fault.rank || note_planned_fault(fault);
-                       if (active && since >= 0 && since < steps) causes().at(fault.kind)({fault, *world, state});
+                       if (active && since >= 0 && since < steps)
+                         causes().at(fault.kind)({fault, *world, state, before});
                      }};
 }
 

@@ -20,6 +20,7 @@ struct PlannedFault {
   std::int64_t step = 1;         // the step during which it happens, from 1
   Event event = Event::kUpdate;  // at which it happens: kSample to kUpdate
   double seconds = 0;            // for kinds that last
+  std::int64_t times = 1;        // for kinds that flip a bit: in how many consecutive steps
   std::string note{};            // the path of a file that the rank creates just before. If it exists, the fault has
                                  // happened, and does not happen again in a job that was started again
 };
@@ -37,6 +38,7 @@ inline constexpr const char* kPlannedFault = "PHALANX_FAULT";
 ///   bad_alloc              memory is refused: std::bad_alloc
 ///   mismatch               the rank calls a collective that the others do not call
 ///   slow                   the rank sleeps for `seconds` in this step and in each of the 9 that follow
+///   tenth_speed            from this step on, each step of the rank takes ten times as long, since it computes in vain
 ///   clock_jump             the clock that the rank reads (wall_clock.h) jumps by `seconds`, which may be negative
 ///   skip_collective        the other ranks call a collective that the rank does not call
 ///   other_order            all ranks reduce two tensors, the rank in the opposite order
@@ -62,8 +64,9 @@ std::optional<PlannedFault> planned_fault();
 /// Returns true for the kinds flip_*, which attach_flip() causes (engine/experiment/flipped_bits.h).
 bool flips_bit(const PlannedFault& fault);
 
-/// Creates the file PlannedFault::note. Returns false if it exists: the fault has happened before.
-bool note_planned_fault(const PlannedFault& fault);
+/// Creates the file PlannedFault::note or, for repetitions from 1, NOTE.<repetition>. Returns false if it exists: the
+/// fault has happened before.
+bool note_planned_fault(const PlannedFault& fault, std::int64_t repetition = 0);
 
 /// Returns the number of the step, from 1, during which a hook of this event is called.
 std::int64_t number_of_step(const State& state, Event event);

@@ -55,7 +55,7 @@ double seconds_of(const std::function<void()>& task) {
 
 TEST(PlannedFault, IsReadFromTheEnvironmentAsItWasWritten) {
   const PlannedFault fault{
-      .kind = "slow", .rank = 1, .step = 7, .event = Event::kBackward, .seconds = 0.5, .note = "/tmp/note"};
+      .kind = "slow", .rank = 1, .step = 7, .event = Event::kBackward, .seconds = 0.5, .times = 2, .note = "/tmp/note"};
   ::setenv(kPlannedFault, to_text(fault).c_str(), 1);
   const auto read = planned_fault();
   ::unsetenv(kPlannedFault);
@@ -118,6 +118,22 @@ TEST(PlannedFault, SlowsDownTenSteps) {
   auto fault = fault_of("slow");
   fault.seconds = 0.01;
   EXPECT_GE(seconds_of([&] { take_steps(fault, 30); }), 0.1);
+}
+
+TEST(PlannedFault, LetsEachStepTakeTenTimesAsLong) {
+  const auto fault = fault_of("tenth_speed");
+  run_ranks("inproc", 1, [&](const CommunicatorPtr& world) {
+    auto planned = planned_hook(fault, world);
+    ASSERT_TRUE(planned);
+    State state;
+    const auto step = [&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      planned->hook(state);
+      ++state.step;
+    };
+    for (int i = 0; i < 3; ++i) step();  // the fault begins in the third step, which it only measures
+    for (int i = 0; i < 5; ++i) EXPECT_GE(seconds_of(step), 0.02);
+  });
 }
 
 TEST(PlannedFault, ShiftsTheClockThatTheRankReads) {

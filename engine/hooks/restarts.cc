@@ -12,12 +12,13 @@
 namespace phalanx {
 namespace {
 
-constexpr const char* kRestarts = "PHALANX_RESTARTS";  // "COUNT SECONDS"
+constexpr const char* kRestarts = "PHALANX_RESTARTS";  // "COUNT SECONDS [RANK ...]"
 
 }  // namespace
 
 void set_restarts(const Restarts& restarts) {
-  const std::string text = format_text("%lld %.3f", static_cast<long long>(restarts.count), restarts.lost_seconds);
+  std::string text = format_text("%lld %.3f", static_cast<long long>(restarts.count), restarts.lost_seconds);
+  for (const int rank : restarts.wrong_ranks) text += " " + std::to_string(rank);
   ::setenv(kRestarts, text.c_str(), 1);
 }
 
@@ -26,9 +27,12 @@ Restarts restarts_of_job() {
   Restarts restarts;
   if (!text || text->empty()) return restarts;
   std::istringstream words(*text);
-  if (words >> restarts.count >> restarts.lost_seconds && (words >> std::ws).eof()) return restarts;
+  if (words >> restarts.count >> restarts.lost_seconds) {
+    for (int rank = 0; words >> rank;) restarts.wrong_ranks.push_back(rank);
+    if (words.eof()) return restarts;
+  }
   throw ConfigError(std::string("environment: ") + kRestarts + " is \"" + *text +
-                    "\", not a count and seconds; launchers of Phalanx set it, so unset it");
+                    "\", not a count, seconds and ranks; launchers of Phalanx set it, so unset it");
 }
 
 }  // namespace phalanx

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace phalanx {
 
@@ -12,6 +13,7 @@ namespace phalanx {
 struct Restarts {
   std::int64_t count = 0;
   double lost_seconds = 0;
+  std::vector<int> wrong_ranks{};  // ranks that have computed wrongly before, if the ranks still have the same numbers
 };
 
 /// Stores the restarts so far in the environment of this process, for ranks that it starts from now on. Must be called

@@ -22,6 +22,7 @@ using Kind = ReplicatedTensor::Kind;
 
 constexpr std::size_t kKinds = 3;
 constexpr std::uint64_t kUnstable = 1, kChanged = 2;  // flags of a tensor on a rank
+constexpr std::size_t kOfRank = 2;                    // words about a rank, before two words for each of its tensors
 
 // Gathers the same number of words from all ranks. Returns one row for each rank.
 std::vector<std::vector<std::uint64_t>> gather_words(const std::vector<std::uint64_t>& own, Communicator& control) {
@@ -61,10 +62,10 @@ class ReplicaCheck::Comparison {
  public:
   /// Exchanges them. Collective.
   Comparison(const Set& set, const std::vector<ReplicatedTensor>& tensors, const std::vector<std::uint64_t>& digests,
-             int world_rank)
+             int world_rank, bool wrong_before)
       : set_(set) {
     const auto again = digests_of(tensors);
-    std::vector<std::uint64_t> row{static_cast<std::uint64_t>(world_rank)};
+    std::vector<std::uint64_t> row{static_cast<std::uint64_t>(world_rank), wrong_before ? 1U : 0U};
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       const auto last = set.last_buffers.find(tensors[i].name);
       const bool changed =
@@ -76,7 +77,8 @@ class ReplicaCheck::Comparison {
   }
 
   bool equal(std::size_t tensor) const {
-    return std::ranges::all_of(rows_, [&](const auto& row) { return row[1 + 2 * tensor] == rows_[0][1 + 2 * tensor]; });
+    return std::ranges::all_of(rows_,
+                               [&](const auto& row) { return digest_in(row, tensor) == digest_in(rows_[0], tensor); });
   }
 
   /// Returns true if more than half of the ranks have changed the tensor since the last check.
@@ -84,8 +86,8 @@ class ReplicaCheck::Comparison {
 
   Divergence judge(std::size_t index, const ReplicatedTensor& tensor) const {
     std::map<std::uint64_t, std::vector<int>> ranks_with;
-    for (int rank = 0; rank < size(); ++rank) ranks_with[rows_[rank][1 + 2 * index]].push_back(rank);
-    const auto* most = &ranks_with.at(rows_[0][1 + 2 * index]);
+    for (int rank = 0; rank < size(); ++rank) ranks_with[digest_in(rows_[rank], index)].push_back(rank);
+    const auto* most = &ranks_with.at(digest_in(rows_[0], index));
     for (const auto& [_, ranks] : ranks_with) {
       if (ranks.size() > most->size()) most = &ranks;
     }
@@ -101,6 +103,7 @@ class ReplicaCheck::Comparison {
       if (wrong.empty() && tensor.kind == Kind::kBuffer) wrong = with_flag(index, kChanged);
     }
     const bool ambiguous = wrong.empty() || static_cast<int>(wrong.size()) == size();
+    const bool repeated = !ambiguous && std::ranges::any_of(wrong, [&](int rank) { return rows_[rank][1] != 0; });
     int source = most->front();
     if (!ambiguous) {
       for (source = 0; std::ranges::find(wrong, source) != wrong.end();) ++source;
@@ -109,23 +112,28 @@ class ReplicaCheck::Comparison {
       for (int rank = 0; rank < size(); ++rank) wrong.push_back(rank);
     }
     for (int& rank : wrong) rank = in_world(rank);
-    return {tensor, std::move(wrong), ambiguous, source, in_world(source), set_.of.group.get()};
+    return {tensor, std::move(wrong), ambiguous, repeated, source, in_world(source), set_.of.group.get()};
   }
 
  private:
   int size() const { return static_cast<int>(rows_.size()); }
   int in_world(int rank) const { return static_cast<int>(rows_[rank][0]); }
 
+  static std::uint64_t digest_in(const std::vector<std::uint64_t>& row, std::size_t tensor) {
+    return row[kOfRank + 2 * tensor];
+  }
+
   std::vector<int> with_flag(std::size_t tensor, std::uint64_t flag) const {
     std::vector<int> ranks;
     for (int rank = 0; rank < size(); ++rank) {
-      if ((rows_[rank][2 + 2 * tensor] & flag) != 0) ranks.push_back(rank);
+      if ((rows_[rank][kOfRank + 2 * tensor + 1] & flag) != 0) ranks.push_back(rank);
     }
     return ranks;
   }
 
   const Set& set_;
-  std::vector<std::vector<std::uint64_t>> rows_;  // by rank: the rank in the world, then digest and flags by tensor
+  std::vector<std::vector<std::uint64_t>> rows_;  // by rank: the rank in the world, 1 if it has been wrong before, and
+                                                  // then digest and flags by tensor
 };
 
 std::vector<ReplicatedTensors> replicated_parameters(const std::vector<DataParallelGroup>& groups) {
@@ -144,7 +152,8 @@ std::vector<ReplicatedTensors> replicated_parameters(const std::vector<DataParal
   return sets;
 }
 
-ReplicaCheck::ReplicaCheck(std::vector<ReplicatedTensors> sets, const Options& options) : options_(options) {
+ReplicaCheck::ReplicaCheck(std::vector<ReplicatedTensors> sets, const Options& options)
+    : options_(options), wrong_before_(options.wrong_before) {
   for (auto& set : sets) {
     if (set.control->size() > 1) sets_.push_back({.of = std::move(set)});
   }
@@ -203,7 +212,7 @@ void ReplicaCheck::find(Set& set, std::vector<Divergence>& found) const {
   }
   const auto of_ranks = gather_words(totals, *set.of.control);
   if (std::ranges::any_of(of_ranks, [&](const auto& row) { return row != totals; })) {
-    const Comparison comparison(set, tensors, digests, options_.world_rank);
+    const Comparison comparison(set, tensors, digests, options_.world_rank, wrong_before_);
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       if (comparison.equal(i)) continue;
       if (tensors[i].may_be_own && comparison.changed_by_most(i)) {
@@ -227,27 +236,32 @@ void ReplicaCheck::check(std::int64_t step) {
   if (found.size() > 1) {
     text += ", and " + std::to_string(found.size() - 1) + (found.size() == 2 ? " more tensor" : " more tensors");
   }
-  if (!options_.repair) fail(text, found);
-  if (ends(found)) fail(text + ", for the second time", found);
-  text += "; repaired with the values of rank " + std::to_string(first.source_in_world);
-  log_warning() << text;
-  if (first.group->rank() == 0) standard_error().write("Warning: " + text + "\n");
-  repair(found);
+  const bool again = ends(found), repairs = options_.repair && !again;
+  if (again) text += ", for the second time";
+  if (repairs) {
+    text += "; repaired with the values of rank " + std::to_string(first.source_in_world);
+    log_warning() << text;
+    if (first.group->rank() == 0) standard_error().write("Warning: " + text + "\n");
+    repair(found);
+  }
+  if (is_wrong(found) && options_.on_wrong) options_.on_wrong(text);
+  if (!repairs) fail(text, found);
 }
 
-// Returns true if a rank is wrong that has been wrong before.
+// Returns true if a rank is wrong that has been wrong before, and the run has to end therefore.
 bool ReplicaCheck::ends(const std::vector<Divergence>& found) const {
-  return options_.ends_on_repetition && std::ranges::any_of(found, [&](const Divergence& one) {
-           return !one.ambiguous &&
-                  std::ranges::any_of(one.ranks, [&](int rank) { return wrong_before_.contains(rank); });
-         });
+  return options_.ends_on_repetition && std::ranges::any_of(found, &Divergence::repeated);
+}
+
+// Returns true if this rank is wrong.
+bool ReplicaCheck::is_wrong(const std::vector<Divergence>& found) const {
+  return std::ranges::any_of(found, [&](const Divergence& one) {
+    return !one.ambiguous && std::ranges::find(one.ranks, options_.world_rank) != one.ranks.end();
+  });
 }
 
 void ReplicaCheck::fail(const std::string& text, const std::vector<Divergence>& found) const {
-  const bool wrong = std::ranges::any_of(found, [&](const Divergence& one) {
-    return !one.ambiguous && std::ranges::find(one.ranks, options_.world_rank) != one.ranks.end();
-  });
-  if (wrong) throw Error(text);
+  if (is_wrong(found)) throw Error(text);
   throw CommError(CommError::Kind::kPeerLost, text);
 }
 
@@ -258,8 +272,8 @@ void ReplicaCheck::repair(const std::vector<Divergence>& found) {
     const at::Tensor dense = values.contiguous();
     divergence.group->broadcast(dense, divergence.source).wait();
     if (!values.is_same(dense)) values.copy_(dense);
-    if (!divergence.ambiguous) wrong_before_.insert(divergence.ranks.begin(), divergence.ranks.end());
   }
+  wrong_before_ |= is_wrong(found);
   repaired_ += static_cast<std::int64_t>(found.size());
   start();
 }

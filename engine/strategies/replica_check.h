@@ -51,6 +51,10 @@ class ReplicaCheck {
     std::int64_t every_steps = 0;     // for after_step(); 0: never
     int world_rank = 0;               // number of this rank in messages
     bool ends_on_repetition = false;  // with `repair`: a rank that is wrong for the second time ends the run
+    bool wrong_before = false;        // this rank has been wrong before the run was started again
+
+    /// Called on a rank that is wrong, with the text of the error or of the warning, after its tensors were repaired.
+    std::function<void(const std::string& text)> on_wrong{};
   };
 
   ReplicaCheck(std::vector<ReplicatedTensors> sets, const Options& options);
@@ -93,6 +97,7 @@ class ReplicaCheck {
     ReplicatedTensor tensor;
     std::vector<int> ranks;  // of the world, ascending: the ranks that are wrong, or all ranks of the group
     bool ambiguous;          // true if any of these ranks may be right
+    bool repeated;           // true if one of these ranks has been wrong before
     int source;              // a good rank, in the group
     int source_in_world;
     Communicator* group;
@@ -103,6 +108,7 @@ class ReplicaCheck {
   static std::vector<std::uint64_t> digests_of(const std::vector<ReplicatedTensor>& tensors);
   void find(Set& set, std::vector<Divergence>& found) const;
   bool ends(const std::vector<Divergence>& found) const;
+  bool is_wrong(const std::vector<Divergence>& found) const;
   [[noreturn]] void fail(const std::string& text, const std::vector<Divergence>& found) const;
   void repair(const std::vector<Divergence>& found);
 
@@ -110,7 +116,7 @@ class ReplicaCheck {
   Options options_;
   bool due_ = false;
   std::int64_t repaired_ = 0;
-  std::set<int> wrong_before_;  // ranks of the world
+  bool wrong_before_;  // this rank has been wrong before
 };
 
 }  // namespace phalanx

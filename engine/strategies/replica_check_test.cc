@@ -115,6 +115,30 @@ TEST(ReplicaCheck, EndsIfTheSameRankIsWrongTwice) {
   });
 }
 
+// A rank is told of each of its wrong results, and the others are not.
+TEST(ReplicaCheck, RemembersARankThatWasWrongBeforeTheRunWasStartedAgain) {
+  run_ranks("inproc", 3, [](const CommunicatorPtr& group) {
+    const auto parameters = make_named_parameters(*group);
+    const auto spoil = [&](int rank) {
+      if (group->rank() == rank) parameters.buckets()[0].values.fill_(0);
+    };
+    std::vector<std::string> told;
+    ReplicaCheck check = check_of(group, parameters,
+                                  {.repair = true,
+                                   .ends_on_repetition = true,
+                                   .wrong_before = group->rank() == 1,
+                                   .on_wrong = [&](const std::string& text) { told.push_back(text); }});
+    spoil(2), check.check(3);
+    EXPECT_EQ(told.size(), group->rank() == 2 ? 1 : 0);
+    spoil(1);
+    EXPECT_THAT([&] { check.check(4); },
+                ThrowsMessage<Error>(::testing::HasSubstr("on rank 1, and 1 more tensor, for the second time")));
+    EXPECT_EQ(told.size(), group->rank() == 0 ? 0 : 1);
+    const char* last[] = {"", "for the second time", "; repaired with the values of rank 0"};
+    EXPECT_THAT(told.empty() ? "" : told.back(), ::testing::HasSubstr(last[group->rank()]));
+  });
+}
+
 TEST(ReplicaCheck, NamesBothOfTwoRanksAndTrustsRank0) {
   run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
     const auto parameters = make_named_parameters(*group);

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "framework/backends/device/device_communicator.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"
 #include "framework/comm/device_kind.h"
@@ -54,7 +55,9 @@ std::string for_cpus_alone(const ExperimentConfig& config, Communicator& world) 
   if (shared && world.size() > 1) {
     return "strategy " + config.strategy.selected() + " shares memory between ranks, on the CPU only";
   }
-  if (!config.framework.record.empty()) return "framework.record records operations on the CPU only";
+  if (!config.framework.record.empty() && !config.train.deterministic) {
+    return "framework.record needs train.deterministic: true on devices, so that a replay computes the same bits";
+  }
   if (config.framework.check_collectives) return "framework.check_collectives compares operations on the CPU only";
   return "";
 }
@@ -132,6 +135,10 @@ DeviceAssignment choose_devices(const ExperimentConfig& config, CommunicatorPtr 
   guard.exchangeStream(guard.getStreamFromGlobalPool(device));
   choose_kernels(config.train);
   log_info() << "computes on " << device.str() << " of " << devices;
+  // A recording has what arrives in the memory of the host.
+  if (!config.framework.record.empty()) {
+    return {std::make_shared<DeviceCommunicator>(std::move(world), kind->type()), device};
+  }
   // A single rank may have another backend than the config's, which does not take tensors of devices.
   if (!connects_devices(config.backend, kind->type()) || !world->takes(kind->type())) {
     world = kind->connect(world, device, Seconds(config.framework.timeout));

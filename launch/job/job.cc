@@ -20,6 +20,7 @@
 #include "launch/exit_status.h"
 #include "launch/failure/failure_report.h"
 #include "launch/failure/verdict.h"
+#include "launch/failure/wrong_result.h"
 #include "launch/job/end_command.h"
 #include "launch/job/launch_method.h"
 #include "launch/job/prepare_folder.h"
@@ -126,18 +127,23 @@ double lost_of(double seconds, const std::optional<Checkpoint>& newest) {
 Verdict run_with_restarts(Job job, const RunFolder& folder, LaunchMethod method) {
   RelaunchPolicy policy(job.config, host_answers);
   Restarts restarts;
+  take_wrong_results(folder.logs());  // of an earlier run in this folder
   while (true) {
     const auto start = std::chrono::steady_clock::now();
     Verdict verdict = run_once(job, folder, method);
     report(verdict, static_cast<int>(job.config.launch.ranks), folder.logs());
     const auto newest = job.body ? std::nullopt : newest_checkpoint(folder);
-    const auto again = job.body ? std::nullopt : policy.next(verdict, newest ? newest->manifest.position.step : -1);
+    const auto wrong = take_wrong_results(folder.logs());
+    const auto again =
+        job.body ? std::nullopt : policy.next(verdict, newest ? newest->manifest.position.step : -1, wrong);
     if (!again) {
       if (!policy.why_not().empty()) print_to_console(policy.why_not());
       return verdict;
     }
     const std::chrono::duration<double> lasted = std::chrono::steady_clock::now() - start;
-    restarts = {restarts.count + 1, restarts.lost_seconds + lost_of(lasted.count(), newest) + again->delay.count()};
+    restarts = {.count = restarts.count + 1,
+                .lost_seconds = restarts.lost_seconds + lost_of(lasted.count(), newest) + again->delay.count(),
+                .wrong_ranks = again->wrong_ranks};
     set_restarts(restarts);
     prepare_relaunch(*again, newest, job);
     print_to_console(again->notice + (newest ? ", from " + newest->path : ", from the beginning"));

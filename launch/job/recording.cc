@@ -25,6 +25,7 @@ namespace {
 class UnsharedWorld final : public Decorator {
  public:
   using Decorator::Decorator;
+  bool takes(c10::DeviceType device) const override { return device == c10::DeviceType::CPU; }
   bool shares_memory() const override { return size() == 1; }
 
  protected:

@@ -18,8 +18,9 @@ namespace phalanx {
 
 /// Starts the recording of this rank as section framework of the config asks, and replaces `world` by a communicator
 /// that records. Returns null, and changes nothing, if the rank does not record. If framework.record is set, ranks that
-/// do not record get a world that claims not to share memory, like those that do, so that all ranks choose the same
-/// strategy. Throws ConfigError, on all ranks alike, if framework.record_ranks names a rank that does not exist.
+/// do not record get a world that claims not to share memory, and not to take tensors of devices, like those that do,
+/// so that all ranks choose the same strategy and the same way for the tensors of devices. Throws ConfigError, on all
+/// ranks alike, if framework.record_ranks names a rank that does not exist.
 std::shared_ptr<recording::Recorder> start_recording(const ExperimentConfig& config, const RankInfo& rank_info,
                                                      const std::string& backend, const RunFolder& folder,
                                                      CommunicatorPtr& world);

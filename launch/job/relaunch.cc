@@ -35,6 +35,17 @@ bool is_same_host(const std::string& listed, const std::string& reported) {
   return !reported.empty() && (name == reported || name.substr(0, name.find('.')) == reported);
 }
 
+// Returns true if the failure is one of the wrong results.
+bool is_noted(const Failure& failure, const std::vector<WrongResult>& wrong) {
+  return std::ranges::any_of(wrong, [&](const WrongResult& result) {
+    return result.rank == failure.rank && result.message == failure.message;
+  });
+}
+
+std::string computed_wrongly(std::int64_t times) {
+  return "has computed wrongly " + std::to_string(times) + (times == 1 ? " time" : " times");
+}
+
 std::string remote_shell() {
   for (const char* variable :
        {"PRTE_MCA_plm_ssh_agent", "PRTE_MCA_plm_rsh_agent", "OMPI_MCA_plm_ssh_agent", "OMPI_MCA_plm_rsh_agent"}) {
@@ -62,7 +73,8 @@ RelaunchPolicy::RelaunchPolicy(const ExperimentConfig& config, std::function<boo
       ranks_of_replica_(config.mesh.pipe * config.mesh.tensor * config.mesh.context * config.mesh.expert),
       answers_(std::move(answers)) {}
 
-std::optional<Relaunch> RelaunchPolicy::next(const Verdict& verdict, std::int64_t newest_step) {
+std::optional<Relaunch> RelaunchPolicy::next(const Verdict& verdict, std::int64_t newest_step,
+                                             const std::vector<WrongResult>& wrong) {
   why_not_.clear();
   if (verdict.status != kFailed && verdict.status != kRankDied) return std::nullopt;
   if (launch_.restarts == 0) return std::nullopt;
@@ -74,18 +86,23 @@ std::optional<Relaunch> RelaunchPolicy::next(const Verdict& verdict, std::int64_
     why_not_ = "It has failed twice in the same way, without a new checkpoint in between, so it is not started again";
     return std::nullopt;
   }
-  const auto left_out = hosts_to_leave_out(verdict);
+  count_wrong(wrong);
+  if (is_only_host_wrong()) return std::nullopt;
+  const auto left_out = hosts_to_leave_out(verdict, wrong);
   if (!leave_out(left_out)) return std::nullopt;
   ++restarts_;
   const double delay = launch_.restart_delay * std::exp2(static_cast<double>(fruitless_));
   ++fruitless_;
   Relaunch again{.delay = Seconds(std::min(delay, std::max(kLongestDelay, launch_.restart_delay))),
                  .ranks = static_cast<int>(launch_.ranks),
-                 .hosts = launch_.hosts};
+                 .hosts = launch_.hosts,
+                 .wrong_ranks = wrong_ranks_};
   again.notice = format_text("Starts again in %g s (%lld of %lld)", again.delay.count(),
                              static_cast<long long>(restarts_), static_cast<long long>(launch_.restarts));
   if (!left_out.empty()) {
-    again.notice += ", without " + join(left_out, ", ") + ", on ranks: " + std::to_string(again.ranks);
+    std::vector<std::string> texts;
+    for (const auto& host : left_out) texts.push_back(described(host));
+    again.notice += ", without " + join(texts, ", ") + ", on ranks: " + std::to_string(again.ranks);
   }
   return again;
 }
@@ -101,15 +118,43 @@ bool RelaunchPolicy::repeats(const Verdict& verdict, std::int64_t newest_step) {
   return same;
 }
 
-std::vector<std::string> RelaunchPolicy::hosts_to_leave_out(const Verdict& verdict) {
+void RelaunchPolicy::count_wrong(const std::vector<WrongResult>& wrong) {
+  for (const auto& result : wrong) {
+    ++wrong_[result.host];
+    if (std::ranges::find(wrong_ranks_, result.rank) == wrong_ranks_.end()) wrong_ranks_.push_back(result.rank);
+  }
+}
+
+bool RelaunchPolicy::is_only_host_wrong() {
+  if (!launch_.hosts.empty()) return false;
+  const auto found = std::ranges::find_if(wrong_, [&](const auto& one) { return one.second >= launch_.exclude_after; });
+  if (found == wrong_.end()) return false;
+  why_not_ = found->first + " " + computed_wrongly(found->second) +
+             " (launch.exclude_after), and there is no other host to go on without it, so the job is not started "
+             "again; test its memory and its processor, and then continue with --resume auto";
+  return true;
+}
+
+std::vector<std::string> RelaunchPolicy::hosts_to_leave_out(const Verdict& verdict,
+                                                            const std::vector<WrongResult>& wrong) {
   std::vector<std::string> found;
-  if (launch_.hosts.empty() || !verdict.cause) return found;
+  if (!verdict.cause) return found;
+  const bool blames = !verdict.cause->secondary && !is_noted(*verdict.cause, wrong);
   for (const auto& host : launch_.hosts) {
-    const bool blamed = is_same_host(host, verdict.cause->host) && !verdict.cause->secondary;
-    if (blamed && ++failures_[name_of(host)] >= launch_.exclude_after) found.push_back(name_of(host));
-    if (verdict.cause->rank < 0 && !answers_(name_of(host))) found.push_back(name_of(host));
+    auto& failures = failures_[name_of(host)];
+    failures += std::ranges::count_if(wrong, [&](const auto& result) { return is_same_host(host, result.host); });
+    if (blames && is_same_host(host, verdict.cause->host)) ++failures;
+    const bool silent = verdict.cause->rank < 0 && !answers_(name_of(host));
+    if (failures >= launch_.exclude_after || silent) found.push_back(name_of(host));
   }
   return found;
+}
+
+// Returns the name of a host with the reason to leave it out, if that is what its ranks have computed.
+std::string RelaunchPolicy::described(const std::string& host) const {
+  std::int64_t times = 0;
+  for (const auto& [reported, count] : wrong_) times += is_same_host(host, reported) ? count : 0;
+  return times == 0 ? host : host + " (it " + computed_wrongly(times) + ")";
 }
 
 // Removes hosts. Returns false if too few are left.
@@ -118,6 +163,7 @@ bool RelaunchPolicy::leave_out(const std::vector<std::string>& hosts) {
   const auto before = static_cast<std::int64_t>(launch_.hosts.size());
   std::erase_if(launch_.hosts,
                 [&](const std::string& host) { return std::ranges::find(hosts, name_of(host)) != hosts.end(); });
+  wrong_ranks_.clear();  // the ranks that are left get other numbers
   const std::int64_t share = launch_.ranks * static_cast<std::int64_t>(launch_.hosts.size()) / before;
   launch_.ranks = share - share % ranks_of_replica_;
   if (launch_.ranks > 0) return true;

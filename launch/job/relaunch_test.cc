@@ -133,6 +133,46 @@ TEST(RelaunchPolicy, DoesNotBlameTheHostOfAConsequence) {
   EXPECT_THAT(policy.next(lost, 10)->hosts, ElementsAre("node1", "node2"));
 }
 
+const WrongResult kRepaired{.rank = 1, .host = "node1", .message = "replicas differ; repaired"};
+const WrongResult kWrongAgain{.rank = 1, .host = "node1", .message = "replicas differ, for the second time"};
+
+Verdict ended_by(const WrongResult& wrong) {
+  return {.status = kFailed, .cause = Failure{.rank = wrong.rank, .host = wrong.host, .message = wrong.message}};
+}
+
+TEST(RelaunchPolicy, LeavesOutAHostThatComputesWronglyTwiceAlthoughTheFirstResultWasRepaired) {
+  RelaunchPolicy policy(config_of(9, {"node1.cluster:2", "node2:2"}), always);
+  const auto again = policy.next(ended_by(kWrongAgain), 10, {kRepaired, kWrongAgain});
+  ASSERT_TRUE(again);
+  EXPECT_THAT(again->hosts, ElementsAre("node2:2"));
+  EXPECT_THAT(again->notice, HasSubstr("without node1.cluster (it has computed wrongly 2 times), on ranks: 2"));
+  EXPECT_THAT(again->wrong_ranks, IsEmpty()) << "ranks have other numbers";
+}
+
+TEST(RelaunchPolicy, CountsAWrongResultOnceIfItEndsTheRun) {
+  RelaunchPolicy policy(config_of(9, {"node1", "node2"}), always);
+  const auto first = policy.next(ended_by(kRepaired), 10, {kRepaired});
+  EXPECT_THAT(first->hosts, ElementsAre("node1", "node2"));
+  EXPECT_THAT(first->wrong_ranks, ElementsAre(1));
+  EXPECT_THAT(policy.next(ended_by(kWrongAgain), 10, {kWrongAgain})->hosts, ElementsAre("node2"));
+}
+
+TEST(RelaunchPolicy, RemembersARepairWhenSomethingElseEndsTheRun) {
+  RelaunchPolicy policy(config_of(9, {"node1", "node2"}), always);
+  const auto first = policy.next(killed("node2"), 10, {kRepaired});
+  EXPECT_THAT(first->hosts, ElementsAre("node1", "node2"));
+  EXPECT_THAT(first->wrong_ranks, ElementsAre(1));
+  EXPECT_THAT(policy.next(killed("node1"), 20)->hosts, ElementsAre("node2"));
+}
+
+TEST(RelaunchPolicy, EndsIfTheOnlyHostComputesWronglyTwice) {
+  RelaunchPolicy policy(config_of(9), always);
+  EXPECT_TRUE(policy.next(ended_by(kRepaired), 10, {kRepaired}));
+  EXPECT_FALSE(policy.next(ended_by(kWrongAgain), 20, {kWrongAgain}));
+  EXPECT_THAT(policy.why_not(), HasSubstr("node1 has computed wrongly 2 times (launch.exclude_after), and there is no "
+                                          "other host"));
+}
+
 TEST(WaitBeforeRelaunch, EndsWithASignal) {
   EXPECT_TRUE(wait_before_relaunch(Seconds(0.01)));
   const pid_t child = ::fork();

@@ -14,6 +14,9 @@
 namespace phalanx {
 namespace {
 
+/// Ends a replay that has done the steps that it was to do.
+struct LastStepDone {};
+
 // Returns the checkpoint of the recorded run at which a recording begins.
 std::string checkpoint_at(std::int64_t step, const std::string& run_folder) {
   const std::string folder = RunFolder(run_folder).checkpoints();
@@ -36,7 +39,8 @@ ExperimentConfig config_for(const ExperimentConfig& recorded, const recording::R
 
 }  // namespace
 
-ReplayResult replay_rank(const Job& job, const std::shared_ptr<recording::Replay>& replay, const RunFolder& folder) {
+ReplayResult replay_rank(const Job& job, const std::shared_ptr<recording::Replay>& replay, const RunFolder& folder,
+                         std::int64_t until) {
   recording::Recording& recording = replay->recording();
   const ThreadLog log({.file = folder.log(recording.header().rank),
                        .stderr_threshold = LogLevel::kNone,
@@ -51,12 +55,22 @@ ReplayResult replay_rank(const Job& job, const std::shared_ptr<recording::Replay
                             .started = job.started};
   std::shared_ptr<const EndOfTraining> end;
   context.recorded_bytes = recorded_bytes(config, context.world, [] { return 0; });
-  context.add_hooks = [&](Engine& engine) { end = attach(replay, engine); };
+  context.add_hooks = [&](Engine& engine) {
+    end = attach(replay, engine);
+    if (until > 0) {
+      engine.on(Event::kSample, HookPhase::kFirst, [until](State& state) {
+        if (state.step >= until) throw LastStepDone();
+      });
+    }
+  };
   ReplayResult result{.first_step = recording.begins_at()};
   try {
     (void)run_experiment(config, context);
     replay->end_run(end->parameters);
     result.last_step = end->step;
+  } catch (const LastStepDone&) {
+    result.stopped = true;
+    result.last_step = until;
   } catch (const recording::ReplayDifference&) {
     throw;
   } catch (const recording::RecordingEnded& error) {

@@ -57,12 +57,12 @@ class ReplayRank : public ::testing::Test {
     return testing::run_as_threads(job_, folder, ranks);
   }
 
-  ReplayResult replay(int rank, const std::vector<std::string>& changes = {}) {
+  ReplayResult replay(int rank, const std::vector<std::string>& changes = {}, std::int64_t until = 0) {
     auto recorded = std::make_unique<recording::Recording>(recording(), rank);
     Job job{.quiet = true};
     config::load_text(job.config, recorded->header().config, "recorded", changes);
     const RunFolder folder = RunFolder::create(scratch_.path("replay" + std::to_string(replays_++)));
-    return replay_rank(job, std::make_shared<recording::Replay>(std::move(recorded)), folder);
+    return replay_rank(job, std::make_shared<recording::Replay>(std::move(recorded)), folder, until);
   }
 
   testing::Scratch scratch_;
@@ -137,6 +137,17 @@ TEST_F(ReplayRank, StopsWhereAnotherConfigMakesADifference) {
               ThrowsMessage<recording::ReplayDifference>(HasSubstr("in step 2")));
   EXPECT_THAT([&] { replay(1, {"seed=4"}); },
               ThrowsMessage<recording::ReplayDifference>(HasSubstr("the replay differs")));
+}
+
+TEST_F(ReplayRank, StopsAfterAStep) {
+  ASSERT_THAT(record_run(2, {}), Each(0));
+  const ReplayResult part = replay(1, {}, 4);
+  EXPECT_TRUE(part.stopped);
+  EXPECT_EQ(part.last_step, 4);
+  const ReplayResult whole = replay(1, {}, 100);
+  EXPECT_FALSE(whole.stopped);
+  EXPECT_EQ(whole.last_step, 10);
+  EXPECT_LT(part.operations, whole.operations);
 }
 
 TEST_F(ReplayRank, RecordsOnlyTheRanksThatItIsAskedTo) {

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "engine/hooks/planned_fault.h"
+#include "engine/hooks/restarts.h"
 #include "framework/base/config/locate.h"
 #include "framework/base/console.h"
 #include "framework/base/environment.h"
@@ -23,6 +25,7 @@
 #include "launch/failure/crash_trace.h"
 #include "launch/failure/record_exception.h"
 #include "launch/failure/report_once.h"
+#include "launch/failure/wrong_result.h"
 #include "launch/job/agree.h"
 #include "launch/job/bind_cores.h"
 #include "launch/job/device.h"
@@ -191,6 +194,15 @@ void add_fault(const std::optional<PlannedFault>& fault, const CommunicatorPtr& 
   if (planned) engine.on(planned->event, planned->hook);
 }
 
+// Lets the launcher know of wrong results of this rank, and the rank of those before a restart.
+void count_wrong_results(const StartedRank& rank, ExperimentContext& context) {
+  const auto before = restarts_of_job().wrong_ranks;
+  context.wrong_before = std::ranges::find(before, rank.rank()) != before.end();
+  context.computed_wrongly = [&rank](const std::string& text) {
+    note_wrong_result(rank.folder->logs(), {.rank = rank.rank(), .host = host_name(), .message = text});
+  };
+}
+
 // Logs an exception and returns it. A ConfigError gets its place.
 std::exception_ptr logged(const std::exception_ptr& error, const config::Sources& sources) {
   try {
@@ -292,6 +304,7 @@ int run_rank(const Job& job, StartedRank rank) {
                               .started = job.started,
                               .stop_asked = stop_requested,
                               .same_processors = same_processors};
+    if (supervised) count_wrong_results(rank, context);
     if (job.body) return job.body(job.config, context);
     std::shared_ptr<const EndOfTraining> end;
     context.recorded_bytes =

@@ -67,6 +67,20 @@ class Planted(ProgramTest):
         else:
             process.kill(signal.SIGKILL)
 
+    def assert_doctor_says(self, sentence, process):
+        """Asks the doctor until it says the sentence, and returns what it has seen last."""
+        doctor = [ROOT / "tools/doctor/doctor", f"--attach={process.pid}", f"--json={self.folder / 'dump.json'}"]
+        said = []
+
+        def says():
+            done = subprocess.run(doctor, cwd=self.folder, env=self.environment(), stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True)
+            said.append(done.stdout)
+            return done.returncode == 0 and re.search(sentence, done.stdout)
+
+        self.assertTrue(becomes_true(says, SLACK), said[-1])
+        return json.loads((self.folder / "dump.json").read_text())
+
     def check(self, kind):
         if kind in DIFFERENCES and self.comparing is not None:
             process, _ = self.hang(kind, self.comparing)
@@ -76,7 +90,30 @@ class Planted(ProgramTest):
             self.assert_sentence(kind, ends=kind != "slow")
 
 
-class Shm(Planted):
+class Common:
+    """Hangs that are not those of one rank that waits in an operation, on one backend."""
+
+    def test_a_rank_at_a_tenth_of_its_speed(self):
+        """No operation takes long, so nothing is printed by itself."""
+        process, _ = self.hang("tenth_speed", {"framework.warn_after": 1, "framework.timeout": 60})
+        self.assert_doctor_says(rf"rank {FAULTY} is slow: the others (regularly wait|waited) for it", process)
+        self.assertTrue(process.running, process.text())
+        process.kill()
+
+    def test_a_stopped_server(self):
+        process = self.train(*sets(ENDLESS, {"launch.ranks": 4, "backend": self.backend, "strategy": "downpour",
+                                             "roles.server": 1, "framework.warn_after": WARN_AFTER,
+                                             "framework.timeout": TIMEOUT}), run="server")
+        run = self.run_folder("server")
+        self.wait_for_training(run, process)
+        server = self.rank_process(run, 3)
+        os.kill(server, signal.SIGSTOP)
+        sentence = rf"its process {server} on [^\n]+ is stopped \(SIGSTOP\), serving parameters"
+        becomes_true(lambda: re.search(sentence, process.err) or not process.running, WARN_AFTER + SLACK)
+        self.assertRegex(process.err, sentence)
+
+
+class Shm(Common, Planted):
     backend = "shm"
     comparing = {}
 
@@ -88,36 +125,15 @@ class Shm(Planted):
 
     def test_a_full_pipe_seen_from_outside(self):
         process, run = self.hang("full_pipe", {"framework.warn_after": 1, "framework.timeout": 60})
-        doctor = [ROOT / "tools/doctor/doctor", f"--attach={process.pid}", f"--json={self.folder / 'dump.json'}"]
-        seen = []
-
-        def sees():
-            done = subprocess.run(doctor, cwd=self.folder, env=self.environment(), stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, text=True)
-            seen.append(done.stdout)
-            return done.returncode == 0 and re.search(HANGS["full_pipe"], done.stdout)
-
-        self.assertTrue(becomes_true(sees, SLACK), seen[-1])
-        dump = json.loads((self.folder / "dump.json").read_text())
+        dump = self.assert_doctor_says(HANGS["full_pipe"], process)
         self.assertEqual([0, 1, 2, 3], [rank["rank"] for rank in dump["ranks"]])
         self.assertEqual("hooks", dump["ranks"][FAULTY]["activity"])
         self.assertEqual(str(run.path / "logs"), dump["folder"])
         process.kill()
 
-    def test_a_stopped_server(self):
-        process = self.train(*sets(ENDLESS, {"launch.ranks": 4, "backend": "shm", "strategy": "downpour", "roles.server": 1,
-                                             "framework.warn_after": WARN_AFTER, "framework.timeout": TIMEOUT}), run="server")
-        run = self.run_folder("server")
-        self.wait_for_training(run, process)
-        server = self.rank_process(run, 3)
-        os.kill(server, signal.SIGSTOP)
-        sentence = rf"its process {server} on [^\n]+ is stopped \(SIGSTOP\), serving parameters"
-        becomes_true(lambda: re.search(sentence, process.err) or not process.running, WARN_AFTER + SLACK)
-        self.assertRegex(process.err, sentence)
-
 
 class All:
-    """Tests every hang, on one backend."""
+    """Tests every hang of one rank, on one backend."""
 
     def test_every_hang_gets_its_sentence(self):
         for kind in HANGS:
@@ -132,11 +148,11 @@ class ShmAll(All, Planted):
     comparing = {}
 
 
-class Gloo(All, Planted):
+class Gloo(All, Common, Planted):
     backend = "gloo"
 
 
-class Mpi(All, Planted):
+class Mpi(All, Common, Planted):
     backend = "mpi"
     comparing = {"framework.check_collectives": "true"}  # without it, Open MPI fails, and may abort, instead of hanging
 

@@ -17,10 +17,10 @@ AGAIN = {**SAVED, "launch.restarts": 2, "launch.restart_delay": 0.1}
 class Relaunch(ProgramTest):
     way = {}
 
-    def fault(self, kind, step=14, rank=1, note="note"):
-        """Returns the variable that makes a rank fail once, in a step."""
+    def fault(self, kind, step=14, rank=1, note="note", times=1):
+        """Returns the variable that makes a rank fail once, in a step, or flip a bit in several steps."""
         return {"PHALANX_FAULT": json.dumps({"kind": kind, "rank": rank, "step": step, "event": "on_backward",
-                                             "note": str(self.folder / note)})}
+                                             "times": times, "note": str(self.folder / note)})}
 
     def assert_recovers(self, kind, rank=1):
         """A run with a fault ends as one without, after one restart from the newest checkpoint. The one of step 4 is
@@ -60,6 +60,28 @@ class Local(Relaunch):
         process = self.assert_recovers("flip_parameter")
         self.assertIn("─ Rank 1 of 3 on ", process.err)
         self.assertIn("after step 14 replicas differ: parameter ", process.words)
+
+    def test_a_rank_that_computes_wrongly_twice(self):
+        """The first wrong result is repaired and the second one ends the run. There is no other host to go on with."""
+        checked = {"launch.ranks": 3, "strategy": "all_reduce", "replica_check": "{every_steps: 1, repair: true}"}
+        process = self.train(*sets(AGAIN, checked), environment=self.fault("flip_parameter", times=2))
+        self.assert_status(1, process)
+        self.assertRegex(process.err, "Warning: after step 14 replicas differ: .* on rank 1.*; repaired with the values of rank 0")
+        self.assertIn("─ Rank 1 of 3 on ", process.err)
+        self.assertRegex(process.words, "after step 15 replicas differ: .* on rank 1.*, for the second time")
+        self.assertIn("has computed wrongly 2 times (launch.exclude_after), and there is no other host to go on without it",
+                      process.words)
+        self.assertNotIn("Starts again", process.err)
+        self.assertEqual([], list(self.run_folder().path.glob("logs/*.wrong")))
+
+    def test_a_wrong_result_before_and_after_a_restart(self):
+        checked = {"launch.ranks": 3, "strategy": "all_reduce", "replica_check.every_steps": 1}
+        process = self.train(*sets(AGAIN, checked), environment=self.fault("flip_parameter", times=2))
+        self.assert_status(1, process)
+        self.assertEqual(2, process.err.count("─ Rank 1 of 3 on "), process.text())
+        self.assertEqual(1, process.err.count("Starts again"), process.text())
+        self.assertRegex(process.words, "after step 15 replicas differ: .* on rank 1.*, for the second time")
+        self.assertIn("has computed wrongly 2 times (launch.exclude_after)", process.words)
 
     def test_threads(self):
         self.way = {"backend": "inproc"}

@@ -33,6 +33,8 @@ namespace {
 struct Options {
   std::string folder{};
   std::int32_t rank = 0;
+  std::int64_t until = 0;
+  std::string against{};
   bool gdb = false;
   std::string run_dir{};
   std::vector<std::string> overrides{};
@@ -45,12 +47,16 @@ Options parse(const Arguments& arguments) {
               "started, so that the paths in its config lead to the same data.");
   flags.add("recording", &options.folder, "folder of the recording; --recording may be omitted");
   flags.add("rank", &options.rank, "rank to run");
+  flags.add("until", &options.until, "last step to run; 0: all that are recorded");
+  flags.add_path("against", &options.against,
+                 "recording of another run: tells in which operation this rank differs first");
   flags.add("gdb", &options.gdb, "run it under gdb, which must be installed");
   flags.add_path("run_dir", &options.run_dir, "folder for what the rank writes (default: a temporary one)");
   flags.add_overrides(&options.overrides, "change of the recorded config, such as train.digests=1");
   auto others = flags.parse(arguments.words);
   take_positional(others, options.folder);
   refuse(others);
+  if (options.until < 0) throw ConfigError("--until: steps are numbered from 1");
   if (options.folder.empty()) throw ConfigError("no recording: " + arguments.name + " FOLDER --rank N");
   return options;
 }
@@ -89,11 +95,28 @@ void print(const recording::Header& header, const ReplayResult& result) {
                 result.ended.c_str());
     return;
   }
+  if (result.stopped) {
+    std::printf("Rank %d of %d did what is recorded%s up to step %lld: %lld operations\n", header.rank, header.ranks,
+                from.c_str(), static_cast<long long>(result.last_step), static_cast<long long>(result.operations));
+    return;
+  }
   std::printf(
       "Rank %d of %d did what is recorded%s: %lld operations, and after step %lld the same parameters, bit for "
       "bit\n",
       header.rank, header.ranks, from.c_str(), static_cast<long long>(result.operations),
       static_cast<long long>(result.last_step));
+}
+
+// Returns the exit status.
+int print_difference(const std::string& against, const recording::Replay& replay) {
+  if (against.empty()) return kDone;
+  const std::string difference = replay.difference_from_other();
+  if (difference.empty()) {
+    std::printf("No difference from %s in these operations\n", against.c_str());
+    return kDone;
+  }
+  std::printf("First difference from %s: %s\n", against.c_str(), difference.c_str());
+  return kFailed;
 }
 
 int run(const Arguments& arguments) {
@@ -107,13 +130,16 @@ int run(const Arguments& arguments) {
   const RunFolder folder =
       RunFolder::create(options.run_dir.empty() ? temporary.emplace().path() + "/replay" : options.run_dir);
   const auto replay = std::make_shared<recording::Replay>(std::move(recording));
+  if (!options.against.empty()) {
+    replay->compare_with(std::make_unique<recording::Recording>(options.against, options.rank));
+  }
   try {
-    print(header, replay_rank(job, replay, folder));
+    print(header, replay_rank(job, replay, folder, options.until));
   } catch (const recording::ReplayDifference& difference) {
     std::fprintf(stderr, "Rank %d of %d: %s\n", header.rank, header.ranks, difference.what());
     return kFailed;
   }
-  return kDone;
+  return print_difference(options.against, *replay);
 }
 
 const bool replay_registered = register_command(

@@ -6,7 +6,6 @@
 #include <utility>
 
 namespace phalanx::recording {
-namespace {
 
 using Kind = OperationDifference::Kind;
 
@@ -21,12 +20,12 @@ std::optional<Kind> difference(const EntryHead& a, const EntryHead& b) {
   return same ? std::nullopt : std::optional(Kind::kResult);
 }
 
-std::string explain(Kind kind, const Recording& first, const EntryHead& a, const Recording& second,
-                    const EntryHead& b) {
-  const std::string operation = describe(a, first);
+std::string explain(Kind kind, const Recording& first, const EntryHead& in_first, const Recording& second,
+                    const EntryHead& in_second, const std::string& where) {
+  const std::string operation = describe(in_first, first) + (where.empty() ? "" : ", other bits" + where);
   switch (kind) {
     case Kind::kCall:
-      return operation + ", is " + describe(b, second) + " in the other run";
+      return operation + ", is " + describe(in_second, second) + " in the other run";
     case Kind::kInput:
       return "the input of " + operation + ": the rank itself computed something else before it";
     case Kind::kResult:
@@ -34,8 +33,6 @@ std::string explain(Kind kind, const Recording& first, const EntryHead& a, const
   }
   return "the result of " + operation + ": the rank's own input is the same, so another rank or the connection differs";
 }
-
-}  // namespace
 
 std::optional<OperationDifference> compare(const Recording& first, const Recording& second) {
   std::optional<OperationDifference> found;

@@ -21,6 +21,14 @@ struct OperationDifference {
   std::string text{};  // one line for people
 };
 
+/// Returns in what two recordings of an operation differ; nullopt: in nothing. Measurements are not compared.
+std::optional<OperationDifference::Kind> difference(const EntryHead& first, const EntryHead& second);
+
+/// Describes a difference in one line. `where` says in which part of the input or of the result it is, such as " in
+/// fc1.weight"; may be empty.
+std::string explain(OperationDifference::Kind kind, const Recording& first, const EntryHead& in_first,
+                    const Recording& second, const EntryHead& in_second, const std::string& where = "");
+
 /// Compares the operations that both recordings have, in the order of the first one. Results of measurements
 /// (MeasuredInputs) are not compared. Returns nullopt if there is no difference.
 std::optional<OperationDifference> compare(const Recording& first, const Recording& second);

@@ -108,6 +108,18 @@ std::string payload_of(const Located& entry) {
                   std::to_string(bytes.size()) + " bytes is wrong");
 }
 
+RecordedOperation operation_at(const Located& entry) {
+  RecordedOperation operation{.head = entry.head, .received = payload_of(entry)};
+  const std::size_t sums = std::size_t{entry.head.pieces} * sizeof(std::uint32_t);
+  if (sums > operation.received.size()) {
+    throw DataError(place_in(entry.file->path, entry.payload_at) + ": has fewer bytes than its checksums need");
+  }
+  operation.piece_sums.resize(entry.head.pieces);
+  if (sums > 0) std::memcpy(operation.piece_sums.data(), operation.received.data(), sums);
+  operation.received.erase(0, sums);
+  return operation;
+}
+
 }  // namespace
 
 std::vector<int> recorded_ranks(const std::string& folder) {
@@ -198,15 +210,22 @@ std::optional<RecordedOperation> Recording::next(const Stream& stream) {
     entry = std::move(found->second.front());
     found->second.pop_front();
   }
-  RecordedOperation operation{.head = entry.head, .received = payload_of(entry)};
-  const std::size_t sums = std::size_t{entry.head.pieces} * sizeof(std::uint32_t);
-  if (sums > operation.received.size()) {
-    throw DataError(place_in(entry.file->path, entry.payload_at) + ": has fewer bytes than its checksums need");
+  return operation_at(entry);
+}
+
+std::optional<RecordedOperation> Recording::find(const Stream& stream, std::uint64_t sequence) {
+  Located entry;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = streams_.find(stream);
+    if (found == streams_.end()) return std::nullopt;
+    auto& entries = found->second;
+    while (!entries.empty() && entries.front().head.sequence < sequence) entries.pop_front();
+    if (entries.empty() || entries.front().head.sequence != sequence) return std::nullopt;
+    entry = std::move(entries.front());
+    entries.pop_front();
   }
-  operation.piece_sums.resize(entry.head.pieces);
-  if (sums > 0) std::memcpy(operation.piece_sums.data(), operation.received.data(), sums);
-  operation.received.erase(0, sums);
-  return operation;
+  return operation_at(entry);
 }
 
 std::optional<EntryHead> Recording::first_left() const {

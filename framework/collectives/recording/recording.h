@@ -63,6 +63,10 @@ class Recording {
   /// Returns the next operation of a stream, or nullopt if there is no other one. Throws DataError if it is damaged.
   std::optional<RecordedOperation> next(const Stream& stream);
 
+  /// Returns the operation of a stream with this number, and drops those before it; nullopt if it is not there. Throws
+  /// DataError if it is damaged.
+  std::optional<RecordedOperation> find(const Stream& stream, std::uint64_t sequence);
+
   /// Returns the head of the first operation that next() has not returned, in the order in which they were recorded.
   std::optional<EntryHead> first_left() const;
 

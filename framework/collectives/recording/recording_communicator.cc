@@ -20,7 +20,8 @@ void require_cpu(const Operation& operation) {
   for (const auto& tensor : {operation.output, operation.input}) {
     if (!tensor.defined() || tensor.is_cpu()) continue;
     throw ConfigError("framework.record: records operations on the CPU only, but the tensors of " +
-                      describe(operation.call) + " are on " + tensor.device().str() + "; use device: cpu");
+                      describe(operation.call) + " are on " + tensor.device().str() +
+                      "; use a communicator that stages them in host memory");
   }
 }
 

@@ -17,8 +17,9 @@ namespace phalanx::recording {
 /// A communicator that records what this rank receives, so that the rank can be replayed alone: the result and the
 /// digest of the input of each operation, in order, and the groups that are split from it.
 ///
-/// It claims that ranks do not share memory (shares_memory()), since it could not see what they write there. Tensors
-/// are on the CPU; operations on others throw ConfigError. Groups cannot shrink().
+/// It claims that ranks do not share memory (shares_memory()), since it could not see what they write there. It takes
+/// tensors on the CPU only, even if the inner communicator takes others: operations on tensors of devices reach it by a
+/// communicator that stages them in host memory. Groups cannot shrink().
 ///
 /// Thread-safe if the inner communicator is.
 class RecordingCommunicator final : public Decorator {
@@ -30,6 +31,7 @@ class RecordingCommunicator final : public Decorator {
   Work run(const Call& call, std::function<void()> body) override;
   CommunicatorPtr split(int color, int key) override;
   CommunicatorPtr shrink() override;
+  bool takes(c10::DeviceType device) const override { return device == c10::DeviceType::CPU; }
   bool shares_memory() const override { return size() == 1; }
   at::Tensor do_allocate(const Allocation& allocation) override;
 

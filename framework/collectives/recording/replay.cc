@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "framework/base/storage/crc32c.h"
 #include "framework/base/text.h"
+#include "framework/collectives/recording/comparison.h"
 #include "framework/collectives/recording/input_digest.h"
 #include "framework/collectives/recording/operation_memory.h"
 #include "framework/comm/operations/measured_inputs.h"
@@ -61,23 +63,46 @@ void answer_alone(const Operation& operation, int rank, int size) {
   }
 }
 
-// Returns the names of the pieces whose checksums differ.
-std::string different_pieces(const std::vector<NamedMemory::Piece>& pieces, const InputDigest& digest,
-                             const std::vector<std::uint32_t>& recorded) {
-  if (pieces.empty()) return "";
+// Describes a bucket by its first and its last parameter.
+std::string bucket_of(const std::string& first, const std::string& last) {
+  constexpr std::string_view kGradient = "the gradient of ";
+  const auto parameter = [&](const std::string& name) {
+    return name.starts_with(kGradient) ? name.substr(kGradient.size()) : name;
+  };
+  return parameter(first) + " to " + parameter(last);
+}
+
+// Returns the names of the pieces whose checksums differ, and the bucket, if it has more than them: " in the gradient
+// of fc1.weight, of the bucket fc3.bias to fc1.weight". Empty if there are no names.
+std::string different_pieces(const std::vector<NamedMemory::Piece>& pieces, const std::vector<std::uint32_t>& sums,
+                             const std::vector<std::uint32_t>& others) {
   std::vector<std::string> all, different;
+  const bool comparable = sums.size() == pieces.size() && others.size() == pieces.size();
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     if (pieces[i].name.empty()) continue;
     all.push_back(pieces[i].name);
-    if (recorded.size() == pieces.size() && digest.pieces[i] != recorded[i]) different.push_back(pieces[i].name);
+    if (comparable && sums[i] != others[i]) different.push_back(pieces[i].name);
   }
   const auto& names = different.empty() ? all : different;
   if (names.empty()) return "";
   constexpr std::size_t kShown = 5;
   const std::vector<std::string> shown(names.begin(),
                                        names.begin() + static_cast<std::ptrdiff_t>(std::min(kShown, names.size())));
-  return " in " + join(shown, ", ") +
-         (names.size() > kShown ? " and " + std::to_string(names.size() - kShown) + " more" : "");
+  const std::string more = names.size() > kShown ? " and " + std::to_string(names.size() - kShown) + " more" : "";
+  const bool whole = names.size() == all.size() && more.empty();
+  return " in " + join(shown, ", ") + more + (whole ? "" : ", of the bucket " + bucket_of(all.front(), all.back()));
+}
+
+// Returns the checksums of the parts of an operation's result that have names.
+std::vector<std::uint32_t> sums_of(const std::vector<NamedMemory::Piece>& pieces, const std::string& received) {
+  std::vector<std::uint32_t> sums;
+  std::size_t at = 0;
+  for (const auto& piece : pieces) {
+    if (at + piece.bytes > received.size()) return {};
+    sums.push_back(crc32c(received.data() + at, piece.bytes));
+    at += piece.bytes;
+  }
+  return sums;
 }
 
 // A message that the recorded rank had not received when its recording ended.
@@ -166,6 +191,18 @@ void Replay::attach() {
   detached_ = false;
 }
 
+void Replay::begin_step(std::int64_t step) {
+  if (other_ && other_->begins_at() > 0 && step_ <= other_->begins_at() && step > other_->begins_at()) {
+    other_->skip_to_segment();
+  }
+  step_ = step;
+}
+
+std::string Replay::difference_from_other() const {
+  const std::lock_guard lock(mutex_);
+  return difference_from_other_;
+}
+
 void Replay::differ(const std::string& what) {
   const std::lock_guard lock(mutex_);
   if (difference_.empty()) difference_ = what;
@@ -202,7 +239,26 @@ void Replay::compare_inputs(const RecordedOperation& recorded, const at::Tensor&
   const InputDigest digest = digest_of(input, pieces);
   if (digest.sum == recorded.head.input_sum) return;
   differ("the replay differs " + in_step(step_) + ": its input of " + describe(recorded.head, *recording_) +
-         " has other bits" + different_pieces(pieces, digest, recorded.piece_sums));
+         " has other bits" + different_pieces(pieces, digest.pieces, recorded.piece_sums));
+}
+
+void Replay::compare_runs(const RecordedOperation& recorded, const at::Tensor& input, const at::Tensor& result) {
+  const auto& head = recorded.head;
+  if (!other_ || !difference_from_other().empty()) return;
+  const auto second = other_->find(Stream::of(head.group, head.call()), head.sequence);
+  const auto kind = second ? recording::difference(head, second->head) : std::nullopt;
+  if (!kind) return;
+  std::string where;
+  if (*kind == OperationDifference::Kind::kInput) {
+    where = different_pieces(pieces_of(input, memory_), recorded.piece_sums, second->piece_sums);
+  } else if (*kind == OperationDifference::Kind::kResult) {
+    const auto pieces = pieces_of(result, memory_);
+    where = different_pieces(pieces, sums_of(pieces, recorded.received), sums_of(pieces, second->received));
+  }
+  const std::lock_guard lock(mutex_);
+  if (difference_from_other_.empty()) {
+    difference_from_other_ = explain(*kind, *recording_, head, *other_, second->head, where);
+  }
 }
 
 void Replay::follow(std::uint32_t group, Operation& operation, bool measured) {
@@ -212,13 +268,14 @@ void Replay::follow(std::uint32_t group, Operation& operation, bool measured) {
     differ("the replay differs " + in_step(step_) + ": " + describe(recorded.head, *recording_) + " is " +
            (measured ? "now " : "no longer ") + "a measurement");
   }
-  compare_inputs(recorded, input_of(operation, rank));
+  const at::Tensor input = input_of(operation, rank), result = result_of(operation, rank, measured);
+  compare_inputs(recorded, input);
+  compare_runs(recorded, input, result);
   if (recorded.head.has(kFailed)) {
     const auto kind =
         recorded.received.empty() ? CommError::Kind::kSystem : static_cast<CommError::Kind>(recorded.received.front());
     throw CommError(kind, recorded.received.empty() ? "" : recorded.received.substr(1));
   }
-  const at::Tensor result = result_of(operation, rank, measured);
   const std::size_t bytes = result.defined() ? result.nbytes() : 0;
   if (bytes != recorded.received.size()) {
     differ("the replay differs " + in_step(step_) + ": it expects " + std::to_string(bytes) + " bytes of " +

@@ -52,8 +52,16 @@ class Replay : public std::enable_shared_from_this<Replay> {
   void attach();
   bool detached() const { return detached_; }
 
+  /// Also compares the recording, operation by operation, with that of the same rank in another run. Must be called
+  /// before world().
+  void compare_with(std::unique_ptr<Recording> other) { other_ = std::move(other); }
+
+  /// Returns the first operation so far in which the other run differs, with the parameters in its input or result that
+  /// differ and the bucket that has them; empty: none.
+  std::string difference_from_other() const;
+
   /// Says which step begins, from 1.
-  void begin_step(std::int64_t step) { step_ = step; }
+  void begin_step(std::int64_t step);
 
   /// Compares the checksum of the rank's parameters after a step, or at the end of the run. Throws ReplayDifference.
   void end_step(std::int64_t step, std::uint64_t checksum);
@@ -73,15 +81,16 @@ class Replay : public std::enable_shared_from_this<Replay> {
  private:
   RecordedOperation expect(std::uint32_t group, const Call& call);
   void compare_inputs(const RecordedOperation& recorded, const at::Tensor& input);
+  void compare_runs(const RecordedOperation& recorded, const at::Tensor& input, const at::Tensor& result);
   [[noreturn]] void differ(const std::string& what);
 
-  std::unique_ptr<Recording> recording_;
+  std::unique_ptr<Recording> recording_, other_;
   NamedMemory memory_;
   OperationQueue queue_;
   std::atomic<bool> detached_{false};
   std::atomic<std::int64_t> step_{0}, operations_{0};
   mutable std::mutex mutex_;
-  std::string difference_;
+  std::string difference_, difference_from_other_;
 };
 
 }  // namespace phalanx::recording

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/diff_runs/replay_both.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <sstream>
+
+#include "engine/run_folder.h"
+#include "launch/exit_status.h"
+#include "launch/temporary_folder.h"
+#include "tools/regress/places/process.h"
+
+namespace phalanx {
+namespace {
+
+constexpr double kLongestReplay = 24 * 3600;  // seconds
+constexpr const char* kFound = "First difference from ";
+
+std::vector<std::string> command_of(const ReplayPlan& plan, std::size_t run, const std::string& run_dir) {
+  std::vector<std::string> command = plan.command;
+  command.insert(command.end(),
+                 {plan.recordings[run], "--rank=" + std::to_string(plan.rank), "--until=" + std::to_string(plan.until),
+                  "--set=train.digests=1", "--run_dir=" + run_dir});
+  if (run == 0) command.push_back("--against=" + plan.recordings[1]);
+  return command;
+}
+
+}  // namespace
+
+std::string operation_in(const std::string& output) {
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);) {
+    const auto colon = line.find(": ");
+    if (line.starts_with(kFound) && colon != line.npos) return line.substr(colon + 2);
+  }
+  return "";
+}
+
+ReplayFindings replay_both(const ReplayPlan& plan) {
+  const TemporaryFolder folder;
+  ReplayFindings findings;
+  std::array<std::string, 2> runs;
+  for (std::size_t run = 0; run < runs.size(); ++run) {
+    runs[run] = folder.path() + "/" + std::to_string(run);
+    const auto done = regress::capture(command_of(plan, run, runs[run]), "", kLongestReplay);
+    const std::string operation = operation_in(done.output);
+    if (run == 0) findings.operation = operation;
+    if (done.status != kDone && operation.empty()) findings.problems[run] = done.errors;
+  }
+  const auto has_digests = [](const std::string& run) {
+    return std::filesystem::is_directory(RunFolder(run).digests());
+  };
+  if (findings.problems[0].empty() && findings.problems[1].empty() && std::ranges::all_of(runs, has_digests)) {
+    std::int64_t steps = 0;
+    findings.digests = compare(read_digests(runs[0]), read_digests(runs[1]), steps);
+  }
+  return findings;
+}
+
+}  // namespace phalanx
