@@ -9,14 +9,18 @@ namespace phalanx::recording {
 
 using Kind = OperationDifference::Kind;
 
-std::optional<Kind> difference(const EntryHead& a, const EntryHead& b) {
-  Call call = a.call(), other = b.call();
-  const bool measured = a.has(kMeasured) && b.has(kMeasured);
-  if (measured) call.detail = other.detail;
+std::optional<Kind> difference(const EntryHead& first, const EntryHead& second) {
+  Call call = first.call(), other = second.call();
+  const bool measured = first.has(kMeasured) && second.has(kMeasured);
+  if (measured) {  // a text with a process id may have another length
+    call.detail = other.detail;
+    call.elements = other.elements;
+  }
   if (call != other) return Kind::kCall;
   if (measured) return std::nullopt;
-  if (a.input_sum != b.input_sum) return Kind::kInput;
-  const bool same = a.payload == b.payload && a.payload_sum == b.payload_sum && a.flags == b.flags;
+  if (first.input_sum != second.input_sum) return Kind::kInput;
+  const bool same =
+      first.payload == second.payload && first.payload_sum == second.payload_sum && first.flags == second.flags;
   return same ? std::nullopt : std::optional(Kind::kResult);
 }
 

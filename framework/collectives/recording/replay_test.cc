@@ -10,10 +10,12 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "framework/base/error.h"
+#include "framework/collectives/recording/comparison.h"
 #include "framework/collectives/recording/recording_communicator.h"
 #include "framework/comm/operations/measured_inputs.h"
 #include "framework/testing/worlds.h"
@@ -194,6 +196,28 @@ TEST_F(ReplayedRanks, CompareTheirRunWithAnother) {
   same->compare_with(std::make_unique<Recording>(folder_, 0));
   program(same->world(), same->memory(), first);
   EXPECT_EQ(same->difference_from_other(), "");
+}
+
+TEST_F(ReplayedRanks, AreEqualIfOnlyAMeasurementIsLonger) {
+  const auto gather = [](std::int64_t count, bool measured) {
+    return [count, measured](const CommunicatorPtr& world) {
+      std::optional<MeasuredInputs> mark;
+      if (measured) mark.emplace();
+      world->all_gather(at::zeros({count * kRanks}), numbers(count, 0)).wait();
+      return Received{};
+    };
+  };
+  std::vector<std::string> folders;
+  for (const auto& program : {gather(3, true), gather(4, true), gather(4, false)}) {
+    folder_ += "_next";
+    std::filesystem::remove_all(folder_);
+    record_ranks(program);
+    folders.push_back(folder_);
+  }
+  const Recording first(folders[0], 0), longer(folders[1], 0), other(folders[2], 0);
+  EXPECT_FALSE(compare(first, longer));
+  ASSERT_TRUE(compare(first, other));
+  EXPECT_EQ(compare(first, other)->kind, OperationDifference::Kind::kCall);
 }
 
 TEST_F(ReplayedRanks, StopAtAnotherOperation) {
