@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -101,13 +102,27 @@ class Scene {
 
   bool waits(int rank) const { return std::ranges::find(waiting_, rank, &RankPicture::rank) != waiting_.end(); }
 
-  // Returns the ranks for which this one waits. Of a group that is not the world, only ranks that have used it.
+  // Returns the rank in the job of the peer of a message.
+  int peer_of(const PicturedOperation& message) const {
+    const auto members = job_.groups.find(message.group);
+    const auto index = static_cast<std::size_t>(message.peer);
+    const bool known = members != job_.groups.end() && message.peer >= 0 && index < members->second.size();
+    return known ? members->second[index] : message.peer;
+  }
+
+  // Returns the ranks for which this one waits. Of a group whose members are unknown, only ranks that have used it.
   Ranks awaited_by(const RankPicture& rank) const {
     const auto& operation = *current(rank);
-    if (operation.is_message() && operation.group == "world") {
-      return waits(operation.peer) ? Ranks{} : Ranks{operation.peer};
+    const auto known = job_.groups.find(operation.group);
+    if (operation.is_message() && (operation.group == "world" || known != job_.groups.end())) {
+      const int peer = peer_of(operation);
+      return waits(peer) ? Ranks{} : Ranks{peer};
     }
     Ranks members;
+    if (known != job_.groups.end()) {
+      std::ranges::set_intersection(others_, known->second, std::back_inserter(members));
+      return members;
+    }
     for (const int other : others_) {
       const auto* picture = job_.find(other);
       const auto in_group = [&](const auto& record) { return record.group == operation.group; };
@@ -170,6 +185,7 @@ class Scene {
   }
 
   std::string doing(const RankPicture* rank) const {
+    if (job_.only_operations) return last_operation(rank);
     if (rank == nullptr) return "nothing is known of it: it has ended, or its host does not share the run folder";
     const std::string process = "its process " + std::to_string(rank->process) + " on " + rank->host;
     const std::string where = phrase(rank->activity) + time_of(*rank);
@@ -182,6 +198,18 @@ class Scene {
     if (!rank->blocked_in.empty()) details.push_back("blocked in " + rank->blocked_in);
     details.push_back("process " + std::to_string(rank->process) + " on " + rank->host);
     return text + " (" + join(details, ", ") + ")";
+  }
+
+  // Says what a rank has done last, of which nothing but the operations is known.
+  std::string last_operation(const RankPicture* rank) const {
+    if (rank == nullptr) return "there is no dump of it";
+    if (rank->operations.empty()) return "it has called no operation";
+    const auto& last = rank->operations.back();
+    const bool done = last.state == "done";
+    const double since = done && last.finished > 0 ? last.finished : last.launched;
+    return std::string(done ? "it has completed " : "it has called ") + described(last) +
+           (last.place.empty() ? "" : ", issued at " + last.place + ",") + " and called nothing since, for " +
+           seconds(job_.taken - since);
   }
 
   std::string each_in() const {
@@ -226,11 +254,13 @@ class Scene {
     const auto matches = [&](const PicturedOperation& operation, const char* op, int peer) {
       return operation.op == op && operation.group == recv.group && operation.tag == recv.tag && operation.peer == peer;
     };
-    std::string text = beginning({receiver.rank}, receiver) + " for a message from rank " + std::to_string(recv.peer);
-    const auto* sender = job_.find(recv.peer);
+    const int peer = peer_of(recv);
+    std::string text = beginning({receiver.rank}, receiver) + " for a message from rank " + std::to_string(peer);
+    const auto* sender = job_.find(peer);
     if (sender == nullptr) return text;
-    const auto sent = std::ranges::count_if(
-        sender->operations, [&](const auto& operation) { return matches(operation, "send", receiver.rank); });
+    const auto sent = std::ranges::count_if(sender->operations, [&](const auto& operation) {
+      return matches(operation, "send", operation.peer) && peer_of(operation) == receiver.rank;
+    });
     const auto received = std::ranges::count_if(receiver.operations, [&](const auto& operation) {
       return matches(operation, "recv", recv.peer) && operation.state == "done";
     });
@@ -269,7 +299,7 @@ std::map<int, BySequence> comparable(const JobPicture& job, const std::string& g
   for (const auto& rank : job.ranks) {
     for (const auto& operation : rank.operations) {
       if (operation.group != group) continue;
-      if (operation.is_message() || !ranks[rank.rank].emplace(operation.sequence, &operation).second) return {};
+      if (!operation.is_collective() || !ranks[rank.rank].emplace(operation.sequence, &operation).second) return {};
     }
   }
   return ranks;
