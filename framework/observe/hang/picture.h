@@ -54,6 +54,9 @@ struct RankPicture {
   bool operator==(const RankPicture&) const = default;
 };
 
+/// The file in the log folder of a run with the last picture of a stall: to_json() of a JobPicture.
+inline constexpr const char* kHangFile = "hang.json";
+
 /// The knowledge of all ranks of a job.
 struct JobPicture {
   int size = 0;                                      // number of ranks
