@@ -143,7 +143,6 @@ std::vector<int> ranks_in(const Value& value) {
 struct Group {
   std::string name, description;
   std::vector<int> ranks;  // ascending; empty: unknown
-  bool operator==(const Group&) const = default;
   bool is_world() const { return description == "default_pg"; }
 };
 
@@ -163,18 +162,17 @@ class Groups {
       if (group.name.empty()) continue;  // Gloo's groups, all under one key, have no names yet when they are recorded
       if (group.is_world()) check_world(dump, group);
       groups[group.name] = group;
-      ranks_[group.name].push_back(group.ranks);
+      auto& known = ranks_[group.name];
+      if (std::ranges::find(known, group.ranks) == known.end()) known.push_back(group.ranks);
     }
   }
 
   // Returns the number of ranks of the job, as far as it is known.
   int size() const { return size_; }
 
-  // Returns the group that a rank calls by this name.
-  Group find(int rank, const std::string& name, const std::string& description) const {
-    const auto& groups = by_rank_.at(rank);
-    const auto found = groups.find(name);
-    return found != groups.end() ? found->second : Group{.name = name, .description = description, .ranks = {}};
+  // Returns the group that a rank calls by this name. It does not move.
+  const Group& find(int rank, const std::string& name, const std::string& description) {
+    return by_rank_[rank].try_emplace(name, Group{.name = name, .description = description, .ranks = {}}).first->second;
   }
 
   // Returns the name that the whole job has for a group: "world", "mesh_tp group 3" or "group 3".
@@ -204,7 +202,7 @@ class Groups {
   Group world_{};
   std::string world_from_{};
   std::map<int, std::map<std::string, Group>> by_rank_{};
-  std::map<std::string, std::vector<std::vector<int>>> ranks_{};  // all that a name has
+  std::map<std::string, std::vector<std::vector<int>>> ranks_{};  // by name, what different ranks say
 };
 
 // Returns "[64, 10] Float, [10] Float and 5 more of 700 elements".
@@ -263,7 +261,7 @@ std::string place_of(const Value& entry) {
 // An operation, and the group that its rank has named.
 struct Recorded {
   PicturedOperation operation;
-  Group group;
+  const Group* group = nullptr;
   bool message = false;  // between two ranks
   bool done = false;
   bool ends_coalescing = false;  // the last entry of operations that were issued together, with their state
@@ -281,7 +279,7 @@ std::optional<int> peer_in(const std::string& op, const std::string& rest) {
   return peer;
 }
 
-Recorded recorded_in(const Value& entry, const Groups& groups, int rank) {
+Recorded recorded_in(const Value& entry, Groups& groups, int rank) {
   const auto process_group = entry.at("process_group");
   const std::string full_name = entry.at("profiling_name").text();  // "nccl:all_reduce", "nccl:send 1->2"
   const auto colon = full_name.find(':');
@@ -289,19 +287,19 @@ Recorded recorded_in(const Value& entry, const Groups& groups, int rank) {
   const std::string name = full_name.substr(colon == full_name.npos ? 0 : colon + 1);
   const std::string op = name.substr(0, name.find(' '));
   Recorded recorded{.operation = {},
-                    .group = groups.find(rank, process_group[0].text(), process_group[1].text()),
+                    .group = &groups.find(rank, process_group[0].text(), process_group[1].text()),
                     .message = entry.at("is_p2p").integer() != 0,
                     .ends_coalescing = op == "coalesced"};
-  const auto& ranks = recorded.group.ranks;
+  const auto& ranks = recorded.group->ranks;
   if (!ranks.empty() && !std::ranges::binary_search(ranks, rank)) {
-    process_group.refuse(" is " + groups.label(recorded.group) + " of " + ranks_text(ranks) + ", not of rank " +
+    process_group.refuse(" is " + groups.label(*recorded.group) + " of " + ranks_text(ranks) + ", not of rank " +
                          std::to_string(rank) + "; does the name of the file end with its rank?");
   }
   auto& operation = recorded.operation;
   operation.number = static_cast<std::uint64_t>(entry.at("record_id").integer());
   const auto sequence = entry.at(recorded.message ? "p2p_seq_id" : "collective_seq_id").integer();
   operation.sequence = static_cast<std::uint64_t>(std::max<std::int64_t>(sequence, 0));
-  operation.group = groups.label(recorded.group);
+  operation.group = groups.label(*recorded.group);
   operation.op = shortened(op);
   operation.place = place_of(entry);
   if (op == "send" || op == "recv") {
@@ -356,7 +354,7 @@ void coalesce(Recorded& to, Recorded&& next) {
   operation.peer = -1;
 }
 
-std::vector<Recorded> operations_in(const Value& content, const Groups& groups, int rank) {
+std::vector<Recorded> operations_in(const Value& content, Groups& groups, int rank) {
   std::vector<Recorded> operations;
   const auto entries = content.find("entries");  // absent: the rank has recorded none
   if (!entries) return operations;
@@ -438,7 +436,7 @@ JobPicture picture_of_dumps(const std::vector<FlightRecorderDump>& dumps) {
     start_oldest(operations);
     RankPicture picture{.rank = rank};
     for (auto& one : operations) {
-      if (!one.group.ranks.empty()) job.groups[one.operation.group] = one.group.ranks;
+      if (!one.group->ranks.empty()) job.groups.try_emplace(one.operation.group, one.group->ranks);
       for (const double time : {one.operation.launched, one.operation.started, one.operation.finished}) {
         job.taken = std::max(job.taken, time);
       }
