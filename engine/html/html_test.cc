@@ -8,6 +8,7 @@
 #include <string>
 
 #include "engine/html/chart.h"
+#include "engine/html/hang_timeline.h"
 #include "engine/html/key_metrics.h"
 #include "engine/html/metric_name.h"
 #include "engine/html/page.h"
@@ -109,6 +110,81 @@ TEST(Chart, NamesCannotBreakOutOfThePage) {
   EXPECT_THAT(drawn, AllOf(HasSubstr("\\u003c!--\\u003cscript>"), Not(HasSubstr("<!--"))));
 }
 
+// Returns the picture of ranks of which all but the last one wait for `wait` seconds in operation 5.
+JobPicture standing_job(int size, double wait) {
+  JobPicture job{.size = size, .taken = 1000};
+  for (int rank = 0; rank < size; ++rank) {
+    RankPicture picture{.rank = rank, .host = "vm", .process = 100 + rank, .state = RankPicture::Process::kRuns};
+    picture.activity = rank + 1 < size ? "update" : "loading data";
+    picture.activity_since = job.taken - wait - 0.01;
+    for (std::uint64_t i = 1; i <= (rank + 1 < size ? 5U : 4U); ++i) {
+      const double start = job.taken - wait - 0.1 * (5.0 - static_cast<double>(i));
+      picture.operations.push_back({.number = i,
+                                    .sequence = i,
+                                    .group = "world",
+                                    .op = i % 2 == 1 ? "all_reduce" : "broadcast",
+                                    .call = "all_reduce(sum) of 7 Float",
+                                    .state = i == 5 ? "running" : "done",
+                                    .launched = start,
+                                    .started = start,
+                                    .finished = i == 5 ? 0 : start + 0.05});
+    }
+    job.ranks.push_back(std::move(picture));
+  }
+  return job;
+}
+
+std::size_t count_of(const std::string& part, const std::string& text) {
+  std::size_t count = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) ++count;
+  return count;
+}
+
+TEST(HangTimeline, MarksWhoWaitsAndWhoHasNotCome) {
+  const auto page = to_hang(standing_job(3, 20));
+  EXPECT_THAT(page, HasSubstr("<p class=\"note\">ranks 0, 1 have waited 20 s in all_reduce #5 of world"));
+  EXPECT_EQ(count_of("<g class=\"row", page), 3U);
+  EXPECT_EQ(count_of("<g class=\"s1\"><title>all_reduce #5 of world: all_reduce(sum) of 7 Float, 20 s</title>", page),
+            2U);
+  EXPECT_THAT(page, AllOf(HasSubstr("<g class=\"row awaited\"><text"), HasSubstr(">rank 2</text>"),
+                          HasSubstr("<g class=\"s4\"><title>loading data</title>"), HasSubstr(">loading data</text>"),
+                          HasSubstr("</i>has not come</span>"), HasSubstr("</i>broadcast</span>")));
+  EXPECT_EQ(count_of("<rect", page), 4U * 3 + 2 + 1) << "operations before, operations that wait, and the absence";
+}
+
+TEST(HangTimeline, BreaksTheAxisIfTheWaitIsMuchLonger) {
+  const auto broken = to_hang(standing_job(3, 20)), whole = to_hang(standing_job(3, 1.2));
+  EXPECT_THAT(broken, AllOf(HasSubstr("class=\"break\""), HasSubstr(">+20 s</text>"), HasSubstr("−0.4 s</text>")));
+  EXPECT_THAT(whole, AllOf(Not(HasSubstr("class=\"break\"")), HasSubstr(">+1 s</text>")));
+}
+
+TEST(HangTimeline, MarksTheOperationInWhichRanksDiffer) {
+  auto job = standing_job(3, 20);
+  job.ranks[2] = job.ranks[1];
+  job.ranks[2].rank = 2;
+  job.ranks[2].operations.back().call = "barrier<x>";
+  const auto page = to_hang(job);
+  EXPECT_EQ(count_of("<g class=\"s1 differs\">", page), 3U);
+  EXPECT_THAT(page, AllOf(HasSubstr("all_reduce #5: barrier&lt;x&gt;</text>"), Not(HasSubstr("has not come"))));
+}
+
+TEST(HangTimeline, DrawsTheAbsentFirstIfThereAreTooManyRanks) {
+  auto job = standing_job(500, 20);
+  job.ranks.pop_back();
+  const auto page = to_hang(job);
+  EXPECT_EQ(count_of("<g class=\"row", page), 32U);
+  EXPECT_THAT(page, AllOf(HasSubstr(">rank 499</text>"), HasSubstr("nothing is known of it"),
+                          HasSubstr("468 more ranks are not drawn"), Not(HasSubstr(">rank 40</text>"))));
+}
+
+TEST(HangTimeline, DrawsPicturesWithoutAnyTime) {
+  for (const double never : {0.0, 1e300}) {
+    const JobPicture nothing{
+        .size = 2, .taken = never, .ranks = {{.rank = 1, .operations = {{.op = "send", .started = never}}}}};
+    EXPECT_THAT(to_hang(nothing), AllOf(HasSubstr(">rank 0</text>"), Not(HasSubstr("nan")), Not(HasSubstr("inf"))));
+  }
+}
+
 class RunPageTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -168,6 +244,19 @@ TEST_F(RunPageTest, ShowsWhatAnUnfinishedRunHasSoFar) {
   const auto page = read_file(folder_.report());
   EXPECT_THAT(page, AllOf(StartsWith("<!doctype html>"), HasSubstr("has not finished"), HasSubstr("recall"),
                           Not(HasSubstr("Where the time of a step goes"))));
+}
+
+TEST_F(RunPageTest, ARunThatStandsStillNeedsNoMetrics) {
+  std::filesystem::create_directories(folder_.logs());
+  write(folder_.logs() + "/hang.json", to_json(standing_job(2, 20), ""));
+  EXPECT_THAT(to_run_page(read_run(folder_)),
+              AllOf(HasSubstr("has not finished"), HasSubstr("<h2>Why it stands still</h2>"),
+                    HasSubstr("rank 0 has waited 20 s in all_reduce #5 of world")));
+  write_metrics();
+  write(folder_.summary(), R"({"name":"a","ranks":2})");
+  EXPECT_THAT(to_run_page(read_run(folder_)), HasSubstr("<h2>Why it stood still for a while</h2>"));
+  write(folder_.logs() + "/hang.json", "{");
+  EXPECT_THAT([this] { read_run(folder_); }, ThrowsMessage<DataError>(HasSubstr("hang.json: ")));
 }
 
 TEST_F(RunPageTest, AConfusionMatrixIsATableAndNotAChart) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/html/chart.h"
+#include "engine/html/hang_timeline.h"
 #include "engine/html/key_metrics.h"
 #include "engine/html/metric_name.h"
 #include "engine/html/metric_tables.h"
@@ -100,6 +101,12 @@ std::string provenance(const RunRecord& run) {
   return "<div class=\"wide\"><table class=\"words\"><tbody>\n" + text + "</tbody></table></div>\n";
 }
 
+// Returns why the run stood still. If it has ended, it has gone on since.
+std::string hang(const RunRecord& run) {
+  if (!run.hang) return {};
+  return to_section(run.summary ? "Why it stood still for a while" : "Why it stands still", to_hang(*run.hang));
+}
+
 // Returns a note if the test split chose the model, because its metrics are then optimistic.
 std::string chosen_by_test(const RunRecord& run) {
   if (!run.summary || run.summary->chosen_by != "test") return {};
@@ -124,9 +131,11 @@ std::string to_run_page(const RunRecord& run) {
   return to_page(
       name, "<h1>" + escape_html(name) + "</h1>\n" + line("subject", subject_of(run)) + line("result", result_of(run)) +
                 line("about", run.path + " · the run " + state) + to_tiles(tiles) + chosen_by_test(run) +
-                to_section("Curves", curves(run)) + to_section("Which class is mistaken for which", to_matrices(run)) +
+                (run.summary ? "" : hang(run)) + to_section("Curves", curves(run)) +
+                to_section("Which class is mistaken for which", to_matrices(run)) +
                 to_section("Where the time of a step goes", step_time(run)) +
-                to_section("What the strategy counted", counted(run)) + to_section("Provenance", provenance(run)) +
+                to_section("What the strategy counted", counted(run)) + (run.summary ? hang(run) : "") +
+                to_section("Provenance", provenance(run)) +
                 (run.config.empty()
                      ? ""
                      : "<details><summary>Config</summary><pre>" + escape_html(run.config) + "</pre></details>\n"));

@@ -60,13 +60,17 @@ RunRecord read_run(const RunFolder& folder) {
   if (!std::filesystem::is_directory(folder.path(), none)) {
     throw DataError(folder.path() + ": there is no such folder; name the folder of a run, such as runs/quickstart-...");
   }
-  if (!std::filesystem::exists(folder.metrics(), none)) {
+  const std::string hang = folder.logs() + "/" + kHangFile;
+  const bool stood_still = std::filesystem::exists(hang, none);
+  const bool has_metrics = std::filesystem::exists(folder.metrics(), none);
+  if (!has_metrics && !stood_still) {
     throw DataError(folder.path() + ": is not a run folder: it has no metrics.jsonl");
   }
   RunRecord run{.path = folder.path(), .config = {}, .summary = {}};
   if (std::filesystem::exists(folder.summary(), none)) run.summary = read_summary(folder.summary());
   if (std::filesystem::exists(folder.config(), none)) run.config = read_file(folder.config());
-  read_metrics(run, folder.metrics());
+  if (has_metrics) read_metrics(run, folder.metrics());
+  if (stood_still) run.hang = job_picture_from_json(read_file(hang), hang);
   return run;
 }
 

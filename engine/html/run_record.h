@@ -9,6 +9,7 @@
 
 #include "engine/html/run_summary.h"
 #include "engine/run_folder.h"
+#include "framework/observe/hang/picture.h"
 
 namespace phalanx {
 
@@ -23,9 +24,11 @@ struct RunRecord {
   std::vector<std::string> metrics{};     // names, in the order of metrics.jsonl
   std::map<std::string, Curve> curves{};  // by "train/loss", "test/accuracy", "train/learning_rate", ...
   std::map<std::string, Curve> phases{};  // by phase: milliseconds of a step
+  std::optional<JobPicture> hang{};       // logs/hang.json; absent: it has never stood still
 };
 
-/// Reads the folder of a run. Throws DataError if `folder` is not a run folder. The error names the missing or
+/// Reads the folder of a run. Throws DataError if `folder` is not a run folder: it has neither metrics.jsonl nor
+/// logs/hang.json, which a run may have that stood still before its first metrics. The error names the missing or
 /// malformed file, and the line if metrics are malformed.
 RunRecord read_run(const RunFolder& folder);
 

@@ -75,6 +75,18 @@ tbody tr:last-child.sum { font-weight: 600; }
 .share + .legend { margin: 0 0 12px; }
 .share i { background: var(--s); min-width: 1px; }
 .words td { text-align: left; white-space: normal; overflow-wrap: anywhere; }
+.timeline .wide { padding: 6px 4px; }
+.timeline svg { min-width: 640px; }
+.timeline { margin: 0 0 14px; }
+.timeline .legend { margin: 14px 0 6px; }
+.row text { fill: var(--soft); font-size: 14px; font-variant-numeric: tabular-nums; }
+.row rect { fill: var(--s); }
+.row g text { fill: #fff; font-size: 12.5px; }
+.row .s1 text, .row .s4 text { paint-order: stroke; stroke: #0006; stroke-width: 2px; }
+.awaited > text { fill: var(--c4); font-weight: 700; }
+.row .differs rect { stroke: var(--ink); stroke-width: 2; }
+.legend .differs i { background: none; border: 2px solid var(--ink); }
+.break { fill: none; stroke: var(--soft); stroke-width: 1.5; }
 pre { margin: 0; padding: 14px; overflow-x: auto; font: 13px/1.5 ui-monospace, "DejaVu Sans Mono", monospace; }
 summary { cursor: pointer; margin: 36px 0 12px; font-size: 17px; font-weight: 700; }
 )css";

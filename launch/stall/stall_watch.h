@@ -87,7 +87,4 @@ class StallWatch {
   std::jthread thread_;     // last, because it uses the other members
 };
 
-/// The file in the log folder with the last picture of a stall (to_json() of a JobPicture).
-inline constexpr const char* kHangFile = "hang.json";
-
 }  // namespace phalanx

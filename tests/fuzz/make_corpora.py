@@ -179,6 +179,48 @@ def make_pickle():
           found_repeated_shape=repeated_shape(300, 1500), found_repeated_pairs=repeated_pairs(1000, 1500))
 
 
+def make_flight_recorder():
+    """Writes dumps as torch.distributed pickles them: with protocol 2, and with others when Python wrote them again."""
+    def entry(**others):
+        frames = [{"name": "all_reduce", "filename": "/site-packages/torch/distributed/distributed_c10d.py", "line": 2806},
+                  {"name": "step", "filename": "train.py", "line": 33}]
+        return {"frames": frames, "record_id": 7, "pg_id": 0, "process_group": ("0", "default_pg"), "collective_seq_id": 8,
+                "p2p_seq_id": 0, "op_id": 8, "profiling_name": "nccl:all_reduce", "time_created_ns": 1_800_000_000_000_000_000,
+                "input_sizes": [[64, 10], [10], [], [5, 5]], "input_dtypes": ["Float"] * 4, "output_sizes": [[64, 10]],
+                "output_dtypes": ["Float"], "state": "started", "time_discovered_started_ns": None,
+                "time_discovered_completed_ns": None, "retired": False, "timeout_ms": 600000, "is_p2p": False, **others}
+
+    def dump(*entries, protocol=2, groups=None, **others):
+        groups = groups or {"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1, 2]"}}
+        return pickle.dumps({"version": "2.10", "pg_config": groups, "pg_status": {}, "entries": list(entries), **others},
+                            protocol)
+
+    done = entry(state="completed", duration_ms=1.5, time_discovered_completed_ns=1_800_000_001_000_000_000, retired=True)
+    message = entry(profiling_name="nccl:recv 1<-2", is_p2p=True, p2p_seq_id=3)
+    together = [entry(collective_seq_id=9), entry(collective_seq_id=9, profiling_name="nccl:coalesced")]
+    write("flight_recorder", good=dump(done, entry(collective_seq_id=9)), good_message=dump(done, message),
+          good_coalesced=dump(done, *together), good_empty=dump(),
+          good_gloo=dump(entry(profiling_name="gloo:all_reduce", state="scheduled", retired=True)),
+          good_protocol_4=dump(done, protocol=4), good_protocol_5=dump(message, protocol=5),
+          good_without_entries=pickle.dumps({"version": "2.4"}, 2),
+          good_no_peer=dump(entry(profiling_name="nccl:send 1->x", is_p2p=True)),
+          good_unknown_group=dump(entry(process_group=("7", "mesh_tp"))),
+          good_subgroup=dump(entry(process_group=("7", "mesh_tp")),
+                             groups={"7": {"name": "7", "desc": "mesh_tp", "ranks": "[0, 1]"}}),
+          truncated=dump(done)[:-30], empty=b"", list=pickle.dumps([1], 2), protocol_0=dump(done, protocol=0),
+          executes=b"\x80\x02cos\nsystem\n" + Opcodes.text("true") + b"\x85R.",
+          object=dump(complex=1j), set=dump(entry(frames={1})), long=dump(entry(record_id=1 << 80)),
+          version=dump(version="1.0"), no_version=pickle.dumps({"entries": []}, 2), no_state=dump(entry(state=None)),
+          state=dump(entry(state="lost")), time=dump(entry(time_created_ns=1.5)), name=dump(entry(profiling_name=3)),
+          group=dump(entry(process_group=["0"])), duration=dump({**done, "duration_ms": "1"}),
+          shape=dump(entry(input_sizes=[[-1]])), large_shape=dump(entry(input_sizes=[[1 << 40, 1 << 40]])),
+          large_shapes=dump(entry(input_sizes=[[1 << 62]] * 9)), frames=dump(entry(frames=3)),
+          ranks=dump(groups={"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 0]"}}),
+          open_ranks=dump(groups={"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1"}}),
+          not_a_member=dump(entry(process_group=("7", "x")), groups={"7": {"name": "7", "desc": "x", "ranks": "[1]"}}),
+          repeated_name=dump(*[entry(profiling_name="x" * 3000)] * 3000))
+
+
 def make_torch():
     goldens = ROOT / "framework/base/storage/goldens"
     tensor = Opcodes.state_dict(w=Opcodes.tensor([2], [1], 2))
@@ -586,6 +628,7 @@ def main():
     make_safetensors()
     make_zip()
     make_pickle()
+    make_flight_recorder()
     make_torch()
     make_program()
     make_manifest()

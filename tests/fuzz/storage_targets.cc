@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of weights, checkpoints and recordings.
+// Files of weights, checkpoints, recordings and flight recorders.
 #include <unistd.h>
 
 #include <filesystem>
@@ -13,6 +13,8 @@
 #include "framework/base/storage/torch_file.h"
 #include "framework/base/storage/torch_pickle.h"
 #include "framework/collectives/recording/recording.h"
+#include "framework/observe/hang/explain.h"
+#include "framework/observe/hang/flight_recorder_dump.h"
 #include "models/exported/program.h"
 #include "tests/fuzz/mutators.h"
 #include "tests/fuzz/scratch_file.h"
@@ -72,11 +74,19 @@ void read_recording(std::string_view input) {
   }
 }
 
+// Two ranks have the same dump.
+void read_flight_recorder(std::string_view input) {
+  const std::string pickle(input);
+  explain(picture_of_dumps(
+      {{.source = "input", .rank = 0, .pickle = pickle}, {.source = "other", .rank = 1, .pickle = pickle}}));
+}
+
 const bool kStorageAdded =
     add_target({"json", read_json, mutate_json}) && add_target({"safetensors", read_safetensors, mutate_safetensors}) &&
     add_target({"zip", read_zip, mutate_zip}) && add_target({"pickle", read_pickle, mutate_pickle}) &&
     add_target({"torch", read_torch, mutate_zip}) && add_target({"program", read_program, mutate_zip}) &&
-    add_target({"manifest", read_manifest, mutate_manifest}) && add_target({"recording", read_recording, nullptr});
+    add_target({"manifest", read_manifest, mutate_manifest}) && add_target({"recording", read_recording, nullptr}) &&
+    add_target({"flight_recorder", read_flight_recorder, mutate_pickle});
 
 }  // namespace
 }  // namespace phalanx::fuzz

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests that report compares runs, and that it names the problem with a folder that does not belong to a run."""
 
+import json
 import shutil
 import unittest
 
@@ -47,6 +48,22 @@ class Report(ProgramTest):
             metrics.write('{"step": 20, "spl')
         self.assertIn("train loss", self.report("run").out)
         self.assertIn("has not finished", (run / "report.html").read_text())
+
+    def test_draws_why_a_run_stands_still(self):
+        rank = {"rank": 0, "host": "vm", "process": 7, "state": "runs", "taken": 100.0, "activity": "update", "activity_since": 80.0,
+                "step": 3, "dataset": "digits", "blocked_in": "", "waiting_since": 80.0, "operations": [
+                    {"number": 8, "sequence": 8, "group": "world", "op": "barrier", "call": "barrier", "state": "running",
+                     "launched": 80.0, "started": 80.0, "finished": 0.0}]}
+        picture = json.dumps({"format": 1, "sentence": "", "taken": 100.0, "folder": "", "size": 2, "ranks": [rank]})
+        (self.folder / "hung/logs").mkdir(parents=True)
+        (self.folder / "hung/logs/hang.json").write_text(picture)
+        (self.folder / "picture.json").write_text(picture)
+        sentence = "rank 0 has waited 20 s in barrier #8 of world for rank 1, which has not come: nothing is known of it"
+        for argument, page in (("hung", "hung/report.html"), ("picture.json", "picture.html")):
+            self.assertIn(sentence, self.report(argument).out)
+            self.assertIn(sentence, (self.folder / page).read_text())
+        (self.folder / "picture.json").write_text("[]")
+        self.assertIn("picture.json: ", self.report("picture.json", status=1).err)
 
     def test_says_what_is_wrong(self):
         run = self.finish("run")

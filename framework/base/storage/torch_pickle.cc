@@ -81,11 +81,18 @@ const Node& find_state_dict(const std::string& file, const Node& root) {
   return *only;
 }
 
+at::ScalarType dtype_of(const std::string& storage) {
+  for (const auto& type : kTorchStorages) {
+    if (storage == std::string("torch.") + type.name) return type.dtype;
+  }
+  return at::ScalarType::Undefined;
+}
+
 // The entries of a state dict may all be the same tensor, of which each gets a copy of the description.
 constexpr std::uint64_t kMaxDescriptions = 64;        // times the bytes of the pickle
 constexpr std::uint64_t kFreeDescriptions = 1 << 20;  // bytes
 
-std::uint64_t description_bytes(const std::string& name, const PickledTensor& tensor) {
+std::uint64_t description_bytes(const std::string& name, const PickledView& tensor) {
   return name.size() + tensor.storage.size() + (tensor.shape.size() + tensor.strides.size()) * sizeof(std::int64_t);
 }
 
@@ -152,15 +159,21 @@ std::vector<PickledTensor> unpickle_state_dict(const std::string& file, std::str
     } else if (value.kind != Node::kTensor) {
       throw DataError(file + ": " + printable(key.text) + " is not a tensor, but " + described(value) +
                       "; save model.state_dict() alone, or as {\"state_dict\": ...}");
-    } else if (value.tensor.dtype == at::ScalarType::Undefined) {
-      throw DataError(file + ": " + unsupported_dtype(key.text, "is of " + printable(value.tensor.unsupported)));
+    } else if (dtype_of(value.tensor->type) == at::ScalarType::Undefined) {
+      throw DataError(file + ": " + unsupported_dtype(key.text, "is of " + printable(value.tensor->type)));
     } else {
-      described_bytes += description_bytes(key.text, value.tensor);
+      const PickledView& view = *value.tensor;
+      described_bytes += description_bytes(key.text, view);
       if (described_bytes > kFreeDescriptions + kMaxDescriptions * pickle.size()) {
         throw DataError(file + ": its entries repeat tensors more often than those of any model do");
       }
-      tensors.push_back(value.tensor);
-      tensors.back().name = key.text;
+      tensors.push_back({.name = key.text,
+                         .dtype = dtype_of(view.type),
+                         .shape = view.shape,
+                         .strides = view.strides,
+                         .offset = view.offset,
+                         .storage = view.storage,
+                         .storage_numel = view.storage_numel});
       check_view(file, tensors.back());
     }
   }

@@ -13,8 +13,7 @@ namespace phalanx {
 /// A tensor of a state dict as its pickle describes it: a view of a storage.
 struct PickledTensor {
   std::string name;
-  at::ScalarType dtype = at::kFloat;  // Undefined if the dtype is not supported
-  std::string unsupported{};          // name of the dtype in that case
+  at::ScalarType dtype = at::kFloat;
   std::vector<std::int64_t> shape, strides;
   std::int64_t offset = 0;  // in elements, from the first one of the storage
   std::string storage;      // key of the storage

@@ -2,12 +2,12 @@
 // Implements the opcodes of Python's pickletools, protocols 2 to 5, that torch.save() emits.
 #include "framework/base/storage/unpickler.h"
 
+#include <bit>
 #include <cstring>
 #include <map>
 #include <utility>
 
 #include "framework/base/error.h"
-#include "framework/base/storage/torch_storages.h"
 
 namespace phalanx {
 namespace {
@@ -21,7 +21,8 @@ constexpr std::uint64_t kFreeCopies = 1 << 20;  // bytes
 
 class Unpickler {
  public:
-  Unpickler(const std::string& file, std::string_view pickle) : file_(file), pickle_(pickle) {}
+  Unpickler(const std::string& file, std::string_view pickle, bool plain)
+      : file_(file), pickle_(pickle), plain_(plain) {}
 
   Unpickled run() {
     while (true) {
@@ -71,8 +72,13 @@ class Unpickler {
   }
 
   Node* make(Node::Kind kind) {
-    nodes_.push_back({.kind = kind});
+    nodes_.emplace_back().kind = kind;
     return &nodes_.back();
+  }
+  Node* make_view(Node::Kind kind, PickledView view) {
+    Node* const made = make(kind);
+    made->tensor = std::make_unique<PickledView>(std::move(view));
+    return made;
   }
   Node* push(Node::Kind kind) {
     stack_.push_back(make(kind));
@@ -81,6 +87,7 @@ class Unpickler {
   void push_text(std::string_view text) { push(Node::kText)->text = text; }
   void push_int(std::int64_t value) { push(Node::kInt)->integer = value; }
   void push_other(const std::string& made_by) {
+    if (plain_) refuse("makes " + (made_by.empty() ? "an object" : made_by) + ", which is not a plain value");
     count_copy(made_by.size());
     push(Node::kOther)->text = made_by;
   }
@@ -173,7 +180,7 @@ class Unpickler {
         push_long(take(number<std::uint32_t>()));
         return true;
       case 'G':
-        take(8), push(Node::kFloat);
+        push_float();
         return true;
       case 'X':
       case 'T':
@@ -200,6 +207,12 @@ class Unpickler {
     if (bytes.size() > sizeof(value)) return push_other("a number of more than 64 bits");
     std::memcpy(&value, bytes.data(), bytes.size());
     push_int(value);
+  }
+
+  void push_float() {
+    std::uint64_t bits = 0;
+    for (const char byte : take(sizeof(bits))) bits = bits << 8 | static_cast<unsigned char>(byte);
+    push(Node::kFloat)->number = std::bit_cast<double>(bits);
   }
 
   bool container(unsigned char code) {
@@ -266,6 +279,10 @@ class Unpickler {
   }
 
   void call(unsigned char code) {
+    if (plain_) {
+      refuse("opcode " + std::to_string(code) +
+             " does not make a plain value of protocols 2 to 5: it may import or call something");
+    }
     switch (code) {
       case 'c': {
         const std::string module = line();
@@ -312,13 +329,6 @@ class Unpickler {
       default:
         refuse("opcode " + std::to_string(code) + " does not belong to a state dict that torch.save() wrote");
     }
-  }
-
-  static at::ScalarType dtype_of(const std::string& storage) {
-    for (const auto& type : kTorchStorages) {
-      if (storage == std::string("torch.") + type.name) return type.dtype;
-    }
-    return at::ScalarType::Undefined;
   }
 
   void reduce() {
@@ -372,21 +382,15 @@ class Unpickler {
   // Arguments: storage, offset, size, stride, requires_grad, backward hooks, and in version 3 the dtype of an untyped
   // storage.
   void tensor(const Node& arguments) {
-    const auto& storage = argument(arguments, 0, Node::kStorage)->tensor;
-    count_copy(storage.storage.size() + storage.unsupported.size());
-    Node* const made = make(Node::kTensor);
-    made->tensor = storage;
-    auto& tensor = made->tensor;
-    if (arguments.items.size() > 6) {
-      const auto& dtype = argument(arguments, 6, Node::kGlobal)->text;
-      count_copy(dtype.size());
-      tensor.dtype = at::ScalarType::Undefined;
-      tensor.unsupported = dtype;
-    }
-    tensor.offset = argument(arguments, 1, Node::kInt)->integer;
-    tensor.shape = integers(*argument(arguments, 2, Node::kList));
-    tensor.strides = integers(*argument(arguments, 3, Node::kList));
-    stack_.push_back(made);
+    const auto& storage = *argument(arguments, 0, Node::kStorage)->tensor;
+    const auto& type = arguments.items.size() > 6 ? argument(arguments, 6, Node::kGlobal)->text : storage.type;
+    count_copy(storage.storage.size() + type.size());
+    stack_.push_back(make_view(Node::kTensor, {.type = type,
+                                               .shape = integers(*argument(arguments, 2, Node::kList)),
+                                               .strides = integers(*argument(arguments, 3, Node::kList)),
+                                               .offset = argument(arguments, 1, Node::kInt)->integer,
+                                               .storage = storage.storage,
+                                               .storage_numel = storage.storage_numel}));
   }
 
   // Reads the id ("storage", type, key, location, elements).
@@ -399,15 +403,12 @@ class Unpickler {
     const auto numel = argument(id, 4, Node::kInt)->integer;
     if (numel < 0) refuse("a storage has " + std::to_string(numel) + " elements");
     count_copy(type.size() + key.size());
-    Node* const made = push(Node::kStorage);
-    made->tensor.dtype = dtype_of(type);
-    if (made->tensor.dtype == at::ScalarType::Undefined) made->tensor.unsupported = type;
-    made->tensor.storage = key;
-    made->tensor.storage_numel = numel;
+    stack_.push_back(make_view(Node::kStorage, {.type = type, .storage = key, .storage_numel = numel}));
   }
 
   const std::string& file_;
   std::string_view pickle_;
+  const bool plain_;
   std::size_t at_ = 0, begin_ = 0;
   std::uint64_t copied_ = 0;  // bytes
   std::deque<Node> nodes_;    // all values in one list, so that nesting costs no stack
@@ -417,6 +418,10 @@ class Unpickler {
 
 }  // namespace
 
-Unpickled unpickle(const std::string& file, std::string_view pickle) { return Unpickler(file, pickle).run(); }
+Unpickled unpickle(const std::string& file, std::string_view pickle) { return Unpickler(file, pickle, false).run(); }
+
+Unpickled unpickle_plain(const std::string& file, std::string_view pickle) {
+  return Unpickler(file, pickle, true).run();
+}
 
 }  // namespace phalanx

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -34,15 +35,6 @@ std::string named(const Ranks& ranks) {
 
 std::string seconds(double time) { return format_text("%.0f s", std::floor(std::max(0.0, time))); }
 
-// Returns the operation in which a rank waits, or which has just failed because it has waited for too long.
-const PicturedOperation* current(const RankPicture& rank) {
-  const auto runs = [](const auto& operation) { return operation.state == "running"; };
-  const auto running = std::ranges::find_if(rank.operations, runs);
-  if (running != rank.operations.end()) return &*running;
-  if (rank.operations.empty() || rank.operations.back().state != "failed") return nullptr;
-  return &rank.operations.back();
-}
-
 std::string described(const PicturedOperation& operation) {
   const std::string& detail =
       operation.what.empty() && operation.op != operation.call ? operation.call : operation.what;
@@ -72,13 +64,20 @@ class Scene {
  public:
   Scene(const JobPicture& job, double least_wait) : job_(job) {
     for (const auto& rank : job.ranks) {
-      const auto* operation = current(rank);
+      const auto* operation = current_operation(rank);
       const bool alive = rank.state == Process::kRuns || (rank.state == Process::kUnknown && operation != nullptr);
       if (alive && operation != nullptr && waited(rank) >= least_wait) waiting_.push_back(&rank);
     }
     for (int rank = 0; rank < job.size; ++rank) {
       if (std::ranges::find(waiting_, rank, &RankPicture::rank) == waiting_.end()) others_.push_back(rank);
     }
+  }
+
+  Standing standing() const {
+    Standing ranks;
+    for (const auto* rank : waiting_) ranks.waiting.push_back(rank->rank);
+    if (const auto* first = first_with_awaited()) ranks.awaited = awaited_by(*first);
+    return ranks;
   }
 
   std::string sentence() const {
@@ -89,7 +88,7 @@ class Scene {
 
  private:
   double waited(const RankPicture& rank) const {
-    const double since = rank.waiting_since > 0 ? rank.waiting_since : current(rank)->started;
+    const double since = rank.waiting_since > 0 ? rank.waiting_since : current_operation(rank)->started;
     return since > 0 ? job_.taken - since : 0;
   }
 
@@ -101,13 +100,27 @@ class Scene {
 
   bool waits(int rank) const { return std::ranges::find(waiting_, rank, &RankPicture::rank) != waiting_.end(); }
 
-  // Returns the ranks for which this one waits. Of a group that is not the world, only ranks that have used it.
+  // Returns the rank in the job of the peer of a message.
+  int peer_of(const PicturedOperation& message) const {
+    const auto members = job_.groups.find(message.group);
+    const auto index = static_cast<std::size_t>(message.peer);
+    const bool known = members != job_.groups.end() && message.peer >= 0 && index < members->second.size();
+    return known ? members->second[index] : message.peer;
+  }
+
+  // Returns the ranks for which this one waits. Of a group whose members are unknown, only ranks that have used it.
   Ranks awaited_by(const RankPicture& rank) const {
-    const auto& operation = *current(rank);
-    if (operation.is_message() && operation.group == "world") {
-      return waits(operation.peer) ? Ranks{} : Ranks{operation.peer};
+    const auto& operation = *current_operation(rank);
+    const auto known = job_.groups.find(operation.group);
+    if (operation.is_message() && (operation.group == "world" || known != job_.groups.end())) {
+      const int peer = peer_of(operation);
+      return waits(peer) ? Ranks{} : Ranks{peer};
     }
     Ranks members;
+    if (known != job_.groups.end()) {
+      std::ranges::set_intersection(others_, known->second, std::back_inserter(members));
+      return members;
+    }
     for (const int other : others_) {
       const auto* picture = job_.find(other);
       const auto in_group = [&](const auto& record) { return record.group == operation.group; };
@@ -120,21 +133,26 @@ class Scene {
   Ranks with(const RankPicture& first) const {
     Ranks ranks;
     for (const auto* rank : waiting_) {
-      if (current(*rank)->name() == current(first)->name()) ranks.push_back(rank->rank);
+      if (current_operation(*rank)->name() == current_operation(first)->name()) ranks.push_back(rank->rank);
     }
     return ranks;
   }
 
   std::string beginning(const Ranks& ranks, const RankPicture& first) const {
     return named(ranks) + (ranks.size() == 1 ? " has waited " : " have waited ") + seconds(waited(first)) + " in " +
-           described(*current(first));
+           described(*current_operation(first));
+  }
+
+  // Returns the first rank that waits for one that does not wait itself.
+  const RankPicture* first_with_awaited() const {
+    const auto found = std::ranges::find_if(waiting_, [&](const auto* rank) { return !awaited_by(*rank).empty(); });
+    return others_.empty() || found == waiting_.end() ? nullptr : *found;
   }
 
   std::string some_wait() const {
-    for (const auto* rank : waiting_) {
+    if (const auto* rank = first_with_awaited()) {
       const Ranks awaited = awaited_by(*rank);
-      if (awaited.empty()) continue;
-      const Ranks together = current(*rank)->is_message() ? Ranks{rank->rank} : with(*rank);
+      const Ranks together = current_operation(*rank)->is_message() ? Ranks{rank->rank} : with(*rank);
       return beginning(together, *rank) + " for " + named(awaited) +
              (awaited.size() == 1 ? ", which has not come: " : ", which have not come: ") + doing(awaited) +
              out_of_action(awaited) + slowness(awaited);
@@ -170,6 +188,7 @@ class Scene {
   }
 
   std::string doing(const RankPicture* rank) const {
+    if (job_.only_operations) return last_operation(rank);
     if (rank == nullptr) return "nothing is known of it: it has ended, or its host does not share the run folder";
     const std::string process = "its process " + std::to_string(rank->process) + " on " + rank->host;
     const std::string where = phrase(rank->activity) + time_of(*rank);
@@ -184,10 +203,22 @@ class Scene {
     return text + " (" + join(details, ", ") + ")";
   }
 
+  // Says what a rank has done last, of which nothing but the operations is known.
+  std::string last_operation(const RankPicture* rank) const {
+    if (rank == nullptr) return "there is no dump of it";
+    if (rank->operations.empty()) return "it has called no operation";
+    const auto& last = rank->operations.back();
+    const bool done = last.state == "done";
+    const double since = done && last.finished > 0 ? last.finished : last.launched;
+    return std::string(done ? "it has completed " : "it has called ") + described(last) +
+           (last.place.empty() ? "" : ", issued at " + last.place + ",") + " and called nothing since, for " +
+           seconds(job_.taken - since);
+  }
+
   std::string each_in() const {
     std::vector<std::string> texts;
     for (const auto* rank : waiting_) {
-      texts.push_back("rank " + std::to_string(rank->rank) + " in " + described(*current(*rank)));
+      texts.push_back("rank " + std::to_string(rank->rank) + " in " + described(*current_operation(*rank)));
     }
     return listed(std::move(texts));
   }
@@ -196,10 +227,10 @@ class Scene {
     const auto& first = *waiting_.front();
     if (const auto difference = first_difference(job_)) return different(*difference);
     for (const auto* rank : waiting_) {
-      if (current(*rank)->op == "recv") return message(*rank);
+      if (current_operation(*rank)->op == "recv") return message(*rank);
     }
     if (with(first).size() == waiting_.size()) {
-      return "all ranks have been in " + described(*current(first)) + " for " + seconds(longest_wait()) +
+      return "all ranks have been in " + described(*current_operation(first)) + " for " + seconds(longest_wait()) +
              ", and none is missing: a message between them was lost, or their connection is slow";
     }
     return "all ranks wait for each other, for " + seconds(longest_wait()) + ": " + each_in();
@@ -222,15 +253,17 @@ class Scene {
 
   // Says whether the message for which a rank waits was sent.
   std::string message(const RankPicture& receiver) const {
-    const auto& recv = *current(receiver);
+    const auto& recv = *current_operation(receiver);
     const auto matches = [&](const PicturedOperation& operation, const char* op, int peer) {
       return operation.op == op && operation.group == recv.group && operation.tag == recv.tag && operation.peer == peer;
     };
-    std::string text = beginning({receiver.rank}, receiver) + " for a message from rank " + std::to_string(recv.peer);
-    const auto* sender = job_.find(recv.peer);
+    const int peer = peer_of(recv);
+    std::string text = beginning({receiver.rank}, receiver) + " for a message from rank " + std::to_string(peer);
+    const auto* sender = job_.find(peer);
     if (sender == nullptr) return text;
-    const auto sent = std::ranges::count_if(
-        sender->operations, [&](const auto& operation) { return matches(operation, "send", receiver.rank); });
+    const auto sent = std::ranges::count_if(sender->operations, [&](const auto& operation) {
+      return matches(operation, "send", operation.peer) && peer_of(operation) == receiver.rank;
+    });
     const auto received = std::ranges::count_if(receiver.operations, [&](const auto& operation) {
       return matches(operation, "recv", recv.peer) && operation.state == "done";
     });
@@ -269,7 +302,7 @@ std::map<int, BySequence> comparable(const JobPicture& job, const std::string& g
   for (const auto& rank : job.ranks) {
     for (const auto& operation : rank.operations) {
       if (operation.group != group) continue;
-      if (operation.is_message() || !ranks[rank.rank].emplace(operation.sequence, &operation).second) return {};
+      if (!operation.is_collective() || !ranks[rank.rank].emplace(operation.sequence, &operation).second) return {};
     }
   }
   return ranks;
@@ -307,6 +340,16 @@ std::optional<Difference> difference_in(const JobPicture& job, const std::string
 }  // namespace
 
 std::string explain(const JobPicture& picture, double least_wait) { return Scene(picture, least_wait).sentence(); }
+
+Standing standing_ranks(const JobPicture& picture, double least_wait) { return Scene(picture, least_wait).standing(); }
+
+const PicturedOperation* current_operation(const RankPicture& rank) {
+  const auto runs = [](const auto& operation) { return operation.state == "running"; };
+  const auto running = std::ranges::find_if(rank.operations, runs);
+  if (running != rank.operations.end()) return &*running;
+  if (rank.operations.empty() || rank.operations.back().state != "failed") return nullptr;
+  return &rank.operations.back();
+}
 
 std::optional<Difference> first_difference(const JobPicture& picture) {
   for (const auto& group : groups_of(picture)) {

@@ -20,6 +20,17 @@ namespace phalanx {
 /// it has lasted for `least_wait` seconds.
 std::string explain(const JobPicture& picture, double least_wait = 1);
 
+/// The ranks that the sentence is about.
+struct Standing {
+  std::vector<int> waiting;  // wait in an operation
+  std::vector<int> awaited;  // have not come to the one that the sentence names; empty if all ranks wait, or none
+};
+Standing standing_ranks(const JobPicture& picture, double least_wait = 1);
+
+/// Returns the operation in which a rank waits, or which has just failed because it has waited for too long. Returns
+/// nullptr if there is none.
+const PicturedOperation* current_operation(const RankPicture& rank);
+
 /// An operation for which ranks ask differently.
 struct Difference {
   /// The ranks that ask for the same thing.

@@ -158,6 +158,38 @@ TEST(Explain, SaysThatAMessageWasLost) {
   EXPECT_NE(explain(job).find("which has sent it: the message was lost"), std::string::npos) << explain(job);
 }
 
+// Rank 1 waits in an operation of a group that rank 3 has not used yet. Ranks 0 and 2 do not wait.
+TEST(Explain, KnowsTheMembersOfAGroup) {
+  auto sum = operation(kSum, 8, "running");
+  sum.group = "tensor";
+  JobPicture job{.size = 4,
+                 .taken = kNow,
+                 .ranks = {late(0, "forward"), rank_in(1, sum), late(2, "forward"), late(3, "backward")}};
+  job.groups["tensor"] = {1, 3};
+  const std::string because =
+      "of tensor (all_reduce(sum) of 7 Float) for rank 3, which has not come: it has been in backward";
+  EXPECT_NE(explain(job).find(because), std::string::npos) << explain(job);
+  auto& recv = job.ranks[1].operations[0];
+  recv.op = "recv";
+  recv.peer = 0;  // of the group
+  job.groups["tensor"] = {0, 1};
+  EXPECT_NE(explain(job).find("for rank 0, which has not come: it has been in forward"), std::string::npos)
+      << explain(job);
+}
+
+TEST(Explain, KnowsTheLastOperationIfItKnowsNothingElse) {
+  auto job = all_but(rank_in(2, operation(kSum, 7, "done", 25)));
+  for (auto& rank : job.ranks) rank.state = Process::kUnknown;
+  job.ranks[2].operations.back().place = "train.py:33";
+  job.only_operations = true;
+  EXPECT_EQ(explain(job),
+            kWait + std::string("it has completed all_reduce #7 of world (all_reduce(sum) of 7 Float), issued "
+                                "at train.py:33, and called nothing since, for 24 s"));
+  EXPECT_EQ(explain(job_picture_from_json(to_json(job, ""), "hang.json")), explain(job));
+  std::erase_if(job.ranks, [](const auto& rank) { return rank.rank == 2; });
+  EXPECT_EQ(explain(job), kWait + std::string("there is no dump of it"));
+}
+
 TEST(Explain, BlamesNoRankIfAllAreInTheSameOperation) {
   EXPECT_EQ(
       explain(all_but(rank_in(2, operation(kSum, 8, "running")))),
@@ -198,8 +230,10 @@ TEST(Picture, IsReadAsItWasWritten) {
   job.ranks[0].operations[0].place = "a.cc:1";
   job.ranks[1].operations[0].op = "recv";
   job.ranks[1].operations[0].peer = 3;
+  job.groups["world"] = {0, 1, 2, 3};
   const auto read = job_picture_from_json(to_json(job, "a sentence"), "hang.json");
   EXPECT_EQ(read.ranks, job.ranks);
+  EXPECT_EQ(read.groups, job.groups);
   EXPECT_EQ(read.folder, job.folder);
   EXPECT_EQ(explain(read), explain(job));
 }

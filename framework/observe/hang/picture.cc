@@ -111,14 +111,11 @@ RankPicture rank_picture_from_json(const std::string& text, const std::string& s
 std::string to_json(const JobPicture& picture, const std::string& sentence) {
   ordered_json ranks = ordered_json::array();
   for (const auto& rank : picture.ranks) ranks.push_back(json_of(rank));
-  return dumped({{"format", kFormat},
-                 {"sentence", sentence},
-                 {"taken", picture.taken},
-                 {"folder", picture.folder},
-                 {"size", picture.size},
-                 {"ranks", std::move(ranks)}},
-                1) +
-         "\n";
+  ordered_json json{{"format", kFormat},        {"sentence", sentence}, {"taken", picture.taken},
+                    {"folder", picture.folder}, {"size", picture.size}, {"ranks", std::move(ranks)}};
+  if (!picture.groups.empty()) json["groups"] = picture.groups;
+  if (picture.only_operations) json["only_operations"] = true;
+  return dumped(json, 1) + "\n";
 }
 
 JobPicture job_picture_from_json(const std::string& text, const std::string& source) {
@@ -127,6 +124,8 @@ JobPicture job_picture_from_json(const std::string& text, const std::string& sou
   JobPicture picture{
       .size = json.get<int>("size"), .taken = json.get<double>("taken"), .folder = json.get<std::string>("folder")};
   for (const auto& rank : json.at("ranks").elements()) picture.ranks.push_back(rank_from(rank));
+  picture.groups = json.get_or<std::map<std::string, std::vector<int>>>("groups", {});
+  picture.only_operations = json.get_or<bool>("only_operations", false);
   std::ranges::sort(picture.ranks, {}, &RankPicture::rank);
   return picture;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,13 +17,15 @@ struct PicturedOperation {
   std::string call{};      // "all_reduce(sum) of 1000 Float": what must be the same on all ranks
   std::string what{};      // what it moves, such as "bucket 1: fc2.bias to conv1.weight"; empty: unknown
   std::string place{};     // file and line of the program that issued it; empty: unknown
-  int peer = -1, tag = 0;  // of messages
+  int peer = -1, tag = 0;  // of messages; the peer counts within the group
   std::string state{};     // "launched", "running", "done" or "failed"
   double launched = 0, started = 0, finished = 0;
 
   /// Returns "all_reduce #12 of world".
   std::string name() const { return op + " #" + std::to_string(sequence) + " of " + group; }
   bool is_message() const { return op == "send" || op == "recv"; }
+  /// Returns true if all ranks of the group call it. "messages" are several messages that were issued together.
+  bool is_collective() const { return !is_message() && op != "messages"; }
   bool operator==(const PicturedOperation&) const = default;
 };
 
@@ -51,12 +54,17 @@ struct RankPicture {
   bool operator==(const RankPicture&) const = default;
 };
 
+/// The file in the log folder of a run with the last picture of a stall: to_json() of a JobPicture.
+inline constexpr const char* kHangFile = "hang.json";
+
 /// The knowledge of all ranks of a job.
 struct JobPicture {
-  int size = 0;                      // number of ranks
-  double taken = 0;                  // seconds since the epoch
-  std::string folder{};              // log folder of the run; empty: unknown
-  std::vector<RankPicture> ranks{};  // of those that are known, in order of rank
+  int size = 0;                                      // number of ranks
+  double taken = 0;                                  // seconds since the epoch
+  std::string folder{};                              // log folder of the run; empty: unknown
+  std::vector<RankPicture> ranks{};                  // of those that are known, in order of rank
+  std::map<std::string, std::vector<int>> groups{};  // members of groups, ascending; absent: unknown
+  bool only_operations = false;  // nothing but their operations is known of the ranks: it comes from dumps
 
   const RankPicture* find(int rank) const;
 };
