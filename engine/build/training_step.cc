@@ -120,7 +120,7 @@ void TrainingStep::add_innermost(const Setup& setup) {
   }
   if (!setup.config.cuda_graph) return;
   current_->keep_seed_on(trained.device);
-  nest<CapturedGraphStep>(trained.device, setup.gradients.loss_scale);
+  nest<CapturedGraphStep>(trained.device);
 }
 
 std::unique_ptr<Step> TrainingStep::plain(const Setup& setup, Model& model) const {

@@ -5,8 +5,10 @@
 // CPU.
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "framework/base/environment.h"
 #include "framework/base/reason.h"
@@ -218,6 +220,30 @@ TEST(DevicePrecision, Bf16AndFp16TrainOnTheDevice) {
         return train(testing::config_of("mlp", all), world, file_name(precision + all.back())).test.at(0).second;
       };
       EXPECT_NEAR(loss(there), loss(changes), 0.05) << precision;
+    }
+  });
+}
+
+// No line is written and no epoch ends in these steps.
+TEST(DeviceWaits, NoStepWaitsForTheDevice) {
+  if (environment("PHALANX_TEST_DEVICE")) GTEST_SKIP() << "a real device does not count";
+  run_ranks(kBackend, 1, [](const CommunicatorPtr& world) {
+    for (const std::string precision : {"fp32", "bf16", "fp16"}) {
+      const Changes changes{device(),
+                            "train.precision=" + precision,
+                            "train.global_batch_size=16",
+                            "train.max_steps=25",
+                            "train.clip_norm=1",
+                            "train.loss_scale.initial=1024",
+                            "watch.every_steps=1000"};
+      std::vector<std::int64_t> waits;
+      train(testing::config_of("mlp", changes), world, file_name("waits_" + precision), [&] {
+        waits.push_back(Streams::global().host_waits());
+        return false;
+      });
+      ASSERT_GE(waits.size(), 24u);
+      EXPECT_GT(waits[0], 0) << precision;
+      EXPECT_EQ(waits[22], waits[4]) << precision;
     }
   });
 }

@@ -203,6 +203,19 @@ bool Streams::query(const PointPtr& point) {
 }
 
 void Streams::synchronize(const PointPtr& point) {
+  {
+    const Lock lock(mutex_);
+    ++host_waits_;
+  }
+  complete(point);
+}
+
+std::int64_t Streams::host_waits() const {
+  const Lock lock(mutex_);
+  return host_waits_;
+}
+
+void Streams::complete(const PointPtr& point) {
   constexpr int kSpins = 100;
   for (int tries = 0; !query(point); ++tries) {
     if (tries < kSpins) {

@@ -94,6 +94,13 @@ class Streams {
   void synchronize(int stream) { synchronize(record(stream)); }
   void synchronize_device(int device);
 
+  /// Returns how often the host has waited for a device: calls of synchronize() and synchronize_device().
+  std::int64_t host_waits() const;
+
+  /// As synchronize(), for operators that the double cannot compute later. A GPU would not make the host wait for them,
+  /// so they are not among host_waits().
+  void run_pending(int stream) { complete(record(stream)); }
+
   /// Returns true if all work of the stream is complete. The host does not wait for it.
   bool is_idle(int stream);
   /// Returns true if the point has passed, without letting work run.
@@ -126,6 +133,7 @@ class Streams {
 
   std::string_view kept(std::string_view name);
   [[noreturn]] void report(const std::vector<Race>& races) const;
+  void complete(const PointPtr& point);
   void push(int stream, Item item);
   void push_body(int stream, Body body, bool progresses);
   bool step(int stream);
@@ -144,6 +152,7 @@ class Streams {
   std::mt19937_64 dice_;
   std::exception_ptr failure_;  // of a body that ran later
   bool has_thread_ = false;
+  std::int64_t host_waits_ = 0;
 };
 
 }  // namespace phalanx::testing
