@@ -48,7 +48,10 @@ class Streams {
   struct Point {
     int stream = 0;
     VectorClock clock;
-    bool passed = false;  // all work before it is complete
+    bool passed = false;         // all work before it is complete
+    std::int64_t passed_ns = 0;  // when: on the clock of the host
+
+    void pass();
   };
   using PointPtr = std::shared_ptr<Point>;
 
@@ -105,6 +108,8 @@ class Streams {
   bool is_idle(int stream);
   /// Returns true if the point has passed, without letting work run.
   bool has_passed(const PointPtr& point);
+  /// Returns the milliseconds between the times at which two points have passed.
+  double milliseconds_between(const PointPtr& first, const PointPtr& second);
 
   /// Forgets a stream's accesses to memory, after the allocator has made sure that they are over.
   void forget(const std::byte* begin, std::size_t bytes, int stream);
