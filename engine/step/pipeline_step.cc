@@ -67,7 +67,7 @@ at::Tensor PipelineStep::run_blocks(std::size_t stage, at::Tensor x, bool traini
     return input;
   };
   const BlockRange own{setup_.begins[stage], setup_.begins[stage + 1]};
-  return run_in_segments(own, blocks_.size(), training ? setup_.segments : 0, run, std::move(x));
+  return run_in_segments(own, blocks_.size(), training ? setup_.segments : CheckpointedSegments(), run, std::move(x));
 }
 
 /// The computation of one batch.

@@ -82,13 +82,14 @@ INSTANTIATE_TEST_SUITE_P(Optimizers, Device,
 // Everything that is part of the update besides the optimizer, and everything that changes how a step is computed.
 INSTANTIATE_TEST_SUITE_P(
     Steps, Device,
-    ::testing::Values(Case{"gpt", 1, {"model.dropout=0.1"}, {"train.checkpoint_activations=2"}},
-                      Case{"mlp", 1, {"train.clip_norm=0.1", "train.ema_decay=0.9"}, {"train.accumulate=3"}},
-                      Case{"mlp", 1, {"train.clip_value=0.001"}, {"loader.prefetch=2"}},
-                      Case{"lenet", 1, {"train.memory_format=channels_last"}, {"train.deterministic=true"}},
-                      Case{"lenet", 1, {"seed=2"}, {"loader.resident=true"}},
-                      Case{"gpt", 1, {"seed=2"}, {"loader.resident=true"}},
-                      Case{"transformer", 1, {"seed=2"}, {"loader.resident=true"}}));
+    ::testing::Values(
+        Case{"gpt", 1, {"model.dropout=0.1"}, {"train.checkpoint_activations=2"}},
+        Case{"gpt", 1, {"model.dropout=0.1"}, {"train.checkpoint_activations=2", "train.offload_activations=true"}},
+        Case{"mlp", 1, {"train.clip_norm=0.1", "train.ema_decay=0.9"}, {"train.accumulate=3"}},
+        Case{"mlp", 1, {"train.clip_value=0.001"}, {"loader.prefetch=2"}},
+        Case{"lenet", 1, {"train.memory_format=channels_last"}, {"train.deterministic=true"}},
+        Case{"lenet", 1, {"seed=2"}, {"loader.resident=true"}}, Case{"gpt", 1, {"seed=2"}, {"loader.resident=true"}},
+        Case{"transformer", 1, {"seed=2"}, {"loader.resident=true"}}));
 
 // The last batch of an epoch is smaller, and is computed without the graph.
 INSTANTIATE_TEST_SUITE_P(
@@ -138,6 +139,7 @@ INSTANTIATE_TEST_SUITE_P(
     OfAllKinds, Deferred,
     ::testing::Values(Case{"mlp", 1, {"train.clip_norm=0.1", "train.ema_decay=0.9"}, {"loader.prefetch=2"}},
                       Case{"lenet", 1, {"seed=2"}, {"loader.resident=true"}}, Case{"gpt", 1, {"seed=2"}, {}},
+                      Case{"gpt", 1, {"seed=3"}, {"train.checkpoint_activations=2", "train.offload_activations=true"}},
                       Case{"gpt", 1, {"model.dropout=0.1"}, {"train.cuda_graph=true"}},
                       Case{"mlp", 2, {"train.clip_norm=0.1"}, {"strategy=overlapped"}},
                       Case{"mlp", 2, {"train.clip_norm=0.1"}, {"strategy=sharded"}},
