@@ -78,11 +78,11 @@ at::Tensor ChainNetwork::run(std::size_t begin, std::size_t end, at::Tensor x) c
 at::Tensor ChainNetwork::forward(at::Tensor input) {
   if (blocks_.empty()) throw std::logic_error("a ChainNetwork must have blocks, but " + name() + " has none");
   const auto run_blocks = [this](BlockRange range, at::Tensor x) { return run(range.begin, range.end, std::move(x)); };
-  return run_in_segments({0, blocks_.size()}, blocks_.size(), is_training() ? segments_ : 0, run_blocks,
-                         std::move(input));
+  return run_in_segments({0, blocks_.size()}, blocks_.size(), is_training() ? segments_ : CheckpointedSegments(),
+                         run_blocks, std::move(input));
 }
 
-bool ChainNetwork::recompute_blocks(std::int64_t segments) {
+bool ChainNetwork::recompute_blocks(const CheckpointedSegments& segments) {
   if (blocks_.size() < 3) return false;
   segments_ = segments;
   return true;

@@ -40,15 +40,15 @@ class ChainNetwork : public Network, public BlockChain {
   void add_blocks(const std::string& name, const Sequence& sequence);
 
   /// Implements ActivationCheckpointing::checkpoint_activations().
-  bool recompute_blocks(std::int64_t segments);
+  bool recompute_blocks(const CheckpointedSegments& segments);
 
  private:
   void on_adapted(const std::string& weight, const std::vector<std::string>& added) override;
   at::Tensor run(std::size_t begin, std::size_t end, at::Tensor x) const;
 
   std::vector<Block> blocks_;
-  BlockRunner runner_;                          // null: Block::forward
-  std::int64_t segments_ = 0;                   // number of checkpointed segments
+  BlockRunner runner_;  // null: Block::forward
+  CheckpointedSegments segments_;
   std::set<std::string, std::less<>> dropped_;  // parameters and buffers of blocks that were not kept
 };
 
@@ -56,7 +56,7 @@ class ChainNetwork : public Network, public BlockChain {
 /// communicate in forward, as layers of experts do.
 class RecomputableChain : public ChainNetwork, public ActivationCheckpointing {
  public:
-  bool checkpoint_activations(std::int64_t segments) override { return recompute_blocks(segments); }
+  bool checkpoint_activations(const CheckpointedSegments& segments) override { return recompute_blocks(segments); }
 };
 
 }  // namespace phalanx

@@ -57,11 +57,12 @@ ParameterUpdate::ParameterUpdate(const TrainConfig& config, std::unique_ptr<Opti
         std::make_unique<Clip>(std::move(optimizer_), limits, sum, updaters.parts_of_norm(), part.device), clip_);
   }
   if (config.precision == "fp16") {
-    // The sum is over all ranks and not over slices: replicas that have diverged must skip the same updates, too.
-    const auto sum =
-        timed([all = part.mesh.control()](at::Tensor& sums) { all->all_reduce(sums, Reduction::kSum).wait(); },
-              watching.clock());
-    optimizer_ = remember(std::make_unique<LossScale>(std::move(optimizer_), config.loss_scale, sum), scale_);
+    // All ranks decide together, and not only those with slices of one replica: replicas that have diverged must skip
+    // the same updates, too.
+    const auto largest = timed(
+        [all = part.mesh.world()](at::Tensor& own) { all->all_reduce(own, Reduction::kMax).wait(); }, watching.clock());
+    optimizer_ =
+        remember(std::make_unique<LossScale>(std::move(optimizer_), config.loss_scale, largest, part.device), scale_);
   }
   if (config.ema_decay > 0) {
     const auto share = [&strategy] { strategy.gather_slices(); };
@@ -72,10 +73,7 @@ ParameterUpdate::ParameterUpdate(const TrainConfig& config, std::unique_ptr<Opti
   optimizer_ = watching.digests().watch(std::move(optimizer_));
 }
 
-std::function<double()> ParameterUpdate::loss_scale() const {
-  if (scale_ == nullptr) return {};
-  return [scale = scale_] { return scale->scale(); };
-}
+at::Tensor ParameterUpdate::loss_scale() const { return scale_ == nullptr ? at::Tensor() : scale_->scale_on_device(); }
 
 void ParameterUpdate::with_averages(const std::function<void()>& body) {
   if (averages_ == nullptr) return body();

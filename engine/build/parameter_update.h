@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <functional>
 #include <memory>
 #include <vector>
@@ -34,8 +36,9 @@ class ParameterUpdate {
   Optimizer& optimizer() { return *optimizer_; }
   const Optimizer& optimizer() const { return *optimizer_; }
 
-  /// Returns a function that gives the loss scale, or null without loss scaling.
-  std::function<double()> loss_scale() const;
+  /// Returns the loss scale, which updates change in place: [] float32, on the model's device. Undefined without loss
+  /// scaling.
+  at::Tensor loss_scale() const;
 
   /// Calls `body` while the parameters hold their averages, if the config asks for averages. Collective.
   void with_averages(const std::function<void()>& body);

@@ -20,6 +20,7 @@
 #include "engine/step/shared_random_guard.h"
 #include "engine/step/virtual_shards.h"
 #include "framework/base/error.h"
+#include "framework/base/log.h"
 #include "framework/base/random.h"
 #include "framework/comm/launch/locality.h"
 #include "framework/comm/operations/measured_inputs.h"
@@ -49,10 +50,14 @@ c10::MemoryFormat images_of(const TrainConfig& config, const ModelSpec& model) {
       " contiguous");
 }
 
+CheckpointedSegments segments_of(const TrainConfig& config) {
+  return {.count = config.checkpoint_activations, .on_host = config.offload_activations};
+}
+
 void checkpoint_activations(Model& model, const TrainConfig& config) {
   if (config.checkpoint_activations == 0) return;
   auto* const checkpointing = as<ActivationCheckpointing>(model);
-  if (checkpointing != nullptr && checkpointing->checkpoint_activations(config.checkpoint_activations)) return;
+  if (checkpointing != nullptr && checkpointing->checkpoint_activations(segments_of(config))) return;
   throw ConfigError(
       "train.checkpoint_activations: the model has no blocks to recompute; these models have some, if they have more "
       "than two blocks: " +
@@ -91,6 +96,9 @@ TrainingStep::TrainingStep(const Setup& setup) : current_(std::make_shared<Curre
   const bool sharded = setup.gradients.invariant != nullptr;
   if (rank > 0 && !threads && !sharded) generator_seed_ = mix(setup.seed, rank);
 
+  if (config.offload_activations && setup.trained.device.is_cpu()) {
+    log_info() << "train.offload_activations: has no effect on the CPU, whose memory has all activations anyway";
+  }
   add_innermost(setup);
   if (auto listeners = listeners_of_parts(setup); !listeners.empty()) nest<StepWithListeners>(std::move(listeners));
   nest<TimedStep>(setup.clock);
@@ -115,12 +123,12 @@ void TrainingStep::add_innermost(const Setup& setup) {
     all.factor = factor_of(setup);
     all.arithmetic = scaled_arithmetic_of(setup);
     all.current = current_;
-    all.segments = setup.config.checkpoint_activations;
+    all.segments = segments_of(setup.config);
     pipeline_ = std::make_unique<PipelineStep>(std::move(all));
   }
   if (!setup.config.cuda_graph) return;
   current_->keep_seed_on(trained.device);
-  nest<CapturedGraphStep>(trained.device, setup.gradients.loss_scale);
+  nest<CapturedGraphStep>(trained.device);
 }
 
 std::unique_ptr<Step> TrainingStep::plain(const Setup& setup, Model& model) const {

@@ -67,7 +67,7 @@ class TrainingStep {
   };
   /// Callbacks on the gradients that the strategy and the precision require.
   struct Gradients {
-    std::function<double()> loss_scale{};            // see Arithmetic; null: 1
+    at::Tensor loss_scale{};                         // see Arithmetic; undefined: 1
     std::function<void()> after_backward{};          // see FreesGradients; null: nothing
     Invariant* invariant = nullptr;                  // takes the gradients of virtual shards; null without them
     std::vector<at::Tensor> of_first_tensor_rank{};  // parameters that the first tensor rank updates for all

@@ -83,6 +83,17 @@ TEST(Check, LoaderThreadsNeedBatchesToReadAhead) {
             " batches");
 }
 
+TEST(Check, OnlyActivationsOfSegmentsOnADeviceAreOffloaded) {
+  EXPECT_EQ(complaint("train: {checkpoint_activations: 2, offload_activations: true}"), "");
+  EXPECT_EQ(
+      complaint("train: {offload_activations: true}"),
+      "config: train.offload_activations: needs train.checkpoint_activations: it moves the inputs of its segments;"
+      " set it to a number of segments");
+  EXPECT_EQ(complaint("train: {checkpoint_activations: 2, offload_activations: true}, device: cpu"),
+            "config: train.offload_activations: moves activations from a device to the host, but device is cpu; remove"
+            " it");
+}
+
 TEST(Check, ALossScaleMustBeAbleToFall) {
   EXPECT_EQ(complaint("train: {loss_scale: {backoff: 0.25}}"), "");
   EXPECT_EQ(complaint("train: {loss_scale: {backoff: 1}}"),

@@ -26,6 +26,7 @@ struct TrainConfig {
   std::string memory_format = "contiguous";
   bool sync_batch_norm = false;
   std::int64_t checkpoint_activations = 0;
+  bool offload_activations = false;
   bool cuda_graph = false;
   bool deterministic = false;
   double clip_norm = 0;
@@ -60,6 +61,8 @@ struct TrainConfig {
     v("checkpoint_activations", checkpoint_activations,
       "activation checkpointing: segments of the model that backward recomputes to save memory; 0: none",
       config::at_least(0));
+    v("offload_activations", offload_activations,
+      "on a device: keep the activations that checkpoint_activations keeps in memory of the host until backward");
     v.renamed("capture", "cuda_graph");
     v("cuda_graph", cuda_graph,
       "on a device: record forward and backward once, as a graph (CUDA Graph), and replay it in every step");

@@ -15,6 +15,10 @@ void check_training(std::vector<ConfigProblem>& problems, const ExperimentConfig
   refuse_if(problems, train.ema_decay == 1, "train.ema_decay", "must be below 1: at 1 the average never changes");
   refuse_if(problems, train.checkpoint_activations > 0 && train.data_parallel > 1, "train.checkpoint_activations",
             "cannot be combined with train.data_parallel: threads share one random number generator");
+  refuse_if(problems, train.offload_activations && train.checkpoint_activations == 0, "train.offload_activations",
+            "needs train.checkpoint_activations: it moves the inputs of its segments; set it to a number of segments");
+  refuse_if(problems, train.offload_activations && config.device == "cpu", "train.offload_activations",
+            "moves activations from a device to the host, but device is cpu; remove it");
   refuse_if(problems, train.sync_batch_norm && train.data_parallel > 1, "train.data_parallel",
             "has replicas with separate batch norm statistics; remove train.sync_batch_norm, or use ranks instead");
   refuse_if(problems, config.loader.threads > 0 && config.loader.prefetch == 0, "loader.threads",

@@ -50,6 +50,7 @@ Trainer build_trainer(const ExperimentConfig& config, const Splits& splits, Task
   const SequenceShare sequence(task, splits.train->spec(), mesh.along(Axis::kContext));
   trainer.preparation = {.complete = complete_batches(task, sequence), .device = context.device};
   trainer.watching = std::make_unique<Watching>(config.watch, mesh.control(), context.folder, config.train.digests);
+  trainer.watching->clock().measure_on(context.device);
   trainer.replica = build_replica(config, task, mesh,
                                   {.device = context.device, .folder = context.folder, .servers = context.servers},
                                   *trainer.watching);

@@ -13,6 +13,7 @@ void RunTimes::count_step(std::int64_t samples) {
 
 void RunTimes::end_training(Communicator& ranks) {
   training_seconds_ = since_training_started();
+  clock_.synchronize();
   step_times_ = across_ranks(clock_.total(), ranks);
 }
 
@@ -32,6 +33,11 @@ double RunTimes::end_evaluation() {
 
 double RunTimes::window_samples_per_second() const {
   return static_cast<double>(window_.samples) / seconds_since(window_.start);
+}
+
+PhaseTimes RunTimes::window_phases() {
+  if (const PhaseTimes phases = clock_.total() - window_.phases; phases.steps > 0) last_phases_ = phases;
+  return last_phases_;
 }
 
 void RunTimes::begin_window() { window_ = {.start = Clock::now(), .samples = 0, .phases = clock_.total()}; }

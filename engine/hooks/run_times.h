@@ -33,7 +33,10 @@ class RunTimes {
 
   std::int64_t window_samples() const { return window_.samples; }
   double window_samples_per_second() const;
-  PhaseTimes window_phases() const { return clock_.total() - window_.phases; }
+
+  /// Returns the times of the steps of the window, or of the last window in which the clock has measured steps: on a
+  /// device it does not measure every one.
+  PhaseTimes window_phases();
   void begin_window();
 
   /// Return the results, after end_training(). Samples per second exclude evaluations. `step_times` are the times of
@@ -65,6 +68,7 @@ class RunTimes {
   StepClock& clock_;
   Clock::time_point started_, training_start_{}, evaluation_start_{};
   Window window_;
+  PhaseTimes last_phases_;
   std::int64_t samples_ = 0;
   double seconds_to_first_step_ = 0, evaluation_seconds_ = 0, training_seconds_ = 0;
   StepTimes step_times_;

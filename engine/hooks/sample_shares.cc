@@ -89,7 +89,7 @@ double expected_rate(double before, double measured) {
   return as_before ? (before + measured) / 2 : measured;
 }
 
-SampleShares::SampleShares(const ExperimentConfig& config, const Mesh& mesh, const StepClock& clock)
+SampleShares::SampleShares(const ExperimentConfig& config, const Mesh& mesh, StepClock& clock)
     : global_batch_(config.train.global_batch_size),
       all_(mesh.control()),
       place_(mesh.samples()->rank()),

@@ -23,7 +23,7 @@ namespace phalanx {
 class SampleShares {
  public:
   /// `clock` must outlive the object. Throws ConfigError if the shares do not fit the ranks or the batch.
-  SampleShares(const ExperimentConfig& config, const Mesh& mesh, const StepClock& clock);
+  SampleShares(const ExperimentConfig& config, const Mesh& mesh, StepClock& clock);
 
   /// Returns the shares of the ranks that divide a batch, for BatchSampler; null: nearly equal shares.
   std::shared_ptr<const std::vector<std::int64_t>> shares() const { return shares_; }
@@ -43,7 +43,7 @@ class SampleShares {
   std::vector<double> rates_;  // samples per second of each rank that divides a batch; 0: not known yet
   CommunicatorPtr all_;        // all ranks; some may have the same samples
   int place_;                  // of this rank among the ranks that divide a batch
-  const StepClock& clock_;
+  StepClock& clock_;
   bool counts_all_work_;
   PhaseTimes before_;         // times of the clock when the epoch began
   std::int64_t samples_ = 0;  // of this rank in this epoch

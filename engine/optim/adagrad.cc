@@ -5,6 +5,7 @@
 #include <ATen/ops/_fused_adagrad.h>
 
 #include <memory>
+#include <optional>
 
 #include "engine/optim/elementwise.h"
 
@@ -38,8 +39,11 @@ class Adagrad final : public ElementwiseOptimizer {
 
   void update_range(const Range& range, const Rates& rates) const override {
     at::_fused_adagrad_(range.values, range.gradients, range.state[0], rates.update_tensor, rates.learning_rate,
-                        config_.lr_decay, rates.weight_decay, config_.eps, /*maximize=*/false);
+                        config_.lr_decay, rates.weight_decay, config_.eps, /*maximize=*/false,
+                        /*grad_scale=*/std::nullopt, rates.skip);
   }
+
+  bool skips() const override { return true; }
 
   AdagradConfig config_;
 };

@@ -10,6 +10,7 @@
 #include <ATen/ops/_fused_adamw.h>
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "engine/optim/elementwise.h"
@@ -71,8 +72,10 @@ class Adam final : public ElementwiseOptimizer {
     const at::TensorList state = range.state, largest = config_.amsgrad ? state.slice(2) : at::TensorList{};
     Config::update(range.values, range.gradients, state[0], state[1], largest, rates.update_tensor, rates.learning_rate,
                    config_.beta1, config_.beta2, rates.weight_decay, config_.eps, config_.amsgrad,
-                   /*maximize=*/false);
+                   /*maximize=*/false, /*grad_scale=*/std::nullopt, rates.skip);
   }
+
+  bool skips() const override { return true; }
 
   Config config_;
 };

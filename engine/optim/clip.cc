@@ -39,7 +39,7 @@ Clip::Clip(std::unique_ptr<Optimizer> inner, ClipLimits limits, SumOverSlices su
       sum_(std::move(sum)),
       parts_(std::move(parts)),
       device_(device),
-      norm_(at::full({}, std::numeric_limits<double>::quiet_NaN(), at::kDouble)) {}
+      norm_(at::full({}, std::numeric_limits<double>::quiet_NaN(), at::device(device).dtype(at::kDouble))) {}
 
 void Clip::attach(std::vector<Slice> slices) {
   on_device_ = {};
@@ -66,11 +66,22 @@ void Clip::attach(std::vector<Slice> slices) {
 }
 
 void Clip::update() {
+  clip();
+  inner().update();
+}
+
+void Clip::update_unless(const at::Tensor& skip) {
+  const at::Tensor before = norm_;
+  clip();
+  if (limits_.norm > 0) norm_ = at::where(skip.to(at::kBool), before, norm_);
+  inner().update_unless(skip);
+}
+
+void Clip::clip() {
   if (limits_.norm > 0) clip_norm();
   if (limits_.value > 0) {
     for (auto& slice : slices()) slice.gradients.clamp_(-limits_.value, limits_.value);
   }
-  inner().update();
 }
 
 void Clip::clip_norm() {
@@ -110,7 +121,7 @@ at::Tensor Clip::sums_of_squares() {
 
 double Clip::norm() const { return norm_.item<double>(); }
 
-void Clip::set_norm(double norm) { norm_ = at::full({}, norm, at::kDouble); }
+void Clip::set_norm(double norm) { norm_ = at::full({}, norm, norm_.options()); }
 
 bool Clip::finite() const { return limits_.norm == 0 || std::isfinite(norm()); }
 

@@ -50,6 +50,9 @@ class Clip final : public OptimizerDecorator {
   /// the device.
   void update() override;
 
+  bool can_skip_on_device() const override { return inner().can_skip_on_device(); }
+  void update_unless(const at::Tensor& skip) override;  // a skipped update leaves norm() as it was
+
   /// Returns the norm of the last update's gradients before clipping. NaN before the first update, or if the norm is
   /// not limited. Waits for the device.
   double norm() const;
@@ -66,6 +69,7 @@ class Clip final : public OptimizerDecorator {
     at::Tensor shares;                  // [gradients] double: the fraction of each that counts
   };
 
+  void clip();
   void clip_norm();
   at::Tensor sums_of_squares();
 
@@ -74,7 +78,7 @@ class Clip final : public OptimizerDecorator {
   Parts parts_;
   c10::Device device_;
   OnDevice on_device_;  // empty if slices are on the CPU
-  at::Tensor norm_;     // [] double, on the slices' device
+  at::Tensor norm_;     // [] double, on device_
 };
 
 }  // namespace phalanx

@@ -36,6 +36,7 @@ class OptimizerDecorator : public Optimizer {
 
  protected:
   Optimizer& inner() { return *inner_; }
+  const Optimizer& inner() const { return *inner_; }
   std::vector<Slice>& slices() { return slices_; }
 
  private:

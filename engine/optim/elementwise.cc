@@ -3,12 +3,11 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <utility>
-
-#include "engine/optim/fused_step.h"
 
 namespace phalanx {
 namespace {
@@ -81,26 +80,43 @@ ElementwiseOptimizer::Range ElementwiseOptimizer::range_of(std::size_t slice, st
   return range;
 }
 
-void ElementwiseOptimizer::update() {
+void ElementwiseOptimizer::update_unless(const at::Tensor& skip) {
+  update_all(skip);
+  count_unless(skip);
+}
+
+void ElementwiseOptimizer::update_all(const std::optional<at::Tensor>& skip) {
   count_update();
   for (const auto& gradients : excluded_gradients_) gradients.zero_();
   if (pieces_.empty()) return;
   const at::Tensor& first = pieces_.front().range.values;
-  const at::Tensor update_tensor = fused_step(first, updates());
+  const at::Tensor update_tensor = update_on_device(first);
   const auto update_pieces = [&](std::int64_t begin, std::int64_t end) {
     // The tensors are detached, so autograd would have nothing to record but would cost time in every call.
     const at::AutoDispatchBelowADInplaceOrView of_this_thread;
-    for (auto i = begin; i < end; ++i) update_piece(pieces_[static_cast<std::size_t>(i)], update_tensor);
+    for (auto i = begin; i < end; ++i) {
+      const Piece& piece = pieces_[static_cast<std::size_t>(i)];
+      update_piece(piece, {rates_of(piece.group), update_tensor, skip});
+    }
   };
   const auto count = static_cast<std::int64_t>(pieces_.size());
   if (!first.is_cpu()) return update_pieces(0, count);
   at::parallel_for(0, count, 1, update_pieces);
 }
 
-void ElementwiseOptimizer::update_piece(const Piece& piece, const at::Tensor& update_tensor) const {
-  const Rates rates{rates_of(piece.group), update_tensor};
+void ElementwiseOptimizer::update_or_undo(const Range& range, const Rates& rates) const {
+  if (!rates.skip || skips()) return update_range(range, rates);
+  std::vector<at::Tensor> changing{range.values}, before;
+  changing.insert(changing.end(), range.state.begin(), range.state.end());
+  for (const auto& one : changing) before.push_back(one.clone());
+  update_range(range, rates);
+  const at::Tensor undo = rates.skip->to(at::kBool);
+  for (std::size_t i = 0; i < changing.size(); ++i) at::where_out(changing[i], undo, before[i], changing[i]);
+}
+
+void ElementwiseOptimizer::update_piece(const Piece& piece, const Rates& rates) const {
   if (!piece.original) {
-    update_range(piece.range, rates);
+    update_or_undo(piece.range, rates);
     piece.range.gradients.zero_();
     return;
   }
@@ -109,7 +125,7 @@ void ElementwiseOptimizer::update_piece(const Piece& piece, const at::Tensor& up
   in_copy(piece.range.values).copy_(original.values);
   in_copy(piece.range.gradients).copy_(original.gradients);
   for (std::size_t i = 0; i < original.state.size(); ++i) in_copy(piece.range.state[i]).copy_(original.state[i]);
-  update_range(piece.range, rates);
+  update_or_undo(piece.range, rates);
   original.values.copy_(in_copy(piece.range.values));
   original.gradients.zero_();
   for (std::size_t i = 0; i < original.state.size(); ++i) original.state[i].copy_(in_copy(piece.range.state[i]));

@@ -22,7 +22,9 @@ class ElementwiseOptimizer : public SliceOptimizer {
   using SliceOptimizer::SliceOptimizer;
 
   void attach(std::vector<Slice> slices) final;
-  void update() final;
+  void update() final { update_all(std::nullopt); }
+  bool can_skip_on_device() const final { return has_updated(); }
+  void update_unless(const at::Tensor& skip) final;
   void exclude(const std::set<std::string>& parameters) final;
 
  protected:
@@ -35,11 +37,16 @@ class ElementwiseOptimizer : public SliceOptimizer {
   /// The settings that all elements of a group share.
   struct Rates : GroupRates {
     const at::Tensor& update_tensor;  // the update as a tensor, [], for LibTorch's fused kernels, on the values' device
+    const std::optional<at::Tensor>& skip;  // see update_unless(); the found_inf of LibTorch's fused kernels
   };
 
   /// Updates a range. Called without autograd, by several threads at a time with different ranges. May overwrite the
   /// gradients, which are zeroed afterwards.
   virtual void update_range(const Range& range, const Rates& rates) const = 0;
+
+  /// Returns true if update_range() changes nothing when Rates::skip is 1. Otherwise its changes are undone, which
+  /// costs a copy of the range, as long as it is updated.
+  virtual bool skips() const { return false; }
 
  private:
   // A range, or the end of a slice that is too short for one, which is updated in a copy.
@@ -53,7 +60,9 @@ class ElementwiseOptimizer : public SliceOptimizer {
   void make_pieces(std::size_t slice);
   void add_pieces(std::size_t slice, std::size_t group, std::int64_t begin, std::int64_t end);
   Range range_of(std::size_t slice, std::int64_t begin, std::int64_t end) const;
-  void update_piece(const Piece& piece, const at::Tensor& update_tensor) const;
+  void update_all(const std::optional<at::Tensor>& skip);
+  void update_piece(const Piece& piece, const Rates& rates) const;
+  void update_or_undo(const Range& range, const Rates& rates) const;
 
   std::vector<Piece> pieces_;                   // of the parameters that are updated
   std::vector<at::Tensor> excluded_gradients_;  // of the others

@@ -2,7 +2,7 @@
 #include "engine/optim/loss_scale.h"
 
 #include <ATen/ops/_amp_foreach_non_finite_check_and_unscale.h>
-#include <ATen/ops/full.h>
+#include <ATen/ops/_amp_update_scale.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
@@ -18,15 +18,34 @@ namespace {
 // smallest fp16 number, and the smallest fp16 number times the largest scale is above the largest one.
 constexpr double kLeast = 0x1p-40, kMost = 0x1p40;
 
-}  // namespace
+// Updates after which the scale of a device is looked at. Its copy has arrived long before.
+constexpr std::int64_t kCheckEvery = 64;
 
-LossScale::LossScale(std::unique_ptr<Optimizer> inner, const LossScaleConfig& config, SumOverSlices sum)
-    : OptimizerDecorator(std::move(inner)), config_(config), sum_(std::move(sum)), scale_(config.initial) {
-  if (config.backoff == 0 || config.backoff == 1) throw ConfigError("backoff must be above 0 and below 1");
+void refuse_if_useless(double scale) {
+  if (scale >= kLeast) return;
+  throw Error("the gradients are not finite, however small the loss scale (now " + std::to_string(scale) +
+              "): look for inf or nan in the data, or lower the learning rate");
 }
 
+}  // namespace
+
+LossScale::LossScale(std::unique_ptr<Optimizer> inner, const LossScaleConfig& config, LargestOfRanks largest,
+                     c10::Device device)
+    : OptimizerDecorator(std::move(inner)), config_(config), largest_(std::move(largest)), device_(device) {
+  if (config.backoff == 0 || config.backoff == 1) throw ConfigError("backoff must be above 0 and below 1");
+  const auto number = [&](at::ScalarType dtype) { return at::zeros({}, at::device(device).dtype(dtype)); };
+  scale_ = number(at::kFloat).fill_(config.initial);
+  skip_ = number(at::kFloat);
+  skipped_ = number(at::kDouble);
+  good_ = number(at::kInt);
+}
+
+double LossScale::scale() const { return scale_.item<float>(); }
+bool LossScale::skipped() const { return skip_.item<float>() != 0; }
+std::int64_t LossScale::skipped_updates() const { return static_cast<std::int64_t>(skipped_.item<double>()); }
+
 std::vector<double> LossScale::progress() const {
-  return {scale_, static_cast<double>(good_), static_cast<double>(skipped_updates_)};
+  return {scale(), static_cast<double>(good_.item<int>()), skipped_.item<double>()};
 }
 
 void LossScale::set_progress(const std::vector<double>& progress) {
@@ -34,51 +53,61 @@ void LossScale::set_progress(const std::vector<double>& progress) {
     throw DataError("the state of loss scaling has 3 numbers, but the checkpoint has " +
                     std::to_string(progress.size()));
   }
-  scale_ = progress[0];
-  good_ = static_cast<std::int64_t>(progress[1]);
-  skipped_updates_ = static_cast<std::int64_t>(progress[2]);
+  scale_.fill_(progress[0]);
+  good_.fill_(progress[1]);
+  skipped_.fill_(progress[2]);
 }
 
 void LossScale::attach(std::vector<Slice> slices) {
   set_progress({config_.initial, 0, 0});
-  skipped_ = false;
+  skip_.zero_();
+  delayed_scale_ = {};
+  unchecked_ = 0;
   OptimizerDecorator::attach(std::move(slices));
 }
 
 void LossScale::update() {
-  skipped_ = !unscale();
-  if (skipped_) {
-    for (auto& slice : slices()) slice.gradients.zero_();
-    shrink();
-    return;
+  const bool waits = device_.is_cpu() || !inner().can_skip_on_device();
+  unscale();
+  if (waits) {
+    update_inner();
+  } else {
+    inner().update_unless(skip_);
   }
-  inner().update();
-  if (++good_ < config_.growth_interval) return;
-  scale_ = std::min(scale_ * config_.growth, std::max(kMost, config_.initial));
-  good_ = 0;
+  adapt();
+  check(waits);
 }
 
-// Divides the gradients by the scale. Returns true if the gradients of all ranks are finite.
-bool LossScale::unscale() {
+// Divides the gradients by the scale, and sets skip_ to 1 if those of a rank are not finite.
+void LossScale::unscale() {
   std::vector<at::Tensor> gradients;
   for (const auto& slice : slices()) gradients.push_back(slice.gradients);
-  const auto kind = (gradients.empty() ? at::TensorOptions() : gradients.front().options()).dtype(at::kFloat);
-  at::Tensor found = at::zeros({1}, kind);
+  skip_.zero_();
   if (!gradients.empty()) {
-    at::_amp_foreach_non_finite_check_and_unscale_(gradients, found, at::full({}, 1 / scale(), kind));
+    at::_amp_foreach_non_finite_check_and_unscale_(gradients, skip_,
+                                                   scale_.to(at::kDouble).reciprocal_().to(at::kFloat));
   }
-  at::Tensor sums = found.to(at::kCPU, at::kDouble);
-  sum_(sums);
-  return sums.item<double>() == 0;
+  at::Tensor of_ranks = skip_.view({1});
+  largest_(of_ranks);
 }
 
-void LossScale::shrink() {
-  scale_ *= config_.backoff;
-  good_ = 0;
-  ++skipped_updates_;
-  if (scale_ >= kLeast) return;
-  throw Error("the gradients are not finite, however small the loss scale (now " + std::to_string(scale_) +
-              "): look for inf or nan in the data, or lower the learning rate");
+void LossScale::update_inner() {
+  if (!skipped()) return inner().update();
+  for (auto& slice : slices()) slice.gradients.zero_();
+}
+
+void LossScale::adapt() {
+  skipped_.add_(skip_);
+  at::_amp_update_scale_(scale_, good_, skip_, config_.growth, config_.backoff, config_.growth_interval);
+  scale_.clamp_max_(std::max(kMost, config_.initial));
+}
+
+void LossScale::check(bool waits) {
+  if (waits) return refuse_if_useless(scale());
+  if (++unchecked_ < kCheckEvery) return;
+  unchecked_ = 0;
+  if (const auto scale = delayed_scale_.read()) refuse_if_useless(*scale);
+  delayed_scale_.request(scale_);
 }
 
 }  // namespace phalanx

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include "engine/optim/decorator.h"
+#include "engine/optim/delayed_number.h"
 
 namespace phalanx {
 
@@ -28,42 +33,57 @@ struct LossScaleConfig {
 /// Dynamic loss scaling (Micikevicius et al. 2018, arXiv:1710.03740): fp16 gradients of a loss that was multiplied by
 /// scale() do not vanish, but may overflow. An update divides them by the scale. If a gradient of any rank is not
 /// finite, all ranks skip the update (updates() does not change), zero their gradients and reduce the scale. After
-/// `growth_interval` finite updates in a row they increase it.
+/// `growth_interval` finite updates in a row they increase it. The scale is a float32.
+///
+/// On a device, the decision stays there if the inner optimizer permits it (Optimizer::can_skip_on_device()): an update
+/// does not wait for the device then.
 class LossScale final : public OptimizerDecorator {
  public:
-  LossScale(std::unique_ptr<Optimizer> inner, const LossScaleConfig& config, SumOverSlices sum);
+  /// Turns [1] float32 into the largest of all ranks.
+  using LargestOfRanks = std::function<void(at::Tensor&)>;
 
-  /// Returns the factor for the loss of the next step.
-  double scale() const { return scale_; }
+  /// `device` is the device of all ranks' slices, even if this rank has no slices; `largest` gets tensors of this
+  /// device.
+  LossScale(std::unique_ptr<Optimizer> inner, const LossScaleConfig& config, LargestOfRanks largest,
+            c10::Device device = c10::kCPU);
 
-  /// Returns true if the last update was skipped.
-  bool skipped() const { return skipped_; }
+  /// Returns the factor for the loss of the next step: [] float32, on the device. Updates change it in place.
+  const at::Tensor& scale_on_device() const { return scale_; }
+
+  /// Return the same, and true if the last update was skipped. Wait for the device.
+  double scale() const;
+  bool skipped() const;
 
   void attach(std::vector<Slice> slices) override;
 
-  /// Collective if `sum` is. Throws Error if the scale has become so small that it cannot be the reason for non-finite
-  /// gradients.
+  /// Collective if `largest` is. Throws Error if the scale has become so small that it cannot be the reason for
+  /// non-finite gradients, on all ranks in the same update. On a device, this may be noticed some updates later.
   void update() override;
 
-  /// Returns the number of updates skipped since attach().
-  std::int64_t skipped_updates() const { return skipped_updates_; }
+  /// Returns the number of updates skipped since attach(). Waits for the device.
+  std::int64_t skipped_updates() const;
 
   /// Returns the state other than state() that the next updates depend on: the scale, the number of finite updates
-  /// since it changed, and skipped_updates(). The same on all ranks. set_progress() throws DataError unless it gets
-  /// three numbers.
+  /// since it changed, and skipped_updates(). The same on all ranks. Waits for the device. set_progress() throws
+  /// DataError unless it gets three numbers.
   std::vector<double> progress() const;
   void set_progress(const std::vector<double>& progress);
 
  private:
-  bool unscale();
-  void shrink();
+  void unscale();
+  void update_inner();
+  void adapt();
+  void check(bool waits);
 
   LossScaleConfig config_;
-  SumOverSlices sum_;
-  double scale_;
-  std::int64_t good_ = 0;  // finite updates since the scale changed
-  std::int64_t skipped_updates_ = 0;
-  bool skipped_ = false;
+  LargestOfRanks largest_;
+  c10::Device device_;
+  at::Tensor scale_;    // [] float32, like the next two on device_
+  at::Tensor skip_;     // [] float32: 1 if the last update was skipped, 0 otherwise
+  at::Tensor skipped_;  // [] float64: number of skipped updates
+  at::Tensor good_;     // [] int32: finite updates since the scale changed
+  DelayedNumber delayed_scale_{};
+  std::int64_t unchecked_ = 0;  // updates since delayed_scale_ was requested
 };
 
 }  // namespace phalanx

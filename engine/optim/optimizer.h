@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,16 @@ class Optimizer {
 
   /// Updates the slices with the current learning rate, and zeroes the gradients.
   virtual void update() = 0;
+
+  /// Returns true if update_unless() may be called instead of the next update().
+  virtual bool can_skip_on_device() const { return false; }
+
+  /// Does what update() does if `skip`, [] float32 on the slices' device, is 0. If it is 1, zeroes the gradients, which
+  /// need not be finite, and changes nothing else. The host does not wait to learn which: updates() does. Throws
+  /// std::logic_error if the optimizer cannot do this.
+  virtual void update_unless(const at::Tensor& /*skip*/) {
+    throw std::logic_error("this optimizer cannot decide on the device whether to skip an update");
+  }
 
   /// Excludes these parameters from updates until the next call: their values and state do not change, as in PyTorch's
   /// optimizers for a grad of None, and their gradients are zeroed. The optimizer writes nothing else to them, so other

@@ -5,6 +5,7 @@
 #include <ATen/ops/_fused_sgd.h>
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "engine/optim/elementwise.h"
@@ -48,8 +49,10 @@ class Sgd final : public ElementwiseOptimizer {
   void update_range(const Range& range, const Rates& rates) const override {
     at::_fused_sgd_(range.values, range.gradients, range.state, rates.weight_decay, config_.momentum,
                     rates.learning_rate, config_.dampening, config_.nesterov, /*maximize=*/false,
-                    /*is_first_step=*/rates.update == 1);
+                    /*is_first_step=*/rates.update == 1, /*grad_scale=*/std::nullopt, rates.skip);
   }
+
+  bool skips() const override { return true; }
 
   SgdConfig config_;
 };

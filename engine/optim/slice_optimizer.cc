@@ -5,11 +5,13 @@
 
 #include <utility>
 
+#include "engine/optim/fused_step.h"
+
 namespace phalanx {
 
 void SliceOptimizer::attach(std::vector<Slice> slices) {
   slices_ = std::move(slices);
-  updates_ = 0;
+  set_updates(0);
   excluded_.clear();
   state_.clear();
   for (const auto& kind : kinds()) {
@@ -17,6 +19,29 @@ void SliceOptimizer::attach(std::vector<Slice> slices) {
     for (const auto& slice : slices_)
       tensors.push_back(at::full_like(slice.values, kind.initial, slice.values.options().requires_grad(false)));
   }
+}
+
+std::int64_t SliceOptimizer::updates() const {
+  if (skipped_.defined()) updates_ -= static_cast<std::int64_t>(std::exchange(skipped_, at::Tensor()).item<float>());
+  return updates_;
+}
+
+void SliceOptimizer::set_updates(std::int64_t updates) {
+  updates_ = updates;
+  skipped_.reset();
+}
+
+void SliceOptimizer::count_unless(const at::Tensor& skip) {
+  if (skipped_.defined()) {
+    skipped_.add_(skip);
+  } else {
+    skipped_ = skip.clone();
+  }
+}
+
+at::Tensor SliceOptimizer::update_on_device(const at::Tensor& values) const {
+  at::Tensor update = fused_step(values, updates_);
+  return skipped_.defined() ? update.sub_(skipped_) : update;
 }
 
 std::vector<StateTensor> SliceOptimizer::state() {

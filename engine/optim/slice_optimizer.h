@@ -26,8 +26,9 @@ class SliceOptimizer : public Optimizer {
   double learning_rate() const final { return learning_rate_; }
   void set_learning_rate(double rate) final { learning_rate_ = rate; }
   std::vector<StateTensor> state() override;
-  std::int64_t updates() const final { return updates_; }
-  void set_updates(std::int64_t updates) final { updates_ = updates; }
+  /// Waits for the device after update_unless().
+  std::int64_t updates() const final;
+  void set_updates(std::int64_t updates) final;
 
  protected:
   /// A kind of state with one number for each element, stored as a tensor like the values of the slice.
@@ -39,7 +40,7 @@ class SliceOptimizer : public Optimizer {
   /// The settings that all elements of a group share.
   struct GroupRates {
     double learning_rate, weight_decay;
-    std::int64_t update;  // number of the update, from 1
+    std::int64_t update;  // number of the update, from 1; in update_unless() only known to be above 1
   };
 
   /// Returns the kinds of state that all slices have. The result does not change after construction.
@@ -52,13 +53,24 @@ class SliceOptimizer : public Optimizer {
   GroupRates rates_of(std::size_t group) const;
   void count_update() { ++updates_; }
 
+  /// Notes that the last update counts only if `skip`, see update_unless(), is 0.
+  void count_unless(const at::Tensor& skip);
+
+  /// Returns true after the first update. Optimizers treat the first one differently, so the host must know it.
+  bool has_updated() const { return updates_ > 0; }
+
+  /// Returns the number of the current update as LibTorch's fused kernels need it (fused_step), on the device of
+  /// `values`. Does not wait for the device.
+  at::Tensor update_on_device(const at::Tensor& values) const;
+
  private:
   double learning_rate_, weight_decay_;
   GroupTable groups_;
   std::vector<Slice> slices_;
   std::vector<std::vector<at::Tensor>> state_;  // by kind, then slice
   std::set<std::string> excluded_;
-  std::int64_t updates_ = 0;
+  mutable std::int64_t updates_ = 0;  // includes `skipped_`, which updates() reads and subtracts
+  mutable at::Tensor skipped_;        // [] float32, on the slices' device; undefined if there are none
 };
 
 }  // namespace phalanx

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <ATen/core/Tensor.h>
 #include <c10/core/MemoryFormat.h>
 #include <c10/core/ScalarType.h>
-
-#include <functional>
 
 namespace phalanx {
 
@@ -17,9 +16,10 @@ struct Arithmetic {
   /// The memory layout of images, [n, c, h, w], which layers preserve.
   c10::MemoryFormat images = c10::MemoryFormat::Contiguous;
 
-  /// Returns the factor for the loss before backward, which keeps fp16 gradients from vanishing. Called in every step,
-  /// before backward. Gradients are multiplied by it, but the Result's loss is not. If null, the factor is 1.
-  std::function<double()> loss_scale{};
+  /// The factor for the loss before backward, which keeps fp16 gradients from vanishing: [] float32, on the model's
+  /// device. It is changed in place between steps. Gradients are multiplied by it, but the Result's loss is not. If
+  /// undefined, the factor is 1.
+  at::Tensor loss_scale{};
 };
 
 }  // namespace phalanx

@@ -27,9 +27,8 @@ void end_recording(DeviceGraph& graph) {
 
 }  // namespace
 
-CapturedGraphStep::CapturedGraphStep(Step& inner, c10::Device device, std::function<double()> loss_scale,
-                                     std::int64_t warm_up)
-    : StepDecorator(inner), device_(device), loss_scale_(std::move(loss_scale)), warm_up_(warm_up) {
+CapturedGraphStep::CapturedGraphStep(Step& inner, c10::Device device, std::int64_t warm_up)
+    : StepDecorator(inner), device_(device), warm_up_(warm_up) {
   (void)make_graph(device_);
 }
 
@@ -39,8 +38,7 @@ CapturedGraphStep::BatchSignature CapturedGraphStep::signature_of(const Batch& b
                      .valid = batch.valid,
                      .first_row = batch.first_row,
                      .weight = batch.weight(),
-                     .weight_of_all = batch.weight_of_all(),
-                     .loss_scale = loss_scale_ ? loss_scale_() : 1};
+                     .weight_of_all = batch.weight_of_all()};
   for (const auto* tensors : {&batch.inputs, &batch.targets}) {
     for (const auto& tensor : *tensors) {
       all.sizes.push_back(tensor.sizes().vec());

@@ -4,7 +4,6 @@
 #include <c10/core/Device.h>
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,9 +27,8 @@ namespace phalanx {
 /// the device's default stream, on which nothing can be recorded. Must be used by one thread at a time.
 class CapturedGraphStep final : public StepDecorator {
  public:
-  /// `inner` must outlive it. `loss_scale`, which may be null, returns the scale that a recorded step contains. Throws
-  /// ConfigError if the device cannot record graphs.
-  CapturedGraphStep(Step& inner, c10::Device device, std::function<double()> loss_scale = {}, std::int64_t warm_up = 3);
+  /// `inner` must outlive it. Throws ConfigError if the device cannot record graphs.
+  CapturedGraphStep(Step& inner, c10::Device device, std::int64_t warm_up = 3);
 
   /// Throws ConfigError if the step waits for the device, which cannot be recorded.
   Result run(const Batch& batch, const Watch& watch) override;
@@ -43,7 +41,7 @@ class CapturedGraphStep final : public StepDecorator {
     std::vector<std::vector<std::int64_t>> sizes;
     std::vector<c10::ScalarType> dtypes;
     std::int64_t valid, first_row;
-    double weight, weight_of_all, loss_scale;
+    double weight, weight_of_all;
 
     bool operator==(const BatchSignature&) const = default;
   };
@@ -57,7 +55,6 @@ class CapturedGraphStep final : public StepDecorator {
   Result replay(const Watch& watch);
 
   c10::Device device_;
-  std::function<double()> loss_scale_;
   std::int64_t warm_up_;
   std::optional<BatchSignature> last_;  // of the last batch
   std::int64_t repeats_ = 0;            // number of consecutive batches with this signature

@@ -58,8 +58,7 @@ class CapturedGraphSteps : public ::testing::Test {
 
   const c10::StreamGuard stream_{stream_of_pool()};
   Adding inner_;
-  CapturedGraphStep step_{inner_, kDevice, [this] { return scale_; }, 2};
-  double scale_ = 1;
+  CapturedGraphStep step_{inner_, kDevice, 2};
 };
 
 TEST_F(CapturedGraphSteps, ReplayARecordingWithOtherValues) {
@@ -91,12 +90,11 @@ TEST_F(CapturedGraphSteps, ComputeOtherBatchesWithoutReplaying) {
   EXPECT_EQ(inner_.runs, 4);
 }
 
-TEST_F(CapturedGraphSteps, RecordAgainWhenTheLossScaleChanges) {
+TEST_F(CapturedGraphSteps, RecordAgainWhenBatchesChangeForGood) {
   for (int i = 0; i < 3; ++i) run(batch_of(1));
-  scale_ = 2;
-  for (int i = 0; i < 3; ++i) run(batch_of(1));
+  for (int i = 0; i < 3; ++i) run(batch_of(1, /*valid=*/1));
   EXPECT_EQ(inner_.runs, 6);
-  EXPECT_EQ(run(batch_of(1)), 14);
+  EXPECT_EQ(run(batch_of(1, /*valid=*/1)), 14);
   EXPECT_EQ(inner_.runs, 6);
 }
 
@@ -122,16 +120,14 @@ class Using final : public Step {
 TEST(CapturedGraphStepMemory, OfTheWarmUpAndOfAnOldGraphIsReleasedBeforeRecording) {
   const c10::StreamGuard stream(stream_of_pool());
   Using inner;
-  double scale = 1;
-  CapturedGraphStep step(inner, kDevice, [&] { return scale; }, 2);
+  CapturedGraphStep step(inner, kDevice, 2);
   const auto reserved = [] { return testing::fake_memory().getDeviceStats(kDevice.index()).reserved_bytes[0]; };
   testing::fake_memory().emptyCache();
   const std::int64_t before = reserved().current;
   testing::fake_memory().resetPeakStats(kDevice.index());
   for (int i = 0; i < 4; ++i) step.run(batch_of(1), [](Stage, const Step::Result&) {});
   EXPECT_EQ(step.replays(), 2);
-  scale = 2;
-  for (int i = 0; i < 4; ++i) step.run(batch_of(1), [](Stage, const Step::Result&) {});
+  for (int i = 0; i < 4; ++i) step.run(batch_of(1, /*valid=*/1), [](Stage, const Step::Result&) {});
   EXPECT_EQ(step.replays(), 4);
   EXPECT_LT(reserved().current - before, Using::kBytes * 3 / 2);
   EXPECT_LT(reserved().peak - before, Using::kBytes * 5 / 2) << "the old graph, and a step that warms up beside it";

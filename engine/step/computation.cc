@@ -56,13 +56,19 @@ at::Tensor Computation::mean_loss_of_valid(Tensors predictions, const Batch& bat
   return task_.mean_loss_of_parts(std::move(predictions), *vocabulary_shard_, batch);
 }
 
-double Computation::scale(const Batch& batch, double weight, double factor) const {
-  return scaled(weight > 0 ? weight * factor / batch.weight_of_all() : 0);
+double Computation::share(const Batch& batch, double weight, double factor) const {
+  return weight > 0 ? weight * factor / batch.weight_of_all() : 0;
 }
 
-double Computation::scale_of_samples(const Batch& batch, double factor) const {
+double Computation::share_of_samples(const Batch& batch, double factor) const {
   const auto valid = static_cast<double>(batch.valid), all = static_cast<double>(batch.global_rows);
-  return scaled(valid > 0 ? valid * factor / all : 0);
+  return valid > 0 ? valid * factor / all : 0;
+}
+
+// The factor is rounded once, as a number of the host would be.
+at::Tensor Computation::scaled(const at::Tensor& loss, double share) const {
+  if (!arithmetic_.loss_scale.defined()) return share == 1 ? loss : loss * share;
+  return loss * arithmetic_.loss_scale.to(at::kDouble).mul_(share).to(loss.scalar_type());
 }
 
 }  // namespace phalanx

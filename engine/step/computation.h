@@ -44,16 +44,18 @@ class Computation {
   /// the end. If nothing counts, the loss is 0 and the gradients are 0 instead of undefined.
   at::Tensor mean_loss(const Tensors& predictions, Batch batch, double weight) const;
 
-  /// Returns the factor for a mean loss before backward. Gradients are then `factor` times the batch's part of the
-  /// gradients of the global batch's mean loss.
-  double scale(const Batch& batch, double weight, double factor) const;
+  /// Returns the factor for a mean loss before backward, without the loss scale. Gradients are then `factor` times the
+  /// batch's part of the gradients of the global batch's mean loss.
+  double share(const Batch& batch, double weight, double factor) const;
 
   /// Returns the same factor for a mean over the batch's samples, with equal weights.
-  double scale_of_samples(const Batch& batch, double factor) const;
+  double share_of_samples(const Batch& batch, double factor) const;
+
+  /// Returns `loss` times `share` times the loss scale. Does not wait for the device.
+  at::Tensor scaled(const at::Tensor& loss, double share) const;
 
  private:
   at::Tensor mean_loss_of_valid(Tensors predictions, const Batch& batch) const;
-  double scaled(double share) const { return arithmetic_.loss_scale ? share * arithmetic_.loss_scale() : share; }
   bool doubles() const { return arithmetic_.dtype == c10::ScalarType::Double; }
 
   const Task& task_;

@@ -67,7 +67,7 @@ at::Tensor PipelineStep::run_blocks(std::size_t stage, at::Tensor x, bool traini
     return input;
   };
   const BlockRange own{setup_.begins[stage], setup_.begins[stage + 1]};
-  return run_in_segments(own, blocks_.size(), training ? setup_.segments : 0, run, std::move(x));
+  return run_in_segments(own, blocks_.size(), training ? setup_.segments : CheckpointedSegments(), run, std::move(x));
 }
 
 /// The computation of one batch.
@@ -117,8 +117,7 @@ class PipelineStep::Pass {
  private:
   struct Live {
     at::Tensor input, output;  // backward starts from `output`
-    at::Tensor auxiliary;
-    double auxiliary_scale = 0;
+    at::Tensor auxiliary;      // scaled, like the output of the last stage
   };
   struct Message {
     at::Tensor tensor;
@@ -217,13 +216,15 @@ void PipelineStep::Pass::forward(const Action& action) {
     if (last(action.stage)) predictions = step_.computation_.predictions({live.output});
   }
   const double weight = own.weight();
-  live.auxiliary_scale = step_.computation_.scale_of_samples(own, setup_.factor);
   if (training_ && step_.auxiliary_loss_ != nullptr) live.auxiliary = step_.auxiliary_loss_->take_auxiliary_loss();
+  if (live.auxiliary.defined()) {
+    live.auxiliary = step_.computation_.scaled(live.auxiliary, step_.computation_.share_of_samples(own, setup_.factor));
+  }
   if (last(action.stage)) {
     const at::Tensor loss = step_.computation_.mean_loss(predictions, own, weight);
     for (auto& prediction : predictions) prediction = prediction.detach();
     results_.set(action.micro_batch, {.outputs = std::move(predictions), .loss = loss.detach()});
-    live.output = loss * step_.computation_.scale(own, weight, setup_.factor);
+    live.output = step_.computation_.scaled(loss, step_.computation_.share(own, weight, setup_.factor));
   }
   busy_ += seconds_since(begin);
   if (!last(action.stage)) send_output(action, live.output.detach());
@@ -276,7 +277,7 @@ void PipelineStep::Pass::backward(const Action& action) {
   const auto begin = Clock::now();
   if (live.auxiliary.defined() && live.auxiliary.requires_grad()) {
     roots.push_back(live.auxiliary);
-    gradients.push_back(at::full_like(live.auxiliary, live.auxiliary_scale));
+    gradients.push_back(at::full_like(live.auxiliary, 1));
   }
   if (action.kind == Kind::kInputGradient) {
     const DeferGradients defer(deferred_[{action.stage, action.micro_batch}]);

@@ -16,6 +16,7 @@
 #include "framework/comm/communicator.h"
 #include "framework/parallel/step.h"
 #include "framework/partition/pipeline/schedule.h"
+#include "models/activation_checkpointing.h"
 #include "models/auxiliary_loss.h"
 #include "models/block_chain.h"
 #include "models/model.h"
@@ -52,7 +53,7 @@ class PipelineStep final : public Step {
     Arithmetic arithmetic{};
     std::shared_ptr<const CurrentStep> current{};  // as for PlainStep
     bool communicates = false;                     // within stages, with ranks of other axes
-    std::int64_t segments = 0;                     // checkpointed segments per stage (ActivationCheckpointing)
+    CheckpointedSegments segments{};               // of each stage (ActivationCheckpointing)
   };
 
   /// Throws ConfigError for a schedule with more messages than there are tags.

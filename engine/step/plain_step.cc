@@ -3,7 +3,7 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/full_like.h>
+#include <ATen/ops/ones_like.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <utility>
@@ -22,12 +22,13 @@ Tensors detached(const Tensors& tensors) {
 }
 
 // Continues backward from the gradients at the outputs, where the criterion's backward has ended, and from the model's
-// own addition to the loss. `gradients` are those of the floating-point outputs, undefined if the loss did not use one.
-void backward(const Tensors& outputs, Tensors gradients, const at::Tensor& auxiliary, double scale) {
+// own addition to the scaled loss. `gradients` are those of the floating-point outputs, undefined if the loss did not
+// use one.
+void backward(const Tensors& outputs, Tensors gradients, const at::Tensor& auxiliary) {
   Tensors roots, of_roots;
   if (auxiliary.defined() && auxiliary.requires_grad()) {
     roots.push_back(auxiliary);
-    of_roots.push_back(at::full_like(auxiliary, scale));
+    of_roots.push_back(at::ones_like(auxiliary));
   }
   auto gradient = gradients.begin();
   for (const auto& output : outputs) {
@@ -60,14 +61,15 @@ Step::Result PlainStep::run(const Batch& batch, const Watch& watch) {
   result.loss = loss.detach();
   watch(Stage::kForwardCriterion, result);
 
-  const double scaled = computation_.scale(batch, result.weight, factor_);
+  const at::Tensor scaled = computation_.scaled(loss, computation_.share(batch, result.weight, factor_));
   // Unlike backward(), grad() never copies gradients into the layout of the outputs.
-  Tensors gradients = torch::autograd::grad({scaled == 1 ? loss : loss * scaled}, differentiable, {},
+  Tensors gradients = torch::autograd::grad({scaled}, differentiable, {},
                                             /*retain_graph=*/false, /*create_graph=*/false, /*allow_unused=*/true);
   watch(Stage::kBackwardCriterion, result);
 
-  const at::Tensor auxiliary = auxiliary_loss_ == nullptr ? at::Tensor() : auxiliary_loss_->take_auxiliary_loss();
-  backward(outputs, std::move(gradients), auxiliary, computation_.scale_of_samples(batch, factor_));
+  at::Tensor auxiliary = auxiliary_loss_ == nullptr ? at::Tensor() : auxiliary_loss_->take_auxiliary_loss();
+  if (auxiliary.defined()) auxiliary = computation_.scaled(auxiliary, computation_.share_of_samples(batch, factor_));
+  backward(outputs, std::move(gradients), auxiliary);
   watch(Stage::kBackward, result);
   return result;
 }

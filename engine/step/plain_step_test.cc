@@ -189,12 +189,12 @@ TEST_F(PlainSteps, HalfPrecisionFollowsAndLossesStayFloat32) {
 
 TEST_F(PlainSteps, TheLossScaleIsOnlyInTheGradientsAndReadInEveryStep) {
   const auto expected = plain_gradients();
-  double scale = 1024;
-  PlainStep step(model_, *task_, {.arithmetic = {.loss_scale = [&] { return scale; }}});
+  at::Tensor scale = at::full({}, 1024);
+  PlainStep step(model_, *task_, {.arithmetic = {.loss_scale = scale}});
   const auto loss = step.run(whole_batch(), ignore_stages).loss;
   EXPECT_TRUE(at::equal(take_gradients()[0], expected[0] * 1024)) << "a power of two changes no bit";
   EXPECT_TRUE(at::equal(loss, PlainStep(model_, *task_, {}).evaluate(whole_batch(), ignore_stages).loss));
-  scale = 2;
+  scale.fill_(2);
   step.run(whole_batch(), ignore_stages);
   EXPECT_TRUE(at::equal(take_gradients()[1], expected[1] * 2));
 }

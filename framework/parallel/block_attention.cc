@@ -63,9 +63,18 @@ at::Tensor padded(const at::Tensor& log_sum) {
   return all;
 }
 
-}  // namespace
+at::Tensor for_each_query_head(const at::Tensor& shared, const at::Tensor& query) {
+  const auto times = query.size(1) / shared.size(1);
+  return times == 1 ? shared : shared.repeat_interleave(times, 1);
+}
 
-BlockAttention attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, bool causal) {
+// Adds up the gradients of the copies of for_each_query_head().
+at::Tensor of_shared_head(const at::Tensor& of_copies, const at::Tensor& shared) {
+  if (of_copies.size(1) == shared.size(1)) return of_copies;
+  return of_copies.unflatten(1, {shared.size(1), -1}).sum(2);
+}
+
+BlockAttention attend_by_head(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, bool causal) {
   switch (kernel_for(query)) {
     case Kernel::kCpu: {
       auto [output, log_sum] =
@@ -90,7 +99,7 @@ BlockAttention attend(const at::Tensor& query, const at::Tensor& key, const at::
   return multiply(query, key, value, causal);
 }
 
-std::array<at::Tensor, 3> attend_backward(const BlockAttentionGradient& of) {
+std::array<at::Tensor, 3> attend_by_head_backward(const BlockAttentionGradient& of) {
   const auto& [output, log_sum, random_state] = of.attention;
   switch (kernel_for(of.query)) {
     case Kernel::kCpu: {
@@ -115,6 +124,22 @@ std::array<at::Tensor, 3> attend_backward(const BlockAttentionGradient& of) {
       break;
   }
   return multiply_backward(of);
+}
+
+}  // namespace
+
+BlockAttention attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, bool causal) {
+  if (kernel_for(query) == Kernel::kFlash) return attend_by_head(query, key, value, causal);
+  return attend_by_head(query, for_each_query_head(key, query), for_each_query_head(value, query), causal);
+}
+
+std::array<at::Tensor, 3> attend_backward(const BlockAttentionGradient& of) {
+  if (kernel_for(of.query) == Kernel::kFlash) return attend_by_head_backward(of);
+  BlockAttentionGradient by_head = of;
+  by_head.key = for_each_query_head(of.key, of.query);
+  by_head.value = for_each_query_head(of.value, of.query);
+  const auto [of_query, of_key, of_value] = attend_by_head_backward(by_head);
+  return {of_query, of_shared_head(of_key, of.key), of_shared_head(of_value, of.value)};
 }
 
 }  // namespace phalanx

@@ -14,8 +14,10 @@ struct BlockAttention {
   std::array<at::Tensor, 2> random_state;  // what the kernel's backward expects; undefined if it expects nothing
 };
 
-/// query: [n, heads, queries, head width]; key, value: [n, heads, keys, head width]. Scores are scaled by
-/// 1 / sqrt(head width). `causal` requires as many keys as queries. Each device and dtype has a kernel of LibTorch:
+/// query: [n, heads, queries, head width]; key, value: [n, heads, keys, head width], or with fewer heads, each shared
+/// by several consecutive query heads. Scores are scaled by 1 / sqrt(head width). `causal` requires as many keys as
+/// queries. Each device and dtype has a kernel of LibTorch. Only flash attention of devices reads shared heads in
+/// place: the other kernels get a copy for each query head, which is freed afterwards.
 ///
 /// | device | dtype | |
 /// |---|---|---|
@@ -34,7 +36,7 @@ struct BlockAttentionGradient {
   bool causal = false;
 };
 
-/// Returns the gradients of query, key and value, in their dtype.
+/// Returns the gradients of query, key and value, in their dtype and shape.
 std::array<at::Tensor, 3> attend_backward(const BlockAttentionGradient& arguments);
 
 }  // namespace phalanx

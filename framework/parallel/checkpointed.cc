@@ -5,6 +5,7 @@
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -39,9 +40,14 @@ struct RecomputeScope final {
 };
 
 struct SavedContext final : torch::CustomClassHolder {
-  SavedContext(Function what, c10::ScalarType with, at::Tensor state)
-      : function(std::move(what)), autocast(with), random(std::move(state)), rows(RandomRows::current()) {}
+  SavedContext(Function what, std::shared_ptr<HostCopy> copy, c10::ScalarType with, at::Tensor state)
+      : function(std::move(what)),
+        input(std::move(copy)),
+        autocast(with),
+        random(std::move(state)),
+        rows(RandomRows::current()) {}
   Function function;
+  std::shared_ptr<HostCopy> input;  // null: saved for backward on the device
   c10::ScalarType autocast;
   at::Tensor random;
   std::optional<RandomKey> rows;
@@ -50,20 +56,22 @@ struct SavedContext final : torch::CustomClassHolder {
 class Checkpointed final : public torch::autograd::Function<Checkpointed> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input,
-                            const std::function<at::Tensor(const at::Tensor&)>& function) {
-    context->save_for_backward({input});
+                            const std::function<at::Tensor(const at::Tensor&)>& function,
+                            const std::shared_ptr<HostCopy>& copy) {
+    if (copy == nullptr) context->save_for_backward({input});
     context->saved_data["kept"] = c10::IValue::make_capsule(c10::make_intrusive<SavedContext>(
-        function, Autocast::current(input.device().type()), random_state(input.device())));
+        function, copy, Autocast::current(input.device().type()), random_state(input.device())));
     return function(input);
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const auto capsule = context->saved_data["kept"].toCapsule();
     const auto& saved = static_cast<const SavedContext&>(*capsule);
-    const at::Tensor input = context->get_saved_variables()[0].detach().requires_grad_();
+    const at::Tensor kept = saved.input == nullptr ? context->get_saved_variables()[0] : saved.input->restore();
+    const at::Tensor input = kept.detach().requires_grad_();
     const at::Tensor output = recompute(saved, input);
     torch::autograd::backward({output}, {gradients[0]});
-    return {input.grad(), {}};
+    return {input.grad(), {}, {}};
   }
 
  private:
@@ -80,7 +88,14 @@ class Checkpointed final : public torch::autograd::Function<Checkpointed> {
 
 at::Tensor checkpointed(const std::function<at::Tensor(const at::Tensor&)>& function, const at::Tensor& input) {
   if (!at::GradMode::is_enabled() || !input.requires_grad()) return function(input);
-  return Checkpointed::apply(input, function);
+  return Checkpointed::apply(input, function, std::shared_ptr<HostCopy>());
+}
+
+at::Tensor checkpointed_on_host(const std::function<at::Tensor(const at::Tensor&)>& function, const at::Tensor& input,
+                                std::shared_ptr<HostCopy>& last) {
+  if (!at::GradMode::is_enabled() || !input.requires_grad()) return function(input);
+  last = std::make_shared<HostCopy>(input, last);
+  return Checkpointed::apply(input, function, last);
 }
 
 bool recomputing() { return is_recomputing; }

@@ -4,6 +4,9 @@
 #include <ATen/core/Tensor.h>
 
 #include <functional>
+#include <memory>
+
+#include "framework/parallel/host_copy.h"
 
 namespace phalanx {
 
@@ -17,6 +20,11 @@ namespace phalanx {
 /// of the parameters that `function` uses are added to their grad in an inner backward. A parameter that is also used
 /// outside of `function` gets its gradient in two parts.
 at::Tensor checkpointed(const std::function<at::Tensor(const at::Tensor&)>& function, const at::Tensor& input);
+
+/// As checkpointed(), but keeps the input, which is on a device, in memory of the host. `last` is the copy that the
+/// call before made in the same forward, or null, and becomes the one of this call.
+at::Tensor checkpointed_on_host(const std::function<at::Tensor(const at::Tensor&)>& function, const at::Tensor& input,
+                                std::shared_ptr<HostCopy>& last);
 
 /// Returns true while this thread computes a checkpointed function for the second time.
 bool recomputing();

@@ -207,7 +207,11 @@ class RingAttention : public torch::autograd::Function<RingAttention> {
 
 at::Tensor ring_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                           const CommunicatorPtr& group) {
-  if (query.dim() != 4 || query.sizes() != key.sizes() || query.sizes() != value.sizes()) {
+  const auto fits = [&](const at::Tensor& shared) {
+    return shared.dim() == 4 && query.size(1) % shared.size(1) == 0 && query.size(0) == shared.size(0) &&
+           query.sizes().slice(2) == shared.sizes().slice(2);
+  };
+  if (query.dim() != 4 || !fits(key) || key.sizes() != value.sizes()) {
     throw std::invalid_argument("ring attention takes queries, keys and values [n, heads, positions, head width]");
   }
   if (group->size() > 1 && query.size(kPositionDimension) % 2 != 0) {

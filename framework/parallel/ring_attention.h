@@ -14,7 +14,8 @@ namespace phalanx {
 /// section 3.1). No rank ever has the keys of more than two ranks.
 ///
 /// query, key, value: [n, heads, positions, head width], for this rank's positions as shard_sequence()
-/// (framework/partition/sequence_shard.h) returns them, the same number on all ranks. The result has the shape and
+/// (framework/partition/sequence_shard.h) returns them, the same number on all ranks. Keys and values may have fewer
+/// heads, each shared by several consecutive query heads; they travel as they are. The result has the shape and
 /// dtype of query. Scores are scaled by 1 / sqrt(head width). Dtypes: float32, float64, bfloat16 or float16; sums over
 /// blocks are float32 at least. Once differentiable. A group of one rank computes plain attention.
 ///

@@ -20,27 +20,31 @@ namespace {
 
 constexpr std::int64_t kLength = 24;
 
-at::Tensor values(int which, std::int64_t width, c10::ScalarType dtype) {
-  const auto count = 2 * 3 * kLength * width;
-  return ((at::arange(count, at::kDouble) * (0.61 + 0.17 * which)).sin() * 1.5).view({2, 3, kLength, width}).to(dtype);
+at::Tensor values(int which, std::int64_t width, c10::ScalarType dtype, std::int64_t heads = 3) {
+  const auto count = 2 * heads * kLength * width;
+  return ((at::arange(count, at::kDouble) * (0.61 + 0.17 * which)).sin() * 1.5)
+      .view({2, heads, kLength, width})
+      .to(dtype);
 }
 
 double distance(const at::Tensor& got, const at::Tensor& expected) {
   return (got.to(at::kCPU).to(at::kDouble) - expected).abs().max().item<double>();
 }
 
-void check(int ranks, std::int64_t width, c10::ScalarType dtype, double tolerance) {
+void check(int ranks, std::int64_t width, c10::ScalarType dtype, double tolerance, std::int64_t key_heads = 3) {
   testing::run_ranks("inproc", ranks, [&](const CommunicatorPtr& world) {
     const c10::Device device(c10::kCUDA, static_cast<c10::DeviceIndex>(world->rank()));
     c10::impl::VirtualGuardImpl(c10::kCUDA).setDevice(device);
     const auto group = DeviceKinds::Choice("fake").make()->connect(world->split(0, world->rank()), device, Seconds(60));
     std::vector<at::Tensor> whole, part;
     for (int i = 0; i < 3; ++i) {
-      whole.push_back(values(i, width, dtype).to(at::kDouble).requires_grad_());
-      part.push_back(shard_sequence(values(i, width, dtype), 2, *world).to(device).requires_grad_());
+      const at::Tensor all = values(i, width, dtype, i == 0 ? 3 : key_heads);
+      whole.push_back(all.to(at::kDouble).requires_grad_());
+      part.push_back(shard_sequence(all, 2, *world).to(device).requires_grad_());
     }
     const at::Tensor upstream = values(3, width, dtype);
-    const at::Tensor expected = at::scaled_dot_product_attention(whole[0], whole[1], whole[2], {}, 0, true);
+    const at::Tensor expected =
+        at::scaled_dot_product_attention(whole[0], whole[1], whole[2], {}, 0, true, {}, /*enable_gqa=*/true);
     const auto wanted = torch::autograd::grad({expected}, {whole[0], whole[1], whole[2]}, {upstream.to(at::kDouble)});
 
     const at::Tensor output = ring_attention(part[0], part[1], part[2], group);
@@ -61,6 +65,13 @@ TEST(RingAttentionOnDevices, MatchesAttentionInOneProcessInEveryDtype) {
     check(ranks, 8, at::kBFloat16, 5e-2);
     check(ranks, 8, at::kHalf, 1e-2);
   }
+}
+
+// Flash attention reads the head in place, and the other kernels get copies of it.
+TEST(RingAttentionOnDevices, TakesHeadsThatQueriesShare) {
+  check(2, 8, at::kBFloat16, 5e-2, 1);
+  check(2, 8, at::kFloat, 1e-5, 1);
+  check(2, 8, at::kDouble, 1e-12, 1);
 }
 
 TEST(RingAttentionOnDevices, TakesHeadsThatFlashAttentionRefuses) { check(2, 6, at::kBFloat16, 5e-2); }

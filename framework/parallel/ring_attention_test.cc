@@ -26,10 +26,10 @@ using testing::run_ranks;
 constexpr std::int64_t kSamples = 2, kHeads = 3, kWidth = 8;
 
 // The scores differ so much that a key too many or too few is far beyond rounding.
-at::Tensor tensor_of(int which, std::int64_t length, c10::ScalarType dtype) {
-  const auto count = kSamples * kHeads * length * kWidth;
+at::Tensor tensor_of(int which, std::int64_t length, c10::ScalarType dtype, std::int64_t heads = kHeads) {
+  const auto count = kSamples * heads * length * kWidth;
   return ((at::arange(count, at::kDouble) * (0.61 + 0.17 * which)).sin() * 1.5)
-      .view({kSamples, kHeads, length, kWidth})
+      .view({kSamples, heads, length, kWidth})
       .to(dtype);
 }
 
@@ -78,6 +78,28 @@ TEST(RingAttention, MatchesAttentionInOneProcess) {
   }
 }
 
+// Three query heads share one head of keys and values, which is what travels.
+TEST(RingAttention, TakesHeadsThatQueriesShare) {
+  run_ranks("inproc", 3, [](const CommunicatorPtr& world) {
+    const at::Tensor query = tensor_of(0, 24, at::kDouble).requires_grad_(),
+                     key = tensor_of(1, 24, at::kDouble, 1).requires_grad_(),
+                     value = tensor_of(2, 24, at::kDouble, 1).requires_grad_(),
+                     upstream = tensor_of(3, 24, at::kDouble);
+    const at::Tensor expected = plain_attention(query, key, value);
+    const auto wanted = torch::autograd::grad({expected}, {query, key, value}, {upstream});
+    std::vector<at::Tensor> part;
+    for (const auto& whole : {query, key, value})
+      part.push_back(shard_sequence(whole.detach(), 2, *world).requires_grad_());
+    const at::Tensor output = ring_attention(part[0], part[1], part[2], world);
+    const auto got = torch::autograd::grad({output}, part, {shard_sequence(upstream, 2, *world)});
+    EXPECT_LT(distance(output, shard_sequence(expected, 2, *world)), 1e-12);
+    for (std::size_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(got[i].sizes(), part[i].sizes());
+      EXPECT_LT(distance(got[i], shard_sequence(wanted[i], 2, *world)), 4e-12) << "gradient " << i;
+    }
+  });
+}
+
 TEST(RingAttention, TakesLongSequencesAndChunksOfOne) {
   check(4, 8, at::kDouble, 1e-12);
   check(2, 1200, at::kDouble, 1e-11);  // more positions than the kernel computes at once
@@ -113,6 +135,8 @@ TEST(RingAttention, RefusesAnOddNumberOfPositions) {
     const at::Tensor odd = at::zeros({1, 1, 3, 4}), even = at::zeros({1, 1, 4, 4});
     EXPECT_THROW(ring_attention(odd, odd, odd, world), std::invalid_argument);
     EXPECT_THROW(ring_attention(even, odd, odd, world), std::invalid_argument);
+    const at::Tensor three = at::zeros({1, 3, 4, 4}), two = at::zeros({1, 2, 4, 4});
+    EXPECT_THROW(ring_attention(three, two, two, world), std::invalid_argument);
   });
 }
 

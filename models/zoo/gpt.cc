@@ -345,7 +345,7 @@ class DenseGpt final : public Gpt<Feedforward>,
       : Gpt(config, context, classes, [&] { return std::make_shared<Feedforward>(config); }),
         published_(published(config, context, classes)) {}
 
-  bool checkpoint_activations(std::int64_t segments) override { return recompute_blocks(segments); }
+  bool checkpoint_activations(const CheckpointedSegments& segments) override { return recompute_blocks(segments); }
 
   void enable_sequence_parallel(const CommunicatorPtr& group, bool overlap) override {
     shard_positions(group, overlap);

@@ -5,8 +5,10 @@
 // CPU.
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "framework/base/environment.h"
 #include "framework/base/reason.h"
@@ -80,13 +82,14 @@ INSTANTIATE_TEST_SUITE_P(Optimizers, Device,
 // Everything that is part of the update besides the optimizer, and everything that changes how a step is computed.
 INSTANTIATE_TEST_SUITE_P(
     Steps, Device,
-    ::testing::Values(Case{"gpt", 1, {"model.dropout=0.1"}, {"train.checkpoint_activations=2"}},
-                      Case{"mlp", 1, {"train.clip_norm=0.1", "train.ema_decay=0.9"}, {"train.accumulate=3"}},
-                      Case{"mlp", 1, {"train.clip_value=0.001"}, {"loader.prefetch=2"}},
-                      Case{"lenet", 1, {"train.memory_format=channels_last"}, {"train.deterministic=true"}},
-                      Case{"lenet", 1, {"seed=2"}, {"loader.resident=true"}},
-                      Case{"gpt", 1, {"seed=2"}, {"loader.resident=true"}},
-                      Case{"transformer", 1, {"seed=2"}, {"loader.resident=true"}}));
+    ::testing::Values(
+        Case{"gpt", 1, {"model.dropout=0.1"}, {"train.checkpoint_activations=2"}},
+        Case{"gpt", 1, {"model.dropout=0.1"}, {"train.checkpoint_activations=2", "train.offload_activations=true"}},
+        Case{"mlp", 1, {"train.clip_norm=0.1", "train.ema_decay=0.9"}, {"train.accumulate=3"}},
+        Case{"mlp", 1, {"train.clip_value=0.001"}, {"loader.prefetch=2"}},
+        Case{"lenet", 1, {"train.memory_format=channels_last"}, {"train.deterministic=true"}},
+        Case{"lenet", 1, {"seed=2"}, {"loader.resident=true"}}, Case{"gpt", 1, {"seed=2"}, {"loader.resident=true"}},
+        Case{"transformer", 1, {"seed=2"}, {"loader.resident=true"}}));
 
 // The last batch of an epoch is smaller, and is computed without the graph.
 INSTANTIATE_TEST_SUITE_P(
@@ -136,6 +139,7 @@ INSTANTIATE_TEST_SUITE_P(
     OfAllKinds, Deferred,
     ::testing::Values(Case{"mlp", 1, {"train.clip_norm=0.1", "train.ema_decay=0.9"}, {"loader.prefetch=2"}},
                       Case{"lenet", 1, {"seed=2"}, {"loader.resident=true"}}, Case{"gpt", 1, {"seed=2"}, {}},
+                      Case{"gpt", 1, {"seed=3"}, {"train.checkpoint_activations=2", "train.offload_activations=true"}},
                       Case{"gpt", 1, {"model.dropout=0.1"}, {"train.cuda_graph=true"}},
                       Case{"mlp", 2, {"train.clip_norm=0.1"}, {"strategy=overlapped"}},
                       Case{"mlp", 2, {"train.clip_norm=0.1"}, {"strategy=sharded"}},
@@ -218,6 +222,30 @@ TEST(DevicePrecision, Bf16AndFp16TrainOnTheDevice) {
         return train(testing::config_of("mlp", all), world, file_name(precision + all.back())).test.at(0).second;
       };
       EXPECT_NEAR(loss(there), loss(changes), 0.05) << precision;
+    }
+  });
+}
+
+// No line is written and no epoch ends in these steps.
+TEST(DeviceWaits, NoStepWaitsForTheDevice) {
+  if (environment("PHALANX_TEST_DEVICE")) GTEST_SKIP() << "a real device does not count";
+  run_ranks(kBackend, 1, [](const CommunicatorPtr& world) {
+    for (const std::string precision : {"fp32", "bf16", "fp16"}) {
+      const Changes changes{device(),
+                            "train.precision=" + precision,
+                            "train.global_batch_size=16",
+                            "train.max_steps=25",
+                            "train.clip_norm=1",
+                            "train.loss_scale.initial=1024",
+                            "watch.every_steps=1000"};
+      std::vector<std::int64_t> waits;
+      train(testing::config_of("mlp", changes), world, file_name("waits_" + precision), [&] {
+        waits.push_back(Streams::global().host_waits());
+        return false;
+      });
+      ASSERT_GE(waits.size(), 24u);
+      EXPECT_GT(waits[0], 0) << precision;
+      EXPECT_EQ(waits[22], waits[4]) << precision;
     }
   });
 }

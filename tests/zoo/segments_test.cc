@@ -48,7 +48,7 @@ std::vector<at::Tensor> trained(const std::string& name, std::int64_t segments, 
   const auto sample = sample_of(name);
   const auto model = make_model(sample.section, sample.spec);
   if (segments > 0) {
-    EXPECT_TRUE(as<ActivationCheckpointing>(*model)->checkpoint_activations(segments));
+    EXPECT_TRUE(as<ActivationCheckpointing>(*model)->checkpoint_activations({.count = segments}));
   }
   // As in training, gradients exist before: layers may add to them.
   for (auto& parameter : model->parameters()) parameter.mutable_grad() = at::zeros_like(parameter);
@@ -148,7 +148,7 @@ TEST_P(Chain, KeepsOnlyTheChosenBlocks) {
 
 TEST(NoSegments, AModelWithoutBlocksBetweenTheFirstAndTheLastSaysSo) {
   const auto mlp = make_model("mlp", classification_samples({4}, 2));
-  EXPECT_FALSE(as<ActivationCheckpointing>(*mlp)->checkpoint_activations(2));
+  EXPECT_FALSE(as<ActivationCheckpointing>(*mlp)->checkpoint_activations({.count = 2}));
 }
 
 }  // namespace

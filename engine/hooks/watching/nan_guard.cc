@@ -50,6 +50,10 @@ class NanGuard::GuardedUpdate final : public OptimizerDecorator {
     if (guard_.due_) look_at_parameters();
   }
 
+  // Gradients are checked on the host, which therefore has to know whether the update is skipped.
+  bool can_skip_on_device() const override { return !guard_.due_ && inner().can_skip_on_device(); }
+  void update_unless(const at::Tensor& skip) override { inner().update_unless(skip); }
+
   void look_at_parameters() {
     for (const auto& slice : slices()) guard_.look_at(slice, slice.values, Kind::kParameter);
   }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <c10/core/Device.h>
+
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -31,19 +34,33 @@ struct PhaseTimes {
   PhaseTimes operator-(const PhaseTimes& before) const;
 };
 
+class DeviceLaps;
+
 /// Divides the time of one thread into phases, like a stopwatch with laps: each lap() assigns all time since the last
-/// lap to a phase. A lap costs one reading of the clock, about 25 ns.
+/// lap to a phase. A lap costs one reading of the clock, about 25 ns. With a device, it divides the time of the device
+/// instead (DeviceLaps).
 class StepClock {
  public:
-  /// Called for every lap, with times of monotonic_ns().
+  /// Called for every lap, with times of monotonic_ns() on the host.
   using Listener = std::function<void(Phase phase, std::int64_t begin_ns, std::int64_t end_ns)>;
+
+  StepClock();
+  ~StepClock();
+
+  /// From now on, total() has the times of a device, on the stream that is current in each lap. Must be called before
+  /// the first lap. Does nothing for the CPU.
+  void measure_on(const c10::Device& device);
 
   void lap(Phase phase);
   void skip();  // the time since the last lap is not part of a step
-  void end_step() { ++total_.steps; }
+  void end_step();
 
-  /// Returns the times of all steps so far.
-  const PhaseTimes& total() const { return total_; }
+  /// Returns the times of all steps so far. With a device, these are the steps that it has completed: does not wait for
+  /// it.
+  const PhaseTimes& total();
+
+  /// Waits until the device has completed all steps.
+  void synchronize();
 
   /// Sets the listener; {} removes it.
   void listen(Listener listener) { listener_ = std::move(listener); }
@@ -52,6 +69,7 @@ class StepClock {
   PhaseTimes total_;
   std::int64_t last_ns_ = 0;
   Listener listener_;
+  std::unique_ptr<DeviceLaps> device_;  // null: the times are those of the thread
 };
 
 }  // namespace phalanx

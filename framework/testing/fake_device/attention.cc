@@ -23,6 +23,9 @@ using Four = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
 
 constexpr std::int64_t kLogSumUnit = 32;  // memory-efficient attention reads so many logarithms at a time
 
+// The kernels that LibTorch chooses among.
+enum Choice : std::int64_t { kMath = 0, kFlash = 1, kEfficient = 2 };
+
 void check(const char* name, const at::Tensor& query, const at::Tensor& key, bool causal, double dropout) {
   TORCH_CHECK(query.dim() == 4 && key.dim() == 4, name, ": expects 4 dimensions");
   TORCH_CHECK(query.stride(3) == 1 && key.stride(3) == 1, name, ": the last dimension must be dense");
@@ -42,6 +45,20 @@ void check_efficient(const at::Tensor& query, const at::Tensor& key, bool causal
   constexpr const char* kName = "_scaled_dot_product_efficient_attention";
   check(kName, query, key, causal, dropout);
   TORCH_CHECK(query.scalar_type() != at::kDouble, kName, ": expected float, half or bfloat16");
+  TORCH_CHECK(query.size(1) == key.size(1), kName, ": queries have ", query.size(1), " heads, and keys ", key.size(1));
+}
+
+// Chooses as LibTorch 2.13 does on GPUs with compute capability 8.0 or above without cuDNN (select_sdp_backend).
+std::int64_t choose(const at::Tensor& query, const at::Tensor& key, const at::Tensor&,
+                    const std::optional<at::Tensor>& mask, double, bool causal, std::optional<double>, bool grouped) {
+  const bool same_heads = query.size(1) == key.size(1), short_type = query.element_size() == 2;
+  const bool square = query.size(2) == key.size(2);
+  if (short_type && !mask && query.size(3) <= 256 && (same_heads || grouped) && (square || !causal)) return kFlash;
+  return same_heads && query.scalar_type() != at::kDouble ? kEfficient : kMath;
+}
+
+at::Tensor by_query_head(const at::Tensor& shared, const at::Tensor& query) {
+  return shared.repeat_interleave(query.size(1) / shared.size(1), 1);
 }
 
 double scale_of(const at::Tensor& query, std::optional<double> scale) {
@@ -86,7 +103,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, c10::SymInt, c10::Sym
 flash(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, double dropout, bool causal, bool,
       std::optional<double> scale) {
   check_flash(query, key, causal, dropout);
-  const auto [output, log_sum] = attend(query, key, value, causal, scale);
+  const auto [output, log_sum] = attend(query, by_query_head(key, query), by_query_head(value, query), causal, scale);
   return {output,        log_sum,     at::Tensor(),        at::Tensor(),
           query.size(2), key.size(2), random_state(query), random_state(query),
           at::Tensor()};
@@ -99,7 +116,10 @@ Three flash_backward(const at::Tensor& of_output, const at::Tensor& query, const
   check_flash(query, key, causal, dropout);
   TORCH_CHECK(log_sum.is_contiguous() && log_sum.scalar_type() == at::kFloat, "flash attention: logarithms of sums");
   TORCH_CHECK(seed.defined() && offset.defined(), "flash attention: no state of the random numbers");
-  return attend_backward({query, key, value, output, of_output}, log_sum, causal, scale);
+  const auto [of_query, of_key, of_value] = attend_backward(
+      {query, by_query_head(key, query), by_query_head(value, query), output, of_output}, log_sum, causal, scale);
+  const auto shared = [&](const at::Tensor& of_heads) { return of_heads.unflatten(1, {key.size(1), -1}).sum(2); };
+  return {of_query, shared(of_key), shared(of_value)};
 }
 
 Four efficient(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
@@ -130,6 +150,7 @@ Four efficient_backward(const at::Tensor& of_output, const at::Tensor& query, co
 }  // namespace
 
 void register_attention(torch::Library& library) {
+  library.impl("_fused_sdp_choice", TORCH_FN(choose));
   library.impl("_scaled_dot_product_flash_attention", TORCH_FN(flash));
   library.impl("_scaled_dot_product_flash_attention_backward", TORCH_FN(flash_backward));
   library.impl("_scaled_dot_product_efficient_attention", TORCH_FN(efficient));

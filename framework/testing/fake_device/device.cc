@@ -84,6 +84,9 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
     if (event != nullptr) Streams::global().wait(number_of(stream), point_of(event));
   }
   bool queryEvent(void* event) const override { return event == nullptr || Streams::global().query(point_of(event)); }
+  double elapsedTime(void* first, void* second, const c10::DeviceIndex) const override {
+    return Streams::global().milliseconds_between(point_of(first), point_of(second));
+  }
   void synchronizeEvent(void* event) const override {
     if (event != nullptr) Streams::global().synchronize(point_of(event));
   }

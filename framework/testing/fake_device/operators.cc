@@ -223,7 +223,7 @@ void compute_in_turn(OperatorCall& call, const std::string& name, int stream, bo
   if (!needs_results && !streams.is_ready(stream) && call.allocate_results()) {
     streams.enqueue(stream, call.recomputation());
   } else {
-    if (!streams.is_idle(stream)) streams.synchronize(stream);
+    if (!streams.is_idle(stream)) streams.run_pending(stream);
     call.run();
     if (waits(name)) streams.synchronize(stream);
   }

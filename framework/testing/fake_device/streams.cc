@@ -167,16 +167,22 @@ void Streams::progress() {
   }
 }
 
+void Streams::Point::pass() {
+  using std::chrono::nanoseconds;
+  passed = true;
+  passed_ns = std::chrono::duration_cast<nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 Streams::PointPtr Streams::record(int stream) {
   const Lock lock(mutex_);
   Stream& one = at(stream);
   one.clock.join(host_);
   const auto point = std::make_shared<Point>(Point{.stream = stream, .clock = one.clock});
   if (one.items.empty()) {
-    point->passed = true;
+    point->pass();
     return point;
   }
-  push_body(stream, [point] { point->passed = true; }, false);
+  push_body(stream, [point] { point->pass(); }, false);
   return point;
 }
 
@@ -203,6 +209,19 @@ bool Streams::query(const PointPtr& point) {
 }
 
 void Streams::synchronize(const PointPtr& point) {
+  {
+    const Lock lock(mutex_);
+    ++host_waits_;
+  }
+  complete(point);
+}
+
+std::int64_t Streams::host_waits() const {
+  const Lock lock(mutex_);
+  return host_waits_;
+}
+
+void Streams::complete(const PointPtr& point) {
   constexpr int kSpins = 100;
   for (int tries = 0; !query(point); ++tries) {
     if (tries < kSpins) {
@@ -234,6 +253,11 @@ bool Streams::is_idle(int stream) {
 bool Streams::has_passed(const PointPtr& point) {
   const Lock lock(mutex_);
   return !point || point->passed;
+}
+
+double Streams::milliseconds_between(const PointPtr& first, const PointPtr& second) {
+  const Lock lock(mutex_);
+  return static_cast<double>(second->passed_ns - first->passed_ns) * 1e-6;
 }
 
 void Streams::forget(const std::byte* begin, std::size_t bytes, int stream) {

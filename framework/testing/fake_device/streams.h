@@ -48,7 +48,10 @@ class Streams {
   struct Point {
     int stream = 0;
     VectorClock clock;
-    bool passed = false;  // all work before it is complete
+    bool passed = false;         // all work before it is complete
+    std::int64_t passed_ns = 0;  // when: on the clock of the host
+
+    void pass();
   };
   using PointPtr = std::shared_ptr<Point>;
 
@@ -94,10 +97,19 @@ class Streams {
   void synchronize(int stream) { synchronize(record(stream)); }
   void synchronize_device(int device);
 
+  /// Returns how often the host has waited for a device: calls of synchronize() and synchronize_device().
+  std::int64_t host_waits() const;
+
+  /// As synchronize(), for operators that the double cannot compute later. A GPU would not make the host wait for them,
+  /// so they are not among host_waits().
+  void run_pending(int stream) { complete(record(stream)); }
+
   /// Returns true if all work of the stream is complete. The host does not wait for it.
   bool is_idle(int stream);
   /// Returns true if the point has passed, without letting work run.
   bool has_passed(const PointPtr& point);
+  /// Returns the milliseconds between the times at which two points have passed.
+  double milliseconds_between(const PointPtr& first, const PointPtr& second);
 
   /// Forgets a stream's accesses to memory, after the allocator has made sure that they are over.
   void forget(const std::byte* begin, std::size_t bytes, int stream);
@@ -126,6 +138,7 @@ class Streams {
 
   std::string_view kept(std::string_view name);
   [[noreturn]] void report(const std::vector<Race>& races) const;
+  void complete(const PointPtr& point);
   void push(int stream, Item item);
   void push_body(int stream, Body body, bool progresses);
   bool step(int stream);
@@ -144,6 +157,7 @@ class Streams {
   std::mt19937_64 dice_;
   std::exception_ptr failure_;  // of a body that ran later
   bool has_thread_ = false;
+  std::int64_t host_waits_ = 0;
 };
 
 }  // namespace phalanx::testing
