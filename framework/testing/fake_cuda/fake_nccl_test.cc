@@ -9,8 +9,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nccl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <functional>
@@ -201,26 +199,6 @@ TEST(FakeNccl, MissingWaitsAreErrorsOfTheCommunicator) {
     EXPECT_EQ(all_reduce(comm, tensor), ncclUnhandledCudaError);
     EXPECT_THAT(ncclGetLastError(comm), ::testing::HasSubstr("ncclAllReduce on the default stream of device 0"));
   });
-}
-
-TEST(FakeNccl, ConnectsProcesses) {
-  ncclUniqueId id;
-  ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
-  const auto work = [&](int rank) {
-    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    ncclComm_t comm = NCCL_COMM_NULL;
-    if (ncclCommInitRankConfig(&comm, 2, id, rank, &config) != ncclSuccess) return 1;
-    const at::Tensor tensor = on(0, at::full({20'000}, 1.0 + rank));
-    if (all_reduce(comm, tensor) != ncclSuccess) return 2;
-    const bool correct = at::equal(tensor.to(at::kCPU), at::full({20'000}, 3.0));
-    return ncclCommAbort(comm) != ncclSuccess ? 4 : correct ? 0 : 3;
-  };
-  const pid_t child = ::fork();
-  if (child == 0) ::_exit(work(1));
-  EXPECT_EQ(work(0), 0);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  EXPECT_EQ(status, 0);
 }
 
 }  // namespace
