@@ -103,7 +103,7 @@ TEST_P(HostCopies, KeepStridesAndMayBeRestoredTwice) {
   }
 }
 
-// As after an error in the middle of a step: nobody has waited for the copies.
+// As after an error in the middle of a step: without a wait for the copies.
 TEST_P(HostCopies, MayBeDestroyedAtAnyTime) {
   for (const bool restores : {false, true}) {
     auto first = std::make_shared<HostCopy>(at::full({kSamples}, 1, at::device(kGpu)), nullptr);

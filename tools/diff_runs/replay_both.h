@@ -20,7 +20,7 @@ struct ReplayPlan {
   std::int64_t until = 0;  // the last step to replay; 0: all
 };
 
-/// What replays of a rank in two runs tell about the first difference between the runs.
+/// Findings of replaying a rank in two runs about the first difference between the runs.
 struct ReplayFindings {
   std::string operation{};                    // the first operation that differs, with its parameters; empty: none does
   std::optional<DigestDifference> digests{};  // between the digests of every step; nullopt: none differs

@@ -47,7 +47,7 @@ void DeviceLaps::end_step() {
   }
   const bool measured = std::exchange(measures_, since_ + 1 >= interval_);
   if (measures_ && !measured) mark(std::nullopt);
-  if (borders_.size() > kManyBorders) collect();  // nobody asks for the total
+  if (borders_.size() > kManyBorders) collect();  // no caller asks for the total
 }
 
 const PhaseTimes& DeviceLaps::total() {
