@@ -55,6 +55,7 @@ std::string for_cpus_alone(const ExperimentConfig& config, Communicator& world) 
     return "strategy " + config.strategy.selected() + " shares memory between ranks, on the CPU only";
   }
   if (!config.framework.record.empty()) return "framework.record records operations on the CPU only";
+  if (config.faults.shrinks()) return "faults.on_lost_rank: shrink works on the CPU only";
   if (config.framework.check_collectives) return "framework.check_collectives compares operations on the CPU only";
   return "";
 }
