@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/engine.h"
 
+#include <utility>
+
 namespace phalanx {
 State Engine::train(const FlatParameters& parameters, Loader& loader, State state) {
   const auto watched = hooks_.watch(state);
@@ -11,6 +13,9 @@ State Engine::train(const FlatParameters& parameters, Loader& loader, State stat
   for (; state.epoch < state.epochs && !state.stop; ++state.epoch, state.cursor = 0) {
     loader.start_epoch(state.epoch, state.cursor);
     hooks_.emit(Event::kStartEpoch, state);
+    if (const auto phase = std::exchange(state.unfinished, std::nullopt)) {
+      hooks_.emit_from(*phase, Event::kUpdate, state);
+    }
     while (!state.stop && loader.next(state.batch)) {
       hooks_.emit(Event::kSample, state);
       state.result = step_.run(state.batch, watched);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,6 +58,11 @@ struct State {
   std::int64_t cursor = 0;  // batches taken from the epoch
   bool training = true;     // false in an evaluation
   bool stop = false;        // set by a hook: stop after this step; all ranks must set it after the same step
+
+  /// Set by a hook of kStart if the last step was interrupted in its hooks of kUpdate: they are called from this phase
+  /// on before the next step, without the batch and the result.
+  std::optional<HookPhase> unfinished{};
+
   Batch batch{};
   Step::Result result{};  // in pipelines, training results are on one rank; see Step::Result::elsewhere()
 };
@@ -71,6 +77,13 @@ class Hooks {
 
   void emit(Event event, State& state) const {
     for (const auto& registered : hooks_[static_cast<int>(event)]) registered.hook(state);
+  }
+
+  /// Calls only the hooks from a phase on.
+  void emit_from(HookPhase phase, Event event, State& state) const {
+    for (const auto& registered : hooks_[static_cast<int>(event)]) {
+      if (registered.phase >= phase) registered.hook(state);
+    }
   }
 
   /// Returns a watcher that stores the result of each stage of a step in `state` and emits the stage's event. Both

@@ -11,6 +11,7 @@ enum ExitStatus : int {
   kRankDied = 3,           // a rank ended without giving a reason, by a signal or an unexpected exit; or a parameter
                            // server that does not belong to the job is lost
   kExpectationFailed = 4,  // the run has completed, but its results are not what the config expects
+  kTooFewRanks = 5,        // fewer ranks than faults.min_ranks are left; the run is saved and can be resumed
   kTimeUp = 124,           // train.max_seconds have passed; the run is saved and can be resumed
   kInterrupted = 130,
 };

@@ -157,16 +157,9 @@ void load(const CheckpointPart& part, const std::vector<SafetensorsFile>& files)
              .read = read});
 }
 
-}  // namespace
-
-void check_fits(const Checkpoint& checkpoint, const RunState& state) {
-  const auto weights = open_files(checkpoint, weights_file), rest = open_files(checkpoint, state_file);
-  check_model(checkpoint, StoredTensors(weights, ""), state);
-  check_optimizer(checkpoint, StoredTensors(rest, "optimizer/"), state);
-}
-
-void restore(const Checkpoint& checkpoint, RunState& state, std::optional<int> same_rank) {
-  const auto weights = open_files(checkpoint, weights_file), rest = open_files(checkpoint, state_file);
+// Restores everything. `same_rank` is as in the public function.
+void restore_from(const SavedFiles& files, std::int64_t updates, RunState& state, std::optional<int> same_rank) {
+  const auto& [weights, rest] = files;
   // If replicas differ, values come from the first replica: the first rank that has a parameter, or a part of it.
   const auto mine = same_rank ? std::vector{rest.at(static_cast<std::size_t>(*same_rank))} : rest;
   const StoredTensors whole(weights, ""), replica(mine, "replica/weights/");
@@ -187,8 +180,25 @@ void restore(const Checkpoint& checkpoint, RunState& state, std::optional<int> s
     whole.read(name, {0, tensor.numel(), placement_of(state, name)}, tensor);
   }
   for (const auto& [name, buffer] : state.buffers) whole.read(name, {.count = buffer.numel()}, buffer);
-  state.optimizer->set_updates(checkpoint.manifest.updates);
+  state.optimizer->set_updates(updates);
   for (const auto& part : state.parts) load(part, rest);
+}
+
+}  // namespace
+
+void check_fits(const Checkpoint& checkpoint, const RunState& state) {
+  const auto weights = open_files(checkpoint, weights_file), rest = open_files(checkpoint, state_file);
+  check_model(checkpoint, StoredTensors(weights, ""), state);
+  check_optimizer(checkpoint, StoredTensors(rest, "optimizer/"), state);
+}
+
+void restore(const Checkpoint& checkpoint, RunState& state, std::optional<int> same_rank) {
+  restore_from({open_files(checkpoint, weights_file), open_files(checkpoint, state_file)}, checkpoint.manifest.updates,
+               state, same_rank);
+}
+
+void restore(const SavedFiles& files, std::int64_t updates, RunState& state) {
+  restore_from(files, updates, state, std::nullopt);
 }
 
 }  // namespace phalanx

@@ -147,6 +147,7 @@ void check(const ExperimentConfig& config) {
   check_device(problems, config);
   check_ranks(problems, config);
   check_mesh(problems, config);
+  check_faults(problems, config);
   check_shared_memory(problems, config);
   check_strategy(problems, config);
   check_training(problems, config);

@@ -46,6 +46,39 @@ TEST(Check, AnAverageThatNeverChangesIsRefused) {
       " shared parameters");
 }
 
+TEST(Check, GoesOnOnlyIfNoRankHasWhatTheOthersLack) {
+  const std::string shrink = "launch: {ranks: 4}, faults: {on_lost_rank: shrink}";
+  for (const auto* const more : {"", ", strategy: all_reduce", ", strategy: overlapped", ", backend: in_memory"}) {
+    EXPECT_EQ(complaint(shrink + more), "") << more;
+  }
+  EXPECT_EQ(complaint("launch: {ranks: 2}, faults: {min_ranks: 3}"),
+            "config: faults.min_ranks: 3 ranks are more than the 2 of launch.ranks; set it to 2 at most");
+  const auto refused = [&](const std::string& more, const std::string& remedy) {
+    EXPECT_THAT(complaint(shrink + ", " + more),
+                ::testing::AllOf(::testing::HasSubstr("faults.on_lost_rank: shrink "), ::testing::HasSubstr(remedy)));
+  };
+  refused("backend: by_messages", "set backend: shm, or set faults.on_lost_rank: stop");
+  refused("mesh: {context: 2}", "mesh.context is 2; set mesh.context: 1");
+  refused("strategy: hogwild", "set strategy: all_reduce or overlapped");
+  refused("strategy: sharded", "set strategy: all_reduce or overlapped");
+  refused("strategy: {all_reduce: {compression: fp16}}", "without compression");
+  refused("strategy: local_sgd", "set strategy: all_reduce or overlapped");
+  refused("roles: {server: 1}, strategy: ssp", "cannot replace parameter servers");
+  refused("framework: {record: r}", "remove framework.record");
+  refused("framework: {tune: auto}", "set framework.tune: \"off\"");
+  refused("framework: {topology: {levels: [host]}}", "remove framework.topology.levels");
+  refused("loader: {shares: measured}", "set loader.shares: equal");
+  const std::string invariant = ", determinism: world_size_invariant, launch: {ranks: 4, threads: 1}, train: ";
+  EXPECT_EQ(complaint("faults: {on_lost_rank: shrink}" + invariant + "{virtual_shards: 24}"), "");
+  EXPECT_EQ(
+      complaint("faults: {on_lost_rank: shrink}" + invariant + "{virtual_shards: 8}"),
+      "config: train.virtual_shards: 8 cannot be divided among each number of ranks from 1 to 4, which may be left"
+      " with faults.on_lost_rank: shrink; set it to a multiple of 12");
+  EXPECT_EQ(complaint("faults: {on_lost_rank: shrink, min_ranks: 4}" + invariant + "{virtual_shards: 12}"), "");
+  EXPECT_THAT(complaint("launch: {ranks: 4, with: mpi}, faults: {on_lost_rank: shrink}"),
+              ::testing::HasSubstr("set launch.with: local"));
+}
+
 TEST(Check, OnlyWhatComesByOperationsCanBeRecorded) {
   EXPECT_EQ(complaint("launch: {ranks: 2}, framework: {record: r}"), "");
   EXPECT_EQ(complaint("launch: {ranks: 2}, framework: {record: r}, strategy: {sharded: {stage: 3}}"), "");

@@ -10,6 +10,7 @@
 #include "engine/config/checkpoint_config.h"
 #include "engine/config/evaluate_config.h"
 #include "engine/config/expectation.h"
+#include "engine/config/faults_config.h"
 #include "engine/config/framework_config.h"
 #include "engine/config/init_config.h"
 #include "engine/config/launch_config.h"
@@ -80,6 +81,7 @@ struct ExperimentConfig {
   std::int64_t seed = 1;
   LaunchConfig launch;
   RolesConfig roles;
+  FaultsConfig faults;
   std::string device = "auto";
   std::string kernels = kernels::kAuto;
   std::string backend = "auto";
@@ -116,6 +118,7 @@ struct ExperimentConfig {
     v("seed", seed, "random seed of initial values and sample order", config::at_least(0));
     v("launch", launch, "how to start the ranks");
     v("roles", roles, "what ranks do other than training");
+    v("faults", faults, "what the ranks that are left do when one is lost");
     v("device", device, "where to compute; auto: on CUDA devices where there are any, otherwise on the CPU",
       config::one_of(known_devices()));
     v("kernels", kernels,

@@ -12,6 +12,9 @@ namespace phalanx {
 /// Checks sections launch and roles: the number of ranks, how they are started, and what they do.
 void check_ranks(std::vector<ConfigProblem>& problems, const ExperimentConfig& config);
 
+/// Checks section faults, and refuses what cannot go on without a lost rank.
+void check_faults(std::vector<ConfigProblem>& problems, const ExperimentConfig& config);
+
 /// Checks sections mesh, pipeline and plan.
 void check_mesh(std::vector<ConfigProblem>& problems, const ExperimentConfig& config);
 

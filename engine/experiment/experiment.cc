@@ -125,6 +125,7 @@ void add_hooks(const Run& run) {
   Engine& engine = *trainer.engine;
   LearningRate& rate = *trainer.learning_rate;
   const RunLength length = trainer.length;
+  run.checkpointing.follow(engine);
   trainer.watching->attach(engine, length.steps);
   const Replica& replica = run.replica();
   trainer.watching->gradient_norms().attach(engine, replica.flat->parameters, replica.mesh().control(kReplicaAxes),
@@ -289,6 +290,16 @@ ExperimentResult train(const Run& run, const UnreadableSamples& data) {
   return result;
 }
 
+// Does the same. If a peer is lost, the state of this rank is kept for a run on the ranks that are left.
+ExperimentResult train_or_carry(const Run& run, const UnreadableSamples& data) {
+  try {
+    return train(run, data);
+  } catch (const CommError& error) {
+    if (error.kind() == CommError::Kind::kPeerLost) run.checkpointing.carry_state();
+    throw;
+  }
+}
+
 // Builds everything that the config asks for, in this order, and runs it. `config` has the task's defaults.
 ExperimentResult run_complete(const ExperimentConfig& config, const ExperimentContext& context, Task& task,
                               UnreadableSamples& data, TrafficCheck* traffic) {
@@ -298,6 +309,7 @@ ExperimentResult run_complete(const ExperimentConfig& config, const ExperimentCo
   const auto delay = replica.settings.strategy.traits().steps_ahead;
   const bool pipelined = config.mesh.pipe > 1;
   const RunLength& length = trainer.length;
+  const bool goes_on = context.recovery != nullptr && context.recovery->rebuilt;
 
   Report report({.config = config,
                  .folder = context.folder,
@@ -307,7 +319,8 @@ ExperimentResult run_complete(const ExperimentConfig& config, const ExperimentCo
                  .device = context.device,
                  .terminal = context.terminal,
                  .started = context.started,
-                 .total = {config.train.epochs, length.steps, length.batches}});
+                 .total = {config.train.epochs, length.steps, length.batches},
+                 .goes_on = goes_on});
   EvaluationLoop evaluations(config, data.splits(), trainer, report);
   const auto compared = replicated_tensors(replica, trainer.engine->slices(), config.train.sync_batch_norm);
   const bool comparable = context.same_processors || config.replica_check.repair;
@@ -329,18 +342,19 @@ ExperimentResult run_complete(const ExperimentConfig& config, const ExperimentCo
                                .vote = vote,
                                .last_evaluation = evaluations.last(),
                                .length = length,
-                               .fitted = context.splits.fitted});
+                               .fitted = context.splits.fitted,
+                               .recovery = context.recovery.get()});
   evaluations.on_divergence([&] {
     checkpointing.settle();                     // the last good checkpoint may not be complete yet
     trainer.watching->nan_guard().check_now();  // the cause may be in training
   });
   context.add_evaluation_hooks(evaluations.evaluation().evaluator());
-  report.report_start(start_of(config, data.splits(), replica));
+  if (!goes_on) report.report_start(start_of(config, data.splits(), replica));
   data.start();
   const auto fault = planned_fault();
   if (fault) attach_flip(*fault, replica, compared, context.world, *trainer.engine);
-  return train({config, context, trainer, report, evaluations, replica_check, vote, moves, checkpointing, traffic},
-               data);
+  return train_or_carry(
+      {config, context, trainer, report, evaluations, replica_check, vote, moves, checkpointing, traffic}, data);
 }
 
 }  // namespace

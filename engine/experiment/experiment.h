@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "datasets/dataset.h"
+#include "engine/checkpoint/carried_state.h"
 #include "engine/config/experiment_config.h"
 #include "engine/engine.h"
 #include "engine/evaluator.h"
@@ -39,6 +40,10 @@ struct ExperimentContext {
 
   /// Called if the replica check finds that this rank has computed wrongly, with the text that says so.
   std::function<void(const std::string& text)> computed_wrongly = [](const std::string&) {};
+
+  /// If not null, a rank that loses a peer keeps its state there, and the run can be continued with it on the ranks
+  /// that are left, by another call of run_experiment().
+  std::shared_ptr<Recovery> recovery{};
 
   // Let callers add hooks to training and to evaluations. Unless they name another phase, these belong to
   // HookPhase::kUser: they are called after everything that measures, evaluates and saves.
@@ -83,6 +88,10 @@ struct ExperimentResult {
 
 /// Trains and tests on this rank of the world, as the config asks. Rank 0 writes metrics.jsonl, summary.json and the
 /// weights, and shows progress. Collective; ranks may be threads of one process.
+///
+/// With ExperimentContext::recovery, an error of kind CommError::kPeerLost leaves the state of the run at the end of
+/// its last complete step there, once training has begun. A call with Recovery::rebuilt, in a world of the ranks that
+/// are left, goes on from that state.
 ///
 /// Throws ConfigError if the config does not fit the data, DataError, CommError, and ExpectationError if the result is
 /// not what the config expects, after everything was written.

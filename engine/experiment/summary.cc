@@ -3,6 +3,8 @@
 
 #include <ATen/Parallel.h>
 
+#include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -53,6 +55,21 @@ nlohmann::ordered_json expectations_to_json(const std::vector<ExpectationResult>
   return all;
 }
 
+// Returns the ranks that the run has lost and gone on without.
+nlohmann::ordered_json lost_ranks_to_json(const Recovery& recovery) {
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (const auto& [rank, reason, step, seconds] : recovery.lost) {
+    all.push_back({{"rank", rank}, {"reason", reason}, {"step", step}, {"seconds", seconds}});
+  }
+  return all;
+}
+
+// Returns the share of the time since the start of the job that failures have not cost.
+double goodput(const ExperimentContext& context, double lost_seconds) {
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - context.started;
+  return seconds.count() > 0 ? std::clamp(1 - lost_seconds / seconds.count(), 0.0, 1.0) : 1;
+}
+
 }  // namespace
 
 std::string summary_text(const ExperimentConfig& config, const ExperimentContext& context,
@@ -76,6 +93,9 @@ std::string summary_text(const ExperimentConfig& config, const ExperimentContext
   if (!context.device.is_cpu()) device["memory_peak_bytes"] = peak_bytes(context.device);
   const double rate = times.samples_per_second();
   const Restarts restarts = restarts_of_job();
+  const Recovery none;
+  const Recovery& recovery = context.recovery ? *context.recovery : none;
+  const double lost_seconds = restarts.lost_seconds + recovery.lost_seconds;
   return nlohmann::ordered_json{{"name", config.name},
                                 {"ranks", context.world->size()},
                                 {"device", device},
@@ -85,7 +105,9 @@ std::string summary_text(const ExperimentConfig& config, const ExperimentContext
                                 {"failed_checkpoints", result.failed_checkpoints},
                                 {"repaired_tensors", result.repaired_tensors},
                                 {"restarts", restarts.count},
-                                {"lost_seconds", restarts.lost_seconds},
+                                {"lost_ranks", lost_ranks_to_json(recovery)},
+                                {"lost_seconds", lost_seconds},
+                                {"goodput", goodput(context, lost_seconds)},
                                 {"train_seconds", times.training_seconds()},
                                 {"seconds_to_first_step", times.seconds_to_first_step()},
                                 {"samples_per_second", rate},

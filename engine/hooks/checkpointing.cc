@@ -26,6 +26,7 @@
 #include "framework/base/text.h"
 #include "framework/kernels/kernels.h"
 #include "framework/observe/metrics/metrics_log.h"
+#include "framework/parallel/random_state.h"
 #include "models/model.h"
 #include "models/trainable_parameters.h"
 
@@ -122,6 +123,54 @@ void Checkpointing::attach(Engine& engine) {
   engine.on(Event::kEnd, HookPhase::kCheckpoint, [this](State&) { end(); });
 }
 
+void Checkpointing::follow(Engine& engine) {
+  if (run_.recovery == nullptr) return;
+  engine.on(Event::kSample, HookPhase::kFirst, [this](State& state) { begin_step(state); });
+  engine.on(Event::kUpdate, HookPhase::kFirst, [this](State& state) {
+    in_step_ = false;
+    position_ = {state.step, state.epoch, state.cursor};
+    stage_ = StepStage::kUpdated;
+  });
+  engine.on(Event::kUpdate, HookPhase::kAdapt, [this](State&) { stage_ = StepStage::kEvaluated; });
+  engine.on(Event::kUpdate, HookPhase::kLast, [this](State&) { stage_ = StepStage::kDone; });
+  engine.on(Event::kEndEpoch, HookPhase::kLast, [this](State& state) {
+    const bool ends = run_.length.ends_epoch(state.cursor) || state.step >= run_.length.steps;
+    if (ends) position_ = {state.step, state.epoch + 1, 0};
+  });
+}
+
+// Keeps what the step changes before the update, apart from gradients. The update itself does not communicate once it
+// has changed anything, since every rank updates everything, so a loss does not interrupt it.
+void Checkpointing::begin_step(const State& state) {
+  position_ = {state.step, state.epoch, state.cursor};
+  stage_ = StepStage::kDone;
+  random_before_step_ = random_state(run_.replica.part->device);
+  const auto buffers = run_.replica.model().buffers();
+  buffers_before_step_.resize(buffers.size());
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    auto& kept = buffers_before_step_[i];
+    kept.defined() ? void(kept.copy_(buffers[i])) : void(kept = buffers[i].detach().clone());
+  }
+  in_step_ = true;
+}
+
+void Checkpointing::carry_state() {
+  if (run_.recovery == nullptr || !started_) return;
+  if (in_step_) {
+    const at::NoGradGuard no_grad;
+    const auto buffers = run_.replica.model().buffers();
+    for (std::size_t i = 0; i < buffers.size(); ++i) buffers[i].copy_(buffers_before_step_[i]);
+    set_random_state(random_before_step_, run_.replica.part->device);
+  }
+  state_.buffers = run_.replica.model().named_buffers();
+  run_.recovery->carried = carry(state_,
+                                 {.position = position_,
+                                  .updates = run_.replica.optimizer().updates(),
+                                  .metrics = run_.last_evaluation.metrics,
+                                  .tested_at = run_.last_evaluation.step},
+                                 stage_);
+}
+
 RunState Checkpointing::run_state(const std::vector<Slice>& slices) {
   const Replica& replica = run_.replica;
   const PartitionedModel& part = *replica.part;
@@ -174,7 +223,8 @@ void Checkpointing::start(const std::vector<Slice>& slices, State& state) {
                                  .hang = Seconds(run_.config.framework.timeout),
                                  .deadline = Seconds(config.deadline)},
                         run_.config.framework.checksums);
-  const Choice choice = choose(config.resume, folder, identity(), state_, world());
+  const bool rebuilt = run_.recovery != nullptr && run_.recovery->rebuilt;
+  const Choice choice = rebuilt ? Choice() : choose(config.resume, folder, identity(), state_, world());
   const bool first = world().rank() == 0;
   if (first) {
     folder.remove_temporary();
@@ -185,9 +235,32 @@ void Checkpointing::start(const std::vector<Slice>& slices, State& state) {
     standard_error().write("A checkpoint is skipped: " + reason + "\n");
   }
   if (choice.checkpoint) resume_from(*choice.checkpoint, state);
-  if (first && !choice.checkpoint && config.resume == "auto") cut_metrics(run_.folder.metrics(), 0);
+  if (rebuilt) go_on(state);
+  if (first && !rebuilt && !choice.checkpoint && config.resume == "auto") cut_metrics(run_.folder.metrics(), 0);
   // No rank may write before rank 0 has cleaned up, or change memory that ranks share before all ranks have filled it.
   world().barrier().wait();
+  position_ = {state.step, state.epoch, state.cursor};
+  started_ = true;
+}
+
+// Restores what the ranks that are left have carried.
+void Checkpointing::go_on(State& state) {
+  const CarriedPosition carried = restore_carried(run_.recovery->carried.value(), state_, world());
+  stage_ = carried.stage;
+  if (stage_ == StepStage::kUpdated) state.unfinished = HookPhase::kEvaluate;
+  if (stage_ == StepStage::kEvaluated) state.unfinished = HookPhase::kAdapt;
+  set_position(carried.manifest, carried.manifest.position.batch > 0, state);
+  log_info() << "goes on after step " << state.step << " on ranks: " << world().size();
+}
+
+void Checkpointing::set_position(const Manifest& manifest, bool end_to_come, State& state) {
+  state.step = manifest.position.step;
+  state.epoch = manifest.position.epoch;
+  state.cursor = manifest.position.batch;
+  run_.last_evaluation = {manifest.metrics, manifest.tested_at};
+  const bool over = state.step >= run_.length.steps;
+  if (over && end_to_come) state.cursor = run_.length.batches;
+  state.stop = over && !end_to_come;
 }
 
 void Checkpointing::resume_from(const Checkpoint& checkpoint, State& state) {
@@ -196,14 +269,7 @@ void Checkpointing::resume_from(const Checkpoint& checkpoint, State& state) {
   same_setup_ = manifest.ranks == world().size() && manifest.strategy == settings_;
   restore(checkpoint, state_, same_setup_ ? std::optional(world().rank()) : std::nullopt);
   replicas_differed_ &= same_setup_;
-  state.step = manifest.position.step;
-  state.epoch = manifest.position.epoch;
-  state.cursor = manifest.position.batch;
-  run_.last_evaluation = {manifest.metrics, manifest.tested_at};
-  const bool over = state.step >= run_.length.steps;
-  const bool end_to_come = state.cursor > 0 && run_.last_evaluation.step != state.step;
-  if (over && end_to_come) state.cursor = run_.length.batches;
-  state.stop = over && !end_to_come;
+  set_position(manifest, manifest.position.batch > 0 && manifest.tested_at != manifest.position.step, state);
   log_info() << "resumes after step " << state.step << ", from " << checkpoint.path;
   if (world().rank() != 0) return;
   if (lies_in(checkpoint.path, run_.folder.checkpoints())) {

@@ -7,6 +7,7 @@
 
 #include "engine/build/replica.h"
 #include "engine/build/resolved_settings.h"
+#include "engine/checkpoint/carried_state.h"
 #include "engine/checkpoint/checkpointer.h"
 #include "engine/checkpoint/run_state.h"
 #include "engine/config/experiment_config.h"
@@ -46,7 +47,8 @@ class Checkpointing {
     const StopVote& vote;
     LastEvaluation& last_evaluation;
     RunLength length;
-    std::string fitted;  // Splits::fitted
+    std::string fitted;            // Splits::fitted
+    Recovery* recovery = nullptr;  // null: a lost rank ends the run
   };
 
   explicit Checkpointing(const Run& run) : run_(run), settings_(describe(run.replica.settings, run.config)) {}
@@ -60,6 +62,14 @@ class Checkpointing {
 
   /// Adds the hooks. The engine must outlive the object.
   void attach(Engine& engine);
+
+  /// Adds the hooks that follow the progress of the run, if it goes on without lost ranks (Run::recovery). Must be
+  /// called before anything else adds hooks.
+  void follow(Engine& engine);
+
+  /// Puts the state of this rank at the end of its last complete step into Run::recovery, after a peer was lost. Does
+  /// nothing if the run does not go on, or has nothing new yet. Does not communicate.
+  void carry_state();
 
   /// Blocks until the checkpoint that is being written is complete.
   void settle() { checkpointer_->settle(); }
@@ -76,6 +86,9 @@ class Checkpointing {
  private:
   void start(const std::vector<Slice>& slices, State& state);
   void resume_from(const Checkpoint& checkpoint, State& state);
+  void go_on(State& state);
+  void set_position(const Manifest& manifest, bool end_to_come, State& state);
+  void begin_step(const State& state);
   void update(const State& state);
   void end_epoch(State& state);
   void end();
@@ -100,6 +113,14 @@ class Checkpointing {
   bool same_setup_ = false;  // same ranks, strategy and buckets as the run that it resumes
   // Replicas or their gradients have differed at some time. Since then the optimizer state may differ between ranks.
   bool replicas_differed_ = false;
+
+  // For a run that goes on without lost ranks.
+  bool started_ = false;  // the state is restored
+  Position position_{};   // after the last complete step
+  StepStage stage_ = StepStage::kDone;
+  bool in_step_ = false;  // the next step has begun, and has not changed the parameters yet
+  std::vector<at::Tensor> buffers_before_step_{};
+  at::Tensor random_before_step_{};
 };
 
 }  // namespace phalanx

@@ -146,7 +146,7 @@ void Report::load(const NamedTensors& saved) {
   for (const auto& [name, tensor] : saved) {
     if (name == "counts") {
       const auto* count = tensor.data_ptr<std::int64_t>();
-      if (writes_to_console()) cut_metrics(run_.folder.metrics(), count[0]);
+      if (writes_to_console() && !run_.goes_on) cut_metrics(run_.folder.metrics(), count[0]);
       progress.window_samples = count[1];
       progress.samples = count[2];
     } else if (name == "step") {

@@ -38,9 +38,14 @@ std::vector<StateTensor> Ema::state() {
 
 void Ema::with_averages(const std::function<void()>& body) {
   exchange();
-  share_();
-  body();
-  share_();  // ranks may share memory: no rank may take the averages away while another one reads them
+  try {
+    share_();
+    body();
+    share_();  // ranks may share memory: no rank may take the averages away while another one reads them
+  } catch (...) {
+    exchange();  // a run that goes on after the error (faults.on_lost_rank) carries the values
+    throw;
+  }
   exchange();
   share_();
 }

@@ -30,6 +30,7 @@ using nlohmann::json;
 
 constexpr const char* kPrefix = "rank";
 constexpr const char* kSuffix = ".failure";
+constexpr const char* kLost = ".lost";
 constexpr const char* kReported = "/failure.reported";
 
 std::string to_json(const Failure& failure) {
@@ -49,8 +50,13 @@ Failure from_json(const std::string& text) {
           .time = fields.at("time")};
 }
 
-bool is_failure_file(const std::filesystem::path& path) {
-  return path.extension() == kSuffix && path.filename().string().starts_with(kPrefix);
+bool is_file_of_rank(const std::filesystem::path& path, const char* suffix) {
+  return path.extension() == suffix && path.filename().string().starts_with(kPrefix);
+}
+
+// Returns the number in the name of a file of a rank.
+int rank_of(const std::filesystem::path& path) {
+  return std::atoi(path.stem().c_str() + std::char_traits<char>::length(kPrefix));
 }
 
 // Returns nothing if another rank has taken the file in the meantime.
@@ -60,19 +66,25 @@ std::optional<Failure> read(const std::filesystem::path& path) {
   } catch (const std::exception& error) {
     std::error_code none;
     if (!std::filesystem::exists(path, none)) return std::nullopt;
-    return Failure{.rank = std::atoi(path.stem().c_str() + std::char_traits<char>::length(kPrefix)),
+    return Failure{.rank = rank_of(path),
                    .message = "Its failure report cannot be read: " + std::string(error.what()),
                    .time = failure_time()};
   }
 }
 
-std::vector<std::filesystem::path> reports_in(const std::string& folder) {
+std::vector<std::filesystem::path> files_of_ranks(const std::string& folder, const char* suffix) {
   std::vector<std::filesystem::path> paths;
   std::error_code none;
   for (std::filesystem::directory_iterator entry(folder, none), end; !none && entry != end; entry.increment(none)) {
-    if (is_failure_file(entry->path())) paths.push_back(entry->path());
+    if (is_file_of_rank(entry->path(), suffix)) paths.push_back(entry->path());
   }
   return paths;
+}
+
+std::vector<std::filesystem::path> reports_in(const std::string& folder) { return files_of_ranks(folder, kSuffix); }
+
+std::string file_of_rank(const std::string& folder, int rank, const char* suffix) {
+  return folder + "/" + kPrefix + std::to_string(rank) + suffix;
 }
 
 std::vector<Failure> read(const std::vector<std::filesystem::path>& paths) {
@@ -113,6 +125,31 @@ std::vector<Failure> take_failures(const std::string& folder, const std::string&
   std::error_code ignored;  // at worst, the next run in this folder reports it again
   for (const auto& path : paths) std::filesystem::remove(path, ignored);
   return failures;
+}
+
+void mark_lost(const std::string& folder, const Failure& failure) noexcept {
+  std::error_code ignored;
+  try {
+    write_atomically(file_of_rank(folder, failure.rank, kLost), to_json(failure));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "rank %d is lost, which could not be noted in %s: %s\n", failure.rank, folder.c_str(),
+                 printable(error.what()).c_str());
+  }
+  std::filesystem::remove(file_of_rank(folder, failure.rank, kSuffix), ignored);
+}
+
+std::vector<int> lost_ranks(const std::string& folder) {
+  std::vector<int> ranks;
+  for (const auto& path : files_of_ranks(folder, kLost)) ranks.push_back(rank_of(path));
+  std::ranges::sort(ranks);
+  return ranks;
+}
+
+std::vector<int> take_lost_ranks(const std::string& folder) {
+  std::error_code ignored;
+  const auto ranks = lost_ranks(folder);
+  for (const int rank : ranks) std::filesystem::remove(file_of_rank(folder, rank, kLost), ignored);
+  return ranks;
 }
 
 bool claim_report(const std::string& folder) {

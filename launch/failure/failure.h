@@ -37,6 +37,14 @@ std::vector<Failure> read_failures(const std::string& folder);
 /// them.
 std::vector<Failure> take_failures(const std::string& folder, const std::string& spare = "");
 
+/// Notes in `folder` that the job has gone on without a rank that it has lost, and removes the failure of this rank.
+/// Never throws: at worst, the launcher takes the loss for the cause of a later failure.
+void mark_lost(const std::string& folder, const Failure& failure) noexcept;
+
+/// Returns the ranks that mark_lost() has noted in `folder`, ascending, and the same after removing the notes.
+std::vector<int> lost_ranks(const std::string& folder);
+std::vector<int> take_lost_ranks(const std::string& folder);
+
 /// Returns true if this process should report the job's failure, i.e. if it is the first one to ask in `folder` since
 /// remove_failures(). For ranks without a supervising launcher. The marker file stays.
 bool claim_report(const std::string& folder);

@@ -119,6 +119,18 @@ TEST_F(FailureTest, IsWrittenToTheLaunchersFolderIfTheDiskIsFull) {
   EXPECT_TRUE(std::filesystem::is_empty(folder_));
 }
 
+TEST_F(FailureTest, IsForgottenIfTheJobGoesOnWithoutTheRank) {
+  write_failure(folder_, {.rank = 2, .message = "disk full"});
+  write_failure(folder_, {.rank = 0, .message = "out of memory"});
+  mark_lost(folder_, {.rank = 2, .message = "disk full"});
+  EXPECT_EQ(lost_ranks(folder_), std::vector<int>{2});
+  const auto failures = take_failures(folder_);
+  ASSERT_EQ(failures.size(), 1u);
+  EXPECT_EQ(failures[0].rank, 0);
+  EXPECT_EQ(take_lost_ranks(folder_), std::vector<int>{2});
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+}
+
 TEST_F(FailureTest, IsReportedByTheFirstThatAsks) {
   EXPECT_TRUE(claim_report(folder_));
   EXPECT_FALSE(claim_report(folder_));

@@ -30,6 +30,9 @@ int record_exception(const std::exception_ptr& error, int rank, const std::strin
   } catch (const ExpectationError& expectation_error) {
     leave(expectation_error.what(), false);
     return kExpectationFailed;
+  } catch (const TooFewRanks& too_few) {
+    leave(too_few.what(), false);
+    return kTooFewRanks;
   } catch (const CommError& comm_error) {
     leave(comm_error.what(), comm_error.secondary());
   } catch (const std::exception& other) {

@@ -83,6 +83,7 @@ int exit_status_of(int wait_status) {
     case kFailed:
     case kUsage:
     case kExpectationFailed:
+    case kTooFewRanks:
     case kTimeUp:
     case kInterrupted:
       return status;

@@ -78,7 +78,9 @@ LocalLaunch local_launch(const Job& job, const RunFolder& folder, bool threads) 
           .threads = threads,
           .log_folder = folder.logs(),
           .stop_policy = stop_policy_of(job),
-          .describe_saved = saved_state_describer(job, folder)};
+          .describe_saved = saved_state_describer(job, folder),
+          .goes_on = job.config.faults.shrinks() && !job.body,
+          .lost_after = job.config.faults.lost_after};
 }
 
 // Starts all ranks, and waits until they have ended.
@@ -164,6 +166,16 @@ void refuse_restarts(const Job& job, const LaunchEnvironment& launched) {
                                        "--max-restarts, sbatch --requeue); set 0"}});
 }
 
+// Other launchers end all ranks when one is lost, and only ours can tell the others why it was lost.
+void refuse_shrinking(const Job& job, const std::string& launcher) {
+  if (!job.config.faults.shrinks() || job.body) return;
+  throw ConfigError({{.origin = "config",
+                      .key = "faults.on_lost_rank",
+                      .message = "shrink needs ranks that our own launcher starts on one host, but " + launcher +
+                                 " starts these; set backend: shm and launch.with: local, or set "
+                                 "faults.on_lost_rank: stop"}});
+}
+
 // A job that its launcher starts again goes on, as if --resume=auto had been given.
 Job resumed_if_started_before(Job job) {
   if (!started_before() || job.body || job.config.checkpoint.resume != "none") return job;
@@ -183,10 +195,12 @@ int run_job(const Job& given) {
   const Job job = resumed_if_started_before(given);
   if (const auto launched = detect_launch_environment(job.init)) {
     refuse_restarts(job, *launched);
+    refuse_shrinking(job, launched->launcher);
     return run_rank(job, joined_rank(job, *launched));
   }
   const LaunchMethod method = choose_launch_method(job.config);
   refuse_too_many_ranks(job.config.launch);
+  if (method == LaunchMethod::kMpirun) refuse_shrinking(job, "mpirun");
   if (method == LaunchMethod::kMpirun) {  // checks before the run folder is created
     require_remote_shell(job.config.launch.hosts);
     require_variables(job.config.launch.pass_variables);

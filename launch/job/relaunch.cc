@@ -76,7 +76,8 @@ RelaunchPolicy::RelaunchPolicy(const ExperimentConfig& config, std::function<boo
 std::optional<Relaunch> RelaunchPolicy::next(const Verdict& verdict, std::int64_t newest_step,
                                              const std::vector<WrongResult>& wrong) {
   why_not_.clear();
-  if (verdict.status != kFailed && verdict.status != kRankDied) return std::nullopt;
+  const bool starts_again = verdict.status == kFailed || verdict.status == kRankDied || verdict.status == kTooFewRanks;
+  if (!starts_again) return std::nullopt;
   if (launch_.restarts == 0) return std::nullopt;
   if (restarts_ == launch_.restarts) {
     why_not_ = "It has been started again " + std::to_string(restarts_) + " times (launch.restarts)";

@@ -35,6 +35,7 @@
 #include "launch/job/recording.h"
 #include "launch/job/role.h"
 #include "launch/job/run_header.h"
+#include "launch/job/shrinking_world.h"
 #include "launch/job/training.h"
 #include "launch/job/tune_in_first_steps.h"
 #include "launch/job/world.h"
@@ -251,6 +252,100 @@ bool is_known_to_all_ranks(const std::exception_ptr& error) {
   }
 }
 
+// What a rank keeps while the ranks that train become fewer.
+struct RankRun {
+  const Job& job;
+  const StartedRank& rank;
+  const bool supervised;
+  const bool same_processors;
+  std::optional<EndCommand>& command;
+  std::string& hang;  // the explanation of the wait that ends the run
+  std::unique_ptr<RankPresence> presence{};
+  std::optional<Splits> splits{};
+  std::shared_ptr<Recovery> recovery{};  // null: a lost rank ends the job
+};
+
+// Runs the rank from its connections to the end, in a world of the ranks that there are. `config` is that of the job,
+// for these ranks.
+int run_in_world(RankRun& run, Connections connections, const ExperimentConfig& config) {
+  const Job& job = run.job;
+  const StartedRank& rank = run.rank;
+  const RankPresence& presence = *run.presence;
+  const std::shared_ptr<Recovery>& recovery = run.recovery;
+  const bool thread = rank.shared != nullptr;
+  const std::string connected_by = connections.front().backend;
+  const DecoratedWorld decorated = decorate(std::move(connections), config, rank.folder->tuned());
+  CommunicatorPtr world = decorated.world;
+  const auto recorder =
+      job.body ? nullptr : start_recording(config, rank.launched.rank_info, connected_by, *rank.folder, world);
+  if (!run.splits) run.splits = thread ? rank.shared->splits : make_data(job, rank.rank() == 0);
+  const Splits& splits = *run.splits;
+  const auto stall_watch = watch_for_stalls(config, *world, *rank.folder, presence, run.hang);
+  const Role role = assign_role(config, world);
+  if (role.server != nullptr) {
+    presence.enter(Activity::kServing);
+    return serve(role, Seconds(config.framework.timeout));
+  }
+  const auto loader_deadline = limit_loader(config, rank, presence, run.supervised);
+  const DeviceAssignment placed = choose_devices(config, role.world);
+  const bool too_few = recovery && world->size() < config.faults.min_ranks;
+  const auto fault = planned_fault();
+  ExperimentContext context{.world = placed.world,
+                            .device = placed.device,
+                            .splits = fault ? with_planned_fault(*fault, placed.world->rank(), splits) : splits,
+                            .folder = *rank.folder,
+                            .servers = role.servers,
+                            .terminal = on_terminal(),
+                            .started = job.started,
+                            .stop_asked = too_few ? std::function<bool()>([] { return true; }) : stop_requested,
+                            .same_processors = run.same_processors,
+                            .recovery = recovery};
+  if (run.supervised) count_wrong_results(rank, context);
+  if (job.body) return job.body(config, context);
+  std::shared_ptr<const EndOfTraining> end;
+  context.recorded_bytes = recorded_bytes(config, context.world, [&] { return recorder ? recorder->bytes() : 0; });
+  context.add_hooks = [&](Engine& engine) {
+    if (recorder) end = attach(recorder, engine);
+    write_inputs_at_start(config, context)(engine);
+    if (decorated.tuner != nullptr) tune_in_first_steps(decorated.tuner, role.world)(engine);
+    add_fault(fault, context.world, engine);
+    if (recovery && recovery->rebuilt) tell_when_it_goes_on(*recovery, *context.world, engine);
+    presence.hooks()(engine);
+  };
+  const ExperimentResult result = run_experiment(config, context);
+  if (recorder) recorder->end_run(end->step, end->parameters);
+  const int status = report_end(config, result, context);
+  if (too_few && result.stopped) throw too_few_ranks(*recovery, world->size(), config, result.steps);
+  if (run.command) run.command->run(status, "");
+  return status;
+}
+
+// Runs the rank, and goes on with the ranks that are left when others are lost, if the config says so.
+int run_while_ranks_are_lost(RankRun& run, Connections connections) {
+  const int size = connections.front().group->size();
+  run.presence = std::make_unique<RankPresence>(run.rank.rank(), size, run.rank.folder->logs());
+  if (!run.job.config.faults.shrinks() || run.job.body || size == 1) {
+    return run_in_world(run, std::move(connections), run.job.config);
+  }
+  run.recovery = std::make_shared<Recovery>();
+  const ShrinkingWorld::Rank rank{
+      .number = run.rank.rank(), .thread = run.rank.shared != nullptr, .log_folder = run.rank.folder->logs()};
+  ShrinkingWorld ranks(std::move(connections), rank, run.job.config);
+  while (true) {
+    try {
+      return run_in_world(run, ranks.connections(), ranks.config());
+    } catch (const CommError& error) {
+      // Before the first step, there is nothing to go on with, and the error may be that of the whole job.
+      if (error.kind() != CommError::Kind::kPeerLost || !run.recovery->carried) throw;
+      log_warning() << "a rank is lost: " << error.what();
+    }
+    run.hang.clear();
+    run.presence.reset();
+    ranks.shrink(*run.recovery);
+    run.presence = std::make_unique<RankPresence>(ranks.world().rank(), ranks.world().size(), rank.log_folder);
+  }
+}
+
 }  // namespace
 
 int run_rank(const Job& job, StartedRank rank) {
@@ -273,54 +368,19 @@ int run_rank(const Job& job, StartedRank rank) {
     }
     // Ranks that are threads crash together, and their process counts as rank 0.
     if (!thread || number == 0) trace_crashes(rank.folder->logs(), number, rank.folder->log(number), !supervised);
-    const RankPresence presence(number, connected.world().size(), rank.folder->logs());
     bool same_processors = true;
     if (!thread) {
       log_secret();
       log_kernels();
       same_processors = compare_processors(connected.world());
     }
-    const std::string connected_by = connected.connections.front().backend;
-    const DecoratedWorld decorated = decorate(std::move(connected.connections), job.config, rank.folder->tuned());
-    CommunicatorPtr world = decorated.world;
-    const auto recorder =
-        job.body ? nullptr : start_recording(job.config, rank.launched.rank_info, connected_by, *rank.folder, world);
-    const Splits splits = thread ? rank.shared->splits : make_data(job, number == 0);
-    const auto stall_watch = watch_for_stalls(job.config, *world, *rank.folder, presence, hang);
-    const Role role = assign_role(job.config, world);
-    if (role.server != nullptr) {
-      presence.enter(Activity::kServing);
-      return serve(role, Seconds(job.config.framework.timeout));
-    }
-    const auto loader_deadline = limit_loader(job.config, rank, presence, supervised);
-    const DeviceAssignment placed = choose_devices(job.config, role.world);
-    const auto fault = planned_fault();
-    ExperimentContext context{.world = placed.world,
-                              .device = placed.device,
-                              .splits = fault ? with_planned_fault(*fault, placed.world->rank(), splits) : splits,
-                              .folder = *rank.folder,
-                              .servers = role.servers,
-                              .terminal = on_terminal(),
-                              .started = job.started,
-                              .stop_asked = stop_requested,
-                              .same_processors = same_processors};
-    if (supervised) count_wrong_results(rank, context);
-    if (job.body) return job.body(job.config, context);
-    std::shared_ptr<const EndOfTraining> end;
-    context.recorded_bytes =
-        recorded_bytes(job.config, context.world, [&] { return recorder ? recorder->bytes() : 0; });
-    context.add_hooks = [&](Engine& engine) {
-      if (recorder) end = attach(recorder, engine);
-      write_inputs_at_start(job.config, context)(engine);
-      if (decorated.tuner != nullptr) tune_in_first_steps(decorated.tuner, role.world)(engine);
-      add_fault(fault, context.world, engine);
-      presence.hooks()(engine);
-    };
-    const ExperimentResult result = run_experiment(job.config, context);
-    if (recorder) recorder->end_run(end->step, end->parameters);
-    const int status = report_end(job.config, result, context);
-    if (command) command->run(status, "");
-    return status;
+    RankRun run{.job = job,
+                .rank = rank,
+                .supervised = supervised,
+                .same_processors = same_processors,
+                .command = command,
+                .hang = hang};
+    return run_while_ranks_are_lost(run, std::move(connected.connections));
   } catch (...) {
     const bool other = rank.launched.rank_info.local_rank > 0;
     if (!rank.folder && other && is_known_to_all_ranks(std::current_exception())) return kUsage;

@@ -7,16 +7,19 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <exception>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "framework/base/descriptor.h"
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
+#include "framework/base/text.h"
 #include "launch/exit_status.h"
 #include "launch/failure/end_after_failure.h"
 #include "launch/failure/failure.h"
@@ -38,9 +41,58 @@ Supervisor::Policy policy_of(const LocalLaunch& options) {
           .orphaned = SIGKILL,
           .after_failure = {{milliseconds(2000), SIGTERM}, {milliseconds(3500), SIGKILL}},
           .forced = {{milliseconds(0), SIGKILL}},
+          .stopped = options.goes_on
+                         ? std::chrono::duration_cast<milliseconds>(std::chrono::duration<double>(options.lost_after))
+                         : milliseconds(0),
           .stop_policy = options.stop_policy,
           .describe_saved = options.describe_saved};
 }
+
+// Returns true if a rank may end with this status while the others go on. With the others, all ranks end for the same
+// reason.
+bool is_own_failure(int status) {
+  return is_failure(status) && status != kUsage && status != kExpectationFailed && status != kTooFewRanks;
+}
+
+bool has_failure(const std::string& log_folder, int rank) {
+  return std::ranges::any_of(read_failures(log_folder), [rank](const Failure& one) { return one.rank == rank; });
+}
+
+// The ranks without which the others go on.
+class LostProcesses {
+ public:
+  explicit LostProcesses(const LocalLaunch& options) : options_(options) {}
+
+  // Returns true if the others go on, and then makes sure that there is a reason, which they tell.
+  bool add(const Supervisor::End& end) {
+    if (!is_own_failure(exit_status_of(end.status))) return false;
+    if (!has_failure(options_.log_folder, end.child)) {
+      const std::string stopped =
+          "It was stopped for " + format_text("%g", options_.lost_after) + " s (faults.lost_after), and was killed.";
+      described_.push_back(end.child);
+      write_failure(options_.log_folder, {.rank = end.child,
+                                          .host = host_name(),
+                                          .message = end.stopped ? stopped : describe_end(end.status),
+                                          .time = end.time});
+    }
+    return true;
+  }
+
+  // Removes the ends of ranks that the others have noted as lost, and the failures that these ends explain as well.
+  void settle(std::vector<RankEnd>& ends, std::vector<Failure>& failures) const {
+    const auto lost = take_lost_ranks(options_.log_folder);
+    const auto is_lost = [&lost](int rank) { return std::ranges::find(lost, rank) != lost.end(); };
+    const auto is_described = [this](int rank) { return std::ranges::find(described_, rank) != described_.end(); };
+    std::erase_if(failures, [&](const Failure& one) { return is_lost(one.rank) || is_described(one.rank); });
+    if (options_.threads) return;  // they have one end
+    const bool any_left = std::ranges::any_of(ends, [&](const RankEnd& end) { return !is_lost(end.rank); });
+    if (any_left) std::erase_if(ends, [&](const RankEnd& end) { return is_lost(end.rank); });
+  }
+
+ private:
+  const LocalLaunch& options_;
+  std::vector<int> described_;  // ranks whose failures this process has written
+};
 
 int processes(const LocalLaunch& options) { return options.threads ? 1 : options.ranks; }
 
@@ -74,6 +126,7 @@ void redirect(int rank, const std::string& log, bool output) {
 // Runs all ranks in this process and returns the most serious of their statuses.
 int run_as_threads(const LocalLaunch& options, const std::function<int(int)>& body) {
   std::vector<int> statuses(static_cast<std::size_t>(options.ranks));
+  std::atomic<int> left = options.ranks;
   EndAfterFailure end;
   run_rank_threads(options.ranks, [&](const RankInfo& rank_info) {
     const int rank = rank_info.rank;
@@ -83,9 +136,11 @@ int run_as_threads(const LocalLaunch& options, const std::function<int(int)>& bo
     } catch (...) {
       status = record_exception(std::current_exception(), rank, options.log_folder, log_path(options.log_folder, rank));
     }
-    if (is_failure(status)) end.failed(status);
+    const bool goes_on = --left > 0 && options.goes_on && is_own_failure(status);
+    if (is_failure(status) && !goes_on) end.failed(status);
   });
-  for (const int status : {kUsage, kFailed, kRankDied, kExpectationFailed, kInterrupted, kTimeUp}) {
+  for (const int rank : lost_ranks(options.log_folder)) statuses.at(static_cast<std::size_t>(rank)) = kDone;
+  for (const int status : {kUsage, kFailed, kRankDied, kExpectationFailed, kTooFewRanks, kInterrupted, kTimeUp}) {
     if (std::ranges::find(statuses, status) != statuses.end()) return status;
   }
   return std::ranges::max(statuses);
@@ -120,15 +175,27 @@ std::vector<RankEnd> ends_of_ranks(const std::vector<Supervisor::End>& ends) {
 
 Verdict run_local(const LocalLaunch& options, const std::function<int(int rank)>& body) {
   take_failures(options.log_folder);
+  take_lost_ranks(options.log_folder);
   const TemporaryFolder rendezvous_folder(TemporaryFolder::Removal::kAlways);
-  Supervisor supervisor(policy_of(options));
+  LostProcesses lost(options);
+  Supervisor::Policy policy = policy_of(options);
+  if (options.goes_on) {
+    policy.goes_on = [&lost](const Supervisor::End& end) { return lost.add(end); };
+    policy.is_lost = [&options](int child) {
+      const auto noted = lost_ranks(options.log_folder);
+      return !options.threads && std::ranges::find(noted, child) != noted.end();
+    };
+  }
+  Supervisor supervisor(std::move(policy));
   for (int child = 0; child < processes(options); ++child) {
     supervisor.start([&] { return run_child(child, options, rendezvous_folder.path(), body); });
   }
-  const auto ends = ends_of_ranks(supervisor.run());
+  auto ends = ends_of_ranks(supervisor.run());
+  auto failures = take_failures(options.log_folder, rendezvous_folder.path());
+  lost.settle(ends, failures);
   // A process with several ranks has one exit status for all of them.
   const int status = exit_status_of(ends.front().status);
-  return judge(ends, take_failures(options.log_folder, rendezvous_folder.path()), supervisor.interrupted(), status);
+  return judge(ends, std::move(failures), supervisor.interrupted(), status);
 }
 
 int launch_local(const LocalLaunch& options, const std::function<int(int rank)>& body) {

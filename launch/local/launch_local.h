@@ -18,7 +18,9 @@ struct LocalLaunch {
       {};  // describes the saved state of a job that was ended before it had stopped
   std::function<void(const Verdict&)> ended = {};  // if set, is called at the end, after the report of a failure
   std::function<void()> prepare = {};              // if set, is called in each child process before its ranks begin
-  bool redirect_output = true;                     // false: all ranks write to this process's standard output and error
+  bool goes_on = false;         // the ranks that are left go on without one that fails (faults.on_lost_rank: shrink)
+  double lost_after = 5;        // then: seconds for which a rank may be stopped (SIGSTOP) before it is killed
+  bool redirect_output = true;  // false: all ranks write to this process's standard output and error
 };
 
 /// Runs `body(rank)` for each rank in child processes forked from this one, and returns the job's exit status
@@ -40,6 +42,11 @@ struct LocalLaunch {
 /// first cause is printed once to standard error, in a frame: the failure that the rank wrote with write_failure(), or
 /// how it died, with the last lines of its log. It determines the job's status (see verdict.h). Failures of an earlier
 /// job in log_folder are discarded.
+///
+/// With `goes_on`, a rank that dies or fails does not end the job while others are left, unless its status says that
+/// all ranks end for the same reason (kUsage, kExpectationFailed, kTooFewRanks). The launcher writes down how it died,
+/// as its failure. Ranks that the others have noted as lost (mark_lost()) do not count for the status and the first
+/// cause. A rank that is stopped (SIGSTOP) for `lost_after` seconds is killed.
 ///
 /// The first SIGINT, SIGTERM, SIGUSR1 or SIGHUP asks all ranks to stop (with SIGTERM, see stop_signal.h), however long
 /// that takes. A second SIGINT or SIGTERM, 0.2 s or more after the first, kills them at once, and so does the end of

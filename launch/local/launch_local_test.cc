@@ -129,8 +129,8 @@ TEST_F(LaunchLocal, RanksInheritNoDescriptorOfTheLauncher) {
   const auto before = open_files();
   const int status = launch(2, [&](int rank) {
     const auto here = open_files();
-    // One more file for the standard error captured by this test; and one for the console, if the rank has a log.
-    const auto expected = before + (rank == 0 ? 1 : 2);
+    // One more file for the standard error captured by this test; and two for the console, if the rank has a log.
+    const auto expected = before + (rank == 0 ? 1 : 3);
     if (here > expected) std::fprintf(stderr, "%td, was %td\n", here, before);
     return here <= expected ? 0 : 1;
   });
@@ -215,6 +215,120 @@ TEST_F(LaunchLocal, RankThatHangsIsAskedAndThenKilled) {
   EXPECT_GT(seconds_, 2);
   EXPECT_LT(seconds_, 10);
   std::printf("death of a rank to the end of a job that hangs: %.2f s\n", seconds_);
+}
+
+// Ranks that go on without those that are lost, as far as the launcher can see.
+class GoesOn : public LaunchLocal {
+ protected:
+  int launch(int ranks, const std::function<int(int)>& body, bool threads = false) {
+    ::testing::internal::CaptureStderr();
+    const LocalLaunch options{
+        .ranks = ranks, .threads = threads, .log_folder = log_folder_, .goes_on = true, .lost_after = 0.3};
+    const int status = launch_local(options, body);
+    error_ = ::testing::internal::GetCapturedStderr();
+    return status;
+  }
+
+  // Waits until the reason for the end of a rank is known, and returns it.
+  std::string reason_of(int rank) const {
+    std::string reason;
+    (void)becomes_true([&] {
+      for (const auto& failure : read_failures(log_folder_)) {
+        if (failure.rank == rank) reason = failure.message;
+      }
+      return !reason.empty();
+    });
+    return reason;
+  }
+
+  // Returns what a rank returns that goes on without `lost`, if that rank has ended for a reason that contains `text`.
+  int go_on_without(int lost, const std::string& text) const {
+    if (reason_of(lost).find(text) == std::string::npos) return kFailed;
+    mark_lost(log_folder_, {.rank = lost});
+    return kDone;
+  }
+};
+
+TEST_F(GoesOn, ALostRankDoesNotEndTheOthers) {
+  EXPECT_EQ(launch(3,
+                   [this](int rank) {
+                     if (rank == 1) ::raise(SIGKILL);
+                     const int status = go_on_without(1, "killed by signal 9 (SIGKILL)");
+                     ::usleep(2'500'000);  // longer than the others have if they do not go on
+                     return status;
+                   }),
+            kDone)
+      << error_;
+  EXPECT_EQ(error_, "");
+  EXPECT_TRUE(lost_ranks(log_folder_).empty());
+  EXPECT_TRUE(read_failures(log_folder_).empty());
+}
+
+TEST_F(GoesOn, ALaterFailureIsNotBlamedOnTheLostRank) {
+  EXPECT_EQ(launch(2,
+                   [this](int rank) -> int {
+                     if (rank == 1) ::raise(SIGKILL);
+                     (void)go_on_without(1, "SIGKILL");
+                     throw std::runtime_error("out of paper");
+                   }),
+            kFailed);
+  EXPECT_NE(error_.find("Rank 0 of 2 on "), std::string::npos) << error_;
+  EXPECT_NE(error_.find("│ out of paper\n"), std::string::npos) << error_;
+}
+
+TEST_F(GoesOn, ALossThatNobodySurvivesIsTheCause) {
+  EXPECT_EQ(launch(2,
+                   [this](int rank) -> int {
+                     if (rank == 1) ::raise(SIGKILL);
+                     (void)reason_of(1);
+                     throw CommError(CommError::Kind::kPeerLost, "rank 1 is gone");
+                   }),
+            kRankDied);
+  EXPECT_NE(error_.find("Rank 1 of 2 on "), std::string::npos) << error_;
+  EXPECT_NE(error_.find("killed by signal 9 (SIGKILL)"), std::string::npos) << error_;
+}
+
+TEST_F(GoesOn, ARankThatIsStoppedForTooLongIsKilled) {
+  EXPECT_EQ(launch(2,
+                   [this](int rank) {
+                     if (rank == 0) ::raise(SIGSTOP);
+                     return go_on_without(0, "stopped for 0.3 s (faults.lost_after)");
+                   }),
+            kDone)
+      << error_;
+}
+
+TEST_F(GoesOn, ALostRankThatHangsIsKilledWhenTheOthersHaveEnded) {
+  EXPECT_EQ(launch(2,
+                   [this](int rank) -> int {
+                     if (rank == 1) {
+                       ::signal(SIGTERM, SIG_IGN);
+                       for (;;) ::pause();
+                     }
+                     mark_lost(log_folder_, {.rank = 1});
+                     return kDone;
+                   }),
+            kDone)
+      << error_;
+}
+
+TEST_F(GoesOn, AnErrorOfAllRanksEndsAll) {
+  EXPECT_EQ(launch(2, [](int) -> int { throw ConfigError("no such model"); }), kUsage);
+  EXPECT_NE(error_.find("│ no such model\n"), std::string::npos) << error_;
+}
+
+TEST_F(GoesOn, ThreadsGoOnToo) {
+  EXPECT_EQ(launch(
+                2,
+                [this](int rank) -> int {
+                  if (rank == 1) throw std::runtime_error("out of paper");
+                  const int status = go_on_without(1, "out of paper");
+                  ::usleep(4'000'000);  // longer than they have if they do not go on
+                  return status;
+                },
+                /*threads=*/true),
+            kDone)
+      << error_;
 }
 
 TEST_F(LaunchLocal, EachChildIsPreparedBeforeItsRankBegins) {

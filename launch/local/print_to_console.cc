@@ -13,6 +13,7 @@ namespace phalanx {
 namespace {
 
 int console_file = STDERR_FILENO;
+int output_file = -1;              // the standard output that was saved; -1: none
 Console* saved_console = nullptr;  // null: standard error is the console
 
 }  // namespace
@@ -26,7 +27,15 @@ void save_console() {
   const int saved = ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
   if (saved < 0) return;
   console_file = saved;
+  output_file = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
   saved_console = new Console(saved);  // never destroyed: threads may write until the process ends
+}
+
+void take_over_console() {
+  if (saved_console == nullptr) return;
+  standard_output().flush();
+  ::dup2(console_file, STDERR_FILENO);
+  if (output_file >= 0) ::dup2(output_file, STDOUT_FILENO);
 }
 
 }  // namespace phalanx

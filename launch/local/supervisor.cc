@@ -10,7 +10,10 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
+#include <fstream>
 #include <iostream>
+#include <iterator>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -27,6 +30,16 @@ using std::chrono::milliseconds;
 
 // A script that wraps a program may never handle the signals that the program would handle.
 constexpr milliseconds kHandlerTimeout{3000};
+
+constexpr milliseconds kLookForStopped{100};
+
+// Returns true if a process was stopped by a signal. A debugger stops processes in another way.
+bool is_stopped(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const auto name_end = text.rfind(')');  // the name may contain anything
+  return name_end != std::string::npos && text.substr(name_end, 3) == ") T";
+}
 
 }  // namespace
 
@@ -62,6 +75,7 @@ std::vector<Supervisor::End> Supervisor::run() {
     wait_for_event();
     handle_signals();
     reap();
+    if (watches_for_stopped()) kill_stopped();
     if (repeats_stop() && Clock::now() >= next_stop_) request_stop();
     if (end_at_ && Clock::now() >= *end_at_ && any_alive()) force_end(false);
     send_due_signals();
@@ -128,16 +142,51 @@ bool Supervisor::repeats_stop() const {
 }
 
 void Supervisor::reap() {
+  const auto ended_before = ends_.size();
   for (std::size_t i = 0; i < children_.size(); ++i) {
     Child& child = children_[i];
     int status = 0;
     if (!child.alive || ::waitpid(child.pid, &status, WNOHANG) != child.pid) continue;
     child.alive = false;
-    const bool by_supervisor =
-        WIFSIGNALED(status) && std::ranges::find(child.sent, WTERMSIG(status)) != child.sent.end();
-    ends_.push_back(
-        {.child = static_cast<int>(i), .status = status, .time = failure_time(), .by_supervisor = by_supervisor});
-    if (failed(status)) begin_shutdown();
+    const bool by_supervisor = WIFSIGNALED(status) && !child.killed_as_stopped &&
+                               std::ranges::find(child.sent, WTERMSIG(status)) != child.sent.end();
+    const End end{.child = static_cast<int>(i),
+                  .status = status,
+                  .time = failure_time(),
+                  .by_supervisor = by_supervisor,
+                  .stopped = child.killed_as_stopped};
+    ends_.push_back(end);
+    if (!failed(status)) continue;
+    const bool goes_on = phase_ == Phase::kRunning && policy_.goes_on && any_alive() && policy_.goes_on(end);
+    if (!goes_on) begin_shutdown();
+  }
+  if (ends_.size() > ended_before && policy_.is_lost) end_lost_ones();
+}
+
+// A lost child may hang for good.
+void Supervisor::end_lost_ones() {
+  for (std::size_t i = 0; i < children_.size(); ++i) {
+    if (children_[i].alive && !policy_.is_lost(static_cast<int>(i))) return;
+  }
+  if (any_alive()) begin_shutdown();
+}
+
+bool Supervisor::watches_for_stopped() const { return policy_.stopped.count() > 0 && phase_ == Phase::kRunning; }
+
+// A terminal stops this process together with its children (Ctrl-Z): such a time does not count.
+void Supervisor::kill_stopped() {
+  const auto now = Clock::now();
+  const bool was_running = now - last_look_ < std::max<Clock::duration>(10 * kLookForStopped, policy_.stopped / 2);
+  last_look_ = now;
+  for (auto& child : children_) {
+    if (!child.alive || !is_stopped(child.pid)) {
+      child.stopped_since.reset();
+    } else if (!child.stopped_since || !was_running) {
+      child.stopped_since = now;
+    } else if (now - *child.stopped_since >= policy_.stopped && !child.killed_as_stopped) {
+      child.killed_as_stopped = true;
+      send(child, SIGKILL);
+    }
   }
 }
 
@@ -170,6 +219,7 @@ std::optional<Supervisor::Clock::time_point> Supervisor::next_deadline() const {
   const auto sooner = [&next](Clock::time_point other) { next = next ? std::min(*next, other) : other; };
   if (repeats_stop()) sooner(next_stop_);
   if (end_at_) sooner(*end_at_);
+  if (watches_for_stopped()) sooner(Clock::now() + kLookForStopped);
   if (!escalation_.empty()) sooner(escalation_start_ + escalation_.front().after);
   return next;
 }

@@ -21,7 +21,8 @@ namespace phalanx {
 /// the console at once. There is no deadline, since a checkpoint may take long, except after SIGTERM, whose sender will
 /// not wait forever. A second SIGINT or SIGTERM ends the children and prints another message; a second SIGHUP does not,
 /// since a closed terminal may hang up twice. When one child fails, the others get some time to end by themselves and
-/// are then ended as well. No child outlives this object or this process, in whatever way the process ends.
+/// are then ended as well, unless they go on without it. No child outlives this object or this process, in whatever way
+/// the process ends.
 ///
 /// Not thread-safe. Only one object may exist at a time, created and used in the only thread of a process.
 class Supervisor {
@@ -34,6 +35,15 @@ class Supervisor {
     int signal;
   };
 
+  /// The end of a child.
+  struct End {
+    int child;           // index in the order of start(), from 0
+    int status;          // value returned by wait()
+    double time;         // seconds since the epoch
+    bool by_supervisor;  // caused by a signal from this supervisor
+    bool stopped;        // killed because it was stopped for too long (Policy::stopped)
+  };
+
   struct Policy {
     int stop;                              // the signal that asks a child to stop
     int orphaned;                          // the signal that a child gets when this process ends
@@ -44,16 +54,19 @@ class Supervisor {
     /// after 3 s, and then repeatedly at this interval until they have ended. 0: they get it only once.
     std::chrono::milliseconds repeat_stop{0};
 
+    /// A child that is stopped (SIGSTOP) for this time while this process runs is killed. 0: never.
+    std::chrono::milliseconds stopped{0};
+
+    /// Returns true if the others go on without a child that has failed. Called while at least one of them is left.
+    /// Null: they never do.
+    std::function<bool(const End&)> goes_on = {};
+
+    /// Returns true if the others have gone on without this child, which may still be there. Children are ended once
+    /// only such ones are left. Null: there are none.
+    std::function<bool(int child)> is_lost = {};
+
     StopPolicy stop_policy{};                          // for the messages on the console
     std::function<std::string()> describe_saved = {};  // describes the saved state of children that were ended early
-  };
-
-  /// The end of a child.
-  struct End {
-    int child;           // index in the order of start(), from 0
-    int status;          // value returned by wait()
-    double time;         // seconds since the epoch
-    bool by_supervisor;  // caused by a signal from this supervisor
   };
 
   explicit Supervisor(Policy policy) : policy_(std::move(policy)) {}
@@ -84,6 +97,8 @@ class Supervisor {
     pid_t pid;
     bool alive = true;
     std::vector<int> sent{};
+    std::optional<Clock::time_point> stopped_since{};
+    bool killed_as_stopped = false;
   };
 
   struct Watched {
@@ -98,6 +113,9 @@ class Supervisor {
   void request_stop();
   bool repeats_stop() const;
   void reap();
+  void end_lost_ones();
+  bool watches_for_stopped() const;
+  void kill_stopped();
   void escalate(Phase phase, const std::vector<KillStage>& stages);
   void send_due_signals();
   void send(int signal);
@@ -114,6 +132,7 @@ class Supervisor {
   std::optional<Clock::time_point> interrupted_at_;
   std::optional<Clock::time_point> end_at_;  // time at which children that have not stopped are ended
   Clock::time_point next_stop_;              // next repetition of the stop signal
+  Clock::time_point last_look_;              // for stopped children
   Clock::time_point escalation_start_;
   std::vector<KillStage> escalation_;  // remaining signals, the next one first
 };

@@ -116,7 +116,7 @@ class ExitStatuses(unittest.TestCase):
     def setUp(self):
         header = (ROOT / "launch/exit_status.h").read_text()
         self.statuses = {int(number) for number in re.findall(r"^  k\w+ = (\d+),", header, re.M)}
-        self.assertEqual(7, len(self.statuses))
+        self.assertEqual(8, len(self.statuses))
 
     def test_readme(self):
         text = re.search(r"\*\*Exit statuses\*\*(.*?)\n\n", (ROOT / "README.md").read_text(), re.S)[1]

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/checkpoint/carried_state.h"
+
+#include <ATen/ops/empty.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string_view>
+#include <system_error>
+#include <tuple>
+#include <utility>
+
+#include "engine/checkpoint/restore.h"
+#include "framework/base/descriptor.h"
+#include "framework/base/error.h"
+#include "framework/base/write_all.h"
+#include "framework/comm/texts.h"
+
+namespace phalanx {
+namespace {
+
+// A file in memory, for the functions that read files by their path.
+class MemoryFile {
+ public:
+  explicit MemoryFile(std::string_view contents) : file_(::memfd_create("phalanx-carried", MFD_CLOEXEC)) {
+    const int error = file_.valid() ? write_all(file_.get(), contents) : errno;
+    if (error != 0) throw DataError("state cannot be kept in memory: " + std::generic_category().message(error));
+  }
+
+  std::string path() const { return "/proc/self/fd/" + std::to_string(file_.get()); }
+
+ private:
+  Descriptor file_;
+};
+
+// Returns the plan by which this rank alone writes everything.
+WritePlan plan_of_one(const RunState& state) {
+  WritePlan plan;
+  for (const auto& segment : whole_parameters(*state.parameters)) {
+    const auto number = static_cast<std::int64_t>(plan.numbers.size());
+    plan.numbers[segment.name] = number;
+    plan.weights[{number, 0, segment.count}] = 0;
+  }
+  for (const auto& slice : state.slices) {
+    for (const auto& segment : slice.segments) {
+      if (segment.count > 0) plan.state[{plan.numbers.at(segment.name), segment.offset, segment.count}] = 0;
+    }
+  }
+  return plan;
+}
+
+// Returns the bytes of rank `source` on all ranks.
+std::string broadcast_bytes(const std::string& own, int source, Communicator& world) {
+  const at::Tensor length = at::empty({1}, at::kLong).fill_(static_cast<std::int64_t>(own.size()));
+  world.broadcast(length, source).wait();
+  at::Tensor bytes = at::empty({length.item<std::int64_t>()}, at::kByte);
+  auto* const data = reinterpret_cast<char*>(bytes.data_ptr<std::uint8_t>());
+  if (world.rank() == source) std::ranges::copy(own, data);
+  if (bytes.numel() > 0) world.broadcast(bytes, source).wait();
+  return {data, static_cast<std::size_t>(bytes.numel())};
+}
+
+// Returns the manifests of all ranks. Their field `strategy` has the stage, which a manifest lacks.
+std::vector<CarriedPosition> gather_positions(const CarriedState& own, Communicator& world) {
+  Manifest mine = own.manifest;
+  mine.strategy = std::to_string(static_cast<int>(own.stage));
+  std::vector<CarriedPosition> all;
+  for (const auto& text : all_gather_text(to_text(mine), world)) {
+    Manifest manifest = parse_manifest(text, "the carried state of rank " + std::to_string(all.size()));
+    const auto stage = static_cast<StepStage>(std::stoi(manifest.strategy));
+    manifest.strategy.clear();
+    all.push_back({std::move(manifest), stage});
+  }
+  return all;
+}
+
+// Returns the first of the ranks that have come furthest.
+int furthest(const std::vector<CarriedPosition>& positions) {
+  const auto progress = [](const CarriedPosition& position) {
+    // The end of an epoch has no step of its own, but ends with another position.
+    return std::tuple(position.manifest.position.step, position.manifest.position.epoch, position.stage);
+  };
+  return static_cast<int>(std::ranges::max_element(positions, {}, progress) - positions.begin());
+}
+
+}  // namespace
+
+CarriedState carry(const RunState& state, Manifest manifest, StepStage stage) {
+  CarriedState carried{.manifest = std::move(manifest), .stage = stage};
+  RunState alone = state;
+  alone.owns_buffers = alone.owns_frozen = alone.owns_frozen_parts = true;
+  take_snapshot(alone, plan_of_one(state), /*replicas_equal=*/true, carried.snapshot);
+  NamedTensors parts;
+  for (const auto& part : state.parts) {
+    for (auto& [name, tensor] : part.save()) parts.emplace_back("part/" + part.name + "/" + name, tensor);
+  }
+  lay_out_safetensors("carried parts", parts, carried.parts);
+  return carried;
+}
+
+CarriedPosition restore_carried(const CarriedState& own, RunState& state, Communicator& world) {
+  const auto positions = gather_positions(own, world);
+  const int source = furthest(positions);
+  const MemoryFile weights(broadcast_bytes(own.snapshot.weights, source, world));
+  const MemoryFile whole_state(broadcast_bytes(own.snapshot.state, source, world));
+  const auto parts = all_gather_text(own.parts, world);
+  SavedFiles files;
+  files.weights.emplace_back(weights.path());
+  std::vector<MemoryFile> memory;
+  for (const auto& text : parts) memory.emplace_back(text);
+  for (const auto& file : memory) files.state.emplace_back(file.path());
+  files.state.at(static_cast<std::size_t>(source)) = SafetensorsFile(whole_state.path());
+  // State that is the same on all ranks is read from the first file.
+  std::swap(files.state.front(), files.state.at(static_cast<std::size_t>(source)));
+  const auto& position = positions.at(static_cast<std::size_t>(source));
+  restore(files, position.manifest.updates, state);
+  return position;
+}
+
+}  // namespace phalanx

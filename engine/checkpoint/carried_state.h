@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/checkpoint/checkpointer.h"
+#include "engine/checkpoint/manifest.h"
+#include "engine/checkpoint/run_state.h"
+#include "framework/comm/communicator.h"
+
+namespace phalanx {
+
+/// The part of a step's hooks (Event::kUpdate) that a rank has completed.
+enum class StepStage {
+  kUpdated,    // none: the parameters have changed
+  kEvaluated,  // all up to the evaluation of the model
+  kDone,       // all
+};
+
+/// A checkpoint of one rank in memory: its whole replica with all that belongs to it, as it was at the end of a step.
+/// With it, the rank goes on among the ranks that are left after a loss.
+struct CarriedState {
+  Manifest manifest{};  // position, optimizer updates, and the last evaluation; other fields are empty
+  StepStage stage = StepStage::kDone;
+  Snapshot snapshot{};
+  std::string parts{};  // the file of state without the optimizer's, for ranks that have the optimizer's already
+};
+
+/// Copies the state of this rank. Every parameter, and all state of the optimizer, must be whole on it. `manifest` has
+/// the fields named above. Not collective.
+CarriedState carry(const RunState& state, Manifest manifest, StepStage stage);
+
+/// Restores `state` on the ranks that are left, from what they have carried, and returns the position that all of them
+/// have then. Collective. Throws DataError and CommError.
+///
+/// Ranks may have been interrupted at different points: some have completed an update for which others still wait. A
+/// rank that has completed it has the gradients of all ranks, including the lost one, so the update is valid, and all
+/// ranks take over the replica of the first rank that has come furthest. This loses nothing, since all replicas and
+/// optimizers are equal at the end of a step, and a rank that has not come as far has changed only what belongs to it
+/// alone: random numbers, buffers and meters, which it carries as they were at the end of its last complete step. If no
+/// rank has completed the update, all begin the step again.
+struct CarriedPosition {
+  Manifest manifest;
+  StepStage stage;
+};
+CarriedPosition restore_carried(const CarriedState& own, RunState& state, Communicator& world);
+
+/// A rank that the run has lost.
+struct LostRank {
+  int rank = 0;           // its number when the run began
+  std::string reason{};   // one line
+  std::int64_t step = 0;  // the step after which the run went on without it; -1: it has not gone on yet
+  double seconds = 0;     // from the time at which its loss was noticed until training went on
+};
+
+/// What a run needs to go on without lost ranks (faults.on_lost_rank: shrink). Each rank has one, which lives as long
+/// as the rank; the parts of a run read and fill it. Belongs to the rank's thread.
+struct Recovery {
+  std::optional<CarriedState> carried{};  // absent: training has not begun, so there is nothing to go on with
+  /// The time at which the loss was noticed for which the run is interrupted now.
+  std::optional<std::chrono::steady_clock::time_point> noticed{};
+
+  bool rebuilt = false;          // the run is built for the ranks that are left, and continues from `carried`
+  std::vector<LostRank> lost{};  // so far
+  double lost_seconds = 0;       // the sum of the times that the losses have cost
+};
+
+}  // namespace phalanx

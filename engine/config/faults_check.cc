@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "engine/config/config_problems.h"
+#include "engine/config/section_checks.h"
+#include "framework/comm/backend.h"
+#include "models/embedding/wanted_servers.h"
+
+namespace phalanx {
+namespace {
+
+constexpr const char* kKey = "faults.on_lost_rank";
+constexpr std::int64_t kMostShards = 10000;  // more than any run can use
+constexpr const char* kOrStop = ", or set faults.on_lost_rank: stop";
+
+// Returns true if all replicas of the strategy are equal after each step, and each rank has the whole optimizer state.
+bool keeps_equal_replicas(const StrategyTraits& traits) {
+  return traits.traffic == StepTraffic::kAllReduce && !traits.remembers_gradients;
+}
+
+// Returns true if the ranks of the backend share memory, by which they agree on who is left.
+bool agrees_on_survivors(const std::string& backend) {
+  return backend == "auto" || backend_traits(backend).shared == BackendTraits::Memory::kAll;
+}
+
+// Refuses ranks that are not all processes, or threads, of this host.
+void check_places(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
+  const auto refuse = [&](bool wrong, const std::string& message) {
+    refuse_if(problems, wrong, kKey, "shrink " + message + kOrStop);
+  };
+  refuse(!agrees_on_survivors(config.backend), "needs a backend whose ranks agree on who is left, which those of " +
+                                                   config.backend + " cannot; set backend: shm");
+  refuse(
+      std::ranges::any_of(config.framework.selection,
+                          [](const auto& rule) { return !agrees_on_survivors(rule.backend) && rule.backend != kOwn; }),
+      "cannot rebuild other backends in framework.selection; remove these rules");
+  refuse(!config.launch.hosts.empty() || config.launch.with == "mpi",
+         "needs ranks that our own launcher starts on one host; remove launch.hosts and set launch.with: local");
+  refuse(config.device != "auto" && config.device != "cpu", "works on the CPU only; set device: cpu");
+}
+
+// Refuses ranks that have something that no other rank has.
+void check_replicas(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
+  const auto refuse = [&](bool wrong, const std::string& message) {
+    refuse_if(problems, wrong, kKey, "shrink " + message + kOrStop);
+  };
+  for (const auto& [axis, size] : model_parallel_axes(config.mesh)) {
+    refuse(true, "needs a whole replica on each rank, but mesh." + axis + " is " + std::to_string(size) +
+                     "; set mesh." + axis + ": 1");
+  }
+  refuse(config.strategy.selected() != "auto" && !keeps_equal_replicas(config.strategy.traits()),
+         "needs a strategy by which all ranks have the same values and optimizer state after each step, which " +
+             config.strategy.selected() +
+             " does not give with these settings; set strategy: all_reduce or overlapped, without compression");
+  refuse(config.roles.server > 0 || config.roles.elsewhere() || wants_servers(config.model),
+         "cannot replace parameter servers; remove them from roles and the model");
+}
+
+// Refuses what depends on the number of ranks with which the run began.
+void check_fixed_numbers(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
+  const auto refuse = [&](bool wrong, const std::string& message) {
+    refuse_if(problems, wrong, kKey, "shrink " + message + kOrStop);
+  };
+  const auto& framework = config.framework;
+  refuse(!framework.record.empty(),
+         "changes the number of ranks, which a recording cannot follow; remove framework.record");
+  refuse(framework.tune == "auto", "cannot tune again for fewer ranks; set framework.tune: \"off\"");
+  refuse(!framework.selection_file.empty(),
+         "cannot use rules that were measured for one number of ranks; remove framework.selection_file");
+  refuse(!framework.topology.levels.empty(),
+         "cannot divide fewer ranks by these levels; remove framework.topology.levels");
+  refuse(config.loader.shares != "equal", "divides batches equally; set loader.shares: equal");
+  refuse(config.train.digests > 0, "begins steps again, which digests cannot follow; set train.digests: 0");
+  refuse(config.expect.traffic.tolerance.has_value(),
+         "changes the number of ranks, and with it their traffic; remove expect.traffic");
+}
+
+// With determinism: world_size_invariant, each number of ranks must divide the virtual shards. A run with one rank less
+// than the fewest is saved after one more step.
+void check_shards_of_fewer_ranks(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
+  const auto shards = config.train.virtual_shards;
+  const auto fewest = std::max<std::int64_t>(1, config.faults.min_ranks - 1);
+  std::int64_t multiple = 1;
+  for (auto ranks = fewest; ranks <= config.launch.ranks && multiple <= kMostShards; ++ranks) {
+    multiple = std::lcm(multiple, ranks);
+  }
+  const std::string remedy =
+      multiple > kMostShards ? "raise faults.min_ranks" : "set it to a multiple of " + std::to_string(multiple);
+  refuse_if(problems, shards % multiple != 0, "train.virtual_shards",
+            std::to_string(shards) + " cannot be divided among each number of ranks from " + std::to_string(fewest) +
+                " to " + std::to_string(config.launch.ranks) +
+                ", which may be left with faults.on_lost_rank: shrink; " + remedy);
+}
+
+}  // namespace
+
+void check_faults(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
+  const auto& faults = config.faults;
+  refuse_if(problems, faults.min_ranks > config.launch.ranks, "faults.min_ranks",
+            std::to_string(faults.min_ranks) + " ranks are more than the " + std::to_string(config.launch.ranks) +
+                " of launch.ranks; set it to " + std::to_string(config.launch.ranks) + " at most");
+  if (!faults.shrinks()) return;
+  check_places(problems, config);
+  check_replicas(problems, config);
+  check_fixed_numbers(problems, config);
+  if (config.determinism == "world_size_invariant") check_shards_of_fewer_ranks(problems, config);
+}
+
+}  // namespace phalanx

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "framework/base/config/visitor.h"
+
+namespace phalanx {
+
+/// Section `faults` of a config: what the ranks that are left do when one is lost.
+struct FaultsConfig {
+  std::string on_lost_rank = "stop";
+  double lost_after = 5;
+  std::int64_t min_ranks = 1;
+
+  template <class V>
+  void visit(V& v) {
+    v("on_lost_rank", on_lost_rank,
+      "what the others do when a rank is killed, crashes or throws; stop: end, shrink: go on without it",
+      config::one_of({"stop", "shrink"}));
+    v("lost_after", lost_after, "with shrink: seconds for which a rank may be stopped (SIGSTOP) before it is killed",
+      config::above(0));
+    v("min_ranks", min_ranks, "with shrink: with fewer ranks, the run is saved and ends with status 5",
+      config::at_least(1));
+  }
+
+  bool shrinks() const { return on_lost_rank == "shrink"; }
+};
+
+}  // namespace phalanx

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/job/shrinking_world.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cinttypes>
+#include <iterator>
+#include <numeric>
+#include <sstream>
+#include <thread>
+#include <utility>
+
+#include "framework/base/error.h"
+#include "framework/base/log.h"
+#include "framework/base/text.h"
+#include "framework/comm/texts.h"
+#include "launch/failure/failure.h"
+#include "launch/local/print_to_console.h"
+
+namespace phalanx {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A rank that throws, or the launcher of one that is killed, writes the reason within milliseconds.
+constexpr std::chrono::milliseconds kReasonWait{300};
+
+// Returns the first line, as part of a sentence.
+std::string in_a_sentence(const std::string& message) {
+  std::string line = message.substr(0, message.find('\n'));
+  if (line.ends_with('.')) line.pop_back();
+  if (line.starts_with("It ")) line.front() = 'i';
+  return line;
+}
+
+// Returns the numbers in the job of all ranks of a world.
+std::vector<int> gather_numbers(int own, Communicator& world) {
+  const at::Tensor all = at::empty({world.size()}, at::kInt);
+  world.all_gather(all, at::full({1}, own, at::kInt)).wait();
+  return {all.data_ptr<int>(), all.data_ptr<int>() + all.numel()};
+}
+
+}  // namespace
+
+ShrinkingWorld::ShrinkingWorld(Connections connections, Rank rank, const ExperimentConfig& config)
+    : connections_(std::move(connections)),
+      rank_(std::move(rank)),
+      config_(config),
+      members_(static_cast<std::size_t>(world().size())),
+      started_(world().size()) {
+  if (connections_.size() > 1) {
+    throw ConfigError(
+        "faults.on_lost_rank: shrink cannot rebuild the further backends that framework.selection names; "
+        "remove these rules, or set faults.on_lost_rank: stop");
+  }
+  std::iota(members_.begin(), members_.end(), 0);
+}
+
+void ShrinkingWorld::shrink(Recovery& recovery) {
+  if (!recovery.noticed) recovery.noticed = Clock::now();
+  while (true) {
+    connections_.front().group = connections_.front().group->shrink();
+    try {
+      for (auto& lost : take_over()) recovery.lost.push_back(std::move(lost));
+      recovery.rebuilt = true;
+      return;
+    } catch (const CommError& error) {
+      if (error.kind() != CommError::Kind::kPeerLost) throw;
+      log_warning() << "another rank is lost: " << error.what();
+    }
+  }
+}
+
+// Agrees with the ranks that are left on who is lost, and why.
+std::vector<LostRank> ShrinkingWorld::take_over() {
+  auto left = gather_numbers(rank_.number, world());
+  std::vector<int> lost;
+  std::ranges::set_difference(members_, left, std::back_inserter(lost));
+  if (lost.empty()) {
+    throw CommError(CommError::Kind::kSystem,
+                    "a rank was reported as lost, but all " + std::to_string(left.size()) + " ranks are still there");
+  }
+  std::istringstream lines(broadcast_text(world().rank() == 0 ? tell(lost) : "", world()));
+  std::vector<LostRank> all;
+  for (const int rank : lost) {
+    LostRank one{.rank = rank, .step = -1};
+    std::getline(lines, one.reason);
+    all.push_back(std::move(one));
+  }
+  members_ = std::move(left);
+  config_.launch.ranks = world().size();
+  config_.mesh.data = 0;
+  if (world().rank() == 0 && !rank_.thread) take_over_console();
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    log_info() << "rank " << members_[i] << " of the job is rank " << i << " of " << members_.size() << " from now on";
+  }
+  return all;
+}
+
+// Prints a line for each lost rank and leaves a note for the launcher. Returns their reasons, one a line.
+std::string ShrinkingWorld::tell(const std::vector<int>& lost) const {
+  std::string reasons;
+  for (const int rank : lost) {
+    const std::string reason = reason_of(rank);
+    reasons += reason + "\n";
+    print_to_console("Rank " + std::to_string(rank) + " of " + std::to_string(started_) + " is lost, " +
+                     std::to_string(world().size()) + (world().size() == 1 ? " is left: " : " are left: ") + reason);
+    mark_lost(rank_.log_folder, {.rank = rank, .message = reason, .time = failure_time()});
+  }
+  return reasons;
+}
+
+std::string ShrinkingWorld::reason_of(int lost) const {
+  const auto deadline = Clock::now() + kReasonWait;
+  while (true) {
+    for (const auto& failure : read_failures(rank_.log_folder)) {
+      if (failure.rank == lost) return in_a_sentence(failure.message);
+    }
+    if (Clock::now() >= deadline) return "it ended without giving a reason";
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+void tell_when_it_goes_on(Recovery& recovery, const Communicator& world, Engine& engine) {
+  engine.on(Event::kStart, HookPhase::kLast, [&recovery, &world](State& state) {
+    if (!recovery.noticed) return;
+    const std::chrono::duration<double> seconds = Clock::now() - *std::exchange(recovery.noticed, std::nullopt);
+    recovery.lost_seconds += seconds.count();
+    for (auto& lost : recovery.lost) {
+      if (lost.step >= 0) continue;
+      lost.step = state.step;
+      lost.seconds = seconds.count();
+    }
+    if (world.rank() != 0) return;
+    print_to_console(format_text("Training goes on after %.2f s, after step %" PRId64 ", on ranks: %d", seconds.count(),
+                                 state.step, world.size()));
+  });
+}
+
+TooFewRanks too_few_ranks(const Recovery& recovery, int left, const ExperimentConfig& config, std::int64_t step) {
+  std::vector<std::string> lost;
+  for (const auto& one : recovery.lost) lost.push_back("rank " + std::to_string(one.rank) + " (" + one.reason + ")");
+  return TooFewRanks(std::to_string(left) + (left == 1 ? " rank is" : " ranks are") +
+                     " left, fewer than faults.min_ranks: " + std::to_string(config.faults.min_ranks) +
+                     ". The run is saved after step " + std::to_string(step) +
+                     "; --resume=auto continues it.\nLost: " + join(lost, ", "));
+}
+
+}  // namespace phalanx

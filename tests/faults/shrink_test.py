@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tests that a job goes on without ranks that it loses, and that the result is that of a job that loses none."""
+
+import json
+import os
+import re
+import signal
+import time
+
+import program
+from program import ENDLESS, ProgramTest, SHORT, becomes_true, free_port, sets, torchrun
+
+STEPS = 32
+# The result is the same on any number of ranks. Evaluations and checkpoints lie between the steps.
+SHRINK = {**SHORT, "faults.on_lost_rank": "shrink", "determinism": "world_size_invariant", "train.virtual_shards": 12,
+          "launch.threads": 1, "train.max_steps": STEPS, "train.epochs": 100,
+          "evaluate.every_steps": 4, "checkpoint.every_steps": 6, "watch.every_steps": 2}
+
+
+class Shrink(ProgramTest):
+    way = {}
+    exact = True  # the results are compared bit for bit
+
+    def fault(self, kind, rank=1, step=14, event="on_backward"):
+        """Returns the variable that makes a rank fail once, in a step."""
+        return {"PHALANX_FAULT": json.dumps({"kind": kind, "rank": rank, "step": step, "event": event, "seconds": 60,
+                                             "note": str(self.folder / f"note{rank}")})}
+
+    def assert_undisturbed(self, process, run, ranks, lost):
+        """Checks the end of a job of `ranks` ranks that has gone on without those in `lost`."""
+        self.assert_status(0, process)
+        self.assert_status(0, self.train(*sets(SHRINK, self.way, {"launch.ranks": ranks}), run="undisturbed"))
+        undisturbed = self.run_folder("undisturbed")
+        if self.exact:
+            self.assertEqual(undisturbed.weights, run.weights)
+        self.assertAlmostEqual(undisturbed.summary["test"]["loss"], run.summary["test"]["loss"],
+                               delta=0 if self.exact else 0.01)
+        self.assertEqual(0, process.err.count("┌─"), process.text())
+        self.assertEqual(sorted(lost), sorted(one["rank"] for one in run.summary["lost_ranks"]))
+        self.assertEqual(ranks - len(lost), run.summary["ranks"])
+        self.assertEqual(STEPS, run.summary["steps"])
+        self.assertGreater(run.summary["lost_seconds"], 0)
+        self.assertLess(run.summary["goodput"], 1)
+        self.assertEqual(1, undisturbed.summary["goodput"])
+        self.assertEqual([], undisturbed.summary["lost_ranks"])
+        tested = [line["step"] for line in run.metrics if line["split"] == "test"]
+        self.assertEqual([line["step"] for line in undisturbed.metrics if line["split"] == "test"], tested)
+        for rank in lost:
+            self.assertEqual(1, process.err.count(f"Rank {rank} of {ranks} is lost, "), process.text())
+        self.assertIn("Done after step", process.out)
+        self.assert_nothing_left()
+
+    def lose(self, kind, reason, rank=1, ranks=2, event="on_backward"):
+        process = self.train(*sets(SHRINK, self.way, {"launch.ranks": ranks}),
+                             environment=self.fault(kind, rank=rank, event=event))
+        run = self.run_folder()
+        self.assert_undisturbed(process, run, ranks, [rank])
+        left = f"{ranks - 1} {'is' if ranks == 2 else 'are'} left"
+        self.assertIn(f"Rank {rank} of {ranks} is lost, {left}: {reason}", process.err)
+        again = re.search(r"^Training goes on after (\S+) s, after step (\d+), on ranks: (\d+)$", process.err, re.M)
+        self.assertTrue(again, process.text())
+        print(f"{kind} of rank {rank} of {ranks}: training went on after {again[1]} s")
+        self.assertTrue(8 <= int(again[2]) <= 14, process.err)  # loaders are ahead of the steps
+        self.assertEqual(ranks - 1, int(again[3]))
+        return process
+
+
+class Shm(Shrink):
+    def test_killed_rank(self):
+        self.lose("kill", "it was killed by signal 9 (SIGKILL)")
+
+    def test_killed_rank_0(self):
+        """The next rank takes over the metrics, the checkpoints and the console."""
+        process = self.lose("kill", "it was killed by signal 9 (SIGKILL)", rank=0)
+        self.assertIn("Done after step 32; everything is in ", process.out)
+        self.assertTrue(self.run_folder().path.joinpath("checkpoints").is_dir())
+
+    def test_one_of_4(self):
+        self.lose("crash", "it was killed by signal 11 (SIGSEGV)", rank=2, ranks=4)
+
+    def test_exception(self):
+        self.lose("exception_in_hook", "planned fault: exception in a hook", ranks=3)
+
+    def test_exception_of_rank_0_after_the_update(self):
+        self.lose("exception_in_hook", "planned fault: exception in a hook", rank=0, ranks=3, event="on_update")
+
+    def test_rank_that_leaves(self):
+        self.lose("leave", "it ended without giving a reason", ranks=3)
+
+    def test_rank_that_is_stopped(self):
+        self.way = {"faults.lost_after": 0.5}
+        self.lose("stop", "it was stopped for 0.5 s (faults.lost_after), and was killed", ranks=3)
+
+    def kill(self, run, ranks):
+        """Kills ranks of a job, one after another, at moments that nothing determines."""
+        for rank in ranks:
+            os.kill(self.rank_process(run, rank), signal.SIGKILL)
+            time.sleep(0.2)
+
+    def test_one_after_another(self):
+        settings = {**SHRINK, "train.max_steps": 4000, "train.epochs": 1000, "evaluate.every_steps": 50,
+                    "checkpoint.every_steps": 30, "watch.every_steps": 10, "model": "{name: mlp, hidden: [16]}"}
+        process, run = self.train(*sets(settings, {"launch.ranks": 4})), self.run_folder()
+        self.wait_for_training(run, process)
+        self.kill(run, (0, 3, 1))
+        self.assert_status(0, process)
+        self.assert_status(0, self.train(*sets(settings, {"launch.ranks": 2}), run="undisturbed"))
+        self.assertEqual(self.run_folder("undisturbed").weights, run.weights, process.text())
+        self.assertEqual([0, 1, 3], sorted(one["rank"] for one in run.summary["lost_ranks"]), process.text())
+        self.assertEqual(1, run.summary["ranks"])
+        self.assert_nothing_left()
+
+    def test_below_min_ranks(self):
+        process = self.train(*sets(SHRINK, {"launch.ranks": 3, "faults.min_ranks": 3}), environment=self.fault("kill"))
+        self.assert_status(5, process)
+        saved = re.search(r"2 ranks are left, fewer than faults.min_ranks: 3. The run is saved after step (\d+);", process.words)
+        self.assertTrue(saved, process.text())
+        self.assertIn("Lost: rank 1 (it was killed by signal 9 (SIGKILL))", process.words)
+        self.assert_nothing_left()
+        resumed = self.train(*sets(SHRINK, {"launch.ranks": 3}), "--resume=auto")
+        self.assert_status(0, resumed)
+        self.assertIn(f"Resumes after step {saved[1]}, ", resumed.out)
+        self.assert_status(0, self.train(*sets(SHRINK, {"launch.ranks": 3}), run="undisturbed"))
+        self.assertEqual(self.run_folder("undisturbed").weights, self.run_folder().weights)
+
+    def test_interrupt_after_a_loss(self):
+        settings = {**ENDLESS, "faults.on_lost_rank": "shrink", "launch.ranks": 3}
+        process, run = self.train(*sets(settings)), self.run_folder()
+        self.wait_for_training(run, process)
+        os.kill(self.rank_process(run, 0), signal.SIGKILL)
+        self.assertTrue(becomes_true(lambda: "Training goes on" in process.err), process.text())
+        process.interrupt()
+        self.assert_status(130, process)
+        self.assertIn("To resume, start it again", process.out)
+        self.assert_nothing_left()
+
+
+class Inproc(Shrink):
+    """Threads share a random number generator, so bits depend on their number."""
+    way = {"backend": "inproc", "determinism": "run"}
+    exact = False
+
+    def test_exception(self):
+        self.lose("exception_in_hook", "planned fault: exception in a hook", ranks=3)
+
+    def test_exception_of_rank_0(self):
+        self.lose("exception_in_hook", "planned fault: exception in a hook", rank=0)
+
+    def test_exception_in_the_loader(self):
+        self.lose("exception_in_loader", "planned fault: batch 14 cannot be read")
+
+
+class Refused(ProgramTest):
+    def refused(self, settings, words, **options):
+        process = self.train(*sets(SHORT, {"faults.on_lost_rank": "shrink"}, settings), **options)
+        self.assert_status(2, process)
+        self.assertIn("faults.", process.words)
+        self.assertIn(words, process.words)
+
+    def test_settings(self):
+        self.refused({"strategy": "sharded"}, "set strategy: all_reduce or overlapped")
+        self.refused({"mesh.tensor": 2}, "set mesh.tensor: 1")
+        self.refused({"backend": "gloo"}, "set backend: shm")
+        self.refused({"faults.min_ranks": 3}, "set it to 2 at most")
+
+    def test_other_launchers(self):
+        self.refused({}, "needs ranks that our own launcher starts", environment=torchrun(0, 1, free_port()))
+
+
+if __name__ == "__main__":
+    program.main()
