@@ -18,7 +18,7 @@ namespace {
 // smallest fp16 number, and the smallest fp16 number times the largest scale is above the largest one.
 constexpr double kLeast = 0x1p-40, kMost = 0x1p40;
 
-// Updates after which the scale of a device is looked at. Its copy has arrived long before.
+// The scale of a device is checked after this number of updates. Its copy has arrived long before.
 constexpr std::int64_t kCheckEvery = 64;
 
 void refuse_if_useless(double scale) {

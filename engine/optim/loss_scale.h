@@ -50,7 +50,7 @@ class LossScale final : public OptimizerDecorator {
   /// Returns the factor for the loss of the next step: [] float32, on the device. Updates change it in place.
   const at::Tensor& scale_on_device() const { return scale_; }
 
-  /// Return the same, and true if the last update was skipped. Wait for the device.
+  /// Return the same number, and true if the last update was skipped. Wait for the device.
   double scale() const;
   bool skipped() const;
 
@@ -78,7 +78,7 @@ class LossScale final : public OptimizerDecorator {
   LossScaleConfig config_;
   LargestOfRanks largest_;
   c10::Device device_;
-  at::Tensor scale_;    // [] float32, like the next two on device_
+  at::Tensor scale_;    // [] float32; like the other tensors, on device_
   at::Tensor skip_;     // [] float32: 1 if the last update was skipped, 0 otherwise
   at::Tensor skipped_;  // [] float64: number of skipped updates
   at::Tensor good_;     // [] int32: finite updates since the scale changed

@@ -40,7 +40,7 @@ class SliceOptimizer : public Optimizer {
   /// The settings that all elements of a group share.
   struct GroupRates {
     double learning_rate, weight_decay;
-    std::int64_t update;  // number of the update, from 1; in update_unless() only known to be above 1
+    std::int64_t update;  // number of the update, from 1; after update_unless() only known to be above 1
   };
 
   /// Returns the kinds of state that all slices have. The result does not change after construction.
