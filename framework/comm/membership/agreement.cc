@@ -167,6 +167,13 @@ std::set<std::int64_t> Agreement::awaited() const {
   return awaited;
 }
 
+std::set<std::int64_t> Agreement::silent() const {
+  auto silent = awaited();
+  silent.insert(presumed_.begin(), presumed_.end());
+  silent.erase(kWitness);
+  return silent;
+}
+
 Outgoing Agreement::timeout() {
   if (!claim_ || commit_ || fenced_) return {};
   const auto silent = awaited();

@@ -98,6 +98,9 @@ class Agreement {
   /// Returns the members that this one waits for: those that have not answered their leader, or the leader.
   std::set<std::int64_t> awaited() const;
 
+  /// Returns the members that have neither certainly ended nor sent anything since they were presumed lost or awaited.
+  std::set<std::int64_t> silent() const;
+
   /// Returns the next view, once it is agreed on and if this member is in it.
   const std::optional<Decision>& decision() const { return decision_; }
 
