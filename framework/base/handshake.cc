@@ -34,20 +34,37 @@ std::string ServerHandshake::answer(std::string_view message) {
   return good ? proof(*secret_, Role::kServer, client_nonce_, nonce_, identity) : kRefusal;
 }
 
+std::size_t ClientHandshake::next_bytes() const {
+  if (nonce_.empty()) return protocol_->server_hello_bytes();
+  return result_ ? 0 : kProofBytes;
+}
+
+std::string ClientHandshake::answer(std::string_view message) {
+  const std::string identity = protocol_->identity + claim_;
+  if (nonce_.empty()) {
+    if (!message.starts_with(protocol_->server_opening)) {
+      throw CommError(CommError::Kind::kPeerLost, "it speaks another protocol");
+    }
+    nonce_ = message.substr(protocol_->server_opening.size());
+    return proof(*secret_, Role::kClient, own_, nonce_, identity);
+  }
+  if (message == kRefusal) {
+    result_ = HandshakeResult::kRefused;
+  } else {
+    const bool good = equal_hashes(message, proof(*secret_, Role::kServer, own_, nonce_, identity));
+    result_ = good ? HandshakeResult::kAdmitted : HandshakeResult::kImpostor;
+  }
+  return "";
+}
+
 HandshakeResult greet(TimedStream& stream, const HandshakeProtocol& protocol, const std::string& secret,
                       const std::string& claim, TimedStream::Deadline deadline) {
-  const std::string own = random_text(), identity = protocol.identity + claim;
-  stream.send(protocol.client_opening + own + claim, deadline);
-  const std::string hello = stream.receive(protocol.server_hello_bytes(), deadline);
-  if (!hello.starts_with(protocol.server_opening)) {
-    throw CommError(CommError::Kind::kPeerLost, "it speaks another protocol");
+  ClientHandshake handshake(protocol, secret, claim);
+  stream.send(handshake.hello(), deadline);
+  while (!handshake.result()) {
+    stream.send(handshake.answer(stream.receive(handshake.next_bytes(), deadline)), deadline);
   }
-  const std::string nonce = hello.substr(protocol.server_opening.size());
-  stream.send(proof(secret, Role::kClient, own, nonce, identity), deadline);
-  const std::string verdict = stream.receive(kProofBytes, deadline);
-  if (verdict == kRefusal) return HandshakeResult::kRefused;
-  const bool good = equal_hashes(verdict, proof(secret, Role::kServer, own, nonce, identity));
-  return good ? HandshakeResult::kAdmitted : HandshakeResult::kImpostor;
+  return *handshake.result();
 }
 
 }  // namespace phalanx

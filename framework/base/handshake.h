@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "framework/base/authentication.h"
 #include "framework/base/keyed_hash.h"
@@ -76,6 +78,33 @@ enum class HandshakeResult {
   kAdmitted,
   kRefused,  // the server has another secret than this client
   kImpostor  // the server does not know the secret
+};
+
+/// The client's part of one handshake. It knows no sockets. Not thread-safe.
+class ClientHandshake {
+ public:
+  /// `protocol` and `secret` must outlive the object. The claim has `protocol.claim_bytes` bytes.
+  ClientHandshake(const HandshakeProtocol& protocol, const std::string& secret, std::string claim)
+      : protocol_(&protocol), secret_(&secret), claim_(std::move(claim)) {}
+
+  /// Returns the client's first message.
+  std::string hello() const { return protocol_->client_opening + own_ + claim_; }
+
+  /// Returns the length of the server's next message; 0 if there is none.
+  std::size_t next_bytes() const;
+
+  /// Takes the server's next message, of next_bytes() bytes, and returns the answer; empty if there is none. Throws a
+  /// CommError::kPeerLost if the server speaks another protocol.
+  std::string answer(std::string_view message);
+
+  /// Returns the outcome once there is no next message.
+  const std::optional<HandshakeResult>& result() const { return result_; }
+
+ private:
+  const HandshakeProtocol* protocol_;
+  const std::string* secret_;
+  std::string claim_, own_ = random_text(), nonce_{};
+  std::optional<HandshakeResult> result_{};
 };
 
 /// Performs the client's part over a new connection. The claim has `protocol.claim_bytes` bytes. Throws what

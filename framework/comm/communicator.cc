@@ -74,8 +74,8 @@ at::Tensor Communicator::allocate_shared(at::IntArrayRef sizes, at::TensorOption
 
 void refuse_shrink(const std::string& backend) {
   throw ConfigError("backend " + backend +
-                    " cannot form a group of the ranks that are left (shrink): inproc and shm can; elsewhere start the "
-                    "job again from its last checkpoint");
+                    " cannot form a group of the ranks that are left (shrink): inproc, shm and gloo can; elsewhere "
+                    "start the job again from its last checkpoint");
 }
 
 }  // namespace phalanx

@@ -139,8 +139,10 @@ class Communicator {
   ///
   /// Ranks that have ended or have destroyed their communicator are not waited for. Ranks that are alive but do not
   /// call this are waited for up to the group's timeout; then the others continue without them, and they get kPeerLost
-  /// if they call it later. All ranks that get a group get the same one, even if others end during the call. Throws
-  /// ConfigError if the backend does not support it: inproc and shm do.
+  /// if they call it later. All ranks that get a group get the same one, even if others end during the call. On gloo,
+  /// where ranks may be unable to reach each other, only more than half of the ranks, or half of them with rank 0, can
+  /// continue without ranks that may be alive; the others get kPeerLost. Throws ConfigError if the backend does not
+  /// support it: inproc, shm and gloo do.
   virtual CommunicatorPtr shrink() = 0;
 
   /// Returns zeroed memory that this communicator moves fastest (for shm: mapped by every rank), aligned to a cache

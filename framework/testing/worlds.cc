@@ -22,13 +22,14 @@ namespace phalanx::testing {
 namespace {
 
 constexpr const char* kHybridOfShm = "hybrid_of_shm";
+constexpr const char* kGlooProcesses = "gloo_processes";
 
 bool has_hosts(const std::string& backend) { return backend == "hybrid" || backend == kHybridOfShm; }
 
 CommunicatorPtr connect(const std::string& backend, RankInfo rank_info, StorePtr store, Seconds timeout) {
   const auto choice = backend == kHybridOfShm
                           ? config::load_as<Backends::Choice>("backend", "{name: hybrid, inter: shm}", "run_ranks")
-                          : Backends::Choice(backend);
+                          : Backends::Choice(backend == kGlooProcesses ? "gloo" : backend);
   return choice.make(ConnectOptions{rank_info, std::move(store), timeout});
 }
 
@@ -122,7 +123,8 @@ void run_ranks(const std::string& backend, int ranks, const RankBody& body, Seco
   if (backend == "mpi" || (backend == "hybrid" && detect_launch_environment())) {
     return run_under_mpirun(backend, ranks, body, timeout);
   }
-  if (backend == "shm" || has_hosts(backend)) return run_processes(backend, ranks, body, timeout);
+  if (backend == "shm" || backend == kGlooProcesses || has_hosts(backend))
+    return run_processes(backend, ranks, body, timeout);
   FAIL() << "no way to run ranks of backend " << backend;
 }
 

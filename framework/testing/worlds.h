@@ -16,6 +16,8 @@ using RankBody = std::function<void(const CommunicatorPtr& world)>;
 ///
 ///   inproc  threads of this process
 ///   gloo    threads of this process, connected by TCP over the loopback interface
+///   gloo_processes
+///           processes forked from this one, connected in the same way
 ///   on_device, on_cuda
 ///           threads of this process; all tensors are copied to a device (framework/testing/on_device)
 ///   staged  threads of this process; all tensors are handled like device tensors (framework/backends/device)

@@ -9,6 +9,7 @@
 #include "framework/backends/gloo/collectives.h"
 #include "framework/backends/gloo/connect.h"
 #include "framework/backends/gloo/split.h"
+#include "framework/backends/gloo/survivors.h"
 #include "framework/base/error.h"
 #include "framework/collectives/direct.h"
 #include "framework/comm/operations/dispatch.h"
@@ -106,6 +107,18 @@ CommunicatorPtr GlooCommunicator::split_now(int color, int key) {
                       .endpoint = group_->transport().endpoint()};
   auto transport = connect(member, group_->transport().device(), exchange);
   return std::make_shared<GlooCommunicator>(std::make_shared<Group>(member.group, std::move(transport)), queue_);
+}
+
+CommunicatorPtr GlooCommunicator::shrink() {
+  CommunicatorPtr survivors;
+  queue_
+      ->launch(*record_, {.op = Op::kShrink},
+               [&] {
+                 auto group = std::make_shared<Group>(name() + "/survivors", connect_survivors(*group_));
+                 survivors = std::make_shared<GlooCommunicator>(std::move(group), queue_);
+               })
+      .wait();
+  return survivors;
 }
 
 at::Tensor GlooCommunicator::do_allocate(const Allocation& allocation) {

@@ -17,6 +17,9 @@ namespace phalanx::gloo {
 /// Collectives that Gloo supports use Gloo (collectives.h). reduce_scatter, small reduces and reductions that are not
 /// commutative use framework/collectives/direct.h, over messages.
 ///
+/// shrink() lets only one side go on if ranks cannot reach each other (survivors.h). It takes no longer than two
+/// timeouts for a rank that is left behind.
+///
 /// Limitation: ranks that call different operations time out instead of getting kMismatch.
 class GlooCommunicator final : public Communicator, public std::enable_shared_from_this<GlooCommunicator> {
  public:
@@ -31,7 +34,7 @@ class GlooCommunicator final : public Communicator, public std::enable_shared_fr
   Work launch(Operation operation) override;
   Work run(const Call& call, std::function<void()> body) override;
   CommunicatorPtr split(int color, int key) override;
-  CommunicatorPtr shrink() override { refuse_shrink("gloo"); }
+  CommunicatorPtr shrink() override;
   bool shares_memory() const override { return size() == 1; }
 
   /// Allocates plain memory without synchronizing with the other ranks, because TCP moves all memory at the same speed.

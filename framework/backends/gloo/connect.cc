@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/backends/gloo/connect.h"
 
+#include <fcntl.h>
 #include <gloo/barrier.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <cstring>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -28,6 +31,7 @@ using Clock = std::chrono::steady_clock;
 
 // A client claims to be one rank that wants to speak with another.
 constexpr int kDigits = 10;  // of a rank
+constexpr milliseconds kCheck{5};
 const HandshakeProtocol kProtocol{.client_opening = "phalanx gloo 1?",
                                   .server_opening = "phalanx gloo 1!",
                                   .identity = "phalanx gloo 1",
@@ -114,7 +118,9 @@ void accept_peers(const Member& member, Descriptor listener, Transport& transpor
     return static_cast<int>(std::find(connected.begin() + member.rank + 1, connected.end(), false) - connected.begin());
   };
   while (missing() < member.size) {
-    auto peer = door.next(deadline);
+    auto peer = door.next(member.check ? std::min(deadline, Clock::now() + kCheck) : deadline);
+    if (member.check) member.check();
+    if (!peer && Clock::now() < deadline) continue;
     if (!peer) {
       explain(member, missing(), addresses[missing()], CommError::Kind::kTimeout, "it did not connect in time");
     }
@@ -127,6 +133,22 @@ void accept_peers(const Member& member, Descriptor listener, Transport& transpor
     transport.link(rank).adopt(std::move(peer->socket));
     connected[rank] = true;
   }
+}
+
+// The group goes on listening where its ranks have connected.
+Standing new_standing(const Member& member, const std::vector<std::string>& addresses, const Descriptor& listener) {
+  auto control =
+      std::make_shared<Control>(Control{.group = member.group,
+                                        .own = member.rank,
+                                        .addresses = addresses,
+                                        .secret = keyed_hash(member.endpoint.secret, {"gloo members", member.group})});
+  if (listener.valid()) control->listener = Descriptor(::fcntl(listener.get(), F_DUPFD_CLOEXEC, 0));
+  if (listener.valid() && !control->listener.valid()) {
+    throw CommError(CommError::Kind::kSystem, where(member) + ": cannot keep a socket open: " + std::strerror(errno));
+  }
+  Standing standing{.control = std::move(control)};
+  for (int rank = 0; rank < member.size; ++rank) standing.view.members.push_back({.id = rank});
+  return standing;
 }
 
 // Waits for all ranks, because a rank that leaves before all are connected would appear unreachable to its peers.
@@ -154,6 +176,7 @@ std::shared_ptr<Transport> connect(const Member& member, std::shared_ptr<::gloo:
   const bool alone = member.size == 1;
   Descriptor listener = alone ? Descriptor() : listen(member);
   const auto addresses = exchange(alone ? "" : address_of(listener.get()));
+  transport->set_standing(member.standing.control ? member.standing : new_standing(member, addresses, listener));
   if (alone) return transport;
   for (int peer = 0; peer < member.size; ++peer) {
     if (peer != member.rank) transport->createPair(peer);

@@ -19,15 +19,21 @@ struct Member {
   Seconds timeout{600};
   Endpoint endpoint{};
   std::string address{};  // OwnAddress::describe() of this rank, for messages
+
+  /// The place of a group that is shrunk from another one; empty for a new group, which gets its own.
+  Standing standing{};
+
+  /// Is called every few milliseconds while this rank waits for others to connect, and may throw to end that.
+  std::function<void()> check{};
 };
 
 /// A function by which the ranks of a new group tell each other a short text. It returns the texts of all ranks.
 using Exchange = std::function<std::vector<std::string>(const std::string& own)>;
 
-/// Connects every rank to every other rank. A rank listens at one port of its endpoint until all ranks after it have
-/// connected to it; `exchange` tells them the address. The two ends of each connection prove to each other that they
-/// know the endpoints' secret, and which ranks of which group they are, before Gloo gets it
-/// (framework/base/handshake.h). Strangers are disconnected.
+/// Connects every rank to every other rank. A rank listens at one port of its endpoint, where all ranks after it
+/// connect to it; `exchange` tells them the address. Then the socket is kept for the group's Control, unless it has
+/// one. The two ends of each connection prove to each other that they know the endpoints' secret, and which ranks of
+/// which group they are, before Gloo gets it (framework/base/handshake.h). Strangers are disconnected.
 ///
 /// Collective. Throws ConfigError if this rank cannot listen, and a CommError that names the rank that cannot be
 /// reached (kPeerLost), that did not connect in time (kTimeout), or that has another secret (kSystem).

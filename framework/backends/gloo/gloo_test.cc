@@ -432,7 +432,7 @@ TEST_F(Besieged, StrangersDoNotTakeTheConnectionsOfRanks) {
   send(strangers[3], "phalanx gloo 1?" + random_text() + "00000000010000000000" + random_text());
   send(strangers[4], std::string(48, '\0'));  // a message of Gloo's
   expect_works();
-  EXPECT_THROW(connect_to(address, 10), ConnectionRefused) << "ranks listen only while they connect";
+  EXPECT_THROW(connect_to(address, 10), ConnectionRefused) << "ranks listen only while they have the group";
 }
 
 TEST_F(Besieged, AGreetingIsGoodForOneGroupAndOneRank) {

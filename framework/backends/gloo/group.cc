@@ -71,13 +71,21 @@ void Group::fail(const std::string& where) {
   } catch (const std::exception& other) {
     error = std::make_exception_ptr(CommError(CommError::Kind::kSystem, where + ": " + text_of(other)));
   }
+  break_with(std::move(error));
+  std::rethrow_exception(failure_);
+}
+
+void Group::abandon(const std::string& why) {
+  break_with(std::make_exception_ptr(CommError(CommError::Kind::kPeerLost, why)));
+}
+
+void Group::break_with(std::exception_ptr error) {
   {
     const std::lock_guard lock(mutex_);
     if (!failure_) failure_ = std::move(error);
     broken_.store(true, std::memory_order_release);
   }
   transport_->close("a peer has given up");
-  std::rethrow_exception(failure_);
 }
 
 std::string Group::describe() const {

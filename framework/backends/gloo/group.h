@@ -56,6 +56,9 @@ class Group {
           [&] { body(collective); });
   }
 
+  /// Breaks the group, unless it is broken: every later call throws a CommError::kPeerLost with this reason.
+  void abandon(const std::string& why);
+
   /// Runs `body`, any operation. Its errors are prefixed with what().
   template <class What, class Body>
   void guard(const What& what, const Body& body) {
@@ -70,6 +73,7 @@ class Group {
  private:
   CollectiveCall next_collective(const Call& call, std::optional<Seconds> timeout);
   void throw_if_broken() const;
+  void break_with(std::exception_ptr error);
   [[noreturn]] void fail(const std::string& where);  // must be called in a catch handler
 
   std::string name_;

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "framework/backends/gloo/control.h"
 #include "framework/base/descriptor.h"
 
 /// Gloo's TCP transport with our own waits. Gloo's waits do not say which rank is missing, go on until the timeout if a
@@ -112,6 +113,10 @@ class Transport final : public ::gloo::transport::tcp::Context {
   /// Returns the endpoint of this rank, for the groups that are split from this one.
   const Endpoint& endpoint() const { return endpoint_; }
 
+  /// Where the ranks find each other after a loss. Set before the group is used.
+  const Standing& standing() const { return standing_; }
+  void set_standing(Standing standing) { standing_ = std::move(standing); }
+
   Link& link(int peer) { return static_cast<Link&>(*getPair(peer)); }
   const std::shared_ptr<::gloo::transport::tcp::Device>& device() const { return device_; }
 
@@ -129,6 +134,7 @@ class Transport final : public ::gloo::transport::tcp::Context {
 
  private:
   Endpoint endpoint_;
+  Standing standing_;
 };
 
 /// Memory that messages are sent from or received into. It must outlive all posted messages, unless the group is

@@ -105,7 +105,7 @@ TEST(ScheduleFuzz, ProgramsContainEveryOperation) {
   }
   for (int op = 1; op <= static_cast<int>(Op::kCustom); ++op) {
     if (static_cast<Op>(op) == Op::kRecv) continue;    // a step with Op::kSend also receives
-    if (static_cast<Op>(op) == Op::kShrink) continue;  // it would end its group: see shared_memory_losses.cc
+    if (static_cast<Op>(op) == Op::kShrink) continue;  // it would end its group: see survivors.cc
     EXPECT_GT(counts[static_cast<Op>(op)], 50) << to_string(static_cast<Op>(op));
   }
   EXPECT_GT(mismatches, 50);

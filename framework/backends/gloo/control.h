@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/base/authenticating_listener.h"
+#include "framework/base/descriptor.h"
+#include "framework/base/handshake.h"
+#include "framework/comm/membership/message.h"
+#include "framework/comm/membership/view.h"
+
+namespace phalanx::gloo {
+
+/// Where the members of a group find each other after a loss: a socket at which each of them listens as long as it has
+/// the group, or one that was shrunk from it. The id of a member is its rank in the first of these groups.
+///
+/// Nobody is accepted there, and nothing read, before this rank calls shrink(). If the socket of a member refuses
+/// connections, the member has ended or has left the group.
+struct Control {
+  std::string group;                                      // name of the first group
+  std::int64_t own = 0;                                   // this member
+  std::vector<std::string> addresses{};                   // by id
+  std::string secret{};                                   // that the members must know
+  Descriptor listener{};                                  // invalid if there is only one member
+  std::set<std::int64_t> gone{};                          // members that have ended or left
+  std::map<std::int64_t, membership::Message> commits{};  // by number of the view that ended: what was agreed on
+};
+
+/// A group's place among those that were shrunk from one another.
+struct Standing {
+  std::shared_ptr<Control> control{};
+  View view{};  // its ranks
+};
+
+/// The connections of this member to all others of a Control that are not gone, for the time of one shrink(). It dials
+/// each of them, sends over the connections that it has dialed, and receives over those that it has accepted. Both ends
+/// of a connection prove that they know the secret and which members they are, before anything else is parsed.
+///
+/// A member that does not answer is dialed again and again. Not thread-safe.
+class ControlLinks {
+ public:
+  /// Is called with each text that another member has sent, in the order of sending.
+  using Receive = std::function<void(std::int64_t from, std::string_view text)>;
+
+  explicit ControlLinks(Control& control);
+  ~ControlLinks();
+
+  /// Sends a text as soon as there is a connection. Does not block.
+  void send(std::int64_t to, std::string_view text);
+
+  /// Returns true if all texts for a member have been written to a connection.
+  bool has_sent(std::int64_t to) const;
+
+  /// Moves what can be moved, and calls `receive`. If nothing moves, returns after a millisecond, or 20 if nothing has
+  /// moved for a while. Adds to Control::gone. Throws a CommError: kSystem if a member has another secret or sends what
+  /// cannot be read, or the system refuses.
+  void pump(const Receive& receive);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Out;
+  struct In;
+
+  void dial(Out& out);
+  void drop(Out& out);
+  bool move(Out& out);
+  bool take(In& in, const Receive& receive);
+
+  Control& control_;
+  AuthenticatingListener door_;
+  std::map<std::int64_t, Out> outs_;
+  std::list<In> ins_;
+  Clock::time_point moved_ = Clock::now();
+};
+
+}  // namespace phalanx::gloo

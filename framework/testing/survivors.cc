@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ranks that are left when others leave, do not come or are too late. For backends that can shrink groups.
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+
+#include "framework/testing/backend_under_test.h"
+#include "framework/testing/fault.h"
+#include "framework/testing/worlds.h"
+
+namespace phalanx::testing {
+namespace {
+
+using Kind = CommError::Kind;
+
+constexpr Seconds kSoon{0.3};
+
+// Returns the sum of the survivors' ranks in the first world.
+double sum_of_ranks(Communicator& group, int world_rank) {
+  const at::Tensor mine = at::full({1000}, world_rank, at::kFloat);
+  group.all_reduce(mine, Reduction::kSum).wait();
+  return mine[999].item<float>();
+}
+
+TEST(Survivors, ContinueWithoutARankThatHasLeft) {
+  run_ranks(kBackend, 4, [](const CommunicatorPtr& world) {
+    world->barrier().wait();
+    if (world->rank() == 1) return;
+    EXPECT_EQ(error_of([&] { world->barrier().wait(); }).kind(), Kind::kPeerLost);
+    const auto left = world->shrink();
+    EXPECT_EQ(left->size(), 3);
+    EXPECT_EQ(left->name(), "world/survivors");
+    EXPECT_EQ(left->rank(), world->rank() == 0 ? 0 : world->rank() - 1);
+    EXPECT_EQ(sum_of_ranks(*left, world->rank()), 0 + 2 + 3);
+    if (left->rank() == 0) {
+      left->send(at::ones({5}), 2).wait();
+    } else if (left->rank() == 2) {
+      left->recv(at::zeros({5}), 0).wait();
+    }
+    const auto pairs = left->split(left->rank() % 2, 0);
+    EXPECT_EQ(pairs->size(), left->rank() % 2 == 0 ? 2 : 1);
+    EXPECT_EQ(left->allocate({3}, at::kFloat).numel(), 3);
+    if (left->rank() == 2) return;
+    EXPECT_EQ(error_of([&] { left->barrier().wait(); }).kind(), Kind::kPeerLost);
+    const auto last = left->shrink();
+    EXPECT_EQ(sum_of_ranks(*last, world->rank()), 0 + 2);
+  });
+}
+
+TEST(Survivors, InterruptOperationsThatWouldHaveWaited) {
+  run_ranks(kBackend, 3, [](const CommunicatorPtr& world) {
+    world->barrier().wait();
+    // No rank is lost: rank 0 shrinks the group for other reasons, and the others learn of it.
+    if (world->rank() != 0) {
+      EXPECT_EQ(error_of([&] { world->barrier().wait(); }).kind(), Kind::kPeerLost);
+    }
+    EXPECT_EQ(sum_of_ranks(*world->shrink(), world->rank()), 0 + 1 + 2);
+  });
+}
+
+TEST(Survivors, MayBeASingleRank) {
+  run_ranks(kBackend, 3, [](const CommunicatorPtr& world) {
+    world->barrier().wait();
+    if (world->rank() != 2) return;
+    const auto alone = world->shrink();
+    EXPECT_EQ(alone->size(), 1);
+    EXPECT_EQ(sum_of_ranks(*alone, 2), 2);
+  });
+}
+
+TEST(Survivors, ContinueWithoutARankThatIsTooLate) {
+  const auto body = [](const CommunicatorPtr& world) {
+    const auto here = world->split(0, 0);
+    if (world->rank() != 1) {
+      EXPECT_EQ(sum_of_ranks(*here->shrink(), world->rank()), 0 + 2);
+    }
+    world->barrier(Seconds(60)).wait();
+    if (world->rank() == 1) {
+      const auto error = error_of([&] { (void)here->shrink(); });
+      EXPECT_EQ(error.kind(), Kind::kPeerLost);
+      EXPECT_TRUE(contains(error, "shrink of world/0, rank 1 of 3: the others waited")) << error.what();
+    }
+    world->barrier(Seconds(60)).wait();
+  };
+  run_ranks(kBackend, 3, body, kSoon);
+}
+
+}  // namespace
+}  // namespace phalanx::testing
