@@ -24,9 +24,9 @@ extern "C" const char* __lsan_default_suppressions();
 
 const char* __lsan_default_suppressions() { return "leak:c10d::detail::UvTcpSocket::alloc_buffer\n"; }
 
-// oneDNN and the engine of autograd in LibTorch, and the counts of references to exceptions in the standard library, are
-// compiled without the thread sanitizer, which therefore does not see the order that they establish. std::regex caches
-// results of narrow() without a lock; all threads write the same values.
+// oneDNN and the engine of autograd in LibTorch, and the counts of references to exceptions in the standard library,
+// are compiled without the thread sanitizer, which therefore does not see the order that they establish. std::regex
+// caches results of narrow() without a lock; all threads write the same values.
 extern "C" const char* __tsan_default_suppressions();
 
 const char* __tsan_default_suppressions() {
