@@ -21,6 +21,7 @@ The tools and mpirun are real. They are started by replacement scripts, found in
     targets/tools/bench, ...       are programs that measure, with one short round
     .../fuzz/replay                is replay
     mpirun                         is Open MPI's, with the options that root and few cores need
+    pgrep                          if not installed: finds the children of a process
     torchrun                       if not installed: sets torchrun's variables and starts a process for each rank
 """
 
@@ -91,6 +92,12 @@ shift 3
 for ((rank = 0; rank < WORLD_SIZE; ++rank)); do RANK=$rank LOCAL_RANK=$rank "$@" & processes+=($!); done
 for process in "${processes[@]}"; do wait "$process" || status=$?; done
 exit "${status:-0}"
+"""
+PGREP = """
+[[ $1 == -P && $# == 2 ]] || { echo "pgrep: only -P PROCESS"; exit 1; }
+for status in /proc/[0-9]*/status; do
+  grep -qsx "PPid:[[:space:]]*$2" "$status" && basename "$(dirname "$status")"
+done | sort -n
 """
 
 
@@ -163,6 +170,8 @@ class Clone(ProgramTest):
             scripts[f"targets/tools/{name}"] = f'exec %(root)s/tools/{name}/{name} "$@" {limits}'
         if not shutil.which("torchrun"):
             scripts["bin/torchrun"] = TORCHRUN
+        if not shutil.which("pgrep"):
+            scripts["bin/pgrep"] = PGREP
         for name, text in scripts.items():
             path = clone / name
             path.parent.mkdir(parents=True, exist_ok=True)
