@@ -56,7 +56,7 @@ class Optimizer {
   /// Updates the slices with the current learning rate, and zeroes the gradients.
   virtual void update() = 0;
 
-  /// Returns true if update_unless() may be called instead of the next update().
+  /// Returns true if update_unless() may be called instead of the next update(). The same on all ranks.
   virtual bool can_skip_on_device() const { return false; }
 
   /// Does what update() does if `skip`, [] float32 on the slices' device, is 0. If it is 1, zeroes the gradients, which

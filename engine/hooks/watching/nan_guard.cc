@@ -101,7 +101,7 @@ void NanGuard::keep_loss(const State& state) {
     steps_of_losses_.push_back(step_);
   }
   if (step_ % every_ == 0 || losses_.size() == kMaxLosses) look_at_losses();
-  due_ = !finding_ && step_ % every_ == 0;
+  due_ = step_ % every_ == 0;
 }
 
 void NanGuard::look_at_losses() {

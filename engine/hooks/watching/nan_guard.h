@@ -58,9 +58,9 @@ class NanGuard {
 
   std::int64_t every_;
   CommunicatorPtr group_;
-  std::int64_t step_ = 0;                      // current or last step
-  bool due_ = false;                           // true if gradients and parameters of this step are checked
-  std::vector<at::Tensor> losses_;             // not checked yet
+  std::int64_t step_ = 0;           // current or last step
+  bool due_ = false;                // true if gradients and parameters are checked in this step; the same on all ranks
+  std::vector<at::Tensor> losses_;  // not checked yet
   std::vector<std::int64_t> steps_of_losses_;  // ascending; a step of several turns has several losses
   std::optional<Finding> finding_;
   GuardedUpdate* update_ = nullptr;  // owned by the caller of guard()

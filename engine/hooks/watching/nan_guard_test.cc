@@ -14,6 +14,7 @@
 #include <set>
 #include <string>
 
+#include "engine/optim/decorator.h"
 #include "engine/strategies/replicated_strategy.h"
 #include "engine/testing/fakes.h"
 #include "framework/base/error.h"
@@ -80,6 +81,7 @@ class Sum final : public Optimizer {
   void update() override {
     for (auto& slice : slices_) slice.values.add_(slice.gradients);
   }
+  bool can_skip_on_device() const override { return true; }
   void exclude(const std::set<std::string>&) override {}
   double learning_rate() const override { return 1; }
   void set_learning_rate(double) override {}
@@ -241,6 +243,36 @@ TEST(NanGuard, ReadsNoLossBetweenChecks) {
     const auto parameters = testing::no_parameters();
     EXPECT_ANY_THROW(engine.train(parameters, loader, {.epochs = 1}));
     EXPECT_EQ(steps, 7);
+  });
+}
+
+// Records before each update if it may be decided on the device, which Sum always permits.
+class AsksFirst final : public OptimizerDecorator {
+ public:
+  using OptimizerDecorator::OptimizerDecorator;
+  void update() override {
+    answers.push_back(inner().can_skip_on_device());
+    inner().update();
+  }
+  std::vector<bool> answers{};
+};
+
+// If ranks differed, they would not call the same collectives within an update.
+TEST(NanGuard, AFindingOfOneRankLeavesWhereUpdatesAreDecidedTheSameOnAll) {
+  run_ranks("inproc", 2, [](const CommunicatorPtr& world) {
+    Numbers numbers;
+    SpoiledStep step(numbers, [&](std::int64_t number, Numbers& of_step) {
+      if (world->rank() == 1 && number == 4) of_step.loss = NAN;
+    });
+    OneSlice strategy(numbers);
+    NanGuard guard(2, world);
+    AsksFirst optimizer(guard.guard(std::make_unique<Sum>()));
+    Engine engine(step, optimizer, strategy);
+    guard.attach(engine);
+    testing::FakeLoader loader(20);
+    const auto parameters = testing::no_parameters();
+    EXPECT_THROW(engine.train(parameters, loader, {.epochs = 1}), Error);
+    EXPECT_EQ(optimizer.answers, (std::vector<bool>{true, false, true, false, true})) << "rank " << world->rank();
   });
 }
 
