@@ -18,7 +18,8 @@ namespace {
 // smallest fp16 number, and the smallest fp16 number times the largest scale is above the largest one.
 constexpr double kLeast = 0x1p-40, kMost = 0x1p40;
 
-// The scale of a device is checked after this number of updates. Its copy has arrived long before.
+// On a device, the scale is checked once in this many updates; by then the copy that was requested at the check before
+// has arrived.
 constexpr std::int64_t kCheckEvery = 64;
 
 void refuse_if_useless(double scale) {
@@ -54,7 +55,8 @@ void LossScale::set_progress(const std::vector<double>& progress) {
                     std::to_string(progress.size()));
   }
   scale_.fill_(progress[0]);
-  good_.fill_(progress[1]);
+  // _amp_update_scale_() increases the scale only when the number of updates equals the interval.
+  good_.fill_(std::min(progress[1], static_cast<double>(config_.growth_interval - 1)));
   skipped_.fill_(progress[2]);
 }
 

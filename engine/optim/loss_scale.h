@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -16,6 +17,8 @@ namespace phalanx {
 
 /// Defines how a loss scale changes.
 struct LossScaleConfig {
+  static constexpr double kLargestInitial = 3e38;  // a float32 cannot be much larger
+
   double initial = 65536;
   double growth = 2;
   double backoff = 0.5;
@@ -23,10 +26,11 @@ struct LossScaleConfig {
 
   template <class V>
   void visit(V& v) {
-    v("initial", initial, "initial scale", config::above(0));
+    v("initial", initial, "initial scale", {.min = 0, .max = kLargestInitial, .exclusive = true});
     v("growth", growth, "factor by which the scale grows after growth_interval finite updates", config::at_least(1));
     v("backoff", backoff, "factor by which the scale shrinks after non-finite gradients", config::between(0, 1));
-    v("growth_interval", growth_interval, "finite updates in a row after which the scale grows", config::at_least(1));
+    v("growth_interval", growth_interval, "finite updates in a row after which the scale grows",
+      config::between(1, std::numeric_limits<std::int32_t>::max()));
   }
 };
 
@@ -50,8 +54,10 @@ class LossScale final : public OptimizerDecorator {
   /// Returns the factor for the loss of the next step: [] float32, on the device. Updates change it in place.
   const at::Tensor& scale_on_device() const { return scale_; }
 
-  /// Return the same number, and true if the last update was skipped. Wait for the device.
+  /// Returns the same factor as a number. Waits for the device.
   double scale() const;
+
+  /// Returns true if the last update was skipped. Waits for the device.
   bool skipped() const;
 
   void attach(std::vector<Slice> slices) override;
@@ -64,9 +70,11 @@ class LossScale final : public OptimizerDecorator {
   std::int64_t skipped_updates() const;
 
   /// Returns the state other than state() that the next updates depend on: the scale, the number of finite updates
-  /// since it changed, and skipped_updates(). The same on all ranks. Waits for the device. set_progress() throws
-  /// DataError unless it gets three numbers.
+  /// since it changed, and skipped_updates(). The same on all ranks. Waits for the device.
   std::vector<double> progress() const;
+
+  /// Continues from progress() of an object that may have had another config: if more updates in a row were finite than
+  /// `growth_interval` allows, the scale grows after the next one. Throws DataError unless it gets three numbers.
   void set_progress(const std::vector<double>& progress);
 
  private:

@@ -26,8 +26,8 @@ constexpr float kInfinite = std::numeric_limits<float>::infinity();
 
 // A loss scale over two slices of one element each.
 struct Scaled {
-  explicit Scaled(const LossScaleConfig& config, SumOverSlices sum = no_other_slices)
-      : scale(std::unique_ptr<Optimizer>(recorder = new Recorder), config, std::move(sum)) {
+  explicit Scaled(const LossScaleConfig& config, LossScale::LargestOfRanks largest = no_other_slices)
+      : scale(std::unique_ptr<Optimizer>(recorder = new Recorder), config, std::move(largest)) {
     scale.attach(slices);
   }
 
@@ -78,15 +78,19 @@ TEST(LossScale, GrowsAfterGoodUpdatesInARow) {
   EXPECT_THAT(scales, ::testing::ElementsAre(8, 8, 4, 4, 4, 8, 8, 8, 16));
 }
 
-// If gradients overflow on one rank, all ranks skip the update.
+// If gradients overflow on a rank or on all of them, all ranks skip the update.
 TEST(LossScale, AllRanksSkipAnUpdateThatIsNotFiniteOnOne) {
   testing::run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
-    Scaled scaled({.initial = 8}, [&](at::Tensor& sums) { group->all_reduce(sums, Reduction::kSum).wait(); });
+    Scaled scaled({.initial = 8}, [&](at::Tensor& of_ranks) { group->all_reduce(of_ranks, Reduction::kMax).wait(); });
     scaled.update(1, group->rank() == 1 ? kInfinite : 1);
     EXPECT_TRUE(scaled.scale.skipped());
     EXPECT_EQ(scaled.scale.scale(), 4);
     scaled.update(1, 1);
     EXPECT_FALSE(scaled.scale.skipped());
+    scaled.update(kInfinite, 1);
+    EXPECT_TRUE(scaled.scale.skipped());
+    EXPECT_EQ(scaled.scale.scale(), 2);
+    EXPECT_EQ(scaled.scale.skipped_updates(), 2);
   });
 }
 
@@ -101,6 +105,16 @@ TEST(LossScale, ContinuesFromItsProgress) {
   EXPECT_EQ(second.scale.skipped_updates(), 1);
   second.update(1, 1);
   EXPECT_EQ(second.scale.scale(), 8);
+}
+
+// The run that is resumed had a larger growth_interval.
+TEST(LossScale, GrowsAfterItHasResumedWithAShorterInterval) {
+  Scaled scaled({.initial = 8, .growth_interval = 3});
+  scaled.scale.set_progress({4, 5, 0});
+  scaled.update(1, 1);
+  EXPECT_EQ(scaled.scale.scale(), 8);
+  scaled.update(1, 1);
+  EXPECT_EQ(scaled.scale.scale(), 8);
 }
 
 TEST(LossScale, FailsWhenNoScaleHelps) {
