@@ -116,6 +116,7 @@ void SampleShares::attach(Engine& engine) {
   if (!measured_) return;
   engine.on(Event::kStartEpoch, HookPhase::kAdapt, [this](State&) { start_epoch(); });
   engine.on(Event::kSample, HookPhase::kAdapt, [this](State& state) { samples_ += state.batch.valid; });
+  engine.on(Event::kUpdate, HookPhase::kAdapt, [this](State&) { ++steps_; });
   // No loader gathers batches between epochs: a loader that prefetches has reached the end of this epoch.
   engine.on(Event::kEndEpoch, HookPhase::kAdapt, [this](State& state) {
     if (!state.stop) end_epoch();
@@ -123,11 +124,13 @@ void SampleShares::attach(Engine& engine) {
 }
 
 void SampleShares::start_epoch() {
+  clock_.synchronize();
   before_ = clock_.total();
-  samples_ = 0;
+  samples_ = steps_ = 0;
 }
 
 void SampleShares::end_epoch() {
+  clock_.synchronize();
   double seconds = 0;
   const PhaseTimes times = clock_.total() - before_;
   const auto count = [&](Phase phase) { seconds += times.seconds[static_cast<std::size_t>(phase)]; };
@@ -137,7 +140,7 @@ void SampleShares::end_epoch() {
   }
   at::Tensor own = at::empty({2}, at::kDouble), all = at::empty({all_->size(), 2}, at::kDouble);
   own.data_ptr<double>()[0] = place_;
-  own.data_ptr<double>()[1] = seconds > 0 ? static_cast<double>(samples_) / seconds : 0;
+  own.data_ptr<double>()[1] = rate_of(times.steps, seconds);
   const MeasuredInputs measured_inputs;
   all_->all_gather(all, own).wait();
   std::vector<double> measured(rates_.size());
@@ -151,6 +154,14 @@ void SampleShares::end_epoch() {
   }
   *shares_ = proportional_shares(global_batch_, rates_);
   log_info() << "shares of the next epoch: " << joined(*shares_) << " of " << global_batch_ << " samples";
+}
+
+// Returns the samples per second of this epoch. On a device, its steps are not all measured, and those that are may be
+// counted in the next epoch.
+double SampleShares::rate_of(std::int64_t measured_steps, double seconds) const {
+  if (steps_ == 0 || seconds <= 0) return 0;
+  const double samples_of_step = static_cast<double>(samples_) / static_cast<double>(steps_);
+  return samples_of_step * static_cast<double>(measured_steps) / seconds;
 }
 
 CheckpointPart SampleShares::part() {

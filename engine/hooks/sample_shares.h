@@ -19,7 +19,7 @@ namespace phalanx {
 /// samples a second it processed, in 16 bytes. The time of a rank is the time of data, forward and backward, and also
 /// of communication and update under strategies in which no rank waits for others. The share in the next epoch is
 /// proportional to the rate that is expected of the rank (expected_rate()). All ranks compute the shares from the same
-/// numbers.
+/// numbers. On a device, the host waits for it at the beginning and at the end of an epoch.
 class SampleShares {
  public:
   /// `clock` must outlive the object. Throws ConfigError if the shares do not fit the ranks or the batch.
@@ -36,6 +36,7 @@ class SampleShares {
  private:
   void start_epoch();
   void end_epoch();
+  double rate_of(std::int64_t measured_steps, double seconds) const;
 
   bool measured_ = false;
   std::int64_t global_batch_;
@@ -47,6 +48,7 @@ class SampleShares {
   bool counts_all_work_;
   PhaseTimes before_;         // times of the clock when the epoch began
   std::int64_t samples_ = 0;  // of this rank in this epoch
+  std::int64_t steps_ = 0;    // of this epoch
 };
 
 /// Returns the number of samples of `batch` for each rank, in proportion to `rates` and at least one each. Shares of

@@ -12,7 +12,7 @@
 namespace phalanx {
 namespace {
 
-constexpr std::int64_t kLongestInterval = 16;
+constexpr std::int64_t kLongestInterval = 17;    // a prime
 constexpr std::size_t kManyBorders = 2048;       // of a hundred steps or more
 constexpr std::int64_t kLongStepNs = 4'000'000;  // the cost of measuring is 1 % of it
 

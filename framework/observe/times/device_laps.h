@@ -20,7 +20,8 @@ namespace phalanx {
 /// nothing to do count, so that the phases of a step add up to the step. Must be used by one thread at a time.
 ///
 /// A measured step costs the host some 40 us. If steps are so short that this would be more than 1 % of their time,
-/// only every n-th step is measured, at most every 16th, and counts for the n steps.
+/// only every n-th step is measured, and counts for n steps: itself and the n - 1 before it. n is at most 17. It is
+/// a prime: work that is due every 16th step, say, would otherwise fall into all measured steps or into none.
 class DeviceLaps {
  public:
   explicit DeviceLaps(const c10::Device& device) : device_(device) {}
@@ -30,10 +31,12 @@ class DeviceLaps {
   void skip();
   void end_step();
 
-  /// Returns the times of the steps that the device has completed. Does not wait for the device.
+  /// Returns the times of the steps up to the last measured one that the device has completed. Does not wait for the
+  /// device.
   const PhaseTimes& total();
 
-  /// Waits until the device has passed the last border.
+  /// Waits until the device has passed the last border. total() then has all steps up to the last measured one; the up
+  /// to n - 1 later ones are added with the next.
   void synchronize();
 
  private:

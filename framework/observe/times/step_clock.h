@@ -55,11 +55,12 @@ class StepClock {
   void skip();  // the time since the last lap is not part of a step
   void end_step();
 
-  /// Returns the times of all steps so far. With a device, these are the steps that it has completed: does not wait for
-  /// it.
+  /// Returns the times of all steps so far. With a device, these are the steps up to the last measured one that it has
+  /// completed: does not wait for it.
   const PhaseTimes& total();
 
-  /// Waits until the device has completed all steps.
+  /// Waits until the device has completed the last step that is measured: total() then lacks the steps since, at most
+  /// 16 (see DeviceLaps). Does nothing without a device.
   void synchronize();
 
   /// Sets the listener; {} removes it.
