@@ -136,7 +136,8 @@ class Timeline {
     add([](int) { return true; });
   }
 
-  // Operations of a kind have a color. Two colors are those of ranks that wait and of ranks that have not come.
+  // Operations of a kind have a color. Two colors are reserved for ranks that wait and for
+  // ranks that have not come.
   void choose_colors() {
     static const std::vector<const char*> kColors{"s0", "s2", "s5", "s6", "s7", "s3"};
     for (const int row : rows_) {

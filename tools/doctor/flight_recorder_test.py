@@ -147,6 +147,19 @@ class FlightRecorder(ProgramTest):
                          (picture["sentence"], picture["size"], picture["groups"], picture["only_operations"]))
         self.assertEqual(["done", "running"], [operation["state"] for operation in picture["ranks"][1]["operations"]])
 
+    def test_keeps_the_last_operations(self):
+        files = self.write({0: dump(*(entry(sequence) for sequence in range(1, 1101)))})
+        self.run_doctor("--flight_recorder", *files, "--json=picture.json")
+        kept = json.loads((self.folder / "picture.json").read_text())["ranks"][0]["operations"]
+        self.assertEqual((1000, 101, 1100), (len(kept), kept[0]["sequence"], kept[-1]["sequence"]))
+
+    def test_names_the_line_of_a_program_in_a_folder_called_torch(self):
+        frames = [{**FRAMES[0], "filename": "torch/distributed/distributed_c10d.py"}, FRAMES[0],
+                  {**FRAMES[1], "filename": "/home/me/torch/train.py"}]
+        waits = dump(entry(7), entry(8, ago=20, state="started"))
+        self.assertIn("issued at /home/me/torch/train.py:33",
+                      self.explain({rank: waits if rank else dump(entry(7, frames=frames)) for rank in RANKS}))
+
     def test_executes_nothing(self):
         good = pickle.dumps(dump(entry(7)), 2)
         for what, content in (("state", entry(7, state="completed") | {"state": Calls()}), ("frames", entry(7, frames={1})),
@@ -171,15 +184,17 @@ class FlightRecorder(ProgramTest):
                  dump(entry(7), {**entry(8), "state": "lost"})),
                 ("the dump: entries[0]: input_sizes[0][0] is not an integer", dump(entry(7, input_sizes=[["4"]]))),
                 ("the dump: entries[0]: input_sizes[0] is not the shape of a tensor", dump(entry(7, input_sizes=[[-4]]))),
+                ("the dump: entries[0]: duration_ms is not finite", dump(entry(7, duration_ms=float("nan")))),
                 ("the dump: pg_config[0]: ranks is not a list of ranks",
                  dump(groups={"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 0]"}})),
                 ("its job has 2 ranks, but the one of nccl_trace_rank_0 has 4; give the dumps of one job only",
                  dump(groups=other))):
             self.assertIn(why, self.refusal({0: good, 1: content}))
-        outside = {**WORLD, "5": {"name": "5", "desc": "undefined", "ranks": "[0, 2]"}}
-        self.assertIn("the dump: entries[0]: process_group is group 5 of ranks 0, 2, not of rank 1; does the name of the file "
-                      "end with its rank?",
-                      self.refusal({0: good, 1: dump(entry(7, process_group=("5", "undefined")), groups=outside)}))
+        for ranks, text in (([0, 2], "0, 2"), (list(range(0, 40, 2)), "0, 2, 4, 6, 8, 10, 12, 14 and 12 more")):
+            outside = {**WORLD, "5": {"name": "5", "desc": "undefined", "ranks": str(ranks)}}
+            self.assertIn(f"the dump: entries[0]: process_group is group 5 of ranks {text}, not of rank 1; does the name of the "
+                          "file end with its rank?",
+                          self.refusal({0: good, 1: dump(entry(7, process_group=("5", "undefined")), groups=outside)}))
 
     def test_refuses_wrong_files(self):
         self.write({0: dump(entry(7))})

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -25,6 +27,7 @@ constexpr std::int64_t kMaxFileBytes = 256 << 20;
 constexpr std::int64_t kMaxRanks = 1 << 20;
 constexpr std::size_t kKeptOperations = 1000;  // of each rank, the last ones
 constexpr std::size_t kShownTensors = 3;       // of an operation
+constexpr std::size_t kShownRanks = 8;         // of a group
 constexpr std::size_t kShownBytes = 200;       // of a name
 
 // Values of a pickle may occur in it many times, so what is read of them is counted.
@@ -86,8 +89,10 @@ class Value {
   std::int64_t integer() const { return of_kind(PickleNode::kInt, "an integer").integer; }
   double seconds(double unit) const { return static_cast<double>(integer()) * unit; }
   double number() const {
-    return node_->kind == PickleNode::kInt ? static_cast<double>(node_->integer)
-                                           : of_kind(PickleNode::kFloat, "a number").number;
+    if (node_->kind == PickleNode::kInt) return static_cast<double>(node_->integer);
+    const double number = of_kind(PickleNode::kFloat, "a number").number;
+    if (!std::isfinite(number)) refuse(" is not finite");
+    return number;
   }
 
  private:
@@ -114,9 +119,11 @@ std::string shortened(std::string text) {
 }
 
 std::string ranks_text(const std::vector<int>& ranks) {
+  const auto shown = std::min(ranks.size(), kShownRanks), more = ranks.size() - shown;
   std::vector<std::string> words;
-  for (const int rank : ranks) words.push_back(std::to_string(rank));
-  return (ranks.size() == 1 ? "rank " : "ranks ") + join(words, ", ");
+  for (std::size_t i = 0; i < shown; ++i) words.push_back(std::to_string(ranks[i]));
+  return (ranks.size() == 1 ? "rank " : "ranks ") + join(words, ", ") +
+         (more > 0 ? " and " + std::to_string(more) + " more" : "");
 }
 
 // Reads "[0, 1, 2]".
@@ -175,8 +182,16 @@ class Groups {
     return by_rank_[rank].try_emplace(name, Group{.name = name, .description = description, .ranks = {}}).first->second;
   }
 
-  // Returns the name that the whole job has for a group: "world", "mesh_tp group 3" or "group 3".
-  std::string label(const Group& group) const {
+  // Returns the name that the whole job has for a group of find(): "world", "mesh_tp group 3" or "group 3". All groups
+  // must have been added.
+  const std::string& label(const Group& group) {
+    auto& label = labels_[&group];
+    if (label.empty()) label = make_label(group);
+    return label;
+  }
+
+ private:
+  std::string make_label(const Group& group) const {
     if (group.is_world()) return "world";
     const bool described = !group.description.empty() && group.description != "undefined";
     const std::string name = "group " + shortened(group.name);
@@ -186,8 +201,6 @@ class Groups {
     if (same != ranks_.end() && std::ranges::any_of(same->second, other)) label += " of " + ranks_text(group.ranks);
     return label;
   }
-
- private:
   void check_world(const FlightRecorderDump& dump, const Group& group) {
     if (world_from_.empty()) {
       world_ = group;
@@ -203,6 +216,7 @@ class Groups {
   std::string world_from_{};
   std::map<int, std::map<std::string, Group>> by_rank_{};
   std::map<std::string, std::vector<std::vector<int>>> ranks_{};  // by name, what different ranks say
+  std::map<const Group*, std::string> labels_{};                  // of groups in by_rank_
 };
 
 // Returns "[64, 10] Float, [10] Float and 5 more of 700 elements".
@@ -252,7 +266,7 @@ std::string place_of(const Value& entry) {
     const Value frame = (*frames)[i];
     const std::string file = frame.at("filename").text();
     const bool named = !file.empty() && !file.starts_with("?") && !file.starts_with("<");
-    if (!named || file.starts_with("torch/") || file.find("/torch/") != file.npos) continue;
+    if (!named || file.starts_with("torch/") || file.find("-packages/torch/") != file.npos) continue;
     return printable(file) + ":" + std::to_string(frame.at("line").integer());
   }
   return "";
@@ -267,7 +281,7 @@ struct Recorded {
   bool ends_coalescing = false;  // the last entry of operations that were issued together, with their state
 };
 
-// Reads the ranks of "send 1->2" or "recv 2<-1", which count within the group. Returns the other one.
+// Reads the ranks of "send 1->2" or "recv 2<-1", which are ranks of the group. Returns the other one.
 std::optional<int> peer_in(const std::string& op, const std::string& rest) {
   const std::string arrow = op == "send" ? "->" : "<-";
   const auto at = rest.find(arrow);
@@ -354,8 +368,8 @@ void coalesce(Recorded& to, Recorded&& next) {
   operation.peer = -1;
 }
 
-std::vector<Recorded> operations_in(const Value& content, Groups& groups, int rank) {
-  std::vector<Recorded> operations;
+std::deque<Recorded> operations_in(const Value& content, Groups& groups, int rank) {
+  std::deque<Recorded> operations;
   const auto entries = content.find("entries");  // absent: the rank has recorded none
   if (!entries) return operations;
   for (std::size_t i = 0; i < entries->size(); ++i) {
@@ -368,15 +382,13 @@ std::vector<Recorded> operations_in(const Value& content, Groups& groups, int ra
     } else {
       operations.push_back(std::move(next));
     }
-  }
-  if (operations.size() > kKeptOperations) {
-    operations.erase(operations.begin(), operations.end() - static_cast<std::ptrdiff_t>(kKeptOperations));
+    if (operations.size() > kKeptOperations) operations.pop_front();
   }
   return operations;
 }
 
-// Lets the oldest operation of each group that is not completed run: those after it wait for it.
-void start_oldest(std::vector<Recorded>& operations) {
+// Marks as running the oldest operation of each group that has not completed, for which the later ones wait.
+void start_oldest(std::deque<Recorded>& operations) {
   std::map<std::pair<std::string, bool>, bool> started;
   for (auto& one : operations) {
     if (one.done || std::exchange(started[{one.operation.group, one.message}], true)) continue;
@@ -406,7 +418,7 @@ FlightRecorderDump read_flight_recorder_dump(const std::string& path) {
   const char* const end = path.data() + path.size();
   const auto read = std::from_chars(path.data() + digits, end, dump.rank);
   if (read.ec != std::errc() || read.ptr != end || dump.rank >= kMaxRanks) {
-    throw DataError(path + ": the name of a dump must end with the number of its rank, as nccl_trace_rank_12");
+    throw DataError(path + ": the name of a dump must end with the number of its rank, as in nccl_trace_rank_12");
   }
   struct stat status{};
   if (::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)) {

@@ -17,7 +17,7 @@ struct PicturedOperation {
   std::string call{};      // "all_reduce(sum) of 1000 Float": what must be the same on all ranks
   std::string what{};      // what it moves, such as "bucket 1: fc2.bias to conv1.weight"; empty: unknown
   std::string place{};     // file and line of the program that issued it; empty: unknown
-  int peer = -1, tag = 0;  // of messages; the peer counts within the group
+  int peer = -1, tag = 0;  // of messages; the peer is a rank of the group
   std::string state{};     // "launched", "running", "done" or "failed"
   double launched = 0, started = 0, finished = 0;
 
