@@ -159,7 +159,7 @@ void print(const ReplayFindings& findings, const ReplayPlan& plan) {
                 static_cast<long long>(found.step), found.phase.c_str(), found.tensor.c_str());
     if (!found.others.empty()) std::printf(", and %zu more tensors", found.others.size());
     std::printf("\n");
-  } else if (findings.problems[0].empty() && findings.problems[1].empty()) {
+  } else if (findings.compared) {
     std::printf("Replayed with the digests of every step: there is no difference in them up to step %lld\n",
                 static_cast<long long>(plan.until));
   }

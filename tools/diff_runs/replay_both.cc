@@ -26,7 +26,16 @@ std::vector<std::string> command_of(const ReplayPlan& plan, std::size_t run, con
   return command;
 }
 
+bool is_unlike_recording(const std::string& errors) { return errors.find("the replay differs") != std::string::npos; }
+
+// Returns true if the first run, which is compared with the other recording, failed only because they differ.
+bool has_only_found(const std::string& operation, std::size_t run, const regress::Captured& done) {
+  return run == 0 && !operation.empty() && done.status == kFailed && !is_unlike_recording(done.errors);
+}
+
 }  // namespace
+
+bool ReplayFindings::is_unlike(std::size_t run) const { return is_unlike_recording(problems[run]); }
 
 std::string operation_in(const std::string& output) {
   std::istringstream lines(output);
@@ -44,9 +53,11 @@ ReplayFindings replay_both(const ReplayPlan& plan) {
   for (std::size_t run = 0; run < runs.size(); ++run) {
     runs[run] = folder.path() + "/" + std::to_string(run);
     const auto done = regress::capture(command_of(plan, run, runs[run]), "", kLongestReplay);
-    const std::string operation = operation_in(done.output);
-    if (run == 0) findings.operation = operation;
-    if (done.status != kDone && operation.empty()) findings.problems[run] = done.errors;
+    if (run == 0) findings.operation = operation_in(done.output);
+    if (done.status != kDone && !has_only_found(findings.operation, run, done)) {
+      findings.problems[run] =
+          done.errors.empty() ? "it ended with status " + std::to_string(done.status) : done.errors;
+    }
   }
   const auto has_digests = [](const std::string& run) {
     return std::filesystem::is_directory(RunFolder(run).digests());
@@ -54,6 +65,7 @@ ReplayFindings replay_both(const ReplayPlan& plan) {
   if (findings.problems[0].empty() && findings.problems[1].empty() && std::ranges::all_of(runs, has_digests)) {
     std::int64_t steps = 0;
     findings.digests = compare(read_digests(runs[0]), read_digests(runs[1]), steps);
+    findings.compared = true;
   }
   return findings;
 }

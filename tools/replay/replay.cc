@@ -107,16 +107,12 @@ void print(const recording::Header& header, const ReplayResult& result) {
       static_cast<long long>(result.last_step));
 }
 
-// Returns the exit status.
-int print_difference(const std::string& against, const recording::Replay& replay) {
-  if (against.empty()) return kDone;
+// Prints the first difference from the recording `against` that has been found, if any. Returns true if there is one.
+bool print_difference(const std::string& against, const recording::Replay& replay) {
   const std::string difference = replay.difference_from_other();
-  if (difference.empty()) {
-    std::printf("No difference from %s in these operations\n", against.c_str());
-    return kDone;
-  }
+  if (difference.empty()) return false;
   std::printf("First difference from %s: %s\n", against.c_str(), difference.c_str());
-  return kFailed;
+  return true;
 }
 
 int run(const Arguments& arguments) {
@@ -137,9 +133,12 @@ int run(const Arguments& arguments) {
     print(header, replay_rank(job, replay, folder, options.until));
   } catch (const recording::ReplayDifference& difference) {
     std::fprintf(stderr, "Rank %d of %d: %s\n", header.rank, header.ranks, difference.what());
+    print_difference(options.against, *replay);
     return kFailed;
   }
-  return print_difference(options.against, *replay);
+  if (print_difference(options.against, *replay)) return kFailed;
+  if (!options.against.empty()) std::printf("No difference from %s in these operations\n", options.against.c_str());
+  return kDone;
 }
 
 const bool replay_registered = register_command(

@@ -62,12 +62,16 @@ class Replay(ProgramTest):
 
     def test_the_operation_in_which_another_run_differs_is_named(self):
         self.record(strategy="all_reduce")
-        other = {"framework.record": "other", "strategy": "all_reduce", "optimizer.momentum": 0.5}
+        other = {"framework.record": "other", "strategy": "all_reduce", "optimizer.lr": 0.01}
         self.assert_status(0, self.train(*sets(SHORT, other), run="other_run"))
         process = self.replay("--rank=0", "--against=other", "--until=4", status=1)
         self.assertRegex(process.out, r"(?m)^Rank 0 of 2 did what is recorded up to step 4: \d+ operations$")
-        self.assertRegex(process.out, r"(?m)^First difference from other: the input of all_reduce\(mean\) of .*, in step 3, other "
+        self.assertRegex(process.out, r"(?m)^First difference from other: the input of all_reduce\(mean\) of .*, in step 2, other "
                          r"bits in the gradient of ")
+        # What was found is also printed if the replay later differs from its own recording.
+        process = self.replay("--rank=0", "--against=other", "--set=optimizer.momentum=0.5", status=1)
+        self.assertRegex(process.err, r"Rank 0 of 2: the replay differs in step \d+: ")
+        self.assertRegex(process.out, r"(?m)^First difference from other: .*, in step 2, other bits in the gradient of ")
         self.assertIn("No difference from recording in these operations\n", self.replay("--rank=0", "--against=recording").out)
         self.assertIn("--until: steps are numbered from 1", self.replay("--until=-1", status=2).err)
 
