@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -253,8 +254,13 @@ TEST_F(RunPageTest, ARunThatStandsStillNeedsNoMetrics) {
               AllOf(HasSubstr("has not finished"), HasSubstr("<h2>Why it stands still</h2>"),
                     HasSubstr("rank 0 has waited 20 s in all_reduce #5 of world")));
   write_metrics();
+  const auto over = HasSubstr("<h2>Why it stood still at 1970-01-01 00:16 UTC</h2>");
+  EXPECT_THAT(to_run_page(read_run(folder_)), over) << "there are newer metrics";
+  const std::filesystem::file_time_type earlier(std::chrono::file_clock::from_sys(std::chrono::sys_seconds()));
+  std::filesystem::last_write_time(folder_.metrics(), earlier);
+  EXPECT_THAT(to_run_page(read_run(folder_)), HasSubstr("<h2>Why it stands still</h2>"));
   write(folder_.summary(), R"({"name":"a","ranks":2})");
-  EXPECT_THAT(to_run_page(read_run(folder_)), HasSubstr("<h2>Why it stood still for a while</h2>"));
+  EXPECT_THAT(to_run_page(read_run(folder_)), over);
   write(folder_.logs() + "/hang.json", "{");
   EXPECT_THAT([this] { read_run(folder_); }, ThrowsMessage<DataError>(HasSubstr("hang.json: ")));
 }

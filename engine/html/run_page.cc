@@ -2,6 +2,7 @@
 #include "engine/html/run_page.h"
 
 #include <algorithm>
+#include <ctime>
 #include <vector>
 
 #include "engine/html/chart.h"
@@ -101,10 +102,25 @@ std::string provenance(const RunRecord& run) {
   return "<div class=\"wide\"><table class=\"words\"><tbody>\n" + text + "</tbody></table></div>\n";
 }
 
-// Returns why the run stood still. If it has ended, it has gone on since.
+// Returns true if nothing shows that the run has gone on since it stood still.
+bool stands_still(const RunRecord& run) { return run.hang && !run.summary && !run.moved_on; }
+
+// Returns " at 2026-03-01 16:48 UTC", or nothing for a time that no run has.
+std::string at_time(double seconds) {
+  constexpr double kYear3000 = 3.25e10;
+  if (!(seconds > 0 && seconds < kYear3000)) return {};
+  const auto time = static_cast<std::time_t>(seconds);
+  std::tm utc{};
+  ::gmtime_r(&time, &utc);
+  char text[32];
+  std::strftime(text, sizeof(text), " at %Y-%m-%d %H:%M UTC", &utc);
+  return text;
+}
+
 std::string hang(const RunRecord& run) {
   if (!run.hang) return {};
-  return to_section(run.summary ? "Why it stood still for a while" : "Why it stands still", to_hang(*run.hang));
+  return to_section(stands_still(run) ? "Why it stands still" : "Why it stood still" + at_time(run.hang->taken),
+                    to_hang(*run.hang));
 }
 
 // Returns a note if the test split chose the model, because its metrics are then optimistic.
@@ -131,10 +147,10 @@ std::string to_run_page(const RunRecord& run) {
   return to_page(
       name, "<h1>" + escape_html(name) + "</h1>\n" + line("subject", subject_of(run)) + line("result", result_of(run)) +
                 line("about", run.path + " · the run " + state) + to_tiles(tiles) + chosen_by_test(run) +
-                (run.summary ? "" : hang(run)) + to_section("Curves", curves(run)) +
+                (stands_still(run) ? hang(run) : "") + to_section("Curves", curves(run)) +
                 to_section("Which class is mistaken for which", to_matrices(run)) +
                 to_section("Where the time of a step goes", step_time(run)) +
-                to_section("What the strategy counted", counted(run)) + (run.summary ? hang(run) : "") +
+                to_section("What the strategy counted", counted(run)) + (stands_still(run) ? "" : hang(run)) +
                 to_section("Provenance", provenance(run)) +
                 (run.config.empty()
                      ? ""

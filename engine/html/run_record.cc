@@ -2,6 +2,7 @@
 #include "engine/html/run_record.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -53,6 +54,12 @@ void read_metrics(RunRecord& run, const std::string& path) {
   }
 }
 
+// Returns when a file was written, in seconds since the epoch.
+double time_of(const std::string& path) {
+  const auto written = std::chrono::file_clock::to_sys(std::filesystem::last_write_time(path));
+  return std::chrono::duration<double>(written.time_since_epoch()).count();
+}
+
 }  // namespace
 
 RunRecord read_run(const RunFolder& folder) {
@@ -71,6 +78,7 @@ RunRecord read_run(const RunFolder& folder) {
   if (std::filesystem::exists(folder.config(), none)) run.config = read_file(folder.config());
   if (has_metrics) read_metrics(run, folder.metrics());
   if (stood_still) run.hang = job_picture_from_json(read_file(hang), hang);
+  run.moved_on = stood_still && has_metrics && time_of(folder.metrics()) > run.hang->taken;
   return run;
 }
 

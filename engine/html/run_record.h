@@ -25,6 +25,7 @@ struct RunRecord {
   std::map<std::string, Curve> curves{};  // by "train/loss", "test/accuracy", "train/learning_rate", ...
   std::map<std::string, Curve> phases{};  // by phase: milliseconds of a step
   std::optional<JobPicture> hang{};       // logs/hang.json; absent: it has never stood still
+  bool moved_on = false;                  // metrics.jsonl was written after `hang` was taken
 };
 
 /// Reads the folder of a run. Throws DataError if `folder` is not a run folder: it has neither metrics.jsonl nor
