@@ -20,7 +20,7 @@ at::Tensor run_in_segments(BlockRange blocks, std::size_t count, const Checkpoin
   for (std::size_t i = 0; i < parts; ++i) {
     const BlockRange segment{first + between * i / parts, first + between * (i + 1) / parts};
     const auto compute = [run, segment](const at::Tensor& start) { return run(segment, start); };
-    const bool on_host = segments.on_host && !x.is_cpu();
+    const bool on_host = segments.on_host && parts > 1 && !x.is_cpu();  // backward begins with the last input
     x = on_host ? checkpointed_on_host(compute, x, last_copy) : checkpointed(compute, x);
   }
   return run({last, blocks.end}, std::move(x));

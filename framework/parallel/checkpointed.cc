@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 #include "framework/parallel/autocast.h"
@@ -61,7 +62,13 @@ class Checkpointed final : public torch::autograd::Function<Checkpointed> {
     if (copy == nullptr) context->save_for_backward({input});
     context->saved_data["kept"] = c10::IValue::make_capsule(c10::make_intrusive<SavedContext>(
         function, copy, Autocast::current(input.device().type()), random_state(input.device())));
-    return function(input);
+    const auto version = input._version();
+    at::Tensor output = function(input);
+    if (copy != nullptr && input._version() != version) {  // autograd itself checks what it has saved
+      throw std::logic_error(
+          "a checkpointed function has changed its input in place, so the copy of it is not the input");
+    }
+    return output;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {

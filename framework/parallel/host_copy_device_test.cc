@@ -75,6 +75,13 @@ TEST_P(HostCopies, ChangeNoBitOfTheGradients) {
   for (std::size_t i = 0; i < kept.size(); ++i) EXPECT_TRUE(at::equal(copied[i], kept[i])) << i;
 }
 
+TEST_P(HostCopies, RefuseAnInputThatIsChangedInPlace) {
+  const at::Tensor weight = at::ones({4}).to(kGpu).requires_grad_();
+  const auto change = [](const at::Tensor& input) { return at::Tensor(input).mul_(2); };
+  std::shared_ptr<HostCopy> last;
+  EXPECT_THROW(checkpointed_on_host(change, weight * 3, last), std::logic_error);
+}
+
 // The input of the last layer, and its output.
 TEST(HostCopyMemory, HoldsOneActivationOnTheDeviceAfterForward) {
   EXPECT_GE(train(false).bytes_after_forward, (kLayers + 1) * kActivationBytes);

@@ -208,11 +208,13 @@ class RingAttention : public torch::autograd::Function<RingAttention> {
 at::Tensor ring_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                           const CommunicatorPtr& group) {
   const auto fits = [&](const at::Tensor& shared) {
-    return shared.dim() == 4 && query.size(1) % shared.size(1) == 0 && query.size(0) == shared.size(0) &&
-           query.sizes().slice(2) == shared.sizes().slice(2);
+    return shared.dim() == 4 && shared.size(1) > 0 && query.size(1) % shared.size(1) == 0 &&
+           query.size(0) == shared.size(0) && query.sizes().slice(2) == shared.sizes().slice(2);
   };
   if (query.dim() != 4 || !fits(key) || key.sizes() != value.sizes()) {
-    throw std::invalid_argument("ring attention takes queries, keys and values [n, heads, positions, head width]");
+    throw std::invalid_argument(
+        "ring attention takes queries, keys and values [n, heads, positions, head width]; keys and values may have a "
+        "number of heads that divides the number of the queries' heads");
   }
   if (group->size() > 1 && query.size(kPositionDimension) % 2 != 0) {
     throw std::invalid_argument("ring attention takes two chunks of positions of the same length on each rank");

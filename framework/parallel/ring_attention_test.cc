@@ -130,13 +130,15 @@ TEST(SequenceShard, RanksHaveAnEarlyAndALateChunk) {
   });
 }
 
-TEST(RingAttention, RefusesAnOddNumberOfPositions) {
+TEST(RingAttention, RefusesOddNumbersOfPositionsAndHeadsThatCannotBeShared) {
   run_ranks("inproc", 2, [](const CommunicatorPtr& world) {
     const at::Tensor odd = at::zeros({1, 1, 3, 4}), even = at::zeros({1, 1, 4, 4});
     EXPECT_THROW(ring_attention(odd, odd, odd, world), std::invalid_argument);
     EXPECT_THROW(ring_attention(even, odd, odd, world), std::invalid_argument);
     const at::Tensor three = at::zeros({1, 3, 4, 4}), two = at::zeros({1, 2, 4, 4});
     EXPECT_THROW(ring_attention(three, two, two, world), std::invalid_argument);
+    const at::Tensor none = at::zeros({1, 0, 4, 4});
+    EXPECT_THROW(ring_attention(three, none, none, world), std::invalid_argument);
   });
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -36,8 +37,8 @@ class TimedStep final : public StepDecorator {
 };
 
 /// An optimizer that tells a clock, which must outlive it, when its update begins and ends. The time between backward
-/// and update, and between update and the end of the step, counts as communication, and so do sums within it that are
-/// timed().
+/// and update, and between update and the end of the step, counts as communication, and so do exchanges between ranks
+/// within it that are timed().
 class TimedUpdate final : public OptimizerDecorator {
  public:
   TimedUpdate(std::unique_ptr<Optimizer> inner, StepClock& clock)
@@ -55,12 +56,12 @@ class TimedUpdate final : public OptimizerDecorator {
   StepClock& clock_;
 };
 
-/// Returns a function that calls `sum`, which sums over ranks within an update, and counts its time as communication.
-/// The clock must outlive it.
-inline SumOverSlices timed(SumOverSlices sum, StepClock& clock) {
-  return [sum = std::move(sum), &clock](at::Tensor& sums) {
+/// Returns a function that calls `exchange`, which combines a tensor of all ranks within an update, and counts its time
+/// as communication. The clock must outlive it.
+inline std::function<void(at::Tensor&)> timed(std::function<void(at::Tensor&)> exchange, StepClock& clock) {
+  return [exchange = std::move(exchange), &clock](at::Tensor& numbers) {
     clock.lap(Phase::kUpdate);
-    sum(sums);
+    exchange(numbers);
     clock.lap(Phase::kCommunication);
   };
 }
