@@ -10,8 +10,10 @@
 
 #include <cmath>
 #include <limits>
+#include <string>
 
 #include "engine/testing/decorator.h"
+#include "framework/base/config/config.h"
 #include "framework/base/error.h"
 #include "framework/comm/communicator.h"
 #include "framework/testing/worlds.h"
@@ -134,6 +136,16 @@ TEST(LossScale, ARankWithoutSlicesTakesPart) {
 
 TEST(LossScale, RefusesProgressOfAnotherSize) {
   EXPECT_THROW(Scaled(LossScaleConfig{}).scale.set_progress({1, 2}), DataError);
+}
+
+TEST(LossScale, RefusesKeysThatAreTooLargeForItsTensors) {
+  const auto load = [](const std::string& text) {
+    LossScaleConfig config;
+    config::load_text(config, text, "a test");
+  };
+  EXPECT_NO_THROW(load("{initial: 1e+38, growth_interval: 2147483647}"));
+  EXPECT_THROW(load("initial: 1e+39"), ConfigError);
+  EXPECT_THROW(load("growth_interval: 2147483648"), ConfigError);
 }
 
 TEST(LossScale, RefusesABackoffOf1) {
