@@ -224,7 +224,12 @@ class GoesOn : public LaunchLocal {
     ::testing::internal::CaptureStderr();
     const LocalLaunch options{
         .ranks = ranks, .threads = threads, .log_folder = log_folder_, .goes_on = true, .lost_after = 0.3};
-    const int status = launch_local(options, body);
+    const auto start = std::chrono::steady_clock::now();
+    const int status = launch_local(options, [&](int rank) {
+      if (trains_) note_training(log_folder_);
+      return body(rank);
+    });
+    seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     error_ = ::testing::internal::GetCapturedStderr();
     return status;
   }
@@ -247,6 +252,8 @@ class GoesOn : public LaunchLocal {
     mark_lost(log_folder_, {.rank = lost});
     return kDone;
   }
+
+  bool trains_ = true;  // training has begun
 };
 
 TEST_F(GoesOn, ALostRankDoesNotEndTheOthers) {
@@ -312,6 +319,44 @@ TEST_F(GoesOn, ALostRankThatHangsIsKilledWhenTheOthersHaveEnded) {
       << error_;
 }
 
+TEST_F(GoesOn, ARankThatGivesUpOnOneThatHangsEndsTheJob) {
+  for (const bool threads : {false, true}) {
+    EXPECT_EQ(launch(
+                  2,
+                  [](int rank) -> int {
+                    if (rank == 0) throw CommError(CommError::Kind::kTimeout, "waited 4 s for rank 1");
+                    for (;;) ::pause();
+                  },
+                  threads),
+              kFailed);
+    EXPECT_NE(error_.find("│ waited 4 s for rank 1\n"), std::string::npos) << error_;
+    EXPECT_LT(seconds_, 30) << threads;
+  }
+}
+
+TEST_F(GoesOn, ARankThatHasEndedTheJobIsTheCauseEvenIfItIsNotedAsLost) {
+  EXPECT_EQ(launch(3,
+                   [this](int rank) -> int {
+                     if (rank == 0) throw CommError(CommError::Kind::kTimeout, "waited 4 s for rank 2");
+                     if (rank == 1 && !reason_of(0).empty()) ::usleep(500'000);
+                     if (rank == 1) mark_lost(log_folder_, {.rank = 0});
+                     return kInterrupted;
+                   }),
+            kFailed);
+  EXPECT_NE(error_.find("│ waited 4 s for rank 2\n"), std::string::npos) << error_;
+}
+
+TEST_F(GoesOn, ALossBeforeTrainingEndsTheOthers) {
+  trains_ = false;
+  EXPECT_EQ(launch(2,
+                   [](int rank) -> int {
+                     if (rank == 1) ::raise(SIGKILL);
+                     for (;;) ::pause();  // until rank 1 comes
+                   }),
+            kRankDied);
+  EXPECT_NE(error_.find("killed by signal 9 (SIGKILL)"), std::string::npos) << error_;
+}
+
 TEST_F(GoesOn, AnErrorOfAllRanksEndsAll) {
   EXPECT_EQ(launch(2, [](int) -> int { throw ConfigError("no such model"); }), kUsage);
   EXPECT_NE(error_.find("│ no such model\n"), std::string::npos) << error_;
@@ -325,6 +370,19 @@ TEST_F(GoesOn, ThreadsGoOnToo) {
                   const int status = go_on_without(1, "out of paper");
                   ::usleep(4'000'000);  // longer than they have if they do not go on
                   return status;
+                },
+                /*threads=*/true),
+            kDone)
+      << error_;
+}
+
+TEST_F(GoesOn, ALostThreadThatHangsDoesNotKeepTheProcess) {
+  EXPECT_EQ(launch(
+                2,
+                [this](int rank) -> int {
+                  if (rank == 0) mark_lost(log_folder_, {.rank = 1});
+                  while (rank == 1) ::pause();
+                  return kDone;
                 },
                 /*threads=*/true),
             kDone)
