@@ -147,7 +147,8 @@ void load(const CheckpointPart& part, const std::vector<SafetensorsFile>& files,
   if (common > 0) std::swap(common_first.front(), common_first.at(static_cast<std::size_t>(common)));
   const StoredTensors all(common_first, prefix);
   const auto saved_by = [&](int rank) {
-    return saved_in(files.at(static_cast<std::size_t>(part.every_rank ? rank : common)), prefix);
+    const int file = !part.every_rank && rank == 0 ? common : rank;
+    return saved_in(files.at(static_cast<std::size_t>(file)), prefix);
   };
   const auto read = [&](const std::string& name, const Placement* placement, const at::Tensor& into) {
     // Other tensors with this name may belong to other stages of a pipeline.
