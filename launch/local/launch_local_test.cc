@@ -234,12 +234,14 @@ class GoesOn : public LaunchLocal {
     return status;
   }
 
-  // Waits until the reason for the end of a rank is known, and returns it.
+  // Waits until the reason for the end of a rank is known, and returns it. Another rank may have noted it by then.
   std::string reason_of(int rank) const {
     std::string reason;
     (void)becomes_true([&] {
-      for (const auto& failure : read_failures(log_folder_)) {
-        if (failure.rank == rank) reason = failure.message;
+      for (const auto& failures : {read_failures(log_folder_), lost_notes(log_folder_)}) {
+        for (const auto& failure : failures) {
+          if (failure.rank == rank) reason = failure.message;
+        }
       }
       return !reason.empty();
     });
@@ -248,8 +250,9 @@ class GoesOn : public LaunchLocal {
 
   // Returns what a rank returns that goes on without `lost`, if that rank has ended for a reason that contains `text`.
   int go_on_without(int lost, const std::string& text) const {
-    if (reason_of(lost).find(text) == std::string::npos) return kFailed;
-    mark_lost(log_folder_, {.rank = lost});
+    const std::string reason = reason_of(lost);
+    if (reason.find(text) == std::string::npos) return kFailed;
+    mark_lost(log_folder_, {.rank = lost, .message = reason});
     return kDone;
   }
 
