@@ -111,8 +111,7 @@ CarriedPosition restore_carried(const CarriedState& own, RunState& state, Commun
   for (const auto& text : parts) memory.emplace_back(text);
   for (const auto& file : memory) files.state.emplace_back(file.path());
   files.state.at(static_cast<std::size_t>(source)) = SafetensorsFile(whole_state.path());
-  // State that is the same on all ranks is read from the first file.
-  std::swap(files.state.front(), files.state.at(static_cast<std::size_t>(source)));
+  files.common = source;
   const auto& position = positions.at(static_cast<std::size_t>(source));
   restore(files, position.manifest.updates, state);
   return position;

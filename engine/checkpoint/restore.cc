@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 
 #include "engine/checkpoint/stored_tensors.h"
 #include "framework/base/error.h"
@@ -139,9 +140,16 @@ NamedTensors saved_in(const SafetensorsFile& file, const std::string& prefix) {
   return all;
 }
 
-void load(const CheckpointPart& part, const std::vector<SafetensorsFile>& files) {
+// `common` is as in SavedFiles.
+void load(const CheckpointPart& part, const std::vector<SafetensorsFile>& files, int common) {
   const std::string prefix = "part/" + part.name + "/";
-  const StoredTensors all(files, prefix);
+  auto common_first = files;
+  if (common > 0) std::swap(common_first.front(), common_first.at(static_cast<std::size_t>(common)));
+  const StoredTensors all(common_first, prefix);
+  const auto saved_by = [&](int rank) {
+    const int file = !part.every_rank && rank == 0 ? common : rank;
+    return saved_in(files.at(static_cast<std::size_t>(file)), prefix);
+  };
   const auto read = [&](const std::string& name, const Placement* placement, const at::Tensor& into) {
     // Other tensors with this name may belong to other stages of a pipeline.
     if (all.read_first(name, placement, into)) return true;
@@ -152,14 +160,12 @@ void load(const CheckpointPart& part, const std::vector<SafetensorsFile>& files)
     all.read(name, {.count = into.numel(), .placement = placement}, into);
     return true;
   };
-  part.load({.ranks = static_cast<int>(files.size()),
-             .of = [&](int rank) { return saved_in(files.at(static_cast<std::size_t>(rank)), prefix); },
-             .read = read});
+  part.load({.ranks = static_cast<int>(files.size()), .of = saved_by, .read = read});
 }
 
 // Restores everything. `same_rank` is as in the public function.
 void restore_from(const SavedFiles& files, std::int64_t updates, RunState& state, std::optional<int> same_rank) {
-  const auto& [weights, rest] = files;
+  const auto& [weights, rest, common] = files;
   // If replicas differ, values come from the first replica: the first rank that has a parameter, or a part of it.
   const auto mine = same_rank ? std::vector{rest.at(static_cast<std::size_t>(*same_rank))} : rest;
   const StoredTensors whole(weights, ""), replica(mine, "replica/weights/");
@@ -181,7 +187,7 @@ void restore_from(const SavedFiles& files, std::int64_t updates, RunState& state
   }
   for (const auto& [name, buffer] : state.buffers) whole.read(name, {.count = buffer.numel()}, buffer);
   state.optimizer->set_updates(updates);
-  for (const auto& part : state.parts) load(part, rest);
+  for (const auto& part : state.parts) load(part, rest, common);
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ void restore(const Checkpoint& checkpoint, RunState& state, std::optional<int> s
 /// The open files of a checkpoint, by the rank that wrote them.
 struct SavedFiles {
   std::vector<SafetensorsFile> weights{}, state{};
+  int common = 0;  // the rank whose state is read where it is the same on all ranks
 };
 
 /// Restores the same from the files of ranks whose replicas were equal. `updates`: the optimizer's

@@ -74,7 +74,11 @@ TEST(Check, GoesOnOnlyIfNoRankHasWhatTheOthersLack) {
       complaint("faults: {on_lost_rank: shrink}" + invariant + "{virtual_shards: 8}"),
       "config: train.virtual_shards: 8 cannot be divided among each number of ranks from 1 to 4, which may be left"
       " with faults.on_lost_rank: shrink; set it to a multiple of 12");
-  EXPECT_EQ(complaint("faults: {on_lost_rank: shrink, min_ranks: 4}" + invariant + "{virtual_shards: 12}"), "");
+  EXPECT_THAT(complaint("faults: {on_lost_rank: shrink, min_ranks: 4}" + invariant + "{virtual_shards: 4}"),
+              ::testing::HasSubstr("set it to a multiple of 12"));
+  EXPECT_THAT(complaint("faults: {on_lost_rank: shrink}, determinism: world_size_invariant,"
+                        " launch: {ranks: 11, threads: 1}, train: {virtual_shards: 11}"),
+              ::testing::HasSubstr("use fewer ranks, or set determinism: run"));
   EXPECT_THAT(complaint("launch: {ranks: 4, with: mpi}, faults: {on_lost_rank: shrink}"),
               ::testing::HasSubstr("set launch.with: local"));
 }

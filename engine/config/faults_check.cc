@@ -79,21 +79,20 @@ void check_fixed_numbers(std::vector<ConfigProblem>& problems, const ExperimentC
          "changes the number of ranks, and with it their traffic; remove expect.traffic");
 }
 
-// With determinism: world_size_invariant, each number of ranks must divide the virtual shards. A run with one rank less
-// than the fewest is saved after one more step.
+// With determinism: world_size_invariant, each number of ranks must divide the virtual shards. Several ranks may be
+// lost at once, and a run with fewer ranks than faults.min_ranks is saved after one more step.
 void check_shards_of_fewer_ranks(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto shards = config.train.virtual_shards;
-  const auto fewest = std::max<std::int64_t>(1, config.faults.min_ranks - 1);
   std::int64_t multiple = 1;
-  for (auto ranks = fewest; ranks <= config.launch.ranks && multiple <= kMostShards; ++ranks) {
+  for (std::int64_t ranks = 1; ranks <= config.launch.ranks && multiple <= kMostShards; ++ranks) {
     multiple = std::lcm(multiple, ranks);
   }
-  const std::string remedy =
-      multiple > kMostShards ? "raise faults.min_ranks" : "set it to a multiple of " + std::to_string(multiple);
+  const std::string remedy = multiple > kMostShards ? "use fewer ranks, or set determinism: run"
+                                                    : "set it to a multiple of " + std::to_string(multiple);
   refuse_if(problems, shards % multiple != 0, "train.virtual_shards",
-            std::to_string(shards) + " cannot be divided among each number of ranks from " + std::to_string(fewest) +
-                " to " + std::to_string(config.launch.ranks) +
-                ", which may be left with faults.on_lost_rank: shrink; " + remedy);
+            std::to_string(shards) + " cannot be divided among each number of ranks from 1 to " +
+                std::to_string(config.launch.ranks) + ", which may be left with faults.on_lost_rank: shrink; " +
+                remedy);
 }
 
 }  // namespace

@@ -295,7 +295,10 @@ ExperimentResult train_or_carry(const Run& run, const UnreadableSamples& data) {
   try {
     return train(run, data);
   } catch (const CommError& error) {
-    if (error.kind() == CommError::Kind::kPeerLost) run.checkpointing.carry_state();
+    if (error.kind() != CommError::Kind::kPeerLost) throw;
+    const auto& recovery = run.context.recovery;
+    if (recovery && !recovery->noticed) recovery->noticed = std::chrono::steady_clock::now();
+    run.checkpointing.carry_state();
     throw;
   }
 }

@@ -31,6 +31,7 @@ using nlohmann::json;
 constexpr const char* kPrefix = "rank";
 constexpr const char* kSuffix = ".failure";
 constexpr const char* kLost = ".lost";
+constexpr const char* kTraining = "/training.begun";
 constexpr const char* kReported = "/failure.reported";
 
 std::string to_json(const Failure& failure) {
@@ -138,6 +139,20 @@ void mark_lost(const std::string& folder, const Failure& failure) noexcept {
   std::filesystem::remove(file_of_rank(folder, failure.rank, kSuffix), ignored);
 }
 
+void note_training(const std::string& folder) noexcept {
+  try {
+    write_atomically(folder + kTraining, "");
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "the beginning of training could not be noted in %s, so a lost rank ends the job: %s\n",
+                 folder.c_str(), printable(error.what()).c_str());
+  }
+}
+
+bool training_has_begun(const std::string& folder) {
+  std::error_code none;
+  return std::filesystem::exists(folder + kTraining, none);
+}
+
 std::vector<int> lost_ranks(const std::string& folder) {
   std::vector<int> ranks;
   for (const auto& path : files_of_ranks(folder, kLost)) ranks.push_back(rank_of(path));
@@ -149,8 +164,11 @@ std::vector<int> take_lost_ranks(const std::string& folder) {
   std::error_code ignored;
   const auto ranks = lost_ranks(folder);
   for (const int rank : ranks) std::filesystem::remove(file_of_rank(folder, rank, kLost), ignored);
+  std::filesystem::remove(folder + kTraining, ignored);
   return ranks;
 }
+
+std::vector<Failure> lost_notes(const std::string& folder) { return read(files_of_ranks(folder, kLost)); }
 
 bool claim_report(const std::string& folder) {
   return create_new_file(folder + kReported).valid() || errno != EEXIST;  // reporting twice is better than not at all

@@ -41,9 +41,20 @@ std::vector<Failure> take_failures(const std::string& folder, const std::string&
 /// Never throws: at worst, the launcher takes the loss for the cause of a later failure.
 void mark_lost(const std::string& folder, const Failure& failure) noexcept;
 
-/// Returns the ranks that mark_lost() has noted in `folder`, ascending, and the same after removing the notes.
+/// Notes in `folder` that training has begun: from now on, the job can go on without a rank that it loses. Never
+/// throws: at worst, the next loss ends the job.
+void note_training(const std::string& folder) noexcept;
+
+/// Returns true if note_training() has been called for `folder`.
+bool training_has_begun(const std::string& folder);
+
+/// Returns the ranks that mark_lost() has noted in `folder`, ascending, and the same after removing these notes and
+/// that of note_training().
 std::vector<int> lost_ranks(const std::string& folder);
 std::vector<int> take_lost_ranks(const std::string& folder);
+
+/// Returns what mark_lost() has noted in `folder`.
+std::vector<Failure> lost_notes(const std::string& folder);
 
 /// Returns true if this process should report the job's failure, i.e. if it is the first one to ask in `folder` since
 /// remove_failures(). For ranks without a supervising launcher. The marker file stays.

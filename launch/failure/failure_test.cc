@@ -123,7 +123,12 @@ TEST_F(FailureTest, IsForgottenIfTheJobGoesOnWithoutTheRank) {
   write_failure(folder_, {.rank = 2, .message = "disk full"});
   write_failure(folder_, {.rank = 0, .message = "out of memory"});
   mark_lost(folder_, {.rank = 2, .message = "disk full"});
+  EXPECT_FALSE(training_has_begun(folder_));
+  note_training(folder_);
+  EXPECT_TRUE(training_has_begun(folder_));
   EXPECT_EQ(lost_ranks(folder_), std::vector<int>{2});
+  ASSERT_EQ(lost_notes(folder_).size(), 1u);
+  EXPECT_EQ(lost_notes(folder_)[0].message, "disk full");
   const auto failures = take_failures(folder_);
   ASSERT_EQ(failures.size(), 1u);
   EXPECT_EQ(failures[0].rank, 0);

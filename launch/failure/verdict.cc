@@ -24,7 +24,11 @@ bool left_by(int rank, const std::vector<Failure>& failures) {
 }
 
 Failure failure_of(const RankEnd& end) {
-  return {.rank = end.rank, .host = end.host, .message = describe_end(end.status), .time = end.time};
+  const std::string stopped = "It was stopped (SIGSTOP) for longer than faults.lost_after, and was killed.";
+  return {.rank = end.rank,
+          .host = end.host,
+          .message = end.stopped ? stopped : describe_end(end.status),
+          .time = end.time};
 }
 
 int status_of(int rank, const std::vector<RankEnd>& ends, int without_end) {

@@ -15,6 +15,7 @@ struct RankEnd {
   int status = 0;              // value returned by wait()
   double time = 0;             // seconds since the epoch
   bool by_supervisor = false;  // caused by a signal that the launcher sent
+  bool stopped = false;        // killed because it was stopped for too long (faults.lost_after)
   std::string host{};
 };
 

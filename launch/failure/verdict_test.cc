@@ -28,6 +28,15 @@ TEST(Verdict, IsDoneIfAllRanksEndWell) {
   EXPECT_FALSE(verdict.cause);
 }
 
+TEST(Verdict, TellsThatARankWasKilledBecauseItWasStopped) {
+  RankEnd end = killed(1, SIGKILL, 1);
+  end.stopped = true;
+  const Verdict verdict = judge({end, exited(0, 0, 2)}, {}, false);
+  ASSERT_TRUE(verdict.cause);
+  EXPECT_NE(verdict.cause->message.find("stopped (SIGSTOP) for longer than faults.lost_after"), std::string::npos);
+  EXPECT_EQ(verdict.cause->message.find("out-of-memory"), std::string::npos) << "a guess, but the reason is known";
+}
+
 TEST(Verdict, HasTheStatusOfTheFirstCause) {
   for (const auto& [own, job] : {std::pair{1, 1}, {2, 2}, {3, 3}, {4, 4}, {7, 3}, {255, 3}}) {
     const Verdict verdict = judge({exited(1, own, 1), exited(0, 1, 2)}, {left(0, 2)}, false);

@@ -23,6 +23,7 @@
 #include "framework/ps/server_lost.h"
 #include "launch/exit_status.h"
 #include "launch/failure/crash_trace.h"
+#include "launch/failure/failure.h"
 #include "launch/failure/record_exception.h"
 #include "launch/failure/report_once.h"
 #include "launch/failure/wrong_result.h"
@@ -195,11 +196,14 @@ void add_fault(const std::optional<PlannedFault>& fault, const CommunicatorPtr& 
   if (planned) engine.on(planned->event, planned->hook);
 }
 
-// Lets the launcher know of wrong results of this rank, and the rank of those before a restart.
-void count_wrong_results(const StartedRank& rank, ExperimentContext& context) {
+// Lets the launcher know of wrong results of this rank, and the rank of earlier ones: before a restart, and before
+// other ranks were lost (`wrong_before`, which must outlive the run).
+void count_wrong_results(const StartedRank& rank, bool& wrong_before, ExperimentContext& context) {
   const auto before = restarts_of_job().wrong_ranks;
-  context.wrong_before = std::ranges::find(before, rank.rank()) != before.end();
-  context.computed_wrongly = [&rank](const std::string& text) {
+  wrong_before |= std::ranges::find(before, rank.rank()) != before.end();
+  context.wrong_before = wrong_before;
+  context.computed_wrongly = [&rank, &wrong_before](const std::string& text) {
+    wrong_before = true;
     note_wrong_result(rank.folder->logs(), {.rank = rank.rank(), .host = host_name(), .message = text});
   };
 }
@@ -262,8 +266,14 @@ struct RankRun {
   std::string& hang;  // the explanation of the wait that ends the run
   std::unique_ptr<RankPresence> presence{};
   std::optional<Splits> splits{};
+  bool wrong_before = false;             // this rank has computed wrongly
   std::shared_ptr<Recovery> recovery{};  // null: a lost rank ends the job
 };
+
+// Notes for the launcher that there is something to go on with from now on.
+void note_when_training_begins(Engine& engine, const RunFolder& folder) {
+  engine.on(Event::kStart, HookPhase::kLast, [logs = folder.logs()](State&) { note_training(logs); });
+}
 
 // Runs the rank from its connections to the end, in a world of the ranks that there are. `config` is that of the job,
 // for these ranks.
@@ -300,7 +310,7 @@ int run_in_world(RankRun& run, Connections connections, const ExperimentConfig& 
                             .stop_asked = too_few ? std::function<bool()>([] { return true; }) : stop_requested,
                             .same_processors = run.same_processors,
                             .recovery = recovery};
-  if (run.supervised) count_wrong_results(rank, context);
+  if (run.supervised) count_wrong_results(rank, run.wrong_before, context);
   if (job.body) return job.body(config, context);
   std::shared_ptr<const EndOfTraining> end;
   context.recorded_bytes = recorded_bytes(config, context.world, [&] { return recorder ? recorder->bytes() : 0; });
@@ -309,6 +319,7 @@ int run_in_world(RankRun& run, Connections connections, const ExperimentConfig& 
     write_inputs_at_start(config, context)(engine);
     if (decorated.tuner != nullptr) tune_in_first_steps(decorated.tuner, role.world)(engine);
     add_fault(fault, context.world, engine);
+    if (recovery && context.world->rank() == 0) note_when_training_begins(engine, *rank.folder);
     if (recovery && recovery->rebuilt) tell_when_it_goes_on(*recovery, *context.world, engine);
     presence.hooks()(engine);
   };
@@ -329,19 +340,22 @@ int run_while_ranks_are_lost(RankRun& run, Connections connections) {
   }
   run.recovery = std::make_shared<Recovery>();
   const ShrinkingWorld::Rank rank{
-      .number = run.rank.rank(), .thread = run.rank.shared != nullptr, .log_folder = run.rank.folder->logs()};
+      .number_in_job = run.rank.rank(), .thread = run.rank.shared != nullptr, .log_folder = run.rank.folder->logs()};
   ShrinkingWorld ranks(std::move(connections), rank, run.job.config);
   while (true) {
+    std::exception_ptr loss;
     try {
       return run_in_world(run, ranks.connections(), ranks.config());
     } catch (const CommError& error) {
       // Before the first step, there is nothing to go on with, and the error may be that of the whole job.
       if (error.kind() != CommError::Kind::kPeerLost || !run.recovery->carried) throw;
       log_warning() << "a rank is lost: " << error.what();
+      loss = std::current_exception();
     }
-    run.hang.clear();
     run.presence.reset();
-    ranks.shrink(*run.recovery);
+    // Replicas that differ are such an error, too, and it may be unknown which of them is wrong.
+    if (!ranks.shrink(*run.recovery)) std::rethrow_exception(loss);
+    run.hang.clear();
     run.presence = std::make_unique<RankPresence>(ranks.world().rank(), ranks.world().size(), rank.log_folder);
   }
 }

@@ -9,6 +9,7 @@
 #include <cinttypes>
 #include <iterator>
 #include <numeric>
+#include <optional>
 #include <sstream>
 #include <thread>
 #include <utility>
@@ -25,8 +26,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A rank that throws, or the launcher of one that is killed, writes the reason within milliseconds.
-constexpr std::chrono::milliseconds kReasonWait{300};
+// A rank that throws, or the launcher of one that is killed, writes the reason within milliseconds, unless the machine
+// is busy. This process ends with its launcher, so it does not wait in vain for a launcher that is gone.
+constexpr std::chrono::milliseconds kReasonWait{2000};
 
 // Returns the first line, as part of a sentence.
 std::string in_a_sentence(const std::string& message) {
@@ -43,30 +45,36 @@ std::vector<int> gather_numbers(int own, Communicator& world) {
   return {all.data_ptr<int>(), all.data_ptr<int>() + all.numel()};
 }
 
+// Returns the reason for a loss that the person has been told of, by this rank or by an earlier first rank.
+std::optional<std::string> known_reason(int rank, const std::vector<LostRank>& before, const std::string& log_folder) {
+  const auto own = std::ranges::find(before, rank, &LostRank::rank);
+  if (own != before.end()) return own->reason;
+  const auto notes = lost_notes(log_folder);
+  const auto note = std::ranges::find(notes, rank, &Failure::rank);
+  return note == notes.end() ? std::nullopt : std::optional(note->message);
+}
+
 }  // namespace
 
 ShrinkingWorld::ShrinkingWorld(Connections connections, Rank rank, const ExperimentConfig& config)
-    : connections_(std::move(connections)),
-      rank_(std::move(rank)),
-      config_(config),
-      members_(static_cast<std::size_t>(world().size())),
-      started_(world().size()) {
+    : connections_(std::move(connections)), rank_(std::move(rank)), config_(config), started_(world().size()) {
   if (connections_.size() > 1) {
     throw ConfigError(
         "faults.on_lost_rank: shrink cannot rebuild the further backends that framework.selection names; "
         "remove these rules, or set faults.on_lost_rank: stop");
   }
-  std::iota(members_.begin(), members_.end(), 0);
 }
 
-void ShrinkingWorld::shrink(Recovery& recovery) {
+bool ShrinkingWorld::shrink(Recovery& recovery) {
   if (!recovery.noticed) recovery.noticed = Clock::now();
+  const int before = world().size();
   while (true) {
-    connections_.front().group = connections_.front().group->shrink();
+    replace_group();
+    if (world().size() == before) return false;
     try {
-      for (auto& lost : take_over()) recovery.lost.push_back(std::move(lost));
+      take_over(recovery);
       recovery.rebuilt = true;
-      return;
+      return true;
     } catch (const CommError& error) {
       if (error.kind() != CommError::Kind::kPeerLost) throw;
       log_warning() << "another rank is lost: " << error.what();
@@ -74,43 +82,50 @@ void ShrinkingWorld::shrink(Recovery& recovery) {
   }
 }
 
-// Agrees with the ranks that are left on who is lost, and why.
-std::vector<LostRank> ShrinkingWorld::take_over() {
-  auto left = gather_numbers(rank_.number, world());
-  std::vector<int> lost;
-  std::ranges::set_difference(members_, left, std::back_inserter(lost));
-  if (lost.empty()) {
-    throw CommError(CommError::Kind::kSystem,
-                    "a rank was reported as lost, but all " + std::to_string(left.size()) + " ranks are still there");
+void ShrinkingWorld::replace_group() {
+  try {
+    connections_.front().group = connections_.front().group->shrink();
+  } catch (const CommError& error) {
+    if (error.kind() != CommError::Kind::kPeerLost) throw;
+    throw CommError(CommError::Kind::kSystem, error.what());
   }
-  std::istringstream lines(broadcast_text(world().rank() == 0 ? tell(lost) : "", world()));
-  std::vector<LostRank> all;
-  for (const int rank : lost) {
-    LostRank one{.rank = rank, .step = -1};
-    std::getline(lines, one.reason);
-    all.push_back(std::move(one));
+}
+
+// Agrees with the ranks that are left on who is lost, and why. If it is interrupted by a further loss, some of them may
+// have done so already, so it tells all of them of all losses.
+void ShrinkingWorld::take_over(Recovery& recovery) {
+  const auto left = gather_numbers(rank_.number_in_job, world());
+  std::vector<int> all(static_cast<std::size_t>(started_)), lost;
+  std::iota(all.begin(), all.end(), 0);
+  std::ranges::set_difference(all, left, std::back_inserter(lost));
+  std::istringstream lines(broadcast_text(world().rank() == 0 ? tell(lost, recovery.lost) : "", world()));
+  for (std::string line; std::getline(lines, line);) {
+    const int rank = std::stoi(line);
+    if (std::ranges::find(recovery.lost, rank, &LostRank::rank) != recovery.lost.end()) continue;
+    recovery.lost.push_back({.rank = rank, .reason = line.substr(line.find(' ') + 1), .step = -1});
   }
-  members_ = std::move(left);
   config_.launch.ranks = world().size();
   config_.mesh.data = 0;
   if (world().rank() == 0 && !rank_.thread) take_over_console();
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    log_info() << "rank " << members_[i] << " of the job is rank " << i << " of " << members_.size() << " from now on";
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    log_info() << "rank " << left[i] << " of the job is rank " << i << " of " << left.size() << " from now on";
   }
-  return all;
 }
 
-// Prints a line for each lost rank and leaves a note for the launcher. Returns their reasons, one a line.
-std::string ShrinkingWorld::tell(const std::vector<int>& lost) const {
-  std::string reasons;
+// Prints a line for each lost rank that nobody has told of yet, and leaves a note for the launcher. Returns a line
+// "RANK REASON" for each of them.
+std::string ShrinkingWorld::tell(const std::vector<int>& lost, const std::vector<LostRank>& before) const {
+  std::string lines;
   for (const int rank : lost) {
-    const std::string reason = reason_of(rank);
-    reasons += reason + "\n";
+    const auto known = known_reason(rank, before, rank_.log_folder);
+    const std::string reason = known ? *known : reason_of(rank);
+    lines += std::to_string(rank) + " " + reason + "\n";
+    if (known) continue;
     print_to_console("Rank " + std::to_string(rank) + " of " + std::to_string(started_) + " is lost, " +
                      std::to_string(world().size()) + (world().size() == 1 ? " is left: " : " are left: ") + reason);
     mark_lost(rank_.log_folder, {.rank = rank, .message = reason, .time = failure_time()});
   }
-  return reasons;
+  return lines;
 }
 
 std::string ShrinkingWorld::reason_of(int lost) const {

@@ -17,7 +17,7 @@ namespace phalanx {
 class ShrinkingWorld {
  public:
   struct Rank {
-    int number = 0;            // of this rank in the job
+    int number_in_job = 0;
     bool thread = false;       // it is a thread of the process of all ranks
     std::string log_folder{};  // of the run
   };
@@ -36,19 +36,20 @@ class ShrinkingWorld {
   /// Replaces the world by one of the ranks that are left, after an error of kind CommError::kPeerLost, and survives
   /// further losses meanwhile. The first of them tells the person who was lost and why, and takes over the console.
   /// Everything else that uses the world before must have been destroyed. Adds the lost ranks to `recovery`. Collective
-  /// among the ranks that are left. Throws CommError if they have gone on without this rank, or if none is lost.
-  void shrink(Recovery& recovery);
+  /// among the ranks that are left. Returns false, on all of them, if none is lost. Throws CommError if the others have
+  /// gone on without this rank; it is not secondary(), so this rank counts as lost.
+  [[nodiscard]] bool shrink(Recovery& recovery);
 
  private:
-  std::vector<LostRank> take_over();
-  std::string tell(const std::vector<int>& lost) const;
+  void replace_group();
+  void take_over(Recovery& recovery);
+  std::string tell(const std::vector<int>& lost, const std::vector<LostRank>& before) const;
   std::string reason_of(int lost) const;
 
   Connections connections_;
   Rank rank_;
   ExperimentConfig config_;
-  std::vector<int> members_;  // numbers in the job, by rank in the world
-  int started_;               // ranks with which the job began
+  int started_;  // ranks with which the job began
 };
 
 /// Adds the hook that tells the person on rank 0, once training goes on, how long this has taken, and completes the

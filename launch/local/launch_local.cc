@@ -7,11 +7,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
+#include <cstdio>
 #include <exception>
+#include <iostream>
+#include <mutex>
+#include <optional>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -54,8 +57,21 @@ bool is_own_failure(int status) {
   return is_failure(status) && status != kUsage && status != kExpectationFailed && status != kTooFewRanks;
 }
 
-bool has_failure(const std::string& log_folder, int rank) {
-  return std::ranges::any_of(read_failures(log_folder), [rank](const Failure& one) { return one.rank == rank; });
+std::optional<Failure> failure_left_by(const std::string& log_folder, int rank) {
+  for (auto& one : read_failures(log_folder)) {
+    if (one.rank == rank) return std::move(one);
+  }
+  return std::nullopt;
+}
+
+bool contains(const std::vector<int>& ranks, int rank) { return std::ranges::find(ranks, rank) != ranks.end(); }
+
+// Returns true if the others go on without a rank that has ended with this status and left this failure. Before
+// training has begun, they wait for each other and have nothing to go on with. A rank that gives up on another one is
+// no loss, unless the others have gone on without it: the one on which it gives up may hang for ever.
+bool is_loss(const LocalLaunch& options, int rank, int status, const std::optional<Failure>& failure) {
+  if (!options.goes_on || !is_own_failure(status) || !training_has_begun(options.log_folder)) return false;
+  return !failure || !failure->secondary || contains(lost_ranks(options.log_folder), rank);
 }
 
 // The ranks without which the others go on.
@@ -65,8 +81,12 @@ class LostProcesses {
 
   // Returns true if the others go on, and then makes sure that there is a reason, which they tell.
   bool add(const Supervisor::End& end) {
-    if (!is_own_failure(exit_status_of(end.status))) return false;
-    if (!has_failure(options_.log_folder, end.child)) {
+    const auto failure = failure_left_by(options_.log_folder, end.child);
+    if (!is_loss(options_, end.child, exit_status_of(end.status), failure)) {
+      if (failure) ending_.push_back(*failure);
+      return false;
+    }
+    if (!failure && !contains(lost_ranks(options_.log_folder), end.child)) {
       const std::string stopped =
           "It was stopped for " + format_text("%g", options_.lost_after) + " s (faults.lost_after), and was killed.";
       described_.push_back(end.child);
@@ -78,12 +98,18 @@ class LostProcesses {
     return true;
   }
 
-  // Removes the ends of ranks that the others have noted as lost, and the failures that these ends explain as well.
+  // Removes the ends of ranks that the others have noted as lost, and the failures that these ends explain as well. A
+  // rank that has ended the job counts, even if the others have noted it as lost meanwhile.
   void settle(std::vector<RankEnd>& ends, std::vector<Failure>& failures) const {
     const auto lost = take_lost_ranks(options_.log_folder);
-    const auto is_lost = [&lost](int rank) { return std::ranges::find(lost, rank) != lost.end(); };
-    const auto is_described = [this](int rank) { return std::ranges::find(described_, rank) != described_.end(); };
-    std::erase_if(failures, [&](const Failure& one) { return is_lost(one.rank) || is_described(one.rank); });
+    const auto has_ended_job = [this](int rank) {
+      return std::ranges::find(ending_, rank, &Failure::rank) != ending_.end();
+    };
+    const auto is_lost = [&](int rank) { return contains(lost, rank) && !has_ended_job(rank); };
+    std::erase_if(failures, [&](const Failure& one) { return is_lost(one.rank) || contains(described_, one.rank); });
+    for (const auto& one : ending_) {
+      if (contains(lost, one.rank)) failures.push_back(one);  // its file is gone
+    }
     if (options_.threads) return;  // they have one end
     const bool any_left = std::ranges::any_of(ends, [&](const RankEnd& end) { return !is_lost(end.rank); });
     if (any_left) std::erase_if(ends, [&](const RankEnd& end) { return is_lost(end.rank); });
@@ -91,7 +117,8 @@ class LostProcesses {
 
  private:
   const LocalLaunch& options_;
-  std::vector<int> described_;  // ranks whose failures this process has written
+  std::vector<int> described_;   // ranks whose failures this process has written
+  std::vector<Failure> ending_;  // of ranks that have ended the job
 };
 
 int processes(const LocalLaunch& options) { return options.threads ? 1 : options.ranks; }
@@ -123,27 +150,71 @@ void redirect(int rank, const std::string& log, bool output) {
   ::dup2(file.get(), STDERR_FILENO);
 }
 
+// Returns the most serious of the statuses of ranks.
+int most_serious(const std::vector<int>& statuses) {
+  for (const int status : {kUsage, kFailed, kRankDied, kExpectationFailed, kTooFewRanks, kInterrupted, kTimeUp}) {
+    if (std::ranges::find(statuses, status) != statuses.end()) return status;
+  }
+  return std::ranges::max(statuses);
+}
+
+// The ends of ranks that are threads of this process. Thread-safe.
+class LostThreads {
+ public:
+  explicit LostThreads(const LocalLaunch& options)
+      : options_(options),
+        statuses_(static_cast<std::size_t>(options.ranks)),
+        running_(static_cast<std::size_t>(options.ranks), true) {}
+
+  // Ends the process soon if the other ranks do not go on, or if only lost ranks are left, which may hang for ever.
+  void ended(int rank, int status) {
+    const std::lock_guard lock(mutex_);
+    statuses_.at(static_cast<std::size_t>(rank)) = status;
+    running_.at(static_cast<std::size_t>(rank)) = false;
+    const bool others = std::ranges::find(running_, true) != running_.end();
+    const bool goes_on = others && is_loss(options_, rank, status, failure_left_by(options_.log_folder, rank));
+    if (is_failure(status) && !goes_on) end_.failed(status);
+    if (!others || !options_.goes_on) return;
+    const auto lost = lost_ranks(options_.log_folder);
+    for (int other = 0; other < options_.ranks; ++other) {
+      if (running_[static_cast<std::size_t>(other)] && !contains(lost, other)) return;
+    }
+    end_.failed(status_without(lost));
+    std::cout.flush();
+    std::fflush(nullptr);
+  }
+
+  // Returns the status of the process, once all ranks have ended.
+  int status() const { return status_without(lost_ranks(options_.log_folder)); }
+
+ private:
+  int status_without(const std::vector<int>& lost) const {
+    auto statuses = statuses_;
+    for (const int rank : lost) statuses.at(static_cast<std::size_t>(rank)) = kDone;
+    return most_serious(statuses);
+  }
+
+  const LocalLaunch& options_;
+  std::mutex mutex_;
+  std::vector<int> statuses_;  // kDone: the rank has not ended yet
+  std::vector<bool> running_;
+  EndAfterFailure end_;
+};
+
 // Runs all ranks in this process and returns the most serious of their statuses.
 int run_as_threads(const LocalLaunch& options, const std::function<int(int)>& body) {
-  std::vector<int> statuses(static_cast<std::size_t>(options.ranks));
-  std::atomic<int> left = options.ranks;
-  EndAfterFailure end;
+  LostThreads ends(options);
   run_rank_threads(options.ranks, [&](const RankInfo& rank_info) {
     const int rank = rank_info.rank;
-    int& status = statuses[static_cast<std::size_t>(rank)];
+    int status = kDone;
     try {
       status = body(rank);
     } catch (...) {
       status = record_exception(std::current_exception(), rank, options.log_folder, log_path(options.log_folder, rank));
     }
-    const bool goes_on = --left > 0 && options.goes_on && is_own_failure(status);
-    if (is_failure(status) && !goes_on) end.failed(status);
+    ends.ended(rank, status);
   });
-  for (const int rank : lost_ranks(options.log_folder)) statuses.at(static_cast<std::size_t>(rank)) = kDone;
-  for (const int status : {kUsage, kFailed, kRankDied, kExpectationFailed, kTooFewRanks, kInterrupted, kTimeUp}) {
-    if (std::ranges::find(statuses, status) != statuses.end()) return status;
-  }
-  return std::ranges::max(statuses);
+  return ends.status();
 }
 
 int run_child(int child, const LocalLaunch& options, const std::string& rendezvous_folder,
@@ -166,6 +237,7 @@ std::vector<RankEnd> ends_of_ranks(const std::vector<Supervisor::End>& ends) {
                      .status = end.status,
                      .time = end.time,
                      .by_supervisor = end.by_supervisor,
+                     .stopped = end.stopped,
                      .host = host_name()});
   }
   return ranks;

@@ -43,10 +43,12 @@ struct LocalLaunch {
 /// how it died, with the last lines of its log. It determines the job's status (see verdict.h). Failures of an earlier
 /// job in log_folder are discarded.
 ///
-/// With `goes_on`, a rank that dies or fails does not end the job while others are left, unless its status says that
-/// all ranks end for the same reason (kUsage, kExpectationFailed, kTooFewRanks). The launcher writes down how it died,
-/// as its failure. Ranks that the others have noted as lost (mark_lost()) do not count for the status and the first
-/// cause. A rank that is stopped (SIGSTOP) for `lost_after` seconds is killed.
+/// With `goes_on`, a rank that dies or fails after the beginning of training (note_training()) does not end the job
+/// while others are left, with two exceptions: its status says that all ranks end for the same reason (kUsage,
+/// kExpectationFailed, kTooFewRanks), or it gives up on another rank (Failure::secondary) and the others have not noted
+/// it as lost (mark_lost()). The launcher writes down how it died, as its failure. Ranks that have been noted as lost
+/// do not count for the status and the first cause, unless no other rank is left. Once only such ranks are still
+/// running, they are ended. A rank that is stopped (SIGSTOP) for `lost_after` seconds while another one runs is killed.
 ///
 /// The first SIGINT, SIGTERM, SIGUSR1 or SIGHUP asks all ranks to stop (with SIGTERM, see stop_signal.h), however long
 /// that takes. A second SIGINT or SIGTERM, 0.2 s or more after the first, kills them at once, and so does the end of

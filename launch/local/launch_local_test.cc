@@ -224,17 +224,24 @@ class GoesOn : public LaunchLocal {
     ::testing::internal::CaptureStderr();
     const LocalLaunch options{
         .ranks = ranks, .threads = threads, .log_folder = log_folder_, .goes_on = true, .lost_after = 0.3};
-    const int status = launch_local(options, body);
+    const auto start = std::chrono::steady_clock::now();
+    const int status = launch_local(options, [&](int rank) {
+      if (trains_) note_training(log_folder_);
+      return body(rank);
+    });
+    seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     error_ = ::testing::internal::GetCapturedStderr();
     return status;
   }
 
-  // Waits until the reason for the end of a rank is known, and returns it.
+  // Waits until the reason for the end of a rank is known, and returns it. Another rank may have noted it by then.
   std::string reason_of(int rank) const {
     std::string reason;
     (void)becomes_true([&] {
-      for (const auto& failure : read_failures(log_folder_)) {
-        if (failure.rank == rank) reason = failure.message;
+      for (const auto& failures : {read_failures(log_folder_), lost_notes(log_folder_)}) {
+        for (const auto& failure : failures) {
+          if (failure.rank == rank) reason = failure.message;
+        }
       }
       return !reason.empty();
     });
@@ -243,10 +250,13 @@ class GoesOn : public LaunchLocal {
 
   // Returns what a rank returns that goes on without `lost`, if that rank has ended for a reason that contains `text`.
   int go_on_without(int lost, const std::string& text) const {
-    if (reason_of(lost).find(text) == std::string::npos) return kFailed;
-    mark_lost(log_folder_, {.rank = lost});
+    const std::string reason = reason_of(lost);
+    if (reason.find(text) == std::string::npos) return kFailed;
+    mark_lost(log_folder_, {.rank = lost, .message = reason});
     return kDone;
   }
+
+  bool trains_ = true;  // training has begun
 };
 
 TEST_F(GoesOn, ALostRankDoesNotEndTheOthers) {
@@ -312,6 +322,44 @@ TEST_F(GoesOn, ALostRankThatHangsIsKilledWhenTheOthersHaveEnded) {
       << error_;
 }
 
+TEST_F(GoesOn, ARankThatGivesUpOnOneThatHangsEndsTheJob) {
+  for (const bool threads : {false, true}) {
+    EXPECT_EQ(launch(
+                  2,
+                  [](int rank) -> int {
+                    if (rank == 0) throw CommError(CommError::Kind::kTimeout, "waited 4 s for rank 1");
+                    for (;;) ::pause();
+                  },
+                  threads),
+              kFailed);
+    EXPECT_NE(error_.find("│ waited 4 s for rank 1\n"), std::string::npos) << error_;
+    EXPECT_LT(seconds_, 30) << threads;
+  }
+}
+
+TEST_F(GoesOn, ARankThatHasEndedTheJobIsTheCauseEvenIfItIsNotedAsLost) {
+  EXPECT_EQ(launch(3,
+                   [this](int rank) -> int {
+                     if (rank == 0) throw CommError(CommError::Kind::kTimeout, "waited 4 s for rank 2");
+                     if (rank == 1 && !reason_of(0).empty()) ::usleep(500'000);
+                     if (rank == 1) mark_lost(log_folder_, {.rank = 0});
+                     return kInterrupted;
+                   }),
+            kFailed);
+  EXPECT_NE(error_.find("│ waited 4 s for rank 2\n"), std::string::npos) << error_;
+}
+
+TEST_F(GoesOn, ALossBeforeTrainingEndsTheOthers) {
+  trains_ = false;
+  EXPECT_EQ(launch(2,
+                   [](int rank) -> int {
+                     if (rank == 1) ::raise(SIGKILL);
+                     for (;;) ::pause();  // until rank 1 comes
+                   }),
+            kRankDied);
+  EXPECT_NE(error_.find("killed by signal 9 (SIGKILL)"), std::string::npos) << error_;
+}
+
 TEST_F(GoesOn, AnErrorOfAllRanksEndsAll) {
   EXPECT_EQ(launch(2, [](int) -> int { throw ConfigError("no such model"); }), kUsage);
   EXPECT_NE(error_.find("│ no such model\n"), std::string::npos) << error_;
@@ -325,6 +373,19 @@ TEST_F(GoesOn, ThreadsGoOnToo) {
                   const int status = go_on_without(1, "out of paper");
                   ::usleep(4'000'000);  // longer than they have if they do not go on
                   return status;
+                },
+                /*threads=*/true),
+            kDone)
+      << error_;
+}
+
+TEST_F(GoesOn, ALostThreadThatHangsDoesNotKeepTheProcess) {
+  EXPECT_EQ(launch(
+                2,
+                [this](int rank) -> int {
+                  if (rank == 0) mark_lost(log_folder_, {.rank = 1});
+                  while (rank == 1) ::pause();
+                  return kDone;
                 },
                 /*threads=*/true),
             kDone)

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
@@ -16,6 +17,7 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "framework/base/error.h"
 #include "launch/failure/failure.h"
@@ -178,10 +180,15 @@ void Supervisor::kill_stopped() {
   const auto now = Clock::now();
   const bool was_running = now - last_look_ < std::max<Clock::duration>(10 * kLookForStopped, policy_.stopped / 2);
   last_look_ = now;
-  for (auto& child : children_) {
-    if (!child.alive || !is_stopped(child.pid)) {
+  std::vector<bool> stopped;
+  for (const auto& child : children_) stopped.push_back(child.alive && is_stopped(child.pid));
+  bool others_run = false;  // who may go on
+  for (std::size_t i = 0; i < children_.size(); ++i) others_run |= children_[i].alive && !stopped[i];
+  for (std::size_t i = 0; i < children_.size(); ++i) {
+    Child& child = children_[i];
+    if (!stopped[i]) {
       child.stopped_since.reset();
-    } else if (!child.stopped_since || !was_running) {
+    } else if (!child.stopped_since || !was_running || !others_run) {
       child.stopped_since = now;
     } else if (now - *child.stopped_since >= policy_.stopped && !child.killed_as_stopped) {
       child.killed_as_stopped = true;

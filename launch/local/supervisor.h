@@ -54,7 +54,7 @@ class Supervisor {
     /// after 3 s, and then repeatedly at this interval until they have ended. 0: they get it only once.
     std::chrono::milliseconds repeat_stop{0};
 
-    /// A child that is stopped (SIGSTOP) for this time while this process runs is killed. 0: never.
+    /// A child that is stopped (SIGSTOP) for this time, while this process and another child run, is killed. 0: never.
     std::chrono::milliseconds stopped{0};
 
     /// Returns true if the others go on without a child that has failed. Called while at least one of them is left.

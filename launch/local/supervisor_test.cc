@@ -37,6 +37,23 @@ TEST(Supervisor, AsksUntilTheChildHasEnded) {
   EXPECT_EQ(WEXITSTATUS(end.status), 3);
 }
 
+TEST(Supervisor, LeavesAStoppedChildAloneIfNoOtherCouldGoOn) {
+  for (const int children : {1, 2}) {
+    Supervisor supervisor({.stop = SIGTERM,
+                           .orphaned = SIGKILL,
+                           .after_failure = {},
+                           .forced = {{milliseconds(0), SIGKILL}},
+                           .stopped = milliseconds(500)});
+    for (int child = 0; child < children; ++child) {
+      supervisor.start(
+          [] { return ::execl("/bin/sh", "sh", "-c", "(sleep 2; kill -CONT $$) & kill -STOP $$; exit 7", nullptr); });
+    }
+    for (const auto& end : supervisor.run()) {
+      EXPECT_TRUE(WIFEXITED(end.status) && WEXITSTATUS(end.status) == 7) << end.status << " of " << children;
+    }
+  }
+}
+
 TEST(Supervisor, AsksAChildThatNeverCatchesTheSignalAtLast) {
   const auto end = end_of("while :; do sleep 0.01; done");
   ASSERT_TRUE(WIFSIGNALED(end.status)) << end.status;

@@ -92,6 +92,22 @@ class Shm(Shrink):
         self.way = {"faults.lost_after": 0.5}
         self.lose("stop", "it was stopped for 0.5 s (faults.lost_after), and was killed", ranks=3)
 
+    def ends(self, fault, settings, words):
+        """Checks that a fault ends the job, since no rank is known to be lost."""
+        process = self.train(*sets(SHRINK, {"launch.ranks": 2}, settings), environment=self.fault(fault))
+        self.assert_status(1, process)
+        self.assertIn(words, process.words)
+        self.assertNotIn("is lost", process.words)
+        self.assertEqual(1, process.err.count("┌─"), process.text())
+        self.assert_nothing_left()
+
+    def test_rank_that_hangs(self):
+        self.ends("full_pipe", {"framework.timeout": 2}, "waited 2 s for rank 1")
+
+    def test_replicas_that_differ(self):
+        """Nobody knows which of two ranks is wrong."""
+        self.ends("flip_parameter", {"replica_check.every_steps": 2}, "replicas differ: ")
+
     def kill(self, run, ranks):
         """Kills ranks of a job, one after another, at moments that nothing determines."""
         for rank in ranks:
@@ -152,20 +168,21 @@ class Inproc(Shrink):
 
 
 class Refused(ProgramTest):
-    def refused(self, settings, words, **options):
+    def refused(self, settings, key, words, **options):
         process = self.train(*sets(SHORT, {"faults.on_lost_rank": "shrink"}, settings), **options)
         self.assert_status(2, process)
-        self.assertIn("faults.", process.words)
-        self.assertIn(words, process.words)
+        self.assertRegex(process.words, rf"{re.escape(key)}.*{re.escape(words)}")
 
     def test_settings(self):
-        self.refused({"strategy": "sharded"}, "set strategy: all_reduce or overlapped")
-        self.refused({"mesh.tensor": 2}, "set mesh.tensor: 1")
-        self.refused({"backend": "gloo"}, "set backend: shm")
-        self.refused({"faults.min_ranks": 3}, "set it to 2 at most")
+        shrink = "faults.on_lost_rank: shrink "
+        self.refused({"strategy": "sharded"}, shrink, "set strategy: all_reduce or overlapped")
+        self.refused({"mesh.tensor": 2}, shrink, "set mesh.tensor: 1")
+        self.refused({"backend": "gloo"}, shrink, "set backend: shm")
+        self.refused({"faults.min_ranks": 3}, "faults.min_ranks: 3 ranks are more ", "set it to 2 at most")
 
     def test_other_launchers(self):
-        self.refused({}, "needs ranks that our own launcher starts", environment=torchrun(0, 1, free_port()))
+        self.refused({}, "faults.on_lost_rank: shrink ", "needs ranks that our own launcher starts",
+                     environment=torchrun(0, 1, free_port()))
 
 
 if __name__ == "__main__":

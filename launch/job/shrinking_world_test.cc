@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/job/shrinking_world.h"
+
+#include <gmock/gmock.h>
+
+#include <functional>
+#include <string>
+
+#include "framework/testing/worlds.h"
+#include "launch/failure/failure.h"
+#include "launch/testing/launcher_process.h"
+
+namespace phalanx {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using testing::run_ranks;
+
+class ShrinksWorld : public ::testing::Test {
+ protected:
+  // Runs ranks, of which the first `lost` end at once and the others call `survive`. Returns what they have printed.
+  std::string lose(int ranks, int lost, const std::function<void(ShrinkingWorld&)>& survive) {
+    const ExperimentConfig config;
+    ::testing::internal::CaptureStderr();
+    run_ranks("inproc", ranks, [&](const CommunicatorPtr& world) {
+      if (world->rank() < lost) return;
+      const ShrinkingWorld::Rank rank{.number_in_job = world->rank(), .thread = true, .log_folder = scratch_.folder()};
+      ShrinkingWorld shrinking({{"inproc", world}}, rank, config);
+      survive(shrinking);
+    });
+    return ::testing::internal::GetCapturedStderr();
+  }
+
+  testing::Scratch scratch_;
+};
+
+TEST_F(ShrinksWorld, TellsWhoWasLostAndWhy) {
+  write_failure(scratch_.folder(), {.rank = 0, .message = "Out of paper.\nSee the manual."});
+  const auto printed = lose(3, 1, [](ShrinkingWorld& world) {
+    Recovery recovery;
+    EXPECT_TRUE(world.shrink(recovery));
+    EXPECT_TRUE(recovery.rebuilt);
+    EXPECT_EQ(world.world().size(), 2);
+    EXPECT_EQ(world.config().launch.ranks, 2);
+    ASSERT_EQ(recovery.lost.size(), 1U);
+    EXPECT_EQ(recovery.lost[0].rank, 0);
+    EXPECT_EQ(recovery.lost[0].reason, "Out of paper");
+  });
+  EXPECT_EQ(printed, "Rank 0 of 3 is lost, 2 are left: Out of paper\n");
+  EXPECT_THAT(lost_ranks(scratch_.folder()), ElementsAre(0));
+}
+
+TEST_F(ShrinksWorld, SaysSoIfNobodyIsLost) {
+  const auto printed = lose(2, 0, [](ShrinkingWorld& world) {
+    Recovery recovery;
+    EXPECT_FALSE(world.shrink(recovery));
+    EXPECT_THAT(recovery.lost, IsEmpty());
+  });
+  EXPECT_EQ(printed, "");
+  EXPECT_THAT(lost_ranks(scratch_.folder()), IsEmpty());
+}
+
+// The rank that has told of the first loss is lost itself before all others know.
+TEST_F(ShrinksWorld, TellsOfEachLossOnce) {
+  mark_lost(scratch_.folder(), {.rank = 1, .message = "it was killed"});
+  write_failure(scratch_.folder(), {.rank = 0, .message = "out of paper"});
+  const auto printed = lose(4, 2, [](ShrinkingWorld& world) {
+    Recovery recovery;
+    // This rank knows of the first loss already.
+    if (world.world().rank() == 3) recovery.lost.push_back({.rank = 1, .reason = "it was killed"});
+    EXPECT_TRUE(world.shrink(recovery));
+    ASSERT_EQ(recovery.lost.size(), 2U);
+    for (const auto& one : recovery.lost) EXPECT_EQ(one.reason, one.rank == 1 ? "it was killed" : "out of paper");
+  });
+  EXPECT_EQ(printed, "Rank 0 of 4 is lost, 2 are left: out of paper\n");
+}
+
+}  // namespace
+}  // namespace phalanx
