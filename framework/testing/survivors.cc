@@ -86,5 +86,21 @@ TEST(Survivors, ContinueWithoutARankThatIsTooLate) {
   run_ranks(kBackend, 3, body, kSoon);
 }
 
+TEST(Survivors, ContinueWithoutTheFirstRankAndAnotherThatAreTooLate) {
+  const auto body = [](const CommunicatorPtr& world) {
+    const auto here = world->split(0, 0);
+    const bool late = world->rank() == 0 || world->rank() == 2;
+    if (!late) {
+      EXPECT_EQ(sum_of_ranks(*here->shrink(), world->rank()), 1 + 3 + 4);
+    }
+    world->barrier(Seconds(60)).wait();
+    if (late) {
+      EXPECT_EQ(error_of([&] { (void)here->shrink(); }).kind(), Kind::kPeerLost);
+    }
+    world->barrier(Seconds(60)).wait();
+  };
+  run_ranks(kBackend, 5, body, kSoon);
+}
+
 }  // namespace
 }  // namespace phalanx::testing

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <system_error>
 #include <utility>
 
 #include "framework/base/error.h"
@@ -39,7 +40,11 @@ std::string where(const Control& control, std::int64_t peer) {
 }
 
 Descriptor copy_of(const Descriptor& descriptor) {
-  return descriptor.valid() ? Descriptor(::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 0)) : Descriptor();
+  if (!descriptor.valid()) return Descriptor();
+  Descriptor copy(::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 0));
+  if (copy.valid()) return copy;
+  throw CommError(CommError::Kind::kSystem,
+                  "cannot copy the descriptor of a socket: " + std::generic_category().message(errno));
 }
 
 // Reads what has arrived. Returns false if the connection has ended.
@@ -195,9 +200,10 @@ bool ControlLinks::move(Out& out) {
     }
     out.received.erase(0, bytes);
     if (!out.is_open()) continue;
+    // A member has the secret, so this is a program of another job, at a port that the member has left.
     if (*out.handshake->result() != HandshakeResult::kAdmitted) {
-      throw CommError(CommError::Kind::kSystem, where(control_, out.peer) + " at " + control_.addresses[out.peer] +
-                                                    " has another secret (PHALANX_JOB_SECRET)");
+      drop(out);
+      return true;
     }
     out.nap = kShortNap;
   }

@@ -26,7 +26,8 @@ namespace phalanx::gloo {
 /// the group, or one that was shrunk from it. The id of a member is its rank in the first of these groups.
 ///
 /// Nobody is accepted there, and nothing read, before this rank calls shrink(). If the socket of a member refuses
-/// connections, the member has ended or has left the group.
+/// connections, the member has ended or has left the group. This assumes that no firewall between members rejects
+/// packets; it may drop them.
 struct Control {
   std::string group;                                      // name of the first group
   std::int64_t own = 0;                                   // this member
@@ -63,8 +64,8 @@ class ControlLinks {
   bool has_sent(std::int64_t to) const;
 
   /// Moves what can be moved, and calls `receive`. If nothing moves, returns after a millisecond, or 20 if nothing has
-  /// moved for a while. Adds to Control::gone. Throws a CommError: kSystem if a member has another secret or sends what
-  /// cannot be read, or the system refuses.
+  /// moved for a while. Adds to Control::gone. Throws a CommError: kSystem if a member sends what cannot be read, or
+  /// the system refuses.
   void pump(const Receive& receive);
 
  private:

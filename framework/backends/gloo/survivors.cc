@@ -51,9 +51,11 @@ class Survival {
 
   std::shared_ptr<Transport> run() {
     if (control_.commits.contains(view_.number)) lose(where() + "this group has been shrunk before");
-    while (true) {
+    for (std::size_t failed_with = 0;;) {  // members of the view that could not connect
       view_ = agree();
-      if (auto transport = connect_all()) return transport;
+      const std::size_t members = view_.members.size();
+      if (auto transport = connect_all(/*may_fail=*/members != failed_with)) return transport;
+      failed_with = members;
     }
   }
 
@@ -83,13 +85,15 @@ class Survival {
       since = now;
     }
     if (const auto& commit = agreement_->commit()) control_.commits.insert({view_.number, *commit});
+    if (!agreement_->commit()) lose(where() + "the others have found that this rank refuses connections");
     if (!agreement_->decision())
       lose(where() + "the others waited " + seconds(group_.timeout()) + " for this rank and have continued without it");
     return agreement_->decision()->view;
   }
 
-  // Returns nothing if a member of the new view is lost before all are connected.
-  std::shared_ptr<Transport> connect_all() {
+  // Returns nothing if a member of the new view is lost before all are connected. Without `may_fail`, throws that
+  // error: the same members would try the same again.
+  std::shared_ptr<Transport> connect_all(bool may_fail) {
     const auto rank = std::ranges::find(view_.members, control_.own, &phalanx::Member::id) - view_.members.begin();
     const Member member{.group = group_.name() + "/survivors",
                         .rank = static_cast<int>(rank),
@@ -101,7 +105,7 @@ class Survival {
     try {
       return connect(member, group_.transport().device(), [this](const std::string& own) { return exchange(own); });
     } catch (const CommError& error) {
-      if (!error.secondary()) throw;
+      if (!may_fail || !error.secondary()) throw;
       return nullptr;
     }
   }

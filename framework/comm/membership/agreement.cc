@@ -90,6 +90,7 @@ Outgoing Agreement::receive(std::int64_t from, const Message& message) {
   if (stranger || message.view != view_.number || ended().contains(from)) return {};
   presumed_.erase(from);
   heard_.insert(from);
+  ever_heard_.insert(from);
   if (commit_) {
     if (message.kind != Kind::kCommit) send(from, *commit_);
   } else if (!fenced_) {
@@ -179,9 +180,12 @@ Outgoing Agreement::timeout() {
   const auto silent = awaited();
   presumed_.insert(silent.begin(), silent.end());
   const bool leads = phase_ != Phase::kFollow;
-  for (const auto& member : view_.members) {  // those before this one would be the next leaders
-    if (leads || member.id >= own_) break;
-    if (!heard_.contains(member.id) && !ended().contains(member.id)) presumed_.insert(member.id);
+  for (const auto& member : view_.members) {
+    if (leads) break;
+    // Those before this one would be the next leaders. The others follow, as this one does, and need not say anything
+    // but that they have abandoned the view.
+    const auto& heard = member.id < own_ ? heard_ : ever_heard_;
+    if (member.id != own_ && !heard.contains(member.id) && !ended().contains(member.id)) presumed_.insert(member.id);
   }
   heard_.clear();
   const auto before = std::pair(ballot_, phase_);
@@ -282,6 +286,7 @@ std::string Agreement::fingerprint() const {
   add_ids(ended());
   add_ids(presumed_);
   add_ids(heard_);
+  add_ids(ever_heard_);
   add_ids(without_);
   add_ids(accepts_);
   add(static_cast<int>(phase_));

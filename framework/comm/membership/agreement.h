@@ -146,6 +146,7 @@ class Agreement {
   std::optional<Message> unanswered_;    // the highest kPrepare that came before start()
   std::set<std::int64_t> presumed_;      // the lost that have not certainly ended
   std::set<std::int64_t> heard_;         // since the last timeout()
+  std::set<std::int64_t> ever_heard_;    // in this view
   Ballot highest_;                       // seen
 
   Phase phase_ = Phase::kFollow;

@@ -153,6 +153,7 @@ class World {
 
   std::string fingerprint() const {
     std::string text = std::to_string(faults_.ends) + ' ' + std::to_string(faults_.timeouts);
+    text += somebody_started_ ? 's' : '-';
     for (const auto& node : nodes_) {
       text += node.lives ? (node.started ? "S" : "L") : "E";
       if (node.lives) text += node.agreement.fingerprint();
