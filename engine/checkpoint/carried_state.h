@@ -57,8 +57,8 @@ struct LostRank {
   double seconds = 0;     // from the time at which its loss was noticed until training went on
 };
 
-/// What a run needs to go on without lost ranks (faults.on_lost_rank: shrink). Each rank has one, which lives as long
-/// as the rank; the parts of a run read and fill it. Belongs to the rank's thread.
+/// The memory of a rank that goes on without lost ranks (faults.on_lost_rank: shrink). It lives as long as the rank;
+/// the parts of a run read and fill it. Belongs to the rank's thread.
 struct Recovery {
   std::optional<CarriedState> carried{};  // absent: training has not begun, so there is nothing to go on with
   /// The time at which the loss was noticed for which the run is interrupted now.

@@ -47,7 +47,7 @@ struct Loss {
 
 struct PlannedEnd {};
 
-// What a rank does, whatever becomes of the others.
+// The work of a rank, whatever becomes of the others.
 class SurvivingRank {
  public:
   SurvivingRank(const ExperimentConfig& config, const Splits& splits, const RunFolder& folder, std::vector<Loss> losses)

@@ -256,7 +256,7 @@ bool is_known_to_all_ranks(const std::exception_ptr& error) {
   }
 }
 
-// What a rank keeps while the ranks that train become fewer.
+// The state that a rank keeps while the ranks that train become fewer.
 struct RankRun {
   const Job& job;
   const StartedRank& rank;

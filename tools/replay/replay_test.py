@@ -68,7 +68,7 @@ class Replay(ProgramTest):
         self.assertRegex(process.out, r"(?m)^Rank 0 of 2 did what is recorded up to step 4: \d+ operations$")
         self.assertRegex(process.out, r"(?m)^First difference from other: the input of all_reduce\(mean\) of .*, in step 2, other "
                          r"bits in the gradient of ")
-        # What was found is also printed if the replay later differs from its own recording.
+        # The difference that was found is also printed if the replay later differs from its own recording.
         process = self.replay("--rank=0", "--against=other", "--set=optimizer.momentum=0.5", status=1)
         self.assertRegex(process.err, r"Rank 0 of 2: the replay differs in step \d+: ")
         self.assertRegex(process.out, r"(?m)^First difference from other: .*, in step 2, other bits in the gradient of ")

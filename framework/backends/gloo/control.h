@@ -22,7 +22,7 @@
 
 namespace phalanx::gloo {
 
-/// Where the members of a group find each other after a loss: a socket at which each of them listens as long as it has
+/// The meeting point of a group's members after a loss: a socket at which each of them listens as long as it has
 /// the group, or one that was shrunk from it. The id of a member is its rank in the first of these groups.
 ///
 /// Nobody is accepted there, and nothing read, before this rank calls shrink(). If the socket of a member refuses

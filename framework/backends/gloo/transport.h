@@ -113,7 +113,7 @@ class Transport final : public ::gloo::transport::tcp::Context {
   /// Returns the endpoint of this rank, for the groups that are split from this one.
   const Endpoint& endpoint() const { return endpoint_; }
 
-  /// Where the ranks find each other after a loss. Set before the group is used.
+  /// Returns the meeting point of the ranks after a loss. Set before the group is used.
   const Standing& standing() const { return standing_; }
   void set_standing(Standing standing) { standing_ = std::move(standing); }
 

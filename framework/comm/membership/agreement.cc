@@ -182,8 +182,8 @@ Outgoing Agreement::timeout() {
   const bool leads = phase_ != Phase::kFollow;
   for (const auto& member : view_.members) {
     if (leads) break;
-    // Those before this one would be the next leaders. The others follow, as this one does, and need not say anything
-    // but that they have abandoned the view.
+    // Members before this one would be the next leaders. The others follow, as this one does, and need not say anything
+    // except that they have abandoned the view.
     const auto& heard = member.id < own_ ? heard_ : ever_heard_;
     if (member.id != own_ && !heard.contains(member.id) && !ended().contains(member.id)) presumed_.insert(member.id);
   }

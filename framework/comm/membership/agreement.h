@@ -14,7 +14,7 @@
 
 namespace phalanx::membership {
 
-/// How a member knows that another one is lost.
+/// The way in which a member knows that another one is lost.
 enum class Certainty {
   kCertain,  // it has ended, or will never again take part: it neither answers nor continues
   kPresumed  // it is silent; perhaps it continues later

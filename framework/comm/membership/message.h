@@ -20,7 +20,7 @@ struct Ballot {
   auto operator<=>(const Ballot&) const = default;
 };
 
-/// What a member says about the step that it was in when its view ended. Counts of steps since the start of the job.
+/// The progress of a member when its view ended. Counts of steps since the start of the job.
 struct Claim {
   std::int64_t updated = 0;   // steps whose commit point it has passed, so that it may have updated its parameters
   std::int64_t complete = 0;  // steps whose gradients it has completely; not less than `updated`
