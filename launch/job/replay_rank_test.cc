@@ -14,8 +14,7 @@
 #include "framework/base/files.h"
 #include "framework/base/json.h"
 #include "framework/testing/worlds.h"
-#include "launch/testing/launcher_process.h"
-#include "launch/testing/thread_ranks.h"
+#include "launch/testing/recorded_run.h"
 
 namespace phalanx {
 namespace {
@@ -39,35 +38,9 @@ watch: {progress: false, report: false, every_steps: 3}
 device: cpu
 )";
 
-class ReplayRank : public ::testing::Test {
+class ReplayRank : public testing::RecordedRun {
  protected:
-  ReplayRank() { job_.quiet = true; }
-
-  std::string recording() const { return scratch_.path("recording"); }
-
-  // Records a run on threads of this process. Returns the ranks' statuses.
-  std::vector<int> record_run(int ranks, std::vector<std::string> changes) {
-    changes.push_back("framework.record=" + recording());
-    changes.push_back("launch.ranks=" + std::to_string(ranks));
-    job_.config = ExperimentConfig();
-    config::load_text(job_.config, kConfig, "t.yaml", changes);
-    check(job_.config);
-    job_.run_dir = scratch_.path("run");
-    const RunFolder folder = RunFolder::create(job_.run_dir);
-    return testing::run_as_threads(job_, folder, ranks);
-  }
-
-  ReplayResult replay(int rank, const std::vector<std::string>& changes = {}, std::int64_t until = 0) {
-    auto recorded = std::make_unique<recording::Recording>(recording(), rank);
-    Job job{.quiet = true};
-    config::load_text(job.config, recorded->header().config, "recorded", changes);
-    const RunFolder folder = RunFolder::create(scratch_.path("replay" + std::to_string(replays_++)));
-    return replay_rank(job, std::make_shared<recording::Replay>(std::move(recorded)), folder, until);
-  }
-
-  testing::Scratch scratch_;
-  Job job_;
-  int replays_ = 0;
+  ReplayRank() : RecordedRun(kConfig) {}
 };
 
 // Returns the names of the strategies whose ranks exchange everything by operations, and of none.

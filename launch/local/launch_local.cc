@@ -254,8 +254,7 @@ Verdict run_local(const LocalLaunch& options, const std::function<int(int rank)>
   if (options.goes_on) {
     policy.goes_on = [&lost](const Supervisor::End& end) { return lost.add(end); };
     policy.is_lost = [&options](int child) {
-      const auto noted = lost_ranks(options.log_folder);
-      return !options.threads && std::ranges::find(noted, child) != noted.end();
+      return !options.threads && contains(lost_ranks(options.log_folder), child);
     };
   }
   Supervisor supervisor(std::move(policy));

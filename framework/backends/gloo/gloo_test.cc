@@ -34,27 +34,13 @@
 #include "framework/base/timed_stream.h"
 #include "framework/comm/backend.h"
 #include "framework/comm/launch/host_network.h"
+#include "framework/testing/fault.h"
 #include "framework/testing/worlds.h"
 
 namespace phalanx::testing {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-template <class Body>
-CommError error_of(const Body& body) {
-  try {
-    body();
-  } catch (const CommError& error) {
-    return error;
-  }
-  ADD_FAILURE() << "expected a CommError";
-  return {CommError::Kind::kSystem, "none"};
-}
-
-bool contains(const CommError& error, const std::string& text) {
-  return std::string(error.what()).find(text) != std::string::npos;
-}
 
 void run(int ranks, const RankBody& body, Seconds timeout = Seconds(60)) { run_ranks("gloo", ranks, body, timeout); }
 
