@@ -145,13 +145,13 @@ void accept_peers(const Member& member, Descriptor listener, Transport& transpor
   }
 }
 
-// The group goes on listening where its ranks have connected.
+// The group goes on listening where its ranks have connected. The addresses tell it from others of the same name.
 Standing new_standing(const Member& member, const std::vector<std::string>& addresses, const Descriptor& listener) {
-  auto control =
-      std::make_shared<Control>(Control{.group = member.group,
-                                        .own = member.rank,
-                                        .addresses = addresses,
-                                        .secret = keyed_hash(member.endpoint.secret, {"gloo members", member.group})});
+  auto control = std::make_shared<Control>(
+      Control{.group = member.group,
+              .own = member.rank,
+              .addresses = addresses,
+              .secret = keyed_hash(member.endpoint.secret, {"gloo members", member.group, join(addresses, " ")})});
   if (listener.valid()) control->listener = Descriptor(::fcntl(listener.get(), F_DUPFD_CLOEXEC, 0));
   if (listener.valid() && !control->listener.valid()) {
     throw CommError(CommError::Kind::kSystem, where(member) + ": cannot keep a socket open: " + std::strerror(errno));

@@ -57,24 +57,27 @@ class ShrinkingGloo : public ::testing::Test {
     return std::async(std::launch::async, [world = ranks_[rank]] { return world->shrink(); });
   }
 
-  Descriptor connect_to_rank(int rank) const { return connect_to(store_->get("gloo/" + std::to_string(rank)), 10); }
+  std::string address(int rank) const { return store_->get("gloo/" + std::to_string(rank)); }
+  std::string addresses() const { return address(0) + " " + address(1) + " " + address(2); }
+  Descriptor connect_to_rank(int rank) const { return connect_to(address(rank), 10); }
 
   // Greets rank 0 while it shrinks the world, with a claim to be another member.
-  std::pair<HandshakeResult, TimedStream> greeted(const std::string& secret, const std::string& from) const {
+  std::pair<HandshakeResult, TimedStream> greeted(const std::string& from, const std::string& secret,
+                                                  const std::string& addresses) const {
     const HandshakeProtocol protocol{.client_opening = "phalanx gloo members 2?",
                                      .server_opening = "phalanx gloo members 2!",
                                      .identity = "phalanx gloo members 2",
                                      .claim_bytes = 20};
     TimedStream stream(connect_to_rank(0));
-    const auto result =
-        greet(stream, protocol, keyed_hash(secret, {"gloo members", "world"}), from + "0000000000", soon());
+    const std::string of_group = keyed_hash(secret, {"gloo members", "world", addresses});
+    const auto result = greet(stream, protocol, of_group, from + "0000000000", soon());
     return {result, std::move(stream)};
   }
 
   // Sends rank 0 a text as member 2, and returns the error with which its shrink() then ends.
   CommError error_after(const std::string& text, std::uint64_t length) {
     auto first = begin_to_shrink(0);
-    auto [result, stream] = greeted(secret(), "0000000002");
+    auto [result, stream] = greeted("0000000002", secret(), addresses());
     EXPECT_EQ(result, HandshakeResult::kAdmitted);
     const std::uint64_t number = 1;
     std::string bytes(reinterpret_cast<const char*>(&number), sizeof(number));
@@ -102,9 +105,10 @@ TEST_F(ShrinkingGloo, IgnoresStrangers) {
   say(2, "phalanx gloo members 2?");
   say(3, "phalanx gloo members 2?" + random_text() + "00000000020000000001" + random_text());
   auto first = begin_to_shrink(0);  // it waits for rank 1
-  EXPECT_EQ(greeted("the secret of another job", "0000000001").first, HandshakeResult::kRefused);
-  auto [itself, own_stream] = greeted(secret(), "0000000000");
-  auto [nobody, stream] = greeted(secret(), "0000000003");
+  EXPECT_EQ(greeted("0000000001", "the secret of another job", addresses()).first, HandshakeResult::kRefused);
+  EXPECT_EQ(greeted("0000000001", secret(), "other addresses").first, HandshakeResult::kRefused) << "another group";
+  auto [itself, own_stream] = greeted("0000000000", secret(), addresses());
+  auto [nobody, stream] = greeted("0000000003", secret(), addresses());
   EXPECT_EQ(itself, HandshakeResult::kAdmitted);
   EXPECT_EQ(nobody, HandshakeResult::kAdmitted);
   EXPECT_EQ(error_of([&] { (void)own_stream.receive(1, soon()); }).kind(), Kind::kPeerLost) << "it is disconnected";
