@@ -265,6 +265,20 @@ TEST_F(Plugin, OperationsInAGraphCommunicateInEachReplay) {
   });
 }
 
+TEST_F(Plugin, MemoryIsNotAllocatedWhileAGraphIsRecorded) {
+  run(2, Seconds(30), [](const Rank& rank) {
+    if (rank.host->rank() == 0) {
+      FakeGraph graph;
+      graph.capture_begin();
+      const auto error = error_of([&] { (void)rank.group->allocate({10}, at::device(rank.device).dtype(at::kFloat)); });
+      graph.capture_end();
+      ASSERT_TRUE(error);
+      EXPECT_THAT(error->what(), AllOf(HasSubstr("allocate of 40 bytes"), HasSubstr("unhandled cuda error")));
+    }
+    rank.host->barrier().wait();
+  });
+}
+
 TEST_F(Plugin, SplittingWaitsForOutstandingOperations) {
   run(3, Seconds(30), [](const Rank& rank) {
     if (rank.host->rank() == 2) std::this_thread::sleep_for(milliseconds(100));
