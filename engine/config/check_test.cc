@@ -92,8 +92,7 @@ TEST(Check, OnlyWhatComesByOperationsCanBeRecorded) {
       " which a recording cannot see; use another strategy, or remove framework.record");
   EXPECT_THAT(complaint("launch: {ranks: 2}, framework: {record: r}, strategy: {sharded: {one_copy: true}}"),
               ::testing::HasSubstr("framework.record: strategy sharded with one_copy lets ranks write"));
-  EXPECT_THAT(complaint("launch: {ranks: 3}, roles: {server: 1}, framework: {record: r}, strategy: ssp"),
-              ::testing::HasSubstr("framework.record: the answers of parameter servers"));
+  EXPECT_EQ(complaint("launch: {ranks: 3}, roles: {server: 1}, framework: {record: r}, strategy: ssp"), "");
   EXPECT_THAT(complaint("framework: {record: r, tune: auto}"),
               ::testing::HasSubstr("framework.record: framework.tune"));
   EXPECT_THAT(complaint("framework: {record: r}, launch: {restarts: 1}"),
@@ -107,6 +106,10 @@ TEST(Check, TheLastStepsOfARecordingBeginAtACheckpoint) {
             " checkpoint.every_steps, which is 2");
   EXPECT_THAT(complaint("framework: {record: r, record_last: 4}, checkpoint: {every_steps: 2, keep_last: 4}"),
               ::testing::HasSubstr("checkpoint.keep_last: must be at least 5"));
+  EXPECT_EQ(
+      complaint("framework: {record: r, record_last: 4}, checkpoint: {every_steps: 2, keep_last: 5}, strategy: ssp"),
+      "config: framework.record_last: a rank that begins at a checkpoint gives it to the parameter servers first,"
+      " which the recorded rank did not do there; set it to 0, so that all steps are kept");
   EXPECT_EQ(complaint("framework: {record_last: 4}"),
             "config: framework.record_last: needs framework.record: the folder");
   EXPECT_EQ(complaint("framework: {record_ranks: [0]}"),

@@ -22,8 +22,6 @@ void refuse_what_cannot_be_replayed(std::vector<ConfigProblem>& problems, const 
          strategy + (traits.shared_memory_key.empty() ? "" : " with " + traits.shared_memory_key) +
              " lets ranks write into each other's memory outside of operations, which a recording cannot see; use "
              "another strategy, or remove framework.record");
-  refuse(traits.parameter_servers || config.roles.server > 0 || config.roles.elsewhere() || wants_servers(config.model),
-         "the answers of parameter servers do not come by operations, so they would be missing; remove it");
   refuse(config.framework.tune == "auto",
          "framework.tune: auto calls operations as often as the clock says, which a replay cannot repeat; set it to "
          "off, and name a measured file in framework.selection_file");
@@ -34,6 +32,10 @@ void refuse_what_cannot_be_replayed(std::vector<ConfigProblem>& problems, const 
 void check_last(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto last = config.framework.record_last, every = config.checkpoint.every_steps;
   if (last == 0) return;
+  refuse_if(problems, config.strategy.traits().parameter_servers || wants_servers(config.model),
+            "framework.record_last",
+            "a rank that begins at a checkpoint gives it to the parameter servers first, which the recorded rank did "
+            "not do there; set it to 0, so that all steps are kept");
   refuse_if(problems, every == 0 || last % every != 0, "framework.record_last",
             "the recording begins at a checkpoint, so " + std::to_string(last) +
                 " must be a multiple of checkpoint.every_steps, which is " + std::to_string(every));

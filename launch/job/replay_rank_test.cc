@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -41,19 +42,42 @@ device: cpu
 class ReplayRank : public testing::RecordedRun {
  protected:
   ReplayRank() : RecordedRun(kConfig) {}
+
+  // Records a run with each of these changes of the config, and replays all of its ranks that train.
+  void replay_each(const std::vector<std::vector<std::string>>& configs, int training = 2, int servers = 0) {
+    for (const auto& changes : configs) {
+      SCOPED_TRACE(changes.front());
+      std::filesystem::remove_all(recording());
+      std::filesystem::remove_all(scratch_.path("run"));
+      ASSERT_THAT(record_run(training + servers, changes), Each(0));
+      for (int rank = 0; rank < training; ++rank) {
+        const ReplayResult result = replay(rank);
+        EXPECT_EQ(result.ended, "");
+        EXPECT_THAT(result.last_step, Gt(1));
+      }
+    }
+  }
 };
 
-// Returns the names of the strategies whose ranks exchange everything by operations, and of none.
+// Returns the names of the strategies whose ranks exchange everything by operations and through parameter servers.
 std::vector<std::string> strategies() {
-  return Strategies::global().names_where([](const StrategyTraits& traits) {
-    return !traits.shared_memory && !traits.parameter_servers && !traits.one_rank;
-  });
+  return Strategies::global().names_where(
+      [](const StrategyTraits& traits) { return !traits.shared_memory && !traits.one_rank; });
+}
+
+// Returns what the config must change to use a strategy.
+std::vector<std::string> changes_for(const std::string& strategy) {
+  const auto without_optimizer =
+      Strategies::global().names_where([](const StrategyTraits& traits) { return traits.servers_update; });
+  std::vector<std::string> changes{"strategy=" + strategy};
+  if (std::ranges::find(without_optimizer, strategy) != without_optimizer.end()) changes.emplace_back("optimizer=sgd");
+  return changes;
 }
 
 class EveryStrategy : public ReplayRank, public ::testing::WithParamInterface<std::string> {};
 
 TEST_P(EveryStrategy, ReplaysBitForBitOnEachRank) {
-  ASSERT_THAT(record_run(2, {"strategy=" + GetParam()}), Each(0));
+  ASSERT_THAT(record_run(2, changes_for(GetParam())), Each(0));
   for (const int rank : {0, 1}) {
     const ReplayResult result = replay(rank);
     EXPECT_EQ(result.ended, "");
@@ -67,19 +91,45 @@ INSTANTIATE_TEST_SUITE_P(Strategies, EveryStrategy, ::testing::ValuesIn(strategi
                          [](const auto& info) { return info.param; });
 
 TEST_F(ReplayRank, ReplaysShardsPipelinesAndThreads) {
-  const std::vector<std::vector<std::string>> configs{
-      {"strategy={sharded: {stage: 2}}"},
-      {"strategy={sharded: {stage: 3}}"},
-      {"strategy={overlapped: {compression: powersgd}}", "model.hidden=[16, 16]"},
-      {"mesh.pipe=2", "pipeline.micro_batches=2"},
-      {"strategy=all_reduce", "train.data_parallel=2"}};
-  for (std::size_t i = 0; i < configs.size(); ++i) {
-    SCOPED_TRACE(configs[i].front());
-    std::filesystem::remove_all(recording());
-    std::filesystem::remove_all(scratch_.path("run"));
-    ASSERT_THAT(record_run(2, configs[i]), Each(0));
-    for (const int rank : {0, 1}) EXPECT_EQ(replay(rank).ended, "");
-  }
+  replay_each({{"strategy={sharded: {stage: 2}}"},
+               {"strategy={sharded: {stage: 3}}"},
+               {"strategy={overlapped: {compression: powersgd}}", "model.hidden=[16, 16]"},
+               {"mesh.pipe=2", "pipeline.micro_batches=2"},
+               {"strategy=all_reduce", "train.data_parallel=2"}});
+}
+
+TEST_F(ReplayRank, ReplaysPartsOfLayersSequencesAndExperts) {
+  const std::string gpt = "model={name: gpt, layers: 1, heads: 2, width: 8}";
+  const std::string experts = "model={name: moe_gpt, layers: 1, heads: 2, width: 8, experts: 4}";
+  const std::string tokens =
+      "dataset={name: random_tokens, vocabulary: 16, context: 8, train_samples: 24, test_samples: 12}";
+  replay_each({{"mesh.tensor=2", gpt, tokens}, {"mesh.context=2", gpt, tokens}, {"mesh.expert=2", experts, tokens}});
+}
+
+TEST_F(ReplayRank, ReplaysRanksThatWaitForServersLess) {
+  replay_each({{"strategy={downpour: {every: 3, prefetch: 2}}"},
+               {"strategy={downpour: {every: 2, server_optimizer: adam}}", "optimizer=sgd"},
+               {"strategy={easgd: {every: 2, synchronous: true}}"}});
+}
+
+TEST_F(ReplayRank, NeedsNoServers) {
+  const std::string clicks =
+      "dataset={name: clicks, train_samples: 160, test_samples: 20, features: 3, keys: 50, dense: 2}";
+  const std::string rows =
+      "model={name: dlrm, dim: 4, bottom: [8], top: [8], embeddings: {name: servers, scale: 0.1, "
+      "staleness: 1, cache_staleness: 1, prefetch: true}}";
+  replay_each({{"strategy=ssp", "roles.server=1"},
+               {"strategy=all_reduce", "roles.server=1", clicks, rows, "train.global_batch_size=16"}},
+              2, 1);
+  EXPECT_THAT([&] { replay(2); }, ThrowsMessage<ConfigError>(AllOf(HasSubstr("rank 2 of 3 was a parameter server"),
+                                                                   HasSubstr("replay one of ranks 0 to 1"))));
+}
+
+TEST_F(ReplayRank, AnotherUpdateForTheServersIsADifference) {
+  ASSERT_THAT(record_run(2, {"strategy={ssp: {every: 1}}"}), Each(0));
+  EXPECT_THAT(
+      [&] { replay(1, {"optimizer.momentum=0.5"}); },
+      ThrowsMessage<recording::ReplayDifference>(HasSubstr("the replay differs in step 2: its input of request ")));
 }
 
 TEST_F(ReplayRank, SaysHowLargeTheRecordingIs) {

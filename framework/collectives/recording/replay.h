@@ -73,6 +73,17 @@ class Replay : public std::enable_shared_from_this<Replay> {
   /// Returns the child of a split: its number; nullopt: this rank has none.
   std::optional<std::uint32_t> follow_split(std::uint32_t group);
 
+  /// Returns the number of the rank's next connection to a server. Throws ReplayDifference if the recorded rank
+  /// connected to another one, and RecordingEnded if it ended before that.
+  std::uint32_t follow_connection(const std::string& name);
+
+  /// Returns the answer to a request to a server, and compares the request with the recorded one. `asked` is the entry
+  /// of the request, `sent` what it sends, undefined if nothing, and `what` names it in messages. Returns nullopt if
+  /// the recorded rank did not wait for an answer; then waiting for it must end in throw_unanswered().
+  std::optional<RecordedOperation> follow_request(const EntryHead& asked, const at::Tensor& sent,
+                                                  const std::string& what);
+  [[noreturn]] void throw_unanswered(const std::string& what);
+
   /// Returns the first difference; empty: none yet. A difference in a work that nobody waited for is found here only.
   std::string difference() const;
 
@@ -89,6 +100,7 @@ class Replay : public std::enable_shared_from_this<Replay> {
   OperationQueue queue_;
   std::atomic<bool> detached_{false};
   std::atomic<std::int64_t> step_{0}, operations_{0};
+  std::atomic<std::uint32_t> servers_{0};
   mutable std::mutex mutex_;
   std::string difference_, difference_from_other_;
 };
