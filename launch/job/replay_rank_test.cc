@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,9 @@
 #include "framework/base/error.h"
 #include "framework/base/files.h"
 #include "framework/base/json.h"
+#include "framework/base/keyed_hash.h"
+#include "framework/base/secret_file.h"
+#include "framework/ps/server/server.h"
 #include "framework/testing/worlds.h"
 #include "launch/testing/recorded_run.h"
 
@@ -123,6 +127,17 @@ TEST_F(ReplayRank, NeedsNoServers) {
               2, 1);
   EXPECT_THAT([&] { replay(2); }, ThrowsMessage<ConfigError>(AllOf(HasSubstr("rank 2 of 3 was a parameter server"),
                                                                    HasSubstr("replay one of ranks 0 to 1"))));
+}
+
+TEST_F(ReplayRank, NeedsNoServersOfOtherJobs) {
+  const std::string secret = scratch_.path("secret"), address = "unix:@phalanx-test-" + random_text().substr(0, 16);
+  std::ofstream(secret) << "a secret of more than sixteen letters";
+  std::filesystem::permissions(secret, std::filesystem::perms::owner_read);
+  {
+    const ps::Server server({.listen = {address}, .secret = read_secret(secret)});
+    replay_each({{"strategy=ssp", "roles.servers_at=[\"" + address + "\"]", "roles.secret_file=" + secret}});
+  }
+  EXPECT_EQ(replay(1).ended, "") << "and the server has ended";
 }
 
 TEST_F(ReplayRank, AnotherUpdateForTheServersIsADifference) {
