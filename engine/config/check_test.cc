@@ -106,10 +106,6 @@ TEST(Check, TheLastStepsOfARecordingBeginAtACheckpoint) {
             " checkpoint.every_steps, which is 2");
   EXPECT_THAT(complaint("framework: {record: r, record_last: 4}, checkpoint: {every_steps: 2, keep_last: 4}"),
               ::testing::HasSubstr("checkpoint.keep_last: must be at least 5"));
-  EXPECT_EQ(
-      complaint("framework: {record: r, record_last: 4}, checkpoint: {every_steps: 2, keep_last: 5}, strategy: ssp"),
-      "config: framework.record_last: a rank that begins at a checkpoint gives it to the parameter servers first,"
-      " which the recorded rank did not do there; set it to 0, so that all steps are kept");
   EXPECT_EQ(complaint("framework: {record_last: 4}"),
             "config: framework.record_last: needs framework.record: the folder");
   EXPECT_EQ(complaint("framework: {record_ranks: [0]}"),

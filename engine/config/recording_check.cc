@@ -6,7 +6,6 @@
 
 #include "engine/config/config_problems.h"
 #include "engine/config/section_checks.h"
-#include "models/embedding/wanted_servers.h"
 
 namespace phalanx {
 namespace {
@@ -32,10 +31,6 @@ void refuse_what_cannot_be_replayed(std::vector<ConfigProblem>& problems, const 
 void check_last(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto last = config.framework.record_last, every = config.checkpoint.every_steps;
   if (last == 0) return;
-  refuse_if(problems, config.strategy.traits().parameter_servers || wants_servers(config.model),
-            "framework.record_last",
-            "a rank that begins at a checkpoint gives it to the parameter servers first, which the recorded rank did "
-            "not do there; set it to 0, so that all steps are kept");
   refuse_if(problems, every == 0 || last % every != 0, "framework.record_last",
             "the recording begins at a checkpoint, so " + std::to_string(last) +
                 " must be a multiple of checkpoint.every_steps, which is " + std::to_string(every));

@@ -78,6 +78,14 @@ std::vector<std::string> changes_for(const std::string& strategy) {
   return changes;
 }
 
+// Returns what the config must change so that a rank serves the rows of embeddings.
+std::vector<std::string> served_rows() {
+  return {"strategy=all_reduce", "roles.server=1", "train.global_batch_size=16",
+          "dataset={name: clicks, train_samples: 160, test_samples: 20, features: 3, keys: 50, dense: 2}",
+          "model={name: dlrm, dim: 4, bottom: [8], top: [8], embeddings: {name: servers, scale: 0.1, staleness: 1, "
+          "cache_staleness: 1, prefetch: true}}"};
+}
+
 class EveryStrategy : public ReplayRank, public ::testing::WithParamInterface<std::string> {};
 
 TEST_P(EveryStrategy, ReplaysBitForBitOnEachRank) {
@@ -117,14 +125,7 @@ TEST_F(ReplayRank, ReplaysRanksThatWaitForServersLess) {
 }
 
 TEST_F(ReplayRank, NeedsNoServers) {
-  const std::string clicks =
-      "dataset={name: clicks, train_samples: 160, test_samples: 20, features: 3, keys: 50, dense: 2}";
-  const std::string rows =
-      "model={name: dlrm, dim: 4, bottom: [8], top: [8], embeddings: {name: servers, scale: 0.1, "
-      "staleness: 1, cache_staleness: 1, prefetch: true}}";
-  replay_each({{"strategy=ssp", "roles.server=1"},
-               {"strategy=all_reduce", "roles.server=1", clicks, rows, "train.global_batch_size=16"}},
-              2, 1);
+  replay_each({{"strategy=ssp", "roles.server=1"}, served_rows()}, 2, 1);
   EXPECT_THAT([&] { replay(2); }, ThrowsMessage<ConfigError>(AllOf(HasSubstr("rank 2 of 3 was a parameter server"),
                                                                    HasSubstr("replay one of ranks 0 to 1"))));
 }
@@ -158,15 +159,31 @@ TEST_F(ReplayRank, SaysHowLargeTheRecordingIs) {
   EXPECT_GT(said, 0.8 * real) << "only what follows the summary is missing";
 }
 
-TEST_F(ReplayRank, BeginsAtACheckpointIfOnlyTheLastStepsWereKept) {
-  ASSERT_THAT(record_run(2, {"framework.record_last=2", "checkpoint.every_steps=2", "checkpoint.keep_last=3"}),
-              Each(0));
+class TheLastSteps : public ReplayRank, public ::testing::WithParamInterface<std::string> {};
+
+// The tables of servers have what the checkpoint says, so a replay does not give it to them, as a resumed run would.
+TEST_P(TheLastSteps, BeginAtACheckpoint) {
+  auto changes = changes_for(GetParam());
+  changes.insert(changes.end(), {"framework.record_last=3", "checkpoint.every_steps=3", "checkpoint.keep_last=3"});
+  ASSERT_THAT(record_run(2, changes), Each(0));
   for (const int rank : {0, 1}) {
     const ReplayResult result = replay(rank);
     EXPECT_EQ(result.ended, "");
     EXPECT_EQ(result.first_step, 6);
     EXPECT_EQ(result.last_step, 10);
   }
+}
+
+INSTANTIATE_TEST_SUITE_P(Strategies, TheLastSteps,
+                         ::testing::Values("auto", "sync_ps", "ssp", "downpour", "easgd", "dc_asgd"),
+                         [](const auto& info) { return info.param; });
+
+TEST_F(ReplayRank, RowsOnServersBeginAtACheckpointToo) {
+  std::vector<std::string> changes = served_rows();
+  changes.insert(changes.end(), {"framework.record_last=4", "checkpoint.every_steps=4", "checkpoint.keep_last=3"});
+  ASSERT_THAT(record_run(3, changes), Each(0));
+  EXPECT_EQ(replay(0).ended, "");
+  EXPECT_EQ(replay(1).first_step, 12);
 }
 
 TEST_F(ReplayRank, StopsWhereAnotherConfigMakesADifference) {

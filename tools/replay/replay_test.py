@@ -133,10 +133,6 @@ class Refusals(ProgramTest):
     def test_a_ring_without_checkpoints(self):
         self.assertIn("must be a multiple of checkpoint.every_steps", self.refusal(**{"framework.record_last": 4}))
 
-    def test_a_ring_with_parameter_servers(self):
-        self.assertIn("gives it to the parameter servers first", self.refusal(
-            **{"framework.record_last": 4, "checkpoint.every_steps": 4, "checkpoint.keep_last": 4, "strategy": "ssp"}))
-
 
 class Backends(ProgramTest):
     """One run of each backend with each strategy that can be recorded. Nightly."""

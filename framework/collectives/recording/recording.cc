@@ -248,6 +248,13 @@ std::optional<RecordedOperation> Recording::find(const Stream& stream, std::uint
   return operation_at(entry);
 }
 
+std::optional<std::uint64_t> Recording::first_sequence(const Stream& stream) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = streams_.find(stream);
+  if (found == streams_.end() || found->second.empty()) return std::nullopt;
+  return found->second.front().head.sequence;
+}
+
 std::optional<EntryHead> Recording::first_left() const {
   const std::lock_guard lock(mutex_);
   const Located* first = nullptr;

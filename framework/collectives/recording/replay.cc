@@ -188,6 +188,11 @@ CommunicatorPtr Replay::world() { return std::make_shared<ReplayedGroup>(shared_
 
 void Replay::attach() {
   recording_->skip_to_segment();
+  {
+    const std::lock_guard lock(mutex_);
+    begins_later_ = true;
+    requests_.clear();
+  }
   detached_ = false;
 }
 
@@ -304,9 +309,18 @@ std::uint32_t Replay::follow_connection(const std::string& name) {
   return number;
 }
 
-std::optional<RecordedOperation> Replay::follow_request(const EntryHead& asked, const at::Tensor& sent,
+std::uint64_t Replay::next_request(const Stream& server) {
+  const std::lock_guard lock(mutex_);
+  const auto [last, is_first] = requests_.try_emplace(server, 0);
+  if (is_first && begins_later_) last->second = recording_->first_sequence(server).value_or(1) - 1;
+  return ++last->second;
+}
+
+std::optional<RecordedOperation> Replay::follow_request(EntryHead asked, const at::Tensor& sent,
                                                         const std::string& what) {
-  auto recorded = recording_->find(Stream::of(asked), asked.sequence);
+  const Stream server = Stream::of(asked);
+  if (asked.sequence > 0) asked.sequence = next_request(server);
+  auto recorded = recording_->find(server, asked.sequence);
   if (!recorded) return std::nullopt;
   ++operations_;
   Call call = asked.call(), other = recorded->head.call();

@@ -20,6 +20,10 @@ class Links {
 
   /// Returns true if the links lead to servers, which must have been started, and false if something else answers.
   virtual bool need_servers() const = 0;
+
+  /// Returns true while a run restores a checkpoint whose values the tables have already, so that the clients need not
+  /// write them: while a replay restores the checkpoint at which it begins.
+  virtual bool tables_are_there() const = 0;
 };
 
 }  // namespace phalanx::ps

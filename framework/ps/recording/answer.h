@@ -24,7 +24,8 @@ struct RecordedRequest {
 };
 
 /// Returns the entry of request `sequence` over connection `server`. Numbers that depend on when other answers arrive,
-/// such as the version of the values from which an update was computed, do not count.
+/// such as the version of the values from which an update was computed, do not count, nor do clocks, which begin again
+/// when a run resumes.
 RecordedRequest recorded_request(const Request& request, std::uint32_t server, std::uint64_t sequence,
                                  const recording::NamedMemory& memory);
 

@@ -132,6 +132,7 @@ class RecordedLinks final : public Links {
     return std::make_shared<RecordedLink>(recorder_, recorder_->add_server(name_of(options)), options);
   }
   bool need_servers() const override { return true; }
+  bool tables_are_there() const override { return false; }
 
  private:
   std::shared_ptr<recording::Recorder> recorder_;

@@ -168,6 +168,24 @@ TEST_F(RecordedClient, AnotherRequestIsADifferenceOrTheEnd) {
               ThrowsMessage<recording::RecordingEnded>(HasSubstr("was waiting for creation of table \"more\"")));
 }
 
+// A rank that restores a checkpoint makes requests that the recorded rank did not make there.
+TEST_F(RecordedClient, GetsNothingWhileTheReplayIsDetached) {
+  record();
+  const auto alone = replay();
+  const auto links = replay_links(alone);
+  Client client(options({{"unix:@nobody"}, {"unix:@nobody"}}, links));
+  EXPECT_FALSE(links->tables_are_there());
+  alone->detach();
+  EXPECT_TRUE(links->tables_are_there());
+  Table table = client.create({.name = "another", .elements = 2, .rules = {"copy"}});
+  at::Tensor values = at::full({2}, 4.0F);
+  client.exchange(table, values, {}).wait();
+  EXPECT_TRUE(at::equal(values, at::full({2}, 4.0F)));
+  SparseTable rows(client, kRows);
+  EXPECT_EQ(rows.read_rows(0).keys.numel(), 0);
+  EXPECT_EQ(alone->operations(), 0);
+}
+
 TEST_F(RecordedClient, AServerThatCannotBeReachedCannotBeReachedInTheReplay) {
   const std::vector<std::vector<std::string>> nobody{{testing::unix_address()}};
   std::string recorded, replayed;

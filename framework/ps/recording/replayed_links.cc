@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -37,16 +36,23 @@ void answer(Request& request, const recording::RecordedOperation& recorded) {
   request.done(request.reply.header);
 }
 
+// Answers a request that the recorded rank did not make. It says that there are no rows, and no more of them.
+void answer_nothing(Request& request) {
+  request.finished = true;
+  request.reply.header = {.verb = request.message.header.verb, .status = Status::kDone, .clock = -1};
+  request.done(request.reply.header);
+}
+
 class ReplayedLink final : public Link {
  public:
   ReplayedLink(std::shared_ptr<recording::Replay> replay, const LinkOptions& options)
       : replay_(std::move(replay)), number_(replay_->follow_connection(name_of(options))) {
     Request attempt = connection_attempt();
-    ask(attempt, 0);  // recorded only if it failed
+    ask(attempt, true);  // recorded only if it failed
     if (attempt.error) std::rethrow_exception(attempt.error);
   }
 
-  void send(const RequestPtr& request) override { ask(*request, next()); }
+  void send(const RequestPtr& request) override { ask(*request); }
 
   void wait(const RequestPtr& request) override {
     if (!request->finished) replay_->throw_unanswered(request->what);
@@ -60,19 +66,15 @@ class ReplayedLink final : public Link {
 
   std::int64_t lost_updates() override {
     Request question = question_for_lost_updates();
-    ask(question, next());
+    ask(question);
     if (!question.finished) replay_->throw_unanswered(question.what);
     return question.reply.header.version;
   }
 
  private:
-  std::uint64_t next() {
-    const std::lock_guard lock(mutex_);
-    return ++requests_;
-  }
-
-  void ask(Request& request, std::uint64_t sequence) {
-    const auto asked = recorded_request(request, number_, sequence, replay_->memory());
+  void ask(Request& request, bool connects = false) {
+    if (replay_->detached()) return answer_nothing(request);
+    const auto asked = recorded_request(request, number_, connects ? 0 : 1, replay_->memory());
     if (const auto recorded = replay_->follow_request(asked.head, sent_by(request), request.what)) {
       answer(request, *recorded);
     }
@@ -80,8 +82,6 @@ class ReplayedLink final : public Link {
 
   std::shared_ptr<recording::Replay> replay_;
   std::uint32_t number_;
-  std::mutex mutex_;
-  std::uint64_t requests_ = 0;
 };
 
 class ReplayedLinks final : public Links {
@@ -92,6 +92,7 @@ class ReplayedLinks final : public Links {
     return std::make_shared<ReplayedLink>(replay_, options);
   }
   bool need_servers() const override { return false; }
+  bool tables_are_there() const override { return replay_->detached(); }
 
  private:
   std::shared_ptr<recording::Replay> replay_;

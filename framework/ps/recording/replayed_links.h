@@ -9,7 +9,8 @@
 namespace phalanx::ps {
 
 /// Returns links whose answers come from a recording that record_links() has made, so no server is needed. A request is
-/// compared with the recorded one, and answered, when it is sent; a difference is a recording::ReplayDifference.
+/// compared with the recorded one, and answered, when it is sent; a difference is a recording::ReplayDifference. While
+/// the replay is detached, requests are neither compared nor recorded: tensors stay as they are.
 std::shared_ptr<Links> replay_links(std::shared_ptr<recording::Replay> replay);
 
 }  // namespace phalanx::ps
