@@ -19,6 +19,7 @@
 namespace phalanx::ps {
 
 class Link;
+class Links;
 
 struct ClientOptions {
   std::vector<std::vector<std::string>> servers{};  // addresses of each server, best first
@@ -29,6 +30,7 @@ struct ClientOptions {
   Seconds retry{0};     // time limit for re-establishing a broken connection; 0: do not try
   int replicas = 1;     // servers that hold each part of the tables; see Client
   Seconds failover{5};  // with replicas: time until another server takes the place of one that cannot be reached
+  std::shared_ptr<Links> links{};  // makes the connections; null: over sockets
 };
 
 /// A table from the point of view of one client, as returned by Client::create(). Not thread-safe.
