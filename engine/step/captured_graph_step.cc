@@ -54,12 +54,17 @@ Step::Result CapturedGraphStep::run(const Batch& batch, const Watch& watch) {
   repeats_ = last_ == signature ? repeats_ + 1 : 1;
   last_ = signature;
   if (recorded_ != signature) {
-    if (repeats_ <= warm_up_ || (update_ && !update_->is_ready())) return compute(batch, watch);
+    if (repeats_ <= warm_up_ || !can_be_recorded(batch)) return compute(batch, watch);
     record(batch);
     recorded_ = std::move(signature);
   }
   copy_in(batch);
   return replay(watch);
+}
+
+// A step of padding uses no parameters, so what the ranks agree on would change with the samples of other ranks.
+bool CapturedGraphStep::can_be_recorded(const Batch& batch) const {
+  return update_ == nullptr || (batch.valid > 0 && update_->is_ready());
 }
 
 // A graph has memory of its own. Memory that earlier steps have cached, and that of the old graph, would stay

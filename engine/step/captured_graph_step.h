@@ -24,7 +24,7 @@ namespace phalanx {
 /// - The first `warm_up` batches are computed by it too, because libraries of the device choose their kernels then.
 /// - Stages are reported after the replay was launched, so an observer of Stage::kBackward sees no gradients if the
 ///   graph is the whole step. Its learning rate must be set before the step.
-/// - Without a RecordedUpdate, nothing may communicate within the step.
+/// - Without a RecordedUpdate, nothing may communicate within the step. With one, batches of padding are not recorded.
 /// - The next replay overwrites the outputs of a result, but not its loss.
 /// If batches differ so often that nothing was replayed among the first 50 computed ones, a warning is logged.
 ///
@@ -56,6 +56,7 @@ class CapturedGraphStep final : public StepDecorator {
   };
 
   BatchSignature signature_of(const Batch& batch) const;
+  bool can_be_recorded(const Batch& batch) const;
   void free_other_memory();
   void record(const Batch& batch);
   void record_run(bool updates);

@@ -197,6 +197,11 @@ TEST_F(WholeSteps, AreLaunchedAtOnce) {
   EXPECT_GT(launches[0], launches[5]);
 }
 
+TEST_F(WholeSteps, AreNotRecordedForPadding) {
+  Training recorded("sgd", true);
+  for (int step = 0; step < 6; ++step) EXPECT_FALSE(recorded.train(batch_of(1, /*valid=*/0), 0.1)) << step;
+}
+
 TEST_F(WholeSteps, EndWithBackwardIfTheOptimizerNeedsTheHost) {
   Training launched("lion", false), recorded("lion", true);
   for (int step = 0; step < 5; ++step) {
