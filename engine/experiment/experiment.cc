@@ -132,7 +132,7 @@ void add_hooks(const Run& run) {
                                             replica.mesh().world()->rank());
   engine.on(Event::kSample, HookPhase::kSchedule,
             [&run](State& state) { add_up_weight(run.replica().mesh(), state.batch); });
-  engine.on(Event::kBackward, HookPhase::kSchedule, [&rate](State& state) { rate.set(state.step); });
+  engine.on(Event::kSample, HookPhase::kSchedule, [&rate](State& state) { rate.set(state.step); });
   trainer.embeddings->attach(engine, [&rate](std::int64_t step) { return rate.factor(step); });
   engine.on(Event::kStart, HookPhase::kAfterCheckpoint, [&run](State&) { run.replica_check.start(); });
   engine.on(Event::kUpdate, HookPhase::kSynchronize, [&run](State& state) {

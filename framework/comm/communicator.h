@@ -72,6 +72,11 @@ class Communicator {
   /// Returns true if tensors may be on such a device. The same on all ranks.
   virtual bool takes(c10::DeviceType device) const = 0;
 
+  /// Returns true if operations on floating-point tensors of such a device become part of the graph (DeviceGraph) that
+  /// is being recorded on the current stream, if there is one. Otherwise they make the host wait for the device, which
+  /// a graph does not permit. Does not hold for barriers and messages. The same on all ranks.
+  virtual bool in_graphs(c10::DeviceType /*device*/) const { return false; }
+
   /// Returns true if operations may have this Operation::way. The same on all ranks.
   virtual bool offers(NativeWay way) const { return way == NativeWay::kDefault; }
 

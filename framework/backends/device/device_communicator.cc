@@ -48,6 +48,11 @@ class Finished final : public Work::State {
 
 }  // namespace
 
+// A single rank copies on its stream.
+bool DeviceCommunicator::in_graphs(c10::DeviceType device) const {
+  return device == device_ && device != c10::kCPU && (size() == 1 || paths_.native.group != nullptr);
+}
+
 Work DeviceCommunicator::launch(Operation operation) {
   const at::Tensor& tensor = tensor_of(operation);
   if (!tensor.defined() || tensor.device().type() != device_) return inner()->launch(std::move(operation));

@@ -58,6 +58,7 @@ class DeviceCommunicator final : public Decorator {
   }
 
   bool takes(c10::DeviceType device) const override { return device == device_ || inner()->takes(device); }
+  bool in_graphs(c10::DeviceType device) const override;  // true with a native group
   Work launch(Operation operation) override;
   Work run(const Call& call, std::function<void()> body) override;
   CommunicatorPtr split(int color, int key) override;

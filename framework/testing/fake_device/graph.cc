@@ -49,6 +49,7 @@ void FakeGraph::replay() {
   auto& streams = Streams::global();
   const c10::Stream stream = stream_of_this_thread();
   const int number = streams.number_of(stream.device_index(), stream.id());
+  streams.count_launch();
   streams.uses({.name = "a replay of a graph", .stream = number, .accesses = accesses_});
   for (const auto& call : calls_) {
     if (call.polled) {
