@@ -146,7 +146,8 @@ class Communicator {
   virtual CommunicatorPtr shrink() = 0;
 
   /// Returns why shrink() is not possible, and what to do instead; empty: it is possible. The same on all ranks.
-  /// inproc, shm and gloo can always do it, mpi if it was started with `mpirun --with-ft ulfm`.
+  /// inproc, shm and gloo can always do it, mpi if it was started with `mpirun --with-ft ulfm`, and hybrid if both of
+  /// its backends can.
   virtual std::string why_no_shrink() const { return ""; }
 
   /// Returns zeroed memory that this communicator moves fastest (for shm: mapped by every rank), aligned to a cache
