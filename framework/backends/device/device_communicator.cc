@@ -129,6 +129,10 @@ CommunicatorPtr DeviceCommunicator::shrink() {
   return Decorator::shrink();
 }
 
+std::string DeviceCommunicator::why_no_shrink() const {
+  return paths_.native.group ? cannot_shrink("nccl") : Decorator::why_no_shrink();
+}
+
 bool DeviceCommunicator::shares_memory() const { return device_ == c10::kCPU ? inner()->shares_memory() : size() == 1; }
 
 at::Tensor DeviceCommunicator::do_allocate(const Allocation& allocation) {
