@@ -26,7 +26,8 @@ bool plant(const std::string& name, const BackendTraits& traits) {
 // Backends that nothing but this test knows: what a config may do with them follows from their traits.
 using Memory = BackendTraits::Memory;
 const bool planted = plant("by_messages", {}) && plant("in_hosts", {.shared = Memory::kWithinHosts}) &&
-                     plant("in_memory", {.shared = Memory::kAll}) && plant("threads_too", {.threads = true});
+                     plant("in_memory", {.shared = Memory::kAll, .shrinks = true}) &&
+                     plant("threads_too", {.threads = true});
 
 TEST(Check, AcceptsSettingsThatFitTogether) {
   EXPECT_EQ(complaint(""), "");
@@ -57,7 +58,8 @@ TEST(Check, GoesOnOnlyIfNoRankHasWhatTheOthersLack) {
     EXPECT_THAT(complaint(shrink + ", " + more),
                 ::testing::AllOf(::testing::HasSubstr("faults.on_lost_rank: shrink "), ::testing::HasSubstr(remedy)));
   };
-  refused("backend: by_messages", "set backend: shm, or set faults.on_lost_rank: stop");
+  refused("backend: by_messages", "set backend: shm or gloo, or set faults.on_lost_rank: stop");
+  refused("backend: inproc, framework: {selection: [{op: all_reduce, backend: in_memory}]}", "remove these rules");
   refused("mesh: {context: 2}", "mesh.context is 2; set mesh.context: 1");
   refused("strategy: hogwild", "set strategy: all_reduce or overlapped");
   refused("strategy: sharded", "set strategy: all_reduce or overlapped");
