@@ -152,6 +152,9 @@ class Shm(OneLoss):
         self.wait_for_training(run, process)
         os.kill(self.rank_process(run, 0), signal.SIGKILL)
         self.assertTrue(becomes_true(lambda: "Training goes on" in process.err), process.text())
+        live = run.path / "live.prom"
+        self.assertTrue(becomes_true(lambda: live.exists() and "\nphalanx_lost_ranks 1\n" in live.read_text()))
+        self.assertNotIn("\nphalanx_lost_seconds 0\n", live.read_text())
         process.interrupt()
         self.assert_status(130, process)
         self.assertIn("To resume, start it again", process.out)
