@@ -31,7 +31,7 @@ bool is_only_backend(const std::string& of_rule, const std::string& backend) {
   return of_rule == kOwn || of_rule == backend;
 }
 
-// Refuses ranks that are not all processes, or threads, of this host.
+// Refuses ranks that other launchers start, and those that cannot agree on who is left.
 void check_places(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto refuse = [&](bool wrong, const std::string& message) {
     refuse_if(problems, wrong, kKey, "shrink " + message + kOrStop);
@@ -41,8 +41,14 @@ void check_places(std::vector<ConfigProblem>& problems, const ExperimentConfig& 
   refuse(std::ranges::any_of(config.framework.selection,
                              [&](const auto& rule) { return !is_only_backend(rule.backend, config.backend); }),
          "cannot rebuild other backends in framework.selection; remove these rules");
-  refuse(!config.launch.hosts.empty() || config.launch.with == "mpi",
-         "needs ranks that our own launcher starts on one host; remove launch.hosts and set launch.with: local");
+  const auto& launch = config.launch;
+  const bool ssh = launch.with == "ssh";
+  refuse(
+      (!launch.hosts.empty() && !ssh) || launch.with == "mpi",
+      "needs ranks that our own launcher starts; remove launch.hosts and set launch.with: local, or set launch.with: "
+      "ssh and backend: gloo for several hosts");
+  refuse(ssh && launch.hosts.size() > 1 && !backend_traits(config.backend).connects_hosts,
+         "needs a backend whose ranks agree on who is left across hosts; set backend: gloo");
   refuse(config.device != "auto" && config.device != "cpu", "works on the CPU only; set device: cpu");
 }
 
