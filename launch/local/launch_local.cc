@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <exception>
 #include <iostream>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <system_error>
@@ -95,14 +96,14 @@ class LostProcesses {
     return true;
   }
 
-  // Makes sure that there is a failure of each rank that has ended the job. Returns the most serious status of the
-  // ranks that are not lost; kDone: all are.
+  // Makes sure that there is a failure of each rank that has ended the job. Returns the status of the first cause among
+  // the ranks that are not lost, or their most serious one; kDone: all are lost.
   int conclude(const std::vector<Supervisor::End>& ends) const {
-    std::vector<int> statuses{kDone};
+    std::map<int, int> statuses;  // by rank
     for (const auto& end : ends) {
       const int rank = rank_of(options_, end.child), status = exit_status_of(end.status);
       if (contains(lost_, rank)) continue;
-      statuses.push_back(status);
+      statuses[rank] = status;
       if (!is_failure(status) || end.by_supervisor || failure_left_by(options_.log_folder, rank)) continue;
       const auto taken = std::ranges::find(ending_, rank, &Failure::rank);
       if (taken != ending_.end()) {
@@ -111,7 +112,13 @@ class LostProcesses {
         describe(end, describe_end(end.status));
       }
     }
-    return most_serious(statuses);
+    for (const auto& failure : read_failures(options_.log_folder)) {
+      const auto own = statuses.find(failure.rank);
+      if (own != statuses.end() && is_failure(own->second)) return own->second;
+    }
+    std::vector<int> all{kDone};
+    for (const auto& [_, status] : statuses) all.push_back(status);
+    return most_serious(all);
   }
 
   // Removes the ends of ranks that the others have noted as lost, and the failures that these ends explain as well. A

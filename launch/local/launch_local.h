@@ -70,7 +70,8 @@ Verdict run_local(const LocalLaunch& options, const std::function<int(int rank)>
 ///
 /// Failures are handled as in run_local(), except that a failure is also written for each rank that has ended the job
 /// without writing one. With `goes_on`, the ranks of other hosts may go on without all ranks of this one. Returns the
-/// most serious exit status of the ranks that have ended the job or have ended with it, or kDone if all are lost.
+/// exit status of the rank with the first cause among those that are not lost. If they have not failed, returns their
+/// most serious one, or kDone if all are lost.
 int run_share(const LocalLaunch& options, const std::function<int(int rank)>& body,
               const std::function<void(Supervisor&)>& prepare);
 

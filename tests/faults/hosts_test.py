@@ -63,6 +63,12 @@ class Hosts(shrink_test.Shrink):
         self.assertTrue(found)
         return found
 
+    @staticmethod
+    def first(pids):
+        """Returns the process that has started the others."""
+        parents = {pid: int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]) for pid in pids}
+        return next(pid for pid in pids if parents[pid] not in pids)
+
     def test_killed_rank_of_another_host(self):
         self.lose("kill", "it was killed by signal 9 (SIGKILL)", rank=3, ranks=4)
 
@@ -79,8 +85,7 @@ class Hosts(shrink_test.Shrink):
                     "checkpoint.every_steps": 30, "watch.every_steps": 10, "model": "{name: mlp, hidden: [16]}"}
         process, run = self.train_with({"launch.ranks": 4}, base=settings), self.run_folder()
         self.wait_for_training(run, process)
-        for pid in self.programs(first_rank=2):
-            os.kill(pid, signal.SIGKILL)
+        os.kill(self.first(self.programs(first_rank=2)), signal.SIGKILL)  # its ranks die with the agent
         self.assert_status(0, process)
         self.assert_status(0, self.train_with({"launch.ranks": 4}, base=settings, run="undisturbed"))
         self.assertEqual(self.run_folder("undisturbed").weights, run.weights, process.text())
@@ -94,8 +99,7 @@ class Hosts(shrink_test.Shrink):
         settings = {**ENDLESS, "faults.on_lost_rank": "shrink", "launch.ranks": 4}
         process, run = self.train_with({}, base=settings), self.run_folder()
         self.wait_for_training(run, process)
-        for pid in self.programs():
-            os.kill(pid, signal.SIGKILL)
+        os.kill(self.first(self.programs()), signal.SIGKILL)
         self.assertNotEqual(0, process.wait())
         self.assert_nothing_left()
 
@@ -111,8 +115,7 @@ class Hosts(shrink_test.Shrink):
     def test_interrupt(self):
         process, run = self.train_with({"launch.ranks": 4}, base=ENDLESS), self.run_folder()
         self.wait_for_training(run, process)
-        launcher, = self.programs()
-        os.kill(launcher, signal.SIGINT)
+        os.kill(self.first(self.programs()), signal.SIGINT)
         self.assert_status(130, process)
         self.assertIn("To resume, start it again", process.out)
         self.assert_nothing_left()
