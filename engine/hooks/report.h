@@ -42,7 +42,7 @@ class Report {
     bool terminal = false;                          // true if standard output is a terminal
     std::chrono::steady_clock::time_point started;  // when the user started the job
     Progress::Total total{};
-    bool goes_on = false;  // the run goes on without lost ranks: metrics.jsonl is not cut back
+    bool goes_on = false;  // the run goes on from the step in which it lost ranks: metrics.jsonl is not cut back
   };
 
   /// Throws DataError if a file cannot be opened, and ConfigError if metrics cannot be served.
