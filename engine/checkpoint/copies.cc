@@ -27,20 +27,20 @@ struct Announcement {
   std::int64_t last = 0, weights = 0, state = 0;
 };
 
-constexpr std::int64_t kColumns = 3;
+constexpr std::int64_t kAnnounced = 3;
 
 std::vector<Announcement> exchange(const Announcement& mine, Communicator& world) {
-  const at::Tensor all = at::empty({world.size() * kColumns}, at::kLong);
+  const at::Tensor all = at::empty({world.size() * kAnnounced}, at::kLong);
   world.all_gather(all, at::tensor({mine.last, mine.weights, mine.state}, at::kLong)).wait();
   std::vector<Announcement> announced;
   const auto* row = all.const_data_ptr<std::int64_t>();
-  for (int rank = 0; rank < world.size(); ++rank, row += kColumns) announced.push_back({row[0], row[1], row[2]});
+  for (int rank = 0; rank < world.size(); ++rank, row += kAnnounced) announced.push_back({row[0], row[1], row[2]});
   return announced;
 }
 
 // Returns a tensor of these bytes. The memory of the share lives as long as the tensor, which peers may still read
 // after an error.
-at::Tensor view_of(const std::shared_ptr<Snapshot>& share, std::string Snapshot::* file) {
+at::Tensor message_of(const std::shared_ptr<Snapshot>& share, std::string Snapshot::* file) {
   std::string& bytes = (*share).*file;
   return at::from_blob(bytes.data(), {static_cast<std::int64_t>(bytes.size())}, [share](void*) {}, at::kByte);
 }
@@ -48,27 +48,27 @@ at::Tensor view_of(const std::shared_ptr<Snapshot>& share, std::string Snapshot:
 std::int64_t bytes_in(const std::string& file) { return static_cast<std::int64_t>(file.size()); }
 
 // The ranks that are left and have shares of a copy.
-struct Holders {
+struct ShareHolders {
   int ranks = 0;                         // of the world in which it was taken
   std::map<int, std::vector<int>> of{};  // by the rank that took the share
 
   bool complete() const { return static_cast<int>(of.size()) == ranks; }
 };
 
-std::map<std::int64_t, Holders, std::greater<>> gather_holders(const KeptCopies& kept, Communicator& world) {
+std::map<std::int64_t, ShareHolders, std::greater<>> gather_holders(const KeptCopies& kept, Communicator& world) {
   std::ostringstream mine;
   for (const auto& copy : kept) {
     mine << copy.number << ' ' << copy.manifest.ranks << ' ' << copy.shares.size();
     for (const auto& [owner, share] : copy.shares) mine << ' ' << owner;
     mine << '\n';
   }
-  std::map<std::int64_t, Holders, std::greater<>> all;
+  std::map<std::int64_t, ShareHolders, std::greater<>> all;
   const auto texts = all_gather_text(mine.str(), world);
   for (int rank = 0; rank < world.size(); ++rank) {
     std::istringstream words(texts.at(static_cast<std::size_t>(rank)));
     std::int64_t number = 0;
     for (std::size_t shares = 0; words >> number;) {
-      Holders& holders = all[number];
+      ShareHolders& holders = all[number];
       words >> holders.ranks >> shares;
       for (int owner = 0; shares > 0 && words >> owner; --shares) holders.of[owner].push_back(rank);
     }
@@ -84,7 +84,7 @@ Copy& copy_with(std::int64_t number, KeptCopies& kept) {
 }
 
 // Sends the shares of a copy from one of their holders to all ranks, and restores from them.
-void restore_from(Copy& copy, const Holders& holders, RunState& state, Communicator& world) {
+void restore_shares(Copy& copy, const ShareHolders& holders, RunState& state, Communicator& world) {
   std::vector<MemoryFile> memory;
   SavedFiles files;
   for (const auto& [owner, ranks] : holders.of) {
@@ -148,15 +148,15 @@ void Copies::take(Manifest manifest, bool replicas_equal) {
   drop_older_copies();
   copy.number = 1 + std::ranges::max_element(all, {}, &Announcement::last)->last;
   copy.shares[world_->rank()] = own;
-  works_.push_back(messages_->send(view_of(own, &Snapshot::weights), neighbour_, kWeightsTag));
-  works_.push_back(messages_->send(view_of(own, &Snapshot::state), neighbour_, kStateTag));
+  works_.push_back(messages_->send(message_of(own, &Snapshot::weights), neighbour_, kWeightsTag));
+  works_.push_back(messages_->send(message_of(own, &Snapshot::state), neighbour_, kStateTag));
   for (const int owner : owners_) {
     const auto& size = all.at(static_cast<std::size_t>(owner));
     const auto& share = copy.shares[owner] = memory_for(owner);
     share->weights.resize(static_cast<std::size_t>(size.weights));
     share->state.resize(static_cast<std::size_t>(size.state));
-    works_.push_back(messages_->recv(view_of(share, &Snapshot::weights), owner, kWeightsTag));
-    works_.push_back(messages_->recv(view_of(share, &Snapshot::state), owner, kStateTag));
+    works_.push_back(messages_->recv(message_of(share, &Snapshot::weights), owner, kWeightsTag));
+    works_.push_back(messages_->recv(message_of(share, &Snapshot::state), owner, kStateTag));
   }
   next_ = std::move(copy);
 }
@@ -197,7 +197,7 @@ const Copy* restore_copy(KeptCopies& kept, RunState& state, Communicator& world)
   Copy& copy = copy_with(number, kept);
   const int source = holders.of.begin()->second.front();
   copy.manifest = parse_manifest(broadcast_bytes(to_text(copy.manifest), source, world), "the copy in memory");
-  restore_from(copy, holders, state, world);
+  restore_shares(copy, holders, state, world);
   kept = KeptCopies{std::move(copy)};
   return &kept.front();
 }

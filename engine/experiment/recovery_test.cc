@@ -209,7 +209,7 @@ TEST(Recovery, BuffersAreAsBeforeTheStepThatIsAbandoned) {
 // Only one rank has a part of the optimizer's state, which another one copies.
 const Changes kSharded{"strategy=sharded", "determinism=run", "faults.copies_every=3", "checkpoint.keep_last=10"};
 
-Changes with(Changes changes, const Changes& more) {
+Changes plus(Changes changes, const Changes& more) {
   changes.insert(changes.end(), more.begin(), more.end());
   return changes;
 }
@@ -217,14 +217,14 @@ Changes with(Changes changes, const Changes& more) {
 // Returns the weights of a run that resumes on `ranks` ranks from the checkpoint of a step of another run.
 at::Tensor resumed_weights(const Finished& from, std::int64_t step, int ranks, const Changes& changes) {
   const auto path = CheckpointFolder(from.folder.checkpoints()).final_path(step);
-  return final_weights(run(ranks, {}, with(changes, {"checkpoint.resume=" + path})));
+  return final_weights(run(ranks, {}, plus(changes, {"checkpoint.resume=" + path})));
 }
 
 TEST(Recovery, GoesBackToACopyOfWhatOnlyOneRankHas) {
   for (const auto* const strategy :
        {"strategy=sharded", "strategy={sharded: {stage: 3}}", "strategy={sharded: {one_copy: true}}",
         "strategy={name: all_reduce, compression: {name: topk, fraction: 0.3}}"}) {
-    const auto changes = with(kSharded, {strategy});
+    const auto changes = plus(kSharded, {strategy});
     const auto undisturbed = run(3, {}, changes);
     const auto expected = resumed_weights(undisturbed, 3, 2, changes);
     for (const Event event : {Event::kSample, Event::kBackward, Event::kUpdate}) {
@@ -238,7 +238,7 @@ TEST(Recovery, GoesBackToACopyOfWhatOnlyOneRankHas) {
 }
 
 TEST(Recovery, GoesBackToTheCopyOfTheStartOrOfTheEndOfAnEpoch) {
-  const auto changes = with(kSharded, {"faults.copies_every=4", "checkpoint.every_steps=4"});
+  const auto changes = plus(kSharded, {"faults.copies_every=4", "checkpoint.every_steps=4"});
   const auto undisturbed = run(3, {}, changes);
   const auto early = run(3, {{.rank = 0, .step = 1}}, changes);
   EXPECT_LT(relative_difference(final_weights(early), final_weights(undisturbed)), 1e-4);
@@ -269,7 +269,7 @@ TEST(Recovery, GoesBackToACheckpointIfCopiesAreLost) {
 
 TEST(Recovery, EndsIfCopiesAreLostAndThereIsNoCheckpoint) {
   std::vector<std::string> errors;
-  (void)run(4, kRankAndNeighbour, with(kSharded, {"checkpoint.every_steps=0"}), &errors);
+  (void)run(4, kRankAndNeighbour, plus(kSharded, {"checkpoint.every_steps=0"}), &errors);
   EXPECT_THAT(errors, ElementsAre(HasSubstr("set checkpoint.every_steps"), HasSubstr("set checkpoint.every_steps")));
 }
 
