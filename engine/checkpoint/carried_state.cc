@@ -1,38 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/checkpoint/carried_state.h"
 
-#include <ATen/ops/empty.h>
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <string_view>
-#include <system_error>
 #include <tuple>
 #include <utility>
 
+#include "engine/checkpoint/memory_file.h"
 #include "engine/checkpoint/restore.h"
-#include "framework/base/descriptor.h"
-#include "framework/base/error.h"
-#include "framework/base/write_all.h"
 #include "framework/comm/texts.h"
 
 namespace phalanx {
 namespace {
-
-// A file in memory, for the functions that read files by their path.
-class MemoryFile {
- public:
-  explicit MemoryFile(std::string_view contents) : file_(::memfd_create("phalanx-carried", MFD_CLOEXEC)) {
-    const int error = file_.valid() ? write_all(file_.get(), contents) : errno;
-    if (error != 0) throw DataError("state cannot be kept in memory: " + std::generic_category().message(error));
-  }
-
-  std::string path() const { return "/proc/self/fd/" + std::to_string(file_.get()); }
-
- private:
-  Descriptor file_;
-};
 
 // Returns the plan by which this rank alone writes everything.
 WritePlan plan_of_one(const RunState& state) {
@@ -48,17 +26,6 @@ WritePlan plan_of_one(const RunState& state) {
     }
   }
   return plan;
-}
-
-// Returns the bytes of rank `source` on all ranks.
-std::string broadcast_bytes(const std::string& own, int source, Communicator& world) {
-  const at::Tensor length = at::empty({1}, at::kLong).fill_(static_cast<std::int64_t>(own.size()));
-  world.broadcast(length, source).wait();
-  at::Tensor bytes = at::empty({length.item<std::int64_t>()}, at::kByte);
-  auto* const data = reinterpret_cast<char*>(bytes.data_ptr<std::uint8_t>());
-  if (world.rank() == source) std::ranges::copy(own, data);
-  if (bytes.numel() > 0) world.broadcast(bytes, source).wait();
-  return {data, static_cast<std::size_t>(bytes.numel())};
 }
 
 // Returns the manifests of all ranks. Their field `strategy` has the stage, which a manifest lacks.

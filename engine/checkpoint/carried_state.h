@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/checkpoint/checkpointer.h"
+#include "engine/checkpoint/copies.h"
 #include "engine/checkpoint/manifest.h"
 #include "engine/checkpoint/run_state.h"
 #include "framework/comm/communicator.h"
@@ -60,11 +61,16 @@ struct LostRank {
 /// The memory of a rank that goes on without lost ranks (faults.on_lost_rank: shrink). It lives as long as the rank;
 /// the parts of a run read and fill it. Belongs to the rank's thread.
 struct Recovery {
-  std::optional<CarriedState> carried{};  // absent: training has not begun, so there is nothing to go on with
+  std::optional<CarriedState> carried{};  // for strategies by which ranks_are_equal()
+  KeptCopies copies{};                    // for other strategies
+
+  /// Returns false if training has not begun, so that there is nothing to go on with.
+  bool can_go_on() const { return carried || !copies.empty(); }
+
   /// The time at which the loss was noticed for which the run is interrupted now.
   std::optional<std::chrono::steady_clock::time_point> noticed{};
 
-  bool rebuilt = false;          // the run is built for the ranks that are left, and continues from `carried`
+  bool rebuilt = false;          // the run is built for the ranks that are left, and continues from this memory
   std::vector<LostRank> lost{};  // so far
   double lost_seconds = 0;       // the sum of the times that the losses have cost
 };

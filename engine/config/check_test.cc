@@ -51,7 +51,9 @@ TEST(Check, AnAverageThatNeverChangesIsRefused) {
 
 TEST(Check, GoesOnOnlyIfNoRankHasWhatTheOthersLack) {
   const std::string shrink = "launch: {ranks: 4}, faults: {on_lost_rank: shrink}";
-  for (const auto* const more : {"", ", strategy: all_reduce", ", strategy: overlapped", ", backend: in_memory"}) {
+  for (const auto* const more :
+       {"", ", strategy: all_reduce", ", strategy: overlapped", ", backend: in_memory", ", strategy: sharded",
+        ", strategy: {sharded: {stage: 3}}", ", strategy: {all_reduce: {compression: fp16}}"}) {
     EXPECT_EQ(complaint(shrink + more), "") << more;
   }
   EXPECT_EQ(complaint("launch: {ranks: 2}, faults: {min_ranks: 3}"),
@@ -63,15 +65,18 @@ TEST(Check, GoesOnOnlyIfNoRankHasWhatTheOthersLack) {
   refused("backend: by_messages", "set backend: shm or gloo, or set faults.on_lost_rank: stop");
   refused("backend: inproc, framework: {selection: [{op: all_reduce, backend: in_memory}]}", "remove these rules");
   refused("mesh: {context: 2}", "mesh.context is 2; set mesh.context: 1");
-  refused("strategy: hogwild", "set strategy: all_reduce or overlapped");
-  refused("strategy: sharded", "set strategy: all_reduce or overlapped");
-  refused("strategy: {all_reduce: {compression: fp16}}", "without compression");
-  refused("strategy: local_sgd", "set strategy: all_reduce or overlapped");
+  refused("strategy: hogwild", "set strategy: all_reduce, overlapped or sharded");
+  refused("strategy: local_sgd", "set strategy: all_reduce, overlapped or sharded");
   refused("roles: {server: 1}, strategy: ssp", "cannot replace parameter servers");
   refused("framework: {record: r}", "remove framework.record");
   refused("framework: {tune: auto}", "set framework.tune: \"off\"");
   refused("framework: {topology: {levels: [host]}}", "remove framework.topology.levels");
   refused("loader: {shares: measured}", "set loader.shares: equal");
+  const std::string without_copies = "launch: {ranks: 4}, faults: {on_lost_rank: shrink, copies_every: 0}";
+  EXPECT_EQ(complaint(without_copies + ", strategy: overlapped"), "");
+  EXPECT_EQ(complaint(without_copies + ", strategy: sharded"),
+            "config: faults.copies_every: 0, but with these settings of strategy sharded each rank has state that no"
+            " other rank has, and that is lost with it; set 10, or set faults.on_lost_rank: stop");
   const std::string invariant = ", determinism: world_size_invariant, launch: {ranks: 4, threads: 1}, train: ";
   EXPECT_EQ(complaint("faults: {on_lost_rank: shrink}" + invariant + "{virtual_shards: 24}"), "");
   EXPECT_EQ(

@@ -17,9 +17,10 @@ constexpr const char* kKey = "faults.on_lost_rank";
 constexpr std::int64_t kMostShards = 10000;  // more than any run can use
 constexpr const char* kOrStop = ", or set faults.on_lost_rank: stop";
 
-// Returns true if all replicas of the strategy are equal after each step, and each rank has the whole optimizer state.
-bool keeps_equal_replicas(const StrategyTraits& traits) {
-  return traits.traffic == StepTraffic::kAllReduce && !traits.remembers_gradients;
+// Returns true if the ranks that are left have all parameters and optimizer state together, if they have copies of what
+// only one rank has.
+bool can_be_copied(const StrategyTraits& traits) {
+  return traits.reduces_gradients && !traits.parameter_servers && !traits.servers_update && !traits.concurrent_updates;
 }
 
 bool shrinks(const std::string& backend) { return backend == "auto" || backend_traits(backend).shrinks; }
@@ -52,7 +53,7 @@ void check_places(std::vector<ConfigProblem>& problems, const ExperimentConfig& 
   refuse(config.device != "auto" && config.device != "cpu", "works on the CPU only; set device: cpu");
 }
 
-// Refuses ranks that have something that no other rank has.
+// Refuses ranks that have something that no other rank has, and that cannot be copied.
 void check_replicas(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto refuse = [&](bool wrong, const std::string& message) {
     refuse_if(problems, wrong, kKey, "shrink " + message + kOrStop);
@@ -61,10 +62,16 @@ void check_replicas(std::vector<ConfigProblem>& problems, const ExperimentConfig
     refuse(true, "needs a whole replica on each rank, but mesh." + axis + " is " + std::to_string(size) +
                      "; set mesh." + axis + ": 1");
   }
-  refuse(config.strategy.selected() != "auto" && !keeps_equal_replicas(config.strategy.traits()),
-         "needs a strategy by which all ranks have the same values and optimizer state after each step, which " +
-             config.strategy.selected() +
-             " does not give with these settings; set strategy: all_reduce or overlapped, without compression");
+  const auto traits = config.strategy.traits();
+  const bool chosen = config.strategy.selected() != "auto", copied = can_be_copied(traits);
+  refuse(chosen && !copied, "needs a strategy by which all ranks have the same values after each step, which " +
+                                config.strategy.selected() +
+                                " does not give; set strategy: all_reduce, overlapped or sharded");
+  refuse_if(problems, chosen && copied && !traits.ranks_are_equal() && config.faults.copies_every == 0,
+            "faults.copies_every",
+            "0, but with these settings of strategy " + config.strategy.selected() +
+                " each rank has state that no other rank has, and that is lost with it; set 10, or set "
+                "faults.on_lost_rank: stop");
   refuse(config.roles.server > 0 || config.roles.elsewhere() || wants_servers(config.model),
          "cannot replace parameter servers; remove them from roles and the model");
 }

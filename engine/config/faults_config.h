@@ -13,6 +13,7 @@ struct FaultsConfig {
   std::string on_lost_rank = "stop";
   double lost_after = 5;
   std::int64_t min_ranks = 1;
+  std::int64_t copies_every = 10;
 
   template <class V>
   void visit(V& v) {
@@ -23,6 +24,9 @@ struct FaultsConfig {
       config::above(0));
     v("min_ranks", min_ranks, "with shrink: with fewer ranks, the run is saved and ends with status 5",
       config::at_least(1));
+    v("copies_every", copies_every,
+      "with shrink: steps between copies, in the memory of another rank, of what only one rank has; 0: none",
+      config::at_least(0));
   }
 
   bool shrinks() const { return on_lost_rank == "shrink"; }

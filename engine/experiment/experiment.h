@@ -90,8 +90,8 @@ struct ExperimentResult {
 /// weights, and shows progress. Collective; ranks may be threads of one process.
 ///
 /// With ExperimentContext::recovery, an error of kind CommError::kPeerLost leaves the state of the run at the end of
-/// its last complete step there, once training has begun. A call with Recovery::rebuilt, in a world of the ranks that
-/// are left, goes on from that state.
+/// its last complete step there, once training has begun, or the newest copies of the state, if the strategy needs
+/// them. A call with Recovery::rebuilt, in a world of the ranks that are left, goes on from there.
 ///
 /// Throws ConfigError if the config does not fit the data, DataError, CommError, and ExpectationError if the result is
 /// not what the config expects, after everything was written.

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loses ranks of a run at exact points. The run that goes on without them must equal an undisturbed run bit for bit.
+// Loses ranks of a run at exact points. The run that goes on without them must equal an undisturbed run bit for bit or,
+// if it goes back to a copy, a run that resumes from a checkpoint of the same step on fewer ranks.
 #include <ATen/Parallel.h>
 #include <ATen/ops/equal.h>
 #include <gmock/gmock.h>
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "engine/checkpoint/folder.h"
 #include "engine/testing/run.h"
 #include "framework/base/error.h"
 #include "framework/base/storage/safetensors.h"
@@ -24,9 +27,11 @@ using ::testing::ElementsAre;
 using testing::final_weights;
 using testing::Finished;
 using testing::flat;
+using ::testing::HasSubstr;
 using testing::Json;
 using testing::metrics;
 using testing::new_folder;
+using testing::relative_difference;
 using testing::run_ranks;
 using testing::summary;
 using testing::tiny_config;
@@ -60,11 +65,11 @@ class SurvivingRank {
         (void)run_experiment(config_, context(world));
         return;
       } catch (const CommError& error) {
-        if (error.kind() != CommError::Kind::kPeerLost || !recovery_->carried) throw;
+        if (error.kind() != CommError::Kind::kPeerLost || !recovery_->can_go_on()) throw;
       }
       world = world->shrink();
       recovery_->rebuilt = true;
-      recovery_->lost.push_back({.rank = -1, .reason = "planned", .step = recovery_->carried->manifest.position.step});
+      recovery_->lost.push_back({.rank = -1, .reason = "planned", .step = step_});
     }
   }
 
@@ -104,18 +109,25 @@ class SurvivingRank {
   std::int64_t step_ = 0;
 };
 
-// Trains on `ranks` threads, some of which end. Returns the run, whose first rank may have been lost.
-Finished run(int ranks, const std::vector<Loss>& losses, const Changes& more = {}) {
+// Trains on `ranks` threads, some of which end. Returns the run, whose first rank may have been lost. `errors`: gets
+// the errors that end ranks; null: there must be none.
+Finished run(int ranks, const std::vector<Loss>& losses, const Changes& more = {},
+             std::vector<std::string>* errors = nullptr) {
   Changes changes = kChanges;
   changes.insert(changes.end(), more.begin(), more.end());
   const auto config = tiny_config(changes);
   const auto splits = config.dataset.make();
   const RunFolder folder = new_folder();
+  std::mutex mutex;
   run_ranks("inproc", ranks, [&](const CommunicatorPtr& world) {
     at::set_num_threads(1);
     try {
       SurvivingRank(config, splits, folder, losses).train(world);
     } catch (const PlannedEnd&) {
+    } catch (const Error& error) {
+      if (errors == nullptr) throw;
+      const std::lock_guard lock(mutex);
+      errors->push_back(error.what());
     }
   });
   return {.folder = folder, .results = {}, .weights = {}, .errors = {}, .began_after = {}};
@@ -192,6 +204,73 @@ TEST(Recovery, BuffersAreAsBeforeTheStepThatIsAbandoned) {
   const auto undisturbed = run(2, {}, norms);
   const auto lost = run(2, {{.rank = 1, .step = 5}}, norms);
   EXPECT_TRUE(at::equal(weights_and_statistics(lost), weights_and_statistics(undisturbed)));
+}
+
+// Only one rank has a part of the optimizer's state, which another one copies.
+const Changes kSharded{"strategy=sharded", "determinism=run", "faults.copies_every=3", "checkpoint.keep_last=10"};
+
+Changes plus(Changes changes, const Changes& more) {
+  changes.insert(changes.end(), more.begin(), more.end());
+  return changes;
+}
+
+// Returns the weights of a run that resumes on `ranks` ranks from the checkpoint of a step of another run.
+at::Tensor resumed_weights(const Finished& from, std::int64_t step, int ranks, const Changes& changes) {
+  const auto path = CheckpointFolder(from.folder.checkpoints()).final_path(step);
+  return final_weights(run(ranks, {}, plus(changes, {"checkpoint.resume=" + path})));
+}
+
+TEST(Recovery, GoesBackToACopyOfWhatOnlyOneRankHas) {
+  for (const auto* const strategy :
+       {"strategy=sharded", "strategy={sharded: {stage: 3}}", "strategy={sharded: {one_copy: true}}",
+        "strategy={name: all_reduce, compression: {name: topk, fraction: 0.3}}"}) {
+    const auto changes = plus(kSharded, {strategy});
+    const auto undisturbed = run(3, {}, changes);
+    const auto expected = resumed_weights(undisturbed, 3, 2, changes);
+    for (const Event event : {Event::kSample, Event::kBackward, Event::kUpdate}) {
+      const auto lost = run(3, {{.rank = 1, .step = 5, .event = event}}, changes);
+      EXPECT_TRUE(at::equal(final_weights(lost), expected)) << strategy << ", " << to_string(event);
+      EXPECT_EQ(steps_of(lost, "test"), steps_of(undisturbed, "test")) << strategy << ", " << to_string(event);
+      EXPECT_EQ(steps_of(lost, "train"), steps_of(undisturbed, "train")) << strategy << ", " << to_string(event);
+      EXPECT_EQ(summary(lost).at("ranks"), 2);
+    }
+  }
+}
+
+TEST(Recovery, GoesBackToTheCopyOfTheStartOrOfTheEndOfAnEpoch) {
+  const auto changes = plus(kSharded, {"faults.copies_every=4", "checkpoint.every_steps=4"});
+  const auto undisturbed = run(3, {}, changes);
+  const auto early = run(3, {{.rank = 0, .step = 1}}, changes);
+  EXPECT_LT(relative_difference(final_weights(early), final_weights(undisturbed)), 1e-4);
+  const auto late = run(3, {{.rank = 0, .step = 6}}, changes);
+  EXPECT_TRUE(at::equal(final_weights(late), resumed_weights(undisturbed, 4, 2, changes)));
+  EXPECT_EQ(summary(late).at("steps"), 12);
+}
+
+TEST(Recovery, RanksMayBeLostOneAfterTheOtherWithCopies) {
+  const auto undisturbed = run(4, {}, kSharded);
+  const auto lost = run(4,
+                        {{.rank = 0, .step = 4},
+                         {.rank = 1, .step = 3, .event = Event::kStart},
+                         {.rank = 3, .step = 6, .event = Event::kUpdate, .phase = HookPhase::kCheckpoint}},
+                        kSharded);
+  EXPECT_LT(relative_difference(final_weights(lost), final_weights(undisturbed)), 1e-4);
+  EXPECT_EQ(summary(lost).at("ranks"), 1);
+}
+
+const std::vector<Loss> kRankAndNeighbour{{.rank = 1, .step = 5}, {.rank = 2, .step = 5}};
+
+TEST(Recovery, GoesBackToACheckpointIfCopiesAreLost) {
+  const auto undisturbed = run(4, {}, kSharded);
+  const auto lost = run(4, kRankAndNeighbour, kSharded);
+  EXPECT_TRUE(at::equal(final_weights(lost), resumed_weights(undisturbed, 3, 2, kSharded)));
+  EXPECT_EQ(steps_of(lost, "test"), steps_of(undisturbed, "test"));
+}
+
+TEST(Recovery, EndsIfCopiesAreLostAndThereIsNoCheckpoint) {
+  std::vector<std::string> errors;
+  (void)run(4, kRankAndNeighbour, plus(kSharded, {"checkpoint.every_steps=0"}), &errors);
+  EXPECT_THAT(errors, ElementsAre(HasSubstr("set checkpoint.every_steps"), HasSubstr("set checkpoint.every_steps")));
 }
 
 }  // namespace

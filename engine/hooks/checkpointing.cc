@@ -5,6 +5,7 @@
 #include <ATen/ops/full.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cinttypes>
 #include <filesystem>
 #include <map>
@@ -124,7 +125,7 @@ void Checkpointing::attach(Engine& engine) {
 }
 
 void Checkpointing::follow(Engine& engine) {
-  if (run_.recovery == nullptr) return;
+  if (run_.recovery == nullptr || goes_back()) return;
   engine.on(Event::kSample, HookPhase::kFirst, [this](State& state) { begin_step(state); });
   engine.on(Event::kUpdate, HookPhase::kFirst, [this](State& state) {
     in_step_ = false;
@@ -156,6 +157,10 @@ void Checkpointing::begin_step(const State& state) {
 
 void Checkpointing::carry_state() {
   if (run_.recovery == nullptr || !started_) return;
+  if (goes_back()) {
+    if (copies_) copies_->keep_what_arrives();
+    return;
+  }
   if (in_step_) {
     const at::NoGradGuard no_grad;
     const auto buffers = run_.replica.model().buffers();
@@ -163,12 +168,7 @@ void Checkpointing::carry_state() {
     set_random_state(random_before_step_, run_.replica.part->device);
   }
   state_.buffers = run_.replica.model().named_buffers();
-  run_.recovery->carried = carry(state_,
-                                 {.position = position_,
-                                  .updates = run_.replica.optimizer().updates(),
-                                  .metrics = run_.last_evaluation.metrics,
-                                  .tested_at = run_.last_evaluation.step},
-                                 stage_);
+  run_.recovery->carried = carry(state_, manifest_at(position_), stage_);
 }
 
 RunState Checkpointing::run_state(const std::vector<Slice>& slices) {
@@ -224,7 +224,10 @@ void Checkpointing::start(const std::vector<Slice>& slices, State& state) {
                                  .deadline = Seconds(config.deadline)},
                         run_.config.framework.checksums);
   const bool rebuilt = run_.recovery != nullptr && run_.recovery->rebuilt;
-  const Choice choice = rebuilt ? Choice() : choose(config.resume, folder, identity(), state_, world());
+  const bool from_memory = rebuilt && (!goes_back() || go_back_to_copy(state));
+  const std::string resume = from_memory ? "none" : rebuilt ? "auto" : config.resume;
+  const Choice choice = choose(resume, folder, identity(), state_, world());
+  if (rebuilt && !from_memory) require(choice.checkpoint);
   const bool first = world().rank() == 0;
   if (first) {
     folder.remove_temporary();
@@ -235,12 +238,13 @@ void Checkpointing::start(const std::vector<Slice>& slices, State& state) {
     standard_error().write("A checkpoint is skipped: " + reason + "\n");
   }
   if (choice.checkpoint) resume_from(*choice.checkpoint, state);
-  if (rebuilt) go_on(state);
+  if (rebuilt && !goes_back()) go_on(state);
   if (first && !rebuilt && !choice.checkpoint && config.resume == "auto") cut_metrics(run_.folder.metrics(), 0);
   // No rank may write before rank 0 has cleaned up, or change memory that ranks share before all ranks have filled it.
   world().barrier().wait();
   position_ = {state.step, state.epoch, state.cursor};
   started_ = true;
+  if (goes_back()) begin_copies(state);
 }
 
 // Restores what the ranks that are left have carried.
@@ -251,6 +255,48 @@ void Checkpointing::go_on(State& state) {
   if (stage_ == StepStage::kEvaluated) state.unfinished = HookPhase::kAdapt;
   set_position(carried.manifest, carried.manifest.position.batch > 0, state);
   log_info() << "goes on after step " << state.step << " on ranks: " << world().size();
+}
+
+// Restores what the ranks that are left have of the newest copy. Returns false if it is not complete, on all ranks.
+bool Checkpointing::go_back_to_copy(State& state) {
+  Recovery& recovery = *run_.recovery;
+  const Copy* const copy = restore_copy(recovery.copies, state_, world());
+  if (copy == nullptr) return false;
+  const Manifest& manifest = copy->manifest;
+  set_position(manifest, manifest.position.batch > 0 && manifest.tested_at != manifest.position.step, state);
+  if (recovery.noticed) {
+    const std::chrono::duration<double> repeated = *recovery.noticed - copy->taken;
+    recovery.lost_seconds += std::max(0.0, repeated.count());
+  }
+  if (world().rank() == 0) CheckpointFolder(run_.folder.checkpoints()).set_aside_after(state.step);
+  log_info() << "goes back to the copy of step " << state.step << " on ranks: " << world().size();
+  return true;
+}
+
+// Ends the run if there is no checkpoint to go back to either.
+void Checkpointing::require(const std::optional<Checkpoint>& checkpoint) const {
+  if (checkpoint) {
+    log_warning() << "copies in memory were lost with the ranks that had them, so the run goes back to a checkpoint";
+    return;
+  }
+  world().barrier().wait();  // so that no rank takes the end of another one for the cause
+  throw Error(
+      "ranks were lost together with the copies of their state, which their neighbours had in memory "
+      "(faults.copies_every), and there is no checkpoint to go back to; set checkpoint.every_steps");
+}
+
+// From the first step on, there is a copy to go back to.
+void Checkpointing::begin_copies(const State& state) {
+  if (world().size() == 1) return run_.recovery->copies.clear();
+  copies_.emplace(run_.replica.mesh().control(), state_, run_.recovery->copies);
+  copy({state.step, state.epoch, state.cursor});
+  copies_->arrive();
+  world().barrier().wait();
+}
+
+void Checkpointing::copy(const Position& position) {
+  state_.buffers = run_.replica.shared_buffers();
+  copies_->take(manifest_at(position), !replicas_differed_);
 }
 
 void Checkpointing::set_position(const Manifest& manifest, bool end_to_come, State& state) {
@@ -303,6 +349,16 @@ bool Checkpointing::updates_with_own_gradients() const {
   return run_.replica.mesh().replicas()->size() > 1 && !traits.reduces_gradients && !traits.servers_update;
 }
 
+// Returns true if the run goes on without lost ranks, and has to go back to a copy for that.
+bool Checkpointing::goes_back() const {
+  return run_.recovery != nullptr && !run_.replica.settings.strategy.traits().ranks_are_equal();
+}
+
+bool Checkpointing::copy_due(std::int64_t step) const {
+  const auto every = run_.config.faults.copies_every;
+  return copies_.has_value() && every > 0 && step % every == 0;
+}
+
 bool Checkpointing::due_at_step(std::int64_t step) const {
   const auto every = run_.config.checkpoint.every_steps;
   return every > 0 && step % every == 0;
@@ -320,6 +376,7 @@ void Checkpointing::update(const State& state) {
   if (run_.vote.stopped() || (!end_of_epoch && (due_at_step(state.step) || due_by_test(state.step)))) {
     save({state.step, state.epoch, state.cursor});
   }
+  if (!run_.vote.stopped() && !end_of_epoch && copy_due(state.step)) copy({state.step, state.epoch, state.cursor});
 }
 
 void Checkpointing::end_epoch(State& state) {
@@ -329,24 +386,31 @@ void Checkpointing::end_epoch(State& state) {
   const bool whole = run_.length.ends_epoch(state.cursor);
   const bool epoch_due = whole && config.every_epochs > 0 && (state.epoch + 1) % config.every_epochs == 0;
   const bool end = regular() && state.stop;
-  if (!epoch_due && !end && !due_by_test(state.step) && !due_at_step(state.step)) return;
-  save(whole ? Position{state.step, state.epoch + 1, 0} : Position{state.step, state.epoch, state.cursor});
+  const Position next =
+      whole ? Position{state.step, state.epoch + 1, 0} : Position{state.step, state.epoch, state.cursor};
+  if (epoch_due || end || due_by_test(state.step) || due_at_step(state.step)) save(next);
+  if (!state.stop && copy_due(state.step)) copy(next);
 }
 
 void Checkpointing::save(const Position& position) {
   check_numbers();
   state_.buffers = run_.replica.shared_buffers();
-  checkpointer_->save({.position = position,
-                       .updates = run_.replica.optimizer().updates(),
-                       .identity = identity(),
-                       .strategy = settings_,
-                       .metrics = run_.last_evaluation.metrics,
-                       .tested_at = run_.last_evaluation.step,
-                       .config = config_text_,
-                       .provenance = provenance(config_text_)},
-                      !replicas_differed_);
+  Manifest manifest = manifest_at(position);
+  manifest.identity = identity();
+  manifest.strategy = settings_;
+  manifest.config = config_text_;
+  manifest.provenance = provenance(config_text_);
+  checkpointer_->save(std::move(manifest), !replicas_differed_);
   // A recording that keeps the last steps begins at complete checkpoints.
   if (run_.config.framework.record_last > 0) checkpointer_->settle();
+}
+
+// Returns what a position and the numbers that belong to it need in a manifest.
+Manifest Checkpointing::manifest_at(const Position& position) const {
+  return {.position = position,
+          .updates = run_.replica.optimizer().updates(),
+          .metrics = run_.last_evaluation.metrics,
+          .tested_at = run_.last_evaluation.step};
 }
 
 // Ends the run if its numbers are not finite, after the checkpoints before, which are good, are complete.
@@ -362,6 +426,7 @@ void Checkpointing::check_numbers() {
 }
 
 void Checkpointing::end() {
+  if (copies_) copies_->arrive();
   checkpointer_->settle();
   show_notice();
 }

@@ -9,6 +9,7 @@
 #include "engine/build/resolved_settings.h"
 #include "engine/checkpoint/carried_state.h"
 #include "engine/checkpoint/checkpointer.h"
+#include "engine/checkpoint/copies.h"
 #include "engine/checkpoint/run_state.h"
 #include "engine/config/experiment_config.h"
 #include "engine/engine.h"
@@ -33,6 +34,10 @@ struct LastEvaluation {
 ///   after a test              if the best checkpoints are kept
 ///   at the end                if any of these is asked for; also after early stopping
 ///   when it is stopped        in any case, after the step at which all ranks stop
+///
+/// Also decides what a run goes on with that has lost ranks (Run::recovery). If ranks_are_equal(), each rank carries
+/// its own state, and no step is repeated. Otherwise the run goes back to a copy, which is taken at the start and after
+/// every faults.copies_every steps, or, if too many ranks were lost at once, to the newest checkpoint.
 ///
 /// Values that are not finite are never saved, so that they do not replace good ones. The guard ends the run instead.
 class Checkpointing {
@@ -67,8 +72,9 @@ class Checkpointing {
   /// called before anything else adds hooks.
   void follow(Engine& engine);
 
-  /// Puts the state of this rank at the end of its last complete step into Run::recovery, after a peer was lost. Does
-  /// nothing if the run does not go on, or has nothing new yet. Does not communicate.
+  /// Puts what this rank can go on with into Run::recovery, after a peer was lost: its state at the end of its last
+  /// complete step, or the copies that have arrived. Does nothing if the run does not go on, or has nothing new yet.
+  /// Waits for no more than messages that are on their way.
   void carry_state();
 
   /// Blocks until the checkpoint that is being written is complete.
@@ -87,6 +93,10 @@ class Checkpointing {
   void start(const std::vector<Slice>& slices, State& state);
   void resume_from(const Checkpoint& checkpoint, State& state);
   void go_on(State& state);
+  bool go_back_to_copy(State& state);
+  void require(const std::optional<Checkpoint>& checkpoint) const;
+  void begin_copies(const State& state);
+  void copy(const Position& position);
   void set_position(const Manifest& manifest, bool end_to_come, State& state);
   void begin_step(const State& state);
   void update(const State& state);
@@ -98,11 +108,14 @@ class Checkpointing {
   void warn_of_other_kernels(const Manifest& manifest) const;
   bool regular() const;
   bool updates_with_own_gradients() const;
+  bool goes_back() const;
+  bool copy_due(std::int64_t step) const;
   bool due_at_step(std::int64_t step) const;
   bool due_by_test(std::int64_t step) const;
   RunState run_state(const std::vector<Slice>& slices);
   Communicator& world() const { return *run_.replica.mesh().control(); }
   Manifest::Strings identity() const;
+  Manifest manifest_at(const Position& position) const;
 
   Run run_;
   std::string settings_;  // description of the run's ResolvedSettings
@@ -110,13 +123,15 @@ class Checkpointing {
   std::vector<CheckpointPart> parts_;
   RunState state_;
   std::optional<Checkpointer> checkpointer_;
-  bool same_setup_ = false;  // same ranks, strategy and buckets as the run that it resumes
+  std::optional<Copies> copies_;  // empty if the run has nothing to copy
+  bool same_setup_ = false;       // same ranks, strategy and buckets as the run that it resumes
   // Replicas or their gradients have differed at some time. Since then the optimizer state may differ between ranks.
   bool replicas_differed_ = false;
 
-  // For a run that goes on without lost ranks.
   bool started_ = false;  // the state is restored
-  Position position_{};   // after the last complete step
+
+  // For a run that goes on without lost ranks, and whose ranks_are_equal().
+  Position position_{};  // after the last complete step
   StepStage stage_ = StepStage::kDone;
   bool in_step_ = false;  // the next step has begun, and has not changed the parameters yet
   std::vector<at::Tensor> buffers_before_step_{};

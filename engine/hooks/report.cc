@@ -150,8 +150,7 @@ void Report::load(const NamedTensors& saved) {
     if (name == "counts") {
       const auto* count = tensor.data_ptr<std::int64_t>();
       // A run that goes on without lost ranks continues the file.
-      const bool goes_on = run_.recovery != nullptr && run_.recovery->rebuilt;
-      if (writes_to_console() && !goes_on) cut_metrics(run_.folder.metrics(), count[0]);
+      if (writes_to_console() && !run_.goes_on) cut_metrics(run_.folder.metrics(), count[0]);
       progress.window_samples = count[1];
       progress.samples = count[2];
     } else if (name == "step") {

@@ -44,6 +44,7 @@ class Report {
     std::chrono::steady_clock::time_point started;  // when the user started the job
     Progress::Total total{};
     const Recovery* recovery = nullptr;  // null: a lost rank ends the run
+    bool goes_on = false;  // the run goes on from the step in which it lost ranks: metrics.jsonl is not cut back
   };
 
   /// Throws DataError if a file cannot be opened, and ConfigError if metrics cannot be served.

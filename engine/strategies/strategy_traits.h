@@ -88,6 +88,10 @@ struct StrategyTraits {
   /// to stop.
   std::int64_t steps_ahead = 1;
 
+  /// Returns true if all ranks have the same parameters and optimizer state after each step, and nothing else that is
+  /// carried over to later steps, so that any rank can be lost without a copy.
+  bool ranks_are_equal() const { return traffic == StepTraffic::kAllReduce && !remembers_gradients; }
+
   /// Returns true if the time that a rank spends in communication is its own and not spent waiting for other ranks.
   bool never_waits() const { return steps_ahead == kStepsAhead; }
 };

@@ -349,7 +349,7 @@ int run_while_ranks_are_lost(RankRun& run, Connections connections) {
       return run_in_world(run, ranks.connections(), ranks.config());
     } catch (const CommError& error) {
       // Before the first step, there is nothing to go on with, and the error may be that of the whole job.
-      if (error.kind() != CommError::Kind::kPeerLost || !run.recovery->carried) throw;
+      if (error.kind() != CommError::Kind::kPeerLost || !run.recovery->can_go_on()) throw;
       log_warning() << "a rank is lost: " << error.what();
       loss = std::current_exception();
     }

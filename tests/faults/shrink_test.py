@@ -186,6 +186,76 @@ class Inproc(Shrink):
     def test_exception_in_the_loader(self):
         self.lose("exception_in_loader", "planned fault: batch 14 cannot be read")
 
+    def test_sharded(self):
+        self.way = {**self.way, "strategy": "sharded", "faults.copies_every": 5}
+        self.lose("exception_in_hook", "planned fault: exception in a hook", ranks=3)
+
+
+class Copies(Shrink):
+    """A rank has state that no other rank has, except for a copy. The job goes back to the newest one, from where it is a
+    job that resumes on fewer ranks."""
+    EVERY = 5
+
+    def settings(self, strategy, ranks):
+        return {**SHRINK, "determinism": "run", "faults.copies_every": self.EVERY, "checkpoint.every_steps": self.EVERY,
+                "checkpoint.keep_last": STEPS, "strategy": strategy, "launch.ranks": ranks}
+
+    def lose_and_compare(self, strategy, rank, ranks, **fault):
+        settings = self.settings(strategy, ranks)
+        process, run = self.train(*sets(settings), environment=self.fault("kill", rank=rank, **fault)), self.run_folder()
+        self.assert_status(0, process)
+        again = re.search(r"^Training goes on after (\S+) s, after step (\d+), on ranks: (\d+)$", process.err, re.M)
+        self.assertTrue(again, process.text())
+        print(f"rank {rank} of {ranks}: training went on after {again[1]} s")
+        back_to = int(again[2])
+        self.assertEqual(10, back_to, process.err)
+        self.assertEqual(ranks - 1, int(again[3]))
+        self.assertEqual([(rank, back_to)], [(one["rank"], one["step"]) for one in run.summary["lost_ranks"]])
+        self.assertEqual(STEPS, run.summary["steps"])
+        self.assertEqual(list(range(2, STEPS + 1, 2)), [line["step"] for line in run.metrics if line["split"] == "train"])
+        self.assert_nothing_left()
+        self.assert_status(0, self.train(*sets(settings), run="undisturbed"))
+        checkpoint = self.run_folder("undisturbed").path / f"checkpoints/step-{back_to:08}"
+        resumed = self.train(*sets(settings, {"launch.ranks": ranks - 1}), f"--resume={checkpoint}", run="resumed")
+        self.assert_status(0, resumed)
+        self.assertEqual(self.run_folder("resumed").weights, run.weights, process.text())
+
+    def test_sharded(self):
+        """Rank 0 is lost, so the next one takes over the metrics, and cuts them back."""
+        self.lose_and_compare("sharded", rank=0, ranks=3)
+
+    def test_sharded_values(self):
+        self.lose_and_compare("{sharded: {stage: 3}}", rank=2, ranks=4, event="on_update")
+
+    def test_compressed(self):
+        self.lose_and_compare("{all_reduce: {compression: {topk: {fraction: 0.1}}}}", rank=1, ranks=2)
+
+    def lose_neighbours(self, settings):
+        """Kills rank 1 of 4 and its neighbour."""
+        settings = {**ENDLESS, "faults.on_lost_rank": "shrink", "strategy": "sharded", "launch.ranks": 4, **settings}
+        process, run = self.train(*sets(settings)), self.run_folder()
+        self.wait_for_training(run, process)
+        one, other = self.rank_process(run, 1), self.rank_process(run, 2)
+        os.kill(one, signal.SIGKILL)
+        os.kill(other, signal.SIGKILL)
+        return process
+
+    def test_copies_that_are_lost(self):
+        process = self.lose_neighbours({})
+        self.assert_status(1, process)
+        self.assertIn("ranks were lost together with the copies of their state, ", process.words)
+        self.assertIn("set checkpoint.every_steps", process.words)
+        self.assertEqual(1, process.err.count("┌─"), process.text())
+        self.assert_nothing_left()
+
+    def test_copies_that_are_lost_with_a_checkpoint(self):
+        process = self.lose_neighbours({"checkpoint.every_steps": 3})
+        self.assertTrue(becomes_true(lambda: "Training goes on" in process.err), process.text())
+        self.assertRegex(process.err, r"Training goes on after \S+ s, after step \d+, on ranks: 2")
+        process.interrupt()
+        self.assert_status(130, process)
+        self.assert_nothing_left()
+
 
 class Refused(ProgramTest):
     def refused(self, settings, key, words, **options):
@@ -195,7 +265,8 @@ class Refused(ProgramTest):
 
     def test_settings(self):
         shrink = "faults.on_lost_rank: shrink "
-        self.refused({"strategy": "sharded"}, shrink, "set strategy: all_reduce or overlapped")
+        self.refused({"strategy": "hogwild"}, shrink, "set strategy: all_reduce, overlapped or sharded")
+        self.refused({"strategy": "sharded", "faults.copies_every": 0}, "faults.copies_every: 0, ", "set 10, or ")
         self.refused({"mesh.tensor": 2}, shrink, "set mesh.tensor: 1")
         self.refused({"backend": "hybrid"}, shrink, "set backend: shm or gloo")
         self.refused({"faults.min_ranks": 3}, "faults.min_ranks: 3 ranks are more ", "set it to 2 at most")

@@ -4,8 +4,10 @@
 #include <ATen/Parallel.h>
 
 #include <iostream>
+#include <memory>
 #include <nlohmann/json.hpp>
 
+#include "engine/checkpoint/carried_state.h"
 #include "engine/experiment/experiment.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
@@ -66,12 +68,14 @@ void run_as_rank(const RankJob& job) {
   const auto data = map_samples(job.data);
   const auto world = decorate(connect_backends(config, *launched), config, /*tuned_file=*/"").world;
   Turns turns(std::cin, std::cout);
-  run_experiment(
-      config,
-      {.world = world, .splits = {.train = data, .test = data}, .folder = folder, .add_hooks = [&](Engine& engine) {
-         if (job.has_barrier) engine.on(Event::kBackward, [&](State&) { world->barrier().wait(); });
-         turns.attach(engine);
-       }});
+  run_experiment(config, {.world = world,
+                          .splits = {.train = data, .test = data},
+                          .folder = folder,
+                          .recovery = config.faults.shrinks() ? std::make_shared<Recovery>() : nullptr,
+                          .add_hooks = [&](Engine& engine) {
+                            if (job.has_barrier) engine.on(Event::kBackward, [&](State&) { world->barrier().wait(); });
+                            turns.attach(engine);
+                          }});
   throw Error("training has ended before the measurement");
 }
 

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "framework/base/descriptor.h"
+#include "framework/comm/communicator.h"
+
+namespace phalanx {
+
+/// A file in memory, for functions that read files by their path. It is gone with this object.
+class MemoryFile {
+ public:
+  /// Throws DataError if there is not enough memory.
+  explicit MemoryFile(std::string_view contents);
+
+  std::string path() const;  // for this process only
+
+ private:
+  Descriptor file_;
+};
+
+/// Returns the bytes of rank `source` on all ranks. Those of the other ranks are ignored. Collective and blocking.
+std::string broadcast_bytes(std::string_view own, int source, Communicator& world);
+
+}  // namespace phalanx
