@@ -27,7 +27,7 @@ constexpr const char* kFolder = "PHALANX_TEST_FOLDER";
 constexpr std::chrono::milliseconds kLastWords{200};
 
 // Keeps the status with which a rank has ended. mpirun tells the other ranks of an end by a signal, and of one with
-// status 0 without MPI_Finalize.
+// status 0 without MPI_Finalize, but of no other.
 constexpr const char* kRankScript =
     R"('"$@"; status=$?; echo $status > "$PHALANX_TEST_FOLDER/status.$OMPI_COMM_WORLD_RANK"; )"
     R"(if [ $status -ge 128 ]; then kill -KILL $$; fi; exit 0')";

@@ -128,7 +128,7 @@ void remove_segments_if_mapped(int local_size) {
 }
 
 // With ULFM, mpirun tells the other ranks of a rank that has ended only if it has ended by a signal, or with status 0
-// without MPI_Finalize. At any other status it ends all of them.
+// without MPI_Finalize. After any other status they would wait for it until their timeout.
 void leave_others(int status) {
   if (status == 0) return;
   std::fflush(nullptr);
