@@ -260,7 +260,7 @@ class Hostile(ProgramTest):
         for process, text in ((server, "ready at"), (dashboard, "Dashboard at")):
             self.assertTrue(becomes_true(lambda: text in process.out or not process.running), process.text())
         settings = {"launch.ranks": 2, "strategy": "{downpour: {}}", "roles.servers_at": f'["{address}"]',
-                    "roles.secret_file": secret, **LONG}
+                    "roles.secret_file": secret, **LONG, "train.max_steps": 100}
 
         def train(run):
             begin = time.monotonic()

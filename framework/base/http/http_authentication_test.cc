@@ -123,6 +123,17 @@ TEST_F(HttpAuthentication, AProofIsGoodForOneRequest) {
   EXPECT_THAT(ask(header), AllOf(StartsWith("HTTP/1.1 401 "), Not(HasSubstr("the page")))) << "replayed";
 }
 
+TEST_F(HttpAuthentication, AProofIsGoodForOneRequestEvenIfOthersAreChallenged) {
+  std::string answer = digest_answer(challenge(), "GET", "/page", kSecret, "0123456789abcdef");
+  EXPECT_THAT(ask("Authorization: " + answer + "\r\n"), StartsWith("HTTP/1.1 200 "));
+  for (int i = 0; i < 20; ++i) challenge();
+  EXPECT_THAT(ask("Authorization: " + answer + "\r\n"), StartsWith("HTTP/1.1 401 "));
+  const auto proof = answer.find("response=\"") + std::string_view("response=\"").size();
+  answer.insert(proof, "\\");
+  EXPECT_THAT(ask("Authorization: " + answer + "\r\n"), StartsWith("HTTP/1.1 401 "));
+  EXPECT_EQ(get(kSecret), "the page");
+}
+
 TEST_F(HttpAuthentication, TheTokenIsAcceptedToo) {
   EXPECT_THAT(ask("Authorization: Bearer " + http_token(kSecret) + "\r\n"), HasSubstr("the page"));
   EXPECT_THAT(ask("Authorization: Bearer " + http_token(kOther) + "\r\n"), StartsWith("HTTP/1.1 401 "));
