@@ -8,11 +8,13 @@
 
 #include <chrono>
 #include <string>
+#include <thread>
 
 #include "framework/base/descriptor.h"
 #include "framework/base/error.h"
 #include "framework/base/http/http_get.h"
 #include "framework/base/http/http_server.h"
+#include "framework/base/http/used_proofs.h"
 #include "framework/base/sockets.h"
 
 namespace phalanx {
@@ -56,6 +58,24 @@ TEST(HttpToken, IsAKeyedHash) {
   EXPECT_EQ(http_token(kSecret), "cebb69f565be93dbdff0fafbb7d7aaf3fcba69ea5330459ea94105fa2b2bf9ee");
   EXPECT_NE(http_token(kSecret), http_token(kOther));
   EXPECT_THAT(http_token(kSecret), Not(HasSubstr(kSecret)));
+}
+
+TEST(UsedProofs, KnowsAProofInAnyNotation) {
+  const std::string opaque(64, 'a'), proof(64, 'b'), upper(64, 'B'), other(64, 'c');
+  UsedProofs proofs(std::chrono::seconds(1000), opaque);
+  EXPECT_TRUE(proofs.are_new("Digest response=\"" + proof + "\", opaque=\"" + opaque + "\""));
+  EXPECT_FALSE(proofs.are_new("Digest response=" + upper));
+  EXPECT_FALSE(proofs.are_new("Digest response=\"" + other + "\", response =\t" + proof));
+  EXPECT_TRUE(proofs.are_new("Digest response=\"" + other + "\", opaque=\"" + opaque + "\""));
+  EXPECT_TRUE(proofs.are_new("Digest uri=\"/" + proof + "\", response=\"" + std::string(64, '1') + "\""));
+}
+
+TEST(UsedProofs, AreForgottenAfterTheTime) {
+  UsedProofs proofs(std::chrono::seconds(0), "");
+  const std::string answer = "Digest response=" + std::string(64, 'b');
+  EXPECT_TRUE(proofs.are_new(answer));
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_TRUE(proofs.are_new(answer));
 }
 
 class HttpAuthentication : public ::testing::Test {

@@ -5,26 +5,22 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cctype>
 #include <chrono>
 #include <cstdint>
 #include <cstring>
-#include <deque>
 #include <exception>
 #include <list>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <unordered_set>
 #include <utility>
-#include <vector>
 
 #include "framework/base/blocked_signals.h"
 #include "framework/base/descriptor.h"
 #include "framework/base/error.h"
 #include "framework/base/http/event_streams.h"
 #include "framework/base/http/http_authentication.h"
+#include "framework/base/http/used_proofs.h"
 #include "framework/base/keyed_hash.h"
 #include "framework/base/log.h"
 #include "framework/base/log_rate_limiter.h"
@@ -59,51 +55,6 @@ MHD_Result add_to_query(void* query, MHD_ValueKind, const char* key, const char*
   static_cast<std::map<std::string, std::string>*>(query)->emplace(key, value == nullptr ? "" : value);
   return MHD_YES;
 }
-
-// Remembers the proofs that clients have sent, for as long as their nonces are good. libmicrohttpd 0.9.75 forgets which
-// nonces were used when it challenges other clients, so whoever overhears a request could send it again. Not
-// thread-safe.
-class UsedProofs {
- public:
-  // Returns true if no proof in the header Authorization was sent before. What else the header has, and in which order,
-  // does not matter.
-  bool are_new(std::string_view header, const std::string& opaque) {
-    const auto now = Clock::now();
-    for (; !times_.empty() && times_.front().second + std::chrono::seconds(kNonceSeconds) < now; times_.pop_front()) {
-      used_.erase(times_.front().first);
-    }
-    const auto hashes = hashes_of(header, opaque);
-    if (std::ranges::any_of(hashes, [&](const auto& hash) { return used_.contains(hash); })) return false;
-    for (const auto& hash : hashes) {
-      if (used_.insert(hash).second) times_.emplace_back(hash, now);
-    }
-    return true;
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-
-  // Returns all texts that may be a proof, in lower case: those of as many hexadecimal digits as a SHA-256 has, except
-  // in paths of pages.
-  static std::vector<std::string> hashes_of(std::string_view header, const std::string& opaque) {
-    constexpr std::size_t kDigits = 64;
-    constexpr std::string_view kDigit = "0123456789abcdefABCDEF", kInPath = "/-._";
-    std::vector<std::string> hashes;
-    for (auto begin = header.find_first_of(kDigit); begin != header.npos;) {
-      const auto end = std::min(header.find_first_not_of(kDigit, begin), header.size());
-      if (end - begin == kDigits && (begin == 0 || kInPath.find(header[begin - 1]) == kInPath.npos)) {
-        auto& hash = hashes.emplace_back(header.substr(begin, kDigits));
-        std::ranges::transform(hash, hash.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-        if (hash == opaque) hashes.pop_back();
-      }
-      begin = header.find_first_of(kDigit, end);
-    }
-    return hashes;
-  }
-
-  std::unordered_set<std::string> used_;
-  std::deque<std::pair<std::string, Clock::time_point>> times_;  // oldest first
-};
 
 HttpResponse refusal(int status, const std::string& text) { return {.status = status, .body = text + "\n"}; }
 
@@ -184,7 +135,7 @@ class HttpServer::Server {
     if (std::strchr(given, '\\') != nullptr) return MHD_NO;
     const int proof = ::MHD_digest_auth_check2(connection, kRealm, kHttpUser.c_str(), secret_->c_str(), kNonceSeconds,
                                                MHD_DIGEST_ALG_SHA256);
-    return proof != MHD_YES || used_proofs_.are_new(given, opaque_) ? proof : MHD_INVALID_NONCE;
+    return proof != MHD_YES || used_proofs_.are_new(given) ? proof : MHD_INVALID_NONCE;
   }
 
   MHD_Result challenge(MHD_Connection* connection, int proof) {
@@ -243,7 +194,7 @@ class HttpServer::Server {
   const Handler handler_;
   const std::optional<std::string> secret_;
   const std::string token_, random_ = random_text(), opaque_ = random_text();
-  UsedProofs used_proofs_;
+  UsedProofs used_proofs_{std::chrono::seconds(kNonceSeconds), opaque_};
   LogRateLimiter log_refused_{std::chrono::minutes(1)};
   int port_ = 0;
   EventStreams streams_;
