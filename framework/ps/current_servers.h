@@ -10,7 +10,8 @@
 namespace phalanx::ps {
 
 /// The servers that a run uses, which can be replaced by others during the run. An empty list means that the ranks of
-/// each strategy start servers themselves; it only has ServerList::links. Each rank has its own. Not thread-safe.
+/// each strategy start servers themselves; it only says how their clients connect. Each rank has its own. Not
+/// thread-safe.
 class CurrentServers {
  public:
   explicit CurrentServers(ServerList list) : list_(std::move(list)) {}

@@ -25,6 +25,7 @@ struct ServerList {
   int replicas = 1;     // ClientOptions::replicas
   Seconds failover{5};  // ClientOptions::failover
   std::shared_ptr<Links> links{};  // ClientOptions::links
+  bool checksums = false;          // ClientOptions::checksums
 
   /// Returns the same list with external servers, one at each address.
   ServerList at(const std::vector<std::string>& addresses) const;

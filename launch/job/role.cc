@@ -28,7 +28,8 @@ std::shared_ptr<ps::CurrentServers> external_servers(const ExperimentConfig& con
                             .retry = Seconds(config.framework.timeout),
                             .replicas = static_cast<int>(roles.replicas),
                             .failover = Seconds(roles.failover),
-                            .links = links};
+                            .links = links,
+                            .checksums = config.framework.checksums};
   try {
     return std::make_shared<ps::CurrentServers>(
         list.at(roles.servers_file.empty() ? roles.servers_at : ps::read_addresses(roles.servers_file, world)));
@@ -38,7 +39,8 @@ std::shared_ptr<ps::CurrentServers> external_servers(const ExperimentConfig& con
 }
 
 // Starts the servers of the run on the ranks from `training` on. Collective.
-Role split_roles(const CommunicatorPtr& world, int training, Seconds timeout, const std::shared_ptr<ps::Links>& links) {
+Role split_roles(const ExperimentConfig& config, const CommunicatorPtr& world, int training,
+                 const std::shared_ptr<ps::Links>& links) {
   Role role{.training = training};
   const int rank = world->rank();
   const bool serves = rank >= training;
@@ -50,8 +52,9 @@ Role split_roles(const CommunicatorPtr& world, int training, Seconds timeout, co
                                                                  .job = kPresence,
                                                                  .number = rank,
                                                                  .secret = started.all.secret,
-                                                                 .timeout = timeout,
+                                                                 .timeout = Seconds(config.framework.timeout),
                                                                  .links = links});
+  started.all.checksums = config.framework.checksums;
   role.servers = std::make_shared<ps::CurrentServers>(std::move(started.all));
   return role;
 }
@@ -67,8 +70,10 @@ Role assign_role(const ExperimentConfig& config, const CommunicatorPtr& world,
   }
   const auto servers = static_cast<int>(config.roles.server);
   if (servers == 0) {
-    if (links == nullptr) return role;
-    role.servers = std::make_shared<ps::CurrentServers>(ps::ServerList{.servers = {}, .secret = {}, .links = links});
+    const bool checksums = config.framework.checksums;
+    if (links == nullptr && !checksums) return role;
+    role.servers = std::make_shared<ps::CurrentServers>(
+        ps::ServerList{.servers = {}, .secret = {}, .links = links, .checksums = checksums});
     return role;
   }
   const int training = world->size() - servers;
@@ -76,7 +81,7 @@ Role assign_role(const ExperimentConfig& config, const CommunicatorPtr& world,
     throw ConfigError("roles.server: " + std::to_string(servers) + " of " + std::to_string(world->size()) +
                       " ranks leaves no rank to train");
   }
-  return split_roles(world, training, Seconds(config.framework.timeout), links);
+  return split_roles(config, world, training, links);
 }
 
 int serve(const Role& role, Seconds timeout) {

@@ -10,7 +10,8 @@ namespace phalanx {
 namespace {
 
 constexpr int kLooksInARow = 3;
-constexpr int kRanksPerLook = 16;  // the ranks of which a look is as cheap as it should be
+constexpr int kRanksPerLook = 16;    // the ranks of which a look is as cheap as it should be
+constexpr double kLeastShare = 0.4;  // of the time: less is not worth a line that nobody has asked for
 
 double interval_for(int size, Seconds within) {
   const int times = (size + kRanksPerLook - 1) / kRanksPerLook;
@@ -33,7 +34,7 @@ std::optional<std::string> SlowRankWatch::look(double now) {
   next_ = now + interval_;
   const JobPicture job = picture_();
   ended_ = !can_know_all(job);
-  const auto slow = ended_ ? std::nullopt : slow_rank(job);
+  const auto slow = ended_ ? std::nullopt : slow_rank(job, kLeastShare);
   in_a_row_ = slow && slow == suspected_ ? in_a_row_ + 1 : slow ? 1 : 0;
   suspected_ = slow;
   if (in_a_row_ < kLooksInARow || !named_.insert(*slow).second) return std::nullopt;

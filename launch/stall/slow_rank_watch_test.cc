@@ -11,8 +11,8 @@ namespace {
 
 using Process = RankPicture::Process;
 
-// A job of which rank `slow` waits for a hundredth of a second in each operation, and the others for a second.
-JobPicture job_with_slow(int slow, int size = 3) {
+// A job of which rank `slow` waits for a hundredth of a second in each operation, and the others for `wait` seconds.
+JobPicture job_with_slow(int slow, int size = 3, double wait = 1) {
   JobPicture job{.size = size, .taken = 100};
   for (int rank = 0; rank < size; ++rank) {
     RankPicture picture{.rank = rank, .host = "vm", .process = 100 + rank, .state = Process::kRuns};
@@ -25,7 +25,7 @@ JobPicture job_with_slow(int slow, int size = 3) {
                                     .state = "done",
                                     .launched = begin,
                                     .started = begin,
-                                    .finished = begin + (rank == slow ? 0.01 : 1)});
+                                    .finished = begin + (rank == slow ? 0.01 : wait)});
     }
     job.ranks.push_back(picture);
   }
@@ -66,8 +66,10 @@ TEST_F(SlowRanks, AreNotThoseThatAreSlowForAMoment) {
   EXPECT_EQ(look(19), "");
   job_ = job_with_slow(-1);  // all ranks wait for the network
   EXPECT_EQ(look(29), "");
+  job_ = job_with_slow(1, 3, 0.6);  // the others wait for a third of the time
+  EXPECT_EQ(look(59), "");
   job_ = job_with_slow(2);
-  EXPECT_EQ(look(39), "");
+  EXPECT_EQ(look(69), "");
 }
 
 TEST_F(SlowRanks, CannotBeFoundIfSomeAreOnOtherHosts) {

@@ -123,7 +123,7 @@ TEST(DeviceGraphs, OfWholeStepsTrainAsWithoutGraphs) {
       const auto [weights, of_replay] = run("true");
       EXPECT_LE(relative_difference(weights, expected), real ? 1e-5 : 0) << kind;
       if (!real) {
-        EXPECT_LT(of_replay, of_step / 2) << kind;
+        EXPECT_LT(of_replay + 10, of_step) << kind << ": the graph replaces forward, backward and the update";
       }
     }
   });

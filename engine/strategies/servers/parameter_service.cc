@@ -35,6 +35,7 @@ ParameterService::ParameterService(const StrategyContext& context)
   } else {
     auto started = ps::start_servers(true, *group_, links_);
     server_ = std::move(started.own);
+    started.all.checksums = context.servers && context.servers->list().checksums;
     client_ = connect(started.all, 0);
   }
   group_->barrier().wait();  // all ranks must connect before any server ends
@@ -46,7 +47,8 @@ std::unique_ptr<ps::Client> ParameterService::connect(const ps::ServerList& list
                             .number = group_->rank(),
                             .secret = list.secret,
                             .timeout = timeout_,
-                            .links = list.links};
+                            .links = list.links,
+                            .checksums = list.checksums};
   if (!list.run.empty()) {
     options.job = list.run + ": " + options.job + (moves % 2 == 1 ? ", moved" : "");
     options.retry = list.retry;

@@ -72,7 +72,7 @@ TEST(Exposition, HasWhatFailuresHaveCost) {
   auto record = timed_record();
   record.failures = {.ranks = 1, .seconds = 13, .goodput = 0.5};
   run.add(record);
-  run.add({.split = "test"});
+  run.add({.split = "test", .metrics = {}});
   EXPECT_THAT(to_text(run), AllOf(HasSubstr("\nphalanx_lost_ranks 1\n"), HasSubstr("\nphalanx_lost_seconds 13\n"),
                                   HasSubstr("\nphalanx_goodput 0.5\n")));
 }

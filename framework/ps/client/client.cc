@@ -127,7 +127,8 @@ Client::Client(ClientOptions options) : options_(std::move(options)) {
                            .timeout = options_.timeout,
                            .retry = options_.retry,
                            .failover = options_.failover,
-                           .part = i};
+                           .part = i,
+                           .checksums = options_.checksums};
     links_.push_back(options_.links ? options_.links->connect(link) : std::make_shared<SocketLink>(link));
   }
 }

@@ -13,6 +13,7 @@
 #include "framework/base/error.h"
 #include "framework/base/log.h"
 #include "framework/base/text.h"
+#include "framework/ps/protocol/checksum.h"
 
 namespace phalanx::ps {
 namespace {
@@ -39,7 +40,7 @@ std::string seconds_text(Seconds seconds) { return format_text("%g", seconds.cou
 SocketLink::SocketLink(const LinkOptions& options)
     : options_(options),
       connector_(options, [this](const Message& begun) { return requests_.memory_for(begun); }),
-      connection_(options.replicated(), options.failover) {
+      connection_(options.replicated(), options.failover, options.checksums) {
   connection_.open(connector_.connect_first());
   if (!connection_.reaches_memory() && connection_.address().starts_with("unix:")) {
     log_info() << "parameter server " << connection_.address()
@@ -181,6 +182,9 @@ void SocketLink::take(Message reply) {
   if (reply.header.status == Status::kRefused) {
     request->error = std::make_exception_ptr(
         Error(request->what + ": parameter server " + connection_.address() + " refused it: " + reply.text));
+  } else if (const auto damage = damage_of(reply.header, returned_to(*request)); !damage.empty()) {
+    request->error = std::make_exception_ptr(CommError(
+        CommError::Kind::kSystem, request->what + ": parameter server " + connection_.address() + ": " + damage));
   } else {
     versions_.advance(reply.header.table, reply.header.version);
     request->done(reply.header);

@@ -35,16 +35,6 @@ std::uint32_t sum_of(const Request& request) {
 
 }  // namespace
 
-at::Tensor sent_by(const Request& request) {
-  const Transfer& transfer = request.transfer;
-  return transfer.sent == 0 ? at::Tensor() : byte_range(request.tensor, 0, transfer.sent);
-}
-
-at::Tensor returned_to(const Request& request) {
-  const Transfer& transfer = request.transfer;
-  return transfer.returned == 0 ? at::Tensor() : byte_range(request.tensor, transfer.returned_at, transfer.returned);
-}
-
 RecordedRequest recorded_request(const Request& request, std::uint32_t server, std::uint64_t sequence,
                                  const recording::NamedMemory& memory) {
   RecordedRequest recorded{.head = {.kind = recording::EntryKind::kAnswer, .sequence = sequence, .group = server}};

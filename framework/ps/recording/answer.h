@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <cstdint>
 #include <exception>
 #include <string>
@@ -28,10 +26,6 @@ struct RecordedRequest {
 /// when a run resumes.
 RecordedRequest recorded_request(const Request& request, std::uint32_t server, std::uint64_t sequence,
                                  const recording::NamedMemory& memory);
-
-/// Returns what a request sends, and where its answer is written. Undefined if nothing is.
-at::Tensor sent_by(const Request& request);
-at::Tensor returned_to(const Request& request);
 
 /// The attempt to connect, and the question for Link::lost_updates(), as requests. The answer to the latter is the
 /// version.
