@@ -2,6 +2,9 @@
 #include "launch/stall/slow_rank_watch.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <utility>
 
 #include "framework/observe/hang/explain.h"
@@ -18,6 +21,10 @@ double interval_for(int size, Seconds within) {
   return within.count() / (kLooksInARow + 1) * times;
 }
 
+bool of_all_ranks(const PicturedOperation& operation) {
+  return operation.group == "world" && operation.is_collective();
+}
+
 }  // namespace
 
 SlowRankWatch::SlowRankWatch(int size, Seconds within, std::function<JobPicture()> picture)
@@ -29,11 +36,36 @@ bool SlowRankWatch::can_know_all(const JobPicture& job) const {
   return size_ > 1 && !elsewhere;
 }
 
+// Removes the operations that were judged before. Returns the sequence number of the last one that all ranks have
+// completed, or 0 if the operations that are left are too few for a judgement.
+std::uint64_t SlowRankWatch::keep_new_operations(JobPicture& job) const {
+  if (static_cast<int>(job.ranks.size()) < job.size) return 0;
+  std::uint64_t last = std::numeric_limits<std::uint64_t>::max();
+  for (auto& rank : job.ranks) {
+    std::erase_if(rank.operations, [&](const PicturedOperation& operation) {
+      return of_all_ranks(operation) && operation.sequence <= judged_;
+    });
+    std::size_t completed = 0;
+    std::uint64_t newest = 0;
+    for (const auto& operation : rank.operations) {
+      if (!of_all_ranks(operation) || operation.finished == 0) continue;
+      ++completed;
+      newest = std::max(newest, operation.sequence);
+    }
+    if (completed < kLeastOperations) return 0;
+    last = std::min(last, newest);
+  }
+  return last;
+}
+
 std::optional<std::string> SlowRankWatch::look(double now) {
   if (ended_ || now < next_) return std::nullopt;
   next_ = now + interval_;
-  const JobPicture job = picture_();
+  JobPicture job = picture_();
   ended_ = !can_know_all(job);
+  const std::uint64_t last = keep_new_operations(job);
+  if (!ended_ && last == 0) return std::nullopt;
+  judged_ = last;
   const auto slow = ended_ ? std::nullopt : slow_rank(job, kLeastShare);
   in_a_row_ = slow && slow == suspected_ ? in_a_row_ + 1 : slow ? 1 : 0;
   suspected_ = slow;

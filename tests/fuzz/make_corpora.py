@@ -306,7 +306,7 @@ def recording_entry(kind, payload, group=0, pieces=0, op=0, dtype=0, reduction=0
     return head(crc32c(head(0))) + payload
 
 
-def recording(*entries, magic=b"PhalanxRecording 1\n", header={}, group={}):
+def recording(*entries, magic=b"PhalanxRecording 2\n", header={}, group={}):
     fields = {"rank": 0, "ranks": 2, "local_rank": 0, "local_ranks": 2, "threads": 1, "seed": 1, "backend": "shm",
               "build": "1", "run_folder": "runs/a", "config": "seed: 1", "digest": 3, "last": 0, **header}
     world = {"name": "world", "rank": 0, "size": 2, "ways": 1, **group}
@@ -317,7 +317,10 @@ def recording(*entries, magic=b"PhalanxRecording 1\n", header={}, group={}):
 def make_recording():
     operation = recording_entry(3, b"abc", op=3)
     good = recording(operation, recording_entry(4, bytes(8)), recording_entry(5, bytes(8)))
-    write("recording", good=good, good_torn=good[:-5], empty=b"", version=recording(magic=b"PhalanxRecording 2\n"),
+    server, answer = recording_entry(6, b"parameter server 0"), recording_entry(7, struct.pack("<5q", 0, 3, 1, 0, 2), op=16)
+    write("recording", good=good, good_torn=good[:-5], empty=b"", version=recording(magic=b"PhalanxRecording 3\n"),
+          good_version_1=recording(operation, magic=b"PhalanxRecording 1\n"), good_answers=recording(server, answer),
+          server=recording(answer), servers=recording(recording_entry(6, b"x", group=1 << 30)),
           no_header=good[:30], head=good[:-30] + b"x" + good[-29:], payload=recording(operation[:-1] + b"d"),
           pieces=recording(recording_entry(3, b"abc", op=3, pieces=1 << 30)), good_size=recording(operation, recording_entry(3, b"", size=1 << 62)),
           op=recording(recording_entry(3, b"", op=99)), dtype=recording(recording_entry(3, b"", op=3, dtype=-1)),

@@ -20,6 +20,7 @@ import zipfile
 
 import program
 from program import ROOT, SHORT, TRAIN, ProgramTest, sets
+from wheel_download import refuse_wheels
 
 sys.path.insert(0, str((ROOT / "tools/dev/bundle/bundle.py").resolve().parent))
 import bundle
@@ -33,15 +34,6 @@ NO_DEVICE = "there is no usable device (no CUDA-capable device is detected)"
 
 # Where a symbol that the plug-in needs must come from, if its name begins like this.
 OWNERS = {"nccl": "libnccl.so.2", "cuda": "libcudart.so.13"}
-
-
-def refuse_wheels(output):
-    """Skips the test if the wheels cannot be downloaded, and fails if they are not those that are expected."""
-    if "DO NOT MATCH THE HASHES" in output:
-        raise AssertionError(output)
-    lines = [line for line in output.splitlines() if line.startswith("ERROR")]
-    why = " ".join(lines[-1:] or output.split())
-    raise unittest.SkipTest("the libraries of CUDA could not be downloaded: " + why)
 
 
 def download(folder):

@@ -10,6 +10,8 @@ import socket
 import sys
 import threading
 import time
+import unittest
+import unittest.mock
 
 import hostile_peer
 import program
@@ -81,12 +83,12 @@ class Attacker(threading.Thread):
     def speaks(self, address):
         return set().union(*(protocols for (other, _), protocols in list(self._reached.items()) if other == address))
 
-    def problems(self):
-        """Returns what went wrong. While a rank does not accept connections at a port of gloo, they stay in the queue of the
-        system, which may be full."""
+    def problems(self, gloo=frozenset()):
+        """Returns what went wrong. While a rank does not accept connections at one of the ports `gloo`, they stay in the queue
+        of the system, which may be full, so these ports may leave strangers unanswered."""
         unanswered = (hostile_peer.StillOpen, TimeoutError)
         return [f"{name} of {address}: {problem!r}" for address, name, problem in self._problems
-                if not isinstance(problem, unanswered) or self.speaks(address) - {"gloo"}]
+                if not isinstance(problem, unanswered) or address not in gloo]
 
     def report(self):
         return f"{self.finished} {self._reached} {self._problems}"
@@ -139,6 +141,28 @@ class SlowLink(threading.Thread):
 
     def end(self):
         self._listener.close()
+
+
+class Problems(unittest.TestCase):
+    """The judgement of the attacker."""
+
+    def problems_of(self, attack, **ports):
+        attacker = Attacker(again=False)
+        self.addCleanup(attacker.end)
+        with unittest.mock.patch.dict(hostile_peer.ATTACKS, {"silent": attack}):
+            attacker._attack(("127.0.0.1", 7), "silent")  # pylint: disable=protected-access
+        return attacker.problems(**ports)
+
+    def test_a_port_that_never_answers_is_one_unless_it_is_gloos(self):
+        for problem in (hostile_peer.StillOpen("the connection is still open"), TimeoutError("timed out")):
+            attack = unittest.mock.Mock(side_effect=problem)
+            self.assertEqual([f"silent of ('127.0.0.1', 7): {problem!r}"], self.problems_of(attack))
+            self.assertEqual(1, len(self.problems_of(attack, gloo={("127.0.0.1", 8)})))
+            self.assertEqual([], self.problems_of(attack, gloo={("127.0.0.1", 7)}))
+
+    def test_a_port_of_gloo_must_not_tell_anything(self):
+        attack = unittest.mock.Mock(side_effect=AssertionError("a stranger was told x"))
+        self.assertEqual(1, len(self.problems_of(attack, gloo={("127.0.0.1", 7)})))
 
 
 class Hostile(ProgramTest):
@@ -216,7 +240,7 @@ class Hostile(ProgramTest):
         self.assertLess(seconds, calm + LATE)
         print(f"{seconds:.1f} s, {calm:.1f} s without an attack")
         attacker.end()
-        self.assertEqual([], attacker.problems())
+        self.assertEqual([], attacker.problems(gloo=attacker.found - {store}))
         for address, protocol in ((store, "store"), (attacked[0], "gloo")):
             for attack in ("wrong_secret", "garbage", "replayed"):
                 with self.subTest(attack, protocol=protocol):
@@ -239,8 +263,9 @@ class Hostile(ProgramTest):
         self.assertLess(seconds, 3 * calm + LATE)
         print(f"{seconds:.1f} s, {calm:.1f} s without an attack")
         attacker.end()
-        self.assertEqual([], attacker.problems())
         page = ("127.0.0.1", http)
+        servers = {door for door in attacker.found if "server" in attacker.speaks(door)}
+        self.assertEqual([], attacker.problems(gloo=attacker.found - {("127.0.0.1", port), page} - servers))
         self.assertTrue(attacker.has_finished(page, ["wrong_password"]), attacker.report())
         # The secret of the servers is drawn by the ranks.
         self.assertTrue([door for door in attacker.found if attacker.reached(door, "wrong_secret") == {"server"}], attacker.report())

@@ -15,8 +15,10 @@
 ///   DIR/rank<r>.<step>.rec   with a ring: the operations after `step` steps, up to the next of these files
 namespace phalanx::recording {
 
-inline constexpr char kMagic[] = "PhalanxRecording 1\n";
+inline constexpr char kMagic[] = "PhalanxRecording 2\n";
+inline constexpr char kMagic1[] = "PhalanxRecording 1\n";  // of files without kServer and kAnswer, which are read too
 inline constexpr std::size_t kMagicBytes = sizeof(kMagic) - 1;
+static_assert(sizeof(kMagic1) == sizeof(kMagic));
 inline constexpr std::uint32_t kMarker = 0x59527250;
 
 enum class EntryKind : std::uint32_t {

@@ -83,9 +83,9 @@ struct RecordingFile {
     size = status.st_size;
     std::string magic(std::min<std::size_t>(kMagicBytes, static_cast<std::size_t>(size)), '\0');
     read(magic.data(), magic.size(), 0);
-    if (magic == kMagic) return;
+    if (magic == kMagic || magic == kMagic1) return;
     throw DataError(path + ": is no recording that this version of Phalanx can read: it does not begin with \"" +
-                    std::string(kMagic, kMagicBytes - 1) + "\"");
+                    std::string(kMagic, kMagicBytes - 1) + "\" or \"" + std::string(kMagic1, kMagicBytes - 1) + "\"");
   }
 
   void read(void* to, std::size_t bytes, std::int64_t offset) const {

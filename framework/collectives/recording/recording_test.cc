@@ -20,6 +20,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
+constexpr std::int64_t kVersionAt = kMagicBytes - 2;  // the place of the format's version in a file
+
 class RecordingFiles : public ::testing::Test {
  protected:
   RecordingFiles() : folder_(::testing::TempDir() + "recording_files_" + std::to_string(count_++)) {
@@ -53,12 +55,12 @@ class RecordingFiles : public ::testing::Test {
 
   std::string path() const { return file_of(folder_, 1); }
 
-  void change_byte(std::int64_t offset) {
+  void change_byte(std::int64_t offset, int bits = 4) {
     std::fstream file(path(), std::ios::in | std::ios::out | std::ios::binary);
     file.seekg(offset);
     const char byte = static_cast<char>(file.get());
     file.seekp(offset);
-    file.put(static_cast<char>(byte ^ 4));
+    file.put(static_cast<char>(byte ^ bits));
   }
 
   std::string folder_;
@@ -145,9 +147,16 @@ TEST_F(RecordingFiles, WithAFlippedBitAreRefusedWithItsPlace) {
   EXPECT_THAT([&] { next_of(recording); }, ThrowsMessage<DataError>(HasSubstr("checksum of 3 bytes is wrong")));
 }
 
+TEST_F(RecordingFiles, OfVersion1AreRead) {
+  write_three();
+  change_byte(kVersionAt, '1' ^ '2');
+  Recording recording(folder_, 1);
+  EXPECT_EQ(next_of(recording), "abc");
+}
+
 TEST_F(RecordingFiles, OfAnotherVersionAreRefused) {
   write_three();
-  change_byte(static_cast<std::int64_t>(kMagicBytes) - 2);  // the version
+  change_byte(kVersionAt);
   EXPECT_THAT([&] { Recording(folder_, 1); }, ThrowsMessage<DataError>(HasSubstr("this version of Phalanx can read")));
 }
 

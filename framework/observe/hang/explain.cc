@@ -17,7 +17,6 @@ using Process = RankPicture::Process;
 using Ranks = std::vector<int>;
 
 constexpr std::size_t kMaxNamed = 8;
-constexpr std::size_t kLeastOperations = 3;  // from which the speed of a rank is judged
 
 std::string listed(std::vector<std::string> words, const std::string& separator = ", ") {
   if (words.size() <= kMaxNamed) return join(words, separator);

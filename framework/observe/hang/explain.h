@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -47,9 +48,12 @@ struct Difference {
 /// groups in which no recent operation is a message, since messages are not the same on all ranks.
 std::optional<Difference> first_difference(const JobPicture& picture);
 
+/// The number of operations from which slow_rank() judges the speed of ranks.
+inline constexpr std::size_t kLeastOperations = 3;
+
 /// Returns the rank for which the others regularly wait: in the recorded operations that all ranks have completed, it
 /// waited less than a quarter as long as the others did, and they waited for it during at least `least_share` of the
-/// time.
+/// time. Returns nothing for less than kLeastOperations of these operations.
 std::optional<int> slow_rank(const JobPicture& picture, double least_share = 0.2);
 
 }  // namespace phalanx
