@@ -19,8 +19,10 @@ State Engine::train(const FlatParameters& parameters, Loader& loader, State stat
     while (!state.stop && loader.next(state.batch)) {
       hooks_.emit(Event::kSample, state);
       state.result = step_.run(state.batch, watched);
-      strategy_.before_update(state.step);
-      optimizer_.update();
+      if (!state.result.updated) {
+        strategy_.before_update(state.step);
+        optimizer_.update();
+      }
       strategy_.after_update(state.step);
       ++state.step;
       ++state.cursor;

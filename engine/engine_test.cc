@@ -55,6 +55,13 @@ TEST(Engine, HooksFireBetweenTheCallsOfTraining) {
                                       "update", "after_update 0", "on_update", "on_end_epoch", "finish", "on_end"));
 }
 
+TEST(Engine, LeavesTheUpdateToAStepThatHasDoneIt) {
+  FakeEngine fake(1);
+  fake.step.updates = true;
+  fake.train({.epochs = 1});
+  EXPECT_THAT(fake.calls, ElementsAre("attach", "epoch 0", "after_update 0", "finish"));
+}
+
 constexpr int kPhaseCount = static_cast<int>(HookPhase::kLast) + 1;
 
 TEST(Engine, HooksOfOneEventFireByPhaseWhateverTheOrderOfRegistration) {

@@ -14,7 +14,7 @@
 namespace phalanx {
 
 struct DistributedDataParallelOptions {
-  /// How the replicas agree, by the names of docs/strategies.md:
+  /// The strategy by which the replicas stay equal, by its name in docs/strategies.md:
   ///
   ///   auto              all_reduce if the ranks share memory, and otherwise overlapped
   ///   overlapped        exchanges the gradients of a bucket during backward, as soon as it has all of them

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/build/parameter_update.h"
 
+#include <string>
 #include <utility>
 
 #include "engine/checkpoint/numbers_part.h"
 #include "engine/hooks/watching/timed.h"
 #include "engine/optim/decorator.h"
+#include "framework/base/error.h"
 
 namespace phalanx {
 namespace {
@@ -27,6 +29,21 @@ class UpdateOfUsed final : public OptimizerDecorator {
     unused_.agree(strategy_.gradient_groups());
     inner().exclude(unused_.names());
     inner().update();
+  }
+
+  std::string why_not_recorded() const override {
+    if (!unused_.all_used_here()) return "the loss does not depend on all parameters, and the ranks agree on these";
+    return inner().why_not_recorded();
+  }
+
+  // This rank has used all parameters when the step was recorded, so it agrees with the others that all are used.
+  void replayed() override {
+    unused_.agree(strategy_.gradient_groups());
+    if (const auto& names = unused_.names(); !names.empty()) {
+      throw ConfigError("train.cuda_graph: the loss of the recorded step does not depend on " + *names.begin() +
+                        ", on which that of the step before does; remove it");
+    }
+    inner().replayed();
   }
 
  private:

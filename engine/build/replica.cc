@@ -3,8 +3,11 @@
 
 #include <ATen/ops/full.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "engine/build/build_optimizer.h"
@@ -12,29 +15,68 @@
 #include "engine/build/shared_statistics.h"
 #include "engine/build/updaters.h"
 #include "engine/build/whole_model.h"
+#include "engine/step/recorded_update.h"
 #include "framework/base/error.h"
 #include "framework/base/random.h"
 #include "framework/comm/operations/measured_inputs.h"
 #include "framework/partition/pipeline/timeline.h"
 #include "models/block_chain.h"
+#include "models/embedding/served_rows.h"
 
 namespace phalanx {
 namespace {
 
-// Throws ConfigError if the strategy communicates within a recorded step. The replay omits communication, which the
-// host starts.
-void refuse_to_record_messages(const ExperimentConfig& config, const ResolvedSettings& settings) {
+// Returns why a graph of the device cannot contain the exchange of gradients and the update. Empty if it can, as far as
+// is known before the first step.
+std::string why_update_is_not_in_graph(const ExperimentConfig& config, const Replica& replica) {
+  const auto device = replica.part->device.type();
+  const auto in_graphs = [device](const CommunicatorPtr& group) { return group->in_graphs(device); };
+  if (!replica.settings.strategy.traits().in_graph) {
+    return "strategy: " + replica.settings.strategy.selected() + " does more than reduce gradients on the device";
+  }
+  if (!in_graphs(replica.mesh().world()) ||
+      !std::ranges::all_of(replica.flat->groups, in_graphs, &DataParallelGroup::group)) {
+    return "the ranks do not exchange tensors by NCCL, or not by NCCL alone, and so the host takes part";
+  }
+  if (replica.turns->any()) return "the task trains in turns";
+  if (served_rows_of(replica.model()) != nullptr) return "the model has rows of embeddings on parameter servers";
+  if (config.train.precision == "fp64") return "LibTorch's kernels read a learning rate of float32 from the device";
+  if (config.watch.gradient_norms.every_steps > 0) {
+    return "watch.gradient_norms reads gradients between backward and update";
+  }
+  if (config.expect.traffic.tolerance) return "expect.traffic counts the operations that the host launches";
+  return replica.optimizer().why_not_recorded();
+}
+
+// Throws ConfigError if the strategy communicates within a recorded step, unless the graph is the whole step. `why_not`
+// is the result of the function above.
+void refuse_to_record_messages(const ResolvedSettings& settings, const std::string& why_not) {
   const auto traits = settings.strategy.traits();
-  if (!config.train.cuda_graph || !(traits.overlaps_backward || traits.frees_gradients || traits.shards_values)) return;
+  const bool communicates = traits.overlaps_backward || traits.frees_gradients || traits.shards_values;
+  if (!communicates || why_not.empty()) return;
   throw ConfigError("strategy: " + settings.strategy.selected() +
-                    " communicates within forward or backward, which train.cuda_graph replays without communication; "
-                    "use all_reduce, which communicates afterwards");
+                    " communicates within forward or backward, which train.cuda_graph records only together with the "
+                    "update; " +
+                    why_not + "; use all_reduce, which communicates afterwards");
+}
+
+// Returns null if there is no graph, or if it ends with backward.
+std::shared_ptr<RecordedUpdate> build_recorded_update(const ExperimentConfig& config, const Replica& replica,
+                                                      StepClock& clock) {
+  if (!config.train.cuda_graph) return nullptr;
+  const std::string why_not = why_update_is_not_in_graph(config, replica);
+  refuse_to_record_messages(replica.settings, why_not);
+  if (!why_not.empty()) {
+    log_graph_without_update(why_not);
+    return nullptr;
+  }
+  return std::make_shared<RecordedUpdate>(replica.strategy(), replica.optimizer(), clock,
+                                          replica.settings.strategy.traits().overlaps_backward);
 }
 
 // Makes the step of a replica that has everything else.
 std::unique_ptr<TrainingStep> build_step(const ExperimentConfig& config, Task& task, Replica& replica,
                                          StepClock& clock) {
-  refuse_to_record_messages(config, replica.settings);
   const PartitionedModel& part = *replica.part;
   const Updaters updaters(part, replica.settings.strategy.traits());
   auto* const frees = replica.strategy().extensions().frees_gradients;
@@ -56,7 +98,8 @@ std::unique_ptr<TrainingStep> build_step(const ExperimentConfig& config, Task& t
                    .parts = replica.flat->parts,
                    .unused = *replica.replica_strategy.unused},
       .clock = clock,
-      .seed = mix(static_cast<std::uint64_t>(config.seed), 1)});
+      .seed = mix(static_cast<std::uint64_t>(config.seed), 1),
+      .update = build_recorded_update(config, replica, clock)});
 }
 
 }  // namespace

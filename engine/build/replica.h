@@ -83,7 +83,7 @@ struct Replica {
 struct ReplicaContext {
   c10::Device device{c10::kCPU};                  // where this rank computes
   RunFolder folder{};                             // of the run; may have checkpoints, from which it resumes
-  std::shared_ptr<ps::CurrentServers> servers{};  // parameter servers of the run; null: none
+  std::shared_ptr<ps::CurrentServers> servers{};  // parameter servers of the run; null or empty: none
 };
 
 /// Builds a replica in phases, each of which can be called alone:

@@ -17,6 +17,7 @@
 #include "engine/precision/arithmetic.h"
 #include "engine/step/current_step.h"
 #include "engine/step/pipeline_step.h"
+#include "engine/step/recorded_update.h"
 #include "engine/step/shared_parameters.h"
 #include "engine/step/step_flop_counter.h"
 #include "engine/step/step_with_listeners.h"
@@ -36,7 +37,8 @@ namespace phalanx {
 Arithmetic arithmetic_of(const TrainConfig& config, const ModelSpec& model);
 
 /// Computes forward and backward as section `train` asks: precision, memory format, batch norm over ranks, checkpointed
-/// activations, stages of a pipeline, a graph of the device, replicas in threads, accumulation, virtual shards.
+/// activations, stages of a pipeline, a graph of the device, replicas in threads, accumulation, virtual shards. A graph
+/// may contain the update, too.
 ///
 /// Steps and listeners (StepListener) nest as follows. Each line is around the lines below it, and exists only if it is
 /// needed.
@@ -87,7 +89,8 @@ class TrainingStep {
     Gradients gradients;
     ThreadReplicas replicas;
     StepClock& clock;
-    std::uint64_t seed = 0;  // of random numbers that are drawn in steps
+    std::uint64_t seed = 0;                    // of random numbers that are drawn in steps
+    std::shared_ptr<RecordedUpdate> update{};  // see CapturedGraphStep
   };
 
   /// Makes the step. Collective. Throws ConfigError if the config needs something that the model or the samples do not

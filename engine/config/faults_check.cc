@@ -23,24 +23,33 @@ bool can_be_copied(const StrategyTraits& traits) {
   return traits.reduces_gradients && !traits.parameter_servers && !traits.servers_update && !traits.concurrent_updates;
 }
 
-// Returns true if the ranks of the backend share memory, by which they agree on who is left.
-bool agrees_on_survivors(const std::string& backend) {
-  return backend == "auto" || backend_traits(backend).shared == BackendTraits::Memory::kAll;
+bool shrinks(const std::string& backend) { return backend == "auto" || backend_traits(backend).shrinks; }
+
+// Returns true if a rule of framework.selection names the backend of all other operations. A second one could not be
+// rebuilt.
+bool is_only_backend(const std::string& of_rule, const std::string& backend) {
+  if (backend == "auto") return of_rule == kOwn || backend_traits(of_rule).automatic == WorldKind::kOneHost;
+  return of_rule == kOwn || of_rule == backend;
 }
 
-// Refuses ranks that are not all processes, or threads, of this host.
+// Refuses ranks that other launchers start, and those that cannot agree on who is left.
 void check_places(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto refuse = [&](bool wrong, const std::string& message) {
     refuse_if(problems, wrong, kKey, "shrink " + message + kOrStop);
   };
-  refuse(!agrees_on_survivors(config.backend), "needs a backend whose ranks agree on who is left, which those of " +
-                                                   config.backend + " cannot; set backend: shm");
+  refuse(!shrinks(config.backend), "needs a backend whose ranks agree on who is left, which those of " +
+                                       config.backend + " cannot; set backend: shm or gloo");
+  refuse(std::ranges::any_of(config.framework.selection,
+                             [&](const auto& rule) { return !is_only_backend(rule.backend, config.backend); }),
+         "cannot rebuild other backends in framework.selection; remove these rules");
+  const auto& launch = config.launch;
+  const bool ssh = launch.with == "ssh";
   refuse(
-      std::ranges::any_of(config.framework.selection,
-                          [](const auto& rule) { return !agrees_on_survivors(rule.backend) && rule.backend != kOwn; }),
-      "cannot rebuild other backends in framework.selection; remove these rules");
-  refuse(!config.launch.hosts.empty() || config.launch.with == "mpi",
-         "needs ranks that our own launcher starts on one host; remove launch.hosts and set launch.with: local");
+      (!launch.hosts.empty() && !ssh) || launch.with == "mpi",
+      "needs ranks that our own launcher starts; remove launch.hosts and set launch.with: local, or set launch.with: "
+      "ssh and backend: gloo for several hosts");
+  refuse(ssh && launch.hosts.size() > 1 && !backend_traits(config.backend).connects_hosts,
+         "needs a backend whose ranks agree on who is left across hosts; set backend: gloo");
   refuse(config.device != "auto" && config.device != "cpu", "works on the CPU only; set device: cpu");
 }
 

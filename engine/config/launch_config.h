@@ -28,8 +28,10 @@ struct LaunchConfig {
   void visit(V& v) {
     v("ranks", ranks, "ranks to start if no launcher has started any", config::between(1, 4096));
     v("hosts", hosts, "hosts to start them on, as name or name:slots; empty: this host");
-    v("with", with, "how to start them; local: forks, mpi: mpirun, auto: what hosts and backend require",
-      config::one_of({"auto", "local", "mpi"}));
+    v("with", with,
+      "how to start them; local: forks, mpi: mpirun, ssh: forks on each of the hosts, auto: what hosts and backend "
+      "require",
+      config::one_of({"auto", "local", "mpi", "ssh"}));
     v("threads", threads, "LibTorch threads per rank; 0: as many as it has cores, at most OMP_NUM_THREADS",
       config::between(0, 1024));
     v("bind_to", bind_to,
@@ -48,8 +50,8 @@ struct LaunchConfig {
     v("mpirun_options", mpirun_options,
       "words to add to the command line of mpirun, such as [--mca, btl_tcp_if_include, eth1]");
     v("pass_variables", pass_variables,
-      "environment variables that mpirun passes on to all hosts, by name or, as in NCCL_*, by the beginning of the "
-      "name");
+      "environment variables that mpirun or ssh passes on to all hosts, by name or, as in NCCL_*, by the beginning of "
+      "the name");
   }
 };
 

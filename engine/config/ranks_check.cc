@@ -112,8 +112,8 @@ bool is_variable_name(std::string_view name) {
 
 void check_mpirun(std::vector<ConfigProblem>& problems, const LaunchConfig& launch) {
   const auto& options = launch.mpirun_options;
-  refuse_if(problems, launch.with == "local" && !options.empty(), "launch.mpirun_options",
-            "launch.with: local starts ranks without mpirun; use mpi");
+  refuse_if(problems, (launch.with == "local" || launch.with == "ssh") && !options.empty(), "launch.mpirun_options",
+            "launch.with: " + launch.with + " starts ranks without mpirun; use mpi");
   refuse_if(
       problems, !options.empty() && !options.front().starts_with('-'), "launch.mpirun_options[0]",
       "\"" + (options.empty() ? "" : options.front()) + "\" is not an option: mpirun would start it as the program");
@@ -135,7 +135,12 @@ void check_mpirun(std::vector<ConfigProblem>& problems, const LaunchConfig& laun
 void check_start(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto& launch = config.launch;
   refuse_if(problems, launch.with == "local" && !launch.hosts.empty(), "launch.with",
-            "local starts ranks on this host only, but launch.hosts names others; use mpi");
+            "local starts ranks on this host only, but launch.hosts names others; use mpi or ssh");
+  const bool ssh = launch.with == "ssh";
+  refuse_if(problems, ssh && launch.hosts.empty(), "launch.with",
+            "ssh starts ranks on the hosts in launch.hosts, which names none; name some, or use local");
+  refuse_if(problems, ssh && backend_traits(config.backend).mpi, "launch.with",
+            "ssh starts ranks without MPI, which backend " + config.backend + " needs; use mpi, or backend: gloo");
   const bool threads = backend_traits(config.backend).threads;
   refuse_if(problems, threads && launch.with == "mpi", "launch.with",
             "mpi starts processes, but the ranks of backend " + config.backend + " are threads");

@@ -6,7 +6,6 @@
 
 #include "engine/config/config_problems.h"
 #include "engine/config/section_checks.h"
-#include "models/embedding/wanted_servers.h"
 
 namespace phalanx {
 namespace {
@@ -22,8 +21,6 @@ void refuse_what_cannot_be_replayed(std::vector<ConfigProblem>& problems, const 
          strategy + (traits.shared_memory_key.empty() ? "" : " with " + traits.shared_memory_key) +
              " lets ranks write into each other's memory outside of operations, which a recording cannot see; use "
              "another strategy, or remove framework.record");
-  refuse(traits.parameter_servers || config.roles.server > 0 || config.roles.elsewhere() || wants_servers(config.model),
-         "the answers of parameter servers do not come by operations, so they would be missing; remove it");
   refuse(config.framework.tune == "auto",
          "framework.tune: auto calls operations as often as the clock says, which a replay cannot repeat; set it to "
          "off, and name a measured file in framework.selection_file");

@@ -42,7 +42,8 @@ void check_loader(std::vector<ConfigProblem>& problems, const ExperimentConfig& 
 /// the one with `world_size_invariant`.
 void check_determinism(std::vector<ConfigProblem>& problems, const ExperimentConfig& config);
 
-/// Refuses to record ranks that get data in other ways than by operations, and checks framework.record_last.
+/// Refuses to record ranks that get data in other ways than by operations and from servers, and checks
+/// framework.record_last.
 void check_recording(std::vector<ConfigProblem>& problems, const ExperimentConfig& config);
 
 /// Checks section expect. When a run starts, check_measured() checks that it measures the expected metrics.

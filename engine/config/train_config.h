@@ -65,7 +65,7 @@ struct TrainConfig {
       "on a device: keep the activations that checkpoint_activations keeps in memory of the host until backward");
     v.renamed("capture", "cuda_graph");
     v("cuda_graph", cuda_graph,
-      "on a device: record forward and backward once, as a graph (CUDA Graph), and replay it in every step");
+      "on a device: record a step once, as a graph (CUDA Graph), and replay it in every step");
     v("deterministic", deterministic,
       "on a device: only kernels that give the same bits in every run, though some are slower; on the CPU all do");
     v("clip_norm", clip_norm, "maximum norm of all gradients together; 0: no clipping", config::at_least(0));

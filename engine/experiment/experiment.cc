@@ -132,7 +132,7 @@ void add_hooks(const Run& run) {
                                             replica.mesh().world()->rank());
   engine.on(Event::kSample, HookPhase::kSchedule,
             [&run](State& state) { add_up_weight(run.replica().mesh(), state.batch); });
-  engine.on(Event::kBackward, HookPhase::kSchedule, [&rate](State& state) { rate.set(state.step); });
+  engine.on(Event::kSample, HookPhase::kSchedule, [&rate](State& state) { rate.set(state.step); });
   trainer.embeddings->attach(engine, [&rate](std::int64_t step) { return rate.factor(step); });
   engine.on(Event::kStart, HookPhase::kAfterCheckpoint, [&run](State&) { run.replica_check.start(); });
   engine.on(Event::kUpdate, HookPhase::kSynchronize, [&run](State& state) {
@@ -323,6 +323,7 @@ ExperimentResult run_complete(const ExperimentConfig& config, const ExperimentCo
                  .terminal = context.terminal,
                  .started = context.started,
                  .total = {config.train.epochs, length.steps, length.batches},
+                 .recovery = context.recovery.get(),
                  .goes_on = goes_on && replica.settings.strategy.traits().ranks_are_equal()});
   EvaluationLoop evaluations(config, data.splits(), trainer, report);
   const auto compared = replicated_tensors(replica, trainer.engine->slices(), config.train.sync_batch_norm);

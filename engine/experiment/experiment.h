@@ -31,7 +31,7 @@ struct ExperimentContext {
   c10::Device device{c10::kCPU};                  // where this rank computes
   Splits splits;                                  // the same data on all ranks
   RunFolder folder;                               // exists; rank 0 writes to it
-  std::shared_ptr<ps::CurrentServers> servers{};  // parameter servers of the run; null: none
+  std::shared_ptr<ps::CurrentServers> servers{};  // parameter servers of the run; null or empty: none
   bool terminal = false;                          // true if standard output is a terminal
   std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();  // when the user started the job
   std::function<bool()> stop_asked = [] { return false; };                           // polled once a step

@@ -3,14 +3,13 @@
 
 #include <ATen/Parallel.h>
 
-#include <algorithm>
-#include <chrono>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "engine/checkpoint/provenance.h"
+#include "engine/hooks/failure_cost.h"
 #include "engine/hooks/restarts.h"
 #include "framework/base/config/config.h"
 #include "framework/base/device_memory.h"
@@ -64,12 +63,6 @@ nlohmann::ordered_json lost_ranks_to_json(const Recovery& recovery) {
   return all;
 }
 
-// Returns the share of the time since the start of the job that failures have not cost.
-double goodput(const ExperimentContext& context, double lost_seconds) {
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - context.started;
-  return seconds.count() > 0 ? std::clamp(1 - lost_seconds / seconds.count(), 0.0, 1.0) : 1;
-}
-
 }  // namespace
 
 std::string summary_text(const ExperimentConfig& config, const ExperimentContext& context,
@@ -92,10 +85,9 @@ std::string summary_text(const ExperimentConfig& config, const ExperimentContext
   nlohmann::ordered_json device = {{"name", context.device.str()}};
   if (!context.device.is_cpu()) device["memory_peak_bytes"] = peak_bytes(context.device);
   const double rate = times.samples_per_second();
-  const Restarts restarts = restarts_of_job();
   const Recovery none;
   const Recovery& recovery = context.recovery ? *context.recovery : none;
-  const double lost_seconds = restarts.lost_seconds + recovery.lost_seconds;
+  const FailureCost failures = failure_cost(context.recovery.get(), context.started);
   return nlohmann::ordered_json{{"name", config.name},
                                 {"ranks", context.world->size()},
                                 {"device", device},
@@ -104,10 +96,10 @@ std::string summary_text(const ExperimentConfig& config, const ExperimentContext
                                 {"early_stop", result.early_stop},
                                 {"failed_checkpoints", result.failed_checkpoints},
                                 {"repaired_tensors", result.repaired_tensors},
-                                {"restarts", restarts.count},
+                                {"restarts", restarts_of_job().count},
                                 {"lost_ranks", lost_ranks_to_json(recovery)},
-                                {"lost_seconds", lost_seconds},
-                                {"goodput", goodput(context, lost_seconds)},
+                                {"lost_seconds", failures.seconds},
+                                {"goodput", failures.goodput},
                                 {"train_seconds", times.training_seconds()},
                                 {"seconds_to_first_step", times.seconds_to_first_step()},
                                 {"samples_per_second", rate},

@@ -25,12 +25,11 @@ MetricsSinks::MetricsSinks(const ExperimentConfig& config, const Run& run) {
     board_ = board.get();
     add_file(std::move(board));
   }
-  const Restarts restarts = restarts_of_job();
   const Exposition facts{.run = config.name,
                          .ranks = run.ranks,
                          .planned_steps = run.total.steps,
-                         .restarts = restarts.count,
-                         .lost_seconds = restarts.lost_seconds};
+                         .restarts = restarts_of_job().count,
+                         .failures = run.failures};
   add_file(std::make_unique<LiveFile>(run.folder.live(), facts));
   if (watch.prometheus.port > 0) {
     const auto& [port, host] = watch.prometheus;

@@ -27,6 +27,7 @@ class MetricsSinks {
     int rank = 0, ranks = 1;
     bool terminal = false;  // true if standard output is a terminal
     Progress::Total total{};
+    FailureCost failures{};  // before the first record
   };
 
   /// Throws DataError if a file cannot be opened, and ConfigError if metrics cannot be served.

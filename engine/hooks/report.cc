@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/hooks/failure_cost.h"
 #include "framework/base/console.h"
 #include "framework/base/device_memory.h"
 #include "framework/base/text.h"
@@ -29,7 +30,8 @@ Report::Report(const Run& run)
                           .rank = all_ranks().rank(),
                           .ranks = all_ranks().size(),
                           .terminal = run.terminal,
-                          .total = run.total}),
+                          .total = run.total,
+                          .failures = failure_cost(run.recovery, run.started)}),
       meters_(run.config.watch, run.total.steps_per_epoch),
       times_(run.clock, run.started),
       milestones_(run.config.expect) {}
@@ -81,7 +83,8 @@ void Report::read_meters(const State& state) {
              .samples_per_second = times_.window_samples_per_second(),
              .seconds = times_.since_training_started(),
              .learning_rate = update.optimizer().learning_rate(),
-             .times = across_ranks(times_.window_phases(), all_ranks())};
+             .times = across_ranks(times_.window_phases(), all_ranks()),
+             .failures = failure_cost(run_.recovery, run_.started)};
   times_.begin_window();
   milestones_.add(latest_);
   sinks_.add(latest_);
@@ -146,6 +149,7 @@ void Report::load(const NamedTensors& saved) {
   for (const auto& [name, tensor] : saved) {
     if (name == "counts") {
       const auto* count = tensor.data_ptr<std::int64_t>();
+      // A run that goes on without lost ranks continues the file.
       if (writes_to_console() && !run_.goes_on) cut_metrics(run_.folder.metrics(), count[0]);
       progress.window_samples = count[1];
       progress.samples = count[2];

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/build/replica.h"
+#include "engine/checkpoint/carried_state.h"
 #include "engine/checkpoint/checkpoint_part.h"
 #include "engine/config/experiment_config.h"
 #include "engine/engine.h"
@@ -42,6 +43,7 @@ class Report {
     bool terminal = false;                          // true if standard output is a terminal
     std::chrono::steady_clock::time_point started;  // when the user started the job
     Progress::Total total{};
+    const Recovery* recovery = nullptr;  // null: a lost rank ends the run
     bool goes_on = false;  // the run goes on from the step in which it lost ranks: metrics.jsonl is not cut back
   };
 

@@ -89,7 +89,8 @@ std::string ServerMoves::unreachable(const ps::ServerList& list) const {
                              .job = list.run + ": before a move",
                              .number = group_->rank(),
                              .secret = list.secret,
-                             .timeout = kToReach});
+                             .timeout = kToReach,
+                             .links = list.links});
     return "";
   } catch (const Error& error) {
     return error.what();

@@ -330,14 +330,15 @@ TEST_F(RunPageTest, HasConfigSummaryAndStraggler) {
   const std::string spread = R"({"mean_ms":3.0,"least_ms":2.0,"least_rank":0,"most_ms":4.0,"most_rank":1})";
   write(folder_.summary(),
         R"({"name":"a & b","ranks":2,"steps":1234,"samples_per_second":5678.9,"train_seconds":3700.0,)"
-        R"("restarts":2,"lost_seconds":61,)"
+        R"("restarts":2,"lost_ranks":[{"rank":0},{"rank":2},{"rank":3}],"lost_seconds":61,)"
         R"("stopped":true,"step_time":{"steps":9,"phases":{"forward":)" +
             spread + R"(},"own_work":)" + spread + R"(,"whole":)" + spread +
             R"(,"straggler":"rank 1 is the straggler"},"provenance":{"host":"node7"}})");
   const auto page = to_run_page(read_run(folder_));
   EXPECT_THAT(page, AllOf(HasSubstr("<h1>a &amp; b</h1>"), HasSubstr("was stopped early"), HasSubstr("<dd>1 234</dd>"),
-                          HasSubstr("1 h 01 min"), HasSubstr("2, which cost 1 min"), HasSubstr("4.00 ms · rank 1"),
-                          HasSubstr("class=\"note\">rank 1 is the straggler.")));
+                          HasSubstr("1 h 01 min"), HasSubstr("<dt>restarts</dt><dd>2</dd>"),
+                          HasSubstr("<dt>lost ranks</dt><dd>3</dd>"), HasSubstr("<dt>time lost</dt><dd>1 min"),
+                          HasSubstr("4.00 ms · rank 1"), HasSubstr("class=\"note\">rank 1 is the straggler.")));
   EXPECT_THAT(page, AllOf(HasSubstr("node7"), HasSubstr("name: &lt;x&gt;")));
 }
 

@@ -60,10 +60,12 @@ std::vector<KeyMetric> key_metrics_of(const RunRecord& run) {
   key_metrics.push_back({"steps", grouped(static_cast<double>(run.summary->steps))});
   key_metrics.push_back({"ranks", std::to_string(run.summary->ranks)});
   key_metrics.push_back({"time", format_time(run.summary->train_seconds)});
-  if (run.summary->restarts > 0) {
-    key_metrics.push_back(
-        {"restarts", std::to_string(run.summary->restarts) + ", which cost " + format_time(run.summary->lost_seconds)});
-  }
+  const auto add_failures = [&](const char* name, std::int64_t count) {
+    if (count > 0) key_metrics.push_back({name, std::to_string(count)});
+  };
+  add_failures("restarts", run.summary->restarts);
+  add_failures("lost ranks", run.summary->lost_ranks);
+  if (run.summary->lost_seconds > 0) key_metrics.push_back({"time lost", format_time(run.summary->lost_seconds)});
   return key_metrics;
 }
 

@@ -41,6 +41,7 @@ RunSummary to_summary(const Json& json) {
                      .steps = json.value("steps", std::int64_t{0}),
                      .ranks = json.value("ranks", 0),
                      .restarts = json.value("restarts", std::int64_t{0}),
+                     .lost_ranks = static_cast<std::int64_t>(json.value("lost_ranks", Json::array()).size()),
                      .lost_seconds = json.value("lost_seconds", 0.0),
                      .step_time = to_step_time(json)};
   if (json.contains("strategy")) {

@@ -30,7 +30,8 @@ struct RunSummary {
   std::int64_t steps = 0;
   int ranks = 0;
   std::int64_t restarts = 0;              // after failures
-  double lost_seconds = 0;                // time that they have cost
+  std::int64_t lost_ranks = 0;            // without which the run has gone on
+  double lost_seconds = 0;                // time that failures have cost
   std::optional<TimeOfStep> step_time{};  // absent: the run has taken no step
   std::vector<std::pair<std::string, std::string>> provenance{};
 };

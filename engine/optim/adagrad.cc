@@ -38,12 +38,15 @@ class Adagrad final : public ElementwiseOptimizer {
   std::vector<Kind> kinds() const override { return {{"sum", config_.initial_sum}}; }
 
   void update_range(const Range& range, const Rates& rates) const override {
-    at::_fused_adagrad_(range.values, range.gradients, range.state[0], rates.update_tensor, rates.learning_rate,
-                        config_.lr_decay, rates.weight_decay, config_.eps, /*maximize=*/false,
-                        /*grad_scale=*/std::nullopt, rates.skip);
+    rates.with_learning_rate([&](const auto& learning_rate) {
+      at::_fused_adagrad_(range.values, range.gradients, range.state[0], rates.update_tensor, learning_rate,
+                          config_.lr_decay, rates.weight_decay, config_.eps, /*maximize=*/false,
+                          /*grad_scale=*/std::nullopt, rates.skip);
+    });
   }
 
   bool skips() const override { return true; }
+  bool records() const override { return true; }
 
   AdagradConfig config_;
 };

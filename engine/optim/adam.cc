@@ -70,12 +70,15 @@ class Adam final : public ElementwiseOptimizer {
 
   void update_range(const Range& range, const Rates& rates) const override {
     const at::TensorList state = range.state, largest = config_.amsgrad ? state.slice(2) : at::TensorList{};
-    Config::update(range.values, range.gradients, state[0], state[1], largest, rates.update_tensor, rates.learning_rate,
-                   config_.beta1, config_.beta2, rates.weight_decay, config_.eps, config_.amsgrad,
-                   /*maximize=*/false, /*grad_scale=*/std::nullopt, rates.skip);
+    rates.with_learning_rate([&](const auto& learning_rate) {
+      Config::update(range.values, range.gradients, state[0], state[1], largest, rates.update_tensor, learning_rate,
+                     config_.beta1, config_.beta2, rates.weight_decay, config_.eps, config_.amsgrad,
+                     /*maximize=*/false, /*grad_scale=*/std::nullopt, rates.skip);
+    });
   }
 
   bool skips() const override { return true; }
+  bool records() const override { return true; }
 
   Config config_;
 };

@@ -66,30 +66,34 @@ void Clip::attach(std::vector<Slice> slices) {
 }
 
 void Clip::update() {
-  clip();
+  clip(std::nullopt);
   inner().update();
 }
 
 void Clip::update_unless(const at::Tensor& skip) {
-  const at::Tensor before = norm_;
-  clip();
-  if (limits_.norm > 0) norm_ = at::where(skip.to(at::kBool), before, norm_);
+  clip(skip);
   inner().update_unless(skip);
 }
 
-void Clip::clip() {
-  if (limits_.norm > 0) clip_norm();
+void Clip::record(const std::optional<at::Tensor>& skip) {
+  clip(skip);
+  inner().record(skip);
+}
+
+void Clip::clip(const std::optional<at::Tensor>& skip) {
+  if (limits_.norm > 0) clip_norm(skip);
   if (limits_.value > 0) {
     for (auto& slice : slices()) slice.gradients.clamp_(-limits_.value, limits_.value);
   }
 }
 
-void Clip::clip_norm() {
+void Clip::clip_norm(const std::optional<at::Tensor>& skip) {
   at::Tensor sums = sums_of_squares();
   sum_(sums);
-  norm_ = sums.sum().sqrt();
+  const at::Tensor now = sums.sum().sqrt();
+  norm_.copy_(skip ? at::where(skip->to(at::kBool), norm_, now) : now);
   if (!norm_.is_cpu()) {
-    const at::Tensor factor = at::where(norm_.isfinite(), (limits_.norm / (norm_ + 1e-6)).clamp_max(1), 1.0);
+    const at::Tensor factor = at::where(now.isfinite(), (limits_.norm / (now + 1e-6)).clamp_max(1), 1.0);
     for (auto& slice : slices()) slice.gradients.mul_(factor);
     return;
   }
@@ -121,7 +125,7 @@ at::Tensor Clip::sums_of_squares() {
 
 double Clip::norm() const { return norm_.item<double>(); }
 
-void Clip::set_norm(double norm) { norm_ = at::full({}, norm, norm_.options()); }
+void Clip::set_norm(double norm) { norm_.fill_(norm); }
 
 bool Clip::finite() const { return limits_.norm == 0 || std::isfinite(norm()); }
 

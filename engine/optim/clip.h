@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,6 +54,9 @@ class Clip final : public OptimizerDecorator {
   bool can_skip_on_device() const override { return inner().can_skip_on_device(); }
   void update_unless(const at::Tensor& skip) override;  // a skipped update leaves norm() as it was
 
+  std::string why_not_recorded() const override { return inner().why_not_recorded(); }
+  void record(const std::optional<at::Tensor>& skip) override;
+
   /// Returns the norm of the last update's gradients before clipping. NaN before the first update, or if the norm is
   /// not limited. Waits for the device.
   double norm() const;
@@ -69,8 +73,8 @@ class Clip final : public OptimizerDecorator {
     at::Tensor shares;                  // [gradients] double: the fraction of each that counts
   };
 
-  void clip();
-  void clip_norm();
+  void clip(const std::optional<at::Tensor>& skip);
+  void clip_norm(const std::optional<at::Tensor>& skip);
   at::Tensor sums_of_squares();
 
   ClipLimits limits_;
@@ -78,7 +82,7 @@ class Clip final : public OptimizerDecorator {
   Parts parts_;
   c10::Device device_;
   OnDevice on_device_;  // empty if slices are on the CPU
-  at::Tensor norm_;     // [] double, on device_
+  at::Tensor norm_;     // [] double, on device_, always at the same address
 };
 
 }  // namespace phalanx

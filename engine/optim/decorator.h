@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -16,7 +17,8 @@ namespace phalanx {
 /// double.
 using SumOverSlices = std::function<void(at::Tensor& sums)>;
 
-/// An optimizer that extends another one: it overrides some functions and forwards the rest.
+/// An optimizer that extends another one: it overrides some functions and forwards the rest. A graph can contain its
+/// updates only if it overrides why_not_recorded().
 class OptimizerDecorator : public Optimizer {
  public:
   explicit OptimizerDecorator(std::unique_ptr<Optimizer> inner) : inner_(std::move(inner)) {}
@@ -27,6 +29,9 @@ class OptimizerDecorator : public Optimizer {
     inner_->attach(std::move(slices));
   }
   void update() override { inner_->update(); }
+  void record(const std::optional<at::Tensor>& skip) override { inner_->record(skip); }
+  void prepare_replay() override { inner_->prepare_replay(); }
+  void replayed() override { inner_->replayed(); }
   void exclude(const std::set<std::string>& parameters) override { inner_->exclude(parameters); }
   double learning_rate() const override { return inner_->learning_rate(); }
   void set_learning_rate(double rate) override { inner_->set_learning_rate(rate); }

@@ -7,6 +7,8 @@
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace phalanx {
@@ -26,6 +28,7 @@ constexpr std::int64_t kVectors = 64;
 
 void ElementwiseOptimizer::attach(std::vector<Slice> slices) {
   SliceOptimizer::attach(std::move(slices));
+  recorded_ = {};
   make_pieces();
 }
 
@@ -90,18 +93,72 @@ void ElementwiseOptimizer::update_all(const std::optional<at::Tensor>& skip) {
   for (const auto& gradients : excluded_gradients_) gradients.zero_();
   if (pieces_.empty()) return;
   const at::Tensor& first = pieces_.front().range.values;
-  const at::Tensor update_tensor = update_on_device(first);
-  const auto update_pieces = [&](std::int64_t begin, std::int64_t end) {
-    // The tensors are detached, so autograd would have nothing to record but would cost time in every call.
-    const at::AutoDispatchBelowADInplaceOrView of_this_thread;
-    for (auto i = begin; i < end; ++i) {
-      const Piece& piece = pieces_[static_cast<std::size_t>(i)];
-      update_piece(piece, {rates_of(piece.group), update_tensor, skip});
-    }
-  };
+  const at::Tensor number = update_on_device(first);
+  const Update update{.number = number, .skip = skip, .recorded = false};
   const auto count = static_cast<std::int64_t>(pieces_.size());
-  if (!first.is_cpu()) return update_pieces(0, count);
-  at::parallel_for(0, count, 1, update_pieces);
+  if (!first.is_cpu()) return update_pieces(update, 0, count);
+  at::parallel_for(0, count, 1, [&](std::int64_t begin, std::int64_t end) { update_pieces(update, begin, end); });
+}
+
+void ElementwiseOptimizer::update_pieces(const Update& update, std::int64_t begin, std::int64_t end) const {
+  // The tensors are detached, so autograd would have nothing to record but would cost time in every call.
+  const at::AutoDispatchBelowADInplaceOrView of_this_thread;
+  for (auto i = begin; i < end; ++i) {
+    const Piece& piece = pieces_[static_cast<std::size_t>(i)];
+    update_piece(piece, rates_for(piece, update));
+  }
+}
+
+// On a device, LibTorch's fused kernels take the learning rate as a float32 if it is a tensor, as in recorded updates.
+// Other updates round it as well, so that both compute the same bits.
+ElementwiseOptimizer::Rates ElementwiseOptimizer::rates_for(const Piece& piece, const Update& update) const {
+  Rates rates{rates_of(piece.group), update.number, update.skip, nullptr};
+  if (update.recorded) {
+    ++rates.update;
+    rates.on_device = &recorded_.rates[piece.group];
+  } else if (records() && !piece.range.values.is_cpu() && piece.range.values.scalar_type() == at::kFloat) {
+    rates.learning_rate = static_cast<float>(rates.learning_rate);
+  }
+  return rates;
+}
+
+std::string ElementwiseOptimizer::why_not_recorded() const {
+  if (!records()) return "the optimizer takes the learning rate from the host";
+  const auto is_float = [](const Slice& slice) { return slice.values.scalar_type() == at::kFloat; };
+  return std::ranges::all_of(all_slices(), is_float) ? ""
+                                                     : "the optimizer takes a learning rate of float64 from the host";
+}
+
+void ElementwiseOptimizer::prepare_replay() {
+  if (pieces_.empty()) return;
+  const at::Tensor& values = pieces_.front().range.values;
+  if (!recorded_.number.defined()) {
+    const auto number = [&] { return at::zeros({}, at::device(values.device()).dtype(at::kFloat)); };
+    recorded_.number = number();
+    for (std::size_t group = 0; group < groups().size(); ++group) recorded_.rates.push_back(number());
+    recorded_.written.assign(groups().size(), 0);
+    skipped_on(values);
+  }
+  recorded_.number.fill_(static_cast<double>(rates_of(0).update + 1));
+  for (std::size_t group = 0; group < groups().size(); ++group) {
+    const double rate = rates_of(group).learning_rate;
+    if (std::exchange(recorded_.written[group], rate) != rate) recorded_.rates[group].fill_(rate);
+  }
+}
+
+void ElementwiseOptimizer::record(const std::optional<at::Tensor>& skip) {
+  if (const std::string why = why_not_recorded(); !why.empty()) throw std::logic_error(why);
+  recorded_.skips = skip.has_value();
+  for (const auto& gradients : excluded_gradients_) gradients.zero_();
+  if (pieces_.empty()) return;
+  const at::Tensor number = skip ? recorded_.number.sub(skipped_on(recorded_.number)) : recorded_.number;
+  update_pieces({.number = number, .skip = skip, .recorded = true}, 0, static_cast<std::int64_t>(pieces_.size()));
+  if (skip) skipped_on(recorded_.number).add_(*skip);
+}
+
+void ElementwiseOptimizer::replayed() {
+  count_update();
+  if (recorded_.skips && !pieces_.empty()) note_skips();
 }
 
 void ElementwiseOptimizer::update_or_undo(const Range& range, const Rates& rates) const {

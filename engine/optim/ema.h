@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "engine/optim/decorator.h"
 
@@ -23,6 +24,9 @@ class Ema final : public OptimizerDecorator {
 
   void attach(std::vector<Slice> slices) override;  // averages start as the current values
   void update() override;
+  std::string why_not_recorded() const override {
+    return "train.ema_decay computes the weight of an average on the host";
+  }
   std::vector<StateTensor> state() override;
 
   /// Calls `body` while the parameters of all ranks hold the averages. The averages' tensors hold the parameters'

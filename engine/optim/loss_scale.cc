@@ -80,6 +80,17 @@ void LossScale::update() {
   check(waits);
 }
 
+void LossScale::record(const std::optional<at::Tensor>&) {
+  unscale();
+  inner().record(skip_);
+  adapt();
+}
+
+void LossScale::replayed() {
+  inner().replayed();
+  check(/*waits=*/false);
+}
+
 // Divides the gradients by the scale, and sets skip_ to 1 if those of a rank are not finite.
 void LossScale::unscale() {
   std::vector<at::Tensor> gradients;

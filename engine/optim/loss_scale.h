@@ -8,6 +8,8 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "engine/optim/decorator.h"
@@ -65,6 +67,12 @@ class LossScale final : public OptimizerDecorator {
   /// Collective if `largest` is. Throws Error if the scale has become so small that it cannot be the reason for
   /// non-finite gradients, on all ranks in the same update. On a device, this may be noticed some updates later.
   void update() override;
+
+  std::string why_not_recorded() const override { return inner().why_not_recorded(); }
+
+  /// Records an update that is skipped as described above. `skip` must be empty.
+  void record(const std::optional<at::Tensor>& skip) override;
+  void replayed() override;  // throws Error like update()
 
   /// Returns the number of updates skipped since attach(). Waits for the device.
   std::int64_t skipped_updates() const;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -65,6 +66,23 @@ class Optimizer {
   virtual void update_unless(const at::Tensor& /*skip*/) {
     throw std::logic_error("this optimizer cannot decide on the device whether to skip an update");
   }
+
+  /// Returns why a graph of the device (DeviceGraph) cannot contain updates: "train.ema_decay computes on the host".
+  /// Empty if it can: see record().
+  virtual std::string why_not_recorded() const { return "the optimizer computes with numbers of the host"; }
+
+  /// Puts on the current stream, of which a graph is being recorded, what update() does or, with `skip`, what
+  /// update_unless() does. Each replay is then an update with the number and the learning rate that prepare_replay()
+  /// has written to the device. Changes nothing on the host. Must be preceded by an update: optimizers treat the first
+  /// one differently. Throws std::logic_error if why_not_recorded() is not empty.
+  virtual void record(const std::optional<at::Tensor>& /*skip*/) { throw std::logic_error(why_not_recorded()); }
+
+  /// Writes what record() reads from the device. Must be called before record() and before each replay. Does not wait
+  /// for the device.
+  virtual void prepare_replay() { throw std::logic_error(why_not_recorded()); }
+
+  /// Counts the update of a replay, after it was launched.
+  virtual void replayed() { throw std::logic_error(why_not_recorded()); }
 
   /// Excludes these parameters from updates until the next call: their values and state do not change, as in PyTorch's
   /// optimizers for a grad of None, and their gradients are zeroed. The optimizer writes nothing else to them, so other

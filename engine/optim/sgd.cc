@@ -47,12 +47,15 @@ class Sgd final : public ElementwiseOptimizer {
   }
 
   void update_range(const Range& range, const Rates& rates) const override {
-    at::_fused_sgd_(range.values, range.gradients, range.state, rates.weight_decay, config_.momentum,
-                    rates.learning_rate, config_.dampening, config_.nesterov, /*maximize=*/false,
-                    /*is_first_step=*/rates.update == 1, /*grad_scale=*/std::nullopt, rates.skip);
+    rates.with_learning_rate([&](const auto& learning_rate) {
+      at::_fused_sgd_(range.values, range.gradients, range.state, rates.weight_decay, config_.momentum, learning_rate,
+                      config_.dampening, config_.nesterov, /*maximize=*/false,
+                      /*is_first_step=*/rates.update == 1, /*grad_scale=*/std::nullopt, rates.skip);
+    });
   }
 
   bool skips() const override { return true; }
+  bool records() const override { return true; }
 
   SgdConfig config_;
 };

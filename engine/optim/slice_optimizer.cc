@@ -2,6 +2,7 @@
 #include "engine/optim/slice_optimizer.h"
 
 #include <ATen/ops/full_like.h>
+#include <ATen/ops/zeros.h>
 
 #include <utility>
 
@@ -22,26 +23,31 @@ void SliceOptimizer::attach(std::vector<Slice> slices) {
 }
 
 std::int64_t SliceOptimizer::updates() const {
-  if (skipped_.defined()) updates_ -= static_cast<std::int64_t>(std::exchange(skipped_, at::Tensor()).item<float>());
+  if (std::exchange(has_skips_, false)) {
+    updates_ -= static_cast<std::int64_t>(skipped_.item<float>());
+    skipped_.zero_();
+  }
   return updates_;
 }
 
 void SliceOptimizer::set_updates(std::int64_t updates) {
   updates_ = updates;
-  skipped_.reset();
+  if (std::exchange(has_skips_, false)) skipped_.zero_();
 }
 
 void SliceOptimizer::count_unless(const at::Tensor& skip) {
-  if (skipped_.defined()) {
-    skipped_.add_(skip);
-  } else {
-    skipped_ = skip.clone();
-  }
+  skipped_on(skip).add_(skip);
+  note_skips();
+}
+
+const at::Tensor& SliceOptimizer::skipped_on(const at::Tensor& values) {
+  if (!skipped_.defined()) skipped_ = at::zeros({}, at::device(values.device()).dtype(at::kFloat));
+  return skipped_;
 }
 
 at::Tensor SliceOptimizer::update_on_device(const at::Tensor& values) const {
   at::Tensor update = fused_step(values, updates_);
-  return skipped_.defined() ? update.sub_(skipped_) : update;
+  return has_skips_ ? update.sub_(skipped_) : update;
 }
 
 std::vector<StateTensor> SliceOptimizer::state() {

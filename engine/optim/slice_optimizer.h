@@ -59,6 +59,13 @@ class SliceOptimizer : public Optimizer {
   /// Returns true after the first update. Optimizers treat the first one differently, so the host must know it.
   bool has_updated() const { return updates_ > 0; }
 
+  /// Returns the number of updates that did not count, [] float32, on the device of `values`: the same tensor in all
+  /// updates, as recorded ones need it.
+  const at::Tensor& skipped_on(const at::Tensor& values);
+
+  /// Notes that updates may have been added to skipped_on() since updates() has read it.
+  void note_skips() { has_skips_ = true; }
+
   /// Returns the number of the current update as LibTorch's fused kernels need it (fused_step), on the device of
   /// `values`. Does not wait for the device.
   at::Tensor update_on_device(const at::Tensor& values) const;
@@ -70,7 +77,8 @@ class SliceOptimizer : public Optimizer {
   std::vector<std::vector<at::Tensor>> state_;  // by kind, then slice
   std::set<std::string> excluded_;
   mutable std::int64_t updates_ = 0;  // includes `skipped_`, which updates() reads and subtracts
-  mutable at::Tensor skipped_;        // [] float32, on the slices' device; undefined if there are none
+  at::Tensor skipped_;                // [] float32, on the slices' device; undefined before it is needed
+  mutable bool has_skips_ = false;    // false: `skipped_` is 0 or undefined
 };
 
 }  // namespace phalanx

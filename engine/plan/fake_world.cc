@@ -67,6 +67,7 @@ class FakeGroup final : public FakeCommunicator {
     return std::make_shared<FakeGroup>(common_, std::move(ranks), world_rank_);
   }
   CommunicatorPtr shrink() override { refuse_shrink("of a fake world"); }
+  std::string why_no_shrink() const override { return cannot_shrink("of a fake world"); }
   bool shares_memory() const override { return size() == 1 || common_->shares_memory; }
   at::Tensor do_allocate(const Allocation& allocation) override {
     return at::zeros(allocation.sizes, allocation.options);

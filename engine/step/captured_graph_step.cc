@@ -27,8 +27,9 @@ void end_recording(DeviceGraph& graph) {
 
 }  // namespace
 
-CapturedGraphStep::CapturedGraphStep(Step& inner, c10::Device device, std::int64_t warm_up)
-    : StepDecorator(inner), device_(device), warm_up_(warm_up) {
+CapturedGraphStep::CapturedGraphStep(Step& inner, c10::Device device, std::int64_t warm_up,
+                                     std::shared_ptr<RecordedUpdate> update)
+    : StepDecorator(inner), device_(device), warm_up_(warm_up), update_(std::move(update)) {
   (void)make_graph(device_);
 }
 
@@ -53,12 +54,17 @@ Step::Result CapturedGraphStep::run(const Batch& batch, const Watch& watch) {
   repeats_ = last_ == signature ? repeats_ + 1 : 1;
   last_ = signature;
   if (recorded_ != signature) {
-    if (repeats_ <= warm_up_) return compute(batch, watch);
+    if (repeats_ <= warm_up_ || !can_be_recorded(batch)) return compute(batch, watch);
     record(batch);
     recorded_ = std::move(signature);
   }
   copy_in(batch);
   return replay(watch);
+}
+
+// A step of padding uses no parameters, so what the ranks agree on would change with the samples of other ranks.
+bool CapturedGraphStep::can_be_recorded(const Batch& batch) const {
+  return update_ == nullptr || (batch.valid > 0 && update_->is_ready());
 }
 
 // A graph has memory of its own. Memory that earlier steps have cached, and that of the old graph, would stay
@@ -78,9 +84,11 @@ void CapturedGraphStep::record(const Batch& batch) {
   for (auto* tensors : {&batch_.inputs, &batch_.targets}) {
     for (auto& tensor : *tensors) tensor = tensor.clone();
   }
+  const bool updates = update_ && update_->can_be_recorded();
+  if (updates) update_->prepare();
   graph_->capture_begin();
   try {
-    record_run();
+    record_run(updates);
   } catch (...) {
     end_recording(*graph_);
     graph_.reset();
@@ -89,16 +97,17 @@ void CapturedGraphStep::record(const Batch& batch) {
   graph_->capture_end();
 }
 
-void CapturedGraphStep::record_run() {
+void CapturedGraphStep::record_run(bool updates) {
   try {
     result_ = inner().run(batch_, [](Stage, const Result&) {});
+    if (updates) update_->record();
+    result_.updated = updates;
   } catch (const c10::OutOfMemoryError&) {
     throw;
   } catch (const c10::Error& error) {
-    throw ConfigError(
-        std::string(
-            "train.cuda_graph: a step of this model, or its loss, does something that a graph cannot record (") +
-        error.what_without_backtrace() + "); remove it");
+    throw ConfigError(std::string("train.cuda_graph: a step of this model, its loss or its update does something that "
+                                  "a graph cannot record (") +
+                      error.what_without_backtrace() + "); remove it");
   }
 }
 
@@ -121,6 +130,7 @@ void CapturedGraphStep::copy_in(const Batch& batch) {
 }
 
 Step::Result CapturedGraphStep::replay(const Watch& watch) {
+  if (result_.updated) update_->prepare();
   graph_->replay();
   ++replays_;
   Result result = result_;
@@ -128,6 +138,7 @@ Step::Result CapturedGraphStep::replay(const Watch& watch) {
   for (const auto stage : {Stage::kForward, Stage::kForwardCriterion, Stage::kBackwardCriterion, Stage::kBackward}) {
     watch(stage, result);
   }
+  if (result.updated) update_->replayed();
   return result;
 }
 

@@ -2,6 +2,7 @@
 #include "engine/step/captured_graph_step.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/nonzero.h>
 #include <ATen/ops/ones.h>
@@ -11,10 +12,15 @@
 #include <gmock/gmock.h>
 
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <vector>
 
+#include "engine/testing/fakes.h"
+#include "engine/testing/optimizer.h"
 #include "framework/base/error.h"
 #include "framework/testing/fake_device/memory.h"
+#include "framework/testing/fake_device/streams.h"
 
 namespace phalanx {
 namespace {
@@ -103,6 +109,114 @@ TEST_F(CapturedGraphSteps, RefuseAStepThatWaitsForTheDevice) {
   for (int i = 0; i < 2; ++i) run(batch_of(1));
   EXPECT_THAT([&] { run(batch_of(1)); },
               ThrowsMessage<ConfigError>(HasSubstr("does something that a graph cannot record")));
+}
+
+// Trains two values, with graphs of the whole step or without graphs.
+class Training {
+ public:
+  Training(const std::string& optimizer, bool graphs, bool required = false)
+      : optimizer_(testing::make_optimizer(optimizer)) {
+    optimizer_->attach({{values_, inner_.gradient}});
+    if (!graphs) return;
+    captured_ = std::make_unique<CapturedGraphStep>(
+        inner_, kDevice, 2, std::make_shared<RecordedUpdate>(strategy_, *optimizer_, clock_, required));
+  }
+
+  // Does a step as the engine does it. Returns true if the step has done the update.
+  bool train(const Batch& batch, double rate) {
+    optimizer_->set_learning_rate(rate);
+    Step& step = captured_ ? static_cast<Step&>(*captured_) : inner_;
+    const auto result = step.run(batch, [](Stage, const Step::Result&) {});
+    losses_.push_back(result.loss);
+    if (result.updated) return true;
+    strategy_.before_update(0);
+    optimizer_->update();
+    return false;
+  }
+
+  at::Tensor values() const { return values_.to(at::kCPU); }
+  std::vector<double> losses() const {
+    std::vector<double> all;
+    for (const auto& loss : losses_) all.push_back(loss.item<double>());
+    return all;
+  }
+  const testing::Calls& calls() const { return calls_; }
+  std::int64_t updates() const { return optimizer_->updates(); }
+
+ private:
+  Adding inner_;
+  at::Tensor values_ = at::ones({2}, at::device(kDevice));
+  std::unique_ptr<Optimizer> optimizer_;
+  testing::Calls calls_;
+  testing::FakeStrategy strategy_{&calls_};
+  StepClock clock_;
+  std::vector<at::Tensor> losses_;
+  std::unique_ptr<CapturedGraphStep> captured_;
+};
+
+class WholeSteps : public ::testing::Test {
+ protected:
+  const c10::StreamGuard stream_{stream_of_pool()};
+};
+
+// The sixth batch is of another kind.
+TEST_F(WholeSteps, ComputeTheSameBitsAsLaunchedOnes) {
+  Training launched("{name: adamw, lr: 0.1}", false), recorded("{name: adamw, lr: 0.1}", true);
+  for (int step = 0; step < 9; ++step) {
+    const Batch batch = batch_of(step - 3.3, /*valid=*/step == 6 ? 1 : 2);
+    const double rate = 0.1 / (3 + step);
+    EXPECT_FALSE(launched.train(batch, rate));
+    EXPECT_EQ(recorded.train(batch, rate), step >= 2 && step != 6) << step;
+    ASSERT_TRUE(at::equal(recorded.values(), launched.values())) << step;
+    EXPECT_EQ(recorded.updates(), step + 1);
+  }
+  EXPECT_EQ(recorded.losses(), launched.losses());
+}
+
+TEST_F(WholeSteps, ContainWhatTheStrategyDoesAndDoNotRepeatItOnTheHost) {
+  Training recorded("sgd", true);
+  for (int step = 0; step < 6; ++step) recorded.train(batch_of(1), 0.1);
+  EXPECT_THAT(recorded.calls(), ElementsAre("before_update 0", "before_update 0", "before_update 0"))
+      << "two to warm up, one that is recorded";
+}
+
+// Besides the graph: the batch, the number of the update, the loss, and the learning rate if it has changed.
+TEST_F(WholeSteps, AreLaunchedAtOnce) {
+  auto& streams = testing::Streams::global();
+  Training recorded("{name: adamw, lr: 0.1}", true);
+  const Batch batch = batch_of(1);
+  std::vector<std::int64_t> launches;
+  for (int step = 0; step < 6; ++step) {
+    const auto before = streams.launches();
+    recorded.train(batch, step == 5 ? 0.2 : 0.1);
+    launches.push_back(streams.launches() - before);
+  }
+  EXPECT_EQ(launches[3], 4);
+  EXPECT_EQ(launches[4], 4);
+  EXPECT_EQ(launches[5], 5);
+  EXPECT_GT(launches[0], launches[5]);
+}
+
+TEST_F(WholeSteps, AreNotRecordedForPadding) {
+  Training recorded("sgd", true);
+  for (int step = 0; step < 6; ++step) EXPECT_FALSE(recorded.train(batch_of(1, /*valid=*/0), 0.1)) << step;
+}
+
+TEST_F(WholeSteps, EndWithBackwardIfTheOptimizerNeedsTheHost) {
+  Training launched("lion", false), recorded("lion", true);
+  for (int step = 0; step < 5; ++step) {
+    launched.train(batch_of(step), 0.1);
+    EXPECT_FALSE(recorded.train(batch_of(step), 0.1));
+  }
+  EXPECT_TRUE(at::equal(recorded.values(), launched.values()));
+  EXPECT_EQ(recorded.calls().size(), 5u);
+}
+
+TEST_F(WholeSteps, AreRefusedIfBackwardCommunicatesAndTheOptimizerNeedsTheHost) {
+  Training recorded("lion", true, /*required=*/true);
+  for (int step = 0; step < 2; ++step) recorded.train(batch_of(1), 0.1);
+  EXPECT_THAT([&] { recorded.train(batch_of(1), 0.1); },
+              ThrowsMessage<ConfigError>(HasSubstr("takes the learning rate from the host; use strategy: all_reduce")));
 }
 
 // Has a large tensor while it runs.

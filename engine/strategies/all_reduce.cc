@@ -48,6 +48,7 @@ StrategyTraits all_reduce_traits(const GradientConfig& config) {
           .intra_level = true,
           .inter_level = true,
           .virtual_shards = !compresses,
+          .in_graph = !compresses,
           .traffic = compresses ? StepTraffic::kOther : StepTraffic::kAllReduce};
 }
 

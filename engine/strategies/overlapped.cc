@@ -87,6 +87,7 @@ StrategyTraits overlapped_traits(const GradientConfig& config) {
           .remembers_gradients = compresses,
           .overlaps_backward = true,
           .intra_level = true,
+          .in_graph = !compresses,
           .traffic = compresses ? StepTraffic::kOther : StepTraffic::kAllReduce};
 }
 

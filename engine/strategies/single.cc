@@ -21,7 +21,7 @@ class Single final : public GradientStrategy {
 
 const bool single_registered = Strategies::global().add<NoFields>(
     "single", "one rank, no communication",
-    StrategyTraits{.reduces_gradients = true, .one_rank = true, .traffic = StepTraffic::kNone},
+    StrategyTraits{.reduces_gradients = true, .one_rank = true, .in_graph = true, .traffic = StepTraffic::kNone},
     [](const NoFields&, const StrategyContext&) { return std::make_unique<Single>(); });
 
 }  // namespace

@@ -76,6 +76,10 @@ struct StrategyTraits {
   /// same bits on any number of ranks (determinism: world_size_invariant).
   bool virtual_shards = false;
 
+  /// A graph of the device (DeviceGraph) can contain all that it does in a step: it only reduces gradients on their
+  /// device, in the same way in every step, and does nothing in after_update().
+  bool in_graph = false;
+
   /// The operations of a step, except those that frees_gradients adds during backward.
   StepTraffic traffic = StepTraffic::kOther;
 

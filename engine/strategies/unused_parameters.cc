@@ -47,6 +47,10 @@ void UnusedParameters::skip_step() {
   for (const auto& member : members_) member->any = true;
 }
 
+bool UnusedParameters::all_used_here() const {
+  return std::ranges::all_of(members_, [](const auto& member) { return std::ranges::count(member->last, 0) == 0; });
+}
+
 void UnusedParameters::agree(const std::vector<CommunicatorPtr>& combined) {
   names_.clear();
   for (std::size_t i = 0; i < members_.size(); ++i) agree(*members_[i], combined.at(i).get());

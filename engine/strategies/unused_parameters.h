@@ -42,6 +42,9 @@ class UnusedParameters {
   /// without backward is taken for a recorded one.
   void skip_step();
 
+  /// Returns true if this rank used all parameters in the last step for which the ranks have agreed.
+  bool all_used_here() const;
+
   /// Returns the unused parameters found by the last agree().
   const std::set<std::string>& names() const { return names_; }
 

@@ -36,6 +36,7 @@ class UnusedOfTwoRanks {
   void use_b() { model_.b.sum().backward(); }
   void look_at(const Model& replica) { unused_.look_at(replica.flat(*group_)); }
   void skip_step() { unused_.skip_step(); }
+  bool all_used_here() const { return unused_.all_used_here(); }
   const std::set<std::string>& agreed() { return agreed_with(group_); }
   const std::set<std::string>& found_alone() { return agreed_with(nullptr); }
 
@@ -79,6 +80,18 @@ TEST(UnusedParameters, HadNoGradientOnAnyRank) {
     EXPECT_THAT(unused.agreed(), ElementsAre("b")) << "c always counts as used";
     unused.use_b();
     EXPECT_THAT(unused.agreed(), ElementsAre("a")) << "each step by itself";
+  });
+}
+
+TEST(UnusedParameters, ARankKnowsWhetherItHasUsedAllInTheLastStep) {
+  on_two_ranks([](UnusedOfTwoRanks& unused, int rank) {
+    rank == 0 ? unused.use_a() : unused.use_b();
+    EXPECT_THAT(unused.agreed(), IsEmpty());
+    EXPECT_FALSE(unused.all_used_here());
+    unused.use_a();
+    unused.use_b();
+    EXPECT_THAT(unused.agreed(), IsEmpty());
+    EXPECT_TRUE(unused.all_used_here());
   });
 }
 

@@ -42,6 +42,7 @@ class FakeStep final : public Step {
  public:
   Result run(const Batch& batch, const Watch& watch) override {
     Result result = evaluate(batch, watch);
+    result.updated = updates;
     watch(Stage::kBackwardCriterion, result);
     watch(Stage::kBackward, result);
     return result;
@@ -53,6 +54,8 @@ class FakeStep final : public Step {
     watch(Stage::kForwardCriterion, result);
     return result;
   }
+
+  bool updates = false;  // run() claims to have updated the parameters
 };
 
 class FakeOptimizer final : public Optimizer {

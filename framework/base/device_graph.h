@@ -21,7 +21,8 @@ class DeviceGraph {
   /// Ends the recording. Throws c10::Error if the recording has failed; it has ended in that case, too.
   virtual void capture_end() = 0;
 
-  /// Puts the recorded work on the current stream.
+  /// Puts the recorded work on the current stream. Throws CommError if the graph has operations of a group that is
+  /// broken; ranks that do not replay it, or do not launch the same operations, break the group after its timeout.
   virtual void replay() = 0;
 };
 

@@ -123,20 +123,34 @@ std::string text_of(const sockaddr_storage& storage, socklen_t bytes) {
   return (six ? "[" + std::string(host) + "]" : std::string(host)) + ":" + port;
 }
 
-// Returns an invalid descriptor if it fails; errno says why.
-Descriptor try_to_connect(int family, const sockaddr* where, socklen_t bytes, double timeout_seconds) {
+// Returns a socket that is connected or is being connected, or an invalid descriptor if it fails; errno says why.
+Descriptor begin(int family, const sockaddr* where, socklen_t bytes) {
   Descriptor socket = open_socket(family);
-  if (!socket.valid()) return socket;
-  if (::connect(socket.get(), where, bytes) == 0) return socket;
-  if (errno != EINPROGRESS) return Descriptor();
-  pollfd ready{.fd = socket.get(), .events = POLLOUT, .revents = 0};
-  int problem = ETIMEDOUT;
+  if (!socket.valid() || ::connect(socket.get(), where, bytes) == 0 || errno == EINPROGRESS) return socket;
+  return Descriptor();
+}
+
+// Waits for the end of an attempt to connect. Returns its error: 0 if the socket is connected, EINPROGRESS if the
+// attempt has not ended in time.
+int outcome_of(int socket, double timeout_seconds) {
+  pollfd ready{.fd = socket, .events = POLLOUT, .revents = 0};
+  int problem = EINPROGRESS;
   socklen_t size = sizeof(problem);
   if (::poll(&ready, 1, static_cast<int>(timeout_seconds * 1000)) > 0) {
-    ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &problem, &size);
+    ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &problem, &size);
   }
-  errno = problem;
-  return problem == 0 ? std::move(socket) : Descriptor();
+  return problem;
+}
+
+// Returns an invalid descriptor if it fails; errno says why.
+Descriptor try_to_connect(int family, const sockaddr* where, socklen_t bytes, double timeout_seconds) {
+  Descriptor socket = begin(family, where, bytes);
+  if (!socket.valid()) return socket;
+  const int problem = outcome_of(socket.get(), timeout_seconds);
+  if (problem == 0) return socket;
+  socket.close();
+  errno = problem == EINPROGRESS ? ETIMEDOUT : problem;
+  return socket;
 }
 
 }  // namespace
@@ -183,6 +197,29 @@ Descriptor connect_to(const std::string& address, double timeout_seconds) {
     return socket;
   }
   fail_to_connect(address, refused);
+}
+
+Descriptor begin_to_connect(const std::string& address) {
+  const auto begun = [&](int family, const sockaddr* where, socklen_t bytes) {
+    Descriptor socket = begin(family, where, bytes);
+    if (!socket.valid()) fail_to_connect(address, errno == ECONNREFUSED);
+    return socket;
+  };
+  if (address.starts_with(kUnix)) {
+    const auto unix = unix_address(address);
+    return begun(AF_UNIX, reinterpret_cast<const sockaddr*>(&unix.address), unix.bytes);
+  }
+  const auto found = resolve(address, 0);
+  return begun(found->ai_family, found->ai_addr, found->ai_addrlen);
+}
+
+bool has_connected(int socket, const std::string& address) {
+  const int problem = outcome_of(socket, 0);
+  if (problem == EINPROGRESS) return false;
+  errno = problem;
+  if (problem != 0) fail_to_connect(address, problem == ECONNREFUSED);
+  set_up_tcp(socket);
+  return true;
 }
 
 Descriptor accept_from(int listener) {

@@ -33,6 +33,14 @@ Descriptor listen_at(const std::string& address);
 /// all addresses that the name resolves to refuse the connection.
 Descriptor connect_to(const std::string& address, double timeout_seconds);
 
+/// Returns a socket that is being connected to the first address that the name resolves to. Does not block, unless the
+/// host is a name. Throws what connect_to() throws, if it fails at once.
+Descriptor begin_to_connect(const std::string& address);
+
+/// Returns true once a socket that begin_to_connect() has returned for this address is connected. Does not block.
+/// Throws what connect_to() throws; then the socket cannot be used.
+bool has_connected(int socket, const std::string& address);
+
 /// Returns the next pending connection of `listener`, or an invalid descriptor if no connection waits.
 Descriptor accept_from(int listener);
 

@@ -71,6 +71,9 @@ struct BackendTraits {
   /// It connects ranks of any hosts that have a common store. Backend hybrid uses it between hosts without MPI.
   bool connects_hosts = false;
 
+  /// Ranks that are left after a loss can form a new group (Communicator::shrink()).
+  bool shrinks = false;
+
   /// Sends a text of rank 0 to all ranks by other means than a store, and returns it. Null if the backend cannot.
   /// Collective; throws ConfigError and CommError.
   std::string (*broadcast)(const RankInfo& rank_info, const std::string& text, Seconds timeout) = nullptr;

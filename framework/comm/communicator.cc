@@ -72,10 +72,12 @@ at::Tensor Communicator::allocate_shared(at::IntArrayRef sizes, at::TensorOption
   return do_allocate(checked_allocation(*this, Op::kAllocateShared, sizes, options));
 }
 
-void refuse_shrink(const std::string& backend) {
-  throw ConfigError("backend " + backend +
-                    " cannot form a group of the ranks that are left (shrink): inproc, shm and gloo can; elsewhere "
-                    "start the job again from its last checkpoint");
+std::string cannot_shrink(const std::string& backend) {
+  return "backend " + backend +
+         " cannot form a group of the ranks that are left (shrink): inproc, shm, gloo and hybrid of them can, and mpi "
+         "under `mpirun --with-ft ulfm`; elsewhere start the job again from its last checkpoint";
 }
+
+void refuse_shrink(const std::string& backend) { throw ConfigError(cannot_shrink(backend)); }
 
 }  // namespace phalanx

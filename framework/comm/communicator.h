@@ -72,6 +72,11 @@ class Communicator {
   /// Returns true if tensors may be on such a device. The same on all ranks.
   virtual bool takes(c10::DeviceType device) const = 0;
 
+  /// Returns true if operations on floating-point tensors of such a device become part of the graph (DeviceGraph) that
+  /// is being recorded on the current stream, if there is one. Otherwise they make the host wait for the device, which
+  /// a graph does not permit. Does not hold for barriers and messages. The same on all ranks.
+  virtual bool in_graphs(c10::DeviceType /*device*/) const { return false; }
+
   /// Returns true if operations may have this Operation::way. The same on all ranks.
   virtual bool offers(NativeWay way) const { return way == NativeWay::kDefault; }
 
@@ -141,9 +146,14 @@ class Communicator {
   /// call this are waited for up to the group's timeout; then the others continue without them, and they get kPeerLost
   /// if they call it later. All ranks that get a group get the same one, even if others end during the call. On gloo,
   /// where ranks may be unable to reach each other, only more than half of the ranks, or half of them with rank 0, can
-  /// continue without ranks that may be alive; the others get kPeerLost. Throws ConfigError if the backend does not
-  /// support it: inproc, shm and gloo do.
+  /// continue without ranks that may be alive; the others get kPeerLost. On mpi, only ranks whose processes have ended
+  /// can be left out: if others do not come in time, all get kTimeout. Throws ConfigError if why_no_shrink() says why.
   virtual CommunicatorPtr shrink() = 0;
+
+  /// Returns why shrink() is not possible, and what to do instead; empty: it is possible. The same on all ranks.
+  /// inproc, shm and gloo can always do it, mpi if it was started with `mpirun --with-ft ulfm`, and hybrid if both of
+  /// its backends can.
+  virtual std::string why_no_shrink() const { return ""; }
 
   /// Returns zeroed memory that this communicator moves fastest (for shm: mapped by every rank), aligned to a cache
   /// line of 64 bytes. Collective, blocking, with the same arguments on all ranks. The memory lives as long as any
@@ -168,7 +178,10 @@ class Communicator {
   virtual FlightRecorder& recorder() const = 0;
 };
 
-/// Throws a ConfigError that says that this backend cannot shrink() and what to do instead.
+/// Returns Communicator::why_no_shrink() of a backend that never can shrink().
+std::string cannot_shrink(const std::string& backend);
+
+/// Throws a ConfigError with this text.
 [[noreturn]] void refuse_shrink(const std::string& backend);
 
 }  // namespace phalanx

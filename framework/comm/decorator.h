@@ -32,6 +32,7 @@ class Decorator : public Communicator {
     return child ? wrap(std::move(child)) : nullptr;
   }
   CommunicatorPtr shrink() override { return wrap(inner_->shrink()); }
+  std::string why_no_shrink() const override { return inner_->why_no_shrink(); }
   bool shares_memory() const override { return inner_->shares_memory(); }
   at::Tensor do_allocate(const Allocation& allocation) override { return inner_->do_allocate(allocation); }
   FlightRecorder& recorder() const override { return inner_->recorder(); }

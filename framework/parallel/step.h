@@ -33,6 +33,10 @@ class Step {
     // Returns true if another rank of a pipeline has the result; the weight is 0 here.
     bool elsewhere() const { return outputs.empty() && !loss.defined(); }
 
+    // True if the step has also exchanged the gradients and updated the parameters, as a graph of the device does that
+    // contains both: the caller must do neither. The parameters' grad is zero then.
+    bool updated = false;
+
     // Set for a batch that was processed in parts: [parts] float64, each part's loss times its weight, without
     // rounding.
     at::Tensor loss_sums{};

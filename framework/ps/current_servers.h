@@ -9,7 +9,9 @@
 
 namespace phalanx::ps {
 
-/// The servers that a run uses, which can be replaced by others during the run. Each rank has its own. Not thread-safe.
+/// The servers that a run uses, which can be replaced by others during the run. An empty list means that the ranks of
+/// each strategy start servers themselves; it only says how their clients connect. Each rank has its own. Not
+/// thread-safe.
 class CurrentServers {
  public:
   explicit CurrentServers(ServerList list) : list_(std::move(list)) {}

@@ -11,7 +11,9 @@
 #include "framework/base/text.h"
 #include "framework/comm/launch/locality.h"
 #include "framework/comm/launch/peer_network.h"
+#include "framework/comm/operations/measured_inputs.h"
 #include "framework/comm/texts.h"
+#include "framework/ps/client/links.h"
 
 namespace phalanx::ps {
 namespace {
@@ -92,6 +94,7 @@ std::vector<std::string> read_addresses(const std::string& path) {
 }
 
 std::vector<std::string> read_addresses(const std::string& path, Communicator& group) {
+  const MeasuredInputs measured;  // a file that may have changed
   std::string text, problem;
   try {
     if (group.rank() == 0) text = join(read_addresses(path), "\n");
@@ -124,8 +127,11 @@ std::vector<std::vector<std::string>> ServerList::addresses_for(const std::strin
   return all;
 }
 
-StartedServers start_servers(bool serves, Communicator& group) {
+StartedServers start_servers(bool serves, Communicator& group, std::shared_ptr<Links> links) {
+  const MeasuredInputs measured;  // random numbers, and addresses of this start
   StartedServers started;
+  if (links && !links->need_servers()) serves = false;
+  started.all.links = std::move(links);
   started.all.secret = broadcast_text(group.rank() == 0 ? random_text() : "", group);
   const auto hosts = all_gather_text(host_key(), group);
   const bool one_host = std::ranges::all_of(hosts, [&](const auto& host) { return host == hosts.front(); });

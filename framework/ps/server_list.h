@@ -10,6 +10,8 @@
 
 namespace phalanx::ps {
 
+class Links;
+
 /// The servers that a job uses, and the secret shared by its clients.
 struct ServerList {
   struct Entry {
@@ -22,6 +24,8 @@ struct ServerList {
   Seconds retry{0};     // ClientOptions::retry
   int replicas = 1;     // ClientOptions::replicas
   Seconds failover{5};  // ClientOptions::failover
+  std::shared_ptr<Links> links{};  // ClientOptions::links
+  bool checksums = false;          // ClientOptions::checksums
 
   /// Returns the same list with external servers, one at each address.
   ServerList at(const std::vector<std::string>& addresses) const;
@@ -44,10 +48,11 @@ struct StartedServers {
   ServerList all;
 };
 
-/// Starts a server on each rank of a group for which `serves` is true, with a new secret. Each server listens at its
-/// own Unix socket, and also on the network unless all ranks are on one host: at the address of the route to rank 0's
-/// host, or of the interface that the user has set (wanted_interface()). Collective. Throws Error if a server cannot
-/// listen.
-StartedServers start_servers(bool serves, Communicator& group);
+/// Starts a server on each rank of a group for which `serves` is true, with a new secret. With links that do not need
+/// servers, none is started on this rank; the list names the servers of the ranks all the same. Each server listens at
+/// its own Unix socket, and also on the network unless all ranks are on one host: at the address of the route to rank
+/// 0's host, or of the interface that the user has set (wanted_interface()). Collective. Throws Error if a server
+/// cannot listen.
+StartedServers start_servers(bool serves, Communicator& group, std::shared_ptr<Links> links = nullptr);
 
 }  // namespace phalanx::ps

@@ -17,12 +17,14 @@
 
 #include "framework/base/config/config.h"
 #include "framework/comm/backend.h"
+#include "framework/testing/own_mpirun.h"
 
 namespace phalanx::testing {
 namespace {
 
 constexpr const char* kHybridOfShm = "hybrid_of_shm";
 constexpr const char* kGlooProcesses = "gloo_processes";
+constexpr const char* kMpiProcesses = "mpi_processes";
 
 bool has_hosts(const std::string& backend) { return backend == "hybrid" || backend == kHybridOfShm; }
 
@@ -119,6 +121,11 @@ void run_under_mpirun(const std::string& backend, int ranks, const RankBody& bod
 void run_ranks(const std::string& backend, int ranks, const RankBody& body, Seconds timeout) {
   for (const auto* const name : {"inproc", "gloo", "staged", "on_device", "on_cuda"}) {
     if (backend == name) return run_threads(backend, ranks, body, timeout);
+  }
+  if (backend == kMpiProcesses) {
+    return run_under_own_mpirun(ranks, [&] {
+      run_rank("mpi", detect_launch_environment().value_or(LaunchEnvironment{}).rank_info, nullptr, body, timeout);
+    });
   }
   if (backend == "mpi" || (backend == "hybrid" && detect_launch_environment())) {
     return run_under_mpirun(backend, ranks, body, timeout);

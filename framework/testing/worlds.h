@@ -23,6 +23,8 @@ using RankBody = std::function<void(const CommunicatorPtr& world)>;
 ///   staged  threads of this process; all tensors are handled like device tensors (framework/backends/device)
 ///   shm     processes forked from this one, which must not have started threads (including those of OpenMP)
 ///   mpi     the first `ranks` processes of the mpirun that started this one; the others skip `body`
+///   mpi_processes
+///           processes of an mpirun for this call alone, which may end while others go on (own_mpirun.h)
 ///   hybrid  forked or mpirun processes, on simulated hosts of two ranks each, or three if there are more than four
 ///           ranks; the last host may have fewer. Uses shm within hosts. Between hosts, uses mpi if mpirun started the
 ///           program, and gloo otherwise; these must also be linked into the test

@@ -17,6 +17,9 @@
 #include "framework/base/log.h"
 #include "framework/comm/backend.h"
 #include "framework/comm/launch/init_method.h"
+#include "launch/agents/agent.h"
+#include "launch/agents/launch_agents.h"
+#include "launch/agents/share.h"
 #include "launch/exit_status.h"
 #include "launch/failure/failure_report.h"
 #include "launch/failure/verdict.h"
@@ -73,6 +76,19 @@ MpiLaunch mpi_launch(const Job& job, const RunFolder& folder) {
   return launch;
 }
 
+AgentsLaunch agents_launch(const Job& job, const RunFolder& folder) {
+  const auto& launch = job.config.launch;
+  AgentsLaunch agents{.shares = divide_among_hosts(launch.hosts, static_cast<int>(launch.ranks)),
+                      .log_folder = folder.logs(),
+                      .pass_variables = launch.pass_variables,
+                      .command = job.command,
+                      .stop_policy = stop_policy_of(job),
+                      .describe_saved = saved_state_describer(job, folder),
+                      .goes_on = job.config.faults.shrinks() && !job.body};
+  agents.command.push_back("--run_dir=" + folder.path());
+  return agents;
+}
+
 LocalLaunch local_launch(const Job& job, const RunFolder& folder, bool threads) {
   return {.ranks = static_cast<int>(job.config.launch.ranks),
           .threads = threads,
@@ -86,6 +102,7 @@ LocalLaunch local_launch(const Job& job, const RunFolder& folder, bool threads) 
 // Starts all ranks, and waits until they have ended.
 Verdict run_once(const Job& job, const RunFolder& folder, LaunchMethod method) {
   if (method == LaunchMethod::kMpirun) return run_mpi(mpi_launch(job, folder));
+  if (method == LaunchMethod::kAgents) return run_agents(agents_launch(job, folder));
   const int ranks = static_cast<int>(job.config.launch.ranks);
   std::optional<SharedByThreads> shared;
   LocalLaunch launch = local_launch(job, folder, method == LaunchMethod::kThreads);
@@ -96,6 +113,14 @@ Verdict run_once(const Job& job, const RunFolder& folder, LaunchMethod method) {
   return run_local(launch, [&](int rank) {
     return run_rank(job, shared ? thread_rank(rank, ranks, folder, *shared) : forked_rank(folder));
   });
+}
+
+// Runs the ranks of this host for the launcher that has started this process as an agent.
+int run_as_agent(const Job& job, const AgentOrder& order) {
+  const RunFolder folder(job.run_dir);
+  LocalLaunch launch = local_launch(job, folder, /*threads=*/false);
+  launch.prepare = [] { install_stop_signal(StopOn::kLauncher); };
+  return run_agent(launch, order, [&](int) { return run_rank(job, forked_rank(folder)); });
 }
 
 // Returns the newest checkpoint of the run, without reading all of it; nullopt: there is none.
@@ -171,8 +196,8 @@ void refuse_shrinking(const Job& job, const std::string& launcher) {
   if (!job.config.faults.shrinks() || job.body) return;
   throw ConfigError({{.origin = "config",
                       .key = "faults.on_lost_rank",
-                      .message = "shrink needs ranks that our own launcher starts on one host, but " + launcher +
-                                 " starts these; set backend: shm and launch.with: local, or set "
+                      .message = "shrink needs ranks that our own launcher starts, but " + launcher +
+                                 " starts these; set launch.with: local, or ssh for several hosts, or set "
                                  "faults.on_lost_rank: stop"}});
 }
 
@@ -193,6 +218,7 @@ Job resumed_if_started_before(Job job) {
 
 int run_job(const Job& given) {
   const Job job = resumed_if_started_before(given);
+  if (const auto order = take_agent_order()) return run_as_agent(job, *order);
   if (const auto launched = detect_launch_environment(job.init)) {
     refuse_restarts(job, *launched);
     refuse_shrinking(job, launched->launcher);
@@ -201,9 +227,12 @@ int run_job(const Job& given) {
   const LaunchMethod method = choose_launch_method(job.config);
   refuse_too_many_ranks(job.config.launch);
   if (method == LaunchMethod::kMpirun) refuse_shrinking(job, "mpirun");
-  if (method == LaunchMethod::kMpirun) {  // checks before the run folder is created
+  if (method == LaunchMethod::kMpirun || method == LaunchMethod::kAgents) {  // checks before the run folder is created
     require_remote_shell(job.config.launch.hosts);
     require_variables(job.config.launch.pass_variables);
+  }
+  if (method == LaunchMethod::kAgents) {
+    (void)divide_among_hosts(job.config.launch.hosts, static_cast<int>(job.config.launch.ranks));
   }
   const ClaimedFolder claimed = prepare_folder(job);
   const RunFolder& folder = claimed.folder;

@@ -26,6 +26,7 @@ std::string backend_of_mpi(const ExperimentConfig& config) {
 LaunchMethod possible_method(const ExperimentConfig& config) {
   const auto& launch = config.launch;
   const std::string mpi = backend_of_mpi(config);
+  if (launch.with == "ssh") return LaunchMethod::kAgents;
   if (launch.with == "mpi" || !launch.hosts.empty()) return LaunchMethod::kMpirun;
   if (!mpi.empty() && launch.ranks > 1 && launch.with == "auto") return LaunchMethod::kMpirun;
   if (launch.ranks == 1 || backend_traits(config.backend).threads) return LaunchMethod::kThreads;

@@ -7,9 +7,11 @@
 #include "engine/experiment/experiment.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"
+#include "framework/ps/recording/replayed_links.h"
 #include "launch/job/device.h"
 #include "launch/job/make_data.h"
 #include "launch/job/recording.h"
+#include "launch/job/role.h"
 
 namespace phalanx {
 namespace {
@@ -25,6 +27,16 @@ std::string checkpoint_at(std::int64_t step, const std::string& run_folder) {
   }
   throw DataError("the recording begins after step " + std::to_string(step) + ", but there is no checkpoint of it in " +
                   folder + "; call replay where the run was started, and keep its folder");
+}
+
+// Refuses a rank that was a parameter server.
+void refuse_server(const ExperimentConfig& config, const recording::Header& header) {
+  const auto training = header.ranks - config.roles.server;
+  if (header.rank < training) return;
+  throw ConfigError("rank " + std::to_string(header.rank) + " of " + std::to_string(header.ranks) +
+                    " was a parameter server, which only carries out requests in the order in which they happen to "
+                    "arrive; its answers are in the recordings of the ranks that train: replay one of ranks 0 to " +
+                    std::to_string(training - 1));
 }
 
 // Returns the config with which a rank is replayed.
@@ -47,11 +59,14 @@ ReplayResult replay_rank(const Job& job, const std::shared_ptr<recording::Replay
                        .rank = recording.header().rank});
   at::set_num_threads(recording.header().threads);
   const ExperimentConfig config = config_for(job.config, recording);
-  const DeviceAssignment placed = choose_devices(config, replay->world());
+  refuse_server(config, recording.header());
+  const Role role = assign_role(config, replay->world(), ps::replay_links(replay));
+  const DeviceAssignment placed = choose_devices(config, role.world);
   ExperimentContext context{.world = placed.world,
                             .device = placed.device,
                             .splits = make_data(job, false),
                             .folder = folder,
+                            .servers = role.servers,
                             .started = job.started};
   std::shared_ptr<const EndOfTraining> end;
   context.recorded_bytes = recorded_bytes(config, context.world, [] { return 0; });

@@ -21,9 +21,11 @@ struct ReplayResult {
 };
 
 /// Runs one rank of a recorded job alone, in this process, and compares it with the recording. `job.config` is the
-/// recorded one. The rank writes to `folder`, never to the folder of the recorded run. `until`: the step after which
-/// the replay ends; 0: the end of the recording. Throws ReplayDifference at the first difference; otherwise a replay
-/// throws what run_experiment() throws for other reasons than the recorded run had, such as missing data.
+/// recorded one. The rank writes to `folder`, never to the folder of the recorded run. Parameter servers are not
+/// needed, since their answers are in the recording. `until`: the step after which the replay ends; 0: the end of the
+/// recording. Throws ReplayDifference at the first difference, and ConfigError for a rank that was a parameter server;
+/// otherwise a replay throws what run_experiment() throws for other reasons than the recorded run had, such as missing
+/// data.
 ReplayResult replay_rank(const Job& job, const std::shared_ptr<recording::Replay>& replay, const RunFolder& folder,
                          std::int64_t until = 0);
 

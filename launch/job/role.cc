@@ -19,14 +19,17 @@ constexpr const char* kPresence = "ranks";
 
 // Returns the external servers (tools:ps). They may be restarted, so clients wait for them up to the usual timeout.
 // Collective.
-std::shared_ptr<ps::CurrentServers> external_servers(const ExperimentConfig& config, Communicator& world) {
+std::shared_ptr<ps::CurrentServers> external_servers(const ExperimentConfig& config, Communicator& world,
+                                                     const std::shared_ptr<ps::Links>& links) {
   const auto& roles = config.roles;
   const ps::ServerList list{.servers = {},
                             .secret = read_secret(roles.secret_file),
                             .run = config.name,
                             .retry = Seconds(config.framework.timeout),
                             .replicas = static_cast<int>(roles.replicas),
-                            .failover = Seconds(roles.failover)};
+                            .failover = Seconds(roles.failover),
+                            .links = links,
+                            .checksums = config.framework.checksums};
   try {
     return std::make_shared<ps::CurrentServers>(
         list.at(roles.servers_file.empty() ? roles.servers_at : ps::read_addresses(roles.servers_file, world)));
@@ -36,11 +39,12 @@ std::shared_ptr<ps::CurrentServers> external_servers(const ExperimentConfig& con
 }
 
 // Starts the servers of the run on the ranks from `training` on. Collective.
-Role split_roles(const CommunicatorPtr& world, int training, Seconds timeout) {
+Role split_roles(const ExperimentConfig& config, const CommunicatorPtr& world, int training,
+                 const std::shared_ptr<ps::Links>& links) {
   Role role{.training = training};
   const int rank = world->rank();
   const bool serves = rank >= training;
-  auto started = ps::start_servers(serves, *world);
+  auto started = ps::start_servers(serves, *world, links);
   role.server = std::move(started.own);
   role.world = world->split(serves ? 1 : 0, rank);
   if (serves) return role;
@@ -48,27 +52,36 @@ Role split_roles(const CommunicatorPtr& world, int training, Seconds timeout) {
                                                                  .job = kPresence,
                                                                  .number = rank,
                                                                  .secret = started.all.secret,
-                                                                 .timeout = timeout});
+                                                                 .timeout = Seconds(config.framework.timeout),
+                                                                 .links = links});
+  started.all.checksums = config.framework.checksums;
   role.servers = std::make_shared<ps::CurrentServers>(std::move(started.all));
   return role;
 }
 
 }  // namespace
 
-Role assign_role(const ExperimentConfig& config, const CommunicatorPtr& world) {
+Role assign_role(const ExperimentConfig& config, const CommunicatorPtr& world,
+                 const std::shared_ptr<ps::Links>& links) {
   Role role{.world = world, .training = world->size()};
   if (config.roles.elsewhere()) {
-    role.servers = external_servers(config, *world);
+    role.servers = external_servers(config, *world, links);
     return role;
   }
   const auto servers = static_cast<int>(config.roles.server);
-  if (servers == 0) return role;
+  if (servers == 0) {
+    const bool checksums = config.framework.checksums;
+    if (links == nullptr && !checksums) return role;
+    role.servers = std::make_shared<ps::CurrentServers>(
+        ps::ServerList{.servers = {}, .secret = {}, .links = links, .checksums = checksums});
+    return role;
+  }
   const int training = world->size() - servers;
   if (training < 1) {
     throw ConfigError("roles.server: " + std::to_string(servers) + " of " + std::to_string(world->size()) +
                       " ranks leaves no rank to train");
   }
-  return split_roles(world, training, Seconds(config.framework.timeout));
+  return split_roles(config, world, training, links);
 }
 
 int serve(const Role& role, Seconds timeout) {

@@ -31,6 +31,24 @@ TEST(AssignRole, WithoutServersAllRanksTrain) {
   });
 }
 
+TEST(AssignRole, ClientsCheckValuesIfMessagesAreChecked) {
+  run_ranks("inproc", 2, [](const CommunicatorPtr& world) {
+    for (const int servers : {0, 1}) {
+      ExperimentConfig config;
+      config.framework.checksums = true;
+      config.roles.server = servers;
+      const Role role = assign_role(config, world);
+      if (role.server != nullptr) {
+        EXPECT_EQ(serve(role, Seconds(60)), kDone);
+        continue;
+      }
+      ASSERT_NE(role.servers, nullptr);
+      EXPECT_EQ(role.servers->list().servers.size(), static_cast<std::size_t>(servers));
+      EXPECT_TRUE(role.servers->list().checksums);
+    }
+  });
+}
+
 TEST(AssignRole, TheLastRanksServeUntilTheOthersHaveLeft) {
   ExperimentConfig config;
   config.roles.server = 1;

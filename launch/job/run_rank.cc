@@ -20,6 +20,7 @@
 #include "framework/base/log.h"
 #include "framework/base/reason.h"
 #include "framework/kernels/kernels.h"
+#include "framework/ps/recording/recorded_links.h"
 #include "framework/ps/server_lost.h"
 #include "launch/exit_status.h"
 #include "launch/failure/crash_trace.h"
@@ -291,7 +292,7 @@ int run_in_world(RankRun& run, Connections connections, const ExperimentConfig& 
   if (!run.splits) run.splits = thread ? rank.shared->splits : make_data(job, rank.rank() == 0);
   const Splits& splits = *run.splits;
   const auto stall_watch = watch_for_stalls(config, *world, *rank.folder, presence, run.hang);
-  const Role role = assign_role(config, world);
+  const Role role = assign_role(config, world, recorder ? ps::record_links(recorder) : nullptr);
   if (role.server != nullptr) {
     presence.enter(Activity::kServing);
     return serve(role, Seconds(config.framework.timeout));

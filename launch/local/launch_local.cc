@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <exception>
 #include <iostream>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <system_error>
@@ -39,18 +40,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-Supervisor::Policy policy_of(const LocalLaunch& options) {
-  return {.stop = SIGTERM,
-          .orphaned = SIGKILL,
-          .after_failure = {{milliseconds(2000), SIGTERM}, {milliseconds(3500), SIGKILL}},
-          .forced = {{milliseconds(0), SIGKILL}},
-          .stopped = options.goes_on
-                         ? std::chrono::duration_cast<milliseconds>(std::chrono::duration<double>(options.lost_after))
-                         : milliseconds(0),
-          .stop_policy = options.stop_policy,
-          .describe_saved = options.describe_saved};
-}
-
 // Returns true if a rank may end with this status while the others go on. With the others, all ranks end for the same
 // reason.
 bool is_own_failure(int status) {
@@ -63,6 +52,16 @@ std::optional<Failure> failure_left_by(const std::string& log_folder, int rank) 
   }
   return std::nullopt;
 }
+
+// Returns the most serious of the statuses of ranks.
+int most_serious(const std::vector<int>& statuses) {
+  for (const int status : {kUsage, kFailed, kRankDied, kExpectationFailed, kTooFewRanks, kInterrupted, kTimeUp}) {
+    if (std::ranges::find(statuses, status) != statuses.end()) return status;
+  }
+  return std::ranges::max(statuses);
+}
+
+int rank_of(const LocalLaunch& options, int child) { return options.first_rank + child; }
 
 bool contains(const std::vector<int>& ranks, int rank) { return std::ranges::find(ranks, rank) != ranks.end(); }
 
@@ -81,21 +80,45 @@ class LostProcesses {
 
   // Returns true if the others go on, and then makes sure that there is a reason, which they tell.
   bool add(const Supervisor::End& end) {
-    const auto failure = failure_left_by(options_.log_folder, end.child);
-    if (!is_loss(options_, end.child, exit_status_of(end.status), failure)) {
+    const int rank = rank_of(options_, end.child);
+    const auto failure = failure_left_by(options_.log_folder, rank);
+    if (!is_loss(options_, rank, exit_status_of(end.status), failure)) {
       if (failure) ending_.push_back(*failure);
       return false;
     }
-    if (!failure && !contains(lost_ranks(options_.log_folder), end.child)) {
+    lost_.push_back(rank);
+    if (!failure && !contains(lost_ranks(options_.log_folder), rank)) {
       const std::string stopped =
           "It was stopped for " + format_text("%g", options_.lost_after) + " s (faults.lost_after), and was killed.";
-      described_.push_back(end.child);
-      write_failure(options_.log_folder, {.rank = end.child,
-                                          .host = host_name(),
-                                          .message = end.stopped ? stopped : describe_end(end.status),
-                                          .time = end.time});
+      described_.push_back(rank);
+      describe(end, end.stopped ? stopped : describe_end(end.status));
     }
     return true;
+  }
+
+  // Makes sure that there is a failure of each rank that has ended the job. Returns the status of the first cause among
+  // the ranks that are not lost, or their most serious one; kDone: all are lost.
+  int conclude(const std::vector<Supervisor::End>& ends) const {
+    std::map<int, int> statuses;  // by rank
+    for (const auto& end : ends) {
+      const int rank = rank_of(options_, end.child), status = exit_status_of(end.status);
+      if (contains(lost_, rank)) continue;
+      statuses[rank] = status;
+      if (!is_failure(status) || end.by_supervisor || failure_left_by(options_.log_folder, rank)) continue;
+      const auto taken = std::ranges::find(ending_, rank, &Failure::rank);
+      if (taken != ending_.end()) {
+        write_failure(options_.log_folder, *taken);
+      } else {
+        describe(end, describe_end(end.status));
+      }
+    }
+    for (const auto& failure : read_failures(options_.log_folder)) {
+      const auto own = statuses.find(failure.rank);
+      if (own != statuses.end() && is_failure(own->second)) return own->second;
+    }
+    std::vector<int> all{kDone};
+    for (const auto& [_, status] : statuses) all.push_back(status);
+    return most_serious(all);
   }
 
   // Removes the ends of ranks that the others have noted as lost, and the failures that these ends explain as well. A
@@ -116,10 +139,33 @@ class LostProcesses {
   }
 
  private:
+  void describe(const Supervisor::End& end, const std::string& message) const {
+    write_failure(options_.log_folder,
+                  {.rank = rank_of(options_, end.child), .host = host_name(), .message = message, .time = end.time});
+  }
+
   const LocalLaunch& options_;
-  std::vector<int> described_;   // ranks whose failures this process has written
+  std::vector<int> lost_;        // ranks without which the others go on
+  std::vector<int> described_;   // those of them whose failures this process has written
   std::vector<Failure> ending_;  // of ranks that have ended the job
 };
+
+Supervisor::Policy policy_of(const LocalLaunch& options, LostProcesses& lost) {
+  Supervisor::Policy policy{.stop = SIGTERM,
+                            .orphaned = SIGKILL,
+                            .after_failure = {{milliseconds(2000), SIGTERM}, {milliseconds(3500), SIGKILL}},
+                            .forced = {{milliseconds(0), SIGKILL}},
+                            .others_elsewhere = options.ranks_of_job > options.ranks,
+                            .stop_policy = options.stop_policy,
+                            .describe_saved = options.describe_saved};
+  if (!options.goes_on) return policy;
+  policy.stopped = std::chrono::duration_cast<milliseconds>(std::chrono::duration<double>(options.lost_after));
+  policy.goes_on = [&lost](const Supervisor::End& end) { return lost.add(end); };
+  policy.is_lost = [&options](int child) {
+    return !options.threads && contains(lost_ranks(options.log_folder), rank_of(options, child));
+  };
+  return policy;
+}
 
 int processes(const LocalLaunch& options) { return options.threads ? 1 : options.ranks; }
 
@@ -129,13 +175,14 @@ Descriptor open(const std::string& path, int flags) {
   return file;
 }
 
-void set_environment(int rank, int ranks, const std::string& rendezvous_folder) {
+void set_environment(int child, const LocalLaunch& options, const std::string& rendezvous_folder) {
   const auto set = [](const char* name, const std::string& value) { ::setenv(name, value.c_str(), 1); };
-  set("RANK", std::to_string(rank));
-  set("WORLD_SIZE", std::to_string(ranks));
-  set("LOCAL_RANK", std::to_string(rank));
+  const int ranks = processes(options);
+  set("RANK", std::to_string(rank_of(options, child)));
+  set("WORLD_SIZE", std::to_string(std::max(options.ranks_of_job, ranks)));
+  set("LOCAL_RANK", std::to_string(child));
   set("LOCAL_WORLD_SIZE", std::to_string(ranks));
-  set("PHALANX_RENDEZVOUS", "file://" + rendezvous_folder + "/store");
+  set("PHALANX_RENDEZVOUS", options.rendezvous.empty() ? "file://" + rendezvous_folder + "/store" : options.rendezvous);
   set("PHALANX_LAUNCHER", "local");
   set(kSpareFailureFolder, rendezvous_folder);
 }
@@ -148,14 +195,6 @@ void redirect(int rank, const std::string& log, bool output) {
   save_console();
   ::dup2(file.get(), STDOUT_FILENO);
   ::dup2(file.get(), STDERR_FILENO);
-}
-
-// Returns the most serious of the statuses of ranks.
-int most_serious(const std::vector<int>& statuses) {
-  for (const int status : {kUsage, kFailed, kRankDied, kExpectationFailed, kTooFewRanks, kInterrupted, kTimeUp}) {
-    if (std::ranges::find(statuses, status) != statuses.end()) return status;
-  }
-  return std::ranges::max(statuses);
 }
 
 // The ends of ranks that are threads of this process. Thread-safe.
@@ -219,14 +258,15 @@ int run_as_threads(const LocalLaunch& options, const std::function<int(int)>& bo
 
 int run_child(int child, const LocalLaunch& options, const std::string& rendezvous_folder,
               const std::function<int(int)>& body) {
-  const std::string log = log_path(options.log_folder, child);
+  const int rank = rank_of(options, child);
+  const std::string log = log_path(options.log_folder, rank);
   try {
-    set_environment(child, processes(options), rendezvous_folder);
-    redirect(child, log, options.redirect_output);
+    set_environment(child, options, rendezvous_folder);
+    redirect(rank, log, options.redirect_output);
     if (options.prepare) options.prepare();
-    return options.threads ? run_as_threads(options, body) : body(child);
+    return options.threads ? run_as_threads(options, body) : body(rank);
   } catch (...) {
-    return record_exception(std::current_exception(), child, options.log_folder, log);
+    return record_exception(std::current_exception(), rank, options.log_folder, log);
   }
 }
 
@@ -250,14 +290,7 @@ Verdict run_local(const LocalLaunch& options, const std::function<int(int rank)>
   take_lost_ranks(options.log_folder);
   const TemporaryFolder rendezvous_folder(TemporaryFolder::Removal::kAlways);
   LostProcesses lost(options);
-  Supervisor::Policy policy = policy_of(options);
-  if (options.goes_on) {
-    policy.goes_on = [&lost](const Supervisor::End& end) { return lost.add(end); };
-    policy.is_lost = [&options](int child) {
-      return !options.threads && contains(lost_ranks(options.log_folder), child);
-    };
-  }
-  Supervisor supervisor(std::move(policy));
+  Supervisor supervisor(policy_of(options, lost));
   for (int child = 0; child < processes(options); ++child) {
     supervisor.start([&] { return run_child(child, options, rendezvous_folder.path(), body); });
   }
@@ -267,6 +300,21 @@ Verdict run_local(const LocalLaunch& options, const std::function<int(int rank)>
   // A process with several ranks has one exit status for all of them.
   const int status = exit_status_of(ends.front().status);
   return judge(ends, std::move(failures), supervisor.interrupted(), status);
+}
+
+int run_share(const LocalLaunch& options, const std::function<int(int rank)>& body,
+              const std::function<void(Supervisor&)>& prepare) {
+  const TemporaryFolder spare_folder(TemporaryFolder::Removal::kAlways);
+  LostProcesses lost(options);
+  Supervisor supervisor(policy_of(options, lost));
+  for (int child = 0; child < processes(options); ++child) {
+    supervisor.start([&] { return run_child(child, options, spare_folder.path(), body); });
+  }
+  prepare(supervisor);
+  const int status = lost.conclude(supervisor.run());
+  // What a rank could not write to log_folder can be written now, or not at all.
+  for (const auto& failure : take_failures(spare_folder.path())) write_failure(options.log_folder, failure);
+  return status;
 }
 
 int launch_local(const LocalLaunch& options, const std::function<int(int rank)>& body) {

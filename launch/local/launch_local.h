@@ -5,6 +5,7 @@
 #include <string>
 
 #include "launch/failure/verdict.h"
+#include "launch/local/supervisor.h"
 #include "launch/signals/stop_messages.h"
 
 namespace phalanx {
@@ -21,6 +22,11 @@ struct LocalLaunch {
   bool goes_on = false;         // the ranks that are left go on without one that fails (faults.on_lost_rank: shrink)
   double lost_after = 5;        // then: seconds for which a rank may be stopped (SIGSTOP) before it is killed
   bool redirect_output = true;  // false: all ranks write to this process's standard output and error
+
+  // The place of these ranks in a job that has others on other hosts.
+  int first_rank = 0;        // the ranks are first_rank, first_rank + 1, ...
+  int ranks_of_job = 0;      // 0: the job has no others
+  std::string rendezvous{};  // the URL at which all ranks meet; empty: a file on this host
 };
 
 /// Runs `body(rank)` for each rank in child processes forked from this one, and returns the job's exit status
@@ -58,5 +64,15 @@ int launch_local(const LocalLaunch& options, const std::function<int(int rank)>&
 
 /// Does the same without printing the first cause, and returns the verdict.
 Verdict run_local(const LocalLaunch& options, const std::function<int(int rank)>& body);
+
+/// Runs the ranks of this host for a launcher on another one (launch/agents), which discards and reads the failures of
+/// the job in log_folder, which all hosts see. `prepare` is called once the ranks have been started.
+///
+/// Failures are handled as in run_local(), except that a failure is also written for each rank that has ended the job
+/// without writing one. With `goes_on`, the ranks of other hosts may go on without all ranks of this one. Returns the
+/// exit status of the rank with the first cause among those that are not lost. If they have not failed, returns their
+/// most serious one, or kDone if all are lost.
+int run_share(const LocalLaunch& options, const std::function<int(int rank)>& body,
+              const std::function<void(Supervisor&)>& prepare);
 
 }  // namespace phalanx

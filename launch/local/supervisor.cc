@@ -87,6 +87,17 @@ std::vector<Supervisor::End> Supervisor::run() {
 
 void Supervisor::begin_shutdown() { escalate(Phase::kShuttingDown, policy_.after_failure); }
 
+void Supervisor::stop() {
+  if (interrupted_at_) return;
+  interrupted_at_ = Clock::now();
+  request_stop();
+}
+
+void Supervisor::end_now() {
+  escalate(Phase::kEnding, {{milliseconds(0), SIGKILL}});
+  send_due_signals();
+}
+
 void Supervisor::wait_for_event() {
   int timeout = -1;
   if (const auto deadline = next_deadline()) {
@@ -159,7 +170,7 @@ void Supervisor::reap() {
                   .stopped = child.killed_as_stopped};
     ends_.push_back(end);
     if (!failed(status)) continue;
-    const bool goes_on = phase_ == Phase::kRunning && policy_.goes_on && any_alive() && policy_.goes_on(end);
+    const bool goes_on = phase_ == Phase::kRunning && policy_.goes_on && anyone_left() && policy_.goes_on(end);
     if (!goes_on) begin_shutdown();
   }
   if (ends_.size() > ended_before && policy_.is_lost) end_lost_ones();
@@ -182,7 +193,7 @@ void Supervisor::kill_stopped() {
   last_look_ = now;
   std::vector<bool> stopped;
   for (const auto& child : children_) stopped.push_back(child.alive && is_stopped(child.pid));
-  bool others_run = false;  // who may go on
+  bool others_run = policy_.others_elsewhere;  // who may go on
   for (std::size_t i = 0; i < children_.size(); ++i) others_run |= children_[i].alive && !stopped[i];
   for (std::size_t i = 0; i < children_.size(); ++i) {
     Child& child = children_[i];
@@ -218,7 +229,8 @@ void Supervisor::send(int signal) {
 void Supervisor::send(Child& child, int signal) {
   if (!child.alive) return;
   if (std::ranges::find(child.sent, signal) == child.sent.end()) child.sent.push_back(signal);
-  ::kill(child.pid, signal);
+  const auto index = static_cast<int>(&child - children_.data());
+  if (!policy_.deliver || !policy_.deliver(index, signal)) ::kill(child.pid, signal);
 }
 
 std::optional<Supervisor::Clock::time_point> Supervisor::next_deadline() const {
@@ -230,6 +242,8 @@ std::optional<Supervisor::Clock::time_point> Supervisor::next_deadline() const {
   if (!escalation_.empty()) sooner(escalation_start_ + escalation_.front().after);
   return next;
 }
+
+bool Supervisor::anyone_left() const { return any_alive() || policy_.others_elsewhere; }
 
 bool Supervisor::any_alive() const { return std::ranges::any_of(children_, &Child::alive); }
 

@@ -61,9 +61,16 @@ class Supervisor {
     /// Null: they never do.
     std::function<bool(const End&)> goes_on = {};
 
+    /// There are others that are not children of this process, and may go on without all of its children.
+    bool others_elsewhere = false;
+
     /// Returns true if the others have gone on without this child, which may still be there. Children are ended once
     /// only such ones are left. Null: there are none.
     std::function<bool(int child)> is_lost = {};
+
+    /// Lets a child know of a signal by other means than kill(). Returns false if it has to get the signal as well.
+    /// Null: there are no other means.
+    std::function<bool(int child, int signal)> deliver = {};
 
     StopPolicy stop_policy{};                          // for the messages on the console
     std::function<std::string()> describe_saved = {};  // describes the saved state of children that were ended early
@@ -85,8 +92,11 @@ class Supervisor {
   /// Waits until all children have ended. Returns their ends in the order in which they happened.
   std::vector<End> run();
 
-  /// Starts to end the children, as after a failure. For use in `readable`.
+  /// For use in `readable`. Start to end the children, as after a failure; ask them to stop, as the first signal does,
+  /// without a message; and kill them, without a message.
   void begin_shutdown();
+  void stop();
+  void end_now();
 
   bool interrupted() const { return interrupted_at_.has_value(); }
 
@@ -109,6 +119,7 @@ class Supervisor {
   void wait_for_event();
   void handle_signals();
   void interrupt(int signal);
+  bool anyone_left() const;
   void force_end(bool by_user);
   void request_stop();
   bool repeats_stop() const;
@@ -119,7 +130,7 @@ class Supervisor {
   void escalate(Phase phase, const std::vector<KillStage>& stages);
   void send_due_signals();
   void send(int signal);
-  static void send(Child& child, int signal);
+  void send(Child& child, int signal);
   std::optional<Clock::time_point> next_deadline() const;
   bool any_alive() const;
 

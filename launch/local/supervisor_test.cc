@@ -6,6 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <vector>
+
 namespace phalanx {
 namespace {
 
@@ -52,6 +54,43 @@ TEST(Supervisor, LeavesAStoppedChildAloneIfNoOtherCouldGoOn) {
       EXPECT_TRUE(WIFEXITED(end.status) && WEXITSTATUS(end.status) == 7) << end.status << " of " << children;
     }
   }
+}
+
+TEST(Supervisor, KillsTheLastStoppedChildIfOthersElsewhereGoOn) {
+  int asked = 0;
+  Supervisor supervisor({.stop = SIGTERM,
+                         .orphaned = SIGKILL,
+                         .after_failure = {},
+                         .forced = {{milliseconds(0), SIGKILL}},
+                         .stopped = milliseconds(300),
+                         .goes_on =
+                             [&](const Supervisor::End& end) {
+                               ++asked;
+                               return end.stopped;
+                             },
+                         .others_elsewhere = true});
+  supervisor.start([] { return ::execl("/bin/sh", "sh", "-c", "kill -STOP $$", nullptr); });
+  const auto ends = supervisor.run();
+  EXPECT_TRUE(ends.at(0).stopped);
+  EXPECT_EQ(asked, 1);
+}
+
+TEST(Supervisor, DeliversSignalsByOtherMeans) {
+  std::vector<int> delivered;
+  Supervisor supervisor({.stop = SIGUSR1,
+                         .orphaned = SIGKILL,
+                         .after_failure = {{milliseconds(0), SIGTERM}, {milliseconds(100), SIGKILL}},
+                         .forced = {{milliseconds(0), SIGKILL}},
+                         .deliver = [&](int child, int signal) {
+                           if (child == 1) delivered.push_back(signal);
+                           return signal != SIGKILL;
+                         }});
+  supervisor.start([] { return 1; });
+  supervisor.start([] { return ::execl("/bin/sh", "sh", "-c", "sleep 20", nullptr); });
+  const auto ends = supervisor.run();
+  EXPECT_EQ(delivered, (std::vector<int>{SIGTERM, SIGKILL}));
+  EXPECT_EQ(ends.at(1).child, 1);
+  EXPECT_TRUE(WIFSIGNALED(ends.at(1).status) && WTERMSIG(ends.at(1).status) == SIGKILL) << ends.at(1).status;
 }
 
 TEST(Supervisor, AsksAChildThatNeverCatchesTheSignalAtLast) {

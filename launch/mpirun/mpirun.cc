@@ -51,11 +51,6 @@ void set(std::vector<std::string>& environment, const std::string& name, const s
   environment.push_back(name + "=" + value);
 }
 
-// Returns true if a pattern, which is a name or a beginning and *, matches the name.
-bool is_matched(std::string_view name, std::string_view pattern) {
-  return pattern.ends_with('*') ? name.starts_with(pattern.substr(0, pattern.size() - 1)) : name == pattern;
-}
-
 // Returns true if these options say how mpirun binds ranks. It refuses to be told twice.
 bool binds(const std::vector<std::string>& options) {
   return std::ranges::any_of(options, [](const std::string& word) {
@@ -80,18 +75,6 @@ bool is_address_here(const addrinfo& address) {
   const bool bound = ::bind(file, address.ai_addr, address.ai_addrlen) == 0;
   ::close(file);
   return bound;
-}
-
-bool is_this_host(const std::string& name) {
-  if (name == "localhost" || name == host_name()) return true;
-  addrinfo wanted{}, *found = nullptr;
-  wanted.ai_socktype = SOCK_STREAM;
-  if (::getaddrinfo(name.c_str(), nullptr, &wanted, &found) != 0) return false;
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> all(found, ::freeaddrinfo);
-  for (const addrinfo* one = found; one; one = one->ai_next) {
-    if (is_address_here(*one)) return true;
-  }
-  return false;
 }
 
 // Returns true if Open MPI 4 or 5 or Hydra would start its daemons with something other than ssh or rsh on PATH.
@@ -148,6 +131,22 @@ std::optional<RankEnd> exited(const std::string& text) {
 }
 
 }  // namespace
+
+bool is_this_host(const std::string& name) {
+  if (name == "localhost" || name == host_name()) return true;
+  addrinfo wanted{}, *found = nullptr;
+  wanted.ai_socktype = SOCK_STREAM;
+  if (::getaddrinfo(name.c_str(), nullptr, &wanted, &found) != 0) return false;
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> all(found, ::freeaddrinfo);
+  for (const addrinfo* one = found; one; one = one->ai_next) {
+    if (is_address_here(*one)) return true;
+  }
+  return false;
+}
+
+bool is_matched(std::string_view name, std::string_view pattern) {
+  return pattern.ends_with('*') ? name.starts_with(pattern.substr(0, pattern.size() - 1)) : name == pattern;
+}
 
 std::string find_mpirun() { return find_mpirun(PHALANX_MPI_HOME); }
 

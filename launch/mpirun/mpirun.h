@@ -37,6 +37,12 @@ Mpirun identify_mpirun(const std::string& path);
 std::vector<std::string> mpirun_environment(const Mpirun& mpirun, const std::vector<std::string>& inherited,
                                             const std::string& rendezvous, bool terminal);
 
+/// Returns true if this is the name or an address of this host. May wait for name servers.
+bool is_this_host(const std::string& name);
+
+/// Returns true if a pattern, which is a name or a beginning and *, matches the name of a variable.
+bool is_matched(std::string_view name, std::string_view pattern);
+
 /// Throws ConfigError if mpirun could not start ranks on one of the hosts ("name" or "name:slots"): a host other than
 /// this one, without ssh or rsh on PATH, without another agent in the environment variables of Open MPI or Hydra, and
 /// without a batch system that starts ranks. Also throws for malformed host names. May wait for name servers.

@@ -60,7 +60,7 @@ StartFacts start_facts(const std::vector<std::string>& backends, const std::stri
 
 // Returns true if the ranks may have been started from different files. Forks of one process are equal.
 bool may_differ(const LaunchEnvironment& launched) {
-  return launched.rank_info.size > 1 && launched.launcher != "local";
+  return launched.rank_info.size > 1 && (launched.launcher != "local" || !launched.rank_info.one_host());
 }
 
 // Has the ranks meet if one of these backends needs a store, and finds the address of this rank. Otherwise the result

@@ -58,7 +58,8 @@ StallWatch::StallWatch(const Communicator& world, Options options)
     : world_(world),
       options_(std::move(options)),
       interval_(std::min(kMaxCheckInterval, options_.warn_after / 4)),
-      own_(world.rank(), options_.dataset, options_.names) {
+      own_(world.rank(), options_.dataset, options_.names),
+      slow_(world.size(), options_.warn_after, [this] { return picture_of_job(options_.log_folder, world_.size()); }) {
   remove_wait_note(options_.log_folder, world_.rank());  // left by a run that was killed
   std::error_code ignored;
   if (world_.rank() == 0) std::filesystem::remove(options_.log_folder + "/" + kHangFile, ignored);
@@ -86,6 +87,7 @@ void StallWatch::watch(const std::stop_token& stop) {
     if (stop.stop_requested()) return;
     try {
       check_progress();
+      report_slow_rank();
     } catch (const std::exception& error) {
       // A run must not end because it cannot report why it is slow, but the user should know that it cannot.
       if (!std::exchange(warned_, true)) options_.print("framework.warn_after: " + std::string(error.what()));
@@ -164,6 +166,11 @@ void StallWatch::report_standing() {
   const std::string sentence = explain_now();
   options_.explained(sentence);
   options_.print(sentence);
+}
+
+void StallWatch::report_slow_rank() {
+  if (world_.rank() != 0 || options_.page == nullptr) return;
+  if (const auto sentence = slow_.look(failure_time())) options_.print(*sentence);
 }
 
 // Returns the sentence, and writes the picture from which it follows to the log folder.

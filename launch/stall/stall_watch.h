@@ -15,6 +15,7 @@
 #include "framework/observe/hang/rank_page.h"
 #include "launch/stall/call_names.h"
 #include "launch/stall/own_picture.h"
+#include "launch/stall/slow_rank_watch.h"
 #include "launch/stall/stall.h"
 
 namespace phalanx {
@@ -27,7 +28,7 @@ namespace phalanx {
 /// `warn_after`, one of them collects what is known of all ranks (framework/observe/hang), prints the sentence that
 /// explains it, and writes both to kHangFile in the log folder. A rank that hangs or was stopped writes no note,
 /// whatever the reason. If no rank waits in an operation, but rank 0 waits for a batch or for parameter servers for
-/// that long, it prints the sentence.
+/// that long, it prints the sentence. If the others regularly wait for the same rank, rank 0 says so (SlowRankWatch).
 ///
 /// The thread also shows the last operations of this rank to other processes, on its page.
 class StallWatch {
@@ -64,6 +65,7 @@ class StallWatch {
   void check_progress();
   void report_if_due();
   void report_standing();
+  void report_slow_rank();
   void show_others();
   void finish_wait();
   bool has_failed(std::uint64_t number) const;
@@ -79,6 +81,7 @@ class StallWatch {
   std::optional<WaitNote> note_;  // its note, once it has lasted for a while
   double since_ = 0;
   OwnPicture own_;
+  SlowRankWatch slow_;      // used by rank 0
   RankPicture picture_;     // of this rank, at the last look
   bool explained_ = false;  // the wait that is going on
   bool told_ = false;       // the console knows that this rank stands

@@ -87,6 +87,16 @@ class Wheels(unittest.TestCase):
             for digits in call["sha256"]:
                 self.assertTrue(re.fullmatch("[0-9a-f]{64}", digits), call["name"])
 
+    def test_the_libraries_of_cuda_in_a_test_are_those_of_builds(self):
+        text = (ROOT / "tests/gpu/cuda_wheels.txt").read_text()
+        pinned = re.findall(r"^([\w-]+==[\d.]+)((?: \\\n +--hash=sha256:[0-9a-f]{64})+)$", text, re.M)
+        checksums = {requirement: re.findall("[0-9a-f]{64}", hashes) for requirement, hashes in pinned}
+        self.assertEqual(text.count("=="), len(checksums))
+        self.assertEqual({2}, {len(set(both)) for both in checksums.values()}, "expected one for each platform")
+        calls = {call["name"]: call for call in wheels()}
+        for name in ("cuda_cupti_wheel", "cuda_runtime_wheel", "nccl_wheel"):
+            self.assertEqual(calls[name]["sha256"], checksums.get(calls[name]["requirement"]), name)
+
     def fetch(self, content, sha256, optional=False):
         rules = run("third_party/wheel.bzl", fail=refuse, repository_rule=lambda **rule: rule["implementation"],
                     attr=types.SimpleNamespace(bool=lambda **_: None, string=lambda **_: None,

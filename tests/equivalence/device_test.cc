@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "framework/base/environment.h"
@@ -99,6 +100,34 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"gpt", 1, {"model.dropout=0.1"}, {"train.cuda_graph=true"}},
                       Case{"vit", 1, {"model.dropout=0.1"}, {"train.cuda_graph=true"}},
                       Case{"mlp", 2, {"seed=3"}, {"train.cuda_graph=true", "strategy=all_reduce"}}));
+
+// In fp32, the graph also contains the update. It computes the same bits then; on a real device, where LibTorch may
+// choose other kernels for a graph, nearly the same.
+TEST(DeviceGraphs, OfWholeStepsTrainAsWithoutGraphs) {
+  const bool real = environment("PHALANX_TEST_DEVICE").has_value();
+  run_ranks(kBackend, 1, [real](const CommunicatorPtr& world) {
+    for (const auto& [kind, change] : {std::pair<std::string, std::string>("mlp", "schedule=cosine"),
+                                       {"lenet", "train.clip_norm=0.1"},
+                                       {"gpt", "model.dropout=0.1"}}) {
+      const auto run = [&, kind = kind, change = change](const std::string& graphs) {
+        const Changes changes{device(), "train.precision=fp32", change, "train.deterministic=true",
+                              "train.cuda_graph=" + graphs};
+        std::vector<std::int64_t> launches;
+        auto trained = train(testing::config_of(kind, changes), world, file_name(kind + "_graphs_" + graphs), [&] {
+          launches.push_back(Streams::global().launches());
+          return false;
+        });
+        return std::pair(std::move(trained.weights), launches.at(15) - launches.at(14));
+      };
+      const auto [expected, of_step] = run("false");
+      const auto [weights, of_replay] = run("true");
+      EXPECT_LE(relative_difference(weights, expected), real ? 1e-5 : 0) << kind;
+      if (!real) {
+        EXPECT_LT(of_replay + 10, of_step) << kind << ": the graph replaces forward, backward and the update";
+      }
+    }
+  });
+}
 
 INSTANTIATE_TEST_SUITE_P(
     Strategies, Device,

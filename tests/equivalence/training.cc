@@ -65,7 +65,7 @@ Trained train(const ExperimentConfig& config, const CommunicatorPtr& world, cons
   const auto result = run_experiment(config, context);
   std::vector<at::Tensor> flat;
   for (const auto& parameter : result.model->parameters()) flat.push_back(parameter.detach().flatten().to(at::kCPU));
-  return {at::concat(flat), result.test, path, result.bucket_bytes, result.metrics};
+  return {at::concat(flat), result.test, path, result.bucket_bytes, result.metrics, result.update};
 }
 
 Trained train_on_first(const ExperimentConfig& config, const CommunicatorPtr& world, const std::string& run,

@@ -23,6 +23,7 @@ struct Trained {
   std::string folder;  // folder of the run
   std::int64_t bucket_bytes = 0;
   Metrics metrics{};
+  Metrics update{};  // of the last update
 };
 
 /// Trains on all ranks of `world`, with one thread each. `run`: a name that no other run of the test has, or the name

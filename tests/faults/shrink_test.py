@@ -22,6 +22,9 @@ class Shrink(ProgramTest):
     way = {}
     exact = True  # the results are compared bit for bit
 
+    def train_with(self, settings, *more, run="run", base=SHRINK, **options):
+        return self.train(*sets(base, self.way, settings), *more, run=run, **options)
+
     def fault(self, kind, rank=1, step=14, event="on_backward"):
         """Returns the variable that makes a rank fail once, in a step."""
         return {"PHALANX_FAULT": json.dumps({"kind": kind, "rank": rank, "step": step, "event": event, "seconds": 60,
@@ -30,7 +33,7 @@ class Shrink(ProgramTest):
     def assert_undisturbed(self, process, run, ranks, lost):
         """Checks the end of a job of `ranks` ranks that has gone on without those in `lost`."""
         self.assert_status(0, process)
-        self.assert_status(0, self.train(*sets(SHRINK, self.way, {"launch.ranks": ranks}), run="undisturbed"))
+        self.assert_status(0, self.train_with({"launch.ranks": ranks}, run="undisturbed"))
         undisturbed = self.run_folder("undisturbed")
         if self.exact:
             self.assertEqual(undisturbed.weights, run.weights)
@@ -52,8 +55,7 @@ class Shrink(ProgramTest):
         self.assert_nothing_left()
 
     def lose(self, kind, reason, rank=1, ranks=2, event="on_backward"):
-        process = self.train(*sets(SHRINK, self.way, {"launch.ranks": ranks}),
-                             environment=self.fault(kind, rank=rank, event=event))
+        process = self.train_with({"launch.ranks": ranks}, environment=self.fault(kind, rank=rank, event=event))
         run = self.run_folder()
         self.assert_undisturbed(process, run, ranks, [rank])
         left = f"{ranks - 1} {'is' if ranks == 2 else 'are'} left"
@@ -66,9 +68,8 @@ class Shrink(ProgramTest):
         return process
 
 
-class Shm(Shrink):
-    def test_killed_rank(self):
-        self.lose("kill", "it was killed by signal 9 (SIGKILL)")
+class OneLoss(Shrink):
+    steps = 4000  # enough for three losses
 
     def test_killed_rank_0(self):
         """The next rank takes over the metrics, the checkpoints and the console."""
@@ -79,6 +80,34 @@ class Shm(Shrink):
     def test_one_of_4(self):
         self.lose("crash", "it was killed by signal 11 (SIGSEGV)", rank=2, ranks=4)
 
+    def test_rank_that_is_stopped(self):
+        self.way = {**self.way, "faults.lost_after": 0.5}
+        self.lose("stop", "it was stopped for 0.5 s (faults.lost_after), and was killed", ranks=3)
+
+    def kill(self, run, ranks):
+        """Kills ranks of a job, one after another, at moments that nothing determines."""
+        for rank in ranks:
+            os.kill(self.rank_process(run, rank), signal.SIGKILL)
+            time.sleep(0.2)
+
+    def test_one_after_another(self):
+        settings = {**SHRINK, "train.max_steps": self.steps, "train.epochs": 1000, "evaluate.every_steps": 50,
+                    "checkpoint.every_steps": 30, "watch.every_steps": 10, "model": "{name: mlp, hidden: [16]}"}
+        process, run = self.train_with({"launch.ranks": 4}, base=settings), self.run_folder()
+        self.wait_for_training(run, process)
+        self.kill(run, (0, 3, 1))
+        self.assert_status(0, process)
+        self.assert_status(0, self.train_with({"launch.ranks": 2}, base=settings, run="undisturbed"))
+        self.assertEqual(self.run_folder("undisturbed").weights, run.weights, process.text())
+        self.assertEqual([0, 1, 3], sorted(one["rank"] for one in run.summary["lost_ranks"]), process.text())
+        self.assertEqual(1, run.summary["ranks"])
+        self.assert_nothing_left()
+
+
+class Shm(OneLoss):
+    def test_killed_rank(self):
+        self.lose("kill", "it was killed by signal 9 (SIGKILL)")
+
     def test_exception(self):
         self.lose("exception_in_hook", "planned fault: exception in a hook", ranks=3)
 
@@ -88,13 +117,9 @@ class Shm(Shrink):
     def test_rank_that_leaves(self):
         self.lose("leave", "it ended without giving a reason", ranks=3)
 
-    def test_rank_that_is_stopped(self):
-        self.way = {"faults.lost_after": 0.5}
-        self.lose("stop", "it was stopped for 0.5 s (faults.lost_after), and was killed", ranks=3)
-
     def ends(self, fault, settings, words):
         """Checks that a fault ends the job, since no rank is known to be lost."""
-        process = self.train(*sets(SHRINK, {"launch.ranks": 2}, settings), environment=self.fault(fault))
+        process = self.train_with({"launch.ranks": 2, **settings}, environment=self.fault(fault))
         self.assert_status(1, process)
         self.assertIn(words, process.words)
         self.assertNotIn("is lost", process.words)
@@ -108,48 +133,43 @@ class Shm(Shrink):
         """Nobody knows which of two ranks is wrong."""
         self.ends("flip_parameter", {"replica_check.every_steps": 2}, "replicas differ: ")
 
-    def kill(self, run, ranks):
-        """Kills ranks of a job, one after another, at moments that nothing determines."""
-        for rank in ranks:
-            os.kill(self.rank_process(run, rank), signal.SIGKILL)
-            time.sleep(0.2)
-
-    def test_one_after_another(self):
-        settings = {**SHRINK, "train.max_steps": 4000, "train.epochs": 1000, "evaluate.every_steps": 50,
-                    "checkpoint.every_steps": 30, "watch.every_steps": 10, "model": "{name: mlp, hidden: [16]}"}
-        process, run = self.train(*sets(settings, {"launch.ranks": 4})), self.run_folder()
-        self.wait_for_training(run, process)
-        self.kill(run, (0, 3, 1))
-        self.assert_status(0, process)
-        self.assert_status(0, self.train(*sets(settings, {"launch.ranks": 2}), run="undisturbed"))
-        self.assertEqual(self.run_folder("undisturbed").weights, run.weights, process.text())
-        self.assertEqual([0, 1, 3], sorted(one["rank"] for one in run.summary["lost_ranks"]), process.text())
-        self.assertEqual(1, run.summary["ranks"])
-        self.assert_nothing_left()
-
     def test_below_min_ranks(self):
-        process = self.train(*sets(SHRINK, {"launch.ranks": 3, "faults.min_ranks": 3}), environment=self.fault("kill"))
+        process = self.train_with({"launch.ranks": 3, "faults.min_ranks": 3}, environment=self.fault("kill"))
         self.assert_status(5, process)
         saved = re.search(r"2 ranks are left, fewer than faults.min_ranks: 3. The run is saved after step (\d+);", process.words)
         self.assertTrue(saved, process.text())
         self.assertIn("Lost: rank 1 (it was killed by signal 9 (SIGKILL))", process.words)
         self.assert_nothing_left()
-        resumed = self.train(*sets(SHRINK, {"launch.ranks": 3}), "--resume=auto")
+        resumed = self.train_with({"launch.ranks": 3}, "--resume=auto")
         self.assert_status(0, resumed)
         self.assertIn(f"Resumes after step {saved[1]}, ", resumed.out)
-        self.assert_status(0, self.train(*sets(SHRINK, {"launch.ranks": 3}), run="undisturbed"))
+        self.assert_status(0, self.train_with({"launch.ranks": 3}, run="undisturbed"))
         self.assertEqual(self.run_folder("undisturbed").weights, self.run_folder().weights)
 
     def test_interrupt_after_a_loss(self):
         settings = {**ENDLESS, "faults.on_lost_rank": "shrink", "launch.ranks": 3}
-        process, run = self.train(*sets(settings)), self.run_folder()
+        process, run = self.train_with({}, base=settings), self.run_folder()
         self.wait_for_training(run, process)
         os.kill(self.rank_process(run, 0), signal.SIGKILL)
         self.assertTrue(becomes_true(lambda: "Training goes on" in process.err), process.text())
+        live = run.path / "live.prom"
+        self.assertTrue(becomes_true(lambda: live.exists() and "\nphalanx_lost_ranks 1\n" in live.read_text()))
+        self.assertNotIn("\nphalanx_lost_seconds 0\n", live.read_text())
         process.interrupt()
         self.assert_status(130, process)
         self.assertIn("To resume, start it again", process.out)
         self.assert_nothing_left()
+
+
+class Gloo(OneLoss):
+    """The ranks agree by messages on who is left."""
+    way = {"backend": "gloo"}
+    steps = 2000
+
+
+class GlooAll(Shm):
+    way = {"backend": "gloo"}
+    steps = 2000
 
 
 class Inproc(Shrink):
@@ -248,7 +268,7 @@ class Refused(ProgramTest):
         self.refused({"strategy": "hogwild"}, shrink, "set strategy: all_reduce, overlapped or sharded")
         self.refused({"strategy": "sharded", "faults.copies_every": 0}, "faults.copies_every: 0, ", "set 10, or ")
         self.refused({"mesh.tensor": 2}, shrink, "set mesh.tensor: 1")
-        self.refused({"backend": "gloo"}, shrink, "set backend: shm")
+        self.refused({"backend": "hybrid"}, shrink, "set backend: shm or gloo")
         self.refused({"faults.min_ranks": 3}, "faults.min_ranks: 3 ranks are more ", "set it to 2 at most")
 
     def test_other_launchers(self):

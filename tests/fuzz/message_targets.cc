@@ -108,7 +108,7 @@ void serve_replica(std::string_view input) {
   });
 }
 
-// What a peer sends before it has proved anything.
+// Parses what a peer sends before it has proved that it has the secret.
 void greet_store(std::string_view input) {
   auto [near, far] = connection();
   StoreSession session(std::move(near), kSecret);

@@ -70,7 +70,7 @@ void read_recording(std::string_view input) {
   recording::Recording recording(folder.string(), 0);
   while (const auto head = recording.first_left()) {
     (void)recording::describe(*head, recording);
-    (void)recording.next(recording::Stream::of(head->group, head->call()));
+    (void)recording.next(recording::Stream::of(*head));
   }
 }
 

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests which CUDA toolkit and which NCCL a build with --config=cuda uses: those of LibTorch's major version of CUDA.
+"""Tests which CUDA toolkit and which NCCL a build with --config=cuda uses, those of LibTorch's major version of CUDA, and
+that LibTorch finds them.
 
 The rules are Starlark, which is close enough to Python to be run as such, with a stand-in for Bazel.
 """
 
+import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import types
@@ -57,6 +60,35 @@ class Context:
         self.reported.append(text)
 
 
+class Listed(type(pathlib.Path())):
+    """A path with the properties of Bazel's."""
+    basename = property(lambda self: self.name)
+    dirname = property(lambda self: self.parent)
+    readdir = pathlib.Path.iterdir
+
+
+class Repository(Context):
+    """A stand-in for repository_ctx on a machine without PyTorch. The repository is a folder beside those of others."""
+
+    def __init__(self, folder, **attributes):
+        super().__init__({}, **attributes)
+        self.folder = folder
+
+    def execute(self, _):
+        return types.SimpleNamespace(stdout="")
+
+    def path(self, path):
+        label = re.fullmatch("@(.*)//:(.*)", path)
+        return Listed(self.folder.parent / label[1] / label[2] if label else self.folder / path)
+
+    def symlink(self, target, link):
+        (self.folder / link).parent.mkdir(parents=True, exist_ok=True)
+        os.symlink(target, self.folder / link)
+
+    def file(self, path, text):
+        (self.folder / path).write_text(text)
+
+
 class ToolkitTest(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -101,6 +133,14 @@ class ToolkitTest(unittest.TestCase):
     def test_refuses_an_nccl_for_another_version(self):
         with self.assertRaisesRegex(Failed, r"an NCCL for CUDA 12\.9, but LibTorch was built for CUDA 13"):
             self.nccl("\0NCCL version 2.27.5+cuda12.9\0")
+
+    def test_libtorch_finds_the_libraries_of_cuda_where_it_looks_for_them(self):
+        for library in ("libtorch_cuda_wheel/lib/libtorch_cpu.so", "cuda/lib/libcudart.so.13", "nccl/lib/libnccl.so.2"):
+            self.write(library, "")
+        repository = Repository(self.folder / "libtorch_cuda", version="2.13.0")
+        functions_of("libtorch_cuda/libtorch_cuda.bzl")["_libtorch_cuda"](repository)
+        for library in ("libtorch_cpu.so", "../../nvidia/cu13/lib/libcudart.so.13", "../../nvidia/nccl/lib/libnccl.so.2"):
+            self.assertTrue(os.path.exists(f"{repository.folder}/torch/lib/{library}"), library)
 
 
 if __name__ == "__main__":

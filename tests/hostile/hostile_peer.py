@@ -2,18 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attacks ports that Phalanx opens: hostile_peer.py HOST:PORT... [--secret_file FILE]
 
-Each attack is a function of an address. It returns nothing, and raises an AssertionError if the port has given a
-stranger anything but its greeting, or has let it stay.
+Each attack is a function of an address. It raises an AssertionError if the port has given a stranger anything but its
+greeting, or has let it stay. Attacks that greet return the names of the protocols of which the port has answered the
+greeting (wrong_secret), or by which they were admitted (garbage, replayed); the others return nothing.
 """
 
 import argparse
 import base64
 import contextlib
+import dataclasses
 import hashlib
 import hmac
 import os
 import pathlib
 import random
+import re
 import resource
 import secrets
 import select
@@ -25,7 +28,8 @@ import time
 MANY = 1000  # connections of the attack of that name
 TIMEOUT = 30  # seconds within which a port must do what is expected of it
 REFUSAL = b"-" * 64
-HTTP_REQUEST = b"GET /metrics HTTP/1.1\r\nHost: here\r\nConnection: close\r\n"
+# Longer than the header of a message, so that a parameter server does not wait for more.
+HTTP_REQUEST = b"GET /metrics HTTP/1.1\r\nHost: here\r\nUser-Agent: hostile peer of the tests\r\nConnection: close\r\n"
 
 
 def keyed_hash(secret, *parts):
@@ -33,24 +37,117 @@ def keyed_hash(secret, *parts):
     return hmac.new(secret, b"".join(b"%d:%s" % (len(part), part) for part in parts), hashlib.sha256).hexdigest().encode()
 
 
-class Protocol:
-    """A handshake of framework/base/handshake.h."""
-
-    def __init__(self, name, secret, claim=b""):
-        self.opening, self.answer = name + b"?", name + b"!"
-        self.identity, self.secret, self.claim = name + claim, secret, claim
-
-    def hello(self, nonce):
-        return self.opening + nonce + self.claim
-
-    def proof(self, nonce, answer):
-        return keyed_hash(self.secret, b"client", nonce, answer[len(self.answer):], self.identity)
+def random_text():
+    """framework/base/keyed_hash.h"""
+    return secrets.token_hex(32).encode()
 
 
-def protocols(secret):
-    """Returns the handshakes of the ports that have one. The ranks that a peer of gloo claims to be do not exist."""
-    return [Protocol(b"phalanx store 1", secret),
-            Protocol(b"phalanx gloo 1", keyed_hash(secret, b"gloo", b"world"), b"%010d%010d" % (999, 0))]
+@dataclasses.dataclass
+class Greeted:
+    """How a port has answered a greeting."""
+
+    sent: bytes = b""
+    answer: bytes = b""
+    speaks: bool = False  # the port has answered as one of this protocol does
+    admitted: bool = False
+
+
+class Handshake:
+    """The client of a handshake of framework/base/handshake.h."""
+
+    def __init__(self, name, identity, secret, claim=b""):
+        self.name, self.secret, self.claim = name, secret, claim
+        self.opening, self.server_opening, self.identity = identity + b"?", identity + b"!", identity + claim
+        self.beginning = self.opening + random_text() + claim
+
+    def greet(self, connection):
+        nonce = random_text()
+        hello = self.opening + nonce + self.claim
+        send(connection, hello)
+        answer = received(connection, len(self.server_opening) + 64)
+        if not answer.startswith(self.server_opening):
+            return Greeted(answer=answer)
+        theirs = answer[len(self.server_opening):]
+        proof = keyed_hash(self.secret, b"client", nonce, theirs, self.identity)
+        send(connection, proof)
+        verdict = received(connection, 64)
+        return Greeted(hello + proof, answer + verdict, speaks=True,
+                       admitted=verdict == keyed_hash(self.secret, b"server", nonce, theirs, self.identity))
+
+
+class ServerGreeting:
+    """A client of a parameter server, whose handshake consists of messages (framework/ps/protocol/greeting.h)."""
+
+    name = "server"
+    header = struct.Struct("<IHBBQIHBBqqqdQQII")
+
+    def __init__(self, secret):
+        self.secret = secret
+        fields = (b"hostile", b"0", random_text()[:16], b"0", b"", b"0", b"0", b"0", b"0", b"0")
+        self.identity = b"".join(b"%d:%s," % (len(field), field) for field in fields)
+        self.beginning = self.message(random_text())
+
+    @classmethod
+    def message(cls, text):
+        return cls.header.pack(0x53504850, 3, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1.0, 0, 0, len(text), 0) + text
+
+    def greet(self, connection):
+        nonce = random_text()
+        send(connection, self.message(nonce))
+        answer = received(connection, self.header.size + 64)
+        if not answer.startswith(b"PHPS"):
+            return Greeted(answer=answer)
+        theirs = answer[self.header.size:]
+        proof = keyed_hash(self.secret, b"client", nonce, theirs, self.identity)
+        greeting = self.message(proof + self.identity)
+        send(connection, greeting)
+        verdict = received(connection, self.header.size + 64)
+        expected = keyed_hash(self.secret, b"server", nonce, theirs, self.identity)
+        return Greeted(self.message(nonce) + greeting, answer + verdict, speaks=True,
+                       admitted=verdict[self.header.size:] == expected)
+
+
+class Page:
+    """A client of a page, with Digest authentication (framework/base/http/http_authentication.h)."""
+
+    name = "http"
+    beginning = HTTP_REQUEST
+
+    def __init__(self, secret, address):
+        self.secret, self.address = secret, address
+
+    def greet(self, connection):
+        with connected(self.address) as other:  # a connection serves a single request
+            send(other, HTTP_REQUEST + b"\r\n")
+            challenge = received(other, 1 << 16)
+        fields = dict(re.findall(rb'(\w+)="([^"]*)"', challenge))
+        if not challenge.startswith(b"HTTP/1.1 401") or b"nonce" not in fields:
+            end_of_input(connection)
+            return Greeted()
+        sent = HTTP_REQUEST + b"Authorization: Digest " + self.credentials(fields) + b"\r\n\r\n"
+        send(connection, sent)
+        verdict = received(connection, len(b"HTTP/1.1 200"))
+        return Greeted(sent, verdict, speaks=True,
+                       admitted=verdict.startswith(b"HTTP/1.1 ") and not verdict.endswith(b"401"))
+
+    def credentials(self, challenge):
+        def joined_hash(*parts):
+            return hashlib.sha256(b":".join(parts)).hexdigest().encode()
+
+        realm, nonce, own = challenge[b"realm"], challenge[b"nonce"], random_text()
+        response = joined_hash(joined_hash(b"phalanx", realm, self.secret), nonce, b"00000001", own, b"auth",
+                               joined_hash(b"GET", b"/metrics"))
+        fields = {b"username": b"phalanx", b"realm": realm, b"nonce": nonce, b"uri": b"/metrics", b"response": response,
+                  b"cnonce": own, b"opaque": challenge.get(b"opaque", b"")}
+        return (b"algorithm=SHA-256, qop=auth, nc=00000001, " +
+                b", ".join(b'%s="%s"' % field for field in fields.items()))
+
+
+def protocols(secret, address):
+    """Returns the clients of all protocols for a port. The rank that the peer of gloo claims to be does not exist."""
+    return [Handshake("store", b"phalanx store 1", secret),
+            Handshake("gloo", b"phalanx gloo 1", keyed_hash(secret, b"gloo", b"world"), b"%010d%010d" % (999, 0)),
+            ServerGreeting(secret), Page(secret, address)]
 
 
 def connected(address):
@@ -81,15 +178,19 @@ def received(connection, most, seconds=TIMEOUT):
     return text
 
 
+class StillOpen(AssertionError):
+    """A port has not closed the connection of a stranger."""
+
+
 def assert_ends(connection, answer=b""):
     """Checks that the port says no more than a refusal, and closes the connection."""
     answer += received(connection, 1 << 20)
     connection.settimeout(0)
     try:
-        rest = connection.recv(1)
-        assert rest == b"", "the connection is still open"
+        if connection.recv(1) != b"":
+            raise StillOpen("it goes on talking")
     except BlockingIOError:
-        raise AssertionError("the connection is still open") from None
+        raise StillOpen("the connection is still open") from None
     except OSError:
         pass  # reset
     told = answer in (b"", REFUSAL) or answer.startswith((b"HTTP/1.1 4", b"HTTP/1.0 4")) or is_greeting(answer)
@@ -98,22 +199,10 @@ def assert_ends(connection, answer=b""):
 
 def is_greeting(answer):
     """Returns True if the answer has a nonce, and perhaps a refusal, but no proof."""
-    for protocol in protocols(b""):
-        if answer.startswith(protocol.answer):
-            return answer[len(protocol.answer) + 64:] in (b"", REFUSAL)
-    return answer.startswith(b"PHPS") and len(answer) == 80 + 64
-
-
-def greet(connection, protocol):
-    """Greets with a proof. Returns what was sent, and the verdict; an empty one if the port has another protocol."""
-    nonce = secrets.token_hex(32).encode()
-    send(connection, protocol.hello(nonce))
-    answer = received(connection, len(protocol.answer) + 64)
-    if not answer.startswith(protocol.answer):
-        return b"", b""
-    sent = protocol.proof(nonce, answer)
-    send(connection, sent)
-    return protocol.hello(nonce) + sent, received(connection, 64)
+    for opening in (b"phalanx store 1!", b"phalanx gloo 1!"):
+        if answer.startswith(opening):
+            return answer[len(opening) + 64:] in (b"", REFUSAL)
+    return answer.startswith(b"PHPS") and len(answer) == ServerGreeting.header.size + 64
 
 
 def end_of_input(connection):
@@ -131,13 +220,15 @@ def silent(address, _):
 
 
 def slow(address, _):
-    """Sends a good beginning, byte by byte."""
-    with connected(address) as connection:
+    """Sends the good beginnings of all protocols, byte by byte, and no more."""
+    with contextlib.ExitStack() as stack:
+        links = [(stack.enter_context(connected(address)), protocol.beginning) for protocol in protocols(b"", address)]
         for i in range(100):
-            if not send(connection, b"phalanx store 1?"[i % 16:i % 16 + 1]):
-                break
+            for connection, beginning in links:
+                send(connection, beginning[i:i + 1])
             time.sleep(0.02)
-        assert_ends(connection)
+        for connection, _ in links:
+            assert_ends(connection)
 
 
 def large(address, _):
@@ -152,7 +243,7 @@ def malformed(address, _):
     for text in (b"\n", b"GET / HTTP/1.0\r\n\r\n", noise.randbytes(500), struct.pack("<QQQQQQ", 48, 0, 0, 0, 0, 0),
                  b"phalanx store 1?" + noise.randbytes(128), b"phalanx gloo 1?" + noise.randbytes(200),
                  b"HEAD * HTTP/9\r\nHost:\r\n\r\n", HTTP_REQUEST + b"Authorization: Digest username=\"\r\n\r\n",
-                 struct.pack("<IHBBQIHBBqqqdQQII", 0x53504850, 3, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1.0, 0, 1 << 62, 1 << 30, 0)):
+                 ServerGreeting.header.pack(0x53504850, 3, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1.0, 0, 1 << 62, 1 << 30, 0)):
         with connected(address) as connection:
             send(connection, text)
             end_of_input(connection)
@@ -160,17 +251,14 @@ def malformed(address, _):
 
 
 def wrong_secret(address, _):
-    for protocol in protocols(b"another secret of others"):
+    spoken = set()
+    for protocol in protocols(b"another secret of others", address):
         with connected(address) as connection:
-            _, verdict = greet(connection, protocol)
-            assert verdict in (b"", REFUSAL), verdict
-            assert_ends(connection)
-    # Parameter servers frame their handshake as messages.
-    header = struct.Struct("<IHBBQIHBBqqqdQQII")
-    with connected(address) as connection:
-        for text in (secrets.token_hex(32).encode(), secrets.token_hex(32).encode() + b"3:job,"):
-            send(connection, header.pack(0x53504850, 3, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1.0, 0, 0, len(text), 0) + text)
-        assert_ends(connection)
+            greeted = protocol.greet(connection)
+            assert not greeted.admitted, f"a peer with another secret was admitted by the protocol {protocol.name}"
+            assert_ends(connection, greeted.answer)
+        spoken |= {protocol.name} if greeted.speaks else set()
+    return spoken
 
 
 def wrong_password(address, _):
@@ -183,26 +271,29 @@ def wrong_password(address, _):
 
 def garbage(address, secret):
     """Begins as a peer that knows the secret, and goes on with garbage."""
-    for protocol in protocols(secret):
+    admitted = set()
+    for protocol in protocols(secret, address):
         with connected(address) as connection:
-            greet(connection, protocol)
+            greeted = protocol.greet(connection)
             send(connection, random.Random(2).randbytes(100_000))
             received(connection, 1 << 20)
+        admitted |= {protocol.name} if greeted.admitted else set()
+    return admitted
 
 
 def replayed(address, secret):
     """Sends a greeting again with which a peer was admitted."""
-    for protocol in protocols(secret):
+    tried = set()
+    for protocol in protocols(secret, address):
         with connected(address) as connection:
-            sent, verdict = greet(connection, protocol)
-        if not verdict:
+            greeted = protocol.greet(connection)
+        if not greeted.admitted:
             continue
-        assert verdict != REFUSAL, "the recorded greeting must be a good one"
         with connected(address) as connection:
-            send(connection, sent)
-            answer = received(connection, len(protocol.answer) + 64 + 64)
-            assert answer.endswith(REFUSAL), answer
+            send(connection, greeted.sent)
             assert_ends(connection)
+        tried.add(protocol.name)
+    return tried
 
 
 def many(address, _):

@@ -94,9 +94,12 @@ class Common:
     """Hangs that are not those of one rank that waits in an operation, on one backend."""
 
     def test_a_rank_at_a_tenth_of_its_speed(self):
-        """No operation takes long, so nothing is printed by itself."""
-        process, _ = self.hang("tenth_speed", {"framework.warn_after": 1, "framework.timeout": 60})
+        """No operation takes long, but the others wait for the same rank in each."""
+        process, _ = self.hang("tenth_speed", {"framework.timeout": 60})
         self.assert_doctor_says(rf"rank {FAULTY} is slow: the others (regularly wait|waited) for it", process)
+        sentence = rf"rank {FAULTY} is slow: the others regularly wait for it \(process \d+ on [^\n]+\)"
+        becomes_true(lambda: re.search(sentence, process.err) or not process.running, WARN_AFTER + SLACK)
+        self.assertRegex(process.err, sentence)
         self.assertTrue(process.running, process.text())
         process.kill()
 

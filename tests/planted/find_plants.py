@@ -9,6 +9,7 @@ import os
 import pathlib
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 
@@ -105,16 +106,27 @@ class Finder:
         problems += [f"wrong commits: {line}" for line in right if good[:12] not in line or bad[:12] not in line]
         return problems, right[0] if right else ""
 
-    def find_by_fuzzer(self, found):
-        self.reset()
-        self.commit(found.plant)
-        out = self.out / found.plant.name
-        done = self.call("tools/dev/fuzz", found.target, "--seconds", found.seconds, "--out", out, "--corpora",
-                         out / "corpora", "--bazelw", shlex.join(self.bazelw), check=False)
+    def fuzz(self, found, seconds, out, corpora):
+        """Fuzzes the target. Returns whether something was found, and the line about it."""
+        done = self.call("tools/dev/fuzz", found.target, "--seconds", seconds, "--out", out, "--corpora", corpora,
+                         "--bazelw", shlex.join(self.bazelw), check=False)
         if done.returncode not in (0, 1) or f"{found.target}: " not in done.stdout:
             sys.exit(f"{found.plant.name}: fuzz ended with status {done.returncode}: {done.stdout[-2000:]}{done.stderr[-4000:]}")
-        line = done.stdout.strip().splitlines()[-1]
-        return ([] if done.returncode == 1 else [f"not found in {found.seconds} s: {line}"]), line
+        return done.returncode == 1, done.stdout.strip().splitlines()[-1]
+
+    def find_by_fuzzer(self, found):
+        out, inputs = self.out / found.plant.name, self.out / found.plant.name / "inputs"
+        self.reset()
+        self.commit(found.plant)
+        is_found, line = self.fuzz(found, found.seconds, out, out / "corpora")
+        if not is_found:
+            return [f"not found in {found.seconds} s: {line}"], line
+        # Without the plant, the parser must take or refuse the same input.
+        shutil.rmtree(inputs, ignore_errors=True)
+        shutil.copytree(out / found.target, inputs / found.target, ignore=shutil.ignore_patterns("*.txt", "*.json"))
+        self.reset()
+        is_found, other = self.fuzz(found, 10, out / "without", inputs)
+        return ([f"also found without the plant: {other}"] if is_found else []), line
 
     def bisect(self, found):
         self.reset()

@@ -68,11 +68,13 @@ def _libtorch_cuda(repository_ctx):
     folder = _find(repository_ctx)
     lib = folder and str(repository_ctx.path(folder + "/lib").realpath)
     if not folder:
-        # The wheel lies beside CUDA's libraries, where it looks for them, as pip would have installed them.
+        # The wheel lies beside CUDA's libraries, where it looks for them, as pip would have installed them. Its folder
+        # is not a link: the folder above a link is the one above the link's target.
         folder = str(repository_ctx.path(Label("@libtorch_cuda_wheel//:BUILD.bazel")).dirname)
         cuda = str(repository_ctx.path(Label("@cuda//:BUILD.bazel")).dirname)
         nccl = str(repository_ctx.path(Label("@nccl//:BUILD.bazel")).dirname)
-        repository_ctx.symlink(folder + "/lib", "torch/lib")
+        for library in repository_ctx.path(folder + "/lib").readdir():
+            repository_ctx.symlink(library, "torch/lib/" + library.basename)
         repository_ctx.symlink(cuda + "/lib", "nvidia/cu13/lib")
         repository_ctx.symlink(nccl + "/lib", "nvidia/nccl/lib")
         lib = str(repository_ctx.path("torch/lib"))

@@ -6,8 +6,8 @@
 #include <functional>
 #include <utility>
 
-/// How samples are timed, by the ranks and by the programs next to them that call another library. Includes nothing of
-/// Phalanx, because those programs are compiled with headers of that library alone.
+/// Times samples, in the ranks and in the programs next to them that call another library. This header includes nothing
+/// of Phalanx, because those programs are compiled with the headers of that library alone.
 namespace phalanx::bench {
 
 /// Runs an operation the given number of times in sequence. Returns the total microseconds.

@@ -33,11 +33,12 @@ namespace fs = std::filesystem;
 constexpr const char* kRate = "1gbit";  // of the virtual hosts
 
 constexpr const char* kNotes =
-    "First runs the config twice without a fault. Then each run gets one fault, at a step, in a rank and at a point "
-    "of\n"
-    "the step that follow from the seed. A run that ends because of it is resumed. It passes if it does not hang, its\n"
-    "exit status and its messages are right, no process and no file is left, and its final weights are those of the\n"
-    "undisturbed runs: bit for bit, or, if these differ from each other, with a loss in their band.\n"
+    "First runs the config twice without a fault. Then each run gets one fault, at a step, in a rank and at a\n"
+    "point of the step that follow from the seed. A run that ends because of it is resumed; with\n"
+    "faults.on_lost_rank=shrink, it has to go on without a rank that is lost. It passes if it does not hang, its exit\n"
+    "status and its messages are right, no process and no file is left, and its final weights are those of the\n"
+    "undisturbed runs: bit for bit, or, if these differ from each other or from those of fewer ranks, with a loss in\n"
+    "their band.\n"
     "Faults that the config or this machine does not permit are skipped, with the reason. Exit status: 0 if all runs\n"
     "pass, 1 if one does not.";
 
@@ -108,6 +109,15 @@ int list_faults() {
   return kDone;
 }
 
+// Makes runs that go on without lost ranks comparable with those that do not, since some faults need the latter, and
+// lets a rank that is stopped count as lost before the others have waited for too long.
+void prepare_shrinking(Options& options, const ExperimentConfig& config) {
+  if (!config.faults.shrinks()) return;
+  if (config.strategy.selected() == "auto") options.overrides.emplace_back("strategy=all_reduce");
+  options.overrides.push_back(
+      format_text("faults.lost_after=%g", std::min(config.faults.lost_after, options.timeout / 2)));
+}
+
 // Returns the settings of all runs. What is expected of times does not hold under faults.
 std::vector<std::string> settings_of(const Options& options) {
   auto settings = options.overrides;
@@ -173,7 +183,7 @@ void show(const std::string& text) { standard_output().write(text); }
 int run_trials(const Options& options, const ExperimentConfig& config, Setting& setting, const std::string& no_mounts,
                const std::string& no_hosts) {
   const Subject subject{.ranks = static_cast<int>(config.launch.ranks),
-                        .threads = choose_launch_method(config) == LaunchMethod::kThreads,
+                        .threads = setting.local.threads,
                         .steps = setting.reference->steps,
                         .checkpoint_every = config.checkpoint.every_steps,
                         .keep_last = config.checkpoint.keep_last,
@@ -199,12 +209,13 @@ int run_trials(const Options& options, const ExperimentConfig& config, Setting& 
 }
 
 int run(const Arguments& arguments) {
-  const Options options = parse(arguments);
+  Options options = parse(arguments);
   if (options.list) return list_faults();
   const bool wants_hosts = std::ranges::any_of(wanted_faults(options.faults), &Fault::needs_hosts);
   ExperimentConfig config;
   load_checked(config, {options.config, settings_of(options)});
   check(config);
+  prepare_shrinking(options, config);
   const std::string no_mounts = enter_own_mounts();
   std::string no_hosts = why_no_hosts(config);
   std::optional<TemporaryFolder> temporary;
@@ -214,7 +225,10 @@ int run(const Arguments& arguments) {
   Setting setting{.local = {.train = {arguments.program.front(), "train"},
                             .arguments = arguments_of(options),
                             .ranks = static_cast<int>(config.launch.ranks),
-                            .timeout = options.timeout},
+                            .timeout = options.timeout,
+                            .threads = choose_launch_method(config) == LaunchMethod::kThreads,
+                            .shrinks = config.faults.shrinks(),
+                            .same_on_fewer_ranks = config.determinism == "world_size_invariant"},
                   .on_hosts = {},
                   .folder = folder};
   setting.on_hosts = setting.local;

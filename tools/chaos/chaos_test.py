@@ -11,6 +11,10 @@ from program import ROOT, ProgramTest
 CHAOS = str(ROOT / "tools/chaos/chaos")
 TINY = str(ROOT / "tools/chaos/tiny.yaml")
 SOON = 20
+# Settings with which a run goes on without a rank that is lost, and gives the same bits.
+SHRINK = ("faults.on_lost_rank=shrink", "determinism=world_size_invariant", "train.virtual_shards=12",
+          "train.global_batch_size=24")
+LOSSES = {"kill", "crash", "stop", "leave_early", "bad_alloc", "exception_in_hook", "exception_in_loader", "exception_in_model"}
 # The faults that need rights on this machine; they are skipped, with the reason, where there are none.
 PRIVILEGED = {"disk_full", "shm_full", "network_cut", "network_flapping", "network_slow"}
 
@@ -31,6 +35,15 @@ class Chaos(ProgramTest):
             self.assertEqual([], row["leaked"], row)
             self.assertEqual(0, row["lost_samples"], row)
         print(process.out)
+        return found
+
+    def shrinks(self, *arguments, **options):
+        """Checks that runs go on without each rank that is lost, and end by other faults as without SHRINK."""
+        faults = ",".join(sorted(LOSSES)) + ",checkpoint_torn,sigterm_in_checkpoint"
+        found = self.findings(*SHRINK, f"--faults={faults}", *arguments, **options)
+        self.assertTrue(found["bitwise"])
+        for row in found["rows"]:
+            self.assertEqual(row["fault"] in LOSSES, row["how"] == "shrunk", row)
         return found
 
 
@@ -92,6 +105,10 @@ class Survives(Chaos):
                               "double_ctrl_c,checkpoint_flipped")
         self.assertEqual(6, len({row["fault"] for row in found["rows"]}))
 
+    def test_lost_ranks(self):
+        found = self.shrinks("--runs=10", "--seed=5", "launch.ranks=3")
+        self.assertEqual(10, len({row["fault"] for row in found["rows"]}))
+
     def test_a_run_that_does_not_survive_is_reported(self):
         # A rank that is stopped for half a second is longer silent than this timeout allows.
         process = self.chaos("--runs=1", "--faults=stop_and_continue", "--timeout=0.2", "--json=rows.json")
@@ -117,6 +134,11 @@ class Nightly(Chaos):
 
     def test_inproc(self):
         self.findings(self.RUNS, "--seed=14", "backend=inproc", seconds=7200)
+
+    def test_lost_ranks(self):
+        for backend in ("shm", "gloo"):
+            with self.subTest(backend):
+                self.shrinks(self.RUNS, "--seed=15", "launch.ranks=4", f"backend={backend}", seconds=7200)
 
 
 if __name__ == "__main__":

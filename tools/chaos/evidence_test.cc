@@ -46,22 +46,22 @@ using Difference = Evidence;
 TEST_F(Difference, IsOneBitOfTheWeights) {
   const Reference reference{.weights = "abc", .steps = 9};
   write_results("abc", 9, 1);
-  EXPECT_EQ(difference(folder_.path(), reference), "");
+  EXPECT_EQ(difference(folder_.path(), reference, reference.bitwise), "");
   write_results("abb", 9, 1);
-  EXPECT_THAT(difference(folder_.path(), reference), HasSubstr("weights differ"));
+  EXPECT_THAT(difference(folder_.path(), reference, reference.bitwise), HasSubstr("weights differ"));
 }
 
 TEST_F(Difference, IsAMissingStep) {
   write_results("abc", 8, 1);
-  EXPECT_THAT(difference(folder_.path(), {.weights = "abc", .steps = 9}), HasSubstr("after step 8 instead of 9"));
+  EXPECT_THAT(difference(folder_.path(), {.weights = "abc", .steps = 9}, true), HasSubstr("after step 8 instead of 9"));
 }
 
 TEST_F(Difference, IsALossOutsideOfTheBandIfBitsVary) {
   const Reference reference{.weights = "abc", .loss = 1, .spread = 0.01, .bitwise = false, .steps = 9};
   write_results("other", 9, 1.05);
-  EXPECT_EQ(difference(folder_.path(), reference), "");
+  EXPECT_EQ(difference(folder_.path(), reference, reference.bitwise), "");
   write_results("other", 9, 1.2);
-  EXPECT_THAT(difference(folder_.path(), reference), HasSubstr("its loss is 1.2"));
+  EXPECT_THAT(difference(folder_.path(), reference, reference.bitwise), HasSubstr("its loss is 1.2"));
 }
 
 using Damage = Evidence;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "framework/base/error.h"
 #include "framework/base/text.h"
@@ -23,28 +24,22 @@ std::vector<Fault> by_ranks() {
   stop.needs_processes = stop.needs_peer = true;
   Fault leave = ends("leave_early", "leave", {kFailed, kRankDied});
   leave.needs_processes = leave.needs_peer = true;
-  Fault mismatch = ends("mismatch", "mismatch", {kFailed});
-  mismatch.needs_peer = true;
-  return {ends("kill", "kill", {kRankDied}),
-          ends("crash", "crash", {kRankDied}),
-          std::move(stop),
-          std::move(leave),
-          ends("bad_alloc", "bad_alloc", {kFailed}),
-          ends("exception_in_hook", "exception_in_hook", {kFailed}),
-          ends("exception_in_loader", "exception_in_loader", {kFailed}),
-          ends("exception_in_model", "exception_in_model", {kFailed}),
-          std::move(mismatch),
-          {.name = "slow_rank", .planned = "slow", .expected = Expected::kGoesOn, .seconds = 0.03, .is_shown = false},
-          {.name = "clock_forward",
-           .planned = "clock_jump",
-           .expected = Expected::kGoesOn,
-           .seconds = kDay,
-           .is_shown = false},
-          {.name = "clock_back",
-           .planned = "clock_jump",
-           .expected = Expected::kGoesOn,
-           .seconds = -kDay,
-           .is_shown = false}};
+  Fault kill = ends("kill", "kill", {kRankDied}), crash = ends("crash", "crash", {kRankDied});
+  kill.ends_process = crash.ends_process = true;
+  std::vector<Fault> all{std::move(kill), std::move(crash), std::move(stop), std::move(leave)};
+  for (const char* name : {"bad_alloc", "exception_in_hook", "exception_in_loader", "exception_in_model"}) {
+    all.push_back(ends(name, name, {kFailed}));
+  }
+  for (auto& fault : all) fault.loses_rank = true;
+  all.push_back(ends("mismatch", "mismatch", {kFailed}));
+  all.back().needs_peer = true;
+  all.push_back(
+      {.name = "slow_rank", .planned = "slow", .expected = Expected::kGoesOn, .seconds = 0.03, .is_shown = false});
+  for (const auto& [name, seconds] : {std::pair("clock_forward", kDay), std::pair("clock_back", -kDay)}) {
+    all.push_back(
+        {.name = name, .planned = "clock_jump", .expected = Expected::kGoesOn, .seconds = seconds, .is_shown = false});
+  }
+  return all;
 }
 
 // Returns the faults in which a rank flips a bit. The run checks in every step, so that no checkpoint has the bit.

@@ -32,6 +32,8 @@ struct Fault {
 
   std::vector<std::string> settings{};  // of the run, by which it notices the fault
 
+  bool loses_rank = false;       // with faults.on_lost_rank: shrink, the others go on without the rank
+  bool ends_process = false;     // ranks that are threads of one process end together
   bool needs_processes = false;  // makes no sense for ranks that are threads of one process
   bool needs_peer = false;       // makes no sense for a single rank
   bool needs_mounts = false;     // this process mounts a file system that only it and its children see

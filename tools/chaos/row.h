@@ -14,7 +14,8 @@ namespace phalanx::chaos {
 struct Row {
   Trial trial;
   std::optional<double> detected_seconds{};  // from the fault until the run said something; empty: it said nothing
-  std::string recovered{};                   // "went on", "relaunched", "resumed" or "started again"; empty: it did not
+  std::string recovered{};                   // "went on", "shrunk" (went on without a rank), "relaunched", "resumed" or
+                                             // "started again"; empty: it did not
   std::int64_t lost_steps = 0;               // steps that were computed twice
   std::optional<std::int64_t> lost_samples{};  // that no update has seen; empty: unknown, as the weights differ
   int orphans = 0;                             // processes that were left

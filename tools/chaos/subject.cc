@@ -62,7 +62,8 @@ JsonValue summary_of(const std::string& run_folder) {
 double run_undisturbed(const Launching& launching, const Folders& folders) {
   folders.create();
   const auto begin = Attempt::Clock::now();
-  const Start more{.command = {"--set=launch.restarts=0"}, .variables = {}};
+  Start more{.command = {"--set=launch.restarts=0"}, .variables = {}};
+  if (launching.hosts != nullptr) more.command.push_back("--set=faults.on_lost_rank=stop");
   Attempt attempt(starts_of(launching, folders, more), folders.attempt(0), folders.note());
   attempt.wait(kReferenceSeconds);
   if (!attempt.poll() || attempt.status() != 0) {
@@ -117,13 +118,13 @@ Reference measure_reference(const Launching& launching, const std::string& folde
   return reference;
 }
 
-std::string difference(const std::string& run_folder, const Reference& reference) {
+std::string difference(const std::string& run_folder, const Reference& reference, bool bitwise) {
   const auto summary = summary_of(run_folder);
   const auto steps = summary.get<std::int64_t>("steps");
   if (steps != reference.steps) {
     return "it ended after step " + std::to_string(steps) + " instead of " + std::to_string(reference.steps);
   }
-  if (reference.bitwise) {
+  if (bitwise) {
     const bool same = read_file(RunFolder(run_folder).weights()) == reference.weights;
     return same ? "" : "its weights differ from the undisturbed run's";
   }

@@ -18,6 +18,9 @@ struct Launching {
   int ranks = 1;
   double timeout = 10;                        // framework.timeout, seconds
   const bench_train::Hosts* hosts = nullptr;  // the two hosts on which ranks run; null: train starts them here
+  bool threads = false;                       // ranks are threads of one process
+  bool shrinks = false;                       // ranks that are left go on without lost ones
+  bool same_on_fewer_ranks = false;           // and give the same bits (determinism: world_size_invariant)
 };
 
 /// The folders of one run.
@@ -53,8 +56,8 @@ std::vector<Start> starts_of(const Launching& launching, const Folders& folders,
 /// if it fails.
 Reference measure_reference(const Launching& launching, const std::string& folder);
 
-/// Returns what distinguishes the result of a run from the reference; empty: nothing. Throws DataError if a file is
-/// missing.
-std::string difference(const std::string& run_folder, const Reference& reference);
+/// Returns what distinguishes the result of a run from the reference; empty: nothing. Weights are compared bit for bit
+/// if `bitwise`, otherwise losses. Throws DataError if a file is missing.
+std::string difference(const std::string& run_folder, const Reference& reference, bool bitwise);
 
 }  // namespace phalanx::chaos

@@ -30,8 +30,14 @@ using Clock = Attempt::Clock;
 
 constexpr int kMostResumes = 3;
 constexpr double kOrphanSeconds = 5;
-const std::string kNoRestarts = "--set=launch.restarts=0";
+const std::string kNoRestarts = "--set=launch.restarts=0", kNoShrinking = "--set=faults.on_lost_rank=stop";
 constexpr std::int64_t kSmallSharedMemory = 64 << 10;
+
+// Returns the number that follows the last occurrence of these words; 0: there is none.
+std::int64_t number_after(const std::string& text, const std::string& words) {
+  const auto found = text.rfind(words);
+  return found == std::string::npos ? 0 : std::stoll(text.substr(found + words.size()));
+}
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -60,6 +66,16 @@ class TrialRun {
  private:
   bool is(const char* name) const { return fault_.name == name; }
   void complain(const std::string& problem) { row_.problems.push_back(problem); }
+
+  // Returns true if the ranks can be started again, or go on without a lost one.
+  bool may_recover() const {
+    return (fault_.caused_by == CausedBy::kRank || fault_.caused_by == CausedBy::kDriver) && !fault_.needs_hosts;
+  }
+
+  bool shrinks() const { return launching_.shrinks && launching_.ranks > 1 && may_recover(); }
+
+  // Returns true if the others have to go on without the rank.
+  bool must_shrink() const { return shrinks() && fault_.loses_rank && !(launching_.threads && fault_.ends_process); }
 
   // Much longer than a run takes: a run that goes on for longer hangs.
   double deadline() const { return 30 + 5 * reference_.seconds + 3 * launching_.timeout; }
@@ -110,14 +126,18 @@ class TrialRun {
   }
 
   void check_status(const Attempt& attempt) {
-    if (row_.status == 0) {
-      const bool again = attempt.errors().find("Starts again") != std::string::npos;
-      row_.recovered = again ? "relaunched" : "went on";
-      if (again || fault_.expected == Expected::kGoesOn) return;
-    } else if (std::ranges::find(fault_.statuses, row_.status) != fault_.statuses.end()) {
-      return;
+    const std::string errors = attempt.errors();
+    const auto says = [&](const char* words) { return errors.find(words) != std::string::npos; };
+    const bool again = says("Starts again"), shrunk = shrinks() && says(" is lost, ");
+    if (row_.status == 0) row_.recovered = again ? "relaunched" : shrunk ? "shrunk" : "went on";
+    if (shrunk) last_step_before_ = number_after(errors, " s, after step ");
+    if (must_shrink() && row_.recovered != "shrunk") {
+      complain("it did not go on without the rank, but ended with status " + std::to_string(row_.status));
+    } else if (row_.status == 0 && !again && !shrunk && fault_.expected != Expected::kGoesOn) {
+      complain("it ended with status 0");
+    } else if (row_.status != 0 && std::ranges::find(fault_.statuses, row_.status) == fault_.statuses.end()) {
+      complain("it ended with status " + std::to_string(row_.status));
     }
-    complain("it ended with status " + std::to_string(row_.status));
   }
 
   void check_names(const std::string& errors) {
@@ -160,20 +180,20 @@ class TrialRun {
   }
 
   void compare_results() {
-    const std::string found = difference(folders_.run(), reference_);
+    const bool shrunk = last_step_before_.has_value();
+    const bool bitwise = reference_.bitwise && (!shrunk || launching_.same_on_fewer_ranks);
+    const std::string found = difference(folders_.run(), reference_, bitwise);
     if (!found.empty()) return complain(found);
     row_.lost_samples = 0;
     if (row_.recovered == "went on" || fault_.expected == Expected::kRefused) return;
     const std::int64_t complete = trial_.step - (trial_.event == Event::kUpdate ? 0 : 1);
-    row_.lost_steps = std::max<std::int64_t>(0, complete - last_resumed_step());
+    const std::int64_t kept = row_.recovered == "shrunk" ? *last_step_before_ : last_resumed_step();
+    row_.lost_steps = std::max<std::int64_t>(0, complete - kept);
   }
 
   // Returns the step after which the run resumed last; 0: it began from scratch.
   std::int64_t last_resumed_step() const {
-    static const std::string kWords = "resumes after step ";
-    const std::string log = read_file(RunFolder(folders_.run()).log(0));
-    const auto found = log.rfind(kWords);
-    return found == std::string::npos ? 0 : std::stoll(log.substr(found + kWords.size()));
+    return number_after(read_file(RunFolder(folders_.run()).log(0)), "resumes after step ");
   }
 
   void damage_newest() {
@@ -208,13 +228,12 @@ class TrialRun {
                                                  .note = folders_.note()})}};
   }
 
-  // Returns the settings of the fault. Ranks that no launcher of ours starts cannot be started again by it, and a job
-  // that is started again at once would not let this process damage its checkpoints.
+  // Returns the settings of the fault. Ranks that no launcher of ours starts cannot be started again by it, and do not
+  // go on without a lost one. A job that does either at once would not let this process damage its checkpoints.
   std::vector<std::string> own_settings() const {
-    const bool possible = fault_.caused_by == CausedBy::kRank || fault_.caused_by == CausedBy::kDriver;
     std::vector<std::string> words;
     for (const auto& setting : fault_.settings) words.push_back("--set=" + setting);
-    if (!possible || fault_.needs_hosts) words.push_back(kNoRestarts);
+    if (!may_recover()) words.insert(words.end(), {kNoRestarts, kNoShrinking});
     return words;
   }
 
@@ -241,7 +260,8 @@ class TrialRun {
   Row row_;
   std::optional<SmallDisk> disk_{}, shared_memory_{};
   Descriptor listener_{};
-  std::string damaged_{};  // path of the file
+  std::string damaged_{};                           // path of the file
+  std::optional<std::int64_t> last_step_before_{};  // the step after which the run has gone on without a rank
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What `tiny` is beyond what //tests/zoo checks of every model.
+// Tests the properties of `tiny` that //tests/zoo does not check of every model.
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 

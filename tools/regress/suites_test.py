@@ -54,6 +54,11 @@ class Suites(ProgramTest):
                 self.assertEqual({f"//{folder}/..." for folder in SANITIZED}, targets)
                 self.assertEqual(8, sum(name.endswith(f"-{label}") for name in names), names)
 
+    def test_cuda_has_the_tests_that_only_its_builds_can_run(self):
+        text = (ROOT / "configs/suites/cuda.yaml").read_text()
+        self.assertIn("test --config=cuda --config=nightly //tests/gpu:plugin_test //tests/gpu:real_libraries_test ", text)
+        self.assertEqual(2, len(self.cases("cuda")))
+
     def test_weekly_has_every_config(self):
         configs = {path.stem for path in (ROOT / "configs").glob("*.yaml")}
         self.assertLessEqual(configs, set(self.cases("weekly")))

@@ -79,6 +79,14 @@ class Replay(ProgramTest):
         self.record(determinism="world_size_invariant", **{"launch.threads": 1})
         self.assertIn("bit for bit", self.replay("--rank=1").out)
 
+    def test_servers_are_not_needed(self):
+        self.record(strategy="ssp", **{"roles.server": 1, "launch.ranks": 3})
+        self.assertRegex(self.replay("--rank=1").out, r"(?m)^Rank 1 of 3 did what is recorded: \d+ operations, and after step 16 "
+                         r"the same parameters, bit for bit$")
+        err = self.replay("--rank=2", status=2).err
+        self.assertIn("rank 2 of 3 was a parameter server", err)
+        self.assertIn("replay one of ranks 0 to 1", err)
+
     def test_digests_can_be_written_afterwards(self):
         self.record()
         self.replay("--rank=0", "--set=train.digests=1", "--run_dir=again")
@@ -117,8 +125,6 @@ class Refusals(ProgramTest):
     def test_what_a_recording_cannot_see(self):
         for strategy in ("hogwild", "{sharded: {one_copy: true}}"):
             self.assertIn("lets ranks write into each other's memory outside of operations", self.refusal(strategy=strategy))
-        self.assertIn("the answers of parameter servers do not come by operations",
-                      self.refusal(**{"strategy": "ssp", "roles.server": 1, "launch.ranks": 3}))
 
     def test_what_the_clock_decides(self):
         self.assertIn("framework.tune: auto calls operations as often as the clock says",
@@ -132,7 +138,8 @@ class Backends(ProgramTest):
     """One run of each backend with each strategy that can be recorded. Nightly."""
 
     STRATEGIES = ("all_reduce", "overlapped", "sharded", "{sharded: {stage: 2}}", "{sharded: {stage: 3}}", "gossip",
-                  "local_sgd", "diloco", "{levels: {inter: all_reduce}}", "auto")
+                  "local_sgd", "diloco", "{levels: {inter: all_reduce}}", "auto", "sync_ps", "ssp",
+                  "{downpour: {every: 3, prefetch: 1}}", "{easgd: {every: 2}}")
 
     def check(self, backend, strategy, number):
         recording = f"recording{number}"

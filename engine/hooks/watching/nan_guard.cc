@@ -54,6 +54,13 @@ class NanGuard::GuardedUpdate final : public OptimizerDecorator {
   bool can_skip_on_device() const override { return !guard_.due_ && inner().can_skip_on_device(); }
   void update_unless(const at::Tensor& skip) override { inner().update_unless(skip); }
 
+  // The gradients of a replay are gone when it has been launched. Values that are not finite remain in the parameters.
+  std::string why_not_recorded() const override { return inner().why_not_recorded(); }
+  void replayed() override {
+    inner().replayed();
+    if (guard_.due_) look_at_parameters();
+  }
+
   void look_at_parameters() {
     for (const auto& slice : slices()) guard_.look_at(slice, slice.values, Kind::kParameter);
   }

@@ -20,7 +20,8 @@ namespace phalanx {
 ///
 /// Every loss is checked, so that the first bad step is known exactly. However, all losses since the last check are
 /// checked together in every n-th step. Until then they stay on their device, and no thread waits for it. Gradients and
-/// parameters are only checked in that step, which costs a pass over memory each. Then the ranks vote by a small
+/// parameters are only checked in that step, which costs a pass over memory each; of a step whose update is part of a
+/// graph of the device (Optimizer::record), only the parameters. Then the ranks vote by a small
 /// all-reduce, which is read one step later, so that no rank waits. At the end of a run parameters are checked again.
 class NanGuard {
  public:

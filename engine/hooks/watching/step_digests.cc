@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <string>
 #include <utility>
 
 #include "engine/optim/decorator.h"
@@ -30,6 +31,8 @@ class DigestedUpdate final : public OptimizerDecorator {
     }
     inner().update();
   }
+
+  std::string why_not_recorded() const override { return "train.digests reads gradients between backward and update"; }
 
  private:
   StepDigests& digests_;

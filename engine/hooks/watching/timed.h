@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "engine/optim/decorator.h"
@@ -51,6 +52,9 @@ class TimedUpdate final : public OptimizerDecorator {
     inner().update();
     clock_.lap(Phase::kUpdate);
   }
+
+  // A recorded update is not timed: it is launched together with forward and backward.
+  std::string why_not_recorded() const override { return inner().why_not_recorded(); }
 
  private:
   StepClock& clock_;

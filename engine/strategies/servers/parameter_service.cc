@@ -10,22 +10,32 @@
 #include "framework/base/json.h"
 #include "framework/base/log.h"
 #include "framework/comm/launch/locality.h"
+#include "framework/ps/client/links.h"
 
 namespace phalanx {
+namespace {
+
+bool has_servers(const StrategyContext& context) {
+  return context.servers != nullptr && !context.servers->list().servers.empty();
+}
+
+}  // namespace
 
 ParameterService::ParameterService(const StrategyContext& context)
     : group_(context.group),
       owner_(context.level + "strategy of " + group_->name()),
       timeout_(context.timeout),
-      servers_(context.servers) {
+      servers_(has_servers(context) ? context.servers : nullptr),
+      links_(context.servers ? context.servers->list().links : nullptr) {
   if (servers_) {
     const auto& list = servers_->list();
     // An earlier start may have left tables in the namespace that the first move leads to.
     if (!list.run.empty() && group_->rank() == 0) connect(list, 1)->clear();
     client_ = connect_without_old_tables(list, 0);
   } else {
-    auto started = ps::start_servers(true, *group_);
+    auto started = ps::start_servers(true, *group_, links_);
     server_ = std::move(started.own);
+    started.all.checksums = context.servers && context.servers->list().checksums;
     client_ = connect(started.all, 0);
   }
   group_->barrier().wait();  // all ranks must connect before any server ends
@@ -36,7 +46,9 @@ std::unique_ptr<ps::Client> ParameterService::connect(const ps::ServerList& list
                             .job = owner_,
                             .number = group_->rank(),
                             .secret = list.secret,
-                            .timeout = timeout_};
+                            .timeout = timeout_,
+                            .links = list.links,
+                            .checksums = list.checksums};
   if (!list.run.empty()) {
     options.job = list.run + ": " + options.job + (moves % 2 == 1 ? ", moved" : "");
     options.retry = list.retry;
@@ -57,6 +69,8 @@ std::unique_ptr<ps::Client> ParameterService::connect_without_old_tables(const p
   }
   return client;
 }
+
+bool ParameterService::tables_are_there() const { return links_ != nullptr && links_->tables_are_there(); }
 
 void ParameterService::on_change_of_servers(std::function<void()> move) {
   if (servers_) servers_->on_change(std::move(move));

@@ -16,7 +16,8 @@
 namespace phalanx {
 
 /// The parameter servers of a strategy. These are the servers of the run (`roles`), if it has any; otherwise every rank
-/// of the strategy's own group runs one, which serves while the rank trains.
+/// of the strategy's own group runs one, which serves while the rank trains. In a replay, the recording answers
+/// instead, and no server runs.
 class ParameterService {
  public:
   /// Collective.
@@ -44,6 +45,9 @@ class ParameterService {
   Metrics metrics_of_servers(const std::string& prefix) const;
   Communicator& group() { return *group_; }
 
+  /// Returns ps::Links::tables_are_there().
+  bool tables_are_there() const;
+
  private:
   // Returns a client of `list` after this number of moves. The namespace of the tables differs between two consecutive
   // moves, since a server may be both in the former list and in the new one.
@@ -56,8 +60,9 @@ class ParameterService {
   std::string owner_;  // of the tables; distinguishes the strategies that use the same servers
   Seconds timeout_;
   std::shared_ptr<ps::CurrentServers> servers_;  // null if every rank has a server
-  std::unique_ptr<ps::Server> server_;           // of this rank; null if the run has its own servers
+  std::unique_ptr<ps::Server> server_;           // of this rank; null if the run has its own servers, and in a replay
   std::unique_ptr<ps::Client> client_;
+  std::shared_ptr<ps::Links> links_;  // null: over sockets
   std::int64_t moves_ = 0;
   std::int64_t lost_updates_ = 0;  // on servers that the run has left
 };

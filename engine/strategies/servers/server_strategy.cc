@@ -33,7 +33,7 @@ void ServerStrategy::reset() {
   begin(values_);
   make_room_for_rules();
   if (!servers_outdated_) tables_.read_state(rules_);
-  servers_outdated_ = true;
+  servers_outdated_ = !service_.tables_are_there();
 }
 
 void ServerStrategy::before_update(std::int64_t) {

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -46,10 +47,11 @@ class SyncPs final : public GradientStrategy {
     return slices;
   }
 
-  void before_update(std::int64_t) override {
+  void before_update(std::int64_t step) override {
     const at::NoGradGuard no_grad;
-    turn_ = 1 - turn_;
-    sums_[turn_].exchange(
+    // A replay that begins at a checkpoint begins with the sums that the recorded rank used there.
+    turn_ = turn_ ? 1 - *turn_ : static_cast<std::size_t>(step % 2);
+    sums_[*turn_].exchange(
         gradients_, {.rule = 0, .scale = weight_, .tick = true}, [](std::size_t) {},
         [this](std::size_t bucket) { gradients_[bucket].div_(group_->size()); });
   }
@@ -67,7 +69,7 @@ class SyncPs final : public GradientStrategy {
   double weight_;  // of this rank's gradients
   ParameterService service_;
   std::array<BucketTables, 2> sums_;  // for even and odd steps
-  std::size_t turn_ = 0;
+  std::optional<std::size_t> turn_;   // of the last step
   std::vector<at::Tensor> gradients_;
 };
 

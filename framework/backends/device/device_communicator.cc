@@ -48,6 +48,11 @@ class Finished final : public Work::State {
 
 }  // namespace
 
+// A single rank copies on its stream.
+bool DeviceCommunicator::in_graphs(c10::DeviceType device) const {
+  return device == device_ && device != c10::kCPU && (size() == 1 || paths_.native.group != nullptr);
+}
+
 Work DeviceCommunicator::launch(Operation operation) {
   const at::Tensor& tensor = tensor_of(operation);
   if (!tensor.defined() || tensor.device().type() != device_) return inner()->launch(std::move(operation));
@@ -122,6 +127,10 @@ CommunicatorPtr DeviceCommunicator::split(int color, int key) {
 CommunicatorPtr DeviceCommunicator::shrink() {
   if (paths_.native.group) refuse_shrink("nccl");
   return Decorator::shrink();
+}
+
+std::string DeviceCommunicator::why_no_shrink() const {
+  return paths_.native.group ? cannot_shrink("nccl") : Decorator::why_no_shrink();
 }
 
 bool DeviceCommunicator::shares_memory() const { return device_ == c10::kCPU ? inner()->shares_memory() : size() == 1; }

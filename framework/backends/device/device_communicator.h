@@ -58,10 +58,12 @@ class DeviceCommunicator final : public Decorator {
   }
 
   bool takes(c10::DeviceType device) const override { return device == device_ || inner()->takes(device); }
+  bool in_graphs(c10::DeviceType device) const override;  // true with a native group
   Work launch(Operation operation) override;
   Work run(const Call& call, std::function<void()> body) override;
   CommunicatorPtr split(int color, int key) override;
   CommunicatorPtr shrink() override;
+  std::string why_no_shrink() const override;
   bool shares_memory() const override;  // true if the ranks share memory of the device
   at::Tensor do_allocate(const Allocation& allocation) override;
 

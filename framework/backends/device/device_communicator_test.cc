@@ -48,6 +48,14 @@ TEST_F(DeviceRouting, UsesTheNativeGroupForTheOperationsThatItSupports) {
   ASSERT_TRUE(native_->launched());
 }
 
+TEST_F(DeviceRouting, OperationsBelongToGraphsIfTheNativeGroupHasThemOrThereIsOneRank) {
+  EXPECT_TRUE(group_.in_graphs(c10::kMeta));
+  EXPECT_FALSE(group_.in_graphs(c10::kCPU));
+  EXPECT_FALSE(DeviceCommunicator(host_, c10::kMeta).in_graphs(c10::kMeta));
+  EXPECT_TRUE(DeviceCommunicator(std::make_shared<RecordingCommunicator>(0, 1), c10::kMeta).in_graphs(c10::kMeta));
+  EXPECT_FALSE(host_->in_graphs(c10::kMeta));
+}
+
 TEST_F(DeviceRouting, RunsBarriersOnTheHost) {
   group_.barrier().wait();
   EXPECT_TRUE(host_->launched());

@@ -104,7 +104,8 @@ CommunicatorPtr GlooCommunicator::split_now(int color, int key) {
                       .rank = static_cast<int>(std::ranges::find(members, rank()) - members.begin()),
                       .size = static_cast<int>(members.size()),
                       .timeout = group_->timeout(),
-                      .endpoint = group_->transport().endpoint()};
+                      .endpoint = group_->transport().endpoint(),
+                      .check = [&] { throw_if_lost(*group_, members); }};
   auto transport = connect(member, group_->transport().device(), exchange);
   return std::make_shared<GlooCommunicator>(std::make_shared<Group>(member.group, std::move(transport)), queue_);
 }

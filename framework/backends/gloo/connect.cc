@@ -55,8 +55,12 @@ std::string where(const Member& member) {
   return "connecting " + member.group + ", rank " + std::to_string(member.rank) + " of " + std::to_string(member.size);
 }
 
-// The greeting of one group is worthless in another.
-std::string secret_of(const Member& member) { return keyed_hash(member.endpoint.secret, {"gloo", member.group}); }
+// The greeting of one group is worthless in another. Survivors connect one view after the other, under the same name.
+std::string secret_of(const Member& member) {
+  if (!member.standing.control) return keyed_hash(member.endpoint.secret, {"gloo", member.group});
+  const std::string view = std::to_string(member.standing.view.number);
+  return keyed_hash(member.endpoint.secret, {"gloo", member.group, "view", view});
+}
 
 [[noreturn]] void explain(const Member& member, int peer, const std::string& address, CommError::Kind kind,
                           const std::string& why) {
@@ -70,7 +74,12 @@ std::string secret_of(const Member& member) { return keyed_hash(member.endpoint.
                                               "GLOO_SOCKET_IFNAME)"));
 }
 
+// Survivors know that they have the same secret, so another one is that of another group, at a port that `peer` has
+// left.
 [[noreturn]] void refuse_secret(const Member& member, int peer, const std::string& address) {
+  if (member.standing.control) {
+    explain(member, peer, address, CommError::Kind::kPeerLost, "another group listens there by now");
+  }
   throw CommError(CommError::Kind::kSystem,
                   where(member) + ": rank " + std::to_string(peer) + " at " + address +
                       " has another secret; give all ranks of the job the same (PHALANX_JOB_SECRET or " +
@@ -88,14 +97,14 @@ Descriptor listen(const Member& member) {
 // Connects to a rank before this one. It is tried again if strangers have displaced the connection.
 Descriptor dial(const Member& member, int peer, const std::string& address, Clock::time_point deadline) {
   for (milliseconds nap{1};; nap = std::min(nap * 2, milliseconds(250))) {
+    bool refused = false;
     try {
       const Seconds left = std::max<Seconds>(deadline - Clock::now(), Seconds(0));
       TimedStream stream(connect_to(address, left.count()));
       const auto result = greet(stream, kProtocol, secret_of(member), claim_of(member.rank, peer), deadline);
       if (result == HandshakeResult::kAdmitted) return stream.release();
-      refuse_secret(member, peer, address);
+      refused = true;
     } catch (const CommError& error) {
-      if (error.kind() == CommError::Kind::kSystem) throw;
       if (Clock::now() + nap >= deadline) explain(member, peer, address, error.kind(), error.what());
     } catch (const Error& error) {
       std::string why = error.what();
@@ -104,6 +113,7 @@ Descriptor dial(const Member& member, int peer, const std::string& address, Cloc
       explain(member, peer, address, Clock::now() >= deadline ? CommError::Kind::kTimeout : CommError::Kind::kPeerLost,
               why);
     }
+    if (refused) refuse_secret(member, peer, address);
     std::this_thread::sleep_for(nap);
   }
 }
@@ -135,13 +145,13 @@ void accept_peers(const Member& member, Descriptor listener, Transport& transpor
   }
 }
 
-// The group goes on listening where its ranks have connected.
+// The group goes on listening where its ranks have connected. The addresses tell it from others of the same name.
 Standing new_standing(const Member& member, const std::vector<std::string>& addresses, const Descriptor& listener) {
-  auto control =
-      std::make_shared<Control>(Control{.group = member.group,
-                                        .own = member.rank,
-                                        .addresses = addresses,
-                                        .secret = keyed_hash(member.endpoint.secret, {"gloo members", member.group})});
+  auto control = std::make_shared<Control>(
+      Control{.group = member.group,
+              .own = member.rank,
+              .addresses = addresses,
+              .secret = keyed_hash(member.endpoint.secret, {"gloo members", member.group, join(addresses, " ")})});
   if (listener.valid()) control->listener = Descriptor(::fcntl(listener.get(), F_DUPFD_CLOEXEC, 0));
   if (listener.valid() && !control->listener.valid()) {
     throw CommError(CommError::Kind::kSystem, where(member) + ": cannot keep a socket open: " + std::strerror(errno));

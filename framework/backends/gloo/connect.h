@@ -31,12 +31,14 @@ struct Member {
 using Exchange = std::function<std::vector<std::string>(const std::string& own)>;
 
 /// Connects every rank to every other rank. A rank listens at one port of its endpoint, where all ranks after it
-/// connect to it; `exchange` tells them the address. Then the socket is kept for the group's Control, unless it has
-/// one. The two ends of each connection prove to each other that they know the endpoints' secret, and which ranks of
-/// which group they are, before Gloo gets it (framework/base/handshake.h). Strangers are disconnected.
+/// connect to it; `exchange` tells them the address. A new group keeps this socket for its Control. A group that is
+/// shrunk from another one closes it, since it has the Control of that one, with a socket of its own. The two ends of
+/// each connection prove to each other that they know the endpoints' secret, and which ranks of which group and view
+/// they are, before Gloo gets it (framework/base/handshake.h). Strangers are disconnected.
 ///
 /// Collective. Throws ConfigError if this rank cannot listen, and a CommError that names the rank that cannot be
-/// reached (kPeerLost), that did not connect in time (kTimeout), or that has another secret (kSystem).
+/// reached (kPeerLost), that did not connect in time (kTimeout), or that has another secret (kSystem; kPeerLost in a
+/// group that is shrunk from another one, whose ranks have the same secret unless one of them has left its port).
 std::shared_ptr<Transport> connect(const Member& member, std::shared_ptr<::gloo::transport::tcp::Device> device,
                                    const Exchange& exchange);
 

@@ -36,6 +36,10 @@ struct Control {
   Descriptor listener{};                                  // invalid if there is only one member
   std::set<std::int64_t> gone{};                          // members that have ended or left
   std::map<std::int64_t, membership::Message> commits{};  // by number of the view that ended: what was agreed on
+  std::map<std::int64_t, std::string> calls{};  // of shrink(), by number of the group's view: why it failed, or ""
+
+  std::uint64_t numbered = 0;                        // texts of ControlLinks that this member has sent in all its calls
+  std::map<std::int64_t, std::uint64_t> received{};  // by sender: the number of the last text that has arrived
 };
 
 /// A group's place among those that were shrunk from one another.
@@ -48,7 +52,8 @@ struct Standing {
 /// each of them, sends over the connections that it has dialed, and receives over those that it has accepted. Both ends
 /// of a connection prove that they know the secret and which members they are, before anything else is parsed.
 ///
-/// A member that does not answer is dialed again and again. Not thread-safe.
+/// A member that does not answer is dialed again and again. A text is sent again over the next connection if a
+/// connection ends before the receiver has acknowledged it. The receiver gets it once. Not thread-safe.
 class ControlLinks {
  public:
   /// Is called with each text that another member has sent, in the order of sending.
@@ -57,15 +62,20 @@ class ControlLinks {
   explicit ControlLinks(Control& control);
   ~ControlLinks();
 
-  /// Sends a text as soon as there is a connection. Does not block.
-  void send(std::int64_t to, std::string_view text);
+  /// Sends a text as soon as there is a connection. Does not block. Returns the number of the text; 0 if nobody
+  /// receives it, because the member is this one or gone.
+  std::uint64_t send(std::int64_t to, std::string_view text);
 
-  /// Returns true if all texts for a member have been written to a connection.
-  bool has_sent(std::int64_t to) const;
+  /// Returns true if a member has received the text of this number, and all those that were sent to it before.
+  bool has_received(std::int64_t member, std::uint64_t text) const;
+
+  /// Returns the reason why there is no connection to a member: the last failure, or an empty text if nothing has
+  /// failed.
+  std::string problem(std::int64_t member) const;
 
   /// Moves what can be moved, and calls `receive`. If nothing moves, returns after a millisecond, or 20 if nothing has
-  /// moved for a while. Adds to Control::gone. Throws a CommError: kSystem if a member sends what cannot be read, or
-  /// the system refuses.
+  /// moved for a while; hosts that do not answer do not delay it. Adds to Control::gone. Throws a CommError: kSystem if
+  /// a member sends what cannot be read, or the system refuses.
   void pump(const Receive& receive);
 
  private:
@@ -73,10 +83,13 @@ class ControlLinks {
   struct Out;
   struct In;
 
-  void dial(Out& out);
-  void drop(Out& out);
+  bool dial(Out& out);
+  void drop(Out& out, const std::string& why);
   bool move(Out& out);
+  bool greet(Out& out);
+  bool write(Out& out);
   bool take(In& in, const Receive& receive);
+  bool acknowledge(const In& in) const;
 
   Control& control_;
   AuthenticatingListener door_;

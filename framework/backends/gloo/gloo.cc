@@ -37,7 +37,7 @@ CommunicatorPtr connect_world(const gloo::Config& config, const ConnectOptions& 
 
 const bool gloo_registered =
     Backends::global().add<gloo::Config>("gloo", "ranks are processes on any hosts, or threads, connected by TCP",
-                                         BackendTraits{.connects_hosts = true}, &connect_world);
+                                         BackendTraits{.connects_hosts = true, .shrinks = true}, &connect_world);
 
 }  // namespace
 }  // namespace phalanx

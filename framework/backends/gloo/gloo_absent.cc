@@ -13,8 +13,9 @@ CommunicatorPtr refuse(const gloo::Config&, const ConnectOptions&) {
       "build again, or use backend mpi");
 }
 
-const bool absent_registered = Backends::global().add<gloo::Config>(
-    "gloo", "not in this program: install libgloo-dev and build again", BackendTraits{.connects_hosts = true}, &refuse);
+const bool absent_registered =
+    Backends::global().add<gloo::Config>("gloo", "not in this program: install libgloo-dev and build again",
+                                         BackendTraits{.connects_hosts = true, .shrinks = true}, &refuse);
 
 }  // namespace
 }  // namespace phalanx

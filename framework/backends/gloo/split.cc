@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 
 #include "framework/backends/gloo/collectives.h"
 
@@ -54,6 +55,13 @@ Exchange exchange_through(Group& parent, const std::vector<int>& members) {
     }
     return texts;
   };
+}
+
+void throw_if_lost(Group& parent, const std::vector<int>& members) {
+  for (const int member : members) {
+    if (member == parent.rank()) continue;
+    if (auto why = parent.transport().link(member).closed()) throw Lost{member, *std::move(why), 0};
+  }
 }
 
 }  // namespace phalanx::gloo

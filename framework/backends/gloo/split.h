@@ -18,4 +18,7 @@ std::vector<int> members_of_color(Group& parent, int color, int key);
 /// more than 128 bytes are refused.
 Exchange exchange_through(Group& parent, const std::vector<int>& members);
 
+/// Throws Lost if one of these members of the parent is gone.
+void throw_if_lost(Group& parent, const std::vector<int>& members);
+
 }  // namespace phalanx::gloo

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <map>
 #include <optional>
 #include <sstream>
@@ -41,6 +42,14 @@ std::string encoded(const Address& address) {
 
 [[noreturn]] void lose(const std::string& why) { throw CommError(CommError::Kind::kPeerLost, why); }
 
+// A member that joined the agreement on a view again would have forgotten what it has promised and accepted there.
+[[noreturn]] void refuse_second_call(const Group& group, const std::string& failure) {
+  const std::string where = "shrink of " + group.describe() + ": ";
+  if (failure.empty()) lose(where + "this group has been shrunk before; use the group that the first call returned");
+  lose(where + "an earlier call on this group has failed, and it cannot be repeated, because the others rely on what " +
+       "this rank has promised them; end this rank. The earlier failure: " + failure);
+}
+
 class Survival {
  public:
   explicit Survival(Group& group)
@@ -50,7 +59,6 @@ class Survival {
         view_(group.transport().standing().view) {}
 
   std::shared_ptr<Transport> run() {
-    if (control_.commits.contains(view_.number)) lose(where() + "this group has been shrunk before");
     for (std::size_t failed_with = 0;;) {  // members of the view that could not connect
       view_ = agree();
       const std::size_t members = view_.members.size();
@@ -110,16 +118,17 @@ class Survival {
     }
   }
 
-  // Nothing is left to be sent afterwards, because this rank blocks while it dials others.
+  // Returns after the others have received this rank's address, because it sends nothing while it dials them.
   std::vector<std::string> exchange(const std::string& own) {
+    std::map<std::int64_t, std::uint64_t> sent;
     for (const auto& member : view_.members) {
-      links_.send(member.id, encoded(Address{.view = view_.number, .text = own}));
+      sent[member.id] = links_.send(member.id, encoded(Address{.view = view_.number, .text = own}));
     }
     addresses_[control_.own] = own;
     const auto deadline = Clock::now() + group_.timeout();
     std::vector<std::string> addresses;
     for (const auto& member : view_.members) {
-      while (!addresses_.contains(member.id) || !links_.has_sent(member.id)) {
+      while (!addresses_.contains(member.id) || !links_.has_received(member.id, sent[member.id])) {
         check();
         if (Clock::now() > deadline)
           throw CommError(CommError::Kind::kTimeout,
@@ -146,16 +155,28 @@ class Survival {
   }
 
   void receive(std::int64_t from, std::string_view text) {
-    if (text.starts_with(kAgreement)) return early_or_now(from, membership::decoded(text.substr(1)));
+    if (text.starts_with(kAgreement)) return early_or_now(from, message_of(from, text.substr(1)));
     std::int64_t view = 0;
     if (!text.starts_with(kAddress) || text.size() < 1 + sizeof(view) || text.size() > 256) {
-      throw CommError(CommError::Kind::kSystem, where() + "rank " + std::to_string(from) +
-                                                    " has sent an unknown message; run the same program on all ranks");
+      refuse(from, "it is of an unknown kind");
     }
     std::memcpy(&view, text.data() + 1, sizeof(view));
     heard_ = true;
     // An address may come before the decision on its view.
     if (view == agreement_->view().number + 1) addresses_[from] = text.substr(1 + sizeof(view));
+  }
+
+  membership::Message message_of(std::int64_t from, std::string_view bytes) const {
+    try {
+      return membership::decoded(bytes);
+    } catch (const CommError& error) {
+      refuse(from, error.what());
+    }
+  }
+
+  [[noreturn]] void refuse(std::int64_t from, const std::string& why) const {
+    throw CommError(CommError::Kind::kSystem, where() + "rank " + std::to_string(from) + " has sent a wrong message (" +
+                                                  why + "); run the same program on all ranks");
   }
 
   void early_or_now(std::int64_t from, const membership::Message& message) {
@@ -182,7 +203,10 @@ class Survival {
 
   [[noreturn]] void give_up(Clock::duration waited) const {
     std::vector<std::string> silent;
-    for (const auto id : agreement_->silent()) silent.push_back(std::to_string(id));
+    for (const auto id : agreement_->silent()) {
+      const auto problem = links_.problem(id);
+      silent.push_back(std::to_string(id) + (problem.empty() ? "" : " (" + problem + ")"));
+    }
     lose(where() + "the others waited " + seconds(group_.timeout()) +
          " for this rank and may have continued without it: rank" + (silent.size() == 1 ? " " : "s ") +
          join(silent, ", ") + " may be alive but did not answer within " + seconds(waited) +
@@ -214,7 +238,15 @@ class Survival {
 
 std::shared_ptr<Transport> connect_survivors(Group& group) {
   group.abandon("rank " + std::to_string(group.rank()) + " of " + group.name() + " has called shrink");
-  return Survival(group).run();
+  const auto& standing = group.transport().standing();
+  const auto [call, is_first] = standing.control->calls.try_emplace(standing.view.number);
+  if (!is_first) refuse_second_call(group, call->second);
+  try {
+    return Survival(group).run();
+  } catch (const std::exception& error) {
+    call->second = error.what();
+    throw;
+  }
 }
 
 }  // namespace phalanx::gloo

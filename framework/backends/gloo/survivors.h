@@ -15,7 +15,9 @@ namespace phalanx::gloo {
 /// they are a quorum. When they have agreed, they tell each other their new addresses over the same connections, so no
 /// store is needed, and connect. If one of them is lost before all are connected, they agree again on the next view.
 ///
-/// Throws a CommError::kPeerLost if the others have gone on without this rank, or if too few answer.
+/// Throws a CommError::kPeerLost if the others have gone on without this rank, if too few answer, or if this rank has
+/// called it for this group before, even if the first call has failed: what a rank has promised the others in the
+/// agreement on a view holds for ever. A rank that sends what cannot be read is a CommError::kSystem, which names it.
 std::shared_ptr<Transport> connect_survivors(Group& group);
 
 }  // namespace phalanx::gloo

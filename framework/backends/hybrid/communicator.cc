@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "framework/backends/hybrid/host_communicator.h"
+#include "framework/backends/hybrid/survivors.h"
+#include "framework/base/error.h"
 
 namespace phalanx::hybrid {
 namespace {
@@ -29,11 +31,24 @@ HybridCommunicator::HybridCommunicator(Level hosts, std::vector<Key> above)
 CommunicatorPtr HybridCommunicator::split(int color, int key) {
   auto child = inner()->split(color, key);
   auto intra = split_in_order(*inner(), *level().intra, color, key);
-  if (!child) return nullptr;
-  Level hosts = link(level().name, child, std::move(intra));
-  if (static_cast<int>(hosts.groups.size()) == child->size()) return divide(std::move(child), above_);
+  return child ? combine(std::move(child), std::move(intra)) : nullptr;
+}
+
+CommunicatorPtr HybridCommunicator::shrink() {
+  if (const auto why = why_no_shrink(); !why.empty()) throw ConfigError(why);
+  return shrink_together(
+      {.all = inner(), .host = level().intra}, [this] { leave_links(); },
+      [this](const Survivors& left) { return combine(left.all, left.host); });
+}
+
+std::string HybridCommunicator::why_no_shrink() const { return why_not_together(*inner(), *level().intra); }
+
+// Collective over `all`, and blocking. `host` has the ranks of `all` that are on this host.
+CommunicatorPtr HybridCommunicator::combine(CommunicatorPtr all, CommunicatorPtr host) const {
+  Level hosts = link(level().name, all, std::move(host));
+  if (static_cast<int>(hosts.groups.size()) == all->size()) return divide(std::move(all), above_);
   if (hosts.groups.size() > 1) return std::make_shared<HybridCommunicator>(std::move(hosts), above_);
-  return std::make_shared<HostCommunicator>(std::move(child), std::move(hosts.intra));
+  return std::make_shared<HostCommunicator>(std::move(all), std::move(hosts.intra));
 }
 
 }  // namespace phalanx::hybrid

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "framework/collectives/hierarchical/hierarchical_communicator.h"
@@ -26,9 +27,15 @@ class HybridCommunicator final : public HierarchicalCommunicator {
   HybridCommunicator(Level hosts, std::vector<Key> above);
 
   CommunicatorPtr split(int color, int key) override;
-  CommunicatorPtr shrink() override { refuse_shrink("hybrid"); }
+
+  /// Works as survivors.h says. If each rank that is left is on another host, or all of them on one, the group is no
+  /// hybrid one any more, as with split().
+  CommunicatorPtr shrink() override;
+  std::string why_no_shrink() const override;
 
  private:
+  CommunicatorPtr combine(CommunicatorPtr all, CommunicatorPtr host) const;
+
   std::vector<Key> above_;
 };
 

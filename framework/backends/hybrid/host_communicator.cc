@@ -4,6 +4,10 @@
 #include <memory>
 #include <utility>
 
+#include "framework/backends/hybrid/survivors.h"
+#include "framework/base/error.h"
+#include "framework/comm/mesh/hierarchy.h"
+
 namespace phalanx::hybrid {
 namespace {
 
@@ -26,6 +30,18 @@ CommunicatorPtr HostCommunicator::split(int color, int key) {
   auto host = split_in_order(*inner(), *host_, color, key);
   return child ? std::make_shared<HostCommunicator>(std::move(child), std::move(host)) : nullptr;
 }
+
+// Whether both groups have the same ranks is found out by link(), as for several hosts.
+CommunicatorPtr HostCommunicator::shrink() {
+  if (const auto why = why_no_shrink(); !why.empty()) throw ConfigError(why);
+  return shrink_together(
+      {.all = inner(), .host = host_}, [] {},
+      [](const Survivors& left) -> CommunicatorPtr {
+        return std::make_shared<HostCommunicator>(left.all, link(kHostLevel, left.all, left.host).intra);
+      });
+}
+
+std::string HostCommunicator::why_no_shrink() const { return why_not_together(*inner(), *host_); }
 
 at::Tensor HostCommunicator::do_allocate(const Allocation& allocation) {
   at::Tensor memory;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+
 #include "framework/comm/decorator.h"
 
 namespace phalanx::hybrid {
@@ -14,7 +16,8 @@ class HostCommunicator final : public Decorator {
   bool takes(c10::DeviceType device) const override { return Decorator::takes(device) && host_->takes(device); }
   Work launch(Operation operation) override;
   CommunicatorPtr split(int color, int key) override;
-  CommunicatorPtr shrink() override { refuse_shrink("hybrid"); }
+  CommunicatorPtr shrink() override;
+  std::string why_no_shrink() const override;
   bool shares_memory() const override { return host_->shares_memory(); }
   at::Tensor do_allocate(const Allocation& allocation) override;
 

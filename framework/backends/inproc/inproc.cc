@@ -15,7 +15,8 @@ struct InprocConfig {
 
 const bool inproc_registered = Backends::global().add<InprocConfig>(
     "inproc", "ranks are threads of one process",
-    BackendTraits{.threads = true, .shared = BackendTraits::Memory::kAll, .automatic = WorldKind::kOneRank},
+    BackendTraits{
+        .threads = true, .shared = BackendTraits::Memory::kAll, .shrinks = true, .automatic = WorldKind::kOneRank},
     [](const InprocConfig&, const ConnectOptions& options) {
       return shared_memory::connect("inproc", options, std::make_unique<inproc::HeapFabric>());
     });

@@ -17,6 +17,8 @@
 #include "framework/backends/mpi/error.h"
 #include "framework/backends/mpi/execution.h"
 #include "framework/backends/mpi/runtime.h"
+#include "framework/backends/mpi/survivors.h"
+#include "framework/backends/mpi/ulfm.h"
 #include "framework/backends/mpi/vendor.h"
 #include "framework/base/cores.h"
 #include "framework/base/error.h"
@@ -118,10 +120,21 @@ CommunicatorPtr MpiCommunicator::split(int color, int key) {
   const auto run = [&] { perform({context_.group, operation, sequence, group().options().timeout}, divide); };
   context_.queue->launch(*context_.record, operation.call, run).wait();
   if (child == MPI_COMM_NULL) return nullptr;
-  auto options = group().options();
-  options.name += "/" + std::to_string(color);
-  auto part = std::make_shared<Group>(child, std::move(options), group().inbox());
-  return std::make_shared<MpiCommunicator>(std::move(part), context_.queue);
+  return std::make_shared<MpiCommunicator>(group().derive(child, name() + "/" + std::to_string(color)), context_.queue);
+}
+
+CommunicatorPtr MpiCommunicator::shrink() {
+  if (const auto why = why_no_shrink(); !why.empty()) throw ConfigError(why);
+  const Call call{.op = Op::kShrink};
+  const auto sequence = group().next_sequence();
+  std::shared_ptr<Group> survivors;
+  context_.queue->launch(*context_.record, call, [&] { survivors = form_survivors(group(), sequence); }).wait();
+  return std::make_shared<MpiCommunicator>(std::move(survivors), context_.queue);
+}
+
+std::string MpiCommunicator::why_no_shrink() const {
+  if (ulfm() != nullptr) return "";
+  return "backend mpi cannot form a group of the ranks that are left (shrink): " + why_no_ulfm();
 }
 
 at::Tensor MpiCommunicator::do_allocate(const Allocation& allocation) {

@@ -21,6 +21,8 @@ namespace phalanx::mpi::inline PHALANX_MPI_BUILD {
 /// Limitations of MPI: ranks that call different collectives are not told so. Such calls time out or give an MPI error,
 /// but the memory of a rank that receives more than it has room for may be overwritten. The timeout of a collective
 /// does not name the ranks that are absent. send and recv do report mismatches and name the peer.
+///
+/// shrink() needs ULFM (ulfm.h), and can leave out only ranks whose processes have ended (survivors.h).
 class MpiCommunicator final : public Communicator, public std::enable_shared_from_this<MpiCommunicator> {
  public:
   /// `queue` belongs to all communicators of the world, and so does the inbox of `group`.
@@ -35,7 +37,8 @@ class MpiCommunicator final : public Communicator, public std::enable_shared_fro
   Work launch(Operation operation) override;
   Work run(const Call& call, std::function<void()> body) override;
   CommunicatorPtr split(int color, int key) override;
-  CommunicatorPtr shrink() override { refuse_shrink("mpi"); }
+  CommunicatorPtr shrink() override;
+  std::string why_no_shrink() const override;
   bool shares_memory() const override { return size() == 1; }
 
   /// Allocates plain memory without synchronizing with the other ranks. MPI moves all memory at the same speed. Memory

@@ -51,6 +51,19 @@ void wait_in_vain_twice(Communicator& world, const std::string& how) {
   }
 }
 
+// The guilty rank throws; the others go on without it.
+void survive(const CommunicatorPtr& world) {
+  if (world->rank() == world->size() - 1) throw std::runtime_error("as told");
+  try {
+    reduce_once(*world);
+  } catch (const CommError& error) {
+    std::printf("%s\n", error.what());
+    const auto left = world->shrink();
+    reduce_once(*left);
+    std::printf("%d are left\n", left->size());
+  }
+}
+
 int end(const std::string& how) {
   const bool absent = how.starts_with("absent");
   const auto world = connect(Seconds(absent && how != "absent from a barrier" ? 0.3 : 60));
@@ -61,6 +74,7 @@ int end(const std::string& how) {
   if (how == "throw" && guilty) throw std::runtime_error("as told");
   if (absent && guilty) std::this_thread::sleep_for(std::chrono::seconds(60));
   if (how == "seven") return 7;
+  if (how == "survived") survive(world);
   if (how == "throw" || how == "killed") reduce_once(*world);
   if (absent) wait_in_vain_twice(*world, how);
   std::printf("rank %d ends\n", world->rank());

@@ -10,7 +10,6 @@
 #include <string>
 
 #include "framework/backends/mpi/api.h"
-#include "framework/backends/mpi/error.h"
 #include "framework/backends/mpi/group.h"
 #include "framework/backends/mpi/layout.h"
 #include "framework/comm/operations/operation.h"
@@ -31,7 +30,7 @@ struct Execution {
 
   std::string where() const { return group->where(operation.call.op, sequence); }
   void expect_success(int code) const {
-    if (code != MPI_SUCCESS) check(code, where());
+    if (code != MPI_SUCCESS) group->check(code, where());
   }
 
   /// Calls start(comm, request), which makes a nonblocking MPI call and returns its code, and blocks until the call is
@@ -43,6 +42,7 @@ struct Execution {
     const auto ready = [&] {
       int flag = 0;
       expect_success(MPI_Test(&request, &flag, MPI_STATUS_IGNORE));
+      if (flag == 0 && group->any_ended()) group->throw_if_ended(Group::kAny, where());
       return flag != 0;
     };
     group->wait(ready, timeout, [this] { return where(); }, [] { return std::string("ranks that did not come"); });

@@ -1,14 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/backends/mpi/group.h"
 
+#include <algorithm>
 #include <mutex>
 #include <sstream>
 #include <utility>
 #include <vector>
 
+#include "framework/backends/mpi/error.h"
 #include "framework/backends/mpi/runtime.h"
+#include "framework/backends/mpi/ulfm.h"
+#include "framework/base/text.h"
 
 namespace phalanx::mpi::inline PHALANX_MPI_BUILD {
+namespace {
+
+// Without ranks that have ended, the communicator was revoked.
+CommError lost(const std::string& where, const std::vector<int>& ended) {
+  if (ended.empty()) return {CommError::Kind::kPeerLost, where + ": another rank has called shrink"};
+  std::vector<std::string> names;
+  for (const int rank : ended) names.push_back(std::to_string(rank));
+  return {CommError::Kind::kPeerLost, where + (names.size() == 1 ? ": rank " : ": ranks ") + join(names, ", ") +
+                                          (names.size() == 1 ? " has ended" : " have ended")};
+}
+
+}  // namespace
 
 Group::Group(MPI_Comm comm, Options options, std::shared_ptr<Inbox> inbox)
     : comm_(comm),
@@ -29,13 +45,63 @@ std::string Group::where(Op op, std::uint64_t sequence) const {
 }
 
 // After a timeout, late ranks may still exit normally, so MPI may be finalized. Errors that MPI itself reports are
-// worse.
+// worse, except for losses that it survives.
 void Group::fail(const CommError& error) {
   const std::lock_guard lock(failing_);
   if (failure_) return;
   failure_ = error;
   broken_.store(true, std::memory_order_release);
-  if (error.kind() != CommError::Kind::kTimeout) mark_unhealthy();
+  const bool survived = error.kind() == CommError::Kind::kPeerLost && ulfm() != nullptr;
+  if (error.kind() != CommError::Kind::kTimeout && !survived) mark_unhealthy();
+}
+
+void Group::check(int code, const std::string& where) const {
+  if (code == MPI_SUCCESS) return;
+  try {
+    mpi::check(code, where);
+  } catch (const CommError& error) {
+    if (error.kind() != CommError::Kind::kPeerLost || ulfm() == nullptr) throw;
+    throw lost(where, ulfm()->ended_ranks(comm_));
+  }
+}
+
+void Group::throw_if_ended(int peer, const std::string& where) const {
+  if (!any_ended()) return;
+  const std::lock_guard lock(others_);
+  if (peer == kAny || std::ranges::find(ended_, peer) != ended_.end()) throw lost(where, ended_);
+}
+
+void Group::look_for_ended() const {
+  if (ulfm() == nullptr) return;
+  auto now = ulfm()->ended_ranks(comm_);
+  const std::lock_guard lock(others_);
+  ended_ = std::exchange(seen_, std::move(now));
+  any_ended_.store(!ended_.empty(), std::memory_order_release);
+}
+
+std::shared_ptr<Group> Group::derive(MPI_Comm comm, std::string name) {
+  auto options = options_;
+  options.name = std::move(name);
+  auto group = std::make_shared<Group>(comm, std::move(options), inbox_);
+  const std::lock_guard lock(others_);
+  std::erase_if(derived_, [](const auto& one) { return one.expired(); });
+  derived_.push_back(group);
+  return group;
+}
+
+bool Group::revoke(const CommError& error) {
+  std::vector<std::weak_ptr<Group>> derived;
+  {
+    const std::lock_guard lock(others_);
+    if (std::exchange(revoked_, true)) return false;
+    derived = derived_;
+  }
+  fail(error);
+  mpi::check(ulfm()->revoke(comm_), "MPIX_Comm_revoke");
+  for (const auto& one : derived) {
+    if (const auto group = one.lock()) group->revoke(error);
+  }
+  return true;
 }
 
 CommError Group::late(const std::string& where, Seconds waited, const std::string& awaited) {

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "framework/backends/mpi/api.h"
 #include "framework/backends/mpi/inbox.h"
@@ -21,7 +22,12 @@ namespace phalanx::mpi::inline PHALANX_MPI_BUILD {
 /// One rank's view of an MPI communicator. It implements waiting and error handling.
 ///
 /// MPI moves data only while a thread waits. After a CommError other than a mismatch the group is broken: all other
-/// operations, launched before or after it, fail with that error, since it is the cause. Thread-safe.
+/// operations, launched before or after it, fail with that error, since it is the cause.
+///
+/// With ulfm(), a group is also told of ranks that have ended, while this rank waits in it. Then other groups may go
+/// on.
+///
+/// Thread-safe.
 class Group {
  public:
   struct Options {
@@ -52,6 +58,24 @@ class Group {
   /// Returns a text such as "all_reduce #12 of world, rank 0 of 2".
   std::string where(Op op, std::uint64_t sequence) const;
 
+  /// Throws the CommError of error.h unless `code` is MPI_SUCCESS. If ranks have ended, the message names them.
+  void check(int code, const std::string& where) const;
+
+  /// Throws CommError::kPeerLost if a rank is known to have ended: `peer`, or any if it is kAny. What it had sent
+  /// before has arrived by then.
+  void throw_if_ended(int peer, const std::string& where) const;
+  static constexpr int kAny = -1;
+
+  /// Returns true if throw_if_ended() may throw. Fast.
+  bool any_ended() const { return any_ended_.load(std::memory_order_acquire); }
+
+  /// Creates the group of a communicator that was made from this one, with the same options but another name.
+  std::shared_ptr<Group> derive(MPI_Comm comm, std::string name);
+
+  /// Breaks this group with `error`, and all groups that were derived from it, and revokes them: operations of the
+  /// other ranks fail with kPeerLost. Returns false if that was done before. Needs ulfm().
+  bool revoke(const CommError& error);
+
   /// Blocks until ready() returns true; ready() polls MPI. Messages for this rank are received while it waits. Throws
   /// CommError: kTimeout after `timeout`, or the error that breaks the group. The message uses where(), the waiting
   /// operation, and awaited(), the ranks that it waits for.
@@ -61,10 +85,26 @@ class Group {
       inbox_->progress();
       return ready();
     };
+    Seconds looked{0};
     waiter_.wait(progress, [&](Seconds waited) {
       throw_if_broken();
       if (waited >= timeout) throw late(where(), waited, awaited());
+      if (waited - looked < kLookInterval) return;
+      looked = waited;
+      look_for_ended();
     });
+  }
+
+  /// Does the same in a group that is broken. Returns false after `timeout`.
+  template <class Ready>
+  bool wait_although_broken(const Ready& ready, Seconds timeout) const {
+    bool in_time = true;
+    const auto progress = [&] {
+      inbox_->progress();
+      return !in_time || ready();
+    };
+    waiter_.wait(progress, [&](Seconds waited) { in_time = waited < timeout; });
+    return in_time;
   }
 
   bool broken() const { return broken_.load(std::memory_order_acquire); }
@@ -78,7 +118,10 @@ class Group {
   void fail(const CommError& error);
 
  private:
+  static constexpr Seconds kLookInterval{0.005};
+
   static CommError late(const std::string& where, Seconds waited, const std::string& awaited);
+  void look_for_ended() const;
 
   MPI_Comm comm_;
   Options options_;
@@ -90,6 +133,13 @@ class Group {
   std::mutex failing_;                // guards failure_ until broken_
   std::optional<CommError> failure_;  // set once
   std::atomic<bool> broken_{false};
+
+  mutable std::mutex others_;  // guards the rest
+  std::vector<std::weak_ptr<Group>> derived_;
+  bool revoked_ = false;
+  mutable std::vector<int> seen_;   // the ranks that MPI says have ended
+  mutable std::vector<int> ended_;  // the same, one look earlier: since then, MPI has delivered what they had sent
+  mutable std::atomic<bool> any_ended_{false};
 };
 
 /// Keeps memory until the process ends, because MPI may still use it after an operation was abandoned.

@@ -4,7 +4,6 @@
 #include <exception>
 #include <utility>
 
-#include "framework/backends/mpi/error.h"
 #include "framework/backends/mpi/types.h"
 
 namespace phalanx::mpi::inline PHALANX_MPI_BUILD {
@@ -65,9 +64,14 @@ void Message::wait() {
     const std::lock_guard lock(mutex_);
     if (!done_) recorder().started(ticket_);
   }
+  // MPI reports the end of a receiver, but not that of a sender from which nothing has come.
+  const auto ready = [this] {
+    if (test()) return true;
+    if (group().any_ended()) group().throw_if_ended(call_.peer, where());
+    return false;
+  };
   try {
-    group().wait([this] { return test(); }, group().options().timeout, [this] { return where(); },
-                 [this] { return awaited(); });
+    group().wait(ready, group().options().timeout, [this] { return where(); }, [this] { return awaited(); });
   } catch (const CommError& error) {
     abandon(error);
   }
@@ -120,7 +124,7 @@ std::string Message::awaited() const {
 }
 
 void Message::expect_success(int code) const {
-  if (code != MPI_SUCCESS) check(code, where());
+  if (code != MPI_SUCCESS) group().check(code, where());
 }
 
 bool Message::test() {

@@ -265,6 +265,13 @@ TEST_F(Mpi, RecordsNumberOperationsInLaunchOrder) {
   EXPECT_EQ(ops, (std::vector{Op::kBarrier, Op::kSend, Op::kRecv, Op::kCustom, Op::kBroadcast}));
 }
 
+TEST_F(Mpi, RefusesToShrinkIfUlfmIsSwitchedOff) {
+  const auto world = connect();
+  EXPECT_NE(world->why_no_shrink().find("start the ranks with `mpirun --with-ft ulfm`"), std::string::npos);
+  EXPECT_THROW((void)world->shrink(), ConfigError);
+  world->barrier().wait();
+}
+
 TEST_F(Mpi, RefusesARankInfoThatDiffersFromMpis) {
   RankInfo wrong = rank_info_from_mpirun();
   wrong.size += 1;

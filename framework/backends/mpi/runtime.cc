@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/backends/mpi/runtime.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +21,7 @@
 
 #include "framework/backends/mpi/api.h"
 #include "framework/backends/mpi/error.h"
+#include "framework/backends/mpi/ulfm.h"
 #include "framework/backends/mpi/vendor.h"
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
@@ -77,15 +79,22 @@ ExpectedRank expected_rank(const RankInfo& rank_info) {
   return expected;
 }
 
-// Returns true if all ranks begin to exit within `timeout`.
+bool any_rank_has_ended() { return ulfm() != nullptr && !ulfm()->ended_ranks(MPI_COMM_WORLD).empty(); }
+
+// Returns true if all ranks that have not ended begin to exit within `timeout`.
 bool all_ranks_leave(Seconds timeout) {
+  static int agreed = 1;  // after a timeout, MPI may still write to it
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   MPI_Request request = MPI_REQUEST_NULL;
-  if (MPI_Ibarrier(MPI_COMM_WORLD, &request) != MPI_SUCCESS) return false;
+  const int begun = ulfm() != nullptr ? ulfm()->begin_agreement(MPI_COMM_WORLD, &agreed, &request)
+                                      : MPI_Ibarrier(MPI_COMM_WORLD, &request);
+  if (begun != MPI_SUCCESS) return false;
   while (true) {
     int done = 0;
-    if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
-    if (done) return true;
+    const int code = MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    if (code != MPI_SUCCESS && ulfm() == nullptr) return false;
+    if (done) return true;  // with ULFM also if ranks have ended since then, which MPI reports as an error
+    if (code != MPI_SUCCESS) return false;
     if (std::chrono::steady_clock::now() >= deadline) return false;
     std::this_thread::sleep_for(std::chrono::microseconds(200));
   }
@@ -118,14 +127,28 @@ void remove_segments_if_mapped(int local_size) {
   if (by_all) remove_segments();
 }
 
+// With ULFM, mpirun tells the other ranks of a rank that has ended only if it has ended by a signal, or with status 0
+// without MPI_Finalize. After any other status they would wait for it until their timeout.
+void leave_others(int status) {
+  if (status == 0) return;
+  std::fflush(nullptr);
+  ::raise(SIGKILL);
+}
+
 void leave(int status, void*) {
   if (finalized()) return;
-  const Seconds timeout = status == 0 ? Seconds(finalize_timeout_seconds.load()) : kShortFinalizeTimeout;
-  if (!unhealthy && all_ranks_leave(timeout)) {
+  const bool in_order = status == 0 && !unhealthy;
+  const Seconds timeout = in_order ? Seconds(finalize_timeout_seconds.load()) : kShortFinalizeTimeout;
+  const bool together = (!unhealthy || ulfm() != nullptr) && all_ranks_leave(timeout);
+  if (together && !unhealthy && !any_rank_has_ended()) {
     MPI_Finalize();
     return;
   }
   remove_segments();
+  if (ulfm() != nullptr) {
+    if (!together) leave_others(status);
+    return;
+  }
   if (launcher_notices_exit()) return;  // and prints less than MPI_Abort does
   std::fflush(nullptr);                 // because MPI_Abort does not return to exit()
   MPI_Abort(MPI_COMM_WORLD, status == 0 ? 1 : status);

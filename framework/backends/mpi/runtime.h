@@ -24,6 +24,10 @@ namespace phalanx::mpi::inline PHALANX_MPI_BUILD {
 /// for each other, up to `finalize_timeout`, and call MPI_Finalize. A rank that exits with another status gives the
 /// others one second to do the same. In all other cases MPI is not finalized, since that could block forever. Open
 /// MPI's mpirun then ends the job because of this rank; under another launcher MPI_Abort does.
+///
+/// With ulfm(), the other ranks go on instead: they learn that this one has ended. So that mpirun tells them, a rank
+/// that exits with another status than 0 before the others ends by SIGKILL. Once a rank has ended, the others exit
+/// together, but do not call MPI_Finalize.
 void start(const RankInfo& rank_info, Seconds finalize_timeout);
 
 /// Checks that the host application has started MPI in a way that start() would accept. Throws ConfigError otherwise.
@@ -34,8 +38,8 @@ void require_running();
 RankInfo rank_info_of(MPI_Comm communicator);
 
 /// Records that peers can no longer be relied on, so that MPI will not be finalized. Must be called for every CommError
-/// except mismatches and timeouts. Operations that timed out do not prevent Open MPI from finalizing once all ranks
-/// exit.
+/// except mismatches, timeouts and, with ulfm(), lost peers. Operations that timed out do not prevent Open MPI from
+/// finalizing once all ranks exit.
 void mark_unhealthy() noexcept;
 
 /// Returns true if MPI may be called to clean up: it is running, no error has occurred, and no exception is

@@ -27,10 +27,10 @@ const char* const kTorchrun =
 const char* const kSrun =
     "SLURM_JOB_ID=1 SLURM_STEP_ID=0 SLURM_PROCID=2 SLURM_LOCALID=2 SLURM_NTASKS=4 SLURM_NNODES=1 ";
 
-Outcome run_ranks(int ranks, const std::string& how) {
+Outcome run_ranks(int ranks, const std::string& how, const std::string& options = "") {
   const std::string root = ::geteuid() == 0 ? " --allow-run-as-root" : "";
   return testing::run_command("HOME=/tmp " PHALANX_MPI_HOME "/bin/mpirun --oversubscribe --bind-to none" + root +
-                              " -np " + std::to_string(ranks) + " " + kEnding + " " + how);
+                              options + " -np " + std::to_string(ranks) + " " + kEnding + " " + how);
 }
 
 TEST(Runtime, EndsNormallyAlthoughOneRankIsLate) {
@@ -45,6 +45,23 @@ TEST(Runtime, AnExceptionOfOneRankEndsTheJob) {
   EXPECT_EQ(outcome.status, 1) << outcome.output;
   EXPECT_NE(outcome.output.find("as told"), std::string::npos) << outcome.output;
   EXPECT_LT(outcome.seconds, 20) << outcome.output;  // the timeout of the peers is 60 s
+}
+
+// The rank fails before it ends by a signal, which mpirun tells the others of.
+TEST(Runtime, WithUlfmTheOthersGoOnAfterAnExceptionOfOneRank) {
+  const auto outcome = run_ranks(3, "survived", " --with-ft ulfm");
+  EXPECT_EQ(outcome.status, 0) << outcome.output;
+  for (const char* text : {"as told", "rank 2 has ended", "2 are left", "rank 0 ends", "rank 1 ends"}) {
+    EXPECT_NE(outcome.output.find(text), std::string::npos) << text << " in " << outcome.output;
+  }
+  EXPECT_LT(outcome.seconds, 20) << outcome.output;
+}
+
+TEST(Runtime, WithUlfmRanksThatLoseNoneEndNormally) {
+  const auto outcome = run_ranks(2, "late", " --with-ft ulfm");
+  EXPECT_EQ(outcome.status, 0) << outcome.output;
+  EXPECT_NE(outcome.output.find("rank 1 ends"), std::string::npos) << outcome.output;
+  EXPECT_EQ(run_ranks(2, "seven", " --with-ft ulfm").status, 7);
 }
 
 // Expects a message that names the operation, its waiting time and the awaited rank. A later operation must fail at

@@ -27,6 +27,7 @@ class NcclCommunicator final : public Communicator {
   Work run(const Call& call, std::function<void()> body) override;
   CommunicatorPtr split(int color, int key) override;  // calls ncclCommSplit
   CommunicatorPtr shrink() override { refuse_shrink("nccl"); }
+  std::string why_no_shrink() const override { return cannot_shrink("nccl"); }
   bool shares_memory() const override { return size() == 1; }
 
   /// Allocates memory with ncclMemAlloc and registers it with this communicator, so that devices read and write it

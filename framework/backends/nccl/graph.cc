@@ -20,6 +20,6 @@ class CudaGraph final : public DeviceGraph {
 
 }  // namespace
 
-std::unique_ptr<DeviceGraph> make_graph() { return std::make_unique<CudaGraph>(); }
+std::unique_ptr<DeviceGraph> make_graph() { return make_watched(std::make_unique<CudaGraph>()); }
 
 }  // namespace phalanx::nccl

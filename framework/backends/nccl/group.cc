@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "framework/backends/nccl/device_scope.h"
+#include "framework/backends/nccl/watched_graph.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"
 #include "framework/base/reason.h"
@@ -108,11 +109,19 @@ class Group::InFlight final : public Work::State {
     return true;
   }
 
+  // Tell the record about the operation, or about all operations of a graph.
+  void note_start(FlightRecorder& recorder) const {
+    for (const auto& ticket : tickets_) recorder.started(ticket);
+  }
+  void note_end(FlightRecorder& recorder, bool well) const {
+    for (const auto& ticket : tickets_) recorder.finished(ticket, well);
+  }
+
   std::string what_;
-  FlightRecorder::Ticket ticket_;
+  std::vector<FlightRecorder::Ticket> tickets_;
   Clock::time_point launched_ = Clock::now();
   Event ended_;
-  bool recorded_ = false;  // captured into a graph; its replays are not watched, and the graph owns its memory
+  bool recorded_ = false;  // captured into a graph, which owns its memory, and whose replays are watched instead
 
  private:
   c10::cuda::CUDAStream current_stream() const {
@@ -193,24 +202,57 @@ Work Group::launch(const Call& call, std::vector<at::Tensor> tensors, const Body
   const std::lock_guard launching(handle_->mutex);
   const auto device = static_cast<c10::DeviceIndex>(member_.device);
   const DeviceScope scope(device);
-  auto operation =
-      std::make_shared<InFlight>(health_, member_.device, phalanx::describe(call), std::move(tensors),
-                                 origin != nullptr ? origin->stream : c10::cuda::getCurrentCUDAStream(device));
-  operation->ticket_ = origin != nullptr ? origin->ticket : recorder_->launched(*record_, call);
-  operation->what_ += " #" + std::to_string(operation->ticket_.sequence) + " of " + describe();
+  const auto current = c10::cuda::getCurrentCUDAStream(device);
+  auto operation = std::make_shared<InFlight>(health_, member_.device, phalanx::describe(call), std::move(tensors),
+                                              origin != nullptr ? origin->stream : current);
+  operation->recorded_ = origin == nullptr && is_recording(current);
+  if (operation->recorded_) {
+    operation->what_ += " in a graph, of " + describe();
+  } else {
+    operation->tickets_ = {origin != nullptr ? origin->ticket : recorder_->launched(*record_, call)};
+    operation->what_ += " #" + std::to_string(operation->tickets_[0].sequence) + " of " + describe();
+  }
   if (health_->broken()) return Work(std::move(operation));  // throws when it is waited for
   launch_now(*operation, body, origin);
-  operation->recorded_ = origin == nullptr && is_recording(c10::cuda::getCurrentCUDAStream(device));
-  if (health_->broken() || operation->recorded_) {
-    recorder_->finished(operation->ticket_, !health_->broken());
-    return Work(std::move(operation));
+  if (health_->broken()) {
+    operation->note_end(*recorder_, false);
+  } else if (operation->recorded_) {
+    add_to_graph(current, shared_from_this(), call);
+  } else {
+    add_in_flight(operation);
   }
+  return Work(std::move(operation));
+}
+
+void Group::add_in_flight(std::shared_ptr<InFlight> operation) {
   {
     const std::lock_guard lock(mutex_);
-    in_flight_.push_back(operation);
+    in_flight_.push_back(std::move(operation));
   }
   changed_.notify_all();
-  return Work(std::move(operation));
+}
+
+void Group::watch_replay(const std::vector<Call>& calls) {
+  const std::lock_guard launching(handle_->mutex);
+  const auto device = static_cast<c10::DeviceIndex>(member_.device);
+  const DeviceScope scope(device);
+  const auto current = c10::cuda::getCurrentCUDAStream(device);
+  auto operation =
+      std::make_shared<InFlight>(health_, member_.device, std::string(), std::vector<at::Tensor>(), current);
+  for (const auto& call : calls) operation->tickets_.push_back(recorder_->launched(*record_, call));
+  const auto number = [](const FlightRecorder::Ticket& ticket) { return " #" + std::to_string(ticket.sequence); };
+  operation->what_ = "a replay of a graph, from " + phalanx::describe(calls.front()) +
+                     number(operation->tickets_.front()) + " to" + number(operation->tickets_.back()) + " of " +
+                     describe();
+  operation->note_start(*recorder_);
+  try {
+    operation->ended_.record(current);
+  } catch (const std::exception& error) {
+    abort(std::make_exception_ptr(CommError(CommError::Kind::kSystem, operation->what_ + ": " + reason(error))));
+    operation->note_end(*recorder_, false);
+    return;
+  }
+  add_in_flight(std::move(operation));
 }
 
 void Group::launch_now(InFlight& operation, const Body& body, const Origin* origin) {
@@ -224,7 +266,7 @@ void Group::launch_now(InFlight& operation, const Body& body, const Origin* orig
       given.block(stream_);
     }
     const c10::cuda::CUDAStreamGuard on_stream(stream_);
-    recorder_->started(operation.ticket_);
+    operation.note_start(*recorder_);
     try {
       body.calls(handle_->comm, stream_.stream());
     } catch (const CommError& error) {
@@ -270,14 +312,14 @@ void Group::watch() {
   }
 }
 
-// The caller must hold the lock. Operations run on one stream, so they end in order. Operations of a broken group end
-// with it.
+// The caller must hold the lock. Operations run on one stream, so they end in order, and graphs are waited for in this
+// order, too. Operations of a broken group end with it.
 bool Group::look() {
   if (!health_->broken() && !in_flight_.front()->done()) end_late(*in_flight_.front());
   bool some_ended = false;
   while (!in_flight_.empty() && (in_flight_.front()->done() || health_->broken())) {
     auto& first = *in_flight_.front();
-    recorder_->finished(first.ticket_, first.done());
+    first.note_end(*recorder_, first.done());
     in_flight_.pop_front();
     some_ended = true;
   }

@@ -75,10 +75,10 @@ struct Handle {
 /// Thread-safe.
 ///
 /// An operation that is launched while the current stream is captured becomes part of that graph; its Work must be
-/// waited for before the capture ends. Replays of the graph have no timeout.
+/// waited for before the capture ends. The replays of the graph are watched in its place (watched_graph.h).
 ///
 /// Limitation: ranks that call different operations time out instead of getting kMismatch.
-class Group {
+class Group : public std::enable_shared_from_this<Group> {
  public:
   /// Takes ownership of `comm`. Operations run on a stream of LibTorch's pool, or on the given one.
   Group(Member member, ncclComm_t comm, std::shared_ptr<FlightRecorder> recorder,
@@ -114,6 +114,11 @@ class Group {
     return launch(call, std::move(tensors), body, &origin);
   }
 
+  /// Watches a graph that has these operations of the group, in this order, and that was launched on the current stream
+  /// just now: as one operation, which the record shows as those in the graph. If it ends late or with an error, later
+  /// operations and replays throw.
+  void watch_replay(const std::vector<Call>& calls);
+
   /// Blocks the host until all launched operations are complete, or have failed. The caller must not hold the handle's
   /// mutex.
   void finish_operations();
@@ -128,6 +133,7 @@ class Group {
 
   Work launch(const Call& call, std::vector<at::Tensor> tensors, const Body& body, const Origin* origin);
   void launch_now(InFlight& operation, const Body& body, const Origin* origin);
+  void add_in_flight(std::shared_ptr<InFlight> operation);
   void watch();
   bool look();
   void end_late(const InFlight& first);

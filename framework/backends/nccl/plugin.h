@@ -47,4 +47,10 @@ using MakeGraph = void(std::unique_ptr<DeviceGraph>& made);
 /// Returns a graph of the current CUDA device. Defined only in the plug-in.
 std::unique_ptr<DeviceGraph> make_graph();
 
+/// Returns a graph that records and replays with `graph`. Its replays are operations of the groups of NCCL that have
+/// operations in it: the groups watch them, with their timeout and in their record, and a replay throws the CommError
+/// of a group that is broken. The graph keeps these groups, since NCCL requires that graphs end before communicators.
+/// Defined only in the plug-in.
+std::unique_ptr<DeviceGraph> make_watched(std::unique_ptr<DeviceGraph> graph);
+
 }  // namespace phalanx::nccl

@@ -14,8 +14,8 @@
 
 namespace phalanx::shared_memory {
 
-/// How inputs that hold a different part for each rank travel: as shares of the payloads if all parts are small,
-/// otherwise as pieces in the rings. A rank reads its own part directly from its input.
+/// Moves inputs that hold a different part for each rank: as shares of the payloads if all parts are small, otherwise
+/// as pieces in the rings. A rank reads its own part directly from its input.
 class PartFlow {
  public:
   /// `input` is this rank's; not read on ranks that send nothing. layout_of(rank) is the layout of the input of a rank,

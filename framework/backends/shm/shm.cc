@@ -105,7 +105,7 @@ struct ShmConfig {
 
 const bool shm_registered = Backends::global().add<ShmConfig>(
     "shm", "ranks are processes of one host that share memory",
-    BackendTraits{.shared = BackendTraits::Memory::kAll, .automatic = WorldKind::kOneHost},
+    BackendTraits{.shared = BackendTraits::Memory::kAll, .shrinks = true, .automatic = WorldKind::kOneHost},
     [](const ShmConfig&, const ConnectOptions& options) {
       return shared_memory::connect("shm", options, make_fabric(options));
     });

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "framework/base/error.h"
 #include "framework/collectives/hierarchical/collectives.h"
 #include "framework/collectives/hierarchical/order.h"
 #include "framework/comm/operations/part_layout.h"
@@ -51,6 +52,9 @@ Work HierarchicalCommunicator::launch(Operation operation) {
   if (!goes_by_groups(operation)) return Decorator::launch(std::move(operation));
   const Call call = operation.call;
   return inner()->run(call, [shared = shared_, operation = std::move(operation)] {
+    if (!shared->has_links) {
+      throw CommError(CommError::Kind::kPeerLost, "this rank has left " + shared->level.scope->name());
+    }
     by_groups(shared->level, shared->scratch, operation);
   });
 }
@@ -62,6 +66,16 @@ at::Tensor HierarchicalCommunicator::do_allocate(const Allocation& allocation) {
   at::Tensor memory;
   inner()->run(allocation.call, [&] { memory = level().intra->do_allocate(allocation); }).wait();
   return memory;
+}
+
+// The operation that waits for the earlier ones fails if the group is broken.
+void HierarchicalCommunicator::leave_links() {
+  try {
+    inner()->run({.op = Op::kCustom}, [] {}).wait();
+  } catch (const CommError&) {
+  }
+  shared_->has_links = false;
+  shared_->level.inter = nullptr;
 }
 
 CommunicatorPtr HierarchicalCommunicator::wrap(CommunicatorPtr child) { return divide(std::move(child), keys_); }

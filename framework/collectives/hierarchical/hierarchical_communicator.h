@@ -34,10 +34,15 @@ class HierarchicalCommunicator : public Decorator {
   /// Returns the same hierarchy, restricted to the ranks of `child`.
   CommunicatorPtr wrap(CommunicatorPtr child) override;
 
+  /// Leaves the groups between the groups, once all operations that were launched have ended, so that their other ranks
+  /// do not wait for this one. Operations by groups fail from then on, with CommError::kPeerLost.
+  void leave_links();
+
  private:
   struct Shared {  // shared with the operations, which may outlive the communicator
     Level level;
     hierarchical::Scratch scratch;
+    bool has_links = true;  // false after leave_links()
   };
 
   bool goes_by_groups(const Operation& operation) const;

@@ -25,12 +25,16 @@ enum class EntryKind : std::uint32_t {
   kOperation = 3,  // payload: `pieces` checksums of 4 bytes, then the elements that the rank received
   kStep = 4,       // `step` steps are complete; payload: checksum of the parameters that this rank updates, 8 bytes
   kEnd = 5,        // the run has ended well; payload as in kStep
+  kServer = 6,     // payload: the name of a connection to a server, whose number is EntryHead::group
+  kAnswer = 7,     // payload: `pieces` checksums, then what the server answered, in the format of its client
 };
 
 // Flags of operations.
 inline constexpr std::uint8_t kMeasured = 1;  // see MeasuredInputs
 inline constexpr std::uint8_t kReceived = 2;  // the payload has elements that the rank received
-inline constexpr std::uint8_t kFailed = 4;    // the payload is the kind of a CommError, one byte, and its text
+inline constexpr std::uint8_t kFailed = 4;    // the payload is the kind of a CommError, one byte, and its text; the
+                                              // kind is kOtherError for another Error, of an answer only
+inline constexpr char kOtherError = '\x7f';
 
 struct EntryHead {
   std::uint32_t marker = kMarker;
@@ -38,12 +42,13 @@ struct EntryHead {
   std::uint32_t payload_sum = 0;  // CRC-32C of the payload
   EntryKind kind = EntryKind::kOperation;
   std::uint64_t payload = 0;   // bytes
-  std::uint64_t sequence = 0;  // of the operation in its group, from 1; messages are counted by peer and tag
+  std::uint64_t sequence = 0;  // of the operation in its group, from 1; messages are counted by peer and tag, requests
+                               // to servers by connection, where 0 is the attempt to connect
   std::int64_t step = 0;       // the step in which the operation was launched, from 1; 0: before the first step
-  std::int64_t elements = 0;   // from here on fields of Call
-  std::uint64_t detail = 0;
+  std::int64_t elements = 0;   // from here on fields of Call; of a request: the bytes sent
+  std::uint64_t detail = 0;    // of a request: CRC-32C of what its answer gave to the rank
   std::int32_t peer = -1;
-  std::int32_t tag = 0;
+  std::int32_t tag = 0;  // of a request: CRC-32C of everything but the bytes sent
   std::uint32_t group = 0;
   std::uint32_t input_sum = 0;  // CRC-32C of the rank's input
   std::uint32_t pieces = 0;     // number of checksums of named pieces of the input

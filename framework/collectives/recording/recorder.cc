@@ -84,6 +84,13 @@ std::uint32_t Recorder::add_group(const GroupInfo& group) {
   return number;
 }
 
+std::uint32_t Recorder::add_server(const std::string& name) {
+  const std::uint32_t number = servers_++;
+  const std::array<std::string_view, 1> payload{name};
+  bytes_ += static_cast<std::int64_t>(first_->append({.kind = EntryKind::kServer, .group = number}, payload));
+  return number;
+}
+
 Recorder::Place Recorder::place() const {
   const std::lock_guard lock(mutex_);
   return now_;

@@ -35,6 +35,9 @@ class Recorder {
   /// Adds a group and returns its number. The world is the first one.
   std::uint32_t add_group(const GroupInfo& group);
 
+  /// Adds a connection to a server and returns its number, from 0.
+  std::uint32_t add_server(const std::string& name);
+
   /// The file and the step to which operations belong that are launched now. An operation belongs to the segment in
   /// which it was launched, even if it ends after the next one has begun.
   struct Place {
@@ -43,8 +46,8 @@ class Recorder {
   };
   Place place() const;
 
-  /// Writes an operation. `head` has everything but the checksums and the size of the payload, which is the
-  /// concatenation of `parts`.
+  /// Writes an operation, or the answer of a server. `head` has everything but the checksums and the size of the
+  /// payload, which is the concatenation of `parts`.
   void add(const Place& place, EntryHead head, std::span<const std::string_view> parts);
 
   /// Says that step `step`, from 1, begins. With a ring, a segment begins if Header::last steps have passed.
@@ -68,7 +71,7 @@ class Recorder {
   const std::int64_t last_;
   NamedMemory memory_;
   std::atomic<std::int64_t> bytes_{0};
-  std::atomic<std::uint32_t> groups_{0};
+  std::atomic<std::uint32_t> groups_{0}, servers_{0};
   mutable std::mutex mutex_;
   std::shared_ptr<AppendedFile> first_;
   Place now_;

@@ -20,7 +20,7 @@
 namespace phalanx::recording {
 namespace {
 
-constexpr std::uint32_t kMaxGroups = 1 << 16;
+constexpr std::uint32_t kMaxGroups = 1 << 16;  // and connections to servers
 
 struct FileName {
   int rank = -1;
@@ -146,6 +146,12 @@ Recording::Recording(const std::string& folder, int rank) {
   if (groups_.empty()) throw DataError(file_of(folder, rank) + ": ends before its first group is complete");
   if (!segments.empty()) begins_at_ = segments.front();
   for (const auto segment : segments) scan(file_of(folder, rank, segment), begins_at_ > 0 ? later_ : streams_);
+  // An operation is recorded when it is complete, so messages and answers need not be in the order of their launch.
+  for (auto* const streams : {&streams_, &later_}) {
+    for (auto& [stream, entries] : *streams) {
+      std::ranges::stable_sort(entries, {}, [](const Located& entry) { return entry.head.sequence; });
+    }
+  }
 }
 
 void Recording::scan(const std::string& path, Streams& streams) {
@@ -183,7 +189,17 @@ void Recording::add(const Located& entry, Streams& streams) {
         throw DataError(place_in(path, entry.payload_at) + ": has an operation of an unknown kind");
       }
       if (head.group >= groups_.size()) throw DataError(place_in(path, entry.payload_at) + ": has an unknown group");
-      streams[Stream::of(head.group, head.call())].push_back(entry);
+      streams[Stream::of(head)].push_back(entry);
+      ++found_;
+      return;
+    case EntryKind::kServer:
+      if (head.group >= kMaxGroups) throw DataError(place_in(path, entry.payload_at) + ": has too many servers");
+      servers_.resize(std::max<std::size_t>(servers_.size(), head.group + 1));
+      servers_[head.group] = payload_of(entry);
+      return;
+    case EntryKind::kAnswer:
+      if (head.group >= servers_.size()) throw DataError(place_in(path, entry.payload_at) + ": has an unknown server");
+      streams[Stream::of(head)].push_back(entry);
       ++found_;
       return;
     case EntryKind::kStep:
@@ -199,6 +215,10 @@ void Recording::add(const Located& entry, Streams& streams) {
 const GroupInfo& Recording::group(std::uint32_t number) const {
   if (number < groups_.size()) return groups_[number];
   throw DataError("the recording has no group " + std::to_string(number));
+}
+
+std::optional<std::string> Recording::server(std::uint32_t number) const {
+  return number < servers_.size() ? std::optional(servers_[number]) : std::nullopt;
 }
 
 std::optional<RecordedOperation> Recording::next(const Stream& stream) {
@@ -228,6 +248,13 @@ std::optional<RecordedOperation> Recording::find(const Stream& stream, std::uint
   return operation_at(entry);
 }
 
+std::optional<std::uint64_t> Recording::first_sequence(const Stream& stream) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = streams_.find(stream);
+  if (found == streams_.end() || found->second.empty()) return std::nullopt;
+  return found->second.front().head.sequence;
+}
+
 std::optional<EntryHead> Recording::first_left() const {
   const std::lock_guard lock(mutex_);
   const Located* first = nullptr;
@@ -248,10 +275,15 @@ std::optional<std::uint64_t> Recording::parameters_after(std::int64_t step) cons
 }
 
 std::string describe(const EntryHead& head, const Recording& recording) {
+  const std::string when = head.step > 0 ? ", in step " + std::to_string(head.step) : ", before the first step";
+  if (head.kind == EntryKind::kAnswer) {
+    const auto server = recording.server(head.group);
+    return (head.sequence == 0 ? "the attempt to connect" : "request " + std::to_string(head.sequence)) + " to " +
+           server.value_or("an unknown server") + when;
+  }
   const bool message = head.op == Op::kSend || head.op == Op::kRecv;
   return describe(head.call()) + (message ? ", message " : ", operation ") + std::to_string(head.sequence) +
-         " of group " + recording.group(head.group).name +
-         (head.step > 0 ? ", in step " + std::to_string(head.step) : ", before the first step");
+         " of group " + recording.group(head.group).name + when;
 }
 
 }  // namespace phalanx::recording

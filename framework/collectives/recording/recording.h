@@ -15,17 +15,21 @@
 
 namespace phalanx::recording {
 
-/// The order in which operations are recorded: the collectives of a group are in one stream, and the messages of a
-/// group in one for each direction, peer and tag.
+/// The order in which operations are recorded: the collectives of a group are in one stream, the messages of a group in
+/// one for each direction, peer and tag, and the answers of servers in one for each connection.
 struct Stream {
   std::uint32_t group = 0;
-  Op op = Op::kNone;  // kSend or kRecv; kNone: collectives
-  int peer = 0;       // of messages
-  int tag = 0;        // of messages
+  Op op = Op::kNone;     // kSend or kRecv; kNone: collectives
+  int peer = 0;          // of messages
+  int tag = 0;           // of messages
+  bool answers = false;  // of a server; `group` is the number of the connection
 
   static Stream of(std::uint32_t group, const Call& call) {
     const bool message = call.op == Op::kSend || call.op == Op::kRecv;
     return message ? Stream{group, call.op, call.peer, call.tag} : Stream{.group = group};
+  }
+  static Stream of(const EntryHead& head) {
+    return head.kind == EntryKind::kAnswer ? Stream{.group = head.group, .answers = true} : of(head.group, head.call());
   }
   auto operator<=>(const Stream&) const = default;
 };
@@ -60,12 +64,18 @@ class Recording {
   const GroupInfo& group(std::uint32_t number) const;
   std::uint32_t groups() const { return static_cast<std::uint32_t>(groups_.size()); }
 
+  /// Returns the name of a connection to a server, or nullopt if the rank has made fewer.
+  std::optional<std::string> server(std::uint32_t number) const;
+
   /// Returns the next operation of a stream, or nullopt if there is no other one. Throws DataError if it is damaged.
   std::optional<RecordedOperation> next(const Stream& stream);
 
   /// Returns the operation of a stream with this number, and drops those before it; nullopt if it is not there. Throws
   /// DataError if it is damaged.
   std::optional<RecordedOperation> find(const Stream& stream, std::uint64_t sequence);
+
+  /// Returns the sequence number of the first operation of a stream that is left; nullopt if there is none.
+  std::optional<std::uint64_t> first_sequence(const Stream& stream) const;
 
   /// Returns the head of the first operation that next() has not returned, in the order in which they were recorded.
   std::optional<EntryHead> first_left() const;
@@ -101,6 +111,7 @@ class Recording {
   std::int64_t bytes_ = 0;
   Header header_;
   std::vector<GroupInfo> groups_;
+  std::vector<std::string> servers_;
   std::map<std::int64_t, std::uint64_t> steps_;
   std::optional<std::uint64_t> at_end_;
   mutable std::mutex mutex_;

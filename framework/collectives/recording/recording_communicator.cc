@@ -179,8 +179,10 @@ CommunicatorPtr RecordingCommunicator::split(int color, int key) {
   return std::make_shared<RecordingCommunicator>(std::move(child), recorder_, number);
 }
 
-CommunicatorPtr RecordingCommunicator::shrink() {
-  throw ConfigError("framework.record: a recorded group cannot shrink; remove framework.record");
+CommunicatorPtr RecordingCommunicator::shrink() { throw ConfigError(why_no_shrink()); }
+
+std::string RecordingCommunicator::why_no_shrink() const {
+  return "framework.record: a recorded group cannot shrink; remove framework.record";
 }
 
 at::Tensor RecordingCommunicator::do_allocate(const Allocation& allocation) {

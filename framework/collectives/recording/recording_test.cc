@@ -72,6 +72,31 @@ std::string next_of(Recording& recording) {
   return next ? next->received : "nothing";
 }
 
+// An answer is recorded when the rank has waited for it.
+TEST_F(RecordingFiles, AnswersOfServersAreInTheOrderOfTheRequests) {
+  {
+    Recorder recorder(folder_, header());
+    recorder.add_group({.name = "world", .rank = 1, .size = 2});
+    const auto number = recorder.add_server("server 0");
+    for (const std::uint64_t sequence : {3, 1}) {
+      const std::string answer = std::to_string(sequence);
+      const std::array<std::string_view, 1> parts{answer};
+      recorder.add(recorder.place(), {.kind = EntryKind::kAnswer, .sequence = sequence, .group = number}, parts);
+    }
+  }
+  Recording recording(folder_, 1);
+  EXPECT_EQ(recording.server(0), "server 0");
+  EXPECT_EQ(recording.server(1), std::nullopt);
+  const auto first = recording.first_left();
+  ASSERT_TRUE(first);
+  EXPECT_EQ(describe(*first, recording), "request 1 to server 0, before the first step");
+  const Stream answers = Stream::of(*first);
+  EXPECT_EQ(recording.find(answers, 1)->received, "1");
+  EXPECT_FALSE(recording.find(answers, 2)) << "nobody waited for it";
+  EXPECT_EQ(recording.find(answers, 3)->received, "3");
+  EXPECT_FALSE(recording.first_left());
+}
+
 TEST_F(RecordingFiles, GiveBackWhatWasRecorded) {
   write_three();
   Recording recording(folder_, 1);

@@ -157,6 +157,7 @@ class ReplayedGroup final : public Communicator {
 
   CommunicatorPtr split(int color, int key) override;
   CommunicatorPtr shrink() override { refuse_shrink("of a replay"); }
+  std::string why_no_shrink() const override { return cannot_shrink("of a replay"); }
   at::Tensor do_allocate(const Allocation& allocation) override {
     refuse_shared(allocation, *this);
     return at::zeros(allocation.sizes, allocation.options);
@@ -188,6 +189,11 @@ CommunicatorPtr Replay::world() { return std::make_shared<ReplayedGroup>(shared_
 
 void Replay::attach() {
   recording_->skip_to_segment();
+  {
+    const std::lock_guard lock(mutex_);
+    begins_later_ = true;
+    requests_.clear();
+  }
   detached_ = false;
 }
 
@@ -245,7 +251,7 @@ void Replay::compare_inputs(const RecordedOperation& recorded, const at::Tensor&
 void Replay::compare_runs(const RecordedOperation& recorded, const at::Tensor& input, const at::Tensor& result) {
   const auto& head = recorded.head;
   if (!other_ || !difference_from_other().empty()) return;
-  const auto second = other_->find(Stream::of(head.group, head.call()), head.sequence);
+  const auto second = other_->find(Stream::of(head), head.sequence);
   const auto kind = second ? recording::difference(head, second->head) : std::nullopt;
   if (!kind) return;
   std::string where;
@@ -291,6 +297,50 @@ std::optional<std::uint32_t> Replay::follow_split(std::uint32_t group) {
   std::uint32_t number = 0;
   std::memcpy(&number, recorded.received.data(), std::min(sizeof(number), recorded.received.size()));
   return number;
+}
+
+std::uint32_t Replay::follow_connection(const std::string& name) {
+  const std::uint32_t number = servers_++;
+  const auto recorded = recording_->server(number);
+  if (!recorded) throw_unanswered("a connection to " + name);
+  if (*recorded != name) {
+    differ("the replay differs " + in_step(step_) + ": it connects to " + name + ", but the recorded rank to " +
+           *recorded);
+  }
+  return number;
+}
+
+std::uint64_t Replay::next_request(const Stream& server) {
+  const std::lock_guard lock(mutex_);
+  const auto [last, is_first] = requests_.try_emplace(server, 0);
+  if (is_first && begins_later_) last->second = recording_->first_sequence(server).value_or(1) - 1;
+  return ++last->second;
+}
+
+std::optional<RecordedOperation> Replay::follow_request(EntryHead asked, const at::Tensor& sent,
+                                                        const std::string& what) {
+  const Stream server = Stream::of(asked);
+  if (asked.sequence > 0) asked.sequence = next_request(server);
+  auto recorded = recording_->find(server, asked.sequence);
+  if (!recorded) return std::nullopt;
+  ++operations_;
+  Call call = asked.call(), other = recorded->head.call();
+  call.detail = other.detail = 0;  // of the answer
+  if (call != other) {
+    differ("the replay differs " + in_step(step_) + ": it asks for " + what + ", but not as the recorded rank did in " +
+           describe(recorded->head, *recording_));
+  }
+  compare_inputs(*recorded, sent);
+  compare_runs(*recorded, sent, {});
+  return recorded;
+}
+
+void Replay::throw_unanswered(const std::string& what) {
+  if (recording_->parameters_at_end()) {
+    differ("the replay differs " + in_step(step_) + ": it waits for " + what + ", but the recorded rank did not");
+  }
+  throw RecordingEnded("the recording ends " + in_step(step_) + ": the recorded rank was waiting for " + what +
+                       " when it ended, or earlier");
 }
 
 void Replay::end_step(std::int64_t step, std::uint64_t checksum) {

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -73,12 +74,25 @@ class Replay : public std::enable_shared_from_this<Replay> {
   /// Returns the child of a split: its number; nullopt: this rank has none.
   std::optional<std::uint32_t> follow_split(std::uint32_t group);
 
+  /// Returns the number of the rank's next connection to a server. Throws ReplayDifference if the recorded rank
+  /// connected to another one, and RecordingEnded if it ended before that.
+  std::uint32_t follow_connection(const std::string& name);
+
+  /// Returns the answer to a request to a server, and compares the request with the recorded one. `asked` is the entry
+  /// of the request: its sequence number is 0 for the attempt to connect, and set here, in the order of the calls, for
+  /// others. `sent` is what it sends, undefined if nothing, and `what` names it in messages. Returns nullopt if the
+  /// recorded rank did not wait for an answer; then waiting for it must end in throw_unanswered(). Not to be called
+  /// while detached().
+  std::optional<RecordedOperation> follow_request(EntryHead asked, const at::Tensor& sent, const std::string& what);
+  [[noreturn]] void throw_unanswered(const std::string& what);
+
   /// Returns the first difference; empty: none yet. A difference in a work that nobody waited for is found here only.
   std::string difference() const;
 
   std::int64_t operations() const { return operations_; }
 
  private:
+  std::uint64_t next_request(const Stream& server);
   RecordedOperation expect(std::uint32_t group, const Call& call);
   void compare_inputs(const RecordedOperation& recorded, const at::Tensor& input);
   void compare_runs(const RecordedOperation& recorded, const at::Tensor& input, const at::Tensor& result);
@@ -89,7 +103,10 @@ class Replay : public std::enable_shared_from_this<Replay> {
   OperationQueue queue_;
   std::atomic<bool> detached_{false};
   std::atomic<std::int64_t> step_{0}, operations_{0};
-  mutable std::mutex mutex_;
+  std::atomic<std::uint32_t> servers_{0};
+  mutable std::mutex mutex_;                  // protects everything below
+  bool begins_later_ = false;                 // attach() was called, so requests are not numbered from 1
+  std::map<Stream, std::uint64_t> requests_;  // the number of the last one over each connection to a server
   std::string difference_, difference_from_other_;
 };
 

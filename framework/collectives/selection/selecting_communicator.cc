@@ -125,6 +125,14 @@ CommunicatorPtr SelectingCommunicator::shrink() {
   return with_same_selection(std::move(survivors), std::move(alternatives));
 }
 
+std::string SelectingCommunicator::why_no_shrink() const {
+  std::string why = inner()->why_no_shrink();
+  for (const auto& [backend, group] : alternatives_) {
+    if (why.empty()) why = group->why_no_shrink();
+  }
+  return why;
+}
+
 CommunicatorPtr SelectingCommunicator::wrap(CommunicatorPtr child) { return with_same_selection(std::move(child), {}); }
 
 }  // namespace phalanx

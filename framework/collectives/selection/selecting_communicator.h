@@ -45,6 +45,7 @@ class SelectingCommunicator final : public Decorator {
   Work launch(Operation operation) override;
   CommunicatorPtr split(int color, int key) override;
   CommunicatorPtr shrink() override;
+  std::string why_no_shrink() const override;
 
  protected:
   CommunicatorPtr wrap(CommunicatorPtr child) override;

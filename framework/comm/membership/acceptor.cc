@@ -25,4 +25,12 @@ std::optional<Message> Acceptor::answer(std::int64_t from, const Message& messag
   return answer;
 }
 
+std::string Acceptor::fingerprint() const {
+  return encoded({.kind = Message::Kind::kPromise,
+                  .ballot = promised_,
+                  .ended = ended_,
+                  .accepted = accepted_,
+                  .proposal = proposal_});
+}
+
 }  // namespace phalanx::membership

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <string>
 
 #include "framework/comm/membership/message.h"
 
@@ -29,6 +30,9 @@ class Acceptor {
   const Proposal& proposal() const { return proposal_; }
 
   bool operator==(const Acceptor&) const = default;
+
+  /// Returns a text that is the same for equal states only, for tests.
+  std::string fingerprint() const;
 
  private:
   Ballot promised_, accepted_;

@@ -279,11 +279,9 @@ std::string Agreement::fingerprint() const {
     add(ballot.leader);
   };
   const auto add_message = [&](const std::optional<Message>& message) { text += message ? encoded(*message) : "-"; };
-  add_ballot(acceptor_.promised());
-  add_ballot(acceptor_.accepted());
+  text += acceptor_.fingerprint();
   add_ballot(ballot_);
   add_ballot(highest_);
-  add_ids(ended());
   add_ids(presumed_);
   add_ids(heard_);
   add_ids(ever_heard_);
@@ -293,7 +291,6 @@ std::string Agreement::fingerprint() const {
   text += claim_ ? 's' : '-';
   text += revoked_ ? 'r' : '-';
   text += fenced_ ? 'f' : '-';
-  for (const auto& entry : acceptor_.proposal().members) add(entry.id);
   add_message(unanswered_);
   add_message(commit_);
   for (const auto& [id, promise] : promises_) {

@@ -60,8 +60,7 @@ struct Decision {
 /// Quorums: a set of acceptors is a quorum of a ballot if
 ///   - it has more than half of the weight of all of them. Each member weighs 2. The witness weighs 1; without a
 ///     witness, the first member weighs 1 more. So of two halves only one is a quorum; or
-///   - it has all acceptors that the ballot's kPrepare does not name as ended. So one member alone goes on if all
-///   others
+///   - it has all acceptors that the ballot's kPrepare does not name as ended. So a member goes on alone if all others
 ///     have certainly ended.
 ///
 /// A member may assume that members of the view that live install the same next view or none:

@@ -15,7 +15,8 @@
 
 namespace phalanx {
 
-/// How ranks that share memory perform an operation on tensors that they do not all reach. The results are the same.
+/// The way in which ranks that share memory perform an operation on tensors that they do not all reach. The results are
+/// the same.
 enum class NativeWay : std::uint8_t {
   kDefault,     // the backend chooses by the operation, its size and the number of ranks
   kKernelCopy,  // broadcast, all_gather, gather, scatter, all_to_all: each rank copies from the others' memory with a

@@ -18,7 +18,6 @@ using Ranks = std::vector<int>;
 
 constexpr std::size_t kMaxNamed = 8;
 constexpr std::size_t kLeastOperations = 3;  // from which the speed of a rank is judged
-constexpr double kLeastShare = 0.2;          // of the time that others must wait for a rank that is called slow
 
 std::string listed(std::vector<std::string> words, const std::string& separator = ", ") {
   if (words.size() <= kMaxNamed) return join(words, separator);
@@ -358,7 +357,7 @@ std::optional<Difference> first_difference(const JobPicture& picture) {
   return std::nullopt;
 }
 
-std::optional<int> slow_rank(const JobPicture& picture) {
+std::optional<int> slow_rank(const JobPicture& picture, double least_share) {
   const auto ranks = comparable(picture, "world");
   if (ranks.size() < 2 || static_cast<int>(ranks.size()) < picture.size) return std::nullopt;
   std::map<int, double> waits;
@@ -379,7 +378,7 @@ std::optional<int> slow_rank(const JobPicture& picture) {
   double others = 0;
   for (const auto& [rank, wait] : waits) others += rank == least->first ? 0 : wait;
   others /= static_cast<double>(waits.size() - 1);
-  const bool slow = least->second * 4 < others && others - least->second > kLeastShare * (end - begin);
+  const bool slow = least->second * 4 < others && others - least->second > least_share * (end - begin);
   return slow ? std::optional(least->first) : std::nullopt;
 }
 

@@ -48,7 +48,8 @@ struct Difference {
 std::optional<Difference> first_difference(const JobPicture& picture);
 
 /// Returns the rank for which the others regularly wait: in the recorded operations that all ranks have completed, it
-/// waited less than a quarter as long as the others did.
-std::optional<int> slow_rank(const JobPicture& picture);
+/// waited less than a quarter as long as the others did, and they waited for it during at least `least_share` of the
+/// time.
+std::optional<int> slow_rank(const JobPicture& picture, double least_share = 0.2);
 
 }  // namespace phalanx

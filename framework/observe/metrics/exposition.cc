@@ -71,6 +71,7 @@ std::string training(const MetricsRecord& train) {
 
 void Exposition::add(const MetricsRecord& record) {
   last[record.split] = record;
+  if (record.failures) failures = *record.failures;
   measured_at = wall_seconds();
 }
 
@@ -87,13 +88,17 @@ std::string to_text(const Exposition& exposition) {
   if (exposition.planned_steps > 0) planned.add(static_cast<double>(exposition.planned_steps));
   Gauge restarts("restarts", "How often the job was started again after a failure.");
   restarts.add(static_cast<double>(exposition.restarts));
-  Gauge lost("lost_seconds", "Seconds that these restarts have cost.");
-  lost.add(exposition.lost_seconds);
+  Gauge lost("lost_ranks", "Ranks that the job has lost and gone on without.");
+  lost.add(static_cast<double>(exposition.failures.ranks));
+  Gauge cost("lost_seconds", "Seconds that lost ranks and restarts have cost.");
+  cost.add(exposition.failures.seconds);
+  Gauge goodput("goodput", "Share of the time since the start of the job that they have not cost.");
+  goodput.add(exposition.failures.goodput);
   Gauge measured("measured_timestamp_seconds", "Time of the last measurement, in seconds since 1970.");
   if (exposition.measured_at > 0) measured.add(exposition.measured_at);
   const auto train = exposition.last.find("train");
-  return info.text() + planned.text() + restarts.text() + lost.text() + metrics.text() + rates.text() +
-         (train == exposition.last.end() ? "" : training(train->second)) + measured.text();
+  return info.text() + planned.text() + restarts.text() + lost.text() + cost.text() + goodput.text() + metrics.text() +
+         rates.text() + (train == exposition.last.end() ? "" : training(train->second)) + measured.text();
 }
 
 }  // namespace phalanx

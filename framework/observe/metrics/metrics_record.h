@@ -10,6 +10,13 @@
 
 namespace phalanx {
 
+/// What failures have cost a job so far.
+struct FailureCost {
+  std::int64_t ranks = 0;  // that it has lost and gone on without
+  double seconds = 0;      // of these losses and of restarts
+  double goodput = 1;      // the share of the time since its start that they have not cost
+};
+
 /// The metrics of some steps of training, or of a test, over all ranks.
 struct MetricsRecord {
   std::int64_t step = 0;   // number of completed updates
@@ -20,6 +27,7 @@ struct MetricsRecord {
   double seconds = 0;                     // since the start of training
   std::optional<double> learning_rate{};  // only of training: rate of the last step
   std::optional<StepTimes> times{};       // only of training
+  std::optional<FailureCost> failures{};  // only of training
   std::string version{};                  // version of the model, if more than one is tested: "final model"
 };
 

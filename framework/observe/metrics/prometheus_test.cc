@@ -58,12 +58,23 @@ TEST(Exposition, NonFiniteValuesAreWrittenAsPrometheusReadsThem) {
 }
 
 TEST(Exposition, HasThePlannedStepsAndTheTimeOfTheLastMeasurement) {
-  Exposition run{.run = "a", .ranks = 1, .planned_steps = 1200, .restarts = 2, .lost_seconds = 12.5};
+  Exposition run{.run = "a", .ranks = 1, .planned_steps = 1200};
   EXPECT_THAT(to_text(run), AllOf(HasSubstr("\nphalanx_planned_steps 1200\n"), Not(HasSubstr("timestamp"))));
-  EXPECT_THAT(to_text(run), AllOf(HasSubstr("\nphalanx_restarts 2\n"), HasSubstr("\nphalanx_lost_seconds 12.5\n")));
   run.add(timed_record());
   EXPECT_THAT(to_text(run),
               AllOf(HasSubstr("\nphalanx_step 300\n"), HasSubstr("\nphalanx_measured_timestamp_seconds ")));
+}
+
+TEST(Exposition, HasWhatFailuresHaveCost) {
+  Exposition run{.run = "a", .ranks = 1, .restarts = 2, .failures = {.seconds = 12.5, .goodput = 0.75}};
+  EXPECT_THAT(to_text(run), AllOf(HasSubstr("\nphalanx_restarts 2\n"), HasSubstr("\nphalanx_lost_ranks 0\n"),
+                                  HasSubstr("\nphalanx_lost_seconds 12.5\n"), HasSubstr("\nphalanx_goodput 0.75\n")));
+  auto record = timed_record();
+  record.failures = {.ranks = 1, .seconds = 13, .goodput = 0.5};
+  run.add(record);
+  run.add({.split = "test", .metrics = {}});
+  EXPECT_THAT(to_text(run), AllOf(HasSubstr("\nphalanx_lost_ranks 1\n"), HasSubstr("\nphalanx_lost_seconds 13\n"),
+                                  HasSubstr("\nphalanx_goodput 0.5\n")));
 }
 
 // A connection to a port of this host.

@@ -26,6 +26,7 @@ void StepClock::measure_on(const c10::Device& device) {
 }
 
 void StepClock::lap(Phase phase) {
+  if (paused_) return;
   const std::int64_t now = monotonic_ns();
   if (listener_) listener_(phase, last_ns_, now);
   if (device_) {

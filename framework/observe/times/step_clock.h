@@ -51,6 +51,20 @@ class StepClock {
   /// the first lap. Does nothing for the CPU.
   void measure_on(const c10::Device& device);
 
+  /// While an object of this class exists, laps are ignored: the work that is launched now is being recorded as part of
+  /// a graph, and is executed later.
+  class Pause {
+   public:
+    explicit Pause(StepClock& clock) : clock_(clock), before_(std::exchange(clock.paused_, true)) {}
+    ~Pause() { clock_.paused_ = before_; }
+    Pause(const Pause&) = delete;
+    Pause& operator=(const Pause&) = delete;
+
+   private:
+    StepClock& clock_;
+    bool before_;
+  };
+
   void lap(Phase phase);
   void skip();  // the time since the last lap is not part of a step
   void end_step();
@@ -70,6 +84,7 @@ class StepClock {
   PhaseTimes total_;
   std::int64_t last_ns_ = 0;
   Listener listener_;
+  bool paused_ = false;
   std::unique_ptr<DeviceLaps> device_;  // null: the times are those of the thread
 };
 

@@ -70,6 +70,20 @@ TEST(StepClock, SkippedTimeBelongsToNoPhase) {
   EXPECT_GT(begin, skipped);
 }
 
+TEST(StepClock, LapsDuringAPauseAreIgnored) {
+  StepClock clock;
+  int laps = 0;
+  clock.listen([&](Phase, std::int64_t, std::int64_t) { ++laps; });
+  {
+    const StepClock::Pause recording(clock);
+    clock.lap(Phase::kUpdate);
+  }
+  EXPECT_EQ(laps, 0);
+  EXPECT_EQ(clock.total().seconds[static_cast<int>(Phase::kUpdate)], 0);
+  clock.lap(Phase::kUpdate);
+  EXPECT_EQ(laps, 1);
+}
+
 TEST(StepTimes, CoverAllRanks) {
   run_ranks("inproc", 3, [](const CommunicatorPtr& world) {
     PhaseTimes mine{.seconds = {}, .steps = 10};

@@ -13,7 +13,8 @@
 #include "framework/base/error.h"
 #include "framework/comm/operations/copied_result.h"
 #include "framework/comm/operations/part_layout.h"
-#include "framework/ps/client/link.h"
+#include "framework/ps/client/links.h"
+#include "framework/ps/client/socket_link.h"
 #include "framework/ps/shards/shard_host.h"
 
 namespace phalanx::ps {
@@ -119,13 +120,16 @@ Client::Client(ClientOptions options) : options_(std::move(options)) {
   for (std::size_t i = 0; i < servers.size(); ++i) {
     std::vector<std::vector<std::string>> members;
     for (int k = 0; k < options_.replicas; ++k) members.push_back(servers[(i + k) % servers.size()]);
-    links_.push_back(std::make_shared<Link>(LinkOptions{.members = std::move(members),
-                                                        .job = options_.job,
-                                                        .number = options_.number,
-                                                        .secret = options_.secret,
-                                                        .timeout = options_.timeout,
-                                                        .retry = options_.retry,
-                                                        .failover = options_.failover}));
+    const LinkOptions link{.members = std::move(members),
+                           .job = options_.job,
+                           .number = options_.number,
+                           .secret = options_.secret,
+                           .timeout = options_.timeout,
+                           .retry = options_.retry,
+                           .failover = options_.failover,
+                           .part = i,
+                           .checksums = options_.checksums};
+    links_.push_back(options_.links ? options_.links->connect(link) : std::make_shared<SocketLink>(link));
   }
 }
 

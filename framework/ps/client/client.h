@@ -19,6 +19,7 @@
 namespace phalanx::ps {
 
 class Link;
+class Links;
 
 struct ClientOptions {
   std::vector<std::vector<std::string>> servers{};  // addresses of each server, best first
@@ -29,6 +30,8 @@ struct ClientOptions {
   Seconds retry{0};     // time limit for re-establishing a broken connection; 0: do not try
   int replicas = 1;     // servers that hold each part of the tables; see Client
   Seconds failover{5};  // with replicas: time until another server takes the place of one that cannot be reached
+  std::shared_ptr<Links> links{};  // makes the connections; null: over sockets
+  bool checksums = false;          // check that values arrive as they were sent, with CRC-32C
 };
 
 /// A table from the point of view of one client, as returned by Client::create(). Not thread-safe.
@@ -68,7 +71,8 @@ class Table {
 /// or does not answer within the timeout, it throws a CommError (kPeerLost or kTimeout) with the server's address, and
 /// the client cannot be used any more. With ClientOptions::retry, requests to a server that is gone wait for it to come
 /// back; requests that it had applied are not applied again. A server may come back from a checkpoint: see
-/// lost_updates().
+/// lost_updates(). With ClientOptions::checksums, a request whose values are damaged on their way to the server is
+/// refused, and values that are damaged on their way back are a CommError (kSystem).
 ///
 /// With ClientOptions::replicas = k, part i of the tables is on servers i to i + k - 1, modulo the number of servers,
 /// which apply the same requests in the same order (replica.h). A request is answered when all of these that are alive

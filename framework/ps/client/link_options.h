@@ -17,8 +17,10 @@ struct LinkOptions {
   int number = 0;
   std::string secret{};
   Seconds timeout{60};
-  Seconds retry{0};     // time limit for re-establishing a broken connection; 0: do not try
-  Seconds failover{0};  // time until another member is asked to lead if the leader cannot be reached
+  Seconds retry{0};      // time limit for re-establishing a broken connection; 0: do not try
+  Seconds failover{0};   // time until another member is asked to lead if the leader cannot be reached
+  std::size_t part = 0;  // number of this part of the tables
+  bool checksums = false;
 
   bool replicated() const { return members.size() > 1; }
   bool reconnects() const { return retry > Seconds(0); }

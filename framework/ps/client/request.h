@@ -35,4 +35,13 @@ inline at::Tensor byte_range(const at::Tensor& tensor, std::uint64_t begin, std:
   return elements_of(tensor, static_cast<std::int64_t>(begin / size), static_cast<std::int64_t>(count / size));
 }
 
+/// Return what a request sends, and where its answer is written. Undefined if nothing is.
+inline at::Tensor sent_by(const Request& request) {
+  return request.transfer.sent == 0 ? at::Tensor() : byte_range(request.tensor, 0, request.transfer.sent);
+}
+inline at::Tensor returned_to(const Request& request) {
+  const Transfer& transfer = request.transfer;
+  return transfer.returned == 0 ? at::Tensor() : byte_range(request.tensor, transfer.returned_at, transfer.returned);
+}
+
 }  // namespace phalanx::ps

@@ -7,6 +7,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/text.h"
+#include "framework/ps/protocol/checksum.h"
 
 namespace phalanx::ps {
 namespace {
@@ -37,6 +38,7 @@ void ServerConnection::transmit(Request& request) {
     } else if (transfer.sent > 0) {
       sent.payload = byte_range(request.tensor, 0, transfer.sent);
     }
+    if (checksums_) sent.header.set_sum(checksum_of(sent_by(request)));
   }
   request.message.header = sent.header;
   channel().send(std::move(sent));

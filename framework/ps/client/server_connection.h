@@ -14,8 +14,9 @@ namespace phalanx::ps {
 class ServerConnection {
  public:
   /// With `replicated`, other servers hold the same values and may take over from this one once it has been silent for
-  /// `failover`.
-  ServerConnection(bool replicated, Seconds failover) : replicated_(replicated), failover_(failover) {}
+  /// `failover`. With `checksums`, requests with tensors have one, and their replies must too.
+  ServerConnection(bool replicated, Seconds failover, bool checksums = false)
+      : replicated_(replicated), failover_(failover), checksums_(checksums) {}
 
   void open(HandshakeResult server);
   void close() { server_.channel.reset(); }
@@ -43,6 +44,7 @@ class ServerConnection {
  private:
   const bool replicated_;
   const Seconds failover_;
+  const bool checksums_;
   HandshakeResult server_;
   Clock::time_point last_reply_at_ = Clock::now();  // when the server last answered
   RequestPtr ping_{};                               // null: none is in flight

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "framework/base/error.h"
+#include "framework/ps/protocol/checksum.h"
 
 namespace phalanx::ps {
 namespace {
@@ -57,6 +58,20 @@ TEST(ServerConnection, SendsLargeValuesAsAnAddressIfTheServerReachesTheMemory) {
   const Header header = transmitted(connection, *ends.server, large);
   EXPECT_TRUE(header.in_memory());
   EXPECT_EQ(header.address, reinterpret_cast<std::uintptr_t>(large.tensor.const_data_ptr()));
+}
+
+TEST(ServerConnection, SendsAChecksumIfItShallCheckValues) {
+  for (const bool checksums : {false, true}) {
+    TwoEnds ends;
+    ServerConnection connection(false, Seconds(0), checksums);
+    connection.open({.channel = std::move(ends.client), .reaches_memory = true});
+    for (const std::int64_t elements : {4, 1000}) {
+      const Request push = push_of(elements);
+      const Header header = transmitted(connection, *ends.server, push);
+      EXPECT_EQ(header.summed(), checksums);
+      EXPECT_EQ(header.sum(), checksums ? checksum_of(push.tensor) : 0U);
+    }
+  }
 }
 
 TEST(ServerConnection, LetsNoReplicatedServerWriteIntoMemory) {

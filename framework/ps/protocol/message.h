@@ -64,6 +64,7 @@ enum Flags : std::uint8_t {
   kInMemory = 1,  // the tensor is at `address` in the client's memory and is not part of the message or the reply
   kTick = 2,      // push: this is the last push of clock `clock` of the client
   kReadOnly = 4,  // pull from a sparse table: rows that do not exist are not created
+  kSummed = 8,    // the message has the CRC-32C of its tensor (Header::sum()). Request: the reply must have it too
 };
 
 inline constexpr std::uint32_t kMagic = 0x53504850;  // "PHPS"
@@ -92,6 +93,20 @@ struct Header {
   bool in_memory() const { return (flags & kInMemory) != 0; }
   bool ticks() const { return (flags & kTick) != 0; }
   bool read_only() const { return (flags & kReadOnly) != 0; }
+  bool summed() const { return (flags & kSummed) != 0; }
+
+  /// The checksum of a message with kSummed, in a field that messages of its kind do not use otherwise.
+  std::uint32_t sum() const {
+    return status == Status::kRequest ? static_cast<std::uint32_t>(waited_for) : static_cast<std::uint32_t>(address);
+  }
+  void set_sum(std::uint32_t sum) {
+    flags |= kSummed;
+    if (status == Status::kRequest) {
+      waited_for = sum;
+    } else {
+      address = sum;
+    }
+  }
   std::uint64_t streamed_bytes() const { return in_memory() ? 0 : payload_bytes; }
 };
 static_assert(sizeof(Header) == 80);

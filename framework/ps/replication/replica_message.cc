@@ -15,6 +15,7 @@
 
 #include "framework/base/checked_product.h"
 #include "framework/base/json.h"
+#include "framework/ps/protocol/checksum.h"
 
 namespace phalanx::ps {
 namespace {
@@ -151,6 +152,9 @@ ReplicaMessage decoded(Message message) {
     all.request = {.header = fixed.request,
                    .text = message.text.substr(sizeof(fixed) + fixed.job_bytes),
                    .payload = std::move(message.payload)};
+    if (const auto damage = damage_of(all.request.header, all.request.payload); !damage.empty()) {
+      throw ConnectionError("another server sent a request of which " + damage);
+    }
   } else {
     all.why = std::move(message.text);
   }

@@ -9,6 +9,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/log.h"
+#include "framework/ps/protocol/checksum.h"
 #include "framework/ps/replication/replica_message.h"
 #include "framework/ps/server/server_loop.h"
 
@@ -75,6 +76,7 @@ void Server::Loop::send_values(const SessionPtr& session, const Header& request,
   if (reply.header.status == Status::kDone && values.defined()) {
     reply.header.payload_bytes = values.nbytes();
     reply.header.dtype = static_cast<std::uint8_t>(values.scalar_type());
+    if (request.summed()) reply.header.set_sum(checksum_of(values));
     if (!request.in_memory()) {
       reply.payload = values.clone();  // the shard may change before the reply is sent
     } else if (!session->memory->write(
@@ -82,7 +84,7 @@ void Server::Loop::send_values(const SessionPtr& session, const Header& request,
                    values.const_data_ptr(), values.nbytes())) {
       return;  // the next event reports that the connection has ended
     } else {
-      reply.header.flags = kInMemory;
+      reply.header.flags |= kInMemory;
     }
   }
   if (!session->chain) return answer(session, std::move(reply));
@@ -130,6 +132,7 @@ void Server::Loop::handle(const SessionPtr& session, Message request) {
     if (header.verb >= Verb::kReplica) throw Error("only servers of a chain may send this request");
     if (header.verb == Verb::kClear) refuse_if_in_use(*session);
     if (header.in_memory()) fetch_payload(*session, request);
+    if (const auto damage = damage_of(header, request.payload); !damage.empty()) throw Error(damage);
   } catch (const ConnectionError&) {
     throw;
   } catch (const std::exception& error) {

@@ -14,53 +14,20 @@
 #include <thread>
 #include <vector>
 
-#include "framework/base/authentication.h"
 #include "framework/base/error.h"
-#include "framework/base/keyed_hash.h"
-#include "framework/base/sockets.h"
-#include "framework/ps/protocol/channel.h"
-#include "framework/ps/protocol/greeting.h"
 #include "framework/ps/server/server.h"
 #include "framework/ps/sparse/sparse_table.h"
+#include "framework/ps/testing/raw_client.h"
 #include "framework/ps/testing/service.h"
 
 namespace phalanx::ps {
 namespace {
 
 using enum testing::SparseRule;
-using testing::kSecret;
+using testing::RawClient;
 using testing::Service;
 using testing::SparseRule;
 constexpr std::int64_t kServedDim = 16;
-
-// A client that sends arbitrary messages.
-class RawClient {
- public:
-  explicit RawClient(const std::string& address)
-      : channel_(connect_to(address, 10), [](const Message& begun) {
-          return at::zeros({static_cast<std::int64_t>(begun.header.payload_bytes)}, at::kByte);
-        }) {
-    const std::string own = random_text(), identity = encode({.job = "default", .client = 7, .incarnation = "1"});
-    const std::string nonce = ask({.header = {.verb = Verb::kHello}, .text = own}).text;
-    ask({.header = {.verb = Verb::kHello}, .text = proof(kSecret, Role::kClient, own, nonce, identity) + identity});
-  }
-
-  // Throws ConnectionError if the server ends the connection.
-  Message ask(Message request) {
-    request.header.id = ++id_;
-    channel_.send(std::move(request));
-    for (int i = 0; i < 10'000; ++i) {
-      channel_.flush();
-      if (auto reply = channel_.receive()) return *std::move(reply);
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    throw Error("the server did not answer");
-  }
-
- private:
-  Channel channel_;
-  std::uint64_t id_ = 0;
-};
 
 TableSpec sparse() {
   return {

@@ -41,8 +41,8 @@ class Service {
     }
   }
 
-  /// Returns the address of the first server.
-  const std::string& address() const { return servers_[0]->addresses()[0]; }
+  /// Returns the address of a server.
+  const std::string& address(std::size_t server = 0) const { return servers_[server]->addresses()[0]; }
 
   std::unique_ptr<Client> client(int number = 0, Seconds timeout = Seconds(30)) const {
     ClientOptions options{.number = number, .secret = kSecret, .timeout = timeout};

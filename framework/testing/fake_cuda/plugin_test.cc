@@ -10,11 +10,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <thread>
 #include <vector>
 
 #include "framework/base/config/config.h"
+#include "framework/base/device_graph.h"
 #include "framework/base/error.h"
 #include "framework/comm/backend.h"
 #include "framework/testing/fake_cuda/nccl_faults.h"
@@ -261,6 +263,76 @@ TEST_F(Plugin, OperationsInAGraphCommunicateInEachReplay) {
       graph.replay();
       EXPECT_EQ(tensor[99].item<float>(), expected);
     }
+    rank.host->barrier().wait();
+  });
+}
+
+TEST_F(Plugin, MemoryIsNotAllocatedWhileAGraphIsRecorded) {
+  run(2, Seconds(30), [](const Rank& rank) {
+    if (rank.host->rank() == 0) {
+      FakeGraph graph;
+      graph.capture_begin();
+      const auto error = error_of([&] { (void)rank.group->allocate({10}, at::device(rank.device).dtype(at::kFloat)); });
+      graph.capture_end();
+      ASSERT_TRUE(error);
+      EXPECT_THAT(error->what(), AllOf(HasSubstr("allocate of 40 bytes"), HasSubstr("unhandled cuda error")));
+    }
+    rank.host->barrier().wait();
+  });
+}
+
+// Records an all_reduce of the tensor. The graph of the fake device records all threads, so one rank records after the
+// other.
+std::unique_ptr<DeviceGraph> all_reduce_in_graph(const Rank& rank, const at::Tensor& tensor) {
+  auto graph = make_device_graph(c10::kCUDA);
+  for (int recorder = 0; recorder < 2; ++recorder) {
+    rank.host->barrier().wait();
+    if (rank.host->rank() != recorder) continue;
+    graph->capture_begin();
+    rank.group->all_reduce(tensor, Reduction::kSum).wait();
+    graph->capture_end();
+  }
+  rank.host->barrier().wait();
+  return graph;
+}
+
+TEST_F(Plugin, AReplayThatWaitsForALostRankEndsTheGroupAfterTheTimeout) {
+  run(2, Seconds(0.5), [](const Rank& rank) {
+    const at::Tensor tensor = rank.full(10, 1);
+    const auto graph = all_reduce_in_graph(rank, tensor);
+    graph->replay();
+    EXPECT_EQ(tensor[9].item<float>(), 2);
+    if (rank.host->rank() == 0) {
+      graph->replay();
+      rank.synchronize_device();  // until the group aborts
+      const auto error = error_of([&] { graph->replay(); });
+      ASSERT_TRUE(error);
+      EXPECT_EQ(error->kind(), CommError::Kind::kTimeout);
+      EXPECT_THAT(error->what(), AllOf(HasSubstr("a replay of a graph, from all_reduce(sum) of 10 Float #2 to #2 of"),
+                                       HasSubstr("rank 0 of 2"), HasSubstr("did not come")));
+      Work next = rank.group->all_reduce(tensor, Reduction::kSum);
+      EXPECT_TRUE(error_of([&] { next.wait(); }));
+    }
+    rank.host->barrier().wait();
+  });
+}
+
+TEST_F(Plugin, ReplaysAndNotTheRecordingAreInTheRecordOfTheWorld) {
+  run(2, Seconds(30), [](const Rank& rank) {
+    const at::Tensor tensor = rank.full(10, 1);
+    const auto graph = all_reduce_in_graph(rank, tensor);
+    const auto ended = [&] {
+      const auto records = rank.host->recorder().records();
+      return std::ranges::count_if(records, [](const FlightRecorder::Record& record) {
+        return record.call.op == Op::kAllReduce && record.state == FlightRecorder::State::kDone;
+      });
+    };
+    EXPECT_EQ(ended(), 0);
+    for (int i = 0; i < 3; ++i) graph->replay();
+    EXPECT_EQ(tensor[9].item<float>(), 8);
+    const auto end = Clock::now() + std::chrono::seconds(20);
+    while (ended() < 3 && Clock::now() < end) std::this_thread::yield();
+    EXPECT_EQ(ended(), 3);
     rank.host->barrier().wait();
   });
 }

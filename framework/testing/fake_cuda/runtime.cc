@@ -53,6 +53,17 @@ cudaError_t call(const Body& body) {
 
 PointPtr& point_of(cudaEvent_t event) { return *reinterpret_cast<PointPtr*>(event); }
 
+// As call(), for what the thread that records a graph may not do.
+template <class Body>
+cudaError_t call_outside_graphs(const Body& body) {
+  try {
+    FakeGraph::refuse_while_recording("a call of the CUDA runtime");
+  } catch (const c10::Error&) {
+    return result(cudaErrorStreamCaptureUnsupported);
+  }
+  return call(body);
+}
+
 // A handle for memory works in other processes of CUDA only; here it names an address of the same process.
 struct MemoryHandle {
   pid_t process;
@@ -113,7 +124,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
 }
 
 cudaError_t cudaDeviceSynchronize() {
-  return call([] {
+  return call_outside_graphs([] {
     Streams::global().synchronize_device(devices().getDevice().index());
     return cudaSuccess;
   });
@@ -154,20 +165,23 @@ const char* cudaGetErrorString(cudaError_t error) {
       return "unspecified launch failure";
     case cudaErrorNotSupported:
       return "operation not supported";
+    case cudaErrorStreamCaptureUnsupported:
+      return "operation not permitted when stream is capturing";
     default:
       return "invalid argument";
   }
 }
 
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
-  return call([&] {
+  return call_outside_graphs([&] {
     *memory = allocate_plain(bytes, devices().getDevice().index());
     return cudaSuccess;
   });
 }
 
 cudaError_t cudaFree(void* memory) {
-  return call([&] { return memory == nullptr || free_plain(memory) ? cudaSuccess : cudaErrorInvalidValue; });
+  return call_outside_graphs(
+      [&] { return memory == nullptr || free_plain(memory) ? cudaSuccess : cudaErrorInvalidValue; });
 }
 
 cudaError_t cudaMemset(void* memory, int value, std::size_t bytes) {
@@ -204,14 +218,14 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) {
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  return call([&] {
+  return call_outside_graphs([&] {
     Streams::global().synchronize(stream_number(stream));
     return cudaSuccess;
   });
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  return call([&] {
+  return call_outside_graphs([&] {
     auto& streams = Streams::global();
     return streams.query(streams.record(stream_number(stream))) ? cudaSuccess : cudaErrorNotReady;
   });
@@ -267,11 +281,12 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-  return call([&] { return Streams::global().query(point_of(event)) ? cudaSuccess : cudaErrorNotReady; });
+  return call_outside_graphs(
+      [&] { return Streams::global().query(point_of(event)) ? cudaSuccess : cudaErrorNotReady; });
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  return call([&] {
+  return call_outside_graphs([&] {
     Streams::global().synchronize(point_of(event));
     return cudaSuccess;
   });

@@ -26,7 +26,7 @@ void phalanx_cuda_peer_memory(int device, std::shared_ptr<phalanx::PeerMemory>& 
 
 namespace phalanx {
 
-std::unique_ptr<DeviceGraph> nccl::make_graph() { return std::make_unique<testing::FakeGraph>(); }
+std::unique_ptr<DeviceGraph> nccl::make_graph() { return make_watched(std::make_unique<testing::FakeGraph>()); }
 
 namespace testing {
 namespace {

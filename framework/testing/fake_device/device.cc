@@ -83,11 +83,15 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   void block(void* event, const c10::Stream& stream) const override {
     if (event != nullptr) Streams::global().wait(number_of(stream), point_of(event));
   }
-  bool queryEvent(void* event) const override { return event == nullptr || Streams::global().query(point_of(event)); }
+  bool queryEvent(void* event) const override {
+    FakeGraph::refuse_while_recording("query of an event");
+    return event == nullptr || Streams::global().query(point_of(event));
+  }
   double elapsedTime(void* first, void* second, const c10::DeviceIndex) const override {
     return Streams::global().milliseconds_between(point_of(first), point_of(second));
   }
   void synchronizeEvent(void* event) const override {
+    FakeGraph::refuse_while_recording("wait for an event");
     if (event != nullptr) Streams::global().synchronize(point_of(event));
   }
   // As LibTorch's guard for CUDA, which sets the device of the event and then the previous one.
@@ -97,10 +101,17 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
     delete static_cast<Streams::PointPtr*>(event);
   }
   bool queryStream(const c10::Stream& stream) const override {
+    FakeGraph::refuse_while_recording("query of a stream");
     return Streams::global().query(Streams::global().record(number_of(stream)));
   }
-  void synchronizeStream(const c10::Stream& stream) const override { Streams::global().synchronize(number_of(stream)); }
-  void synchronizeDevice(const c10::DeviceIndex device) const override { Streams::global().synchronize_device(device); }
+  void synchronizeStream(const c10::Stream& stream) const override {
+    FakeGraph::refuse_while_recording("wait for a stream");
+    Streams::global().synchronize(number_of(stream));
+  }
+  void synchronizeDevice(const c10::DeviceIndex device) const override {
+    FakeGraph::refuse_while_recording("wait for a device");
+    Streams::global().synchronize_device(device);
+  }
 #if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 13  // older versions do not ask
   bool isStreamCapturing(const c10::Stream&) const override { return FakeGraph::records(); }
 #endif
@@ -129,7 +140,7 @@ struct Hooks final : at::CUDAHooksInterface {
   c10::DeviceIndex current_device() const override { return phalanx::testing::current_device; }
   c10::DeviceIndex getCurrentDevice() const override { return current_device(); }
   void setCurrentDevice(c10::DeviceIndex device) const override { phalanx::testing::current_device = device; }
-  void deviceSynchronize(c10::DeviceIndex device) const override { Streams::global().synchronize_device(device); }
+  void deviceSynchronize(c10::DeviceIndex device) const override { Guard().synchronizeDevice(device); }
   at::Device getDeviceFromPtr(void*) const override { return {c10::kCUDA, current_device()}; }
   c10::Allocator* getPinnedMemoryAllocator() const override { return &pinned_memory(); }
   bool isPinnedPtr(const void* address) const override { return is_pinned_address(address); }

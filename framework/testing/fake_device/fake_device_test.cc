@@ -272,6 +272,60 @@ TEST_F(FakeStreams, AGraphHasItsOwnMemoryAndKeepsTheCacheAsItIs) {
   EXPECT_EQ(at::ones({5000}, at::device(kDevice)).const_data_ptr(), cached);
 }
 
+TEST_F(FakeStreams, TheMemoryOfAGraphCountsAndTheCacheIsNotFreedForIt) {
+  const auto eight_megabytes = [] { return at::ones({2 << 20}, at::device(kDevice)); };
+  const auto reserved = [] { return fake_memory().getDeviceStats(kDevice.index()).reserved_bytes[0].current; };
+  const c10::StreamGuard guard(first_);
+  (void)eight_megabytes();  // cached
+  const auto [free, total] = fake_memory().getMemoryInfo(kDevice.index());
+  limit_fake_memory(total - free + (5 << 20));
+  FakeGraph graph;
+  graph.capture_begin();
+  EXPECT_THROW((void)eight_megabytes(), c10::OutOfMemoryError);
+  const std::int64_t before = reserved();
+  const at::Tensor small = at::ones({1 << 18}, at::device(kDevice));
+  EXPECT_EQ(reserved(), before + (1 << 20));
+  graph.capture_end();
+  {
+    const c10::StreamGuard other(second_);
+    EXPECT_NO_THROW((void)eight_megabytes());
+  }
+  limit_fake_memory(0);
+}
+
+TEST_F(FakeStreams, AGraphDoesNotReuseMemoryThatAnotherStreamUses) {
+  const c10::StreamGuard guard(first_);
+  const auto make = [] { return at::ones({3000}, at::device(kDevice)); };
+  FakeGraph graph;
+  graph.capture_begin();
+  at::Tensor tensor = make();
+  const void* const first = tensor.const_data_ptr();
+  tensor.reset();
+  tensor = make();
+  EXPECT_EQ(tensor.const_data_ptr(), first);
+  tensor.record_stream(second_);
+  tensor.reset();
+  EXPECT_NE(make().const_data_ptr(), first);
+  graph.capture_end();
+}
+
+TEST_F(FakeStreams, AThreadThatRecordsCannotWaitForTheDevice) {
+  const c10::impl::VirtualGuardImpl devices(c10::kCUDA);
+  const c10::StreamGuard guard(first_);
+  c10::Event event(c10::kCUDA);
+  event.record(second_);
+  FakeGraph graph;
+  graph.capture_begin();
+  EXPECT_THROW(devices.synchronizeDevice(kDevice.index()), c10::Error);
+  EXPECT_THROW(devices.synchronizeStream(second_), c10::Error);
+  EXPECT_THROW((void)devices.queryStream(second_), c10::Error);
+  EXPECT_THROW(event.synchronize(), c10::Error);
+  EXPECT_THROW((void)event.query(), c10::Error);
+  std::thread([&] { EXPECT_NO_THROW(synchronize(second_)); }).join();
+  graph.capture_end();
+  EXPECT_TRUE(event.query());
+}
+
 TEST_F(FakeStreams, AReplayIsOrderedLikeOtherWork) {
   FakeGraph graph;
   at::Tensor tensor;

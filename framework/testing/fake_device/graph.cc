@@ -5,6 +5,7 @@
 #include <c10/util/Exception.h>
 
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include "framework/testing/fake_device/memory.h"
@@ -14,6 +15,7 @@ namespace {
 
 std::mutex mutex;
 FakeGraph* recording = nullptr;
+std::thread::id recorder;  // the thread that has begun the recording
 thread_local int wholes = 0;
 
 c10::Stream stream_of_this_thread() {
@@ -32,6 +34,7 @@ void FakeGraph::capture_begin() {
   memory_before_ = save_fake_memory();
   pool_ = begin_pool();
   recording = this;
+  recorder = std::this_thread::get_id();
 }
 
 void FakeGraph::capture_end() {
@@ -46,6 +49,7 @@ void FakeGraph::replay() {
   auto& streams = Streams::global();
   const c10::Stream stream = stream_of_this_thread();
   const int number = streams.number_of(stream.device_index(), stream.id());
+  streams.count_launch();
   streams.uses({.name = "a replay of a graph", .stream = number, .accesses = accesses_});
   for (const auto& call : calls_) {
     if (call.polled) {
@@ -59,6 +63,12 @@ void FakeGraph::replay() {
 bool FakeGraph::records() {
   const std::lock_guard lock(mutex);
   return recording != nullptr && wholes == 0;
+}
+
+void FakeGraph::refuse_while_recording(std::string_view call) {
+  const std::lock_guard lock(mutex);
+  TORCH_CHECK(recording == nullptr || recorder != std::this_thread::get_id(), call,
+              ": operation not permitted when stream is capturing");
 }
 
 FakeGraph::Whole::Whole() : recorded_(records()) { ++wholes; }

@@ -15,8 +15,9 @@ namespace phalanx::testing {
 
 /// A graph of the fake device. As with CUDA graphs, recorded work has not been executed when the recording ends:
 /// memory has its former contents. During the recording, the host can neither read what kernels write nor pass data to
-/// them, nor free cached memory; new memory comes from a pool of the graph's own. The current stream must not be the
-/// default one. All threads of the process are recorded.
+/// them, nor free cached memory; new memory comes from a pool of the graph's own. The thread that records cannot wait
+/// for the device (refuse_while_recording()). The current stream must not be the default one. All threads of the
+/// process are recorded.
 class FakeGraph final : public DeviceGraph {
  public:
   ~FakeGraph() override;
@@ -27,6 +28,11 @@ class FakeGraph final : public DeviceGraph {
 
   /// Returns true if the work of this thread is being recorded.
   static bool records();
+
+  /// Throws c10::Error if this thread has begun a recording: as with cudaStreamCaptureModeThreadLocal, it may not make
+  /// calls that wait for a device, ask whether work is complete, or allocate or free memory without LibTorch's
+  /// allocator. `call` is for the message.
+  static void refuse_while_recording(std::string_view call);
 
   /// While an object of this class exists, the work of this thread belongs to an operation that is recorded as a whole
   /// or not at all.

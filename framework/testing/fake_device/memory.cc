@@ -139,6 +139,7 @@ class Memory final : public c10::DeviceAllocator {
   void end_pool() {
     const std::lock_guard lock(Streams::global().mutex());
     pool_ = 0;
+    for (auto& one : in_use_) mark(one);
   }
   void free_pool(std::int64_t pool) {
     const std::lock_guard lock(Streams::global().mutex());
@@ -160,11 +161,13 @@ class Memory final : public c10::DeviceAllocator {
     std::int64_t pool = 0;
     std::set<int> others;  // from recordStream()
   };
-  // A freed block that other streams may still use.
+  // A freed block that other streams may still use: until they have passed the points.
   struct InUse {
     std::byte* address;
     Block block;
     std::vector<Streams::PointPtr> points;
+
+    bool is_marked() const { return points.size() == block.others.size(); }
   };
   using Key = std::tuple<std::int64_t, int, std::size_t>;  // pool, stream, size
 
@@ -244,15 +247,24 @@ class Memory final : public c10::DeviceAllocator {
     blocks_.erase(found);
     count(sum(stats_.at(static_cast<std::size_t>(freed.block.device)).allocated_bytes),
           -static_cast<std::int64_t>(freed.block.size));
-    for (const int other : freed.block.others) freed.points.push_back(streams.record(other));
+    if (pool_ == 0) mark(freed);
     in_use_.push_back(std::move(freed));
     collect();
   }
 
-  // Puts the blocks that no other stream uses any more into the cache.
+  // Marks the points at which other streams no longer use the block. LibTorch does not do that while a graph is
+  // recorded, because nobody may ask for an event of the recording.
+  static void mark(InUse& one) {
+    if (one.is_marked()) return;
+    for (const int other : one.block.others) one.points.push_back(Streams::global().record(other));
+  }
+
+  // Puts the blocks that no other stream uses any more into the cache. While a graph is recorded, LibTorch does not ask
+  // for events.
   void collect() {
     auto& streams = Streams::global();
     std::erase_if(in_use_, [&](const InUse& one) {
+      if (pool_ != 0 && !one.block.others.empty()) return false;
       if (!std::ranges::all_of(one.points, [&](const auto& point) { return streams.has_passed(point); })) return false;
       for (const int other : one.block.others) streams.forget(one.address, one.block.size, other);
       devices_[one.address] = one.block.device;

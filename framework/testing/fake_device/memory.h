@@ -16,7 +16,8 @@ namespace phalanx::testing {
 ///
 /// As LibTorch's allocator for CUDA, it gives a freed block only to its own stream again, at once: work of another
 /// stream on the block is a race (MissingWait) unless recordStream() was called. It returns cached blocks to the device
-/// if memory is short, but not while a graph is recorded, whose memory comes from a pool of its own.
+/// if memory is short, but not while a graph is recorded, whose memory comes from a pool of its own and counts like any
+/// other. Blocks with recordStream() that are freed while a graph is recorded are not used again before it ends.
 c10::DeviceAllocator& fake_memory();
 
 /// Returns the address at which the kernels find the contents of `device_address`, or null for null.

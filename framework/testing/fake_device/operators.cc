@@ -100,6 +100,7 @@ at::Tensor& copy(at::Tensor& to, const at::Tensor& from, bool non_blocking) {
   if (to.numel() == 0) return to;
   const at::Tensor source = from.expand_as(to);
   const FakeGraph::Whole whole;
+  if (!whole.recorded()) Streams::global().count_launch();
   TORCH_CHECK(!whole.recorded() || (is_on_device(to) && is_on_device(from)),
               "a copy between host and device while a graph is recorded");
   if (!is_on_device(to) || !is_on_device(from)) {
@@ -237,6 +238,7 @@ void compute_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   draw_from_generator_of(device, op, *stack);
   const c10::DeviceGuard guard(device);
   const FakeGraph::Whole whole;
+  if (!whole.recorded()) Streams::global().count_launch();
   TORCH_CHECK(!whole.recorded() || !waits(name), name, ": the host waits for the device while a graph is recorded");
   OperatorCall call(op, *stack);
   compute_in_turn(call, name, stream_on(device), waits(name) || whole.recorded());

@@ -221,6 +221,16 @@ std::int64_t Streams::host_waits() const {
   return host_waits_;
 }
 
+void Streams::count_launch() {
+  const Lock lock(mutex_);
+  ++launches_;
+}
+
+std::int64_t Streams::launches() const {
+  const Lock lock(mutex_);
+  return launches_;
+}
+
 void Streams::complete(const PointPtr& point) {
   constexpr int kSpins = 100;
   for (int tries = 0; !query(point); ++tries) {

@@ -100,6 +100,10 @@ class Streams {
   /// Returns how often the host has waited for a device: calls of synchronize() and synchronize_device().
   std::int64_t host_waits() const;
 
+  /// Counts something that the host has launched: an operator, a copy, or a replay of a graph.
+  void count_launch();
+  std::int64_t launches() const;
+
   /// As synchronize(), for operators that the double cannot compute later. A GPU would not make the host wait for them,
   /// so they are not among host_waits().
   void run_pending(int stream) { complete(record(stream)); }
@@ -157,7 +161,7 @@ class Streams {
   std::mt19937_64 dice_;
   std::exception_ptr failure_;  // of a body that ran later
   bool has_thread_ = false;
-  std::int64_t host_waits_ = 0;
+  std::int64_t host_waits_ = 0, launches_ = 0;
 };
 
 }  // namespace phalanx::testing

@@ -5,7 +5,7 @@
 
 #include "framework/comm/operations/reduction.h"
 
-// Of all ranks' elements the one that is farthest from zero; the first of them where two are equally far.
+// Returns the element that is farthest from zero among those of all ranks, and the first of them in a tie.
 inline phalanx::Reduction larger_magnitude() {
   return phalanx::Reduction::custom<float>("larger_magnitude",
                                            [](std::span<float> result, std::span<const float> next) {

@@ -14,8 +14,8 @@
 
 namespace phalanx::bench_train {
 
-/// How the ranks of a loop average their gradients: what a system adds to the loop of a single process, or does in
-/// another way.
+/// The average of the gradients over the ranks of a loop: the calls that a system adds to the loop of a single process,
+/// or replaces in it.
 class Exchange {
  public:
   Exchange() = default;

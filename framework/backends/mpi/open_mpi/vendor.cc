@@ -20,7 +20,8 @@ MPI_Errhandler errors_return() { return MPI_ERRORS_RETURN; }
 
 bool process_failed([[maybe_unused]] int error_class) {
 #ifdef MPIX_ERR_PROC_FAILED  // an Open MPI with user-level failure mitigation
-  return error_class == MPIX_ERR_PROC_FAILED || error_class == MPIX_ERR_REVOKED;
+  return error_class == MPIX_ERR_PROC_FAILED || error_class == MPIX_ERR_PROC_FAILED_PENDING ||
+         error_class == MPIX_ERR_REVOKED || error_class == MPI_ERR_PROC_ABORTED;
 #else
   return false;
 #endif

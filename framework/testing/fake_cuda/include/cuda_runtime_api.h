@@ -20,6 +20,7 @@ typedef enum {
   cudaErrorIllegalAddress = 700,
   cudaErrorLaunchFailure = 719,
   cudaErrorNotSupported = 801,
+  cudaErrorStreamCaptureUnsupported = 900,
 } cudaError_t;
 
 typedef enum {

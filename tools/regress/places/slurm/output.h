@@ -8,7 +8,7 @@
 
 #include "tools/regress/place.h"
 
-// What Slurm's commands print.
+// Parses the output of Slurm's commands.
 namespace phalanx::regress {
 
 /// A partition, with the resources that jobs can have: those of nodes that are down or drained do not count.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "framework/ps/client/link.h"
+#include "framework/ps/client/socket_link.h"
 
 #include <sched.h>
 
@@ -13,6 +13,7 @@
 #include "framework/base/error.h"
 #include "framework/base/log.h"
 #include "framework/base/text.h"
+#include "framework/ps/protocol/checksum.h"
 
 namespace phalanx::ps {
 namespace {
@@ -36,10 +37,10 @@ std::string seconds_text(Seconds seconds) { return format_text("%g", seconds.cou
 }  // namespace
 
 // The connector's channels call the function with the lock held, once they belong to the link.
-Link::Link(const LinkOptions& options)
+SocketLink::SocketLink(const LinkOptions& options)
     : options_(options),
       connector_(options, [this](const Message& begun) { return requests_.memory_for(begun); }),
-      connection_(options.replicated(), options.failover) {
+      connection_(options.replicated(), options.failover, options.checksums) {
   connection_.open(connector_.connect_first());
   if (!connection_.reaches_memory() && connection_.address().starts_with("unix:")) {
     log_info() << "parameter server " << connection_.address()
@@ -47,7 +48,7 @@ Link::Link(const LinkOptions& options)
   }
 }
 
-Link::~Link() {
+SocketLink::~SocketLink() {
   leave();
   {
     const std::lock_guard lock(mutex_);
@@ -60,7 +61,7 @@ Link::~Link() {
 }
 
 // Tells the server that the client leaves. Otherwise the server would wait for the grace time.
-void Link::leave() {
+void SocketLink::leave() {
   auto request = std::make_shared<Request>();
   request->message.header.verb = Verb::kLeave;
   request->what = "leaving";
@@ -74,27 +75,27 @@ void Link::leave() {
   while (!request->finished && connection_.is_open() && Clock::now() < deadline) poll_once(lock, deadline);
 }
 
-void Link::register_table(std::uint32_t number, const std::string& name) {
+void SocketLink::register_table(std::uint32_t number, const std::string& name) {
   const std::lock_guard lock(mutex_);
   versions_.add(number, name);
 }
 
-void Link::unregister_table(std::uint32_t number) {
+void SocketLink::unregister_table(std::uint32_t number) {
   const std::lock_guard lock(mutex_);
   versions_.remove(number);
 }
 
-void Link::unregister_tables() {
+void SocketLink::unregister_tables() {
   const std::lock_guard lock(mutex_);
   versions_.clear();
 }
 
-std::int64_t Link::lost_updates() {
+std::int64_t SocketLink::lost_updates() {
   const std::lock_guard lock(mutex_);
   return versions_.lost_updates();
 }
 
-void Link::send(const RequestPtr& request) {
+void SocketLink::send(const RequestPtr& request) {
   const std::lock_guard lock(mutex_);
   const Transfer& transfer = request->transfer;
   if (options_.reconnects() && transfer.sent > transfer.returned_at && transfer.returned > 0) {
@@ -118,13 +119,13 @@ void Link::send(const RequestPtr& request) {
   if (poller_.is_polling() && connection_.is_open() && connection_.channel().has_output()) poller_.interrupt();
 }
 
-bool Link::done(const RequestPtr& request) {
+bool SocketLink::done(const RequestPtr& request) {
   const std::lock_guard lock(mutex_);
   if (!request->finished && !poller_.is_polling()) receive_replies();
   return request->finished;
 }
 
-void Link::wait(const RequestPtr& request) {
+void SocketLink::wait(const RequestPtr& request) {
   const auto end = after(options_.timeout), spin_end = Clock::now() + kReplySpin;
   std::unique_lock lock(mutex_);
   while (!request->finished) {
@@ -150,12 +151,12 @@ void Link::wait(const RequestPtr& request) {
 }
 
 // While there is no connection, the reconnecting thread decides when to give up.
-Link::TimePoint Link::deadline_of_wait(TimePoint end) const {
+SocketLink::TimePoint SocketLink::deadline_of_wait(TimePoint end) const {
   if (connection_.is_open()) return std::max(end, outage_.ended_at + duration_of(options_.timeout));
   return outage_.give_up_at + duration_of(kReconnectAttempt + options_.timeout);
 }
 
-void Link::give_up_on(Request& request) {
+void SocketLink::give_up_on(Request& request) {
   requests_.keep_shared_memory();
   fail_all("no answer to " + request.what + " within " + seconds_text(options_.timeout));
   request.error = std::make_exception_ptr(
@@ -164,7 +165,7 @@ void Link::give_up_on(Request& request) {
 }
 
 // Does everything that is possible without waiting. The lock must be held, as for the following functions.
-void Link::receive_replies() {
+void SocketLink::receive_replies() {
   if (requests_.failed() || !connection_.is_open()) return;
   try {
     connection_.channel().flush();
@@ -174,13 +175,16 @@ void Link::receive_replies() {
   }
 }
 
-void Link::take(Message reply) {
+void SocketLink::take(Message reply) {
   const RequestPtr request = requests_.remove(reply.header.id);
   connection_.record_reply();
   outage_.give_up_at = TimePoint::max();
   if (reply.header.status == Status::kRefused) {
     request->error = std::make_exception_ptr(
         Error(request->what + ": parameter server " + connection_.address() + " refused it: " + reply.text));
+  } else if (const auto damage = damage_of(reply.header, returned_to(*request)); !damage.empty()) {
+    request->error = std::make_exception_ptr(CommError(
+        CommError::Kind::kSystem, request->what + ": parameter server " + connection_.address() + ": " + damage));
   } else {
     versions_.advance(reply.header.table, reply.header.version);
     request->done(reply.header);
@@ -190,7 +194,7 @@ void Link::take(Message reply) {
 }
 
 // One thread waits at the socket, and the others wait for that thread.
-void Link::poll_once(std::unique_lock<std::mutex>& lock, TimePoint deadline) {
+void SocketLink::poll_once(std::unique_lock<std::mutex>& lock, TimePoint deadline) {
   if (poller_.is_polling() || !connection_.is_open()) {
     changed_.wait_until(lock, deadline);
     return;
@@ -199,7 +203,7 @@ void Link::poll_once(std::unique_lock<std::mutex>& lock, TimePoint deadline) {
   changed_.notify_all();
 }
 
-void Link::check_alive() {
+void SocketLink::check_alive() {
   if (!connection_.is_open()) return;
   try {
     const RequestPtr ping = connection_.due_ping();
@@ -210,7 +214,7 @@ void Link::check_alive() {
 }
 
 // Handles a broken connection.
-void Link::lose(const std::exception_ptr& error) {
+void SocketLink::lose(const std::exception_ptr& error) {
   if (!options_.reconnects() || connector_.stopping()) return fail_all(what_of(error));
   log_warning() << "parameter server " << connection_.address() << " is lost (" << what_of(error)
                 << "): connecting again for " << seconds_text(options_.retry);
@@ -221,7 +225,7 @@ void Link::lose(const std::exception_ptr& error) {
   changed_.notify_all();
 }
 
-void Link::fail_all(const std::string& why) {
+void SocketLink::fail_all(const std::string& why) {
   requests_.fail([&](const std::string& beginning) {
     return options_.lost(beginning + "parameter server " + connection_.address() + " is lost: " + why);
   });
@@ -229,7 +233,7 @@ void Link::fail_all(const std::string& why) {
 }
 
 // Makes one attempt to reconnect, without the lock. Runs in the link's own thread.
-void Link::reconnect(std::unique_lock<std::mutex>& lock) {
+void SocketLink::reconnect(std::unique_lock<std::mutex>& lock) {
   TableVersions versions = versions_;
   const Outage outage = outage_;
   const auto deadline =
@@ -259,7 +263,7 @@ void Link::reconnect(std::unique_lock<std::mutex>& lock) {
 }
 
 // Starts to use a new connection and sends the requests in flight again.
-void Link::resume_with(HandshakeResult server, const TableVersions& versions) {
+void SocketLink::resume_with(HandshakeResult server, const TableVersions& versions) {
   const std::int64_t lost = versions.lost_updates() - versions_.lost_updates();
   versions_.merge(versions);
   if (lost > 0) {
@@ -281,14 +285,14 @@ void Link::resume_with(HandshakeResult server, const TableVersions& versions) {
   changed_.notify_all();
 }
 
-void Link::start_thread() {
+void SocketLink::start_thread() {
   if (thread_.joinable() || connector_.stopping()) return;
   const BlockedSignals blocked;
   thread_ = std::thread([this] { run(); });
 }
 
 // Reconnects, and moves data through the connection while no other thread waits.
-void Link::run() {
+void SocketLink::run() {
   std::unique_lock lock(mutex_);
   const auto must_reconnect = [this] { return !connection_.is_open() && !requests_.failed(); };
   try {

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/agents/launch_agents.h"
+
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "framework/base/descriptor.h"
+#include "framework/base/error.h"
+#include "framework/base/text.h"
+#include "launch/agents/agent.h"
+#include "launch/exit_status.h"
+#include "launch/failure/failure.h"
+#include "launch/local/supervisor.h"
+#include "launch/mpirun/mpirun.h"
+
+namespace phalanx {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Returns a word that a shell reads as this text.
+std::string quoted(const std::string& text) {
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
+// Returns the variables for an agent as it reads them.
+std::string variables_for(const AgentsLaunch& options, const AgentOrder& order) {
+  std::string text = std::string(kAgentOrder) + "=" + to_text(order) + "\n";
+  text += std::string("PHALANX_TERMINAL=") + (::isatty(STDOUT_FILENO) == 1 ? "1" : "0") + "\n";
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string variable = *entry, name = variable.substr(0, variable.find('='));
+    const bool own = name == kAgentOrder || name == "PHALANX_TERMINAL" || name == kSpareFailureFolder;
+    if (own || !(is_matched(name, "PHALANX_*") || std::ranges::any_of(options.pass_variables, [&](const auto& pattern) {
+                   return is_matched(name, pattern);
+                 }))) {
+      continue;
+    }
+    if (variable.find('\n') != variable.npos) {
+      throw ConfigError("environment variable " + name +
+                        ": has several lines, which launch.with: ssh cannot pass on to other hosts; unset it");
+    }
+    text += variable + "\n";
+  }
+  return text + "\n";
+}
+
+// Returns the command that runs a shell's script on a host. A connection to a host that has become silent breaks after
+// 15 s.
+std::vector<std::string> command_on(const std::string& host, const std::string& script) {
+  if (is_this_host(host)) return {"/bin/sh", "-c", script};
+  return {"ssh",
+          "-o",
+          "BatchMode=yes",
+          "-o",
+          "ConnectTimeout=10",
+          "-o",
+          "ServerAliveInterval=5",
+          "-o",
+          "ServerAliveCountMax=3",
+          host,
+          "exec sh -c " + quoted(script)};
+}
+
+// Runs in the child. Everything it needs was created before the fork. A group of its own keeps the terminal's signals
+// away.
+int become(const std::vector<char*>& command, int input) {
+  ::setpgid(0, 0);
+  ::dup2(input, STDIN_FILENO);
+  ::execvp(command[0], command.data());
+  std::fprintf(stderr, "%s: %s\n", command[0], std::generic_category().message(errno).c_str());
+  return 127;
+}
+
+// A rendezvous in a folder that all hosts see, and that exists only as long as this object.
+class SharedRendezvous {
+ public:
+  explicit SharedRendezvous(const std::string& log_folder) : folder_(log_folder + "/rendezvous") {
+    remove();
+    std::error_code error;
+    if (!std::filesystem::create_directory(folder_, error)) throw Error(folder_ + ": " + error.message());
+  }
+  ~SharedRendezvous() { remove(); }
+  SharedRendezvous(const SharedRendezvous&) = delete;
+  SharedRendezvous& operator=(const SharedRendezvous&) = delete;
+
+  std::string url() const {
+    return "file://" + std::filesystem::absolute(folder_).lexically_normal().string() + "/store";
+  }
+
+ private:
+  void remove() const {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+
+  std::string folder_;
+};
+
+// The agents, and what this process tells them through their standard input.
+class Agents {
+ public:
+  explicit Agents(const AgentsLaunch& options)
+      : options_(options), rendezvous_(options.log_folder), inputs_(options.shares.size()) {}
+
+  Verdict run() {
+    take_failures(options_.log_folder);
+    take_lost_ranks(options_.log_folder);
+    Supervisor supervisor(policy());
+    for (std::size_t i = 0; i < options_.shares.size(); ++i) start(i, supervisor);
+    const auto ends = supervisor.run();
+    return conclude(ends, supervisor.interrupted());
+  }
+
+ private:
+  Supervisor::Policy policy() {
+    Supervisor::Policy policy{.stop = SIGUSR1,
+                              .orphaned = SIGKILL,
+                              .after_failure = {{milliseconds(0), SIGTERM}, {milliseconds(6000), SIGKILL}},
+                              .forced = {{milliseconds(0), SIGKILL}},
+                              .deliver = [this](int agent, int signal) { return tell(agent, signal); },
+                              .stop_policy = options_.stop_policy,
+                              .describe_saved = options_.describe_saved};
+    if (!options_.goes_on) return policy;
+    policy.goes_on = [this](const Supervisor::End& end) { return lose_host(end); };
+    policy.is_lost = [this](int agent) { return all_of(share(agent), lost_ranks(options_.log_folder)); };
+    return policy;
+  }
+
+  const HostShare& share(int agent) const { return options_.shares.at(static_cast<std::size_t>(agent)); }
+
+  int ranks() const { return options_.shares.back().first_rank + options_.shares.back().ranks; }
+
+  void start(std::size_t agent, Supervisor& supervisor) {
+    const HostShare& share = options_.shares[agent];
+    const std::string folder = std::filesystem::current_path().string();
+    auto command = command_on(share.host, agent_script(folder, options_.command));
+    std::vector<char*> words;
+    for (auto& word : command) words.push_back(word.data());
+    words.push_back(nullptr);
+    const std::string variables = variables_for(options_, {.first_rank = share.first_rank,
+                                                           .ranks = share.ranks,
+                                                           .ranks_of_job = ranks(),
+                                                           .rendezvous = rendezvous_.url()});
+    std::array<int, 2> ends;
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+      throw Error("cannot make a socket: " + std::generic_category().message(errno));
+    }
+    inputs_[agent] = Descriptor(ends[0]);
+    const Descriptor input(ends[1]);
+    supervisor.start([&] { return become(words, input.get()); });
+    send(agent, variables);
+  }
+
+  // An agent that has ended does not need it any more.
+  void send(std::size_t agent, const std::string& text) {
+    for (std::size_t sent = 0; sent < text.size() && inputs_[agent].valid();) {
+      const ssize_t count = ::send(inputs_[agent].get(), text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
+      if (count < 0 && errno != EINTR) return;
+      if (count > 0) sent += static_cast<std::size_t>(count);
+    }
+  }
+
+  bool tell(int agent, int signal) {
+    const auto index = static_cast<std::size_t>(agent);
+    const char* order = signal == SIGUSR1 ? kStopRanks : signal == SIGTERM ? kEndRanks : kKillRanks;
+    send(index, std::string(order) + "\n");
+    if (signal == SIGKILL) inputs_[index].close();
+    return signal != SIGKILL;
+  }
+
+  // Returns true if an agent has ended without a status of its own, so that its host is lost, and the others go on.
+  bool lose_host(const Supervisor::End& end) {
+    if (has_own_status(end) || !training_has_begun(options_.log_folder)) return false;
+    inputs_[static_cast<std::size_t>(end.child)].close();
+    const HostShare& host = share(end.child);
+    auto known = read_failures(options_.log_folder);
+    for (auto& one : lost_notes(options_.log_folder)) known.push_back(std::move(one));
+    for (int rank = host.first_rank; rank < host.first_rank + host.ranks; ++rank) {
+      if (std::ranges::find(known, rank, &Failure::rank) != known.end()) continue;
+      write_failure(options_.log_folder, {.rank = rank,
+                                          .host = host.host,
+                                          .message = "It was on " + host.host + ", which is lost: " + why(end) + ".",
+                                          .time = end.time});
+    }
+    return true;
+  }
+
+  static std::string why(const Supervisor::End& end) {
+    if (WIFSIGNALED(end.status)) return "the agent there was killed by signal " + std::to_string(WTERMSIG(end.status));
+    if (WEXITSTATUS(end.status) == 255) return "the connection to it broke";
+    return "the agent there ended with status " + std::to_string(WEXITSTATUS(end.status));
+  }
+
+  Verdict conclude(const std::vector<Supervisor::End>& ends, bool interrupted) {
+    auto failures = take_failures(options_.log_folder);
+    const auto lost = take_lost_ranks(options_.log_folder);
+    std::vector<RankEnd> good;
+    std::vector<Supervisor::End> bad;
+    for (const auto& end : ends) {
+      if (!failed(end.status)) good.push_back({.rank = -1, .status = end.status, .time = end.time});
+      if (failed(end.status) && !(options_.goes_on && all_of(share(end.child), lost))) bad.push_back(end);
+    }
+    // A rank that has ended the job counts, even if the others have noted it as lost meanwhile.
+    std::erase_if(failures, [&](const Failure& one) {
+      const bool ended_job = std::ranges::any_of(
+          bad, [&](const auto& end) { return has_own_status(end) && has(share(end.child), one.rank); });
+      return std::ranges::find(lost, one.rank) != lost.end() && !ended_job;
+    });
+    if (failures.empty() && !bad.empty() && !interrupted) failures.push_back(failure_of(bad.front()));
+    Verdict verdict = judge(good, std::move(failures), interrupted);
+    if (!verdict.cause) return verdict;
+    if (!interrupted) verdict.status = status_of(verdict.cause->rank, bad);
+    verdict.others = ranks() - 1;
+    return verdict;
+  }
+
+  Failure failure_of(const Supervisor::End& end) const {
+    return {.rank = -1,
+            .host = share(end.child).host,
+            .message = "Its ranks have left no reason: " + why(end) + ".",
+            .time = end.time};
+  }
+
+  // Returns the status of the agent of a rank (-1: of any agent) that has failed.
+  int status_of(int rank, const std::vector<Supervisor::End>& bad) const {
+    for (const auto& end : bad) {
+      if (rank < 0 || has(share(end.child), rank)) return exit_status_of(end.status);
+    }
+    return kRankDied;
+  }
+
+  static bool has_own_status(const Supervisor::End& end) {
+    return WIFEXITED(end.status) && exit_status_of(end.status) == WEXITSTATUS(end.status);
+  }
+
+  static bool has(const HostShare& host, int rank) {
+    return rank >= host.first_rank && rank < host.first_rank + host.ranks;
+  }
+
+  // Returns true if all ranks of a host are among these.
+  static bool all_of(const HostShare& host, const std::vector<int>& ranks) {
+    return std::ranges::count_if(ranks, [&](int rank) { return has(host, rank); }) == host.ranks;
+  }
+
+  const AgentsLaunch& options_;
+  SharedRendezvous rendezvous_;
+  std::vector<Descriptor> inputs_;  // by agent
+};
+
+}  // namespace
+
+std::string agent_script(const std::string& folder, const std::vector<std::string>& command) {
+  std::vector<std::string> words;
+  for (const auto& word : command) words.push_back(quoted(word));
+  return "while IFS= read -r variable && [ -n \"$variable\" ]; do export \"$variable\"; done; cd " + quoted(folder) +
+         " && exec " + join(words, " ");
+}
+
+Verdict run_agents(const AgentsLaunch& options) { return Agents(options).run(); }
+
+}  // namespace phalanx

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "launch/agents/share.h"
+#include "launch/failure/verdict.h"
+#include "launch/signals/stop_messages.h"
+
+namespace phalanx {
+
+struct AgentsLaunch {
+  std::vector<HostShare> shares{};            // of divide_among_hosts()
+  std::string log_folder{};                   // log folder of the run; must exist and be visible to all hosts
+  std::vector<std::string> pass_variables{};  // further variables for all hosts: names, or beginnings and *
+  std::vector<std::string> command{};         // the program to run as an agent, with its arguments
+  StopPolicy stop_policy{};                   // reaction to a signal
+  std::function<std::string()> describe_saved =
+      {};                // describes the saved state of a job that was ended before it had stopped
+  bool goes_on = false;  // the ranks that are left go on without one that fails (faults.on_lost_rank: shrink)
+};
+
+/// Runs `command` as an agent on each host: on other hosts than this one through ssh, without a terminal, and with the
+/// options that have it end when the host is silent. Agents run in the current folder. They have PHALANX_AGENT, this
+/// process's other PHALANX_* variables and those of `pass_variables`, and PHALANX_TERMINAL=1 or 0. These travel through
+/// their standard input, so a secret is in no command line. An agent must call take_agent_order() and run_agent().
+///
+/// Failures are handled as in run_local(). With `goes_on`, after the beginning of training, a host whose agent is
+/// killed, or to which the connection breaks, is lost with all its ranks, and does not end the job. Agents, and with
+/// them all ranks, end when this process ends, in whatever way.
+///
+/// Must be called in the main thread, with no other threads. Throws ConfigError if a variable cannot be passed on, and
+/// Error if it cannot start.
+Verdict run_agents(const AgentsLaunch& options);
+
+/// Returns the command of a shell that starts an agent: it reads variables (NAME=VALUE) from its standard input, a line
+/// each up to an empty one, exports them, and becomes `command` in `folder`.
+std::string agent_script(const std::string& folder, const std::vector<std::string>& command);
+
+}  // namespace phalanx

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scripts take the place of agents; all hosts are this one.
+#include "launch/agents/launch_agents.h"
+
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "framework/base/error.h"
+#include "framework/base/files.h"
+#include "launch/exit_status.h"
+#include "launch/failure/failure.h"
+#include "launch/testing/launcher_process.h"
+
+namespace phalanx {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+class LaunchAgents : public ::testing::Test {
+ protected:
+  // Starts two agents with two ranks each. A script has the variable FIRST, the agent's first rank.
+  Verdict launch(const std::string& script, bool goes_on = false) {
+    const std::string first = "FIRST=${PHALANX_AGENT%% *}; cd " + scratch_.folder() + "; ";
+    return run_agents({.shares = divide_among_hosts({"localhost:2", "localhost:2"}, 4),
+                       .log_folder = scratch_.folder(),
+                       .pass_variables = {"WITH_*"},
+                       .command = {"sh", "-c", first + script},
+                       .goes_on = goes_on});
+  }
+
+  std::string text(const std::string& name) const { return read_file(scratch_.path(name)); }
+
+  testing::Scratch scratch_;
+};
+
+TEST_F(LaunchAgents, PassesOrdersAndVariablesOn) {
+  ::setenv("WITH_SPACES", "two words, and a 'quote'", 1);
+  EXPECT_EQ(launch("echo \"$PHALANX_AGENT|$WITH_SPACES|$PHALANX_TERMINAL\" >order$FIRST").status, kDone);
+  ::unsetenv("WITH_SPACES");
+  EXPECT_THAT(text("order0"), AllOf(::testing::StartsWith("0 2 4 file:///"), HasSubstr("/rendezvous/store|"),
+                                    HasSubstr("|two words, and a 'quote'|")));
+  EXPECT_THAT(text("order2"), ::testing::StartsWith("2 2 4 file:///"));
+}
+
+TEST_F(LaunchAgents, RefusesAVariableOfSeveralLines) {
+  ::setenv("WITH_LINES", "one\ntwo", 1);
+  EXPECT_THAT([&] { launch("true"); }, ThrowsMessage<ConfigError>(HasSubstr("WITH_LINES: has several lines")));
+  ::unsetenv("WITH_LINES");
+}
+
+TEST_F(LaunchAgents, EndsTheOthersWhenARankHasEndedTheJob) {
+  write_failure(scratch_.folder(), {.rank = 3, .message = "an old failure"});
+  const std::string failure = R"({\"rank\":2,\"host\":\"b\",\"log\":\"\",\"message\":\"out of paper\",)"
+                              R"(\"secondary\":false,\"time\":1})";
+  const auto verdict = launch("if [ $FIRST = 2 ]; then echo \"" + failure +
+                              "\" >rank2.failure; exit 1; fi; read order; echo $order >told");
+  EXPECT_EQ(verdict.status, kFailed);
+  ASSERT_TRUE(verdict.cause);
+  EXPECT_EQ(verdict.cause->rank, 2);
+  EXPECT_EQ(verdict.cause->message, "out of paper");
+  EXPECT_EQ(text("told"), "end\n");
+}
+
+TEST_F(LaunchAgents, SaysIfAHostCannotBeUsed) {
+  const auto verdict = launch("[ $FIRST = 0 ] || exit 127; read order");
+  EXPECT_EQ(verdict.status, kRankDied);
+  ASSERT_TRUE(verdict.cause);
+  EXPECT_THAT(verdict.cause->message,
+              HasSubstr("Its ranks have left no reason: the agent there ended with status 127."));
+}
+
+TEST_F(LaunchAgents, GoesOnWithoutAHostThatIsLost) {
+  // The agent of rank 0 is there until the ranks of the other host have been noted as lost.
+  const std::string script =
+      "touch training.begun; if [ $FIRST = 2 ]; then kill -9 $$; fi;"
+      "until [ -e rank2.failure ] && [ -e rank3.failure ]; do sleep 0.01; done; cat rank2.failure >reason;"
+      "mv rank2.failure rank2.lost; mv rank3.failure rank3.lost; sleep 0.3";
+  const auto verdict = launch(script, /*goes_on=*/true);
+  EXPECT_EQ(verdict.status, kDone);
+  EXPECT_FALSE(verdict.cause) << verdict.cause->message;
+  EXPECT_THAT(text("reason"), HasSubstr("It was on localhost, which is lost: the agent there was killed by signal 9."));
+  EXPECT_TRUE(lost_ranks(scratch_.folder()).empty());
+}
+
+TEST_F(LaunchAgents, AHostThatIsLostBeforeTrainingEndsTheJob) {
+  const auto verdict = launch("if [ $FIRST = 2 ]; then kill -9 $$; fi; read order", /*goes_on=*/true);
+  EXPECT_EQ(verdict.status, kRankDied);
+  ASSERT_TRUE(verdict.cause);
+}
+
+TEST_F(LaunchAgents, AsksThemToStop) {
+  // Each agent interrupts this process once both are there.
+  const std::string script =
+      "touch here$FIRST; until [ -e here0 ] && [ -e here2 ]; do sleep 0.01; done;"
+      "[ $FIRST = 2 ] || kill -INT " +
+      std::to_string(::getpid()) + "; read order; echo $order >told$FIRST; exit 130";
+  EXPECT_EQ(launch(script).status, kInterrupted);
+  EXPECT_EQ(text("told0") + text("told2"), "stop\nstop\n");
+}
+
+}  // namespace
+}  // namespace phalanx

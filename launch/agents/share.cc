@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/agents/share.h"
+
+#include <stdlib.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "framework/base/environment.h"
+#include "framework/base/error.h"
+#include "framework/comm/launch/host_slots.h"
+
+namespace phalanx {
+
+std::vector<HostShare> divide_among_hosts(const std::vector<std::string>& hosts, int ranks) {
+  std::vector<HostSlots> places;
+  for (const auto& host : hosts) places.push_back(parse_host(host));
+  const bool even = std::ranges::all_of(places, [](const HostSlots& place) { return place.slots == 0; });
+  const int count = static_cast<int>(places.size());
+  std::vector<HostShare> shares;
+  int first = 0, slots = 0;
+  for (int i = 0; i < count; ++i) {
+    const int room = even ? ranks / count + (i < ranks % count ? 1 : 0) : std::max(1, places[i].slots);
+    slots += room;
+    const int here = std::min(room, ranks - first);
+    if (here > 0) shares.push_back({.host = places[i].name, .first_rank = first, .ranks = here});
+    first += here;
+  }
+  if (first == ranks) return shares;
+  throw ConfigError(
+      {{.origin = "config",
+        .key = "launch.ranks",
+        .message = std::to_string(ranks) + " ranks are more than the " + std::to_string(slots) +
+                   " slots of launch.hosts; start fewer ranks, or give the hosts more slots (name:slots)"}});
+}
+
+std::string to_text(const AgentOrder& order) {
+  return std::to_string(order.first_rank) + " " + std::to_string(order.ranks) + " " +
+         std::to_string(order.ranks_of_job) + " " + order.rendezvous;
+}
+
+std::optional<AgentOrder> take_agent_order() {
+  const auto text = environment(kAgentOrder);
+  if (!text) return std::nullopt;
+  ::unsetenv(kAgentOrder);
+  AgentOrder order;
+  std::istringstream words(*text);
+  words >> order.first_rank >> order.ranks >> order.ranks_of_job >> std::ws;
+  const bool numbers = !words.fail();
+  std::getline(words, order.rendezvous);
+  if (numbers && order.ranks > 0 && !order.rendezvous.empty()) return order;
+  throw ConfigError(std::string("environment: ") + kAgentOrder + " is \"" + *text +
+                    "\", not three numbers and a URL; the launcher of Phalanx sets it, so unset it");
+}
+
+}  // namespace phalanx

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace phalanx {
+
+/// The ranks of one host in a job whose hosts are reached by ssh (launch.with: ssh): `ranks` ranks from `first_rank`
+/// on.
+struct HostShare {
+  std::string host{};
+  int first_rank = 0;
+  int ranks = 0;
+};
+
+/// Divides ranks among hosts ("name" or "name:slots"), in blocks. If no host has slots, each gets the same number, or
+/// the first ones get one more; otherwise they are filled in their order, and a host without slots has one. Hosts that
+/// get no rank are left out. Throws ConfigError for launch.ranks if there are fewer slots than ranks.
+std::vector<HostShare> divide_among_hosts(const std::vector<std::string>& hosts, int ranks);
+
+/// What an agent on a host is told by the launcher that has started it.
+struct AgentOrder {
+  int first_rank = 0;
+  int ranks = 0;
+  int ranks_of_job = 0;
+  std::string rendezvous{};  // URL at which all ranks meet
+};
+
+/// The variable that makes a process an agent, as text: to_text().
+inline constexpr const char* kAgentOrder = "PHALANX_AGENT";
+std::string to_text(const AgentOrder& order);
+
+/// Returns the order in the environment of this process, and removes it, so that no child takes itself for an agent.
+/// Returns nothing if this process is no agent. Throws ConfigError if the variable is malformed.
+std::optional<AgentOrder> take_agent_order();
+
+}  // namespace phalanx

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tests that a job of several hosts, which its launcher reaches by ssh, goes on without ranks and hosts that it loses. The
+hosts are those of a virtual cluster; the launcher is on the first one."""
+
+import os
+import pathlib
+import signal
+import sys
+import unittest
+
+import program
+from program import ENDLESS, ROOT, TRAIN, becomes_true, processes
+
+sys.path[:0] = [str(ROOT / "tests/faults"), str(ROOT / "tools/virtual_cluster")]
+import cluster
+import shrink_test
+
+
+def refusal():
+    """Returns why this machine has no such hosts, or an empty string if it can have them."""
+    os.environ["PATH"] += ":/usr/sbin:/sbin"  # where ip is
+    try:
+        with cluster.Cluster(2):
+            return ""
+    except SystemExit as problem:
+        return str(problem)
+
+
+REFUSAL = refusal()
+
+
+@unittest.skipIf(REFUSAL, REFUSAL)
+class Hosts(shrink_test.Shrink):
+    way = {"backend": "gloo", "launch.with": "ssh", "launch.hosts": "[node1, node2]"}
+
+    def setUp(self):
+        super().setUp()
+        self.cluster = cluster.Cluster(2)
+        self.cluster.__enter__()
+        self.addCleanup(self.cluster.__exit__)
+
+    def start(self, *arguments, command=(TRAIN,), **options):
+        return super().start(*arguments, command=self.cluster.command(0, list(command)), **options)
+
+    def use(self, **settings):
+        self.way = {**self.way, **{key.replace("__", "."): value for key, value in settings.items()}}
+
+    def programs(self, first_rank=None):
+        """Returns the processes of the agent whose ranks begin with this one, or the launcher without a number."""
+        found = []
+        for pid in processes(self.mark):
+            process = pathlib.Path(f"/proc/{pid}")
+            try:
+                variables = process.joinpath("environ").read_bytes().split(b"\0")
+                trains = os.path.realpath(process / "exe") == os.path.realpath(TRAIN)
+                tidies_up = process.joinpath("comm").read_text() == "phalanx-tidy\n"
+            except OSError:
+                continue  # it has ended
+            orders = [int(text.split(b"=")[1].split()[0]) for text in variables if text.startswith(b"PHALANX_AGENT=")]
+            if trains and not tidies_up and orders == ([] if first_rank is None else [first_rank]):
+                found.append(pid)
+        self.assertTrue(found)
+        return found
+
+    @staticmethod
+    def first(pids):
+        """Returns the process that has started the others."""
+        parents = {pid: int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]) for pid in pids}
+        return next(pid for pid in pids if parents[pid] not in pids)
+
+    def test_killed_rank_of_another_host(self):
+        self.lose("kill", "it was killed by signal 9 (SIGKILL)", rank=3, ranks=4)
+
+    def test_killed_rank_0_whose_duties_go_to_another_host(self):
+        self.use(launch__hosts="[node1:1, node2:2]")
+        self.lose("kill", "it was killed by signal 9 (SIGKILL)", rank=0, ranks=3)
+
+    def test_stopped_rank_that_is_alone_on_its_host(self):
+        self.use(launch__hosts="[node1:2, node2:1]", faults__lost_after=0.5)
+        self.lose("stop", "it was stopped for 0.5 s (faults.lost_after), and was killed", rank=2, ranks=3)
+
+    def test_lost_host(self):
+        settings = {**shrink_test.SHRINK, "train.max_steps": 2000, "train.epochs": 1000, "evaluate.every_steps": 50,
+                    "checkpoint.every_steps": 30, "watch.every_steps": 10, "model": "{name: mlp, hidden: [16]}"}
+        process, run = self.train_with({"launch.ranks": 4}, base=settings), self.run_folder()
+        self.wait_for_training(run, process)
+        os.kill(self.first(self.programs(first_rank=2)), signal.SIGKILL)  # its ranks die with the agent
+        self.assert_status(0, process)
+        self.assert_status(0, self.train_with({"launch.ranks": 4}, base=settings, run="undisturbed"))
+        self.assertEqual(self.run_folder("undisturbed").weights, run.weights, process.text())
+        self.assertEqual([2, 3], sorted(one["rank"] for one in run.summary["lost_ranks"]), process.text())
+        self.assertEqual(2, run.summary["ranks"])
+        self.assertIn("it was on node2, which is lost: the agent there ", process.words)
+        self.assert_nothing_left()
+
+    def test_lost_launcher(self):
+        """Nothing is left but the run folder, from which the job is started again."""
+        settings = {**ENDLESS, "faults.on_lost_rank": "shrink", "launch.ranks": 4}
+        process, run = self.train_with({}, base=settings), self.run_folder()
+        self.wait_for_training(run, process)
+        os.kill(self.first(self.programs()), signal.SIGKILL)
+        self.assertNotEqual(0, process.wait())
+        self.assert_nothing_left()
+
+    def test_without_shrink_a_killed_rank_ends_all_hosts(self):
+        self.use(faults__on_lost_rank="stop")
+        process = self.train_with({"launch.ranks": 4}, environment=self.fault("kill", rank=3))
+        self.assert_status(3, process)
+        self.assertEqual(1, process.err.count("┌─"), process.text())
+        self.assertIn("┌─ Rank 3 of 4 on node2 failed ─", process.err)
+        self.assertIn("It was killed by signal 9 (SIGKILL).", process.words)
+        self.assert_nothing_left()
+
+    def test_interrupt(self):
+        process, run = self.train_with({"launch.ranks": 4}, base=ENDLESS), self.run_folder()
+        self.wait_for_training(run, process)
+        os.kill(self.first(self.programs()), signal.SIGINT)
+        self.assert_status(130, process)
+        self.assertIn("To resume, start it again", process.out)
+        self.assert_nothing_left()
+
+    def test_host_that_does_not_exist(self):
+        self.use(launch__hosts="[node1, node3]")
+        process = self.train_with({"launch.ranks": 4})
+        self.assert_status(3, process)
+        self.assertIn("Could not resolve hostname node3", process.err)
+        self.assertIn("The job on node3 failed", process.err)
+        self.assertTrue(becomes_true(lambda: not processes(self.mark)))
+
+
+if __name__ == "__main__":
+    program.main()
