@@ -58,6 +58,7 @@ struct ShareHolders {
 std::map<std::int64_t, ShareHolders, std::greater<>> gather_holders(const KeptCopies& kept, Communicator& world) {
   std::ostringstream mine;
   for (const auto& copy : kept) {
+    if (copy.shares.empty()) continue;  // an earlier restore_copy() was interrupted before it had got any
     mine << copy.number << ' ' << copy.manifest.ranks << ' ' << copy.shares.size();
     for (const auto& [owner, share] : copy.shares) mine << ' ' << owner;
     mine << '\n';

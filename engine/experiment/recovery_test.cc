@@ -258,12 +258,14 @@ TEST(Recovery, RanksMayBeLostOneAfterTheOtherWithCopies) {
   EXPECT_EQ(summary(lost).at("ranks"), 1);
 }
 
-const std::vector<Loss> kRankAndNeighbour{{.rank = 1, .step = 5}, {.rank = 2, .step = 5}};
+const std::vector<Loss> kRankAndNeighbour{{.rank = 1, .step = 8}, {.rank = 2, .step = 8}};
 
 TEST(Recovery, GoesBackToACheckpointIfCopiesAreLost) {
   const auto undisturbed = run(4, {}, kSharded);
   const auto lost = run(4, kRankAndNeighbour, kSharded);
-  EXPECT_TRUE(at::equal(final_weights(lost), resumed_weights(undisturbed, 3, 2, kSharded)));
+  // The checkpoint of step 3 is complete, and that of step 6 may be.
+  EXPECT_TRUE(at::equal(final_weights(lost), resumed_weights(undisturbed, 3, 2, kSharded)) ||
+              at::equal(final_weights(lost), resumed_weights(undisturbed, 6, 2, kSharded)));
   EXPECT_EQ(steps_of(lost, "test"), steps_of(undisturbed, "test"));
 }
 
