@@ -38,7 +38,7 @@ class SlowRankWatch {
   std::function<JobPicture()> picture_;
   bool ended_ = false;
   double next_ = 0;                 // time of the next look
-  std::uint64_t judged_ = 0;        // number of the last operation of "world" that a look has judged
+  std::uint64_t judged_ = 0;        // sequence number of the last operation of "world" that a look has judged
   std::optional<int> suspected_{};  // by the last look
   int in_a_row_ = 0;                // looks that have suspected it
   std::set<int> named_{};

@@ -12,7 +12,7 @@ namespace {
 
 using Process = RankPicture::Process;
 
-// The last operations of a rank that a picture has.
+// The number of operations of a rank that a picture has: the last ones.
 constexpr std::size_t kPictured = 64;
 
 JobPicture job_of(int size) {
@@ -23,7 +23,7 @@ JobPicture job_of(int size) {
   return job;
 }
 
-// Three ranks that complete an operation in each second, unless rank_for_long() lets one take longer.
+// Three ranks that begin an operation every `every_` seconds, in which they wait `wait_` seconds for rank `slow_`.
 class SlowRanks : public ::testing::Test {
  protected:
   // Looks at the times up to `until`, and returns what the looks have said.

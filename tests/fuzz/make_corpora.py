@@ -536,7 +536,7 @@ HEADER = "<IHBBQIHBBqqqdQQII"  # framework/ps/protocol/message.h
 
 
 def message(verb, number=1, table=0, rule=0, dtype=0, flags=0, clock=0, version=0, payload=b"", text=b"", rows=0,
-            payload_bytes=None, text_bytes=None, magic=0x53504850, protocol=3, address=0, waited=0):
+            payload_bytes=None, text_bytes=None, magic=0x53504850, protocol=4, address=0, waited=0):
     text = text.encode() if isinstance(text, str) else text
     header = struct.pack(HEADER, magic, protocol, verb, 0, number, table, rule, dtype, flags, clock, version, waited, 1.0,
                          address, len(payload) if payload_bytes is None else payload_bytes,

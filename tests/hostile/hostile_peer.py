@@ -80,6 +80,7 @@ class ServerGreeting:
 
     name = "server"
     header = struct.Struct("<IHBBQIHBBqqqdQQII")
+    protocol = 4
 
     def __init__(self, secret):
         self.secret = secret
@@ -89,7 +90,7 @@ class ServerGreeting:
 
     @classmethod
     def message(cls, text):
-        return cls.header.pack(0x53504850, 3, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1.0, 0, 0, len(text), 0) + text
+        return cls.header.pack(0x53504850, cls.protocol, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1.0, 0, 0, len(text), 0) + text
 
     def greet(self, connection):
         nonce = random_text()
@@ -245,7 +246,8 @@ def malformed(address, _):
     for text in (b"\n", b"GET / HTTP/1.0\r\n\r\n", noise.randbytes(500), struct.pack("<QQQQQQ", 48, 0, 0, 0, 0, 0),
                  b"phalanx store 1?" + noise.randbytes(128), b"phalanx gloo 1?" + noise.randbytes(200),
                  b"HEAD * HTTP/9\r\nHost:\r\n\r\n", HTTP_REQUEST + b"Authorization: Digest username=\"\r\n\r\n",
-                 ServerGreeting.header.pack(0x53504850, 3, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1.0, 0, 1 << 62, 1 << 30, 0)):
+                 ServerGreeting.header.pack(0x53504850, ServerGreeting.protocol, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1.0, 0, 1 << 62,
+                                            1 << 30, 0)):
         with connected(address) as connection:
             send(connection, text)
             end_of_input(connection)

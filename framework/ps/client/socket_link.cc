@@ -32,6 +32,16 @@ std::string what_of(const std::exception_ptr& error) {
   }
 }
 
+// Returns a text that says what is wrong with the values of an answer, or an empty one. An answer without a checksum is
+// not believed if the request asked for one: the flag itself may have been damaged.
+std::string damage_to(const Request& request, const Header& reply) {
+  if (request.message.header.summed() && request.transfer.returned > 0 && !reply.summed()) {
+    return "its answer was damaged on the way: it has no checksum, although the request asked for one; the memory or "
+           "the network interface of one of these two hosts, or the network between them, does not work correctly";
+  }
+  return damage_of(reply, returned_to(request));
+}
+
 std::string seconds_text(Seconds seconds) { return format_text("%g", seconds.count()) + " s"; }
 
 }  // namespace
@@ -182,7 +192,7 @@ void SocketLink::take(Message reply) {
   if (reply.header.status == Status::kRefused) {
     request->error = std::make_exception_ptr(
         Error(request->what + ": parameter server " + connection_.address() + " refused it: " + reply.text));
-  } else if (const auto damage = damage_of(reply.header, returned_to(*request)); !damage.empty()) {
+  } else if (const auto damage = damage_to(*request, reply.header); !damage.empty()) {
     request->error = std::make_exception_ptr(CommError(
         CommError::Kind::kSystem, request->what + ": parameter server " + connection_.address() + ": " + damage));
   } else {

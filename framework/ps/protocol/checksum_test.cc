@@ -8,11 +8,19 @@
 #include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include "framework/base/config/config.h"
+#include "framework/base/descriptor.h"
+#include "framework/base/error.h"
+#include "framework/base/sockets.h"
 #include "framework/ps/client/client.h"
+#include "framework/ps/protocol/channel.h"
 #include "framework/ps/replication/replica_message.h"
 #include "framework/ps/shards/shard_host.h"
 #include "framework/ps/testing/raw_client.h"
@@ -87,6 +95,69 @@ TEST(Checksums, GoWithRequestsToOtherServersOfAChain) {
   EXPECT_THAT(
       [&] { decoded(sent(checksum_of(ones()) ^ 1U)); },
       ThrowsMessage<ConnectionError>(HasSubstr("another server sent a request of which 16 bytes were damaged")));
+}
+
+// Stands between a client and a server, and takes the checksums of the server's answers away.
+class WithoutSums {
+ public:
+  explicit WithoutSums(const std::string& server)
+      : listener_(listen_at("127.0.0.1:0")), thread_([this, server] { pass_on(server); }) {}
+  ~WithoutSums() {
+    ends_ = true;
+    thread_.join();
+  }
+
+  std::string address() const { return address_of(listener_.get()); }
+
+ private:
+  static Channel channel_over(Descriptor socket) {
+    return {std::move(socket), [](const Message& begun) {
+              return at::zeros({static_cast<std::int64_t>(begun.header.payload_bytes)}, at::kByte);
+            }};
+  }
+
+  // Serves one client, until that or the server closes its connection.
+  void pass_on(const std::string& server) {
+    Descriptor accepted;
+    while (!(accepted = accept_from(listener_.get())).valid()) {
+      if (ends_) return;
+      pause();
+    }
+    Channel to_client = channel_over(std::move(accepted)), to_server = channel_over(connect_to(server, 10));
+    try {
+      for (; !ends_; pause()) {
+        while (auto request = to_client.receive()) to_server.send(*std::move(request));
+        while (auto reply = to_server.receive()) {
+          reply->header.flags &= static_cast<std::uint8_t>(~kSummed);
+          to_client.send(*std::move(reply));
+        }
+        to_client.flush();
+        to_server.flush();
+      }
+    } catch (const ConnectionError&) {
+      return;  // one of them has left
+    }
+  }
+
+  static void pause() { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }
+
+  const Descriptor listener_;
+  std::atomic<bool> ends_ = false;
+  std::thread thread_;
+};
+
+TEST(Checksums, MustNotBeMissingInAnswersWithValues) {
+  const Service service(1, "tcp");
+  for (const std::int64_t elements : {4, 100'003}) {
+    SCOPED_TRACE(elements);
+    const WithoutSums link(service.address());
+    Client client({.servers = {{link.address()}}, .secret = kSecret, .timeout = Seconds(30), .checksums = true});
+    Table table = client.create({.name = std::to_string(elements), .elements = elements, .rules = {"copy"}});
+    auto values = at::full({elements}, 1.0F);
+    client.push(table, values, {.rule = kCopy}).wait();
+    EXPECT_THAT([&] { client.pull(table, values).wait(); },
+                ThrowsMessage<CommError>(HasSubstr("has no checksum, although the request asked for one")));
+  }
 }
 
 // Values travel through the connection, or are accessed in memory.

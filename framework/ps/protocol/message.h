@@ -68,7 +68,7 @@ enum Flags : std::uint8_t {
 };
 
 inline constexpr std::uint32_t kMagic = 0x53504850;  // "PHPS"
-inline constexpr std::uint16_t kProtocol = 3;
+inline constexpr std::uint16_t kProtocol = 4;
 inline constexpr std::uint32_t kMaxText = 1 << 20;
 
 struct Header {
