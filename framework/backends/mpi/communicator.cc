@@ -112,15 +112,18 @@ Work MpiCommunicator::run(const Call& call, std::function<void()> body) {
 CommunicatorPtr MpiCommunicator::split(int color, int key) {
   const Operation operation{.call = {.op = Op::kSplit}};
   const auto sequence = group().next_sequence();
-  MPI_Comm child = MPI_COMM_NULL;
+  std::shared_ptr<Group> part;
   const auto divide = [&](Execution& execution) {
+    MPI_Comm child = MPI_COMM_NULL;
     Collectives{execution}.barrier();
     execution.expect_success(MPI_Comm_split(group().comm(), color < 0 ? MPI_UNDEFINED : color, key, &child));
+    if (child == MPI_COMM_NULL) return;
+    part = group().derive(child, name() + "/" + std::to_string(color));
+    if (ulfm() != nullptr) await_living_ranks(*part, execution.where());
   };
   const auto run = [&] { perform({context_.group, operation, sequence, group().options().timeout}, divide); };
   context_.queue->launch(*context_.record, operation.call, run).wait();
-  if (child == MPI_COMM_NULL) return nullptr;
-  return std::make_shared<MpiCommunicator>(group().derive(child, name() + "/" + std::to_string(color)), context_.queue);
+  return part ? std::make_shared<MpiCommunicator>(std::move(part), context_.queue) : nullptr;
 }
 
 CommunicatorPtr MpiCommunicator::shrink() {

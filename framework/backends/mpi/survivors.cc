@@ -25,7 +25,9 @@ struct Agreement {
   }
 };
 
-void wait_for_all(const Group& group, const std::string& where) {
+}  // namespace
+
+void await_living_ranks(const Group& group, const std::string& where) {
   const auto agreement = std::make_shared<Agreement>();
   check(ulfm()->begin_agreement(group.comm(), &agreement->flag, &agreement->request), where);
   const Seconds timeout = group.options().timeout;
@@ -37,8 +39,6 @@ void wait_for_all(const Group& group, const std::string& where) {
   throw CommError(CommError::Kind::kTimeout, text.str());
 }
 
-}  // namespace
-
 std::shared_ptr<Group> form_survivors(Group& group, std::uint64_t sequence) {
   const std::string where = group.where(Op::kShrink, sequence);
   const CommError error(CommError::Kind::kPeerLost,
@@ -46,10 +46,12 @@ std::shared_ptr<Group> form_survivors(Group& group, std::uint64_t sequence) {
   if (!group.revoke(error)) {
     throw CommError(CommError::Kind::kPeerLost, where + ": this group has been shrunk before");
   }
-  wait_for_all(group, where);
+  await_living_ranks(group, where);
   MPI_Comm survivors = MPI_COMM_NULL;
   check(ulfm()->create_of_survivors(group.comm(), &survivors), where);
-  return group.derive(survivors, group.options().name + "/survivors");
+  auto left = group.derive(survivors, group.options().name + "/survivors");
+  await_living_ranks(*left, where);
+  return left;
 }
 
 }  // namespace phalanx::mpi::inline PHALANX_MPI_BUILD
