@@ -86,8 +86,10 @@ std::int64_t measured_bytes(std::int64_t parameters, Communicator& group, const 
 
 Strategies::Choice choose_strategy(const ExperimentConfig& config, Communicator& replicas) {
   if (config.strategy.selected() != "auto") return config.strategy;
-  // A rank that may be lost must have nothing that the others lack.
-  const bool all_reduce = config.determinism == "world_size_invariant" || config.faults.shrinks();
+  // A rank that may be lost must have nothing that the others lack. Not every graph can contain the exchange of
+  // gradients, which overlapped would begin in backward.
+  const bool all_reduce =
+      config.determinism == "world_size_invariant" || config.faults.shrinks() || config.train.cuda_graph;
   auto strategy = all_reduce ? Strategies::Choice("all_reduce") : suitable_strategy(placement_of(replicas));
   log_info() << "strategy: auto selects " << strategy.selected();
   return strategy;

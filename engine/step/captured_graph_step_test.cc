@@ -159,7 +159,7 @@ class WholeSteps : public ::testing::Test {
   const c10::StreamGuard stream_{stream_of_pool()};
 };
 
-// The sixth batch is of another kind.
+// The seventh batch is of another kind.
 TEST_F(WholeSteps, ComputeTheSameBitsAsLaunchedOnes) {
   Training launched("{name: adamw, lr: 0.1}", false), recorded("{name: adamw, lr: 0.1}", true);
   for (int step = 0; step < 9; ++step) {

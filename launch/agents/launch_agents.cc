@@ -199,9 +199,10 @@ class Agents {
     return true;
   }
 
+  // ssh ends with status 255 if the connection breaks, and also if its command was killed.
   static std::string why(const Supervisor::End& end) {
     if (WIFSIGNALED(end.status)) return "the agent there was killed by signal " + std::to_string(WTERMSIG(end.status));
-    if (WEXITSTATUS(end.status) == 255) return "the connection to it broke";
+    if (WEXITSTATUS(end.status) == 255) return "the connection to it broke, or the agent there was killed";
     return "the agent there ended with status " + std::to_string(WEXITSTATUS(end.status));
   }
 
@@ -266,8 +267,8 @@ class Agents {
 std::string agent_script(const std::string& folder, const std::vector<std::string>& command) {
   std::vector<std::string> words;
   for (const auto& word : command) words.push_back(quoted(word));
-  return "while IFS= read -r variable && [ -n \"$variable\" ]; do export \"$variable\"; done; cd " + quoted(folder) +
-         " && exec " + join(words, " ");
+  return "while IFS= read -r variable || exit 1; [ -n \"$variable\" ]; do export \"$variable\"; done; cd " +
+         quoted(folder) + " && exec " + join(words, " ");
 }
 
 Verdict run_agents(const AgentsLaunch& options) { return Agents(options).run(); }

@@ -36,7 +36,8 @@ struct AgentsLaunch {
 Verdict run_agents(const AgentsLaunch& options);
 
 /// Returns the command of a shell that starts an agent: it reads variables (NAME=VALUE) from its standard input, a line
-/// each up to an empty one, exports them, and becomes `command` in `folder`.
+/// each up to an empty one, exports them, and becomes `command` in `folder`. Without the empty line, which is missing
+/// if the launcher or the connection ended before, it exits with status 1.
 std::string agent_script(const std::string& folder, const std::vector<std::string>& command);
 
 }  // namespace phalanx

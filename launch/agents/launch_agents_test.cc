@@ -5,8 +5,10 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -28,7 +30,8 @@ class LaunchAgents : public ::testing::Test {
   // Starts two agents with two ranks each. A script has the variable FIRST, the agent's first rank.
   Verdict launch(const std::string& script, bool goes_on = false) {
     const std::string first = "FIRST=${PHALANX_AGENT%% *}; cd " + scratch_.folder() + "; ";
-    return run_agents({.shares = divide_among_hosts({"localhost:2", "localhost:2"}, 4),
+    return run_agents({.shares = {{.host = "localhost", .first_rank = 0, .ranks = 2},
+                                  {.host = "localhost", .first_rank = 2, .ranks = 2}},
                        .log_folder = scratch_.folder(),
                        .pass_variables = {"WITH_*"},
                        .command = {"sh", "-c", first + script},
@@ -74,6 +77,28 @@ TEST_F(LaunchAgents, SaysIfAHostCannotBeUsed) {
   ASSERT_TRUE(verdict.cause);
   EXPECT_THAT(verdict.cause->message,
               HasSubstr("Its ranks have left no reason: the agent there ended with status 127."));
+}
+
+TEST_F(LaunchAgents, AStatusOfSshSaysThatTheConnectionBrokeOrTheAgentWasKilled) {
+  const auto verdict = launch("[ $FIRST = 0 ] || exit 255; read order");
+  ASSERT_TRUE(verdict.cause);
+  EXPECT_THAT(verdict.cause->message, HasSubstr("the connection to it broke, or the agent there was killed"));
+}
+
+TEST(AgentScript, StartsNothingIfItsInputEndsBeforeTheEmptyLine) {
+  const testing::Scratch scratch;
+  const auto run = [&](const std::string& input) {
+    const std::string script = agent_script(scratch.folder(), {"/bin/sh", "-c", "echo \"$A\" >started"});
+    ::setenv("AGENT_INPUT", input.c_str(), 1);
+    ::setenv("AGENT_SCRIPT", script.c_str(), 1);
+    const int status = std::system("printf \"$AGENT_INPUT\" | /bin/sh -c \"$AGENT_SCRIPT\"");
+    return WEXITSTATUS(status);
+  };
+  EXPECT_EQ(run(""), 1);
+  EXPECT_EQ(run("A=1\n"), 1);
+  EXPECT_FALSE(std::filesystem::exists(scratch.path("started")));
+  EXPECT_EQ(run("A=1\n\n"), 0);
+  EXPECT_TRUE(std::filesystem::exists(scratch.path("started")));
 }
 
 TEST_F(LaunchAgents, GoesOnWithoutAHostThatIsLost) {

@@ -14,7 +14,16 @@ namespace phalanx {
 
 std::vector<HostShare> divide_among_hosts(const std::vector<std::string>& hosts, int ranks) {
   std::vector<HostSlots> places;
-  for (const auto& host : hosts) places.push_back(parse_host(host));
+  for (const auto& host : hosts) {
+    places.push_back(parse_host(host));
+    const auto& name = places.back().name;
+    if (std::ranges::count(places, name, &HostSlots::name) == 1) continue;
+    throw ConfigError(
+        {{.origin = "config",
+          .key = "launch.hosts",
+          .message = name + " is named twice, so its ranks would be bound to the same cores; give it all " +
+                     "its slots at once (" + name + ":slots)"}});
+  }
   const bool even = std::ranges::all_of(places, [](const HostSlots& place) { return place.slots == 0; });
   const int count = static_cast<int>(places.size());
   std::vector<HostShare> shares;

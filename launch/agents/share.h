@@ -17,7 +17,8 @@ struct HostShare {
 
 /// Divides ranks among hosts ("name" or "name:slots"), in blocks. If no host has slots, each gets the same number, or
 /// the first ones get one more; otherwise they are filled in their order, and a host without slots has one. Hosts that
-/// get no rank are left out. Throws ConfigError for launch.ranks if there are fewer slots than ranks.
+/// get no rank are left out. Throws ConfigError for launch.ranks if there are fewer slots than ranks, and for
+/// launch.hosts if a host is named twice.
 std::vector<HostShare> divide_among_hosts(const std::vector<std::string>& hosts, int ranks);
 
 /// What an agent on a host is told by the launcher that has started it.

@@ -34,6 +34,11 @@ TEST(HostShares, FillSlotsInOrder) {
               ThrowsMessage<ConfigError>(HasSubstr("launch.ranks: 4 ranks are more than the 3 slots of launch.hosts")));
 }
 
+TEST(HostShares, AreRefusedIfAHostIsNamedTwice) {
+  EXPECT_THAT([] { divided({"a:1", "b:1", "a:1"}, 3); },
+              ThrowsMessage<ConfigError>(HasSubstr("launch.hosts: a is named twice")));
+}
+
 TEST(AgentOrders, AreTakenOnce) {
   EXPECT_FALSE(take_agent_order());
   const AgentOrder order{.first_rank = 2, .ranks = 3, .ranks_of_job = 8, .rendezvous = "file:///runs/my run/store"};

@@ -26,12 +26,15 @@ std::string backend_of_mpi(const ExperimentConfig& config) {
 LaunchMethod possible_method(const ExperimentConfig& config) {
   const auto& launch = config.launch;
   const std::string mpi = backend_of_mpi(config);
-  if (launch.with == "ssh") return LaunchMethod::kAgents;
+  const auto without_mpirun = [&](LaunchMethod method) {
+    if (mpi.empty()) return method;
+    throw ConfigError("backend " + mpi + " needs processes that mpirun started; set launch.with: mpi (or auto)");
+  };
+  if (launch.with == "ssh") return without_mpirun(LaunchMethod::kAgents);
   if (launch.with == "mpi" || !launch.hosts.empty()) return LaunchMethod::kMpirun;
   if (!mpi.empty() && launch.ranks > 1 && launch.with == "auto") return LaunchMethod::kMpirun;
   if (launch.ranks == 1 || backend_traits(config.backend).threads) return LaunchMethod::kThreads;
-  if (mpi.empty()) return LaunchMethod::kForks;
-  throw ConfigError("backend " + mpi + " needs processes that mpirun started; set launch.with: mpi (or auto)");
+  return without_mpirun(LaunchMethod::kForks);
 }
 
 }  // namespace

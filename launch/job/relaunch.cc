@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <thread>
 #include <utility>
 
@@ -28,6 +30,18 @@ constexpr double kLongestDelay = 60;
 constexpr Seconds kPatience{10};
 
 std::string name_of(const std::string& host) { return parse_host(host).name; }
+
+// Returns the number of ranks for which hosts have slots. Hosts without slots take any number.
+std::int64_t slots_of(const std::vector<std::string>& hosts) {
+  std::int64_t slots = 0;
+  bool limited = false;
+  for (const auto& host : hosts) {
+    const std::int64_t own = parse_host(host).slots;
+    limited = limited || own > 0;
+    slots += std::max<std::int64_t>(own, 1);
+  }
+  return limited ? slots : std::numeric_limits<std::int64_t>::max();
+}
 
 // Ranks report the name that their system has, which may lack the domain.
 bool is_same_host(const std::string& listed, const std::string& reported) {
@@ -165,7 +179,8 @@ bool RelaunchPolicy::leave_out(const std::vector<std::string>& hosts) {
   std::erase_if(launch_.hosts,
                 [&](const std::string& host) { return std::ranges::find(hosts, name_of(host)) != hosts.end(); });
   wrong_ranks_.clear();  // the ranks that are left get other numbers
-  const std::int64_t share = launch_.ranks * static_cast<std::int64_t>(launch_.hosts.size()) / before;
+  const std::int64_t share =
+      std::min(launch_.ranks * static_cast<std::int64_t>(launch_.hosts.size()) / before, slots_of(launch_.hosts));
   launch_.ranks = share - share % ranks_of_replica_;
   if (launch_.ranks > 0) return true;
   why_not_ = "Without " + join(hosts, ", ") + ", too few hosts are left to start it again" +

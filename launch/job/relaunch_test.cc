@@ -97,6 +97,15 @@ TEST(RelaunchPolicy, LeavesOutAHostThatFailsRepeatedly) {
   EXPECT_THAT(again->notice, HasSubstr("without node1.cluster, on ranks: 2"));
 }
 
+TEST(RelaunchPolicy, StartsNoMoreRanksThanTheHostsThatAreLeftHaveSlots) {
+  RelaunchPolicy policy(config_of(9, {"small:1", "large:3"}), always);
+  EXPECT_TRUE(policy.next(killed("large"), 10));
+  const auto again = policy.next(killed("large"), 20);
+  ASSERT_TRUE(again);
+  EXPECT_THAT(again->hosts, ElementsAre("small:1"));
+  EXPECT_EQ(again->ranks, 1);
+}
+
 TEST(RelaunchPolicy, LeavesOutAHostThatDoesNotAnswer) {
   std::vector<std::string> asked;
   RelaunchPolicy policy(config_of(9, {"node1", "node2", "node3"}, 6), [&](const std::string& host) {

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -81,21 +82,26 @@ ExpectedRank expected_rank(const RankInfo& rank_info) {
 
 bool any_rank_has_ended() { return ulfm() != nullptr && !ulfm()->ended_ranks(MPI_COMM_WORLD).empty(); }
 
-// Returns true if all ranks that have not ended begin to exit within `timeout`.
-bool all_ranks_leave(Seconds timeout) {
-  static int agreed = 1;  // after a timeout, MPI may still write to it
+enum class Leaving : std::uint8_t { kAlone, kTogether, kToFinalize };
+
+// Waits until all ranks that have not ended begin to exit, no longer than `timeout`. With ULFM, these ranks agree on
+// whether they finalize MPI: not if one of them is unhealthy or knows of a rank that has ended.
+Leaving leave_together(Seconds timeout) {
+  static int healthy = 1;  // after a timeout, MPI may still write to it
+  healthy = unhealthy || any_rank_has_ended() ? 0 : 1;
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   MPI_Request request = MPI_REQUEST_NULL;
-  const int begun = ulfm() != nullptr ? ulfm()->begin_agreement(MPI_COMM_WORLD, &agreed, &request)
+  const int begun = ulfm() != nullptr ? ulfm()->begin_agreement(MPI_COMM_WORLD, &healthy, &request)
                                       : MPI_Ibarrier(MPI_COMM_WORLD, &request);
-  if (begun != MPI_SUCCESS) return false;
+  if (begun != MPI_SUCCESS) return Leaving::kAlone;
   while (true) {
     int done = 0;
     const int code = MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-    if (code != MPI_SUCCESS && ulfm() == nullptr) return false;
-    if (done) return true;  // with ULFM also if ranks have ended since then, which MPI reports as an error
-    if (code != MPI_SUCCESS) return false;
-    if (std::chrono::steady_clock::now() >= deadline) return false;
+    if (code != MPI_SUCCESS && ulfm() == nullptr) return Leaving::kAlone;
+    // With ULFM, an error means that ranks have ended since then.
+    if (done) return code == MPI_SUCCESS && healthy != 0 ? Leaving::kToFinalize : Leaving::kTogether;
+    if (code != MPI_SUCCESS) return Leaving::kAlone;
+    if (std::chrono::steady_clock::now() >= deadline) return Leaving::kAlone;
     std::this_thread::sleep_for(std::chrono::microseconds(200));
   }
 }
@@ -139,14 +145,14 @@ void leave(int status, void*) {
   if (finalized()) return;
   const bool in_order = status == 0 && !unhealthy;
   const Seconds timeout = in_order ? Seconds(finalize_timeout_seconds.load()) : kShortFinalizeTimeout;
-  const bool together = (!unhealthy || ulfm() != nullptr) && all_ranks_leave(timeout);
-  if (together && !unhealthy && !any_rank_has_ended()) {
+  const Leaving leaving = unhealthy && ulfm() == nullptr ? Leaving::kAlone : leave_together(timeout);
+  if (leaving == Leaving::kToFinalize) {
     MPI_Finalize();
     return;
   }
   remove_segments();
   if (ulfm() != nullptr) {
-    if (!together) leave_others(status);
+    if (leaving == Leaving::kAlone) leave_others(status);
     return;
   }
   if (launcher_notices_exit()) return;  // and prints less than MPI_Abort does

@@ -297,7 +297,7 @@ std::unique_ptr<DeviceGraph> all_reduce_in_graph(const Rank& rank, const at::Ten
 }
 
 TEST_F(Plugin, AReplayThatWaitsForALostRankEndsTheGroupAfterTheTimeout) {
-  run(2, Seconds(0.5), [](const Rank& rank) {
+  run(2, Seconds(3), [](const Rank& rank) {
     const at::Tensor tensor = rank.full(10, 1);
     const auto graph = all_reduce_in_graph(rank, tensor);
     graph->replay();
