@@ -29,7 +29,8 @@ struct AgentsLaunch {
 ///
 /// Failures are handled as in run_local(). With `goes_on`, after the beginning of training, a host whose agent is
 /// killed, or to which the connection breaks, is lost with all its ranks, and does not end the job. Agents, and with
-/// them all ranks, end when this process ends, in whatever way.
+/// them all ranks, end when this process ends, in whatever way, unless their host is cut off: then they end when the
+/// sshd there notices.
 ///
 /// Must be called in the main thread, with no other threads. Throws ConfigError if a variable cannot be passed on, and
 /// Error if it cannot start.
