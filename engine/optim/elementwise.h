@@ -71,14 +71,14 @@ class ElementwiseOptimizer : public SliceOptimizer {
     std::optional<Range> original{};
   };
 
-  // What all pieces of an update share.
+  // The arguments that all pieces of an update share.
   struct Update {
     const at::Tensor& number;  // Rates::update_tensor
     const std::optional<at::Tensor>& skip;
     bool recorded;
   };
 
-  // What recorded updates read: [] float32, at addresses that do not change.
+  // The numbers that recorded updates read: [] float32, at addresses that do not change.
   struct Recorded {
     at::Tensor number{};              // of the update; undefined before prepare_replay()
     std::vector<at::Tensor> rates{};  // learning rates by group

@@ -9,9 +9,9 @@
 
 namespace phalanx {
 
-/// What follows backward in a step, in the form in which a graph of the device (DeviceGraph) contains it: the exchange
-/// of gradients, which a strategy may have begun in backward, and the update. Its replays are ordinary steps for the
-/// strategy and the optimizer; ranks may replay a step that others launch.
+/// The part of a step that follows backward, in the form in which a graph of the device (DeviceGraph) contains it: the
+/// exchange of gradients, which a strategy may have begun in backward, and the update. Its replays are ordinary steps
+/// for the strategy and the optimizer; ranks may replay a step that others launch.
 class RecordedUpdate {
  public:
   /// The strategy must have StrategyTraits::in_graph. Its groups, and those that the optimizer uses, must be of

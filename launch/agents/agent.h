@@ -8,8 +8,8 @@
 
 namespace phalanx {
 
-/// What the launcher writes to the standard input of its agents, a line each. The end of the input means kKillRanks:
-/// the launcher, or the connection to it, is gone.
+/// The orders that the launcher writes to the standard input of its agents, a line each. The end of the input means
+/// kKillRanks: the launcher, or the connection to it, is gone.
 inline constexpr const char* kStopRanks = "stop";  // ask the ranks to stop
 inline constexpr const char* kEndRanks = "end";    // another host's rank has ended the job
 inline constexpr const char* kKillRanks = "kill";

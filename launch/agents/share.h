@@ -21,7 +21,7 @@ struct HostShare {
 /// launch.hosts if a host is named twice.
 std::vector<HostShare> divide_among_hosts(const std::vector<std::string>& hosts, int ranks);
 
-/// What an agent on a host is told by the launcher that has started it.
+/// The order that the launcher gives to an agent on a host.
 struct AgentOrder {
   int first_rank = 0;
   int ranks = 0;

@@ -312,7 +312,7 @@ int run_share(const LocalLaunch& options, const std::function<int(int rank)>& bo
   }
   prepare(supervisor);
   const int status = lost.conclude(supervisor.run());
-  // What a rank could not write to log_folder can be written now, or not at all.
+  // Writes to log_folder, if that is possible now, what a rank could not write there.
   for (const auto& failure : take_failures(spare_folder.path())) write_failure(options.log_folder, failure);
   return status;
 }

@@ -32,7 +32,7 @@ OLD_NCCL = HERE / "libold_nccl.so"
 FREE = 6_000_000_000  # bytes, for the wheels and what is in them
 NO_DEVICE = "there is no usable device (no CUDA-capable device is detected)"
 
-# Where a symbol that the plug-in needs must come from, if its name begins like this.
+# The library from which a symbol of the plug-in must come, by the beginning of its name.
 OWNERS = {"nccl": "libnccl.so.2", "cuda": "libcudart.so.13"}
 
 

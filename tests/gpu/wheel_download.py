@@ -4,10 +4,10 @@
 import re
 import unittest
 
-# What pip writes of a network that does not work, or of a server that is overloaded.
+# Parts of pip's messages about a network that does not work, or a server that is overloaded.
 NETWORK = re.compile(r"connection broken by|Max retries exceeded|(NewConnection|ConnectTimeout|ReadTimeout|NameResolution|"
                      r"Protocol|Proxy)Error|IncompleteRead|HTTP error (429|5\d\d)|(429|5\d\d) (Client|Server) Error")
-# What pip writes of problems that remain when the network works.
+# Parts of pip's messages about problems that remain when the network works.
 LASTING = re.compile(r"DO NOT MATCH THE HASHES|CERTIFICATE_VERIFY_FAILED")
 
 

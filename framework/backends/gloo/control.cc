@@ -31,7 +31,7 @@ constexpr std::size_t kMaxText = membership::kMaxMessageBytes + 64;
 constexpr milliseconds kDialing{3000};  // for one attempt; the system tries twice in this time
 constexpr milliseconds kShortNap{2}, kLongNap{2000};
 
-// What precedes a text.
+// Precedes each text.
 struct Head {
   std::uint64_t number = 0;
   std::uint64_t length = 0;

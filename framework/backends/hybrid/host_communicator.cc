@@ -31,7 +31,7 @@ CommunicatorPtr HostCommunicator::split(int color, int key) {
   return child ? std::make_shared<HostCommunicator>(std::move(child), std::move(host)) : nullptr;
 }
 
-// Whether both groups have the same ranks is found out by link(), as for several hosts.
+// link() checks that both groups have the same ranks, as for several hosts.
 CommunicatorPtr HostCommunicator::shrink() {
   if (const auto why = why_no_shrink(); !why.empty()) throw ConfigError(why);
   return shrink_together(

@@ -15,7 +15,7 @@
 
 const char* const phalanx::testing::kBackend = "hybrid";
 
-// What is particular to hosts; the suites of survivors test what all backends share.
+// Tests the properties that groups of several hosts have. The suites of survivors test those that all backends share.
 namespace phalanx::testing {
 namespace {
 

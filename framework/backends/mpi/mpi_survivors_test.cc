@@ -10,7 +10,7 @@
 
 const char* const phalanx::testing::kBackend = "mpi_processes";
 
-// What is particular to MPI; the suite of survivors tests what all backends share.
+// Tests the properties that only MPI has. The suite of survivors tests the properties that all backends share.
 namespace phalanx::testing {
 namespace {
 

@@ -10,7 +10,7 @@
 
 namespace phalanx {
 
-/// What failures have cost a job so far.
+/// The cost of failures of a job so far.
 struct FailureCost {
   std::int64_t ranks = 0;  // that it has lost and gone on without
   double seconds = 0;      // of these losses and of restarts

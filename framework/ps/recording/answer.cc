@@ -42,7 +42,7 @@ RecordedRequest recorded_request(const Request& request, std::uint32_t server, s
                           .tag = static_cast<std::int32_t>(sum_of(request)),
                           .op = Op::kCustom,
                           .dtype = c10::kByte});
-  // What servers have done so far depends on the other ranks, and on the time.
+  // The progress of servers depends on the other ranks, and on the time.
   if (request.message.header.verb == Verb::kStatus) {
     recorded.head.flags |= recording::kMeasured;
     return recorded;

@@ -40,7 +40,7 @@ const TableSpec kRows{.name = "rows",
                       .dim = 2,
                       .sparse = {.keys = 100, .capacity = 50, .initial = "normal", .scale = 1}};
 
-// What a client has learned from its servers, in words and in tensors.
+// The answers that a client has got from its servers, in words and in tensors.
 struct Learned {
   std::vector<at::Tensor> tensors{};
   std::vector<std::string> texts{};
