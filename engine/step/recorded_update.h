@@ -11,7 +11,8 @@ namespace phalanx {
 
 /// The part of a step that follows backward, in the form in which a graph of the device (DeviceGraph) contains it: the
 /// exchange of gradients, which a strategy may have begun in backward, and the update. Its replays are ordinary steps
-/// for the strategy and the optimizer; ranks may replay a step that others launch.
+/// for the strategy and the optimizer. Each rank decides by itself whether it replays a step; docs/gpu.md says where
+/// ranks differ.
 class RecordedUpdate {
  public:
   /// The strategy must have StrategyTraits::in_graph. Its groups, and those that the optimizer uses, must be of
