@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -70,6 +71,14 @@ struct Recovery {
   /// The time at which the loss was noticed for which the run is interrupted now.
   std::optional<std::chrono::steady_clock::time_point> noticed{};
 
+  /// Counts the time of training before `noticed` that is repeated after this loss. If the run goes back several times
+  /// before training goes on, the longest time counts.
+  void add_repeated(double seconds) { repeated_seconds = std::max(repeated_seconds, seconds); }
+
+  /// The time at which this rank began. It can repeat no training from before that.
+  std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
+
+  double repeated_seconds = 0;   // see add_repeated(); 0 when training goes on
   bool rebuilt = false;          // the run is built for the ranks that are left, and continues from this memory
   std::vector<LostRank> lost{};  // so far
   double lost_seconds = 0;       // the sum of the times that the losses have cost

@@ -56,5 +56,15 @@ TEST(CarriedState, ComesFromTheFurthestRankExceptForWhatBelongsToEachRank) {
   }
 }
 
+TEST(Recovery, CountsRepeatedTrainingOnceIfTheRunGoesBackSeveralTimes) {
+  Recovery recovery;
+  recovery.add_repeated(2);
+  recovery.add_repeated(3);  // to an older copy, since the newer one was lost as well
+  recovery.add_repeated(3);
+  recovery.add_repeated(-1);  // to a copy that was taken after the run had gone back
+  EXPECT_EQ(recovery.repeated_seconds, 3);
+  EXPECT_EQ(recovery.lost_seconds, 0) << "training does not go on yet";
+}
+
 }  // namespace
 }  // namespace phalanx

@@ -5,10 +5,12 @@
 #include <stdio.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <set>
+#include <system_error>
 
 #include "framework/base/error.h"
 #include "framework/base/files.h"
@@ -107,6 +109,13 @@ bool is_committed(const std::string& temporary, const std::string& final, const 
 Checkpoint read_checkpoint(const std::string& path) {
   const std::string manifest = manifest_of(path);
   return {path, parse_manifest(read_file(manifest), manifest)};
+}
+
+std::optional<double> age_of(const Checkpoint& checkpoint) {
+  std::error_code error;
+  const auto written = fs::last_write_time(checkpoint.path, error);
+  if (error) return std::nullopt;
+  return std::chrono::duration<double>(fs::file_time_type::clock::now() - written).count();
 }
 
 void verify(const Checkpoint& checkpoint) {

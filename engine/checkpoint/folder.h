@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,9 @@ struct Checkpoint {
 
 /// Reads the manifest of the checkpoint in folder `path`. Throws DataError.
 Checkpoint read_checkpoint(const std::string& path);
+
+/// Returns the time since a checkpoint was written, in seconds, or nullopt if the file system does not tell it.
+std::optional<double> age_of(const Checkpoint& checkpoint);
 
 /// Throws DataError unless every file matches the manifest.
 void verify(const Checkpoint& checkpoint);

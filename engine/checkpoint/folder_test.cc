@@ -3,8 +3,10 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <filesystem>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -190,6 +192,15 @@ TEST_F(Folder, ACheckpointOfTheSameStepIsReplaced) {
   EXPECT_EQ(newest_intact(), 1);
   EXPECT_THAT(names(), ElementsAre("step-00000001"));
   EXPECT_EQ(read_checkpoint(folder_.final_path(1)).manifest.metrics.at(0).second, 0.5);
+}
+
+TEST_F(Folder, ACheckpointHasAnAgeUntilItIsRemoved) {
+  write(1);
+  const auto checkpoint = read_checkpoint(folder_.final_path(1));
+  fs::last_write_time(checkpoint.path, fs::file_time_type::clock::now() - std::chrono::hours(1));
+  EXPECT_NEAR(age_of(checkpoint).value(), 3600, 60);
+  fs::remove_all(checkpoint.path);
+  EXPECT_EQ(age_of(checkpoint), std::nullopt);
 }
 
 TEST_F(Folder, FoldersOfTheUserAreLeftAlone) {

@@ -63,6 +63,7 @@ class SurvivingRank {
     while (true) {
       try {
         (void)run_experiment(config_, context(world));
+        expect_repeated();
         return;
       } catch (const CommError& error) {
         if (error.kind() != CommError::Kind::kPeerLost || !recovery_->can_go_on()) throw;
@@ -86,6 +87,13 @@ class SurvivingRank {
                     for (const auto& loss : losses_) end_if(loss.in_evaluation && step_ >= loss.step, loss);
                   });
                 }};
+  }
+
+  // If several ranks are lost, the run may go back to a checkpoint that is complete only after that.
+  void expect_repeated() const {
+    const auto& strategy = config_.strategy;
+    if (!recovery_->rebuilt || losses_.size() > 1 || strategy.selected() == "auto") return;
+    EXPECT_EQ(recovery_->repeated_seconds > 0, !strategy.traits().ranks_are_equal());
   }
 
   void add_hooks(Engine& engine) {

@@ -266,7 +266,7 @@ bool Checkpointing::go_back_to_copy(State& state) {
   set_position(manifest, manifest.position.batch > 0 && manifest.tested_at != manifest.position.step, state);
   if (recovery.noticed) {
     const std::chrono::duration<double> repeated = *recovery.noticed - copy->taken;
-    recovery.lost_seconds += std::max(0.0, repeated.count());
+    recovery.add_repeated(repeated.count());
   }
   if (world().rank() == 0) CheckpointFolder(run_.folder.checkpoints()).set_aside_after(state.step);
   log_info() << "goes back to the copy of step " << state.step << " on ranks: " << world().size();
@@ -277,12 +277,24 @@ bool Checkpointing::go_back_to_copy(State& state) {
 void Checkpointing::require(const std::optional<Checkpoint>& checkpoint) const {
   if (checkpoint) {
     log_warning() << "copies in memory were lost with the ranks that had them, so the run goes back to a checkpoint";
+    count_repeated(*checkpoint);
     return;
   }
   world().barrier().wait();  // so that no rank takes the end of another one for the cause
   throw Error(
       "ranks were lost together with the copies of their state, which their neighbours had in memory "
       "(faults.copies_every), and there is no checkpoint to go back to; set checkpoint.every_steps");
+}
+
+// Counts the time since a checkpoint was written. An earlier run may have written it.
+void Checkpointing::count_repeated(const Checkpoint& checkpoint) const {
+  using Duration = std::chrono::duration<double>;
+  Recovery& recovery = *run_.recovery;
+  if (!recovery.noticed) return;
+  const Duration trained = *recovery.noticed - recovery.began;
+  const Duration since_noticed = std::chrono::steady_clock::now() - *recovery.noticed;
+  const auto age = age_of(checkpoint);
+  recovery.add_repeated(age ? std::min(*age - since_noticed.count(), trained.count()) : trained.count());
 }
 
 // From the first step on, there is a copy to go back to.

@@ -95,6 +95,7 @@ class Checkpointing {
   void go_on(State& state);
   bool go_back_to_copy(State& state);
   void require(const std::optional<Checkpoint>& checkpoint) const;
+  void count_repeated(const Checkpoint& checkpoint) const;
   void begin_copies(const State& state);
   void copy(const Position& position);
   void set_position(const Manifest& manifest, bool end_to_come, State& state);

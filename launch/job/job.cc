@@ -3,11 +3,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "engine/checkpoint/folder.h"
@@ -142,12 +140,8 @@ void prepare_relaunch(const Relaunch& again, const std::optional<Checkpoint>& ne
 
 // Returns the seconds of an attempt that began `seconds` ago in which it computed steps that no checkpoint has.
 double lost_of(double seconds, const std::optional<Checkpoint>& newest) {
-  if (!newest) return seconds;
-  std::error_code error;
-  const auto written = std::filesystem::last_write_time(newest->path, error);
-  if (error) return seconds;
-  const std::chrono::duration<double> since = std::filesystem::file_time_type::clock::now() - written;
-  return std::clamp(since.count(), 0.0, seconds);
+  const auto age = newest ? age_of(*newest) : std::nullopt;
+  return age ? std::clamp(*age, 0.0, seconds) : seconds;
 }
 
 // Starts the job, and starts it again after a failure as launch.restarts says. Returns the last verdict.

@@ -143,7 +143,7 @@ void tell_when_it_goes_on(Recovery& recovery, const Communicator& world, Engine&
   engine.on(Event::kStart, HookPhase::kLast, [&recovery, &world](State& state) {
     if (!recovery.noticed) return;
     const std::chrono::duration<double> seconds = Clock::now() - *std::exchange(recovery.noticed, std::nullopt);
-    recovery.lost_seconds += seconds.count();
+    recovery.lost_seconds += seconds.count() + std::exchange(recovery.repeated_seconds, 0);
     for (auto& lost : recovery.lost) {
       if (lost.step >= 0) continue;
       lost.step = state.step;

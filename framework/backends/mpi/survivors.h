@@ -17,7 +17,8 @@ namespace phalanx::mpi::inline PHALANX_MPI_BUILD {
 ///   2. Begins an agreement, which is complete when all ranks that have not ended are here. Unlike step 3 it has a
 ///      deadline.
 ///   3. Has MPI agree on who has ended, and create the communicator of the others. A rank that ends meanwhile is left
-///      out, or is in the new group, whose operations then fail; all ranks get the same group.
+///      out, or is in the new group, whose operations then fail; all ranks get the same group. MPI has no deadline for
+///      this: a rank that is stopped meanwhile keeps all others waiting until it continues or ends.
 ///   4. Agrees in the new group that all of its living ranks have it: see await_living_ranks().
 ///
 /// MPI can leave out only ranks that have ended. If another rank does not come within the group's timeout, all get

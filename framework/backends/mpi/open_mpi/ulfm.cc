@@ -77,8 +77,7 @@ const Ulfm* ulfm() noexcept { return nullptr; }
 
 std::string why_no_ulfm() {
   return "this program was built with an Open MPI without ULFM; build it with Open MPI from version 5 on, and start "
-         "the "
-         "ranks with `mpirun --with-ft ulfm`";
+         "the ranks with `mpirun --with-ft ulfm`";
 }
 
 #endif
