@@ -66,7 +66,6 @@ class FakeGroup final : public FakeCommunicator {
     for (auto& rank : ranks) rank = ranks_.at(static_cast<std::size_t>(rank));
     return std::make_shared<FakeGroup>(common_, std::move(ranks), world_rank_);
   }
-  CommunicatorPtr shrink() override { refuse_shrink("of a fake world"); }
   std::string why_no_shrink() const override { return cannot_shrink("of a fake world"); }
   bool shares_memory() const override { return size() == 1 || common_->shares_memory; }
   at::Tensor do_allocate(const Allocation& allocation) override {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/comm/communicator.h"
 
+#include <stdexcept>
 #include <utility>
 
 #include "framework/base/error.h"
@@ -72,12 +73,17 @@ at::Tensor Communicator::allocate_shared(at::IntArrayRef sizes, at::TensorOption
   return do_allocate(checked_allocation(*this, Op::kAllocateShared, sizes, options));
 }
 
+CommunicatorPtr Communicator::shrink() {
+  if (const auto why = why_no_shrink(); !why.empty()) throw ConfigError(why);
+  return do_shrink();
+}
+
+CommunicatorPtr Communicator::do_shrink() { throw std::logic_error(name() + " can shrink, but does not say how"); }
+
 std::string cannot_shrink(const std::string& backend) {
   return "backend " + backend +
          " cannot form a group of the ranks that are left (shrink): inproc, shm, gloo and hybrid of them can, and mpi "
          "under `mpirun --with-ft ulfm`; elsewhere start the job again from its last checkpoint";
 }
-
-void refuse_shrink(const std::string& backend) { throw ConfigError(cannot_shrink(backend)); }
 
 }  // namespace phalanx

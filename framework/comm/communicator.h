@@ -148,12 +148,16 @@ class Communicator {
   /// where ranks may be unable to reach each other, only more than half of the ranks, or half of them with rank 0, can
   /// continue without ranks that may be alive; the others get kPeerLost. On mpi, only ranks whose processes have ended
   /// can be left out: if others do not come in time, all get kTimeout. Throws ConfigError if why_no_shrink() says why.
-  virtual CommunicatorPtr shrink() = 0;
+  CommunicatorPtr shrink();
 
   /// Returns why shrink() is not possible, and what to do instead; empty: it is possible. The same on all ranks.
   /// inproc, shm and gloo can always do it, mpi if it was started with `mpirun --with-ft ulfm`, and hybrid if both of
   /// its backends can.
   virtual std::string why_no_shrink() const { return ""; }
+
+  /// Returns the group that shrink() asks for. Not called if why_no_shrink() says why; must be overridden otherwise.
+  /// For decorators and backends.
+  virtual CommunicatorPtr do_shrink();
 
   /// Returns zeroed memory that this communicator moves fastest (for shm: mapped by every rank), aligned to a cache
   /// line of 64 bytes. Collective, blocking, with the same arguments on all ranks. The memory lives as long as any
@@ -180,8 +184,5 @@ class Communicator {
 
 /// Returns Communicator::why_no_shrink() of a backend that never can shrink().
 std::string cannot_shrink(const std::string& backend);
-
-/// Throws a ConfigError with this text.
-[[noreturn]] void refuse_shrink(const std::string& backend);
 
 }  // namespace phalanx

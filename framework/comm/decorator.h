@@ -31,8 +31,8 @@ class Decorator : public Communicator {
     auto child = inner_->split(color, key);
     return child ? wrap(std::move(child)) : nullptr;
   }
-  CommunicatorPtr shrink() override { return wrap(inner_->shrink()); }
   std::string why_no_shrink() const override { return inner_->why_no_shrink(); }
+  CommunicatorPtr do_shrink() override { return wrap(inner_->do_shrink()); }
   bool shares_memory() const override { return inner_->shares_memory(); }
   at::Tensor do_allocate(const Allocation& allocation) override { return inner_->do_allocate(allocation); }
   FlightRecorder& recorder() const override { return inner_->recorder(); }

@@ -124,11 +124,6 @@ CommunicatorPtr DeviceCommunicator::split(int color, int key) {
   return host ? std::make_shared<DeviceCommunicator>(std::move(host), device_, std::move(paths)) : nullptr;
 }
 
-CommunicatorPtr DeviceCommunicator::shrink() {
-  if (paths_.native.group) refuse_shrink("nccl");
-  return Decorator::shrink();
-}
-
 std::string DeviceCommunicator::why_no_shrink() const {
   return paths_.native.group ? cannot_shrink("nccl") : Decorator::why_no_shrink();
 }

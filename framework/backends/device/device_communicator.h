@@ -62,7 +62,6 @@ class DeviceCommunicator final : public Decorator {
   Work launch(Operation operation) override;
   Work run(const Call& call, std::function<void()> body) override;
   CommunicatorPtr split(int color, int key) override;
-  CommunicatorPtr shrink() override;
   std::string why_no_shrink() const override;
   bool shares_memory() const override;  // true if the ranks share memory of the device
   at::Tensor do_allocate(const Allocation& allocation) override;

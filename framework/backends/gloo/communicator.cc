@@ -110,7 +110,7 @@ CommunicatorPtr GlooCommunicator::split_now(int color, int key) {
   return std::make_shared<GlooCommunicator>(std::make_shared<Group>(member.group, std::move(transport)), queue_);
 }
 
-CommunicatorPtr GlooCommunicator::shrink() {
+CommunicatorPtr GlooCommunicator::do_shrink() {
   CommunicatorPtr survivors;
   queue_
       ->launch(*record_, {.op = Op::kShrink},

@@ -34,7 +34,7 @@ class GlooCommunicator final : public Communicator, public std::enable_shared_fr
   Work launch(Operation operation) override;
   Work run(const Call& call, std::function<void()> body) override;
   CommunicatorPtr split(int color, int key) override;
-  CommunicatorPtr shrink() override;
+  CommunicatorPtr do_shrink() override;
   bool shares_memory() const override { return size() == 1; }
 
   /// Allocates plain memory without synchronizing with the other ranks, because TCP moves all memory at the same speed.

@@ -8,7 +8,6 @@
 
 #include "framework/backends/hybrid/host_communicator.h"
 #include "framework/backends/hybrid/survivors.h"
-#include "framework/base/error.h"
 
 namespace phalanx::hybrid {
 namespace {
@@ -34,8 +33,7 @@ CommunicatorPtr HybridCommunicator::split(int color, int key) {
   return child ? combine(std::move(child), std::move(intra)) : nullptr;
 }
 
-CommunicatorPtr HybridCommunicator::shrink() {
-  if (const auto why = why_no_shrink(); !why.empty()) throw ConfigError(why);
+CommunicatorPtr HybridCommunicator::do_shrink() {
   return shrink_together(
       {.all = inner(), .host = level().intra}, [this] { leave_links(); },
       [this](const Survivors& left) { return combine(left.all, left.host); });

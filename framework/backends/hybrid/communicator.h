@@ -30,7 +30,7 @@ class HybridCommunicator final : public HierarchicalCommunicator {
 
   /// Works as survivors.h says. If each rank that is left is on another host, or all of them on one, the group is no
   /// hybrid one any more, as with split().
-  CommunicatorPtr shrink() override;
+  CommunicatorPtr do_shrink() override;
   std::string why_no_shrink() const override;
 
  private:

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "framework/backends/hybrid/survivors.h"
-#include "framework/base/error.h"
 #include "framework/comm/mesh/hierarchy.h"
 
 namespace phalanx::hybrid {
@@ -32,8 +31,7 @@ CommunicatorPtr HostCommunicator::split(int color, int key) {
 }
 
 // link() checks that both groups have the same ranks, as for several hosts.
-CommunicatorPtr HostCommunicator::shrink() {
-  if (const auto why = why_no_shrink(); !why.empty()) throw ConfigError(why);
+CommunicatorPtr HostCommunicator::do_shrink() {
   return shrink_together(
       {.all = inner(), .host = host_}, [] {},
       [](const Survivors& left) -> CommunicatorPtr {

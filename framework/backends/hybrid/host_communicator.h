@@ -16,7 +16,7 @@ class HostCommunicator final : public Decorator {
   bool takes(c10::DeviceType device) const override { return Decorator::takes(device) && host_->takes(device); }
   Work launch(Operation operation) override;
   CommunicatorPtr split(int color, int key) override;
-  CommunicatorPtr shrink() override;
+  CommunicatorPtr do_shrink() override;
   std::string why_no_shrink() const override;
   bool shares_memory() const override { return host_->shares_memory(); }
   at::Tensor do_allocate(const Allocation& allocation) override;

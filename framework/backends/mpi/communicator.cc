@@ -126,8 +126,7 @@ CommunicatorPtr MpiCommunicator::split(int color, int key) {
   return part ? std::make_shared<MpiCommunicator>(std::move(part), context_.queue) : nullptr;
 }
 
-CommunicatorPtr MpiCommunicator::shrink() {
-  if (const auto why = why_no_shrink(); !why.empty()) throw ConfigError(why);
+CommunicatorPtr MpiCommunicator::do_shrink() {
   const Call call{.op = Op::kShrink};
   const auto sequence = group().next_sequence();
   std::shared_ptr<Group> survivors;

@@ -37,7 +37,7 @@ class MpiCommunicator final : public Communicator, public std::enable_shared_fro
   Work launch(Operation operation) override;
   Work run(const Call& call, std::function<void()> body) override;
   CommunicatorPtr split(int color, int key) override;
-  CommunicatorPtr shrink() override;
+  CommunicatorPtr do_shrink() override;
   std::string why_no_shrink() const override;
   bool shares_memory() const override { return size() == 1; }
 

@@ -26,7 +26,6 @@ class NcclCommunicator final : public Communicator {
   // Throws std::logic_error: bodies run in the host's group.
   Work run(const Call& call, std::function<void()> body) override;
   CommunicatorPtr split(int color, int key) override;  // calls ncclCommSplit
-  CommunicatorPtr shrink() override { refuse_shrink("nccl"); }
   std::string why_no_shrink() const override { return cannot_shrink("nccl"); }
   bool shares_memory() const override { return size() == 1; }
 

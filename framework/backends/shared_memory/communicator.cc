@@ -164,7 +164,7 @@ CommunicatorPtr SharedMemoryCommunicator::split_now(int color, int key) {
   return make_subgroup(name() + "/" + std::to_string(color), members, std::move(control));
 }
 
-CommunicatorPtr SharedMemoryCommunicator::shrink() {
+CommunicatorPtr SharedMemoryCommunicator::do_shrink() {
   CommunicatorPtr child;
   rank_->queue
       .launch(*records_, {.op = Op::kShrink},

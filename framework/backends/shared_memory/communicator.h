@@ -48,7 +48,7 @@ class SharedMemoryCommunicator final : public Communicator,
   Work launch(Operation operation) override;
   Work run(const Call& call, std::function<void()> body) override;
   CommunicatorPtr split(int color, int key) override;
-  CommunicatorPtr shrink() override;
+  CommunicatorPtr do_shrink() override;
   bool shares_memory() const override { return true; }
   at::Tensor do_allocate(const Allocation& allocation) override;
   FlightRecorder& recorder() const override { return rank_->queue.recorder(); }

@@ -48,7 +48,7 @@ struct EntryHead {
                                // to servers by connection, where 0 is the attempt to connect
   std::int64_t step = 0;       // the step in which the operation was launched, from 1; 0: before the first step
   std::int64_t elements = 0;   // from here on fields of Call; of a request: the bytes sent
-  std::uint64_t detail = 0;    // of a request: CRC-32C of what its answer gave to the rank
+  std::uint64_t detail = 0;    // of a request: CRC-32C of the text and the values of its answer
   std::int32_t peer = -1;
   std::int32_t tag = 0;  // of a request: CRC-32C of everything but the bytes sent
   std::uint32_t group = 0;

@@ -179,8 +179,6 @@ CommunicatorPtr RecordingCommunicator::split(int color, int key) {
   return std::make_shared<RecordingCommunicator>(std::move(child), recorder_, number);
 }
 
-CommunicatorPtr RecordingCommunicator::shrink() { throw ConfigError(why_no_shrink()); }
-
 std::string RecordingCommunicator::why_no_shrink() const {
   return "framework.record: a recorded group cannot shrink; remove framework.record";
 }

@@ -30,7 +30,6 @@ class RecordingCommunicator final : public Decorator {
   Work launch(Operation operation) override;
   Work run(const Call& call, std::function<void()> body) override;
   CommunicatorPtr split(int color, int key) override;
-  CommunicatorPtr shrink() override;
   std::string why_no_shrink() const override;
   bool takes(c10::DeviceType device) const override { return device == c10::DeviceType::CPU; }
   bool shares_memory() const override { return size() == 1; }

@@ -156,7 +156,6 @@ class ReplayedGroup final : public Communicator {
   }
 
   CommunicatorPtr split(int color, int key) override;
-  CommunicatorPtr shrink() override { refuse_shrink("of a replay"); }
   std::string why_no_shrink() const override { return cannot_shrink("of a replay"); }
   at::Tensor do_allocate(const Allocation& allocation) override {
     refuse_shared(allocation, *this);

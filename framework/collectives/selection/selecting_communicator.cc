@@ -118,7 +118,7 @@ CommunicatorPtr SelectingCommunicator::split(int color, int key) {
   return child ? with_same_selection(std::move(child), std::move(alternatives)) : nullptr;
 }
 
-CommunicatorPtr SelectingCommunicator::shrink() {
+CommunicatorPtr SelectingCommunicator::do_shrink() {
   auto survivors = inner()->shrink();
   std::vector<Alternative> alternatives;
   for (const auto& [backend, group] : alternatives_) alternatives.push_back({backend, group->shrink()});

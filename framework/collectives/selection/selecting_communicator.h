@@ -44,7 +44,7 @@ class SelectingCommunicator final : public Decorator {
 
   Work launch(Operation operation) override;
   CommunicatorPtr split(int color, int key) override;
-  CommunicatorPtr shrink() override;
+  CommunicatorPtr do_shrink() override;
   std::string why_no_shrink() const override;
 
  protected:

@@ -38,7 +38,7 @@ class RecordingCommunicator final : public Communicator {
   CommunicatorPtr split(int color, int key) override {
     return color < 0 ? nullptr : std::make_shared<RecordingCommunicator>(key, size_, device_);
   }
-  CommunicatorPtr shrink() override { return std::make_shared<RecordingCommunicator>(rank_, size_, device_); }
+  CommunicatorPtr do_shrink() override { return std::make_shared<RecordingCommunicator>(rank_, size_, device_); }
   bool shares_memory() const override { return true; }
   at::Tensor do_allocate(const Allocation& allocation) override {
     launched_ = Operation{.call = allocation.call};
