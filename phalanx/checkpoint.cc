@@ -58,7 +58,7 @@ void load(torch::nn::Module& module, const std::string& path, World& world) {
 void load(torch::optim::Optimizer& optimizer, const std::string& path, World& world) {
   std::string bytes;
   together(world, path, world.rank() == 0, [&] { bytes = read_file(path); });
-  bytes = broadcast_bytes(std::move(bytes), 0, world.communicator());
+  bytes = broadcast_text(bytes, world.communicator());
   together(world, path, true, [&] { from_bytes(optimizer, bytes); });
 }
 

@@ -4,6 +4,7 @@
 #include "engine/optim/optimizer.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
+#include "framework/comm/texts.h"
 #include "phalanx/internal/fused_updates.h"
 #include "phalanx/internal/serialized.h"
 #include "phalanx/internal/strategy_section.h"
@@ -25,7 +26,7 @@ std::unique_ptr<Optimizer> make_optimizer(const std::string& name, const FusedOp
 void broadcast_optimizer_state(torch::optim::Optimizer& optimizer, World& world, int root) {
   if (world.size() == 1) return;
   const bool gives = world.rank() == root;
-  const std::string bytes = broadcast_bytes(gives ? to_bytes(optimizer) : "", root, world.communicator());
+  const std::string bytes = broadcast_text(gives ? to_bytes(optimizer) : "", world.communicator(), root);
   if (!gives) from_bytes(optimizer, bytes);
 }
 

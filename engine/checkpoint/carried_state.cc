@@ -69,8 +69,8 @@ CarriedState carry(const RunState& state, Manifest manifest, StepStage stage) {
 CarriedPosition restore_carried(const CarriedState& own, RunState& state, Communicator& world) {
   const auto positions = gather_positions(own, world);
   const int source = furthest(positions);
-  const MemoryFile weights(broadcast_bytes(own.snapshot.weights, source, world));
-  const MemoryFile whole_state(broadcast_bytes(own.snapshot.state, source, world));
+  const MemoryFile weights(broadcast_text(own.snapshot.weights, world, source));
+  const MemoryFile whole_state(broadcast_text(own.snapshot.state, world, source));
   const auto parts = all_gather_text(own.parts, world);
   SavedFiles files;
   files.weights.emplace_back(weights.path());

@@ -93,8 +93,8 @@ void restore_shares(Copy& copy, const ShareHolders& holders, RunState& state, Co
     const auto own = copy.shares.find(owner);
     const Snapshot none;
     const Snapshot& mine = own == copy.shares.end() ? none : *own->second;
-    Snapshot share{.weights = broadcast_bytes(mine.weights, source, world),
-                   .state = broadcast_bytes(mine.state, source, world)};
+    Snapshot share{.weights = broadcast_text(mine.weights, world, source),
+                   .state = broadcast_text(mine.state, world, source)};
     files.weights.emplace_back(memory.emplace_back(share.weights).path());
     files.state.emplace_back(memory.emplace_back(share.state).path());
     if (ranks.size() == 1) copy.shares.emplace(owner, std::make_shared<Snapshot>(std::move(share)));
@@ -197,7 +197,7 @@ const Copy* restore_copy(KeptCopies& kept, RunState& state, Communicator& world)
   const auto& [number, holders] = *newest;
   Copy& copy = copy_with(number, kept);
   const int source = holders.of.begin()->second.front();
-  copy.manifest = parse_manifest(broadcast_bytes(to_text(copy.manifest), source, world), "the copy in memory");
+  copy.manifest = parse_manifest(broadcast_text(to_text(copy.manifest), world, source), "the copy in memory");
   restore_shares(copy, holders, state, world);
   kept = KeptCopies{std::move(copy)};
   return &kept.front();

@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "framework/base/descriptor.h"
-#include "framework/comm/communicator.h"
 
 namespace phalanx {
 
@@ -20,8 +19,5 @@ class MemoryFile {
  private:
   Descriptor file_;
 };
-
-/// Returns the bytes of rank `source` on all ranks. Those of the other ranks are ignored. Collective and blocking.
-std::string broadcast_bytes(std::string_view own, int source, Communicator& world);
 
 }  // namespace phalanx

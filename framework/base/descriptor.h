@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <utility>
@@ -23,6 +24,9 @@ class Descriptor {
 
   /// Returns the descriptor, which the caller now owns.
   int release() { return std::exchange(fd_, -1); }
+
+  /// Returns another descriptor of the same open file, which exec closes. If there is none, errno says why.
+  Descriptor duplicate() const { return Descriptor(::fcntl(fd_, F_DUPFD_CLOEXEC, 0)); }
 
   void close() {
     if (valid()) ::close(std::exchange(fd_, -1));

@@ -10,7 +10,7 @@
 namespace phalanx {
 namespace {
 
-at::Tensor length_of(const std::string& text) {
+at::Tensor length_of(std::string_view text) {
   at::Tensor length = at::empty({1}, at::kLong);
   *length.data_ptr<std::int64_t>() = static_cast<std::int64_t>(text.size());
   return length;
@@ -24,10 +24,11 @@ std::vector<std::int64_t> gather_lengths(const std::string& mine, Communicator& 
 
 // The replay of a recording may have another text than the recorded rank, such as its process id. The recorded length
 // counts then, and the recorded text replaces this one (see MeasuredInputs).
-at::Tensor to_letters(std::string text, std::int64_t length) {
-  text.resize(static_cast<std::size_t>(length));
+at::Tensor to_letters(std::string_view text, std::int64_t length) {
   at::Tensor letters = at::empty({length}, at::kByte);
-  std::ranges::copy(text, letters.data_ptr<std::uint8_t>());
+  const auto kept = text.substr(0, static_cast<std::size_t>(length));
+  auto* const end = std::ranges::copy(kept, letters.data_ptr<std::uint8_t>()).out;
+  std::fill(end, letters.data_ptr<std::uint8_t>() + length, std::uint8_t{0});
   return letters;
 }
 
@@ -47,12 +48,12 @@ std::vector<std::string> split(const at::Tensor& letters, const std::vector<std:
 
 }  // namespace
 
-std::string broadcast_text(const std::string& text, Communicator& group) {
+std::string broadcast_text(std::string_view text, Communicator& group, int source) {
   const at::Tensor length = length_of(text);
-  group.broadcast(length, 0).wait();
+  group.broadcast(length, source).wait();
   const std::vector<std::int64_t> lengths{*length.const_data_ptr<std::int64_t>()};
-  const at::Tensor letters = to_letters(text, lengths.front());
-  if (letters.numel() > 0) group.broadcast(letters, 0).wait();
+  const at::Tensor letters = to_letters(group.rank() == source ? text : std::string_view(), lengths.front());
+  if (letters.numel() > 0) group.broadcast(letters, source).wait();
   return split(letters, lengths).front();
 }
 

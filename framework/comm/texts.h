@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "framework/comm/communicator.h"
@@ -10,8 +11,8 @@
 /// consists of two collectives, one for the lengths and one for the characters, and throws their errors.
 namespace phalanx {
 
-/// Returns rank 0's text on all ranks. The texts of the other ranks are ignored.
-std::string broadcast_text(const std::string& text, Communicator& group);
+/// Returns the text of rank `source` on all ranks. The texts of the other ranks are ignored.
+std::string broadcast_text(std::string_view text, Communicator& group, int source = 0);
 
 /// Returns the texts of all ranks, in rank order.
 std::vector<std::string> all_gather_text(const std::string& mine, Communicator& group);

@@ -16,6 +16,7 @@
 #include <system_error>
 #include <utility>
 
+#include "framework/base/argv.h"
 #include "framework/base/descriptor.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
@@ -147,10 +148,8 @@ class Agents {
   void start(std::size_t agent, Supervisor& supervisor) {
     const HostShare& share = options_.shares[agent];
     const std::string folder = std::filesystem::current_path().string();
-    auto command = command_on(share.host, agent_script(folder, options_.command));
-    std::vector<char*> words;
-    for (auto& word : command) words.push_back(word.data());
-    words.push_back(nullptr);
+    const auto command = command_on(share.host, agent_script(folder, options_.command));
+    const auto words = argv_of(command);
     const std::string variables = variables_for(options_, {.first_rank = share.first_rank,
                                                            .ranks = share.ranks,
                                                            .ranks_of_job = ranks(),

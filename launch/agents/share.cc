@@ -24,13 +24,12 @@ std::vector<HostShare> divide_among_hosts(const std::vector<std::string>& hosts,
           .message = name + " is named twice, so its ranks would be bound to the same cores; give it all " +
                      "its slots at once (" + name + ":slots)"}});
   }
-  const bool even = std::ranges::all_of(places, [](const HostSlots& place) { return place.slots == 0; });
+  const auto slots = total_slots(places);
   const int count = static_cast<int>(places.size());
   std::vector<HostShare> shares;
-  int first = 0, slots = 0;
+  int first = 0;
   for (int i = 0; i < count; ++i) {
-    const int room = even ? ranks / count + (i < ranks % count ? 1 : 0) : std::max(1, places[i].slots);
-    slots += room;
+    const int room = slots ? std::max(1, places[i].slots) : ranks / count + (i < ranks % count ? 1 : 0);
     const int here = std::min(room, ranks - first);
     if (here > 0) shares.push_back({.host = places[i].name, .first_rank = first, .ranks = here});
     first += here;
@@ -39,7 +38,7 @@ std::vector<HostShare> divide_among_hosts(const std::vector<std::string>& hosts,
   throw ConfigError(
       {{.origin = "config",
         .key = "launch.ranks",
-        .message = std::to_string(ranks) + " ranks are more than the " + std::to_string(slots) +
+        .message = std::to_string(ranks) + " ranks are more than the " + std::to_string(slots.value_or(0)) +
                    " slots of launch.hosts; start fewer ranks, or give the hosts more slots (name:slots)"}});
 }
 

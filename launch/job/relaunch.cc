@@ -11,10 +11,10 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <thread>
 #include <utility>
 
+#include "framework/base/argv.h"
 #include "framework/base/environment.h"
 #include "framework/base/text.h"
 #include "framework/comm/launch/host_slots.h"
@@ -31,16 +31,11 @@ constexpr Seconds kPatience{10};
 
 std::string name_of(const std::string& host) { return parse_host(host).name; }
 
-// Returns the number of ranks for which hosts have slots. Hosts without slots take any number.
-std::int64_t slots_of(const std::vector<std::string>& hosts) {
-  std::int64_t slots = 0;
-  bool limited = false;
-  for (const auto& host : hosts) {
-    const std::int64_t own = parse_host(host).slots;
-    limited = limited || own > 0;
-    slots += std::max<std::int64_t>(own, 1);
-  }
-  return limited ? slots : std::numeric_limits<std::int64_t>::max();
+// Returns the number of ranks for which hosts have room: no more than `ranks`.
+std::int64_t room_for(std::int64_t ranks, const std::vector<std::string>& hosts) {
+  std::vector<HostSlots> places;
+  for (const auto& host : hosts) places.push_back(parse_host(host));
+  return std::min(ranks, total_slots(places).value_or(ranks));
 }
 
 // Ranks report the name that their system has, which may lack the domain.
@@ -180,7 +175,7 @@ bool RelaunchPolicy::leave_out(const std::vector<std::string>& hosts) {
                 [&](const std::string& host) { return std::ranges::find(hosts, name_of(host)) != hosts.end(); });
   wrong_ranks_.clear();  // the ranks that are left get other numbers
   const std::int64_t share =
-      std::min(launch_.ranks * static_cast<std::int64_t>(launch_.hosts.size()) / before, slots_of(launch_.hosts));
+      room_for(launch_.ranks * static_cast<std::int64_t>(launch_.hosts.size()) / before, launch_.hosts);
   launch_.ranks = share - share % ranks_of_replica_;
   if (launch_.ranks > 0) return true;
   why_not_ = "Without " + join(hosts, ", ") + ", too few hosts are left to start it again" +
@@ -208,11 +203,8 @@ bool host_answers(const std::string& host) {
   std::vector<std::string> words{shell};
   if (shell == "ssh") words.insert(words.end(), {"-o", "BatchMode=yes", "-o", "ConnectTimeout=5"});
   words.insert(words.end(), {host, "true"});
-  std::vector<char*> arguments;
-  for (auto& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
   pid_t child = 0;
-  if (::posix_spawnp(&child, shell.c_str(), nullptr, nullptr, arguments.data(), environ) != 0) return false;
+  if (::posix_spawnp(&child, shell.c_str(), nullptr, nullptr, argv_of(words).data(), environ) != 0) return false;
   return succeeds(child);
 }
 

@@ -15,7 +15,7 @@ namespace phalanx {
 struct Role {
   std::unique_ptr<ps::Server> server{};           // of a rank that serves; null: the rank trains
   std::unique_ptr<ps::Client> presence{};         // shows the servers of this run that the rank has not left yet
-  std::shared_ptr<ps::CurrentServers> servers{};  // used by a rank that trains; null or empty: there are none
+  std::shared_ptr<ps::CurrentServers> servers{};  // used by a rank that trains; null or empty: no servers
   CommunicatorPtr world{};                        // the ranks with the same role
   int training = 0;                               // number of ranks that train
 };

@@ -146,7 +146,7 @@ class LostProcesses {
 
   const LocalLaunch& options_;
   std::vector<int> lost_;        // ranks without which the others go on
-  std::vector<int> described_;   // those of them whose failures this process has written
+  std::vector<int> described_;   // lost ranks whose failures this process has written
   std::vector<Failure> ending_;  // of ranks that have ended the job
 };
 
@@ -270,6 +270,13 @@ int run_child(int child, const LocalLaunch& options, const std::string& rendezvo
   }
 }
 
+void start_children(Supervisor& supervisor, const LocalLaunch& options, const std::string& rendezvous_folder,
+                    const std::function<int(int)>& body) {
+  for (int child = 0; child < processes(options); ++child) {
+    supervisor.start([&] { return run_child(child, options, rendezvous_folder, body); });
+  }
+}
+
 std::vector<RankEnd> ends_of_ranks(const std::vector<Supervisor::End>& ends) {
   std::vector<RankEnd> ranks;
   for (const auto& end : ends) {
@@ -291,9 +298,7 @@ Verdict run_local(const LocalLaunch& options, const std::function<int(int rank)>
   const TemporaryFolder rendezvous_folder(TemporaryFolder::Removal::kAlways);
   LostProcesses lost(options);
   Supervisor supervisor(policy_of(options, lost));
-  for (int child = 0; child < processes(options); ++child) {
-    supervisor.start([&] { return run_child(child, options, rendezvous_folder.path(), body); });
-  }
+  start_children(supervisor, options, rendezvous_folder.path(), body);
   auto ends = ends_of_ranks(supervisor.run());
   auto failures = take_failures(options.log_folder, rendezvous_folder.path());
   lost.settle(ends, failures);
@@ -307,9 +312,7 @@ int run_share(const LocalLaunch& options, const std::function<int(int rank)>& bo
   const TemporaryFolder spare_folder(TemporaryFolder::Removal::kAlways);
   LostProcesses lost(options);
   Supervisor supervisor(policy_of(options, lost));
-  for (int child = 0; child < processes(options); ++child) {
-    supervisor.start([&] { return run_child(child, options, spare_folder.path(), body); });
-  }
+  start_children(supervisor, options, spare_folder.path(), body);
   prepare(supervisor);
   const int status = lost.conclude(supervisor.run());
   // Writes to log_folder, if that is possible now, what a rank could not write there.

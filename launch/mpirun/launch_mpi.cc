@@ -16,6 +16,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "framework/base/argv.h"
 #include "framework/base/console.h"
 #include "framework/base/descriptor.h"
 #include "framework/base/error.h"
@@ -115,13 +116,6 @@ Pipe make_pipe() {
   return {Descriptor(fds[0]), Descriptor(fds[1])};
 }
 
-std::vector<char*> pointers(std::vector<std::string>& words) {
-  std::vector<char*> all;
-  for (auto& word : words) all.push_back(word.data());
-  all.push_back(nullptr);
-  return all;
-}
-
 // Runs in the child. Everything it needs was created before the fork.
 int become(const std::vector<char*>& command, const std::vector<char*>& environment, int output, int error_output) {
   ::setpgid(0, 0);
@@ -210,7 +204,7 @@ Verdict run_mpi(const MpiLaunch& options) {
   if (!options.hosts.empty()) std::ofstream(host_file) << join(options.hosts, "\n") << "\n";
   auto environment = mpirun_environment(mpirun, inherited, rendezvous, terminal);
   auto command = mpirun_command(mpirun, options, environment, ::geteuid() == 0, host_file);
-  const auto argv = pointers(command), envp = pointers(environment);
+  const auto argv = argv_of(command), envp = argv_of(environment);
   take_failures(options.log_folder);
 
   // Both pipes must be read, or mpirun would wait forever. Open MPI's gets the terminal, since it tells ranks its

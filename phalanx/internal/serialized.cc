@@ -2,11 +2,8 @@
 #include "phalanx/internal/serialized.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/from_blob.h>
-#include <ATen/ops/full.h>
 #include <torch/serialize/archive.h>
 
-#include <cstdint>
 #include <sstream>
 #include <utility>
 #include <vector>
@@ -82,14 +79,6 @@ void from_bytes(torch::optim::Optimizer& optimizer, const std::string& bytes) {
   optimizer.state().clear();  // load() keeps the state of parameters that have none in the archive
   auto archive = open_archive(bytes);
   optimizer.load(archive);
-}
-
-std::string broadcast_bytes(std::string bytes, int root, Communicator& group) {
-  const at::Tensor size = at::full({1}, static_cast<std::int64_t>(bytes.size()), at::kLong);
-  group.broadcast(size, root).wait();
-  bytes.resize(static_cast<std::size_t>(size.item<std::int64_t>()));
-  group.broadcast(at::from_blob(bytes.data(), {static_cast<std::int64_t>(bytes.size())}, at::kByte), root).wait();
-  return bytes;
 }
 
 }  // namespace phalanx

@@ -6,8 +6,6 @@
 
 #include <string>
 
-#include "framework/comm/communicator.h"
-
 namespace phalanx {
 
 /// Return the bytes that torch::save() would write to a file.
@@ -21,8 +19,5 @@ void from_bytes(torch::nn::Module& module, const std::string& bytes);
 
 /// Replaces the state and the settings of an optimizer. Throws c10::Error if it has other groups of parameters.
 void from_bytes(torch::optim::Optimizer& optimizer, const std::string& bytes);
-
-/// Returns the bytes of `root` on all ranks. Collective.
-std::string broadcast_bytes(std::string bytes, int root, Communicator& group);
 
 }  // namespace phalanx

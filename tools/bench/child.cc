@@ -12,19 +12,13 @@
 #include <system_error>
 #include <thread>
 
+#include "framework/base/argv.h"
 #include "framework/base/error.h"
 
 namespace phalanx::bench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-std::vector<char*> pointers(const std::vector<std::string>& words) {
-  std::vector<char*> all;
-  for (const auto& word : words) all.push_back(const_cast<char*>(word.c_str()));
-  all.push_back(nullptr);
-  return all;
-}
 
 // `end` becomes the child's standard input and output; with -1, the child inherits them from this process.
 pid_t spawn(const std::vector<std::string>& command, int end) {
@@ -34,7 +28,7 @@ pid_t spawn(const std::vector<std::string>& command, int end) {
     if (end >= 0) ::posix_spawn_file_actions_adddup2(&actions, end, standard);
   }
   pid_t process = -1;
-  const auto argv = pointers(command);
+  const auto argv = argv_of(command);
   const int status = ::posix_spawnp(&process, argv[0], &actions, nullptr, argv.data(), environ);
   ::posix_spawn_file_actions_destroy(&actions);
   if (status != 0) throw Error("cannot start " + command[0] + ": " + std::generic_category().message(status));

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <vector>
 
+#include "framework/base/argv.h"
 #include "framework/base/error.h"
 #include "tools/command/command.h"
 
@@ -29,10 +30,9 @@ fs::path find_program(const fs::path& self, const std::string& name) {
 // Becomes the program.
 int execute(const Arguments& arguments) {
   const auto program = find_program(arguments.program.front(), arguments.program.back());
-  std::vector<char*> words{const_cast<char*>(arguments.name.c_str())};
-  for (const auto& word : arguments.words) words.push_back(const_cast<char*>(word.c_str()));
-  words.push_back(nullptr);
-  ::execv(program.c_str(), words.data());
+  std::vector<std::string> words = arguments.words;
+  words.insert(words.begin(), arguments.name);
+  ::execv(program.c_str(), argv_of(words).data());
   throw Error(program.string() + ": " + std::generic_category().message(errno));
 }
 

@@ -12,6 +12,7 @@
 #include <system_error>
 #include <thread>
 
+#include "framework/base/argv.h"
 #include "framework/base/error.h"
 
 namespace phalanx::doctor {
@@ -52,9 +53,7 @@ int spawn(pid_t& process, const std::vector<std::string>& command, const Sink& o
   posix_spawnattr_t attributes;
   ::posix_spawnattr_init(&attributes);
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  std::vector<char*> argv;
-  for (const auto& word : command) argv.push_back(const_cast<char*>(word.c_str()));
-  argv.push_back(nullptr);
+  const auto argv = argv_of(command);
   const int status = ::posix_spawnp(&process, argv[0], &actions, &attributes, argv.data(), environ);
   ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&actions);

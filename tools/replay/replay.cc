@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/run_folder.h"
+#include "framework/base/argv.h"
 #include "framework/base/config/config.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
@@ -67,10 +68,7 @@ Options parse(const Arguments& arguments) {
   for (const auto& word : arguments.command_line()) {
     if (word != "--gdb" && word != "-gdb" && word != "--gdb=true") words.push_back(word);
   }
-  std::vector<char*> pointers;
-  for (auto& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  ::execvp(pointers.front(), pointers.data());
+  ::execvp("gdb", argv_of(words).data());
   throw ConfigError(std::string("--gdb: gdb cannot be started: ") + std::strerror(errno) +
                     "; install it, or leave out --gdb");
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/backends/gloo/connect.h"
 
-#include <fcntl.h>
 #include <gloo/barrier.h>
 
 #include <algorithm>
@@ -152,7 +151,7 @@ Standing new_standing(const Member& member, const std::vector<std::string>& addr
               .own = member.rank,
               .addresses = addresses,
               .secret = keyed_hash(member.endpoint.secret, {"gloo members", member.group, join(addresses, " ")})});
-  if (listener.valid()) control->listener = Descriptor(::fcntl(listener.get(), F_DUPFD_CLOEXEC, 0));
+  if (listener.valid()) control->listener = listener.duplicate();
   if (listener.valid() && !control->listener.valid()) {
     throw CommError(CommError::Kind::kSystem, where(member) + ": cannot keep a socket open: " + std::strerror(errno));
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "framework/backends/gloo/control.h"
 
-#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 
@@ -47,7 +46,7 @@ std::string where(const Control& control, std::int64_t peer) {
 
 Descriptor copy_of(const Descriptor& descriptor) {
   if (!descriptor.valid()) return Descriptor();
-  Descriptor copy(::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 0));
+  Descriptor copy = descriptor.duplicate();
   if (copy.valid()) return copy;
   throw CommError(CommError::Kind::kSystem,
                   "cannot copy the descriptor of a socket: " + std::generic_category().message(errno));

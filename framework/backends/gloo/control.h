@@ -38,7 +38,7 @@ struct Control {
   std::map<std::int64_t, membership::Message> commits{};  // by number of the view that ended: what was agreed on
   std::map<std::int64_t, std::string> calls{};  // of shrink(), by number of the group's view: why it failed, or ""
 
-  std::uint64_t numbered = 0;                        // texts of ControlLinks that this member has sent in all its calls
+  std::uint64_t numbered = 0;                        // number of the last text that this member has sent
   std::map<std::int64_t, std::uint64_t> received{};  // by sender: the number of the last text that has arrived
 };
 

@@ -39,4 +39,11 @@ HostSlots parse_host(const std::string& text) {
                     std::to_string(kMaxSlots) + " slots");
 }
 
+std::optional<std::int64_t> total_slots(const std::vector<HostSlots>& hosts) {
+  if (std::ranges::all_of(hosts, [](const HostSlots& host) { return host.slots == 0; })) return std::nullopt;
+  std::int64_t total = 0;
+  for (const auto& host : hosts) total += std::max(1, host.slots);
+  return total;
+}
+
 }  // namespace phalanx

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace phalanx {
 
@@ -14,5 +17,9 @@ struct HostSlots {
 /// Parses a host. Names are DNS names or IPv4 addresses: letters, digits, '.', '-' and '_', beginning with a letter or
 /// digit. Throws a ConfigError that describes the expected syntax for anything else.
 HostSlots parse_host(const std::string& text);
+
+/// Returns the number of ranks for which hosts have slots. If some have slots, a host without any has one; if none has,
+/// the hosts take any number, and nothing is returned.
+std::optional<std::int64_t> total_slots(const std::vector<HostSlots>& hosts);
 
 }  // namespace phalanx

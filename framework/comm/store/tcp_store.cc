@@ -2,7 +2,6 @@
 // Stores that ranks reach over TCP: c10d's TCPStore, or a StoreServer if the job has a secret.
 #include <c10/util/Exception.h>
 #include <c10/util/Flags.h>
-#include <fcntl.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -124,7 +123,7 @@ C10dStorePtr make_c10d(const std::string& name, TcpStoreOptions& wanted) {
   options.timeout = std::chrono::seconds(std::max<std::int64_t>(1, std::llround(std::ceil(wanted.timeout.count()))));
   if (options.isServer) {
     // c10d closes its copy of the socket.
-    options.masterListenFd = ::fcntl(wanted.listener.get(), F_DUPFD_CLOEXEC, 0);
+    options.masterListenFd = wanted.listener.duplicate().release();
     wanted.listener.close();
   }
   silence_c10d();

@@ -16,6 +16,7 @@
 #include <system_error>
 #include <thread>
 
+#include "framework/base/argv.h"
 #include "framework/base/descriptor.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
@@ -29,13 +30,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kPause{10};
 constexpr int kNotStarted = 127, kTimedOut = 124;
-
-std::vector<char*> pointers_to(std::vector<std::string>& words) {
-  std::vector<char*> all;
-  for (auto& word : words) all.push_back(word.data());
-  all.push_back(nullptr);
-  return all;
-}
 
 std::vector<std::string> environment_with(const std::vector<std::pair<std::string, std::string>>& variables) {
   std::vector<std::string> all;
@@ -97,9 +91,8 @@ std::string without_line_end(std::string text) {
 }  // namespace
 
 Process::Process(const ProcessOptions& options) : ends_group_(options.ends_group) {
-  auto command = options.command;
-  auto variables = environment_with(options.variables);
-  const auto arguments = pointers_to(command), environment = pointers_to(variables);
+  const auto variables = environment_with(options.variables);
+  const auto arguments = argv_of(options.command), environment = argv_of(variables);
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) throw Error("cannot make a pipe: " + std::generic_category().message(errno));
   const Descriptor reader(ends[0]);
