@@ -101,6 +101,8 @@ void remove_results(const RunFolder& folder) {
   }
 }
 
+Position position_of(const State& state) { return {state.step, state.epoch, state.cursor}; }
+
 bool lies_in(const std::string& checkpoint, const std::string& folder) {
   std::error_code none;
   return std::filesystem::equivalent(std::filesystem::path(checkpoint).parent_path(), folder, none);
@@ -129,7 +131,7 @@ void Checkpointing::follow(Engine& engine) {
   engine.on(Event::kSample, HookPhase::kFirst, [this](State& state) { begin_step(state); });
   engine.on(Event::kUpdate, HookPhase::kFirst, [this](State& state) {
     in_step_ = false;
-    position_ = {state.step, state.epoch, state.cursor};
+    position_ = position_of(state);
     stage_ = StepStage::kUpdated;
   });
   engine.on(Event::kUpdate, HookPhase::kAdapt, [this](State&) { stage_ = StepStage::kEvaluated; });
@@ -143,7 +145,7 @@ void Checkpointing::follow(Engine& engine) {
 // Keeps what the step changes before the update, apart from gradients. The update itself does not communicate once it
 // has changed anything, since every rank updates everything, so a loss does not interrupt it.
 void Checkpointing::begin_step(const State& state) {
-  position_ = {state.step, state.epoch, state.cursor};
+  position_ = position_of(state);
   stage_ = StepStage::kDone;
   random_before_step_ = random_state(run_.replica.part->device);
   const auto buffers = run_.replica.model().buffers();
@@ -242,7 +244,7 @@ void Checkpointing::start(const std::vector<Slice>& slices, State& state) {
   if (first && !rebuilt && !choice.checkpoint && config.resume == "auto") cut_metrics(run_.folder.metrics(), 0);
   // No rank may write before rank 0 has cleaned up, or change memory that ranks share before all ranks have filled it.
   world().barrier().wait();
-  position_ = {state.step, state.epoch, state.cursor};
+  position_ = position_of(state);
   started_ = true;
   if (goes_back()) begin_copies(state);
 }
@@ -301,7 +303,7 @@ void Checkpointing::count_repeated(const Checkpoint& checkpoint) const {
 void Checkpointing::begin_copies(const State& state) {
   if (world().size() == 1) return run_.recovery->copies.clear();
   copies_.emplace(run_.replica.mesh().control(), state_, run_.recovery->copies);
-  copy({state.step, state.epoch, state.cursor});
+  copy(position_of(state));
   copies_->arrive();
   world().barrier().wait();
 }
@@ -386,9 +388,9 @@ void Checkpointing::update(const State& state) {
   show_notice();
   const bool end_of_epoch = run_.length.ends_epoch(state.cursor) || state.step >= run_.length.steps || state.stop;
   if (run_.vote.stopped() || (!end_of_epoch && (due_at_step(state.step) || due_by_test(state.step)))) {
-    save({state.step, state.epoch, state.cursor});
+    save(position_of(state));
   }
-  if (!run_.vote.stopped() && !end_of_epoch && copy_due(state.step)) copy({state.step, state.epoch, state.cursor});
+  if (!run_.vote.stopped() && !end_of_epoch && copy_due(state.step)) copy(position_of(state));
 }
 
 void Checkpointing::end_epoch(State& state) {
@@ -398,8 +400,7 @@ void Checkpointing::end_epoch(State& state) {
   const bool whole = run_.length.ends_epoch(state.cursor);
   const bool epoch_due = whole && config.every_epochs > 0 && (state.epoch + 1) % config.every_epochs == 0;
   const bool end = regular() && state.stop;
-  const Position next =
-      whole ? Position{state.step, state.epoch + 1, 0} : Position{state.step, state.epoch, state.cursor};
+  const Position next = whole ? Position{state.step, state.epoch + 1, 0} : position_of(state);
   if (epoch_due || end || due_by_test(state.step) || due_at_step(state.step)) save(next);
   if (!state.stop && copy_due(state.step)) copy(next);
 }

@@ -28,7 +28,7 @@ struct StrategyContext {
   CommunicatorPtr group;       // the ranks that each hold a replica of the strategy's parameters
   std::int64_t backwards = 1;  // per step, accumulated; 0 if gradients are complete only in before_update()
   double weight = 1;           // of this rank's replica in means over the group; the mean of all weights is 1
-  std::shared_ptr<ps::CurrentServers> servers{};  // parameter servers of the run; null or empty: there are none
+  std::shared_ptr<ps::CurrentServers> servers{};  // parameter servers of the run; null or empty: no servers
   Seconds timeout{600};                           // for requests to parameter servers
   std::string level{};                            // names this part of a strategy, for tables on servers
   std::shared_ptr<const bool> accumulates{};      // true during backwards that do not count; null: all of them do

@@ -2,7 +2,6 @@
 #include "framework/testing/own_mpirun.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -13,6 +12,8 @@
 #include <iterator>
 #include <string>
 #include <thread>
+
+#include "framework/testing/scratch.h"
 
 namespace phalanx::testing {
 namespace {
@@ -88,16 +89,14 @@ void run_under_own_mpirun(int ranks, const std::function<void()>& rank) {
     if (std::to_string(call) == wanted) run_and_end(rank);
     return;
   }
-  std::string folder = (fs::temp_directory_path() / "phalanx.XXXXXX").string();
-  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
-  const int status = std::system(mpirun_command(ranks, call, folder).c_str());
+  const Scratch folder;
+  const int status = std::system(mpirun_command(ranks, call, folder.folder()).c_str());
   for (int i = 0; i < ranks; ++i) {
-    EXPECT_TRUE(ended_well(folder, i)) << "rank " << i << " of " << ranks << " has failed, with status "
-                                       << text_of(folder + "/status." + std::to_string(i)) << "\nmpirun: " << status
-                                       << "\n"
-                                       << text_of(folder + "/output");
+    EXPECT_TRUE(ended_well(folder.folder(), i))
+        << "rank " << i << " of " << ranks << " has failed, with status "
+        << text_of(folder.path("status." + std::to_string(i))) << "\nmpirun: " << status << "\n"
+        << text_of(folder.path("output"));
   }
-  fs::remove_all(folder);
 }
 
 }  // namespace phalanx::testing

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <filesystem>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -18,6 +17,7 @@
 #include "framework/base/config/config.h"
 #include "framework/comm/backend.h"
 #include "framework/testing/own_mpirun.h"
+#include "framework/testing/scratch.h"
 
 namespace phalanx::testing {
 namespace {
@@ -80,14 +80,13 @@ void run_threads(const std::string& backend, int ranks, const RankBody& body, Se
 }
 
 void run_processes(const std::string& backend, int ranks, const RankBody& body, Seconds timeout) {
-  std::string folder = (std::filesystem::temp_directory_path() / "phalanx.XXXXXX").string();
-  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  const Scratch folder;
   std::vector<pid_t> children;
   ::fflush(nullptr);
   for (int rank = 0; rank < ranks; ++rank) {
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
-    if (child == 0) run_child(backend, rank, ranks, folder + "/store", body, timeout);
+    if (child == 0) run_child(backend, rank, ranks, folder.path("store"), body, timeout);
     children.push_back(child);
   }
   for (int rank = 0; rank < ranks; ++rank) {
@@ -95,7 +94,6 @@ void run_processes(const std::string& backend, int ranks, const RankBody& body, 
     ::waitpid(children[rank], &status, 0);
     EXPECT_EQ(status, 0) << "rank " << rank << " of " << ranks << " failed or died";
   }
-  std::filesystem::remove_all(folder);
 }
 
 CommunicatorPtr connect_by_mpi(const std::string& backend, Seconds timeout) {

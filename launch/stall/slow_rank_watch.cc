@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kLooksInARow = 3;
 constexpr int kRanksPerLook = 16;    // the ranks of which a look is as cheap as it should be
-constexpr double kLeastShare = 0.4;  // of the time: less is not worth a line that nobody has asked for
+constexpr double kLeastShare = 0.4;  // of the time: less is not worth a line on the console
 
 double interval_for(int size, Seconds within) {
   const int times = (size + kRanksPerLook - 1) / kRanksPerLook;

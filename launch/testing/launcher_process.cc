@@ -44,15 +44,6 @@ std::vector<pid_t> children_of(pid_t parent) {
 
 }  // namespace
 
-Scratch::Scratch() : folder_((std::filesystem::temp_directory_path() / "launch-test-XXXXXX").string()) {
-  if (!::mkdtemp(folder_.data())) throw std::runtime_error("cannot make " + folder_);
-}
-
-Scratch::~Scratch() {
-  std::error_code ignored;
-  std::filesystem::remove_all(folder_, ignored);
-}
-
 std::string text_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;

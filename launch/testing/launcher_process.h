@@ -7,22 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "framework/testing/scratch.h"
+
 namespace phalanx::testing {
-
-/// A temporary folder for a test, removed at its end.
-class Scratch {
- public:
-  Scratch();
-  ~Scratch();
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-
-  std::string path(const std::string& name) const { return folder_ + "/" + name; }
-  const std::string& folder() const { return folder_; }
-
- private:
-  std::string folder_;
-};
 
 /// Returns the file's text, or an empty string if there is no file.
 std::string text_of(const std::string& path);

@@ -81,13 +81,11 @@ class Hosts(shrink_test.Shrink):
         self.lose("stop", "it was stopped for 0.5 s (faults.lost_after), and was killed", rank=2, ranks=3)
 
     def test_lost_host(self):
-        settings = {**shrink_test.SHRINK, "train.max_steps": 2000, "train.epochs": 1000, "evaluate.every_steps": 50,
-                    "checkpoint.every_steps": 30, "watch.every_steps": 10, "model": "{name: mlp, hidden: [16]}"}
-        process, run = self.train_with({"launch.ranks": 4}, base=settings), self.run_folder()
+        process, run = self.train_with({"launch.ranks": 4}, base=shrink_test.LONG), self.run_folder()
         self.wait_for_training(run, process)
         os.kill(self.first(self.programs(first_rank=2)), signal.SIGKILL)  # its ranks die with the agent
         self.assert_status(0, process)
-        self.assert_status(0, self.train_with({"launch.ranks": 4}, base=settings, run="undisturbed"))
+        self.assert_status(0, self.train_with({"launch.ranks": 4}, base=shrink_test.LONG, run="undisturbed"))
         self.assertEqual(self.run_folder("undisturbed").weights, run.weights, process.text())
         self.assertEqual([2, 3], sorted(one["rank"] for one in run.summary["lost_ranks"]), process.text())
         self.assertEqual(2, run.summary["ranks"])

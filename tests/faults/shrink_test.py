@@ -18,6 +18,11 @@ SHRINK = {**SHORT, "faults.on_lost_rank": "shrink", "determinism": "world_size_i
           "evaluate.every_steps": 4, "checkpoint.every_steps": 6, "watch.every_steps": 2}
 
 
+# Long enough for losses at moments that nothing determines.
+LONG = {**SHRINK, "train.max_steps": 2000, "train.epochs": 1000, "evaluate.every_steps": 50, "checkpoint.every_steps": 30,
+        "watch.every_steps": 10, "model": "{name: mlp, hidden: [16]}"}
+
+
 class Shrink(ProgramTest):
     way = {}
     exact = True  # the results are compared bit for bit
@@ -60,12 +65,17 @@ class Shrink(ProgramTest):
         self.assert_undisturbed(process, run, ranks, [rank])
         left = f"{ranks - 1} {'is' if ranks == 2 else 'are'} left"
         self.assertIn(f"Rank {rank} of {ranks} is lost, {left}: {reason}", process.err)
+        step = self.step_after_loss(process, kind, rank, ranks)
+        self.assertTrue(8 <= step <= 14, process.err)  # loaders are ahead of the steps
+        return process
+
+    def step_after_loss(self, process, kind, rank, ranks):
+        """Returns the step after which training has gone on without one of `ranks` ranks."""
         again = re.search(r"^Training goes on after (\S+) s, after step (\d+), on ranks: (\d+)$", process.err, re.M)
         self.assertTrue(again, process.text())
         print(f"{kind} of rank {rank} of {ranks}: training went on after {again[1]} s")
-        self.assertTrue(8 <= int(again[2]) <= 14, process.err)  # loaders are ahead of the steps
         self.assertEqual(ranks - 1, int(again[3]))
-        return process
+        return int(again[2])
 
 
 class OneLoss(Shrink):
@@ -91,8 +101,7 @@ class OneLoss(Shrink):
             time.sleep(0.2)
 
     def test_one_after_another(self):
-        settings = {**SHRINK, "train.max_steps": self.steps, "train.epochs": 1000, "evaluate.every_steps": 50,
-                    "checkpoint.every_steps": 30, "watch.every_steps": 10, "model": "{name: mlp, hidden: [16]}"}
+        settings = {**LONG, "train.max_steps": self.steps}
         process, run = self.train_with({"launch.ranks": 4}, base=settings), self.run_folder()
         self.wait_for_training(run, process)
         self.kill(run, (0, 3, 1))
@@ -168,8 +177,7 @@ class Gloo(OneLoss):
 
 
 class GlooAll(Shm):
-    way = {"backend": "gloo"}
-    steps = 2000
+    way, steps = Gloo.way, Gloo.steps
 
 
 class Inproc(Shrink):
@@ -204,12 +212,8 @@ class Copies(Shrink):
         settings = self.settings(strategy, ranks)
         process, run = self.train(*sets(settings), environment=self.fault("kill", rank=rank, **fault)), self.run_folder()
         self.assert_status(0, process)
-        again = re.search(r"^Training goes on after (\S+) s, after step (\d+), on ranks: (\d+)$", process.err, re.M)
-        self.assertTrue(again, process.text())
-        print(f"rank {rank} of {ranks}: training went on after {again[1]} s")
-        back_to = int(again[2])
+        back_to = self.step_after_loss(process, "kill", rank, ranks)
         self.assertEqual(10, back_to, process.err)
-        self.assertEqual(ranks - 1, int(again[3]))
         self.assertEqual([(rank, back_to)], [(one["rank"], one["step"]) for one in run.summary["lost_ranks"]])
         self.assertEqual(STEPS, run.summary["steps"])
         self.assertEqual(list(range(2, STEPS + 1, 2)), [line["step"] for line in run.metrics if line["split"] == "train"])

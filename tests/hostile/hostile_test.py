@@ -53,7 +53,7 @@ class Attacker(threading.Thread):
             time.sleep(0.01)
 
     def _attack(self, address, name):
-        # A thousand connections may displace those of the others, so these come first.
+        # A thousand connections may displace others, so the other attacks come first.
         if name == "many" and self.again:
             self._ends.wait(0.5)
         elif name == "many":

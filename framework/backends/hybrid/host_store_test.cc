@@ -10,6 +10,7 @@
 #include <string>
 
 #include "framework/base/error.h"
+#include "framework/testing/scratch.h"
 #include "framework/testing/worlds.h"
 
 namespace phalanx::hybrid {
@@ -20,16 +21,10 @@ namespace fs = std::filesystem;
 // A separate folder for temporary files, so that the test sees files that remain.
 class HostStores : public ::testing::Test {
  protected:
-  HostStores() {
-    EXPECT_NE(::mkdtemp(folder_.data()), nullptr);
-    ::setenv("TMPDIR", folder_.c_str(), 1);
-  }
-  ~HostStores() override {
-    ::unsetenv("TMPDIR");
-    fs::remove_all(folder_);
-  }
+  HostStores() { ::setenv("TMPDIR", folder_.folder().c_str(), 1); }
+  ~HostStores() override { ::unsetenv("TMPDIR"); }
 
-  std::string folder_ = ::testing::TempDir() + "/host_store.XXXXXX";
+  testing::Scratch folder_;
 };
 
 TEST_F(HostStores, ConnectTheRanksOfAHostWithoutAStoreOfTheWorld) {
@@ -41,11 +36,11 @@ TEST_F(HostStores, ConnectTheRanksOfAHostWithoutAStoreOfTheWorld) {
     EXPECT_EQ(meeting.store()->add("arrived", 0), hosts.intra->size());
     meeting.close(*hosts.intra);
   });
-  EXPECT_TRUE(fs::is_empty(folder_));
+  EXPECT_TRUE(fs::is_empty(folder_.folder()));
 }
 
 TEST_F(HostStores, FailOnAllRanksWithoutAFolder) {
-  ::setenv("TMPDIR", (folder_ + "/absent").c_str(), 1);
+  ::setenv("TMPDIR", folder_.path("absent").c_str(), 1);
   std::atomic<int> refused = 0;
   testing::run_ranks("inproc", 2, [&](const CommunicatorPtr& world) {
     try {

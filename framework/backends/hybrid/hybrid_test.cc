@@ -5,37 +5,26 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
-#include <filesystem>
 #include <memory>
 #include <string>
 
 #include "framework/collectives/hierarchical/hierarchical_communicator.h"
 #include "framework/collectives/testing/equivalence.h"
 #include "framework/comm/backend.h"
+#include "framework/testing/scratch.h"
 #include "framework/testing/worlds.h"
 
 namespace phalanx {
 namespace {
 
-// A temporary folder for the store of the processes.
-class Folder {
- public:
-  Folder() { EXPECT_NE(::mkdtemp(path_.data()), nullptr); }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::string store() const { return path_ + "/store"; }
-
- private:
-  std::string path_ = ::testing::TempDir() + "/hybrid.XXXXXX";
-};
-
 // Every host but the last has `per_host` ranks.
 void compare(int ranks, int per_host) {
-  const Folder folder;
+  const testing::Scratch folder;
   testing::run_ranks("shm", ranks, [&](const CommunicatorPtr& flat) {
     const int rank = flat->rank();
     ::setenv("PHALANX_HOST_KEY", ("host" + std::to_string(rank / per_host)).c_str(), 1);
     const Seconds timeout(60);
-    auto store = make_file_store(folder.store(), ranks, timeout);
+    auto store = make_file_store(folder.path("store"), ranks, timeout);
     const RankInfo rank_info{.rank = rank, .size = ranks, .local_rank = rank, .local_size = ranks};
     const auto world = Backends::Choice("hybrid").make({rank_info, store, timeout});
     EXPECT_NE(std::dynamic_pointer_cast<HierarchicalCommunicator>(world), nullptr);

@@ -138,7 +138,7 @@ class Group {
   std::vector<std::weak_ptr<Group>> derived_;
   bool revoked_ = false;
   mutable std::vector<int> seen_;   // the ranks that MPI says have ended
-  mutable std::vector<int> ended_;  // the same, one look earlier: since then, MPI has delivered what they had sent
+  mutable std::vector<int> ended_;  // as of the look before; MPI has delivered their messages since
   mutable std::atomic<bool> any_ended_{false};
 };
 

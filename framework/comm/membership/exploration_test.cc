@@ -29,7 +29,7 @@ using testing::view_of;
 // Events that may happen, besides the start of members and the delivery of messages.
 struct Faults {
   int ends = 0;      // members that end; of their messages that have not arrived, any number of the last ones is lost
-  int timeouts = 0;  // at any time, even if nobody is lost
+  int timeouts = 0;  // at any time, without a loss
 };
 
 // The members of one view, and the messages between them that have not arrived. Copying it copies a whole world.
@@ -103,7 +103,7 @@ class World {
     std::erase_if(wires_, [&](const auto& wire) { return wire.first.second == member; });
   }
 
-  // Returns what is wrong; an empty text if all is well.
+  // Returns a text that names the violated property, or an empty one.
   std::string problem() const {
     std::optional<Proposal> installed;
     for (int id = 0; id < size(); ++id) {

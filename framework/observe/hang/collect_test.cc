@@ -9,7 +9,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
 #include <string>
 #include <thread>
 #include <utility>
@@ -18,6 +17,7 @@
 #include "framework/base/error.h"
 #include "framework/base/wall_clock.h"
 #include "framework/observe/hang/process_state.h"
+#include "framework/testing/scratch.h"
 
 namespace phalanx {
 namespace {
@@ -36,16 +36,11 @@ bool becomes(const Condition& condition) {
 
 class Collect : public ::testing::Test {
  protected:
-  Collect() {
-    std::string pattern = ::testing::TempDir() + "/collect-XXXXXX";
-    folder_ = ::mkdtemp(pattern.data());
-  }
   ~Collect() override {
     if (child_ > 0) {
       ::kill(child_, SIGKILL);
       ::waitpid(child_, nullptr, 0);
     }
-    std::filesystem::remove_all(folder_);
   }
 
   // Forks a process that is rank 1 of 2, in forward of step 6, which sleeps in pause().
@@ -66,7 +61,8 @@ class Collect : public ::testing::Test {
 
   RankPicture picture() const { return *picture_of_job(folder_, 2).find(1); }
 
-  std::string folder_;
+  testing::Scratch scratch_;
+  const std::string& folder_ = scratch_.folder();
   pid_t child_ = 0;
 };
 

@@ -35,8 +35,8 @@ void ServerConnection::transmit(Request& request) {
     if (reaches_memory() && may_write && std::max(transfer.sent, transfer.returned) > kMaxThroughSocket) {
       sent.header.flags |= kInMemory;
       sent.header.address = reinterpret_cast<std::uintptr_t>(request.tensor.const_data_ptr());
-    } else if (transfer.sent > 0) {
-      sent.payload = byte_range(request.tensor, 0, transfer.sent);
+    } else {
+      sent.payload = sent_by(request);
     }
     if (checksums_) sent.header.set_sum(checksum_of(sent_by(request)));
   }

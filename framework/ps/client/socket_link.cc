@@ -36,8 +36,8 @@ std::string what_of(const std::exception_ptr& error) {
 // not believed if the request asked for one: the flag itself may have been damaged.
 std::string damage_to(const Request& request, const Header& reply) {
   if (request.message.header.summed() && request.transfer.returned > 0 && !reply.summed()) {
-    return "its answer was damaged on the way: it has no checksum, although the request asked for one; the memory or "
-           "the network interface of one of these two hosts, or the network between them, does not work correctly";
+    return std::string("its answer was damaged on the way: it has no checksum, although the request asked for one") +
+           kWhatDamages;
   }
   return damage_of(reply, returned_to(request));
 }

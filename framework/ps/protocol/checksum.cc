@@ -16,9 +16,7 @@ std::string damage_of(const Header& header, const at::Tensor& values) {
   if (arrived == header.sum()) return "";
   return std::to_string(values.defined() ? values.nbytes() : 0) +
          " bytes were damaged on the way: they were sent with " +
-         format_text("CRC-32C %08x, but what arrived has %08x", header.sum(), arrived) +
-         "; the memory or the network interface of one of these two hosts, or the network between them, does not work "
-         "correctly";
+         format_text("CRC-32C %08x, but what arrived has %08x", header.sum(), arrived) + kWhatDamages;
 }
 
 }  // namespace phalanx::ps

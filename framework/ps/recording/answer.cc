@@ -11,7 +11,7 @@
 namespace phalanx::ps {
 namespace {
 
-// The parts of a request that determine its answer, apart from what it sends.
+// The fields of a request that determine its answer, besides the values that it sends.
 struct Asked {
   double scale = 1;
   std::uint32_t rows = 0;

@@ -11,10 +11,10 @@
 
 #include "framework/base/error.h"
 #include "framework/comm/device_kind.h"
+#include "framework/testing/device_ranks.h"
 #include "framework/testing/fake_cuda/nccl_faults.h"
 #include "framework/testing/fake_cuda/runtime.h"
 #include "framework/testing/fake_device/memory.h"
-#include "framework/testing/worlds.h"
 
 namespace phalanx::testing {
 
@@ -42,12 +42,8 @@ class Plugin : public ::testing::Test {
   }
 
   static void run(int ranks, Seconds timeout, const std::function<void(const Rank&)>& body) {
-    run_ranks("inproc", ranks, [&](const CommunicatorPtr& world) {
+    run_with_devices(ranks, [&](const CommunicatorPtr& world, c10::Device device) {
       const auto kind = DeviceKinds::Choice("cuda").make();
-      const c10::Device device(kind->type(), static_cast<c10::DeviceIndex>(world->rank() % kind->count()));
-      const c10::impl::VirtualGuardImpl devices(kind->type());
-      devices.setDevice(device);
-      const c10::StreamGuard stream(devices.getStreamFromGlobalPool(device));
       body({world, kind->connect(world->split(0, world->rank()), device, timeout), device});
     });
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests of the plug-in's groups, which need one device: a rank alone does everything that a group of NCCL can do. With
-// two or more devices, ranks with a device each compare means with those of the CPU, while devices and cores are busy.
+// two or more devices, ranks with a device each compare means with the CPU's, while devices and cores are busy.
 // With PHALANX_TEST_DEVICE the devices are real, otherwise those of fake_cuda, which must then be linked.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
@@ -29,8 +29,8 @@
 #include "framework/base/environment.h"
 #include "framework/comm/device_kind.h"
 #include "framework/comm/operations/part_layout.h"
+#include "framework/testing/device_ranks.h"
 #include "framework/testing/reference.h"
-#include "framework/testing/worlds.h"
 
 namespace phalanx::testing {
 namespace {
@@ -39,7 +39,7 @@ constexpr Seconds kTimeout{60};
 
 bool is_real() { return environment("PHALANX_TEST_DEVICE").has_value(); }
 
-/// A rank with a device of its own, and its group of NCCL.
+/// A rank with its device and its group of NCCL.
 struct Member {
   CommunicatorPtr host, group;
   c10::Device device;
@@ -56,11 +56,7 @@ class NcclGroups : public ::testing::Test {
   NcclGroups() : devices_(DeviceKinds::Choice("cuda").make()->count()) {}
 
   static void run(int ranks, const std::function<void(const Member&)>& body) {
-    run_ranks("inproc", ranks, [&](const CommunicatorPtr& world) {
-      const c10::Device device(c10::kCUDA, static_cast<c10::DeviceIndex>(world->rank()));
-      const c10::impl::VirtualGuardImpl devices(c10::kCUDA);
-      devices.setDevice(device);
-      const c10::StreamGuard stream(devices.getStreamFromGlobalPool(device));
+    run_with_devices(ranks, [&](const CommunicatorPtr& world, c10::Device device) {
       CommunicatorPtr group;
       const auto connect = Cuda::global().function<nccl::Connect>("phalanx_nccl_connect");
       connect({.host = world->split(0, world->rank()), .device = device.index(), .timeout = kTimeout}, group);

@@ -24,7 +24,7 @@ namespace phalanx::mpi::inline PHALANX_MPI_BUILD {
 
 namespace {
 
-// Acknowledges what it returns, so that later agreements do not report it again.
+// Acknowledges the ends of these ranks, so that later agreements do not report them again.
 std::vector<int> ended_ranks(MPI_Comm comm) {
   MPI_Group all = MPI_GROUP_NULL, ended = MPI_GROUP_NULL;
   int count = 0;
