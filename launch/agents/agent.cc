@@ -22,13 +22,17 @@ class Orders {
  public:
   explicit Orders(Supervisor& supervisor) : supervisor_(supervisor) {}
 
-  void read_all() {
+  // Returns false if the launcher or the connection to it has ended.
+  bool read_all() {
     std::array<char, 256> chunk;
     while (true) {
       const ssize_t count = ::read(STDIN_FILENO, chunk.data(), chunk.size());
       if (count < 0 && errno == EINTR) continue;
-      if (count < 0 && errno == EAGAIN) return;
-      if (count <= 0) return supervisor_.end_now();
+      if (count < 0 && errno == EAGAIN) return true;
+      if (count <= 0) {
+        supervisor_.end_now();
+        return false;
+      }
       pending_.append(chunk.data(), static_cast<std::size_t>(count));
       obey();
     }
@@ -65,7 +69,7 @@ int run_agent(LocalLaunch launch, const AgentOrder& order, const std::function<i
   std::optional<Orders> orders;
   return run_share(launch, body, [&](Supervisor& supervisor) {
     orders.emplace(supervisor);
-    supervisor.watch(STDIN_FILENO, [&] { orders->read_all(); });
+    supervisor.watch(STDIN_FILENO, [&] { return orders->read_all(); });
   });
 }
 

@@ -70,7 +70,7 @@ void Supervisor::start(const std::function<int()>& body) {
   children_.push_back({.pid = pid});
 }
 
-void Supervisor::watch(int fd, std::function<void()> readable) { watched_.push_back({fd, std::move(readable)}); }
+void Supervisor::watch(int fd, std::function<bool()> readable) { watched_.push_back({fd, std::move(readable)}); }
 
 std::vector<Supervisor::End> Supervisor::run() {
   while (any_alive()) {
@@ -109,9 +109,9 @@ void Supervisor::wait_for_event() {
   if (::poll(sources.data(), sources.size(), timeout) <= 0) return;
   for (std::size_t i = 0; i < watched_.size(); ++i) {
     const auto happened = sources[i + 1].revents;
-    if (happened != 0) watched_[i].readable();
-    // At its end, the descriptor would always be ready, and this loop would spin.
-    if (happened != 0 && (happened & POLLIN) == 0) watched_[i].fd = -1;
+    if (happened == 0) continue;
+    // At its end, the descriptor would always be ready, and this loop would spin. Only some kinds clear POLLIN there.
+    if (!watched_[i].readable() || (happened & POLLIN) == 0) watched_[i].fd = -1;
   }
 }
 

@@ -86,8 +86,9 @@ class Supervisor {
   /// created. Throws Error.
   void start(const std::function<int()>& body);
 
-  /// Makes run() call `readable` whenever `fd`, which is not owned, has data or has reached its end.
-  void watch(int fd, std::function<void()> readable);
+  /// Makes run() call `readable` whenever `fd`, which is not owned, has data or has reached its end. `readable` returns
+  /// false at the end, and is then not called again: a socket would otherwise be ready forever.
+  void watch(int fd, std::function<bool()> readable);
 
   /// Waits until all children have ended. Returns their ends in the order in which they happened.
   std::vector<End> run();
@@ -113,7 +114,7 @@ class Supervisor {
 
   struct Watched {
     int fd;
-    std::function<void()> readable;
+    std::function<bool()> readable;
   };
 
   void wait_for_event();

@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <vector>
 
 namespace phalanx {
@@ -37,6 +39,22 @@ TEST(Supervisor, AsksUntilTheChildHasEnded) {
   const auto end = end_of("n=0; trap 'n=$((n + 1)); [ $n -lt 3 ] || exit $n' USR1; while :; do sleep 0.01; done");
   ASSERT_TRUE(WIFEXITED(end.status)) << end.status;
   EXPECT_EQ(WEXITSTATUS(end.status), 3);
+}
+
+TEST(Supervisor, DoesNotReadASocketAgainAfterItsEnd) {
+  std::array<int, 2> ends;
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
+  ::close(ends[1]);  // poll() reports the end as POLLIN and POLLHUP, however often it is read
+  Supervisor supervisor({.stop = SIGTERM, .orphaned = SIGKILL, .after_failure = {}, .forced = {}});
+  int calls = 0;
+  supervisor.watch(ends[0], [&] {
+    ++calls;
+    return false;
+  });
+  supervisor.start([] { return ::execl("/bin/sh", "sh", "-c", "sleep 0.2", nullptr); });
+  EXPECT_EQ(supervisor.run().size(), 1u);
+  EXPECT_EQ(calls, 1);
+  ::close(ends[0]);
 }
 
 TEST(Supervisor, LeavesAStoppedChildAloneIfNoOtherCouldGoOn) {

@@ -97,6 +97,7 @@ class FailureWatch {
       std::array<char, 4096> ignored;
       while (::read(events_.get(), ignored.data(), ignored.size()) > 0) continue;
       if (!read_failures(folder_).empty()) supervisor.begin_shutdown();
+      return true;
     });
   }
 
@@ -223,10 +224,14 @@ Verdict run_mpi(const MpiLaunch& options) {
   supervisor.start([&] { return become(argv, envp, standard_output_of_mpirun, errors.write.get()); });
   output.write.close();
   errors.write.close();
-  supervisor.watch(output.read.get(), take_output);
+  supervisor.watch(output.read.get(), [&] {
+    take_output();
+    return true;
+  });
   supervisor.watch(errors.read.get(), [&] {
     take_errors();
     if (!notices.ends().empty()) supervisor.begin_shutdown();
+    return true;
   });
   if (mpirun.is_hydra()) failures.start(supervisor);
   const auto ends = supervisor.run();
