@@ -146,7 +146,8 @@ double lost_of(double seconds, const std::optional<Checkpoint>& newest) {
 
 // Starts the job, and starts it again after a failure as launch.restarts says. Returns the last verdict.
 Verdict run_with_restarts(Job job, const RunFolder& folder, LaunchMethod method) {
-  RelaunchPolicy policy(job.config, host_answers);
+  const auto answers = [method](const std::string& host) { return host_answers(host, method); };
+  RelaunchPolicy policy(job.config, answers);
   Restarts restarts;
   take_wrong_results(folder.logs());  // of an earlier run in this folder
   while (true) {
@@ -221,11 +222,13 @@ int run_job(const Job& given) {
   const LaunchMethod method = choose_launch_method(job.config);
   refuse_too_many_ranks(job.config.launch);
   if (method == LaunchMethod::kMpirun) refuse_shrinking(job, "mpirun");
-  if (method == LaunchMethod::kMpirun || method == LaunchMethod::kAgents) {  // checks before the run folder is created
-    require_remote_shell(job.config.launch.hosts);
+  // The run folder is created only after these checks.
+  if (method == LaunchMethod::kMpirun) require_remote_shell(job.config.launch.hosts);
+  if (method == LaunchMethod::kMpirun || method == LaunchMethod::kAgents) {
     require_variables(job.config.launch.pass_variables);
   }
   if (method == LaunchMethod::kAgents) {
+    require_ssh(job.config.launch.hosts);
     (void)divide_among_hosts(job.config.launch.hosts, static_cast<int>(job.config.launch.ranks));
   }
   const ClaimedFolder claimed = prepare_folder(job);

@@ -55,7 +55,7 @@ std::string computed_wrongly(std::int64_t times) {
   return "has computed wrongly " + std::to_string(times) + (times == 1 ? " time" : " times");
 }
 
-std::string remote_shell() {
+std::string shell_of_mpirun() {
   for (const char* variable :
        {"PRTE_MCA_plm_ssh_agent", "PRTE_MCA_plm_rsh_agent", "OMPI_MCA_plm_ssh_agent", "OMPI_MCA_plm_rsh_agent"}) {
     const auto agent = environment(variable).value_or("");
@@ -197,9 +197,9 @@ bool wait_before_relaunch(Seconds delay) {
   }
 }
 
-bool host_answers(const std::string& host) {
+bool host_answers(const std::string& host, LaunchMethod method) {
   if (host == "localhost" || host == host_name()) return true;
-  const std::string shell = remote_shell();
+  const std::string shell = method == LaunchMethod::kAgents ? "ssh" : shell_of_mpirun();
   std::vector<std::string> words{shell};
   if (shell == "ssh") words.insert(words.end(), {"-o", "BatchMode=yes", "-o", "ConnectTimeout=5"});
   words.insert(words.end(), {host, "true"});

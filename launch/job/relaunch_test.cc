@@ -7,9 +7,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
+#include "framework/base/environment.h"
 #include "launch/exit_status.h"
 #include "launch/testing/launcher_process.h"
 
@@ -198,13 +201,30 @@ TEST(WaitBeforeRelaunch, EndsWithASignal) {
 }
 
 TEST(HostAnswers, AsksTheAgentOfOpenMpi) {
-  EXPECT_TRUE(host_answers("localhost"));
+  EXPECT_TRUE(host_answers("localhost", LaunchMethod::kMpirun));
   ::setenv("PRTE_MCA_plm_ssh_agent", "/bin/true", 1);
-  EXPECT_TRUE(host_answers("node1"));
+  EXPECT_TRUE(host_answers("node1", LaunchMethod::kMpirun));
   ::setenv("PRTE_MCA_plm_ssh_agent", "/bin/false", 1);
-  EXPECT_FALSE(host_answers("node1"));
+  EXPECT_FALSE(host_answers("node1", LaunchMethod::kMpirun));
   ::setenv("PRTE_MCA_plm_ssh_agent", "/no/such/agent", 1);
-  EXPECT_FALSE(host_answers("node1"));
+  EXPECT_FALSE(host_answers("node1", LaunchMethod::kMpirun));
+  ::unsetenv("PRTE_MCA_plm_ssh_agent");
+}
+
+TEST(HostAnswers, AsksSshForAgents) {
+  const testing::Scratch scratch;
+  const std::string path = environment("PATH").value_or("");
+  ::setenv("PATH", (scratch.folder() + ":" + path).c_str(), 1);
+  ::setenv("PRTE_MCA_plm_ssh_agent", "/bin/false", 1);
+  const auto answers = [&](const std::string& status) {
+    const std::string ssh = scratch.path("ssh");
+    std::ofstream(ssh) << "#!/bin/sh\nexit " << status << "\n";
+    std::filesystem::permissions(ssh, std::filesystem::perms::owner_all);
+    return host_answers("node1", LaunchMethod::kAgents);
+  };
+  EXPECT_TRUE(answers("0"));
+  EXPECT_FALSE(answers("255"));
+  ::setenv("PATH", path.c_str(), 1);
   ::unsetenv("PRTE_MCA_plm_ssh_agent");
 }
 

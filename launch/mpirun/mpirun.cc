@@ -96,6 +96,19 @@ bool has_own_way() {
   return std::ranges::any_of(kVariables, is_set);
 }
 
+// Throws ConfigError for a malformed name.
+void require_host_names(const std::vector<std::string>& hosts) {
+  for (const auto& host : hosts) (void)parse_host(host);
+}
+
+// Returns the name of the first host that is not this one, or an empty string.
+std::string first_other(const std::vector<std::string>& hosts) {
+  for (const auto& host : hosts) {
+    if (const std::string name = parse_host(host).name; !is_this_host(name)) return name;
+  }
+  return {};
+}
+
 constexpr std::size_t kDashes = 60;  // minimum; the parts of mpirun use different numbers
 
 bool is_rule(std::string_view line) { return line.size() >= kDashes && line.find_first_not_of('-') == line.npos; }
@@ -186,14 +199,24 @@ Mpirun identify_mpirun(const std::string& path) {
 }
 
 void require_remote_shell(const std::vector<std::string>& hosts) {
-  std::vector<std::string> names;
-  for (const auto& host : hosts) names.push_back(parse_host(host).name);
+  require_host_names(hosts);
   const std::string path = environment("PATH").value_or("");
   if (has_own_way() || !on_path("ssh", path).empty() || !on_path("rsh", path).empty()) return;
-  const auto other = std::ranges::find_if_not(names, is_this_host);
-  if (other == names.end()) return;
-  throw ConfigError("launch.hosts: mpirun starts ranks on " + *other + " through ssh, but there is no ssh on PATH (" +
+  const std::string other = first_other(hosts);
+  if (other.empty()) return;
+  throw ConfigError("launch.hosts: mpirun starts ranks on " + other + " through ssh, but there is no ssh on PATH (" +
                     path + "). Install an OpenSSH client, or name another agent in PRTE_MCA_plm_ssh_agent.");
+}
+
+void require_ssh(const std::vector<std::string>& hosts) {
+  require_host_names(hosts);
+  const std::string path = environment("PATH").value_or("");
+  if (!on_path("ssh", path).empty()) return;
+  const std::string other = first_other(hosts);
+  if (other.empty()) return;
+  throw ConfigError("launch.hosts: launch.with: ssh starts an agent on " + other +
+                    " through ssh, but there is no ssh on PATH (" + path +
+                    "). Install an OpenSSH client, or use launch.with: mpi, whose mpirun may reach it in another way.");
 }
 
 void require_variables(const std::vector<std::string>& names) {

@@ -48,6 +48,10 @@ bool is_matched(std::string_view name, std::string_view pattern);
 /// without a batch system that starts ranks. Also throws for malformed host names. May wait for name servers.
 void require_remote_shell(const std::vector<std::string>& hosts);
 
+/// Throws ConfigError if ssh could not start an agent on one of the hosts ("name" or "name:slots"): a host other than
+/// this one, without ssh on PATH. Also throws for malformed host names. May wait for name servers.
+void require_ssh(const std::vector<std::string>& hosts);
+
 /// Throws a ConfigError that names the first of these variables (MpiLaunch::pass_variables) that is not set in this
 /// process. A beginning of names, such as NCCL_*, need not have any variable.
 void require_variables(const std::vector<std::string>& names);

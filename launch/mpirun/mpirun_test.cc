@@ -128,6 +128,33 @@ TEST_F(RequireRemoteShell, AnInvalidHostIsRefused) {
   EXPECT_NE(refused({"a:-1"}).find("\"a:-1\" is not a host"), std::string::npos);
 }
 
+TEST_F(RequireRemoteShell, AgentsNeedSshItself) {
+  const auto refused_agents = [](const std::vector<std::string>& hosts) -> std::string {
+    try {
+      require_ssh(hosts);
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  ::setenv("SLURM_JOB_ID", "17", 1);
+  ::setenv("PRTE_MCA_plm_ssh_agent", "/bin/true", 1);
+  EXPECT_EQ(
+      refused_agents({"localhost:2", "192.0.2.1:2"}),
+      "launch.hosts: launch.with: ssh starts an agent on 192.0.2.1 through ssh, but there is no ssh on PATH "
+      "(/no/such/folder). Install an OpenSSH client, or use launch.with: mpi, whose mpirun may reach it in another "
+      "way.");
+  EXPECT_EQ(refused_agents({"localhost", host_name() + ":2"}), "");
+  const std::filesystem::path folder = mpi_in("with_ssh_only");
+  std::filesystem::copy_file(folder / "bin/mpirun", folder / "bin/ssh",
+                             std::filesystem::copy_options::overwrite_existing);
+  ::setenv("PATH", (folder / "bin").c_str(), 1);
+  EXPECT_EQ(refused_agents({"192.0.2.1"}), "");
+  EXPECT_NE(refused_agents({"a:-1"}).find("\"a:-1\" is not a host"), std::string::npos);
+  ::unsetenv("SLURM_JOB_ID");
+  ::unsetenv("PRTE_MCA_plm_ssh_agent");
+}
+
 using Words = std::vector<std::string>;
 
 TEST(MpirunCommand, OnThisHost) {
