@@ -255,6 +255,13 @@ TEST(Recovery, GoesBackToTheCopyOfTheStartOrOfTheEndOfAnEpoch) {
   EXPECT_EQ(summary(late).at("steps"), 12);
 }
 
+TEST(Recovery, GoesBackNoFurtherThanToTheNewestCheckpoint) {
+  const auto changes = plus(kSharded, {"faults.copies_every=1000"});
+  const auto undisturbed = run(3, {}, changes);
+  const auto lost = run(3, {{.rank = 1, .step = 8}}, changes);
+  EXPECT_TRUE(at::equal(final_weights(lost), resumed_weights(undisturbed, 6, 2, changes)));
+}
+
 TEST(Recovery, RanksMayBeLostOneAfterTheOtherWithCopies) {
   const auto undisturbed = run(4, {}, kSharded);
   const auto lost = run(4,

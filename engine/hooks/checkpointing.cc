@@ -368,9 +368,10 @@ bool Checkpointing::goes_back() const {
   return run_.recovery != nullptr && !run_.replica.settings.strategy.traits().ranks_are_equal();
 }
 
-bool Checkpointing::copy_due(std::int64_t step) const {
+// A copy follows each checkpoint (`saved`), so that the run does not go back further once the copy has arrived.
+bool Checkpointing::copy_due(std::int64_t step, bool saved) const {
   const auto every = run_.config.faults.copies_every;
-  return copies_.has_value() && every > 0 && step % every == 0;
+  return copies_.has_value() && every > 0 && (saved || step % every == 0);
 }
 
 bool Checkpointing::due_at_step(std::int64_t step) const {
@@ -387,10 +388,10 @@ void Checkpointing::update(const State& state) {
   checkpointer_->advance();
   show_notice();
   const bool end_of_epoch = run_.length.ends_epoch(state.cursor) || state.step >= run_.length.steps || state.stop;
-  if (run_.vote.stopped() || (!end_of_epoch && (due_at_step(state.step) || due_by_test(state.step)))) {
-    save(position_of(state));
-  }
-  if (!run_.vote.stopped() && !end_of_epoch && copy_due(state.step)) copy(position_of(state));
+  const bool due = !end_of_epoch && (due_at_step(state.step) || due_by_test(state.step));
+  if (run_.vote.stopped() || due) save(position_of(state));
+  if (run_.vote.stopped() || end_of_epoch) return;
+  if (copy_due(state.step, due)) copy(position_of(state));
 }
 
 void Checkpointing::end_epoch(State& state) {
@@ -401,8 +402,9 @@ void Checkpointing::end_epoch(State& state) {
   const bool epoch_due = whole && config.every_epochs > 0 && (state.epoch + 1) % config.every_epochs == 0;
   const bool end = regular() && state.stop;
   const Position next = whole ? Position{state.step, state.epoch + 1, 0} : position_of(state);
-  if (epoch_due || end || due_by_test(state.step) || due_at_step(state.step)) save(next);
-  if (!state.stop && copy_due(state.step)) copy(next);
+  const bool due = epoch_due || end || due_by_test(state.step) || due_at_step(state.step);
+  if (due) save(next);
+  if (!state.stop && copy_due(state.step, due)) copy(next);
 }
 
 void Checkpointing::save(const Position& position) {

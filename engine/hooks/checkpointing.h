@@ -37,7 +37,8 @@ struct LastEvaluation {
 ///
 /// Also decides what a run goes on with that has lost ranks (Run::recovery). If ranks_are_equal(), each rank carries
 /// its own state, and no step is repeated. Otherwise the run goes back to a copy, which is taken at the start and after
-/// every faults.copies_every steps, or, if too many ranks were lost at once, to the newest checkpoint.
+/// every faults.copies_every steps and each checkpoint, or, if too many ranks were lost at once, to the newest
+/// checkpoint.
 ///
 /// Values that are not finite are never saved, so that they do not replace good ones. The guard ends the run instead.
 class Checkpointing {
@@ -110,7 +111,7 @@ class Checkpointing {
   bool regular() const;
   bool updates_with_own_gradients() const;
   bool goes_back() const;
-  bool copy_due(std::int64_t step) const;
+  bool copy_due(std::int64_t step, bool saved) const;
   bool due_at_step(std::int64_t step) const;
   bool due_by_test(std::int64_t step) const;
   RunState run_state(const std::vector<Slice>& slices);
