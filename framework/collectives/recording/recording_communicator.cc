@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "framework/base/error.h"
+#include "framework/collectives/recording/failure.h"
 #include "framework/collectives/recording/input_digest.h"
 #include "framework/collectives/recording/operation_memory.h"
 #include "framework/comm/operations/measured_inputs.h"
@@ -75,7 +76,7 @@ struct PendingRecord {
 
   void write_failure(const CommError& error) {
     head.flags |= kFailed;
-    write(std::string(1, static_cast<char>(error.kind())) + error.what());
+    write(to_failure(error));
   }
 };
 

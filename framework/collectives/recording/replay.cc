@@ -11,6 +11,7 @@
 #include "framework/base/storage/crc32c.h"
 #include "framework/base/text.h"
 #include "framework/collectives/recording/comparison.h"
+#include "framework/collectives/recording/failure.h"
 #include "framework/collectives/recording/input_digest.h"
 #include "framework/collectives/recording/operation_memory.h"
 #include "framework/comm/operations/measured_inputs.h"
@@ -276,11 +277,7 @@ void Replay::follow(std::uint32_t group, Operation& operation, bool measured) {
   const at::Tensor input = input_of(operation, rank), result = result_of(operation, rank, measured);
   compare_inputs(recorded, input);
   compare_runs(recorded, input, result);
-  if (recorded.head.has(kFailed)) {
-    const auto kind =
-        recorded.received.empty() ? CommError::Kind::kSystem : static_cast<CommError::Kind>(recorded.received.front());
-    throw CommError(kind, recorded.received.empty() ? "" : recorded.received.substr(1));
-  }
+  if (recorded.head.has(kFailed)) std::rethrow_exception(failure_in(recorded.received));
   const std::size_t bytes = result.defined() ? result.nbytes() : 0;
   if (bytes != recorded.received.size()) {
     differ("the replay differs " + in_step(step_) + ": it expects " + std::to_string(bytes) + " bytes of " +

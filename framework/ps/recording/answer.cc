@@ -92,21 +92,4 @@ Header from_numbers(const AnswerNumbers& numbers) {
           .rows = numbers.rows};
 }
 
-std::string to_failure(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const CommError& comm_error) {
-    return static_cast<char>(comm_error.kind()) + std::string(comm_error.what());
-  } catch (const std::exception& other) {
-    return recording::kOtherError + std::string(other.what());
-  }
-}
-
-std::exception_ptr failure_in(const std::string& payload) {
-  const char kind = payload.empty() ? recording::kOtherError : payload.front();
-  const std::string text = payload.empty() ? "" : payload.substr(1);
-  if (kind == recording::kOtherError) return std::make_exception_ptr(Error(text));
-  return std::make_exception_ptr(CommError(static_cast<CommError::Kind>(kind), text));
-}
-
 }  // namespace phalanx::ps

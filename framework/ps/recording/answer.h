@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,9 +47,5 @@ struct AnswerNumbers {
 /// Returns the numbers of a reply. from_numbers() is the inverse; it leaves the other fields of a header at 0.
 AnswerNumbers numbers_of(const Message& reply);
 Header from_numbers(const AnswerNumbers& numbers);
-
-/// Returns the payload of a request that failed (recording::kFailed), and the error of such a payload.
-std::string to_failure(const std::exception_ptr& error);
-std::exception_ptr failure_in(const std::string& payload);
 
 }  // namespace phalanx::ps

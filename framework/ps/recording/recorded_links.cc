@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "framework/base/storage/crc32c.h"
+#include "framework/collectives/recording/failure.h"
 #include "framework/ps/client/socket_link.h"
 #include "framework/ps/recording/answer.h"
 
@@ -39,9 +40,9 @@ class UnansweredRequest {
     write(memory_of(&numbers, sizeof(numbers)), reply.text, values);
   }
 
-  void write_failure(const std::exception_ptr& error) {
+  void write_failure(const std::exception& error) {
     request_.head.flags |= recording::kFailed;
-    write(to_failure(error), {}, {});
+    write(recording::to_failure(error), {}, {});
   }
 
  private:
@@ -64,8 +65,8 @@ class RecordedLink final : public Link {
     UnansweredRequest attempt = unanswered(connection_attempt(), 0);
     try {
       inner_ = std::make_unique<SocketLink>(options);
-    } catch (const std::exception&) {
-      attempt.write_failure(std::current_exception());
+    } catch (const std::exception& error) {
+      attempt.write_failure(error);
       throw;
     }
   }
@@ -82,8 +83,8 @@ class RecordedLink final : public Link {
     auto asked = take(request.get());
     try {
       inner_->wait(request);
-    } catch (const std::exception&) {
-      if (asked) asked->write_failure(std::current_exception());
+    } catch (const std::exception& error) {
+      if (asked) asked->write_failure(error);
       throw;
     }
     if (asked) asked->write_answer(request->reply, returned_to(*request));

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "framework/base/error.h"
+#include "framework/collectives/recording/failure.h"
 #include "framework/ps/recording/answer.h"
 
 namespace phalanx::ps {
@@ -18,7 +19,7 @@ namespace {
 void answer(Request& request, const recording::RecordedOperation& recorded) {
   request.finished = true;
   if (recorded.head.has(recording::kFailed)) {
-    request.error = failure_in(recorded.received);
+    request.error = recording::failure_in(recorded.received);
     return;
   }
   const std::string& bytes = recorded.received;
