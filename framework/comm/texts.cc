@@ -52,7 +52,7 @@ std::string broadcast_text(std::string_view text, Communicator& group, int sourc
   const at::Tensor length = length_of(text);
   group.broadcast(length, source).wait();
   const std::vector<std::int64_t> lengths{*length.const_data_ptr<std::int64_t>()};
-  const at::Tensor letters = to_letters(group.rank() == source ? text : std::string_view(), lengths.front());
+  const at::Tensor letters = to_letters(text, lengths.front());  // on all ranks: a replay that is detached gets its own
   if (letters.numel() > 0) group.broadcast(letters, source).wait();
   return split(letters, lengths).front();
 }
