@@ -29,7 +29,7 @@ struct Standing {
 Standing standing_ranks(const JobPicture& picture, double least_wait = 1);
 
 /// Returns the operation in which a rank waits, or which has just failed because it has waited for too long. Returns
-/// nullptr if there is none.
+/// nullptr otherwise.
 const PicturedOperation* current_operation(const RankPicture& rank);
 
 /// An operation for which ranks ask differently.
