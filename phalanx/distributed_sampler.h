@@ -30,7 +30,7 @@ struct DistributedSamplerOptions {
 /// r has the r-th part: what one process with batches of P B samples computes.
 ///
 /// All ranks get the same number of batches of the same sizes. Unless `drop_last`, a rank whose part of the last batch
-/// is one sample shorter than that of others gets one sample twice.
+/// is one sample shorter than on other ranks gets one sample twice.
 ///
 /// Each reset() after samples were taken begins the next epoch; a data loader does that in begin(). save() writes the
 /// epoch and the position in it; after load(), the first reset() keeps this position, so that a loader goes on from

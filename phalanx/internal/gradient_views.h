@@ -13,7 +13,7 @@
 namespace phalanx {
 
 /// Keeps the gradients of parameters in their buckets, whatever the program does with them: zero_grad() makes grads
-/// undefined, after which autograd makes new tensors, and a program may assign a grad of its own.
+/// undefined, after which autograd makes new tensors, and a program may assign another grad.
 ///
 /// These grads are no views in the sense of autograd, unlike those that FlatParameters makes, because
 /// torch::optim::Optimizer::zero_grad() detaches grads in place, which LibTorch refuses for views.
