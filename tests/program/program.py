@@ -207,7 +207,7 @@ class ProgramTest(unittest.TestCase):
         foreign = ("OMPI_", "PMIX_", "PRTE_", "PMI_", "I_MPI_", "SLURM_", "TORCHELASTIC_", "PHALANX_", "MASTER_", "MPI_HOME",
                    "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "BUILD_WORKING_DIRECTORY")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
-        # Keeps Open MPI's segments separate from those of other programs that run at the same time.
+        # Keeps Open MPI's segments separate from the segments of other programs that run at the same time.
         own = {_MARK: self.mark, "TMPDIR": str(self.temporary),
                "OMPI_MCA_btl_sm_backing_directory": str(self.temporary)}
         return {name: value for name, value in {**kept, **own, **variables}.items() if value is not None}
