@@ -26,7 +26,7 @@ struct StoredCase {
 };
 
 /// Returns the newest sessions of a suite, newest first: at most `count` of them, or all if `count` is 0. An empty
-/// suite stands for all suites.
+/// suite means all suites.
 std::vector<StoredSession> nights(Database& database, const std::string& suite, int count);
 
 /// Returns the sessions of a suite and shard that have not been finished, newest first, for a program that continues

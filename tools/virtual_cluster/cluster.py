@@ -68,8 +68,8 @@ echo $$
 exec sleep infinity <&- >/dev/null 2>&1
 """
 
-# Stands in for ssh between hosts: ssh [OPTIONS] [USER@]HOST [COMMAND...]. As with ssh, the command gets none of the
-# caller's variables, starts in the home folder, and has a session of its own: Open MPI's daemons kill theirs.
+# Replaces ssh between hosts: ssh [OPTIONS] [USER@]HOST [COMMAND...]. As with ssh, the command gets none of the caller's
+# variables, starts in the home folder, and has a separate session: Open MPI's daemons kill theirs.
 SSH = r"""#!/bin/sh
 while [ "${1#-}" != "$1" ]; do
   case $1 in -[bcDEeFIiJLlmOopQRSWw]) shift ;; esac

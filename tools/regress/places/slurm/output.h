@@ -11,7 +11,7 @@
 // Parses the output of Slurm's commands.
 namespace phalanx::regress {
 
-/// A partition, with the resources that jobs can have: those of nodes that are down or drained do not count.
+/// A partition, with the resources that jobs can have: nodes that are down or drained do not count.
 struct SlurmPartition {
   std::string name{};
   int cpus = 0;
