@@ -22,10 +22,10 @@ cc_library(
 )
 """
 
-# Where a prefix has headers. Debian keeps those that differ between processors in folders of their own.
+# Folders of headers below a prefix. Debian keeps headers that differ between processors in separate folders.
 _INCLUDES = ["include", "include/x86_64-linux-gnu", "include/aarch64-linux-gnu"]
 
-# Where a prefix has shared libraries.
+# Folders of shared libraries below a prefix.
 _LIBRARIES = ["lib", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu", "lib64"]
 
 def _prefixes(repository_ctx):

@@ -62,7 +62,8 @@ def _cuda(repository_ctx):
             lib = toolkit + "/lib"
         _symlink_libraries(repository_ctx, lib)
     else:
-        # Each wheel has some of the headers, so of folders that several have, what is in them.
+        # Each wheel has some of the headers. Several wheels have folders of the same name, so their contents are linked
+        # one by one.
         for wheel in ["cuda_runtime_wheel", "cuda_crt_wheel", "cuda_cccl_wheel", "cuda_cupti_wheel"]:
             root = str(repository_ctx.path(Label("@%s//:BUILD.bazel" % wheel)).dirname)
             for header in repository_ctx.path(root + "/include").readdir():
