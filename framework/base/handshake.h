@@ -61,7 +61,7 @@ class ServerHandshake {
   bool admitted() const { return part_ == Part::kAdmitted; }
   bool refused() const { return part_ == Part::kRefused; }
 
-  /// Returns what the client says about itself. Only an admitted client is to be believed.
+  /// Returns what the client says about itself. Must only be trusted if the client is admitted.
   const std::string& claim() const { return claim_; }
 
  private:

@@ -61,7 +61,7 @@ class Replay : public std::enable_shared_from_this<Replay> {
   /// differ and the bucket that has them; empty: none.
   std::string difference_from_other() const;
 
-  /// Says which step begins, from 1.
+  /// Must be called when a step begins; the first step is 1.
   void begin_step(std::int64_t step);
 
   /// Compares the checksum of the rank's parameters after a step, or at the end of the run. Throws ReplayDifference.

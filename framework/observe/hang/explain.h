@@ -51,7 +51,7 @@ std::optional<Difference> first_difference(const JobPicture& picture);
 /// The number of operations from which slow_rank() judges the speed of ranks.
 inline constexpr std::size_t kLeastOperations = 3;
 
-/// Returns the rank for which the others regularly wait: in the recorded operations that all ranks have completed, it
+/// Returns the rank for which the others regularly wait. In the recorded operations that all ranks have completed, it
 /// waited less than a quarter as long as the others did, and they waited for it during at least `least_share` of the
 /// time. Returns nothing if there are fewer than kLeastOperations of these operations.
 std::optional<int> slow_rank(const JobPicture& picture, double least_share = 0.2);
