@@ -24,7 +24,7 @@ class GradientViews {
   /// Moves the grad of a parameter, which autograd has just accumulated, into the bucket, unless it is there.
   void take(std::size_t bucket, std::size_t parameter);
 
-  /// Does the same for all parameters. Those without a grad get zeros.
+  /// Does the same for all parameters. Parameters without a grad get zeros.
   void take_all();
 
   /// Makes the grads of these parameters undefined again if they were when take_all() was called last.
