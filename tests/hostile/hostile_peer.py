@@ -44,7 +44,7 @@ def random_text():
 
 @dataclasses.dataclass
 class Greeted:
-    """How a port has answered a greeting."""
+    """The answer of a port to a greeting."""
 
     sent: bytes = b""
     answer: bytes = b""

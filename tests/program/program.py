@@ -39,7 +39,7 @@ def sets(*settings, **more):
 
 
 def as_if_on_a_device(config):
-    """Changes the config file of a run to that of a run on a device, with all options that only devices support."""
+    """Changes the config file of a run for a run on a device, with all options that only devices support."""
     text = config.read_text()
     for was, on_device in (("device: auto", "device: cuda"), ("cuda_graph: false", "cuda_graph: true"),
                            ("resident: false", "resident: true")):
