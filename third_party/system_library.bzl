@@ -107,7 +107,7 @@ def _system_library(repository_ctx):
     _write_build(repository_ctx, linkopts, defines, _link_statically(repository_ctx, prefix))
 
 def _copy_with_namespace(repository_ctx, prefix):
-    """Makes a copy of the library with a namespace of its own (private_copy.py) and returns the options that link it."""
+    """Makes a copy of the library in a separate namespace (private_copy.py) and returns the options that link it."""
     library = repository_ctx.attr.libraries[0]
     paths = ["%s/%s/lib%s.so" % (prefix, folder, library) for folder in _LIBRARIES]
     found = [path for path in paths if repository_ctx.path(path).exists]

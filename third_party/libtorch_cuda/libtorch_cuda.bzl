@@ -53,7 +53,7 @@ def _is_libtorch_cuda(repository_ctx, folder):
     return all([repository_ctx.path(folder + "/" + path).exists for path in _NEEDED])
 
 def _find(repository_ctx):
-    """The folder of an installed one; None: there is none."""
+    """Returns the folder of an installed one, or None."""
     given = repository_ctx.os.environ.get("LIBTORCH_CUDA")
     if given:
         if not _is_libtorch_cuda(repository_ctx, given):
