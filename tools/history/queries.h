@@ -90,9 +90,9 @@ struct SeriesFilter {
 };
 
 /// Returns the series by case and metric. A night has the values of all runs of role "main" that completed, whether or
-/// not their expectations were met, and the values of split "case" of runs of any role, since the run that completes a
-/// comparison has its result. Only the nights on the hardware of the newest night count, since others cannot be
-/// compared.
+/// not their expectations were met. It also has the values of split "case" of runs of any role, since the run that
+/// completes a comparison has its result. Only the nights on the hardware of the newest night count, since others
+/// cannot be compared.
 std::vector<Series> find_series(Database& database, const SeriesFilter& filter);
 
 /// Returns one series, which is empty if no run has such a value. `metric` is read by parse_metric().
