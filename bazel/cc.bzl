@@ -41,7 +41,7 @@ def sources(exclude = [], folders = []):
     """Returns the .cc files of this folder, except tests and benchmarks.
 
     Args:
-      exclude: files to leave out.
+      exclude: files to omit.
       folders: folders in this one that belong to the same package, and whose files are returned too.
     """
     return native.glob(_files("*.cc", folders), exclude = ["**/*_test.cc", "**/*_benchmark.cc"] + exclude)
@@ -114,7 +114,7 @@ def cc_library(
 
     Args:
       name: of the target.
-      srcs: what is compiled.
+      srcs: files to compile.
       deps: as of native.cc_library.
       copts: as of native.cc_library.
       precompiled: which header of //bazel its files begin with: "standard", "tensor", "module", "torch" or None.
@@ -156,8 +156,8 @@ def cc_test(
 
     Args:
       name: of the target.
-      srcs: what is compiled.
-      deps: what is tested, and what the test needs besides; with them comes what they depend on.
+      srcs: files to compile.
+      deps: the tested code and other libraries that the test needs; with them come their dependencies.
       copts: as of native.cc_test.
       env: as of native.cc_test.
       main: the library with its main(); None if `srcs` have one.

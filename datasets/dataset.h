@@ -63,8 +63,8 @@ class Dataset {
   /// Returns the same samples without random changes, or null if this dataset makes none.
   virtual std::shared_ptr<const Dataset> unchanged() const { return nullptr; }
 
-  /// Returns the changes that turn samples of unchanged() into samples of this dataset. Returns null if there are none
-  /// or if only gather() can make them.
+  /// Returns the changes that turn samples of unchanged() into samples of this dataset. Returns null if there are no
+  /// changes or if only gather() can make them.
   virtual std::shared_ptr<const BatchChanges> changes() const { return nullptr; }
 };
 

@@ -13,8 +13,8 @@ namespace phalanx {
 /// returned that batch; the next call tries again. Starting an epoch or destroying the loader waits for the batch that
 /// is being gathered.
 ///
-/// At most `ahead` + 1 batches are in memory. The ready ones take at most `max_bytes` in all, unless a single batch is
-/// larger; 0 means no limit.
+/// At most `ahead` + 1 batches are in memory. The ready ones take at most `max_bytes` together, unless a single batch
+/// is larger; 0 means no limit.
 ///
 /// Datasets whose samples are costly to read use `threads` threads for the rows of a batch; 0 means as many as LibTorch
 /// uses in the caller's thread.

@@ -11,7 +11,7 @@
 
 namespace phalanx {
 
-/// The config of a dataset that reads no files of its own. It accepts the key `root`, which all other datasets have, so
+/// The config of a dataset that reads no files itself. It accepts the key `root`, which all other datasets have, so
 /// that a script can set it whatever dataset a config names. The dataset ignores it.
 template <class Config>
 struct WithUnusedRoot : Config {
@@ -24,7 +24,7 @@ struct WithUnusedRoot : Config {
   }
 };
 
-/// Registers a dataset that reads no files of its own, as Datasets::global().add() registers others.
+/// Registers a dataset that reads no files itself, as Datasets::global().add() registers others.
 template <class Config>
 bool add_dataset_without_files(const std::string& name, const std::string& help,
                                std::type_identity_t<std::function<Splits(const Config&)>> make) {

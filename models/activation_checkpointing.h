@@ -8,7 +8,7 @@ namespace phalanx {
 /// The blocks of a model whose activations are recomputed in backward.
 struct CheckpointedSegments {
   std::int64_t count = 0;  // 0: all activations are kept
-  bool on_host = false;    // keeps what is on a device in memory of the host (framework/parallel/host_copy.h)
+  bool on_host = false;    // keeps activations of devices in memory of the host (framework/parallel/host_copy.h)
 };
 
 /// A model that can recompute activations in backward instead of keeping them. Implemented by RecomputableChain

@@ -89,7 +89,7 @@ at::Tensor padded(const at::Tensor& tensor, at::ScalarType dtype) {
 
 // The product in the dtype of the input. A weight of another dtype is cast once, in the forward pass. A product that is
 // faster with padding is a view of the padded one, and so may its gradient be (padded_columns.h). The padding does not
-// change any result: it is multiplied by zeros in the input's gradient, and left out of the weight's.
+// change any result: it is multiplied by zeros in the input's gradient, and omitted from the weight's.
 class Product final : public torch::autograd::Function<Product> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight,

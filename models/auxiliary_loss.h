@@ -11,7 +11,7 @@ class AuxiliaryLoss {
   virtual ~AuxiliaryLoss() = default;
 
   /// Returns the term that the last forward in training adds, as the mean over this rank's samples, with its gradient,
-  /// or an undefined tensor if there is none. If ranks divide the positions of a sample, the result is this rank's part
+  /// or an undefined tensor if it adds none. If ranks divide the positions of a sample, the result is this rank's part
   /// of that mean.
   virtual at::Tensor take_auxiliary_loss() = 0;
 };

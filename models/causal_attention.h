@@ -17,8 +17,8 @@ namespace phalanx {
 class CausalAttention {
  public:
   /// If `fused`, uses LibTorch's fused kernels, otherwise matrix products and a softmax. `layer` is the index of the
-  /// layer in caches. Of LibTorch's kernels for GPUs, flash attention and cuDNN's read heads that several queries share
-  /// in place. All others get a copy of keys and values for each query head.
+  /// layer in caches. Among LibTorch's kernels for GPUs, flash attention and cuDNN's read heads that several queries
+  /// share in place. All others get a copy of keys and values for each query head.
   CausalAttention(bool fused, std::size_t layer) : fused_(fused), layer_(layer) {}
 
   /// Takes query [n, heads, t, head width], and key and value of the same shape with as many heads, or with fewer

@@ -22,7 +22,7 @@ class ExpertParallel {
   virtual Placements partition_experts(const CommunicatorPtr& experts, const CommunicatorPtr& batch) = 0;
 
   /// Returns the names of the options whose results depend on counts over the global batch, for messages. Steps that
-  /// compute a rank's samples in several parts would change these results. Empty if there are none.
+  /// compute a rank's samples in several parts would change these results. May be empty.
   virtual std::string counts_over_batch() const = 0;
 };
 

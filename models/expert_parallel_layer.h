@@ -26,7 +26,7 @@ class ExpertParallelLayer {
 };
 
 /// Divide the experts of all such layers of a network, and return the options of these layers, which are the same in
-/// all of them. A network implements ExpertParallel with these functions.
+/// every layer. A network implements ExpertParallel with these functions.
 Placements partition_experts(torch::nn::Module& network, const CommunicatorPtr& experts, const CommunicatorPtr& batch);
 std::string counts_over_batch(const torch::nn::Module& network);
 

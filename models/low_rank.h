@@ -21,7 +21,7 @@ struct LowRank {
 };
 
 /// Adds adapters to the named layers: parameters LAYER.lora_A.weight and LAYER.lora_B.weight, where A has the initial
-/// values of torch::nn::Linear. Layers can be those of models/linear.h and the projections of gpt. Must be called
+/// values of torch::nn::Linear. Layers of models/linear.h and the projections of gpt can have adapters. Must be called
 /// before the model is partitioned; the adapted layers then stay whole. Returns the number of adapted layers. Throws
 /// ConfigError for a pattern that matches no layer, and for a model without such layers.
 std::int64_t add_adapters(Model& model, const LowRank& adapters);

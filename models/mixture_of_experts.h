@@ -63,7 +63,7 @@ class MixtureOfExperts final : public torch::nn::Module, public ExpertParallelLa
   /// ConfigError if the layer has a capacity, for which the order of positions matters.
   void enable_context_parallel(const CommunicatorPtr& group);
 
-  /// Returns the balance loss of the last forward in training, with its gradient, or an undefined tensor if there is
+  /// Returns the balance loss of the last forward in training, with its gradient, or an undefined tensor if it computed
   /// none. Its mean over ranks, weighted by their numbers of sequences, is the balance loss of the global batch.
   at::Tensor take_balance_loss();
 

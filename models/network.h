@@ -19,8 +19,7 @@ class TensorParallelLinear;
 
 /// The base class of models made of torch::nn modules, which are registered in the constructor. A model overrides
 /// forward() if it has one input and one output, and outputs() otherwise. Models that are chains of blocks derive from
-/// RecomputableChain (models/chain_network.h). Names and order of parameters and buffers are those of
-/// torch::nn::Module.
+/// RecomputableChain (models/chain_network.h). Names and order of parameters and buffers are as in torch::nn::Module.
 class Network : public torch::nn::Module, public Model, public TensorParallel, public SynchronizedBatchNorm {
  public:
   virtual at::Tensor forward(at::Tensor input);  // [n, ...] -> [n, ...]

@@ -11,7 +11,7 @@
 namespace phalanx {
 
 /// The config fields that stretch the wavelengths of rotary positions, for longer sequences than in pretraining. Keys
-/// and formulas are the ones of Hugging Face's `rope_parameters` (`rope_scaling` before transformers 5).
+/// and formulas are as in Hugging Face's `rope_parameters` (`rope_scaling` before transformers 5).
 struct RopeScaling {
   std::string rope_type = "default";
   double factor = 1;

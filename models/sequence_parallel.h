@@ -5,8 +5,8 @@
 
 namespace phalanx {
 
-/// A model that can divide the activations between the layers of its own tensor plan by position (Korthikanti et al.
-/// 2022, arXiv:2205.05198; models/tensor_parallel_layer.h).
+/// A model that can divide the activations between the layers of its tensor plan by position (Korthikanti et al. 2022,
+/// arXiv:2205.05198; models/tensor_parallel_layer.h).
 class SequenceParallel {
  public:
   virtual ~SequenceParallel() = default;

@@ -16,7 +16,7 @@ namespace phalanx {
 using TensorPlan = std::map<std::string, std::string>;
 
 /// A model whose layers can be sharded among ranks. Network (models/network.h) implements partition_layers(), so a
-/// network only overrides tensor_plan() if it has a plan of its own.
+/// network only overrides tensor_plan() if it needs a different plan.
 class TensorParallel {
  public:
   virtual ~TensorParallel() = default;

@@ -13,9 +13,10 @@
 
 namespace phalanx {
 
-// Files of modules and optimizers. All functions are collective. Only rank 0 needs to see the file, except where ranks
-// write files of their own. A file is written under another name, flushed to the disk and renamed, so that it is either
-// the old or the new one, whenever the program ends. Throw DataError, with the path, on all ranks if one of them fails.
+// Files of modules and optimizers. All functions are collective. Only rank 0 needs to see the file, except where each
+// rank writes its own file. A file is written under another name, flushed to the disk and renamed, so that it is either
+// the old or the new one, whenever the program ends. The functions throw DataError, with the path, on all ranks if one
+// rank fails.
 
 /// Writes rank 0's parameters and buffers, in the format of torch::save().
 void save(const torch::nn::Module& module, const std::string& path, World& world);

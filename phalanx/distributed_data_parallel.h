@@ -30,7 +30,7 @@ struct DistributedDataParallelOptions {
   /// {{"every", "8"}, {"momentum", "average"}}.
   std::map<std::string, std::string> strategy_options{};
 
-  /// The compression of what the strategy sends: none, fp16, int8, "{name: topk, fraction: 0.01}", ...
+  /// The compression of the data that the strategy sends: none, fp16, int8, "{name: topk, fraction: 0.01}", ...
   /// (docs/strategies.md).
   std::string compression = "none";
 
@@ -44,7 +44,7 @@ struct DistributedDataParallelOptions {
   bool find_unused_parameters = false;
 
   /// If true, all ranks get the buffers (running statistics) of the lowest rank that computed, after each backward that
-  /// exchanges gradients. At construction they get those of rank 0 in any case. The buffers change in place, so where
+  /// exchanges gradients. At construction they always get the buffers of rank 0. The buffers change in place, so where
   /// autograd has saved one (batch norm does), run each backward before the next forward, or set this to false.
   bool broadcast_buffers = true;
 
@@ -59,8 +59,8 @@ struct DistributedDataParallelOptions {
 
 class NoSync;
 
-/// Makes the gradients of a module those of all ranks: the mean of the gradients that each rank computes for its part
-/// of a batch. The loop stays the program's own:
+/// Averages the gradients of a module over all ranks, each of which computes them for its part of a batch. The training
+/// loop stays in the program:
 ///
 ///     phalanx::DistributedDataParallel ddp(model, world);
 ///     torch::optim::SGD optimizer(model->parameters(), 0.1);
@@ -75,7 +75,7 @@ class NoSync;
 /// after this object), but their memory moves into a few long buckets, and their gradients become views of such
 /// buckets. They may be zeroed or reset to undefined (zero_grad()) and replaced; the next backward moves them back into
 /// the buckets. Higher derivatives (create_graph) do not pass through the exchange, and a hook or a function of
-/// autograd must not run a backward of its own that reaches the module's parameters.
+/// autograd must not run another backward that reaches the module's parameters.
 ///
 /// Errors: backward() throws CommError if a rank is lost or late. Afterwards neither gradients nor this object can be
 /// used.

@@ -26,11 +26,11 @@ struct DistributedSamplerOptions {
 ///                                                 torch::data::DataLoaderOptions().batch_size(32));
 ///
 /// An epoch is one order of all samples, a pure function of (seed, epoch), as in Phalanx's own loaders. With P ranks
-/// and batches of B samples, batch i of all ranks together is samples [i P B, (i + 1) P B) of that order, of which rank
-/// r has the r-th part: what one process with batches of P B samples computes.
+/// and batches of B samples, batch i of all ranks together is samples [i P B, (i + 1) P B) of that order, and rank r
+/// has the r-th part of it. So the ranks compute the same as one process with batches of P B samples.
 ///
 /// All ranks get the same number of batches of the same sizes. Unless `drop_last`, a rank whose part of the last batch
-/// is one sample shorter than that of others gets one sample twice.
+/// is one sample shorter than on other ranks gets one sample twice.
 ///
 /// Each reset() after samples were taken begins the next epoch; a data loader does that in begin(). save() writes the
 /// epoch and the position in it; after load(), the first reset() keeps this position, so that a loader goes on from

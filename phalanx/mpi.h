@@ -16,8 +16,8 @@ namespace phalanx {
 /// Returns a world of the ranks of `communicator`, which the program has made with its own MPI. MPI must have been
 /// initialized with MPI_THREAD_MULTIPLE, and be the Open MPI for which Phalanx was built or, in a program that is
 /// compiled for the standard ABI of MPI 5.0 (MPICH's mpicxx_abi), any MPI with that ABI. The world uses a duplicate,
-/// which is freed together with it, so the world must be destroyed before MPI_Finalize. Of `options`, only the timeout
-/// counts. Collective over the communicator.
+/// which is freed together with it, so the world must be destroyed before MPI_Finalize. Only the timeout of `options`
+/// is used. Collective over the communicator.
 inline World world_over_mpi(MPI_Comm communicator, InitOptions options = {}) {
   options.backend = "mpi";
   options.mpi_communicator = &communicator;

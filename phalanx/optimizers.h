@@ -30,7 +30,8 @@ struct FusedOptimizerOptions {
 
 /// An optimizer of Phalanx's own, which updates the buckets of a DistributedDataParallel as a whole instead of one
 /// parameter after the other, and zeroes the gradients in the same pass. With strategy sharded it updates only this
-/// rank's part and has state for that part only. Results are those of LibTorch's optimizers, where LibTorch has them.
+/// rank's part and has state for that part only. Results are the same as with LibTorch's optimizers, where LibTorch has
+/// them.
 ///
 ///     phalanx::FusedOptimizer optimizer(ddp, "adamw", {.keys = {{"lr", "0.001"}, {"weight_decay", "0.01"}}});
 ///     loss.backward();

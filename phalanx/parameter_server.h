@@ -22,7 +22,7 @@ namespace phalanx {
 class ParameterServers {
  public:
   struct Options {
-    /// Number of servers: the first ranks, each of which serves a part of every table in a thread of its own. 0: all
+    /// Number of servers: the first ranks, each of which serves a part of every table in a separate thread. 0: all
     /// ranks serve.
     int servers = 0;
     std::chrono::milliseconds timeout = std::chrono::minutes(1);  // limit for each request

@@ -5,7 +5,7 @@
 ///
 ///     auto world = phalanx::init();
 ///     phalanx::DistributedDataParallel ddp(model, world);
-///     ...  loss.backward();  // the gradients are those of all ranks now
+///     ...  loss.backward();  // averages the gradients over all ranks
 ///          optimizer.step();
 ///
 /// Everything is in namespace phalanx. Errors are exceptions (framework/base/error.h). No header but mpi.h needs more

@@ -33,8 +33,8 @@ struct InitOptions {
   std::optional<int> rank{};
   std::optional<int> world_size{};
 
-  /// The network interface for connections to other hosts, such as eth0; empty: the one of the route to rank 0. Open
-  /// MPI and NCCL get it as variables of this process, so no other thread may read the environment during init().
+  /// The network interface for connections to other hosts, such as eth0; empty: the interface of the route to rank 0.
+  /// Open MPI and NCCL get it as variables of this process, so no other thread may read the environment during init().
   std::string interface{};
 
   /// Limit for connecting and for each operation. A rank that waits longer for another one throws CommError.

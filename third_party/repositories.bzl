@@ -38,7 +38,7 @@ _MPICH_SHA256 = [
     "992ae6ebb0da97d49d7a67000ae8112da9a3825da1bb1e6f1d196428a0410f2d",
 ]
 
-# There is none for aarch64.
+# Intel MPI has no wheel for aarch64.
 _INTEL_MPI_SHA256 = ["51ca89c1e64e60d86a7d40a7d6124312ba63aafc03fb6aacc140b3c66371d814"]
 _ARROW_SHA256 = [
     "39cb0f2418282c24bea6ceda77b03e5a8f0a5766b63a8bf194d4e2a2c423548c",

@@ -22,10 +22,10 @@ cc_library(
 )
 """
 
-# Where a prefix has headers. Debian keeps those that differ between processors in folders of their own.
+# Folders of headers below a prefix. Debian keeps headers that differ between processors in separate folders.
 _INCLUDES = ["include", "include/x86_64-linux-gnu", "include/aarch64-linux-gnu"]
 
-# Where a prefix has shared libraries.
+# Folders of shared libraries below a prefix.
 _LIBRARIES = ["lib", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu", "lib64"]
 
 def _prefixes(repository_ctx):
@@ -107,7 +107,7 @@ def _system_library(repository_ctx):
     _write_build(repository_ctx, linkopts, defines, _link_statically(repository_ctx, prefix))
 
 def _copy_with_namespace(repository_ctx, prefix):
-    """Makes a copy of the library with a namespace of its own (private_copy.py) and returns the options that link it."""
+    """Makes a copy of the library in a separate namespace (private_copy.py) and returns the options that link it."""
     library = repository_ctx.attr.libraries[0]
     paths = ["%s/%s/lib%s.so" % (prefix, folder, library) for folder in _LIBRARIES]
     found = [path for path in paths if repository_ctx.path(path).exists]

@@ -11,9 +11,9 @@ namespace phalanx {
 
 using DatasetParts = std::vector<std::shared_ptr<const Dataset>>;
 
-/// Returns the samples of all `parts`, concatenated. Each part draws its random changes from a seed of its own. The
-/// number of classes is the largest one of the parts. Throws ConfigError, which names the config key `key`, if there
-/// are no parts or if their samples differ in task or in tensors.
+/// Returns the samples of all `parts`, concatenated. Each part draws its random changes from its own seed. The number
+/// of classes is the largest one of the parts. Throws ConfigError, which names the config key `key`, if there are no
+/// parts or if their samples differ in task or in tensors.
 std::shared_ptr<const Dataset> join_parts(DatasetParts parts, const std::string& key);
 
 /// Returns `samples` samples drawn from all parts in proportion to `weights`, each part's with replacement. The draws

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples for metric learning: each sample of another dataset with partners of its own class or of other classes.
+// Samples for metric learning: each sample of another dataset with partners of the same class or of other classes.
 //
 //   pairs     sample i and one of its class or of another class       input [n, 2, ...], target [n, 2] int64
 //   triplets  sample i, one of its class and one of another class     input [n, 3, ...], target [n, 3] int64

@@ -8,7 +8,7 @@
 namespace phalanx::images {
 
 /// Returns the orientation, 1 to 8, in the first directory of Exif data (a TIFF file: CIPA DC-008, section 4.6.4, tag
-/// 0x0112). Returns 1, which is upright, if there is none or the data is damaged.
+/// 0x0112). Returns 1 (upright) if the orientation is missing or the data is damaged.
 int exif_orientation(std::string_view tiff);
 
 /// Returns the upright version of an image [height, width, channels] with this orientation. 2 is mirrored, 3 is rotated

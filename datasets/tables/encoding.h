@@ -25,7 +25,7 @@ struct ColumnEncoding {
 };
 
 /// Turns rows of a table into samples. It is fitted once, to training rows, and then encodes the rows of all splits. So
-/// a category has the same index in all splits, and statistics of test rows are never used. Columns are found by name.
+/// a category has the same index in every split, and statistics of test rows are never used. Columns are found by name.
 /// Immutable.
 ///
 ///   input          [k] float32: for each input column, in order, a number or a one-hot vector of its categories,

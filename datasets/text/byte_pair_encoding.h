@@ -15,7 +15,7 @@ namespace phalanx {
 struct BytePairs {
   Vocabulary vocabulary{};
   std::vector<std::pair<std::string, std::string>> merges{};  // in the order in which they are applied
-  // Token of characters without a token of their own. If absent, such characters are dropped.
+  // Token of characters that are not in the vocabulary. If absent, such characters are dropped.
   std::optional<std::string> unknown{};
   bool fuse_unknown = false;   // consecutive unknown characters become one token
   bool byte_fallback = false;  // an unknown character becomes byte tokens, if all of its bytes have one

@@ -15,7 +15,8 @@ struct Character {
   std::size_t size;  // in bytes
 };
 
-/// Returns the number of bytes of the UTF-8 character (RFC 3629) at the beginning of a text, or 0 if there is none.
+/// Returns the number of bytes of the UTF-8 character (RFC 3629) at the beginning of a text, or 0 if the text does not
+/// begin with one.
 std::size_t size_of_character(std::string_view text);
 
 /// Returns the first character of a text, which must not be empty.

@@ -19,10 +19,10 @@ namespace phalanx {
 
 /// A metric that is measured over many samples, on all ranks together.
 ///
-/// The metrics of several ranks are the same, bit for bit, as the metrics of one rank that sees all samples: counts
-/// are integers, sums are exact (ExactSum) and rounded once, and meters that need all scores gather them and do not
-/// depend on their order. Losses are an exception, since each value is the loss that a rank computed over its share;
-/// adding the shares is exact.
+/// The metrics of several ranks are the same, bit for bit, as the metrics of one rank that sees all samples. Counts are
+/// integers, sums are exact (ExactSum) and rounded once, and meters that need all scores gather them and do not depend
+/// on their order. Losses are an exception, since each value is the loss that a rank computed over its share; adding
+/// the shares is exact.
 ///
 /// Padding rows of a batch do not count. Must be used by one thread at a time.
 class Meter {

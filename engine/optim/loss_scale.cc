@@ -91,7 +91,7 @@ void LossScale::replayed() {
   check(/*waits=*/false);
 }
 
-// Divides the gradients by the scale, and sets skip_ to 1 if those of a rank are not finite.
+// Divides the gradients by the scale, and sets skip_ to 1 if a rank's gradients are not finite.
 void LossScale::unscale() {
   std::vector<at::Tensor> gradients;
   for (const auto& slice : slices()) gradients.push_back(slice.gradients);

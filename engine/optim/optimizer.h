@@ -71,10 +71,10 @@ class Optimizer {
   /// Empty if it can: see record().
   virtual std::string why_not_recorded() const { return "the optimizer computes with numbers of the host"; }
 
-  /// Puts on the current stream, of which a graph is being recorded, what update() does or, with `skip`, what
-  /// update_unless() does. Each replay is then an update with the number and the learning rate that prepare_replay()
-  /// has written to the device. Changes nothing on the host. Must be preceded by an update: optimizers treat the first
-  /// one differently. Throws std::logic_error if why_not_recorded() is not empty.
+  /// Enqueues the kernels of update() or, with `skip`, of update_unless() on the current stream, which is being
+  /// recorded as a graph. Each replay is then an update with the number and the learning rate that prepare_replay() has
+  /// written to the device. Changes nothing on the host. Must be preceded by an update: optimizers treat the first one
+  /// differently. Throws std::logic_error if why_not_recorded() is not empty.
   virtual void record(const std::optional<at::Tensor>& /*skip*/) { throw std::logic_error(why_not_recorded()); }
 
   /// Writes what record() reads from the device. Must be called before record() and before each replay. Does not wait

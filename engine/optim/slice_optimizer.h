@@ -59,8 +59,8 @@ class SliceOptimizer : public Optimizer {
   /// Returns true after the first update. Optimizers treat the first one differently, so the host must know it.
   bool has_updated() const { return updates_ > 0; }
 
-  /// Returns the number of updates that did not count, [] float32, on the device of `values`: the same tensor in all
-  /// updates, as recorded ones need it.
+  /// Returns the number of updates that did not count, [] float32, on the device of `values`: the same tensor in every
+  /// update, as recorded updates require.
   const at::Tensor& skipped_on(const at::Tensor& values);
 
   /// Notes that updates may have been added to skipped_on() since updates() has read it.

@@ -138,7 +138,7 @@ TEST_P(Averaging, FragmentsTakeOuterStepsInTurn) {
   });
 }
 
-// Douillard et al. 2025, algorithm 2: what was sent after step t is merged after step t + tau.
+// Douillard et al. 2025, algorithm 2: values that were sent after step t are merged after step t + tau.
 TEST_P(Averaging, OverlappedOuterStepsAreMergedLater) {
   for (const double mix : {0.0, 0.25}) {
     run_ranks("inproc", GetParam(), [&](const CommunicatorPtr& group) {

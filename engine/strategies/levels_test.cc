@@ -225,7 +225,7 @@ TEST(LevelsOption, CompressesWhatGoesBetweenHosts) {
   });
 }
 
-// Makes the strategy in a topology of racks of four ranks and of pairs, which have the same keys in all racks.
+// Makes the strategy in a topology of racks of four ranks and of pairs, which have the same keys in every rack.
 std::unique_ptr<Strategy> make_in_topology(const std::string& strategy, const CommunicatorPtr& group) {
   const int rank = group->rank();
   return make_strategy(testing::load_strategy(strategy), {.mesh = Mesh(group), .group = group, .topology = [rank] {

@@ -7,14 +7,14 @@
 // With `compression:` an average sends how far each replica has moved since the replicas were last equal.
 //
 // diloco adds an outer optimizer (Douillard et al. 2023, DiLoCo: Distributed Low-Communication Training of Language
-// Models, algorithm 1). The mean movement of the replicas in `every` steps of their own optimizer (the inner one, AdamW
-// in the paper) is the gradient for SGD with Nesterov momentum, and all replicas take its step. With `fragments` F,
-// every F-th bucket belongs to the same fragment, and each fragment is exchanged at its own time within the `every`
-// steps, so that a link carries one fragment at a time (Douillard et al. 2025, Streaming DiLoCo with Overlapping
-// Communication, arXiv:2501.18512, section 2.2, with the strided pattern; compression int4 is its section 2.4 with even
-// quantization steps). With `overlap` tau, as in its section 2.3, the exchange that is launched after step t is merged
-// after step t + tau, while the ranks go on computing. A rank then keeps the share alpha (`mix`) of its own values: x =
-// alpha x + (1 - alpha) y, where y are the values to which the outer step leads.
+// Models, algorithm 1). The mean movement of the replicas in `every` steps of the inner optimizer (AdamW in the paper)
+// is the gradient for SGD with Nesterov momentum, and all replicas take its step. With `fragments` F, every F-th bucket
+// belongs to the same fragment, and each fragment is exchanged at its own time within the `every` steps, so that a link
+// carries one fragment at a time. This is Streaming DiLoCo with the strided pattern (Douillard et al. 2025, Streaming
+// DiLoCo with Overlapping Communication, arXiv:2501.18512, section 2.2). Compression int4 is its section 2.4 with even
+// quantization steps. With `overlap` tau, as in its section 2.3, the exchange that is launched after step t is merged
+// after step t + tau, while the ranks go on computing. A rank then keeps the share alpha (`mix`) of its current values:
+// x = alpha x + (1 - alpha) y, where y are the values to which the outer step leads.
 //
 // Wire: 2 (P - 1) / P of the parameters' bytes per rank and k steps, and as much of the optimizer state if it is
 // averaged. At most 1 / F of that in a single step.
@@ -203,7 +203,7 @@ class LocalSgd final : public ReplicatedStrategy {
   void merge(std::int64_t fragment) { merge(fragment, config_.overlap > 0 ? config_.mix : 0); }
 
   // Merges a fragment. The optimizer state is handled together with the last one. With several fragments, the replicas
-  // still differ in the others. If ranks keep a share of their own values, they differ in the merged one too.
+  // still differ in the others. If ranks keep a share of their current values, they differ in the merged one too.
   void merge(std::int64_t fragment, double own) {
     const at::NoGradGuard no_grad;
     average_.merge(static_cast<std::size_t>(fragment), static_cast<std::size_t>(config_.fragments), own);

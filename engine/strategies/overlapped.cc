@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Synchronous data parallelism with communication during backward (Li et al. 2020, PyTorch Distributed, section 3.2.3):
-// the mean of a bucket over all ranks is launched as soon as backward has computed its last gradient, while backward
+// Synchronous data parallelism with communication during backward (Li et al. 2020, PyTorch Distributed, section 3.2.3).
+// The mean of a bucket over all ranks is launched as soon as backward has computed its last gradient, while backward
 // goes on with earlier layers. All ranks launch buckets in the same order, regardless of the order in which gradients
 // are completed. Buckets that lack a gradient, because the loss does not depend on a parameter, are launched after
 // backward. The result has the same bits as all_reduce. The overlap needs a progress thread: without one, all

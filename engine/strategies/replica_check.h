@@ -42,8 +42,8 @@ std::vector<ReplicatedTensors> replicated_parameters(const std::vector<DataParal
 /// ranks that have the same tensors. On the wire: one all_gather of 24 bytes per rank and group. Only if these differ
 /// do the ranks exchange the digests of all tensors, 16 bytes each.
 ///
-/// The ranks that differ from the majority are wrong. If there is no majority, as with two ranks, a rank is wrong whose
-/// digests change when they are computed again; if there is none either, the error names all ranks.
+/// The ranks that differ from the majority are wrong. If there is no majority, as with two ranks, a rank is wrong if
+/// its digests change when they are computed again. If no rank's digests change, the error names all ranks.
 class ReplicaCheck {
  public:
   struct Options {

@@ -22,7 +22,7 @@ namespace phalanx {
 /// Functions that affect the result of a run are pure virtual, so that every strategy has to define them. Definitions
 /// that many strategies share are in base classes that a strategy derives from if they apply to it: ReplicatedStrategy
 /// and GradientStrategy (engine/strategies/replicated_strategy.h). Functions that only some strategies have are in
-/// interfaces of their own, which callers ask for with extensions().
+/// separate interfaces, which callers ask for with extensions().
 class Strategy {
  public:
   virtual ~Strategy() = default;

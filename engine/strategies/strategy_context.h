@@ -33,12 +33,12 @@ struct StrategyContext {
   std::string level{};                            // names this part of a strategy, for tables on servers
   std::shared_ptr<const bool> accumulates{};      // true during backwards that do not count; null: all of them do
 
-  /// A strategy that combines gradients of different ranks during backward calls this with each part of its own
+  /// A strategy that combines gradients of different ranks during backward calls this with each part of this rank's
   /// gradients before it combines that part. May be null.
   std::function<void(const at::Tensor& gradients)> local_gradients{};
 
-  /// Returns the levels of the run's topology, coarsest first, with this rank's values. Absent: there are none. Throws
-  /// ConfigError if this rank has no value.
+  /// Returns the levels of the run's topology, coarsest first, with this rank's values. Absent if there are no levels.
+  /// Throws ConfigError if this rank has no value.
   std::function<std::vector<Key>()> topology{};
 
   /// Returns the context of a strategy for some of the ranks or of the parameters.

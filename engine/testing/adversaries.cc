@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A task for tests with one optimizer for each of two parts: a generator learns to make numbers like the ones of the
-// dataset, and a discriminator learns to distinguish the two (Goodfellow et al. 2014, Generative Adversarial Nets).
+// A task for tests with one optimizer for each of two parts: a generator learns to make numbers like the dataset's, and
+// a discriminator learns to distinguish the two (Goodfellow et al. 2014, Generative Adversarial Nets).
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/binary_cross_entropy_with_logits.h>
 #include <ATen/ops/full_like.h>

@@ -55,7 +55,7 @@ std::string no_plugin(const std::string& why) {
   return std::string("the plug-in ") + kPlugin + " of this program is missing (" + why + "); build with --config=cuda";
 }
 
-// Returns what is wrong with the file of the plug-in.
+// Returns why the file of the plug-in cannot be used, or an empty string.
 std::string plugin_problem(const std::string& path) {
   try {
     std::error_code ignored;
@@ -108,7 +108,7 @@ const Cuda& Cuda::global() {
   return cuda;
 }
 
-// Returns what is missing and what to do about it.
+// Loads the libraries. Returns the reason if that fails, and what to do about it, or an empty string.
 std::string Cuda::problem_of(const CudaPaths& paths) {
   void* const driver = ::dlopen(paths.driver.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (driver == nullptr) return "there is no NVIDIA driver (" + link_error() + "); install one";

@@ -5,8 +5,8 @@
 
 namespace phalanx {
 
-/// Versions with which the plug-in was built, and those of what it runs with: 13000 for CUDA 13.0, 22907 for NCCL
-/// 2.29.7. The plug-in's function "phalanx_cuda_versions" returns them.
+/// Versions with which the plug-in was built, and versions of the libraries that it runs with: 13000 for CUDA 13.0,
+/// 22907 for NCCL 2.29.7. The plug-in's function "phalanx_cuda_versions" returns them.
 struct CudaVersions {
   int cuda = 0, nccl = 0;                   // of the toolkit and of NCCL's header
   int libtorch_cuda = 0, running_nccl = 0;  // for which LibTorch was built; of the NCCL that is loaded

@@ -25,7 +25,8 @@ class Descriptor {
   /// Returns the descriptor, which the caller now owns.
   int release() { return std::exchange(fd_, -1); }
 
-  /// Returns another descriptor of the same open file, which exec closes. If there is none, errno says why.
+  /// Returns another descriptor of the same open file, which exec closes. Returns an invalid descriptor and sets errno
+  /// on failure.
   Descriptor duplicate() const { return Descriptor(::fcntl(fd_, F_DUPFD_CLOEXEC, 0)); }
 
   void close() {

@@ -47,7 +47,7 @@ class ServerHandshake {
   ServerHandshake(const HandshakeProtocol& protocol, const std::string& secret)
       : protocol_(&protocol), secret_(&secret) {}
 
-  /// Returns the length of the client's next message; 0 if there is none.
+  /// Returns the length of the client's next message, or 0 after the last one.
   std::size_t next_bytes() const;
 
   /// Checks the beginning of the client's next message, so that a peer that speaks another protocol is noticed at its
@@ -61,7 +61,7 @@ class ServerHandshake {
   bool admitted() const { return part_ == Part::kAdmitted; }
   bool refused() const { return part_ == Part::kRefused; }
 
-  /// Returns what the client says about itself. Only an admitted client is to be believed.
+  /// Returns what the client says about itself. Must only be trusted if the client is admitted.
   const std::string& claim() const { return claim_; }
 
  private:
@@ -90,10 +90,10 @@ class ClientHandshake {
   /// Returns the client's first message.
   std::string hello() const { return protocol_->client_opening + own_ + claim_; }
 
-  /// Returns the length of the server's next message; 0 if there is none.
+  /// Returns the length of the server's next message, or 0 after the last one.
   std::size_t next_bytes() const;
 
-  /// Takes the server's next message, of next_bytes() bytes, and returns the answer; empty if there is none. Throws a
+  /// Takes the server's next message, of next_bytes() bytes, and returns the answer, which may be empty. Throws a
   /// CommError::kPeerLost if the server speaks another protocol.
   std::string answer(std::string_view message);
 

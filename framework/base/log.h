@@ -35,8 +35,8 @@ class ThreadLog {
   ThreadLog& operator=(const ThreadLog&) = delete;
 };
 
-/// Takes the lines of this copy of the code instead of writing them. For a plug-in that contains a copy of its own,
-/// whose lines belong in the log of the program. Null: lines are written.
+/// Takes the lines of this copy of the code instead of writing them. A plug-in that contains its own copy uses this,
+/// since its lines belong in the log of the program. Null: lines are written.
 using TakeLogLine = void(LogLevel level, const std::source_location& where, std::string_view text);
 void pass_log_to(TakeLogLine* take);
 

@@ -165,7 +165,8 @@ Descriptor listen_at(const std::string& address) {
   const auto found = resolve(address, AI_PASSIVE);
   std::vector<const addrinfo*> entries;
   for (const auto* entry = found.get(); entry != nullptr; entry = entry->ai_next) entries.push_back(entry);
-  // Without a host, all addresses are meant, of which a socket of IPv6 has those of IPv4 too.
+  // An address without a host means all addresses of this host. An IPv6 socket accepts connections to IPv4 addresses
+  // too.
   if (address.starts_with(':')) {
     std::ranges::stable_sort(entries, {}, [](const auto* entry) { return entry->ai_family == AF_INET6 ? 0 : 1; });
   }

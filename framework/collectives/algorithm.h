@@ -31,7 +31,7 @@ struct Algorithm {
   /// operation is supported.
   std::function<bool(const Communicator& group, const Operation& operation)> suits = nullptr;
 
-  /// True if it does the same as `native` where all ranks reach the tensors, as those of Communicator::allocate().
+  /// True if it does the same as `native` where all ranks reach the tensors, as with Communicator::allocate().
   bool only_private_memory = false;
 };
 

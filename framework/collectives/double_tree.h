@@ -13,7 +13,7 @@
 /// Source: Sanders, Speck and Traeff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan", Parallel
 /// Computing 35 (2009), section 2.
 ///
-/// The first tree numbers its nodes in order from 1, and its leaves are the odd nodes: the root of an interval of m >=
+/// The first tree numbers its nodes in order from 1, and its leaves are the odd nodes. The root of an interval of m >=
 /// 2 nodes is the node at the highest power of two up to m, counted from the beginning of the interval. The second tree
 /// mirrors the first for an even number of nodes and shifts it by one for an odd number.
 namespace phalanx::collectives {

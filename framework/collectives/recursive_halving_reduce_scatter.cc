@@ -2,7 +2,7 @@
 // Recursive halving reduce-scatter, for any number of ranks (halving.h has the source).
 //
 // Partners half a group apart send each other their data for the half of the parts that belongs to the partner's half
-// of the group, and combine what they receive. Then each half of the group goes on by itself.
+// of the group, and combine the received data. Then each half of the group goes on by itself.
 //
 // Steps: ceil(log2 P). On the wire: each rank sends every part but its own once, n (P - 1) / P bytes when parts are
 // equal, which is the least possible. Memory: at most as much as the input. For tensors of medium length. Combines

@@ -20,7 +20,7 @@
 ///   const double loss = all_reduce(*world, local_loss, Reduction::kMean);
 ///   const std::vector<std::size_t> sizes = all_gather(*world, samples.size());
 ///
-/// Results are exactly those of the C type: sums and products of integers wrap, and unsigned integers compare as
+/// Results are exactly as with the C type: sums and products of integers wrap, and unsigned integers compare as
 /// unsigned. The mean of integers is their 64-bit sum divided by P, rounded toward zero. For bool, the sum is the
 /// logical or and the product the logical and. These throw std::invalid_argument: bit operations on float and double,
 /// the mean of bools, and custom reductions of unsigned values of 16 bits or more, since tensors have no such dtype.

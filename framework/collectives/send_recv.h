@@ -11,8 +11,8 @@ namespace phalanx {
 
 /// Sends the elements of `output` to rank `to` and receives from rank `from` into `input`. The tensors may differ in
 /// number of elements and dtype, but must not overlap. Either peer may be this rank. Like send and recv, it is not
-/// ordered with other operations. It completes when both halves are complete. Errors are those of Communicator::send
-/// and recv; if both halves fail, the error of recv is reported.
+/// ordered with other operations. It completes when both halves are complete. Errors are as for Communicator::send and
+/// recv; if both halves fail, the error of recv is reported.
 Work send_recv(Communicator& group, at::Tensor input, at::Tensor output, int to, int from, int tag = 0);
 
 /// In place: sends `tensor` to rank `to` and replaces it by the message from rank `from`. The copy that is sent is made

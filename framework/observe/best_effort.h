@@ -18,7 +18,7 @@ class BestEffort {
   bool reported_ = false;
 };
 
-/// Calls `task` until it does not throw a DataError, at most for `patience`, and then throws what it throws. Writes the
+/// Calls `task` until it does not throw a DataError, at most for `patience`, and then rethrows its error. Writes the
 /// first reason to the log and to standard error.
 void insist(const std::function<void()>& task, Seconds patience);
 

@@ -64,7 +64,7 @@ class Checkpointed final : public torch::autograd::Function<Checkpointed> {
         function, copy, Autocast::current(input.device().type()), random_state(input.device())));
     const auto version = input._version();
     at::Tensor output = function(input);
-    if (copy != nullptr && input._version() != version) {  // autograd itself checks what it has saved
+    if (copy != nullptr && input._version() != version) {  // autograd itself checks the tensors that it saves
       throw std::logic_error(
           "a checkpointed function has changed its input in place, so the copy of it is not the input");
     }

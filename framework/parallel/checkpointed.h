@@ -22,7 +22,7 @@ namespace phalanx {
 at::Tensor checkpointed(const std::function<at::Tensor(const at::Tensor&)>& function, const at::Tensor& input);
 
 /// As checkpointed(), but keeps the input, which is on a device, in memory of the host. `last` is the copy that the
-/// call before made in the same forward, or null, and becomes the one of this call. The copy runs next to `function`,
+/// call before made in the same forward, or null, and becomes the copy of this call. The copy runs next to `function`,
 /// which must not change its input in place: throws std::logic_error if it does.
 at::Tensor checkpointed_on_host(const std::function<at::Tensor(const at::Tensor&)>& function, const at::Tensor& input,
                                 std::shared_ptr<HostCopy>& last);

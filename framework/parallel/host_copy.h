@@ -10,7 +10,7 @@
 namespace phalanx {
 
 /// An activation of a device that is kept in pinned memory of the host between forward and backward. Copies run on a
-/// stream of their own, next to the computation, and the host waits for none.
+/// separate stream, next to the computation, and the host does not wait for them.
 ///
 /// Copies of one forward form a chain. At most two activations of a chain are on the device: when the next copy begins,
 /// the current stream waits for the one before, and its activation is freed. So the computation is held up if it is

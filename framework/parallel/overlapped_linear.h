@@ -7,7 +7,7 @@
 
 namespace phalanx {
 
-/// Products with a matrix that overlap a collective over positions, chunk by chunk: while a rank multiplies one chunk,
+/// Products with a matrix that overlap a collective over positions, chunk by chunk. While a rank multiplies one chunk,
 /// another chunk is being sent (Wang et al. 2023, Overlap Communication with Dependent Computation via Decomposition in
 /// Large Deep Learning Models, ASPLOS, section 5.1; PyTorch calls it asynchronous tensor parallelism). P ranks have
 /// equal parts of the positions, dimension -2:

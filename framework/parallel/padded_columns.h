@@ -13,8 +13,9 @@ namespace phalanx {
 /// are 0, the others are not initialized.
 at::Tensor empty_padded(std::int64_t rows, std::int64_t columns, std::int64_t stride, const at::TensorOptions& options);
 
-/// Returns a matrix [rows, stride] that begins with the columns of `matrix`. If this is laid out as empty_padded() does
-/// it, the result is its memory, so the further columns have what is there; otherwise it is a copy, and they are 0.
+/// Returns a matrix [rows, stride] that begins with the columns of `matrix`. If `matrix` has the layout of
+/// empty_padded(), the result shares its memory, and the further columns keep their values. Otherwise the result is a
+/// copy, and they are 0.
 at::Tensor with_padding(const at::Tensor& matrix, std::int64_t stride);
 
 }  // namespace phalanx

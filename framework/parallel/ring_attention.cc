@@ -31,7 +31,7 @@ c10::ScalarType sum_type(const at::Tensor& tensor) {
   return tensor.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
 }
 
-// Sends keys and values to the next rank while the ones of the rank before arrive.
+// Sends keys and values to the next rank while keys and values of the previous rank arrive.
 class PassToNextRank {
  public:
   PassToNextRank(const at::Tensor& here, Communicator& group)
@@ -50,8 +50,8 @@ class PassToNextRank {
   Work sent_, received_;
 };
 
-// Calls `compute(step, keys and values)` for the keys and values of each rank: step 0 has this rank's own, and step s
-// has the ones of the rank s places before it.
+// Calls `compute(step, keys and values)` for the keys and values of each rank: step 0 is this rank, and step s is the
+// rank s places before it.
 template <class Compute>
 void for_each_ring_step(at::Tensor here, Communicator& group, const Compute& compute) {
   for (int step = 0; step < group.size(); ++step) {

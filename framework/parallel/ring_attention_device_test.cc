@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares ring attention on devices with the attention of one process that has the whole sequence. The devices are
-// fake; their kernels refuse what those of LibTorch for CUDA refuse.
+// fake; their kernels refuse the same arguments as LibTorch's kernels for CUDA.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/scaled_dot_product_attention.h>

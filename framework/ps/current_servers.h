@@ -19,9 +19,9 @@ class CurrentServers {
   const ServerList& list() const { return list_; }
 
   /// Registers `move`, which moves the data that its owner keeps on the former servers to the servers in list(), which
-  /// is already the new one when `move` is called. The former servers still answer at that time. `move` is collective
-  /// among the ranks that share the data, and must not be called after its owner has been destroyed. Owners must be
-  /// added in the same order on all ranks.
+  /// is already the new one when `move` is called. The former servers still answer then. `move` is collective among the
+  /// ranks that share the data, and must not be called after its owner has been destroyed. Owners must be added in the
+  /// same order on all ranks.
   void on_change(std::function<void()> move) { moves_.push_back(std::move(move)); }
 
   /// Replaces the list and calls all moves. Collective: must be called between two steps with the same list on all

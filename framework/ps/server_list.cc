@@ -18,8 +18,8 @@
 namespace phalanx::ps {
 namespace {
 
-// Returns the address of this host for the ranks of other hosts. Ranks on rank 0's host use that of the route to the
-// first rank on another host, as framework/comm/store/own_address.h does with a store. Collective.
+// Returns the address of this host for the ranks of other hosts. Ranks on rank 0's host use the address of the route to
+// the first rank on another host, as framework/comm/store/own_address.h does with a store. Collective.
 OwnAddress own_address(Communicator& group) {
   const std::string interface = wanted_interface("");
   const HostNetwork network = this_network();

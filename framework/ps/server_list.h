@@ -49,10 +49,9 @@ struct StartedServers {
 };
 
 /// Starts a server on each rank of a group for which `serves` is true, with a new secret. With links that do not need
-/// servers, none is started on this rank; the list names the servers of the ranks all the same. Each server listens at
-/// its own Unix socket, and also on the network unless all ranks are on one host: at the address of the route to rank
-/// 0's host, or of the interface that the user has set (wanted_interface()). Collective. Throws Error if a server
-/// cannot listen.
+/// servers, none is started on this rank; the list still names the servers of the ranks. Each server listens at its own
+/// Unix socket, and also on the network unless all ranks are on one host: at the address of the route to rank 0's host,
+/// or of the interface that the user has set (wanted_interface()). Collective. Throws Error if a server cannot listen.
 StartedServers start_servers(bool serves, Communicator& group, std::shared_ptr<Links> links = nullptr);
 
 }  // namespace phalanx::ps

@@ -5,9 +5,9 @@
 // generated from the noise, and the generated images [n, c, side, side].
 //
 // A side is 4 to 7 times a power of 2. The generator makes a square of 4 to 7 pixels from the noise and then doubles
-// it; the discriminator does the reverse. Parameters generator.N and discriminator.N are those of PyTorch's example
-// dcgan, which is this model for a side of 64. So are the initial values: normal with standard deviation 0.02, and mean
-// 1 for weights of batch norm.
+// it; the discriminator does the reverse. Parameters generator.N and discriminator.N are as in PyTorch's example dcgan,
+// which is this model for a side of 64. So are the initial values: normal with standard deviation 0.02, and mean 1 for
+// weights of batch norm.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/leaky_relu.h>

@@ -4,10 +4,10 @@
 // [n, t] int64 tokens, any t; output logits [n, t, classes] of the token that follows each. The initial state of each
 // sample is 0.
 //
-// Parameters are those of PyTorch's word_language_model: encoder.weight, rnn.{weight_ih, weight_hh, bias_ih,
-// bias_hh}_lN in the layout of torch.nn.LSTM and GRU, decoder.{weight, bias}. With `tied`, decoder.weight is not
-// listed, because it is encoder.weight. Initial values are the same as in that example: uniform within 0.1 in tables
-// and within 1 / sqrt(width) in layers, decoder.bias 0.
+// Parameters are as in PyTorch's word_language_model: encoder.weight, rnn.{weight_ih, weight_hh, bias_ih, bias_hh}_lN
+// in the layout of torch.nn.LSTM and GRU, decoder.{weight, bias}. With `tied`, decoder.weight is not listed, because it
+// is encoder.weight. Initial values are the same as in that example: uniform within 0.1 in tables and within 1 /
+// sqrt(width) in layers, decoder.bias 0.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>

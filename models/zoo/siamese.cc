@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A Siamese network (Bromley et al. 1993, Signature Verification using a "Siamese" Time Delay Neural Network; with
-// convolutions like Hadsell, Chopra, LeCun 2006 and Koch, Zemel, Salakhutdinov 2015): one encoder for all members of a
-// sample, which is a pair or a triplet.
+// convolutions like Hadsell, Chopra, LeCun 2006 and Koch, Zemel, Salakhutdinov 2015). It has one encoder for all
+// members of a sample, which is a pair or a triplet.
 //
 //   input [n, members, c, h, w] float, or [n, members, ...] without convolutions -> embeddings [n, members, width]
 //

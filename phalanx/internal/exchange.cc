@@ -21,7 +21,7 @@ std::int64_t bytes_of(const NamedTensors& parameters) {
   return bytes;
 }
 
-// Moves the parameters into buckets, of which each has one dtype and can be divided into equal parts.
+// Moves the parameters into buckets, each of which has one dtype and can be divided into equal parts.
 FlatParameters flatten_by_dtype(const NamedTensors& parameters, Communicator& group, std::int64_t bucket_bytes,
                                 std::int64_t parts) {
   std::map<at::ScalarType, NamedTensors> by_dtype;
@@ -118,7 +118,7 @@ std::optional<int> Exchange::complete(std::int64_t step, bool with_data) {
   return active_ ? active_->lowest() : 0;
 }
 
-// The strategy has divided the sum of all ranks, of which some are zeros, by the number of all ranks.
+// The strategy has divided the sum over all ranks, some of which gave zeros, by the number of all ranks.
 void Exchange::divide_by_active_ranks() {
   if (active_->count() == group_->size()) return;
   const double factor = static_cast<double>(group_->size()) / active_->count();

@@ -13,7 +13,7 @@
 namespace phalanx {
 
 /// Keeps the gradients of parameters in their buckets, whatever the program does with them: zero_grad() makes grads
-/// undefined, after which autograd makes new tensors, and a program may assign a grad of its own.
+/// undefined, after which autograd makes new tensors, and a program may assign another grad.
 ///
 /// These grads are no views in the sense of autograd, unlike those that FlatParameters makes, because
 /// torch::optim::Optimizer::zero_grad() detaches grads in place, which LibTorch refuses for views.
@@ -24,7 +24,7 @@ class GradientViews {
   /// Moves the grad of a parameter, which autograd has just accumulated, into the bucket, unless it is there.
   void take(std::size_t bucket, std::size_t parameter);
 
-  /// Does the same for all parameters. Those without a grad get zeros.
+  /// Does the same for all parameters. Parameters without a grad get zeros.
   void take_all();
 
   /// Makes the grads of these parameters undefined again if they were when take_all() was called last.

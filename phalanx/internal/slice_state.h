@@ -15,7 +15,7 @@ namespace phalanx {
 /// `parts`: number of such files. Throws DataError.
 void save_slice_state(Optimizer& optimizer, const std::vector<Slice>& slices, const std::string& path, int parts);
 
-/// Reads the state for these slices from all parts, of which `path_of` returns the paths. Throws DataError if a file is
+/// Reads the state for these slices from all parts, whose paths `path_of` returns. Throws DataError if a file is
 /// missing or malformed, or if a parameter has no state in them.
 void load_slice_state(Optimizer& optimizer, const std::vector<Slice>& slices,
                       const std::function<std::string(int part)>& path_of);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests tools/dev/fuzz as far as that needs no compiler."""
+"""Tests tools/dev/fuzz without a compiler."""
 
 import contextlib
 import importlib.machinery

@@ -15,7 +15,7 @@ ROOT = pathlib.Path("WORKSPACE").resolve().parent
 
 
 def run(path, **names):
-    """Runs a .bzl file with `names` in place of what it loads. Returns the names that it defines."""
+    """Runs a .bzl file with `names` in place of the names that it loads. Returns the names that it defines."""
     scope = {"load": lambda *_: None, **names}
     exec((ROOT / path).read_text(), scope)
     return scope

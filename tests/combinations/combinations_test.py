@@ -3,7 +3,7 @@
 """Trains configs drawn at random from everything that a config accepts, and accepts two outcomes.
 
 The first outcome: the config is refused before the first step, with status 2 and one error. The second: the run trains.
-Its losses must equal those of a single process if the documents promise that, and be finite otherwise. A run that
+Its losses must equal a single process's if the documents promise that, and be finite otherwise. A run that
 resumes from a checkpoint in its middle, on the same or on another placement, must end like the uninterrupted one.
 
     ./bazelw test //tests/combinations:combinations_test --test_arg=--draws=17:1 --test_output=all

@@ -22,7 +22,7 @@ WITH_SERVERS = {"sync_ps", "downpour", "ssp", "dc_asgd", "easgd"}
 class Draw:
     """A config, and a second placement on which a run of it resumes."""
     config: dict
-    # Sections that replace those of `config` in the resumed run; empty: the run resumes unchanged.
+    # Sections that replace sections of `config` in the resumed run; empty: the run resumes unchanged.
     moved: dict
 
     @property

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank that has flags, a log and YAML of its own, and functions of OpenSSL and Gloo that do not work. The library
-// must use none of them. A job with a secret and backend gloo would.
+// A rank that has its own flags, log and YAML, and functions of OpenSSL and Gloo that do not work. The library must use
+// none of them. A job with a secret and backend gloo would.
 #include <ATen/ops/full.h>
 #include <gflags/gflags.h>
 #include <glog/logging.h>

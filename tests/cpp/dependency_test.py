@@ -52,7 +52,7 @@ class Dependent(ProgramTest):
         self.addCleanup(self.bazel, "shutdown")
 
     def bazel(self, command, *words, seconds=5 * DEADLINE):
-        """Runs Bazel with an output folder of its own, and with the compilations that earlier tests have stored."""
+        """Runs Bazel with a separate output folder, and with the compilations that earlier tests have stored."""
         home = pwd.getpwuid(os.getuid()).pw_dir  # tests have another HOME
         libtorch, _ = bundle.libtorch_of(pathlib.Path(TRAIN))
         environment = self.environment(

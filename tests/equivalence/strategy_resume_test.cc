@@ -122,7 +122,7 @@ TEST(ServedResume, ResumesFromTheValuesOnTheServers) {
 }
 
 // On another number of ranks and with other buckets, the state of each rank is dropped, and training continues from the
-// saved parameters. The result must be close to that of an uninterrupted run.
+// saved parameters. The result must be close to the result of an uninterrupted run.
 void expect_other_buckets_near(const std::string& strategy, int ranks) {
   const auto run = file_name(strategy) + "_on_" + std::to_string(ranks);
   at::Tensor stopped_at, whole;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Uses everything that the API of version 0.1 promises to programs (docs/cpp.md), on two ranks. It must go on compiling
-// and running unchanged with all later versions until one that CHANGELOG.md lists as incompatible; what is new goes
-// into a file of that version.
+// and running unchanged with all later versions until one that CHANGELOG.md lists as incompatible; additions go into a
+// file of the version that makes them.
 #include <phalanx/phalanx.h>
 #include <torch/torch.h>
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs each example on 2 to 4 ranks and checks what it prints and writes."""
+"""Runs each example on 2 to 4 ranks and checks its output and files."""
 
 import random
 import re

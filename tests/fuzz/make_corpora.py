@@ -507,7 +507,7 @@ def field(number, kind, content=b""):
 
 
 def malformed_models(model):
-    """Returns models of SentencePiece by what is wrong with them: well-formed ones with one more field."""
+    """Returns malformed models of SentencePiece by error: each is a well-formed model with one more field."""
     def piece(text, score=0.0, kind=1):
         return model + field(1, 2, field(1, 2, text) + field(2, 5, struct.pack("<f", score)) + field(3, 0, kind))
 

@@ -45,7 +45,7 @@ void read_torch(std::string_view input) {
   for (const auto& tensor : torch.tensors()) torch.read(tensor);
 }
 
-// Programs are loaded but not run: what they compute is as large as their author likes.
+// Programs are loaded but not run: their results are as large as their author likes.
 void read_program(std::string_view input) {
   const ScratchFile file(input);
   const exported::Program program(file.path());

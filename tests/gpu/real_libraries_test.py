@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests a program and the plug-in with the real libraries of LibTorch for CUDA and NCCL, as far as these get without a
-GPU: until CUDA says that there is no device.
+"""Tests a program and the plug-in with the real libraries of LibTorch for CUDA and NCCL without a GPU, until CUDA says
+that there is no device.
 
 LibTorch is the one of the build. The libraries that it requires come from the wheels in cuda_wheels.txt, 2 GB, which
 are downloaded into a folder that is removed afterwards. The driver is no_device.cc.
@@ -71,7 +71,7 @@ def setUpModule():
 
 
 def symbols(which, library):
-    """Returns the names of the symbols of this kind, without those of libraries that every machine has."""
+    """Returns the names of the symbols of this kind, without symbols of libraries that every machine has."""
     lines = subprocess.run(["nm", "--dynamic", which, library], check=True, capture_output=True, text=True).stdout
     found = [line.split()[-2:] for line in lines.splitlines()]
     system = re.compile(r".*@+(GLIBC|GLIBCXX|CXXABI|GCC)_")

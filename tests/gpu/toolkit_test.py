@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests which CUDA toolkit and which NCCL a build with --config=cuda uses, those of LibTorch's major version of CUDA, and
+"""Tests that a build with --config=cuda uses the CUDA toolkit and the NCCL of LibTorch's major version of CUDA, and
 that LibTorch finds them.
 
 The rules are Starlark, which is close enough to Python to be run as such, with a stand-in for Bazel.
@@ -18,7 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2] / "third_party"
 
 
 class Failed(Exception):
-    """What fail() of a rule raises."""
+    """The error that fail() of a rule raises."""
 
 
 def fail(text):
@@ -68,7 +68,7 @@ class Listed(type(pathlib.Path())):
 
 
 class Repository(Context):
-    """A stand-in for repository_ctx on a machine without PyTorch. The repository is a folder beside those of others."""
+    """A stand-in for repository_ctx on a machine without PyTorch. The repository is a folder next to others."""
 
     def __init__(self, folder, **attributes):
         super().__init__({}, **attributes)

@@ -44,7 +44,7 @@ def random_text():
 
 @dataclasses.dataclass
 class Greeted:
-    """How a port has answered a greeting."""
+    """The answer of a port to a greeting."""
 
     sent: bytes = b""
     answer: bytes = b""
@@ -315,7 +315,7 @@ def many(address, _):
         connection.close()
 
 
-# Attacks by kind. Those of `NEED_A_SECRET` know the secret of the job.
+# Attacks by kind. Attacks in `NEED_A_SECRET` know the secret of the job.
 ATTACKS = {attack.__name__: attack for attack in (large, malformed, wrong_password, wrong_secret, garbage, replayed, slow, many, silent)}
 NEED_A_SECRET = {"garbage", "replayed"}
 

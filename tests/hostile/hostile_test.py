@@ -206,8 +206,8 @@ class Hostile(ProgramTest):
         self.assert_logs_are_short([process.err + self.run_folder("besieged").log(rank).read_text()
                                     for rank, process in enumerate(started)], seconds)
 
-    # Rank 2 reaches the store through a slow link. When all ranks have said at which ports they wait, but rank 2 does not know
-    # those of the others yet, it has to wait until these have been attacked.
+    # Rank 2 reaches the store through a slow link. When all ranks have said at which ports they wait, but rank 2 does
+    # not know the others' ports yet, it has to wait until these have been attacked.
     def test_ports_at_which_ranks_meet(self):
         settings = {"backend": "gloo", "strategy": "all_reduce"}
 

@@ -34,7 +34,8 @@ class Hang(ProgramTest):
         hung = self.rank_process(run, hangs)
         os.kill(hung, signal.SIGSTOP)
         others = [rank for rank in range(ranks) if rank != hangs]
-        # One of two ranks may have got what it needed from the other before that one hung, and wait in a later operation.
+        # One of two ranks may have received its data from the other before that one hung, and wait in a later
+        # operation.
         waits = "(" + "|".join([*(f"rank {rank} has" for rank in others), f"ranks {', '.join(map(str, others))} have"]) + ")"
         warned = WARNED.format(waits=waits, hangs=hangs, process=hung)
         self.wait_for_console(process, warned)

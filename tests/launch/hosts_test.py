@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Tests that ranks of several hosts find each other: under mpirun, by flags, on hosts with several interfaces, and with
-IPv6 alone. The hosts are those of a virtual cluster."""
+IPv6 alone. The hosts belong to a virtual cluster."""
 
 import json
 import os

@@ -91,7 +91,7 @@ class Planted(ProgramTest):
 
 
 class Common:
-    """Hangs that are not those of one rank that waits in an operation, on one backend."""
+    """Hangs on one backend other than one rank that waits in an operation."""
 
     def test_a_rank_at_a_tenth_of_its_speed(self):
         """No operation takes long, but the others wait for the same rank in each."""

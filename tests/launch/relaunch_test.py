@@ -23,8 +23,8 @@ class Relaunch(ProgramTest):
                                              "times": times, "note": str(self.folder / note)})}
 
     def assert_recovers(self, kind, rank=1):
-        """A run with a fault ends as one without, after one restart from the newest checkpoint. The one of step 4 is
-        complete in step 14, since that of step 8 has waited for it."""
+        """A run with a fault ends as one without, after one restart from the newest checkpoint. The checkpoint of step
+        4 is complete in step 14, since the checkpoint of step 8 has waited for it."""
         self.assert_status(0, self.train(*sets(SAVED, self.way), run="undisturbed"))
         process = self.train(*sets(AGAIN, self.way), environment=self.fault(kind, rank=rank))
         self.assert_status(0, process)

@@ -185,7 +185,7 @@ class Disk(ProgramTest):
 
 
 class Data(ProgramTest):
-    """A missing dataset is reported once, with what was searched, where, and how to get it."""
+    """A missing dataset is reported once, with the searched files and folders, and how to get it."""
 
     mnist = sets({"dataset": "mnist", "expect": "{}"})
 

@@ -39,7 +39,7 @@ def sets(*settings, **more):
 
 
 def as_if_on_a_device(config):
-    """Changes the config file of a run to that of a run on a device, with all options that only devices support."""
+    """Changes the config file of a run for a run on a device, with all options that only devices support."""
     text = config.read_text()
     for was, on_device in (("device: auto", "device: cuda"), ("cuda_graph: false", "cuda_graph: true"),
                            ("resident: false", "resident: true")):
@@ -207,7 +207,7 @@ class ProgramTest(unittest.TestCase):
         foreign = ("OMPI_", "PMIX_", "PRTE_", "PMI_", "I_MPI_", "SLURM_", "TORCHELASTIC_", "PHALANX_", "MASTER_", "MPI_HOME",
                    "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "BUILD_WORKING_DIRECTORY")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
-        # Keeps Open MPI's segments separate from those of other programs that run at the same time.
+        # Keeps Open MPI's segments separate from the segments of other programs that run at the same time.
         own = {_MARK: self.mark, "TMPDIR": str(self.temporary),
                "OMPI_MCA_btl_sm_backing_directory": str(self.temporary)}
         return {name: value for name, value in {**kept, **own, **variables}.items() if value is not None}

@@ -87,7 +87,7 @@ def prose(root, page):
 
 
 def rule(build, name):
-    """Returns the text of the target `name` in a BUILD file, or an empty string if there is none."""
+    """Returns the text of the target `name` in a BUILD file, or an empty string if it is missing."""
     for text in re.findall(r"^\w+\(\n(?:    .*\n|\n)*\)\n", pathlib.Path(build).read_text(), re.M):
         if f'    name = "{name}",\n' in text:
             return text

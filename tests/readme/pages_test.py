@@ -92,7 +92,7 @@ class Pages(unittest.TestCase):
         name = name or package.split("/")[-1]
         if not label.startswith("//") or not build.exists():
             return False
-        # Targets of a list comprehension have their names on lines of their own.
+        # Targets of a list comprehension have their names on separate lines.
         return re.search(rf'^ +(name = )?"{re.escape(name)}",$', build.read_text(), re.M) is not None
 
     def test_keys_set_on_the_command_line_are_in_a_schema(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The CUDA toolkit's basic headers and runtime: the folder in CUDA_HOME, else that of the nvcc on PATH, else wheels.
+"""The CUDA toolkit's basic headers and runtime: from CUDA_HOME, else from the nvcc on PATH, else from wheels.
 
 It must be of the major version for which LibTorch was built: libraries of two major versions do not work in one process.
 Fetched by --config=cuda alone.
@@ -25,7 +25,7 @@ def _version(repository_ctx, folder):
     return "%d.%d" % (number // 1000, number % 1000 // 10)
 
 def _toolkit(repository_ctx):
-    """Returns the folder of an installed toolkit, or None if there is none that fits."""
+    """Returns the folder of an installed toolkit, or None if no installed one fits."""
     given = repository_ctx.os.environ.get("CUDA_HOME")
     nvcc = repository_ctx.which("nvcc")
     folder = given or (str(nvcc.realpath.dirname.dirname) if nvcc else None)
@@ -62,7 +62,8 @@ def _cuda(repository_ctx):
             lib = toolkit + "/lib"
         _symlink_libraries(repository_ctx, lib)
     else:
-        # Each wheel has some of the headers, so of folders that several have, what is in them.
+        # Each wheel has some of the headers. Several wheels have folders of the same name, so their contents are linked
+        # one by one.
         for wheel in ["cuda_runtime_wheel", "cuda_crt_wheel", "cuda_cccl_wheel", "cuda_cupti_wheel"]:
             root = str(repository_ctx.path(Label("@%s//:BUILD.bazel" % wheel)).dirname)
             for header in repository_ctx.path(root + "/include").readdir():

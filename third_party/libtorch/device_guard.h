@@ -2,8 +2,9 @@
 #pragma once
 
 // Replaces LibTorch's ATen/DeviceGuard.h, which the header of every operator includes and none uses: it brings the
-// types of TorchScript, half of what such a header costs to parse. This one leaves out what needs them. Code that calls
-// an operator with an ITensorListRef (at::cat does, at::concat does not) includes ATen/core/IListRef.h itself.
+// types of TorchScript, which take half of the time to parse such a header. This one omits the code that needs them.
+// Code that calls an operator with an ITensorListRef (at::cat does, at::concat does not) includes ATen/core/IListRef.h
+// itself.
 
 #include <ATen/core/Tensor.h>
 #include <c10/core/DeviceGuard.h>

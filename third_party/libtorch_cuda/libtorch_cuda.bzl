@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """LibTorch for CUDA: the folder in LIBTORCH_CUDA, else an installed PyTorch for CUDA, else its wheel.
 
-Of the same version as //third_party/libtorch, whose headers all code is compiled with: this one adds those of CUDA, and
+It has the same version as //third_party/libtorch, whose headers all code is compiled with. It adds CUDA's headers, and
 replaces the libraries that programs run with. Fetched by --config=cuda alone.
 """
 
@@ -53,7 +53,7 @@ def _is_libtorch_cuda(repository_ctx, folder):
     return all([repository_ctx.path(folder + "/" + path).exists for path in _NEEDED])
 
 def _find(repository_ctx):
-    """The folder of an installed one; None: there is none."""
+    """Returns the folder of an installed one, or None."""
     given = repository_ctx.os.environ.get("LIBTORCH_CUDA")
     if given:
         if not _is_libtorch_cuda(repository_ctx, given):
@@ -68,7 +68,7 @@ def _libtorch_cuda(repository_ctx):
     folder = _find(repository_ctx)
     lib = folder and str(repository_ctx.path(folder + "/lib").realpath)
     if not folder:
-        # The wheel lies beside CUDA's libraries, where it looks for them, as pip would have installed them. Its folder
+        # The wheel lies next to CUDA's libraries, where it looks for them, as pip would have installed them. Its folder
         # is not a link: the folder above a link is the one above the link's target.
         folder = str(repository_ctx.path(Label("@libtorch_cuda_wheel//:BUILD.bazel")).dirname)
         cuda = str(repository_ctx.path(Label("@cuda//:BUILD.bazel")).dirname)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open MPI: the installation in MPI_HOME, else that of the mpicc on PATH, else its wheel."""
+"""Open MPI: the installation in MPI_HOME, else the one of the mpicc on PATH, else its wheel."""
 
 _BUILD = """\
 package(default_visibility = ["//visibility:public"])

@@ -90,8 +90,8 @@ void choose_python(Options& options, RankStart& start, bool launched) {
   }
 }
 
-// Installs the libraries that are measured by programs of their own. Ranks that a launcher starts would install the
-// same one at the same time, so they only look for it.
+// Installs the libraries that are measured by separate programs. Ranks that a launcher starts would install the same
+// one at the same time, so they only look for it.
 void install_peers(const Options& options, bool launched) {
   for (const auto& name : options.against) {
     const PeerLibrary* const library = find_peer_library(name);

@@ -87,7 +87,7 @@ Measure prepare(const ccl::communicator& world, const PeerCase& what) {
 
 void serve(RankConnection& rank) {
   int provided = MPI_THREAD_SINGLE;
-  check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided));  // oneCCL has threads of its own
+  check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided));  // oneCCL has its own threads
   {
     const ccl::communicator world = connect();
     rank.send("ready");

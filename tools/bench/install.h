@@ -10,7 +10,7 @@ namespace phalanx::bench {
 /// A folder in the user's cache.
 struct Installation {
   std::string folder;  // name of the folder, with the version of its contents
-  std::string what;    // what is installed, for messages
+  std::string what;    // names the installed software in messages
   std::string flag;    // the flag that requires it; begins errors
   std::string remedy;  // ends errors: what to do instead; may be empty
 };

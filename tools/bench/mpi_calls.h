@@ -13,7 +13,7 @@
 /// nothing of Phalanx, as timed.h.
 namespace phalanx::bench {
 
-/// The float32 buffers of a case on this rank; their sizes are those of struct Sizes (operation.h).
+/// The float32 buffers of a case on this rank; struct Sizes (operation.h) has their sizes.
 struct MpiBuffers {
   void* whole = nullptr;
   void* other = nullptr;  // a part; for all_to_all as large as `whole`

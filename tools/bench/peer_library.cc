@@ -45,7 +45,7 @@ void pip_install(const std::vector<std::string>& wheels, const fs::path& prefix,
                     " failed, as printed above; the first measurement needs network access");
 }
 
-// The extra wheel contains other files of the same names, so it has a prefix of its own, which is removed.
+// The extra wheel contains other files of the same names, so it gets a separate prefix, which is removed.
 void add_extra_file(const PeerLibrary& library, const fs::path& prefix, const std::string& flag) {
   if (library.extra_wheel.empty()) return;
   const fs::path extra = prefix / "extra";

@@ -17,7 +17,7 @@ struct PeerLibrary {
   std::string extra_file;                   // path below the folder of the library
   const char* source;                       // text of the program's .cc file
   std::vector<std::string> links;           // libraries that the program links
-  std::vector<std::string> settings;        // variables for its processes; @ stands for the folder of the library
+  std::vector<std::string> settings;        // variables for its processes; @ means the folder of the library
   std::vector<std::string> oversubscribed;  // more of them if there are more ranks than cores
   std::set<std::string> lacks;              // operations that it does not have
 };
@@ -30,7 +30,7 @@ const PeerLibrary* find_peer_library(const std::string& name);
 
 /// Installs the library under $XDG_CACHE_HOME or ~/.cache and compiles its program, unless both were done before. The
 /// first call needs network access, a C++ compiler (c++) and up to a gigabyte of disk. Throws a ConfigError that begins
-/// with `flag`, the flag that requires the library, and says what is missing.
+/// with `flag`, the flag that requires the library, and names the missing requirement.
 void install_peer_library(const PeerLibrary& library, const std::string& flag);
 
 /// Throws a ConfigError that begins with `flag` unless the library is installed.

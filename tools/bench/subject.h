@@ -64,8 +64,8 @@ std::unique_ptr<Subject> make_torch_subject(const std::string& python, const Ran
                                             Seconds timeout);
 
 /// Returns a subject that measures a library of peer_library.h, which must be installed. Rank 0 starts its launcher,
-/// which starts one process for each rank; these measure as those of PyTorch do, on the same cores as their ranks. All
-/// ranks must be on one host. Collective.
+/// which starts one process for each rank; these measure as PyTorch's processes do, on the same cores as their ranks.
+/// All ranks must be on one host. Collective.
 std::unique_ptr<Subject> make_launched_subject(const PeerLibrary& library, const RankInfo& rank_info, StorePtr store,
                                                Seconds timeout);
 
@@ -78,7 +78,7 @@ std::unique_ptr<Subject> make_flags_subject(const RankInfo& rank_info, StorePtr 
 std::unique_ptr<Subject> make_servers_subject(CommunicatorPtr world);
 
 /// Returns a trial that runs in this process: `synchronize` synchronizes the ranks, and `measure` runs the operation
-/// the given number of times and returns the total microseconds. Both must own what they use.
+/// the given number of times and returns the total microseconds. Both must own the objects that they use.
 std::unique_ptr<Trial> make_trial(std::function<void()> synchronize, Measure measure);
 
 }  // namespace phalanx::bench

@@ -17,8 +17,8 @@ class Hosts {
   /// Uses this host only.
   Hosts();
 
-  /// Makes two hosts, connected at this rate, in the notation of tc. Throws ConfigError with what is missing if they
-  /// cannot be made.
+  /// Makes two hosts, connected at this rate, in the notation of tc. Throws ConfigError, which names the missing
+  /// requirement, if they cannot be made.
   explicit Hosts(const std::string& rate);
 
   int count() const { return static_cast<int>(hosts_.size()); }

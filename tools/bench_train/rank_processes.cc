@@ -28,7 +28,7 @@ using Words = std::vector<std::string>;
 constexpr Seconds kStart{300};  // importing PyTorch on a busy machine takes a while
 constexpr Seconds kAnswer{900};
 
-// Returns the path of cpp_peer, which is a program of its own and is built with this one, `self`.
+// Returns the path of cpp_peer, a separate program that is built with this one, `self`.
 std::string find_cpp_peer(const std::string& self) {
   const auto path = std::filesystem::path(self).parent_path().parent_path() / "bench_train/cpp/cpp_peer";
   if (std::filesystem::is_regular_file(path)) return path.string();

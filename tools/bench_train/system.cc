@@ -70,7 +70,7 @@ std::vector<System> of_phalanx() {
   };
 }
 
-// The same loop in C++, with gradients averaged by Phalanx as a library or by what else there is.
+// The same loop in C++, with gradients averaged by Phalanx as a library or by another system.
 std::vector<System> of_cpp_loops() {
   return {
       {.name = "cpp_phalanx",

@@ -19,8 +19,8 @@ struct Command {
   int (*run)(const Arguments& arguments) = nullptr;  // returns the exit status; throws as run_main() documents
 };
 
-/// Adds a command to the table of this program, before main(). A tool does so in the last lines of its own .cc file,
-/// whose target needs `alwayslink = True`:
+/// Adds a command to the table of this program, before main(). A tool does so in the last lines of its .cc file, whose
+/// target needs `alwayslink = True`:
 ///
 ///     const bool eval_registered = register_command({"eval", "measures saved weights", CommandGroup::kModels, run});
 ///

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands that are programs of their own: doctor has to start where a library that phalanx needs is missing, and
-// only download needs libcurl and what that depends on.
+// The commands that are separate programs: doctor has to start where a library that phalanx needs is missing, and only
+// download needs libcurl and its dependencies.
 #include <unistd.h>
 
 #include <cerrno>

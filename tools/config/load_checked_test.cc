@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels are selected once in a process, so each case has a process of its own.
+// Kernels are selected once in a process, so each case runs in a separate process.
 #include "tools/config/load_checked.h"
 
 #include <gmock/gmock.h>
@@ -21,8 +21,7 @@ using kernels::kernels_in_use;
 
 enum Outcome { kLoaded = 0, kWrong, kRefused };
 
-// Loads a small config in a process of its own, which ends with the outcome, or with kWrong unless `holds` is true
-// then.
+// Loads a small config in a separate process, which ends with the outcome, or with kWrong unless `holds` is true then.
 void expect_after_loading(const std::vector<std::string>& overrides, Outcome outcome,
                           const std::function<bool()>& holds) {
   const std::string path = ::testing::TempDir() + "/load_checked.yaml";

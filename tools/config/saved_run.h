@@ -13,7 +13,7 @@ namespace phalanx {
 struct SavedRun {
   std::string weights;
   std::string config;
-  std::string dataset{};  // path of the dataset.json next to the config; empty if there is none
+  std::string dataset{};  // path of the dataset.json next to the config; empty if it does not exist
 };
 
 /// The flags of a command that uses a saved run.

@@ -75,7 +75,7 @@ class Pages {
   Clock::time_point next_{};
 };
 
-// Returns the jobs whose state can be read: those of the nightly, and those in another folder with runs.
+// Returns the jobs whose state can be read, from the nightly and from another folder with runs.
 std::vector<JobState> read_jobs(std::vector<std::string> folders, const std::string& other) {
   for (auto& found : find_live_runs(other)) folders.push_back(std::move(found));
   std::vector<JobState> jobs;

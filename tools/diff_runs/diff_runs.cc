@@ -134,7 +134,7 @@ std::optional<RecordedDifference> compare_recordings(const std::string& first, c
   return found;
 }
 
-// Returns the rank and the step of the first difference, as far as it is known.
+// Returns a plan to replay the rank with the first difference, up to the step of that difference.
 ReplayPlan plan_of(const std::optional<DigestDifference>& digests, const std::optional<RecordedDifference>& recorded) {
   if (!recorded) return {.rank = digests->rank, .until = digests->step};
   // Before the first step, there are no digests to compare, so the first step is included.

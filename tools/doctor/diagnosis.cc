@@ -93,7 +93,7 @@ std::string hybrid_reason(const Diagnosis& found) {
          " if mpirun, mpiexec or srun --mpi=pmix started the ranks, otherwise " + rate_of("gloo", found);
 }
 
-// Returns why `backend: auto` chooses a backend, with what was measured here.
+// Returns why `backend: auto` chooses a backend, with the measurements made here.
 std::string reason_for(const std::string& backend, const Diagnosis& found) {
   if (backend == "hybrid") return hybrid_reason(found);
   if (backend == "inproc") return "nothing is sent";

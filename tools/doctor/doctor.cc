@@ -35,13 +35,13 @@ int print(const JobPicture& job, const std::string& json) {
   return kDone;
 }
 
-// Says what the ranks of a running job do.
+// Prints what the ranks of a running job do.
 int attach(std::int64_t process, const std::string& json) {
   if (process != static_cast<pid_t>(process)) throw ConfigError("--attach: a process has no such id");
   return print(picture_of_process(static_cast<pid_t>(process)), json);
 }
 
-// Says what the ranks of a job of PyTorch did when it wrote these dumps.
+// Prints what the ranks of a job of PyTorch did when it wrote these dumps.
 int read_dumps(const std::vector<std::string>& files, const std::string& json) {
   if (files.empty()) throw ConfigError("--flight_recorder: name the dumps of all ranks, such as nccl_trace_rank_*");
   std::vector<FlightRecorderDump> dumps;

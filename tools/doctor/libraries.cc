@@ -75,7 +75,7 @@ Library mpi() {
           .path = file_of(reinterpret_cast<const void*>(&MPI_Init_thread))};
 }
 
-// Returns the MPI that backend mpi uses under an mpiexec other than Open MPI's, unless there is none.
+// Returns the MPI that backend mpi uses under an mpiexec other than Open MPI's, or an empty list.
 std::vector<Library> mpi_with_abi() {
   const auto& opened = mpi::open_library();
   if (opened.handle == nullptr) return {};

@@ -12,7 +12,7 @@ namespace phalanx::history {
 /// A night of a series: the values of one metric of one case.
 struct Night {
   std::string commit;
-  std::vector<double> values;   // of repeated runs, at least one; their median stands for the night
+  std::vector<double> values;   // of repeated runs, at least one; their median represents the night
   std::int64_t session = 0;     // number in the database
   std::int64_t started_at = 0;  // seconds since 1970 (UTC)
 };
@@ -46,7 +46,7 @@ inline constexpr std::size_t kFewestNights = 3;
 /// those from it on, up to any later night. The division is kept if at most a share `false_alarms` of random orders of
 /// the same values can be divided as well; each part is then divided in turn. So whatever the distribution of the
 /// noise, a series of independent nights without a change has a change point with a probability of at most
-/// `false_alarms`. Changes smaller than `least` are left out at the end.
+/// `false_alarms`. Changes smaller than `least` are discarded at the end.
 ///
 /// `nights` are in the order of time. The result is the same on every machine. Takes time quadratic in the number of
 /// nights, and 2,000 times as long for each change as for a series without one.

@@ -29,8 +29,8 @@ class Conditions {
   /// Requires that cases.config is the path `pattern`, or that the name of the file is, with or without .yaml.
   void add_config(const std::string& pattern);
 
-  /// Requires that cases.session_id is one of the newest `count` sessions of a suite. 0 stands for all sessions, and an
-  /// empty suite for all suites.
+  /// Requires that cases.session_id is one of the newest `count` sessions of a suite. 0 means all sessions, and an
+  /// empty suite means all suites.
   void add_sessions(const std::string& suite, int count);
 
   /// Returns the query with "WHERE" and the conditions between the two parts, and with its parameters bound.

@@ -21,8 +21,8 @@ struct Origin {
 /// checksum in the manifest, so that something else has changed it.
 std::optional<Origin> find_origin(const std::string& path);
 
-/// Returns a file below `folder` with the same bytes as `path`, for files that were copied out of a run; nullopt if
-/// there is none. Reads only files of the same size.
+/// Returns a file below `folder` with the same bytes as `path`, for files that were copied out of a run, or nullopt.
+/// Reads only files of the same size.
 std::optional<std::string> find_copy(const std::string& path, const std::string& folder);
 
 }  // namespace phalanx::history

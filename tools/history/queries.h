@@ -26,7 +26,7 @@ struct StoredCase {
 };
 
 /// Returns the newest sessions of a suite, newest first: at most `count` of them, or all if `count` is 0. An empty
-/// suite stands for all suites.
+/// suite means all suites.
 std::vector<StoredSession> nights(Database& database, const std::string& suite, int count);
 
 /// Returns the sessions of a suite and shard that have not been finished, newest first, for a program that continues
@@ -90,9 +90,9 @@ struct SeriesFilter {
 };
 
 /// Returns the series by case and metric. A night has the values of all runs of role "main" that completed, whether or
-/// not their expectations were met, and the values of split "case" of runs of any role, since the run that completes a
-/// comparison has its result. Only the nights on the hardware of the newest night count, since others cannot be
-/// compared.
+/// not their expectations were met. It also has the values of split "case" of runs of any role, since the run that
+/// completes a comparison has its result. Only the nights on the hardware of the newest night count, since others
+/// cannot be compared.
 std::vector<Series> find_series(Database& database, const SeriesFilter& filter);
 
 /// Returns one series, which is empty if no run has such a value. `metric` is read by parse_metric().

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the headers that are installed: the public ones, and those of the repository that they include.
+"""Finds the headers that are installed: the public ones, and headers of the repository that they include.
 
     tools/install/headers.py          compares them with installed_headers.txt
     tools/install/headers.py --write  writes that list

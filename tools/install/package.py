@@ -76,7 +76,7 @@ def _entry(name, kind, mode):
 def debian_package(members, links, prefix, fields):
     """Returns a tree below the folder `prefix`, such as "usr", as the bytes of a .deb.
 
-    `fields` are those of its control file, except Installed-Size.
+    `fields` are the fields of its control file, except Installed-Size.
     """
     size = sum(len(data) for data, _ in members.values())
     control = {**fields, "Installed-Size": str(size // 1024 + 1)}

@@ -201,7 +201,7 @@ class Ends(RegressTest):
         process.wait()
         self.assertTrue(becomes_true(lambda: not processes(self.mark), 10), self._describe_processes())
         self.assertEqual("running", self.states()["quickstart-b"])
-        # The same cases, of which b now ends.
+        # The same cases, but b now ends.
         self.write_suite(entry("a", alone=True), entry("b", alone=True), entry("c", alone=True))
         process = self.finish(suite)
         self.assertIn("Goes on with session 1, in which 1 of 3 cases have ended", process.out)

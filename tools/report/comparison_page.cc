@@ -49,7 +49,7 @@ std::string curves(const std::vector<RunRecord>& runs) {
     Chart chart{.title = title_of(key), .unit = key == "train/samples_per_second" ? " samples/s" : ""};
     for (std::size_t i = 0; i < runs.size(); ++i) {
       const auto curve = runs[i].curves.find(key);
-      // A run without this curve keeps its position, so that a run has the same color in all charts.
+      // A run without this curve keeps its position, so that a run has the same color in every chart.
       chart.series.push_back({names[i], curve == runs[i].curves.end() ? Curve{} : curve->second});
     }
     text += draw(chart);

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A virtual cluster: hosts that are namespaces of this machine, which programs cannot distinguish from other machines.
 
-Each host has a network interface, a host name and a /dev/shm of its own. All other files are those of this machine,
-except /etc/hosts, which names the hosts, and the folders that are given as private. A bridge connects the hosts. A
+Each host has its own network interface, host name and /dev/shm. All other files are shared with this machine, except
+/etc/hosts, which names the hosts, and the folders that are given as private. A bridge connects the hosts. A
 token bucket (tbf) limits what each host sends, and, if there are more than two, what each receives.
 
 The hosts of a cluster share a PID namespace. The kernel kills all of its processes, and with them their network and
@@ -68,8 +68,8 @@ echo $$
 exec sleep infinity <&- >/dev/null 2>&1
 """
 
-# Stands in for ssh between hosts: ssh [OPTIONS] [USER@]HOST [COMMAND...]. As with ssh, the command gets none of the
-# caller's variables, starts in the home folder, and has a session of its own: Open MPI's daemons kill theirs.
+# Replaces ssh between hosts: ssh [OPTIONS] [USER@]HOST [COMMAND...]. As with ssh, the command gets none of the caller's
+# variables, starts in the home folder, and has a separate session: Open MPI's daemons kill theirs.
 SSH = r"""#!/bin/sh
 while [ "${1#-}" != "$1" ]; do
   case $1 in -[bcDEeFIiJLlmOopQRSWw]) shift ;; esac
@@ -137,7 +137,7 @@ class Cluster:
     """Makes the hosts on entry, and removes them, with all processes on them, on exit.
 
     rate: of each host's connection, in the notation of tc; empty: no limit. sshd: each host runs a real sshd; without
-    it, a program stands in for ssh. private: existing folders that are empty and different on each host. ipv6: hosts
+    it, a program replaces ssh. private: existing folders that are empty and different on each host. ipv6: hosts
     have addresses of IPv6 only, not even 127.0.0.1. names, addresses: of the hosts.
     """
 
@@ -167,7 +167,7 @@ class Cluster:
 
     def command(self, host, command):
         """Returns the command that runs `command` on a host, which is given by its number, in the current folder. It
-        gets SIGTERM if the process that enters the host is killed. It has a session of its own, because mpirun sends
+        gets SIGTERM if the process that enters the host is killed. It has a separate session, because mpirun sends
         signals to process groups, and it does not see the id of a group that began outside of the cluster."""
         path = f"PATH=/run/phalanx/bin:{os.environ.get('PATH', os.defpath)}"
         return [*self._inside("--pid"), "setpriv", "--pdeathsig", "TERM", "setsid", *self._on(host), "env", path,

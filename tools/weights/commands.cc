@@ -60,7 +60,7 @@ double difference(const at::Tensor& a, const at::Tensor& b) {
 }
 
 // For a model whose embeddings are on parameter servers: returns true if the rows next to the weights fit the model, or
-// if there are none, as for initial weights.
+// if there are no rows, as for initial weights.
 bool rows_fit(const std::string& weights, const ExperimentConfig& config, Model& model) {
   if (!wants_servers(config.model)) return true;
   const std::string rows = embedding_rows_path(weights);

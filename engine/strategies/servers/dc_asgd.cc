@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Delay-compensated asynchronous SGD (Zheng et al. 2017, Asynchronous Stochastic Gradient Descent with Delay
-// Compensation, arXiv:1609.08326, algorithms 1 and 2): each rank computes a gradient g at the parameters b that it has
+// Compensation, arXiv:1609.08326, algorithms 1 and 2). Each rank computes a gradient g at the parameters b that it has
 // read last, pushes it, and reads the parameters again, without waiting for any other rank. The servers, which remember
 // b and whose parameters are x when g arrives, go to
 //

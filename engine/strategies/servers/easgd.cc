@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elastic averaging SGD (Zhang, Choromanska and LeCun 2015, Deep learning with Elastic Averaging SGD, algorithm 1):
-// each rank trains its own replica x with its own optimizer, and every `every` steps the replica and the centre c on
+// Elastic averaging SGD (Zhang, Choromanska and LeCun 2015, Deep learning with Elastic Averaging SGD, algorithm 1).
+// Each rank trains its own replica x with its own optimizer, and every `every` steps the replica and the centre c on
 // the parameter servers move towards each other:
 //
 //   e = alpha (x - c)    x -= e    c += e    alpha = beta / P

@@ -4,7 +4,7 @@
 // staleness power p, a gradient that is t updates late is applied at rate / (1 + t)^p (staleness-aware rates: Zhang,
 // Gupta, Lian and Liu 2015, arXiv:1511.05950, equation 5, where p is 1). With `clients` P > 1, one step is taken with
 // the mean of every P gradients; if each client waits for all others in its clock, this is one step per clock. A step
-// does not change elements that are unused in all of its gradients.
+// does not change elements that none of its gradients uses.
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 

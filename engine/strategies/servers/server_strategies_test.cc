@@ -262,8 +262,8 @@ void expect_dc_asgd(int ranks, const Gradient& gradient) {
 TEST_P(Served, DcAsgdFollowsItsRecurrenceOnAQuadratic) { expect_dc_asgd(GetParam(), gradient_at); }
 TEST_P(Served, DcAsgdFollowsItsRecurrenceOnANetwork) { expect_dc_asgd(GetParam(), gradient_of_net); }
 
-// A step does not change elements that are unused in all of its gradients. An element that is unused in some of them
-// counts as 0 there.
+// A step does not change elements that none of its gradients uses. In gradients that do not use an element, it counts
+// as 0.
 TEST(ServerOptimizers, LeaveUnusedElementsAsTheyAre) {
   for (const std::string optimizer :
        {"{name: sgd, momentum: 0.9, weight_decay: 0.1}", "{name: adam, weight_decay: 0.1}",

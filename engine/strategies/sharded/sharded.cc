@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Synchronous data parallelism with a sharded update (ZeRO stage 1, Rajbhandari et al. 2020, section 5.1): every rank
+// Synchronous data parallelism with a sharded update (ZeRO stage 1, Rajbhandari et al. 2020, section 5.1). Every rank
 // gets the mean gradients of its part of each bucket, keeps optimizer state only for that part and updates it, and then
 // all ranks gather the new values. The optimizer state takes 1 / P of the memory and the update 1 / P of the time.
 // Wire: 2 (P - 1) / P of the gradients' bytes per rank and step, as all_reduce: a reduce-scatter and an all-gather.

@@ -38,7 +38,7 @@ class LoadingVisitor final : public Visitor {
     const Node* name = nullptr;                    // node that names the selected schema
     std::map<std::string, const Node*> renamed{};  // values that are written under former keys, by present key
 
-    // Returns the entry of the map with this key; null: there is none.
+    // Returns the entry of the map with this key, or null.
     const Node::Entry* find(const std::string& key) const { return node ? config::find(*node, key) : nullptr; }
   };
   struct UnknownKey {

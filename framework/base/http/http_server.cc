@@ -37,7 +37,7 @@ constexpr const char* kRealm = "phalanx";
 constexpr unsigned kNonceSeconds = 300;  // time within which a client must use a nonce
 constexpr unsigned kNonces = 1024;       // nonces that are remembered, so that none is used twice
 
-// Returns a listening socket. The reason why there is none is the end of the message of listen_at().
+// Returns a listening socket. Throws ConfigError with the reason that listen_at() gives.
 Descriptor listen_for_http(const std::string& address, int port) {
   const bool six = address.find(':') != std::string::npos;
   const std::string where = (six ? "[" + address + "]" : address) + ":" + std::to_string(port);
@@ -131,7 +131,7 @@ class HttpServer::Server {
     const char* given = ::MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
     if (given == nullptr) return MHD_NO;
     if (equal_hashes(given, "Bearer " + token_)) return MHD_YES;
-    // The proof must stand there as it is, without an escape that would hide it.
+    // The proof must not contain escapes, which would hide it from UsedProofs.
     if (std::strchr(given, '\\') != nullptr) return MHD_NO;
     const int proof = ::MHD_digest_auth_check2(connection, kRealm, kHttpUser.c_str(), secret_->c_str(), kNonceSeconds,
                                                MHD_DIGEST_ALG_SHA256);

@@ -46,8 +46,8 @@ class HttpServer {
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  /// Sends an event to all connections whose response has `events`: `data` is one line. A client that does not read
-  /// what it was sent is dropped. Thread-safe; never blocks.
+  /// Sends an event to all connections whose response has `events`: `data` is one line. A client that does not read its
+  /// events is dropped. Thread-safe; never blocks.
   void send_event(std::string_view name, std::string_view data);
 
   int port() const;

@@ -8,7 +8,7 @@
 namespace phalanx {
 namespace {
 
-// Returns all texts that may be a proof, in lower case: those of as many hexadecimal digits as a SHA-256 has, except in
+// Returns all texts that may be a proof, in lower case: runs of as many hexadecimal digits as a SHA-256 has, except in
 // paths of pages.
 std::vector<std::string> hashes_of(std::string_view header) {
   constexpr std::size_t kDigits = 64;

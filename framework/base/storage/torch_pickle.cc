@@ -88,7 +88,7 @@ at::ScalarType dtype_of(const std::string& storage) {
   return at::ScalarType::Undefined;
 }
 
-// The entries of a state dict may all be the same tensor, of which each gets a copy of the description.
+// The entries of a state dict may all be the same tensor, and each entry gets a copy of its description.
 constexpr std::uint64_t kMaxDescriptions = 64;        // times the bytes of the pickle
 constexpr std::uint64_t kFreeDescriptions = 1 << 20;  // bytes
 

@@ -12,7 +12,7 @@ namespace phalanx {
 /// A communicator that checks that each message arrives as it was sent. The sender computes the CRC-32C of each message
 /// and sends it right after the message; the receiver computes it again. If they differ, the receiver's Work::wait()
 /// throws CommError::kSystem, which names both ranks, the operation and its sequence number in the group. Messages of
-/// send() and recv() have numbers of their own on each rank.
+/// send() and recv() are numbered separately on each rank.
 ///
 /// Collectives on CPU tensors consist of such messages: they are performed by the direct algorithms
 /// (framework/collectives/direct.h), which combine in rank order, rather than by the inner communicator. Every part of
@@ -40,7 +40,7 @@ class ChecksummedCommunicator final : public Decorator {
 };
 
 /// Flips a bit of the next message that the rank with this recorder (Communicator::recorder()) sends through a
-/// ChecksummedCommunicator, after its checksum was computed. For tests of what happens then. Thread-safe.
+/// ChecksummedCommunicator, after its checksum was computed. For tests. Thread-safe.
 void damage_next_message(const FlightRecorder& sender);
 
 }  // namespace phalanx

@@ -47,8 +47,8 @@ class Compressor {
   /// Communicator::run(). Does nothing in a group of one rank.
   ///
   /// `tensor` must be float32 and contiguous, and have as many elements as the layout; otherwise std::invalid_argument
-  /// is thrown. It must always hold values of the same bucket: those of another bucket would be mixed with the
-  /// remembered error.
+  /// is thrown. It must always hold values of the same bucket, because the remembered error of one bucket must not be
+  /// added to another.
   std::int64_t all_reduce_mean(Communicator& group, const at::Tensor& tensor);
 
   /// Returns the state that is kept between two reductions. The number of tensors never changes. `group` is the same as

@@ -13,7 +13,7 @@ namespace phalanx {
 std::int64_t all_reduce_bytes(std::int64_t bytes, int ranks);
 
 /// The collectives that compressors use, on one group. They block, and they count the bytes that this rank sends. The
-/// count is that of an algorithm that moves the minimum; a backend within one host may move less, and small tensors may
+/// count assumes an algorithm that moves the minimum; a backend within one host may move less, and small tensors may
 /// use algorithms that move more:
 ///
 ///   all_reduce   2 (P - 1) / P of the tensor's bytes

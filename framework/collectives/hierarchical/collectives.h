@@ -20,8 +20,8 @@ namespace phalanx::hierarchical {
 ///   between groups: the same bytes, all sent by one rank
 ///
 /// If intra and inter belong to two worlds, a message is cut into pieces of kPieceBytes. In a cartesian level of at
-/// most Exchange::kMaxGroups groups whose inter has no levels of its own, the pieces are exchanged (exchange.h): three
-/// of them are in flight at a time, so that the messages of one piece travel while another piece is reduced inside its
+/// most Exchange::kMaxGroups groups whose inter has no further levels, the pieces are exchanged (exchange.h). Three of
+/// them are in flight at a time, so that the messages of one piece travel while another piece is reduced inside its
 /// group, and the network need not wait for memory. With more groups, or through leaders, this overlap needs a progress
 /// thread of intra. The operation works in the tensor itself; an exchange also keeps the received data of two pieces.
 ///

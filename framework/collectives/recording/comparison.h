@@ -21,7 +21,7 @@ struct OperationDifference {
   std::string text{};  // one line for people
 };
 
-/// Returns in what two recordings of an operation differ; nullopt: in nothing. Measurements are not compared.
+/// Returns the kind of difference between two recordings of an operation, or nullopt. Measurements are not compared.
 std::optional<OperationDifference::Kind> difference(const EntryHead& first, const EntryHead& second);
 
 /// Describes a difference in one line. `where` says in which part of the input or of the result it is, such as " in

@@ -22,7 +22,7 @@ class NamedMemory {
 
   void add(std::string name, const void* begin, std::size_t bytes);
 
-  /// Returns the pieces of a run of bytes, in order. Without any name for it, there are none.
+  /// Returns the pieces of a run of bytes, in order, or an empty list if no byte has a name.
   std::vector<Piece> pieces(const void* begin, std::size_t bytes) const;
 
  private:

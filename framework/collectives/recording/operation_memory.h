@@ -15,7 +15,7 @@ at::Tensor input_of(const Operation& operation, int rank);
 /// `measured`, a root that sends its own tensor counts as receiving it.
 at::Tensor result_of(const Operation& operation, int rank, bool measured);
 
-/// Throws ConfigError if the memory is shared with other ranks: a recording cannot see what they write there.
+/// Throws ConfigError if the memory is shared with other ranks: a recording cannot see their writes.
 void refuse_shared(const Allocation& allocation, const Communicator& group);
 
 }  // namespace phalanx::recording

@@ -57,7 +57,7 @@ class Recorder {
   void end_step(std::int64_t step, std::uint64_t checksum) { add_mark(EntryKind::kStep, step, checksum); }
   void end_run(std::int64_t step, std::uint64_t checksum) { add_mark(EntryKind::kEnd, step, checksum); }
 
-  /// Returns the number of bytes that have been written, including those of segments that are no longer kept.
+  /// Returns the number of bytes that have been written, including segments that are no longer kept.
   std::int64_t bytes() const { return bytes_.load(); }
 
   NamedMemory& memory() { return memory_; }

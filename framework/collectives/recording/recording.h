@@ -74,7 +74,7 @@ class Recording {
   /// DataError if it is damaged.
   std::optional<RecordedOperation> find(const Stream& stream, std::uint64_t sequence);
 
-  /// Returns the sequence number of the first operation of a stream that is left; nullopt if there is none.
+  /// Returns the sequence number of the first remaining operation of a stream, or nullopt if none remains.
   std::optional<std::uint64_t> first_sequence(const Stream& stream) const;
 
   /// Returns the head of the first operation that next() has not returned, in the order in which they were recorded.

@@ -17,8 +17,8 @@ namespace phalanx::recording {
 /// A communicator that records what this rank receives, so that the rank can be replayed alone: the result and the
 /// digest of the input of each operation, in order, and the groups that are split from it.
 ///
-/// It claims that ranks do not share memory (shares_memory()), since it could not see what they write there. It takes
-/// tensors on the CPU only, even if the inner communicator takes others: operations on tensors of devices reach it by a
+/// It claims that ranks do not share memory (shares_memory()), since it could not see their writes. It takes tensors on
+/// the CPU only, even if the inner communicator takes others: operations on tensors of devices reach it by a
 /// communicator that stages them in host memory. Groups cannot shrink().
 ///
 /// Thread-safe if the inner communicator is.

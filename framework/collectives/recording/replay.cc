@@ -36,7 +36,7 @@ void copy_elements(const at::Tensor& to, const at::Tensor& from) {
   if (bytes > 0) std::memmove(to.mutable_data_ptr(), from.const_data_ptr(), bytes);
 }
 
-// Gives a rank what it would receive if all ranks had its tensors.
+// Gives a rank the data that it would receive if all ranks had its tensors.
 void answer_alone(const Operation& operation, int rank, int size) {
   const auto& counts = operation.input_counts;
   const bool root = operation.root() == rank;

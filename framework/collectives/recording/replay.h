@@ -53,15 +53,15 @@ class Replay : public std::enable_shared_from_this<Replay> {
   void attach();
   bool detached() const { return detached_; }
 
-  /// Also compares the recording, operation by operation, with that of the same rank in another run. Must be called
-  /// before world().
+  /// Also compares the recording, operation by operation, with the recording of the same rank in another run. Must be
+  /// called before world().
   void compare_with(std::unique_ptr<Recording> other) { other_ = std::move(other); }
 
   /// Returns the first operation so far in which the other run differs, with the parameters in its input or result that
   /// differ and the bucket that has them; empty: none.
   std::string difference_from_other() const;
 
-  /// Says which step begins, from 1.
+  /// Must be called when a step begins; the first step is 1.
   void begin_step(std::int64_t step);
 
   /// Compares the checksum of the rank's parameters after a step, or at the end of the run. Throws ReplayDifference.
@@ -80,13 +80,14 @@ class Replay : public std::enable_shared_from_this<Replay> {
 
   /// Returns the answer to a request to a server, and compares the request with the recorded one. `asked` is the entry
   /// of the request: its sequence number is 0 for the attempt to connect, and set here, in the order of the calls, for
-  /// others. `sent` is what it sends, undefined if nothing, and `what` names it in messages. Returns nullopt if the
-  /// recorded rank did not wait for an answer; then waiting for it must end in throw_unanswered(). Not to be called
-  /// while detached().
+  /// others. `sent` is the tensor that it sends, or undefined, and `what` names the request in messages. Returns
+  /// nullopt if the recorded rank did not wait for an answer; then waiting for it must end in throw_unanswered(). Not
+  /// to be called while detached().
   std::optional<RecordedOperation> follow_request(EntryHead asked, const at::Tensor& sent, const std::string& what);
   [[noreturn]] void throw_unanswered(const std::string& what);
 
-  /// Returns the first difference; empty: none yet. A difference in a work that nobody waited for is found here only.
+  /// Returns the first difference, or an empty string. A difference in a work that was not waited for is found here
+  /// only.
   std::string difference() const;
 
   std::int64_t operations() const { return operations_; }

@@ -16,7 +16,7 @@
 
 namespace phalanx {
 
-/// The selection of algorithms in a world and in all groups that are split from it. One object per rank, which the
+/// The selection of algorithms in a world and in every group that is split from it. One object per rank, which the
 /// rank's SelectingCommunicators share. The table can be replaced between two operations, and the sizes of operations
 /// can be recorded. Thread-safe.
 class LiveSelection {

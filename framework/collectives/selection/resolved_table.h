@@ -52,7 +52,7 @@ class ResolvedTable {
 
   Range add_range(std::int64_t up_to, const Rules& rules);
 
-  std::array<Ranges, 2> ranges_;  // for tensors of the CPU, and for those of devices
+  std::array<Ranges, 2> ranges_;  // for tensors on the CPU and on devices
   std::vector<Candidate> candidates_;
 };
 

@@ -31,7 +31,7 @@ class SelectingCommunicator final : public Decorator {
     CommunicatorPtr group;
   };
 
-  /// `inner` is a world: scopes of rules are those of groups of its ranks. Throws ConfigError if a rule names a backend
+  /// `inner` is a world: scopes of rules describe groups of its ranks. Throws ConfigError if a rule names a backend
   /// that is not among the alternatives, and std::invalid_argument if an alternative has other ranks. Collective and
   /// blocking if the selection needs the ranks of groups.
   SelectingCommunicator(CommunicatorPtr inner, std::shared_ptr<LiveSelection> selection,

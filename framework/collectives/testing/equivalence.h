@@ -5,9 +5,9 @@
 
 namespace phalanx::testing {
 
-/// Fails unless the collectives of `tested` give bitwise the same results as those of `flat`, which has the same ranks
-/// in the same order. Covers all dtypes and reductions, even and uneven parts, in-place and out-of-place operations,
-/// and sizes from zero to several pieces. Collective.
+/// Fails unless the collectives of `tested` and `flat` give bitwise the same results. Both have the same ranks in the
+/// same order. Covers all dtypes and reductions, even and uneven parts, in-place and out-of-place operations, and sizes
+/// from zero to several pieces. Collective.
 void expect_same_collectives(Communicator& flat, Communicator& tested);
 
 }  // namespace phalanx::testing

@@ -170,8 +170,8 @@ std::string Tuner::cache_file() const {
   return options_.cache + "/" + digest(to_text(TunedFile{.topology = options_.topology})) + ".json";
 }
 
-// Returns the text of a tuned file. Empty if there is none that this program can use: its measurements are then made
-// again.
+// Returns the text of a tuned file, or an empty string if this program cannot use the file: its measurements are then
+// made again.
 std::string Tuner::read_fitting(const std::string& path) const {
   std::error_code error;
   if (path.empty() || !std::filesystem::exists(path, error)) return "";

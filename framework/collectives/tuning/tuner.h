@@ -24,13 +24,13 @@ namespace phalanx {
 ///     tuner.tune(*world);  // between two operations, on all ranks
 ///
 /// All ranks get the same table. Measurements are kept in two files that only rank 0 reads and writes: one of this run
-/// and one in a cache, whose name depends on the topology. What they already have is not measured again, so a later run
-/// on the same topology gets the same table if its operations have the same sizes.
+/// and one in a cache, whose name depends on the topology. Measurements that the files have are not made again, so a
+/// later run on the same topology gets the same table if its operations have the same sizes.
 class Tuner {
  public:
   struct Options {
     Topology topology{};     // of the world
-    SelectionTable first{};  // rules that come before those of the tuner
+    SelectionTable first{};  // rules that come before the tuner's
     std::string run_file{};  // of this run; need not exist
     std::string cache{};     // folder of the cache, which is created; empty: none
   };
@@ -44,9 +44,9 @@ class Tuner {
   /// Starts to record operations.
   void record();
 
-  /// Stops to record, measures what is missing, and replaces the table. A file that cannot be written is only logged.
-  /// Collective over `world`, whose ranks have the same numbers as in the world of the selection; operations may be
-  /// under way. Throws the errors of operations.
+  /// Stops recording, makes the missing measurements, and replaces the table. A file that cannot be written is only
+  /// logged. Collective over `world`, whose ranks have the same numbers as in the world of the selection; operations
+  /// may be under way. Throws the errors of operations.
   void tune(Communicator& world);
 
  private:
@@ -60,7 +60,7 @@ class Tuner {
     auto operator<=>(const Task&) const = default;
   };
 
-  /// Groups of each kind, and what is to be measured on them.
+  /// The groups on which measurements are made, each as a list of ranks.
   using Groups = std::set<std::vector<int>>;
 
   void use(const std::vector<Measured>& measured);

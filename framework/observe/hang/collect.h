@@ -28,9 +28,9 @@ void remove_picture(const std::string& folder, int rank) noexcept;
 /// share the folder. Neither waits for any rank. Ranks of which nothing is known are absent.
 JobPicture picture_of_job(const std::string& folder, int size);
 
-/// Does the same for the job to which a process of this host belongs: `process` is that of a rank, or of a launcher
-/// such as mpirun, torchrun or train, whose ranks are among its descendants. Throws Error if none of these processes is
-/// a rank, or if this user may not read their memory.
+/// Does the same for the job to which a process of this host belongs: `process` is a rank, or a launcher such as
+/// mpirun, torchrun or train that has ranks among its descendants. Throws Error if none of these processes is a rank,
+/// or if this user may not read their memory.
 JobPicture picture_of_process(pid_t process);
 
 }  // namespace phalanx

@@ -106,7 +106,8 @@ class Scene {
     return known ? members->second[index] : message.peer;
   }
 
-  // Returns the ranks for which this one waits. Of a group whose members are unknown, only ranks that have used it.
+  // Returns the ranks for which this one waits. In a group whose members are unknown, returns only ranks that have used
+  // it.
   Ranks awaited_by(const RankPicture& rank) const {
     const auto& operation = *current_operation(rank);
     const auto known = job_.groups.find(operation.group);
@@ -201,7 +202,7 @@ class Scene {
     return text + " (" + join(details, ", ") + ")";
   }
 
-  // Says what a rank has done last, of which nothing but the operations is known.
+  // Describes the last operation of a rank of which only the operations are known.
   std::string last_operation(const RankPicture* rank) const {
     if (rank == nullptr) return "there is no dump of it";
     if (rank->operations.empty()) return "it has called no operation";

@@ -29,7 +29,7 @@ struct Standing {
 Standing standing_ranks(const JobPicture& picture, double least_wait = 1);
 
 /// Returns the operation in which a rank waits, or which has just failed because it has waited for too long. Returns
-/// nullptr if there is none.
+/// nullptr otherwise.
 const PicturedOperation* current_operation(const RankPicture& rank);
 
 /// An operation for which ranks ask differently.
@@ -51,7 +51,7 @@ std::optional<Difference> first_difference(const JobPicture& picture);
 /// The number of operations from which slow_rank() judges the speed of ranks.
 inline constexpr std::size_t kLeastOperations = 3;
 
-/// Returns the rank for which the others regularly wait: in the recorded operations that all ranks have completed, it
+/// Returns the rank for which the others regularly wait. In the recorded operations that all ranks have completed, it
 /// waited less than a quarter as long as the others did, and they waited for it during at least `least_share` of the
 /// time. Returns nothing if there are fewer than kLeastOperations of these operations.
 std::optional<int> slow_rank(const JobPicture& picture, double least_share = 0.2);

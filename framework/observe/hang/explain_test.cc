@@ -44,7 +44,7 @@ RankPicture rank_in(int rank, PicturedOperation current) {
 
 const std::string kSum = "all_reduce(sum) of 7 Float";
 
-// Returns the picture of 4 ranks, of which all but `late` wait in the same operation for 20 s.
+// Returns the picture of 4 ranks, all of which except `late` wait in the same operation for 20 s.
 JobPicture all_but(RankPicture late) {
   JobPicture job{.size = 4, .taken = kNow};
   for (int rank = 0; rank < 4; ++rank) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The format is that of torch/csrc/distributed/c10d/FlightRecorder.hpp, version 2.
+// The format is defined in torch/csrc/distributed/c10d/FlightRecorder.hpp, version 2.
 #include "framework/observe/hang/flight_recorder_dump.h"
 
 #include <sys/stat.h>
@@ -30,7 +30,7 @@ constexpr std::size_t kShownTensors = 3;       // of an operation
 constexpr std::size_t kShownRanks = 8;         // of a group
 constexpr std::size_t kShownBytes = 200;       // of a name
 
-// Values of a pickle may occur in it many times, so what is read of them is counted.
+// Values of a pickle may occur in it many times, so reads of them are counted.
 constexpr std::uint64_t kFreeReads = 1 << 20;
 constexpr std::uint64_t kMaxReads = 64;  // times the bytes of the pickle
 
@@ -174,7 +174,7 @@ class Groups {
     }
   }
 
-  // Returns the number of ranks of the job, as far as it is known.
+  // Returns the number of ranks of the job that is known so far.
   int size() const { return size_; }
 
   // Returns the group that a rank calls by this name. It does not move.

@@ -29,7 +29,7 @@ struct PicturedOperation {
   bool operator==(const PicturedOperation&) const = default;
 };
 
-/// The state of one rank at one time, as far as it is known.
+/// The known state of one rank at one time.
 struct RankPicture {
   enum class Process {
     kRuns,

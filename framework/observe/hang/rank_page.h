@@ -31,8 +31,8 @@ enum class Activity : std::uint32_t {
 /// Returns "loading data", "forward", "saving a checkpoint" and so on.
 std::string_view to_string(Activity activity);
 
-/// A page of memory in which a rank says what it does, so that another process of the same user can read it, even if
-/// the rank is stopped or hangs. It is an anonymous file in memory (memfd), which other processes find among the open
+/// A page of memory in which a rank publishes its activity. Another process of the same user can read it, even if the
+/// rank is stopped or hangs. The page is an anonymous file in memory (memfd), which other processes find among the open
 /// files of the rank's process, and which is gone with that process.
 ///
 /// Threads: enter() and set_step() are called by one thread, and publish() by one, possibly another. The other

@@ -9,8 +9,8 @@
 
 namespace phalanx {
 
-/// Passes records on to another sink, in a thread of its own, so that a slow disk does not delay the caller. A sink
-/// that fails is asked to try again every kPause. add() and flush() must be called by one thread.
+/// Passes records on to another sink, in a separate thread, so that a slow disk does not delay the caller. A sink that
+/// fails is asked to try again every kPause. add() and flush() must be called by one thread.
 class BackgroundSink final : public MetricsSink {
  public:
   explicit BackgroundSink(std::unique_ptr<MetricsSink> sink);

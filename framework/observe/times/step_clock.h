@@ -85,7 +85,7 @@ class StepClock {
   std::int64_t last_ns_ = 0;
   Listener listener_;
   bool paused_ = false;
-  std::unique_ptr<DeviceLaps> device_;  // null: the times are those of the thread
+  std::unique_ptr<DeviceLaps> device_;  // null: times are measured on the thread
 };
 
 }  // namespace phalanx

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// DualPipe (DeepSeek-AI 2024, DeepSeek-V3 Technical Report, arXiv:2412.19437, section 3.2.1 and figure 5): half of the
+// DualPipe (DeepSeek-AI 2024, DeepSeek-V3 Technical Report, arXiv:2412.19437, section 3.2.1 and figure 5). Half of the
 // micro-batches go through the ranks from the first to the last, the other half from the last to the first, and each
 // rank has the stages of both ways. The eight phases follow the authors' implementation
 // (github.com/deepseek-ai/DualPipe).

@@ -39,7 +39,8 @@ class Greedy {
   std::optional<Schedule> run(const char* name) {
     Schedule schedule = empty_schedule(name, options_);
     for (std::size_t left = ranks_.size() * 3 * forward_end_[0].size(); left > 0; --left) {
-      // Choose the rank that can begin an action first. Of several, choose the last one, because others wait for it.
+      // Choose the rank that can begin an action first. If there are several, choose the last one, because others wait
+      // for it.
       std::optional<Choice> next;
       for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
         const auto choice = choose(rank);
@@ -159,8 +160,8 @@ Schedule alternate(const char* name, const ScheduleOptions& options, const std::
   return schedule;
 }
 
-// Keeps the shortest schedule within a memory limit. Of equally long ones, it keeps the one whose ranks take the least
-// time.
+// Keeps the shortest schedule within a memory limit. Among equally long ones, it keeps the one whose ranks take the
+// least time.
 class Search {
  public:
   Search(const ScheduleOptions& options, int limit) : options_(options), limit_(limit) {}

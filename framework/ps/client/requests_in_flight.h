@@ -19,7 +19,7 @@ class RequestsInFlight {
   /// returns false.
   bool add(const RequestPtr& request);
 
-  /// Removes and returns the request with this id. Throws ConnectionError if there is none.
+  /// Removes and returns the request with this id. Throws ConnectionError if there is no such request.
   RequestPtr remove(std::uint64_t id);
 
   bool empty() const { return requests_.empty(); }

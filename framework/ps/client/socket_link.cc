@@ -32,8 +32,8 @@ std::string what_of(const std::exception_ptr& error) {
   }
 }
 
-// Returns a text that says what is wrong with the values of an answer, or an empty one. An answer without a checksum is
-// not believed if the request asked for one: the flag itself may have been damaged.
+// Returns how the values of an answer were damaged, or an empty string. An answer without a checksum is refused if the
+// request asked for one: the flag itself may have been damaged.
 std::string damage_to(const Request& request, const Header& reply) {
   if (request.message.header.summed() && request.transfer.returned > 0 && !reply.summed()) {
     return std::string("its answer was damaged on the way: it has no checksum, although the request asked for one") +

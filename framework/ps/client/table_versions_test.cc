@@ -59,7 +59,7 @@ TEST(TableVersions, MergeKeepsTablesThatWereRemovedInTheMeantimeRemoved) {
   versions.remove(2);
   versions.merge(renewed);
   EXPECT_EQ(versions.lost_updates(), 8);
-  // Only table 1 is left, at version 6, of which nothing more is lost.
+  // Only table 1 is left, at version 6, and no more of its updates are lost.
   int asked = 0;
   with_server(
       [&](Message& reply) {

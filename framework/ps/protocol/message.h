@@ -114,7 +114,7 @@ static_assert(sizeof(Header) == 80);
 struct Message {
   Header header{};
   std::string text{};
-  at::Tensor payload{};  // undefined if there is none
+  at::Tensor payload{};  // may be undefined
 };
 
 /// The part of a request's tensor that is transferred: its first `sent` bytes to the server, and `returned` bytes back,

@@ -42,7 +42,7 @@ struct SparseSpec {
   }
 };
 
-/// A tensor that servers hold for clients, with one shard per server. Of n elements on S servers, server i has
+/// A tensor that servers hold for clients, with one shard per server. With n elements on S servers, server i has
 /// floor(n / S), plus one if i < n mod S, in order.
 ///
 /// If `dim` is positive, the table is sparse: it has rows of `dim` elements, each with a key, and a row exists only

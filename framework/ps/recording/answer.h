@@ -14,7 +14,8 @@
 
 namespace phalanx::ps {
 
-/// A request in a recording: its entry without the answer, and the checksums of the named parts of what it sends.
+/// A request in a recording: its entry without the answer, and the checksums of the named parts of the data that it
+/// sends.
 struct RecordedRequest {
   recording::EntryHead head{};
   std::vector<std::uint32_t> piece_sums{};

@@ -113,7 +113,7 @@ class RecordedClient : public ::testing::Test {
     return learned;
   }
 
-  // Makes the same requests without servers, and at the end one that nobody has recorded, if `more`.
+  // Makes the same requests without servers, and at the end one that was not recorded, if `more`.
   Learned replay_requests(double update = 0.5, bool more = false) const {
     Client client(options({{"unix:@nobody"}, {"unix:@nobody"}}, replay_links(replay())));
     Learned learned = make_requests(client, update);

@@ -33,7 +33,8 @@ class PendingHandshakes {
     return oldest;
   }
 
-  /// Returns the time by which the oldest connection must have identified itself; the maximum if there is none.
+  /// Returns the time by which the oldest connection must have identified itself; the maximum if there are no
+  /// connections.
   Clock::time_point due() const {
     return sessions_.empty() ? Clock::time_point::max() : oldest().since + duration_of(greeting_);
   }

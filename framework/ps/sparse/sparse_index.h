@@ -14,7 +14,7 @@ namespace phalanx::ps {
 /// down as keys come and go.
 ///
 /// It also chooses the key to evict when there are no free slots, by the second-chance approximation of least recently
-/// used (Corbato 1968, A Paging Experiment with the Multics System): a hand moves round the entries and takes the first
+/// used (Corbato 1968, A Paging Experiment with the Multics System). A hand moves round the entries and takes the first
 /// one that has not been used since the hand last passed it.
 class SparseIndex {
  public:

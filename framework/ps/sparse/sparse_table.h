@@ -20,7 +20,7 @@ class SparseBatch;
 /// thread-safe.
 ///
 /// A request sends at most one message to each server, and only to servers that have one of its keys. Repeated keys are
-/// sent once. Requests are asynchronous like those of Client, which must outlive the table.
+/// sent once. Requests are asynchronous, as in Client. The client must outlive the table.
 class SparseTable {
  public:
   /// Creates the table, or opens the existing one of this name if its spec is the same. Blocks.

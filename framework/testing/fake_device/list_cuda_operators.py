@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints the operators that LibTorch for CUDA has kernels for, as C++ string literals.
 
-LibTorch's headers declare them: those of CUDA in *_cuda_dispatch.h, and those of every device, which call other
-operators, in *_composite*_dispatch.h. An operator that is in neither, such as one that only the CPU has, fails on a GPU.
+LibTorch's headers declare them: CUDA's own operators in *_cuda_dispatch.h, and operators for every device, which call
+other operators, in *_composite*_dispatch.h. An operator that is in neither, such as one that only the CPU has, fails
+on a GPU.
 """
 
 import pathlib

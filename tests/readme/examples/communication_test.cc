@@ -1,4 +1,4 @@
-// The reduction and the algorithm that docs/communication.md shows do what it says.
+// The reduction and the algorithm in docs/communication.md work as described there.
 #include <ATen/ops/full.h>
 #include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>

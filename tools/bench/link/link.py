@@ -3,7 +3,7 @@
 
     bazel run //tools/bench/link -- --rate 1gbit --bytes 64KB,1MB,16MB
 
-The hosts are those of a virtual cluster (tools/virtual_cluster/cluster.py), which needs root. Two ranks run on each.
+The hosts belong to a virtual cluster (tools/virtual_cluster/cluster.py), which needs root. Two ranks run on each.
 An all_reduce of n bytes sends at least n bytes from each of two hosts; `stream` is one TCP connection that carries
 exactly that, in both directions at once. The program prints a table, and with --json it writes
 a file:

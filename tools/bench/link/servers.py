@@ -3,7 +3,7 @@
 
     bazel run //tools/bench/link:servers -- --rate 1gbit --bytes 1MB,16MB
 
-The hosts are those of a virtual cluster (tools/virtual_cluster/cluster.py). `stream` is one TCP connection that
+The hosts belong to a virtual cluster (tools/virtual_cluster/cluster.py). `stream` is one TCP connection that
 carries the tensor in one direction. Rounds of both alternate; seconds are medians, and the share of the link is
 computed for a push and a pull together.
 """

@@ -33,7 +33,7 @@ void serve_with_library(const LoopJob& job, std::istream& in, std::ostream& out)
   at::set_num_threads(1);
   World world = init();
   Loop loop(job);
-  // Its hooks in the parameters exchange the gradients, so the loop is that of a single process.
+  // Its hooks in the parameters exchange the gradients, so the loop is the same as in a single process.
   DistributedDataParallel ddp(loop.network(), world, {.strategy = job.options.at(0)});
   std::optional<FusedUpdate> fused;
   if (job.has("fused")) loop.use(fused.emplace(ddp, job.learning_rate));

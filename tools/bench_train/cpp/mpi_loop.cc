@@ -56,7 +56,7 @@ std::int64_t agree_on_turn(std::int64_t steps) {
   return steps;
 }
 
-// Replaces the result of this rank by that of all ranks: the time of the slowest one and the mean losses.
+// Replaces the result of this rank by the result of all ranks: the time of the slowest one and the mean losses.
 void combine(LoopTurn& turn, int size) {
   for (double* seconds : {&turn.seconds, &turn.backward}) {
     check_mpi(MPI_Allreduce(MPI_IN_PLACE, seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank of what C++ programs use today instead of Phalanx, measured in turns: cpp_peer JOB, where JOB is JSON. The
-// first option of the job names the system.
+// A rank of a system that C++ programs use today instead of Phalanx, measured in turns: cpp_peer JOB, where JOB is
+// JSON. The first option of the job names the system.
 #include <ATen/Parallel.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ProcessGroupGloo is in LibTorch, and so is the Gloo that it calls. Only the headers are those of the system's
-// package, of which nothing is called here.
+// ProcessGroupGloo is in LibTorch, and so is the Gloo that it calls. Only the headers are from the system's package,
+// whose library is not called here.
 #define USE_C10D_GLOO  // without it, ProcessGroupGloo.hpp is empty
 #undef gloo  // may be a macro that gives the package's library another namespace, which LibTorch's does not have
 

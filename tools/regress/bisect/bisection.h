@@ -15,7 +15,7 @@ class Bisection {
   explicit Bisection(std::size_t commits);  // at least 2
 
   /// Returns the commit to judge next: the one nearest to the middle between the last good and the first bad one that
-  /// has not been judged. Returns nullopt if there is none.
+  /// has not been judged. Returns nullopt if no such commit is left.
   std::optional<std::size_t> next() const;
 
   /// Records the judgement of a commit that next() has returned. kUnknown: it could not be built or measured.

@@ -27,7 +27,7 @@ struct BuildOptions {
   std::string clean{};    // shell command, run before the worktree is removed
 };
 
-/// A commit that has been built in a git worktree of its own. Destroying it cleans the build and removes the worktree.
+/// A commit that has been built in a separate git worktree. Destroying it cleans the build and removes the worktree.
 class BuiltCommit {
  public:
   /// Blocks until the build has ended. A worktree that an earlier process left is used again. Throws Error, which names

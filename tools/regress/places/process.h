@@ -13,16 +13,16 @@ namespace phalanx::regress {
 /// The program that a Process runs, and its surroundings.
 struct ProcessOptions {
   std::vector<std::string> command{};  // command[0] is searched on PATH
-  std::string folder{};                // working folder; empty: that of this process
+  std::string folder{};                // working folder; empty: inherited
   std::string input{};                 // file for standard input; empty: /dev/null
-  std::string output{};                // file for standard output, which is truncated; empty: that of this process
-  std::string errors{};                // file for standard error, which is truncated; empty: that of this process
+  std::string output{};                // file for standard output, which is truncated; empty: inherited
+  std::string errors{};                // file for standard error, which is truncated; empty: inherited
   std::vector<std::pair<std::string, std::string>> variables{};  // set in its environment
-  bool ends_group = true;  // once the program has ended, kill what it has left in its process group
+  bool ends_group = true;  // once the program has ended, kill the processes left in its process group
 };
 
-/// A child process that leads a session of its own, so that a Ctrl-C in the terminal of this process does not reach it.
-/// The kernel kills it when this process ends, in whatever way. Not thread-safe; must be created by the main thread.
+/// A child process that leads a new session, so that a Ctrl-C in the terminal of this process does not reach it. The
+/// kernel kills it when this process ends, in whatever way. Not thread-safe; must be created by the main thread.
 class Process {
  public:
   /// Throws Error if the program cannot be started.

@@ -8,10 +8,11 @@
 #include "tools/history/records.h"
 #include "tools/regress/results/run_metrics.h"
 
-// Expectations that compare a run with others. Each function returns the result of one, with what was wanted and got.
+// Expectations that compare a run with others. Each function returns the result of one, with the wanted and the actual
+// value.
 namespace phalanx::regress {
 
-/// Compares the training losses of a run with those of a reference, step by step, up to step `steps` (0: all). The
+/// Compares the training losses of a run with the losses of a reference, step by step, up to step `steps` (0: all). The
 /// relative difference of each may be at most `tolerance`. Steps that only one of them has are errors.
 history::ExpectationResult compare_losses(const MetricsLines& run, const MetricsLines& reference, double tolerance,
                                           std::int64_t steps);

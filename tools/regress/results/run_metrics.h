@@ -14,7 +14,7 @@ namespace phalanx::regress {
 /// The metrics of one line of metrics.jsonl by name, without those that depend on the clock. A null is NaN.
 using LineMetrics = std::map<std::string, double>;
 
-/// The lines of metrics.jsonl by split and step, with the epoch of each. An incomplete last line is left out.
+/// The lines of metrics.jsonl by split and step, with the epoch of each. An incomplete last line is skipped.
 struct MetricsLine {
   std::int64_t epoch = 0;
   LineMetrics metrics{};
@@ -32,7 +32,7 @@ history::RunResult read_result(const std::string& run_folder);
 /// Returns the files of a run folder that a reader may want, relative to `base`: logs, metrics, summary and report.
 std::vector<history::Artefact> list_artefacts(const std::string& run_folder, const std::string& base);
 
-/// Returns the value of a metric of the whole run, or NaN if there is none.
+/// Returns the value of a metric of the whole run, or NaN if it is missing.
 double value_of(const history::RunResult& result, const history::MetricName& metric);
 
 }  // namespace phalanx::regress

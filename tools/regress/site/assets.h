@@ -3,7 +3,7 @@
 
 namespace phalanx::site {
 
-/// The files of app/: the page, its style in addition to that of run pages, and its scripts, joined.
+/// The files of app/: the page, its style in addition to the style of run pages, and its scripts, joined.
 extern const char* const kSitePage;
 extern const char* const kSiteStyle;
 extern const char* const kSiteScript;

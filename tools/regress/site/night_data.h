@@ -9,8 +9,8 @@
 
 namespace phalanx::site {
 
-/// Returns the data of a night's page: its cases with their runs, and for each run that did not succeed what it reached
-/// and wanted, the end of its log, and its reports of stalls.
+/// Returns the data of a night's page: its cases with their runs, and for each run that did not succeed its results and
+/// expectations, the end of its log, and its reports of stalls.
 Json night_data(SQLite::Database& database, const History& history, const Night& night, const RunFiles& files);
 
 /// Returns the end of the logs of a run, and the stalls that they report: {"logs": [{name, tail, whole}], "stalls":

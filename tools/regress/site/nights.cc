@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kMaxBetweenShards = std::int64_t{12} * 3600;  // seconds from the first shard to the last one
 
-// Returns the night that a session completes as another of its shards, or nullptr if it begins a night of its own.
+// Returns the night that a session completes as another of its shards, or nullptr if it begins a new night.
 Night* night_to_complete(std::vector<Night>& nights, const Night& session, std::set<std::string>& shards) {
   if (nights.empty() || session.shard == "1/1") return nullptr;
   Night& last = nights.back();

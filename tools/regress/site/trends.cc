@@ -36,8 +36,8 @@ std::vector<history::Night> series_of(const SuiteHistory& suite,
 }  // namespace
 
 std::map<std::int64_t, Trends> read_trends(SQLite::Database& database, const History& history) {
-  // A run that missed an expectation (status 4) has completed; what it reached belongs to the trend. Metrics of split
-  // "case" are recorded with the run that completes a comparison, whatever its role.
+  // A run that missed an expectation (status 4) has completed; its metrics belong to the trend. Metrics of split "case"
+  // are recorded with the run that completes a comparison, whatever its role.
   SQLite::Statement rows(database,
                          "SELECT cases.id, cases.session_id, runs.id, metrics.split, metrics.name, metrics.value "
                          "FROM runs JOIN cases ON cases.id = runs.case_id JOIN metrics ON metrics.run_id = runs.id "

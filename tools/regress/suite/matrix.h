@@ -25,9 +25,9 @@ using Combination = std::vector<Coordinate>;
 /// "hosts". Other axes are keys themselves.
 std::string key_of_axis(const std::string& axis);
 
-/// Returns all combinations of the values of the axes that no exclusion matches. The axes with names of their own
-/// (ranks, hosts, backends, strategies, meshes, seeds) come first, then the others by name; the last one varies
-/// fastest. Without axes there is one empty combination.
+/// Returns all combinations of the values of the axes that no exclusion matches. The predefined axes (ranks, hosts,
+/// backends, strategies, meshes, seeds) come first, then the others by name; the last one varies fastest. Without axes
+/// there is one empty combination.
 std::vector<Combination> combinations(const Axes& axes, const std::vector<ExclusionConfig>& exclusions);
 
 /// Returns the assignments "key=value" of a combination, in its order.

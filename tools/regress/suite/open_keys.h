@@ -12,7 +12,7 @@ namespace phalanx::regress {
 /// Returns a node as YAML in one line: `{pipe: 2, tensor: 2}`.
 std::string to_line(const config::Node& node);
 
-/// Rewrites the sections of a suite whose keys are those of configs into the form of the schema, keeping all places:
+/// Rewrites the sections of a suite whose keys are keys of configs into the form of the schema, keeping all places:
 ///
 ///     matrix: {ranks: [1, 2]}         matrix: {ranks: {values: [1, 2]}}
 ///     set: {train.max_steps: 40}      set: {train.max_steps: {value: 40}}

@@ -49,7 +49,7 @@ Relations relations_of(const ExpectConfig& expect, const PlannedCase& planned) {
   return relations;
 }
 
-// Loads the config, and fills in what follows from it.
+// Loads the config, and fills in the values that follow from it.
 void load(Candidate& candidate) {
   PlannedCase& planned = candidate.planned;
   try {

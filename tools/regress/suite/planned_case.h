@@ -13,7 +13,7 @@ namespace phalanx::regress {
 /// Expects the losses of another config (expect.same_as).
 struct SameAs {
   std::string config{};                  // path
-  std::vector<std::string> overrides{};  // of that config: those of the case that are not about where it runs
+  std::vector<std::string> overrides{};  // of that config: the case's, except for where it runs
   double tolerance = 0;                  // relative
   std::int64_t steps = 0;                // number of steps that are compared; 0: all
   int ranks = 1;                         // of that config

@@ -37,7 +37,7 @@ bool has_type(const json& value, const std::string& type) {
   return type == "integer" ? value.is_number_integer() : value.is_number();
 }
 
-// Adds what is wrong with the value to `problems`. As Kubernetes does, it refuses fields that the schema does not have.
+// Adds the errors in the value to `problems`. As Kubernetes does, it refuses fields that the schema does not have.
 void validate(const json& value, const json& schema, const std::string& path, std::vector<std::string>& problems) {
   if (schema.value("x-kubernetes-int-or-string", false) && (value.is_string() || value.is_number_integer())) return;
   const std::string type = schema.value("type", "");

@@ -20,7 +20,7 @@ std::string owner_label(const std::string& owner);
 std::string kubernetes_name(const Job& job, const std::string& owner);
 
 /// Returns the TrainJob in JSON. A job of one host uses the runtime phalanx-torch, others use phalanx-mpi. The program
-/// is found on the image's PATH; folders are those of the job. A pod that is started again resumes the run.
+/// is found on the image's PATH; folders are as in the job. A pod that is started again resumes the run.
 std::string train_job(const Job& job, const std::string& owner);
 
 /// The state of a TrainJob.

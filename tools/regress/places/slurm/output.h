@@ -11,7 +11,7 @@
 // Parses the output of Slurm's commands.
 namespace phalanx::regress {
 
-/// A partition, with the resources that jobs can have: those of nodes that are down or drained do not count.
+/// A partition, with the resources that jobs can have: nodes that are down or drained do not count.
 struct SlurmPartition {
   std::string name{};
   int cpus = 0;
@@ -21,7 +21,7 @@ struct SlurmPartition {
 /// The format of sinfo that parse_partitions() reads.
 inline constexpr const char* kSinfoFormat = "%P|%C|%F";
 
-/// Returns the partitions by name. The default partition is also the one of the name "". Throws DataError for other
+/// Returns the partitions by name. The default partition is also entered under the name "". Throws DataError for other
 /// text.
 std::map<std::string, SlurmPartition> parse_partitions(const std::string& sinfo);
 

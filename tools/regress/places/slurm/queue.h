@@ -31,7 +31,7 @@ class SlurmQueue {
   /// Cancels the job. Slurm sends SIGTERM, and SIGKILL after its KillWait; or SIGKILL at once.
   void cancel(std::size_t number, int signal);
 
-  /// Cancels all jobs of the owner, also those of earlier processes, and waits until they have ended. Throws Error if
+  /// Cancels all jobs of the owner, also jobs of earlier processes, and waits until they have ended. Throws Error if
   /// they have not after a minute.
   void cancel_all();
 

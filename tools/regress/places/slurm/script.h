@@ -8,7 +8,7 @@
 
 namespace phalanx::regress {
 
-/// Exit status of a task that did not get as far as its command.
+/// Exit status of a task that failed before it started its command.
 inline constexpr int kCannotStart = 125;
 
 /// The jobs of one call of sbatch: an array whose tasks need the same resources.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The headers of Gloo's TCP transport include this one, which is not in Debian's package. It has only what they use, in
-// the layout with which the library was compiled.
+// The headers of Gloo's TCP transport include this one, which is not in Debian's package. It has only the parts that
+// they use, in the layout with which the library was compiled.
 
 #include <memory>
 #include <thread>
