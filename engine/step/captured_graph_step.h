@@ -20,7 +20,8 @@ namespace phalanx {
 /// also exchanges the gradients of the ranks and updates the parameters (Result::updated). Batches are copied to the
 /// memory of the recorded one. The recording contains kernels with their addresses and numbers, which has these
 /// consequences:
-/// - A batch with other shapes, or whose samples count differently, is computed by the inner step.
+/// - A batch with other shapes, or whose samples count differently, is computed by the inner step. With a
+///   RecordedUpdate, so are the batches of the other ranks in this step.
 /// - The first `warm_up` batches are computed by it too, because libraries of the device choose their kernels then.
 /// - Stages are reported after the replay was launched, so an observer of Stage::kBackward sees no gradients if the
 ///   graph is the whole step. Its learning rate must be set before the step.
@@ -39,7 +40,8 @@ class CapturedGraphStep final : public StepDecorator {
   CapturedGraphStep(Step& inner, c10::Device device, std::int64_t warm_up = kWarmUp,
                     std::shared_ptr<RecordedUpdate> update = nullptr);
 
-  /// Throws ConfigError if the step waits for the device, which cannot be recorded.
+  /// Throws ConfigError if the step waits for the device, which cannot be recorded. Collective with a RecordedUpdate:
+  /// all of its ranks must call it equally often.
   Result run(const Batch& batch, const Watch& watch) override;
 
   std::int64_t replays() const { return replays_; }
@@ -56,9 +58,10 @@ class CapturedGraphStep final : public StepDecorator {
   };
 
   BatchSignature signature_of(const Batch& batch) const;
+  Course choose(const Batch& batch, const BatchSignature& signature);
   bool can_be_recorded(const Batch& batch) const;
   void free_other_memory();
-  void record(const Batch& batch);
+  void record(const Batch& batch, bool updates);
   void record_run(bool updates);
   Result compute(const Batch& batch, const Watch& watch);
   void copy_in(const Batch& batch);

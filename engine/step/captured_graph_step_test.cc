@@ -114,12 +114,13 @@ TEST_F(CapturedGraphSteps, RefuseAStepThatWaitsForTheDevice) {
 // Trains two values, with graphs of the whole step or without graphs.
 class Training {
  public:
-  Training(const std::string& optimizer, bool graphs, bool required = false)
+  Training(const std::string& optimizer, bool graphs, bool required = false, CommunicatorPtr control = nullptr)
       : optimizer_(testing::make_optimizer(optimizer)) {
     optimizer_->attach({{values_, inner_.gradient}});
     if (!graphs) return;
     captured_ = std::make_unique<CapturedGraphStep>(
-        inner_, kDevice, 2, std::make_shared<RecordedUpdate>(strategy_, *optimizer_, clock_, required));
+        inner_, kDevice, 2,
+        std::make_shared<RecordedUpdate>(strategy_, *optimizer_, clock_, std::move(control), required));
   }
 
   // Does a step as the engine does it. Returns true if the step has done the update.
@@ -217,6 +218,25 @@ TEST_F(WholeSteps, AreRefusedIfBackwardCommunicatesAndTheOptimizerNeedsTheHost) 
   for (int step = 0; step < 2; ++step) recorded.train(batch_of(1), 0.1);
   EXPECT_THAT([&] { recorded.train(batch_of(1), 0.1); },
               ThrowsMessage<ConfigError>(HasSubstr("takes the learning rate from the host; use strategy: all_reduce")));
+}
+
+// The other rank has no device. It agrees to record the fifth step, and to replay the next one.
+TEST(WholeStepsOfTwoRanks, DoWhatAllOfThemCanDo) {
+  testing::run_ranks("inproc", 2, [](const CommunicatorPtr& world) {
+    if (world->rank() == 1) {
+      testing::FakeStrategy strategy;
+      const auto optimizer = testing::make_optimizer("sgd");
+      StepClock clock;
+      RecordedUpdate other(strategy, *optimizer, clock, world, false);
+      for (int step = 0; step < 8; ++step) other.agree(step == 5, step == 4 || step == 5);
+      return;
+    }
+    const c10::StreamGuard stream(stream_of_pool());
+    Training recorded("sgd", true, false, world);
+    for (int step = 0; step < 8; ++step) {
+      EXPECT_EQ(recorded.train(batch_of(1), 0.1), step == 4 || step == 5) << step;
+    }
+  });
 }
 
 // Has a large tensor while it runs.

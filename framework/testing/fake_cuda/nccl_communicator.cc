@@ -85,7 +85,10 @@ ncclResult_t FakeNcclCommunicator::check_ready() const {
 
 ncclResult_t FakeNcclCommunicator::async_error() const {
   const ncclResult_t state = state_, error = broken[static_cast<std::size_t>(rank_)];
-  return state == ncclSuccess ? error : state;
+  if (state != ncclSuccess || error != ncclSuccess) return state != ncclSuccess ? state : error;
+  if (!segment_ || !segment_->mixes_graphs()) return ncclSuccess;
+  set_last_nccl_error("some ranks have an operation in a graph that other ranks have launched");
+  return ncclInvalidUsage;
 }
 
 ncclResult_t FakeNcclCommunicator::run(Job job) {
@@ -171,9 +174,9 @@ ncclResult_t FakeNcclCommunicator::enqueue(const std::vector<NcclCall>& calls, b
       return ncclInvalidArgument;
     }
   }
-  const auto make = [self = shared_from_this(), calls]() -> Streams::Poll {
+  const auto make = [self = shared_from_this(), calls, captured]() -> Streams::Poll {
     ++self->outstanding_;
-    auto operation = std::make_shared<NcclOperation>(self->segment_, self->rank_, self->ranks_, calls);
+    auto operation = std::make_shared<NcclOperation>(self->segment_, self->rank_, self->ranks_, calls, captured);
     return [self, operation] {
       const bool stuck = broken[static_cast<std::size_t>(self->rank_)] != ncclSuccess;
       if (!self->aborted_ && (stuck || !operation->progress())) return false;

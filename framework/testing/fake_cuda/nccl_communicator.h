@@ -34,7 +34,8 @@ class FakeNcclCommunicator : public std::enable_shared_from_this<FakeNcclCommuni
   /// Returns ncclInvalidArgument if a call is in progress, and otherwise the communicator's state.
   ncclResult_t check_ready() const;
 
-  /// Returns the state, or the error of break_nccl().
+  /// Returns the state, or the error of break_nccl(), or ncclInvalidUsage once only some ranks have captured an
+  /// operation into a graph.
   ncclResult_t async_error() const;
   void set_error(ncclResult_t result) { state_ = result; }
 
