@@ -14,6 +14,8 @@
 #include <barrier>
 #include <chrono>
 #include <functional>
+#include <future>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -166,6 +168,24 @@ TEST(FakeNccl, AnAbortEndsWhatWaitsOnTheDevice) {
   });
   c10::impl::VirtualGuardImpl(c10::kCUDA).synchronizeDevice(0);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, kDeadline);
+}
+
+TEST(FakeNccl, AnAbortWaitsUntilTheGraphsOfTheCommunicatorAreDestroyed) {
+  ncclUniqueId id;
+  ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+  ncclComm_t comm = NCCL_COMM_NULL;
+  ASSERT_EQ(ncclCommInitRankConfig(&comm, 1, id, 0, nullptr), ncclSuccess);
+  const at::Tensor tensor = on(0, at::full({2}, 1.0));
+  const c10::StreamGuard stream(c10::impl::VirtualGuardImpl(c10::kCUDA).getStreamFromGlobalPool(tensor.device()));
+  auto graph = std::make_unique<FakeGraph>();
+  graph->capture_begin();
+  EXPECT_EQ(all_reduce(comm, tensor), ncclSuccess);
+  graph->capture_end();
+  auto abort = std::async(std::launch::async, [comm] { return ncclCommAbort(comm); });
+  EXPECT_EQ(abort.wait_for(milliseconds(100)), std::future_status::timeout);
+  graph.reset();
+  EXPECT_EQ(abort.get(), ncclSuccess);
 }
 
 // As the real one, it does not compare what the ranks call.

@@ -174,7 +174,12 @@ ncclResult_t FakeNcclCommunicator::enqueue(const std::vector<NcclCall>& calls, b
       return ncclInvalidArgument;
     }
   }
-  const auto make = [self = shared_from_this(), calls, captured]() -> Streams::Poll {
+  std::shared_ptr<void> in_graph;  // exists as long as the graph
+  if (captured) {
+    ++in_graphs_;
+    in_graph = std::shared_ptr<void>(nullptr, [self = shared_from_this()](void*) { --self->in_graphs_; });
+  }
+  const auto make = [self = shared_from_this(), calls, captured, in_graph]() -> Streams::Poll {
     ++self->outstanding_;
     auto operation = std::make_shared<NcclOperation>(self->segment_, self->rank_, self->ranks_, calls, captured);
     return [self, operation] {
@@ -201,9 +206,15 @@ ncclResult_t FakeNcclCommunicator::finish_operations() {
   return ncclSuccess;
 }
 
-void FakeNcclCommunicator::abort() {
+ncclResult_t FakeNcclCommunicator::abort() {
   aborted_ = true;
   join();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (in_graphs_ > 0) {
+    if (std::chrono::steady_clock::now() > end) return ncclInternalError;
+    std::this_thread::sleep_for(microseconds(50));
+  }
+  return ncclSuccess;
 }
 
 void FakeNcclCommunicator::join() {
