@@ -28,8 +28,8 @@ void end_recording(DeviceGraph& graph) {
 }  // namespace
 
 CapturedGraphStep::CapturedGraphStep(Step& inner, c10::Device device, std::int64_t warm_up,
-                                     std::shared_ptr<RecordedUpdate> update)
-    : StepDecorator(inner), device_(device), warm_up_(warm_up), update_(std::move(update)) {
+                                     std::shared_ptr<RecordedUpdate> update, UnusedParameters* unused)
+    : StepDecorator(inner), device_(device), warm_up_(warm_up), update_(std::move(update)), unused_(unused) {
   (void)make_graph(device_);
 }
 
@@ -107,6 +107,7 @@ void CapturedGraphStep::record(const Batch& batch, bool updates) {
 void CapturedGraphStep::record_run(bool updates) {
   try {
     result_ = inner().run(batch_, [](Stage, const Result&) {});
+    if (unused_) unused_->keep_recorded();
     if (updates) update_->record();
     result_.updated = updates;
   } catch (const c10::OutOfMemoryError&) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/step/recorded_update.h"
+#include "engine/strategies/unused_parameters.h"
 #include "framework/base/device_graph.h"
 #include "framework/parallel/step_decorator.h"
 
@@ -35,10 +36,11 @@ class CapturedGraphStep final : public StepDecorator {
  public:
   static constexpr std::int64_t kWarmUp = 3;
 
-  /// `inner` must outlive it. `update`: null if the graph ends with backward. Throws ConfigError if the device cannot
+  /// `update`: null if the graph ends with backward. `unused`: is told when a step was recorded; null: nothing looks
+  /// for unused parameters. `inner` and `unused` must outlive the object. Throws ConfigError if the device cannot
   /// record graphs.
   CapturedGraphStep(Step& inner, c10::Device device, std::int64_t warm_up = kWarmUp,
-                    std::shared_ptr<RecordedUpdate> update = nullptr);
+                    std::shared_ptr<RecordedUpdate> update = nullptr, UnusedParameters* unused = nullptr);
 
   /// Throws ConfigError if the step waits for the device, which cannot be recorded. Collective with a RecordedUpdate:
   /// all of its ranks must call it equally often.
@@ -70,6 +72,7 @@ class CapturedGraphStep final : public StepDecorator {
   c10::Device device_;
   std::int64_t warm_up_;
   std::shared_ptr<RecordedUpdate> update_;  // null: the graph ends with backward
+  UnusedParameters* unused_;                // may be null
   std::optional<BatchSignature> last_;      // of the last batch
   std::int64_t repeats_ = 0;                // number of consecutive batches with this signature
   std::int64_t replays_ = 0, computed_ = 0;

@@ -27,6 +27,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::ThrowsMessage;
 
 const at::Device kDevice(c10::kCUDA, 0);  // fake
@@ -236,6 +237,37 @@ TEST(WholeStepsOfTwoRanks, DoWhatAllOfThemCanDo) {
     for (int step = 0; step < 8; ++step) {
       EXPECT_EQ(recorded.train(batch_of(1), 0.1), step == 4 || step == 5) << step;
     }
+  });
+}
+
+// Uses the parameter b only if all rows count. The parameters are on the CPU, so that their hooks run as in backward.
+class Branching final : public Step {
+ public:
+  Result run(const Batch& batch, const Watch&) override {
+    (batch.valid == batch.global_rows ? a + b : a).sum().backward();
+    return {.outputs = {}, .loss = batch.inputs[0].sum(), .weight = batch.weight()};
+  }
+  Result evaluate(const Batch&, const Watch&) override { return {}; }
+
+  at::Tensor a = at::ones({2}).requires_grad_(), b = at::ones({2}).requires_grad_();
+};
+
+TEST(UnusedParametersOfReplays, AreTheOnesOfTheRecordedStep) {
+  testing::run_ranks("inproc", 1, [](const CommunicatorPtr& world) {
+    const c10::StreamGuard stream(stream_of_pool());
+    Branching inner;
+    const FlatParameters parameters(NamedTensors{{"a", inner.a}, {"b", inner.b}}, *world, 1);
+    UnusedParameters unused({{world, world, parameters}}, [](const std::string&) { return false; });
+    CapturedGraphStep step(inner, kDevice, 2, nullptr, &unused);
+    const auto unused_in = [&](std::int64_t valid) {
+      step.run(batch_of(1, valid), [](Stage, const Step::Result&) {});
+      unused.agree({world});
+      return unused.names();
+    };
+    for (int i = 0; i < 3; ++i) EXPECT_THAT(unused_in(2), IsEmpty()) << i;
+    EXPECT_THAT(unused_in(1), ElementsAre("b"));
+    EXPECT_THAT(unused_in(2), IsEmpty());
+    EXPECT_EQ(step.replays(), 2);
   });
 }
 
