@@ -36,7 +36,7 @@ class UpdateOfUsed final : public OptimizerDecorator {
     return inner().why_not_recorded();
   }
 
-  // This rank has used all parameters when the step was recorded, so it agrees with the others that all are used.
+  // This rank had used all parameters in the step before the recording.
   void replayed() override {
     unused_.agree(strategy_.gradient_groups());
     if (const auto& names = unused_.names(); !names.empty()) {

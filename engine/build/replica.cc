@@ -70,7 +70,7 @@ std::shared_ptr<RecordedUpdate> build_recorded_update(const ExperimentConfig& co
     log_graph_without_update(why_not);
     return nullptr;
   }
-  return std::make_shared<RecordedUpdate>(replica.strategy(), replica.optimizer(), clock,
+  return std::make_shared<RecordedUpdate>(replica.strategy(), replica.optimizer(), clock, replica.mesh().control(),
                                           replica.settings.strategy.traits().overlaps_backward);
 }
 

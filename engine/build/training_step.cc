@@ -128,7 +128,7 @@ void TrainingStep::add_innermost(const Setup& setup) {
   }
   if (!setup.config.cuda_graph) return;
   current_->keep_seed_on(trained.device);
-  nest<CapturedGraphStep>(trained.device, CapturedGraphStep::kWarmUp, setup.update);
+  nest<CapturedGraphStep>(trained.device, CapturedGraphStep::kWarmUp, setup.update, &setup.replicas.unused);
 }
 
 std::unique_ptr<Step> TrainingStep::plain(const Setup& setup, Model& model) const {

@@ -28,8 +28,8 @@ void end_recording(DeviceGraph& graph) {
 }  // namespace
 
 CapturedGraphStep::CapturedGraphStep(Step& inner, c10::Device device, std::int64_t warm_up,
-                                     std::shared_ptr<RecordedUpdate> update)
-    : StepDecorator(inner), device_(device), warm_up_(warm_up), update_(std::move(update)) {
+                                     std::shared_ptr<RecordedUpdate> update, UnusedParameters* unused)
+    : StepDecorator(inner), device_(device), warm_up_(warm_up), update_(std::move(update)), unused_(unused) {
   (void)make_graph(device_);
 }
 
@@ -53,13 +53,21 @@ Step::Result CapturedGraphStep::run(const Batch& batch, const Watch& watch) {
   auto signature = signature_of(batch);
   repeats_ = last_ == signature ? repeats_ + 1 : 1;
   last_ = signature;
-  if (recorded_ != signature) {
-    if (repeats_ <= warm_up_ || !can_be_recorded(batch)) return compute(batch, watch);
-    record(batch);
+  const Course course = choose(batch, signature);
+  if (course == Course::kLaunch) return compute(batch, watch);
+  if (course != Course::kReplay) {
+    record(batch, course == Course::kRecord);
     recorded_ = std::move(signature);
   }
   copy_in(batch);
   return replay(watch);
+}
+
+Course CapturedGraphStep::choose(const Batch& batch, const BatchSignature& signature) {
+  const bool has_graph = recorded_ == signature;
+  const bool may_record = has_graph || (repeats_ > warm_up_ && can_be_recorded(batch));
+  if (update_) return update_->agree(has_graph, may_record);
+  return has_graph ? Course::kReplay : may_record ? Course::kRecordBackward : Course::kLaunch;
 }
 
 // A step of padding uses no parameters, so what the ranks agree on would change with the samples of other ranks.
@@ -77,14 +85,13 @@ void CapturedGraphStep::free_other_memory() {
   release_cached_memory(device_);
 }
 
-void CapturedGraphStep::record(const Batch& batch) {
+void CapturedGraphStep::record(const Batch& batch, bool updates) {
   free_other_memory();
   graph_ = make_graph(device_);
   batch_ = batch;
   for (auto* tensors : {&batch_.inputs, &batch_.targets}) {
     for (auto& tensor : *tensors) tensor = tensor.clone();
   }
-  const bool updates = update_ && update_->can_be_recorded();
   if (updates) update_->prepare();
   graph_->capture_begin();
   try {
@@ -100,6 +107,7 @@ void CapturedGraphStep::record(const Batch& batch) {
 void CapturedGraphStep::record_run(bool updates) {
   try {
     result_ = inner().run(batch_, [](Stage, const Result&) {});
+    if (unused_) unused_->keep_recorded();
     if (updates) update_->record();
     result_.updated = updates;
   } catch (const c10::OutOfMemoryError&) {
@@ -115,8 +123,8 @@ Step::Result CapturedGraphStep::compute(const Batch& batch, const Watch& watch) 
   constexpr std::int64_t kPatience = 50;
   if (++computed_ == kPatience && replays_ == 0) {
     log_warning() << "train.cuda_graph: none of " << kPatience
-                  << " batches had the same sizes and as many counted elements as the " << warm_up_
-                  << " before it, so no step is replayed";
+                  << " batches had the same sizes and as many counted elements as the " << warm_up_ << " before it"
+                  << (update_ ? " on all ranks" : "") << ", so no step is replayed";
   }
   return inner().run(batch, watch);
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/step/recorded_update.h"
+#include "engine/strategies/unused_parameters.h"
 #include "framework/base/device_graph.h"
 #include "framework/parallel/step_decorator.h"
 
@@ -20,7 +21,8 @@ namespace phalanx {
 /// also exchanges the gradients of the ranks and updates the parameters (Result::updated). Batches are copied to the
 /// memory of the recorded one. The recording contains kernels with their addresses and numbers, which has these
 /// consequences:
-/// - A batch with other shapes, or whose samples count differently, is computed by the inner step.
+/// - A batch with other shapes, or whose samples count differently, is computed by the inner step. With a
+///   RecordedUpdate, so are the batches of the other ranks in this step.
 /// - The first `warm_up` batches are computed by it too, because libraries of the device choose their kernels then.
 /// - Stages are reported after the replay was launched, so an observer of Stage::kBackward sees no gradients if the
 ///   graph is the whole step. Its learning rate must be set before the step.
@@ -34,12 +36,14 @@ class CapturedGraphStep final : public StepDecorator {
  public:
   static constexpr std::int64_t kWarmUp = 3;
 
-  /// `inner` must outlive it. `update`: null if the graph ends with backward. Throws ConfigError if the device cannot
+  /// `update`: null if the graph ends with backward. `unused`: is told when a step was recorded; null: nothing looks
+  /// for unused parameters. `inner` and `unused` must outlive the object. Throws ConfigError if the device cannot
   /// record graphs.
   CapturedGraphStep(Step& inner, c10::Device device, std::int64_t warm_up = kWarmUp,
-                    std::shared_ptr<RecordedUpdate> update = nullptr);
+                    std::shared_ptr<RecordedUpdate> update = nullptr, UnusedParameters* unused = nullptr);
 
-  /// Throws ConfigError if the step waits for the device, which cannot be recorded.
+  /// Throws ConfigError if the step waits for the device, which cannot be recorded. Collective with a RecordedUpdate:
+  /// all of its ranks must call it equally often.
   Result run(const Batch& batch, const Watch& watch) override;
 
   std::int64_t replays() const { return replays_; }
@@ -56,9 +60,10 @@ class CapturedGraphStep final : public StepDecorator {
   };
 
   BatchSignature signature_of(const Batch& batch) const;
+  Course choose(const Batch& batch, const BatchSignature& signature);
   bool can_be_recorded(const Batch& batch) const;
   void free_other_memory();
-  void record(const Batch& batch);
+  void record(const Batch& batch, bool updates);
   void record_run(bool updates);
   Result compute(const Batch& batch, const Watch& watch);
   void copy_in(const Batch& batch);
@@ -67,6 +72,7 @@ class CapturedGraphStep final : public StepDecorator {
   c10::Device device_;
   std::int64_t warm_up_;
   std::shared_ptr<RecordedUpdate> update_;  // null: the graph ends with backward
+  UnusedParameters* unused_;                // may be null
   std::optional<BatchSignature> last_;      // of the last batch
   std::int64_t repeats_ = 0;                // number of consecutive batches with this signature
   std::int64_t replays_ = 0, computed_ = 0;

@@ -27,6 +27,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::ThrowsMessage;
 
 const at::Device kDevice(c10::kCUDA, 0);  // fake
@@ -114,12 +115,13 @@ TEST_F(CapturedGraphSteps, RefuseAStepThatWaitsForTheDevice) {
 // Trains two values, with graphs of the whole step or without graphs.
 class Training {
  public:
-  Training(const std::string& optimizer, bool graphs, bool required = false)
+  Training(const std::string& optimizer, bool graphs, bool required = false, CommunicatorPtr control = nullptr)
       : optimizer_(testing::make_optimizer(optimizer)) {
     optimizer_->attach({{values_, inner_.gradient}});
     if (!graphs) return;
     captured_ = std::make_unique<CapturedGraphStep>(
-        inner_, kDevice, 2, std::make_shared<RecordedUpdate>(strategy_, *optimizer_, clock_, required));
+        inner_, kDevice, 2,
+        std::make_shared<RecordedUpdate>(strategy_, *optimizer_, clock_, std::move(control), required));
   }
 
   // Does a step as the engine does it. Returns true if the step has done the update.
@@ -217,6 +219,56 @@ TEST_F(WholeSteps, AreRefusedIfBackwardCommunicatesAndTheOptimizerNeedsTheHost) 
   for (int step = 0; step < 2; ++step) recorded.train(batch_of(1), 0.1);
   EXPECT_THAT([&] { recorded.train(batch_of(1), 0.1); },
               ThrowsMessage<ConfigError>(HasSubstr("takes the learning rate from the host; use strategy: all_reduce")));
+}
+
+// The other rank has no device. It agrees to record the fifth step, and to replay the next one.
+TEST(WholeStepsOfTwoRanks, DoWhatAllOfThemCanDo) {
+  testing::run_ranks("inproc", 2, [](const CommunicatorPtr& world) {
+    if (world->rank() == 1) {
+      testing::FakeStrategy strategy;
+      const auto optimizer = testing::make_optimizer("sgd");
+      StepClock clock;
+      RecordedUpdate other(strategy, *optimizer, clock, world, false);
+      for (int step = 0; step < 8; ++step) other.agree(step == 5, step == 4 || step == 5);
+      return;
+    }
+    const c10::StreamGuard stream(stream_of_pool());
+    Training recorded("sgd", true, false, world);
+    for (int step = 0; step < 8; ++step) {
+      EXPECT_EQ(recorded.train(batch_of(1), 0.1), step == 4 || step == 5) << step;
+    }
+  });
+}
+
+// Uses the parameter b only if all rows count. The parameters are on the CPU, so that their hooks run as in backward.
+class Branching final : public Step {
+ public:
+  Result run(const Batch& batch, const Watch&) override {
+    (batch.valid == batch.global_rows ? a + b : a).sum().backward();
+    return {.outputs = {}, .loss = batch.inputs[0].sum(), .weight = batch.weight()};
+  }
+  Result evaluate(const Batch&, const Watch&) override { return {}; }
+
+  at::Tensor a = at::ones({2}).requires_grad_(), b = at::ones({2}).requires_grad_();
+};
+
+TEST(UnusedParametersOfReplays, AreTheOnesOfTheRecordedStep) {
+  testing::run_ranks("inproc", 1, [](const CommunicatorPtr& world) {
+    const c10::StreamGuard stream(stream_of_pool());
+    Branching inner;
+    const FlatParameters parameters(NamedTensors{{"a", inner.a}, {"b", inner.b}}, *world, 1);
+    UnusedParameters unused({{world, world, parameters}}, [](const std::string&) { return false; });
+    CapturedGraphStep step(inner, kDevice, 2, nullptr, &unused);
+    const auto unused_in = [&](std::int64_t valid) {
+      step.run(batch_of(1, valid), [](Stage, const Step::Result&) {});
+      unused.agree({world});
+      return unused.names();
+    };
+    for (int i = 0; i < 3; ++i) EXPECT_THAT(unused_in(2), IsEmpty()) << i;
+    EXPECT_THAT(unused_in(1), ElementsAre("b"));
+    EXPECT_THAT(unused_in(2), IsEmpty());
+    EXPECT_EQ(step.replays(), 2);
+  });
 }
 
 // Has a large tensor while it runs.

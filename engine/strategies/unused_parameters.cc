@@ -43,6 +43,17 @@ void UnusedParameters::look_at(const FlatParameters& parameters) {
   hooks_.push_back(std::make_unique<ParameterHooks>(parameters, arrived));
 }
 
+void UnusedParameters::add_always_used(Member& member) {
+  for (const auto number : member.always) member.used[number] = 1;
+}
+
+void UnusedParameters::keep_recorded() {
+  for (const auto& member : members_) {
+    add_always_used(*member);
+    member->recorded = member->used;
+  }
+}
+
 void UnusedParameters::skip_step() {
   for (const auto& member : members_) member->any = true;
 }
@@ -57,8 +68,12 @@ void UnusedParameters::agree(const std::vector<CommunicatorPtr>& combined) {
 }
 
 void UnusedParameters::agree(Member& member, Communicator* combined) {
-  for (const auto number : member.always) member.used[number] = 1;
-  if (member.any.exchange(false)) member.last = member.used;
+  add_always_used(member);
+  if (member.any.exchange(false)) {
+    member.last = member.used;
+  } else if (!member.recorded.empty()) {
+    member.last = member.recorded;
+  }
   std::ranges::fill(member.used, 0);
   auto* const ballot = member.ballot.mutable_data_ptr<std::int64_t>();
   *ballot = std::ranges::count(member.last, 0) > 0 ? 1 : 0;

@@ -38,6 +38,10 @@ class UnusedParameters {
   /// groups: it sends 8 bytes, and 8 bytes for each parameter if any of the ranks has an unused one.
   void agree(const std::vector<CommunicatorPtr>& combined);
 
+  /// Declares that the backward of the current step has been recorded: until the next call, a step without backward
+  /// has used the parameters that this one has used so far.
+  void keep_recorded();
+
   /// Declares that this rank computes nothing in the current step, so that it uses no parameter. Without this, a step
   /// without backward is taken for a recorded one.
   void skip_step();
@@ -50,14 +54,16 @@ class UnusedParameters {
 
  private:
   struct Member {
-    std::vector<std::string> names;   // in the order of the buckets
-    std::vector<std::size_t> always;  // indices of the parameters that are never unused
-    std::vector<std::int64_t> used;   // [n], 1 if there was a gradient in this step so far
-    std::vector<std::int64_t> last;   // the same for the last step
-    at::Tensor ballot;                // [1] int64
-    std::atomic<bool> any{false};     // backward has run in this step
+    std::vector<std::string> names;      // in the order of the buckets
+    std::vector<std::size_t> always;     // indices of the parameters that are never unused
+    std::vector<std::int64_t> used;      // [n], 1 if there was a gradient in this step so far
+    std::vector<std::int64_t> last;      // the same for the last step
+    std::vector<std::int64_t> recorded;  // the same for the recorded step; empty: none
+    at::Tensor ballot;                   // [1] int64
+    std::atomic<bool> any{false};        // backward has run in this step
   };
 
+  static void add_always_used(Member& member);
   void agree(Member& member, Communicator* combined);
 
   std::vector<std::unique_ptr<Member>> members_;  // at fixed addresses, which hooks keep

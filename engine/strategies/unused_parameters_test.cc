@@ -35,6 +35,7 @@ class UnusedOfTwoRanks {
   void use_a() { model_.a.sum().backward(); }
   void use_b() { model_.b.sum().backward(); }
   void look_at(const Model& replica) { unused_.look_at(replica.flat(*group_)); }
+  void keep_recorded() { unused_.keep_recorded(); }
   void skip_step() { unused_.skip_step(); }
   bool all_used_here() const { return unused_.all_used_here(); }
   const std::set<std::string>& agreed() { return agreed_with(group_); }
@@ -141,6 +142,24 @@ TEST(UnusedParameters, AreUsedByAnyReplicaOfARank) {
     }).join();
     unused.use_a();
     EXPECT_THAT(unused.found_alone(), ElementsAre("b"));
+  });
+}
+
+TEST(UnusedParameters, OfAReplayAreTheOnesOfTheRecordedStep) {
+  on_two_ranks([](UnusedOfTwoRanks& unused, int rank) {
+    unused.use_a();
+    unused.use_b();
+    unused.keep_recorded();
+    EXPECT_THAT(unused.agreed(), IsEmpty());
+    unused.use_a();
+    EXPECT_THAT(unused.agreed(), ElementsAre("b")) << "a step that is launched between replays";
+    EXPECT_FALSE(unused.all_used_here());
+    EXPECT_THAT(unused.agreed(), IsEmpty());
+    EXPECT_TRUE(unused.all_used_here());
+    unused.use_a();
+    if (rank == 0) unused.keep_recorded();
+    EXPECT_THAT(unused.agreed(), ElementsAre("b"));
+    EXPECT_THAT(unused.agreed(), IsEmpty()) << "rank 1 replays its first recording";
   });
 }
 

@@ -63,30 +63,31 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"mlp", 2, {"seed=3"}, {"train.cuda_graph=true", "strategy=all_reduce"}},
                       Case{"gpt", 2, {"seed=3"}, {"mesh.tensor=2"}}));
 
+struct GraphRun {
+  Trained trained;
+  long reductions;  // that the host has launched
+};
+
+GraphRun run_graphs(const CommunicatorPtr& world, const std::string& graphs, const Changes& own) {
+  Changes changes{"device=cuda", "train.precision=fp32", "train.global_batch_size=32", "framework.bucket_bytes=8KB",
+                  "train.cuda_graph=" + graphs};
+  changes.insert(changes.end(), own.begin(), own.end());
+  const long before = testing::nccl_calls("ncclAllReduce");
+  auto trained = testing::train(testing::config_of("mlp", changes), world,
+                                testing::file_name(join(own, "_") + "_graphs_" + graphs));
+  return {std::move(trained), testing::nccl_calls("ncclAllReduce") - before};
+}
+
 // Runs on two ranks whose graphs contain the whole step. They compute the same bits as runs that launch everything. The
 // last batch of an epoch is smaller, and launches everything in either case.
 class WholeStepGraphs : public ::testing::TestWithParam<Changes> {
  protected:
-  struct Run {
-    Trained trained;
-    long reductions;  // that the host has launched
-  };
-
   ~WholeStepGraphs() override { Streams::global().set_mode(Streams::Mode::kEager); }
-
-  static Run run(const CommunicatorPtr& world, const std::string& graphs) {
-    Changes changes{"device=cuda", "train.precision=fp32", "train.global_batch_size=32", "framework.bucket_bytes=8KB",
-                    "train.cuda_graph=" + graphs};
-    changes.insert(changes.end(), GetParam().begin(), GetParam().end());
-    const long before = testing::nccl_calls("ncclAllReduce");
-    auto trained = testing::train(testing::config_of("mlp", changes), world,
-                                  testing::file_name(join(GetParam(), "_") + "_graphs_" + graphs));
-    return {std::move(trained), testing::nccl_calls("ncclAllReduce") - before};
-  }
 
   static void expect_same_bits() {
     testing::run_ranks(testing::kBackend, 2, [](const CommunicatorPtr& world) {
-      const Run launched = run(world, "false"), recorded = run(world, "true");
+      const GraphRun launched = run_graphs(world, "false", GetParam()),
+                     recorded = run_graphs(world, "true", GetParam());
       EXPECT_TRUE(at::equal(recorded.trained.weights, launched.trained.weights));
       EXPECT_EQ(recorded.trained.update, launched.trained.update);
       EXPECT_EQ(recorded.trained.test, launched.trained.test);
@@ -116,6 +117,16 @@ INSTANTIATE_TEST_SUITE_P(Strategies, WholeStepGraphs,
                                                    "optimizer={name: sgd, lr: 0.1, momentum: 0.9}"},
                                            Changes{"strategy=all_reduce", "train.precision=fp16", "train.clip_norm=1",
                                                    "train.loss_scale.growth_interval=1"}));
+
+// The only sample of each epoch belongs to rank 0, whose batches repeat, while those of rank 1 are padding.
+TEST(WholeStepGraphsOfSomeRanks, AreReplayedByNone) {
+  testing::run_ranks(testing::kBackend, 2, [](const CommunicatorPtr& world) {
+    const Changes one_sample{"strategy=all_reduce", "dataset.train_samples=1", "train.epochs=12"};
+    const GraphRun launched = run_graphs(world, "false", one_sample), recorded = run_graphs(world, "true", one_sample);
+    EXPECT_TRUE(at::equal(recorded.trained.weights, launched.trained.weights));
+    EXPECT_EQ(recorded.reductions, launched.reductions);
+  });
+}
 
 TEST(WholeStepGraphRefusals, NameWhatTheGraphCannotContain) {
   const auto refused = [](const std::string& strategy, const std::string& change, const char* part) {

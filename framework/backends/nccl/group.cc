@@ -5,6 +5,7 @@
 
 #include <sstream>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "framework/backends/nccl/device_scope.h"
@@ -185,9 +186,9 @@ void Group::finish_operations() {
 }
 
 void Group::leave() noexcept {
+  if (aborting_.joinable()) return aborting_.join();
   const std::lock_guard lock(handle_->mutex);
   const ncclComm_t comm = std::exchange(handle_->comm, nullptr);
-  if (comm == nullptr) return;  // aborted
   const DeviceScope scope(static_cast<c10::DeviceIndex>(member_.device));
   const bool left = !health_->broken() && settle(comm, ncclCommFinalize(comm), Clock::now() + kLeave) == ncclSuccess;
   const ncclResult_t ended = left ? ncclCommDestroy(comm) : ncclCommAbort(comm);
@@ -292,10 +293,20 @@ void Group::fail(const std::string& what, ncclResult_t result) {
   throw std::logic_error(where + ": failed without an error");
 }
 
-// The caller must hold the handle's mutex.
+// The caller must hold the handle's mutex. ncclCommAbort() ends the operations on the device at once, but returns only
+// when all graphs with operations of the communicator are destroyed. Until then, this rank needs the mutexes to find
+// the error, so a thread without any makes the call. Its result would not help to find the cause.
 void Group::abort(std::exception_ptr error) {
   if (!health_->fail(std::move(error))) return;
-  (void)ncclCommAbort(std::exchange(handle_->comm, nullptr));  // its own error would not help to find the cause
+  const auto end = [comm = std::exchange(handle_->comm, nullptr), device = member_.device] {
+    (void)cudaSetDevice(device);
+    (void)ncclCommAbort(comm);
+  };
+  try {
+    aborting_ = std::thread(end);
+  } catch (const std::system_error&) {  // there are too many threads, so others find the error late
+    end();
+  }
 }
 
 // Never throws: a CUDA error becomes the error of the group (InFlight::has_ended). This thread may be the last that has

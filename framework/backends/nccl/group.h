@@ -75,7 +75,9 @@ struct Handle {
 /// Thread-safe.
 ///
 /// An operation that is launched while the current stream is captured becomes part of that graph; its Work must be
-/// waited for before the capture ends. The replays of the graph are watched in its place (watched_graph.h).
+/// waited for before the capture ends. The replays of the graph are watched in its place (watched_graph.h). The graph
+/// must be destroyed before the group, whose destructor waits for NCCL, and NCCL waits for the graphs of a
+/// communicator.
 ///
 /// Limitation: ranks that call different operations time out instead of getting kMismatch.
 class Group : public std::enable_shared_from_this<Group> {
@@ -152,6 +154,7 @@ class Group : public std::enable_shared_from_this<Group> {
   std::deque<std::shared_ptr<InFlight>> in_flight_;
   bool stopped_ = false;
   std::thread watcher_;
+  std::thread aborting_;  // assigned once, by abort()
 };
 
 }  // namespace phalanx::nccl

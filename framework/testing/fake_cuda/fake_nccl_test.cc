@@ -5,18 +5,23 @@
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/rand.h>
+#include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nccl.h>
 
+#include <barrier>
 #include <chrono>
 #include <functional>
+#include <future>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "framework/testing/fake_cuda/nccl_faults.h"
+#include "framework/testing/fake_device/graph.h"
 
 namespace phalanx::testing {
 namespace {
@@ -165,6 +170,24 @@ TEST(FakeNccl, AnAbortEndsWhatWaitsOnTheDevice) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, kDeadline);
 }
 
+TEST(FakeNccl, AnAbortWaitsUntilTheGraphsOfTheCommunicatorAreDestroyed) {
+  ncclUniqueId id;
+  ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+  ncclComm_t comm = NCCL_COMM_NULL;
+  ASSERT_EQ(ncclCommInitRankConfig(&comm, 1, id, 0, nullptr), ncclSuccess);
+  const at::Tensor tensor = on(0, at::full({2}, 1.0));
+  const c10::StreamGuard stream(c10::impl::VirtualGuardImpl(c10::kCUDA).getStreamFromGlobalPool(tensor.device()));
+  auto graph = std::make_unique<FakeGraph>();
+  graph->capture_begin();
+  EXPECT_EQ(all_reduce(comm, tensor), ncclSuccess);
+  graph->capture_end();
+  auto abort = std::async(std::launch::async, [comm] { return ncclCommAbort(comm); });
+  EXPECT_EQ(abort.wait_for(milliseconds(100)), std::future_status::timeout);
+  graph.reset();
+  EXPECT_EQ(abort.get(), ncclSuccess);
+}
+
 // As the real one, it does not compare what the ranks call.
 TEST(FakeNccl, DifferentCallsNeverEnd) {
   on_ranks(2, true, [](ncclComm_t comm, int rank) {
@@ -173,6 +196,38 @@ TEST(FakeNccl, DifferentCallsNeverEnd) {
     const c10::impl::VirtualGuardImpl devices(c10::kCUDA);
     std::this_thread::sleep_for(milliseconds(50));
     EXPECT_FALSE(devices.queryStream(devices.getStream(tensor.device())));
+  });
+}
+
+// Captures an all_reduce on the first rank, and launches it on the second one.
+TEST(FakeNccl, RefusesAnOperationThatOnlySomeRanksHaveInAGraph) {
+  std::barrier both(2);
+  on_ranks(2, true, [&](ncclComm_t comm, int rank) {
+    const at::Tensor tensor = on(rank, at::full({2}, 1.0));
+    const c10::impl::VirtualGuardImpl devices(c10::kCUDA);
+    const c10::StreamGuard stream(devices.getStreamFromGlobalPool(tensor.device()));
+    FakeGraph graph;  // captures all threads
+    both.arrive_and_wait();
+    if (rank == 0) {
+      graph.capture_begin();
+      EXPECT_EQ(all_reduce(comm, tensor), ncclSuccess);
+      graph.capture_end();
+    }
+    both.arrive_and_wait();
+    if (rank == 0) {
+      graph.replay();
+    } else {
+      EXPECT_EQ(all_reduce(comm, tensor), ncclSuccess);
+    }
+    const auto end = std::chrono::steady_clock::now() + kDeadline;
+    ncclResult_t state = ncclSuccess;
+    while (state == ncclSuccess && std::chrono::steady_clock::now() < end) {
+      EXPECT_EQ(ncclCommGetAsyncError(comm, &state), ncclSuccess);
+      std::this_thread::yield();
+    }
+    EXPECT_EQ(state, ncclInvalidUsage);
+    EXPECT_THAT(ncclGetLastError(comm), ::testing::HasSubstr("an operation in a graph that other ranks have launched"));
+    both.arrive_and_wait();  // an abort would end the other rank's operation
   });
 }
 

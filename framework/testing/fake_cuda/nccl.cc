@@ -203,8 +203,7 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
   if (comm == NCCL_COMM_NULL) return ncclSuccess;
   const CommunicatorPtr communicator = remove(comm);
   if (!communicator) return ncclInvalidArgument;
-  communicator->abort();
-  return ncclSuccess;
+  return communicator->abort();
 }
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* result) {

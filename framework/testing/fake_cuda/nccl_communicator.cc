@@ -85,7 +85,10 @@ ncclResult_t FakeNcclCommunicator::check_ready() const {
 
 ncclResult_t FakeNcclCommunicator::async_error() const {
   const ncclResult_t state = state_, error = broken[static_cast<std::size_t>(rank_)];
-  return state == ncclSuccess ? error : state;
+  if (state != ncclSuccess || error != ncclSuccess) return state != ncclSuccess ? state : error;
+  if (!segment_ || !segment_->mixes_graphs()) return ncclSuccess;
+  set_last_nccl_error("some ranks have an operation in a graph that other ranks have launched");
+  return ncclInvalidUsage;
 }
 
 ncclResult_t FakeNcclCommunicator::run(Job job) {
@@ -171,9 +174,14 @@ ncclResult_t FakeNcclCommunicator::enqueue(const std::vector<NcclCall>& calls, b
       return ncclInvalidArgument;
     }
   }
-  const auto make = [self = shared_from_this(), calls]() -> Streams::Poll {
+  std::shared_ptr<void> in_graph;  // exists as long as the graph
+  if (captured) {
+    ++in_graphs_;
+    in_graph = std::shared_ptr<void>(nullptr, [self = shared_from_this()](void*) { --self->in_graphs_; });
+  }
+  const auto make = [self = shared_from_this(), calls, captured, in_graph]() -> Streams::Poll {
     ++self->outstanding_;
-    auto operation = std::make_shared<NcclOperation>(self->segment_, self->rank_, self->ranks_, calls);
+    auto operation = std::make_shared<NcclOperation>(self->segment_, self->rank_, self->ranks_, calls, captured);
     return [self, operation] {
       const bool stuck = broken[static_cast<std::size_t>(self->rank_)] != ncclSuccess;
       if (!self->aborted_ && (stuck || !operation->progress())) return false;
@@ -198,9 +206,15 @@ ncclResult_t FakeNcclCommunicator::finish_operations() {
   return ncclSuccess;
 }
 
-void FakeNcclCommunicator::abort() {
+ncclResult_t FakeNcclCommunicator::abort() {
   aborted_ = true;
   join();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (in_graphs_ > 0) {
+    if (std::chrono::steady_clock::now() > end) return ncclInternalError;
+    std::this_thread::sleep_for(microseconds(50));
+  }
+  return ncclSuccess;
 }
 
 void FakeNcclCommunicator::join() {

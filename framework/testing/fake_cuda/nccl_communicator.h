@@ -34,7 +34,8 @@ class FakeNcclCommunicator : public std::enable_shared_from_this<FakeNcclCommuni
   /// Returns ncclInvalidArgument if a call is in progress, and otherwise the communicator's state.
   ncclResult_t check_ready() const;
 
-  /// Returns the state, or the error of break_nccl().
+  /// Returns the state, or the error of break_nccl(), or ncclInvalidUsage once only some ranks have captured an
+  /// operation into a graph.
   ncclResult_t async_error() const;
   void set_error(ncclResult_t result) { state_ = result; }
 
@@ -47,8 +48,9 @@ class FakeNcclCommunicator : public std::enable_shared_from_this<FakeNcclCommuni
   ncclResult_t launch(const std::vector<NcclCall>& calls, bool captured);
   ncclResult_t finish_operations();
 
-  /// Ends the job and the operations in progress.
-  void abort();
+  /// Ends the job and the operations in progress, and then waits until all graphs that have operations of the
+  /// communicator are destroyed. Returns ncclInternalError if one still exists after 10 seconds, so that tests end.
+  ncclResult_t abort();
 
   /// Waits for the job.
   void join();
@@ -62,6 +64,7 @@ class FakeNcclCommunicator : public std::enable_shared_from_this<FakeNcclCommuni
   std::atomic<ncclResult_t> state_{ncclSuccess};
   std::atomic<bool> aborted_{false};
   std::atomic<int> outstanding_{0};  // operations on streams
+  std::atomic<int> in_graphs_{0};    // operations that graphs have
   std::mt19937_64 dice_;
   std::thread thread_;
 };

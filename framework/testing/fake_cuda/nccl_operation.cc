@@ -117,8 +117,8 @@ std::vector<Access> accesses_of(const NcclCall& call, int rank, int ranks) {
 }
 
 NcclOperation::NcclOperation(std::shared_ptr<NcclSegment> segment, int rank, int ranks,
-                             const std::vector<NcclCall>& calls)
-    : segment_(std::move(segment)), rank_(rank), ranks_(ranks) {
+                             const std::vector<NcclCall>& calls, bool captured)
+    : segment_(std::move(segment)), rank_(rank), ranks_(ranks), captured_(captured) {
   for (const auto& call : calls) plan(call);
 }
 
@@ -194,10 +194,14 @@ void NcclOperation::plan_reduction(const NcclCall& call, Step& step, bool gets_r
 void NcclOperation::move(Transfer& transfer) {
   NcclChannel& channel =
       transfer.sends ? segment_->channel(rank_, transfer.peer) : segment_->channel(transfer.peer, rank_);
-  if (transfer.sends) transfer.header = transfer.bytes;
+  const Header own{.bytes = transfer.bytes, .captured = captured_ ? 1U : 0U};
+  if (transfer.sends) transfer.header = own;
   while (!transfer.is_complete()) {
     const bool in_header = transfer.done < sizeof(transfer.header);
-    if (!in_header && transfer.header != transfer.bytes) return;  // another operation than the peer's: waits forever
+    if (!in_header && transfer.header != own) {  // another operation than the peer's: waits forever
+      if (transfer.header.captured != own.captured) segment_->report_mixed_graphs();
+      return;
+    }
     std::byte* const data = in_header ? reinterpret_cast<std::byte*>(&transfer.header) + transfer.done
                                       : transfer.data + (transfer.done - sizeof(transfer.header));
     const std::size_t bytes =

@@ -4,6 +4,7 @@
 #include <nccl.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string_view>
@@ -36,23 +37,30 @@ std::size_t size_of(ncclDataType_t type);
 std::vector<Access> accesses_of(const NcclCall& call, int rank, int ranks);
 
 /// The calls of one group as one kernel: it exchanges bytes with the kernels of the other ranks, which must call the
-/// same. If they do not, it never ends. All ranks get the same bits, but not those of a sum in the order of ranks.
+/// same. If they do not, it never ends. All ranks get the same bits, but not those of a sum in the order of ranks. If
+/// only some of the ranks have captured it into a graph, it never ends either, and the segment has the error.
 class NcclOperation {
  public:
-  NcclOperation(std::shared_ptr<NcclSegment> segment, int rank, int ranks, const std::vector<NcclCall>& calls);
+  NcclOperation(std::shared_ptr<NcclSegment> segment, int rank, int ranks, const std::vector<NcclCall>& calls,
+                bool captured);
 
   /// Moves what can be moved. Returns true once the operation is complete. Never blocks.
   bool progress();
 
  private:
-  // Bytes to or from another rank, after a header that says how many they are.
+  // Both ranks must have the same.
+  struct Header {
+    std::uint64_t bytes = 0, captured = 0;
+    bool operator==(const Header&) const = default;
+  };
+  // Bytes to or from another rank, after a header.
   struct Transfer {
     bool sends;
     int peer;
     std::byte* data;
     std::size_t bytes;
-    std::size_t done = 0;    // bytes of header and data
-    std::size_t header = 0;  // as received
+    std::size_t done = 0;  // bytes of header and data
+    Header header{};       // as received
     bool is_complete() const { return done == sizeof(header) + bytes; }
   };
   struct Step {
@@ -68,6 +76,7 @@ class NcclOperation {
 
   std::shared_ptr<NcclSegment> segment_;
   int rank_, ranks_;
+  bool captured_;
   std::vector<Step> steps_;
   std::vector<std::unique_ptr<std::byte[]>> scratch_;
 };

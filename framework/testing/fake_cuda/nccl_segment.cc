@@ -63,6 +63,10 @@ NcclChannel& NcclSegment::channel(int from, int to) {
   return contents_->channels.at(static_cast<std::size_t>(from * kMostRanks + to));
 }
 
+void NcclSegment::report_mixed_graphs() { contents_->mixes_graphs = true; }
+
+bool NcclSegment::mixes_graphs() const { return contents_->mixes_graphs; }
+
 std::vector<NcclSegment::Blob> NcclSegment::all_gather(int rank, int ranks, const Blob& own,
                                                        const std::function<bool()>& stopped) {
   auto& seats = contents_->seats;

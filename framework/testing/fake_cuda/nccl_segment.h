@@ -53,12 +53,19 @@ class NcclSegment {
   /// Returns the blobs of all ranks once each has called it as often. Returns nothing if `stopped` becomes true before.
   std::vector<Blob> all_gather(int rank, int ranks, const Blob& own, const std::function<bool()>& stopped);
 
+  /// Makes mixes_graphs() true for all ranks, for good.
+  void report_mixed_graphs();
+
+  /// Returns true if some ranks had an operation in a graph that others launched.
+  bool mixes_graphs() const;
+
  private:
   struct Seat {
     std::atomic<std::uint64_t> calls;
     std::array<Blob, 2> blobs;  // of the last two calls: no rank is further ahead than one call
   };
   struct Contents {
+    std::atomic<bool> mixes_graphs;
     std::array<Seat, kMostRanks> seats;
     std::array<NcclChannel, static_cast<std::size_t>(kMostRanks* kMostRanks)> channels;
   };

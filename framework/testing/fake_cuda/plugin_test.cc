@@ -310,8 +310,11 @@ TEST_F(Plugin, AReplayThatWaitsForALostRankEndsTheGroupAfterTheTimeout) {
       EXPECT_EQ(error->kind(), CommError::Kind::kTimeout);
       EXPECT_THAT(error->what(), AllOf(HasSubstr("a replay of a graph, from all_reduce(sum) of 10 Float #2 to #2 of"),
                                        HasSubstr("rank 0 of 2"), HasSubstr("did not come")));
+      // NCCL is still aborting, because the graph exists.
+      const auto begin = Clock::now();
       Work next = rank.group->all_reduce(tensor, Reduction::kSum);
       EXPECT_TRUE(error_of([&] { next.wait(); }));
+      EXPECT_LT(Clock::now() - begin, std::chrono::seconds(5)) << "it does not wait for NCCL";
     }
     rank.host->barrier().wait();
   });
