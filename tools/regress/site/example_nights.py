@@ -163,7 +163,7 @@ def fill(folder, nights=40, cases=24, light=False):
             if not light and (last or number % 10 == 0):
                 example.run_folder(path, name, ranks, 0.2, rate, ended=status != 3, stalled=status != 0,
                                    learning_rate=0.05 if last else 0.02,
-                                   lost_at=400 if name.startswith("shakespeare_gpt_tp2") else None)
+                                   lost_at=400 if name == "shakespeare_gpt_tp2@r2" else None)
                 example.insert("artefacts", run_id=run, name="metrics.jsonl", path=path + "/metrics.jsonl")
                 example.insert("artefacts", run_id=run, name="trace.json", path=path + "/trace.json")
     smoke = example.night(nights, "smoke", finished=False)
