@@ -11,7 +11,7 @@ import unittest
 
 ROOT = pathlib.Path("WORKSPACE").resolve().parent
 
-# A launcher whose two ranks sleep. It goes on without a rank that is killed, or starts all of them again, as it is told, and
+# A launcher whose two ranks sleep, and which has another child, which must not be killed. It goes on without a rank that is killed, or starts all of them again, as it is told, and
 # counts what it has lost. It ends after two losses, or, if it is told neither, after some time.
 TRAIN = """#!/usr/bin/env python3
 import json, os, pathlib, subprocess, sys, time
@@ -23,8 +23,9 @@ if settings.get("model") == "none":
 run.mkdir()
 with open("CALLS", "a") as calls:
     calls.write(json.dumps(settings) + "\\n")
-start = lambda: subprocess.Popen(["sleep", "20"])
-ranks, lost, restarts = [start(), start()], 0, 0
+(run / "logs").mkdir()
+start = lambda: subprocess.Popen(["sleep", "20"], stdout=open(run / "logs/rank0.log", "a"))
+ranks, lost, restarts, other_child = [start(), start()], 0, 0, subprocess.Popen(['sleep', '20'])
 end = time.monotonic() + (20 if "launch.restarts" in settings else 0.5)
 (run / "metrics.jsonl").write_text("{}\\n")
 while time.monotonic() < end and lost + restarts < 2:
@@ -42,7 +43,8 @@ while time.monotonic() < end and lost + restarts < 2:
             ranks = [start(), start()]
         else:
             sys.exit("rank failed")
-for rank in ranks:
+assert other_child.poll() is None
+for rank in [*ranks, other_child]:
     rank.kill()
     rank.wait()
 (run / "summary.json").write_text(json.dumps({"goodput": 1 - 0.1 * lost - 0.2 * restarts, "restarts": restarts, "steps": 7,
