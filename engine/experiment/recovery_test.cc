@@ -389,7 +389,7 @@ TEST(Recovery, ACopyKeepsThePlaceInTheEpochToo) {
   Taken whole, taken;
   const auto changes = plus(kPerRank, {"strategy=sharded", "faults.copies_every=3"});
   (void)run(3, {}, changes, nullptr, &whole);
-  const auto lost = run(3, {{.rank = 1, .step = 8}}, changes, nullptr, &taken);
+  (void)run(3, {{.rank = 1, .step = 8}}, changes, nullptr, &taken);
   EXPECT_THAT(taken.sizes(6), ElementsAre(24, 16, 16, 16, 16, 12, 16, 16, 16, 16, 16, 16, 4));
   for (const int epoch : {0, 1, 2}) EXPECT_EQ(taken.epoch(epoch), whole.epoch(epoch)) << epoch;
 }
