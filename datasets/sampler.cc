@@ -28,9 +28,11 @@ BatchSampler::BatchSampler(const Options& options) : options_(options) {
           "rank must be in [0, " + std::to_string(options.size) + "), got " + std::to_string(options.rank));
   require(options_.parts > 0 && options_.parts % options.size == 0,
           "parts must be a multiple of size, got " + std::to_string(options.parts));
-  require(batches() > 0, "a global batch of " + std::to_string(options.global_batch) + " is more than the " +
-                             std::to_string(positions()) +
-                             " samples of an epoch, so that no batch is left when the last one is dropped");
+  require(options.skipped >= 0, "skipped must be >= 0, got " + std::to_string(options.skipped));
+  require(batches() > 0 || options.skipped > 0,
+          "a global batch of " + std::to_string(options.global_batch) + " is more than the " +
+              std::to_string(positions()) +
+              " samples of an epoch, so that no batch is left when the last one is dropped");
   if (options.shares == nullptr) return;
   require(std::ssize(*options.shares) == options.size, "the number of shares must be " + std::to_string(options.size) +
                                                            ", got " + std::to_string(options.shares->size()));
@@ -40,8 +42,10 @@ BatchSampler::BatchSampler(const Options& options) : options_(options) {
 }
 
 std::int64_t BatchSampler::batches() const {
-  if (options_.last == LastBatch::kDrop) return positions() / options_.global_batch;
-  return (positions() - 1) / options_.global_batch + 1;  // rounded up; the usual formula could overflow
+  const std::int64_t left = positions() - options_.skipped;
+  if (left <= 0) return 0;
+  if (options_.last == LastBatch::kDrop) return left / options_.global_batch;
+  return (left - 1) / options_.global_batch + 1;  // rounded up; the usual formula could overflow
 }
 
 BatchSampler::Share BatchSampler::share(std::int64_t epoch, std::int64_t cursor) & {
@@ -49,7 +53,7 @@ BatchSampler::Share BatchSampler::share(std::int64_t epoch, std::int64_t cursor)
     throw std::out_of_range("BatchSampler: there is no batch " + std::to_string(cursor) + " in epoch " +
                             std::to_string(epoch) + "; batches in an epoch: " + std::to_string(batches()));
   }
-  const std::int64_t start = cursor * options_.global_batch;
+  const std::int64_t start = options_.skipped + cursor * options_.global_batch;
   const std::int64_t rows =
       options_.last == LastBatch::kPad ? options_.global_batch : std::min(options_.global_batch, positions() - start);
   const std::int64_t first = begin_of(options_.rank, rows);

@@ -27,6 +27,9 @@ enum class LastBatch {
 /// With `shares` s, the parts are proportional to s: the part of rank r begins at floor(n (s_0 + ... + s_{r-1}) / S) of
 /// the n samples, where S is the sum of all shares.
 ///
+/// With `skipped`, batch 0 begins after that many samples of the order, as in an epoch that was begun with batches of
+/// another size. If nothing is left, an epoch has no batches.
+///
 /// With `order`, an epoch is that order, in which a sample may appear several times or never.
 ///
 /// Not thread-safe. Holds one window of the order, 8 bytes per sample. Without `order`, the window is the whole epoch.
@@ -46,6 +49,7 @@ class BatchSampler {
 
     std::shared_ptr<const SampleOrder> order{};  // null: every sample once
     LastBatch last = LastBatch::kSmaller;
+    std::int64_t skipped = 0;  // samples at the start of each epoch's order that belong to no batch, >= 0
   };
 
   /// A rank's part of one global batch.

@@ -134,6 +134,22 @@ TEST(BatchSampler, TheLastBatchIsSmaller) {
   EXPECT_EQ(share.valid, 3);
 }
 
+TEST(BatchSampler, SkippedSamplesBelongToNoBatch) {
+  Options options{.samples = 103, .global_batch = 16, .seed = 5};
+  const auto whole = epoch_order(options, 2);
+  for (const std::int64_t skipped : {1, 40, 102}) {
+    options.skipped = skipped;
+    EXPECT_EQ(epoch_order(options, 2), Indices(whole.begin() + skipped, whole.end())) << skipped;
+  }
+  options.last = LastBatch::kDrop;
+  options.skipped = 80;
+  EXPECT_EQ(BatchSampler(options).batches(), 1);
+  for (const std::int64_t skipped : {88, 103, 112}) {
+    options.skipped = skipped;
+    EXPECT_EQ(BatchSampler(options).batches(), 0) << skipped;
+  }
+}
+
 TEST(BatchSampler, ARankWithoutSamplesGetsOnePaddingRow) {
   for (int rank = 0; rank < 5; ++rank) {
     BatchSampler sampler({.samples = 3, .global_batch = 8, .rank = rank, .size = 5});

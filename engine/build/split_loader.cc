@@ -16,7 +16,8 @@ namespace {
 void order_by(const ExperimentConfig& config, const Dataset& split, BatchSampler::Options& options) {
   const auto& loader = config.loader;
   options.shuffle = loader.shuffle;
-  options.order = loader.sampler.make({.dataset = split, .global_batch = options.global_batch, .seed = options.seed});
+  options.order =
+      loader.sampler.make({.dataset = split, .global_batch = config.train.global_batch_size, .seed = options.seed});
   if (loader.last_batch == "pad") options.last = LastBatch::kPad;
   if (loader.last_batch != "drop") return;
   options.last = LastBatch::kDrop;
@@ -31,7 +32,7 @@ void order_by(const ExperimentConfig& config, const Dataset& split, BatchSampler
 
 BatchSampler::Options split_options(const Dataset& split, std::int64_t global_batch, const ExperimentConfig& config,
                                     SplitUse use, const Communicator& group,
-                                    std::shared_ptr<const std::vector<std::int64_t>> shares) {
+                                    std::shared_ptr<const std::vector<std::int64_t>> shares, std::int64_t skipped) {
   const bool invariant = config.determinism == "world_size_invariant";
   BatchSampler::Options options{.samples = split.size(),
                                 .global_batch = global_batch,
@@ -40,15 +41,17 @@ BatchSampler::Options split_options(const Dataset& split, std::int64_t global_ba
                                 .rank = group.rank(),
                                 .size = group.size(),
                                 .parts = invariant ? static_cast<int>(config.train.virtual_shards) : 0,
-                                .shares = std::move(shares)};
+                                .shares = std::move(shares),
+                                .skipped = skipped};
   if (use == SplitUse::kTraining) order_by(config, split, options);
   return options;
 }
 
 std::unique_ptr<Loader> make_split_loader(const std::shared_ptr<const Dataset>& split, std::int64_t global_batch,
                                           const ExperimentConfig& config, SplitUse use, const Communicator& group,
-                                          std::shared_ptr<const std::vector<std::int64_t>> shares) {
-  auto loader = make_loader(split, split_options(*split, global_batch, config, use, group, std::move(shares)));
+                                          std::shared_ptr<const std::vector<std::int64_t>> shares,
+                                          std::int64_t skipped) {
+  auto loader = make_loader(split, split_options(*split, global_batch, config, use, group, std::move(shares), skipped));
   const auto prefetch = config.loader.prefetch;
   if (prefetch == 0) return loader;
   return make_prefetching(std::move(loader), prefetch, static_cast<int>(config.loader.threads),

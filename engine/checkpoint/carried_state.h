@@ -79,6 +79,7 @@ struct Recovery {
   std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
 
   double repeated_seconds = 0;   // see add_repeated(); 0 when training goes on
+  int ranks = 0;                 // with which the run began; 0: it is not built yet
   bool rebuilt = false;          // the run is built for the ranks that are left, and continues from this memory
   std::vector<LostRank> lost{};  // so far
   double lost_seconds = 0;       // the sum of the times that the losses have cost

@@ -73,7 +73,10 @@ std::vector<FileRecord> files(const Json& json) {
 
 Manifest from_json(const Json& json) {
   const auto& position = json.at("position");
-  return {.position = {json.at("step"), position.at("epoch"), position.at("batch")},
+  return {.position = {.step = json.at("step"),
+                       .epoch = position.at("epoch"),
+                       .batch = position.at("batch"),
+                       .samples = position.value("samples", std::int64_t{-1})},
           .ranks = json.at("ranks"),
           .updates = json.at("updates"),
           .identity = strings(json.at("identity")),
@@ -88,9 +91,11 @@ Manifest from_json(const Json& json) {
 }  // namespace
 
 std::string to_text(const Manifest& manifest) {
+  Json position{{"epoch", manifest.position.epoch}, {"batch", manifest.position.batch}};
+  if (manifest.position.samples >= 0) position["samples"] = manifest.position.samples;
   const Json json{{"format", kFormat},
                   {"step", manifest.position.step},
-                  {"position", {{"epoch", manifest.position.epoch}, {"batch", manifest.position.batch}}},
+                  {"position", position},
                   {"ranks", manifest.ranks},
                   {"updates", manifest.updates},
                   {"identity", strings(manifest.identity)},

@@ -18,6 +18,13 @@ struct Position {
   std::int64_t batch =
       0;  // index within that epoch; the number of batches if only the test at the end of the epoch is left
 
+  /// The samples of that epoch that were taken before, if the run has had batches of another size than
+  /// train.global_batch_size (faults.batch: per_rank). -1: `batch` batches of that size.
+  std::int64_t samples = -1;
+
+  /// Returns true if batches of the epoch were taken.
+  bool within_epoch() const { return batch > 0 || samples > 0; }
+
   bool operator==(const Position&) const = default;
 };
 

@@ -29,6 +29,9 @@ Manifest example() {
 TEST(Manifest, ReadsBackWhatWasWritten) {
   const auto back = parse_manifest(to_text(example()), "m");
   EXPECT_EQ(back.position, example().position);
+  Manifest smaller_batches = example();
+  smaller_batches.position.samples = 1001;
+  EXPECT_EQ(parse_manifest(to_text(smaller_batches), "m").position, smaller_batches.position);
   EXPECT_EQ(back.ranks, 2);
   EXPECT_EQ(back.updates, 1234);
   EXPECT_EQ(back.identity, example().identity);

@@ -77,6 +77,14 @@ TEST(Check, GoesOnOnlyIfNoRankHasWhatTheOthersLack) {
   EXPECT_EQ(complaint(without_copies + ", strategy: sharded"),
             "config: faults.copies_every: 0, but with these settings of strategy sharded each rank has state that no"
             " other rank has, and that is lost with it; set 10, or set faults.on_lost_rank: stop");
+  const std::string per_rank = "launch: {ranks: 4}, faults: {on_lost_rank: shrink, batch: per_rank}, ";
+  EXPECT_EQ(complaint(per_rank + "train: {global_batch_size: 32}"), "");
+  EXPECT_EQ(complaint(per_rank + "train: {global_batch_size: 30}"),
+            "config: faults.batch: per_rank needs the same batch on each rank, but 4 ranks cannot divide"
+            " train.global_batch_size: 30 equally; set it to 32, or set faults.batch: global");
+  EXPECT_THAT(complaint(per_rank + "train: {max_steps: 9}"), ::testing::HasSubstr("set train.epochs instead"));
+  EXPECT_THAT(complaint(per_rank + "determinism: world_size_invariant"),
+              ::testing::HasSubstr("faults.batch: per_rank changes the global batch, and with it the results"));
   const std::string invariant = ", determinism: world_size_invariant, launch: {ranks: 4, threads: 1}, train: ";
   EXPECT_EQ(complaint("faults: {on_lost_rank: shrink}" + invariant + "{virtual_shards: 24}"), "");
   EXPECT_EQ(

@@ -111,6 +111,22 @@ void check_shards_of_fewer_ranks(std::vector<ConfigProblem>& problems, const Exp
                 remedy);
 }
 
+// Refuses what cannot follow a global batch that becomes smaller with the number of ranks.
+void check_batch_per_rank(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
+  const auto batch = config.train.global_batch_size, ranks = std::max<std::int64_t>(config.launch.ranks, 1);
+  const auto refuse = [&](bool wrong, const std::string& message) {
+    refuse_if(problems, wrong, "faults.batch", "per_rank " + message + ", or set faults.batch: global");
+  };
+  refuse(config.determinism == "world_size_invariant",
+         "changes the global batch, and with it the results, when a rank is lost; set determinism: run");
+  refuse(config.train.max_steps > 0,
+         "takes more steps for the same samples when a rank is lost, so train.max_steps would end the run after fewer "
+         "samples, before its schedule ends; set train.epochs instead");
+  refuse(batch % ranks != 0, "needs the same batch on each rank, but " + std::to_string(ranks) +
+                                 " ranks cannot divide train.global_batch_size: " + std::to_string(batch) +
+                                 " equally; set it to " + std::to_string((batch / ranks + 1) * ranks));
+}
+
 }  // namespace
 
 void check_faults(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
@@ -122,6 +138,7 @@ void check_faults(std::vector<ConfigProblem>& problems, const ExperimentConfig& 
   check_places(problems, config);
   check_replicas(problems, config);
   check_fixed_numbers(problems, config);
+  if (faults.keeps_batch_per_rank()) check_batch_per_rank(problems, config);
   if (config.determinism == "world_size_invariant") check_shards_of_fewer_ranks(problems, config);
 }
 

@@ -14,6 +14,7 @@ struct FaultsConfig {
   double lost_after = 5;
   std::int64_t min_ranks = 1;
   std::int64_t copies_every = 10;
+  std::string batch = "global";
 
   template <class V>
   void visit(V& v) {
@@ -27,9 +28,14 @@ struct FaultsConfig {
     v("copies_every", copies_every,
       "with shrink: steps between copies, in the memory of another rank, of what only one rank has; 0: none",
       config::at_least(0));
+    v("batch", batch,
+      "with shrink: what stays the same when ranks are lost; global: the samples of a step over all ranks, per_rank: "
+      "those of each rank",
+      config::one_of({"global", "per_rank"}));
   }
 
   bool shrinks() const { return on_lost_rank == "shrink"; }
+  bool keeps_batch_per_rank() const { return shrinks() && batch == "per_rank"; }
 };
 
 }  // namespace phalanx

@@ -124,7 +124,7 @@ void add_hooks(const Run& run) {
   Trainer& trainer = run.trainer;
   Engine& engine = *trainer.engine;
   LearningRate& rate = *trainer.learning_rate;
-  const RunLength length = trainer.length;
+  const RunLength& length = trainer.length;
   run.checkpointing.follow(engine);
   trainer.watching->attach(engine, length.steps);
   const Replica& replica = run.replica();
@@ -132,7 +132,8 @@ void add_hooks(const Run& run) {
                                             replica.mesh().world()->rank());
   engine.on(Event::kSample, HookPhase::kSchedule,
             [&run](State& state) { add_up_weight(run.replica().mesh(), state.batch); });
-  engine.on(Event::kSample, HookPhase::kSchedule, [&rate](State& state) { rate.set(state.step); });
+  engine.on(Event::kSample, HookPhase::kSchedule,
+            [&rate, &length](State& state) { rate.set(length.configured_step(state.epoch, state.cursor)); });
   trainer.embeddings->attach(engine, [&rate](std::int64_t step) { return rate.factor(step); });
   engine.on(Event::kStart, HookPhase::kAfterCheckpoint, [&run](State&) { run.replica_check.start(); });
   engine.on(Event::kUpdate, HookPhase::kSynchronize, [&run](State& state) {
@@ -141,9 +142,9 @@ void add_hooks(const Run& run) {
   run.vote.attach(engine);
   if (run.traffic != nullptr) run.traffic->attach(engine, length);
   run.report.attach(engine);
-  engine.on(Event::kUpdate, HookPhase::kEvaluate, [&run, length](State& state) {
+  engine.on(Event::kUpdate, HookPhase::kEvaluate, [&run, &length](State& state) {
     state.stop |= state.step >= length.steps;
-    const bool end_of_epoch = length.ends_epoch(state.cursor) || state.step >= length.steps;
+    const bool end_of_epoch = length.ends_epoch(state.epoch, state.cursor) || state.step >= length.steps;
     if (!end_of_epoch && due(run.config.evaluate.every_steps, state.step)) {
       run.evaluations.evaluate_while_training(state);
     }
@@ -159,9 +160,10 @@ void add_hooks(const Run& run) {
   add_parts(run);
   run.checkpointing.attach(engine);
   run.moves.attach(engine);
-  engine.on(Event::kStart, HookPhase::kAfterCheckpoint, [&run, &rate](State& state) {
+  engine.on(Event::kStart, HookPhase::kAfterCheckpoint, [&run, &rate, &length](State& state) {
     state.stop |= run.evaluations.early_stop().stopped();
-    if (state.step > 0) rate.set(state.step - 1);  // rate of the last step, until the next one
+    const auto next = length.configured_step(state.epoch, state.cursor);
+    if (next > 0) rate.set(next - 1);  // rate of the last step, until the next one
     run.replica().step->start(state.step);
   });
   run.context.add_hooks(engine);
@@ -322,7 +324,7 @@ ExperimentResult run_complete(const ExperimentConfig& config, const ExperimentCo
                  .device = context.device,
                  .terminal = context.terminal,
                  .started = context.started,
-                 .total = {config.train.epochs, length.steps, length.batches},
+                 .length = length,
                  .recovery = context.recovery.get(),
                  .goes_on = goes_on && replica.settings.strategy.traits().ranks_are_equal()});
   EvaluationLoop evaluations(config, data.splits(), trainer, report);
@@ -345,7 +347,8 @@ ExperimentResult run_complete(const ExperimentConfig& config, const ExperimentCo
                                .nan_guard = trainer.watching->nan_guard(),
                                .vote = vote,
                                .last_evaluation = evaluations.last(),
-                               .length = length,
+                               .length = trainer.length,
+                               .loader = *trainer.continued,
                                .fitted = context.splits.fitted,
                                .recovery = context.recovery.get()});
   evaluations.on_divergence([&] {

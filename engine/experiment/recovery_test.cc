@@ -5,7 +5,11 @@
 #include <ATen/ops/equal.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -15,6 +19,7 @@
 #include "engine/checkpoint/folder.h"
 #include "engine/testing/run.h"
 #include "framework/base/error.h"
+#include "framework/base/storage/crc32c.h"
 #include "framework/base/storage/safetensors.h"
 #include "framework/testing/worlds.h"
 
@@ -52,11 +57,57 @@ struct Loss {
 
 struct PlannedEnd {};
 
+// The samples of the steps of a run. Threads of ranks fill it.
+class Taken {
+ public:
+  struct Step {
+    int ranks = 0;
+    std::int64_t epoch = 0, samples = 0;     // over all ranks
+    std::vector<std::uint32_t> checksums{};  // of the inputs of all samples
+  };
+
+  // Adds the samples of a rank. A step that is repeated on fewer ranks replaces the one before.
+  void add(const State& state, int ranks) {
+    const std::lock_guard lock(mutex_);
+    Step& step = steps_[state.step + 1];
+    if (step.ranks != ranks) step = {.ranks = ranks, .epoch = state.epoch, .samples = state.batch.global_rows};
+    const at::Tensor rows = state.batch.inputs.at(0).contiguous();
+    const auto bytes = rows.nbytes() / static_cast<std::size_t>(rows.size(0));
+    for (std::int64_t i = 0; i < state.batch.valid; ++i) {
+      step.checksums.push_back(crc32c(rows[i].data_ptr(), bytes));
+    }
+  }
+
+  std::map<std::int64_t, Step>& steps() { return steps_; }
+
+  // Returns the number of samples of each step from `first` on.
+  std::vector<std::int64_t> sizes(std::int64_t first = 1) const {
+    std::vector<std::int64_t> all;
+    for (auto step = steps_.lower_bound(first); step != steps_.end(); ++step) all.push_back(step->second.samples);
+    return all;
+  }
+
+  // Returns the sorted checksums of the samples of an epoch.
+  std::vector<std::uint32_t> epoch(std::int64_t number) const {
+    std::vector<std::uint32_t> all;
+    for (const auto& [_, step] : steps_) {
+      if (step.epoch == number) std::ranges::copy(step.checksums, std::back_inserter(all));
+    }
+    std::ranges::sort(all);
+    return all;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::int64_t, Step> steps_;
+};
+
 // The work of a rank, whatever becomes of the others.
 class SurvivingRank {
  public:
-  SurvivingRank(const ExperimentConfig& config, const Splits& splits, const RunFolder& folder, std::vector<Loss> losses)
-      : config_(config), splits_(splits), folder_(folder), losses_(std::move(losses)) {}
+  SurvivingRank(const ExperimentConfig& config, const Splits& splits, const RunFolder& folder, std::vector<Loss> losses,
+                Taken* taken)
+      : config_(config), splits_(splits), folder_(folder), losses_(std::move(losses)), taken_(taken) {}
 
   void train(CommunicatorPtr world) {
     number_ = world->rank();
@@ -80,7 +131,7 @@ class SurvivingRank {
             .splits = splits_,
             .folder = folder_,
             .recovery = recovery_,
-            .add_hooks = [this](Engine& engine) { add_hooks(engine); },
+            .add_hooks = [this, ranks = world->size()](Engine& engine) { add_hooks(engine, ranks); },
             .add_evaluation_hooks =
                 [this](Evaluator& evaluator) {
                   evaluator.on(Event::kForward, [this](State&) {
@@ -96,7 +147,10 @@ class SurvivingRank {
     EXPECT_EQ(recovery_->repeated_seconds > 0, !strategy.traits().ranks_are_equal());
   }
 
-  void add_hooks(Engine& engine) {
+  void add_hooks(Engine& engine, int ranks) {
+    if (taken_ != nullptr) {
+      engine.on(Event::kSample, HookPhase::kFirst, [this, ranks](State& state) { taken_->add(state, ranks); });
+    }
     engine.on(Event::kUpdate, HookPhase::kFirst, [this](State& state) { step_ = state.step; });
     for (const auto& loss : losses_) {
       if (loss.in_evaluation) continue;
@@ -112,15 +166,16 @@ class SurvivingRank {
   const Splits& splits_;
   const RunFolder& folder_;
   std::vector<Loss> losses_;
+  Taken* taken_;
   std::shared_ptr<Recovery> recovery_ = std::make_shared<Recovery>();
   int number_ = 0;
   std::int64_t step_ = 0;
 };
 
 // Trains on `ranks` threads, some of which end. Returns the run, whose first rank may have been lost. `errors`: gets
-// the errors that end ranks; null: there must be none.
+// the errors that end ranks; null: there must be none. `taken`: gets the samples; may be null.
 Finished run(int ranks, const std::vector<Loss>& losses, const Changes& more = {},
-             std::vector<std::string>* errors = nullptr) {
+             std::vector<std::string>* errors = nullptr, Taken* taken = nullptr) {
   Changes changes = kChanges;
   changes.insert(changes.end(), more.begin(), more.end());
   const auto config = tiny_config(changes);
@@ -130,7 +185,7 @@ Finished run(int ranks, const std::vector<Loss>& losses, const Changes& more = {
   run_ranks("inproc", ranks, [&](const CommunicatorPtr& world) {
     at::set_num_threads(1);
     try {
-      SurvivingRank(config, splits, folder, losses).train(world);
+      SurvivingRank(config, splits, folder, losses, taken).train(world);
     } catch (const PlannedEnd&) {
     } catch (const Error& error) {
       if (errors == nullptr) throw;
@@ -288,6 +343,67 @@ TEST(Recovery, EndsIfCopiesAreLostAndThereIsNoCheckpoint) {
   std::vector<std::string> errors;
   (void)run(4, kRankAndNeighbour, plus(kSharded, {"checkpoint.every_steps=0"}), &errors);
   EXPECT_THAT(errors, ElementsAre(HasSubstr("set checkpoint.every_steps"), HasSubstr("set checkpoint.every_steps")));
+}
+
+// 3 epochs of 100 samples, with 8 samples for each of 3 ranks.
+const Changes kPerRank{"determinism=run", "faults.batch=per_rank", "train.global_batch_size=24", "schedule=cosine",
+                       "checkpoint.keep_last=10"};
+
+TEST(Recovery, EachSampleIsTakenOnceWhenTheBatchPerRankIsKept) {
+  Taken whole, rest;
+  const auto undisturbed = run(3, {}, kPerRank, nullptr, &whole);
+  EXPECT_THAT(whole.sizes(), ElementsAre(24, 24, 24, 24, 4, 24, 24, 24, 24, 4, 24, 24, 24, 24, 4));
+  const auto lost = run(3, {{.rank = 0, .step = 7}}, kPerRank, nullptr, &rest);
+  EXPECT_THAT(rest.sizes(6), ElementsAre(24, 24, 16, 16, 16, 4, 16, 16, 16, 16, 16, 16, 4));
+  for (const int epoch : {0, 1, 2}) EXPECT_EQ(rest.epoch(epoch), whole.epoch(epoch)) << epoch;
+  EXPECT_EQ(summary(lost).at("steps"), 18);
+  // The schedule follows the samples.
+  const auto rates = column<double>(metrics(undisturbed, "train"), "learning_rate");
+  const auto rates_of_lost = column<double>(metrics(lost, "train"), "learning_rate");
+  EXPECT_EQ(rates_of_lost.back(), rates.back());
+  EXPECT_TRUE(std::ranges::is_sorted(rates_of_lost, std::greater<>()));
+}
+
+TEST(Recovery, EachSampleIsTakenOnceAfterSeveralLosses) {
+  Taken whole, rest;
+  (void)run(3, {}, kPerRank, nullptr, &whole);
+  // The second loss is in the second step on 2 ranks, in the third one, and in the last one of the epoch.
+  for (const std::int64_t second : {7, 8, 10}) {
+    Taken taken;
+    (void)run(3, {{.rank = 0, .step = 6}, {.rank = 2, .step = second}}, kPerRank, nullptr, &taken);
+    for (const int epoch : {0, 1, 2}) EXPECT_EQ(taken.epoch(epoch), whole.epoch(epoch)) << second << ", " << epoch;
+    EXPECT_EQ(taken.sizes().back(), 4);  // 100 samples in steps of 8
+  }
+}
+
+TEST(Recovery, ALossAfterTheLastStepOfAnEpochRepeatsNoSample) {
+  Taken whole, taken;
+  (void)run(3, {}, kPerRank, nullptr, &whole);
+  const auto lost = run(3, {{.rank = 1, .step = 5, .event = Event::kUpdate, .phase = HookPhase::kEvaluate}}, kPerRank,
+                        nullptr, &taken);
+  for (const int epoch : {0, 1, 2}) EXPECT_EQ(taken.epoch(epoch), whole.epoch(epoch)) << epoch;
+  EXPECT_EQ(summary(lost).at("steps"), 5 + 7 + 7);
+}
+
+TEST(Recovery, ACopyKeepsThePlaceInTheEpochToo) {
+  Taken whole, taken;
+  const auto changes = plus(kPerRank, {"strategy=sharded", "faults.copies_every=3"});
+  (void)run(3, {}, changes, nullptr, &whole);
+  (void)run(3, {{.rank = 1, .step = 8}}, changes, nullptr, &taken);
+  EXPECT_THAT(taken.sizes(6), ElementsAre(24, 16, 16, 16, 16, 12, 16, 16, 16, 16, 16, 16, 4));
+  for (const int epoch : {0, 1, 2}) EXPECT_EQ(taken.epoch(epoch), whole.epoch(epoch)) << epoch;
+}
+
+TEST(Recovery, ACheckpointOfSmallerBatchesContinuesWithTheConfiguredOnes) {
+  Taken whole, taken, resumed;
+  (void)run(3, {}, kPerRank, nullptr, &whole);
+  const auto lost = run(3, {{.rank = 0, .step = 7}}, kPerRank, nullptr, &taken);
+  const auto path = CheckpointFolder(lost.folder.checkpoints()).final_path(9);  // after 80 samples of epoch 1
+  (void)run(3, {}, plus(kPerRank, {"checkpoint.resume=" + path}), nullptr, &resumed);
+  EXPECT_THAT(resumed.sizes(), ElementsAre(20, 24, 24, 24, 24, 4));
+  auto& steps = resumed.steps();
+  for (std::int64_t step = 1; step <= 9; ++step) steps[step] = taken.steps().at(step);
+  for (const int epoch : {0, 1, 2}) EXPECT_EQ(resumed.epoch(epoch), whole.epoch(epoch)) << epoch;
 }
 
 }  // namespace

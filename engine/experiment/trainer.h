@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "datasets/continued_loader.h"
 #include "datasets/dataset.h"
 #include "datasets/loader.h"
 #include "engine/build/replica.h"
@@ -26,8 +27,9 @@ struct Trainer {
   Replica replica;
   std::unique_ptr<ServedEmbeddings> embeddings;
   std::unique_ptr<SampleShares> shares;
-  Preparation preparation;         // of the batches of all loaders
-  std::unique_ptr<Loader> loader;  // of the training split
+  Preparation preparation;               // of the batches of all loaders
+  std::unique_ptr<Loader> loader;        // of the training split
+  ContinuedLoader* continued = nullptr;  // a part of it
   RunLength length;
   std::unique_ptr<LearningRate> learning_rate;
   std::unique_ptr<Engine> engine;

@@ -101,8 +101,6 @@ void remove_results(const RunFolder& folder) {
   }
 }
 
-Position position_of(const State& state) { return {state.step, state.epoch, state.cursor}; }
-
 bool lies_in(const std::string& checkpoint, const std::string& folder) {
   std::error_code none;
   return std::filesystem::equivalent(std::filesystem::path(checkpoint).parent_path(), folder, none);
@@ -137,7 +135,7 @@ void Checkpointing::follow(Engine& engine) {
   engine.on(Event::kUpdate, HookPhase::kAdapt, [this](State&) { stage_ = StepStage::kEvaluated; });
   engine.on(Event::kUpdate, HookPhase::kLast, [this](State&) { stage_ = StepStage::kDone; });
   engine.on(Event::kEndEpoch, HookPhase::kLast, [this](State& state) {
-    const bool ends = run_.length.ends_epoch(state.cursor) || state.step >= run_.length.steps;
+    const bool ends = run_.length.ends_epoch(state.epoch, state.cursor) || state.step >= run_.length.steps;
     if (ends) position_ = {state.step, state.epoch + 1, 0};
   });
 }
@@ -255,7 +253,7 @@ void Checkpointing::go_on(State& state) {
   stage_ = carried.stage;
   if (stage_ == StepStage::kUpdated) state.unfinished = HookPhase::kEvaluate;
   if (stage_ == StepStage::kEvaluated) state.unfinished = HookPhase::kAdapt;
-  set_position(carried.manifest, carried.manifest.position.batch > 0, state);
+  set_position(carried.manifest, carried.manifest.position.within_epoch(), state);
   log_info() << "goes on after step " << state.step << " on ranks: " << world().size();
 }
 
@@ -265,7 +263,7 @@ bool Checkpointing::go_back_to_copy(State& state) {
   const Copy* const copy = restore_copy(recovery.copies, state_, world());
   if (copy == nullptr) return false;
   const Manifest& manifest = copy->manifest;
-  set_position(manifest, manifest.position.batch > 0 && manifest.tested_at != manifest.position.step, state);
+  set_position(manifest, manifest.position.within_epoch() && manifest.tested_at != manifest.position.step, state);
   if (recovery.noticed) {
     const std::chrono::duration<double> repeated = *recovery.noticed - copy->taken;
     recovery.add_repeated(repeated.count());
@@ -313,13 +311,32 @@ void Checkpointing::copy(const Position& position) {
   copies_->take(manifest_at(position), !replicas_differed_);
 }
 
+// Batches of other sizes than the configured one are counted by their samples, since the ranks that continue may have
+// batches of another size.
+Position Checkpointing::position_of(const State& state) const {
+  const RunLength& length = run_.length;
+  Position position{.step = state.step, .epoch = state.epoch, .batch = state.cursor};
+  if (length.batch != length.configured.batch || state.epoch == length.continued.epoch) {
+    position.samples = length.samples_before(state.epoch, state.cursor);
+  }
+  return position;
+}
+
 void Checkpointing::set_position(const Manifest& manifest, bool end_to_come, State& state) {
-  state.step = manifest.position.step;
-  state.epoch = manifest.position.epoch;
-  state.cursor = manifest.position.batch;
+  const Position& position = manifest.position;
+  RunLength& length = run_.length;
+  state.step = position.step;
+  state.epoch = position.epoch;
+  state.cursor = position.batch;
+  const auto samples = position.samples >= 0 ? position.samples : position.batch * length.configured.batch;
+  if (samples != length.samples_before(state.epoch, state.cursor)) {
+    state.cursor = 0;
+    length.continued = {.epoch = state.epoch, .batches = run_.loader.skip(state.epoch, samples), .skipped = samples};
+  }
+  length.count_steps(state.step, state.epoch, state.cursor);
   run_.last_evaluation = {manifest.metrics, manifest.tested_at};
-  const bool over = state.step >= run_.length.steps;
-  if (over && end_to_come) state.cursor = run_.length.batches;
+  const bool over = state.step >= length.steps;
+  if (over && end_to_come) state.cursor = length.batches_of(state.epoch);
   state.stop = over && !end_to_come;
 }
 
@@ -329,7 +346,7 @@ void Checkpointing::resume_from(const Checkpoint& checkpoint, State& state) {
   same_setup_ = manifest.ranks == world().size() && manifest.strategy == settings_;
   restore(checkpoint, state_, same_setup_ ? std::optional(world().rank()) : std::nullopt);
   replicas_differed_ &= same_setup_;
-  set_position(manifest, manifest.position.batch > 0 && manifest.tested_at != manifest.position.step, state);
+  set_position(manifest, manifest.position.within_epoch() && manifest.tested_at != manifest.position.step, state);
   log_info() << "resumes after step " << state.step << ", from " << checkpoint.path;
   if (world().rank() != 0) return;
   if (lies_in(checkpoint.path, run_.folder.checkpoints())) {
@@ -387,7 +404,8 @@ void Checkpointing::update(const State& state) {
   replicas_differed_ |= !run_.replica.strategy().replicas_equal() || updates_with_own_gradients();
   checkpointer_->advance();
   show_notice();
-  const bool end_of_epoch = run_.length.ends_epoch(state.cursor) || state.step >= run_.length.steps || state.stop;
+  const bool end_of_epoch =
+      run_.length.ends_epoch(state.epoch, state.cursor) || state.step >= run_.length.steps || state.stop;
   const bool due = !end_of_epoch && (due_at_step(state.step) || due_by_test(state.step));
   if (run_.vote.stopped() || due) save(position_of(state));
   if (run_.vote.stopped() || end_of_epoch) return;
@@ -398,7 +416,7 @@ void Checkpointing::end_epoch(State& state) {
   state.stop |= state.step >= run_.length.steps;  // true if a run that was stopped after its last step resumes
   if (run_.vote.stopped()) return;
   const auto& config = run_.config.checkpoint;
-  const bool whole = run_.length.ends_epoch(state.cursor);
+  const bool whole = run_.length.ends_epoch(state.epoch, state.cursor);
   const bool epoch_due = whole && config.every_epochs > 0 && (state.epoch + 1) % config.every_epochs == 0;
   const bool end = regular() && state.stop;
   const Position next = whole ? Position{state.step, state.epoch + 1, 0} : position_of(state);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "datasets/continued_loader.h"
 #include "engine/build/replica.h"
 #include "engine/build/resolved_settings.h"
 #include "engine/checkpoint/carried_state.h"
@@ -52,7 +53,8 @@ class Checkpointing {
     NanGuard& nan_guard;
     const StopVote& vote;
     LastEvaluation& last_evaluation;
-    RunLength length;
+    RunLength& length;
+    ContinuedLoader& loader;       // of training
     std::string fitted;            // Splits::fitted
     Recovery* recovery = nullptr;  // null: a lost rank ends the run
   };
@@ -99,6 +101,7 @@ class Checkpointing {
   void count_repeated(const Checkpoint& checkpoint) const;
   void begin_copies(const State& state);
   void copy(const Position& position);
+  Position position_of(const State& state) const;
   void set_position(const Manifest& manifest, bool end_to_come, State& state);
   void begin_step(const State& state);
   void update(const State& state);

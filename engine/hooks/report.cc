@@ -30,9 +30,9 @@ Report::Report(const Run& run)
                           .rank = all_ranks().rank(),
                           .ranks = all_ranks().size(),
                           .terminal = run.terminal,
-                          .total = run.total,
+                          .total = {run.length.epochs, run.length.steps, run.length.batches},
                           .failures = failure_cost(run.recovery, run.started)}),
-      meters_(run.config.watch, run.total.steps_per_epoch),
+      meters_(run.config.watch, run.length),
       times_(run.clock, run.started),
       milestones_(run.config.expect) {}
 
@@ -66,6 +66,7 @@ void Report::count(const State& state) {
   latest_.step = state.step;
   if (!sinks_.shows_progress()) return;
   latest_.epoch = state.epoch;
+  latest_.planned_steps = run_.length.steps;
   latest_.seconds = times_.since_training_started();
   sinks_.show(latest_);
 }
@@ -84,7 +85,8 @@ void Report::read_meters(const State& state) {
              .seconds = times_.since_training_started(),
              .learning_rate = update.optimizer().learning_rate(),
              .times = across_ranks(times_.window_phases(), all_ranks()),
-             .failures = failure_cost(run_.recovery, run_.started)};
+             .failures = failure_cost(run_.recovery, run_.started),
+             .planned_steps = run_.length.steps};
   times_.begin_window();
   milestones_.add(latest_);
   sinks_.add(latest_);

@@ -19,11 +19,11 @@
 #include "engine/hooks/training_meters.h"
 #include "engine/hooks/watching/gradient_norms.h"
 #include "engine/run_folder.h"
+#include "engine/run_length.h"
 #include "framework/base/metrics.h"
 #include "framework/base/named_tensors.h"
 #include "framework/comm/mesh/mesh.h"
 #include "framework/observe/metrics/metrics_record.h"
-#include "framework/observe/metrics/progress.h"
 #include "framework/observe/times/step_clock.h"
 
 namespace phalanx {
@@ -42,7 +42,7 @@ class Report {
     c10::Device device;                             // where this rank computes
     bool terminal = false;                          // true if standard output is a terminal
     std::chrono::steady_clock::time_point started;  // when the user started the job
-    Progress::Total total{};
+    const RunLength& length;
     const Recovery* recovery = nullptr;  // null: a lost rank ends the run
     bool goes_on = false;  // the run goes on from the step in which it lost ranks: metrics.jsonl is not cut back
   };

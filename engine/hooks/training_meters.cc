@@ -33,11 +33,8 @@ std::vector<MeterConfig> meters_of_epochs(const WatchConfig& watch) {
 
 }  // namespace
 
-TrainingMeters::TrainingMeters(const WatchConfig& watch, std::int64_t steps_per_epoch)
-    : meters_(watch.meters),
-      epoch_meters_(meters_of_epochs(watch)),
-      config_(as_text(watch.meters)),
-      steps_per_epoch_(steps_per_epoch) {}
+TrainingMeters::TrainingMeters(const WatchConfig& watch, const RunLength& length)
+    : meters_(watch.meters), epoch_meters_(meters_of_epochs(watch)), config_(as_text(watch.meters)), length_(length) {}
 
 void TrainingMeters::add(const State& state) {
   meters_.add(state.batch, state.result);
@@ -49,7 +46,7 @@ Metrics TrainingMeters::take_epoch(const State& state, Communicator& readers) {
   const auto so_far = epoch_meters_.state();
   Metrics metrics = epoch_meters_.take(readers);
   // A run that ends within an epoch may be resumed there, so its meters must continue.
-  if (state.cursor < steps_per_epoch_) epoch_meters_.load(so_far, true);
+  if (!length_.ends_epoch(state.epoch, state.cursor)) epoch_meters_.load(so_far, true);
   if (!std::exchange(epoch_has_steps_, false)) return {};  // a resumed run had no step left here
   for (auto& [name, value] : metrics) name = "mean " + name;
   return metrics;

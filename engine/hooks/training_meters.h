@@ -11,6 +11,7 @@
 #include "engine/config/watch_config.h"
 #include "engine/hooks.h"
 #include "engine/meters/meter_set.h"
+#include "engine/run_length.h"
 #include "framework/base/metrics.h"
 #include "framework/comm/communicator.h"
 
@@ -19,7 +20,8 @@ namespace phalanx {
 /// The meters of training on one rank: all of them since they were last read, and the loss since the epoch began.
 class TrainingMeters {
  public:
-  TrainingMeters(const WatchConfig& watch, std::int64_t steps_per_epoch);
+  /// `length`: of the run; it must outlive the object.
+  TrainingMeters(const WatchConfig& watch, const RunLength& length);
 
   /// Adds a step.
   void add(const State& state);
@@ -42,7 +44,7 @@ class TrainingMeters {
 
   MeterSet meters_, epoch_meters_;
   at::Tensor config_;  // the section watch.meters, as text
-  std::int64_t steps_per_epoch_;
+  const RunLength& length_;
   bool epoch_has_steps_ = false;  // this process has taken a step of the epoch
 };
 

@@ -15,6 +15,7 @@ namespace {
 
 // Units of the view box, which is scaled to the width of its place in the page.
 constexpr double kWidth = 480, kHeight = 240, kLeft = 50, kRight = 470, kTop = 12, kBottom = 208;
+constexpr double kTextWidth = 60, kNumberWidth = 26;  // of a stretch that has room for "12 ranks", or for "12"
 constexpr std::size_t kMaxPoints = 400;
 constexpr double kExact = 1e15;  // whole numbers up to this one are exact as doubles
 
@@ -72,6 +73,7 @@ class Drawing {
     std::string text = format_text("<svg viewBox=\"0 0 %g %g\" role=\"img\" aria-label=\"", kWidth, kHeight) +
                        escape_html(chart_.title) + " over steps\">" + axes();
     for (std::size_t i = lines_.size(); i-- > 0;) text += chart_.stacked ? area(i) : line(i);
+    for (const auto& one : chart_.stretches) text += stretch(one);
     return text + "</svg>";
   }
 
@@ -156,6 +158,19 @@ class Drawing {
     }
     path += format_text("L%.1f %.1fZ", x(points.back().first), y(0));
     return format_text("<path class=\"area s%zu\" d=\"%s\"/>", i, path.c_str());
+  }
+
+  // Returns a band over the steps of a stretch, with as much of its text as fits.
+  std::string stretch(const Stretch& stretch) const {
+    const double left = x(std::max(stretch.from, x_.low)), right = x(std::min(stretch.to, x_.high));
+    if (left >= right) return {};
+    const std::string number = std::to_string(stretch.ranks), text = number + (stretch.ranks == 1 ? " rank" : " ranks");
+    const double width = right - left;
+    const std::string shown = width >= kTextWidth ? text : width >= kNumberWidth ? number : "";
+    return "<g class=\"stretch\"><title>" + text + format_text(" from step %.0f on</title>", stretch.from) +
+           format_text("<rect x=\"%.1f\" y=\"%g\" width=\"%.1f\" height=\"%g\"/>", left, kTop, width, kBottom - kTop) +
+           format_text("<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%g\" y2=\"%g\"/>", left, left, kTop, kBottom) +
+           format_text("<text x=\"%.1f\" y=\"%g\">%s</text></g>", left + 4, kTop - 2, shown.c_str());
   }
 
   const Chart& chart_;

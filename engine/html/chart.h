@@ -16,9 +16,10 @@ struct Series {
 /// A chart of curves over steps.
 struct Chart {
   std::string title;
-  std::string unit{};            // follows values: " ms", " %"
-  std::vector<Series> series{};  // at most kMaxSeries
-  bool stacked = false;          // areas on top of each other; all series must have the same steps
+  std::string unit{};                // follows values: " ms", " %"
+  std::vector<Series> series{};      // at most kMaxSeries
+  bool stacked = false;              // areas on top of each other; all series must have the same steps
+  std::vector<Stretch> stretches{};  // shaded, with the number of ranks
 };
 inline constexpr std::size_t kMaxSeries = 8;
 

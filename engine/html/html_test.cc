@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <tuple>
 
 #include "engine/html/chart.h"
 #include "engine/html/hang_timeline.h"
@@ -70,6 +71,18 @@ TEST(Chart, StackedSeriesAddUpButAreShownAsTheyAre) {
   const auto drawn =
       draw({.title = "t", .series = {{"a", {{1, 1}, {2, 1}}}, {"b", {{1, 3}, {2, 2}}}}, .stacked = true});
   EXPECT_THAT(drawn, HasSubstr("{\"name\":\"b\",\"points\":[[1.0,4.0,3.0],[2.0,3.0,2.0]]}"));
+}
+
+TEST(Chart, StretchesWithFewerRanksAreShadedWithinTheCurves) {
+  const Curve points{{0, 1}, {100, 2}};
+  const auto drawn = draw({.title = "t", .series = {{"a", points}}, .stretches = {{50, 90, 3}, {90, INFINITY, 1}}});
+  // The curves are 420 wide from 50 on.
+  EXPECT_THAT(drawn, HasSubstr("<title>3 ranks from step 50 on</title><rect x=\"260.0\" y=\"12\" width=\"168.0\""));
+  EXPECT_THAT(drawn, HasSubstr(">3 ranks</text>"));
+  EXPECT_THAT(drawn, HasSubstr("<title>1 rank from step 90 on</title><rect x=\"428.0\" y=\"12\" width=\"42.0\""));
+  EXPECT_THAT(drawn, AllOf(HasSubstr(">1</text>"), Not(HasSubstr(">1 rank</text>")))) << "there is no room for it";
+  const auto before = draw({.title = "t", .series = {{"a", points}}, .stretches = {{100, INFINITY, 3}}});
+  EXPECT_THAT(before, Not(HasSubstr("<rect"))) << "no step of the curve is in it";
 }
 
 TEST(Chart, KeepsThePeaksOfManyPoints) {
@@ -322,6 +335,27 @@ TEST_F(RunPageTest, ShowsTheShareOfTheMatrixPeak) {
   EXPECT_THAT(to_run_page(read_run(folder_)), AllOf(HasSubstr("of matrix peak"), HasSubstr("41 %")));
   write(folder_.summary(), R"({"name":"a","ranks":2,"matrix_products":null})");
   EXPECT_THAT(to_run_page(read_run(folder_)), Not(HasSubstr("of matrix peak")));
+}
+
+TEST_F(RunPageTest, ShadesTheStepsAfterRanksWereLost) {
+  std::string lines;
+  for (int step = 3; step <= 20; ++step) {
+    lines += R"({"step":)" + std::to_string(step) +
+             R"(,"epoch":0,"split":"train","loss":1.0,"learning_rate":0.5})"
+             "\n";
+  }
+  write_metrics(lines);
+  EXPECT_THAT(to_run_page(read_run(folder_)), Not(HasSubstr("class=\"stretch\"")));
+  // Two ranks are lost at once, and the last one when nobody is left who goes on.
+  write(folder_.summary(), R"({"name":"a","ranks":1,"lost_ranks":[{"rank":0,"step":5},{"rank":2,"step":9},)"
+                           R"({"rank":3,"step":9},{"rank":4,"step":-1}]})");
+  const auto run = read_run(folder_);
+  const auto& stretches = run.summary->stretches;
+  ASSERT_EQ(stretches.size(), 2u);
+  EXPECT_THAT(std::tuple(stretches[0].from, stretches[0].to, stretches[0].ranks), std::tuple(5, 9, 4));
+  EXPECT_THAT(std::tuple(stretches[1].from, stretches[1].to, stretches[1].ranks), std::tuple(9, INFINITY, 2));
+  const auto page = to_run_page(run);
+  EXPECT_THAT(page, AllOf(HasSubstr("4 ranks from step 5 on"), HasSubstr("2 ranks from step 9 on")));
 }
 
 TEST_F(RunPageTest, HasConfigSummaryAndStraggler) {

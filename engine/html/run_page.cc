@@ -22,8 +22,12 @@
 namespace phalanx {
 namespace {
 
+std::vector<Stretch> stretches_of(const RunRecord& run) {
+  return run.summary ? run.summary->stretches : std::vector<Stretch>();
+}
+
 Chart chart_of(const RunRecord& run, const std::string& key, const std::string& title) {
-  Chart chart{.title = title};
+  Chart chart{.title = title, .stretches = stretches_of(run)};
   for (const char* split : {"train", "validation", "test"}) {
     const auto curve = run.curves.find(std::string(split) + "/" + key);
     if (curve != run.curves.end()) chart.series.push_back({split, curve->second});
@@ -40,9 +44,12 @@ std::string curves(const RunRecord& run) {
   text += draw(chart_of(run, "learning_rate", "learning rate"));
   const auto rate = run.curves.find("train/samples_per_second");
   if (rate != run.curves.end()) {
-    text += draw({.title = "throughput", .unit = " samples/s", .series = {{"train", rate->second}}});
+    text += draw({.title = "throughput",
+                  .unit = " samples/s",
+                  .series = {{"train", rate->second}},
+                  .stretches = stretches_of(run)});
   }
-  Chart phases{.title = "time of a step", .unit = " ms", .stacked = true};
+  Chart phases{.title = "time of a step", .unit = " ms", .stacked = true, .stretches = stretches_of(run)};
   for (int i = 0; i < kPhases; ++i) {
     const std::string name(to_string(static_cast<Phase>(i)));
     const auto curve = run.phases.find(name);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/html/run_summary.h"
 
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "framework/base/error.h"
@@ -31,6 +32,21 @@ std::optional<TimeOfStep> to_step_time(const Json& summary) {
   return step;
 }
 
+// Returns the stretches between the steps after which a run went on without ranks. `left`: the ranks at its end.
+std::vector<Stretch> to_stretches(const Json& lost_ranks, int left) {
+  std::vector<Stretch> stretches;
+  int ranks = left + static_cast<int>(lost_ranks.size());
+  for (const auto& lost : lost_ranks) {
+    --ranks;
+    const double step = lost.value("step", -1.0);
+    if (step < 0) continue;  // the run did not go on, or the summary is an older one
+    if (!stretches.empty() && stretches.back().from >= step) stretches.pop_back();
+    if (!stretches.empty()) stretches.back().to = step;
+    stretches.push_back({.from = step, .to = std::numeric_limits<double>::infinity(), .ranks = ranks});
+  }
+  return stretches;
+}
+
 RunSummary to_summary(const Json& json) {
   RunSummary summary{.name = json.value("name", ""),
                      .strategy = json.contains("strategy") ? json.at("strategy").value("name", "") : "",
@@ -43,7 +59,8 @@ RunSummary to_summary(const Json& json) {
                      .restarts = json.value("restarts", std::int64_t{0}),
                      .lost_ranks = static_cast<std::int64_t>(json.value("lost_ranks", Json::array()).size()),
                      .lost_seconds = json.value("lost_seconds", 0.0),
-                     .step_time = to_step_time(json)};
+                     .step_time = to_step_time(json),
+                     .stretches = to_stretches(json.value("lost_ranks", Json::array()), json.value("ranks", 0))};
   if (json.contains("strategy")) {
     for (const auto& [name, value] : json.at("strategy").items()) {
       if (value.is_number()) summary.counted.emplace_back(name, value.get<double>());

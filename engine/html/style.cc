@@ -46,6 +46,11 @@ svg { display: block; width: 100%; height: auto; overflow: visible; }
 .axes text { fill: var(--soft); font-size: 14px; font-variant-numeric: tabular-nums; }
 .line path { fill: none; stroke: var(--s); stroke-width: 2; stroke-linejoin: round; stroke-linecap: round; }
 .line circle { fill: var(--s); }
+/* Stretches with fewer ranks lie over the curves, which stay visible. */
+.stretch { pointer-events: none; }
+.stretch rect { fill: var(--ink); opacity: 0.07; }
+.stretch line { stroke: var(--soft); stroke-dasharray: 2 3; }
+.stretch text { fill: var(--soft); font-size: 13px; }
 .area { fill: var(--s); stroke: var(--card); stroke-width: 1; }
 .s0 { --s: var(--c0); } .s1 { --s: var(--c1); } .s2 { --s: var(--c2); } .s3 { --s: var(--c3); }
 .s4 { --s: var(--c4); } .s5 { --s: var(--c5); } .s6 { --s: var(--c6); } .s7 { --s: var(--c7); }

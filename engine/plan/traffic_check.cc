@@ -46,7 +46,7 @@ void TrafficCheck::check(const Replica& replica) const {
 
 void TrafficCheck::attach(Engine& engine, const RunLength& length) {
   engine.on(Event::kSample, HookPhase::kFirst, [this](State&) { log_->take(); });
-  engine.on(Event::kUpdate, HookPhase::kVote, [this, length](State& state) {
+  engine.on(Event::kUpdate, HookPhase::kVote, [this, &length](State& state) {
     ++steps_;
     auto counts = log_->take();
     if (!seen_ && ordinary(state, length)) seen_ = std::move(counts);
@@ -56,7 +56,7 @@ void TrafficCheck::attach(Engine& engine, const RunLength& length) {
 // Returns true if the step is as a plan describes it. The last batch of an epoch may be smaller, and checks communicate
 // before the vote.
 bool TrafficCheck::ordinary(const State& state, const RunLength& length) const {
-  return steps_ >= kFirstOrdinary && !length.ends_epoch(state.cursor) &&
+  return steps_ >= kFirstOrdinary && !length.ends_epoch(state.epoch, state.cursor) &&
          !is_due(config_.watch.nan_guard.every_steps, state.step) &&
          !is_due(config_.watch.gradient_norms.every_steps, state.step) &&
          !is_due(config_.replica_check.every_steps, state.step);

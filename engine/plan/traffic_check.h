@@ -30,7 +30,7 @@ class TrafficCheck {
   /// Throws ConfigError if the steps of this replica cannot be planned.
   void check(const Replica& replica) const;
 
-  /// Adds the hooks, which must come after the hooks of the stop vote.
+  /// Adds the hooks, which must come after the hooks of the stop vote. `length` must outlive the engine's training.
   void attach(Engine& engine, const RunLength& length);
 
   /// Plans a step and compares it with the one that was counted. Returns nothing if the run had no ordinary step.

@@ -58,6 +58,17 @@ class WatchCost(unittest.TestCase):
             self.assertIn('"loader.timeout": "0"', calls[number])
             self.assertIn('"checkpoint.deadline": "0"', calls[number])
 
+    def test_other_systems(self):
+        done, calls = self.measure("--system=stop: faults.on_lost_rank=stop framework.warn_after=0",
+                                   "--system=shrink: faults.on_lost_rank=shrink", "--limit=0.3")
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertIn("| stop | 20000 | | |", done.stdout)
+        self.assertIn("| shrink | 19950 | +0.25 | +0.25 to +0.25 |", done.stdout)
+        self.assertEqual([True, False, False, True, True, False],
+                         ['"faults.on_lost_rank": "stop"' in call for call in calls])
+        self.assertIn("needs two systems", self.measure("--system=stop: a=1")[0].stderr)
+        self.assertIn("is not NAME: KEY=VALUE", self.measure("--system=a=1")[0].stderr)
+
     def test_the_limit(self):
         self.assertEqual(0, self.measure("--limit=0.5")[0].returncode)
         self.assertEqual(1, self.measure("--limit=0.5", cost=0.75)[0].returncode)

@@ -117,6 +117,18 @@ class Shm(OneLoss):
     def test_killed_rank(self):
         self.lose("kill", "it was killed by signal 9 (SIGKILL)")
 
+    def test_batch_per_rank(self):
+        """After the loss of one of two ranks, the other one takes two steps for the samples of one."""
+        process = self.train_with({"launch.ranks": 2, "faults.batch": "per_rank", "determinism": "run", "train.max_steps": 0,
+                                   "train.epochs": 2}, environment=self.fault("kill", step=5))
+        self.assert_status(0, process)
+        summary = self.run_folder().summary
+        [lost] = summary["lost_ranks"]
+        self.assertTrue(1 <= lost["step"] <= 5, process.err)
+        # 16 steps of 64 samples, of which those after the loss are divided.
+        self.assertEqual(lost["step"] + 2 * (16 - lost["step"]), summary["steps"])
+        self.assert_nothing_left()
+
     def test_exception(self):
         self.lose("exception_in_hook", "planned fault: exception in a hook", ranks=3)
 

@@ -183,6 +183,10 @@ class FromDisk(PageTest):
         for words in ("Where the time of a step goes", "is the straggler", "test.accuracy.min", "AMD EPYC", "metrics.jsonl"):
             self.assertIn(words, page)
         self.assertGreaterEqual(browser.evaluate("document.querySelectorAll('.chart').length"), 5)
+        # The run has lost a rank after step 400 of 1000: its curves are shaded from there on.
+        stretches = browser.evaluate("[...document.querySelectorAll('.stretch')].map(one => one.textContent)")
+        self.assertEqual({"1 rank from step 400 on1 rank"}, set(stretches))
+        self.assertGreaterEqual(len(stretches), 5)
         browser.evaluate(f"void (document.querySelector('form select').value = '{self.runs[0]}')")
         browser.click("form button")
         browser.wait_until("document.title.startsWith('Runs ')")

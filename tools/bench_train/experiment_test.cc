@@ -46,6 +46,7 @@ TEST(Systems, OptionsReachTheConfig) {
   EXPECT_EQ(3, make_config(find_workload("gpt"), find_system("phalanx_tensor"), 3).mesh.tensor);
   EXPECT_EQ(100, make_config(workload, find_system("phalanx_checkpoints"), 2).checkpoint.every_steps);
   EXPECT_TRUE(make_config(workload, find_system("phalanx_copies"), 2).faults.shrinks());
+  EXPECT_TRUE(make_config(workload, find_system("phalanx_shrink"), 2).faults.shrinks());
 }
 
 TEST(Systems, OnlyDefaultsOfTheModelDiffer) {

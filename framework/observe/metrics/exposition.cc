@@ -72,6 +72,7 @@ std::string training(const MetricsRecord& train) {
 void Exposition::add(const MetricsRecord& record) {
   last[record.split] = record;
   if (record.failures) failures = *record.failures;
+  if (record.planned_steps > 0) planned_steps = record.planned_steps;
   measured_at = wall_seconds();
 }
 

@@ -28,6 +28,7 @@ struct MetricsRecord {
   std::optional<double> learning_rate{};  // only of training: rate of the last step
   std::optional<StepTimes> times{};       // only of training
   std::optional<FailureCost> failures{};  // only of training
+  std::int64_t planned_steps = 0;         // updates of the whole run, which may change; 0: not known
   std::string version{};                  // version of the model, if more than one is tested: "final model"
 };
 

@@ -135,9 +135,10 @@ StyledText Progress::line(const MetricsRecord& train) const {
 }
 
 StyledText Progress::line_with_bar(const MetricsRecord& train, const StyledText& epoch, int width) const {
-  const double left = train.step > 0 ? train.seconds / train.step * (total_.steps - train.step) : NAN;
+  const std::int64_t planned = train.planned_steps > 0 ? train.planned_steps : total_.steps;
+  const double left = train.step > 0 ? train.seconds / train.step * (planned - train.step) : NAN;
   // The step is padded to the width of the total, so that other items do not move.
-  const std::string total = std::to_string(total_.steps);
+  const std::string total = std::to_string(planned);
   const int digits = terminal_ ? static_cast<int>(total.size()) : 0;
   const std::string steps = format_text("%*" PRId64, digits, train.step) + "/" + total;
   const std::string rate = train.samples_per_second > 0 ? format_text("  %.0f", train.samples_per_second) : "";
@@ -149,7 +150,7 @@ StyledText Progress::line_with_bar(const MetricsRecord& train, const StyledText&
   };
   if (!terminal_) return text().add(epoch).add("  ").add(tail("step ", kMaxReadings, " samples/s", true));
   const std::size_t all = std::min(train.metrics.size(), kMaxReadings), some = std::min<std::size_t>(all, 2);
-  const double share = total_.steps > 0 ? static_cast<double>(train.step) / static_cast<double>(total_.steps) : 0;
+  const double share = planned > 0 ? static_cast<double>(train.step) / static_cast<double>(planned) : 0;
   for (const auto& shown :
        {tail("step ", all, " samples/s", true), tail("", all, "/s", true), tail("", all, "", true),
         tail("step ", some, " samples/s", true), tail("", some, "/s", true), tail("", some, "", true),

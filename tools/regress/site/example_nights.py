@@ -84,8 +84,9 @@ class Nights:
             self.insert("expectations", run_id=run, key=key, wanted=wanted, got=got, met=met)
         return run
 
-    def run_folder(self, path, name, ranks, loss, throughput, ended=True, stalled=False, learning_rate=0.02):
-        """Writes what a run of `ranks` ranks leaves."""
+    def run_folder(self, path, name, ranks, loss, throughput, ended=True, stalled=False, learning_rate=0.02,
+                   lost_at=None):
+        """Writes what a run of `ranks` ranks leaves. It has lost the last one after step `lost_at`."""
         folder = self.folder / path
         (folder / "logs").mkdir(parents=True, exist_ok=True)
         (folder / "config.yaml").write_text(f"name: {name}\nmodel: {{name: lenet}}\ndataset: {{name: digits}}\n"
@@ -105,8 +106,10 @@ class Nights:
         spread = lambda mean: {"mean_ms": mean, "least_ms": 0.9 * mean, "least_rank": 0, "most_ms": 1.3 * mean,
                                "most_rank": ranks - 1}
         if ended:
+            lost = [{"rank": ranks - 1, "reason": "it was killed by signal 9 (SIGKILL)", "step": lost_at, "seconds": 0.3}]
             (folder / "summary.json").write_text(json.dumps({
-                "name": name, "ranks": ranks, "steps": 1000, "train_seconds": 10.5, "samples_per_second": throughput,
+                "name": name, "ranks": ranks - (lost_at is not None), "steps": 1000,
+                "lost_ranks": lost if lost_at is not None else [], "train_seconds": 10.5, "samples_per_second": throughput,
                 "strategy": {"name": "data_parallel"}, "step_time": {
                     "steps": 1000, "phases": {phase: spread(mean) for phase, mean in
                                               zip(PHASES, (0.1, 0.9, 1.6, 0.5, 0.2, 0.05))},
@@ -159,7 +162,8 @@ def fill(folder, nights=40, cases=24, light=False):
             run = example.run(row, path, status, error, 30.0 / slow, metrics, expectations)
             if not light and (last or number % 10 == 0):
                 example.run_folder(path, name, ranks, 0.2, rate, ended=status != 3, stalled=status != 0,
-                                   learning_rate=0.05 if last else 0.02)
+                                   learning_rate=0.05 if last else 0.02,
+                                   lost_at=400 if name == "shakespeare_gpt_tp2@r2" else None)
                 example.insert("artefacts", run_id=run, name="metrics.jsonl", path=path + "/metrics.jsonl")
                 example.insert("artefacts", run_id=run, name="trace.json", path=path + "/trace.json")
     smoke = example.night(nights, "smoke", finished=False)

@@ -48,6 +48,16 @@ Json step_time_data(const RunRecord& record) {
           {"straggler", time.straggler}};
 }
 
+// Returns the stretches with fewer ranks: rows [from, to or null, ranks].
+Json stretch_data(const RunRecord& record) {
+  Json stretches = Json::array();
+  if (!record.summary) return stretches;
+  for (const auto& [from, to, ranks] : record.summary->stretches) {
+    stretches.push_back({from, std::isfinite(to) ? Json(to) : Json(nullptr), ranks});
+  }
+  return stretches;
+}
+
 std::string name_of_config(const std::map<std::string, std::string>& config) {
   std::uint64_t hash = 14695981039346656037U;  // FNV-1a
   for (const auto& [key, value] : config) {
@@ -66,6 +76,7 @@ void add_run_folder(RunData& data, const std::string& folder) {
   data.run["curves"] = curves_data(record.curves);
   data.run["phases"] = curves_data(record.phases);
   data.run["step_time"] = step_time_data(record);
+  data.run["stretches"] = stretch_data(record);
   for (auto& [key, value] : flatten_config(record)) data.config[key] = value;
   if (data.config.empty()) return;
   data.config_name = name_of_config(data.config);

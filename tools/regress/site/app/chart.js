@@ -83,8 +83,20 @@ function drawMark(mark, place, ranges) {
     svg("path", { class: "mark-head", d: `M${x - 5} ${top}h10l-5 8Z` }));
 }
 
+// Returns a band over steps that fewer ranks have taken: [from, to or null, ranks]; null if the chart has none of them.
+function drawStretch([from, to, ranks], place, ranges) {
+  const [left, right] = [Math.max(from, ranges.x[0]), Math.min(to ?? Infinity, ranges.x[1])]
+    .map(step => Number(place(step, ranges.y[0]).split(" ")[0]));
+  if (left >= right) return null;
+  const text = `${ranks} ${ranks === 1 ? "rank" : "ranks"}`, width = right - left;
+  return svg("g", { class: "stretch" }, svg("title", {}, `${text} from step ${from} on`),
+    svg("rect", { x: left, y: BOX.top, width, height: BOX.bottom - BOX.top }),
+    svg("line", { x1: left, x2: left, y1: BOX.top, y2: BOX.bottom }),
+    svg("text", { x: left + 4, y: BOX.top - 2 }, width >= 60 ? text : width >= 26 ? String(ranks) : ""));
+}
+
 // Returns a chart: {title, series: [{name, points: [[x, y]], dots}], unit or text(y), axis(y), band: [[x, low, high]],
-// marks: [{x, text}], xText(x), xName(x), open(x), stacked}. Without points it is null. The arrow keys and the pointer
+// marks: [{x, text}], stretches: [[from, to, ranks]], xText(x), xName(x), open(x), stacked}. Without points it is null. The arrow keys and the pointer
 // show the values of a place, and Enter or a click opens it, if `open` is given.
 function drawChart(chart) {
   const ranges = rangesOf(chart.stacked ? { ...chart, series: stack(chart.series) } : chart);
@@ -100,6 +112,10 @@ function drawChart(chart) {
     drawing.append(svg("path", { class: "band s0", d: "M" + [...high, ...low].join("L") + "Z" }));
   }
   lines.map((line, i) => drawLine(line, i, chart, place, ranges)).reverse().forEach(line => drawing.append(line));
+  for (const stretch of chart.stretches ?? []) {
+    const band = drawStretch(stretch, place, ranges);
+    if (band) drawing.append(band);
+  }
   for (const mark of chart.marks ?? []) drawing.append(drawMark(mark, place, ranges));
   const plot = make("div", { class: "plot" }, drawing);
   const text = chart.text ?? (value => number(value) + (chart.unit ?? ""));

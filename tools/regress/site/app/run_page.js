@@ -27,6 +27,7 @@ function curveCharts(runs) {
     const splits = ["train", "validation", "test"].filter(split => keys.includes(`${split}/${name}`));
     const drawn = /samples_per_second|learning_rate/.test(name) ? splits.slice(0, 1) : splits;
     return drawChart({ title: titleOf(`x/${name}`), text: textOf(`x/${name}`), axis: axisText(`x/${name}`),
+      stretches: runs[0].data.stretches,
       series: drawn.map(split => ({ name: split, points: runs[0].data.curves[`${split}/${name}`] })) });
   }));
 }
@@ -46,7 +47,7 @@ function stepTime(data) {
     { title: "least", value: row => row[2], cell: row => by(row[2], row[3]) },
     { title: "most", value: row => row[4], cell: row => by(row[4], row[5]) },
   ], rows, "Time of a step by phase");
-  const curve = drawChart({ title: "time of a step", unit: " ms", stacked: true,
+  const curve = drawChart({ title: "time of a step", unit: " ms", stacked: true, stretches: data.stretches,
     series: phases.map(([name]) => ({ name, points: data.phases?.[name] ?? [] })) });
   const calm = !straggler.includes("is the straggler");
   return [bar, legend, table, make("p", { class: `note${calm ? " calm" : ""}` }, straggler + "."), charts([curve])];
