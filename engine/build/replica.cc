@@ -128,6 +128,11 @@ Replica build_replica(const ExperimentConfig& config, Task& task, const Mesh& me
   return replica;
 }
 
+bool Replica::ranks_are_equal() const {
+  const MeshShape& shape = mesh().shape();
+  return settings.strategy.traits().ranks_are_equal() && shape[Axis::kData] == shape.product();
+}
+
 std::vector<DataParallelGroup> Replica::copied_groups() const {
   return settings.strategy.traits().shards_values ? std::vector<DataParallelGroup>{} : flat->groups;
 }

@@ -44,6 +44,10 @@ struct Replica {
   Strategy& strategy() const { return *replica_strategy.strategy; }
   Optimizer& optimizer() const { return update->optimizer(); }
 
+  /// Returns true if each rank has a whole replica and all replicas are equal (StrategyTraits::ranks_are_equal()), so
+  /// that any rank can be lost without a copy.
+  bool ranks_are_equal() const;
+
   /// Returns the parameters, grouped by the ranks that have copies of them. Empty if each value is on one rank only.
   std::vector<DataParallelGroup> copied_groups() const;
 

@@ -62,8 +62,8 @@ struct LostRank {
 /// The memory of a rank that goes on without lost ranks (faults.on_lost_rank: shrink). It lives as long as the rank;
 /// the parts of a run read and fill it. Belongs to the rank's thread.
 struct Recovery {
-  std::optional<CarriedState> carried{};  // for strategies by which ranks_are_equal()
-  KeptCopies copies{};                    // for other strategies
+  std::optional<CarriedState> carried{};  // if Replica::ranks_are_equal()
+  KeptCopies copies{};                    // otherwise
 
   /// Returns false if training has not begun, so that there is nothing to go on with.
   bool can_go_on() const { return carried || !copies.empty(); }

@@ -102,9 +102,8 @@ void restore_shares(Copy& copy, const ShareHolders& holders, RunState& state, Co
   restore(files, copy.manifest.updates, state);
 }
 
-}  // namespace
-
-std::vector<int> neighbours_of(const std::vector<std::string>& hosts) {
+// Returns the neighbour of each one of `hosts`, as neighbours_of() does for ranks that are lost one by one.
+std::vector<int> next_ones(const std::vector<std::string>& hosts) {
   std::vector<std::string> names;  // of the hosts, in the order of their first ranks
   std::map<std::string, std::vector<int>> ranks_of;
   for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
@@ -123,13 +122,27 @@ std::vector<int> neighbours_of(const std::vector<std::string>& hosts) {
   return neighbours;
 }
 
-Copies::Copies(CommunicatorPtr world, const RunState& state, KeptCopies& kept)
+}  // namespace
+
+std::vector<int> neighbours_of(const std::vector<std::string>& hosts, int ranks_per_replica) {
+  const auto size = static_cast<std::size_t>(ranks_per_replica);
+  std::vector<std::string> places(hosts.size() / size);  // the hosts of each replica
+  for (std::size_t rank = 0; rank < hosts.size(); ++rank) places.at(rank / size) += hosts[rank] + '\n';
+  const auto next = next_ones(places);
+  std::vector<int> neighbours;
+  for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
+    neighbours.push_back(next[rank / size] * ranks_per_replica + static_cast<int>(rank % size));
+  }
+  return neighbours;
+}
+
+Copies::Copies(CommunicatorPtr world, const RunState& state, KeptCopies& kept, int ranks_per_replica)
     : world_(std::move(world)),
       messages_(world_->split(0, world_->rank())),
       state_(state),
       plan_(make_plan(state, *world_)),
       kept_(kept) {
-  const auto neighbours = neighbours_of(all_gather_text(host_key(), *world_));
+  const auto neighbours = neighbours_of(all_gather_text(host_key(), *world_), ranks_per_replica);
   neighbour_ = neighbours.at(static_cast<std::size_t>(world_->rank()));
   for (int owner = 0; owner < world_->size(); ++owner) {
     if (neighbours.at(static_cast<std::size_t>(owner)) == world_->rank()) owners_.push_back(owner);

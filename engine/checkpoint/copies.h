@@ -30,8 +30,9 @@ using KeptCopies = std::vector<Copy>;
 
 /// Returns the neighbour of each rank, which keeps its copies: a rank of the next host, or the next rank if all ranks
 /// are on one host. `hosts`: the host of each rank. With equal numbers of ranks on all hosts, each rank is the
-/// neighbour of one other.
-std::vector<int> neighbours_of(const std::vector<std::string>& hosts);
+/// neighbour of one other. If replicas consist of several consecutive ranks, which are lost together, the same holds of
+/// replicas, and a rank's neighbour is the one in its place of the next replica.
+std::vector<int> neighbours_of(const std::vector<std::string>& hosts, int ranks_per_replica = 1);
 
 /// Copies the state that belongs to each rank into the memory of its neighbour, while training continues.
 ///
@@ -44,8 +45,8 @@ std::vector<int> neighbours_of(const std::vector<std::string>& hosts);
 class Copies {
  public:
   /// `state` and `kept` must outlive this object. `kept` may have copies of an earlier world of the job, with other
-  /// numbers of ranks; they are dropped like any others. Collective.
-  Copies(CommunicatorPtr world, const RunState& state, KeptCopies& kept);
+  /// numbers of ranks; they are dropped like any others. `ranks_per_replica` is as in neighbours_of(). Collective.
+  Copies(CommunicatorPtr world, const RunState& state, KeptCopies& kept, int ranks_per_replica = 1);
 
   /// Copies this rank's share. `manifest` has the fields named in Copy, except for `ranks`, and is the same on all
   /// ranks. `replicas_equal` is as in take_snapshot().

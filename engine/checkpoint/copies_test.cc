@@ -83,6 +83,13 @@ TEST(Copies, AreKeptOnAnotherHostIfThereIsOne) {
   EXPECT_THAT(neighbours_of({"a", "a", "a", "b"}), ElementsAre(3, 3, 3, 0));
 }
 
+TEST(Copies, AreKeptInAnotherReplica) {
+  EXPECT_THAT(neighbours_of({"a", "a", "a", "a"}, 2), ElementsAre(2, 3, 0, 1));
+  EXPECT_THAT(neighbours_of({"a", "a", "a", "a", "a", "a"}, 2), ElementsAre(2, 3, 4, 5, 0, 1));
+  EXPECT_THAT(neighbours_of({"a", "a", "a", "a", "b", "b", "b", "b"}, 2), ElementsAre(4, 5, 6, 7, 0, 1, 2, 3));
+  EXPECT_THAT(neighbours_of({"a", "b", "a", "b"}, 2), ElementsAre(2, 3, 0, 1));
+}
+
 TEST(Copies, AnyRankMayBeLost) {
   for (const auto sharing : {Sharing::kReplicas, Sharing::kShards, Sharing::kRows}) {
     for (const int ranks : {2, 3, 4}) {

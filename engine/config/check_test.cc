@@ -64,7 +64,7 @@ TEST(Check, GoesOnOnlyIfNoRankHasWhatTheOthersLack) {
   };
   refused("backend: by_messages", "set backend: shm or gloo, or set faults.on_lost_rank: stop");
   refused("backend: inproc, framework: {selection: [{op: all_reduce, backend: in_memory}]}", "remove these rules");
-  refused("mesh: {context: 2}", "mesh.context is 2; set mesh.context: 1");
+  refused("mesh: {context: 4}", "with mesh.context: 4 all ranks are one replica; set launch.ranks: 8");
   refused("strategy: hogwild", "set strategy: all_reduce, overlapped or sharded");
   refused("strategy: local_sgd", "set strategy: all_reduce, overlapped or sharded");
   refused("roles: {server: 1}, strategy: ssp", "cannot replace parameter servers");
@@ -85,6 +85,13 @@ TEST(Check, GoesOnOnlyIfNoRankHasWhatTheOthersLack) {
   EXPECT_THAT(complaint(per_rank + "train: {max_steps: 9}"), ::testing::HasSubstr("set train.epochs instead"));
   EXPECT_THAT(complaint(per_rank + "determinism: world_size_invariant"),
               ::testing::HasSubstr("faults.batch: per_rank changes the global batch, and with it the results"));
+  const std::string mesh = "faults: {on_lost_rank: shrink}, mesh: {tensor: 2}, launch: {ranks: ";
+  EXPECT_EQ(complaint(mesh + "4}"), "");
+  EXPECT_EQ(complaint(mesh + "2}"),
+            "config: faults.on_lost_rank: shrink goes on with the other replicas, but with mesh.tensor: 2 all ranks are"
+            " one replica; set launch.ranks: 4 or a higher multiple of 2, or set faults.on_lost_rank: stop");
+  EXPECT_THAT(complaint(without_copies + ", mesh: {pipe: 2}"),
+              ::testing::HasSubstr("faults.copies_every: 0, but with this mesh each rank has a part of a replica"));
   const std::string invariant = ", determinism: world_size_invariant, launch: {ranks: 4, threads: 1}, train: ";
   EXPECT_EQ(complaint("faults: {on_lost_rank: shrink}" + invariant + "{virtual_shards: 24}"), "");
   EXPECT_EQ(

@@ -53,22 +53,38 @@ void check_places(std::vector<ConfigProblem>& problems, const ExperimentConfig& 
   refuse(config.device != "auto" && config.device != "cpu", "works on the CPU only; set device: cpu");
 }
 
+// Returns true if a replica consists of several ranks. Refuses a single one, which any lost rank would break.
+bool check_number_of_replicas(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
+  std::int64_t ranks = 1;
+  std::string axes;
+  for (const auto& [axis, size] : model_parallel_axes(config.mesh)) {
+    ranks *= size;
+    axes += (axes.empty() ? "mesh." : ", mesh.") + axis + ": " + std::to_string(size);
+  }
+  refuse_if(problems, ranks > 1 && config.launch.ranks < 2 * ranks, kKey,
+            "shrink goes on with the other replicas, but with " + axes +
+                " all ranks are one replica; set launch.ranks: " + std::to_string(2 * ranks) +
+                " or a higher multiple of " + std::to_string(ranks) + kOrStop);
+  return ranks > 1;
+}
+
 // Refuses ranks that have something that no other rank has, and that cannot be copied.
 void check_replicas(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto refuse = [&](bool wrong, const std::string& message) {
     refuse_if(problems, wrong, kKey, "shrink " + message + kOrStop);
   };
-  for (const auto& [axis, size] : model_parallel_axes(config.mesh)) {
-    refuse(true, "needs a whole replica on each rank, but mesh." + axis + " is " + std::to_string(size) +
-                     "; set mesh." + axis + ": 1");
-  }
+  const bool divided = check_number_of_replicas(problems, config);
   const auto traits = config.strategy.traits();
   const bool chosen = config.strategy.selected() != "auto", copied = can_be_copied(traits);
   refuse(chosen && !copied, "needs a strategy by which all ranks have the same values after each step, which " +
                                 config.strategy.selected() +
                                 " does not give; set strategy: all_reduce, overlapped or sharded");
-  refuse_if(problems, chosen && copied && !traits.ranks_are_equal() && config.faults.copies_every == 0,
-            "faults.copies_every",
+  const bool copies = config.faults.copies_every > 0;
+  refuse_if(problems, divided && !copies, "faults.copies_every",
+            "0, but with this mesh each rank has a part of a replica, and all replicas go back to a copy when one is "
+            "lost; set 10" +
+                std::string(kOrStop));
+  refuse_if(problems, !divided && chosen && copied && !traits.ranks_are_equal() && !copies, "faults.copies_every",
             "0, but with these settings of strategy " + config.strategy.selected() +
                 " each rank has state that no other rank has, and that is lost with it; set 10, or set "
                 "faults.on_lost_rank: stop");

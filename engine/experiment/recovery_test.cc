@@ -2,7 +2,9 @@
 // Loses ranks of a run at exact points. The run that goes on without them must equal an undisturbed run bit for bit or,
 // if it goes back to a copy, a run that resumes from a checkpoint of the same step on fewer ranks.
 #include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -12,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +24,7 @@
 #include "framework/base/error.h"
 #include "framework/base/storage/crc32c.h"
 #include "framework/base/storage/safetensors.h"
+#include "framework/comm/mesh/broken_replicas.h"
 #include "framework/testing/worlds.h"
 
 namespace phalanx {
@@ -111,6 +115,8 @@ class SurvivingRank {
 
   void train(CommunicatorPtr world) {
     number_ = world->rank();
+    members_.resize(static_cast<std::size_t>(world->size()));
+    std::iota(members_.begin(), members_.end(), 0);
     while (true) {
       try {
         (void)run_experiment(config_, context(world));
@@ -119,13 +125,31 @@ class SurvivingRank {
       } catch (const CommError& error) {
         if (error.kind() != CommError::Kind::kPeerLost || !recovery_->can_go_on()) throw;
       }
-      world = world->shrink();
+      world = without_broken_replicas(world->shrink());
+      if (world == nullptr) return;
       recovery_->rebuilt = true;
       recovery_->lost.push_back({.rank = -1, .reason = "planned", .step = step_});
     }
   }
 
  private:
+  // Returns the group of the ranks whose replicas are whole. Null if this rank has to leave.
+  CommunicatorPtr without_broken_replicas(CommunicatorPtr world) {
+    const MeshShape shape = mesh_shape(config_.mesh, static_cast<std::int64_t>(members_.size()));
+    while (true) {
+      const at::Tensor all = at::empty({world->size()}, at::kInt);
+      world->all_gather(all, at::full({1}, number_, at::kInt)).wait();
+      const std::vector<int> left(all.data_ptr<int>(), all.data_ptr<int>() + all.numel());
+      const auto stranded = stranded_ranks(members_, left, shape.product() / shape[Axis::kData]);
+      if (std::ranges::find(stranded, number_, &Stranded::rank) != stranded.end()) return nullptr;
+      if (stranded.empty()) {
+        members_ = left;
+        return world;
+      }
+      world = world->shrink();
+    }
+  }
+
   ExperimentContext context(const CommunicatorPtr& world) {
     return {.world = world,
             .splits = splits_,
@@ -144,7 +168,8 @@ class SurvivingRank {
   void expect_repeated() const {
     const auto& strategy = config_.strategy;
     if (!recovery_->rebuilt || losses_.size() > 1 || strategy.selected() == "auto") return;
-    EXPECT_EQ(recovery_->repeated_seconds > 0, !strategy.traits().ranks_are_equal());
+    const bool divided = !model_parallel_axes(config_.mesh).empty();
+    EXPECT_EQ(recovery_->repeated_seconds > 0, divided || !strategy.traits().ranks_are_equal());
   }
 
   void add_hooks(Engine& engine, int ranks) {
@@ -169,6 +194,7 @@ class SurvivingRank {
   Taken* taken_;
   std::shared_ptr<Recovery> recovery_ = std::make_shared<Recovery>();
   int number_ = 0;
+  std::vector<int> members_{};  // the numbers of the ranks of its world
   std::int64_t step_ = 0;
 };
 
@@ -404,6 +430,38 @@ TEST(Recovery, ACheckpointOfSmallerBatchesContinuesWithTheConfiguredOnes) {
   auto& steps = resumed.steps();
   for (std::int64_t step = 1; step <= 9; ++step) steps[step] = taken.steps().at(step);
   for (const int epoch : {0, 1, 2}) EXPECT_EQ(resumed.epoch(epoch), whole.epoch(epoch)) << epoch;
+}
+
+// Replicas of two ranks each, of which one is lost.
+const Changes kTensor{"mesh.tensor=2"}, kPipe{"mesh.pipe=2", "pipeline.micro_batches=2"};
+const Changes kMesh = plus(kSharded, {"strategy=all_reduce"});
+
+TEST(Recovery, AMeshGoesOnWithoutTheReplicaThatHasLostARank) {
+  for (const auto& mesh : {kTensor, kPipe, plus(kTensor, {"strategy=sharded"})}) {
+    const auto changes = plus(kMesh, mesh);
+    const auto undisturbed = run(4, {}, changes);
+    const auto expected = resumed_weights(undisturbed, 3, 2, changes);
+    for (const auto& [rank, event] : {std::pair(1, Event::kSample), std::pair(2, Event::kBackward),
+                                      std::pair(1, Event::kBackward), std::pair(3, Event::kUpdate)}) {
+      const auto lost = run(4, {{.rank = rank, .step = 5, .event = event}}, changes);
+      const auto where =
+          mesh.front() + ", " + mesh.back() + ", " + std::string(to_string(event)) + " of rank " + std::to_string(rank);
+      EXPECT_TRUE(at::equal(final_weights(lost), expected)) << where;
+      EXPECT_EQ(steps_of(lost, "test"), steps_of(undisturbed, "test")) << where;
+      EXPECT_EQ(steps_of(lost, "train"), steps_of(undisturbed, "train")) << where;
+      EXPECT_EQ(summary(lost).at("ranks"), 2) << where;
+    }
+  }
+}
+
+TEST(Recovery, AMeshMayLoseReplicasOneAfterTheOther) {
+  const auto changes = plus(kMesh, kTensor);
+  const auto undisturbed = run(6, {}, changes);
+  const auto path = CheckpointFolder(undisturbed.folder.checkpoints()).final_path(3);
+  const auto first_loss = run(4, {}, plus(changes, {"checkpoint.resume=" + path}));
+  const auto lost = run(6, {{.rank = 1, .step = 5}, {.rank = 4, .step = 8}}, changes);
+  EXPECT_TRUE(at::equal(final_weights(lost), resumed_weights(first_loss, 6, 2, changes)));
+  EXPECT_EQ(summary(lost).at("ranks"), 2);
 }
 
 }  // namespace

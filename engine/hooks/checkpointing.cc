@@ -297,10 +297,13 @@ void Checkpointing::count_repeated(const Checkpoint& checkpoint) const {
   recovery.add_repeated(age ? std::min(*age - since_noticed.count(), trained.count()) : trained.count());
 }
 
-// From the first step on, there is a copy to go back to.
+// From the first step on, there is a copy to go back to, unless the only replica would be lost with any rank.
 void Checkpointing::begin_copies(const State& state) {
-  if (world().size() == 1) return run_.recovery->copies.clear();
-  copies_.emplace(run_.replica.mesh().control(), state_, run_.recovery->copies);
+  const MeshShape& shape = run_.replica.mesh().shape();
+  const auto replicas = shape[Axis::kData];
+  if (replicas == 1) return run_.recovery->copies.clear();
+  copies_.emplace(run_.replica.mesh().control(), state_, run_.recovery->copies,
+                  static_cast<int>(shape.product() / replicas));
   copy(position_of(state));
   copies_->arrive();
   world().barrier().wait();
@@ -381,9 +384,7 @@ bool Checkpointing::updates_with_own_gradients() const {
 }
 
 // Returns true if the run goes on without lost ranks, and has to go back to a copy for that.
-bool Checkpointing::goes_back() const {
-  return run_.recovery != nullptr && !run_.replica.settings.strategy.traits().ranks_are_equal();
-}
+bool Checkpointing::goes_back() const { return run_.recovery != nullptr && !run_.replica.ranks_are_equal(); }
 
 // A copy follows each checkpoint (`saved`), so that the run does not go back further once the copy has arrived.
 bool Checkpointing::copy_due(std::int64_t step, bool saved) const {

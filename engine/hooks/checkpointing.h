@@ -36,10 +36,10 @@ struct LastEvaluation {
 ///   at the end                if any of these is asked for; also after early stopping
 ///   when it is stopped        in any case, after the step at which all ranks stop
 ///
-/// Also decides what a run goes on with that has lost ranks (Run::recovery). If ranks_are_equal(), each rank carries
-/// its own state, and no step is repeated. Otherwise the run goes back to a copy, which is taken at the start and after
-/// every faults.copies_every steps and each checkpoint, or, if too many ranks were lost at once, to the newest
-/// checkpoint.
+/// Also decides what a run goes on with that has lost ranks (Run::recovery). If Replica::ranks_are_equal(), each rank
+/// carries its own state, and no step is repeated. Otherwise the run goes back to a copy, which is taken at the start
+/// and after every faults.copies_every steps and each checkpoint, or, if too many ranks were lost at once, to the
+/// newest checkpoint.
 ///
 /// Values that are not finite are never saved, so that they do not replace good ones. The guard ends the run instead.
 class Checkpointing {

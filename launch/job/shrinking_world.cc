@@ -10,6 +10,7 @@
 #include <iterator>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <thread>
 #include <utility>
@@ -45,6 +46,14 @@ std::vector<int> gather_numbers(int own, Communicator& world) {
   return {all.data_ptr<int>(), all.data_ptr<int>() + all.numel()};
 }
 
+// Returns the error of ranks that are left without a whole replica.
+std::string nobody_is_whole(const std::vector<Stranded>& stranded) {
+  std::set<std::string> lost;
+  for (const auto& one : stranded) lost.insert(std::to_string(one.lost));
+  return "each replica has lost a rank, so nobody can go on; lost ranks: " + join({lost.begin(), lost.end()}, ", ") +
+         "; set launch.restarts to start such a job again";
+}
+
 // Returns the reason for a loss that the person has been told of, by this rank or by an earlier first rank.
 std::optional<std::string> known_reason(int rank, const std::vector<LostRank>& before, const std::string& log_folder) {
   const auto own = std::ranges::find(before, rank, &LostRank::rank);
@@ -63,6 +72,8 @@ ShrinkingWorld::ShrinkingWorld(Connections connections, Rank rank, const Experim
         "faults.on_lost_rank: shrink cannot rebuild the further backends that framework.selection names; "
         "remove these rules, or set faults.on_lost_rank: stop");
   }
+  members_.resize(static_cast<std::size_t>(started_));
+  std::iota(members_.begin(), members_.end(), 0);
 }
 
 bool ShrinkingWorld::shrink(Recovery& recovery) {
@@ -72,7 +83,12 @@ bool ShrinkingWorld::shrink(Recovery& recovery) {
     replace_group();
     if (world().size() == before) return false;
     try {
-      take_over(recovery);
+      const auto stranded = take_over(recovery);
+      if (std::ranges::find(stranded, rank_.number_in_job, &Stranded::rank) != stranded.end()) {
+        leave();
+        return true;
+      }
+      if (!stranded.empty()) continue;  // the next group is that of the others, once these have left
       recovery.rebuilt = true;
       return true;
     } catch (const CommError& error) {
@@ -91,30 +107,49 @@ void ShrinkingWorld::replace_group() {
   }
 }
 
+std::int64_t ShrinkingWorld::ranks_per_replica() const {
+  const MeshShape shape = mesh_shape(config_.mesh, static_cast<std::int64_t>(members_.size()));
+  return shape.product() / shape[Axis::kData];
+}
+
+// Ends this rank's part in the job. The others do not wait for a rank that has destroyed its group.
+void ShrinkingWorld::leave() {
+  log_warning() << "this rank leaves, since its replica has lost a rank";
+  connections_.front().group.reset();
+  leaves_ = true;
+}
+
 // Agrees with the ranks that are left on who is lost, and why. If it is interrupted by a further loss, some of them may
-// have done so already, so it tells all of them of all losses.
-void ShrinkingWorld::take_over(Recovery& recovery) {
+// have done so already, so it tells all of them of all losses. Returns the ranks that have to leave.
+std::vector<Stranded> ShrinkingWorld::take_over(Recovery& recovery) {
   const auto left = gather_numbers(rank_.number_in_job, world());
+  const auto stranded = stranded_ranks(members_, left, ranks_per_replica());
+  if (stranded.size() == left.size()) throw Error(nobody_is_whole(stranded));
   std::vector<int> all(static_cast<std::size_t>(started_)), lost;
   std::iota(all.begin(), all.end(), 0);
   std::ranges::set_difference(all, left, std::back_inserter(lost));
-  std::istringstream lines(broadcast_text(world().rank() == 0 ? tell(lost, recovery.lost) : "", world()));
+  std::istringstream lines(broadcast_text(world().rank() == 0 ? tell(lost, stranded, recovery.lost) : "", world()));
   for (std::string line; std::getline(lines, line);) {
     const int rank = std::stoi(line);
     if (std::ranges::find(recovery.lost, rank, &LostRank::rank) != recovery.lost.end()) continue;
     recovery.lost.push_back({.rank = rank, .reason = line.substr(line.find(' ') + 1), .step = -1});
   }
+  if (world().rank() == 0 && !rank_.thread) take_over_console();
+  if (!stranded.empty()) return stranded;
+  members_ = left;
   config_.launch.ranks = world().size();
   config_.mesh.data = 0;
-  if (world().rank() == 0 && !rank_.thread) take_over_console();
   for (std::size_t i = 0; i < left.size(); ++i) {
     log_info() << "rank " << left[i] << " of the job is rank " << i << " of " << left.size() << " from now on";
   }
+  return {};
 }
 
-// Prints a line for each lost rank that nobody has told of yet, and leaves a note for the launcher. Returns a line
-// "RANK REASON" for each of them.
-std::string ShrinkingWorld::tell(const std::vector<int>& lost, const std::vector<LostRank>& before) const {
+// Prints a line for each lost rank that nobody has told of yet, and leaves a note for the launcher. Does the same for
+// the ranks that have to leave. Returns a line "RANK REASON" for each of them.
+std::string ShrinkingWorld::tell(const std::vector<int>& lost, const std::vector<Stranded>& stranded,
+                                 const std::vector<LostRank>& before) const {
+  const int left = world().size() - static_cast<int>(stranded.size());
   std::string lines;
   for (const int rank : lost) {
     const auto known = known_reason(rank, before, rank_.log_folder);
@@ -122,8 +157,15 @@ std::string ShrinkingWorld::tell(const std::vector<int>& lost, const std::vector
     lines += std::to_string(rank) + " " + reason + "\n";
     if (known) continue;
     print_to_console("Rank " + std::to_string(rank) + " of " + std::to_string(started_) + " is lost, " +
-                     std::to_string(world().size()) + (world().size() == 1 ? " is left: " : " are left: ") + reason);
+                     std::to_string(left) + (left == 1 ? " is left: " : " are left: ") + reason);
     mark_lost(rank_.log_folder, {.rank = rank, .message = reason, .time = failure_time()});
+  }
+  for (const auto& one : stranded) {
+    const std::string reason = "its replica has lost rank " + std::to_string(one.lost);
+    lines += std::to_string(one.rank) + " " + reason + "\n";
+    if (known_reason(one.rank, before, rank_.log_folder)) continue;
+    print_to_console("Rank " + std::to_string(one.rank) + " leaves: " + reason);
+    mark_lost(rank_.log_folder, {.rank = one.rank, .message = reason, .time = failure_time()});
   }
   return lines;
 }

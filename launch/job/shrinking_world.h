@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "engine/config/experiment_config.h"
 #include "engine/engine.h"
 #include "framework/comm/communicator.h"
+#include "framework/comm/mesh/broken_replicas.h"
 #include "launch/failure/record_exception.h"
 #include "launch/job/world.h"
 
@@ -38,18 +40,30 @@ class ShrinkingWorld {
   /// Everything else that uses the world before must have been destroyed. Adds the lost ranks to `recovery`. Collective
   /// among the ranks that are left. Returns false, on all of them, if none is lost. Throws CommError if the others have
   /// gone on without this rank; it is not secondary(), so this rank counts as lost.
+  ///
+  /// If replicas consist of several ranks (section mesh of the config), a replica that has lost one is lost as a whole:
+  /// its other ranks count as lost, too, and leave the world. For them, leaves() is true after that, and they have to
+  /// end without an error. Throws Error if no replica is whole.
   [[nodiscard]] bool shrink(Recovery& recovery);
+
+  /// Returns true if this rank has left the world in shrink(). There are no connections any more.
+  bool leaves() const { return leaves_; }
 
  private:
   void replace_group();
-  void take_over(Recovery& recovery);
-  std::string tell(const std::vector<int>& lost, const std::vector<LostRank>& before) const;
+  std::int64_t ranks_per_replica() const;
+  void leave();
+  std::vector<Stranded> take_over(Recovery& recovery);
+  std::string tell(const std::vector<int>& lost, const std::vector<Stranded>& stranded,
+                   const std::vector<LostRank>& before) const;
   std::string reason_of(int lost) const;
 
   Connections connections_;
   Rank rank_;
   ExperimentConfig config_;
-  int started_;  // ranks with which the job began
+  int started_;               // ranks with which the job began
+  std::vector<int> members_;  // the numbers in the job of the ranks of the last world in which all replicas were whole
+  bool leaves_ = false;
 };
 
 /// Adds the hook that tells the person on rank 0, once training goes on, how long this has taken, and completes the

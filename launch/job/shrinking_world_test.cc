@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "framework/base/error.h"
 #include "framework/testing/worlds.h"
 #include "launch/failure/failure.h"
 #include "launch/testing/launcher_process.h"
@@ -21,18 +22,18 @@ class ShrinksWorld : public ::testing::Test {
  protected:
   // Runs ranks, of which the first `lost` end at once and the others call `survive`. Returns what they have printed.
   std::string lose(int ranks, int lost, const std::function<void(ShrinkingWorld&)>& survive) {
-    const ExperimentConfig config;
     ::testing::internal::CaptureStderr();
     run_ranks("inproc", ranks, [&](const CommunicatorPtr& world) {
       if (world->rank() < lost) return;
       const ShrinkingWorld::Rank rank{.number_in_job = world->rank(), .thread = true, .log_folder = scratch_.folder()};
-      ShrinkingWorld shrinking({{"inproc", world}}, rank, config);
+      ShrinkingWorld shrinking({{"inproc", world}}, rank, config_);
       survive(shrinking);
     });
     return ::testing::internal::GetCapturedStderr();
   }
 
   testing::Scratch scratch_;
+  ExperimentConfig config_;
 };
 
 TEST_F(ShrinksWorld, TellsWhoWasLostAndWhy) {
@@ -74,6 +75,41 @@ TEST_F(ShrinksWorld, TellsOfEachLossOnce) {
     for (const auto& one : recovery.lost) EXPECT_EQ(one.reason, one.rank == 1 ? "it was killed" : "out of paper");
   });
   EXPECT_EQ(printed, "Rank 0 of 4 is lost, 2 are left: out of paper\n");
+}
+
+TEST_F(ShrinksWorld, LosesTheWholeReplica) {
+  config_.mesh.tensor = 2;
+  write_failure(scratch_.folder(), {.rank = 0, .message = "out of paper"});
+  const auto printed = lose(6, 1, [](ShrinkingWorld& world) {
+    Recovery recovery;
+    const bool stranded = world.world().rank() == 1;
+    EXPECT_TRUE(world.shrink(recovery));
+    EXPECT_EQ(world.leaves(), stranded);
+    if (stranded) return;
+    EXPECT_EQ(world.world().size(), 4);
+    EXPECT_EQ(world.config().launch.ranks, 4);
+    ASSERT_EQ(recovery.lost.size(), 2U);
+    EXPECT_EQ(recovery.lost[0].reason, "out of paper");
+    EXPECT_EQ(recovery.lost[1].rank, 1);
+    EXPECT_EQ(recovery.lost[1].reason, "its replica has lost rank 0");
+  });
+  EXPECT_EQ(printed, "Rank 0 of 6 is lost, 4 are left: out of paper\nRank 1 leaves: its replica has lost rank 0\n");
+  EXPECT_THAT(lost_ranks(scratch_.folder()), ElementsAre(0, 1));
+}
+
+TEST_F(ShrinksWorld, EndsIfNoReplicaIsWhole) {
+  config_.mesh.pipe = 3;
+  const auto printed = lose(3, 1, [](ShrinkingWorld& world) {
+    Recovery recovery;
+    try {
+      (void)world.shrink(recovery);
+      ADD_FAILURE();
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(),
+                  ::testing::HasSubstr("each replica has lost a rank, so nobody can go on; lost ranks: 0"));
+    }
+  });
+  EXPECT_EQ(printed, "");
 }
 
 }  // namespace

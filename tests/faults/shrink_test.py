@@ -273,6 +273,51 @@ class Copies(Shrink):
         self.assert_nothing_left()
 
 
+class Meshes(Shrink):
+    """A replica of two ranks loses one. The other one leaves, and the replica that is left goes back to a copy."""
+    SETTINGS = {**SHRINK, "determinism": "run", "strategy": "all_reduce", "launch.ranks": 4, "mesh.tensor": 2,
+                "faults.copies_every": 5, "checkpoint.every_steps": 5, "checkpoint.keep_last": STEPS}
+
+    def lose_replica(self, rank, other):
+        process = self.train(*sets(self.SETTINGS, self.way), environment=self.fault("kill", rank=rank))
+        run = self.run_folder()
+        self.assert_status(0, process)
+        self.assertIn(f"Rank {rank} of 4 is lost, 2 are left: it was killed by signal 9 (SIGKILL)", process.err)
+        self.assertEqual(1, process.err.count(f"Rank {other} leaves: its replica has lost rank {rank}\n"), process.text())
+        self.assertRegex(process.err, r"Training goes on after \S+ s, after step 10, on ranks: 2")
+        self.assertEqual(0, process.err.count("┌─"), process.text())
+        self.assertEqual([(rank, 10), (other, 10)], [(one["rank"], one["step"]) for one in run.summary["lost_ranks"]])
+        self.assertEqual((2, STEPS), (run.summary["ranks"], run.summary["steps"]))
+        self.assert_nothing_left()
+        self.assert_status(0, self.train(*sets(self.SETTINGS, self.way), run="undisturbed"))
+        checkpoint = self.run_folder("undisturbed").path / "checkpoints/step-00000010"
+        resumed = self.train(*sets(self.SETTINGS, self.way, {"launch.ranks": 2, "faults.on_lost_rank": "stop"}),
+                             f"--resume={checkpoint}", run="resumed")
+        self.assert_status(0, resumed)
+        self.assertEqual(self.run_folder("resumed").weights, run.weights, process.text())
+
+    def test_shm(self):
+        """Rank 0 leaves, so the next replica takes over the metrics and the console."""
+        self.lose_replica(rank=1, other=0)
+
+    def test_gloo(self):
+        self.way = {"backend": "gloo"}
+        self.lose_replica(rank=2, other=3)
+
+    def test_last_replica(self):
+        """When the only replica that is left loses a rank, the job ends as one that does not go on."""
+        settings = {**ENDLESS, "faults.on_lost_rank": "shrink", "launch.ranks": 4, "mesh.tensor": 2}
+        process, run = self.train(*sets(settings)), self.run_folder()
+        self.wait_for_training(run, process)
+        os.kill(self.rank_process(run, 3), signal.SIGKILL)
+        self.assertTrue(becomes_true(lambda: "Training goes on" in process.err), process.text())
+        os.kill(self.rank_process(run, 0), signal.SIGKILL)
+        self.assert_status(3, process)
+        self.assertIn("Rank 0 of 4 ", process.words)
+        self.assertEqual(1, process.err.count("┌─"), process.text())
+        self.assert_nothing_left()
+
+
 class Refused(ProgramTest):
     def refused(self, settings, key, words, **options):
         process = self.train(*sets(SHORT, {"faults.on_lost_rank": "shrink"}, settings), **options)
@@ -283,7 +328,7 @@ class Refused(ProgramTest):
         shrink = "faults.on_lost_rank: shrink "
         self.refused({"strategy": "hogwild"}, shrink, "set strategy: all_reduce, overlapped or sharded")
         self.refused({"strategy": "sharded", "faults.copies_every": 0}, "faults.copies_every: 0, ", "set 10, or ")
-        self.refused({"mesh.tensor": 2}, shrink, "set mesh.tensor: 1")
+        self.refused({"mesh.tensor": 2, "launch.ranks": 2}, shrink, "set launch.ranks: 4")
         self.refused({"backend": "hybrid"}, shrink, "set backend: shm or gloo")
         self.refused({"faults.min_ranks": 3}, "faults.min_ranks: 3 ranks are more ", "set it to 2 at most")
 
