@@ -7,6 +7,7 @@ import os
 import pathlib
 import signal
 import sys
+import time
 import unittest
 
 import program
@@ -90,6 +91,66 @@ class Hosts(shrink_test.Shrink):
         self.assertEqual([2, 3], sorted(one["rank"] for one in run.summary["lost_ranks"]), process.text())
         self.assertEqual(2, run.summary["ranks"])
         self.assertIn("it was on node2, which is lost: the agent there ", process.words)
+        self.assert_nothing_left()
+
+    @staticmethod
+    def signal_all(pids, what):
+        for pid in pids:
+            os.kill(pid, what)
+
+    def assert_ends(self, pids):
+        """Checks that processes end. One whose parent is stopped remains as a zombie."""
+        def ended(pid):
+            try:
+                return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+            except OSError:
+                return True
+        self.assertTrue(becomes_true(lambda: all(ended(pid) for pid in pids)))
+
+    @staticmethod
+    def results(run):
+        """Returns the state of all files of a run except for its logs."""
+        files = [file for file in run.path.rglob("*") if file.is_file() and "logs" not in file.parts]
+        return {str(file): (file.stat().st_mtime_ns, file.stat().st_size) for file in files}
+
+    def test_silent_host(self):
+        """Host node2 stops. Its ranks continue when the others have gone on without them, and before their agent does."""
+        self.use(launch__hosts="[node2:2, node1:2]")  # so rank 0, which writes the metrics, is lost
+        process, run = self.train_with({"launch.ranks": 4}, base=shrink_test.LONG), self.run_folder()
+        self.wait_for_training(run, process)
+        stopped = self.programs(first_rank=0)
+        agent = self.first(stopped)
+        self.signal_all(stopped, signal.SIGSTOP)
+        since = time.monotonic()
+        self.assertTrue(becomes_true(lambda: "Training goes on after " in process.err), process.text())
+        print(f"training went on {time.monotonic() - since:.1f} s after its host had become silent")
+        self.assert_status(0, process)
+        written = self.results(run)
+        ranks = [pid for pid in stopped if pid != agent]
+        self.signal_all(ranks, signal.SIGCONT)
+        self.assert_ends(ranks)
+        os.kill(agent, signal.SIGCONT)
+        self.assert_ends([agent])
+        self.assertEqual(written, self.results(run))
+        self.assert_status(0, self.train_with({"launch.ranks": 4}, base=shrink_test.LONG, run="undisturbed"))
+        self.assertEqual(self.run_folder("undisturbed").weights, run.weights, process.text())
+        self.assertEqual([0, 1], sorted(one["rank"] for one in run.summary["lost_ranks"]), process.text())
+        self.assertEqual(2, run.summary["ranks"])
+        self.assertRegex(process.words, r"it was on node2, which is lost: the host has been silent for \d+\.\d s")
+        self.assert_nothing_left()
+
+    def test_stopped_launcher(self):
+        """Hosts that hear nothing from the launcher end their ranks."""
+        process, run = self.train_with({"launch.ranks": 4, "faults.on_lost_rank": "shrink"}, base=ENDLESS), self.run_folder()
+        self.wait_for_training(run, process)
+        launcher = self.first(self.programs())
+        ranks = self.programs(first_rank=0) + self.programs(first_rank=2)
+        os.kill(launcher, signal.SIGSTOP)
+        self.assert_ends(ranks)
+        os.kill(launcher, signal.SIGCONT)
+        self.assert_status(3, process)
+        self.assertIn("has heard nothing from the launcher for 5.0 s, so it has ended its ranks", process.words)
+        self.assertIn("the agent there heard nothing from the launcher for 5.0 s", process.words)
         self.assert_nothing_left()
 
     def test_lost_launcher(self):
