@@ -225,11 +225,12 @@ class Agents {
   }
 
   // Ends what connects this process with a host that has been silent until its lease was over, and tells the other
-  // hosts that the ranks of a lost host have ended.
+  // hosts that the ranks of a lost host have ended. If this process was stopped, beats wait to be read.
   void look_for_silent_hosts(Supervisor& supervisor) {
-    const auto now = HostBeats::Clock::now();
     for (std::size_t i = 0; i < agents_.size(); ++i) {
       Agent& agent = agents_[i];
+      read(i);
+      const auto now = HostBeats::Clock::now();
       if (agent.told_others || !agent.beats.is_silent(now)) continue;
       const bool running = supervisor.is_running(static_cast<int>(i));
       if (!running && !agent.lost) continue;
@@ -237,12 +238,12 @@ class Agents {
         agent.silent_for = agent.beats.silent_for(now);
         supervisor.kill(static_cast<int>(i));
       }
-      tell_of_ended(i);
+      agent.told_others = true;
+      if (options_.goes_on) tell_of_ended(i);
     }
   }
 
   void tell_of_ended(std::size_t lost) {
-    agents_[lost].told_others = true;
     const HostShare& host = options_.shares[lost];
     for (int rank = host.first_rank; rank < host.first_rank + host.ranks; ++rank) {
       for (std::size_t i = 0; i < agents_.size(); ++i) {
