@@ -155,6 +155,7 @@ class Hosts(OnHosts):
         os.kill(launcher, signal.SIGSTOP)
         self.assert_ends(ranks)
         os.kill(launcher, signal.SIGCONT)
+        process.kill(signal.SIGCONT)  # nsenter stops with what it has started
         self.assert_status(3, process)
         self.assertIn("has heard nothing from the launcher for 5.0 s, so it has ended its ranks", process.words)
         self.assertIn("the agent there heard nothing from the launcher for 5.0 s", process.words)
