@@ -14,6 +14,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/files.h"
+#include "framework/comm/launch/host_lease.h"
 
 namespace phalanx {
 namespace {
@@ -161,8 +162,10 @@ void CheckpointFolder::commit(const Manifest& manifest, const Retention& retenti
   const auto step = manifest.position.step;
   const std::string temporary = temporary_path(step), final = final_path(step);
   if (is_committed(temporary, final, manifest)) return prune(retention);
+  end_without_lease();  // others may have gone on from here, and have a checkpoint of this step
   write_synced(manifest_of(temporary), to_text(manifest));
   sync_folder(temporary);
+  end_without_lease();  // the disk may have been slow
   if (exchanged(temporary, final)) {
     sync_folder(path_);  // until the exchange is on disk, a power cut may leave the old names
     remove(temporary);   // the run's earlier checkpoint of this step

@@ -13,14 +13,17 @@
 #include <cstddef>
 #include <cstdio>
 #include <filesystem>
+#include <memory>
 #include <system_error>
 #include <utility>
 
 #include "framework/base/argv.h"
+#include "framework/base/console.h"
 #include "framework/base/descriptor.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "launch/agents/agent.h"
+#include "launch/agents/beats.h"
 #include "launch/exit_status.h"
 #include "launch/failure/failure.h"
 #include "launch/local/supervisor.h"
@@ -76,11 +79,25 @@ std::vector<std::string> command_on(const std::string& host, const std::string& 
           "exec sh -c " + quoted(script)};
 }
 
+// Ctrl-Z would stop this process only. While it gives no answers, the leases of all hosts end.
+class NotStoppedByTerminal {
+ public:
+  NotStoppedByTerminal() : before_(::signal(SIGTSTP, SIG_IGN)) {}
+  ~NotStoppedByTerminal() { ::signal(SIGTSTP, before_); }
+  NotStoppedByTerminal(const NotStoppedByTerminal&) = delete;
+  NotStoppedByTerminal& operator=(const NotStoppedByTerminal&) = delete;
+
+ private:
+  void (*before_)(int);
+};
+
 // Runs in the child. Everything it needs was created before the fork. A group of its own keeps the terminal's signals
-// away.
-int become(const std::vector<char*>& command, int input) {
+// away. The standard output of ssh is also that of the agent, where its beats are.
+int become(const std::vector<char*>& command, int socket, bool with_output) {
   ::setpgid(0, 0);
-  ::dup2(input, STDIN_FILENO);
+  ::signal(SIGTSTP, SIG_DFL);
+  ::dup2(socket, STDIN_FILENO);
+  if (with_output) ::dup2(socket, STDOUT_FILENO);
   ::execvp(command[0], command.data());
   std::fprintf(stderr, "%s: %s\n", command[0], std::generic_category().message(errno).c_str());
   return 127;
@@ -111,22 +128,37 @@ class SharedRendezvous {
   std::string folder_;
 };
 
-// The agents, and what this process tells them through their standard input.
+// The agents, and the sockets by which this process speaks with them.
 class Agents {
  public:
   explicit Agents(const AgentsLaunch& options)
-      : options_(options), rendezvous_(options.log_folder), inputs_(options.shares.size()) {}
+      : options_(options),
+        lease_(options.lease),
+        rendezvous_(options.log_folder),
+        agents_(options.shares.size(), Agent{.beats = HostBeats(lease_)}) {}
 
   Verdict run() {
     take_failures(options_.log_folder);
     take_lost_ranks(options_.log_folder);
     Supervisor supervisor(policy());
     for (std::size_t i = 0; i < options_.shares.size(); ++i) start(i, supervisor);
+    supervisor.repeat(beat_interval(lease_), [&] { look_for_silent_hosts(supervisor); });
     const auto ends = supervisor.run();
+    for (std::size_t i = 0; i < agents_.size(); ++i) read(i);
+    standard_output().flush();
     return conclude(ends, supervisor.interrupted());
   }
 
  private:
+  struct Agent {
+    HostBeats beats;
+    std::shared_ptr<Descriptor> socket{};
+    BeatReader reader{};
+    double silent_for = 0;     // seconds; 0: it has not been silent until its lease was over
+    bool lost = false;         // the others go on without it
+    bool told_others = false;  // that its ranks have ended for certain
+  };
+
   Supervisor::Policy policy() {
     Supervisor::Policy policy{.stop = SIGUSR1,
                               .orphaned = SIGKILL,
@@ -158,33 +190,80 @@ class Agents {
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
       throw Error("cannot make a socket: " + std::generic_category().message(errno));
     }
-    inputs_[agent] = Descriptor(ends[0]);
-    const Descriptor input(ends[1]);
-    supervisor.start([&] { return become(words, input.get()); });
+    agents_[agent].socket = std::make_shared<Descriptor>(ends[0]);
+    const Descriptor socket(ends[1]);
+    const bool with_output = !is_this_host(share.host);
+    supervisor.start([&] { return become(words, socket.get(), with_output); });
     send(agent, variables);
+    supervisor.watch(ends[0], [this, agent] { return read(agent); });
   }
 
-  // An agent that has ended does not need it any more.
-  void send(std::size_t agent, const std::string& text) {
-    for (std::size_t sent = 0; sent < text.size() && inputs_[agent].valid();) {
-      const ssize_t count = ::send(inputs_[agent].get(), text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
+  // An agent that has ended does not need it any more. One that does not read gets no more than the system keeps.
+  void send(std::size_t agent, const std::string& text, int flags = 0) {
+    for (std::size_t sent = 0; sent < text.size();) {
+      const int socket = agents_[agent].socket->get();
+      const ssize_t count = ::send(socket, text.data() + sent, text.size() - sent, MSG_NOSIGNAL | flags);
       if (count < 0 && errno != EINTR) return;
       if (count > 0) sent += static_cast<std::size_t>(count);
+    }
+  }
+
+  // Answers beats, and passes on what else has arrived. Returns false at the end.
+  bool read(std::size_t index) {
+    Agent& agent = agents_[index];
+    std::array<char, 4096> part;
+    while (true) {
+      const ssize_t count = ::recv(agent.socket->get(), part.data(), part.size(), MSG_DONTWAIT);
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) return count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+      const auto read = agent.reader.read({part.data(), static_cast<std::size_t>(count)});
+      if (!read.text.empty()) standard_output().write(read.text);
+      if (read.beats.empty() || agent.silent_for > 0) continue;
+      agent.beats.heard(HostBeats::Clock::now());
+      send(index, kAnswer + (" " + std::to_string(read.beats.back())) + "\n", MSG_DONTWAIT);
+    }
+  }
+
+  // Ends what connects this process with a host that has been silent until its lease was over, and tells the other
+  // hosts that the ranks of a lost host have ended. If this process was stopped, beats wait to be read.
+  void look_for_silent_hosts(Supervisor& supervisor) {
+    for (std::size_t i = 0; i < agents_.size(); ++i) {
+      Agent& agent = agents_[i];
+      read(i);
+      const auto now = HostBeats::Clock::now();
+      if (agent.told_others || !agent.beats.is_silent(now)) continue;
+      const bool running = supervisor.is_running(static_cast<int>(i));
+      if (!running && !agent.lost) continue;
+      if (running) {
+        agent.silent_for = agent.beats.silent_for(now);
+        supervisor.kill(static_cast<int>(i));
+      }
+      agent.told_others = true;
+      if (options_.goes_on) tell_of_ended(i);
+    }
+  }
+
+  void tell_of_ended(std::size_t lost) {
+    const HostShare& host = options_.shares[lost];
+    for (int rank = host.first_rank; rank < host.first_rank + host.ranks; ++rank) {
+      for (std::size_t i = 0; i < agents_.size(); ++i) {
+        if (i != lost) send(i, kEnded + (" " + std::to_string(rank)) + "\n", MSG_DONTWAIT);
+      }
     }
   }
 
   bool tell(int agent, int signal) {
     const auto index = static_cast<std::size_t>(agent);
     const char* order = signal == SIGUSR1 ? kStopRanks : signal == SIGTERM ? kEndRanks : kKillRanks;
-    send(index, std::string(order) + "\n");
-    if (signal == SIGKILL) inputs_[index].close();
+    send(index, std::string(order) + "\n", MSG_DONTWAIT);
+    if (signal == SIGKILL) ::shutdown(agents_[index].socket->get(), SHUT_WR);
     return signal != SIGKILL;
   }
 
   // Returns true if an agent has ended without a status of its own, so that its host is lost, and the others go on.
   bool lose_host(const Supervisor::End& end) {
     if (has_own_status(end) || !training_has_begun(options_.log_folder)) return false;
-    inputs_[static_cast<std::size_t>(end.child)].close();
+    agents_[static_cast<std::size_t>(end.child)].lost = true;
     const HostShare& host = share(end.child);
     auto known = read_failures(options_.log_folder);
     for (auto& one : lost_notes(options_.log_folder)) known.push_back(std::move(one));
@@ -199,7 +278,13 @@ class Agents {
   }
 
   // ssh ends with status 255 if the connection breaks, and also if its command was killed.
-  static std::string why(const Supervisor::End& end) {
+  std::string why(const Supervisor::End& end) const {
+    const double silent = agents_[static_cast<std::size_t>(end.child)].silent_for;
+    if (silent > 0) return format_text("the host has been silent for %.1f s", silent);
+    if (WIFEXITED(end.status) && WEXITSTATUS(end.status) == kWithoutLease) {
+      return format_text("the agent there heard nothing from the launcher for %.1f s",
+                         std::chrono::duration<double>(lease_).count());
+    }
     if (WIFSIGNALED(end.status)) return "the agent there was killed by signal " + std::to_string(WTERMSIG(end.status));
     if (WEXITSTATUS(end.status) == 255) return "the connection to it broke, or the agent there was killed";
     return "the agent there ended with status " + std::to_string(WEXITSTATUS(end.status));
@@ -257,8 +342,9 @@ class Agents {
   }
 
   const AgentsLaunch& options_;
+  const std::chrono::nanoseconds lease_;  // length
   SharedRendezvous rendezvous_;
-  std::vector<Descriptor> inputs_;  // by agent
+  std::vector<Agent> agents_;
 };
 
 }  // namespace
@@ -270,6 +356,9 @@ std::string agent_script(const std::string& folder, const std::vector<std::strin
          quoted(folder) + " && exec " + join(words, " ");
 }
 
-Verdict run_agents(const AgentsLaunch& options) { return Agents(options).run(); }
+Verdict run_agents(const AgentsLaunch& options) {
+  const NotStoppedByTerminal guard;
+  return Agents(options).run();
+}
 
 }  // namespace phalanx

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <vector>
@@ -20,17 +21,20 @@ struct AgentsLaunch {
   std::function<std::string()> describe_saved =
       {};                // describes the saved state of a job that was ended before it had stopped
   bool goes_on = false;  // the ranks that are left go on without one that fails (faults.on_lost_rank: shrink)
+  std::chrono::nanoseconds lease = std::chrono::seconds(20);  // lease_length() (beats.h)
 };
 
 /// Runs `command` as an agent on each host: on other hosts than this one through ssh, without a terminal, and with the
-/// options that have it end when the host is silent. Agents run in the current folder. They have PHALANX_AGENT, this
-/// process's other PHALANX_* variables and those of `pass_variables`, and PHALANX_TERMINAL=1 or 0. These travel through
-/// their standard input, so a secret is in no command line. An agent must call take_agent_order() and run_agent().
+/// options that have it end when the host is silent. What agents write to standard output is passed on. Agents run in
+/// the current folder. They have PHALANX_AGENT, this process's other PHALANX_* variables and those of `pass_variables`,
+/// and PHALANX_TERMINAL=1 or 0. These travel through their standard input, so a secret is in no command line. An agent
+/// must call take_agent_order() and run_agent().
 ///
 /// Failures are handled as in run_local(). With `goes_on`, after the beginning of training, a host whose agent is
-/// killed, or to which the connection breaks, is lost with all its ranks, and does not end the job. Agents, and with
-/// them all ranks, end when this process ends, in whatever way, unless their host is cut off: then they end when the
-/// sshd there notices.
+/// killed, or to which the connection breaks, is lost with all its ranks, and does not end the job. So is a host that
+/// sends no beats (beats.h) until its lease is over; without `goes_on`, it ends the job. The other hosts are then told
+/// that the ranks of a lost host have ended for certain. Agents, and with them all ranks, end when this process ends,
+/// in whatever way, or is stopped for the length of a lease. The terminal cannot stop it (Ctrl-Z).
 ///
 /// Must be called in the main thread, with no other threads. Throws ConfigError if a variable cannot be passed on, and
 /// Error if it cannot start.

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -28,14 +29,16 @@ using ::testing::ThrowsMessage;
 class LaunchAgents : public ::testing::Test {
  protected:
   // Starts two agents with two ranks each. A script has the variable FIRST, the agent's first rank.
-  Verdict launch(const std::string& script, bool goes_on = false) {
+  Verdict launch(const std::string& script, bool goes_on = false,
+                 std::chrono::nanoseconds lease = std::chrono::seconds(20)) {
     const std::string first = "FIRST=${PHALANX_AGENT%% *}; cd " + scratch_.folder() + "; ";
     return run_agents({.shares = {{.host = "localhost", .first_rank = 0, .ranks = 2},
                                   {.host = "localhost", .first_rank = 2, .ranks = 2}},
                        .log_folder = scratch_.folder(),
                        .pass_variables = {"WITH_*"},
                        .command = {"sh", "-c", first + script},
-                       .goes_on = goes_on});
+                       .goes_on = goes_on,
+                       .lease = lease});
   }
 
   std::string text(const std::string& name) const { return read_file(scratch_.path(name)); }
@@ -112,6 +115,35 @@ TEST_F(LaunchAgents, GoesOnWithoutAHostThatIsLost) {
   EXPECT_FALSE(verdict.cause) << verdict.cause->message;
   EXPECT_THAT(text("reason"), HasSubstr("It was on localhost, which is lost: the agent there was killed by signal 9."));
   EXPECT_TRUE(lost_ranks(scratch_.folder()).empty());
+}
+
+TEST_F(LaunchAgents, AnswersBeats) {
+  EXPECT_EQ(launch("printf '\\000alive 7\\n' >&0; read order; echo $order >answer$FIRST").status, kDone);
+  EXPECT_EQ(text("answer0") + text("answer2"), "alive 7\nalive 7\n");
+}
+
+TEST_F(LaunchAgents, GoesOnWithoutAHostThatIsSilent) {
+  // The second agent sends one beat. The first one is there until it knows that the ranks of the other host have ended.
+  const std::string script =
+      "touch training.begun; if [ $FIRST = 2 ]; then printf '\\000alive 1\\n' >&0; exec sleep 60; fi;"
+      "while read order; do echo $order >>orders; [ \"$order\" != 'ended 3' ] || break; done;"
+      "until [ -e rank2.failure ] && [ -e rank3.failure ]; do sleep 0.01; done; cat rank2.failure >reason;"
+      "mv rank2.failure rank2.lost; mv rank3.failure rank3.lost";
+  const auto verdict = launch(script, /*goes_on=*/true, std::chrono::milliseconds(200));
+  EXPECT_EQ(verdict.status, kDone);
+  EXPECT_FALSE(verdict.cause) << verdict.cause->message;
+  EXPECT_EQ(text("orders"), "ended 2\nended 3\n");
+  EXPECT_THAT(text("reason"), HasSubstr("It was on localhost, which is lost: the host has been silent for 0."));
+}
+
+TEST_F(LaunchAgents, ASilentHostEndsTheJobIfTheOthersDoNotGoOn) {
+  const auto verdict =
+      launch("if [ $FIRST = 2 ]; then printf '\\000alive 1\\n' >&0; exec sleep 60; fi; read order; echo $order >told",
+             /*goes_on=*/false, std::chrono::milliseconds(200));
+  EXPECT_EQ(verdict.status, kRankDied);
+  ASSERT_TRUE(verdict.cause);
+  EXPECT_THAT(verdict.cause->message, HasSubstr("Its ranks have left no reason: the host has been silent for 0."));
+  EXPECT_EQ(text("told"), "end\n");
 }
 
 TEST_F(LaunchAgents, AHostThatIsLostBeforeTrainingEndsTheJob) {

@@ -16,6 +16,7 @@
 #include "framework/comm/backend.h"
 #include "framework/comm/launch/init_method.h"
 #include "launch/agents/agent.h"
+#include "launch/agents/beats.h"
 #include "launch/agents/launch_agents.h"
 #include "launch/agents/share.h"
 #include "launch/exit_status.h"
@@ -82,7 +83,8 @@ AgentsLaunch agents_launch(const Job& job, const RunFolder& folder) {
                       .command = job.command,
                       .stop_policy = stop_policy_of(job),
                       .describe_saved = saved_state_describer(job, folder),
-                      .goes_on = job.config.faults.shrinks() && !job.body};
+                      .goes_on = job.config.faults.shrinks() && !job.body,
+                      .lease = lease_length(job.config.faults.shrinks() && !job.body, job.config.faults.lost_after)};
   agents.command.push_back("--run_dir=" + folder.path());
   return agents;
 }

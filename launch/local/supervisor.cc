@@ -72,10 +72,15 @@ void Supervisor::start(const std::function<int()>& body) {
 
 void Supervisor::watch(int fd, std::function<bool()> readable) { watched_.push_back({fd, std::move(readable)}); }
 
+void Supervisor::repeat(std::chrono::milliseconds interval, std::function<void()> action) {
+  repeated_.push_back({.interval = interval, .action = std::move(action)});
+}
+
 std::vector<Supervisor::End> Supervisor::run() {
   while (any_alive()) {
     wait_for_event();
     handle_signals();
+    run_repeated();
     reap();
     if (watches_for_stopped()) kill_stopped();
     if (repeats_stop() && Clock::now() >= next_stop_) request_stop();
@@ -96,6 +101,16 @@ void Supervisor::stop() {
 void Supervisor::end_now() {
   escalate(Phase::kEnding, {{milliseconds(0), SIGKILL}});
   send_due_signals();
+}
+
+void Supervisor::kill(int child) { send(children_.at(static_cast<std::size_t>(child)), SIGKILL); }
+
+void Supervisor::run_repeated() {
+  for (auto& one : repeated_) {
+    if (Clock::now() < one.next) continue;
+    one.next = Clock::now() + one.interval;
+    one.action();
+  }
 }
 
 void Supervisor::wait_for_event() {
@@ -238,6 +253,7 @@ std::optional<Supervisor::Clock::time_point> Supervisor::next_deadline() const {
   const auto sooner = [&next](Clock::time_point other) { next = next ? std::min(*next, other) : other; };
   if (repeats_stop()) sooner(next_stop_);
   if (end_at_) sooner(*end_at_);
+  for (const auto& one : repeated_) sooner(one.next);
   if (watches_for_stopped()) sooner(Clock::now() + kLookForStopped);
   if (!escalation_.empty()) sooner(escalation_start_ + escalation_.front().after);
   return next;

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <string>
@@ -90,6 +91,10 @@ class Supervisor {
   /// false at the end, and is then not called again: a socket would otherwise be ready forever.
   void watch(int fd, std::function<bool()> readable);
 
+  /// Makes run() call `action` at this interval, after it has passed on what can be read, and before it looks for
+  /// children that have ended.
+  void repeat(std::chrono::milliseconds interval, std::function<void()> action);
+
   /// Waits until all children have ended. Returns their ends in the order in which they happened.
   std::vector<End> run();
 
@@ -98,6 +103,11 @@ class Supervisor {
   void begin_shutdown();
   void stop();
   void end_now();
+
+  /// For use in `readable` and `action`. Kill one child, which has ended then as if it had failed by itself; and return
+  /// true if a child, by its index, has not ended.
+  void kill(int child);
+  bool is_running(int child) const { return children_.at(static_cast<std::size_t>(child)).alive; }
 
   bool interrupted() const { return interrupted_at_.has_value(); }
 
@@ -112,12 +122,19 @@ class Supervisor {
     bool killed_as_stopped = false;
   };
 
+  struct Repeated {
+    std::chrono::milliseconds interval;
+    std::function<void()> action;
+    Clock::time_point next{};
+  };
+
   struct Watched {
     int fd;
     std::function<bool()> readable;
   };
 
   void wait_for_event();
+  void run_repeated();
   void handle_signals();
   void interrupt(int signal);
   bool anyone_left() const;
@@ -140,6 +157,7 @@ class Supervisor {
   std::vector<Child> children_;
   std::vector<End> ends_;
   std::vector<Watched> watched_;
+  std::vector<Repeated> repeated_;
   Phase phase_ = Phase::kRunning;
   std::optional<Clock::time_point> interrupted_at_;
   std::optional<Clock::time_point> end_at_;  // time at which children that have not stopped are ended

@@ -57,6 +57,21 @@ TEST(Supervisor, DoesNotReadASocketAgainAfterItsEnd) {
   ::close(ends[0]);
 }
 
+TEST(Supervisor, RepeatsAnActionWhichMayKillAChild) {
+  Supervisor supervisor({.stop = SIGTERM, .orphaned = SIGKILL, .after_failure = {}, .forced = {}});
+  supervisor.start([] { return ::execl("/bin/sh", "sh", "-c", "exec sleep 60", nullptr); });
+  int calls = 0;
+  const auto start = Supervisor::Clock::now();
+  supervisor.repeat(milliseconds(20), [&] {
+    EXPECT_TRUE(supervisor.is_running(0));
+    if (++calls == 5) supervisor.kill(0);
+  });
+  const auto ends = supervisor.run();
+  EXPECT_TRUE(WIFSIGNALED(ends.at(0).status) && WTERMSIG(ends[0].status) == SIGKILL) << ends[0].status;
+  EXPECT_FALSE(supervisor.is_running(0));
+  EXPECT_GE(Supervisor::Clock::now() - start, milliseconds(80));
+}
+
 TEST(Supervisor, LeavesAStoppedChildAloneIfNoOtherCouldGoOn) {
   for (const int children : {1, 2}) {
     Supervisor supervisor({.stop = SIGTERM,

@@ -7,6 +7,7 @@ import os
 import pathlib
 import signal
 import sys
+import time
 import unittest
 
 import program
@@ -30,13 +31,13 @@ def refusal():
 REFUSAL = refusal()
 
 
-@unittest.skipIf(REFUSAL, REFUSAL)
-class Hosts(shrink_test.Shrink):
+class OnHosts(shrink_test.Shrink):
+    sshd = False
     way = {"backend": "gloo", "launch.with": "ssh", "launch.hosts": "[node1, node2]"}
 
     def setUp(self):
         super().setUp()
-        self.cluster = cluster.Cluster(2)
+        self.cluster = cluster.Cluster(2, sshd=self.sshd)
         self.cluster.__enter__()
         self.addCleanup(self.cluster.__exit__)
 
@@ -69,6 +70,27 @@ class Hosts(shrink_test.Shrink):
         parents = {pid: int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]) for pid in pids}
         return next(pid for pid in pids if parents[pid] not in pids)
 
+    def assert_silent(self, process, run, lost):
+        """Checks the end of a job of four ranks that has gone on without the ranks of node2."""
+        self.assert_status(0, self.train_with({"launch.ranks": 4}, base=shrink_test.LONG, run="undisturbed"))
+        self.assertEqual(self.run_folder("undisturbed").weights, run.weights, process.text())
+        self.assertEqual(lost, sorted(one["rank"] for one in run.summary["lost_ranks"]), process.text())
+        self.assertEqual(2, run.summary["ranks"])
+        self.assertRegex(process.words, r"it was on node2, which is lost: the host has been silent for \d+\.\d s")
+        self.assert_nothing_left()
+
+    def assert_ends(self, pids):
+        """Checks that processes end. One whose parent is stopped remains as a zombie."""
+        def ended(pid):
+            try:
+                return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+            except OSError:
+                return True
+        self.assertTrue(becomes_true(lambda: all(ended(pid) for pid in pids)))
+
+
+@unittest.skipIf(REFUSAL, REFUSAL)
+class Hosts(OnHosts):
     def test_killed_rank_of_another_host(self):
         self.lose("kill", "it was killed by signal 9 (SIGKILL)", rank=3, ranks=4)
 
@@ -90,6 +112,53 @@ class Hosts(shrink_test.Shrink):
         self.assertEqual([2, 3], sorted(one["rank"] for one in run.summary["lost_ranks"]), process.text())
         self.assertEqual(2, run.summary["ranks"])
         self.assertIn("it was on node2, which is lost: the agent there ", process.words)
+        self.assert_nothing_left()
+
+    @staticmethod
+    def signal_all(pids, what):
+        for pid in pids:
+            os.kill(pid, what)
+
+    @staticmethod
+    def results(run):
+        """Returns the state of all files of a run except for its logs."""
+        files = [file for file in run.path.rglob("*") if file.is_file() and "logs" not in file.parts]
+        return {str(file): (file.stat().st_mtime_ns, file.stat().st_size) for file in files}
+
+    def test_silent_host(self):
+        """Host node2 stops. Its ranks continue when the others have gone on without them, and before their agent does."""
+        self.use(launch__hosts="[node2:2, node1:2]")  # so rank 0, which writes the metrics, is lost
+        process, run = self.train_with({"launch.ranks": 4}, base=shrink_test.LONG), self.run_folder()
+        self.wait_for_training(run, process)
+        stopped = self.programs(first_rank=0)
+        agent = self.first(stopped)
+        self.signal_all(stopped, signal.SIGSTOP)
+        since = time.monotonic()
+        self.assertTrue(becomes_true(lambda: "Training goes on after " in process.err), process.text())
+        print(f"training went on {time.monotonic() - since:.1f} s after its host had become silent")
+        self.assert_status(0, process)
+        written = self.results(run)
+        ranks = [pid for pid in stopped if pid != agent]
+        self.signal_all(ranks, signal.SIGCONT)
+        self.assert_ends(ranks)
+        os.kill(agent, signal.SIGCONT)
+        self.assert_ends([agent])
+        self.assertEqual(written, self.results(run))
+        self.assert_silent(process, run, lost=[0, 1])
+
+    def test_stopped_launcher(self):
+        """Hosts that hear nothing from the launcher end their ranks."""
+        process, run = self.train_with({"launch.ranks": 4, "faults.on_lost_rank": "shrink"}, base=ENDLESS), self.run_folder()
+        self.wait_for_training(run, process)
+        launcher = self.first(self.programs())
+        ranks = self.programs(first_rank=0) + self.programs(first_rank=2)
+        os.kill(launcher, signal.SIGSTOP)
+        self.assert_ends(ranks)
+        os.kill(launcher, signal.SIGCONT)
+        process.kill(signal.SIGCONT)  # nsenter stops with what it has started
+        self.assert_status(3, process)
+        self.assertIn("has heard nothing from the launcher for 5.0 s, so it has ended its ranks", process.words)
+        self.assertIn("the agent there heard nothing from the launcher for 5.0 s", process.words)
         self.assert_nothing_left()
 
     def test_lost_launcher(self):
@@ -125,6 +194,23 @@ class Hosts(shrink_test.Shrink):
         self.assertIn("Could not resolve hostname node3", process.err)
         self.assertIn("The job on node3 failed", process.err)
         self.assertTrue(becomes_true(lambda: not processes(self.mark)))
+
+
+@unittest.skipIf(REFUSAL or cluster.what_is_missing(sshd=True), REFUSAL or cluster.what_is_missing(sshd=True))
+class Cut(OnHosts):
+    sshd = True  # a real ssh, whose connection is cut, too
+
+    def test_host_without_a_network(self):
+        """The host that is cut off ends its ranks by itself, and the others go on."""
+        process, run = self.train_with({"launch.ranks": 4}, base=shrink_test.LONG), self.run_folder()
+        self.wait_for_training(run, process)
+        ranks = self.programs(first_rank=2)
+        cluster.run(*self.cluster._inside("--pid", "--net"), "ip", "link", "set", "node2", "down")
+        self.assert_ends(ranks)
+        self.assert_status(0, process)
+        self.assert_nothing_left()  # before the hosts are needed again
+        cluster.run(*self.cluster._inside("--pid", "--net"), "ip", "link", "set", "node2", "up")
+        self.assert_silent(process, run, lost=[2, 3])
 
 
 if __name__ == "__main__":

@@ -100,11 +100,14 @@ CommunicatorPtr GlooCommunicator::split_now(int color, int key) {
     exchange("");
     return nullptr;
   }
+  std::vector<int> numbers;
+  for (const int one : members) numbers.push_back(group_->transport().standing().number_of(one));
   const Member member{.group = name() + "/" + std::to_string(color),
                       .rank = static_cast<int>(std::ranges::find(members, rank()) - members.begin()),
                       .size = static_cast<int>(members.size()),
                       .timeout = group_->timeout(),
                       .endpoint = group_->transport().endpoint(),
+                      .numbers = std::move(numbers),
                       .check = [&] { throw_if_lost(*group_, members); }};
   auto transport = connect(member, group_->transport().device(), exchange);
   return std::make_shared<GlooCommunicator>(std::make_shared<Group>(member.group, std::move(transport)), queue_);

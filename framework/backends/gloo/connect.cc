@@ -150,7 +150,11 @@ Standing new_standing(const Member& member, const std::vector<std::string>& addr
       Control{.group = member.group,
               .own = member.rank,
               .addresses = addresses,
-              .secret = keyed_hash(member.endpoint.secret, {"gloo members", member.group, join(addresses, " ")})});
+              .secret = keyed_hash(member.endpoint.secret, {"gloo members", member.group, join(addresses, " ")}),
+              .numbers = member.numbers});
+  if (control->numbers.empty()) {
+    for (int rank = 0; rank < member.size; ++rank) control->numbers.push_back(rank);
+  }
   if (listener.valid()) control->listener = listener.duplicate();
   if (listener.valid() && !control->listener.valid()) {
     throw CommError(CommError::Kind::kSystem, where(member) + ": cannot keep a socket open: " + std::strerror(errno));

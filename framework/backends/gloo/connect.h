@@ -23,6 +23,9 @@ struct Member {
   /// The place of a group that is shrunk from another one; empty for a new group, which gets its own.
   Standing standing{};
 
+  /// The ranks in the job of the ranks of a new group; empty: it has all ranks of the job.
+  std::vector<int> numbers{};
+
   /// Is called every few milliseconds while this rank waits for others to connect, and may throw to end that.
   std::function<void()> check{};
 };

@@ -33,6 +33,7 @@ struct Control {
   std::int64_t own = 0;                                   // this member
   std::vector<std::string> addresses{};                   // by id
   std::string secret{};                                   // that the members must know
+  std::vector<int> numbers{};                             // by id: the rank in the job
   Descriptor listener{};                                  // invalid if there is only one member
   std::set<std::int64_t> gone{};                          // members that have ended or left
   std::map<std::int64_t, membership::Message> commits{};  // by number of the view that ended: what was agreed on
@@ -46,6 +47,9 @@ struct Control {
 struct Standing {
   std::shared_ptr<Control> control{};
   View view{};  // its ranks
+
+  /// Returns the rank in the job of a rank of the group.
+  int number_of(int rank) const { return control->numbers.at(view.members.at(rank).id); }
 };
 
 /// The connections of this member to all others of a Control that are not gone, for the time of one shrink(). It dials

@@ -25,6 +25,7 @@
 #include "framework/base/sockets.h"
 #include "framework/base/timed_stream.h"
 #include "framework/comm/backend.h"
+#include "framework/comm/launch/host_lease.h"
 #include "framework/testing/backend_under_test.h"
 #include "framework/testing/fault.h"
 
@@ -155,6 +156,28 @@ TEST_F(ShrinkingGloo, IsNotTriedAgainAfterAFailure) {
   EXPECT_EQ(error.kind(), Kind::kPeerLost);
   EXPECT_TRUE(contains(error, "an earlier call on this group has failed, and it cannot be repeated")) << error.what();
   EXPECT_TRUE(contains(error, "rank 2 has sent a wrong message")) << error.what();
+}
+
+// Rank 2 refuses no connections and sends nothing, as if its host were silent.
+TEST_F(ShrinkingGloo, GoesOnWithoutARankOfWhichTheLauncherSaysThatItHasEnded) {
+  const auto lease = std::make_shared<HostLease>(3, boot_time() + std::chrono::hours(1));
+  set_lease_of_process(lease);
+  const auto reduce = [this](int rank) {
+    return std::async(std::launch::async, [world = ranks_[rank]] {
+      return error_of([&] { world->all_reduce(at::ones({1}), Reduction::kSum).wait(); });
+    });
+  };
+  auto first = reduce(0), second = reduce(1);
+  EXPECT_EQ(first.wait_for(std::chrono::milliseconds(200)), std::future_status::timeout);
+  lease->declare_ended(2);
+  const auto error = first.get();
+  EXPECT_EQ(error.kind(), Kind::kPeerLost);
+  EXPECT_TRUE(contains(error, "rank 2 left the group or ended (the launcher says so")) << error.what();
+  EXPECT_EQ(second.get().kind(), Kind::kPeerLost);
+  auto one = begin_to_shrink(0), other = begin_to_shrink(1);
+  EXPECT_EQ(one.get()->size(), 2);
+  EXPECT_EQ(other.get()->size(), 2);
+  set_lease_of_process(nullptr);
 }
 
 // Rank 1 of a view dials the port at which rank 0 waits for the ranks of another view.

@@ -17,6 +17,7 @@
 #include "framework/backends/gloo/connect.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
+#include "framework/comm/launch/host_lease.h"
 #include "framework/comm/membership/agreement.h"
 
 namespace phalanx::gloo {
@@ -92,6 +93,7 @@ class Survival {
       send(agreement_->timeout());
       since = now;
     }
+    end_without_lease();
     if (const auto& commit = agreement_->commit()) control_.commits.insert({view_.number, *commit});
     if (!agreement_->commit()) lose(where() + "the others have found that this rank refuses connections");
     if (!agreement_->decision())
@@ -150,7 +152,12 @@ class Survival {
     }
   }
 
+  // A host that is silent refuses no connections, but the launcher knows when its ranks have ended.
   void pump() {
+    end_without_lease();
+    for (std::size_t id = 0; id < control_.numbers.size(); ++id) {
+      if (is_known_to_have_ended(control_.numbers[id])) control_.gone.insert(static_cast<std::int64_t>(id));
+    }
     links_.pump([this](std::int64_t from, std::string_view text) { receive(from, text); });
   }
 

@@ -11,9 +11,10 @@ namespace phalanx::gloo {
 /// implements Communicator::shrink(). Breaks the group, so that peers that wait for this rank find out.
 ///
 /// The ranks connect their Control, and exchange the messages of membership::Agreement. A rank counts as ended if it
-/// refuses connections there. Ranks that are silent count as lost after the group's timeout; then the others go on if
-/// they are a quorum. When they have agreed, they tell each other their new addresses over the same connections, so no
-/// store is needed, and connect. If one of them is lost before all are connected, they agree again on the next view.
+/// refuses connections there, or if the launcher says so (host_lease.h). Ranks that are silent count as lost after the
+/// group's timeout; then the others go on if they are a quorum. When they have agreed, they tell each other their new
+/// addresses over the same connections, so no store is needed, and connect. If one of them is lost before all are
+/// connected, they agree again on the next view.
 ///
 /// Throws a CommError::kPeerLost if the others have gone on without this rank, if too few answer, or if this rank has
 /// called it for this group before, even if the first call has failed: what a rank has promised the others in the

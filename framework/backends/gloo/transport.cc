@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "framework/base/no_sigpipe.h"
+#include "framework/comm/launch/host_lease.h"
 
 namespace phalanx::gloo {
 namespace {
@@ -98,8 +99,10 @@ bool Link::write(tcp::Op& op) {
 }
 
 void Transport::throw_if_lost(const Buffer& buffer, double seconds) {
+  end_without_lease();
   for (int peer = 0; peer < size; ++peer) {
     if (peer == rank) continue;
+    if (is_known_to_have_ended(standing_.number_of(peer))) throw Lost{peer, "the launcher says so", seconds};
     if (auto why = link(peer).closed(); why && link(peer).holds(buffer)) throw Lost{peer, *std::move(why), seconds};
   }
 }

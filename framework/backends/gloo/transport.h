@@ -120,7 +120,8 @@ class Transport final : public ::gloo::transport::tcp::Context {
   Link& link(int peer) { return static_cast<Link&>(*getPair(peer)); }
   const std::shared_ptr<::gloo::transport::tcp::Device>& device() const { return device_; }
 
-  /// Throws Lost if a peer that this buffer needs is gone.
+  /// Throws Lost if a peer that this buffer needs is gone, or if this process knows that any peer has ended on a host
+  /// that is silent (host_lease.h). Ends this process if its own lease is over.
   void throw_if_lost(const Buffer& buffer, double seconds);
 
   /// Returns the peers that this buffer needs.

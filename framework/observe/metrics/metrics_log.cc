@@ -6,11 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/base/error.h"
+#include "framework/comm/launch/host_lease.h"
 #include "framework/observe/times/step_times_json.h"
 
 namespace phalanx {
 
 void MetricsLog::add(const MetricsRecord& record) {
+  end_without_lease();  // others may write this file by now
   nlohmann::ordered_json line{{"step", record.step}, {"epoch", record.epoch}, {"split", record.split}};
   for (const auto& [name, value] : record.metrics) line[name] = value;
   line["samples_per_second"] = record.samples_per_second;
@@ -18,6 +20,11 @@ void MetricsLog::add(const MetricsRecord& record) {
   if (record.learning_rate) line["learning_rate"] = *record.learning_rate;
   if (record.times) line["step_ms"] = means_to_json(*record.times);
   file_.add(line.dump() + '\n');
+}
+
+void MetricsLog::retry() {
+  end_without_lease();
+  file_.add("");
 }
 
 void cut_metrics(const std::string& path, std::int64_t bytes) {

@@ -15,7 +15,7 @@ class MetricsLog final : public MetricsSink {
  public:
   explicit MetricsLog(const std::string& path) : file_(path) {}  // throws DataError
   void add(const MetricsRecord& record) override;
-  void retry() override { file_.add(""); }
+  void retry() override;
 
  private:
   AppendedFile file_;
