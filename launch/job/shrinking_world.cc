@@ -63,6 +63,11 @@ ShrinkingWorld::ShrinkingWorld(Connections connections, Rank rank, const Experim
         "faults.on_lost_rank: shrink cannot rebuild the further backends that framework.selection names; "
         "remove these rules, or set faults.on_lost_rank: stop");
   }
+  if (const auto why = world().why_no_shrink(); !why.empty()) {
+    throw ConfigError({{.origin = "config",
+                        .key = "faults.on_lost_rank",
+                        .message = "shrink: " + why + ", or set faults.on_lost_rank: stop"}});
+  }
 }
 
 bool ShrinkingWorld::shrink(Recovery& recovery) {

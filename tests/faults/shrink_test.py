@@ -180,6 +180,27 @@ class GlooAll(Shm):
     way, steps = Gloo.way, Gloo.steps
 
 
+class Mpi(OneLoss):
+    """mpirun says nothing of ranks that end, and the ranks learn from it only that they have."""
+    way = {"backend": "mpi"}
+    steps = 2000
+
+    def test_exception(self):
+        self.lose("exception_in_hook", "planned fault: exception in a hook", ranks=3)
+
+    def test_lost_launcher(self):
+        settings = {**ENDLESS, "faults.on_lost_rank": "shrink", "launch.ranks": 3}
+        process, run = self.train_with({}, base=settings), self.run_folder()
+        self.wait_for_training(run, process)
+        process.kill()
+        process.wait()
+        self.assert_nothing_left()
+
+
+class MpiAll(Shm):
+    way, steps = Mpi.way, Mpi.steps
+
+
 class Inproc(Shrink):
     """Threads share a random number generator, so bits depend on their number."""
     way = {"backend": "inproc", "determinism": "run"}
@@ -278,6 +299,19 @@ class Refused(ProgramTest):
     def test_other_launchers(self):
         self.refused({}, "faults.on_lost_rank: shrink ", "needs ranks that our own launcher starts",
                      environment=torchrun(0, 1, free_port()))
+
+    def test_mpi_without_ulfm(self):
+        """An mpirun of Open MPI 4, and one that is told to have no ULFM."""
+        old = self.folder / "mpi/bin/mpirun"
+        old.parent.mkdir(parents=True)
+        old.write_text("#!/bin/sh\necho 'mpirun (Open MPI) 4.1.6'\n")
+        old.chmod(0o755)
+        self.refused({"backend": "mpi"}, "faults.on_lost_rank: shrink: ", "is that of Open MPI 4, which has no ULFM",
+                     environment={"MPI_HOME": str(self.folder / "mpi")})
+        self.assertFalse(self.run_folder().path.exists())
+        self.refused({"backend": "mpi", "launch.mpirun_options": "[--with-ft, none]"}, "faults.on_lost_rank: shrink: ",
+                     "start the ranks with `mpirun --with-ft ulfm`")
+        self.assert_nothing_left()
 
 
 if __name__ == "__main__":

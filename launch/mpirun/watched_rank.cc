@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/mpirun/watched_rank.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <exception>
+
+#include "framework/base/environment.h"
+#include "launch/failure/failure.h"
+#include "launch/failure/failure_report.h"
+#include "launch/failure/loss.h"
+#include "launch/failure/record_exception.h"
+#include "launch/failure/verdict.h"
+#include "launch/local/supervisor.h"
+
+namespace phalanx {
+namespace {
+
+using std::chrono::milliseconds;
+
+// The launcher of the job speaks for all ranks.
+Supervisor::Policy policy_of(const WatchedRank& options) {
+  const std::chrono::duration<double> lost_after(options.lost_after);
+  return {.stop = SIGUSR1,
+          .orphaned = SIGKILL,
+          .after_failure = {},
+          .forced = {{milliseconds(0), SIGKILL}},
+          .stopped = std::chrono::duration_cast<milliseconds>(lost_after),
+          .others_elsewhere = true,
+          .quiet = true};
+}
+
+int run_and_record(const WatchedRank& options, const std::function<int()>& body) {
+  try {
+    return body();
+  } catch (...) {
+    return record_exception(std::current_exception(), options.rank, options.log_folder,
+                            log_path(options.log_folder, options.rank));
+  }
+}
+
+// Makes sure that there is a reason, which the others tell.
+void explain(const WatchedRank& options, const Supervisor::End& end) {
+  if (!failed(end.status) || end.by_supervisor || failure_left_by(options.rank, options.log_folder)) return;
+  const auto lost = lost_ranks(options.log_folder);
+  if (std::ranges::find(lost, options.rank) != lost.end()) return;  // they have told it
+  write_failure(options.log_folder,
+                {.rank = options.rank,
+                 .host = host_name(),
+                 .message = end.stopped ? describe_stop(options.lost_after) : describe_end(end.status),
+                 .time = end.time,
+                 .status = exit_status_of(end.status)});
+}
+
+}  // namespace
+
+int run_watched(const WatchedRank& options, const std::function<int()>& body) {
+  Supervisor supervisor(policy_of(options));
+  supervisor.start([&]() -> int { std::exit(run_and_record(options, body)); });
+  const auto end = supervisor.run().front();
+  explain(options, end);
+  if (WIFSIGNALED(end.status)) ::raise(SIGKILL);
+  return WEXITSTATUS(end.status);
+}
+
+}  // namespace phalanx
