@@ -60,9 +60,9 @@ TEST_F(WatchedRanks, LeaveTheirException) {
 }
 
 TEST_F(WatchedRanks, ThatAreKilledEndTheirProcessByASignalAndLeaveTheReason) {
-  EXPECT_EXIT(run([] { return ::raise(SIGBUS); }), KilledBySignal(SIGKILL), "");
+  EXPECT_EXIT(run([] { return ::raise(SIGKILL); }), KilledBySignal(SIGKILL), "");
   const auto failure = left();
-  EXPECT_NE(failure.message.find("killed by signal 7 (SIGBUS)"), std::string::npos) << failure.message;
+  EXPECT_NE(failure.message.find("killed by signal 9 (SIGKILL)"), std::string::npos) << failure.message;
   EXPECT_EQ(failure.status, kRankDied);
 }
 
