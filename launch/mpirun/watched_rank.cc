@@ -2,14 +2,20 @@
 #include "launch/mpirun/watched_rank.h"
 
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <exception>
+#include <string>
+#include <system_error>
 
 #include "framework/base/environment.h"
+#include "framework/base/error.h"
 #include "launch/failure/failure.h"
 #include "launch/failure/failure_report.h"
 #include "launch/failure/loss.h"
@@ -43,6 +49,33 @@ int run_and_record(const WatchedRank& options, const std::function<int()>& body)
   }
 }
 
+// The status with which a rank leaves, in memory that it shares with its parent.
+class SharedStatus {
+ public:
+  SharedStatus()
+      : status_(static_cast<std::atomic<int>*>(
+            ::mmap(nullptr, sizeof(std::atomic<int>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {
+    if (status_ == MAP_FAILED) throw Error("cannot share memory: " + std::generic_category().message(errno));
+  }
+  ~SharedStatus() { ::munmap(status_, sizeof *status_); }
+  SharedStatus(const SharedStatus&) = delete;
+  SharedStatus& operator=(const SharedStatus&) = delete;
+
+  int set(int status) {
+    status_->store(status);
+    return status;
+  }
+
+  // Returns true if the rank has left with a status other than 0, although SIGKILL has ended it: so the backend tells
+  // ranks that do not leave at the same time.
+  bool has_left(int wait_status) const {
+    return WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGKILL && status_->load() != 0;
+  }
+
+ private:
+  std::atomic<int>* status_;  // 0: it is still there
+};
+
 // Makes sure that there is a reason, which the others tell.
 void explain(const WatchedRank& options, const Supervisor::End& end) {
   if (!failed(end.status) || end.by_supervisor || failure_left_by(options.rank, options.log_folder)) return;
@@ -59,10 +92,11 @@ void explain(const WatchedRank& options, const Supervisor::End& end) {
 }  // namespace
 
 int run_watched(const WatchedRank& options, const std::function<int()>& body) {
+  SharedStatus left;
   Supervisor supervisor(policy_of(options));
-  supervisor.start([&]() -> int { std::exit(run_and_record(options, body)); });
+  supervisor.start([&]() -> int { std::exit(left.set(run_and_record(options, body))); });
   const auto end = supervisor.run().front();
-  explain(options, end);
+  if (!left.has_left(end.status)) explain(options, end);
   if (WIFSIGNALED(end.status)) ::raise(SIGKILL);
   return WEXITSTATUS(end.status);
 }

@@ -51,6 +51,16 @@ TEST_F(WatchedRanks, EndByExit) {
   EXPECT_EXIT(run(leave), ExitedWithCode(kDone), "leaves");
 }
 
+// A rank of mpi that leaves before the others does so.
+TEST_F(WatchedRanks, MayEndBySigkillAfterTheyHaveStopped) {
+  const auto stop = [] {
+    std::atexit([] { ::raise(SIGKILL); });
+    return kInterrupted;
+  };
+  EXPECT_EXIT(run(stop), KilledBySignal(SIGKILL), "");
+  EXPECT_TRUE(take_failures(scratch_.folder()).empty());
+}
+
 TEST_F(WatchedRanks, LeaveTheirException) {
   EXPECT_EXIT(run([]() -> int { throw std::runtime_error("out of paper"); }), ExitedWithCode(kFailed), "");
   const auto failure = left();
