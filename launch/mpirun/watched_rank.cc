@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <string>
@@ -16,6 +17,7 @@
 
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
+#include "launch/exit_status.h"
 #include "launch/failure/failure.h"
 #include "launch/failure/failure_report.h"
 #include "launch/failure/loss.h"
@@ -47,6 +49,16 @@ int run_and_record(const WatchedRank& options, const std::function<int()>& body)
     return record_exception(std::current_exception(), options.rank, options.log_folder,
                             log_path(options.log_folder, options.rank));
   }
+}
+
+// Ends the rank's process. exit() would wait for a second before it tells the others, in case that all ranks fail.
+[[noreturn]] void leave(const WatchedRank& options, int status) {
+  if (is_failure(status) &&
+      is_loss(options.rank, status, failure_left_by(options.rank, options.log_folder), options.log_folder)) {
+    std::fflush(nullptr);
+    ::raise(SIGKILL);
+  }
+  std::exit(status);
 }
 
 // The status with which a rank leaves, in memory that it shares with its parent.
@@ -94,7 +106,7 @@ void explain(const WatchedRank& options, const Supervisor::End& end) {
 int run_watched(const WatchedRank& options, const std::function<int()>& body) {
   SharedStatus left;
   Supervisor supervisor(policy_of(options));
-  supervisor.start([&]() -> int { std::exit(left.set(run_and_record(options, body))); });
+  supervisor.start([&]() -> int { leave(options, left.set(run_and_record(options, body))); });
   const auto end = supervisor.run().front();
   if (!left.has_left(end.status)) explain(options, end);
   if (WIFSIGNALED(end.status)) ::raise(SIGKILL);

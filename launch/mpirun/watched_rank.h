@@ -20,7 +20,9 @@ struct WatchedRank {
 ///   - A rank that is stopped for `lost_after` seconds is killed.
 ///   - The rank gets the first SIGTERM or SIGUSR1 of this process as SIGUSR1, and dies with this process.
 ///
-/// The child ends by exit(), in which a rank leaves MPI. An exception of `body` is recorded (record_exception()).
+/// The child ends by exit(), in which a rank leaves MPI, or by SIGKILL if the others go on without it (is_loss()). An
+/// exception of `body` is recorded (record_exception()).
+///
 /// Returns the rank's exit status. If a signal has ended the rank, ends this process by SIGKILL, since mpirun tells the
 /// other ranks of an end by a signal only. Must be called in a process with one thread. Throws Error if it cannot start
 /// the child.

@@ -69,6 +69,16 @@ TEST_F(WatchedRanks, LeaveTheirException) {
   EXPECT_EQ(failure.status, kFailed);
 }
 
+TEST_F(WatchedRanks, EndAtOnceByASignalIfTheOthersGoOn) {
+  note_training(scratch_.folder());
+  const auto fail = []() -> int {
+    std::atexit([] { static_cast<void>(!::write(STDERR_FILENO, "waits", 5)); });
+    throw std::runtime_error("out of paper");
+  };
+  EXPECT_EXIT(run(fail), KilledBySignal(SIGKILL), "^$");
+  EXPECT_EQ(left().message, "out of paper");
+}
+
 TEST_F(WatchedRanks, ThatAreKilledEndTheirProcessByASignalAndLeaveTheReason) {
   EXPECT_EXIT(run([] { return ::raise(SIGKILL); }), KilledBySignal(SIGKILL), "");
   const auto failure = left();
