@@ -114,6 +114,8 @@ class OneLoss(Shrink):
 
 
 class Shm(OneLoss):
+    late = "waited 2 s for rank 1"
+
     def test_killed_rank(self):
         self.lose("kill", "it was killed by signal 9 (SIGKILL)")
 
@@ -136,7 +138,7 @@ class Shm(OneLoss):
         self.assert_nothing_left()
 
     def test_rank_that_hangs(self):
-        self.ends("full_pipe", {"framework.timeout": 2}, "waited 2 s for rank 1")
+        self.ends("full_pipe", {"framework.timeout": 2}, self.late)
 
     def test_replicas_that_differ(self):
         """Nobody knows which of two ranks is wrong."""
@@ -204,7 +206,8 @@ class Mpi(OneLoss):
 
 
 class MpiAll(Shm):
-    way, steps = Mpi.way, Mpi.steps
+    way, steps, kill = Mpi.way, Mpi.steps, Mpi.kill
+    late = "waited 2 s for ranks that did not come"
 
 
 class Inproc(Shrink):
