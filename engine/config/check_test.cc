@@ -29,7 +29,7 @@ const bool planted = plant("by_messages", {}) &&
                      plant("by_messages_of_hosts", {.connects_hosts = true, .shrinks = true}) &&
                      plant("in_hosts", {.shared = Memory::kWithinHosts}) &&
                      plant("in_memory", {.shared = Memory::kAll, .shrinks = true}) &&
-                     plant("threads_too", {.threads = true}) && plant("by_mpi", {.mpi = true});
+                     plant("threads_too", {.threads = true}) && plant("by_mpi", {.mpi = true, .shrinks = true});
 
 TEST(Check, AcceptsSettingsThatFitTogether) {
   EXPECT_EQ(complaint(""), "");
@@ -110,6 +110,10 @@ TEST(Check, GoesOnOnlyIfNoRankHasWhatTheOthersLack) {
   EXPECT_THAT(complaint(two_hosts + ", with: ssh}, backend: in_memory"),
               ::testing::HasSubstr("across hosts; set backend: gloo"));
   EXPECT_EQ(complaint(two_hosts + ", with: ssh}, backend: by_messages_of_hosts"), "");
+  EXPECT_EQ(complaint(two_hosts + "}, backend: by_mpi"), "");
+  EXPECT_EQ(complaint("launch: {ranks: 4, with: mpi}, backend: by_mpi, faults: {on_lost_rank: shrink}"), "");
+  EXPECT_THAT(complaint(two_hosts + "}, backend: by_messages_of_hosts"),
+              ::testing::HasSubstr("needs backend: mpi if mpirun starts the ranks"));
 }
 
 TEST(Check, OnlyWhatComesByOperationsCanBeRecorded) {

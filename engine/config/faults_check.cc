@@ -43,11 +43,10 @@ void check_places(std::vector<ConfigProblem>& problems, const ExperimentConfig& 
                              [&](const auto& rule) { return !is_only_backend(rule.backend, config.backend); }),
          "cannot rebuild other backends in framework.selection; remove these rules");
   const auto& launch = config.launch;
-  const bool ssh = launch.with == "ssh";
-  refuse(
-      (!launch.hosts.empty() && !ssh) || launch.with == "mpi",
-      "needs ranks that our own launcher starts; remove launch.hosts and set launch.with: local, or set launch.with: "
-      "ssh and backend: gloo for several hosts");
+  const bool ssh = launch.with == "ssh", mpi = backend_traits(config.backend).mpi;
+  refuse(!mpi && ((!launch.hosts.empty() && !ssh) || launch.with == "mpi"),
+         "needs backend: mpi if mpirun starts the ranks; set it, or remove launch.hosts and set launch.with: local, or "
+         "set launch.with: ssh and backend: gloo for several hosts");
   refuse(ssh && launch.hosts.size() > 1 && !backend_traits(config.backend).connects_hosts,
          "needs a backend whose ranks agree on who is left across hosts; set backend: gloo");
   refuse(config.device != "auto" && config.device != "cpu", "works on the CPU only; set device: cpu");

@@ -36,7 +36,8 @@ constexpr const char* kReported = "/failure.reported";
 
 std::string to_json(const Failure& failure) {
   const json fields = {{"rank", failure.rank},       {"host", failure.host},           {"log", failure.log},
-                       {"message", failure.message}, {"secondary", failure.secondary}, {"time", failure.time}};
+                       {"message", failure.message}, {"secondary", failure.secondary}, {"time", failure.time},
+                       {"status", failure.status}};
   // A message may contain any bytes, such as a file name in another encoding.
   return fields.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
@@ -48,7 +49,8 @@ Failure from_json(const std::string& text) {
           .log = fields.at("log"),
           .message = fields.at("message"),
           .secondary = fields.at("secondary"),
-          .time = fields.at("time")};
+          .time = fields.at("time"),
+          .status = fields.at("status")};
 }
 
 bool is_file_of_rank(const std::filesystem::path& path, const char* suffix) {

@@ -18,6 +18,7 @@ struct Failure {
   std::string message{};   // may have several lines
   bool secondary = false;  // a consequence of another rank's failure: a peer was lost
   double time = 0;         // seconds since the epoch
+  int status = 0;          // the rank's ExitStatus; 0: unknown
 };
 
 /// Returns the current time, for Failure::time.

@@ -11,36 +11,33 @@
 namespace phalanx {
 
 int record_exception(const std::exception_ptr& error, int rank, const std::string& log_folder, const std::string& log) {
-  const auto leave = [&](const std::string& message, bool secondary) {
+  const auto leave = [&](const std::string& message, ExitStatus status, bool secondary = false) {
     write_failure(log_folder, {.rank = rank,
                                .host = host_name(),
                                .log = log,
                                .message = message,
                                .secondary = secondary,
-                               .time = failure_time()});
+                               .time = failure_time(),
+                               .status = status});
+    return status;
   };
   try {
     std::rethrow_exception(error);
   } catch (const ConfigError& config_error) {
-    leave(config_error.what(), false);
-    return kUsage;
+    return leave(config_error.what(), kUsage);
   } catch (const ps::ServerLost& lost) {
-    leave(lost.what(), false);
-    return kRankDied;
+    return leave(lost.what(), kRankDied);
   } catch (const ExpectationError& expectation_error) {
-    leave(expectation_error.what(), false);
-    return kExpectationFailed;
+    return leave(expectation_error.what(), kExpectationFailed);
   } catch (const TooFewRanks& too_few) {
-    leave(too_few.what(), false);
-    return kTooFewRanks;
+    return leave(too_few.what(), kTooFewRanks);
   } catch (const CommError& comm_error) {
-    leave(comm_error.what(), comm_error.secondary());
+    return leave(comm_error.what(), kFailed, comm_error.secondary());
   } catch (const std::exception& other) {
-    leave(reason(other), false);
+    return leave(reason(other), kFailed);
   } catch (...) {
-    leave("an exception that is not a std::exception", false);
+    return leave("an exception that is not a std::exception", kFailed);
   }
-  return kFailed;
 }
 
 }  // namespace phalanx

@@ -32,6 +32,7 @@ TEST(RecordException, ReportsWhoFailedAndWhy) {
   EXPECT_EQ(left.status, kFailed);
   ASSERT_EQ(left.failures.size(), 1u);
   EXPECT_EQ(left.failures[0].rank, 5);
+  EXPECT_EQ(left.failures[0].status, kFailed);
   EXPECT_EQ(left.failures[0].log, "the.log");
   EXPECT_EQ(left.failures[0].message, "file is short");
   EXPECT_FALSE(left.failures[0].secondary);

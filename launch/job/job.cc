@@ -34,6 +34,7 @@
 #include "launch/local/print_to_console.h"
 #include "launch/mpirun/launch_mpi.h"
 #include "launch/mpirun/mpirun.h"
+#include "launch/mpirun/watched_rank.h"
 #include "launch/signals/stop_signal.h"
 
 namespace phalanx {
@@ -70,7 +71,8 @@ MpiLaunch mpi_launch(const Job& job, const RunFolder& folder) {
                    .pass_variables = job.config.launch.pass_variables,
                    .command = job.command,
                    .stop_policy = stop_policy_of(job),
-                   .describe_saved = saved_state_describer(job, folder)};
+                   .describe_saved = saved_state_describer(job, folder),
+                   .goes_on = job.config.faults.shrinks() && !job.body};
   launch.command.push_back("--run_dir=" + folder.path());
   return launch;
 }
@@ -188,14 +190,35 @@ void refuse_restarts(const Job& job, const LaunchEnvironment& launched) {
                                        "--max-restarts, sbatch --requeue); set 0"}});
 }
 
-// Other launchers end all ranks when one is lost, and only ours can tell the others why it was lost.
+// Other launchers end all ranks when one is lost, and only ours can tell the others why it was lost. Below our
+// launcher, mpirun goes on if MPI can; the ranks find out (why_no_shrink()).
 void refuse_shrinking(const Job& job, const std::string& launcher) {
   if (!job.config.faults.shrinks() || job.body) return;
+  if (environment("PHALANX_LAUNCHER") && backend_traits(job.config.backend).mpi) return;
   throw ConfigError({{.origin = "config",
                       .key = "faults.on_lost_rank",
                       .message = "shrink needs ranks that our own launcher starts, but " + launcher +
-                                 " starts these; set launch.with: local, or ssh for several hosts, or set "
-                                 "faults.on_lost_rank: stop"}});
+                                 " starts these; set launch.with: local, or ssh for several hosts, or mpi with "
+                                 "backend: mpi, or set faults.on_lost_rank: stop"}});
+}
+
+// Refuses an mpirun that would end all ranks when one is lost.
+void require_ulfm(const Job& job) {
+  if (!job.config.faults.shrinks() || job.body) return;
+  const auto why = why_no_ulfm(identify_mpirun(find_mpirun()));
+  if (why.empty()) return;
+  throw ConfigError({{.origin = "config",
+                      .key = "faults.on_lost_rank",
+                      .message = "shrink: " + why + ", or set faults.on_lost_rank: stop"}});
+}
+
+// Runs a rank that another launcher, or the mpirun of ours, has started.
+int run_joined(const Job& job, const LaunchEnvironment& launched) {
+  const StartedRank rank = joined_rank(job, launched);
+  const auto run = [&] { return run_rank(job, rank); };
+  if (!job.config.faults.shrinks() || job.body) return run();
+  return run_watched(
+      {.rank = rank.rank(), .log_folder = rank.folder->logs(), .lost_after = job.config.faults.lost_after}, run);
 }
 
 // A job that its launcher starts again goes on, as if --resume=auto had been given.
@@ -219,11 +242,11 @@ int run_job(const Job& given) {
   if (const auto launched = detect_launch_environment(job.init)) {
     refuse_restarts(job, *launched);
     refuse_shrinking(job, launched->launcher);
-    return run_rank(job, joined_rank(job, *launched));
+    return run_joined(job, *launched);
   }
   const LaunchMethod method = choose_launch_method(job.config);
   refuse_too_many_ranks(job.config.launch);
-  if (method == LaunchMethod::kMpirun) refuse_shrinking(job, "mpirun");
+  if (method == LaunchMethod::kMpirun) require_ulfm(job);
   // The run folder is created only after these checks.
   if (method == LaunchMethod::kMpirun) require_remote_shell(job.config.launch.hosts);
   if (method == LaunchMethod::kMpirun || method == LaunchMethod::kAgents) {

@@ -72,6 +72,11 @@ ShrinkingWorld::ShrinkingWorld(Connections connections, Rank rank, const Experim
         "faults.on_lost_rank: shrink cannot rebuild the further backends that framework.selection names; "
         "remove these rules, or set faults.on_lost_rank: stop");
   }
+  if (const auto why = world().why_no_shrink(); !why.empty()) {
+    throw ConfigError({{.origin = "config",
+                        .key = "faults.on_lost_rank",
+                        .message = "shrink: " + why + ", or set faults.on_lost_rank: stop"}});
+  }
   members_.resize(static_cast<std::size_t>(started_));
   std::iota(members_.begin(), members_.end(), 0);
 }

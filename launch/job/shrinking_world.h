@@ -25,7 +25,7 @@ class ShrinkingWorld {
   };
 
   /// `connections` are those of all ranks of the job. Throws ConfigError if there is more than one: the ranks that are
-  /// left could not agree about the others.
+  /// left could not agree about the others, or if these ranks cannot agree on who is left (why_no_shrink()).
   ShrinkingWorld(Connections connections, Rank rank, const ExperimentConfig& config);
 
   /// Returns the connections of the ranks that there are now.

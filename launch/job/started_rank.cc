@@ -6,14 +6,17 @@
 
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
+#include "launch/local/print_to_console.h"
 #include "launch/rank/launcher_watch.h"
 #include "launch/signals/stop_signal.h"
 
 namespace phalanx {
 namespace {
 
-void silence_other_ranks(int rank) {
+// A rank that may become the first one keeps its output for this.
+void silence_other_ranks(int rank, bool may_become_first) {
   if (rank == 0) return;
+  if (may_become_first) save_console();
   if (std::freopen("/dev/null", "w", stdout) == nullptr) throw Error("cannot open /dev/null");
 }
 
@@ -33,7 +36,7 @@ StartedRank joined_rank(const Job& job, const LaunchEnvironment& launched) {
   const int rank = launched.rank_info.rank;
   const bool ours = environment("PHALANX_LAUNCHER").has_value();
   install_stop_signal(ours ? StopOn::kLauncher : StopOn::kInterrupt, stop_policy_of(job), !ours && rank == 0);
-  silence_other_ranks(rank);
+  silence_other_ranks(rank, job.config.faults.shrinks() && !job.body);
   StartedRank started{.launched = launched};
   if (ours) started.folder = RunFolder(job.run_dir);
   return started;

@@ -23,11 +23,11 @@
 #include "framework/base/descriptor.h"
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
-#include "framework/base/text.h"
 #include "launch/exit_status.h"
 #include "launch/failure/end_after_failure.h"
 #include "launch/failure/failure.h"
 #include "launch/failure/failure_report.h"
+#include "launch/failure/loss.h"
 #include "launch/failure/record_exception.h"
 #include "launch/failure/verdict.h"
 #include "launch/local/print_to_console.h"
@@ -39,19 +39,6 @@ namespace phalanx {
 namespace {
 
 using std::chrono::milliseconds;
-
-// Returns true if a rank may end with this status while the others go on. With the others, all ranks end for the same
-// reason.
-bool is_own_failure(int status) {
-  return is_failure(status) && status != kUsage && status != kExpectationFailed && status != kTooFewRanks;
-}
-
-std::optional<Failure> failure_left_by(const std::string& log_folder, int rank) {
-  for (auto& one : read_failures(log_folder)) {
-    if (one.rank == rank) return std::move(one);
-  }
-  return std::nullopt;
-}
 
 // Returns the most serious of the statuses of ranks.
 int most_serious(const std::vector<int>& statuses) {
@@ -65,12 +52,9 @@ int rank_of(const LocalLaunch& options, int child) { return options.first_rank +
 
 bool contains(const std::vector<int>& ranks, int rank) { return std::ranges::find(ranks, rank) != ranks.end(); }
 
-// Returns true if the others go on without a rank that has ended with this status and left this failure. Before
-// training has begun, they wait for each other and have nothing to go on with. A rank that gives up on another one is
-// no loss, unless the others have gone on without it: the one on which it gives up may hang for ever.
+// Returns true if the others go on without a rank that has ended with this status and left this failure.
 bool is_loss(const LocalLaunch& options, int rank, int status, const std::optional<Failure>& failure) {
-  if (!options.goes_on || !is_own_failure(status) || !training_has_begun(options.log_folder)) return false;
-  return !failure || !failure->secondary || contains(lost_ranks(options.log_folder), rank);
+  return options.goes_on && is_failure(status) && is_loss(rank, status, failure, options.log_folder);
 }
 
 // The ranks without which the others go on.
@@ -81,17 +65,15 @@ class LostProcesses {
   // Returns true if the others go on, and then makes sure that there is a reason, which they tell.
   bool add(const Supervisor::End& end) {
     const int rank = rank_of(options_, end.child);
-    const auto failure = failure_left_by(options_.log_folder, rank);
+    const auto failure = failure_left_by(rank, options_.log_folder);
     if (!is_loss(options_, rank, exit_status_of(end.status), failure)) {
       if (failure) ending_.push_back(*failure);
       return false;
     }
     lost_.push_back(rank);
     if (!failure && !contains(lost_ranks(options_.log_folder), rank)) {
-      const std::string stopped =
-          "It was stopped for " + format_text("%g", options_.lost_after) + " s (faults.lost_after), and was killed.";
       described_.push_back(rank);
-      describe(end, end.stopped ? stopped : describe_end(end.status));
+      describe(end, end.stopped ? describe_stop(options_.lost_after) : describe_end(end.status));
     }
     return true;
   }
@@ -104,7 +86,7 @@ class LostProcesses {
       const int rank = rank_of(options_, end.child), status = exit_status_of(end.status);
       if (contains(lost_, rank)) continue;
       statuses[rank] = status;
-      if (!is_failure(status) || end.by_supervisor || failure_left_by(options_.log_folder, rank)) continue;
+      if (!is_failure(status) || end.by_supervisor || failure_left_by(rank, options_.log_folder)) continue;
       const auto taken = std::ranges::find(ending_, rank, &Failure::rank);
       if (taken != ending_.end()) {
         write_failure(options_.log_folder, *taken);
@@ -211,7 +193,7 @@ class LostThreads {
     statuses_.at(static_cast<std::size_t>(rank)) = status;
     running_.at(static_cast<std::size_t>(rank)) = false;
     const bool others = std::ranges::find(running_, true) != running_.end();
-    const bool goes_on = others && is_loss(options_, rank, status, failure_left_by(options_.log_folder, rank));
+    const bool goes_on = others && is_loss(options_, rank, status, failure_left_by(rank, options_.log_folder));
     if (is_failure(status) && !goes_on) end_.failed(status);
     if (!others || !options_.goes_on) return;
     const auto lost = lost_ranks(options_.log_folder);

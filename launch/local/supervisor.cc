@@ -142,7 +142,7 @@ void Supervisor::interrupt(int signal) {
     interrupted_at_ = now;
     if (signal == SIGTERM && policy_.stop_policy.grace.count() > 0) end_at_ = now + policy_.stop_policy.grace;
     request_stop();
-    print_to_console(stop_message(signal, policy_.stop_policy));
+    if (!policy_.quiet) print_to_console(stop_message(signal, policy_.stop_policy));
   } else if ((signal == SIGINT || signal == SIGTERM) && now - *interrupted_at_ >= kSameInterrupt) {
     force_end(true);
   }
@@ -153,6 +153,7 @@ void Supervisor::force_end(bool by_user) {
   if (phase_ == Phase::kEnding) return;
   escalate(Phase::kEnding, policy_.forced);
   send_due_signals();
+  if (policy_.quiet) return;
   print_to_console(
       forced_end_message(by_user, policy_.stop_policy, policy_.describe_saved ? policy_.describe_saved() : ""));
 }

@@ -75,6 +75,7 @@ class Supervisor {
 
     StopPolicy stop_policy{};                          // for the messages on the console
     std::function<std::string()> describe_saved = {};  // describes the saved state of children that were ended early
+    bool quiet = false;                                // prints no messages: another process does
   };
 
   explicit Supervisor(Policy policy) : policy_(std::move(policy)) {}

@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <fstream>
 #include <functional>
+#include <optional>
 #include <string_view>
 #include <system_error>
 
@@ -27,6 +28,7 @@
 #include "launch/failure/verdict.h"
 #include "launch/local/supervisor.h"
 #include "launch/mpirun/hydra_notices.h"
+#include "launch/mpirun/mpi_losses.h"
 #include "launch/mpirun/mpirun.h"
 #include "launch/temporary_folder.h"
 
@@ -138,8 +140,7 @@ void take(int fd, const std::function<void(std::string_view)>& use) {
 }
 
 // Returns the ends of the ranks. If mpirun reports none, its own end is used instead.
-std::vector<RankEnd> ends_of_ranks(const Supervisor::End& mpirun, const LauncherNotices& notices) {
-  auto ends = notices.ends();
+std::vector<RankEnd> ends_of_ranks(const Supervisor::End& mpirun, std::vector<RankEnd> ends) {
   for (auto& end : ends) end.time = mpirun.time;
   if (ends.empty())
     ends.push_back({.rank = -1, .status = mpirun.status, .time = mpirun.time, .by_supervisor = mpirun.by_supervisor});
@@ -159,16 +160,23 @@ std::string describe_end_of_launcher(const std::string& end, const std::string& 
   return rank_was_killed ? "A rank ended, and mpiexec does not say which. " + end + "\n\n" + text : text;
 }
 
+// `losses` is null if a lost rank ends the job.
 Verdict conclude(const MpiLaunch& options, const std::string& rendezvous_folder, const Supervisor::End& mpirun,
-                 bool interrupted, const LauncherNotices& notices) {
+                 bool interrupted, const LauncherNotices& notices, MpiLosses* losses) {
   auto failures = take_failures(options.log_folder, rendezvous_folder);
-  auto ends = ends_of_ranks(mpirun, notices);
+  if (losses != nullptr) losses->settle(failures);
+  // With losses, a rank that mpirun names need not be a cause.
+  auto ends = ends_of_ranks(mpirun, losses != nullptr ? std::vector<RankEnd>() : notices.ends());
   const bool killed = ends.front().rank < 0 && WIFSIGNALED(ends.front().status);
   const int status = status_without_end(mpirun, ends, notices.from_hydra(), !failures.empty());
   // In an interrupted job, only the ranks' failures matter: mpirun's notices name the ranks that it ended on our
   // request.
   if (interrupted || (!failures.empty() && ends.front().rank < 0)) ends.clear();
   Verdict verdict = judge(ends, std::move(failures), interrupted, status);
+  // mpirun's own status may be that of any rank then.
+  if (losses != nullptr && !interrupted && verdict.cause && verdict.cause->status != 0) {
+    verdict.status = verdict.cause->status;
+  }
   const std::string text = join(notices.texts(), "\n");
   if (verdict.cause && verdict.cause->rank < 0) {
     verdict.cause->message = describe_end_of_launcher(verdict.cause->message, text, notices.from_hydra() && killed);
@@ -207,6 +215,8 @@ Verdict run_mpi(const MpiLaunch& options) {
   auto command = mpirun_command(mpirun, options, environment, ::geteuid() == 0, host_file);
   const auto argv = argv_of(command), envp = argv_of(environment);
   take_failures(options.log_folder);
+  std::optional<MpiLosses> losses;
+  if (options.goes_on) losses.emplace(options.log_folder);
 
   // Both pipes must be read, or mpirun would wait forever. Open MPI's gets the terminal, since it tells ranks its
   // width.
@@ -230,17 +240,19 @@ Verdict run_mpi(const MpiLaunch& options) {
   });
   supervisor.watch(errors.read.get(), [&] {
     take_errors();
-    if (!notices.ends().empty()) supervisor.begin_shutdown();
+    if (!losses && !notices.ends().empty()) supervisor.begin_shutdown();
     return true;
   });
   if (mpirun.is_hydra()) failures.start(supervisor);
+  if (losses) losses->watch(supervisor);
   const auto ends = supervisor.run();
   take_output();
   take_errors();
   standard_output().write(notices.finish_output());
   standard_error().write(notices.finish_errors());
   standard_output().flush();
-  return conclude(options, rendezvous_folder.path(), ends.front(), supervisor.interrupted(), notices);
+  return conclude(options, rendezvous_folder.path(), ends.front(), supervisor.interrupted(), notices,
+                  losses ? &*losses : nullptr);
 }
 
 }  // namespace phalanx

@@ -22,6 +22,7 @@ struct MpiLaunch {
   std::function<std::string()> describe_saved =
       {};  // describes the saved state of a job that was ended before it had stopped
   std::function<void(const Verdict&)> ended = {};  // if set, is called at the end, after the report of a failure
+  bool goes_on = false;  // the ranks that are left go on without one that fails (faults.on_lost_rank: shrink)
 };
 
 /// Runs `command` under mpirun (found by find_mpirun()) and returns the job's exit status (ExitStatus).
@@ -44,6 +45,11 @@ struct MpiLaunch {
 /// ensures that). Hydra does so only for ranks that have started MPI; the failure that another rank writes to
 /// `log_folder` has the same effect, unless it was written on another host. Otherwise ranks end because they lose a
 /// peer.
+///
+/// With `goes_on`, Open MPI's mpirun gets --with-ft ulfm, with which it ends no rank because of another one; it must be
+/// an mpirun for which why_no_ulfm() is empty. The ranks must call run_watched(). A rank that fails after the beginning
+/// of training is a loss (is_loss()); the others note it (mark_lost()), and it does not count for the status and the
+/// first cause. Any other failure ends the job.
 ///
 /// The first SIGINT, SIGTERM,
 /// SIGUSR1 or SIGHUP reaches the ranks as SIGUSR1. A second SIGINT or SIGTERM, or the end of the grace period of

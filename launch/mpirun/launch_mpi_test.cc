@@ -120,6 +120,23 @@ TEST_F(LaunchMpi, NothingOutlivesAKilledMpirun) {
   EXPECT_NE(launcher.output().find("mpirun: It was killed by signal 9"), std::string::npos) << launcher.output();
 }
 
+TEST_F(LaunchMpi, GoesOnWithoutARankThatIsLost) {
+  note_training(scratch_.folder());
+  goes_on_ = true;
+  EXPECT_EQ(launch(rank_that("die")), kDone);
+  EXPECT_NE(output_.find("goes on"), std::string::npos) << output_;
+  EXPECT_EQ(error_, "");
+  EXPECT_TRUE(lost_ranks(scratch_.folder()).empty());
+}
+
+TEST_F(LaunchMpi, EndsAfterAFailureBeforeTrainingAlthoughMpirunDoesNot) {
+  goes_on_ = true;
+  EXPECT_EQ(launch(rank_that("throw")), kFailed);
+  EXPECT_TRUE(error_.starts_with("┌─ Rank 1 of 2 on ")) << error_;
+  EXPECT_NE(error_.find("│ loss is not finite\n"), std::string::npos) << error_;
+  EXPECT_EQ(error_.find("prterun"), std::string::npos) << error_;
+}
+
 TEST_F(LaunchMpi, AKilledRankIsTheCauseEvenIfItsEchoComesFirst) {
   EXPECT_EQ(launch(rank_that("echo")), kRankDied);
   EXPECT_TRUE(error_.starts_with("┌─ Rank 1 of 2")) << error_;

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <fstream>
@@ -16,6 +17,7 @@
 #include "launch/failure/failure.h"
 #include "launch/failure/failure_report.h"
 #include "launch/failure/record_exception.h"
+#include "launch/mpirun/watched_rank.h"
 #include "launch/rank/launcher_watch.h"
 #include "launch/signals/stop_signal.h"
 
@@ -36,7 +38,20 @@ int echo(int rank, const std::string& folder) {
   return ::raise(SIGKILL);
 }
 
+// Rank 1 is killed, and rank 0 goes on and notes it.
+int die(int rank, const std::string& folder) {
+  if (rank == 1) {
+    return phalanx::run_watched({.rank = 1, .log_folder = folder}, [] { return ::raise(SIGKILL); });
+  }
+  while (phalanx::read_failures(folder).empty()) ::usleep(1000);
+  ::usleep(500'000);  // mpirun would end this rank within this time
+  phalanx::mark_lost(folder, phalanx::read_failures(folder).front());
+  std::printf("goes on\n");
+  return phalanx::kDone;
+}
+
 int work(int rank, const std::string& folder, const std::string& what) {
+  if (what == "die") return die(rank, folder);
   if (what == "echo") return echo(rank, folder);
   if (what == "throw" && rank == 1) throw std::runtime_error("loss is not finite");
   if (what == "expect") throw phalanx::ExpectationError("expect.test.loss.max: wanted <= 1, got 2");

@@ -17,6 +17,7 @@
 #include <optional>
 #include <sstream>
 #include <system_error>
+#include <utility>
 
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
@@ -56,6 +57,26 @@ bool binds(const std::vector<std::string>& options) {
   return std::ranges::any_of(options, [](const std::string& word) {
     return word == "--bind-to" || word == "-bind-to" || word.starts_with("--bind-to=");
   });
+}
+
+// Returns true if these options say what happens when a rank ends. mpirun refuses to be told twice.
+bool chooses_recovery(const std::vector<std::string>& options) {
+  return std::ranges::any_of(options,
+                             [](const std::string& word) { return word == "--with-ft" || word == "-with-ft"; });
+}
+
+// Returns the first number of Open MPI's version, or nothing if it is unknown.
+std::optional<int> version_of(const Mpirun& mpirun) {
+  // Open MPI 5 does not start without HOME.
+  const std::string command = "HOME=\"${HOME:-/tmp}\" '" + mpirun.path + "' --version 2>/dev/null";
+  const std::unique_ptr<FILE, int (*)(FILE*)> output(::popen(command.c_str(), "re"), ::pclose);
+  std::array<char, 256> line{};
+  int version = 0;
+  while (output && std::fgets(line.data(), line.size(), output.get()) != nullptr) {
+    const char* const begin = std::strstr(line.data(), "Open MPI) ");
+    if (begin != nullptr && std::sscanf(begin, "Open MPI) %d", &version) == 1) return version;
+  }
+  return std::nullopt;
 }
 
 std::vector<std::string> hydra_command(const Mpirun& mpirun, const MpiLaunch& options, const std::string& host_file) {
@@ -112,6 +133,8 @@ std::string first_other(const std::vector<std::string>& hosts) {
 constexpr std::size_t kDashes = 60;  // minimum; the parts of mpirun use different numbers
 
 bool is_rule(std::string_view line) { return line.size() >= kDashes && line.find_first_not_of('-') == line.npos; }
+
+bool is_of_library(std::string_view line) { return line.starts_with("NBC_Progress: an error "); }
 
 // mpirun breaks lines at arbitrary points if a host's name makes them too long.
 std::string one_line(const std::string& text) {
@@ -226,6 +249,19 @@ void require_variables(const std::vector<std::string>& names) {
   }
 }
 
+std::string why_no_ulfm(const Mpirun& mpirun) {
+  constexpr int kFirstWithUlfm = 5;
+  std::string name = mpirun.kind == MpirunKind::kMpich ? "MPICH" : "Intel MPI";
+  if (!mpirun.is_hydra()) {
+    const auto version = version_of(mpirun);
+    if (!version || *version >= kFirstWithUlfm) return "";
+    name = "Open MPI " + std::to_string(*version);
+  }
+  return mpirun.path + " is that of " + name +
+         ", which has no ULFM, with which ranks go on after one of them has ended; set MPI_HOME to an Open MPI from "
+         "version 5 on, or use backend gloo with launch.with: local, or ssh for several hosts";
+}
+
 std::vector<std::string> mpirun_environment(const Mpirun& mpirun, const std::vector<std::string>& inherited,
                                             const std::string& rendezvous, bool terminal) {
   auto environment = inherited;
@@ -252,6 +288,7 @@ std::vector<std::string> mpirun_command(const Mpirun& mpirun, const MpiLaunch& o
   add({"-np", std::to_string(options.ranks)});
   if (root) add({"--allow-run-as-root"});
   if (!options.hosts.empty()) add({"--host", join(options.hosts, ",")});
+  if (options.goes_on && !chooses_recovery(options.mpirun_options)) add({"--with-ft", "ulfm"});
   for (const auto& variable : environment) {
     const std::string name = name_of(variable);
     const auto matches = [&](const std::string& pattern) { return is_matched(name, pattern); };
@@ -273,7 +310,9 @@ std::string MpirunNotices::feed(std::string_view piece) {
       if (inside_) notices_.emplace_back();
     } else if (inside_) {
       notices_.back() += line + "\n";
-    } else {
+    } else if (std::exchange(after_library_, is_of_library(line)) && line.empty()) {
+      continue;
+    } else if (!after_library_) {
       passed += line + "\n";
     }
   }

@@ -32,6 +32,11 @@ struct Mpirun {
 /// hydra_bstrap_proxy. Intel MPI's mpirun is a script around mpiexec.hydra, which is used instead.
 Mpirun identify_mpirun(const std::string& path);
 
+/// Returns why ranks that this mpirun starts cannot go on without one that has ended, with what to use instead, or an
+/// empty string if they may. Runs `mpirun --version`: Open MPI has ULFM from version 5 on, unless it was built without;
+/// then Communicator::why_no_shrink() says so.
+std::string why_no_ulfm(const Mpirun& mpirun);
+
 /// Returns the environment for mpirun, as NAME=value: `inherited`, changed as launch_mpi() documents. `rendezvous` is
 /// the URL of a rendezvous for ranks of this host, or empty.
 std::vector<std::string> mpirun_environment(const Mpirun& mpirun, const std::vector<std::string>& inherited,
@@ -64,7 +69,8 @@ std::vector<std::string> mpirun_command(const Mpirun& mpirun, const MpiLaunch& o
                                         const std::string& host_file = "");
 
 /// Separates the messages of Open MPI's mpirun on standard error from the output of the ranks: Open MPI prints its
-/// notices between two lines of 74 dashes.
+/// notices between two lines of 74 dashes. Lines that Open MPI's library writes in a rank when a peer has ended
+/// ("NBC_Progress: an error 75 was found during schedule ...") are dropped, with the empty line after each.
 class MpirunNotices {
  public:
   /// Takes the next piece of mpirun's standard error and returns the complete lines in it that came from ranks.
@@ -79,6 +85,7 @@ class MpirunNotices {
  private:
   std::string pending_;  // the beginning of a line
   bool inside_ = false;
+  bool after_library_ = false;  // the last line was the library's
   std::vector<std::string> notices_;
 };
 

@@ -187,6 +187,32 @@ TEST(MpirunCommand, TheUserMayBindRanks) {
   }
 }
 
+TEST(MpirunCommand, GoesOnWithoutLostRanksIfAsked) {
+  EXPECT_EQ(mpirun_command({"mpirun"}, {.ranks = 3, .command = {"train"}, .goes_on = true}, {}, false),
+            (Words{"mpirun", "--oversubscribe", "--bind-to", "none", "-np", "3", "--with-ft", "ulfm", "train"}));
+  const MpiLaunch chosen{.ranks = 3, .mpirun_options = {"--with-ft", "mpi"}, .command = {"train"}, .goes_on = true};
+  EXPECT_EQ(mpirun_command({"mpirun"}, chosen, {}, false),
+            (Words{"mpirun", "--oversubscribe", "--bind-to", "none", "-np", "3", "--with-ft", "mpi", "train"}));
+}
+
+// Makes the mpirun of an Open MPI of this version.
+Mpirun open_mpi_of(const std::string& version) {
+  const std::string folder = mpi_in("of_version");
+  std::ofstream(folder + "/bin/mpirun") << "#!/bin/sh\n[ \"$1\" = --version ] && echo 'mpirun (Open MPI) " << version
+                                        << "'\n";
+  return {.path = folder + "/bin/mpirun"};
+}
+
+TEST(WhyNoUlfm, SaysWhichMpiIsNeeded) {
+  EXPECT_EQ(why_no_ulfm(open_mpi_of("5.0.11")), "");
+  EXPECT_EQ(why_no_ulfm({.path = mpi_in("of_no_version") + "/bin/mpirun"}), "");
+  EXPECT_NE(why_no_ulfm(open_mpi_of("4.1.6")).find("mpirun is that of Open MPI 4, which has no ULFM"),
+            std::string::npos);
+  const std::string mpich = why_no_ulfm({.path = "/mpi/bin/mpiexec.hydra", .kind = MpirunKind::kMpich});
+  EXPECT_TRUE(mpich.starts_with("/mpi/bin/mpiexec.hydra is that of MPICH, which has no ULFM")) << mpich;
+  EXPECT_NE(mpich.find("set MPI_HOME to an Open MPI from version 5 on"), std::string::npos) << mpich;
+}
+
 const Mpirun kMpichs{.path = "/mpi/bin/mpiexec.hydra", .kind = MpirunKind::kMpich};
 const Mpirun kIntels{.path = "/mpi/bin/mpiexec.hydra", .kind = MpirunKind::kIntelMpi};
 
@@ -285,6 +311,12 @@ TEST(MpirunNotices, MayArriveInAnyPieces) {
   for (const char c : "one\n" + kRule + kKilled + kRule + "two\n") passed += notices.feed({&c, 1});
   EXPECT_EQ(passed, "one\ntwo\n");
   EXPECT_EQ(notices.notices(), std::vector<std::string>{kKilled});
+}
+
+TEST(MpirunNotices, DropWhatTheLibrarySaysOfPeersThatHaveEnded) {
+  MpirunNotices notices;
+  const std::string noise = "NBC_Progress: an error 75 was found during schedule 0x5605 at row-offset 0 - aborting\n\n";
+  EXPECT_EQ(notices.feed("one\n" + noise + noise + "two\n\n" + noise + "\n"), "one\ntwo\n\n\n");
 }
 
 TEST(MpirunNotices, IncludeOneThatIsCutOff) {

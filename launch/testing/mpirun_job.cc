@@ -16,7 +16,7 @@ int MpirunJob::launch(const Command& command) {
   ::testing::internal::CaptureStdout();
   ::testing::internal::CaptureStderr();
   const auto start = std::chrono::steady_clock::now();
-  const int status = launch_mpi({.ranks = 2, .log_folder = scratch_.folder(), .command = command});
+  const int status = launch_mpi({.ranks = 2, .log_folder = scratch_.folder(), .command = command, .goes_on = goes_on_});
   seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   error_ = ::testing::internal::GetCapturedStderr();
   output_ = ::testing::internal::GetCapturedStdout();

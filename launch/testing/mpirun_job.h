@@ -39,6 +39,7 @@ class MpirunJob : public ::testing::Test {
   void nothing_outlives_a_killed_launcher() const;
 
   Scratch scratch_;
+  bool goes_on_ = false;  // MpiLaunch::goes_on of launch()
   std::string output_, error_;
   double seconds_ = 0;
 

@@ -94,7 +94,7 @@ class OneLoss(Shrink):
         self.way = {**self.way, "faults.lost_after": 0.5}
         self.lose("stop", "it was stopped for 0.5 s (faults.lost_after), and was killed", ranks=3)
 
-    def kill(self, run, ranks):
+    def kill(self, run, ranks, process):
         """Kills ranks of a job, one after another, at moments that nothing determines."""
         for rank in ranks:
             os.kill(self.rank_process(run, rank), signal.SIGKILL)
@@ -104,7 +104,7 @@ class OneLoss(Shrink):
         settings = {**LONG, "train.max_steps": self.steps}
         process, run = self.train_with({"launch.ranks": 4}, base=settings), self.run_folder()
         self.wait_for_training(run, process)
-        self.kill(run, (0, 3, 1))
+        self.kill(run, (0, 3, 1), process)
         self.assert_status(0, process)
         self.assert_status(0, self.train_with({"launch.ranks": 2}, base=settings, run="undisturbed"))
         self.assertEqual(self.run_folder("undisturbed").weights, run.weights, process.text())
@@ -114,6 +114,8 @@ class OneLoss(Shrink):
 
 
 class Shm(OneLoss):
+    late = "waited 2 s for rank 1"
+
     def test_killed_rank(self):
         self.lose("kill", "it was killed by signal 9 (SIGKILL)")
 
@@ -148,7 +150,7 @@ class Shm(OneLoss):
         self.assert_nothing_left()
 
     def test_rank_that_hangs(self):
-        self.ends("full_pipe", {"framework.timeout": 2}, "waited 2 s for rank 1")
+        self.ends("full_pipe", {"framework.timeout": 2}, self.late)
 
     def test_replicas_that_differ(self):
         """Nobody knows which of two ranks is wrong."""
@@ -190,6 +192,34 @@ class Gloo(OneLoss):
 
 class GlooAll(Shm):
     way, steps = Gloo.way, Gloo.steps
+
+
+class Mpi(OneLoss):
+    """mpirun says nothing of ranks that end, and the ranks learn from it only that they have."""
+    way = {"backend": "mpi"}
+    steps = 2000
+
+    def kill(self, run, ranks, process):
+        """Open MPI can crash if a rank ends while others create a group."""
+        for count, rank in enumerate(ranks, 1):
+            os.kill(self.rank_process(run, rank), signal.SIGKILL)
+            self.assertTrue(becomes_true(lambda: process.err.count("Training goes on") == count), process.text())
+
+    def test_exception(self):
+        self.lose("exception_in_hook", "planned fault: exception in a hook", ranks=3)
+
+    def test_lost_launcher(self):
+        settings = {**ENDLESS, "faults.on_lost_rank": "shrink", "launch.ranks": 3}
+        process, run = self.train_with({}, base=settings), self.run_folder()
+        self.wait_for_training(run, process)
+        process.kill()
+        process.wait()
+        self.assert_nothing_left()
+
+
+class MpiAll(Shm):
+    way, steps, kill = Mpi.way, Mpi.steps, Mpi.kill
+    late = "waited 2 s for ranks that did not come"
 
 
 class Inproc(Shrink):
@@ -335,6 +365,19 @@ class Refused(ProgramTest):
     def test_other_launchers(self):
         self.refused({}, "faults.on_lost_rank: shrink ", "needs ranks that our own launcher starts",
                      environment=torchrun(0, 1, free_port()))
+
+    def test_mpi_without_ulfm(self):
+        """An mpirun of Open MPI 4, and one that is told to have no ULFM."""
+        old = self.folder / "mpi/bin/mpirun"
+        old.parent.mkdir(parents=True)
+        old.write_text("#!/bin/sh\necho 'mpirun (Open MPI) 4.1.6'\n")
+        old.chmod(0o755)
+        self.refused({"backend": "mpi"}, "faults.on_lost_rank: shrink: ", "is that of Open MPI 4, which has no ULFM",
+                     environment={"MPI_HOME": str(self.folder / "mpi")})
+        self.assertFalse(self.run_folder().path.exists())
+        self.refused({"backend": "mpi", "launch.mpirun_options": "[--with-ft, none]"}, "faults.on_lost_rank: shrink: ",
+                     "start the ranks with `mpirun --with-ft ulfm`")
+        self.assert_nothing_left()
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ const bool mpi_registered = Backends::global().add<MpiConfig>(
     "mpi",
     "ranks are processes on any hosts, started by Open MPI's mpirun, the mpiexec of MPICH or Intel MPI, or srun with "
     "PMIx or PMI",
-    BackendTraits{.mpi = true, .broadcast = &broadcast, .library_version = &mpi::running_version},
+    BackendTraits{.mpi = true, .shrinks = true, .broadcast = &broadcast, .library_version = &mpi::running_version},
     [](const MpiConfig&, const ConnectOptions& options) { return connect(options); });
 
 }  // namespace

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "framework/base/descriptor.h"
+#include "launch/failure/failure.h"
+#include "launch/local/supervisor.h"
+
+namespace phalanx {
+
+/// What the launcher of mpirun knows about ranks of a job that goes on without lost ones (MpiLaunch::goes_on): mpirun
+/// neither ends the job because of a rank nor says how one has ended, so it reads the failures in the log folder of the
+/// run, which run_watched() writes. Not thread-safe.
+class MpiLosses {
+ public:
+  /// Forgets the losses of an earlier job in `log_folder`. Throws Error if the system has no descriptor left.
+  explicit MpiLosses(std::string log_folder);
+
+  /// Makes `supervisor` shut down within a second after a failure that ends the job (see is_loss()). This object must
+  /// outlive its run.
+  void watch(Supervisor& supervisor);
+
+  /// Removes the failures of ranks without which the others have gone on, and adds those that have ended the job, if
+  /// the others have removed them.
+  void settle(std::vector<Failure>& failures);
+
+ private:
+  bool find_ending();
+
+  std::string log_folder_;
+  Descriptor timer_;
+  std::vector<Failure> ending_{};  // failures that have ended the job
+};
+
+}  // namespace phalanx
