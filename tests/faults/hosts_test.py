@@ -6,7 +6,9 @@ hosts are those of a virtual cluster; the launcher is on the first one."""
 import os
 import pathlib
 import signal
+import subprocess
 import sys
+import time
 import unittest
 
 import program
@@ -32,7 +34,8 @@ REFUSAL = refusal()
 
 @unittest.skipIf(REFUSAL, REFUSAL)
 class Hosts(shrink_test.Shrink):
-    way = {"backend": "gloo", "launch.with": "ssh", "launch.hosts": "[node1, node2]"}
+    """The losses that the backends of several hosts survive."""
+    way = {"launch.with": "ssh", "launch.hosts": "[node1, node2]"}
 
     def setUp(self):
         super().setUp()
@@ -69,6 +72,11 @@ class Hosts(shrink_test.Shrink):
         parents = {pid: int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]) for pid in pids}
         return next(pid for pid in pids if parents[pid] not in pids)
 
+    def assert_nothing_left(self):
+        super().assert_nothing_left()
+        for host in range(2):  # each has a /dev/shm of its own
+            self.assertEqual(b"", subprocess.check_output(self.cluster.command(host, ["ls", "-A", "/dev/shm"])))
+
     def test_killed_rank_of_another_host(self):
         self.lose("kill", "it was killed by signal 9 (SIGKILL)", rank=3, ranks=4)
 
@@ -91,6 +99,10 @@ class Hosts(shrink_test.Shrink):
         self.assertEqual(2, run.summary["ranks"])
         self.assertIn("it was on node2, which is lost: the agent there ", process.words)
         self.assert_nothing_left()
+
+
+class Gloo(Hosts):
+    way = {**Hosts.way, "backend": "gloo"}
 
     def test_lost_launcher(self):
         """Nothing is left but the run folder, from which the job is started again."""
@@ -125,6 +137,35 @@ class Hosts(shrink_test.Shrink):
         self.assertIn("Could not resolve hostname node3", process.err)
         self.assertIn("The job on node3 failed", process.err)
         self.assertTrue(becomes_true(lambda: not processes(self.mark)))
+
+
+class Hybrid(Hosts):
+    """The ranks of a host share memory, and hosts exchange messages."""
+    way = {**Hosts.way, "backend": "hybrid"}
+
+    def test_killed_rank_0_whose_duties_go_to_its_neighbour(self):
+        """The hosts have different numbers of ranks afterwards. Several hosts are connected in this way by default."""
+        self.use(backend="auto")
+        self.lose("kill", "it was killed by signal 9 (SIGKILL)", rank=0, ranks=4)
+        self.assertIn(", connects by hybrid", self.run_folder().log(0).read_text())
+
+    def test_exception_of_rank_0_after_the_update(self):
+        self.lose("exception_in_hook", "planned fault: exception in a hook", rank=0, ranks=4, event="on_update")
+
+    def test_one_after_another(self):
+        """First each host has one rank left, then one host has none."""
+        settings = {**shrink_test.LONG, "train.max_steps": 3000, "launch.ranks": 4}
+        process, run = self.train_with({}, base=settings), self.run_folder()
+        self.wait_for_training(run, process)
+        for rank in (0, 3, 2):
+            os.kill(self.rank_process(run, rank), signal.SIGKILL)
+            time.sleep(0.2)
+        self.assert_status(0, process)
+        self.assert_status(0, self.train_with({}, base=settings, run="undisturbed"))
+        self.assertEqual(self.run_folder("undisturbed").weights, run.weights, process.text())
+        self.assertEqual([0, 2, 3], sorted(one["rank"] for one in run.summary["lost_ranks"]), process.text())
+        self.assertEqual(1, run.summary["ranks"])
+        self.assert_nothing_left()
 
 
 if __name__ == "__main__":
