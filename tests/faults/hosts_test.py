@@ -142,6 +142,14 @@ class Gloo(Hosts):
 class Hybrid(Hosts):
     """The ranks of a host share memory, and hosts exchange messages."""
     way = {**Hosts.way, "backend": "hybrid"}
+    EVERY, lose_and_compare = shrink_test.Copies.EVERY, shrink_test.Copies.lose_and_compare
+
+    def settings(self, strategy, ranks):
+        return {**shrink_test.Copies.settings(self, strategy, ranks), **self.way}
+
+    def test_sharded(self):
+        """The copy of the lost state is on the other host."""
+        self.lose_and_compare("sharded", rank=3, ranks=4)
 
     def test_killed_rank_0_whose_duties_go_to_its_neighbour(self):
         """The hosts have different numbers of ranks afterwards. Several hosts are connected in this way by default."""
