@@ -25,11 +25,11 @@ bool plant(const std::string& name, const BackendTraits& traits) {
 
 // Backends that nothing but this test knows: what a config may do with them follows from their traits.
 using Memory = BackendTraits::Memory;
-const bool planted = plant("by_messages", {}) &&
-                     plant("by_messages_of_hosts", {.connects_hosts = true, .shrinks = true}) &&
-                     plant("in_hosts", {.shared = Memory::kWithinHosts}) &&
-                     plant("in_memory", {.shared = Memory::kAll, .shrinks = true}) &&
-                     plant("threads_too", {.threads = true}) && plant("by_mpi", {.mpi = true, .shrinks = true});
+const bool planted =
+    plant("by_messages", {}) && plant("by_messages_of_hosts", {.connects_hosts = true, .shrinks = true}) &&
+    plant("in_hosts", {.shared = Memory::kWithinHosts, .shrinks = true, .automatic = WorldKind::kHosts}) &&
+    plant("in_memory", {.shared = Memory::kAll, .shrinks = true}) && plant("threads_too", {.threads = true}) &&
+    plant("by_mpi", {.mpi = true, .shrinks = true});
 
 TEST(Check, AcceptsSettingsThatFitTogether) {
   EXPECT_EQ(complaint(""), "");
@@ -106,10 +106,17 @@ TEST(Check, GoesOnOnlyIfNoRankHasWhatTheOthersLack) {
   EXPECT_THAT(complaint("launch: {ranks: 4, with: mpi}, faults: {on_lost_rank: shrink}"),
               ::testing::HasSubstr("set launch.with: local"));
   const std::string two_hosts = "faults: {on_lost_rank: shrink}, launch: {ranks: 4, hosts: [a, b]";
-  EXPECT_THAT(complaint(two_hosts + "}"), ::testing::HasSubstr("set launch.with: ssh and backend: gloo"));
+  EXPECT_THAT(complaint(two_hosts + "}"), ::testing::HasSubstr("set launch.with: ssh for several hosts"));
   EXPECT_THAT(complaint(two_hosts + ", with: ssh}, backend: in_memory"),
-              ::testing::HasSubstr("across hosts; set backend: gloo"));
-  EXPECT_EQ(complaint(two_hosts + ", with: ssh}, backend: by_messages_of_hosts"), "");
+              ::testing::HasSubstr("across hosts; set backend: auto"));
+  for (const auto* const backend : {"auto", "in_hosts", "by_messages_of_hosts"}) {
+    EXPECT_EQ(complaint(two_hosts + ", with: ssh}", backend), "") << backend;
+  }
+  const std::string rule = ", framework: {selection: [{op: all_reduce, backend: in_hosts}]}";
+  EXPECT_EQ(complaint(two_hosts + ", with: ssh}" + rule), "");
+  EXPECT_THAT(complaint(two_hosts + ", with: ssh}" + rule, "by_messages_of_hosts"),
+              ::testing::HasSubstr("remove these rules"));
+  EXPECT_THAT(complaint(shrink + rule), ::testing::HasSubstr("remove these rules"));
   EXPECT_EQ(complaint(two_hosts + "}, backend: by_mpi"), "");
   EXPECT_EQ(complaint("launch: {ranks: 4, with: mpi}, backend: by_mpi, faults: {on_lost_rank: shrink}"), "");
   EXPECT_THAT(complaint(two_hosts + "}, backend: by_messages_of_hosts"),
@@ -345,6 +352,9 @@ TEST(Check, SshNeedsHostsAndNoMpi) {
   EXPECT_THAT(complaint("launch: {ranks: 2, with: ssh}"), ::testing::HasSubstr("launch.hosts, which names none"));
   EXPECT_THAT(complaint("launch: {ranks: 2, with: ssh, hosts: [a, b]}", "by_mpi"),
               ::testing::HasSubstr("ssh starts ranks without MPI, which backend by_mpi needs"));
+  EXPECT_THAT(complaint("launch: {ranks: 2, with: ssh, hosts: [a, b]},"
+                        " framework: {selection: [{op: reduce}, {op: reduce, backend: by_mpi}]}"),
+              ::testing::HasSubstr("which backend by_mpi of framework.selection needs; use mpi, or remove this rule"));
   EXPECT_THAT(complaint("launch: {ranks: 2, with: ssh, hosts: [a], mpirun_options: [--tag-output]}"),
               ::testing::HasSubstr("launch.with: ssh starts ranks without mpirun"));
 }

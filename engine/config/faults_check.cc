@@ -25,11 +25,20 @@ bool can_be_copied(const StrategyTraits& traits) {
 
 bool shrinks(const std::string& backend) { return backend == "auto" || backend_traits(backend).shrinks; }
 
+bool on_several_hosts(const LaunchConfig& launch) { return launch.hosts.size() > 1; }
+
+// Returns true if the backend connects ranks of several hosts, by itself or by another backend.
+bool connects_hosts(const std::string& backend) {
+  const auto traits = backend_traits(backend);
+  return backend == "auto" || traits.connects_hosts || traits.shared == BackendTraits::Memory::kWithinHosts;
+}
+
 // Returns true if a rule of framework.selection names the backend of all other operations. A second one could not be
 // rebuilt.
-bool is_only_backend(const std::string& of_rule, const std::string& backend) {
-  if (backend == "auto") return of_rule == kOwn || backend_traits(of_rule).automatic == WorldKind::kOneHost;
-  return of_rule == kOwn || of_rule == backend;
+bool is_only_backend(const std::string& of_rule, const ExperimentConfig& config) {
+  const auto world = on_several_hosts(config.launch) ? WorldKind::kHosts : WorldKind::kOneHost;
+  if (config.backend == "auto") return of_rule == kOwn || backend_traits(of_rule).automatic == world;
+  return of_rule == kOwn || of_rule == config.backend;
 }
 
 // Refuses ranks that other launchers start, and those that cannot agree on who is left.
@@ -40,15 +49,15 @@ void check_places(std::vector<ConfigProblem>& problems, const ExperimentConfig& 
   refuse(!shrinks(config.backend), "needs a backend whose ranks agree on who is left, which those of " +
                                        config.backend + " cannot; set backend: shm or gloo");
   refuse(std::ranges::any_of(config.framework.selection,
-                             [&](const auto& rule) { return !is_only_backend(rule.backend, config.backend); }),
+                             [&](const auto& rule) { return !is_only_backend(rule.backend, config); }),
          "cannot rebuild other backends in framework.selection; remove these rules");
   const auto& launch = config.launch;
   const bool ssh = launch.with == "ssh", mpi = backend_traits(config.backend).mpi;
   refuse(!mpi && ((!launch.hosts.empty() && !ssh) || launch.with == "mpi"),
          "needs backend: mpi if mpirun starts the ranks; set it, or remove launch.hosts and set launch.with: local, or "
-         "set launch.with: ssh and backend: gloo for several hosts");
-  refuse(ssh && launch.hosts.size() > 1 && !backend_traits(config.backend).connects_hosts,
-         "needs a backend whose ranks agree on who is left across hosts; set backend: gloo");
+         "set launch.with: ssh for several hosts");
+  refuse(ssh && on_several_hosts(launch) && !connects_hosts(config.backend),
+         "needs a backend whose ranks agree on who is left across hosts; set backend: auto");
   refuse(config.device != "auto" && config.device != "cpu", "works on the CPU only; set device: cpu");
 }
 

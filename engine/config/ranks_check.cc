@@ -141,6 +141,11 @@ void check_start(std::vector<ConfigProblem>& problems, const ExperimentConfig& c
             "ssh starts ranks on the hosts in launch.hosts, which names none; name some, or use local");
   refuse_if(problems, ssh && backend_traits(config.backend).mpi, "launch.with",
             "ssh starts ranks without MPI, which backend " + config.backend + " needs; use mpi, or backend: gloo");
+  for (const auto& rule : config.framework.selection) {
+    refuse_if(problems, ssh && backend_traits(rule.backend).mpi, "launch.with",
+              "ssh starts ranks without MPI, which backend " + rule.backend +
+                  " of framework.selection needs; use mpi, or remove this rule");
+  }
   const bool threads = backend_traits(config.backend).threads;
   refuse_if(problems, threads && launch.with == "mpi", "launch.with",
             "mpi starts processes, but the ranks of backend " + config.backend + " are threads");

@@ -6,6 +6,7 @@ hosts are those of a virtual cluster; the launcher is on the first one."""
 import os
 import pathlib
 import signal
+import subprocess
 import sys
 import time
 import unittest
@@ -32,8 +33,8 @@ REFUSAL = refusal()
 
 
 class OnHosts(shrink_test.Shrink):
+    way = {"launch.with": "ssh", "launch.hosts": "[node1, node2]"}
     sshd = False
-    way = {"backend": "gloo", "launch.with": "ssh", "launch.hosts": "[node1, node2]"}
 
     def setUp(self):
         super().setUp()
@@ -70,6 +71,11 @@ class OnHosts(shrink_test.Shrink):
         parents = {pid: int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]) for pid in pids}
         return next(pid for pid in pids if parents[pid] not in pids)
 
+    def assert_nothing_left(self):
+        super().assert_nothing_left()
+        for host in range(2):  # each has a /dev/shm of its own
+            self.assertEqual(b"", subprocess.check_output(self.cluster.command(host, ["ls", "-A", "/dev/shm"])))
+
     def assert_silent(self, process, run, lost):
         """Checks the end of a job of four ranks that has gone on without the ranks of node2."""
         self.assert_status(0, self.train_with({"launch.ranks": 4}, base=shrink_test.LONG, run="undisturbed"))
@@ -91,6 +97,8 @@ class OnHosts(shrink_test.Shrink):
 
 @unittest.skipIf(REFUSAL, REFUSAL)
 class Hosts(OnHosts):
+    """The losses that the backends of several hosts survive."""
+
     def test_killed_rank_of_another_host(self):
         self.lose("kill", "it was killed by signal 9 (SIGKILL)", rank=3, ranks=4)
 
@@ -113,6 +121,10 @@ class Hosts(OnHosts):
         self.assertEqual(2, run.summary["ranks"])
         self.assertIn("it was on node2, which is lost: the agent there ", process.words)
         self.assert_nothing_left()
+
+
+class Gloo(Hosts):
+    way = {**Hosts.way, "backend": "gloo"}
 
     @staticmethod
     def signal_all(pids, what):
@@ -198,6 +210,7 @@ class Hosts(OnHosts):
 
 @unittest.skipIf(REFUSAL or cluster.what_is_missing(sshd=True), REFUSAL or cluster.what_is_missing(sshd=True))
 class Cut(OnHosts):
+    way = {**OnHosts.way, "backend": "gloo"}
     sshd = True  # a real ssh, whose connection is cut, too
 
     def test_host_without_a_network(self):
@@ -211,6 +224,43 @@ class Cut(OnHosts):
         self.assert_nothing_left()  # before the hosts are needed again
         cluster.run(*self.cluster._inside("--pid", "--net"), "ip", "link", "set", "node2", "up")
         self.assert_silent(process, run, lost=[2, 3])
+
+
+class Hybrid(Hosts):
+    """The ranks of a host share memory, and hosts exchange messages."""
+    way = {**Hosts.way, "backend": "hybrid"}
+    EVERY, lose_and_compare = shrink_test.Copies.EVERY, shrink_test.Copies.lose_and_compare
+
+    def settings(self, strategy, ranks):
+        return {**shrink_test.Copies.settings(self, strategy, ranks), **self.way}
+
+    def test_sharded(self):
+        """The copy of the lost state is on the other host."""
+        self.lose_and_compare("sharded", rank=3, ranks=4)
+
+    def test_killed_rank_0_whose_duties_go_to_its_neighbour(self):
+        """The hosts have different numbers of ranks afterwards. Several hosts are connected in this way by default."""
+        self.use(backend="auto")
+        self.lose("kill", "it was killed by signal 9 (SIGKILL)", rank=0, ranks=4)
+        self.assertIn(", connects by hybrid", self.run_folder().log(0).read_text())
+
+    def test_exception_of_rank_0_after_the_update(self):
+        self.lose("exception_in_hook", "planned fault: exception in a hook", rank=0, ranks=4, event="on_update")
+
+    def test_one_after_another(self):
+        """First each host has one rank left, then one host has none."""
+        settings = {**shrink_test.LONG, "train.max_steps": 3000, "launch.ranks": 4}
+        process, run = self.train_with({}, base=settings), self.run_folder()
+        self.wait_for_training(run, process)
+        for rank in (0, 3, 2):
+            os.kill(self.rank_process(run, rank), signal.SIGKILL)
+            time.sleep(0.2)
+        self.assert_status(0, process)
+        self.assert_status(0, self.train_with({}, base=settings, run="undisturbed"))
+        self.assertEqual(self.run_folder("undisturbed").weights, run.weights, process.text())
+        self.assertEqual([0, 2, 3], sorted(one["rank"] for one in run.summary["lost_ranks"]), process.text())
+        self.assertEqual(1, run.summary["ranks"])
+        self.assert_nothing_left()
 
 
 if __name__ == "__main__":

@@ -359,7 +359,7 @@ class Refused(ProgramTest):
         self.refused({"strategy": "hogwild"}, shrink, "set strategy: all_reduce, overlapped or sharded")
         self.refused({"strategy": "sharded", "faults.copies_every": 0}, "faults.copies_every: 0, ", "set 10, or ")
         self.refused({"mesh.tensor": 2, "launch.ranks": 2}, shrink, "set launch.ranks: 4")
-        self.refused({"backend": "hybrid"}, shrink, "set backend: shm or gloo")
+        self.refused({"backend": "shm", "launch.with": "ssh", "launch.hosts": "[a, b]"}, shrink, "set backend: auto")
         self.refused({"faults.min_ranks": 3}, "faults.min_ranks: 3 ranks are more ", "set it to 2 at most")
 
     def test_other_launchers(self):

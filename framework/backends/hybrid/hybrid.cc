@@ -9,6 +9,7 @@ const bool hybrid_registered =
     Backends::global().add<hybrid::Config>("hybrid", "shared memory inside hosts, MPI or Gloo between them",
                                            BackendTraits{.shared = BackendTraits::Memory::kWithinHosts,
                                                          .mpi_without_store = true,
+                                                         .shrinks = true,
                                                          .uses_levels = true,
                                                          .automatic = WorldKind::kHosts},
                                            [](const hybrid::Config& config, const ConnectOptions& options) {
