@@ -77,6 +77,13 @@ TEST(Check, GoesOnOnlyIfNoRankHasWhatTheOthersLack) {
   EXPECT_EQ(complaint(without_copies + ", strategy: sharded"),
             "config: faults.copies_every: 0, but with these settings of strategy sharded each rank has state that no"
             " other rank has, and that is lost with it; set 10, or set faults.on_lost_rank: stop");
+  const std::string replace = "launch: {ranks: 4}, faults: {on_lost_rank: replace}";
+  EXPECT_EQ(complaint(replace + ", strategy: overlapped, backend: by_messages_of_hosts"), "");
+  EXPECT_THAT(complaint(replace + ", backend: inproc"), ::testing::HasSubstr("replace needs ranks that are processes"));
+  EXPECT_THAT(complaint(replace + ", strategy: sharded"), ::testing::HasSubstr("or set faults.on_lost_rank: shrink"));
+  EXPECT_THAT(complaint("launch: {ranks: 4, hosts: [a], with: ssh}, faults: {on_lost_rank: replace}"),
+              ::testing::HasSubstr("replace starts processes on one host only"));
+  EXPECT_THAT(complaint(replace + ", strategy: hogwild"), ::testing::HasSubstr("faults.on_lost_rank: replace needs"));
   const std::string invariant = ", determinism: world_size_invariant, launch: {ranks: 4, threads: 1}, train: ";
   EXPECT_EQ(complaint("faults: {on_lost_rank: shrink}" + invariant + "{virtual_shards: 24}"), "");
   EXPECT_EQ(

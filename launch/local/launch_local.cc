@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <iostream>
@@ -30,6 +32,7 @@
 #include "launch/failure/failure_report.h"
 #include "launch/failure/record_exception.h"
 #include "launch/failure/verdict.h"
+#include "launch/local/meeting_folder.h"
 #include "launch/local/print_to_console.h"
 #include "launch/local/rank_threads.h"
 #include "launch/local/supervisor.h"
@@ -73,10 +76,71 @@ bool is_loss(const LocalLaunch& options, int rank, int status, const std::option
   return !failure || !failure->secondary || contains(lost_ranks(options.log_folder), rank);
 }
 
+// The processes that take the places of lost ranks.
+class Replacements {
+ public:
+  Replacements(const LocalLaunch& options, const std::string& meeting_folder)
+      : options_(options), folder_(meeting_folder), used_(static_cast<std::size_t>(options.ranks)) {
+    for (int rank = 0; rank < options.ranks; ++rank) places_.push_back(rank);
+  }
+
+  bool enabled() const { return options_.replacements > 0; }
+
+  // Returns true if this process is not a rank yet.
+  bool waits(int rank) const { return rank >= options_.ranks && !folder_.takes_part(rank); }
+
+  void note_end(int rank) const {
+    if (enabled()) folder_.note_end(rank);
+  }
+
+  // Plans a process in place of `lost`, which `start` starts.
+  void replace(int lost, Supervisor& supervisor, const std::function<void(const Newcomer&)>& start) {
+    if (!enabled()) return;
+    const int place = places_.at(static_cast<std::size_t>(lost));
+    if (planned_ == options_.replacements) {
+      print_to_console("No process takes the place of rank " + std::to_string(lost) + ": " + std::to_string(planned_) +
+                       " have been started already (faults.replacements)");
+      return;
+    }
+    ++planned_;
+    const auto lost_at = std::chrono::steady_clock::now();
+    supervisor.call_after(delay(used_.at(static_cast<std::size_t>(place))++), [this, lost, place, lost_at, start] {
+      const Newcomer newcomer{
+          .number = static_cast<int>(places_.size()), .in_place_of = lost, .place = place, .lost_at = lost_at};
+      places_.push_back(place);
+      start(newcomer);
+    });
+  }
+
+ private:
+  milliseconds delay(int before) const {
+    if (before == 0) return milliseconds(0);
+    const double seconds = std::min(60.0, std::ldexp(options_.replacement_delay, std::min(before - 1, 30)));
+    return milliseconds(static_cast<std::int64_t>(seconds * 1000));
+  }
+
+  const LocalLaunch& options_;
+  MeetingFolder folder_;
+  std::vector<int> places_;  // by rank
+  std::vector<int> used_;    // by place: processes that were started for it
+  int planned_ = 0;
+};
+
 // The ranks without which the others go on.
 class LostProcesses {
  public:
   explicit LostProcesses(const LocalLaunch& options) : options_(options) {}
+
+  // Notes that a process has failed that was not a rank yet, and tells why.
+  void add_newcomer(const Supervisor::End& end) {
+    const int rank = rank_of(options_, end.child);
+    const auto failure = failure_left_by(options_.log_folder, rank);
+    const std::string message = failure ? failure->message : describe_end(end.status);
+    lost_.push_back(rank);
+    mark_lost(options_.log_folder, {.rank = rank, .message = message, .time = end.time});
+    print_to_console("Rank " + std::to_string(rank) + ", which was to take the place of a lost one, has failed: " +
+                     message.substr(0, message.find('\n')));
+  }
 
   // Returns true if the others go on, and then makes sure that there is a reason, which they tell.
   bool add(const Supervisor::End& end) {
@@ -167,6 +231,23 @@ Supervisor::Policy policy_of(const LocalLaunch& options, LostProcesses& lost) {
   return policy;
 }
 
+// Makes the supervisor start processes for lost ranks, by `replace`.
+void let_replace(Supervisor::Policy& policy, const LocalLaunch& options, LostProcesses& lost,
+                 const Replacements& replacements, const std::function<void(int rank)>& replace) {
+  policy.waits = [&](int child) { return replacements.waits(rank_of(options, child)); };
+  policy.goes_on = [&, replace](const Supervisor::End& end) {
+    const int rank = rank_of(options, end.child);
+    replacements.note_end(rank);
+    if (replacements.waits(rank)) {
+      lost.add_newcomer(end);
+    } else if (!lost.add(end)) {
+      return false;
+    }
+    replace(rank);
+    return true;
+  };
+}
+
 int processes(const LocalLaunch& options) { return options.threads ? 1 : options.ranks; }
 
 Descriptor open(const std::string& path, int flags) {
@@ -185,6 +266,14 @@ void set_environment(int child, const LocalLaunch& options, const std::string& r
   set("PHALANX_RENDEZVOUS", options.rendezvous.empty() ? "file://" + rendezvous_folder + "/store" : options.rendezvous);
   set("PHALANX_LAUNCHER", "local");
   set(kSpareFailureFolder, rendezvous_folder);
+  if (options.replacements > 0) set(kMeetingFolder, rendezvous_folder);
+}
+
+// Adds what a newcomer, which is not one of the ranks yet, knows of itself.
+void describe_newcomer(const Newcomer& newcomer) {
+  const std::string size = std::to_string(newcomer.number + 1);  // its number is not below that of the ranks
+  for (const char* name : {"WORLD_SIZE", "LOCAL_WORLD_SIZE"}) ::setenv(name, size.c_str(), 1);
+  ::setenv(kNewcomer, to_text(newcomer).c_str(), 1);
 }
 
 // Opens the log in the child, so that no rank inherits another rank's log.
@@ -257,11 +346,12 @@ int run_as_threads(const LocalLaunch& options, const std::function<int(int)>& bo
 }
 
 int run_child(int child, const LocalLaunch& options, const std::string& rendezvous_folder,
-              const std::function<int(int)>& body) {
+              const std::function<int(int)>& body, const std::optional<Newcomer>& newcomer = {}) {
   const int rank = rank_of(options, child);
   const std::string log = log_path(options.log_folder, rank);
   try {
     set_environment(child, options, rendezvous_folder);
+    if (newcomer) describe_newcomer(*newcomer);
     redirect(rank, log, options.redirect_output);
     if (options.prepare) options.prepare();
     return options.threads ? run_as_threads(options, body) : body(rank);
@@ -297,10 +387,24 @@ Verdict run_local(const LocalLaunch& options, const std::function<int(int rank)>
   take_lost_ranks(options.log_folder);
   const TemporaryFolder rendezvous_folder(TemporaryFolder::Removal::kAlways);
   LostProcesses lost(options);
-  Supervisor supervisor(policy_of(options, lost));
+  Replacements replacements(options, rendezvous_folder.path());
+  std::optional<Supervisor> made;
+  auto policy = policy_of(options, lost);
+  if (replacements.enabled()) {
+    let_replace(policy, options, lost, replacements, [&](int rank) {
+      replacements.replace(rank, *made, [&](const Newcomer& newcomer) {
+        made->start([&] { return run_child(newcomer.number, options, rendezvous_folder.path(), body, newcomer); });
+      });
+    });
+  }
+  Supervisor& supervisor = made.emplace(std::move(policy));
   start_children(supervisor, options, rendezvous_folder.path(), body);
   auto ends = ends_of_ranks(supervisor.run());
+  std::erase_if(ends, [&](const RankEnd& end) { return replacements.enabled() && replacements.waits(end.rank); });
   auto failures = take_failures(options.log_folder, rendezvous_folder.path());
+  if (replacements.enabled()) {
+    std::erase_if(failures, [&](const Failure& one) { return replacements.waits(one.rank); });
+  }
   lost.settle(ends, failures);
   // A process with several ranks has one exit status for all of them.
   const int status = exit_status_of(ends.front().status);
