@@ -9,9 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <iostream>
@@ -35,6 +33,7 @@
 #include "launch/local/meeting_folder.h"
 #include "launch/local/print_to_console.h"
 #include "launch/local/rank_threads.h"
+#include "launch/local/replacements.h"
 #include "launch/local/supervisor.h"
 #include "launch/temporary_folder.h"
 
@@ -75,56 +74,6 @@ bool is_loss(const LocalLaunch& options, int rank, int status, const std::option
   if (!options.goes_on || !is_own_failure(status) || !training_has_begun(options.log_folder)) return false;
   return !failure || !failure->secondary || contains(lost_ranks(options.log_folder), rank);
 }
-
-// The processes that take the places of lost ranks.
-class Replacements {
- public:
-  Replacements(const LocalLaunch& options, const std::string& meeting_folder)
-      : options_(options), folder_(meeting_folder), used_(static_cast<std::size_t>(options.ranks)) {
-    for (int rank = 0; rank < options.ranks; ++rank) places_.push_back(rank);
-  }
-
-  bool enabled() const { return options_.replacements > 0; }
-
-  // Returns true if this process is not a rank yet.
-  bool waits(int rank) const { return rank >= options_.ranks && !folder_.takes_part(rank); }
-
-  void note_end(int rank) const {
-    if (enabled()) folder_.note_end(rank);
-  }
-
-  // Plans a process in place of `lost`, which `start` starts.
-  void replace(int lost, Supervisor& supervisor, const std::function<void(const Newcomer&)>& start) {
-    if (!enabled()) return;
-    const int place = places_.at(static_cast<std::size_t>(lost));
-    if (planned_ == options_.replacements) {
-      print_to_console("No process takes the place of rank " + std::to_string(lost) + ": " + std::to_string(planned_) +
-                       " have been started already (faults.replacements)");
-      return;
-    }
-    ++planned_;
-    const auto lost_at = std::chrono::steady_clock::now();
-    supervisor.call_after(delay(used_.at(static_cast<std::size_t>(place))++), [this, lost, place, lost_at, start] {
-      const Newcomer newcomer{
-          .number = static_cast<int>(places_.size()), .in_place_of = lost, .place = place, .lost_at = lost_at};
-      places_.push_back(place);
-      start(newcomer);
-    });
-  }
-
- private:
-  milliseconds delay(int before) const {
-    if (before == 0) return milliseconds(0);
-    const double seconds = std::min(60.0, std::ldexp(options_.replacement_delay, std::min(before - 1, 30)));
-    return milliseconds(static_cast<std::int64_t>(seconds * 1000));
-  }
-
-  const LocalLaunch& options_;
-  MeetingFolder folder_;
-  std::vector<int> places_;  // by rank
-  std::vector<int> used_;    // by place: processes that were started for it
-  int planned_ = 0;
-};
 
 // The ranks without which the others go on.
 class LostProcesses {
@@ -387,7 +336,10 @@ Verdict run_local(const LocalLaunch& options, const std::function<int(int rank)>
   take_lost_ranks(options.log_folder);
   const TemporaryFolder rendezvous_folder(TemporaryFolder::Removal::kAlways);
   LostProcesses lost(options);
-  Replacements replacements(options, rendezvous_folder.path());
+  Replacements replacements({.ranks = options.ranks,
+                             .most = options.replacements,
+                             .delay = options.replacement_delay,
+                             .meeting_folder = rendezvous_folder.path()});
   std::optional<Supervisor> made;
   auto policy = policy_of(options, lost);
   if (replacements.enabled()) {
@@ -400,11 +352,9 @@ Verdict run_local(const LocalLaunch& options, const std::function<int(int rank)>
   Supervisor& supervisor = made.emplace(std::move(policy));
   start_children(supervisor, options, rendezvous_folder.path(), body);
   auto ends = ends_of_ranks(supervisor.run());
-  std::erase_if(ends, [&](const RankEnd& end) { return replacements.enabled() && replacements.waits(end.rank); });
+  std::erase_if(ends, [&](const RankEnd& end) { return replacements.waits(end.rank); });
   auto failures = take_failures(options.log_folder, rendezvous_folder.path());
-  if (replacements.enabled()) {
-    std::erase_if(failures, [&](const Failure& one) { return replacements.waits(one.rank); });
-  }
+  std::erase_if(failures, [&](const Failure& one) { return replacements.waits(one.rank); });
   lost.settle(ends, failures);
   // A process with several ranks has one exit status for all of them.
   const int status = exit_status_of(ends.front().status);
