@@ -7,10 +7,13 @@
 
 #include "engine/checkpoint/memory_file.h"
 #include "engine/checkpoint/restore.h"
+#include "framework/base/error.h"
 #include "framework/comm/texts.h"
 
 namespace phalanx {
 namespace {
+
+constexpr std::int64_t kNoStep = -1;  // the step of a rank that has nothing to carry
 
 // Returns the plan by which this rank alone writes everything.
 WritePlan plan_of_one(const RunState& state) {
@@ -66,20 +69,31 @@ CarriedState carry(const RunState& state, Manifest manifest, StepStage stage) {
   return carried;
 }
 
+CarriedState nothing_carried() {
+  CarriedState nothing;
+  nothing.manifest.position.step = kNoStep;
+  return nothing;
+}
+
 CarriedPosition restore_carried(const CarriedState& own, RunState& state, Communicator& world) {
   const auto positions = gather_positions(own, world);
   const int source = furthest(positions);
+  const auto& position = positions.at(static_cast<std::size_t>(source));
+  if (position.manifest.position.step == kNoStep) {
+    throw Error("all ranks that had the state of the run are lost; continue from a checkpoint with --resume=auto");
+  }
   const MemoryFile weights(broadcast_text(own.snapshot.weights, world, source));
   const MemoryFile whole_state(broadcast_text(own.snapshot.state, world, source));
   const auto parts = all_gather_text(own.parts, world);
   SavedFiles files;
   files.weights.emplace_back(weights.path());
   std::vector<MemoryFile> memory;
-  for (const auto& text : parts) memory.emplace_back(text);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (positions[i].manifest.position.step != kNoStep) memory.emplace_back(parts[i]);
+  }
   for (const auto& file : memory) files.state.emplace_back(file.path());
   files.state.at(static_cast<std::size_t>(source)) = SafetensorsFile(whole_state.path());
   files.common = source;
-  const auto& position = positions.at(static_cast<std::size_t>(source));
   restore(files, position.manifest.updates, state);
   return position;
 }

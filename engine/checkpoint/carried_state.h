@@ -12,6 +12,7 @@
 #include "engine/checkpoint/copies.h"
 #include "engine/checkpoint/manifest.h"
 #include "engine/checkpoint/run_state.h"
+#include "framework/base/error.h"
 #include "framework/comm/communicator.h"
 
 namespace phalanx {
@@ -36,6 +37,9 @@ struct CarriedState {
 /// the fields named above. Not collective.
 CarriedState carry(const RunState& state, Manifest manifest, StepStage stage);
 
+/// Returns the state of a rank that has not taken part in the run yet.
+CarriedState nothing_carried();
+
 /// Restores `state` on the ranks that are left, from what they have carried, and returns the position that all of them
 /// have then. Collective. Throws DataError and CommError.
 ///
@@ -45,6 +49,9 @@ CarriedState carry(const RunState& state, Manifest manifest, StepStage stage);
 /// optimizers are equal at the end of a step, and a rank that has not come as far has changed only what belongs to it
 /// alone: random numbers, buffers and meters, which it carries as they were at the end of its last complete step. If no
 /// rank has completed the update, all begin the step again.
+///
+/// Ranks with nothing_carried() take over that replica as well, and otherwise begin like the additional ranks of a run
+/// that resumes on more ranks. They must come after all others in `world`. Throws Error if no rank has carried a state.
 struct CarriedPosition {
   Manifest manifest;
   StepStage stage;
@@ -59,8 +66,25 @@ struct LostRank {
   double seconds = 0;     // from the time at which its loss was noticed until training went on
 };
 
-/// The memory of a rank that goes on without lost ranks (faults.on_lost_rank: shrink). It lives as long as the rank;
-/// the parts of a run read and fill it. Belongs to the rank's thread.
+/// A rank that takes the place of a lost one.
+struct ReturnedRank {
+  int rank = 0;            // its own number
+  int in_place_of = 0;     // the number of the lost rank
+  int source = 0;          // the number of the rank whose state it got
+  std::int64_t step = -1;  // the step after which it has taken part; -1: it does not yet
+  double seconds = 0;      // from the loss until it took part
+
+  std::chrono::steady_clock::time_point lost_at{};
+};
+
+/// The end of a call of run_experiment() with a whole state in Recovery::carried, because ranks wait to take part.
+class NewcomersWait : public Error {
+ public:
+  NewcomersWait() : Error("the run is interrupted for ranks that wait to take part in it") {}
+};
+
+/// The memory of a rank that goes on without lost ranks (faults.on_lost_rank: shrink or replace). It lives as long as
+/// the rank; the parts of a run read and fill it. Belongs to the rank's thread.
 struct Recovery {
   std::optional<CarriedState> carried{};  // if Replica::ranks_are_equal()
   KeptCopies copies{};                    // otherwise
@@ -82,7 +106,8 @@ struct Recovery {
   int ranks = 0;                 // with which the run began; 0: it is not built yet
   bool rebuilt = false;          // the run is built for the ranks that are left, and continues from this memory
   std::vector<LostRank> lost{};  // so far
-  double lost_seconds = 0;       // the sum of the times that the losses have cost
+  std::vector<ReturnedRank> returned{};
+  double lost_seconds = 0;  // the sum of the times that the losses have cost
 };
 
 }  // namespace phalanx

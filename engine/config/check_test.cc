@@ -92,6 +92,16 @@ TEST(Check, GoesOnOnlyIfNoRankHasWhatTheOthersLack) {
             " one replica; set launch.ranks: 4 or a higher multiple of 2, or set faults.on_lost_rank: stop");
   EXPECT_THAT(complaint(without_copies + ", mesh: {pipe: 2}"),
               ::testing::HasSubstr("faults.copies_every: 0, but with this mesh each rank has a part of a replica"));
+  const std::string replace = "launch: {ranks: 4}, faults: {on_lost_rank: replace}";
+  EXPECT_EQ(complaint(replace + ", strategy: overlapped, backend: by_messages_of_hosts"), "");
+  EXPECT_THAT(complaint(replace + ", backend: inproc"), ::testing::HasSubstr("replace needs ranks that are processes"));
+  EXPECT_THAT(complaint(replace + ", strategy: sharded"), ::testing::HasSubstr("or set faults.on_lost_rank: shrink"));
+  EXPECT_THAT(complaint("launch: {ranks: 4, hosts: [a], with: ssh}, faults: {on_lost_rank: replace}"),
+              ::testing::HasSubstr("replace starts processes on one host only"));
+  EXPECT_THAT(complaint(replace + ", mesh: {tensor: 2}"), ::testing::HasSubstr("needs a whole replica on each rank"));
+  EXPECT_THAT(complaint("launch: {ranks: 4}, faults: {on_lost_rank: replace, batch: per_rank}"),
+              ::testing::HasSubstr("replace keeps the number of ranks"));
+  EXPECT_THAT(complaint(replace + ", strategy: hogwild"), ::testing::HasSubstr("faults.on_lost_rank: replace needs"));
   const std::string invariant = ", determinism: world_size_invariant, launch: {ranks: 4, threads: 1}, train: ";
   EXPECT_EQ(complaint("faults: {on_lost_rank: shrink}" + invariant + "{virtual_shards: 24}"), "");
   EXPECT_EQ(

@@ -44,7 +44,7 @@ bool is_only_backend(const std::string& of_rule, const ExperimentConfig& config)
 // Refuses ranks that other launchers start, and those that cannot agree on who is left.
 void check_places(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto refuse = [&](bool wrong, const std::string& message) {
-    refuse_if(problems, wrong, kKey, "shrink " + message + kOrStop);
+    refuse_if(problems, wrong, kKey, config.faults.on_lost_rank + " " + message + kOrStop);
   };
   refuse(!shrinks(config.backend), "needs a backend whose ranks agree on who is left, which those of " +
                                        config.backend + " cannot; set backend: shm or gloo");
@@ -70,7 +70,7 @@ bool check_number_of_replicas(std::vector<ConfigProblem>& problems, const Experi
     axes += (axes.empty() ? "mesh." : ", mesh.") + axis + ": " + std::to_string(size);
   }
   refuse_if(problems, ranks > 1 && config.launch.ranks < 2 * ranks, kKey,
-            "shrink goes on with the other replicas, but with " + axes +
+            config.faults.on_lost_rank + " goes on with the other replicas, but with " + axes +
                 " all ranks are one replica; set launch.ranks: " + std::to_string(2 * ranks) +
                 " or a higher multiple of " + std::to_string(ranks) + kOrStop);
   return ranks > 1;
@@ -79,7 +79,7 @@ bool check_number_of_replicas(std::vector<ConfigProblem>& problems, const Experi
 // Refuses ranks that have something that no other rank has, and that cannot be copied.
 void check_replicas(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto refuse = [&](bool wrong, const std::string& message) {
-    refuse_if(problems, wrong, kKey, "shrink " + message + kOrStop);
+    refuse_if(problems, wrong, kKey, config.faults.on_lost_rank + " " + message + kOrStop);
   };
   const bool divided = check_number_of_replicas(problems, config);
   const auto traits = config.strategy.traits();
@@ -103,7 +103,7 @@ void check_replicas(std::vector<ConfigProblem>& problems, const ExperimentConfig
 // Refuses what depends on the number of ranks with which the run began.
 void check_fixed_numbers(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto refuse = [&](bool wrong, const std::string& message) {
-    refuse_if(problems, wrong, kKey, "shrink " + message + kOrStop);
+    refuse_if(problems, wrong, kKey, config.faults.on_lost_rank + " " + message + kOrStop);
   };
   const auto& framework = config.framework;
   refuse(!framework.record.empty(),
@@ -131,8 +131,26 @@ void check_shards_of_fewer_ranks(std::vector<ConfigProblem>& problems, const Exp
                                                     : "set it to a multiple of " + std::to_string(multiple);
   refuse_if(problems, shards % multiple != 0, "train.virtual_shards",
             std::to_string(shards) + " cannot be divided among each number of ranks from 1 to " +
-                std::to_string(config.launch.ranks) + ", which may be left with faults.on_lost_rank: shrink; " +
-                remedy);
+                std::to_string(config.launch.ranks) +
+                ", which may be left with faults.on_lost_rank: " + config.faults.on_lost_rank + "; " + remedy);
+}
+
+// Refuses jobs in which no process can be started for a lost rank, or could not get its state.
+void check_replacement(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
+  const auto refuse = [&](bool wrong, const std::string& message) {
+    refuse_if(problems, wrong, kKey, "replace " + message + ", or set faults.on_lost_rank: shrink");
+  };
+  refuse(config.backend != "auto" && backend_traits(config.backend).threads,
+         "needs ranks that are processes, but those of " + config.backend + " are threads; set backend: shm or gloo");
+  refuse(!config.launch.hosts.empty() || config.launch.with == "ssh",
+         "starts processes on one host only; remove launch.hosts and set launch.with: local");
+  const auto traits = config.strategy.traits();
+  refuse(config.strategy.selected() != "auto" && can_be_copied(traits) && !traits.ranks_are_equal(),
+         "needs a strategy by which each rank has all state, which " + config.strategy.selected() +
+             " with these settings does not give; set strategy: all_reduce or overlapped");
+  refuse(!model_parallel_axes(config.mesh).empty(), "needs a whole replica on each rank; remove section mesh");
+  refuse(config.faults.keeps_batch_per_rank(),
+         "keeps the number of ranks, but faults.batch: per_rank changes it; set faults.batch: global");
 }
 
 // Refuses what cannot follow a global batch that becomes smaller with the number of ranks.
@@ -163,6 +181,7 @@ void check_faults(std::vector<ConfigProblem>& problems, const ExperimentConfig& 
   check_replicas(problems, config);
   check_fixed_numbers(problems, config);
   if (faults.keeps_batch_per_rank()) check_batch_per_rank(problems, config);
+  if (faults.replaces()) check_replacement(problems, config);
   if (config.determinism == "world_size_invariant") check_shards_of_fewer_ranks(problems, config);
 }
 

@@ -15,15 +15,18 @@ struct FaultsConfig {
   std::int64_t min_ranks = 1;
   std::int64_t copies_every = 10;
   std::string batch = "global";
+  std::int64_t replacements = 10;
 
   template <class V>
   void visit(V& v) {
     v("on_lost_rank", on_lost_rank,
-      "what the others do when a rank is killed, crashes or throws; stop: end, shrink: go on without it",
-      config::one_of({"stop", "shrink"}));
-    v("lost_after", lost_after, "with shrink: seconds for which a rank may be stopped (SIGSTOP) before it is killed",
+      "what the others do when a rank is killed, crashes or throws; stop: end, shrink: go on without it, "
+      "replace: go on without it until a new process has taken its place",
+      config::one_of({"stop", "shrink", "replace"}));
+    v("lost_after", lost_after,
+      "with shrink and replace: seconds for which a rank may be stopped (SIGSTOP) before it is killed",
       config::above(0));
-    v("min_ranks", min_ranks, "with shrink: with fewer ranks, the run is saved and ends with status 5",
+    v("min_ranks", min_ranks, "with shrink and replace: with fewer ranks, the run is saved and ends with status 5",
       config::at_least(1));
     v("copies_every", copies_every,
       "with shrink: steps between copies, in the memory of another rank, of what only one rank has; 0: none",
@@ -32,9 +35,14 @@ struct FaultsConfig {
       "with shrink: what stays the same when ranks are lost; global: the samples of a step over all ranks, per_rank: "
       "those of each rank",
       config::one_of({"global", "per_rank"}));
+    v("replacements", replacements, "with replace: processes that are started in all for lost ranks",
+      config::at_least(1));
   }
 
-  bool shrinks() const { return on_lost_rank == "shrink"; }
+  /// Returns true if the others go on without a lost rank, be it for good or until it is replaced.
+  bool shrinks() const { return on_lost_rank != "stop"; }
+
+  bool replaces() const { return on_lost_rank == "replace"; }
   bool keeps_batch_per_rank() const { return shrinks() && batch == "per_rank"; }
 };
 

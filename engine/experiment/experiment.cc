@@ -167,6 +167,12 @@ void add_hooks(const Run& run) {
     run.replica().step->start(state.step);
   });
   run.context.add_hooks(engine);
+  engine.on(Event::kUpdate, HookPhase::kLast, [&run](State& state) {
+    if (!run.vote.awaited() || state.stop || !run.replica().settings.strategy.traits().ranks_are_equal()) return;
+    run.vote.settle();
+    run.checkpointing.settle();  // nobody would complete the checkpoint that is being written
+    throw NewcomersWait();
+  });
 }
 
 // Returns the floating-point operations of training on one sample. 0: nothing was counted. Collective.
@@ -292,7 +298,8 @@ ExperimentResult train(const Run& run, const UnreadableSamples& data) {
   return result;
 }
 
-// Does the same. If a peer is lost, the state of this rank is kept for a run on the ranks that are left.
+// Does the same. If a peer is lost, or others wait to take part, the state of this rank is kept for a run on the ranks
+// that are left.
 ExperimentResult train_or_carry(const Run& run, const UnreadableSamples& data) {
   try {
     return train(run, data);
@@ -300,6 +307,10 @@ ExperimentResult train_or_carry(const Run& run, const UnreadableSamples& data) {
     if (error.kind() != CommError::Kind::kPeerLost) throw;
     const auto& recovery = run.context.recovery;
     if (recovery && !recovery->noticed) recovery->noticed = std::chrono::steady_clock::now();
+    run.checkpointing.carry_state();
+    throw;
+  } catch (const NewcomersWait&) {
+    if (!run.context.recovery->noticed) run.context.recovery->noticed = std::chrono::steady_clock::now();
     run.checkpointing.carry_state();
     throw;
   }
@@ -336,7 +347,8 @@ ExperimentResult run_complete(const ExperimentConfig& config, const ExperimentCo
                                         .ends_on_repetition = config.launch.restarts > 0,
                                         .wrong_before = context.wrong_before,
                                         .on_wrong = context.computed_wrongly});
-  StopVote vote(all, context.stop_asked, time_limit(config.train, context.started), delay, pipelined);
+  StopVote vote(all, context.stop_asked, time_limit(config.train, context.started), delay, pipelined,
+                context.newcomers_wait);
   ServerMoves moves(
       {.file = config.roles.servers_file, .delay = delay, .asynchronous = pipelined, .shown = config.watch.progress},
       all, context.servers);

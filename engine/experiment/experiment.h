@@ -45,6 +45,10 @@ struct ExperimentContext {
   /// that are left, by another call of run_experiment().
   std::shared_ptr<Recovery> recovery{};
 
+  /// Returns true if other ranks wait to take part in the run; polled once a step. Then run_experiment() throws
+  /// NewcomersWait on all ranks after the same step, if the strategy's ranks_are_equal().
+  std::function<bool()> newcomers_wait = [] { return false; };
+
   // Let callers add hooks to training and to evaluations. Unless they name another phase, these belong to
   // HookPhase::kUser: they are called after everything that measures, evaluates and saves.
   std::function<void(Engine&)> add_hooks = [](Engine&) {};
@@ -92,6 +96,9 @@ struct ExperimentResult {
 /// With ExperimentContext::recovery, an error of kind CommError::kPeerLost leaves the state of the run at the end of
 /// its last complete step there, once training has begun, or the newest copies of the state, if the strategy needs
 /// them. A call with Recovery::rebuilt, in a world of the ranks that are left, goes on from there.
+///
+/// A call that ends with NewcomersWait leaves the state at the end of a step there as well. It is continued in the same
+/// way, in a world to which ranks with nothing_carried() have been added at its end.
 ///
 /// Throws ConfigError if the config does not fit the data, DataError, CommError, and ExpectationError if the result is
 /// not what the config expects, after everything was written.

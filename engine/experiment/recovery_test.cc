@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,6 +50,11 @@ using testing::tiny_config;
 const Changes kChanges{
     "determinism=world_size_invariant", "faults.on_lost_rank=shrink", "train.virtual_shards=12", "train.ema_decay=0.9",
     "evaluate.every_steps=2",           "checkpoint.every_steps=3",   "watch.every_steps=1"};
+
+Changes plus(Changes changes, const Changes& more) {
+  changes.insert(changes.end(), more.begin(), more.end());
+  return changes;
+}
 
 // A rank that ends when it has completed `step` steps: in a hook of the event, or in the evaluation.
 struct Loss {
@@ -202,9 +208,7 @@ class SurvivingRank {
 // the errors that end ranks; null: there must be none. `taken`: gets the samples; may be null.
 Finished run(int ranks, const std::vector<Loss>& losses, const Changes& more = {},
              std::vector<std::string>* errors = nullptr, Taken* taken = nullptr) {
-  Changes changes = kChanges;
-  changes.insert(changes.end(), more.begin(), more.end());
-  const auto config = tiny_config(changes);
+  const auto config = tiny_config(plus(kChanges, more));
   const auto splits = config.dataset.make();
   const RunFolder folder = new_folder();
   std::mutex mutex;
@@ -287,6 +291,72 @@ at::Tensor weights_and_statistics(const Finished& run) {
   return flat(all);
 }
 
+// Trains on two threads until step `joins_at`, when a third one takes part. With `ends_at`, the first of the two ends
+// in that step, so the others have only what they have got from it.
+Finished run_with_newcomer(std::int64_t joins_at, std::optional<std::int64_t> ends_at = {}, const Changes& more = {}) {
+  const auto config = tiny_config(plus(kChanges, more));
+  const auto splits = config.dataset.make();
+  const RunFolder folder = new_folder();
+  run_ranks("inproc", 3, [&](const CommunicatorPtr& world) {
+    at::set_num_threads(1);
+    const bool joins = world->rank() == 2;
+    const auto old = world->split(joins ? 1 : 0, world->rank());
+    const auto recovery = std::make_shared<Recovery>();
+    std::int64_t step = 0;
+    bool together = joins;  // the newcomer takes part
+    const auto train = [&](const CommunicatorPtr& ranks) {
+      const ExperimentContext context{
+          .world = ranks,
+          .splits = splits,
+          .folder = folder,
+          .recovery = recovery,
+          .newcomers_wait = [&] { return !together && world->rank() == 0 && step + 1 >= joins_at; },
+          .add_hooks =
+              [&](Engine& engine) {
+                engine.on(Event::kUpdate, HookPhase::kFirst, [&](State& state) { step = state.step; });
+                engine.on(Event::kBackward, HookPhase::kUser, [&](State& state) {
+                  if (world->rank() == 0 && ends_at && state.step == *ends_at) throw PlannedEnd();
+                });
+              }};
+      (void)run_experiment(config, context);
+    };
+    if (joins) {
+      recovery->carried = nothing_carried();
+      recovery->rebuilt = true;
+    } else {
+      EXPECT_THROW(train(old), NewcomersWait);
+      EXPECT_EQ(step, joins_at);
+      recovery->rebuilt = together = true;
+    }
+    try {
+      train(world);
+    } catch (const PlannedEnd&) {
+    } catch (const CommError& error) {
+      if (!ends_at || error.kind() != CommError::Kind::kPeerLost) throw;
+      train(world->shrink());
+    }
+  });
+  return {.folder = folder, .results = {}, .weights = {}, .errors = {}, .began_after = {}};
+}
+
+TEST(Recovery, ANewcomerLeavesTheResultAsItIs) {
+  const auto undisturbed = run(2, {});
+  for (const std::int64_t step : {2, 3, 4, 6, 11}) {
+    const auto grown = run_with_newcomer(step);
+    EXPECT_TRUE(at::equal(final_weights(grown), final_weights(undisturbed))) << step;
+    EXPECT_EQ(steps_of(grown, "test"), steps_of(undisturbed, "test")) << step;
+    EXPECT_EQ(steps_of(grown, "train"), steps_of(undisturbed, "train")) << step;
+    EXPECT_EQ(summary(grown).at("ranks"), 3);
+  }
+}
+
+TEST(Recovery, ANewcomerHasAllStateOfTheRun) {
+  const auto undisturbed = run(2, {});
+  for (const std::int64_t step : {3, 4}) {
+    EXPECT_TRUE(at::equal(final_weights(run_with_newcomer(3, step)), final_weights(undisturbed))) << step;
+  }
+}
+
 // Running statistics change in the forward that is abandoned.
 TEST(Recovery, BuffersAreAsBeforeTheStepThatIsAbandoned) {
   const Changes norms{"model=norms_under_test"};
@@ -297,11 +367,6 @@ TEST(Recovery, BuffersAreAsBeforeTheStepThatIsAbandoned) {
 
 // Only one rank has a part of the optimizer's state, which another one copies.
 const Changes kSharded{"strategy=sharded", "determinism=run", "faults.copies_every=3", "checkpoint.keep_last=10"};
-
-Changes plus(Changes changes, const Changes& more) {
-  changes.insert(changes.end(), more.begin(), more.end());
-  return changes;
-}
 
 // Returns the weights of a run that resumes on `ranks` ranks from the checkpoint of a step of another run.
 at::Tensor resumed_weights(const Finished& from, std::int64_t step, int ranks, const Changes& changes) {

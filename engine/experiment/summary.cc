@@ -63,6 +63,19 @@ nlohmann::ordered_json lost_ranks_to_json(const Recovery& recovery) {
   return all;
 }
 
+// Returns the ranks that have taken the places of lost ones.
+nlohmann::ordered_json returned_ranks_to_json(const Recovery& recovery) {
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (const auto& one : recovery.returned) {
+    all.push_back({{"rank", one.rank},
+                   {"in_place_of", one.in_place_of},
+                   {"source", one.source},
+                   {"step", one.step},
+                   {"seconds", one.seconds}});
+  }
+  return all;
+}
+
 }  // namespace
 
 std::string summary_text(const ExperimentConfig& config, const ExperimentContext& context,
@@ -98,6 +111,7 @@ std::string summary_text(const ExperimentConfig& config, const ExperimentContext
                                 {"repaired_tensors", result.repaired_tensors},
                                 {"restarts", restarts_of_job().count},
                                 {"lost_ranks", lost_ranks_to_json(recovery)},
+                                {"returned_ranks", returned_ranks_to_json(recovery)},
                                 {"lost_seconds", failures.seconds},
                                 {"goodput", failures.goodput},
                                 {"train_seconds", times.training_seconds()},

@@ -12,6 +12,7 @@ FailureCost failure_cost(const Recovery* recovery, std::chrono::steady_clock::ti
   FailureCost cost{.seconds = restarts_of_job().lost_seconds};
   if (recovery != nullptr) {
     cost.ranks = static_cast<std::int64_t>(recovery->lost.size());
+    cost.returned = static_cast<std::int64_t>(recovery->returned.size());
     cost.seconds += recovery->lost_seconds;
   }
   const std::chrono::duration<double> all = std::chrono::steady_clock::now() - started;

@@ -65,6 +65,24 @@ TEST_P(StopVotes, AllStopAfterTheSameStepHoweverLateVotesAreRead) {
   }
 }
 
+TEST(StopVotes, AllLearnAfterTheSameStepThatOthersWait) {
+  std::vector<std::int64_t> learnt(3);
+  testing::run_ranks("inproc", 3, [&](const CommunicatorPtr& world) {
+    testing::FakeEngine fake(8);
+    std::int64_t step = 0;
+    fake.engine.on(Event::kUpdate, HookPhase::kFirst, [&](State& state) { step = state.step; });
+    StopVote vote(
+        world, [] { return false; }, [] { return false; }, 1, false, [&] { return world->rank() == 1 && step == 5; });
+    vote.attach(fake.engine);
+    fake.engine.on(Event::kUpdate, HookPhase::kLast, [&](State& state) {
+      if (vote.awaited()) learnt[static_cast<std::size_t>(world->rank())] += state.step;
+    });
+    EXPECT_EQ(fake.train({.epochs = 1}).step, 8);
+    EXPECT_FALSE(vote.stopped());
+  });
+  EXPECT_THAT(learnt, Each(6));
+}
+
 TEST_P(StopVotes, TheFirstToBeAskedDecidesForAll) {
   std::vector<std::int64_t> asked;
   for (int rank = 0; rank < GetParam(); ++rank) asked.push_back(12 - 2 * rank);

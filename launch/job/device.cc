@@ -58,7 +58,7 @@ std::string for_cpus_alone(const ExperimentConfig& config, Communicator& world) 
   if (!config.framework.record.empty() && !config.train.deterministic) {
     return "framework.record needs train.deterministic: true on devices, so that a replay computes the same bits";
   }
-  if (config.faults.shrinks()) return "faults.on_lost_rank: shrink works on the CPU only";
+  if (config.faults.shrinks()) return "faults.on_lost_rank: " + config.faults.on_lost_rank + " works on the CPU only";
   if (config.framework.check_collectives) return "framework.check_collectives compares operations on the CPU only";
   return "";
 }

@@ -92,13 +92,16 @@ AgentsLaunch agents_launch(const Job& job, const RunFolder& folder) {
 }
 
 LocalLaunch local_launch(const Job& job, const RunFolder& folder, bool threads) {
+  const bool replaces = job.config.faults.replaces() && !job.body;
   return {.ranks = static_cast<int>(job.config.launch.ranks),
           .threads = threads,
           .log_folder = folder.logs(),
           .stop_policy = stop_policy_of(job),
           .describe_saved = saved_state_describer(job, folder),
           .goes_on = job.config.faults.shrinks() && !job.body,
-          .lost_after = job.config.faults.lost_after};
+          .lost_after = job.config.faults.lost_after,
+          .replacements = replaces && !threads ? static_cast<int>(job.config.faults.replacements) : 0,
+          .replacement_delay = job.config.launch.restart_delay};
 }
 
 // Starts all ranks, and waits until they have ended.
@@ -195,11 +198,12 @@ void refuse_restarts(const Job& job, const LaunchEnvironment& launched) {
 void refuse_shrinking(const Job& job, const std::string& launcher) {
   if (!job.config.faults.shrinks() || job.body) return;
   if (environment("PHALANX_LAUNCHER") && backend_traits(job.config.backend).mpi) return;
-  throw ConfigError({{.origin = "config",
-                      .key = "faults.on_lost_rank",
-                      .message = "shrink needs ranks that our own launcher starts, but " + launcher +
-                                 " starts these; set launch.with: local, or ssh for several hosts, or mpi with "
-                                 "backend: mpi, or set faults.on_lost_rank: stop"}});
+  throw ConfigError(
+      {{.origin = "config",
+        .key = "faults.on_lost_rank",
+        .message = job.config.faults.on_lost_rank + " needs ranks that our own launcher starts, but " + launcher +
+                   " starts these; set launch.with: local, or ssh for several hosts, or mpi with "
+                   "backend: mpi, or set faults.on_lost_rank: stop"}});
 }
 
 // Refuses an mpirun that would end all ranks when one is lost.
@@ -209,7 +213,7 @@ void require_ulfm(const Job& job) {
   if (why.empty()) return;
   throw ConfigError({{.origin = "config",
                       .key = "faults.on_lost_rank",
-                      .message = "shrink: " + why + ", or set faults.on_lost_rank: stop"}});
+                      .message = job.config.faults.on_lost_rank + ": " + why + ", or set faults.on_lost_rank: stop"}});
 }
 
 // Runs a rank that another launcher, or the mpirun of ours, has started.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -109,12 +110,12 @@ Connected connect_rank(const ExperimentConfig& config, const StartedRank& rank) 
 
 // Does for a job without a supervisor what run_job() does otherwise, now that the ranks have agreed on a folder.
 void begin_unsupervised(const Job& job, const StartedRank& rank, const Connected& connected) {
-  const auto& [launched, folder, shared] = rank;
+  const LaunchEnvironment& launched = rank.launched;
   const std::string& backend = connected.connections.front().backend;
   const int size = launched.rank_info.size;
   log_info() << "rank " << rank.rank() << " of " << size << " on " << host_name() << ", started by "
              << launched.launcher << ", connects by " << backend << ", " << connected.cores;
-  if (rank.rank() == 0) print_run_header(job, *folder, size, backend);
+  if (rank.rank() == 0) print_run_header(job, *rank.folder, size, backend);
 }
 
 // Logs by which secret ranks recognize each other. The secret itself never appears in the log.
@@ -269,6 +270,7 @@ struct RankRun {
   std::optional<Splits> splits{};
   bool wrong_before = false;             // this rank has computed wrongly
   std::shared_ptr<Recovery> recovery{};  // null: a lost rank ends the job
+  std::function<bool()> newcomers_wait = [] { return false; };
 };
 
 // Notes for the launcher that there is something to go on with from now on.
@@ -310,7 +312,8 @@ int run_in_world(RankRun& run, Connections connections, const ExperimentConfig& 
                             .started = job.started,
                             .stop_asked = too_few ? std::function<bool()>([] { return true; }) : stop_requested,
                             .same_processors = run.same_processors,
-                            .recovery = recovery};
+                            .recovery = recovery,
+                            .newcomers_wait = run.newcomers_wait};
   if (run.supervised) count_wrong_results(rank, run.wrong_before, context);
   if (job.body) return job.body(config, context);
   std::shared_ptr<const EndOfTraining> end;
@@ -332,21 +335,30 @@ int run_in_world(RankRun& run, Connections connections, const ExperimentConfig& 
   return status;
 }
 
-// Runs the rank, and goes on with the ranks that are left when others are lost, if the config says so.
-int run_while_ranks_are_lost(RankRun& run, Connections connections) {
-  const int size = connections.front().group->size();
-  run.presence = std::make_unique<RankPresence>(run.rank.rank(), size, run.rank.folder->logs());
-  if (!run.job.config.faults.shrinks() || run.job.body || size == 1) {
-    return run_in_world(run, std::move(connections), run.job.config);
+// Takes newcomers into the world. Returns the error if another rank is lost meanwhile, and null otherwise.
+std::exception_ptr grow(ShrinkingWorld& ranks, RankRun& run) {
+  try {
+    ranks.grow(run.rank.launched, *run.recovery);
+    return nullptr;
+  } catch (const CommError& error) {
+    if (error.kind() != CommError::Kind::kPeerLost) throw;
+    log_warning() << "a rank is lost while newcomers connect: " << error.what();
+    return std::current_exception();
   }
-  run.recovery = std::make_shared<Recovery>();
-  const ShrinkingWorld::Rank rank{
-      .number_in_job = run.rank.rank(), .thread = run.rank.shared != nullptr, .log_folder = run.rank.folder->logs()};
-  ShrinkingWorld ranks(std::move(connections), rank, run.job.config);
+}
+
+// Runs the rank while ranks are lost and newcomers take their places.
+int run_while_ranks_change(RankRun& run, ShrinkingWorld& ranks) {
+  const std::string logs = run.rank.folder->logs();
+  run.newcomers_wait = [&ranks] { return ranks.world().rank() == 0 && ranks.newcomers_wait(); };
   while (true) {
-    std::exception_ptr loss;
+    run.hang.clear();
+    run.presence = std::make_unique<RankPresence>(ranks.world().rank(), ranks.world().size(), logs);
+    std::exception_ptr loss;  // null: newcomers wait
     try {
       return run_in_world(run, ranks.connections(), ranks.config());
+    } catch (const NewcomersWait&) {
+      log_info() << "ranks wait to take part";
     } catch (const CommError& error) {
       // Before the first step, there is nothing to go on with, and the error may be that of the whole job.
       if (error.kind() != CommError::Kind::kPeerLost || !run.recovery->can_go_on()) throw;
@@ -354,12 +366,42 @@ int run_while_ranks_are_lost(RankRun& run, Connections connections) {
       loss = std::current_exception();
     }
     run.presence.reset();
+    if (!loss) loss = grow(ranks, run);
     // Replicas that differ are such an error, too, and it may be unknown which of them is wrong.
-    if (!ranks.shrink(*run.recovery)) std::rethrow_exception(loss);
+    if (loss && !ranks.shrink(*run.recovery)) std::rethrow_exception(loss);
     if (ranks.leaves()) return kDone;
     run.hang.clear();
     run.presence = std::make_unique<RankPresence>(ranks.world().rank(), ranks.world().size(), rank.log_folder);
   }
+}
+
+// Runs the rank, and goes on with the ranks that are left when others are lost, if the config says so.
+int run_with_peers(RankRun& run, Connections connections) {
+  const int size = connections.front().group->size();
+  if (!run.job.config.faults.shrinks() || run.job.body || size == 1) {
+    run.presence = std::make_unique<RankPresence>(run.rank.rank(), size, run.rank.folder->logs());
+    return run_in_world(run, std::move(connections), run.job.config);
+  }
+  run.recovery = std::make_shared<Recovery>();
+  const ShrinkingWorld::Rank rank{
+      .number_in_job = run.rank.rank(), .thread = run.rank.shared != nullptr, .log_folder = run.rank.folder->logs()};
+  ShrinkingWorld ranks(std::move(connections), rank, run.job.config);
+  return run_while_ranks_change(run, ranks);
+}
+
+// Runs a process that takes the place of a lost rank, once the others let it take part.
+int run_newcomer(RankRun& run) {
+  const StartedRank& rank = run.rank;
+  const auto& config = run.job.config;
+  const int ranks = static_cast<int>(config.launch.ranks), place = rank.newcomer->place;
+  log_info() << bind_cores(config.launch, {.rank = place, .size = ranks, .local_rank = place, .local_size = ranks},
+                           CoresFrom::kPhalanx);
+  run.splits = make_data(run.job, /*prints=*/false);
+  run.recovery = std::make_shared<Recovery>();
+  auto joined = ShrinkingWorld::join(*rank.newcomer, {.number_in_job = rank.rank(), .log_folder = rank.folder->logs()},
+                                     config, rank.launched, *run.recovery, stop_requested);
+  if (!joined) return kInterrupted;
+  return run_while_ranks_change(run, *joined);
 }
 
 }  // namespace
@@ -374,6 +416,16 @@ int run_rank(const Job& job, StartedRank rank) {
   try {
     const OutputFlush flush;
     if (supervised) log.open(*rank.folder, number, thread);
+    if (rank.newcomer) {
+      trace_crashes(rank.folder->logs(), number, rank.folder->log(number), false);
+      RankRun run{.job = job,
+                  .rank = rank,
+                  .supervised = true,
+                  .same_processors = true,  // on this host
+                  .command = command,
+                  .hang = hang};
+      return run_newcomer(run);
+    }
     Connected connected = connect_rank(job.config, rank);
     if (!supervised) {
       claimed = agree_on_folder(job, connected.world());
@@ -396,7 +448,7 @@ int run_rank(const Job& job, StartedRank rank) {
                 .same_processors = same_processors,
                 .command = command,
                 .hang = hang};
-    return run_while_ranks_are_lost(run, std::move(connected.connections));
+    return run_with_peers(run, std::move(connected.connections));
   } catch (...) {
     const bool other = rank.launched.rank_info.local_rank > 0;
     if (!rank.folder && other && is_known_to_all_ranks(std::current_exception())) return kUsage;

@@ -15,11 +15,13 @@
 #include <thread>
 #include <utility>
 
+#include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/base/log.h"
 #include "framework/base/text.h"
 #include "framework/comm/texts.h"
 #include "launch/failure/failure.h"
+#include "launch/job/growth.h"
 #include "launch/local/print_to_console.h"
 
 namespace phalanx {
@@ -30,6 +32,8 @@ using Clock = std::chrono::steady_clock;
 // A rank that throws, or the launcher of one that is killed, writes the reason within milliseconds, unless the machine
 // is busy. This process ends with its launcher, so it does not wait in vain for a launcher that is gone.
 constexpr std::chrono::milliseconds kReasonWait{2000};
+
+constexpr std::chrono::milliseconds kInvitationPoll{5};
 
 // Returns the first line, as part of a sentence.
 std::string in_a_sentence(const std::string& message) {
@@ -63,10 +67,35 @@ std::optional<std::string> known_reason(int rank, const std::vector<LostRank>& b
   return note == notes.end() ? std::nullopt : std::optional(note->message);
 }
 
+// Completes the entries of the ranks that take part from now on. The first rank tells the person of them. Returns true
+// if there are any.
+bool complete_returned(Recovery& recovery, std::int64_t step, const Communicator& world) {
+  bool any = false;
+  for (auto& one : recovery.returned) {
+    if (one.step >= 0) continue;
+    any = true;
+    one.step = step;
+    one.seconds = std::chrono::duration<double>(Clock::now() - one.lost_at).count();
+    if (world.rank() != 0) continue;
+    print_to_console(format_text("Rank %d takes part in place of rank %d after %.2f s, after step %" PRId64
+                                 ", with the state of rank %d, on ranks: %d",
+                                 one.rank, one.in_place_of, one.seconds, step, one.source, world.size()));
+  }
+  return any;
+}
+
 }  // namespace
 
 ShrinkingWorld::ShrinkingWorld(Connections connections, Rank rank, const ExperimentConfig& config)
-    : connections_(std::move(connections)), rank_(std::move(rank)), config_(config), started_(world().size()) {
+    : connections_(std::move(connections)),
+      rank_(std::move(rank)),
+      config_(config),
+      started_(world().size()),
+      everyone_(static_cast<std::size_t>(world().size())) {
+  std::iota(everyone_.begin(), everyone_.end(), 0);
+  members_ = everyone_;
+  const auto folder = environment(kMeetingFolder);
+  if (config.faults.replaces() && folder) meeting_.emplace(*folder);
   if (connections_.size() > 1) {
     throw ConfigError(
         "faults.on_lost_rank: shrink cannot rebuild the further backends that framework.selection names; "
@@ -75,10 +104,8 @@ ShrinkingWorld::ShrinkingWorld(Connections connections, Rank rank, const Experim
   if (const auto why = world().why_no_shrink(); !why.empty()) {
     throw ConfigError({{.origin = "config",
                         .key = "faults.on_lost_rank",
-                        .message = "shrink: " + why + ", or set faults.on_lost_rank: stop"}});
+                        .message = config.faults.on_lost_rank + ": " + why + ", or set faults.on_lost_rank: stop"}});
   }
-  members_.resize(static_cast<std::size_t>(started_));
-  std::iota(members_.begin(), members_.end(), 0);
 }
 
 bool ShrinkingWorld::shrink(Recovery& recovery) {
@@ -130,9 +157,8 @@ std::vector<Stranded> ShrinkingWorld::take_over(Recovery& recovery) {
   const auto left = gather_numbers(rank_.number_in_job, world());
   const auto stranded = stranded_ranks(members_, left, ranks_per_replica());
   if (stranded.size() == left.size()) throw Error(nobody_is_whole(stranded));
-  std::vector<int> all(static_cast<std::size_t>(started_)), lost;
-  std::iota(all.begin(), all.end(), 0);
-  std::ranges::set_difference(all, left, std::back_inserter(lost));
+  std::vector<int> lost;
+  std::ranges::set_difference(everyone_, left, std::back_inserter(lost));
   std::istringstream lines(broadcast_text(world().rank() == 0 ? tell(lost, stranded, recovery.lost) : "", world()));
   for (std::string line; std::getline(lines, line);) {
     const int rank = std::stoi(line);
@@ -142,8 +168,7 @@ std::vector<Stranded> ShrinkingWorld::take_over(Recovery& recovery) {
   if (world().rank() == 0 && !rank_.thread) take_over_console();
   if (!stranded.empty()) return stranded;
   members_ = left;
-  config_.launch.ranks = world().size();
-  config_.mesh.data = 0;
+  fit_config();
   for (std::size_t i = 0; i < left.size(); ++i) {
     log_info() << "rank " << left[i] << " of the job is rank " << i << " of " << left.size() << " from now on";
   }
@@ -186,6 +211,88 @@ std::string ShrinkingWorld::reason_of(int lost) const {
   }
 }
 
+void ShrinkingWorld::fit_config() {
+  config_.launch.ranks = world().size();
+  config_.mesh.data = 0;
+}
+
+bool ShrinkingWorld::newcomers_wait() const { return meeting_ && meeting_->anyone_waits(); }
+
+void ShrinkingWorld::grow(const LaunchEnvironment& launched, Recovery& recovery) {
+  const bool first = world().rank() == 0;
+  std::string text;
+  if (first) {
+    const auto waiting = meeting_->waiting();
+    if (!waiting.empty()) text = to_text(meeting_->invite(world().size(), waiting));
+  }
+  text = broadcast_text(text, world());
+  recovery.rebuilt = true;
+  if (text.empty()) return;
+  const Attempt attempt = parse_attempt(text);
+  const auto present = gather_numbers(rank_.number_in_job, world());
+  auto connections = connect_with_newcomers(*meeting_, attempt, world().rank(), present, config_, launched);
+  if (first) meeting_->dismiss(attempt);
+  if (!connections) {
+    log_warning() << "newcomers have not connected, so the ranks go on without them";
+    return;
+  }
+  if (first) meeting_->note_part(attempt);
+  connections_ = *std::move(connections);
+  for (const auto& one : attempt.newcomers) {
+    everyone_.push_back(one.number);
+    recovery.returned.push_back(
+        {.rank = one.number, .in_place_of = one.in_place_of, .source = present.front(), .lost_at = one.lost_at});
+    log_info() << "rank " << one.number << " takes the place of rank " << one.in_place_of;
+  }
+  fit_config();
+  share_history(/*joins=*/false, recovery);
+}
+
+std::optional<ShrinkingWorld> ShrinkingWorld::join(const Newcomer& self, const Rank& rank,
+                                                   const ExperimentConfig& config, const LaunchEnvironment& launched,
+                                                   Recovery& recovery, const std::function<bool()>& stopped) {
+  const MeetingFolder meeting(environment(kMeetingFolder).value());
+  meeting.wait(self);
+  auto attempt = meeting.invitation(self.number);
+  for (; !attempt; attempt = meeting.invitation(self.number)) {
+    if (stopped()) return std::nullopt;
+    std::this_thread::sleep_for(kInvitationPoll);
+  }
+  const auto place = std::ranges::find(attempt->newcomers, self.number, &Newcomer::number);
+  const auto own = attempt->first + static_cast<int>(place - attempt->newcomers.begin());
+  auto connections = connect_with_newcomers(meeting, *attempt, own, {}, config, launched);
+  if (!connections) throw Error("the other ranks go on without this one, since not all have connected in time");
+  meeting.note_part(*attempt);
+  ShrinkingWorld joined(*std::move(connections), rank, config);
+  joined.started_ = static_cast<int>(config.launch.ranks);
+  joined.fit_config();
+  recovery.carried = nothing_carried();
+  recovery.rebuilt = true;
+  recovery.noticed = Clock::now();
+  try {
+    joined.share_history(/*joins=*/true, recovery);
+  } catch (const CommError& error) {
+    if (error.kind() != CommError::Kind::kPeerLost || !joined.shrink(recovery)) throw;
+  }
+  return joined;
+}
+
+// Gives newcomers the history of the job.
+void ShrinkingWorld::share_history(bool joins, Recovery& recovery) {
+  members_ = gather_numbers(rank_.number_in_job, world());
+  const History own{.everyone = everyone_,
+                    .lost = recovery.lost,
+                    .returned = recovery.returned,
+                    .lost_seconds = recovery.lost_seconds};
+  const std::string text = broadcast_text(world().rank() == 0 ? to_text(own) : "", world());
+  if (!joins) return;
+  History history = parse_history(text);
+  everyone_ = std::move(history.everyone);
+  recovery.lost = std::move(history.lost);
+  recovery.returned = std::move(history.returned);
+  recovery.lost_seconds = history.lost_seconds;
+}
+
 void tell_when_it_goes_on(Recovery& recovery, const Communicator& world, Engine& engine) {
   engine.on(Event::kStart, HookPhase::kLast, [&recovery, &world](State& state) {
     if (!recovery.noticed) return;
@@ -196,7 +303,8 @@ void tell_when_it_goes_on(Recovery& recovery, const Communicator& world, Engine&
       lost.step = state.step;
       lost.seconds = seconds.count();
     }
-    if (world.rank() != 0) return;
+    const bool told = complete_returned(recovery, state.step, world);
+    if (world.rank() != 0 || told) return;
     print_to_console(format_text("Training goes on after %.2f s, after step %" PRId64 ", on ranks: %d", seconds.count(),
                                  state.step, world.size()));
   });

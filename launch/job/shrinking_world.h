@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,13 +11,16 @@
 #include "engine/config/experiment_config.h"
 #include "engine/engine.h"
 #include "framework/comm/communicator.h"
+#include "framework/comm/launch/launch_environment.h"
 #include "framework/comm/mesh/broken_replicas.h"
 #include "launch/failure/record_exception.h"
 #include "launch/job/world.h"
+#include "launch/local/meeting_folder.h"
 
 namespace phalanx {
 
-/// The world of a job that goes on without the ranks that it loses (faults.on_lost_rank: shrink). Belongs to one rank.
+/// The world of a job that goes on without the ranks that it loses, and takes in newcomers in their places
+/// (faults.on_lost_rank: shrink or replace). Belongs to one rank.
 class ShrinkingWorld {
  public:
   struct Rank {
@@ -27,6 +32,13 @@ class ShrinkingWorld {
   /// `connections` are those of all ranks of the job. Throws ConfigError if there is more than one: the ranks that are
   /// left could not agree about the others, or if these ranks cannot agree on who is left (why_no_shrink()).
   ShrinkingWorld(Connections connections, Rank rank, const ExperimentConfig& config);
+
+  /// Creates the world of a newcomer: waits until the others let it take part, connects to them, and fills `recovery`
+  /// with the history of the job and nothing_carried(). `rank.number_in_job` is that of the newcomer. Returns nothing
+  /// if `stopped` returns true meanwhile. Throws Error if the others go on without it, and CommError.
+  static std::optional<ShrinkingWorld> join(const Newcomer& self, const Rank& rank, const ExperimentConfig& config,
+                                            const LaunchEnvironment& launched, Recovery& recovery,
+                                            const std::function<bool()>& stopped);
 
   /// Returns the connections of the ranks that there are now.
   const Connections& connections() const { return connections_; }
@@ -49,8 +61,19 @@ class ShrinkingWorld {
   /// Returns true if this rank has left the world in shrink(). There are no connections any more.
   bool leaves() const { return leaves_; }
 
+  /// Replaces the world by one to which newcomers have been added that wait in the meeting folder. If some of them do
+  /// not connect within 10 s, or a rank is lost meanwhile, the world stays as it is. Collective after NewcomersWait;
+  /// the same holds for what uses the world before. Adds the newcomers to `recovery`. Throws CommError of kind
+  /// kPeerLost if a rank is lost; shrink() has to follow.
+  void grow(const LaunchEnvironment& launched, Recovery& recovery);
+
+  /// Returns true if newcomers wait. To be called once a step on the first rank.
+  bool newcomers_wait() const;
+
  private:
   void replace_group();
+  void fit_config();
+  void share_history(bool joins, Recovery& recovery);
   std::int64_t ranks_per_replica() const;
   void leave();
   std::vector<Stranded> take_over(Recovery& recovery);
@@ -61,8 +84,10 @@ class ShrinkingWorld {
   Connections connections_;
   Rank rank_;
   ExperimentConfig config_;
-  int started_;               // ranks with which the job began
-  std::vector<int> members_;  // the numbers in the job of the ranks of the last world in which all replicas were whole
+  int started_;                // ranks with which the job began
+  std::vector<int> everyone_;  // the numbers of all ranks that have ever taken part, ascending
+  std::vector<int> members_;   // the numbers in the job of the ranks of the last world in which all replicas were whole
+  std::optional<MeetingFolder> meeting_;
   bool leaves_ = false;
 };
 

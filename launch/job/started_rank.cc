@@ -28,7 +28,10 @@ StartedRank thread_rank(int rank, int ranks, const RunFolder& folder, const Shar
 }
 
 StartedRank forked_rank(const RunFolder& folder) {
-  return {.launched = detect_launch_environment().value(), .folder = folder};
+  const auto newcomer = environment(kNewcomer);
+  return {.launched = detect_launch_environment().value(),
+          .folder = folder,
+          .newcomer = newcomer ? std::optional(parse_newcomer(*newcomer)) : std::nullopt};
 }
 
 StartedRank joined_rank(const Job& job, const LaunchEnvironment& launched) {

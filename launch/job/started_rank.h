@@ -8,6 +8,7 @@
 #include "framework/comm/launch/launch_environment.h"
 #include "framework/comm/store/store.h"
 #include "launch/job/job.h"
+#include "launch/local/meeting_folder.h"
 #include "launch/signals/stop_messages.h"
 
 namespace phalanx {
@@ -28,6 +29,9 @@ struct StartedRank {
   std::optional<RunFolder> folder{};
 
   const SharedByThreads* shared = nullptr;  // null: the rank is a process; must outlive the rank
+
+  /// The process is to take the place of a lost rank. Until it does, it has no peers, and its rank is only its number.
+  std::optional<Newcomer> newcomer{};
 
   int rank() const { return launched.rank_info.rank; }
 };

@@ -30,8 +30,10 @@
 #include "launch/failure/loss.h"
 #include "launch/failure/record_exception.h"
 #include "launch/failure/verdict.h"
+#include "launch/local/meeting_folder.h"
 #include "launch/local/print_to_console.h"
 #include "launch/local/rank_threads.h"
+#include "launch/local/replacements.h"
 #include "launch/local/supervisor.h"
 #include "launch/temporary_folder.h"
 
@@ -61,6 +63,17 @@ bool is_loss(const LocalLaunch& options, int rank, int status, const std::option
 class LostProcesses {
  public:
   explicit LostProcesses(const LocalLaunch& options) : options_(options) {}
+
+  // Notes that a process has failed that was not a rank yet, and tells why.
+  void add_newcomer(const Supervisor::End& end) {
+    const int rank = rank_of(options_, end.child);
+    const auto failure = failure_left_by(options_.log_folder, rank);
+    const std::string message = failure ? failure->message : describe_end(end.status);
+    lost_.push_back(rank);
+    mark_lost(options_.log_folder, {.rank = rank, .message = message, .time = end.time});
+    print_to_console("Rank " + std::to_string(rank) + ", which was to take the place of a lost one, has failed: " +
+                     message.substr(0, message.find('\n')));
+  }
 
   // Returns true if the others go on, and then makes sure that there is a reason, which they tell.
   bool add(const Supervisor::End& end) {
@@ -149,6 +162,23 @@ Supervisor::Policy policy_of(const LocalLaunch& options, LostProcesses& lost) {
   return policy;
 }
 
+// Makes the supervisor start processes for lost ranks, by `replace`.
+void let_replace(Supervisor::Policy& policy, const LocalLaunch& options, LostProcesses& lost,
+                 const Replacements& replacements, const std::function<void(int rank)>& replace) {
+  policy.waits = [&](int child) { return replacements.waits(rank_of(options, child)); };
+  policy.goes_on = [&, replace](const Supervisor::End& end) {
+    const int rank = rank_of(options, end.child);
+    replacements.note_end(rank);
+    if (replacements.waits(rank)) {
+      lost.add_newcomer(end);
+    } else if (!lost.add(end)) {
+      return false;
+    }
+    replace(rank);
+    return true;
+  };
+}
+
 int processes(const LocalLaunch& options) { return options.threads ? 1 : options.ranks; }
 
 Descriptor open(const std::string& path, int flags) {
@@ -167,6 +197,14 @@ void set_environment(int child, const LocalLaunch& options, const std::string& r
   set("PHALANX_RENDEZVOUS", options.rendezvous.empty() ? "file://" + rendezvous_folder + "/store" : options.rendezvous);
   set("PHALANX_LAUNCHER", "local");
   set(kSpareFailureFolder, rendezvous_folder);
+  if (options.replacements > 0) set(kMeetingFolder, rendezvous_folder);
+}
+
+// Adds what a newcomer, which is not one of the ranks yet, knows of itself.
+void describe_newcomer(const Newcomer& newcomer) {
+  const std::string size = std::to_string(newcomer.number + 1);  // its number is not below that of the ranks
+  for (const char* name : {"WORLD_SIZE", "LOCAL_WORLD_SIZE"}) ::setenv(name, size.c_str(), 1);
+  ::setenv(kNewcomer, to_text(newcomer).c_str(), 1);
 }
 
 // Opens the log in the child, so that no rank inherits another rank's log.
@@ -239,11 +277,12 @@ int run_as_threads(const LocalLaunch& options, const std::function<int(int)>& bo
 }
 
 int run_child(int child, const LocalLaunch& options, const std::string& rendezvous_folder,
-              const std::function<int(int)>& body) {
+              const std::function<int(int)>& body, const std::optional<Newcomer>& newcomer = {}) {
   const int rank = rank_of(options, child);
   const std::string log = log_path(options.log_folder, rank);
   try {
     set_environment(child, options, rendezvous_folder);
+    if (newcomer) describe_newcomer(*newcomer);
     redirect(rank, log, options.redirect_output);
     if (options.prepare) options.prepare();
     return options.threads ? run_as_threads(options, body) : body(rank);
@@ -279,10 +318,25 @@ Verdict run_local(const LocalLaunch& options, const std::function<int(int rank)>
   take_lost_ranks(options.log_folder);
   const TemporaryFolder rendezvous_folder(TemporaryFolder::Removal::kAlways);
   LostProcesses lost(options);
-  Supervisor supervisor(policy_of(options, lost));
+  Replacements replacements({.ranks = options.ranks,
+                             .most = options.replacements,
+                             .delay = options.replacement_delay,
+                             .meeting_folder = rendezvous_folder.path()});
+  std::optional<Supervisor> made;
+  auto policy = policy_of(options, lost);
+  if (replacements.enabled()) {
+    let_replace(policy, options, lost, replacements, [&](int rank) {
+      replacements.replace(rank, *made, [&](const Newcomer& newcomer) {
+        made->start([&] { return run_child(newcomer.number, options, rendezvous_folder.path(), body, newcomer); });
+      });
+    });
+  }
+  Supervisor& supervisor = made.emplace(std::move(policy));
   start_children(supervisor, options, rendezvous_folder.path(), body);
   auto ends = ends_of_ranks(supervisor.run());
+  std::erase_if(ends, [&](const RankEnd& end) { return replacements.waits(end.rank); });
   auto failures = take_failures(options.log_folder, rendezvous_folder.path());
+  std::erase_if(failures, [&](const Failure& one) { return replacements.waits(one.rank); });
   lost.settle(ends, failures);
   // A process with several ranks has one exit status for all of them.
   const int status = exit_status_of(ends.front().status);

@@ -19,9 +19,11 @@ struct LocalLaunch {
       {};  // describes the saved state of a job that was ended before it had stopped
   std::function<void(const Verdict&)> ended = {};  // if set, is called at the end, after the report of a failure
   std::function<void()> prepare = {};              // if set, is called in each child process before its ranks begin
-  bool goes_on = false;         // the ranks that are left go on without one that fails (faults.on_lost_rank: shrink)
-  double lost_after = 5;        // then: seconds for which a rank may be stopped (SIGSTOP) before it is killed
-  bool redirect_output = true;  // false: all ranks write to this process's standard output and error
+  bool goes_on = false;          // the ranks that are left go on without one that fails (faults.on_lost_rank: shrink)
+  double lost_after = 5;         // then: seconds for which a rank may be stopped (SIGSTOP) before it is killed
+  int replacements = 0;          // then: processes that are started for lost ranks (faults.on_lost_rank: replace)
+  double replacement_delay = 1;  // seconds before the second one for the same place; doubles with each, up to 60
+  bool redirect_output = true;   // false: all ranks write to this process's standard output and error
 
   // The place of these ranks in a job that has others on other hosts.
   int first_rank = 0;        // the ranks are first_rank, first_rank + 1, ...
@@ -55,6 +57,11 @@ struct LocalLaunch {
 /// it as lost (mark_lost()). The launcher writes down how it died, as its failure. Ranks that have been noted as lost
 /// do not count for the status and the first cause, unless no other rank is left. Once only such ranks are still
 /// running, they are ended. A rank that is stopped (SIGSTOP) for `lost_after` seconds while another one runs is killed.
+///
+/// With `replacements`, a process is started for each lost rank, up to this number of processes. Its rank is the number
+/// of processes started before. PHALANX_MEETING_FOLDER names the meeting folder for all ranks, and PHALANX_NEWCOMER
+/// describes the newcomer to itself (meeting_folder.h). A newcomer that fails before it takes part is lost, and
+/// replaced as well. Newcomers that wait end when all others have ended.
 ///
 /// The first SIGINT, SIGTERM, SIGUSR1 or SIGHUP asks all ranks to stop (with SIGTERM, see stop_signal.h), however long
 /// that takes. A second SIGINT or SIGTERM, 0.2 s or more after the first, kills them at once, and so does the end of

@@ -76,12 +76,18 @@ void Supervisor::repeat(std::chrono::milliseconds interval, std::function<void()
   repeated_.push_back({.interval = interval, .action = std::move(action)});
 }
 
+void Supervisor::call_after(milliseconds delay, std::function<void()> action) {
+  planned_.push_back({Clock::now() + delay, std::move(action)});
+}
+
 std::vector<Supervisor::End> Supervisor::run() {
   while (any_alive()) {
     wait_for_event();
     handle_signals();
     run_repeated();
     reap();
+    if (policy_.waits) end_waiting_ones();
+    call_planned();
     if (watches_for_stopped()) kill_stopped();
     if (repeats_stop() && Clock::now() >= next_stop_) request_stop();
     if (end_at_ && Clock::now() >= *end_at_ && any_alive()) force_end(false);
@@ -192,6 +198,26 @@ void Supervisor::reap() {
   if (ends_.size() > ended_before && policy_.is_lost) end_lost_ones();
 }
 
+void Supervisor::call_planned() {
+  if (phase_ != Phase::kRunning || interrupted_at_ || !any_alive()) planned_.clear();
+  for (std::size_t i = 0; i < planned_.size();) {
+    if (planned_[i].at > Clock::now()) {
+      ++i;
+      continue;
+    }
+    const auto action = std::move(planned_[i].action);
+    planned_.erase(planned_.begin() + static_cast<std::ptrdiff_t>(i));
+    action();
+  }
+}
+
+void Supervisor::end_waiting_ones() {
+  for (std::size_t i = 0; i < children_.size(); ++i) {
+    if (children_[i].alive && !waits(i)) return;
+  }
+  send(SIGKILL);
+}
+
 // A lost child may hang for good.
 void Supervisor::end_lost_ones() {
   for (std::size_t i = 0; i < children_.size(); ++i) {
@@ -210,7 +236,7 @@ void Supervisor::kill_stopped() {
   std::vector<bool> stopped;
   for (const auto& child : children_) stopped.push_back(child.alive && is_stopped(child.pid));
   bool others_run = policy_.others_elsewhere;  // who may go on
-  for (std::size_t i = 0; i < children_.size(); ++i) others_run |= children_[i].alive && !stopped[i];
+  for (std::size_t i = 0; i < children_.size(); ++i) others_run |= children_[i].alive && !stopped[i] && !waits(i);
   for (std::size_t i = 0; i < children_.size(); ++i) {
     Child& child = children_[i];
     if (!stopped[i]) {
@@ -255,12 +281,19 @@ std::optional<Supervisor::Clock::time_point> Supervisor::next_deadline() const {
   if (repeats_stop()) sooner(next_stop_);
   if (end_at_) sooner(*end_at_);
   for (const auto& one : repeated_) sooner(one.next);
+  for (const auto& planned : planned_) sooner(planned.at);
   if (watches_for_stopped()) sooner(Clock::now() + kLookForStopped);
   if (!escalation_.empty()) sooner(escalation_start_ + escalation_.front().after);
   return next;
 }
 
-bool Supervisor::anyone_left() const { return any_alive() || policy_.others_elsewhere; }
+bool Supervisor::anyone_left() const {
+  if (policy_.others_elsewhere) return true;
+  for (std::size_t i = 0; i < children_.size(); ++i) {
+    if (children_[i].alive && !waits(i)) return true;
+  }
+  return false;
+}
 
 bool Supervisor::any_alive() const { return std::ranges::any_of(children_, &Child::alive); }
 

@@ -69,6 +69,10 @@ class Supervisor {
     /// only such ones are left. Null: there are none.
     std::function<bool(int child)> is_lost = {};
 
+    /// Returns true if a child does not belong to the job yet: it waits until the others let it take part. The job does
+    /// not go on with such children alone, which are killed once only they are left. Null: there are none.
+    std::function<bool(int child)> waits = {};
+
     /// Lets a child know of a signal by other means than kill(). Returns false if it has to get the signal as well.
     /// Null: there are no other means.
     std::function<bool(int child, int signal)> deliver = {};
@@ -98,6 +102,13 @@ class Supervisor {
 
   /// Waits until all children have ended. Returns their ends in the order in which they happened.
   std::vector<End> run();
+
+  /// Makes run() call `action` after this time, which may start a child, unless the children have been asked to stop or
+  /// begin to be ended by then. run() does not wait for it if no child is left. For use in Policy::goes_on.
+  void call_after(std::chrono::milliseconds delay, std::function<void()> action);
+
+  /// Returns the number of children that have been started.
+  int children() const { return static_cast<int>(children_.size()); }
 
   /// For use in `readable`. Start to end the children, as after a failure; ask them to stop, as the first signal does,
   /// without a message; and kill them, without a message.
@@ -134,11 +145,19 @@ class Supervisor {
     std::function<bool()> readable;
   };
 
+  struct Planned {
+    Clock::time_point at;
+    std::function<void()> action;
+  };
+
   void wait_for_event();
   void run_repeated();
   void handle_signals();
   void interrupt(int signal);
   bool anyone_left() const;
+  bool waits(std::size_t child) const { return policy_.waits && policy_.waits(static_cast<int>(child)); }
+  void call_planned();
+  void end_waiting_ones();
   void force_end(bool by_user);
   void request_stop();
   bool repeats_stop() const;
@@ -159,6 +178,7 @@ class Supervisor {
   std::vector<End> ends_;
   std::vector<Watched> watched_;
   std::vector<Repeated> repeated_;
+  std::vector<Planned> planned_;
   Phase phase_ = Phase::kRunning;
   std::optional<Clock::time_point> interrupted_at_;
   std::optional<Clock::time_point> end_at_;  // time at which children that have not stopped are ended

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <optional>
 #include <vector>
 
 namespace phalanx {
@@ -70,6 +71,41 @@ TEST(Supervisor, RepeatsAnActionWhichMayKillAChild) {
   EXPECT_TRUE(WIFSIGNALED(ends.at(0).status) && WTERMSIG(ends[0].status) == SIGKILL) << ends[0].status;
   EXPECT_FALSE(supervisor.is_running(0));
   EXPECT_GE(Supervisor::Clock::now() - start, milliseconds(80));
+}
+
+TEST(Supervisor, StartsAChildInPlaceOfOneThatHasFailed) {
+  std::optional<Supervisor> supervisor;
+  supervisor.emplace(Supervisor::Policy{.stop = SIGTERM,
+                                        .orphaned = SIGKILL,
+                                        .after_failure = {},
+                                        .forced = {},
+                                        .goes_on = [&](const Supervisor::End& end) {
+                                          if (end.child == 2) return true;
+                                          supervisor->call_after(milliseconds(10), [&] {
+                                            EXPECT_EQ(supervisor->children(), 2);
+                                            supervisor->start([] { return 6; });
+                                          });
+                                          return true;
+                                        }});
+  supervisor->start([] { return ::execl("/bin/sh", "sh", "-c", "sleep 0.5", nullptr); });
+  supervisor->start([] { return 5; });
+  const auto ends = supervisor->run();
+  ASSERT_EQ(ends.size(), 3u);
+  EXPECT_EQ(ends[0].child, 1);
+  EXPECT_EQ(ends[1].child, 2);
+  EXPECT_EQ(WEXITSTATUS(ends[1].status), 6);
+}
+
+TEST(Supervisor, EndsChildrenThatWaitOnceOnlyTheyAreLeft) {
+  Supervisor supervisor(
+      {.stop = SIGTERM, .orphaned = SIGKILL, .after_failure = {}, .forced = {}, .waits = [](int child) {
+         return child == 1;
+       }});
+  supervisor.start([] { return 0; });
+  supervisor.start([] { return ::execl("/bin/sh", "sh", "-c", "sleep 100", nullptr); });
+  const auto ends = supervisor.run();
+  ASSERT_EQ(ends.size(), 2u);
+  EXPECT_TRUE(ends[1].by_supervisor);
 }
 
 TEST(Supervisor, LeavesAStoppedChildAloneIfNoOtherCouldGoOn) {

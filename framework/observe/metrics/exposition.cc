@@ -91,6 +91,8 @@ std::string to_text(const Exposition& exposition) {
   restarts.add(static_cast<double>(exposition.restarts));
   Gauge lost("lost_ranks", "Ranks that the job has lost and gone on without.");
   lost.add(static_cast<double>(exposition.failures.ranks));
+  Gauge returned("returned_ranks", "Ranks that have taken the places of lost ones.");
+  returned.add(static_cast<double>(exposition.failures.returned));
   Gauge cost("lost_seconds", "Seconds that lost ranks and restarts have cost.");
   cost.add(exposition.failures.seconds);
   Gauge goodput("goodput", "Share of the time since the start of the job that they have not cost.");
@@ -98,8 +100,9 @@ std::string to_text(const Exposition& exposition) {
   Gauge measured("measured_timestamp_seconds", "Time of the last measurement, in seconds since 1970.");
   if (exposition.measured_at > 0) measured.add(exposition.measured_at);
   const auto train = exposition.last.find("train");
-  return info.text() + planned.text() + restarts.text() + lost.text() + cost.text() + goodput.text() + metrics.text() +
-         rates.text() + (train == exposition.last.end() ? "" : training(train->second)) + measured.text();
+  return info.text() + planned.text() + restarts.text() + lost.text() + returned.text() + cost.text() + goodput.text() +
+         metrics.text() + rates.text() + (train == exposition.last.end() ? "" : training(train->second)) +
+         measured.text();
 }
 
 }  // namespace phalanx

@@ -27,10 +27,10 @@ struct Exposition {
 inline constexpr const char* kExpositionType = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Returns the text format, version 0.0.4, with the metrics phalanx_run_info, phalanx_step,
-/// phalanx_planned_steps, phalanx_restarts, phalanx_lost_ranks, phalanx_lost_seconds, phalanx_goodput, phalanx_epoch,
-/// phalanx_metric{split,name}, phalanx_samples_per_second{split}, phalanx_learning_rate, phalanx_training_seconds,
-/// phalanx_step_seconds{phase,rank} and phalanx_measured_timestamp_seconds. Every metric has HELP and TYPE. Metrics
-/// that were not measured yet are absent.
+/// phalanx_planned_steps, phalanx_restarts, phalanx_lost_ranks, phalanx_returned_ranks, phalanx_lost_seconds,
+/// phalanx_goodput, phalanx_epoch, phalanx_metric{split,name}, phalanx_samples_per_second{split},
+/// phalanx_learning_rate, phalanx_training_seconds, phalanx_step_seconds{phase,rank} and
+/// phalanx_measured_timestamp_seconds. Every metric has HELP and TYPE. Metrics that were not measured yet are absent.
 std::string to_text(const Exposition& exposition);
 
 }  // namespace phalanx

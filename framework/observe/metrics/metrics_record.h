@@ -12,9 +12,10 @@ namespace phalanx {
 
 /// The cost of failures of a job so far.
 struct FailureCost {
-  std::int64_t ranks = 0;  // that it has lost and gone on without
-  double seconds = 0;      // of these losses and of restarts
-  double goodput = 1;      // the share of the time since its start that they have not cost
+  std::int64_t ranks = 0;     // that it has lost and gone on without
+  double seconds = 0;         // of these losses and of restarts
+  double goodput = 1;         // the share of the time since its start that they have not cost
+  std::int64_t returned = 0;  // ranks that have taken the places of lost ones
 };
 
 /// The metrics of some steps of training, or of a test, over all ranks.

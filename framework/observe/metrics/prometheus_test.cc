@@ -70,11 +70,11 @@ TEST(Exposition, HasWhatFailuresHaveCost) {
   EXPECT_THAT(to_text(run), AllOf(HasSubstr("\nphalanx_restarts 2\n"), HasSubstr("\nphalanx_lost_ranks 0\n"),
                                   HasSubstr("\nphalanx_lost_seconds 12.5\n"), HasSubstr("\nphalanx_goodput 0.75\n")));
   auto record = timed_record();
-  record.failures = {.ranks = 1, .seconds = 13, .goodput = 0.5};
+  record.failures = {.ranks = 1, .seconds = 13, .goodput = 0.5, .returned = 1};
   run.add(record);
   run.add({.split = "test", .metrics = {}});
   EXPECT_THAT(to_text(run), AllOf(HasSubstr("\nphalanx_lost_ranks 1\n"), HasSubstr("\nphalanx_lost_seconds 13\n"),
-                                  HasSubstr("\nphalanx_goodput 0.5\n")));
+                                  HasSubstr("\nphalanx_goodput 0.5\n"), HasSubstr("\nphalanx_returned_ranks 1\n")));
 }
 
 // A connection to a port of this host.

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/checkpoint/carried_state.h"
+#include "engine/config/experiment_config.h"
+#include "framework/comm/launch/launch_environment.h"
+#include "launch/job/world.h"
+#include "launch/local/meeting_folder.h"
+
+namespace phalanx {
+
+/// Connects the ranks of an attempt, of which this process is rank `rank`, in a new world. All ranks of the attempt
+/// call this; `others` are the numbers in the job of ranks whose end ends the attempt, besides those of the newcomers.
+///
+/// Waits up to 10 s until all of them have come, so that a newcomer that has ended meanwhile keeps nobody for long.
+/// Returns nothing, on all ranks, if they do not come, end, or do not connect. Throws CommError if the others use the
+/// new world, but this rank has not connected; the others then lose it.
+std::optional<Connections> connect_with_newcomers(const MeetingFolder& meeting, const Attempt& attempt, int rank,
+                                                  const std::vector<int>& others, const ExperimentConfig& config,
+                                                  const LaunchEnvironment& launched);
+
+/// The history of a job that newcomers get from the first rank.
+struct History {
+  std::vector<int> everyone{};  // the numbers of all ranks that have ever taken part, ascending
+  std::vector<LostRank> lost{};
+  std::vector<ReturnedRank> returned{};
+  double lost_seconds = 0;
+};
+
+std::string to_text(const History& history);
+History parse_history(const std::string& text);
+
+}  // namespace phalanx

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/local/meeting_folder.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+#include <system_error>
+
+#include "framework/base/error.h"
+#include "framework/base/files.h"
+
+namespace phalanx {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kWaits = "waits";
+constexpr const char* kInvited = "invited";
+constexpr const char* kPart = "part";
+constexpr const char* kEnded = "ended";
+
+// Returns true for "waits.3", and false for files that are being written.
+bool is_wait(const std::string& name) {
+  const std::string prefix = std::string(kWaits) + ".";
+  return name.starts_with(prefix) && name.find_first_not_of("0123456789", prefix.size()) == std::string::npos;
+}
+
+bool exists(const std::string& path) {
+  std::error_code none;
+  return fs::exists(path, none);
+}
+
+void read(std::istream& in, Newcomer& newcomer) {
+  std::chrono::steady_clock::rep lost_at = 0;
+  in >> newcomer.number >> newcomer.in_place_of >> newcomer.place >> lost_at;
+  newcomer.lost_at = std::chrono::steady_clock::time_point(std::chrono::steady_clock::duration(lost_at));
+}
+
+}  // namespace
+
+std::string to_text(const Newcomer& newcomer) {
+  std::ostringstream out;
+  out << newcomer.number << ' ' << newcomer.in_place_of << ' ' << newcomer.place << ' '
+      << newcomer.lost_at.time_since_epoch().count();
+  return out.str();
+}
+
+Newcomer parse_newcomer(const std::string& text) {
+  std::istringstream in(text);
+  Newcomer newcomer;
+  read(in, newcomer);
+  if (!in) throw Error("\"" + text + "\" describes no newcomer");
+  return newcomer;
+}
+
+std::string to_text(const Attempt& attempt) {
+  std::string text = std::to_string(attempt.number) + " " + std::to_string(attempt.first);
+  for (const auto& newcomer : attempt.newcomers) text += "\n" + to_text(newcomer);
+  return text;
+}
+
+Attempt parse_attempt(const std::string& text) {
+  std::istringstream lines(text);
+  std::string line;
+  Attempt attempt;
+  std::getline(lines, line);
+  std::istringstream head(line);
+  if (!(head >> attempt.number >> attempt.first)) throw Error("\"" + text + "\" describes no new world");
+  while (std::getline(lines, line)) attempt.newcomers.push_back(parse_newcomer(line));
+  return attempt;
+}
+
+std::string MeetingFolder::file(const std::string& kind, int number) const {
+  return path_ + "/" + kind + "." + std::to_string(number);
+}
+
+std::string MeetingFolder::file(const Attempt& attempt, const std::string& name) const {
+  return file("attempt", attempt.number) + "/" + name;
+}
+
+void MeetingFolder::note_end(int number) const { write_atomically(file(kEnded, number), ""); }
+
+bool MeetingFolder::has_ended(int number) const { return exists(file(kEnded, number)); }
+
+bool MeetingFolder::takes_part(int number) const { return exists(file(kPart, number)); }
+
+void MeetingFolder::wait(const Newcomer& self) const { write_atomically(file(kWaits, self.number), to_text(self)); }
+
+std::optional<Attempt> MeetingFolder::invitation(int number) const {
+  const auto path = file(kInvited, number);
+  return exists(path) ? std::optional(parse_attempt(read_file(path))) : std::nullopt;
+}
+
+bool MeetingFolder::anyone_waits() const { return !waiting().empty(); }
+
+std::vector<Newcomer> MeetingFolder::waiting() const {
+  std::vector<Newcomer> all;
+  for (const auto& entry : fs::directory_iterator(path_)) {
+    if (!is_wait(entry.path().filename().string())) continue;
+    const Newcomer one = parse_newcomer(read_file(entry.path().string()));
+    if (!has_ended(one.number)) all.push_back(one);
+  }
+  std::ranges::sort(all, {}, &Newcomer::number);
+  return all;
+}
+
+Attempt MeetingFolder::invite(int ranks, const std::vector<Newcomer>& newcomers) const {
+  Attempt attempt{.first = ranks, .newcomers = newcomers};
+  while (!fs::create_directory(file("attempt", attempt.number))) ++attempt.number;
+  for (const auto& one : newcomers) write_atomically(file(kInvited, one.number), to_text(attempt));
+  return attempt;
+}
+
+void MeetingFolder::note_part(const Attempt& attempt) const {
+  for (const auto& one : attempt.newcomers) write_atomically(file(kPart, one.number), "");
+}
+
+void MeetingFolder::dismiss(const Attempt& attempt) const {
+  for (const auto& one : attempt.newcomers) {
+    std::error_code ignored;
+    fs::remove(file(kWaits, one.number), ignored);
+  }
+}
+
+void MeetingFolder::arrive(const Attempt& attempt, int rank) const {
+  write_atomically(file(attempt, std::to_string(rank)), "");
+}
+
+bool MeetingFolder::has_arrived(const Attempt& attempt, int rank) const {
+  return exists(file(attempt, std::to_string(rank)));
+}
+
+std::string MeetingFolder::store(const Attempt& attempt) const { return file(attempt, "store"); }
+
+bool MeetingFolder::decide(const Attempt& attempt, bool use) const {
+  // A link is made together with its text, so nobody reads half a decision.
+  const std::string path = file(attempt, "decision"), yes = "yes";
+  std::error_code error;
+  fs::create_symlink(use ? yes : "no", path, error);
+  if (error && error != std::errc::file_exists) throw Error(path + ": " + error.message());
+  return fs::read_symlink(path) == yes;
+}
+
+}  // namespace phalanx

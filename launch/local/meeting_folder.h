@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace phalanx {
+
+/// The environment variable with the path of the meeting folder. Absent: lost ranks of this job are not replaced.
+constexpr const char* kMeetingFolder = "PHALANX_MEETING_FOLDER";
+
+/// The environment variable of a newcomer with its description (to_text()).
+constexpr const char* kNewcomer = "PHALANX_NEWCOMER";
+
+/// A process that takes the place of a lost rank (faults.on_lost_rank: replace). Ranks of a job have numbers that are
+/// never used again: those of newcomers follow those of the ranks with which the job began.
+struct Newcomer {
+  int number = 0;
+  int in_place_of = 0;                              // the number of the lost rank
+  int place = 0;                                    // the rank that had these cores when the job began
+  std::chrono::steady_clock::time_point lost_at{};  // of this host
+};
+
+std::string to_text(const Newcomer& newcomer);
+Newcomer parse_newcomer(const std::string& text);
+
+/// One attempt of all ranks of a job, and of the newcomers that the first rank has invited, to form a new world.
+struct Attempt {
+  int number = 0;
+  int first = 0;  // the rank of the first newcomer in the new world, and the number of the others
+  std::vector<Newcomer> newcomers{};
+
+  int size() const { return first + static_cast<int>(newcomers.size()); }
+};
+
+std::string to_text(const Attempt& attempt);
+Attempt parse_attempt(const std::string& text);
+
+/// The folder on the host of a job in which the launcher, the ranks and newcomers leave notes for each other. The
+/// launcher removes it at the end of the job. Each function throws Error if the folder cannot be written or read.
+class MeetingFolder {
+ public:
+  explicit MeetingFolder(std::string path) : path_(std::move(path)) {}
+
+  // The launcher.
+  void note_end(int number) const;    // the process of the rank or newcomer `number` has ended
+  bool takes_part(int number) const;  // returns true once a newcomer is a rank
+
+  // A newcomer.
+  void wait(const Newcomer& self) const;  // it has loaded its data
+  std::optional<Attempt> invitation(int number) const;
+
+  // The ranks.
+  bool anyone_waits() const;
+  std::vector<Newcomer> waiting() const;                                    // ascending, without those that have ended
+  Attempt invite(int ranks, const std::vector<Newcomer>& newcomers) const;  // the first rank calls this
+  bool has_ended(int number) const;
+  void note_part(const Attempt& attempt) const;  // the newcomers take part
+  void dismiss(const Attempt& attempt) const;    // they do not wait any more
+
+  // Both, in an attempt.
+  void arrive(const Attempt& attempt, int rank) const;
+  bool has_arrived(const Attempt& attempt, int rank) const;
+  std::string store(const Attempt& attempt) const;  // the path of the file store
+
+  /// Decides whether the new world is used. The first call of any process decides, and all calls return its decision.
+  bool decide(const Attempt& attempt, bool use) const;
+
+ private:
+  std::string file(const std::string& kind, int number) const;
+  std::string file(const Attempt& attempt, const std::string& name) const;
+
+  std::string path_;
+};
+
+}  // namespace phalanx

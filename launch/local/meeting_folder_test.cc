@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/local/meeting_folder.h"
+
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <optional>
+#include <vector>
+
+#include "launch/testing/launcher_process.h"
+
+namespace phalanx {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+std::vector<int> numbers(const std::vector<Newcomer>& newcomers) {
+  std::vector<int> all;
+  for (const auto& one : newcomers) all.push_back(one.number);
+  return all;
+}
+
+class Meeting : public ::testing::Test {
+ protected:
+  testing::Scratch scratch_;
+  MeetingFolder folder_{scratch_.folder()};
+};
+
+TEST_F(Meeting, InvitesThoseWhoWait) {
+  EXPECT_FALSE(folder_.anyone_waits());
+  for (const int number : {4, 2, 3}) folder_.wait({.number = number, .in_place_of = number - 2});
+  folder_.note_end(3);
+  EXPECT_THAT(numbers(folder_.waiting()), ElementsAre(2, 4));
+  const auto attempt = folder_.invite(5, folder_.waiting());
+  EXPECT_EQ(attempt.size(), 7);
+  EXPECT_EQ(folder_.invitation(3), std::nullopt);
+  const auto invitation = folder_.invitation(4);
+  ASSERT_TRUE(invitation);
+  EXPECT_EQ(invitation->number, attempt.number);
+  EXPECT_EQ(invitation->first, 5);
+  EXPECT_THAT(numbers(invitation->newcomers), ElementsAre(2, 4));
+  EXPECT_EQ(invitation->newcomers[1].in_place_of, 2);
+  folder_.dismiss(attempt);
+  EXPECT_THAT(folder_.waiting(), IsEmpty());
+}
+
+TEST_F(Meeting, TheFirstToDecideDecides) {
+  const auto one = folder_.invite(1, {{.number = 2}}), other = folder_.invite(1, {{.number = 2}});
+  EXPECT_NE(one.number, other.number);
+  EXPECT_TRUE(folder_.decide(one, true));
+  EXPECT_TRUE(folder_.decide(one, false));
+  EXPECT_FALSE(folder_.decide(other, false));
+  EXPECT_FALSE(folder_.decide(other, true));
+}
+
+TEST_F(Meeting, KnowsWhoTakesPart) {
+  const auto attempt = folder_.invite(2, {{.number = 2}});
+  EXPECT_FALSE(folder_.takes_part(2));
+  folder_.arrive(attempt, 1);
+  EXPECT_TRUE(folder_.has_arrived(attempt, 1));
+  EXPECT_FALSE(folder_.has_arrived(attempt, 2));
+  folder_.note_part(attempt);
+  EXPECT_TRUE(folder_.takes_part(2));
+}
+
+TEST(Newcomer, IsTheSameAfterAWayThroughText) {
+  const Newcomer newcomer{.number = 5, .in_place_of = 3, .place = 1, .lost_at = std::chrono::steady_clock::now()};
+  const auto parsed = parse_newcomer(to_text(newcomer));
+  EXPECT_EQ(parsed.number, 5);
+  EXPECT_EQ(parsed.in_place_of, 3);
+  EXPECT_EQ(parsed.place, 1);
+  EXPECT_EQ(parsed.lost_at, newcomer.lost_at);
+}
+
+}  // namespace
+}  // namespace phalanx

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "launch/local/meeting_folder.h"
+#include "launch/local/supervisor.h"
+
+namespace phalanx {
+
+/// The processes that a launcher starts in the places of lost ranks (faults.on_lost_rank: replace). They get numbers
+/// that follow those of all ranks and processes before, which are those of the supervisor's children.
+class Replacements {
+ public:
+  struct Options {
+    int ranks = 0;     // with which the job begins
+    int most = 0;      // processes that are started in all; 0: lost ranks are not replaced
+    double delay = 1;  // seconds before the second process for the same place; doubles with each, up to 60
+    std::string meeting_folder{};
+  };
+
+  explicit Replacements(Options options)
+      : options_(std::move(options)),
+        folder_(options_.meeting_folder),
+        used_(static_cast<std::size_t>(options_.ranks)) {}
+
+  bool enabled() const { return options_.most > 0; }
+
+  /// Returns true if this process is not a rank yet.
+  bool waits(int number) const { return enabled() && number >= options_.ranks && !folder_.takes_part(number); }
+
+  /// Lets the ranks know that a process has ended.
+  void note_end(int number) const { folder_.note_end(number); }
+
+  /// Plans a process in place of `number`, which `start` starts, or prints that there were too many already. If
+  /// `number` waits(), the process takes the place that `number` was to take.
+  void replace(int number, Supervisor& supervisor, const std::function<void(const Newcomer&)>& start);
+
+ private:
+  std::chrono::milliseconds delay_after(int before) const;
+
+  Options options_;
+  MeetingFolder folder_;
+  std::vector<Newcomer> newcomers_{};  // in the order of their start
+  std::vector<int> used_;              // by place: processes that were planned for it
+  int planned_ = 0;
+};
+
+}  // namespace phalanx
