@@ -51,10 +51,21 @@ int run_and_record(const WatchedRank& options, const std::function<int()>& body)
   }
 }
 
-// Ends the rank's process. exit() would wait for a second before it tells the others, in case that all ranks fail.
+bool is_noted_as_lost(const WatchedRank& options) {
+  const auto lost = lost_ranks(options.log_folder);
+  return std::ranges::find(lost, options.rank) != lost.end();
+}
+
+// Returns true if the others go on without a rank that leaves with this status, whether it has failed or not.
+bool leaves_alone(const WatchedRank& options, int status) {
+  if (is_noted_as_lost(options)) return true;
+  return is_failure(status) &&
+         is_loss(options.rank, status, failure_left_by(options.rank, options.log_folder), options.log_folder);
+}
+
+// Ends the rank's process. exit() would wait for the others, which may wait for the end of this rank.
 [[noreturn]] void leave(const WatchedRank& options, int status) {
-  if (is_failure(status) &&
-      is_loss(options.rank, status, failure_left_by(options.rank, options.log_folder), options.log_folder)) {
+  if (leaves_alone(options, status)) {
     std::fflush(nullptr);
     ::raise(SIGKILL);
   }
@@ -91,8 +102,7 @@ class SharedStatus {
 // Makes sure that there is a reason, which the others tell.
 void explain(const WatchedRank& options, const Supervisor::End& end) {
   if (!failed(end.status) || end.by_supervisor || failure_left_by(options.rank, options.log_folder)) return;
-  const auto lost = lost_ranks(options.log_folder);
-  if (std::ranges::find(lost, options.rank) != lost.end()) return;  // they have told it
+  if (is_noted_as_lost(options)) return;
   write_failure(options.log_folder,
                 {.rank = options.rank,
                  .host = host_name(),

@@ -79,6 +79,16 @@ TEST_F(WatchedRanks, EndAtOnceByASignalIfTheOthersGoOn) {
   EXPECT_EQ(left().message, "out of paper");
 }
 
+TEST_F(WatchedRanks, EndAtOnceByASignalIfTheOthersHaveLeftThem) {
+  mark_lost(scratch_.folder(), {.rank = 1, .message = "its replica has lost a rank"});
+  const auto leave = [] {
+    std::atexit([] { static_cast<void>(!::write(STDERR_FILENO, "waits", 5)); });
+    return kDone;
+  };
+  EXPECT_EXIT(run(leave), KilledBySignal(SIGKILL), "^$");
+  EXPECT_TRUE(take_failures(scratch_.folder()).empty());
+}
+
 TEST_F(WatchedRanks, ThatAreKilledEndTheirProcessByASignalAndLeaveTheReason) {
   EXPECT_EXIT(run([] { return ::raise(SIGKILL); }), KilledBySignal(SIGKILL), "");
   const auto failure = left();
