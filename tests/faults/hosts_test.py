@@ -8,7 +8,6 @@ import pathlib
 import signal
 import subprocess
 import sys
-import time
 import unittest
 
 import program
@@ -246,21 +245,6 @@ class Hybrid(Hosts):
 
     def test_exception_of_rank_0_after_the_update(self):
         self.lose("exception_in_hook", "planned fault: exception in a hook", rank=0, ranks=4, event="on_update")
-
-    def test_one_after_another(self):
-        """First each host has one rank left, then one host has none."""
-        settings = {**shrink_test.LONG, "train.max_steps": 3000, "launch.ranks": 4}
-        process, run = self.train_with({}, base=settings), self.run_folder()
-        self.wait_for_training(run, process)
-        for rank in (0, 3, 2):
-            os.kill(self.rank_process(run, rank), signal.SIGKILL)
-            time.sleep(0.2)
-        self.assert_status(0, process)
-        self.assert_status(0, self.train_with({}, base=settings, run="undisturbed"))
-        self.assertEqual(self.run_folder("undisturbed").weights, run.weights, process.text())
-        self.assertEqual([0, 2, 3], sorted(one["rank"] for one in run.summary["lost_ranks"]), process.text())
-        self.assertEqual(1, run.summary["ranks"])
-        self.assert_nothing_left()
 
 
 if __name__ == "__main__":
