@@ -22,6 +22,7 @@
 #include "framework/base/error.h"
 #include "launch/exit_status.h"
 #include "launch/failure/failure.h"
+#include "launch/local/meeting_folder.h"
 #include "launch/local/print_to_console.h"
 #include "launch/signals/stop_signal.h"
 #include "launch/testing/launcher_process.h"
@@ -611,6 +612,82 @@ TEST_F(LocalSignals, LeaveNoProcessAfterAKilledLauncher) {
   launcher.signal(SIGKILL);
   EXPECT_EQ(launcher.wait(), 128 + SIGKILL);
   for (const pid_t process : processes) EXPECT_TRUE(becomes_true([&] { return !is_running(process); })) << process;
+}
+
+// Ranks whose places others take. Newcomers end with status 0 once they are ranks.
+class Replaces : public LaunchLocal {
+ protected:
+  // Rank 0 lets all newcomers take part, and ends after `awaited` have done so or been given up.
+  int launch(int replacements, int awaited, const std::function<int(const Newcomer&)>& newcomer) {
+    ::testing::internal::CaptureStderr();
+    const LocalLaunch options{.ranks = 2,
+                              .log_folder = log_folder_,
+                              .goes_on = true,
+                              .replacements = replacements,
+                              .replacement_delay = 0.02};
+    const int status = launch_local(options, [&](int rank) -> int {
+      const MeetingFolder meeting(::getenv(kMeetingFolder));
+      if (const char* self = ::getenv(kNewcomer)) {
+        EXPECT_EQ(parse_newcomer(self).number, rank);
+        EXPECT_EQ(::getenv("RANK"), std::to_string(rank));
+        return newcomer(parse_newcomer(self));
+      }
+      note_training(log_folder_);
+      if (rank == 1) ::raise(SIGKILL);
+      for (int number = 2; number < 2 + awaited; ++number) {
+        if (!becomes_true([&] { return meeting.anyone_waits() || meeting.has_ended(number); })) return kFailed;
+        const auto waiting = meeting.waiting();
+        if (waiting.empty()) continue;
+        const auto attempt = meeting.invite(1, waiting);
+        meeting.note_part(attempt);
+        meeting.dismiss(attempt);
+        mark_lost(log_folder_, {.rank = waiting[0].in_place_of, .message = "lost"});
+      }
+      return kDone;
+    });
+    error_ = ::testing::internal::GetCapturedStderr();
+    return status;
+  }
+
+  static int take_part(const Newcomer& self) {
+    const MeetingFolder meeting(::getenv(kMeetingFolder));
+    meeting.wait(self);
+    return becomes_true([&] { return meeting.takes_part(self.number); }) ? kDone : kFailed;
+  }
+};
+
+TEST_F(Replaces, StartsAProcessInPlaceOfALostRank) {
+  const int status = launch(1, 1, [](const Newcomer& self) {
+    return self.in_place_of == 1 && self.place == 1 ? take_part(self) : kFailed;
+  });
+  EXPECT_EQ(status, kDone) << error_;
+  EXPECT_EQ(error_, "");
+}
+
+TEST_F(Replaces, StartsAnotherOneForANewcomerThatFails) {
+  const int status = launch(2, 2, [](const Newcomer& self) -> int {
+    if (self.number == 2) throw std::runtime_error("out of paper");
+    return self.in_place_of == 1 && self.place == 1 ? take_part(self) : kFailed;
+  });
+  EXPECT_EQ(status, kDone) << error_;
+  EXPECT_EQ(error_, "Rank 2, which was to take the place of a lost one, has failed: out of paper\n");
+}
+
+TEST_F(Replaces, GivesUpAfterTheLastReplacement) {
+  const int status = launch(2, 2, [](const Newcomer&) -> int { throw std::runtime_error("out of paper"); });
+  EXPECT_NE(error_.find("No process takes the place of rank 1: 2 have been started already"), std::string::npos)
+      << error_;
+  EXPECT_EQ(status, kRankDied) << error_;  // nobody has noted that rank 1 is lost
+}
+
+TEST_F(Replaces, EndsNewcomersThatStillWait) {
+  const int status = launch(1, 1, [](const Newcomer& self) {
+    const MeetingFolder meeting(::getenv(kMeetingFolder));
+    meeting.note_end(self.number);  // rank 0 gives it up
+    ::pause();
+    return kFailed;
+  });
+  EXPECT_EQ(status, kRankDied) << error_;
 }
 
 }  // namespace
