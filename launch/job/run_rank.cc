@@ -370,8 +370,6 @@ int run_while_ranks_change(RankRun& run, ShrinkingWorld& ranks) {
     // Replicas that differ are such an error, too, and it may be unknown which of them is wrong.
     if (loss && !ranks.shrink(*run.recovery)) std::rethrow_exception(loss);
     if (ranks.leaves()) return kDone;
-    run.hang.clear();
-    run.presence = std::make_unique<RankPresence>(ranks.world().rank(), ranks.world().size(), rank.log_folder);
   }
 }
 

@@ -67,7 +67,7 @@ class LostProcesses {
   // Notes that a process has failed that was not a rank yet, and tells why.
   void add_newcomer(const Supervisor::End& end) {
     const int rank = rank_of(options_, end.child);
-    const auto failure = failure_left_by(options_.log_folder, rank);
+    const auto failure = failure_left_by(rank, options_.log_folder);
     const std::string message = failure ? failure->message : describe_end(end.status);
     lost_.push_back(rank);
     mark_lost(options_.log_folder, {.rank = rank, .message = message, .time = end.time});
