@@ -170,7 +170,7 @@ void add_hooks(const Run& run) {
   engine.on(Event::kUpdate, HookPhase::kLast, [&run](State& state) {
     if (!run.vote.awaited() || state.stop || !run.replica().settings.strategy.traits().ranks_are_equal()) return;
     run.vote.settle();
-    run.checkpointing.settle();  // nobody would complete the checkpoint that is being written
+    run.checkpointing.settle();  // otherwise no rank would complete a checkpoint that is being written
     throw NewcomersWait();
   });
 }

@@ -11,7 +11,7 @@
 
 namespace phalanx {
 
-/// What the ranks do with a step.
+/// The way in which all ranks carry out a step.
 enum class Course {
   kLaunch,          // they launch everything
   kReplay,          // they replay the graph that they have recorded last

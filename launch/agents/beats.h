@@ -54,7 +54,7 @@ class AgentLease {
   std::deque<std::pair<std::int64_t, Time>> sent_;  // beats that may extend the lease
 };
 
-/// What the launcher knows of the lease of a host. A host is not silent before its first beat: what starts it has other
+/// The launcher's view of the lease of a host. A host is not silent before its first beat: starting it has other
 /// deadlines.
 class HostBeats {
  public:

@@ -91,8 +91,8 @@ class NotStoppedByTerminal {
   void (*before_)(int);
 };
 
-// Runs in the child. Everything it needs was created before the fork. A group of its own keeps the terminal's signals
-// away. The standard output of ssh is also that of the agent, where its beats are.
+// Runs in the child. Everything it needs was created before the fork. A separate process group keeps the
+// terminal's signals away. The agent writes its beats to its standard output, which ssh passes on.
 int become(const std::vector<char*>& command, int socket, bool with_output) {
   ::setpgid(0, 0);
   ::signal(SIGTSTP, SIG_DFL);

@@ -202,7 +202,7 @@ void set_environment(int child, const LocalLaunch& options, const std::string& r
 
 // Adds what a newcomer, which is not one of the ranks yet, knows of itself.
 void describe_newcomer(const Newcomer& newcomer) {
-  const std::string size = std::to_string(newcomer.number + 1);  // its number is not below that of the ranks
+  const std::string size = std::to_string(newcomer.number + 1);  // its number is at least the number of ranks
   for (const char* name : {"WORLD_SIZE", "LOCAL_WORLD_SIZE"}) ::setenv(name, size.c_str(), 1);
   ::setenv(kNewcomer, to_text(newcomer).c_str(), 1);
 }

@@ -657,9 +657,8 @@ class Replaces : public LaunchLocal {
 };
 
 TEST_F(Replaces, StartsAProcessInPlaceOfALostRank) {
-  const int status = launch(1, 1, [](const Newcomer& self) {
-    return self.in_place_of == 1 && self.place == 1 ? take_part(self) : kFailed;
-  });
+  const int status = launch(
+      1, 1, [](const Newcomer& self) { return self.in_place_of == 1 && self.place == 1 ? take_part(self) : kFailed; });
   EXPECT_EQ(status, kDone) << error_;
   EXPECT_EQ(error_, "");
 }

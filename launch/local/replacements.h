@@ -13,7 +13,7 @@
 namespace phalanx {
 
 /// The processes that a launcher starts in the places of lost ranks (faults.on_lost_rank: replace). They get numbers
-/// that follow those of all ranks and processes before, which are those of the supervisor's children.
+/// that follow those of all ranks and processes before, as the supervisor numbers its children.
 class Replacements {
  public:
   struct Options {

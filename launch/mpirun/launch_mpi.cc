@@ -173,7 +173,7 @@ Verdict conclude(const MpiLaunch& options, const std::string& rendezvous_folder,
   // request.
   if (interrupted || (!failures.empty() && ends.front().rank < 0)) ends.clear();
   Verdict verdict = judge(ends, std::move(failures), interrupted, status);
-  // mpirun's own status may be that of any rank then.
+  // In this case, mpirun may end with the status of any rank.
   if (losses != nullptr && !interrupted && verdict.cause && verdict.cause->status != 0) {
     verdict.status = verdict.cause->status;
   }

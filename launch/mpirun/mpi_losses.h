@@ -10,9 +10,9 @@
 
 namespace phalanx {
 
-/// What the launcher of mpirun knows about ranks of a job that goes on without lost ones (MpiLaunch::goes_on): mpirun
-/// neither ends the job because of a rank nor says how one has ended, so it reads the failures in the log folder of the
-/// run, which run_watched() writes. Not thread-safe.
+/// The losses of a job below mpirun that goes on without lost ranks (MpiLaunch::goes_on). mpirun neither ends such a
+/// job because of a rank nor says how one has ended, so the launcher reads the failures in the log folder of the run,
+/// which run_watched() writes. Not thread-safe.
 class MpiLosses {
  public:
   /// Forgets the losses of an earlier job in `log_folder`. Throws Error if the system has no descriptor left.

@@ -69,7 +69,7 @@ class Goodput(unittest.TestCase):
         self.assertEqual(0, done.returncode, done.stderr)
         self.assertEqual({"undisturbed": [0, 0], "shrink": [2, 2], "restart": [2, 2]},
                          {name: [job["failures"] for job in jobs] for name, jobs in figures.items()})
-        # Of two ranks, one may be lost. When it is lost as well, the job is started again.
+        # One of the two ranks may be lost. When the other one is lost as well, the job is started again.
         self.assertEqual([(1, 1)] * 2, [(job["lost_ranks"], job["restarts"]) for job in figures["shrink"]])
         self.assertEqual([(0, 2)] * 2, [(job["lost_ranks"], job["restarts"]) for job in figures["restart"]])
         order = [call.get("faults.on_lost_rank", "restart" if "launch.restarts" in call else "none") for call in calls]

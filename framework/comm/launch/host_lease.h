@@ -10,9 +10,9 @@ namespace phalanx {
 /// Returns the time since this host has booted. Unlike CLOCK_MONOTONIC, it goes on while the host is suspended.
 std::chrono::nanoseconds boot_time();
 
-/// What the launcher's agent on a host has told the ranks there: until when they may act as members of the job, and
-/// which ranks of other hosts have ended for certain. It lies in memory that processes share which are forked after it
-/// was made. The agent writes; ranks read. Thread-safe.
+/// The permission of the ranks of a host to act as members of the job, which the launcher's agent there renews: it says
+/// until when they may act, and which ranks of other hosts have certainly ended. It lies in memory that the agent
+/// shares with the processes that it forks afterwards. The agent writes it; ranks read it. Thread-safe.
 ///
 /// The launcher goes on without a host that is silent once the lease there is over for certain. So a rank must not
 /// change what the ranks share, such as the run folder, and must not agree with others on anything, without a lease.
