@@ -95,6 +95,8 @@ TEST(Check, GoesOnOnlyIfNoRankHasWhatTheOthersLack) {
   const std::string replace = "launch: {ranks: 4}, faults: {on_lost_rank: replace}";
   EXPECT_EQ(complaint(replace + ", strategy: overlapped, backend: by_messages_of_hosts"), "");
   EXPECT_THAT(complaint(replace + ", backend: inproc"), ::testing::HasSubstr("replace needs ranks that are processes"));
+  EXPECT_THAT(complaint(replace + ", backend: by_mpi"),
+              ::testing::HasSubstr("replace needs a launcher that can start one more rank, which mpirun cannot"));
   EXPECT_THAT(complaint(replace + ", strategy: sharded"), ::testing::HasSubstr("or set faults.on_lost_rank: shrink"));
   EXPECT_THAT(complaint("launch: {ranks: 4, hosts: [a], with: ssh}, faults: {on_lost_rank: replace}"),
               ::testing::HasSubstr("replace starts processes on one host only"));

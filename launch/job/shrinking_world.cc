@@ -50,6 +50,8 @@ std::vector<int> gather_numbers(int own, Communicator& world) {
   return {all.data_ptr<int>(), all.data_ptr<int>() + all.numel()};
 }
 
+std::string reason_to_leave(const Stranded& rank) { return "its replica has lost rank " + std::to_string(rank.lost); }
+
 // Returns the error of ranks that are left without a whole replica.
 std::string nobody_is_whole(const std::vector<Stranded>& stranded) {
   std::set<std::string> lost;
@@ -116,8 +118,9 @@ bool ShrinkingWorld::shrink(Recovery& recovery) {
     if (world().size() == before) return false;
     try {
       const auto stranded = take_over(recovery);
-      if (std::ranges::find(stranded, rank_.number_in_job, &Stranded::rank) != stranded.end()) {
-        leave();
+      const auto own = std::ranges::find(stranded, rank_.number_in_job, &Stranded::rank);
+      if (own != stranded.end()) {
+        leave(*own);
         return true;
       }
       if (!stranded.empty()) continue;  // the next group is that of the others, once these have left
@@ -144,9 +147,12 @@ std::int64_t ShrinkingWorld::ranks_per_replica() const {
   return shape.product() / shape[Axis::kData];
 }
 
-// Ends this rank's part in the job. The others do not wait for a rank that has destroyed its group.
-void ShrinkingWorld::leave() {
-  log_warning() << "this rank leaves, since its replica has lost a rank";
+// Ends this rank's part in the job. The others do not wait for a rank that has destroyed its group. The first rank has
+// noted that this one is lost, but a network file system may show the notes of other hosts late.
+void ShrinkingWorld::leave(const Stranded& own) {
+  const std::string reason = reason_to_leave(own);
+  log_warning() << "this rank leaves: " << reason;
+  mark_lost(rank_.log_folder, {.rank = own.rank, .message = reason, .time = failure_time()});
   connections_.front().group.reset();
   leaves_ = true;
 }
@@ -191,7 +197,7 @@ std::string ShrinkingWorld::tell(const std::vector<int>& lost, const std::vector
     mark_lost(rank_.log_folder, {.rank = rank, .message = reason, .time = failure_time()});
   }
   for (const auto& one : stranded) {
-    const std::string reason = "its replica has lost rank " + std::to_string(one.lost);
+    const std::string reason = reason_to_leave(one);
     lines += std::to_string(one.rank) + " " + reason + "\n";
     if (known_reason(one.rank, before, rank_.log_folder)) continue;
     print_to_console("Rank " + std::to_string(one.rank) + " leaves: " + reason);

@@ -75,7 +75,7 @@ class ShrinkingWorld {
   void fit_config();
   void share_history(bool joins, Recovery& recovery);
   std::int64_t ranks_per_replica() const;
-  void leave();
+  void leave(const Stranded& own);
   std::vector<Stranded> take_over(Recovery& recovery);
   std::string tell(const std::vector<int>& lost, const std::vector<Stranded>& stranded,
                    const std::vector<LostRank>& before) const;

@@ -6,9 +6,19 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "framework/base/error.h"
 #include "launch/local/print_to_console.h"
 
 namespace phalanx {
+
+void Replacements::note_end(int number) const {
+  try {
+    folder_.note_end(number);
+  } catch (const Error& error) {
+    print_to_console("Rank " + std::to_string(number) +
+                     " has ended, of which the others are not told: " + error.what());
+  }
+}
 
 void Replacements::replace(int number, Supervisor& supervisor, const std::function<void(const Newcomer&)>& start) {
   Newcomer next{.in_place_of = number, .place = number, .lost_at = std::chrono::steady_clock::now()};
@@ -17,6 +27,10 @@ void Replacements::replace(int number, Supervisor& supervisor, const std::functi
     next.place = before.place;
     if (waits(number)) next = before;
   }
+  plan(next, supervisor, start);
+}
+
+void Replacements::plan(Newcomer next, Supervisor& supervisor, const std::function<void(const Newcomer&)>& start) {
   if (planned_ == options_.most) {
     print_to_console("No process takes the place of rank " + std::to_string(next.in_place_of) + ": " +
                      std::to_string(planned_) + " have been started already (faults.replacements)");
@@ -24,10 +38,16 @@ void Replacements::replace(int number, Supervisor& supervisor, const std::functi
   }
   ++planned_;
   const int before = used_.at(static_cast<std::size_t>(next.place))++;
-  supervisor.call_after(delay_after(before), [this, next, start]() mutable {
+  supervisor.call_after(delay_after(before), [this, next, &supervisor, start]() mutable {
     next.number = options_.ranks + static_cast<int>(newcomers_.size());
+    try {
+      start(next);
+    } catch (const Error& error) {  // the system has no process left; the ranks go on
+      print_to_console("Rank " + std::to_string(next.in_place_of) + " is not replaced yet: " + error.what());
+      plan(next, supervisor, start);
+      return;
+    }
     newcomers_.push_back(next);
-    start(next);
   });
 }
 

@@ -33,14 +33,16 @@ class Replacements {
   /// Returns true if this process is not a rank yet.
   bool waits(int number) const { return enabled() && number >= options_.ranks && !folder_.takes_part(number); }
 
-  /// Lets the ranks know that a process has ended.
-  void note_end(int number) const { folder_.note_end(number); }
+  /// Lets the ranks know that a process has ended. If that fails, prints why; the ranks wait for it up to a deadline.
+  void note_end(int number) const;
 
   /// Plans a process in place of `number`, which `start` starts, or prints that there were too many already. If
-  /// `number` waits(), the process takes the place that `number` was to take.
+  /// `number` waits(), the process takes the place that `number` was to take. If `start` throws Error, prints why and
+  /// plans the next one.
   void replace(int number, Supervisor& supervisor, const std::function<void(const Newcomer&)>& start);
 
  private:
+  void plan(Newcomer next, Supervisor& supervisor, const std::function<void(const Newcomer&)>& start);
   std::chrono::milliseconds delay_after(int before) const;
 
   Options options_;

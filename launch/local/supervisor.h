@@ -66,7 +66,7 @@ class Supervisor {
     bool others_elsewhere = false;
 
     /// Returns true if the others have gone on without this child, which may still be there. Children are ended once
-    /// only such ones are left. Null: there are none.
+    /// only such ones, and those that wait, are left. Null: there are none.
     std::function<bool(int child)> is_lost = {};
 
     /// Returns true if a child does not belong to the job yet: it waits until the others let it take part. The job does

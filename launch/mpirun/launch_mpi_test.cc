@@ -121,7 +121,6 @@ TEST_F(LaunchMpi, NothingOutlivesAKilledMpirun) {
 }
 
 TEST_F(LaunchMpi, GoesOnWithoutARankThatIsLost) {
-  note_training(scratch_.folder());
   goes_on_ = true;
   EXPECT_EQ(launch(rank_that("die")), kDone);
   EXPECT_NE(output_.find("goes on"), std::string::npos) << output_;

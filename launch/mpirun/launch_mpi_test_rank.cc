@@ -38,11 +38,15 @@ int echo(int rank, const std::string& folder) {
   return ::raise(SIGKILL);
 }
 
-// Rank 1 is killed, and rank 0 goes on and notes it.
+// Rank 1 is killed after the beginning of training, and rank 0 goes on and notes it.
 int die(int rank, const std::string& folder) {
   if (rank == 1) {
-    return phalanx::run_watched({.rank = 1, .log_folder = folder}, [] { return ::raise(SIGKILL); });
+    return phalanx::run_watched({.rank = 1, .log_folder = folder}, [&folder] {
+      while (!phalanx::training_has_begun(folder)) ::usleep(1000);
+      return ::raise(SIGKILL);
+    });
   }
+  phalanx::note_training(folder);  // the launcher removes what was noted before
   while (phalanx::read_failures(folder).empty()) ::usleep(1000);
   ::usleep(500'000);  // mpirun would end this rank within this time
   phalanx::mark_lost(folder, phalanx::read_failures(folder).front());

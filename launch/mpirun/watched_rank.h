@@ -20,7 +20,8 @@ struct WatchedRank {
 ///   - A rank that is stopped for `lost_after` seconds is killed.
 ///   - The rank gets the first SIGTERM or SIGUSR1 of this process as SIGUSR1, and dies with this process.
 ///
-/// The child ends by exit(), in which a rank leaves MPI, or by SIGKILL if the others go on without it (is_loss()). An
+/// The child ends by exit(), in which a rank leaves MPI, or by SIGKILL if the others go on without it: because it has
+/// failed (is_loss()), or because they have noted it as lost (mark_lost()), as a rank that leaves with its replica. An
 /// exception of `body` is recorded (record_exception()).
 ///
 /// Returns the rank's exit status. If a signal has ended the rank, ends this process by SIGKILL, since mpirun tells the

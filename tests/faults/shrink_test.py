@@ -303,7 +303,7 @@ class Copies(Shrink):
         self.assert_nothing_left()
 
 
-class Meshes(Shrink):
+class Replicas(Shrink):
     """A replica of two ranks loses one. The other one leaves, and the replica that is left goes back to a copy."""
     SETTINGS = {**SHRINK, "determinism": "run", "strategy": "all_reduce", "launch.ranks": 4, "mesh.tensor": 2,
                 "faults.copies_every": 5, "checkpoint.every_steps": 5, "checkpoint.keep_last": STEPS}
@@ -326,6 +326,8 @@ class Meshes(Shrink):
         self.assert_status(0, resumed)
         self.assertEqual(self.run_folder("resumed").weights, run.weights, process.text())
 
+
+class Meshes(Replicas):
     def test_shm(self):
         """Rank 0 leaves, so the next replica takes over the metrics and the console."""
         self.lose_replica(rank=1, other=0)
@@ -346,6 +348,14 @@ class Meshes(Shrink):
         self.assertIn("Rank 0 of 4 ", process.words)
         self.assertEqual(1, process.err.count("┌─"), process.text())
         self.assert_nothing_left()
+
+
+class MpiMeshes(Replicas):
+    way = Mpi.way
+
+    def test_rank_0_leaves(self):
+        """The others wait until it has ended."""
+        self.lose_replica(rank=1, other=0)
 
 
 class Refused(ProgramTest):

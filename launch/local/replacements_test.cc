@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/local/replacements.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <optional>
+#include <vector>
+
+#include "framework/base/error.h"
+#include "launch/testing/launcher_process.h"
+
+namespace phalanx {
+namespace {
+
+// Rank 0 of two, whose rank 1 ends, waits for a newcomer.
+TEST(Replacements, GoOnIfAProcessCannotBeStarted) {
+  const testing::Scratch scratch;
+  Replacements replacements({.ranks = 2, .most = 2, .delay = 0.02, .meeting_folder = scratch.folder()});
+  std::vector<int> tried;
+  std::optional<Supervisor> supervisor;
+  const auto start = [&](const Newcomer& newcomer) {
+    tried.push_back(newcomer.number);
+    if (tried.size() == 1) throw Error("cannot start a process: no memory");
+    supervisor->start([] { return 0; });
+    supervisor->kill(0);
+  };
+  supervisor.emplace(Supervisor::Policy{.stop = SIGTERM,
+                                        .orphaned = SIGKILL,
+                                        .after_failure = {},
+                                        .forced = {},
+                                        .goes_on = [&](const Supervisor::End& end) {
+                                          replacements.note_end(end.child);
+                                          if (end.child == 1) replacements.replace(1, *supervisor, start);
+                                          return true;
+                                        }});
+  supervisor->start([] { return ::execl("/bin/sh", "sh", "-c", "exec sleep 60", nullptr); });
+  supervisor->start([] { return 1; });
+  ::testing::internal::CaptureStderr();
+  const auto ends = supervisor->run();
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "Rank 1 is not replaced yet: cannot start a process: no memory\n");
+  EXPECT_EQ(ends.size(), 3U);
+  EXPECT_EQ(tried, (std::vector<int>{2, 2}));
+}
+
+TEST(Replacements, GoOnIfTheFolderCannotBeWritten) {
+  const Replacements replacements({.ranks = 2, .most = 2, .meeting_folder = "/no/such/folder"});
+  ::testing::internal::CaptureStderr();
+  replacements.note_end(1);
+  EXPECT_TRUE(
+      ::testing::internal::GetCapturedStderr().starts_with("Rank 1 has ended, of which the others are not told"));
+}
+
+}  // namespace
+}  // namespace phalanx
