@@ -161,8 +161,8 @@ Checkpoint CheckpointFolder::newest_intact(const Refuse& refuse) const {
 void CheckpointFolder::commit(const Manifest& manifest, const Retention& retention) const {
   const auto step = manifest.position.step;
   const std::string temporary = temporary_path(step), final = final_path(step);
-  if (is_committed(temporary, final, manifest)) return prune(retention);
   end_without_lease();  // others may have gone on from here, and have a checkpoint of this step
+  if (is_committed(temporary, final, manifest)) return prune(retention);
   write_synced(manifest_of(temporary), to_text(manifest));
   sync_folder(temporary);
   end_without_lease();  // the disk may have been slow

@@ -208,11 +208,13 @@ class Agents {
     }
   }
 
-  // Answers beats, and passes on what else has arrived. Returns false at the end.
+  // Answers beats, and passes on what else has arrived. Reads at least all that the system had kept at the beginning,
+  // but leaves the rest of a stream without an end for later, because other agents wait for answers. Returns false at
+  // the end.
   bool read(std::size_t index) {
     Agent& agent = agents_[index];
     std::array<char, 4096> part;
-    while (true) {
+    for (int parts = 0; parts < kMostParts; ++parts) {
       const ssize_t count = ::recv(agent.socket->get(), part.data(), part.size(), MSG_DONTWAIT);
       if (count < 0 && errno == EINTR) continue;
       if (count <= 0) return count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
@@ -222,6 +224,7 @@ class Agents {
       agent.beats.heard(HostBeats::Clock::now());
       send(index, kAnswer + (" " + std::to_string(read.beats.back())) + "\n", MSG_DONTWAIT);
     }
+    return true;
   }
 
   // Ends what connects this process with a host that has been silent until its lease was over, and tells the other
@@ -245,10 +248,12 @@ class Agents {
 
   void tell_of_ended(std::size_t lost) {
     const HostShare& host = options_.shares[lost];
+    std::string orders;  // in one piece, since a socket that is full drops what comes
     for (int rank = host.first_rank; rank < host.first_rank + host.ranks; ++rank) {
-      for (std::size_t i = 0; i < agents_.size(); ++i) {
-        if (i != lost) send(i, kEnded + (" " + std::to_string(rank)) + "\n", MSG_DONTWAIT);
-      }
+      orders += kEnded + (" " + std::to_string(rank)) + "\n";
+    }
+    for (std::size_t i = 0; i < agents_.size(); ++i) {
+      if (i != lost) send(i, orders, MSG_DONTWAIT);
     }
   }
 
@@ -340,6 +345,8 @@ class Agents {
   static bool all_of(const HostShare& host, const std::vector<int>& ranks) {
     return std::ranges::count_if(ranks, [&](int rank) { return has(host, rank); }) == host.ranks;
   }
+
+  static constexpr int kMostParts = 256;  // 1 MiB, more than the system keeps for a socket
 
   const AgentsLaunch& options_;
   const std::chrono::nanoseconds lease_;  // length

@@ -4,6 +4,7 @@
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/base/reason.h"
+#include "framework/comm/launch/host_lease.h"
 #include "framework/ps/server_lost.h"
 #include "launch/exit_status.h"
 #include "launch/failure/failure.h"
@@ -11,6 +12,7 @@
 namespace phalanx {
 
 int record_exception(const std::exception_ptr& error, int rank, const std::string& log_folder, const std::string& log) {
+  end_without_lease();  // the job may have been started again by now, with another rank of this number
   const auto leave = [&](const std::string& message, ExitStatus status, bool secondary = false) {
     write_failure(log_folder, {.rank = rank,
                                .host = host_name(),

@@ -15,7 +15,8 @@ class TooFewRanks : public Error {
 };
 
 /// Writes the exception that ended rank `rank` to `log_folder` as the rank's failure (see failure.h), as a secondary
-/// one if it is a CommError caused by another rank's failure. `log` is the rank's log file, or empty.
+/// one if it is a CommError caused by another rank's failure. `log` is the rank's log file, or empty. Ends this process
+/// instead if it has no lease any more (end_without_lease()).
 ///
 /// Returns the exit status for the rank: kUsage for ConfigError, kRankDied for ps::ServerLost, kExpectationFailed for
 /// ExpectationError, kTooFewRanks for TooFewRanks, and kFailed for anything else.

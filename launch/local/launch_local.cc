@@ -23,6 +23,7 @@
 #include "framework/base/descriptor.h"
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
+#include "framework/comm/launch/host_lease.h"
 #include "launch/exit_status.h"
 #include "launch/failure/end_after_failure.h"
 #include "launch/failure/failure.h"
@@ -351,6 +352,7 @@ int run_share(const LocalLaunch& options, const std::function<int(int rank)>& bo
   start_children(supervisor, options, spare_folder.path(), body);
   prepare(supervisor);
   const int status = lost.conclude(supervisor.run());
+  if (lease_is_over()) return status;  // the job may have been started again by now
   // Writes to log_folder, if that is possible now, what a rank could not write there.
   for (const auto& failure : take_failures(spare_folder.path())) write_failure(options.log_folder, failure);
   return status;

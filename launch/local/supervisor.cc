@@ -138,7 +138,11 @@ void Supervisor::wait_for_event() {
 
 void Supervisor::handle_signals() {
   for (const int signal : signals_.take()) {
-    if (signal != SIGCHLD) interrupt(signal);
+    if (signal != SIGCHLD) {
+      interrupt(signal);
+    } else {
+      for (auto& one : repeated_) one.next = {};  // it is due before the child is reaped
+    }
   }
 }
 

@@ -96,8 +96,8 @@ class Supervisor {
   /// false at the end, and is then not called again: a socket would otherwise be ready forever.
   void watch(int fd, std::function<bool()> readable);
 
-  /// Makes run() call `action` at this interval, after it has passed on what can be read, and before it looks for
-  /// children that have ended.
+  /// Makes run() call `action` at this interval and whenever a child has ended, after it has passed on what can be
+  /// read, and before it looks for children that have ended.
   void repeat(std::chrono::milliseconds interval, std::function<void()> action);
 
   /// Waits until all children have ended. Returns their ends in the order in which they happened.

@@ -73,6 +73,19 @@ TEST(Supervisor, RepeatsAnActionWhichMayKillAChild) {
   EXPECT_GE(Supervisor::Clock::now() - start, milliseconds(80));
 }
 
+TEST(Supervisor, RepeatsAnActionBeforeItNoticesTheEndOfAChild) {
+  Supervisor supervisor({.stop = SIGTERM, .orphaned = SIGKILL, .after_failure = {}, .forced = {}});
+  supervisor.start([] { return ::execl("/bin/sh", "sh", "-c", "sleep 0.2; kill -9 $$", nullptr); });
+  int calls = 0;
+  supervisor.repeat(std::chrono::hours(1), [&] {
+    EXPECT_TRUE(supervisor.is_running(0));
+    if (++calls == 2) supervisor.kill(0);
+  });
+  const auto ends = supervisor.run();
+  EXPECT_EQ(calls, 2);
+  EXPECT_TRUE(ends.at(0).by_supervisor) << "the action has decided to end it";
+}
+
 TEST(Supervisor, StartsAChildInPlaceOfOneThatHasFailed) {
   std::optional<Supervisor> supervisor;
   supervisor.emplace(Supervisor::Policy{.stop = SIGTERM,

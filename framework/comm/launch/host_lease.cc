@@ -73,9 +73,13 @@ bool is_known_to_have_ended(int rank) {
   return lease != nullptr && lease->has_ended(rank);
 }
 
-void end_without_lease() {
+bool lease_is_over() {
   const auto& lease = lease_of_process();
-  if (lease == nullptr || lease->holds()) return;
+  return lease != nullptr && !lease->holds();
+}
+
+void end_without_lease() {
+  if (!lease_is_over()) return;
   ::kill(::getpid(), SIGKILL);
   ::pause();  // the signal is on its way
 }

@@ -50,6 +50,9 @@ void set_lease_of_process(std::shared_ptr<HostLease> lease);
 /// Returns true if this process knows from its agent that a rank of the job has ended for certain.
 bool is_known_to_have_ended(int rank);
 
+/// Returns true if the lease of this process is over. Without one, it never is.
+bool lease_is_over();
+
 /// Ends this process by SIGKILL if its lease is over, so that it writes nothing more. Does nothing without a lease. It
 /// is cheap enough for every wait that lasts some milliseconds.
 void end_without_lease();

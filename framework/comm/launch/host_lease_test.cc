@@ -52,9 +52,10 @@ TEST(HostLease, EndsAProcessOnlyWhenItIsOver) {
   set_lease_of_process(std::make_shared<HostLease>(1, boot_time() + seconds(60)));
   end_without_lease();
   EXPECT_FALSE(is_known_to_have_ended(0));
+  EXPECT_FALSE(lease_is_over());
   const auto without = [] {
     set_lease_of_process(std::make_shared<HostLease>(1, boot_time()));
-    end_without_lease();
+    if (lease_is_over()) end_without_lease();
   };
   EXPECT_EXIT(without(), ::testing::KilledBySignal(SIGKILL), "");
   set_lease_of_process(nullptr);
