@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -122,13 +123,33 @@ std::vector<int> next_ones(const std::vector<std::string>& hosts) {
   return neighbours;
 }
 
+// Replaces the neighbours that share a host, which may be lost, by others that do not, if there are any. `hosts`: those
+// of each replica.
+void prefer_other_hosts(const std::vector<std::set<std::string>>& hosts, std::vector<int>& neighbours) {
+  const auto apart = [&](std::size_t a, std::size_t b) {
+    return std::ranges::none_of(hosts[a], [&](const auto& host) { return hosts[b].contains(host); });
+  };
+  for (std::size_t replica = 0; replica < hosts.size(); ++replica) {
+    std::size_t next = static_cast<std::size_t>(neighbours.at(replica));
+    for (std::size_t tried = 1; tried < hosts.size() && !apart(replica, next); ++tried) {
+      next = (replica + tried) % hosts.size();
+    }
+    if (apart(replica, next)) neighbours.at(replica) = static_cast<int>(next);
+  }
+}
+
 }  // namespace
 
 std::vector<int> neighbours_of(const std::vector<std::string>& hosts, int ranks_per_replica) {
   const auto size = static_cast<std::size_t>(ranks_per_replica);
   std::vector<std::string> places(hosts.size() / size);  // the hosts of each replica
-  for (std::size_t rank = 0; rank < hosts.size(); ++rank) places.at(rank / size) += hosts[rank] + '\n';
-  const auto next = next_ones(places);
+  std::vector<std::set<std::string>> used(places.size());
+  for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
+    places.at(rank / size) += hosts[rank] + '\n';
+    used[rank / size].insert(hosts[rank]);
+  }
+  auto next = next_ones(places);
+  prefer_other_hosts(used, next);
   std::vector<int> neighbours;
   for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
     neighbours.push_back(next[rank / size] * ranks_per_replica + static_cast<int>(rank % size));

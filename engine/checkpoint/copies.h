@@ -31,7 +31,8 @@ using KeptCopies = std::vector<Copy>;
 /// Returns the neighbour of each rank, which keeps its copies: a rank of the next host, or the next rank if all ranks
 /// are on one host. `hosts`: the host of each rank. With equal numbers of ranks on all hosts, each rank is the
 /// neighbour of one other. If replicas consist of several consecutive ranks, which are lost together, the same holds of
-/// replicas, and a rank's neighbour is the one in its place of the next replica.
+/// replicas, and a rank's neighbour is the one in its place of the next replica; if these two share a host, of a
+/// replica that shares none, if there is one.
 std::vector<int> neighbours_of(const std::vector<std::string>& hosts, int ranks_per_replica = 1);
 
 /// Copies the state that belongs to each rank into the memory of its neighbour, while training continues.

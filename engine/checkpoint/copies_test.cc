@@ -88,6 +88,7 @@ TEST(Copies, AreKeptInAnotherReplica) {
   EXPECT_THAT(neighbours_of({"a", "a", "a", "a", "a", "a"}, 2), ElementsAre(2, 3, 4, 5, 0, 1));
   EXPECT_THAT(neighbours_of({"a", "a", "a", "a", "b", "b", "b", "b"}, 2), ElementsAre(4, 5, 6, 7, 0, 1, 2, 3));
   EXPECT_THAT(neighbours_of({"a", "b", "a", "b"}, 2), ElementsAre(2, 3, 0, 1));
+  EXPECT_THAT(neighbours_of({"a", "a", "a", "b", "b", "b"}, 2), ElementsAre(4, 5, 4, 5, 0, 1));
 }
 
 TEST(Copies, AnyRankMayBeLost) {

@@ -82,6 +82,10 @@ TEST(Check, GoesOnOnlyIfNoRankHasWhatTheOthersLack) {
   EXPECT_EQ(complaint(per_rank + "train: {global_batch_size: 30}"),
             "config: faults.batch: per_rank needs the same batch on each rank, but 4 ranks cannot divide"
             " train.global_batch_size: 30 equally; set it to 32, or set faults.batch: global");
+  EXPECT_EQ(complaint(per_rank + "checkpoint: {resume: auto}, train: {global_batch_size: 30}"), "");
+  EXPECT_EQ(complaint(per_rank + "mesh: {tensor: 2}, train: {global_batch_size: 30}"), "");
+  EXPECT_THAT(complaint(per_rank + "mesh: {tensor: 2}, train: {global_batch_size: 31}"),
+              ::testing::HasSubstr("2 groups of ranks with the same samples cannot divide"));
   EXPECT_THAT(complaint(per_rank + "train: {max_steps: 9}"), ::testing::HasSubstr("set train.epochs instead"));
   EXPECT_THAT(complaint(per_rank + "determinism: world_size_invariant"),
               ::testing::HasSubstr("faults.batch: per_rank changes the global batch, and with it the results"));
@@ -90,6 +94,7 @@ TEST(Check, GoesOnOnlyIfNoRankHasWhatTheOthersLack) {
   EXPECT_EQ(complaint(mesh + "2}"),
             "config: faults.on_lost_rank: shrink goes on with the other replicas, but with mesh.tensor: 2 all ranks are"
             " one replica; set launch.ranks: 4 or a higher multiple of 2, or set faults.on_lost_rank: stop");
+  EXPECT_EQ(complaint(mesh + "2}, checkpoint: {resume: auto}"), "");
   EXPECT_THAT(complaint(without_copies + ", mesh: {pipe: 2}"),
               ::testing::HasSubstr("faults.copies_every: 0, but with this mesh each rank has a part of a replica"));
   const std::string replace = "launch: {ranks: 4}, faults: {on_lost_rank: replace}";

@@ -61,7 +61,12 @@ void check_places(std::vector<ConfigProblem>& problems, const ExperimentConfig& 
   refuse(config.device != "auto" && config.device != "cpu", "works on the CPU only; set device: cpu");
 }
 
-// Returns true if a replica consists of several ranks. Refuses a single one, which any lost rank would break.
+// Returns true if the run begins with this number of ranks. A job that is started again without a host, or resumed, may
+// have fewer ranks than it began with.
+bool begins(const ExperimentConfig& config) { return config.checkpoint.resume == "none"; }
+
+// Returns true if a replica consists of several ranks. Refuses a run that begins with a single one, which any lost rank
+// would break.
 bool check_number_of_replicas(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   std::int64_t ranks = 1;
   std::string axes;
@@ -69,7 +74,7 @@ bool check_number_of_replicas(std::vector<ConfigProblem>& problems, const Experi
     ranks *= size;
     axes += (axes.empty() ? "mesh." : ", mesh.") + axis + ": " + std::to_string(size);
   }
-  refuse_if(problems, ranks > 1 && config.launch.ranks < 2 * ranks, kKey,
+  refuse_if(problems, ranks > 1 && config.launch.ranks < 2 * ranks && begins(config), kKey,
             config.faults.on_lost_rank + " goes on with the other replicas, but with " + axes +
                 " all ranks are one replica; set launch.ranks: " + std::to_string(2 * ranks) +
                 " or a higher multiple of " + std::to_string(ranks) + kOrStop);
@@ -157,7 +162,11 @@ void check_replacement(std::vector<ConfigProblem>& problems, const ExperimentCon
 
 // Refuses what cannot follow a global batch that becomes smaller with the number of ranks.
 void check_batch_per_rank(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
-  const auto batch = config.train.global_batch_size, ranks = std::max<std::int64_t>(config.launch.ranks, 1);
+  const auto& mesh = config.mesh;
+  const auto batch = config.train.global_batch_size;
+  // Ranks with the same samples count as one.
+  const auto shares = std::max<std::int64_t>(config.launch.ranks / (mesh.pipe * mesh.tensor * mesh.context), 1);
+  const char* const sharing = shares == config.launch.ranks ? " ranks" : " groups of ranks with the same samples";
   const auto refuse = [&](bool wrong, const std::string& message) {
     refuse_if(problems, wrong, "faults.batch", "per_rank " + message + ", or set faults.batch: global");
   };
@@ -166,9 +175,10 @@ void check_batch_per_rank(std::vector<ConfigProblem>& problems, const Experiment
   refuse(config.train.max_steps > 0,
          "takes more steps for the same samples when a rank is lost, so train.max_steps would end the run after fewer "
          "samples, before its schedule ends; set train.epochs instead");
-  refuse(batch % ranks != 0, "needs the same batch on each rank, but " + std::to_string(ranks) +
-                                 " ranks cannot divide train.global_batch_size: " + std::to_string(batch) +
-                                 " equally; set it to " + std::to_string((batch / ranks + 1) * ranks));
+  refuse(begins(config) && batch % shares != 0,
+         "needs the same batch on each rank, but " + std::to_string(shares) + sharing +
+             " cannot divide train.global_batch_size: " + std::to_string(batch) + " equally; set it to " +
+             std::to_string((batch / shares + 1) * shares));
 }
 
 }  // namespace

@@ -32,7 +32,8 @@ void EvaluationLoop::evaluate(const State& state) {
   // After the last step, the final model is evaluated as well.
   const bool shown = !version_.own() || state.step < trainer_.length.steps;
   last_ = {measure(evaluation_.watched(), state, shown), state.step};
-  trainer_.learning_rate->schedule().observe(state.step, last_.metrics);
+  const auto scheduled = trainer_.length.configured_step(state.epoch, state.cursor);
+  trainer_.learning_rate->schedule().observe(scheduled, last_.metrics);
 }
 
 Metrics EvaluationLoop::measure(const std::string& split, const State& state, bool shown) {

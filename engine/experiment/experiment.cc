@@ -213,7 +213,9 @@ ExperimentResult result_after(const Run& run, std::int64_t steps) {
 // Evaluates the final model. The test split is measured only here, unless it also serves as the validation split.
 ExperimentResult evaluate_at_end(const Run& run, const State& end) {
   EvaluationLoop& evaluations = run.evaluations;
-  const State last{.epoch = end.epoch - 1, .step = end.step};  // `end` is in an epoch that never began
+  // `end` is in an epoch that never began.
+  const auto epoch = end.epoch - 1;
+  const State last{.epoch = epoch, .step = end.step, .cursor = run.trainer.length.batches_of(epoch)};
   if (!run.vote.stopped()) evaluations.evaluate_final_model(last);
   ExperimentResult result = result_after(run, end.step);
   if (!evaluations.evaluation().has_validation()) {
