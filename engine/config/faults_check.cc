@@ -144,6 +144,8 @@ void check_replacement(std::vector<ConfigProblem>& problems, const ExperimentCon
          "needs ranks that are processes, but those of " + config.backend + " are threads; set backend: shm or gloo");
   refuse(!config.launch.hosts.empty() || config.launch.with == "ssh",
          "starts processes on one host only; remove launch.hosts and set launch.with: local");
+  refuse(backend_traits(config.backend).mpi, "starts processes without mpirun, which " + config.backend +
+                                                 " cannot connect; set backend: shm or gloo and launch.with: local");
   const auto traits = config.strategy.traits();
   refuse(config.strategy.selected() != "auto" && can_be_copied(traits) && !traits.ranks_are_equal(),
          "needs a strategy by which each rank has all state, which " + config.strategy.selected() +
