@@ -221,7 +221,7 @@ void Supervisor::end_waiting_ones() {
 // A lost child may hang for good.
 void Supervisor::end_lost_ones() {
   for (std::size_t i = 0; i < children_.size(); ++i) {
-    if (children_[i].alive && !policy_.is_lost(static_cast<int>(i))) return;
+    if (children_[i].alive && !policy_.is_lost(static_cast<int>(i)) && !waits(i)) return;
   }
   if (any_alive()) begin_shutdown();
 }

@@ -108,6 +108,22 @@ TEST(Supervisor, EndsChildrenThatWaitOnceOnlyTheyAreLeft) {
   EXPECT_TRUE(ends[1].by_supervisor);
 }
 
+TEST(Supervisor, EndsALostChildAlthoughAnotherOneWaits) {
+  Supervisor supervisor({.stop = SIGTERM,
+                         .orphaned = SIGKILL,
+                         .after_failure = {{milliseconds(0), SIGKILL}},
+                         .forced = {},
+                         .is_lost = [](int child) { return child == 1; },
+                         .waits = [](int child) { return child == 2; }});
+  supervisor.start([] { return 0; });
+  for (int child = 1; child <= 2; ++child) {
+    supervisor.start([] { return ::execl("/bin/sh", "sh", "-c", "exec sleep 100", nullptr); });
+  }
+  const auto ends = supervisor.run();
+  ASSERT_EQ(ends.size(), 3u);
+  EXPECT_TRUE(ends[1].by_supervisor && ends[2].by_supervisor);
+}
+
 TEST(Supervisor, LeavesAStoppedChildAloneIfNoOtherCouldGoOn) {
   for (const int children : {1, 2}) {
     Supervisor supervisor({.stop = SIGTERM,
