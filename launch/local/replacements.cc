@@ -6,9 +6,19 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "framework/base/error.h"
+#include "framework/base/log.h"
 #include "launch/local/print_to_console.h"
 
 namespace phalanx {
+
+void Replacements::note_end(int number) const {
+  try {
+    folder_.note_end(number);
+  } catch (const Error& error) {
+    log_warning() << "the end of rank " << number << " cannot be noted: " << error.what();
+  }
+}
 
 void Replacements::replace(int number, Supervisor& supervisor, const std::function<void(const Newcomer&)>& start) {
   Newcomer next{.in_place_of = number, .place = number, .lost_at = std::chrono::steady_clock::now()};
@@ -26,8 +36,12 @@ void Replacements::replace(int number, Supervisor& supervisor, const std::functi
   const int before = used_.at(static_cast<std::size_t>(next.place))++;
   supervisor.call_after(delay_after(before), [this, next, start]() mutable {
     next.number = options_.ranks + static_cast<int>(newcomers_.size());
-    newcomers_.push_back(next);
-    start(next);
+    try {
+      start(next);
+      newcomers_.push_back(next);
+    } catch (const Error& error) {
+      print_to_console("No process takes the place of rank " + std::to_string(next.in_place_of) + ": " + error.what());
+    }
   });
 }
 

@@ -33,8 +33,8 @@ class Replacements {
   /// Returns true if this process is not a rank yet.
   bool waits(int number) const { return enabled() && number >= options_.ranks && !folder_.takes_part(number); }
 
-  /// Lets the ranks know that a process has ended.
-  void note_end(int number) const { folder_.note_end(number); }
+  /// Lets the ranks know that a process has ended. If that cannot be written, they notice it later.
+  void note_end(int number) const;
 
   /// Plans a process in place of `number`, which `start` starts, or prints that there were too many already. If
   /// `number` waits(), the process takes the place that `number` was to take.
