@@ -638,9 +638,7 @@ class Replaces : public LaunchLocal {
         if (!becomes_true([&] { return meeting.anyone_waits() || meeting.has_ended(number); })) return kFailed;
         const auto waiting = meeting.waiting();
         if (waiting.empty()) continue;
-        const auto attempt = meeting.invite(1, waiting);
-        meeting.note_part(attempt);
-        meeting.dismiss(attempt);
+        meeting.note_part(meeting.invite(1, waiting));
         mark_lost(log_folder_, {.rank = waiting[0].in_place_of, .message = "lost"});
       }
       return kDone;
@@ -657,9 +655,8 @@ class Replaces : public LaunchLocal {
 };
 
 TEST_F(Replaces, StartsAProcessInPlaceOfALostRank) {
-  const int status = launch(1, 1, [](const Newcomer& self) {
-    return self.in_place_of == 1 && self.place == 1 ? take_part(self) : kFailed;
-  });
+  const int status = launch(
+      1, 1, [](const Newcomer& self) { return self.in_place_of == 1 && self.place == 1 ? take_part(self) : kFailed; });
   EXPECT_EQ(status, kDone) << error_;
   EXPECT_EQ(error_, "");
 }

@@ -98,7 +98,7 @@ std::vector<Newcomer> MeetingFolder::waiting() const {
   for (const auto& entry : fs::directory_iterator(path_)) {
     if (!is_wait(entry.path().filename().string())) continue;
     const Newcomer one = parse_newcomer(read_file(entry.path().string()));
-    if (!has_ended(one.number)) all.push_back(one);
+    if (!has_ended(one.number) && !exists(file(kInvited, one.number))) all.push_back(one);
   }
   std::ranges::sort(all, {}, &Newcomer::number);
   return all;
@@ -113,13 +113,6 @@ Attempt MeetingFolder::invite(int ranks, const std::vector<Newcomer>& newcomers)
 
 void MeetingFolder::note_part(const Attempt& attempt) const {
   for (const auto& one : attempt.newcomers) write_atomically(file(kPart, one.number), "");
-}
-
-void MeetingFolder::dismiss(const Attempt& attempt) const {
-  for (const auto& one : attempt.newcomers) {
-    std::error_code ignored;
-    fs::remove(file(kWaits, one.number), ignored);
-  }
 }
 
 void MeetingFolder::arrive(const Attempt& attempt, int rank) const {
