@@ -95,7 +95,8 @@ bool MeetingFolder::anyone_waits() const { return !waiting().empty(); }
 
 std::vector<Newcomer> MeetingFolder::waiting() const {
   std::vector<Newcomer> all;
-  for (const auto& entry : fs::directory_iterator(path_)) {
+  std::error_code removed;  // by somebody who tidies up during a long job
+  for (const auto& entry : fs::directory_iterator(path_, removed)) {
     if (!is_wait(entry.path().filename().string())) continue;
     const Newcomer one = parse_newcomer(read_file(entry.path().string()));
     if (!has_ended(one.number) && !exists(file(kInvited, one.number))) all.push_back(one);

@@ -54,7 +54,7 @@ class MeetingFolder {
   std::optional<Attempt> invitation(int number) const;
 
   // The ranks.
-  bool anyone_waits() const;
+  bool anyone_waits() const;              // false if somebody has removed the folder
   std::vector<Newcomer> waiting() const;  // ascending, without those that have ended or been invited
   Attempt invite(int ranks, const std::vector<Newcomer>& newcomers) const;  // the first rank calls this
   bool has_ended(int number) const;

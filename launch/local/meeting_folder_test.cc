@@ -44,6 +44,8 @@ TEST_F(Meeting, InvitesThoseWhoWait) {
   EXPECT_THAT(folder_.waiting(), IsEmpty()) << "nobody is invited twice";
 }
 
+TEST_F(Meeting, HasNobodyInARemovedFolder) { EXPECT_FALSE(MeetingFolder(scratch_.path("removed")).anyone_waits()); }
+
 TEST_F(Meeting, TheFirstToDecideDecides) {
   const auto one = folder_.invite(1, {{.number = 2}}), other = folder_.invite(1, {{.number = 2}});
   EXPECT_NE(one.number, other.number);
