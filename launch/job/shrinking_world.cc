@@ -151,7 +151,7 @@ std::int64_t ShrinkingWorld::ranks_per_replica() const {
 // noted that this one is lost, but a network file system may show the notes of other hosts late.
 void ShrinkingWorld::leave(const Stranded& own) {
   const std::string reason = reason_to_leave(own);
-  log_warning() << "this rank leaves: " << reason;
+  log_info() << "this rank leaves: " << reason;
   mark_lost(rank_.log_folder, {.rank = own.rank, .message = reason, .time = failure_time()});
   connections_.front().group.reset();
   leaves_ = true;
@@ -171,6 +171,9 @@ std::vector<Stranded> ShrinkingWorld::take_over(Recovery& recovery) {
     if (std::ranges::find(recovery.lost, rank, &LostRank::rank) != recovery.lost.end()) continue;
     recovery.lost.push_back({.rank = rank, .reason = line.substr(line.find(' ') + 1), .step = -1});
   }
+  std::erase_if(recovery.returned, [&](const ReturnedRank& one) {  // it has not taken part in any step
+    return one.step < 0 && std::ranges::find(recovery.lost, one.rank, &LostRank::rank) != recovery.lost.end();
+  });
   if (world().rank() == 0 && !rank_.thread) take_over_console();
   if (!stranded.empty()) return stranded;
   members_ = left;
@@ -237,7 +240,6 @@ void ShrinkingWorld::grow(const LaunchEnvironment& launched, Recovery& recovery)
   const Attempt attempt = parse_attempt(text);
   const auto present = gather_numbers(rank_.number_in_job, world());
   auto connections = connect_with_newcomers(*meeting_, attempt, world().rank(), present, config_, launched);
-  if (first) meeting_->dismiss(attempt);
   if (!connections) {
     log_warning() << "newcomers have not connected, so the ranks go on without them";
     return;
@@ -261,7 +263,10 @@ std::optional<ShrinkingWorld> ShrinkingWorld::join(const Newcomer& self, const R
   meeting.wait(self);
   auto attempt = meeting.invitation(self.number);
   for (; !attempt; attempt = meeting.invitation(self.number)) {
-    if (stopped()) return std::nullopt;
+    if (stopped()) {
+      meeting.note_end(self.number);  // the others may be about to invite it
+      return std::nullopt;
+    }
     std::this_thread::sleep_for(kInvitationPoll);
   }
   const auto place = std::ranges::find(attempt->newcomers, self.number, &Newcomer::number);

@@ -171,6 +171,7 @@ void let_replace(Supervisor::Policy& policy, const LocalLaunch& options, LostPro
     const int rank = rank_of(options, end.child);
     replacements.note_end(rank);
     if (replacements.waits(rank)) {
+      if (end.by_supervisor) return true;  // it was not ready yet for the signal that asks all to stop
       lost.add_newcomer(end);
     } else if (!lost.add(end)) {
       return false;

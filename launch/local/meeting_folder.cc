@@ -95,10 +95,11 @@ bool MeetingFolder::anyone_waits() const { return !waiting().empty(); }
 
 std::vector<Newcomer> MeetingFolder::waiting() const {
   std::vector<Newcomer> all;
-  for (const auto& entry : fs::directory_iterator(path_)) {
+  std::error_code removed;  // by somebody who tidies up during a long job
+  for (const auto& entry : fs::directory_iterator(path_, removed)) {
     if (!is_wait(entry.path().filename().string())) continue;
     const Newcomer one = parse_newcomer(read_file(entry.path().string()));
-    if (!has_ended(one.number)) all.push_back(one);
+    if (!has_ended(one.number) && !exists(file(kInvited, one.number))) all.push_back(one);
   }
   std::ranges::sort(all, {}, &Newcomer::number);
   return all;
@@ -113,13 +114,6 @@ Attempt MeetingFolder::invite(int ranks, const std::vector<Newcomer>& newcomers)
 
 void MeetingFolder::note_part(const Attempt& attempt) const {
   for (const auto& one : attempt.newcomers) write_atomically(file(kPart, one.number), "");
-}
-
-void MeetingFolder::dismiss(const Attempt& attempt) const {
-  for (const auto& one : attempt.newcomers) {
-    std::error_code ignored;
-    fs::remove(file(kWaits, one.number), ignored);
-  }
 }
 
 void MeetingFolder::arrive(const Attempt& attempt, int rank) const {

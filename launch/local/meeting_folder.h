@@ -45,21 +45,20 @@ class MeetingFolder {
  public:
   explicit MeetingFolder(std::string path) : path_(std::move(path)) {}
 
-  // The launcher.
+  // The launcher, and a newcomer that is asked to stop.
   void note_end(int number) const;    // the process of the rank or newcomer `number` has ended
   bool takes_part(int number) const;  // returns true once a newcomer is a rank
 
-  // A newcomer.
+  // A newcomer. It takes part in the attempt to which it is invited, or ends.
   void wait(const Newcomer& self) const;  // it has loaded its data
   std::optional<Attempt> invitation(int number) const;
 
   // The ranks.
-  bool anyone_waits() const;
-  std::vector<Newcomer> waiting() const;                                    // ascending, without those that have ended
+  bool anyone_waits() const;              // false if somebody has removed the folder
+  std::vector<Newcomer> waiting() const;  // ascending, without those that have ended or been invited
   Attempt invite(int ranks, const std::vector<Newcomer>& newcomers) const;  // the first rank calls this
   bool has_ended(int number) const;
   void note_part(const Attempt& attempt) const;  // the newcomers take part
-  void dismiss(const Attempt& attempt) const;    // they do not wait any more
 
   // Both, in an attempt.
   void arrive(const Attempt& attempt, int rank) const;

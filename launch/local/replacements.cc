@@ -11,6 +11,14 @@
 
 namespace phalanx {
 
+// A rank remains one, even if somebody removes the folder during a long job.
+bool Replacements::waits(int number) const {
+  if (!enabled() || number < options_.ranks || returned_.contains(number)) return false;
+  if (!folder_.takes_part(number)) return true;
+  returned_.insert(number);
+  return false;
+}
+
 void Replacements::note_end(int number) const {
   try {
     folder_.note_end(number);

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,7 +32,7 @@ class Replacements {
   bool enabled() const { return options_.most > 0; }
 
   /// Returns true if this process is not a rank yet.
-  bool waits(int number) const { return enabled() && number >= options_.ranks && !folder_.takes_part(number); }
+  bool waits(int number) const;
 
   /// Lets the ranks know that a process has ended. If that fails, prints why; the ranks wait for it up to a deadline.
   void note_end(int number) const;
@@ -48,6 +49,7 @@ class Replacements {
   Options options_;
   MeetingFolder folder_;
   std::vector<Newcomer> newcomers_{};  // in the order of their start
+  mutable std::set<int> returned_{};   // newcomers that have become ranks, as far as waits() has seen
   std::vector<int> used_;              // by place: processes that were planned for it
   int planned_ = 0;
 };
