@@ -64,7 +64,7 @@ TEST_F(LaunchAgents, RefusesAVariableOfSeveralLines) {
 TEST_F(LaunchAgents, EndsTheOthersWhenARankHasEndedTheJob) {
   write_failure(scratch_.folder(), {.rank = 3, .message = "an old failure"});
   const std::string failure = R"({\"rank\":2,\"host\":\"b\",\"log\":\"\",\"message\":\"out of paper\",)"
-                              R"(\"secondary\":false,\"time\":1})";
+                              R"(\"secondary\":false,\"time\":1,\"status\":0})";
   const auto verdict = launch("if [ $FIRST = 2 ]; then echo \"" + failure +
                               "\" >rank2.failure; exit 1; fi; read order; echo $order >told");
   EXPECT_EQ(verdict.status, kFailed);
