@@ -498,11 +498,11 @@ TEST(Recovery, ACheckpointOfSmallerBatchesContinuesWithTheConfiguredOnes) {
 }
 
 // Replicas of two ranks each, of which one is lost.
-const Changes kTensor{"mesh.tensor=2"}, kPipe{"mesh.pipe=2", "pipeline.micro_batches=2"};
+const Changes kTensor{"mesh.tensor=2"};
 const Changes kMesh = plus(kSharded, {"strategy=all_reduce"});
 
 TEST(Recovery, AMeshGoesOnWithoutTheReplicaThatHasLostARank) {
-  for (const auto& mesh : {kTensor, kPipe, plus(kTensor, {"strategy=sharded"})}) {
+  for (const auto& mesh : {kTensor, plus(kTensor, {"strategy=sharded"})}) {
     const auto changes = plus(kMesh, mesh);
     const auto undisturbed = run(4, {}, changes);
     const auto expected = resumed_weights(undisturbed, 3, 2, changes);

@@ -19,7 +19,7 @@ class Replace(ProgramTest):
     steps = 6000  # enough to lose ranks and to replace them
     ranks = 2
 
-    def start(self, settings=None, base=LONG):
+    def begin(self, settings=None, base=LONG):
         settings = {**base, "faults.on_lost_rank": "replace", "launch.ranks": self.ranks, **self.way, **(settings or {})}
         if base is LONG:
             settings["train.max_steps"] = self.steps
@@ -50,7 +50,7 @@ class Replace(ProgramTest):
         self.assert_nothing_left()
 
     def test_rank_1(self):
-        process, run, settings = self.start()
+        process, run, settings = self.begin()
         self.kill(run, 1)
         self.wait_for_return(process, 2, 1, 0)
         self.assert_undisturbed(process, run, settings, [1], [(2, 1)])
@@ -58,7 +58,7 @@ class Replace(ProgramTest):
 
     def test_rank_0_and_then_the_other(self):
         """The state that the last rank has came from a rank that is lost."""
-        process, run, settings = self.start()
+        process, run, settings = self.begin()
         self.kill(run, 0)
         self.wait_for_return(process, 2, 0, 1)
         self.kill(run, 1)
@@ -67,7 +67,7 @@ class Replace(ProgramTest):
         self.assertIn("Done after step", process.out)
 
     def test_newcomer_that_is_killed(self):
-        process, run, settings = self.start()
+        process, run, settings = self.begin()
         before = set(processes(self.mark))
         self.kill(run, 1)
         new = becomes_true(lambda: set(processes(self.mark)) - before)
@@ -81,7 +81,7 @@ class Replace(ProgramTest):
         self.assert_nothing_left()
 
     def test_no_more_replacements(self):
-        process, run, _ = self.start({"faults.replacements": 1}, base=ENDLESS)
+        process, run, _ = self.begin({"faults.replacements": 1}, base=ENDLESS)
         self.kill(run, 1)
         self.wait_for_return(process, 2, 1, 0)
         self.kill(run, 2)
