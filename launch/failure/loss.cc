@@ -12,7 +12,10 @@ namespace phalanx {
 bool is_loss(int rank, int status, const std::optional<Failure>& failure, const std::string& log_folder) {
   if (status == kUsage || status == kExpectationFailed || status == kTooFewRanks) return false;
   if (!training_has_begun(log_folder)) return false;
-  if (!failure || !failure->secondary) return true;
+  return !failure || !failure->secondary || is_noted_as_lost(rank, log_folder);
+}
+
+bool is_noted_as_lost(int rank, const std::string& log_folder) {
   const auto lost = lost_ranks(log_folder);
   return std::ranges::find(lost, rank) != lost.end();
 }

@@ -15,6 +15,9 @@ namespace phalanx {
 /// others have noted it as lost (mark_lost()): the one on which it gives up may hang for ever.
 bool is_loss(int rank, int status, const std::optional<Failure>& failure, const std::string& log_folder);
 
+/// Returns true if the others have noted in `log_folder` that they go on without this rank (mark_lost()).
+bool is_noted_as_lost(int rank, const std::string& log_folder);
+
 /// Returns the failure in `log_folder` that this rank has left.
 std::optional<Failure> failure_left_by(int rank, const std::string& log_folder);
 

@@ -85,7 +85,7 @@ class LostProcesses {
       return false;
     }
     lost_.push_back(rank);
-    if (!failure && !contains(lost_ranks(options_.log_folder), rank)) {
+    if (!failure && !is_noted_as_lost(rank, options_.log_folder)) {
       described_.push_back(rank);
       describe(end, end.stopped ? describe_stop(options_.lost_after) : describe_end(end.status));
     }
@@ -158,7 +158,7 @@ Supervisor::Policy policy_of(const LocalLaunch& options, LostProcesses& lost) {
   policy.stopped = std::chrono::duration_cast<milliseconds>(std::chrono::duration<double>(options.lost_after));
   policy.goes_on = [&lost](const Supervisor::End& end) { return lost.add(end); };
   policy.is_lost = [&options](int child) {
-    return !options.threads && contains(lost_ranks(options.log_folder), rank_of(options, child));
+    return !options.threads && is_noted_as_lost(rank_of(options, child), options.log_folder);
   };
   return policy;
 }

@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -51,14 +50,9 @@ int run_and_record(const WatchedRank& options, const std::function<int()>& body)
   }
 }
 
-bool is_noted_as_lost(const WatchedRank& options) {
-  const auto lost = lost_ranks(options.log_folder);
-  return std::ranges::find(lost, options.rank) != lost.end();
-}
-
 // Returns true if the others go on without a rank that leaves with this status, whether it has failed or not.
 bool leaves_alone(const WatchedRank& options, int status) {
-  if (is_noted_as_lost(options)) return true;
+  if (is_noted_as_lost(options.rank, options.log_folder)) return true;
   return is_failure(status) &&
          is_loss(options.rank, status, failure_left_by(options.rank, options.log_folder), options.log_folder);
 }
@@ -102,7 +96,7 @@ class SharedStatus {
 // Makes sure that there is a reason, which the others tell.
 void explain(const WatchedRank& options, const Supervisor::End& end) {
   if (!failed(end.status) || end.by_supervisor || failure_left_by(options.rank, options.log_folder)) return;
-  if (is_noted_as_lost(options)) return;
+  if (is_noted_as_lost(options.rank, options.log_folder)) return;
   write_failure(options.log_folder,
                 {.rank = options.rank,
                  .host = host_name(),
