@@ -72,7 +72,7 @@ MpiLaunch mpi_launch(const Job& job, const RunFolder& folder) {
                    .command = job.command,
                    .stop_policy = stop_policy_of(job),
                    .describe_saved = saved_state_describer(job, folder),
-                   .goes_on = job.config.faults.shrinks() && !job.body};
+                   .goes_on = job.goes_on()};
   launch.command.push_back("--run_dir=" + folder.path());
   return launch;
 }
@@ -85,8 +85,8 @@ AgentsLaunch agents_launch(const Job& job, const RunFolder& folder) {
                       .command = job.command,
                       .stop_policy = stop_policy_of(job),
                       .describe_saved = saved_state_describer(job, folder),
-                      .goes_on = job.config.faults.shrinks() && !job.body,
-                      .lease = lease_length(job.config.faults.shrinks() && !job.body, job.config.faults.lost_after)};
+                      .goes_on = job.goes_on(),
+                      .lease = lease_length(job.goes_on(), job.config.faults.lost_after)};
   agents.command.push_back("--run_dir=" + folder.path());
   return agents;
 }
@@ -98,7 +98,7 @@ LocalLaunch local_launch(const Job& job, const RunFolder& folder, bool threads) 
           .log_folder = folder.logs(),
           .stop_policy = stop_policy_of(job),
           .describe_saved = saved_state_describer(job, folder),
-          .goes_on = job.config.faults.shrinks() && !job.body,
+          .goes_on = job.goes_on(),
           .lost_after = job.config.faults.lost_after,
           .replacements = replaces && !threads ? static_cast<int>(job.config.faults.replacements) : 0,
           .replacement_delay = job.config.launch.restart_delay};
@@ -196,7 +196,7 @@ void refuse_restarts(const Job& job, const LaunchEnvironment& launched) {
 // Other launchers end all ranks when one is lost, and only ours can tell the others why it was lost. Below our
 // launcher, mpirun goes on if MPI can; the ranks find out (why_no_shrink()).
 void refuse_shrinking(const Job& job, const std::string& launcher) {
-  if (!job.config.faults.shrinks() || job.body) return;
+  if (!job.goes_on()) return;
   if (environment("PHALANX_LAUNCHER") && backend_traits(job.config.backend).mpi) return;
   throw ConfigError(
       {{.origin = "config",
@@ -208,7 +208,7 @@ void refuse_shrinking(const Job& job, const std::string& launcher) {
 
 // Refuses an mpirun that would end all ranks when one is lost.
 void require_ulfm(const Job& job) {
-  if (!job.config.faults.shrinks() || job.body) return;
+  if (!job.goes_on()) return;
   const auto why = why_no_ulfm(identify_mpirun(find_mpirun()));
   if (why.empty()) return;
   throw ConfigError({{.origin = "config",
@@ -220,7 +220,7 @@ void require_ulfm(const Job& job) {
 int run_joined(const Job& job, const LaunchEnvironment& launched) {
   const StartedRank rank = joined_rank(job, launched);
   const auto run = [&] { return run_rank(job, rank); };
-  if (!job.config.faults.shrinks() || job.body) return run();
+  if (!job.goes_on()) return run();
   return run_watched(
       {.rank = rank.rank(), .log_folder = rank.folder->logs(), .lost_after = job.config.faults.lost_after}, run);
 }

@@ -27,6 +27,9 @@ struct Job {
 
   bool saves = true;   // the ranks stop after a step if requested, and save their state
   bool quiet = false;  // prints only failures on its own initiative
+
+  /// Returns true if the others go on without a rank that is lost (faults.on_lost_rank).
+  bool goes_on() const { return config.faults.shrinks() && !body; }
 };
 
 /// Runs the job and returns its exit status (ExitStatus).

@@ -39,7 +39,7 @@ StartedRank joined_rank(const Job& job, const LaunchEnvironment& launched) {
   const int rank = launched.rank_info.rank;
   const bool ours = environment("PHALANX_LAUNCHER").has_value();
   install_stop_signal(ours ? StopOn::kLauncher : StopOn::kInterrupt, stop_policy_of(job), !ours && rank == 0);
-  silence_other_ranks(rank, job.config.faults.shrinks() && !job.body);
+  silence_other_ranks(rank, job.goes_on());
   StartedRank started{.launched = launched};
   if (ours) started.folder = RunFolder(job.run_dir);
   return started;
