@@ -77,7 +77,7 @@ class HostBeats {
 /// which no text has.
 std::string beat_text(std::int64_t number);
 
-/// Takes the beats out of what an agent and its ranks write.
+/// Separates the beats from the output of an agent and its ranks.
 class BeatReader {
  public:
   struct Result {

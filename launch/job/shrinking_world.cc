@@ -123,7 +123,7 @@ bool ShrinkingWorld::shrink(Recovery& recovery) {
         leave(*own);
         return true;
       }
-      if (!stranded.empty()) continue;  // the next group is that of the others, once these have left
+      if (!stranded.empty()) continue;  // once these have left, the others form the next group
       recovery.rebuilt = true;
       return true;
     } catch (const CommError& error) {

@@ -674,7 +674,7 @@ TEST_F(Replaces, GivesUpAfterTheLastReplacement) {
   const int status = launch(2, 2, [](const Newcomer&) -> int { throw std::runtime_error("out of paper"); });
   EXPECT_NE(error_.find("No process takes the place of rank 1: 2 have been started already"), std::string::npos)
       << error_;
-  EXPECT_EQ(status, kRankDied) << error_;  // nobody has noted that rank 1 is lost
+  EXPECT_EQ(status, kRankDied) << error_;  // no rank has noted that rank 1 is lost
 }
 
 TEST_F(Replaces, EndsNewcomersThatStillWait) {

@@ -127,7 +127,7 @@ bool MeetingFolder::has_arrived(const Attempt& attempt, int rank) const {
 std::string MeetingFolder::store(const Attempt& attempt) const { return file(attempt, "store"); }
 
 bool MeetingFolder::decide(const Attempt& attempt, bool use) const {
-  // A link is made together with its text, so nobody reads half a decision.
+  // A link appears together with its text, so no process reads half a decision.
   const std::string path = file(attempt, "decision"), yes = "yes";
   std::error_code error;
   fs::create_symlink(use ? yes : "no", path, error);

@@ -15,8 +15,8 @@ constexpr const char* kMeetingFolder = "PHALANX_MEETING_FOLDER";
 /// The environment variable of a newcomer with its description (to_text()).
 constexpr const char* kNewcomer = "PHALANX_NEWCOMER";
 
-/// A process that takes the place of a lost rank (faults.on_lost_rank: replace). Ranks of a job have numbers that are
-/// never used again: those of newcomers follow those of the ranks with which the job began.
+/// A process that takes the place of a lost rank (faults.on_lost_rank: replace). A number in the job is never used
+/// again: newcomers have numbers that follow the numbers of the ranks with which the job began.
 struct Newcomer {
   int number = 0;
   int in_place_of = 0;                              // the number of the lost rank

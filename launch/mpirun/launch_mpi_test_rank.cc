@@ -46,7 +46,7 @@ int die(int rank, const std::string& folder) {
       return ::raise(SIGKILL);
     });
   }
-  phalanx::note_training(folder);  // the launcher removes what was noted before
+  phalanx::note_training(folder);  // written now, because the launcher removes notes of earlier jobs
   while (phalanx::read_failures(folder).empty()) ::usleep(1000);
   ::usleep(500'000);  // mpirun would end this rank within this time
   phalanx::mark_lost(folder, phalanx::read_failures(folder).front());

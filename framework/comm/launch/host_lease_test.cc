@@ -47,7 +47,7 @@ TEST(HostLease, IgnoresRanksThatTheJobDoesNotHave) {
 }
 
 TEST(HostLease, EndsAProcessOnlyWhenItIsOver) {
-  end_without_lease();  // there is none
+  end_without_lease();  // this process has no lease
   EXPECT_FALSE(is_known_to_have_ended(0));
   set_lease_of_process(std::make_shared<HostLease>(1, boot_time() + seconds(60)));
   end_without_lease();

@@ -29,7 +29,7 @@ TEST(BrokenReplicas, StrandNobodyIfTheyAreLostAsAWhole) {
   EXPECT_EQ(stranded({0, 1, 2}, {0, 2}, 1), Pairs{});
 }
 
-// After a loss, the replicas are those of the ranks that were left, whatever their numbers.
+// After a loss, the ranks that were left form the replicas in their order, whatever their numbers.
 TEST(BrokenReplicas, FollowFromTheOrderOfRanksAndNotFromTheirNumbers) {
   EXPECT_EQ(stranded({0, 1, 4, 5}, {0, 1, 5}, 2), (Pairs{{5, 4}}));
   EXPECT_EQ(stranded({1, 2, 5, 8}, {1, 5, 8}, 2), (Pairs{{1, 2}}));
