@@ -16,6 +16,7 @@
 #include <optional>
 #include <string_view>
 #include <system_error>
+#include <thread>
 
 #include "framework/base/argv.h"
 #include "framework/base/console.h"
@@ -27,6 +28,7 @@
 #include "launch/failure/failure_report.h"
 #include "launch/failure/verdict.h"
 #include "launch/local/supervisor.h"
+#include "launch/mpirun/end_of_run.h"
 #include "launch/mpirun/hydra_notices.h"
 #include "launch/mpirun/mpi_losses.h"
 #include "launch/mpirun/mpirun.h"
@@ -36,6 +38,10 @@ namespace phalanx {
 namespace {
 
 using std::chrono::milliseconds;
+
+// A network file system may show what another host has written as late as this (acdirmax of NFS).
+constexpr milliseconds kLateFiles{60'000};
+constexpr milliseconds kLookForLateFiles{100};
 
 // Open MPI's mpirun dies of a signal that arrives before it forwards signals, and drops one that arrives before its
 // ranks have started. On SIGTERM it ends the ranks within 0.3 s, using SIGKILL if they do not react. The other signals
@@ -160,9 +166,33 @@ std::string describe_end_of_launcher(const std::string& end, const std::string& 
   return rank_was_killed ? "A rank ended, and mpiexec does not say which. " + end + "\n\n" + text : text;
 }
 
+// Takes the status with which the ranks have ended the run (note_end_of_run()). If nothing explains why mpirun has
+// ended with status 0, waits for the note, or for a failure, as long as a network file system may take to show it.
+std::optional<int> take_noted_end(const MpiLaunch& options, const std::string& spare, bool unexplained) {
+  const auto deadline =
+      Supervisor::Clock::now() + (unexplained && !options.hosts.empty() ? kLateFiles : milliseconds(0));
+  while (true) {
+    if (const auto status = take_end_of_run(options.log_folder, spare)) return status;
+    if (Supervisor::Clock::now() >= deadline || !read_failures(options.log_folder).empty()) return std::nullopt;
+    std::this_thread::sleep_for(kLookForLateFiles);
+  }
+}
+
+// Returns the cause of a job whose ranks have all ended without a word. `text` is what mpirun says.
+Failure nobody_has_ended_the_run(const std::string& log_folder, const std::string& text) {
+  return {.rank = -1,
+          .message = "mpirun has ended, but no rank has noted in " + log_folder +
+                     " that the run has ended, or why it has failed. So all ranks were killed, or this folder cannot "
+                     "be written: check `df " +
+                     log_folder + "`, and the ranks' logs." + (text.empty() ? "" : "\n\n" + text),
+          .time = failure_time()};
+}
+
 // `losses` is null if a lost rank ends the job.
 Verdict conclude(const MpiLaunch& options, const std::string& rendezvous_folder, const Supervisor::End& mpirun,
                  bool interrupted, const LauncherNotices& notices, MpiLosses* losses) {
+  std::optional<int> noted;
+  if (losses != nullptr) noted = take_noted_end(options, rendezvous_folder, mpirun.status == 0 && !interrupted);
   auto failures = take_failures(options.log_folder, rendezvous_folder);
   if (losses != nullptr) losses->settle(failures);
   // With losses, a rank that mpirun names need not be a cause.
@@ -181,6 +211,12 @@ Verdict conclude(const MpiLaunch& options, const std::string& rendezvous_folder,
   if (verdict.cause && verdict.cause->rank < 0) {
     verdict.cause->message = describe_end_of_launcher(verdict.cause->message, text, notices.from_hydra() && killed);
   } else if (!verdict.cause && !interrupted) {
+    // With losses, mpirun ends with status 0 if all ranks were killed, too.
+    if (losses != nullptr && verdict.status == kDone) {
+      if (!noted)
+        return {.status = kRankDied, .cause = nobody_has_ended_the_run(options.log_folder, text), .unexplained = true};
+      verdict.status = *noted;
+    }
     standard_error().write(text);
   }
   return verdict;
@@ -215,6 +251,7 @@ Verdict run_mpi(const MpiLaunch& options) {
   auto command = mpirun_command(mpirun, options, environment, ::geteuid() == 0, host_file);
   const auto argv = argv_of(command), envp = argv_of(environment);
   take_failures(options.log_folder);
+  take_end_of_run(options.log_folder);
   std::optional<MpiLosses> losses;
   if (options.goes_on) losses.emplace(options.log_folder);
 

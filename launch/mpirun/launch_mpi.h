@@ -49,7 +49,9 @@ struct MpiLaunch {
 /// With `goes_on`, Open MPI's mpirun gets --with-ft ulfm, with which it ends no rank because of another one; it must be
 /// an mpirun for which why_no_ulfm() is empty. The ranks must call run_watched(). A rank that fails after the beginning
 /// of training is a loss (is_loss()); the others note it (mark_lost()), and it does not count for the status and the
-/// first cause. Any other failure ends the job.
+/// first cause. Any other failure ends the job. Since such an mpirun ends with status 0 even if all ranks were killed,
+/// the job is done only if a rank has noted so (note_end_of_run()), as run_watched() does; if none has, and no failure
+/// was written, the status is kRankDied.
 ///
 /// The first SIGINT, SIGTERM,
 /// SIGUSR1 or SIGHUP reaches the ranks as SIGUSR1. A second SIGINT or SIGTERM, or the end of the grace period of

@@ -10,9 +10,11 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 #include "launch/exit_status.h"
 #include "launch/failure/failure.h"
+#include "launch/mpirun/end_of_run.h"
 #include "launch/testing/launcher_process.h"
 #include "launch/testing/mpirun_job.h"
 
@@ -126,6 +128,32 @@ TEST_F(LaunchMpi, GoesOnWithoutARankThatIsLost) {
   EXPECT_NE(output_.find("goes on"), std::string::npos) << output_;
   EXPECT_EQ(error_, "");
   EXPECT_TRUE(lost_ranks(scratch_.folder()).empty());
+}
+
+TEST_F(LaunchMpi, IsNotDoneIfAllRanksWereKilledAlthoughMpirunEndsWithStatus0) {
+  goes_on_ = true;
+  note_end_of_run(scratch_.folder(), kDone);  // of an earlier job
+  EXPECT_EQ(launch("kill -9 $$"), kRankDied);
+  EXPECT_TRUE(error_.starts_with("┌─ The job failed")) << error_;
+  EXPECT_NE(error_.find("no rank has noted in " + scratch_.folder()), std::string::npos) << error_;
+}
+
+TEST_F(LaunchMpi, HasTheStatusWithWhichRanksHaveEndedTheRun) {
+  goes_on_ = true;
+  EXPECT_EQ(launch(rank_that("stop")), kTimeUp);
+  EXPECT_EQ(error_, "");
+  EXPECT_EQ(take_end_of_run(scratch_.folder()), std::nullopt) << "it was not removed";
+}
+
+// Of a file system that shows late what another host has written.
+TEST_F(LaunchMpi, WaitsForTheNoteOfAnotherHost) {
+  const std::string late = "(sleep 0.5; echo 0 > " + scratch_.path("run.ended") + ") > /dev/null 2>&1 &";
+  EXPECT_EQ(launch_mpi({.ranks = 1,
+                        .hosts = {"localhost:1"},
+                        .log_folder = scratch_.folder(),
+                        .command = {"/bin/sh", "-c", late},
+                        .goes_on = true}),
+            kDone);
 }
 
 TEST_F(LaunchMpi, EndsAfterAFailureBeforeTrainingAlthoughMpirunDoesNot) {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <fstream>
@@ -46,16 +47,27 @@ int die(int rank, const std::string& folder) {
       return ::raise(SIGKILL);
     });
   }
-  phalanx::note_training(folder);  // written now, because the launcher removes notes of earlier jobs
-  while (phalanx::read_failures(folder).empty()) ::usleep(1000);
-  ::usleep(500'000);  // mpirun would end this rank within this time
-  phalanx::mark_lost(folder, phalanx::read_failures(folder).front());
-  std::printf("goes on\n");
-  return phalanx::kDone;
+  return phalanx::run_watched({.rank = 0, .log_folder = folder}, [&folder] {
+    phalanx::note_training(folder);  // written now, because the launcher removes notes of earlier jobs
+    while (phalanx::read_failures(folder).empty()) ::usleep(1000);
+    ::usleep(500'000);  // mpirun would end this rank within this time
+    phalanx::mark_lost(folder, phalanx::read_failures(folder).front());
+    std::printf("goes on\n");
+    return phalanx::kDone;
+  });
+}
+
+// Both ranks stop because their time is up, and leave as ranks of mpi do that do not leave together.
+int stop(int rank, const std::string& folder) {
+  return phalanx::run_watched({.rank = rank, .log_folder = folder}, [] {
+    std::atexit([] { ::raise(SIGKILL); });
+    return phalanx::kTimeUp;
+  });
 }
 
 int work(int rank, const std::string& folder, const std::string& what) {
   if (what == "die") return die(rank, folder);
+  if (what == "stop") return stop(rank, folder);
   if (what == "echo") return echo(rank, folder);
   if (what == "throw" && rank == 1) throw std::runtime_error("loss is not finite");
   if (what == "expect") throw phalanx::ExpectationError("expect.test.loss.max: wanted <= 1, got 2");

@@ -7,11 +7,13 @@
 
 #include <cstdlib>
 #include <functional>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
 #include "launch/exit_status.h"
 #include "launch/failure/failure.h"
+#include "launch/mpirun/end_of_run.h"
 #include "launch/testing/launcher_process.h"
 
 namespace phalanx {
@@ -39,7 +41,9 @@ class WatchedRanks : public ::testing::Test {
 
 TEST_F(WatchedRanks, EndTheirProcessWithTheirStatus) {
   EXPECT_EXIT(run([] { return kDone; }), ExitedWithCode(kDone), "");
+  EXPECT_EQ(take_end_of_run(scratch_.folder()), kDone);
   EXPECT_EXIT(run([] { return kInterrupted; }), ExitedWithCode(kInterrupted), "");
+  EXPECT_EQ(take_end_of_run(scratch_.folder()), kInterrupted);
   EXPECT_TRUE(take_failures(scratch_.folder()).empty());
 }
 
@@ -59,6 +63,7 @@ TEST_F(WatchedRanks, MayEndBySigkillAfterTheyHaveStopped) {
   };
   EXPECT_EXIT(run(stop), KilledBySignal(SIGKILL), "");
   EXPECT_TRUE(take_failures(scratch_.folder()).empty());
+  EXPECT_EQ(take_end_of_run(scratch_.folder()), kInterrupted);
 }
 
 TEST_F(WatchedRanks, LeaveTheirException) {
@@ -67,6 +72,7 @@ TEST_F(WatchedRanks, LeaveTheirException) {
   EXPECT_EQ(failure.rank, 1);
   EXPECT_EQ(failure.message, "out of paper");
   EXPECT_EQ(failure.status, kFailed);
+  EXPECT_EQ(take_end_of_run(scratch_.folder()), std::nullopt);
 }
 
 TEST_F(WatchedRanks, EndAtOnceByASignalIfTheOthersGoOn) {
@@ -87,6 +93,12 @@ TEST_F(WatchedRanks, EndAtOnceByASignalIfTheOthersHaveLeftThem) {
   };
   EXPECT_EXIT(run(leave), KilledBySignal(SIGKILL), "^$");
   EXPECT_TRUE(take_failures(scratch_.folder()).empty());
+  EXPECT_EQ(take_end_of_run(scratch_.folder()), std::nullopt);
+}
+
+TEST_F(WatchedRanks, ThatEndTheirProcessThemselvesDoNotEndTheRun) {
+  EXPECT_EXIT(run([]() -> int { std::exit(kDone); }), ExitedWithCode(kDone), "");
+  EXPECT_EQ(take_end_of_run(scratch_.folder()), std::nullopt);
 }
 
 TEST_F(WatchedRanks, ThatAreKilledEndTheirProcessByASignalAndLeaveTheReason) {
