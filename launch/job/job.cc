@@ -206,14 +206,19 @@ void refuse_shrinking(const Job& job, const std::string& launcher) {
                    "backend: mpi, or set faults.on_lost_rank: stop"}});
 }
 
-// Refuses an mpirun that would end all ranks when one is lost.
+// Refuses an mpirun that would end all ranks when one is lost, and options that make it do so.
 void require_ulfm(const Job& job) {
   if (!job.goes_on()) return;
+  const auto refuse = [&](const char* key, const std::string& message) {
+    throw ConfigError({{.origin = "config", .key = key, .message = message + ", or set faults.on_lost_rank: stop"}});
+  };
+  const std::string& wanted = job.config.faults.on_lost_rank;
   const auto why = why_no_ulfm(identify_mpirun(find_mpirun()));
-  if (why.empty()) return;
-  throw ConfigError({{.origin = "config",
-                      .key = "faults.on_lost_rank",
-                      .message = job.config.faults.on_lost_rank + ": " + why + ", or set faults.on_lost_rank: stop"}});
+  if (!why.empty()) refuse("faults.on_lost_rank", wanted + ": " + why);
+  const auto words = words_against_ulfm(job.config.launch.mpirun_options);
+  if (words.empty()) return;
+  refuse("launch.mpirun_options", words + " contradicts faults.on_lost_rank: " + wanted +
+                                      ", for which mpirun gets --with-ft ulfm; remove these words");
 }
 
 // Runs a rank that another launcher, or the mpirun of ours, has started.

@@ -59,10 +59,17 @@ bool binds(const std::vector<std::string>& options) {
   });
 }
 
-// Returns true if these options say what happens when a rank ends. mpirun refuses to be told twice.
-bool chooses_recovery(const std::vector<std::string>& options) {
-  return std::ranges::any_of(options,
-                             [](const std::string& word) { return word == "--with-ft" || word == "-with-ft"; });
+// Returns true if this option of mpirun says what happens when a rank ends. Its value is the next word, or follows "=".
+bool chooses_recovery(const std::string& word) {
+  return word == "--with-ft" || word == "-with-ft" || word.starts_with("--with-ft=");
+}
+
+// Returns true for a value of --with-ft, or of the parameter mpi_ft_enable, with which Open MPI has ULFM. Of the
+// others, mpirun accepts some, which switch ULFM off, and ends with status 213 and without a word for the rest, such as
+// "none".
+bool switches_ulfm_on(const std::string& value) {
+  constexpr std::array kOn = {"ulfm", "mpi", "yes", "true", "1"};
+  return std::ranges::find(kOn, value) != kOn.end();
 }
 
 // Returns the first number of Open MPI's version, or nothing if it is unknown.
@@ -262,6 +269,18 @@ std::string why_no_ulfm(const Mpirun& mpirun) {
          "version 5 on, or use backend gloo with launch.with: local, or ssh for several hosts";
 }
 
+std::string words_against_ulfm(const std::vector<std::string>& options) {
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    const std::string& word = options[i];
+    if (!chooses_recovery(word) && word != "mpi_ft_enable") continue;
+    const auto equals = word.find('=');
+    const bool follows = equals == word.npos && i + 1 < options.size();
+    const std::string value = follows ? options[i + 1] : equals == word.npos ? "" : word.substr(equals + 1);
+    if (!switches_ulfm_on(value)) return follows ? word + " " + value : word;
+  }
+  return "";
+}
+
 std::vector<std::string> mpirun_environment(const Mpirun& mpirun, const std::vector<std::string>& inherited,
                                             const std::string& rendezvous, bool terminal) {
   auto environment = inherited;
@@ -288,7 +307,8 @@ std::vector<std::string> mpirun_command(const Mpirun& mpirun, const MpiLaunch& o
   add({"-np", std::to_string(options.ranks)});
   if (root) add({"--allow-run-as-root"});
   if (!options.hosts.empty()) add({"--host", join(options.hosts, ",")});
-  if (options.goes_on && !chooses_recovery(options.mpirun_options)) add({"--with-ft", "ulfm"});
+  const bool chosen = std::ranges::any_of(options.mpirun_options, chooses_recovery);  // mpirun takes the first value
+  if (options.goes_on && !chosen) add({"--with-ft", "ulfm"});
   for (const auto& variable : environment) {
     const std::string name = name_of(variable);
     const auto matches = [&](const std::string& pattern) { return is_matched(name, pattern); };

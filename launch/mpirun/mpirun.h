@@ -37,6 +37,11 @@ Mpirun identify_mpirun(const std::string& path);
 /// then Communicator::why_no_shrink() says so.
 std::string why_no_ulfm(const Mpirun& mpirun);
 
+/// Returns the first of these options of Open MPI's mpirun (MpiLaunch::mpirun_options) that keeps ranks from going on
+/// without one that has ended, with its value: `--with-ft none`, or `mpi_ft_enable 0` of `--mca mpi_ft_enable 0`.
+/// Returns an empty string if there is none.
+std::string words_against_ulfm(const std::vector<std::string>& options);
+
 /// Returns the environment for mpirun, as NAME=value: `inherited`, changed as launch_mpi() documents. `rendezvous` is
 /// the URL of a rendezvous for ranks of this host, or empty.
 std::vector<std::string> mpirun_environment(const Mpirun& mpirun, const std::vector<std::string>& inherited,

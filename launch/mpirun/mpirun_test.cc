@@ -190,9 +190,22 @@ TEST(MpirunCommand, TheUserMayBindRanks) {
 TEST(MpirunCommand, GoesOnWithoutLostRanksIfAsked) {
   EXPECT_EQ(mpirun_command({"mpirun"}, {.ranks = 3, .command = {"train"}, .goes_on = true}, {}, false),
             (Words{"mpirun", "--oversubscribe", "--bind-to", "none", "-np", "3", "--with-ft", "ulfm", "train"}));
-  const MpiLaunch chosen{.ranks = 3, .mpirun_options = {"--with-ft", "mpi"}, .command = {"train"}, .goes_on = true};
-  EXPECT_EQ(mpirun_command({"mpirun"}, chosen, {}, false),
-            (Words{"mpirun", "--oversubscribe", "--bind-to", "none", "-np", "3", "--with-ft", "mpi", "train"}));
+  for (const Words& words : {Words{"--with-ft", "mpi"}, Words{"--with-ft=mpi"}}) {
+    const auto command =
+        mpirun_command({"mpirun"}, {.mpirun_options = words, .command = {"train"}, .goes_on = true}, {}, false);
+    EXPECT_EQ(std::ranges::count(command, "ulfm"), 0) << "the user has chosen";
+  }
+}
+
+TEST(WordsAgainstUlfm, AreThoseThatSwitchItOffOrThatMpirunDoesNotKnow) {
+  EXPECT_EQ(words_against_ulfm({}), "");
+  EXPECT_EQ(words_against_ulfm({"--mca", "btl", "self,tcp", "--with-ft", "ulfm", "--with-ft=mpi"}), "");
+  EXPECT_EQ(words_against_ulfm({"--mca", "mpi_ft_enable", "true"}), "");
+  EXPECT_EQ(words_against_ulfm({"--tag-output", "--with-ft", "none"}), "--with-ft none");
+  EXPECT_EQ(words_against_ulfm({"-with-ft", "no"}), "-with-ft no");
+  EXPECT_EQ(words_against_ulfm({"--with-ft=none", "--tag-output"}), "--with-ft=none");
+  EXPECT_EQ(words_against_ulfm({"--with-ft"}), "--with-ft");
+  EXPECT_EQ(words_against_ulfm({"--with-ft", "ulfm", "--mca", "mpi_ft_enable", "0"}), "mpi_ft_enable 0");
 }
 
 // Makes the mpirun of an Open MPI of this version.

@@ -386,6 +386,12 @@ class Refused(ProgramTest):
                      environment={"MPI_HOME": str(self.folder / "mpi")})
         self.assertFalse(self.run_folder().path.exists())
 
+    def test_options_that_switch_ulfm_off(self):
+        """With this option, Open MPI's mpirun would end with status 213 and no reason."""
+        self.refused({"backend": "mpi", "launch.mpirun_options": "[--with-ft, none]"}, "launch.mpirun_options: ",
+                     "--with-ft none contradicts faults.on_lost_rank: shrink")
+        self.assertFalse(self.run_folder().path.exists())
+
 
 if __name__ == "__main__":
     program.main()
