@@ -167,6 +167,7 @@ Verdict run_with_restarts(Job job, const RunFolder& folder, LaunchMethod method)
         job.body ? std::nullopt : policy.next(verdict, newest ? newest->manifest.position.step : -1, wrong);
     if (!again) {
       if (!policy.why_not().empty()) print_to_console(policy.why_not());
+      if (policy.too_few_ranks()) verdict.status = kTooFewRanks;
       return verdict;
     }
     const std::chrono::duration<double> lasted = std::chrono::steady_clock::now() - start;

@@ -79,6 +79,7 @@ bool succeeds(pid_t child) {
 
 RelaunchPolicy::RelaunchPolicy(const ExperimentConfig& config, std::function<bool(const std::string& host)> answers)
     : launch_(config.launch),
+      min_ranks_(config.faults.min_ranks),
       ranks_of_replica_(config.mesh.pipe * config.mesh.tensor * config.mesh.context * config.mesh.expert),
       answers_(std::move(answers)) {}
 
@@ -110,9 +111,7 @@ std::optional<Relaunch> RelaunchPolicy::next(const Verdict& verdict, std::int64_
   again.notice = format_text("Starts again in %g s (%lld of %lld)", again.delay.count(),
                              static_cast<long long>(restarts_), static_cast<long long>(launch_.restarts));
   if (!left_out.empty()) {
-    std::vector<std::string> texts;
-    for (const auto& host : left_out) texts.push_back(described(host));
-    again.notice += ", without " + join(texts, ", ") + ", on ranks: " + std::to_string(again.ranks);
+    again.notice += ", without " + described(left_out) + ", on ranks: " + std::to_string(again.ranks);
   }
   return again;
 }
@@ -160,11 +159,15 @@ std::vector<std::string> RelaunchPolicy::hosts_to_leave_out(const Verdict& verdi
   return found;
 }
 
-// Returns the name of a host with the reason to leave it out, if that is what its ranks have computed.
-std::string RelaunchPolicy::described(const std::string& host) const {
-  std::int64_t times = 0;
-  for (const auto& [reported, count] : wrong_) times += is_same_host(host, reported) ? count : 0;
-  return times == 0 ? host : host + " (it " + computed_wrongly(times) + ")";
+// Returns the names of hosts, each with the reason to leave it out, if that is what its ranks have computed.
+std::string RelaunchPolicy::described(const std::vector<std::string>& hosts) const {
+  std::vector<std::string> texts;
+  for (const auto& host : hosts) {
+    std::int64_t times = 0;
+    for (const auto& [reported, count] : wrong_) times += is_same_host(host, reported) ? count : 0;
+    texts.push_back(times == 0 ? host : host + " (it " + computed_wrongly(times) + ")");
+  }
+  return join(texts, ", ");
 }
 
 // Removes hosts. Returns false if too few are left.
@@ -177,9 +180,18 @@ bool RelaunchPolicy::leave_out(const std::vector<std::string>& hosts) {
   const std::int64_t share =
       room_for(launch_.ranks * static_cast<std::int64_t>(launch_.hosts.size()) / before, launch_.hosts);
   launch_.ranks = share - share % ranks_of_replica_;
-  if (launch_.ranks > 0) return true;
-  why_not_ = "Without " + join(hosts, ", ") + ", too few hosts are left to start it again" +
-             (ranks_of_replica_ > 1 ? ": the mesh takes " + std::to_string(ranks_of_replica_) + " ranks" : "");
+  if (launch_.ranks >= min_ranks_) return true;
+  too_few_ranks_ = launch_.ranks > 0;
+  why_not_ = "Without " + described(hosts) + ", ";
+  if (too_few_ranks_) {
+    why_not_ += std::to_string(launch_.ranks) + (launch_.ranks == 1 ? " rank is" : " ranks are") + " left, on " +
+                join(launch_.hosts, ", ") + ", fewer than faults.min_ranks: " + std::to_string(min_ranks_) +
+                ", so the job is not started again; continue with --resume auto when it has more hosts, or with a "
+                "lower faults.min_ranks";
+  } else {
+    why_not_ += "too few hosts are left to start it again";
+    if (ranks_of_replica_ > 1) why_not_ += ": the mesh takes " + std::to_string(ranks_of_replica_) + " ranks";
+  }
   return false;
 }
 

@@ -29,7 +29,7 @@ struct Relaunch {
 /// which hosts. A host to which failures point is left out after launch.exclude_after of them, and at once if it does
 /// not answer any more; the number of ranks falls in proportion. Each wrong result of its ranks counts as a failure,
 /// also if it was repaired. On a single host, a job ends that has had so many of them, since nothing can replace the
-/// host.
+/// host. A job is not started again with fewer ranks than faults.min_ranks.
 class RelaunchPolicy {
  public:
   /// `answers`: returns true if ranks can be started on a host. Asked only if a job failed for no reason of its ranks.
@@ -45,15 +45,20 @@ class RelaunchPolicy {
   /// Returns why next() has returned nullopt for a failure, or an empty string if there is nothing to add to it.
   const std::string& why_not() const { return why_not_; }
 
+  /// Returns true if next() has returned nullopt because fewer ranks than faults.min_ranks are left. The job then ends
+  /// with kTooFewRanks.
+  bool too_few_ranks() const { return too_few_ranks_; }
+
  private:
   bool repeats(const Verdict& verdict, std::int64_t newest_step);
   void count_wrong(const std::vector<WrongResult>& wrong);
   bool is_only_host_wrong();
   std::vector<std::string> hosts_to_leave_out(const Verdict& verdict, const std::vector<WrongResult>& wrong);
-  std::string described(const std::string& host) const;
+  std::string described(const std::vector<std::string>& hosts) const;
   bool leave_out(const std::vector<std::string>& hosts);
 
   LaunchConfig launch_;
+  std::int64_t min_ranks_;
   std::int64_t ranks_of_replica_;  // ranks that hold one copy of the model together
   std::function<bool(const std::string&)> answers_;
   std::int64_t restarts_ = 0, fruitless_ = 0;       // so far; those since the last checkpoint
@@ -63,6 +68,7 @@ class RelaunchPolicy {
   std::string last_message_{};
   std::int64_t last_step_ = -1;
   std::string why_not_{};
+  bool too_few_ranks_ = false;
 };
 
 /// Waits, unless this process gets SIGINT, SIGTERM, SIGHUP or SIGUSR1 in the meantime. Returns false if it does. Must

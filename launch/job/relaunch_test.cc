@@ -135,6 +135,19 @@ TEST(RelaunchPolicy, KeepsWholeReplicas) {
   EXPECT_THAT(policy.why_not(), HasSubstr("the mesh takes 3 ranks"));
 }
 
+TEST(RelaunchPolicy, DoesNotStartAgainWithFewerRanksThanTheConfigWants) {
+  auto config = config_of(9, {"node1", "node2", "node3"}, 6);
+  config.faults.min_ranks = 3;
+  config.launch.exclude_after = 1;
+  RelaunchPolicy policy(config, always);
+  EXPECT_EQ(policy.next(killed("node2"), 10)->ranks, 4);
+  EXPECT_FALSE(policy.too_few_ranks());
+  EXPECT_FALSE(policy.next(killed("node1"), 20));
+  EXPECT_TRUE(policy.too_few_ranks());
+  EXPECT_THAT(policy.why_not(),
+              HasSubstr("Without node1, 2 ranks are left, on node3, fewer than faults.min_ranks: 3, so"));
+}
+
 TEST(RelaunchPolicy, DoesNotBlameTheHostOfAConsequence) {
   auto config = config_of(9, {"node1", "node2"});
   config.launch.exclude_after = 1;
