@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "framework/base/descriptor.h"
 #include "launch/failure/failure.h"
 #include "launch/local/supervisor.h"
 
@@ -15,7 +14,7 @@ namespace phalanx {
 /// which run_watched() writes. Not thread-safe.
 class MpiLosses {
  public:
-  /// Forgets the losses of an earlier job in `log_folder`. Throws Error if the system has no descriptor left.
+  /// Forgets the losses of an earlier job in `log_folder`.
   explicit MpiLosses(std::string log_folder);
 
   /// Makes `supervisor` shut down within a second after a failure that ends the job (see is_loss()). This object must
@@ -30,7 +29,6 @@ class MpiLosses {
   bool find_ending();
 
   std::string log_folder_;
-  Descriptor timer_;
   std::vector<Failure> ending_{};  // failures that have ended the job
 };
 
