@@ -43,7 +43,7 @@ struct LaunchConfig {
       config::between(0, 1000));
     v("restart_delay", restart_delay,
       "seconds before that; they double with each restart, up to 60, until a checkpoint is written",
-      config::at_least(0));
+      config::between(0, 86400));
     v("exclude_after", exclude_after, "failures after which a host of launch.hosts is not used for restarts any more",
       config::at_least(1));
     v("oversubscribe", oversubscribe, "start more than 32 ranks per core of this host too");

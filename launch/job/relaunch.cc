@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdint>
 #include <thread>
 #include <utility>
@@ -18,6 +17,7 @@
 #include "framework/base/environment.h"
 #include "framework/base/text.h"
 #include "framework/comm/launch/host_slots.h"
+#include "launch/backoff.h"
 #include "launch/exit_status.h"
 #include "launch/signals/signal_watch.h"
 
@@ -26,7 +26,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kLongestDelay = 60;
 constexpr Seconds kPatience{10};
 
 std::string name_of(const std::string& host) { return parse_host(host).name; }
@@ -102,9 +101,7 @@ std::optional<Relaunch> RelaunchPolicy::next(const Verdict& verdict, std::int64_
   const auto left_out = hosts_to_leave_out(verdict, wrong);
   if (!leave_out(left_out)) return std::nullopt;
   ++restarts_;
-  const double delay = launch_.restart_delay * std::exp2(static_cast<double>(fruitless_));
-  ++fruitless_;
-  Relaunch again{.delay = Seconds(std::min(delay, std::max(kLongestDelay, launch_.restart_delay))),
+  Relaunch again{.delay = backoff(launch_.restart_delay, fruitless_++),
                  .ranks = static_cast<int>(launch_.ranks),
                  .hosts = launch_.hosts,
                  .wrong_ranks = wrong_ranks_};

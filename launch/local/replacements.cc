@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/local/replacements.h"
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
-#include <cstdint>
 
 #include "framework/base/error.h"
+#include "launch/backoff.h"
 #include "launch/local/print_to_console.h"
 
 namespace phalanx {
@@ -62,8 +60,7 @@ void Replacements::plan(Newcomer next, Supervisor& supervisor, const std::functi
 // Returns the time to wait for the next process of a place, after `before` others.
 std::chrono::milliseconds Replacements::delay_after(int before) const {
   if (before == 0) return std::chrono::milliseconds(0);
-  const double seconds = std::min(60.0, std::ldexp(options_.delay, std::min(before - 1, 30)));
-  return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
+  return std::chrono::duration_cast<std::chrono::milliseconds>(backoff(options_.delay, before - 1));
 }
 
 }  // namespace phalanx

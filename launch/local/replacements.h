@@ -20,7 +20,7 @@ class Replacements {
   struct Options {
     int ranks = 0;     // with which the job begins
     int most = 0;      // processes that are started in all; 0: lost ranks are not replaced
-    double delay = 1;  // seconds before the second process for the same place; doubles with each, up to 60
+    double delay = 1;  // seconds before the second process for the same place; doubles with each (backoff())
     std::string meeting_folder{};
   };
 
