@@ -179,6 +179,10 @@ void let_replace(Supervisor::Policy& policy, const LocalLaunch& options, LostPro
     replace(rank);
     return true;
   };
+  policy.ended = [&](const Supervisor::End& end) {
+    const int rank = rank_of(options, end.child);
+    if (!failed(end.status) && replacements.waits(rank)) replacements.note_end(rank);  // it may have been invited
+  };
 }
 
 int processes(const LocalLaunch& options) { return options.threads ? 1 : options.ranks; }

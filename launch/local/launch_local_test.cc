@@ -670,6 +670,17 @@ TEST_F(Replaces, StartsAnotherOneForANewcomerThatFails) {
   EXPECT_EQ(error_, "Rank 2, which was to take the place of a lost one, has failed: out of paper\n");
 }
 
+TEST_F(Replaces, TellsTheRanksOfANewcomerThatLeavesWithoutAFailure) {
+  for (const int leaves : {kDone, kInterrupted}) {
+    const int status = launch(1, 1, [&](const Newcomer& self) {
+      mark_lost(log_folder_, {.rank = self.in_place_of, .message = "lost"});
+      return leaves;
+    });
+    EXPECT_EQ(status, kDone) << "rank 0 has waited for it in vain: " << error_;
+    EXPECT_EQ(error_, "");
+  }
+}
+
 TEST_F(Replaces, GivesUpAfterTheLastReplacement) {
   const int status = launch(2, 2, [](const Newcomer&) -> int { throw std::runtime_error("out of paper"); });
   EXPECT_NE(error_.find("No process takes the place of rank 1: 2 have been started already"), std::string::npos)
