@@ -117,7 +117,7 @@ void try_plan(const ExperimentConfig& config, const Task& task, const Mesh& mesh
 }  // namespace
 
 PartitionedModel partition(const ExperimentConfig& config, const Task& task, const Mesh& mesh,
-                           std::shared_ptr<Model> model) {
+                           std::shared_ptr<Model> model, std::int64_t batch) {
   PartitionedModel part{.mesh = mesh, .model = std::move(model)};
   Model& whole = *part.model;
   const auto& tensor = mesh.along(Axis::kTensor);
@@ -132,7 +132,7 @@ PartitionedModel partition(const ExperimentConfig& config, const Task& task, con
   enable_context_parallel(config, mesh, whole);
   try_plan(config, task, mesh, whole);
   if (config.mesh.pipe > 1) {
-    part.pipeline.emplace(config, whole, task, mesh, arithmetic_of(config.train, task.model()));
+    part.pipeline.emplace(config, whole, task, mesh, arithmetic_of(config.train, task.model()), batch);
   }
   return part;
 }

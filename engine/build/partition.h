@@ -3,6 +3,7 @@
 
 #include <c10/core/Device.h>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <set>
@@ -36,11 +37,12 @@ struct PartitionedModel {
 
 /// Divides a whole model along the axes of the mesh, in place: layers along tensor, experts along expert, sequences
 /// along context, and finally the blocks that are left along pipe. Layers follow the config's plan, or the model's plan
-/// if the config has none. A plan of the config is tested with one sample.
+/// if the config has none. A plan of the config is tested with one sample. `batch`: the samples of a step over all
+/// ranks, from which a pipeline chooses its micro-batches.
 ///
 /// The model is on the CPU. Collective. Throws ConfigError, on all ranks, if the model cannot be partitioned this way.
 PartitionedModel partition(const ExperimentConfig& config, const Task& task, const Mesh& mesh,
-                           std::shared_ptr<Model> model);
+                           std::shared_ptr<Model> model, std::int64_t batch);
 
 /// Moves this rank's part to a device. A model is made and partitioned on the CPU, because the device need not have
 /// memory for the parts of other ranks.

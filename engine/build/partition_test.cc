@@ -67,6 +67,14 @@ TEST(Partition, GivesEachPipelineRankTheBlocksOfItsStages) {
   });
 }
 
+TEST(Partition, ChoosesMicroBatchesForTheSamplesOfAStep) {
+  run_ranks("inproc", 4, [](const CommunicatorPtr& world) {
+    const auto run = configured({"mesh.pipe=2", "train.global_batch_size=64"});
+    EXPECT_EQ(run.part(run.mesh(world), 64).pipeline->schedule().micro_batches, 8);
+    EXPECT_EQ(run.part(run.mesh(world), 8).pipeline->schedule().micro_batches, 4) << "each pipeline has 4 samples";
+  });
+}
+
 TEST(Partition, NamesExpertsOfWhichRanksHaveDifferentOnes) {
   run_ranks("inproc", 2, [](const CommunicatorPtr& world) {
     const auto run = configured({"mesh.expert=2", "model={name: moe_gpt, layers: 1, heads: 2, width: 8, experts: 4}"},

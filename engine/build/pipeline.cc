@@ -18,18 +18,19 @@
 namespace phalanx {
 namespace {
 
-// Returns the number of micro-batches: about four for each rank, but not more than there are samples.
-int micro_batches(const ExperimentConfig& config, const Mesh& mesh) {
+// Returns the number of micro-batches: about four for each rank, but not more than there are samples. `batch`: the
+// samples of a step.
+int micro_batches(const ExperimentConfig& config, const Mesh& mesh, std::int64_t batch) {
   const auto& wanted = config.pipeline.micro_batches;
   if (wanted > 0) return static_cast<int>(wanted);
   const std::int64_t ranks = mesh.shape()[Axis::kPipe];
-  const std::int64_t share = config.train.global_batch_size / mesh.samples()->size();
+  const std::int64_t share = batch / mesh.samples()->size();
   return static_cast<int>(std::max(ranks, std::min(4 * ranks, share / ranks * ranks)));
 }
 
-pipeline::Schedule schedule_of(const ExperimentConfig& config, const Mesh& mesh) {
+pipeline::Schedule schedule_of(const ExperimentConfig& config, const Mesh& mesh, std::int64_t batch) {
   try {
-    auto options = config.pipeline.options(config.mesh.pipe, micro_batches(config, mesh));
+    auto options = config.pipeline.options(config.mesh.pipe, micro_batches(config, mesh, batch));
     options.costs = kStepCosts;
     return pipeline::make_schedule(config.pipeline.schedule, options);
   } catch (const ConfigError& error) {
@@ -66,12 +67,12 @@ void refuse_schedule(const ExperimentConfig& config, const Model& model, const p
 }  // namespace
 
 Pipeline::Pipeline(const ExperimentConfig& config, Model& model, const Task& task, const Mesh& mesh,
-                   Arithmetic arithmetic)
+                   Arithmetic arithmetic, std::int64_t batch)
     : rank_(mesh.along(Axis::kPipe)->rank()),
       owner_updates_(config.strategy.traits().parameter_servers),
       has_experts_(as<ExpertParallel>(model) != nullptr) {
   refuse_whole(config, model, task);
-  schedule_ = schedule_of(config, mesh);
+  schedule_ = schedule_of(config, mesh, batch);
   refuse_schedule(config, model, schedule_);
   blocks_ = measure_blocks(model, task, mesh, std::move(arithmetic));
   const auto stages = static_cast<std::size_t>(schedule_.stages);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,9 +28,10 @@ class Pipeline {
  public:
   /// Partitions `model`, of which this rank keeps only the blocks of its stages. Other axes must have partitioned it
   /// before.
-  /// `arithmetic`: the arithmetic of the steps. Collective. Throws ConfigError, on all ranks, if the model cannot be
-  /// partitioned this way.
-  Pipeline(const ExperimentConfig& config, Model& model, const Task& task, const Mesh& mesh, Arithmetic arithmetic);
+  /// `arithmetic`: the arithmetic of the steps. `batch`: the samples of a step over all ranks. Collective. Throws
+  /// ConfigError, on all ranks, if the model cannot be partitioned this way.
+  Pipeline(const ExperimentConfig& config, Model& model, const Task& task, const Mesh& mesh, Arithmetic arithmetic,
+           std::int64_t batch);
 
   /// Return the parameters and buffers of the whole model, in the model's order.
   const std::vector<WholeTensor>& parameters() const { return holders_.parameters(); }

@@ -108,7 +108,8 @@ Replica build_replica(const ExperimentConfig& config, Task& task, const Mesh& me
                       Watching& watching) {
   Replica replica;
   auto model = make_initial_model(config, task.model(), mesh.world()->rank() == 0);
-  replica.part = std::make_unique<PartitionedModel>(partition(config, task, mesh, std::move(model)));
+  const auto batch = context.batch > 0 ? context.batch : config.train.global_batch_size;
+  replica.part = std::make_unique<PartitionedModel>(partition(config, task, mesh, std::move(model), batch));
   PartitionedModel& part = *replica.part;
   replica.settings = resolve_settings(config, context.folder, part, context.device);
   replica.turns = std::make_unique<TrainingTurns>(config, task, *part.model);

@@ -3,6 +3,7 @@
 
 #include <c10/core/Device.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <set>
@@ -88,6 +89,7 @@ struct ReplicaContext {
   c10::Device device{c10::kCPU};                  // where this rank computes
   RunFolder folder{};                             // of the run; may have checkpoints, from which it resumes
   std::shared_ptr<ps::CurrentServers> servers{};  // parameter servers of the run; null or empty: none
+  std::int64_t batch = 0;                         // samples of a step over all ranks; 0: train.global_batch_size
 };
 
 /// Builds a replica in phases, each of which can be called alone:

@@ -76,13 +76,14 @@ Trainer build_trainer(const ExperimentConfig& config, const Splits& splits, Task
   trainer.preparation = {.complete = complete_batches(task, sequence), .device = context.device};
   trainer.watching = std::make_unique<Watching>(config.watch, mesh.control(), context.folder, config.train.digests);
   trainer.watching->clock().measure_on(context.device);
-  trainer.replica = build_replica(config, task, mesh,
-                                  {.device = context.device, .folder = context.folder, .servers = context.servers},
-                                  *trainer.watching);
+  const auto batch = batch_of(config, context);
+  trainer.replica =
+      build_replica(config, task, mesh,
+                    {.device = context.device, .folder = context.folder, .servers = context.servers, .batch = batch},
+                    *trainer.watching);
   Replica& replica = trainer.replica;
   trainer.embeddings = std::make_unique<ServedEmbeddings>(config, replica.model(), mesh, context.servers);
   trainer.shares = std::make_unique<SampleShares>(config, mesh, trainer.watching->clock());
-  const auto batch = batch_of(config, context);
   auto loader = std::make_unique<ContinuedLoader>(training_loader(config, splits.train, trainer, batch));
   trainer.continued = loader.get();
   trainer.loader = trainer.embeddings->with_lookahead(std::move(loader));

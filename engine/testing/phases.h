@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -29,8 +30,11 @@ struct ConfiguredTask {
   /// Returns the whole model with which a run of the config starts.
   std::shared_ptr<Model> initial_model() const { return make_initial_model(config, task->model(), false); }
 
-  /// Returns this rank's part of it. Collective.
-  PartitionedModel part(const Mesh& mesh) const { return partition(config, *task, mesh, initial_model()); }
+  /// Returns this rank's part of it, for steps of `batch` samples. Collective.
+  PartitionedModel part(const Mesh& mesh) const { return part(mesh, config.train.global_batch_size); }
+  PartitionedModel part(const Mesh& mesh, std::int64_t batch) const {
+    return partition(config, *task, mesh, initial_model(), batch);
+  }
 };
 
 /// Returns the config of a perceptron of 4 inputs and 3 outputs with these changes ("mesh.tensor=2").
