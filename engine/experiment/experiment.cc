@@ -126,7 +126,7 @@ void add_hooks(const Run& run) {
   LearningRate& rate = *trainer.learning_rate;
   const RunLength& length = trainer.length;
   run.checkpointing.follow(engine);
-  trainer.watching->attach(engine, length.steps);
+  trainer.watching->attach(engine, length);
   const Replica& replica = run.replica();
   trainer.watching->gradient_norms().attach(engine, replica.flat->parameters, replica.mesh().control(kReplicaAxes),
                                             replica.mesh().world()->rank());

@@ -23,6 +23,7 @@
 #include "engine/checkpoint/folder.h"
 #include "engine/testing/run.h"
 #include "framework/base/error.h"
+#include "framework/base/files.h"
 #include "framework/base/storage/crc32c.h"
 #include "framework/base/storage/safetensors.h"
 #include "framework/comm/mesh/broken_replicas.h"
@@ -31,6 +32,7 @@
 namespace phalanx {
 namespace {
 
+using ::testing::AllOf;
 using testing::Changes;
 using testing::column;
 using ::testing::ElementsAre;
@@ -41,6 +43,7 @@ using ::testing::HasSubstr;
 using testing::Json;
 using testing::metrics;
 using testing::new_folder;
+using ::testing::Not;
 using testing::relative_difference;
 using testing::run_ranks;
 using testing::summary;
@@ -495,6 +498,17 @@ TEST(Recovery, ACheckpointOfSmallerBatchesContinuesWithTheConfiguredOnes) {
   auto& steps = resumed.steps();
   for (std::int64_t step = 1; step <= 9; ++step) steps[step] = taken.steps().at(step);
   for (const int epoch : {0, 1, 2}) EXPECT_EQ(resumed.epoch(epoch), whole.epoch(epoch)) << epoch;
+}
+
+// With the configured batches alone, there would be 15 steps.
+TEST(Recovery, ATraceOfARunThatResumesAfterSmallerBatchesCountsAllSteps) {
+  const auto lost = run(3, {{.rank = 0, .step = 7}}, kPerRank);
+  const auto path = CheckpointFolder(lost.folder.checkpoints()).final_path(15);
+  const auto resumed = run(3, {}, plus(kPerRank, {"checkpoint.resume=" + path, "watch.profile={from: 16, to: 20}"}));
+  EXPECT_EQ(summary(resumed).at("steps"), 17);
+  const std::string trace = read_file(resumed.folder.trace());
+  EXPECT_THAT(trace, AllOf(HasSubstr("\"step 16\""), HasSubstr("\"step 17\"")));
+  EXPECT_THAT(trace, Not(HasSubstr("\"step 15\"")));
 }
 
 // Replicas of two ranks each, of which one is lost.

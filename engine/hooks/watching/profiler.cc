@@ -43,13 +43,13 @@ std::vector<std::string> lanes_of(const std::vector<TraceEvent>& events) {
 
 }  // namespace
 
-void Profiler::attach(Engine& engine, std::int64_t steps) {
+void Profiler::attach(Engine& engine, const RunLength& length) {
   if (config_.from == 0) return;
-  if (config_.from > steps) {
-    throw ConfigError("watch.profile.from is " + std::to_string(config_.from) + ", but the run has " +
-                      std::to_string(steps) + " steps");
-  }
-  engine.on(Event::kStart, HookPhase::kLast, [this](State& state) {
+  engine.on(Event::kStart, HookPhase::kLast, [this, &length](State& state) {
+    if (config_.from > length.steps) {
+      throw ConfigError("watch.profile.from is " + std::to_string(config_.from) + ", but the run has " +
+                        std::to_string(length.steps) + " steps");
+    }
     if (state.step >= config_.from - 1 && state.step < config_.to) begin();
   });
   engine.on(Event::kUpdate, HookPhase::kLast, [this](State& state) {

@@ -8,6 +8,7 @@
 
 #include "engine/config/watch_config.h"
 #include "engine/engine.h"
+#include "engine/run_length.h"
 #include "framework/comm/communicator.h"
 #include "framework/observe/times/step_clock.h"
 #include "framework/observe/trace/chrome_trace.h"
@@ -24,10 +25,11 @@ class Profiler {
       : config_(config), world_(std::move(world)), clock_(clock), path_(std::move(path)) {}
 
   /// Adds the hooks, to the last phase. Hooks of this phase that end the clock's laps must already have been added, so
-  /// that the laps are in the window. `steps`: steps of the whole run. Throws ConfigError for a window that begins
-  /// after them. If a run resumes within the window, the trace begins there. If it resumes after the window, there is
-  /// no trace.
-  void attach(Engine& engine, std::int64_t steps);
+  /// that the laps are in the window. Steps are counted from the beginning of the run, also if it resumes: within the
+  /// window, the trace begins there, and after it, there is no trace. `length`, which must outlive the training, is
+  /// read when it begins, since a run that resumes may have another one. Then ConfigError is thrown for a window that
+  /// begins after the last step.
+  void attach(Engine& engine, const RunLength& length);
 
  private:
   void begin();

@@ -14,6 +14,7 @@
 
 #include "engine/hooks/watching/timed.h"
 #include "engine/hooks/watching/watching.h"
+#include "engine/run_length.h"
 #include "engine/testing/fakes.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
@@ -34,8 +35,9 @@ class WindowTest : public ::testing::Test {
     std::filesystem::create_directories(folder_.path());
   }
 
-  // Trains for two epochs of five steps.
-  void train(const CommunicatorPtr& world, const ProfileConfig& profile, State begin = {.epochs = 2}) const {
+  // Trains for two epochs of five steps. The run seems to have `steps` of them until it begins.
+  void train(const CommunicatorPtr& world, const ProfileConfig& profile, State begin = {.epochs = 2},
+             std::int64_t steps = 10) const {
     WatchConfig config;
     config.profile = profile;
     testing::FakeLoader loader(5);
@@ -45,7 +47,9 @@ class WindowTest : public ::testing::Test {
     TimedStep timed(step, watching.clock());
     TimedUpdate optimizer(std::make_unique<testing::FakeOptimizer>(), watching.clock());
     Engine engine(timed, optimizer, strategy);
-    watching.attach(engine, 10);
+    RunLength length{.steps = steps};
+    engine.on(Event::kStart, HookPhase::kCheckpoint, [&](State&) { length.steps = 10; });
+    watching.attach(engine, length);
     engine.on(Event::kBackward, [&](State&) { world->barrier().wait(); });
     const auto parameters = testing::no_parameters();
     engine.train(parameters, loader, std::move(begin));
@@ -121,6 +125,13 @@ TEST_F(WindowTest, ARunResumedAfterItWritesNoTrace) {
     train(world, {.from = 2, .to = 4}, {.epoch = 1, .epochs = 2, .step = 7, .cursor = 2});
   });
   EXPECT_FALSE(written());
+}
+
+TEST_F(WindowTest, KnowsTheLastStepOnceTheRunHasResumed) {
+  run_ranks("inproc", 1, [&](const CommunicatorPtr& world) {
+    train(world, {.from = 9, .to = 9}, {.epoch = 1, .epochs = 2, .step = 7, .cursor = 2}, 8);
+  });
+  EXPECT_THAT(names_of(lanes(0)["steps"]), ElementsAre("step 9"));
 }
 
 TEST_F(WindowTest, RefusesAWindowAfterTheLastStep) {

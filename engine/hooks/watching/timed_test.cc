@@ -12,6 +12,7 @@
 
 #include "datasets/prefetching_loader.h"
 #include "engine/hooks/watching/watching.h"
+#include "engine/run_length.h"
 #include "engine/testing/fakes.h"
 #include "framework/observe/monotonic_clock.h"
 #include "framework/observe/times/step_clock.h"
@@ -113,7 +114,8 @@ TEST(DataWait, CountsHowLongTheLoopWaitsNotHowLongTheThreadWorks) {
     TimedUpdate optimizer(std::make_unique<testing::FakeOptimizer>(), watching.clock());
     testing::FakeStrategy strategy;
     Engine engine(timed, optimizer, strategy);
-    watching.attach(engine, kBatches);
+    const RunLength length{.steps = kBatches};
+    watching.attach(engine, length);
     watching.clock().listen([&](Phase phase, std::int64_t begin, std::int64_t end) {
       if (phase == Phase::kData) waited.push_back({begin, end});
       if (phase == Phase::kForward) computed.push_back({begin, end});

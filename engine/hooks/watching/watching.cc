@@ -12,7 +12,7 @@ Watching::Watching(const WatchConfig& config, const CommunicatorPtr& world, cons
   if (config.nvtx) nvtx_.emplace();
 }
 
-void Watching::attach(Engine& engine, std::int64_t steps) {
+void Watching::attach(Engine& engine, const RunLength& length) {
   engine.on(Event::kSample, HookPhase::kFirst, [this](State&) { clock_.lap(Phase::kData); });
   engine.on(Event::kUpdate, HookPhase::kFirst, [this](State&) {
     clock_.lap(Phase::kCommunication);
@@ -24,7 +24,7 @@ void Watching::attach(Engine& engine, std::int64_t steps) {
     engine.on(event, HookPhase::kLast, [this](State&) { clock_.skip(); });
   }
   engine.on(Event::kUpdate, HookPhase::kLast, [this](State&) { clock_.lap(Phase::kHooks); });
-  profiler_.attach(engine, steps);
+  profiler_.attach(engine, length);
   digests_.attach(engine);
 }
 

@@ -14,6 +14,7 @@
 #include "engine/hooks/watching/step_digests.h"
 #include "engine/optim/optimizer.h"
 #include "engine/run_folder.h"
+#include "engine/run_length.h"
 #include "framework/comm/communicator.h"
 #include "framework/observe/times/step_clock.h"
 #include "framework/observe/trace/nvtx.h"
@@ -35,9 +36,9 @@ class Watching {
   /// Returns the norms, which have to be attached separately, since they need to know the replica.
   GradientNorms& gradient_norms() { return gradient_norms_; }
 
-  /// Adds hooks to the first phase and to the last one: the time in between counts as hooks. `steps`: steps of the
-  /// whole run.
-  void attach(Engine& engine, std::int64_t steps);
+  /// Adds hooks to the first phase and to the last one: the time in between counts as hooks. `length` is that
+  /// of the run, and must outlive the training.
+  void attach(Engine& engine, const RunLength& length);
 
  private:
   StepClock clock_;
