@@ -61,6 +61,22 @@ TEST_F(MpiLossesTest, EndTheJobBeforeItHasBegun) {
   EXPECT_EQ(run(losses), SIGTERM);
 }
 
+TEST_F(MpiLossesTest, AreNotTheLastFailuresOfAnMpirunThatEndsAtOnce) {
+  MpiLosses losses(folder());
+  Supervisor supervisor({.stop = SIGUSR1, .orphaned = SIGKILL, .after_failure = {}, .forced = {}});
+  losses.watch(supervisor);
+  supervisor.start([this] {
+    write_failure(folder(), {.rank = 1, .message = "no such dataset", .status = kFailed});
+    return 0;
+  });
+  supervisor.run();
+  mark_lost(folder(), {.rank = 1, .message = "it has ended"});
+  auto failures = take_failures(folder());
+  losses.settle(failures);
+  ASSERT_EQ(failures.size(), 1U);
+  EXPECT_EQ(failures[0].message, "no such dataset");
+}
+
 TEST_F(MpiLossesTest, AreNotRanksThatGiveUpOnOthers) {
   MpiLosses losses(folder());
   note_training(folder());
