@@ -35,9 +35,9 @@ void obey(const std::string& order, Supervisor& supervisor) {
 }
 
 // Does what the launcher wants, and ends the ranks without it or a lease.
-class Agent {
+class LauncherOrders {
  public:
-  Agent(LauncherLink& link, std::chrono::nanoseconds lease) : link_(link), lease_(lease) {}
+  LauncherOrders(LauncherLink& link, std::chrono::nanoseconds lease) : link_(link), lease_(lease) {}
 
   bool has_lease() const { return !over_; }
 
@@ -76,13 +76,13 @@ int run_agent(LocalLaunch launch, const AgentOrder& order, const std::function<i
   const auto length = lease_length(launch.goes_on, launch.lost_after);
   LauncherLink link(STDIN_FILENO, descriptor_of_beats(), length, order.ranks_of_job);
   set_lease_of_process(link.lease());
-  Agent agent(link, length);
+  LauncherOrders orders(link, length);
   const int status = run_share(launch, body, [&](Supervisor& supervisor) {
-    supervisor.watch(link.fd(), [&] { return agent.follow(supervisor); });
-    supervisor.repeat(beat_interval(length), [&] { agent.follow(supervisor); });
+    supervisor.watch(link.fd(), [&] { return orders.follow(supervisor); });
+    supervisor.repeat(beat_interval(length), [&] { orders.follow(supervisor); });
     link.start();
   });
-  return agent.has_lease() ? status : kWithoutLease;
+  return orders.has_lease() ? status : kWithoutLease;
 }
 
 }  // namespace phalanx
