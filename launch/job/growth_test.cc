@@ -28,7 +28,8 @@ class Growth : public ::testing::Test {
   // Begins to connect the first of two ranks with a newcomer.
   std::future<std::optional<Connections>> begin() {
     return std::async(std::launch::async, [this] {
-      return connect_with_newcomers(folder_, attempt_, 0, {0}, config_, LaunchEnvironment{.launcher = "local", .rank_info = {}});
+      return connect_with_newcomers(folder_, attempt_, 0, {0}, config_,
+                                    LaunchEnvironment{.launcher = "local", .rank_info = {}});
     });
   }
 

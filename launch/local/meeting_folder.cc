@@ -2,9 +2,11 @@
 #include "launch/local/meeting_folder.h"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <sstream>
 #include <system_error>
+#include <thread>
 
 #include "framework/base/error.h"
 #include "framework/base/files.h"
@@ -18,6 +20,9 @@ constexpr const char* kWaits = "waits";
 constexpr const char* kInvited = "invited";
 constexpr const char* kPart = "part";
 constexpr const char* kEnded = "ended";
+
+// The time within which another process decides, or a file system shows what it has decided.
+constexpr std::chrono::seconds kDecisionDeadline{10};
 
 // The names of one file in the folder of an attempt.
 constexpr const char* kOpen = "open";
@@ -145,9 +150,15 @@ bool MeetingFolder::is_decided_against(const Attempt& attempt) const { return ex
 bool MeetingFolder::decide(const Attempt& attempt, bool use) const {
   std::error_code error;  // of all but the first, which do not find the file under this name
   fs::rename(file(attempt, kOpen), file(attempt, use ? kYes : kNo), error);
-  if (exists(file(attempt, kYes))) return true;
-  if (is_decided_against(attempt)) return false;
-  throw Error(file(attempt, kOpen) + ": " + error.message());
+  const auto deadline = std::chrono::steady_clock::now() + kDecisionDeadline;
+  while (true) {
+    if (exists(file(attempt, kYes))) return true;
+    if (is_decided_against(attempt)) return false;
+    if (!exists(file("attempt", attempt.number)) || std::chrono::steady_clock::now() >= deadline) {
+      throw Error(file(attempt, kOpen) + ": " + error.message());
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 }
 
 }  // namespace phalanx
