@@ -12,6 +12,7 @@
 #include "framework/base/log.h"
 #include "framework/base/storage/crc32c.h"
 #include "framework/base/text.h"
+#include "framework/comm/launch/host_lease.h"
 #include "framework/comm/operations/measured_inputs.h"
 #include "framework/comm/texts.h"
 
@@ -40,13 +41,17 @@ void require_same(const std::string& folder, const std::optional<FileIdentity>& 
   throw DataError(folder + ": was removed or renamed during the run");
 }
 
+// A process whose lease is over ends before it changes anything in the folder of a checkpoint: others may have gone on
+// without it, and write a checkpoint of the same step.
 void rename_file(const std::string& from, const std::string& to) {
+  end_without_lease();
   std::error_code error;
   std::filesystem::rename(from, to, error);
   if (error) throw DataError(from + ": cannot be renamed: " + error.message());
 }
 
 void make_folder(const std::string& path) {
+  end_without_lease();
   std::error_code error;
   std::filesystem::create_directories(path, error);
   if (error) throw DataError(path + ": cannot be created: " + error.message());
@@ -145,6 +150,7 @@ void Checkpointer::write() {
                                             path = folder_.temporary_path(current_->manifest.position.step)] {
     const auto write_file = [&](const std::string& name, const std::string& text) {
       if (attempt->replaced) throw DataError(path + ": is written by a later attempt");
+      end_without_lease();
       FileRecord record = write_synced(path + "/" + name + suffix, text);
       if (!suffix.empty() && !attempt->replaced) rename_file(path + "/" + name + suffix, path + "/" + name);
       return record;
@@ -290,6 +296,7 @@ void Checkpointer::finish(bool complete) {
   if (complete) told_ = behind_ = false;
   if (!complete && plan_.rank == 0) {
     if (reason_.empty()) log_error() << "the " << name << " is abandoned: " << failure_;
+    end_without_lease();
     std::error_code left_to_the_next_run;
     std::filesystem::remove_all(temporary, left_to_the_next_run);
   }

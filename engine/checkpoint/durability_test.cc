@@ -2,17 +2,21 @@
 // Checks the files on disk when a checkpoint gets its name, and when the previous one is deleted, since a power cut
 // leaves these. The C library's fsync() is replaced by a function that first tells the test which path is synced.
 #include <gmock/gmock.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "engine/checkpoint/folder.h"
 #include "framework/base/files.h"
 #include "framework/base/storage/disk.h"
+#include "framework/comm/launch/host_lease.h"
 
 namespace {
 
@@ -52,6 +56,19 @@ class Durability : public ::testing::Test {
     return syncs_;
   }
 
+  // Saves a checkpoint in a process whose lease is over when the folder of checkpoints is synced.
+  void save_and_lose_lease(const std::string& weights) {
+    const auto lease = std::make_shared<HostLease>(1, boot_time() + std::chrono::hours(1));
+    set_lease_of_process(lease);
+    before_sync = [this, lease](const std::string& path) {
+      if (path == folder_.path()) lease->set_end(boot_time());
+    };
+    syncs_of_saving(weights);
+  }
+
+  std::string final_weights() const { return weights_in(folder_.final_path(1)); }
+  std::string temporary_weights() const { return weights_in(folder_.temporary_path(1)); }
+
  private:
   static std::string empty_folder() {
     const fs::path path = fs::canonical(::testing::TempDir()) / "durability";
@@ -82,6 +99,14 @@ TEST_F(Durability, TheNewNamesAreOnDiskBeforeTheReplacedCheckpointIsDeleted) {
                                                   "step-00000001.tmp: final old, temporary new",
                                                   ".: final new, temporary old",     // the exchange
                                                   ".: final new, temporary none"));  // the deletion
+}
+
+// It may have been stopped for long: the others have gone on, and write a checkpoint of this step.
+TEST_F(Durability, AProcessWhoseLeaseIsOverDeletesNothing) {
+  syncs_of_saving("old");
+  EXPECT_EXIT(save_and_lose_lease("new"), ::testing::KilledBySignal(SIGKILL), "");
+  EXPECT_EQ(final_weights(), "new");
+  EXPECT_EQ(temporary_weights(), "old");
 }
 
 }  // namespace

@@ -58,13 +58,16 @@ std::vector<std::string> candidates_in(const std::string& path) {
   return found;
 }
 
+// A process whose lease is over ends before each change: others may have gone on without it, in the same folder.
 void rename(const std::string& from, const std::string& to) {
+  end_without_lease();
   std::error_code error;
   fs::rename(from, to, error);
   if (error) throw DataError(from + ": cannot be renamed to " + to + ": " + error.message());
 }
 
 void remove(const std::string& path) {
+  end_without_lease();
   std::error_code error;
   fs::remove_all(path, error);
   if (error) throw DataError(path + ": cannot be removed: " + error.message());
@@ -73,6 +76,7 @@ void remove(const std::string& path) {
 // Exchanges the names atomically, so that one of the two always exists. Returns false if `other` does not exist, or if
 // the file system cannot do this.
 bool exchanged(const std::string& one, const std::string& other) {
+  end_without_lease();
   return exists(other) && ::renameat2(AT_FDCWD, one.c_str(), AT_FDCWD, other.c_str(), RENAME_EXCHANGE) == 0;
 }
 
@@ -165,7 +169,6 @@ void CheckpointFolder::commit(const Manifest& manifest, const Retention& retenti
   if (is_committed(temporary, final, manifest)) return prune(retention);
   write_synced(manifest_of(temporary), to_text(manifest));
   sync_folder(temporary);
-  end_without_lease();  // the disk may have been slow
   if (exchanged(temporary, final)) {
     sync_folder(path_);  // until the exchange is on disk, a power cut may leave the old names
     remove(temporary);   // the run's earlier checkpoint of this step

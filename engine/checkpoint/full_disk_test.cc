@@ -7,11 +7,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "engine/testing/checkpoints.h"
+#include "framework/comm/launch/host_lease.h"
 
 namespace phalanx {
 namespace {
@@ -124,6 +128,34 @@ TEST_F(FullDisk, AManifestThatCannotBeWrittenIsAFailureOnAllRanks) {
     EXPECT_EQ(checkpointer.written(), 0);
   });
   EXPECT_EQ(folder_.newest_intact([](const std::string&) {}).path, "");
+}
+
+// Runs a rank alone whose lease holds for so many looks at it, and saves a checkpoint.
+void save_with_lease(const CheckpointFolder& folder, const Manifest& manifest, int looks) {
+  const auto clock = [seen = std::make_shared<std::atomic<int>>(0)] { return std::chrono::nanoseconds((*seen)++); };
+  set_lease_of_process(std::make_shared<HostLease>(1, std::chrono::nanoseconds(looks), clock));
+  run_ranks("inproc", 1, [&](const CommunicatorPtr& world) {
+    Rank rank(*world);
+    Checkpointer checkpointer(folder, {}, world, rank.state);
+    checkpointer.save(manifest, true);
+    checkpointer.settle();
+  });
+}
+
+TEST_F(Checkpoints, ARankWhoseLeaseIsOverWritesNoFile) {
+  EXPECT_EXIT(save_with_lease(folder_, at_step(2), 0), ::testing::KilledBySignal(SIGKILL), "");
+  EXPECT_FALSE(fs::exists(folder_.temporary_path(2)));
+  EXPECT_EXIT(save_with_lease(folder_, at_step(2), 1), ::testing::KilledBySignal(SIGKILL), "");
+  EXPECT_TRUE(fs::is_empty(folder_.temporary_path(2)));
+}
+
+// The file of its state cannot be written, so it gives up, and would remove the folder.
+TEST_F(Checkpoints, ARankWhoseLeaseIsOverRemovesNoFile) {
+  const std::string taken = folder_.temporary_path(2) + "/" + state_file(0, 1);
+  fs::create_directories(taken);
+  constexpr int kLooksOfWriting = 3;  // for the folder and two files
+  EXPECT_EXIT(save_with_lease(folder_, at_step(2), kLooksOfWriting), ::testing::KilledBySignal(SIGKILL), "");
+  EXPECT_TRUE(fs::exists(taken));
 }
 
 // Takes steps until the condition is true on all ranks.

@@ -16,6 +16,8 @@
 namespace phalanx {
 namespace {
 
+constexpr std::int64_t kCheck = 5, kLongest = 60'000;  // milliseconds of one wait
+
 [[noreturn]] void fail() { throw CommError(CommError::Kind::kPeerLost, std::strerror(errno)); }
 
 }  // namespace
@@ -52,7 +54,9 @@ void TimedStream::wait_for(short events, Deadline deadline) const {
       std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
   if (left < 0) throw CommError(CommError::Kind::kTimeout, "no answer in time");
   pollfd ready{.fd = socket_.get(), .events = events, .revents = 0};
-  ::poll(&ready, 1, static_cast<int>(std::min<std::int64_t>(left + 1, 60'000)));
+  const std::int64_t longest = check_ ? kCheck : kLongest;
+  const bool waits_on = ::poll(&ready, 1, static_cast<int>(std::min(left + 1, longest))) <= 0;
+  if (check_ && waits_on) check_();
 }
 
 }  // namespace phalanx

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,8 +20,10 @@ class TimedStream {
  public:
   using Deadline = std::chrono::steady_clock::time_point;
 
-  /// The socket must be non-blocking.
-  explicit TimedStream(Descriptor socket) : socket_(std::move(socket)) {}
+  /// The socket must be non-blocking. `check` is called every few milliseconds while a call waits, and may throw; null:
+  /// nothing ends a wait before the deadline.
+  explicit TimedStream(Descriptor socket, std::function<void()> check = {})
+      : socket_(std::move(socket)), check_(std::move(check)) {}
 
   void send(std::string_view text, Deadline deadline);
   std::string receive(std::size_t bytes, Deadline deadline);
@@ -32,6 +35,7 @@ class TimedStream {
   void wait_for(short events, Deadline deadline) const;
 
   Descriptor socket_;
+  std::function<void()> check_;
 };
 
 }  // namespace phalanx

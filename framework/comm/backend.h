@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +25,12 @@ struct ConnectOptions {
   /// thread only if this process may use more cores than its host has ranks; otherwise it would take cores from the
   /// ranks.
   std::optional<bool> progress_thread{};
+
+  /// Is called many times a second, by any thread, while this rank waits for others to connect, and also in later waits
+  /// of the world. Throws a CommError to end the wait, which breaks the group, and then throws whenever it is called.
+  /// Null: nothing ends these waits before `timeout`. The store has a check of its own. Backends that wait inside a
+  /// library (mpi, nccl) do not call it.
+  std::function<void()> check{};
 
   OwnAddress address{};  // of this host for peers on other hosts; empty: a backend that needs one chooses it
 

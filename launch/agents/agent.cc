@@ -1,40 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/agents/agent.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
-#include <cerrno>
-#include <charconv>
 #include <chrono>
-#include <cstdint>
 #include <filesystem>
-#include <memory>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <system_error>
+#include <utility>
 
-#include "framework/base/console.h"
 #include "framework/base/environment.h"
 #include "framework/base/error.h"
 #include "framework/base/text.h"
 #include "framework/comm/launch/host_lease.h"
+#include "launch/agents/launcher_link.h"
 #include "launch/local/print_to_console.h"
 
 namespace phalanx {
 namespace {
-
-// Returns the number after a word and a space, or nothing if the line is something else.
-std::optional<std::int64_t> number_after(std::string_view word, std::string_view line) {
-  std::int64_t number = 0;
-  if (!line.starts_with(word) || !line.substr(word.size()).starts_with(' ')) return std::nullopt;
-  const char* const end = line.data() + line.size();
-  const auto parsed = std::from_chars(line.data() + word.size() + 1, end, number);
-  return parsed.ec == std::errc() && parsed.ptr == end ? std::optional(number) : std::nullopt;
-}
 
 // Returns the descriptor by which text reaches the launcher, which knows beats in it. What a standard input that is a
 // pipe takes would come back.
@@ -43,80 +27,37 @@ int descriptor_of_beats() {
   return ::fstat(STDIN_FILENO, &input) == 0 && S_ISSOCK(input.st_mode) ? STDIN_FILENO : STDOUT_FILENO;
 }
 
-// The lease of this host, of which the ranks know by shared memory.
-class HostsLease {
+// Obeys an order of the launcher.
+void obey(const std::string& order, Supervisor& supervisor) {
+  if (order == kStopRanks) supervisor.stop();
+  if (order == kEndRanks) supervisor.begin_shutdown();
+  if (order == kKillRanks) supervisor.end_now();
+}
+
+// Does what the launcher wants, and ends the ranks without it or a lease.
+class LauncherOrders {
  public:
-  HostsLease(std::chrono::nanoseconds length, int ranks_of_job)
-      : length_(length),
-        lease_(length, boot_time()),
-        of_ranks_(std::make_shared<HostLease>(ranks_of_job, lease_.end())),
-        beats_(descriptor_of_beats()) {}
+  LauncherOrders(LauncherLink& link, std::chrono::nanoseconds lease) : link_(link), lease_(lease) {}
 
-  const std::shared_ptr<HostLease>& of_ranks() const { return of_ranks_; }
-  bool is_over() const { return over_; }
+  bool has_lease() const { return !over_; }
 
-  void answered(std::int64_t beat) {
-    lease_.answered(beat);
-    of_ranks_->set_end(lease_.end());
-  }
-
-  void check(Supervisor& supervisor) {
-    if (over_) return;
-    const auto now = boot_time();
-    over_ = now >= lease_.end();
-    if (!over_) {
-      beats_.draw(beat_text(lease_.send(now)));
-      return;
+  // Returns false if nothing more comes from the launcher.
+  bool follow(Supervisor& supervisor) {
+    const auto news = link_.take();
+    for (const auto& order : news.orders) obey(order, supervisor);
+    if (news.ended) supervisor.end_now();
+    if (news.lease_is_over && !std::exchange(over_, true)) {
+      supervisor.end_now();
+      print_to_console(format_text("Host %s has heard nothing from the launcher for %.1f s, so it has ended its ranks",
+                                   host_name().c_str(), std::chrono::duration<double>(lease_).count()));
     }
-    supervisor.end_now();
-    print_to_console(format_text("Host %s has heard nothing from the launcher for %.1f s, so it has ended its ranks",
-                                 host_name().c_str(), std::chrono::duration<double>(length_).count()));
+    return !news.ended;
   }
 
  private:
-  std::chrono::nanoseconds length_;
-  AgentLease lease_;
-  std::shared_ptr<HostLease> of_ranks_;
-  Console beats_;
+  LauncherLink& link_;
+  std::chrono::nanoseconds lease_;
   bool over_ = false;
-};
-
-// Reads the launcher's lines from standard input.
-class Orders {
- public:
-  Orders(Supervisor& supervisor, HostsLease& lease) : supervisor_(supervisor), lease_(lease) {}
-
-  // Returns false if the launcher or the connection to it has ended.
-  bool read_all() {
-    std::array<char, 256> chunk;
-    while (true) {
-      const ssize_t count = ::read(STDIN_FILENO, chunk.data(), chunk.size());
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0 && errno == EAGAIN) return true;
-      if (count <= 0) {
-        supervisor_.end_now();
-        return false;
-      }
-      pending_.append(chunk.data(), static_cast<std::size_t>(count));
-      obey();
-    }
-  }
-
- private:
-  void obey() {
-    for (std::size_t end; (end = pending_.find('\n')) != pending_.npos; pending_.erase(0, end + 1)) {
-      const std::string order = pending_.substr(0, end);
-      if (order == kStopRanks) supervisor_.stop();
-      if (order == kEndRanks) supervisor_.begin_shutdown();
-      if (order == kKillRanks) supervisor_.end_now();
-      if (const auto beat = number_after(kAnswer, order)) lease_.answered(*beat);
-      if (const auto rank = number_after(kEnded, order)) lease_.of_ranks()->declare_ended(static_cast<int>(*rank));
-    }
-  }
-
-  Supervisor& supervisor_;
-  HostsLease& lease_;
-  std::string pending_;
 };
 
 }  // namespace
@@ -132,17 +73,16 @@ int run_agent(LocalLaunch launch, const AgentOrder& order, const std::function<i
   launch.ranks = order.ranks;
   launch.ranks_of_job = order.ranks_of_job;
   launch.rendezvous = order.rendezvous;
-  ::fcntl(STDIN_FILENO, F_SETFL, ::fcntl(STDIN_FILENO, F_GETFL) | O_NONBLOCK);
   const auto length = lease_length(launch.goes_on, launch.lost_after);
-  HostsLease lease(length, order.ranks_of_job);
-  set_lease_of_process(lease.of_ranks());
-  std::optional<Orders> orders;
+  LauncherLink link(STDIN_FILENO, descriptor_of_beats(), length, order.ranks_of_job);
+  set_lease_of_process(link.lease());
+  LauncherOrders orders(link, length);
   const int status = run_share(launch, body, [&](Supervisor& supervisor) {
-    orders.emplace(supervisor, lease);
-    supervisor.watch(STDIN_FILENO, [&] { return orders->read_all(); });
-    supervisor.repeat(beat_interval(length), [&] { lease.check(supervisor); });
+    supervisor.watch(link.fd(), [&] { return orders.follow(supervisor); });
+    supervisor.repeat(beat_interval(length), [&] { orders.follow(supervisor); });
+    link.start();
   });
-  return lease.is_over() ? kWithoutLease : status;
+  return orders.has_lease() ? status : kWithoutLease;
 }
 
 }  // namespace phalanx

@@ -2,14 +2,19 @@
 // The test takes the place of the launcher.
 #include "launch/agents/agent.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <signal.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <string>
 
 #include "framework/base/descriptor.h"
@@ -25,11 +30,16 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::seconds;
 using testing::becomes_true;
 
-// An agent with one rank of four, which writes a file once it knows that rank 3 has ended, and another one if it is
-// there for much longer than a lease.
+// An agent with the first ranks of four, whose launcher is the test.
 class AnAgent : public ::testing::Test {
  protected:
-  void SetUp() override {
+  void TearDown() override {
+    if (pid_ <= 0 || has_ended_) return;
+    ::kill(pid_, SIGKILL);  // its ranks end with it
+    ::waitpid(pid_, nullptr, 0);
+  }
+
+  void start(int ranks, const std::function<int(int rank)>& body) {
     std::array<int, 2> ends;
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
     socket_ = Descriptor(ends[0]);
@@ -37,14 +47,8 @@ class AnAgent : public ::testing::Test {
     pid_ = ::fork();
     if (pid_ > 0) return;
     ::dup2(input.get(), STDIN_FILENO);
-    const AgentOrder order{.first_rank = 0, .ranks = 1, .ranks_of_job = 4, .rendezvous = "file:///nowhere"};
-    ::_exit(run_agent({.log_folder = scratch_.folder(), .goes_on = true, .lost_after = 1}, order, [this](int) {
-      while (!is_known_to_have_ended(3)) ::usleep(1000);
-      write_atomically(scratch_.path("known"), is_known_to_have_ended(2) ? "2 and 3" : "3");
-      ::sleep(8);
-      write_atomically(scratch_.path("late"), "");
-      return 0;
-    }));
+    const AgentOrder order{.first_rank = 0, .ranks = ranks, .ranks_of_job = 4, .rendezvous = "file:///nowhere"};
+    ::_exit(run_agent({.log_folder = scratch_.folder(), .goes_on = true, .lost_after = 1}, order, body));
   }
 
   // Reads what the agent has sent. Returns the beats.
@@ -64,16 +68,24 @@ class AnAgent : public ::testing::Test {
 
   bool has(const std::string& file) const { return std::filesystem::exists(scratch_.path(file)); }
 
-  bool has_ended() { return ::waitpid(pid_, &status_, WNOHANG) == pid_; }
+  bool has_ended() { return has_ended_ = has_ended_ || ::waitpid(pid_, &status_, WNOHANG) == pid_; }
 
   testing::Scratch scratch_;
   Descriptor socket_;
   BeatReader reader_;
   pid_t pid_ = 0;
   int status_ = 0;
+  bool has_ended_ = false;
 };
 
 TEST_F(AnAgent, EndsItsRanksWhenItsLeaseIsOverAndWritesNothing) {
+  start(1, [this](int) {
+    while (!is_known_to_have_ended(3)) ::usleep(1000);
+    write_atomically(scratch_.path("known"), is_known_to_have_ended(2) ? "2 and 3" : "3");
+    ::sleep(8);
+    write_atomically(scratch_.path("late"), "");
+    return 0;
+  });
   const auto start = Clock::now();
   while (Clock::now() - start < seconds(1)) {
     answer();
@@ -89,6 +101,30 @@ TEST_F(AnAgent, EndsItsRanksWhenItsLeaseIsOverAndWritesNothing) {
   EXPECT_EQ(WEXITSTATUS(status_), kWithoutLease);
   EXPECT_TRUE(read_failures(scratch_.folder()).empty());
   EXPECT_FALSE(has("late"));
+}
+
+// Rank 1 fails, and a file that the agent reads to learn why does not answer, as one on a shared disk that hangs.
+TEST_F(AnAgent, SendsBeatsWhileItWaitsForTheDisk) {
+  const std::string file = scratch_.path("rank9.failure");
+  ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
+  note_training(scratch_.folder());
+  start(2, [](int rank) {
+    if (rank == 0) ::pause();
+    return 3;
+  });
+  Descriptor writer;  // can be opened once the agent waits for it
+  ASSERT_TRUE(becomes_true([&] {
+    answer();
+    writer = Descriptor(::open(file.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+    return writer.valid();
+  }));
+  answer();
+  std::size_t later = 0;
+  EXPECT_TRUE(becomes_true([&] { return (later += beats().size()) >= 3; }, 10));
+  std::filesystem::remove(file);
+  writer.close();
+  socket_.close();  // the launcher is gone, so the agent ends
+  EXPECT_TRUE(becomes_true([&] { return has_ended(); }));
 }
 
 }  // namespace

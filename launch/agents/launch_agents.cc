@@ -277,7 +277,8 @@ class Agents {
       write_failure(options_.log_folder, {.rank = rank,
                                           .host = host.host,
                                           .message = "It was on " + host.host + ", which is lost: " + why(end) + ".",
-                                          .time = end.time});
+                                          .time = end.time,
+                                          .spares_host = was_without_lease(end)});
     }
     return true;
   }
@@ -286,7 +287,7 @@ class Agents {
   std::string why(const Supervisor::End& end) const {
     const double silent = agents_[static_cast<std::size_t>(end.child)].silent_for;
     if (silent > 0) return format_text("the host has been silent for %.1f s", silent);
-    if (WIFEXITED(end.status) && WEXITSTATUS(end.status) == kWithoutLease) {
+    if (was_without_lease(end)) {
       return format_text("the agent there heard nothing from the launcher for %.1f s",
                          std::chrono::duration<double>(lease_).count());
     }
@@ -322,7 +323,8 @@ class Agents {
     return {.rank = -1,
             .host = share(end.child).host,
             .message = "Its ranks have left no reason: " + why(end) + ".",
-            .time = end.time};
+            .time = end.time,
+            .spares_host = was_without_lease(end)};
   }
 
   // Returns the status of the agent of a rank (-1: of any agent) that has failed.
@@ -331,6 +333,10 @@ class Agents {
       if (rank < 0 || has(share(end.child), rank)) return exit_status_of(end.status);
     }
     return kRankDied;
+  }
+
+  static bool was_without_lease(const Supervisor::End& end) {
+    return WIFEXITED(end.status) && WEXITSTATUS(end.status) == kWithoutLease;
   }
 
   static bool has_own_status(const Supervisor::End& end) {

@@ -80,6 +80,19 @@ TEST_F(LaunchAgents, SaysIfAHostCannotBeUsed) {
   ASSERT_TRUE(verdict.cause);
   EXPECT_THAT(verdict.cause->message,
               HasSubstr("Its ranks have left no reason: the agent there ended with status 127."));
+  EXPECT_FALSE(verdict.cause->spares_host);
+}
+
+// The script ends as an agent whose lease is over.
+TEST_F(LaunchAgents, AHostThatHasHeardNothingIsNotBlamed) {
+  const auto verdict = launch("[ $FIRST = 0 ] || exit 75; read order");
+  EXPECT_EQ(verdict.status, kRankDied);
+  ASSERT_TRUE(verdict.cause);
+  EXPECT_THAT(verdict.cause->message, HasSubstr("the agent there heard nothing from the launcher for 20.0 s"));
+  EXPECT_TRUE(verdict.cause->spares_host);
+  const auto without_others = launch("touch training.begun; exit 75", /*goes_on=*/true);
+  ASSERT_TRUE(without_others.cause);
+  EXPECT_TRUE(without_others.cause->spares_host);
 }
 
 TEST_F(LaunchAgents, AStatusOfSshSaysThatTheConnectionBrokeOrTheAgentWasKilled) {

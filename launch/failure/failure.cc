@@ -35,9 +35,14 @@ constexpr const char* kTraining = "/training.begun";
 constexpr const char* kReported = "/failure.reported";
 
 std::string to_json(const Failure& failure) {
-  const json fields = {{"rank", failure.rank},       {"host", failure.host},           {"log", failure.log},
-                       {"message", failure.message}, {"secondary", failure.secondary}, {"time", failure.time},
-                       {"status", failure.status}};
+  const json fields = {{"rank", failure.rank},
+                       {"host", failure.host},
+                       {"log", failure.log},
+                       {"message", failure.message},
+                       {"secondary", failure.secondary},
+                       {"time", failure.time},
+                       {"status", failure.status},
+                       {"spares_host", failure.spares_host}};
   // A message may contain any bytes, such as a file name in another encoding.
   return fields.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
@@ -50,7 +55,8 @@ Failure from_json(const std::string& text) {
           .message = fields.at("message"),
           .secondary = fields.at("secondary"),
           .time = fields.at("time"),
-          .status = fields.at("status")};
+          .status = fields.at("status"),
+          .spares_host = fields.value("spares_host", false)};
 }
 
 bool is_file_of_rank(const std::filesystem::path& path, const char* suffix) {

@@ -19,6 +19,10 @@ struct Failure {
   bool secondary = false;  // a consequence of another rank's failure: a peer was lost
   double time = 0;         // seconds since the epoch
   int status = 0;          // the rank's ExitStatus; 0: unknown
+
+  /// It does not count against the host (launch.exclude_after): a launcher that was stalled ends the leases of all
+  /// hosts.
+  bool spares_host = false;
 };
 
 /// Returns the current time, for Failure::time.

@@ -28,7 +28,8 @@ TEST_F(FailureTest, IsReadAsItWasWritten) {
                           .log = "logs/rank12.log",
                           .message = "two\nlines, \"quotes\", \xE2\x9C\x93",
                           .secondary = true,
-                          .time = 1700000000.25});
+                          .time = 1700000000.25,
+                          .spares_host = true});
   const auto failures = take_failures(folder_);
   ASSERT_EQ(failures.size(), 1u);
   EXPECT_EQ(failures[0].rank, 12);
@@ -37,6 +38,7 @@ TEST_F(FailureTest, IsReadAsItWasWritten) {
   EXPECT_EQ(failures[0].message, "two\nlines, \"quotes\", \xE2\x9C\x93");
   EXPECT_TRUE(failures[0].secondary);
   EXPECT_EQ(failures[0].time, 1700000000.25);
+  EXPECT_TRUE(failures[0].spares_host);
 }
 
 TEST_F(FailureTest, IsTakenOnce) {

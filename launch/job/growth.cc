@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/job/growth.h"
 
-#include <algorithm>
 #include <chrono>
+#include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -18,22 +20,73 @@ using Clock = std::chrono::steady_clock;
 using nlohmann::json;
 
 // The newcomers have loaded their data, and the others come from the same step, so they meet within milliseconds.
-constexpr Seconds kMeetingDeadline{10};
-constexpr std::chrono::milliseconds kArrivalPoll{1};
+constexpr std::chrono::seconds kDeadline{10};
+constexpr std::chrono::milliseconds kLook{1};
 
-// Waits for all ranks of the attempt. Returns false if they do not come in time, or one of `numbers` has ended.
-bool wait_for_all(const MeetingFolder& meeting, const Attempt& attempt, const std::vector<int>& numbers) {
-  const auto deadline = Clock::now() + kMeetingDeadline;
-  for (int rank = 0; rank < attempt.size();) {
-    if (meeting.has_arrived(attempt, rank)) {
-      ++rank;
-      continue;
+// Ends the waits of an attempt that cannot succeed any more. Thread-safe.
+class AttemptWatch {
+ public:
+  // `numbers` are those of ranks whose end ends the attempt.
+  AttemptWatch(MeetingFolder meeting, Attempt attempt, std::vector<int> numbers)
+      : meeting_(std::move(meeting)), attempt_(std::move(attempt)), numbers_(std::move(numbers)) {}
+
+  // Throws CommError if one of the ranks has ended, if another rank has given up, or if the deadline is over, and from
+  // then on always.
+  void check() {
+    const std::lock_guard lock(mutex_);
+    const auto now = Clock::now();
+    if (problem_.empty() && now >= next_look_) {
+      next_look_ = now + kLook;
+      problem_ = look(now);
     }
-    const bool ended = std::ranges::any_of(numbers, [&](int number) { return meeting.has_ended(number); });
-    if (ended || Clock::now() >= deadline) return false;
-    std::this_thread::sleep_for(kArrivalPoll);
+    if (!problem_.empty()) throw CommError(CommError::Kind::kTimeout, problem_);
   }
-  return true;
+
+ private:
+  std::string look(Clock::time_point now) const {
+    for (const int number : numbers_) {
+      if (meeting_.has_ended(number)) return "rank " + std::to_string(number) + " has ended";
+    }
+    if (meeting_.is_decided_against(attempt_)) return "another rank has given up";
+    return now < deadline_ ? "" : "not all have come within " + std::to_string(kDeadline.count()) + " s";
+  }
+
+  const MeetingFolder meeting_;
+  const Attempt attempt_;
+  const std::vector<int> numbers_;
+  const Clock::time_point deadline_ = Clock::now() + kDeadline;
+  std::mutex mutex_;
+  Clock::time_point next_look_{};
+  std::string problem_{};
+};
+
+void wait_for_all(const MeetingFolder& meeting, const Attempt& attempt, AttemptWatch& watch) {
+  for (int rank = 0; rank < attempt.size(); ++rank) {
+    while (!meeting.has_arrived(attempt, rank)) {
+      watch.check();
+      std::this_thread::sleep_for(kLook);
+    }
+  }
+}
+
+// Returns the connections of this rank, or nothing if it has not connected.
+std::optional<Connections> try_to_connect(const MeetingFolder& meeting, const Attempt& attempt,
+                                          const std::vector<int>& numbers, const ExperimentConfig& config,
+                                          const LaunchEnvironment& launched) {
+  const int rank = launched.rank_info.rank;
+  const auto watch = std::make_shared<AttemptWatch>(meeting, attempt, numbers);
+  try {
+    meeting.arrive(attempt, rank);
+    wait_for_all(meeting, attempt, *watch);
+    const auto check = [watch] { watch->check(); };
+    Rendezvous met{.store = make_file_store(meeting.store(attempt), attempt.size(), kDeadline, check),
+                   .rank = rank,
+                   .size = attempt.size()};
+    return connect_backends(config, launched, std::move(met), check);
+  } catch (const Error& error) {
+    log_warning() << "the ranks have not connected with newcomers: " << error.what();
+    return std::nullopt;
+  }
 }
 
 }  // namespace
@@ -45,18 +98,7 @@ std::optional<Connections> connect_with_newcomers(const MeetingFolder& meeting, 
   grown.rank_info = {.rank = rank, .size = attempt.size(), .local_rank = rank, .local_size = attempt.size()};
   auto numbers = others;
   for (const auto& one : attempt.newcomers) numbers.push_back(one.number);
-  meeting.arrive(attempt, rank);
-  std::optional<Connections> connections;
-  if (wait_for_all(meeting, attempt, numbers)) {
-    try {
-      Rendezvous met{.store = make_file_store(meeting.store(attempt), attempt.size(), kMeetingDeadline),
-                     .rank = rank,
-                     .size = attempt.size()};
-      connections = connect_backends(config, grown, std::move(met));
-    } catch (const CommError& error) {
-      log_warning() << "the ranks have not connected with newcomers: " << error.what();
-    }
-  }
+  auto connections = try_to_connect(meeting, attempt, numbers, config, grown);
   // Once one rank has connected, all have, so the first one to know of the outcome may decide.
   if (!meeting.decide(attempt, connections.has_value())) return std::nullopt;
   if (!connections) {

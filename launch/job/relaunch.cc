@@ -145,7 +145,7 @@ std::vector<std::string> RelaunchPolicy::hosts_to_leave_out(const Verdict& verdi
                                                             const std::vector<WrongResult>& wrong) {
   std::vector<std::string> found;
   if (!verdict.cause) return found;
-  const bool blames = !verdict.cause->secondary && !is_noted(*verdict.cause, wrong);
+  const bool blames = !verdict.cause->secondary && !verdict.cause->spares_host && !is_noted(*verdict.cause, wrong);
   for (const auto& host : launch_.hosts) {
     auto& failures = failures_[name_of(host)];
     failures += std::ranges::count_if(wrong, [&](const auto& result) { return is_same_host(host, result.host); });

@@ -26,10 +26,10 @@ struct Relaunch {
 };
 
 /// Decides whether a job that has failed is started again, as section `launch` says: how often, how soon, and without
-/// which hosts. A host to which failures point is left out after launch.exclude_after of them, and at once if it does
-/// not answer any more; the number of ranks falls in proportion. Each wrong result of its ranks counts as a failure,
-/// also if it was repaired. On a single host, a job ends that has had so many of them, since nothing can replace the
-/// host. A job is not started again with fewer ranks than faults.min_ranks.
+/// which hosts. A host to which failures point is left out after launch.exclude_after of them (but not by those with
+/// Failure::spares_host), and at once if it does not answer any more; the number of ranks falls in proportion. Each
+/// wrong result of its ranks counts as a failure, also if it was repaired. On a single host, a job ends that has had so
+/// many of them, since nothing can replace the host. A job is not started again with fewer ranks than faults.min_ranks.
 class RelaunchPolicy {
  public:
   /// `answers`: returns true if ranks can be started on a host. Asked only if a job failed for no reason of its ranks.

@@ -73,6 +73,18 @@ TEST(RelaunchPolicy, WaitsLongerWithoutProgress) {
   EXPECT_EQ(policy.next(killed(), 20)->delay.count(), 60);
 }
 
+TEST(RelaunchPolicy, DoesNotLeaveOutHostsThatHaveHeardNothingFromTheLauncher) {
+  RelaunchPolicy policy(config_of(9, {"a", "b"}), always);
+  for (int i = 0; i < 3; ++i) {
+    auto verdict = killed("a");
+    verdict.cause->spares_host = true;
+    const auto again = policy.next(verdict, 10 * i);
+    ASSERT_TRUE(again);
+    EXPECT_THAT(again->hosts, ElementsAre("a", "b"));
+  }
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(policy.next(killed("a"), 100 + i)->hosts.size(), i == 0 ? 2U : 1U);
+}
+
 TEST(RelaunchPolicy, DoesNotRepeatAFailureForever) {
   RelaunchPolicy policy(config_of(9), always);
   EXPECT_TRUE(policy.next(failed_with("files are missing"), -1));

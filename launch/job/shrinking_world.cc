@@ -35,6 +35,9 @@ constexpr std::chrono::milliseconds kReasonWait{2000};
 
 constexpr std::chrono::milliseconds kInvitationPoll{5};
 
+// The time after which the first rank tries again to invite newcomers. Each attempt costs a step's time.
+constexpr std::chrono::seconds kInvitationPause{60};
+
 // Returns the first line, as part of a sentence.
 std::string in_a_sentence(const std::string& message) {
   std::string line = message.substr(0, message.find('\n'));
@@ -225,16 +228,39 @@ void ShrinkingWorld::fit_config() {
   config_.mesh.data = 0;
 }
 
-bool ShrinkingWorld::newcomers_wait() const { return meeting_ && meeting_->anyone_waits(); }
+bool ShrinkingWorld::newcomers_wait() {
+  if (!meeting_ || Clock::now() < next_invitation_) return false;
+  try {
+    return meeting_->anyone_waits();
+  } catch (const Error& error) {
+    invite_later(error);
+    return false;
+  }
+}
+
+// Invites the newcomers that wait. Returns the invitation, or an empty text if nobody is invited.
+std::string ShrinkingWorld::invite() {
+  try {
+    const auto waiting = meeting_->waiting();
+    return waiting.empty() ? "" : to_text(meeting_->invite(world().size(), waiting));
+  } catch (const Error& error) {
+    invite_later(error);
+    return "";
+  }
+}
+
+// Tells the person once that the folder in which newcomers wait cannot be used.
+void ShrinkingWorld::invite_later(const Error& error) {
+  next_invitation_ = Clock::now() + kInvitationPause;
+  log_warning() << "newcomers are not invited: " << error.what();
+  if (std::exchange(told_of_invitations_, true)) return;
+  print_to_console(std::string("Lost ranks are not replaced at present, and training goes on without them: ") +
+                   error.what());
+}
 
 void ShrinkingWorld::grow(const LaunchEnvironment& launched, Recovery& recovery) {
   const bool first = world().rank() == 0;
-  std::string text;
-  if (first) {
-    const auto waiting = meeting_->waiting();
-    if (!waiting.empty()) text = to_text(meeting_->invite(world().size(), waiting));
-  }
-  text = broadcast_text(text, world());
+  const std::string text = broadcast_text(first ? invite() : "", world());
   recovery.rebuilt = true;
   if (text.empty()) return;
   const Attempt attempt = parse_attempt(text);
@@ -244,7 +270,7 @@ void ShrinkingWorld::grow(const LaunchEnvironment& launched, Recovery& recovery)
     log_warning() << "newcomers have not connected, so the ranks go on without them";
     return;
   }
-  if (first) meeting_->note_part(attempt);
+  if (first) note_part(attempt);
   connections_ = *std::move(connections);
   for (const auto& one : attempt.newcomers) {
     everyone_.push_back(one.number);
@@ -254,6 +280,15 @@ void ShrinkingWorld::grow(const LaunchEnvironment& launched, Recovery& recovery)
   }
   fit_config();
   share_history(/*joins=*/false, recovery);
+}
+
+// The newcomers take part, whether or not this rank can note it; they note it, too.
+void ShrinkingWorld::note_part(const Attempt& attempt) {
+  try {
+    meeting_->note_part(attempt);
+  } catch (const Error& error) {
+    invite_later(error);
+  }
 }
 
 std::optional<ShrinkingWorld> ShrinkingWorld::join(const Newcomer& self, const Rank& rank,

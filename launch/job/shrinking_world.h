@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -10,6 +11,7 @@
 #include "engine/checkpoint/carried_state.h"
 #include "engine/config/experiment_config.h"
 #include "engine/engine.h"
+#include "framework/base/error.h"
 #include "framework/comm/communicator.h"
 #include "framework/comm/launch/launch_environment.h"
 #include "framework/comm/mesh/broken_replicas.h"
@@ -67,10 +69,14 @@ class ShrinkingWorld {
   /// kPeerLost if a rank is lost; shrink() has to follow.
   void grow(const LaunchEnvironment& launched, Recovery& recovery);
 
-  /// Returns true if newcomers wait. To be called once a step on the first rank.
-  bool newcomers_wait() const;
+  /// Returns true if newcomers wait. To be called once a step on the first rank. If the meeting folder cannot be used,
+  /// as on a full disk, here or in grow(), the person is told once, and nobody is invited for a minute.
+  bool newcomers_wait();
 
  private:
+  std::string invite();
+  void invite_later(const Error& error);
+  void note_part(const Attempt& attempt);
   void replace_group();
   void fit_config();
   void share_history(bool joins, Recovery& recovery);
@@ -88,6 +94,8 @@ class ShrinkingWorld {
   std::vector<int> everyone_;  // the numbers of all ranks that have ever taken part, ascending
   std::vector<int> members_;   // the numbers in the job of the ranks of the last world in which all replicas were whole
   std::optional<MeetingFolder> meeting_;
+  std::chrono::steady_clock::time_point next_invitation_{};
+  bool told_of_invitations_ = false;
   bool leaves_ = false;
 };
 

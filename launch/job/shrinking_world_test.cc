@@ -2,11 +2,14 @@
 #include "launch/job/shrinking_world.h"
 
 #include <gmock/gmock.h>
+#include <stdlib.h>
 
+#include <algorithm>
 #include <functional>
 #include <string>
 
 #include "framework/base/error.h"
+#include "framework/base/files.h"
 #include "framework/testing/worlds.h"
 #include "launch/failure/failure.h"
 #include "launch/testing/launcher_process.h"
@@ -110,6 +113,51 @@ TEST_F(ShrinksWorld, EndsIfNoReplicaIsWhole) {
     }
   });
   EXPECT_EQ(printed, "");
+}
+
+// A newcomer waits, but the folder cannot be used, as on a full disk.
+class InvitesNobody : public ShrinksWorld {
+ protected:
+  void SetUp() override {
+    config_.faults.on_lost_rank = "replace";
+    ::setenv(kMeetingFolder, meeting_.folder().c_str(), 1);
+    MeetingFolder(meeting_.folder()).wait({.number = 2, .in_place_of = 1});
+  }
+  void TearDown() override { ::unsetenv(kMeetingFolder); }
+
+  testing::Scratch meeting_;
+};
+
+TEST_F(InvitesNobody, GoesOnWithTheRanksThereAreIfAnInvitationCannotBeWritten) {
+  write_atomically(meeting_.path("attempt.0"), "a file where the folder of an attempt should be");
+  const auto printed = lose(2, 0, [](ShrinkingWorld& world) {
+    Recovery recovery;
+    const bool first = world.world().rank() == 0;
+    if (first) {
+      EXPECT_TRUE(world.newcomers_wait());
+    }
+    for (int i = 0; i < 2; ++i) world.grow({}, recovery);
+    EXPECT_EQ(world.world().size(), 2);
+    if (first) {
+      EXPECT_FALSE(world.newcomers_wait()) << "the ranks do not leave each step for the same error";
+    }
+    world.world().barrier().wait();
+  });
+  EXPECT_THAT(printed, ::testing::StartsWith("Lost ranks are not replaced at present, and training goes on without "
+                                             "them: " +
+                                             meeting_.path("attempt.0") + ": "));
+  EXPECT_EQ(std::ranges::count(printed, '\n'), 1) << printed;
+}
+
+TEST_F(InvitesNobody, GoesOnIfWhatANewcomerHasWrittenCannotBeRead) {
+  write_atomically(meeting_.path("waits.2"), "nonsense");
+  const auto printed = lose(1, 0, [](ShrinkingWorld& world) {
+    EXPECT_FALSE(world.newcomers_wait());
+    EXPECT_FALSE(world.newcomers_wait());
+  });
+  EXPECT_EQ(printed,
+            "Lost ranks are not replaced at present, and training goes on without them: "
+            "\"nonsense\" describes no newcomer\n");
 }
 
 }  // namespace

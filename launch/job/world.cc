@@ -102,7 +102,7 @@ std::vector<std::string> selected_backends(const ExperimentConfig& config) {
 }
 
 Connections connect_backends(const ExperimentConfig& config, const LaunchEnvironment& launched,
-                             std::optional<Rendezvous> met) {
+                             std::optional<Rendezvous> met, std::function<void()> check) {
   std::vector<std::string> names{choose_backend(config.backend, launched)};
   std::ranges::copy(others_than(names.front(), config), std::back_inserter(names));
   ExperimentConfig dumped = config;  // dump() visits it as load() does, which may write
@@ -112,6 +112,7 @@ Connections connect_backends(const ExperimentConfig& config, const LaunchEnviron
                              .interface = config.framework.interface,
                              .levels = levels_of(config, launched.rank_info),
                              .config = config::dump(dumped),
+                             .check = std::move(check),
                              .met = std::move(met)});
   Connections connections;
   for (std::size_t i = 0; i < names.size(); ++i) connections.push_back({names[i], std::move(worlds[i])});

@@ -2,9 +2,11 @@
 #include "launch/local/meeting_folder.h"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <sstream>
 #include <system_error>
+#include <thread>
 
 #include "framework/base/error.h"
 #include "framework/base/files.h"
@@ -18,6 +20,14 @@ constexpr const char* kWaits = "waits";
 constexpr const char* kInvited = "invited";
 constexpr const char* kPart = "part";
 constexpr const char* kEnded = "ended";
+
+// The time within which another process decides, or a file system shows what it has decided.
+constexpr std::chrono::seconds kDecisionDeadline{10};
+
+// The names of one file in the folder of an attempt.
+constexpr const char* kOpen = "open";
+constexpr const char* kYes = "yes";
+constexpr const char* kNo = "no";
 
 // Returns true for "waits.3", and false for files that are being written.
 bool is_wait(const std::string& name) {
@@ -96,10 +106,11 @@ bool MeetingFolder::anyone_waits() const { return !waiting().empty(); }
 std::vector<Newcomer> MeetingFolder::waiting() const {
   std::vector<Newcomer> all;
   std::error_code removed;  // by somebody who tidies up during a long job
-  for (const auto& entry : fs::directory_iterator(path_, removed)) {
-    if (!is_wait(entry.path().filename().string())) continue;
-    const Newcomer one = parse_newcomer(read_file(entry.path().string()));
-    if (!has_ended(one.number) && !exists(file(kInvited, one.number))) all.push_back(one);
+  for (fs::directory_iterator entry(path_, removed), end; !removed && entry != end; entry.increment(removed)) {
+    if (!is_wait(entry->path().filename().string())) continue;
+    const Newcomer one = parse_newcomer(read_file(entry->path().string()));
+    const bool invited = exists(file(kInvited, one.number)) || takes_part(one.number);
+    if (!invited && !has_ended(one.number)) all.push_back(one);
   }
   std::ranges::sort(all, {}, &Newcomer::number);
   return all;
@@ -107,13 +118,21 @@ std::vector<Newcomer> MeetingFolder::waiting() const {
 
 Attempt MeetingFolder::invite(int ranks, const std::vector<Newcomer>& newcomers) const {
   Attempt attempt{.first = ranks, .newcomers = newcomers};
-  while (!fs::create_directory(file("attempt", attempt.number))) ++attempt.number;
+  std::error_code error;
+  while (!fs::create_directory(file("attempt", attempt.number), error) && !error) ++attempt.number;
+  if (error) throw Error(file("attempt", attempt.number) + ": " + error.message());
+  write_atomically(file(attempt, kOpen), "");
   for (const auto& one : newcomers) write_atomically(file(kInvited, one.number), to_text(attempt));
   return attempt;
 }
 
 void MeetingFolder::note_part(const Attempt& attempt) const {
-  for (const auto& one : attempt.newcomers) write_atomically(file(kPart, one.number), "");
+  for (const auto& one : attempt.newcomers) {
+    std::error_code error;
+    fs::rename(file(kInvited, one.number), file(kPart, one.number), error);
+    // The first rank and the newcomer both note it.
+    if (error && !takes_part(one.number)) throw Error(file(kPart, one.number) + ": " + error.message());
+  }
 }
 
 void MeetingFolder::arrive(const Attempt& attempt, int rank) const {
@@ -126,13 +145,20 @@ bool MeetingFolder::has_arrived(const Attempt& attempt, int rank) const {
 
 std::string MeetingFolder::store(const Attempt& attempt) const { return file(attempt, "store"); }
 
+bool MeetingFolder::is_decided_against(const Attempt& attempt) const { return exists(file(attempt, kNo)); }
+
 bool MeetingFolder::decide(const Attempt& attempt, bool use) const {
-  // A link appears together with its text, so no process reads half a decision.
-  const std::string path = file(attempt, "decision"), yes = "yes";
-  std::error_code error;
-  fs::create_symlink(use ? yes : "no", path, error);
-  if (error && error != std::errc::file_exists) throw Error(path + ": " + error.message());
-  return fs::read_symlink(path) == yes;
+  std::error_code error;  // of all but the first, which do not find the file under this name
+  fs::rename(file(attempt, kOpen), file(attempt, use ? kYes : kNo), error);
+  const auto deadline = std::chrono::steady_clock::now() + kDecisionDeadline;
+  while (true) {
+    if (exists(file(attempt, kYes))) return true;
+    if (is_decided_against(attempt)) return false;
+    if (!exists(file("attempt", attempt.number)) || std::chrono::steady_clock::now() >= deadline) {
+      throw Error(file(attempt, kOpen) + ": " + error.message());
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 }
 
 }  // namespace phalanx

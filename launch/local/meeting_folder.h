@@ -40,7 +40,9 @@ std::string to_text(const Attempt& attempt);
 Attempt parse_attempt(const std::string& text);
 
 /// The folder on the host of a job in which the launcher, the ranks and newcomers leave notes for each other. The
-/// launcher removes it at the end of the job. Each function throws Error if the folder cannot be written or read.
+/// launcher removes it at the end of the job. Each function throws Error if the folder cannot be written or read. Once
+/// an invitation is written, what follows in an attempt needs no more space but for arrive() and the file store,
+/// without which no rank connects: a full disk cannot divide the ranks.
 class MeetingFolder {
  public:
   explicit MeetingFolder(std::string path) : path_(std::move(path)) {}
@@ -64,6 +66,9 @@ class MeetingFolder {
   void arrive(const Attempt& attempt, int rank) const;
   bool has_arrived(const Attempt& attempt, int rank) const;
   std::string store(const Attempt& attempt) const;  // the path of the file store
+
+  /// Returns true if it is decided that the new world is not used.
+  bool is_decided_against(const Attempt& attempt) const;
 
   /// Decides whether the new world is used. The first call of any process decides, and all calls return its decision.
   bool decide(const Attempt& attempt, bool use) const;

@@ -4,9 +4,11 @@
 #include <gmock/gmock.h>
 
 #include <chrono>
+#include <filesystem>
 #include <optional>
 #include <vector>
 
+#include "framework/base/error.h"
 #include "launch/testing/launcher_process.h"
 
 namespace phalanx {
@@ -55,14 +57,31 @@ TEST_F(Meeting, TheFirstToDecideDecides) {
   EXPECT_FALSE(folder_.decide(other, true));
 }
 
+TEST_F(Meeting, KnowsThatItIsDecidedAgainstAnAttempt) {
+  const auto attempt = folder_.invite(1, {{.number = 2}}), used = folder_.invite(1, {{.number = 3}});
+  EXPECT_FALSE(folder_.is_decided_against(attempt));
+  folder_.decide(attempt, false);
+  EXPECT_TRUE(folder_.is_decided_against(attempt));
+  folder_.decide(used, true);
+  EXPECT_FALSE(folder_.is_decided_against(used));
+}
+
+TEST_F(Meeting, DoesNotDecideInAFolderThatIsGone) {
+  const auto attempt = folder_.invite(1, {{.number = 2}});
+  std::filesystem::remove_all(scratch_.path("attempt.0"));
+  EXPECT_THROW(folder_.decide(attempt, true), Error);
+}
+
 TEST_F(Meeting, KnowsWhoTakesPart) {
   const auto attempt = folder_.invite(2, {{.number = 2}});
   EXPECT_FALSE(folder_.takes_part(2));
   folder_.arrive(attempt, 1);
   EXPECT_TRUE(folder_.has_arrived(attempt, 1));
   EXPECT_FALSE(folder_.has_arrived(attempt, 2));
-  folder_.note_part(attempt);
+  folder_.wait({.number = 2});
+  for (int rank = 0; rank < 2; ++rank) folder_.note_part(attempt);  // the first rank and the newcomer
   EXPECT_TRUE(folder_.takes_part(2));
+  EXPECT_THAT(folder_.waiting(), IsEmpty());
 }
 
 TEST(Newcomer, IsTheSameAfterAWayThroughText) {

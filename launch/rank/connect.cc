@@ -4,6 +4,9 @@
 #include <torch/headeronly/version.h>
 
 #include <algorithm>
+#include <atomic>
+#include <functional>
+#include <memory>
 #include <utility>
 
 #include "framework/base/environment.h"
@@ -81,6 +84,26 @@ Rendezvous meet_for(const std::vector<std::string>& backends, const LaunchEnviro
   return met;
 }
 
+// A check that the waits of connecting call, and that does nothing once this object is gone. Groups keep it for longer.
+class WhileConnecting {
+ public:
+  explicit WhileConnecting(std::function<void()> check) : check_(std::move(check)) {}
+  ~WhileConnecting() { *connecting_ = false; }
+  WhileConnecting(const WhileConnecting&) = delete;
+  WhileConnecting& operator=(const WhileConnecting&) = delete;
+
+  std::function<void()> check() const {
+    if (!check_) return {};
+    return [check = check_, connecting = connecting_] {
+      if (*connecting) check();
+    };
+  }
+
+ private:
+  std::function<void()> check_;
+  std::shared_ptr<std::atomic<bool>> connecting_ = std::make_shared<std::atomic<bool>>(true);
+};
+
 }  // namespace
 
 std::string choose_backend(const std::string& wanted, const LaunchEnvironment& launched) {
@@ -102,10 +125,12 @@ std::vector<CommunicatorPtr> connect_all(const std::vector<std::string>& backend
   for (const auto& backend : backends) chosen.push_back(choose_backend(backend, launched));
   log_info() << "rank " << rank_info.rank << " of " << rank_info.size << " on " << host_name() << ", started by "
              << launched.launcher << ", connects by " << join(chosen, ", ");
+  const WhileConnecting waits(std::move(settings.check));
   ConnectOptions options{.rank_info = rank_info,
                          .store = nullptr,
                          .timeout = settings.timeout,
                          .progress_thread = settings.progress_thread,
+                         .check = waits.check(),
                          .launched_by_mpi = launched.mpi,
                          .levels = std::move(settings.levels)};
   Rendezvous met = meet_for(chosen, launched, settings, options.address);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,6 +24,7 @@ struct ConnectSettings {
   std::string interface{};                // framework.interface; empty: set by a variable, or derived from routes
   std::vector<Key> levels{};              // as in ConnectOptions
   std::string config{};                   // as YAML, which must be the same on all ranks; empty: there is none
+  std::function<void()> check{};          // as in ConnectOptions; not called any more after connecting
   std::optional<Rendezvous> met{};        // the rendezvous, if it has already taken place (resolve_local_rank())
 };
 

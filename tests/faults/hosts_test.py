@@ -9,10 +9,11 @@ import signal
 import subprocess
 import sys
 import time
+import types
 import unittest
 
 import program
-from program import ENDLESS, ROOT, TRAIN, becomes_true, processes
+from program import ENDLESS, QUICKSTART, ROOT, TRAIN, becomes_true, processes, sets
 
 sys.path[:0] = [str(ROOT / "tests/faults"), str(ROOT / "tools/virtual_cluster")]
 import cluster
@@ -31,10 +32,14 @@ def refusal():
 
 REFUSAL = refusal()
 
+# Long enough for losses at moments that nothing determines.
+LONG = {**shrink_test.LONG, "train.max_steps": 1000}
+
 
 class OnHosts(shrink_test.Shrink):
     way = {"launch.with": "ssh", "launch.hosts": "[node1, node2]"}
     sshd = False
+    results_without_losses = {}  # by their settings, for all tests
 
     def setUp(self):
         super().setUp()
@@ -76,13 +81,30 @@ class OnHosts(shrink_test.Shrink):
         for host in range(2):  # each has a /dev/shm of its own
             self.assertEqual(b"", subprocess.check_output(self.cluster.command(host, ["ls", "-A", "/dev/shm"])))
 
-    def assert_silent(self, process, run, lost):
+    def undisturbed(self, ranks, base=shrink_test.SHRINK):
+        """Returns the results of a run that loses no rank. They depend neither on the number of ranks nor on their hosts, so
+        two ranks of this host compute them, once for all tests."""
+        key = str(sorted(base.items()))
+        if key not in self.results_without_losses:
+            run = self.run_folder("undisturbed")
+            process = super().start(f"--config={QUICKSTART}", f"--run_dir={run.path}", *sets(base, {"launch.ranks": 2}))
+            self.assert_status(0, process)
+            self.results_without_losses[key] = types.SimpleNamespace(weights=run.weights, summary=run.summary,
+                                                                     metrics=run.metrics)
+        return self.results_without_losses[key]
+
+    def begin(self):
+        """Starts a job of four ranks. Returns it and its run folder once it trains."""
+        process, run = self.train_with({"launch.ranks": 4}, base=LONG), self.run_folder()
+        self.wait_for_training(run, process)
+        return process, run
+
+    def assert_went_on(self, process, run, lost, why):
         """Checks the end of a job of four ranks that has gone on without the ranks of node2."""
-        self.assert_status(0, self.train_with({"launch.ranks": 4}, base=shrink_test.LONG, run="undisturbed"))
-        self.assertEqual(self.run_folder("undisturbed").weights, run.weights, process.text())
+        self.assertEqual(self.undisturbed(4, base=LONG).weights, run.weights, process.text())
         self.assertEqual(lost, sorted(one["rank"] for one in run.summary["lost_ranks"]), process.text())
         self.assertEqual(2, run.summary["ranks"])
-        self.assertRegex(process.words, r"it was on node2, which is lost: the host has been silent for \d+\.\d s")
+        self.assertRegex(process.words, "it was on node2, which is lost: " + why)
         self.assert_nothing_left()
 
     def assert_ends(self, pids):
@@ -95,36 +117,12 @@ class OnHosts(shrink_test.Shrink):
         self.assertTrue(becomes_true(lambda: all(ended(pid) for pid in pids)))
 
 
+SILENT = r"the host has been silent for \d+\.\d s"
+
+
 @unittest.skipIf(REFUSAL, REFUSAL)
 class Hosts(OnHosts):
-    """The losses that the backends of several hosts survive."""
-
-    def test_killed_rank_of_another_host(self):
-        self.lose("kill", "it was killed by signal 9 (SIGKILL)", rank=3, ranks=4)
-
-    def test_killed_rank_0_whose_duties_go_to_another_host(self):
-        self.use(launch__hosts="[node1:1, node2:2]")
-        self.lose("kill", "it was killed by signal 9 (SIGKILL)", rank=0, ranks=3)
-
-    def test_stopped_rank_that_is_alone_on_its_host(self):
-        self.use(launch__hosts="[node1:2, node2:1]", faults__lost_after=0.5)
-        self.lose("stop", "it was stopped for 0.5 s (faults.lost_after), and was killed", rank=2, ranks=3)
-
-    def test_lost_host(self):
-        process, run = self.train_with({"launch.ranks": 4}, base=shrink_test.LONG), self.run_folder()
-        self.wait_for_training(run, process)
-        os.kill(self.first(self.programs(first_rank=2)), signal.SIGKILL)  # its ranks die with the agent
-        self.assert_status(0, process)
-        self.assert_status(0, self.train_with({"launch.ranks": 4}, base=shrink_test.LONG, run="undisturbed"))
-        self.assertEqual(self.run_folder("undisturbed").weights, run.weights, process.text())
-        self.assertEqual([2, 3], sorted(one["rank"] for one in run.summary["lost_ranks"]), process.text())
-        self.assertEqual(2, run.summary["ranks"])
-        self.assertIn("it was on node2, which is lost: the agent there ", process.words)
-        self.assert_nothing_left()
-
-
-class Gloo(Hosts):
-    way = {**Hosts.way, "backend": "gloo"}
+    """The losses of whole hosts, which each backend of several hosts survives."""
 
     @staticmethod
     def signal_all(pids, what):
@@ -137,11 +135,16 @@ class Gloo(Hosts):
         files = [file for file in run.path.rglob("*") if file.is_file() and "logs" not in file.parts]
         return {str(file): (file.stat().st_mtime_ns, file.stat().st_size) for file in files}
 
+    def test_lost_host(self):
+        process, run = self.begin()
+        os.kill(self.first(self.programs(first_rank=2)), signal.SIGKILL)  # its ranks die with the agent
+        self.assert_status(0, process)
+        self.assert_went_on(process, run, lost=[2, 3], why="the agent there ")
+
     def test_silent_host(self):
         """Host node2 stops. Its ranks continue when the others have gone on without them, and before their agent does."""
         self.use(launch__hosts="[node2:2, node1:2]")  # so rank 0, which writes the metrics, is lost
-        process, run = self.train_with({"launch.ranks": 4}, base=shrink_test.LONG), self.run_folder()
-        self.wait_for_training(run, process)
+        process, run = self.begin()
         stopped = self.programs(first_rank=0)
         agent = self.first(stopped)
         self.signal_all(stopped, signal.SIGSTOP)
@@ -156,7 +159,32 @@ class Gloo(Hosts):
         os.kill(agent, signal.SIGCONT)
         self.assert_ends([agent])
         self.assertEqual(written, self.results(run))
-        self.assert_silent(process, run, lost=[0, 1])
+        self.assert_went_on(process, run, lost=[0, 1], why=SILENT)
+
+
+@unittest.skipIf(REFUSAL, REFUSAL)
+class RanksOfHosts(OnHosts):
+    """The losses of single ranks. Each backend runs those by day that nothing else shows, and the others at night."""
+
+    def test_killed_rank_of_another_host(self):
+        self.lose("kill", "it was killed by signal 9 (SIGKILL)", rank=3, ranks=4)
+
+    def test_killed_rank_0_whose_duties_go_to_another_host(self):
+        self.use(launch__hosts="[node1:1, node2:2]")
+        self.lose("kill", "it was killed by signal 9 (SIGKILL)", rank=0, ranks=3)
+
+    def test_stopped_rank_that_is_alone_on_its_host(self):
+        self.use(launch__hosts="[node1:2, node2:1]", faults__lost_after=0.5)
+        self.lose("stop", "it was stopped for 0.5 s (faults.lost_after), and was killed", rank=2, ranks=3)
+
+    def test_exception_of_rank_0_after_the_update(self):
+        self.lose("exception_in_hook", "planned fault: exception in a hook", rank=0, ranks=4, event="on_update")
+
+
+class Gloo(Hosts):
+    """Also what the launcher and its agents do with every backend."""
+    way = {**Hosts.way, "backend": "gloo"}
+    test_stopped_rank_that_is_alone_on_its_host = RanksOfHosts.test_stopped_rank_that_is_alone_on_its_host
 
     def test_stopped_launcher(self):
         """Hosts that hear nothing from the launcher end their ranks."""
@@ -215,15 +243,14 @@ class Cut(OnHosts):
 
     def test_host_without_a_network(self):
         """The host that is cut off ends its ranks by itself, and the others go on."""
-        process, run = self.train_with({"launch.ranks": 4}, base=shrink_test.LONG), self.run_folder()
-        self.wait_for_training(run, process)
+        process, run = self.begin()
         ranks = self.programs(first_rank=2)
         cluster.run(*self.cluster._inside("--pid", "--net"), "ip", "link", "set", "node2", "down")
         self.assert_ends(ranks)
         self.assert_status(0, process)
         self.assert_nothing_left()  # before the hosts are needed again
         cluster.run(*self.cluster._inside("--pid", "--net"), "ip", "link", "set", "node2", "up")
-        self.assert_silent(process, run, lost=[2, 3])
+        self.assert_went_on(process, run, lost=[2, 3], why=SILENT)
 
 
 class Hybrid(Hosts):
@@ -244,8 +271,16 @@ class Hybrid(Hosts):
         self.lose("kill", "it was killed by signal 9 (SIGKILL)", rank=0, ranks=4)
         self.assertIn(", connects by hybrid", self.run_folder().log(0).read_text())
 
-    def test_exception_of_rank_0_after_the_update(self):
-        self.lose("exception_in_hook", "planned fault: exception in a hook", rank=0, ranks=4, event="on_update")
+    test_killed_rank_0_whose_duties_go_to_another_host = RanksOfHosts.test_killed_rank_0_whose_duties_go_to_another_host
+    test_exception_of_rank_0_after_the_update = RanksOfHosts.test_exception_of_rank_0_after_the_update
+
+
+class GlooAll(RanksOfHosts):
+    way = Gloo.way
+
+
+class HybridAll(RanksOfHosts):
+    way = Hybrid.way
 
 
 if __name__ == "__main__":

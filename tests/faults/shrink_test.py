@@ -35,11 +35,15 @@ class Shrink(ProgramTest):
         return {"PHALANX_FAULT": json.dumps({"kind": kind, "rank": rank, "step": step, "event": event, "seconds": 60,
                                              "note": str(self.folder / f"note{rank}")})}
 
+    def undisturbed(self, ranks, base=SHRINK):
+        """Returns the folder of a run that loses no rank."""
+        self.assert_status(0, self.train_with({"launch.ranks": ranks}, base=base, run="undisturbed"))
+        return self.run_folder("undisturbed")
+
     def assert_undisturbed(self, process, run, ranks, lost):
         """Checks the end of a job of `ranks` ranks that has gone on without those in `lost`."""
         self.assert_status(0, process)
-        self.assert_status(0, self.train_with({"launch.ranks": ranks}, run="undisturbed"))
-        undisturbed = self.run_folder("undisturbed")
+        undisturbed = self.undisturbed(ranks)
         if self.exact:
             self.assertEqual(undisturbed.weights, run.weights)
         self.assertAlmostEqual(undisturbed.summary["test"]["loss"], run.summary["test"]["loss"],
@@ -106,8 +110,7 @@ class OneLoss(Shrink):
         self.wait_for_training(run, process)
         self.kill(run, (0, 3, 1), process)
         self.assert_status(0, process)
-        self.assert_status(0, self.train_with({"launch.ranks": 2}, base=settings, run="undisturbed"))
-        self.assertEqual(self.run_folder("undisturbed").weights, run.weights, process.text())
+        self.assertEqual(self.undisturbed(2, base=settings).weights, run.weights, process.text())
         self.assertEqual([0, 1, 3], sorted(one["rank"] for one in run.summary["lost_ranks"]), process.text())
         self.assertEqual(1, run.summary["ranks"])
         self.assert_nothing_left()

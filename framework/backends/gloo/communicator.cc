@@ -108,7 +108,8 @@ CommunicatorPtr GlooCommunicator::split_now(int color, int key) {
                       .timeout = group_->timeout(),
                       .endpoint = group_->transport().endpoint(),
                       .numbers = std::move(numbers),
-                      .check = [&] { throw_if_lost(*group_, members); }};
+                      .check = [&] { throw_if_lost(*group_, members); },
+                      .lasting_check = group_->transport().check()};
   auto transport = connect(member, group_->transport().device(), exchange);
   return std::make_shared<GlooCommunicator>(std::make_shared<Group>(member.group, std::move(transport)), queue_);
 }

@@ -2,6 +2,7 @@
 #include "framework/backends/gloo/connect.h"
 
 #include <gloo/barrier.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -93,17 +94,36 @@ Descriptor listen(const Member& member) {
   }
 }
 
+void check(const Member& member) {
+  if (member.check) member.check();
+  if (member.lasting_check) member.lasting_check();
+}
+
+// Returns a connection to the port of another rank.
+Descriptor open_connection(const Member& member, const std::string& address, Clock::time_point deadline) {
+  Descriptor socket = begin_to_connect(address);
+  while (!has_connected(socket.get(), address)) {
+    check(member);
+    if (Clock::now() >= deadline) {
+      throw CannotConnect("cannot connect to " + address + ": " + std::strerror(ETIMEDOUT));
+    }
+    pollfd connected{.fd = socket.get(), .events = POLLOUT, .revents = 0};
+    ::poll(&connected, 1, static_cast<int>(kCheck.count()));
+  }
+  return socket;
+}
+
 // Connects to a rank before this one. It is tried again if strangers have displaced the connection.
 Descriptor dial(const Member& member, int peer, const std::string& address, Clock::time_point deadline) {
   for (milliseconds nap{1};; nap = std::min(nap * 2, milliseconds(250))) {
     bool refused = false;
     try {
-      const Seconds left = std::max<Seconds>(deadline - Clock::now(), Seconds(0));
-      TimedStream stream(connect_to(address, left.count()));
+      TimedStream stream(open_connection(member, address, deadline), [&] { check(member); });
       const auto result = greet(stream, kProtocol, secret_of(member), claim_of(member.rank, peer), deadline);
       if (result == HandshakeResult::kAdmitted) return stream.release();
       refused = true;
     } catch (const CommError& error) {
+      check(member);
       if (Clock::now() + nap >= deadline) explain(member, peer, address, error.kind(), error.what());
     } catch (const Error& error) {
       std::string why = error.what();
@@ -127,8 +147,8 @@ void accept_peers(const Member& member, Descriptor listener, Transport& transpor
     return static_cast<int>(std::find(connected.begin() + member.rank + 1, connected.end(), false) - connected.begin());
   };
   while (missing() < member.size) {
-    auto peer = door.next(member.check ? std::min(deadline, Clock::now() + kCheck) : deadline);
-    if (member.check) member.check();
+    auto peer = door.next(std::min(deadline, Clock::now() + kCheck));
+    check(member);
     if (!peer && Clock::now() < deadline) continue;
     if (!peer) {
       explain(member, missing(), addresses[missing()], CommError::Kind::kTimeout, "it did not connect in time");
@@ -186,6 +206,7 @@ std::shared_ptr<Transport> connect(const Member& member, std::shared_ptr<::gloo:
                                    const Exchange& exchange) {
   auto transport = std::make_shared<Transport>(std::move(device), member.rank, member.size, member.endpoint);
   transport->setTimeout(in_milliseconds(member.timeout));
+  transport->set_check(member.lasting_check);
   const bool alone = member.size == 1;
   Descriptor listener = alone ? Descriptor() : listen(member);
   const auto addresses = exchange(alone ? "" : address_of(listener.get()));

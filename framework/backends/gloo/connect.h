@@ -26,8 +26,12 @@ struct Member {
   /// The ranks in the job of the ranks of a new group; empty: it has all ranks of the job.
   std::vector<int> numbers{};
 
-  /// Is called every few milliseconds while this rank waits for others to connect, and may throw to end that.
+  /// Is called every few milliseconds while this rank waits for others to connect, and may throw to end that; then it
+  /// throws whenever it is called.
   std::function<void()> check{};
+
+  /// Does the same, and all later waits of the group call it, too (ConnectOptions::check).
+  std::function<void()> lasting_check{};
 };
 
 /// A function by which the ranks of a new group tell each other a short text. It returns the texts of all ranks.

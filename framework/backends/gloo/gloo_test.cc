@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -352,6 +353,47 @@ TEST(Gloo, ConnectingSaysWhereARankWasLookedFor) {
   EXPECT_TRUE(contains(error, "connecting world, rank 1 of 2: rank 0 cannot be reached at 127.0.0.1:")) << error.what();
   EXPECT_TRUE(contains(error, "this rank is at 127.0.0.1 of lo, set as lo")) << error.what();
   EXPECT_TRUE(contains(error, "framework.interface")) << error.what();
+}
+
+// A rank of two whose waits are to end at the end of its patience. The test takes the place of the other one.
+class ImpatientGloo : public ::testing::Test {
+ protected:
+  CommunicatorPtr connect(int rank) {
+    return Backends::Choice("gloo").make({.rank_info = {.rank = rank, .size = 2, .local_rank = rank, .local_size = 2},
+                                          .store = store_,
+                                          .timeout = Seconds(60),
+                                          .check = [this] {
+                                            if (--patience_ < 0) throw CommError(CommError::Kind::kTimeout, "enough");
+                                          }});
+  }
+
+  StorePtr store_ = make_hash_store(Seconds(60));
+  std::atomic<int> patience_{3};
+};
+
+TEST_F(ImpatientGloo, WaitsNoLongerForAPeerThatDoesNotConnect) {
+  store_->set("gloo/1", "127.0.0.1:1");
+  EXPECT_STREQ(error_of([&] { connect(0); }).what(), "enough");
+}
+
+TEST_F(ImpatientGloo, WaitsNoLongerForAPeerThatDoesNotAnswer) {
+  const Descriptor silent = listen_at("127.0.0.1:0");
+  store_->set("gloo/secret", "of the test");
+  store_->set("gloo/0", address_of(silent.get()));
+  EXPECT_STREQ(error_of([&] { connect(1); }).what(), "enough");
+}
+
+TEST_F(ImpatientGloo, WaitsNoLongerInTheConnectedWorldAndInPartsOfIt) {
+  patience_ = 1'000'000;
+  auto second = std::async(std::launch::async, [&] {
+    auto world = connect(1);
+    return std::pair(world, world->split(0, 0));
+  });
+  const auto world = connect(0), part = world->split(0, 0);
+  const auto peer = second.get();
+  patience_ = 3;
+  EXPECT_STREQ(error_of([&] { part->barrier().wait(); }).what(), "enough");
+  EXPECT_STREQ(error_of([&] { world->barrier().wait(); }).what(), "enough");
 }
 
 TEST(Gloo, ConnectsAtAnAddressOfIpv6) {

@@ -105,6 +105,7 @@ void Transport::throw_if_lost(const Buffer& buffer, double seconds) {
     if (is_known_to_have_ended(standing_.number_of(peer))) throw Lost{peer, "the launcher says so", seconds};
     if (auto why = link(peer).closed(); why && link(peer).holds(buffer)) throw Lost{peer, *std::move(why), seconds};
   }
+  if (check_) check_();
 }
 
 std::vector<int> Transport::needed_by(const Buffer& buffer) {

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -117,11 +118,16 @@ class Transport final : public ::gloo::transport::tcp::Context {
   const Standing& standing() const { return standing_; }
   void set_standing(Standing standing) { standing_ = std::move(standing); }
 
+  /// A check that all waits call many times a second, by any thread; it may throw to end the wait. Set before the group
+  /// is used. Null: there is none.
+  const std::function<void()>& check() const { return check_; }
+  void set_check(std::function<void()> check) { check_ = std::move(check); }
+
   Link& link(int peer) { return static_cast<Link&>(*getPair(peer)); }
   const std::shared_ptr<::gloo::transport::tcp::Device>& device() const { return device_; }
 
   /// Throws Lost if a peer that this buffer needs is gone, or if this process knows that any peer has ended on a host
-  /// that is silent (host_lease.h). Ends this process if its own lease is over.
+  /// that is silent (host_lease.h). Throws what check() throws. Ends this process if its own lease is over.
   void throw_if_lost(const Buffer& buffer, double seconds);
 
   /// Returns the peers that this buffer needs.
@@ -136,6 +142,7 @@ class Transport final : public ::gloo::transport::tcp::Context {
  private:
   Endpoint endpoint_;
   Standing standing_;
+  std::function<void()> check_;
 };
 
 /// Memory that messages are sent from or received into. It must outlive all posted messages, unless the group is

@@ -64,7 +64,8 @@ CommunicatorPtr connect_host(const std::string& backend, const ConnectOptions& o
       Backends::Choice(backend).make({.rank_info = {.rank = rank, .size = size, .local_rank = rank, .local_size = size},
                                       .store = meeting.store(),
                                       .timeout = options.timeout,
-                                      .progress_thread = options.progress_thread});
+                                      .progress_thread = options.progress_thread,
+                                      .check = options.check});
   meeting.close(*hosts.intra);
   return connected;
 }

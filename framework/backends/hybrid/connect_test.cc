@@ -7,7 +7,10 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <future>
 #include <span>
 #include <string>
 #include <vector>
@@ -228,6 +231,32 @@ TEST(Hybrid, UsesMpiOnlyIfMpiStartedTheseRanks) {
   options.launched_by_mpi.reset();
   EXPECT_EQ(why(), "MPI was chosen") << "PMIX_RANK tells";
   ::unsetenv("PMIX_RANK");
+}
+
+// The other rank has connected by the backend between the hosts, and then does not go on.
+TEST(Hybrid, ACheckEndsTheWaitForARankThatDoesNotSayWhereItIs) {
+  const StorePtr store = make_hash_store(Seconds(60));
+  const auto options = [&](int rank) {
+    return ConnectOptions{.rank_info = {.rank = rank, .size = 2, .local_rank = rank, .local_size = 2},
+                          .store = store,
+                          .timeout = Seconds(60)};
+  };
+  auto other = std::async(std::launch::async, [&, own = options(1)]() mutable {
+    own.store = make_prefix_store("hybrid/inter", store);
+    return Backends::Choice("gloo").make(own);
+  });
+  std::atomic<int> patience{1000};
+  auto impatient = options(0);
+  impatient.check = [&] {
+    if (--patience < 0) throw CommError(CommError::Kind::kTimeout, "enough");
+    if (other.wait_for(std::chrono::seconds(0)) == std::future_status::ready) patience = 0;
+  };
+  try {
+    (void)connect({.intra = "inproc", .inter = "gloo"}, impatient, "a");
+    ADD_FAILURE();
+  } catch (const CommError& error) {
+    EXPECT_STREQ(error.what(), "enough");
+  }
 }
 
 TEST(Hybrid, LevelsWithoutHostAreRefused) {

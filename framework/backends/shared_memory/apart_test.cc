@@ -9,6 +9,8 @@
 
 #include <atomic>
 #include <functional>
+#include <future>
+#include <memory>
 #include <string>
 #include <thread>
 #include <utility>
@@ -236,6 +238,34 @@ TEST(ApartMessages, ArriveInOrderWhateverTheirSizes) {
         }
       }
     });
+  }
+}
+
+TEST(SharedMemory, ACheckEndsTheWaitsOfAGroupAndOfItsParts) {
+  const auto store = make_hash_store(Seconds(60));
+  std::atomic<bool> enough = false;
+  const auto connect_rank = [&](int rank) {
+    const ConnectOptions options{.rank_info = {rank, 2, rank, 2},
+                                 .store = store,
+                                 .timeout = Seconds(60),
+                                 .progress_thread = false,
+                                 .check = [&] {
+                                   if (enough) throw CommError(CommError::Kind::kTimeout, "enough");
+                                 }};
+    const auto world = connect("apart", options, std::make_unique<HeapFabric>(Reach::kBlocks));
+    return std::pair(world, world->split(0, 0));
+  };
+  auto other = std::async(std::launch::async, connect_rank, 1);
+  const auto [world, part] = connect_rank(0);
+  const auto peer = other.get();
+  enough = true;
+  for (const auto& group : {part, world}) {
+    try {
+      group->barrier().wait();
+      ADD_FAILURE();
+    } catch (const CommError& error) {
+      EXPECT_STREQ(error.what(), "enough");
+    }
   }
 }
 

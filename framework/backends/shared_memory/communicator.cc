@@ -260,7 +260,8 @@ CommunicatorPtr connect(const std::string& backend, const ConnectOptions& option
                        .size = rank_info.size,
                        .timeout = options.timeout,
                        .local_ranks = rank_info.size,
-                       .local_cores = cores_of_ranks(*store, backend + "/cores", rank_info.rank, rank_info.size)};
+                       .local_cores = cores_of_ranks(*store, backend + "/cores", rank_info.rank, rank_info.size),
+                       .check = options.check};
   return make_communicator(std::move(world), std::move(control), std::move(fabric), std::move(rank));
 }
 

@@ -252,6 +252,7 @@ void Group::give_up_if_lost(const std::function<bool(int)>& arrived, Waiter::Clo
     if (loss == nullptr || arrived(peer)) continue;  // it may have arrived just before it ended
     give_up(peer, loss, seconds);
   }
+  if (options_.check) options_.check();
   if (missing < 0 || seconds < timeout_.count()) return;
   std::ostringstream text;
   text.precision(3);

@@ -47,6 +47,10 @@ class Group {
     Seconds timeout{600};  // of an operation, from the time when it begins to wait
     int local_ranks = 0;   // ranks that share the cores; 0: as many as the group has
     int local_cores = 0;   // cores that they may use together; 0: as many as this thread may use
+
+    /// Is called often while this rank waits, and may throw a CommError to end the wait (ConnectOptions::check). Groups
+    /// that are split from this one have it, too. Null: there is none.
+    std::function<void()> check{};
   };
 
   /// `control` is the memory of a ControlBlock. `idle` is called repeatedly while this rank waits, and must not throw.

@@ -25,7 +25,11 @@ std::int64_t C10dStore::add(const std::string& key, std::int64_t amount) {
 }
 
 std::vector<std::uint8_t> C10dStore::get_bytes(const std::string& key) {
-  const auto there = [&] { return guarded("get", key, [&] { return store_->check({key}); }); };
+  const auto there = [&] {
+    if (guarded("get", key, [&] { return store_->check({key}); })) return true;
+    if (check_) check_();
+    return false;
+  };
   if (!poll_until(there, timeout_)) {
     throw CommError(CommError::Kind::kTimeout,
                     describe("get", key) + ": waited " + in_seconds(timeout_) + ", but no rank has set it");

@@ -5,6 +5,7 @@
 #include <torch/csrc/distributed/c10d/exception.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <system_error>
 #include <torch/csrc/distributed/c10d/Store.hpp>
@@ -22,8 +23,9 @@ namespace phalanx {
 /// TCP store holds the connection, so that other threads of the process cannot use it.
 class C10dStore : public Store {
  public:
-  C10dStore(std::string name, c10::intrusive_ptr<c10d::Store> store, Seconds timeout)
-      : name_(std::move(name)), store_(std::move(store)), timeout_(timeout) {}
+  /// `check` is called while a call waits for a key, and may throw. Null: nothing ends such a wait before `timeout`.
+  C10dStore(std::string name, c10::intrusive_ptr<c10d::Store> store, Seconds timeout, std::function<void()> check = {})
+      : name_(std::move(name)), store_(std::move(store)), timeout_(timeout), check_(std::move(check)) {}
 
   void set(const std::string& key, const std::string& value) override;
   std::string get(const std::string& key) override;
@@ -55,6 +57,7 @@ class C10dStore : public Store {
   std::string name_;
   c10::intrusive_ptr<c10d::Store> store_;
   Seconds timeout_;
+  std::function<void()> check_;
 };
 
 /// A store whose values are sealed. A sum is a value too: a rank replaces it only if it has not changed since the rank

@@ -37,10 +37,10 @@ StorePtr make_hash_store(Seconds timeout) {
   return std::make_shared<C10dStore>("the store of this process", c10::make_intrusive<c10d::HashStore>(), timeout);
 }
 
-StorePtr make_file_store(const std::string& path, int ranks, Seconds timeout) {
+StorePtr make_file_store(const std::string& path, int ranks, Seconds timeout, std::function<void()> check) {
   FileClaim claim(path, timeout);
   try {
-    C10dStore store("file store " + path, c10::make_intrusive<c10d::FileStore>(path, ranks), timeout);
+    C10dStore store("file store " + path, c10::make_intrusive<c10d::FileStore>(path, ranks), timeout, std::move(check));
     const auto both = std::make_shared<ClaimedStore>(std::move(claim), std::move(store));
     return StorePtr(both, &both->store);
   } catch (const std::system_error& error) {

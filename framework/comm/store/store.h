@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,8 +30,8 @@ using Seconds = std::chrono::duration<double>;
 StorePtr make_hash_store(Seconds timeout);
 
 /// Returns a store for processes that see the same file system (c10d::FileStore). The last of `ranks` to leave removes
-/// the file.
-StorePtr make_file_store(const std::string& path, int ranks, Seconds timeout);
+/// the file. A wait for a key calls `check`, if there is one, every few milliseconds; it may throw to end the wait.
+StorePtr make_file_store(const std::string& path, int ranks, Seconds timeout, std::function<void()> check = {});
 
 /// The host of a TCP store.
 enum class StoreHost {

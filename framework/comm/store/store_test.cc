@@ -99,6 +99,14 @@ TEST(HashStore, StoresValues) {
 
 TEST(FileStore, WaitsNoLongerThanItMay) { expect_timeout(*make_file_store(new_path("waits"), 1, kShort)); }
 
+TEST(FileStore, EndsAWaitWhenItsCheckThrows) {
+  int calls = 0;
+  const auto store = make_file_store(new_path("checked"), 1, kLong, [&] {
+    if (++calls == 3) throw CommError(CommError::Kind::kSystem, "enough");
+  });
+  EXPECT_STREQ(comm_error_of([&] { store->get("absent"); }).what(), "enough");
+}
+
 TEST(FileStore, StoresValuesAndIsRemovedByTheLastRank) {
   const auto path = new_path("notes");
   auto one = make_file_store(path, 2, kLong);

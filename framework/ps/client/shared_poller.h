@@ -3,9 +3,9 @@
 
 #include <mutex>
 
+#include "framework/base/wakeup.h"
 #include "framework/ps/protocol/channel.h"
 #include "framework/ps/protocol/deadline.h"
-#include "framework/ps/protocol/wakeup.h"
 
 namespace phalanx::ps {
 

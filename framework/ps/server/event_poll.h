@@ -8,8 +8,8 @@
 #include <span>
 
 #include "framework/base/descriptor.h"
+#include "framework/base/wakeup.h"
 #include "framework/ps/protocol/deadline.h"
-#include "framework/ps/protocol/wakeup.h"
 
 namespace phalanx::ps {
 

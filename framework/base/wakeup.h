@@ -12,7 +12,7 @@
 #include "framework/base/descriptor.h"
 #include "framework/base/error.h"
 
-namespace phalanx::ps {
+namespace phalanx {
 
 /// A descriptor that any thread makes readable, to wake a thread that polls it.
 class Wakeup {
@@ -39,4 +39,4 @@ class Wakeup {
   Descriptor descriptor_;
 };
 
-}  // namespace phalanx::ps
+}  // namespace phalanx

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The test takes the place of all ranks but one.
+#include "launch/job/growth.h"
+
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <future>
+#include <optional>
+
+#include "framework/comm/store/store.h"
+#include "launch/testing/launcher_process.h"
+
+namespace phalanx {
+namespace {
+
+using testing::becomes_true;
+
+class Growth : public ::testing::Test {
+ protected:
+  Growth() {
+    config_.backend = "gloo";
+    config_.framework.timeout = 600;
+  }
+
+  // Begins to connect the first of two ranks with a newcomer.
+  std::future<std::optional<Connections>> begin() {
+    return std::async(std::launch::async, [this] {
+      return connect_with_newcomers(folder_, attempt_, 0, {0}, config_,
+                                    LaunchEnvironment{.launcher = "local", .rank_info = {}});
+    });
+  }
+
+  // The deadline of an attempt is twice as long.
+  static bool soon(const std::future<std::optional<Connections>>& end) {
+    return end.wait_for(std::chrono::seconds(5)) == std::future_status::ready;
+  }
+
+  testing::Scratch scratch_;
+  MeetingFolder folder_{scratch_.folder()};
+  Attempt attempt_ = folder_.invite(1, {{.number = 2}});
+  ExperimentConfig config_;
+};
+
+TEST_F(Growth, ANewcomerThatEndsWhileRanksConnectCostsNoTimeout) {
+  auto end = begin();
+  folder_.arrive(attempt_, 1);
+  const auto store = make_prefix_store("gloo", make_file_store(folder_.store(attempt_), 2, Seconds(60)));
+  store->get("gloo/0");                 // the rank listens, and waits for the newcomer,
+  store->set("gloo/1", "127.0.0.1:1");  // which has told its address, but does not connect
+  folder_.note_end(2);
+  ASSERT_TRUE(soon(end));
+  EXPECT_FALSE(end.get());
+  EXPECT_TRUE(folder_.is_decided_against(attempt_));
+}
+
+TEST_F(Growth, ARankThatGivesUpEndsTheWaitOfTheOthers) {
+  auto end = begin();
+  EXPECT_TRUE(becomes_true([&] { return folder_.has_arrived(attempt_, 0); }));
+  folder_.decide(attempt_, false);
+  ASSERT_TRUE(soon(end));
+  EXPECT_FALSE(end.get());
+}
+
+// As on a full disk.
+TEST_F(Growth, ARankThatCannotSayThatItHasComeGoesOnWithoutNewcomers) {
+  std::filesystem::create_directory(scratch_.path("attempt.0/0"));
+  auto end = begin();
+  ASSERT_TRUE(soon(end));
+  EXPECT_FALSE(end.get());
+  EXPECT_TRUE(folder_.is_decided_against(attempt_));
+}
+
+}  // namespace
+}  // namespace phalanx
