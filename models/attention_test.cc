@@ -22,8 +22,8 @@
 namespace phalanx {
 namespace {
 
-constexpr std::int64_t kSamples = 2, kHeads = 4, kWidth = 8;
-constexpr std::int64_t kFew = 16, kMany = 400;  // positions, so that the weights are below and above the limit
+constexpr std::int64_t kSamples = 2, kHeads = 4, kHeadWidth = 8;
+constexpr std::int64_t kFew = 16, kMany = 512;  // positions, so that the weights are below and above the limit
 constexpr double kRate = 0.25;
 constexpr std::uint64_t kLayer = 9;
 const RandomKey kStepKey{.step = 3, .first_row = 6};
@@ -41,15 +41,16 @@ Dropout layer_with_dropout() {
 std::vector<at::Tensor> attention_features(std::int64_t positions) {
   std::vector<at::Tensor> all;
   for (int which = 0; which < 3; ++which) {
-    const at::Tensor angles = at::arange(kSamples * positions * kHeads * kWidth, at::kDouble) * (0.61 + 0.17 * which);
-    all.push_back(angles.sin().view({kSamples, positions, kHeads * kWidth}).requires_grad_());
+    const at::Tensor angles =
+        at::arange(kSamples * positions * kHeads * kHeadWidth, at::kDouble) * (0.61 + 0.17 * which);
+    all.push_back(angles.sin().view({kSamples, positions, kHeads * kHeadWidth}).requires_grad_());
   }
   return all;
 }
 
 at::Tensor by_formula(const std::vector<at::Tensor>& x) {
-  const auto by_head = [](const at::Tensor& x) { return x.unflatten(2, {kHeads, kWidth}).transpose(1, 2); };
-  const at::Tensor scores = at::matmul(by_head(x[0]), by_head(x[1]).transpose(2, 3)) / std::sqrt(double{kWidth});
+  const auto by_head = [](const at::Tensor& x) { return x.unflatten(2, {kHeads, kHeadWidth}).transpose(1, 2); };
+  const at::Tensor scores = at::matmul(by_head(x[0]), by_head(x[1]).transpose(2, 3)) / std::sqrt(double{kHeadWidth});
   const at::Tensor factors = dropout_factors(scores, kRate, kLayer, kStepKey);
   return at::matmul(scores.softmax(-1) * factors, by_head(x[2])).transpose(1, 2).flatten(2);
 }
@@ -61,7 +62,7 @@ TEST(AttentionDropout, DropsTheSameWeightsInBlocksAsAtOnce) {
     const Dropout dropout = layer_with_dropout();
     const auto x = attention_features(positions);
     const RandomRows rows(kStepKey);
-    const at::Tensor output = attend(x[0], x[1], x[2], kWidth, {}, dropout.get()), expected = by_formula(x);
+    const at::Tensor output = attend(x[0], x[1], x[2], kHeadWidth, {}, dropout.get()), expected = by_formula(x);
     EXPECT_LT(gap(output, expected), 1e-12) << positions;
     const auto got = torch::autograd::grad({output.sin().sum()}, x);
     const auto wanted = torch::autograd::grad({expected.sin().sum()}, x);
@@ -72,14 +73,14 @@ TEST(AttentionDropout, DropsTheSameWeightsInBlocksAsAtOnce) {
 TEST(AttentionDropout, OfALayerThatIsShardedByHeadsIsThatOfTheWholeLayer) {
   for (const auto positions : {kFew, kMany}) {
     testing::run_ranks("inproc", 2, [&](const CommunicatorPtr& group) {
-      const Dropout dropout = layer_with_dropout();
+      Dropout dropout = layer_with_dropout();
       shard_by_heads(TensorStyle::kColumn, group, *dropout);
       const auto here = [&](const at::Tensor& whole) {
-        return whole.narrow(2, group->rank() * kHeads / 2 * kWidth, kHeads / 2 * kWidth);
+        return whole.narrow(2, group->rank() * kHeads / 2 * kHeadWidth, kHeads / 2 * kHeadWidth);
       };
       const auto x = attention_features(positions);
       const RandomRows rows(kStepKey);
-      const at::Tensor output = attend(here(x[0]), here(x[1]), here(x[2]), kWidth, {}, dropout.get());
+      const at::Tensor output = attend(here(x[0]), here(x[1]), here(x[2]), kHeadWidth, {}, dropout.get());
       EXPECT_LT(gap(output, here(by_formula(x))), 1e-12) << positions;
     });
   }
@@ -92,7 +93,7 @@ TEST(AttentionDropout, OutsideOfAStepIsRepeatedByBackwardAndByTheGenerator) {
   for (const auto positions : {kFew, kMany}) {
     const auto x = attention_features(positions);
     const at::Tensor upstream = x[1].detach().cos();
-    const auto forward = [&] { return attend(x[0], x[1], x[2], kWidth, {}, dropout.get()); };
+    const auto forward = [&] { return attend(x[0], x[1], x[2], kHeadWidth, {}, dropout.get()); };
     const at::Tensor state = random_state();
     const at::Tensor output = forward(), next = forward();
     EXPECT_FALSE(at::equal(output, next));
@@ -104,7 +105,7 @@ TEST(AttentionDropout, OutsideOfAStepIsRepeatedByBackwardAndByTheGenerator) {
 }
 
 TEST(AttentionDropout, OfConsecutivePartsIsThatOfTheWholeInput) {
-  const Dropout whole = layer_with_dropout(), part = layer_with_dropout();
+  Dropout whole = layer_with_dropout(), part = layer_with_dropout();
   part->shard_positions(3, 1);
   const at::Tensor ones = at::ones({kSamples, 6, 5});
   const RandomRows rows(kStepKey);
@@ -112,16 +113,16 @@ TEST(AttentionDropout, OfConsecutivePartsIsThatOfTheWholeInput) {
 }
 
 TEST(AttentionDropout, DropsNothingInEvaluation) {
-  const Dropout dropout = layer_with_dropout();
+  Dropout dropout = layer_with_dropout();
   dropout->eval();
   const auto x = attention_features(kMany);
-  EXPECT_TRUE(
-      at::equal(attend(x[0], x[1], x[2], kWidth, {}, dropout.get()), attend(x[0], x[1], x[2], kWidth, {}, nullptr)));
+  EXPECT_TRUE(at::equal(attend(x[0], x[1], x[2], kHeadWidth, {}, dropout.get()),
+                        attend(x[0], x[1], x[2], kHeadWidth, {}, nullptr)));
 }
 
 TEST(AttentionDropout, CannotBeShardedByRow) {
   testing::run_ranks("inproc", 2, [](const CommunicatorPtr& group) {
-    const Dropout dropout = layer_with_dropout();
+    Dropout dropout = layer_with_dropout();
     EXPECT_THROW(shard_by_heads(TensorStyle::kRow, group, *dropout), ConfigError);
   });
 }
