@@ -94,7 +94,7 @@ at::Tensor weights_of(const AttentionInputs& inputs, const AttentionPattern& pat
   if (const at::Tensor mask = attention_mask(pattern, inputs.query, inputs.key, block); mask.defined()) {
     scores.masked_fill_(mask.logical_not(), -std::numeric_limits<double>::infinity());
   }
-  return scores.softmax(3, type_of_weights(inputs.query));
+  return scores.to(type_of_weights(inputs.query)).softmax(3);
 }
 
 // Returns the factors for the weights of the block.
