@@ -9,6 +9,8 @@
 #include <functional>
 #include <utility>
 
+#include "framework/parallel/random_rows.h"
+
 namespace phalanx {
 
 /// A torch::nn::Dropout (Srivastava et al. 2014) whose random numbers belong to the rows of the global batch
@@ -21,8 +23,23 @@ class DropoutImpl : public torch::nn::Module {
 
   at::Tensor forward(const at::Tensor& input) const;
 
-  /// From now on, inputs [n, positions, ...] have one of `parts` equal parts of the positions; `take` selects this part
-  /// from a tensor with all positions.
+  /// Returns true if forward() drops anything.
+  bool drops() const { return is_training() && rate_ > 0; }
+
+  /// Returns what forward() draws for an input [n, positions, ...] on `device`, for layers that compute the input in
+  /// parts and draw the factors of each part (random_rows.h). Outside of a training step, it draws a key from
+  /// LibTorch's generator of the device, and the factors are others than forward()'s. Positions must not be sharded by
+  /// a function.
+  DropoutNumbers numbers(std::int64_t positions, const c10::Device& device) const;
+
+  /// From now on, inputs [n, positions, ...] have part `part` of `parts` equal, consecutive parts of the positions.
+  void shard_positions(std::int64_t parts, std::int64_t part) {
+    parts_ = parts;
+    part_ = part;
+  }
+
+  /// The same for one of `parts` equal parts that need not be consecutive; `take` selects it from a tensor with all
+  /// positions.
   using TakePositions = std::function<at::Tensor(const at::Tensor& all)>;
   void shard_positions(std::int64_t parts, TakePositions take) {
     parts_ = parts;
@@ -35,8 +52,8 @@ class DropoutImpl : public torch::nn::Module {
  private:
   double rate_;
   std::uint64_t layer_ = 0;
-  std::int64_t parts_ = 1;
-  TakePositions take_;
+  std::int64_t parts_ = 1, part_ = 0;
+  TakePositions take_;  // empty: the parts are consecutive
 };
 TORCH_MODULE(Dropout);
 

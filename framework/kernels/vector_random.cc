@@ -85,13 +85,22 @@ void fill(float* factors, std::int64_t count, std::uint64_t stream, std::uint64_
 
 }  // namespace
 
-void dropout_factors(float* factors, std::int64_t count, std::uint64_t stream, std::uint64_t dropped_below,
-                     float kept) {
+void dropout_factors(float* factors, std::int64_t first, std::int64_t count, std::uint64_t stream,
+                     std::uint64_t dropped_below, float kept) {
+  if (count <= 0) return;
   if (dropped_below > 0xffffffff) {
     std::fill_n(factors, count, 0.0F);
-  } else {
-    fill(factors, count, stream, dropped_below, kept);
+    return;
   }
+  stream += static_cast<std::uint64_t>(first / 2) * kGamma;
+  if (first % 2 != 0) {  // the upper half of a number
+    float both[2];
+    fill(both, 2, stream, dropped_below, kept);
+    *factors++ = both[1];
+    --count;
+    stream += kGamma;
+  }
+  fill(factors, count, stream, dropped_below, kept);
 }
 
 }  // namespace phalanx::vector::HWY_NAMESPACE
@@ -102,9 +111,9 @@ namespace phalanx::vector {
 
 HWY_EXPORT(dropout_factors);
 
-void dropout_factors(float* factors, std::int64_t count, std::uint64_t stream, std::uint64_t dropped_below,
-                     float kept) {
-  HWY_DYNAMIC_DISPATCH(dropout_factors)(factors, count, stream, dropped_below, kept);
+void dropout_factors(float* factors, std::int64_t first, std::int64_t count, std::uint64_t stream,
+                     std::uint64_t dropped_below, float kept) {
+  HWY_DYNAMIC_DISPATCH(dropout_factors)(factors, first, count, stream, dropped_below, kept);
 }
 
 }  // namespace phalanx::vector

@@ -29,8 +29,23 @@ TEST(DropoutFactors, AreThoseOfSplitMix64) {
         const auto both = split_mix(stream, static_cast<std::uint64_t>(i) / 2);
         expected[i] = (i % 2 == 0 ? both & 0xffffffff : both >> 32) < dropped_below ? 0.0F : kKept;
       }
-      dropout_factors(factors.data(), count, stream, dropped_below, kKept);
+      dropout_factors(factors.data(), 0, count, stream, dropped_below, kKept);
       EXPECT_EQ(factors, expected) << rate << " " << count;
+    }
+  }
+}
+
+TEST(DropoutFactors, CanBeginAtAnyElement) {
+  constexpr std::int64_t kAll = 90;
+  constexpr std::uint64_t kStream = 0x123456789abcdef1, kDroppedBelow = 0x60000000;
+  std::vector<float> all(kAll);
+  dropout_factors(all.data(), 0, kAll, kStream, kDroppedBelow, 2.0F);
+  for (std::int64_t first = 0; first < 36; ++first) {
+    for (std::int64_t count = 0; first + count <= kAll; ++count) {
+      std::vector<float> part(count + 1, -1.0F), expected(all.begin() + first, all.begin() + first + count);
+      expected.push_back(-1.0F);  // what is behind the part remains
+      dropout_factors(part.data(), first, count, kStream, kDroppedBelow, 2.0F);
+      ASSERT_EQ(part, expected) << first << ' ' << count;
     }
   }
 }

@@ -41,4 +41,26 @@ class RandomRows {
 /// result is the same on every device, and a device computes it without the host.
 at::Tensor dropout_factors(const at::Tensor& like, double rate, std::uint64_t layer, const RandomKey& key);
 
+/// A part of a tensor [n, groups, ...]: the same range of elements of some consecutive groups. With attention weights
+/// [n, heads, queries, keys], it is a block of queries of some of the heads.
+struct GroupsPart {
+  std::int64_t group_elements = 0;  // of a whole group
+  std::int64_t first_group = 0;
+  std::int64_t first_element = 0;  // within each group
+};
+
+/// The random numbers of a layer with dropout in one forward pass, which a layer that computes in parts draws again in
+/// backward.
+struct DropoutNumbers {
+  double rate = 0;  // 0 <= rate < 1
+  std::uint64_t layer = 0;
+  RandomKey key{};
+  std::int64_t first_group = 0;  // of a tensor [n, groups, ...] of which this rank has some consecutive groups
+};
+
+/// Returns a part of the factors for such a tensor, with the bits that it has in the whole result, without computing
+/// the rest. `like` [n, groups, ...] has the shape of the part.
+at::Tensor dropout_factors(const at::Tensor& like, const GroupsPart& part, double rate, std::uint64_t layer,
+                           const RandomKey& key);
+
 }  // namespace phalanx

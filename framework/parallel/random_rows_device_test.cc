@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <gtest/gtest.h>
@@ -26,6 +27,21 @@ TEST(DropoutFactorsOfDevices, AreThoseOfTheCpu) {
     expect_same({2, 3, 4, 2}, rate, {.step = 0xfedcba9876543210, .first_row = 1'000'000});
     expect_same({4}, rate, {.step = 1, .first_row = 0});
     expect_same({0, 3}, rate, {});
+  }
+}
+
+TEST(DropoutFactorsOfDevices, OfAPartAreThoseOfTheCpu) {
+  for (const std::int64_t group_elements : {35, 36}) {  // an odd group ends in the middle of a random number
+    for (std::int64_t first = 0; first < 4; ++first) {
+      for (std::int64_t count = 1; count < 4; ++count) {
+        const GroupsPart part{.group_elements = group_elements, .first_group = first, .first_element = 5 * first};
+        const at::Tensor cpu = at::empty({3, count, 4, count}), device = at::empty_like(cpu, at::device(kDevice));
+        const RandomKey key{.step = 9, .first_row = 2};
+        EXPECT_TRUE(
+            at::equal(dropout_factors(device, part, 0.5, 1, key).to(at::kCPU), dropout_factors(cpu, part, 0.5, 1, key)))
+            << group_elements << ' ' << first << ' ' << count;
+      }
+    }
   }
 }
 

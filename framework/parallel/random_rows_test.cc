@@ -40,6 +40,26 @@ TEST(DropoutFactors, HaveTheDtypeOfWhatTheyAreFor) {
   EXPECT_EQ(dropout_factors(rows(0), 0.5, 1, {}).numel(), 0);
 }
 
+// A group of an odd number of elements ends in the middle of a random number.
+TEST(DropoutFactors, OfAPartAreThoseOfTheWhole) {
+  constexpr std::int64_t kRows = 3, kHeads = 5, kQueries = 6;
+  const RandomKey key{.step = 3, .first_row = 20};
+  for (const std::int64_t keys : {7, 8}) {
+    for (const auto dtype : {at::kFloat, at::kDouble, at::kBFloat16}) {
+      const at::Tensor whole = dropout_factors(at::empty({kRows, kHeads, kQueries, keys}, dtype), 0.4, 7, key);
+      for (std::int64_t head = 0; head < kHeads; ++head) {
+        for (std::int64_t query = 0; query < kQueries; ++query) {
+          const at::Tensor expected =
+              whole.narrow(1, head, kHeads - head).narrow(2, query, kQueries - query).contiguous();
+          const GroupsPart part{.group_elements = kQueries * keys, .first_group = head, .first_element = query * keys};
+          EXPECT_TRUE(at::equal(dropout_factors(expected, part, 0.4, 7, key), expected)) << head << ' ' << query;
+        }
+      }
+    }
+  }
+  EXPECT_EQ(dropout_factors(at::empty({0, 2, 3}), GroupsPart{.group_elements = 3}, 0.4, 7, key).numel(), 0);
+}
+
 TEST(RandomRows, BelongToOneThread) {
   EXPECT_FALSE(RandomRows::current());
   const RandomRows outer(RandomKey{.step = 1, .first_row = 2});

@@ -3,17 +3,12 @@
 // holds little more than a quarter of the states (values, gradients, optimizer state) of a model of equal blocks.
 #include <ATen/Parallel.h>
 #include <ATen/ops/from_blob.h>
-#include <c10/core/CPUAllocator.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
-#include <new>
 #include <string>
 #include <utility>
 
@@ -21,39 +16,14 @@
 #include "engine/experiment/experiment.h"
 #include "engine/run_folder.h"
 #include "framework/comm/decorator.h"
+#include "framework/testing/counting_allocator.h"
 #include "framework/testing/worlds.h"
 #include "tests/equivalence/training.h"
 
 namespace phalanx {
 namespace {
 
-std::atomic<std::int64_t> live{0};
-
-// Stores the size of each piece of memory in front of it.
-class CountingAllocator final : public c10::Allocator {
- public:
-  c10::DataPtr allocate(std::size_t bytes) override {
-    if (bytes == 0) return {nullptr, at::kCPU};
-    const std::size_t rounded = (bytes + kFront - 1) / kFront * kFront;
-    auto* const front = static_cast<std::byte*>(std::aligned_alloc(kFront, kFront + rounded));
-    if (front == nullptr) throw std::bad_alloc();
-    *reinterpret_cast<std::int64_t*>(front) = static_cast<std::int64_t>(bytes);
-    live += static_cast<std::int64_t>(bytes);
-    return {front + kFront, front + kFront, &let_go, at::kCPU};
-  }
-  c10::DeleterFnPtr raw_deleter() const override { return &let_go; }
-  void copy_data(void* to, const void* from, std::size_t bytes) const override { default_copy_data(to, from, bytes); }
-
- private:
-  static constexpr std::size_t kFront = 64;
-
-  static void let_go(void* data) {
-    if (data == nullptr) return;
-    auto* const front = static_cast<std::byte*>(data) - kFront;
-    live -= *reinterpret_cast<std::int64_t*>(front);
-    std::free(front);
-  }
-};
+using testing::CpuBytes;
 
 // Counts the memory that communicators allocate: the memory that ranks communicate fastest comes from their backend.
 class CountingCommunicator final : public Decorator {
@@ -63,9 +33,10 @@ class CountingCommunicator final : public Decorator {
   at::Tensor do_allocate(const Allocation& allocation) override {
     const at::Tensor memory = Decorator::do_allocate(allocation);
     const auto bytes = static_cast<std::int64_t>(memory.nbytes());
-    live += bytes;
+    CpuBytes::add(bytes);
     return at::from_blob(
-        memory.mutable_data_ptr(), memory.sizes(), [memory, bytes](void*) { live -= bytes; }, memory.options());
+        memory.mutable_data_ptr(), memory.sizes(), [memory, bytes](void*) { CpuBytes::subtract(bytes); },
+        memory.options());
   }
 
  private:
@@ -92,13 +63,13 @@ double bytes_between_steps(int ranks, const std::string& strategy) {
     const auto world = std::make_shared<CountingCommunicator>(ranks_of_all);
     at::set_num_threads(1);
     world->barrier().wait();
-    const std::int64_t before = live;
+    const std::int64_t before = CpuBytes::live();
     world->barrier().wait();
     const auto look = [&](Engine& engine) {
       engine.on(Event::kUpdate, [&](State& state) {
         if (state.step != 3) return;
         world->barrier().wait();
-        if (world->rank() == 0) bytes = static_cast<double>(live - before) / ranks;
+        if (world->rank() == 0) bytes = static_cast<double>(CpuBytes::live() - before) / ranks;
         world->barrier().wait();
       });
     };
@@ -109,8 +80,7 @@ double bytes_between_steps(int ranks, const std::string& strategy) {
 }
 
 TEST(ShardedMemory, IsLittleMoreThanAQuarterOnFourRanksBetweenSteps) {
-  static CountingAllocator counting;
-  c10::SetCPUAllocator(&counting, 255);
+  CpuBytes::count();
   const double whole = bytes_between_steps(1, "single");
   const double states = 4.0 * sizeof(float) * kLayers * kWidth * kWidth;
   EXPECT_GT(whole, states) << "values, gradients and two moments are counted";

@@ -214,7 +214,7 @@ Work Group::launch(const Call& call, std::vector<at::Tensor> tensors, const Body
     operation->what_ += " #" + std::to_string(operation->tickets_[0].sequence) + " of " + describe();
   }
   if (health_->broken()) return Work(std::move(operation));  // throws when it is waited for
-  launch_now(*operation, body, origin);
+  launch_now(operation, body, origin);
   if (health_->broken()) {
     operation->note_end(*recorder_, false);
   } else if (operation->recorded_) {
@@ -233,6 +233,12 @@ void Group::add_in_flight(std::shared_ptr<InFlight> operation) {
   changed_.notify_all();
 }
 
+// The caller must not hold the lock.
+Group::Operations Group::in_flight() {
+  const std::lock_guard lock(mutex_);
+  return in_flight_;
+}
+
 void Group::watch_replay(const std::vector<Call>& calls) {
   const std::lock_guard launching(handle_->mutex);
   const auto device = static_cast<c10::DeviceIndex>(member_.device);
@@ -249,15 +255,21 @@ void Group::watch_replay(const std::vector<Call>& calls) {
   try {
     operation->ended_.record(current);
   } catch (const std::exception& error) {
-    abort(std::make_exception_ptr(CommError(CommError::Kind::kSystem, operation->what_ + ": " + reason(error))));
+    abort(std::make_exception_ptr(CommError(CommError::Kind::kSystem, operation->what_ + ": " + reason(error))),
+          in_flight());
     operation->note_end(*recorder_, false);
     return;
   }
   add_in_flight(std::move(operation));
 }
 
-void Group::launch_now(InFlight& operation, const Body& body, const Origin* origin) {
-  const std::string& what = operation.what_;
+void Group::launch_now(const std::shared_ptr<InFlight>& operation, const Body& body, const Origin* origin) {
+  const std::string& what = operation->what_;
+  const auto abort_with = [&](std::exception_ptr error) {
+    Operations running = in_flight();
+    running.push_back(operation);  // NCCL may have enqueued it
+    abort(std::move(error), std::move(running));
+  };
   try {
     if (origin != nullptr) {
       origin->launched.block(stream_);
@@ -267,7 +279,7 @@ void Group::launch_now(InFlight& operation, const Body& body, const Origin* orig
       given.block(stream_);
     }
     const c10::cuda::CUDAStreamGuard on_stream(stream_);
-    operation.note_start(*recorder_);
+    operation->note_start(*recorder_);
     try {
       body.calls(handle_->comm, stream_.stream());
     } catch (const CommError& error) {
@@ -277,29 +289,33 @@ void Group::launch_now(InFlight& operation, const Body& body, const Origin* orig
     if (taken == ncclInProgress) throw late(what, member_.timeout);
     if (taken != ncclSuccess) throw explain(what, taken, handle_->comm);
     body.after(handle_->comm, stream_.stream());
-    operation.ended_.record(stream_);
+    operation->ended_.record(stream_);
   } catch (const CommError&) {
-    abort(std::current_exception());
+    abort_with(std::current_exception());
   } catch (const std::exception& error) {
-    abort(std::make_exception_ptr(CommError(CommError::Kind::kSystem, what + ": " + reason(error))));
+    abort_with(std::make_exception_ptr(CommError(CommError::Kind::kSystem, what + ": " + reason(error))));
   }
 }
 
 void Group::fail(const std::string& what, ncclResult_t result) {
   const std::string where = what + " of " + describe();
   abort(std::make_exception_ptr(result == ncclInProgress ? late(where, member_.timeout)
-                                                         : explain(where, result, handle_->comm)));
+                                                         : explain(where, result, handle_->comm)),
+        in_flight());
   health_->throw_if_broken();
   throw std::logic_error(where + ": failed without an error");
 }
 
 // The caller must hold the handle's mutex. ncclCommAbort() ends the operations on the device at once, but returns only
 // when all graphs with operations of the communicator are destroyed. Until then, this rank needs the mutexes to find
-// the error, so a thread without any makes the call. Its result would not help to find the cause.
-void Group::abort(std::exception_ptr error) {
+// the error, so a thread without any makes the call. Its result would not help to find the cause. The thread has the
+// running operations, and with them their tensors: others who find the error free what they have of them at once, but
+// kernels may write to the memory until NCCL returns.
+void Group::abort(std::exception_ptr error, Operations running) {
   if (!health_->fail(std::move(error))) return;
-  const auto end = [comm = std::exchange(handle_->comm, nullptr), device = member_.device] {
-    (void)cudaSetDevice(device);
+  const auto end = [comm = std::exchange(handle_->comm, nullptr),
+                    device = static_cast<c10::DeviceIndex>(member_.device), running = std::move(running)] {
+    const DeviceScope scope(device);
     (void)ncclCommAbort(comm);
   };
   try {
@@ -345,9 +361,9 @@ void Group::end_late(const InFlight& first) {
   ncclResult_t later = ncclSuccess;
   const ncclResult_t asked = ncclCommGetAsyncError(handle_->comm, &later);
   if (asked == ncclSuccess && later != ncclSuccess && later != ncclInProgress) {
-    abort(std::make_exception_ptr(explain(first.what_, later, handle_->comm)));
+    abort(std::make_exception_ptr(explain(first.what_, later, handle_->comm)), in_flight_);
   } else if (waited > member_.timeout) {
-    abort(std::make_exception_ptr(late(first.what_, waited)));
+    abort(std::make_exception_ptr(late(first.what_, waited)), in_flight_);
   }
 }
 

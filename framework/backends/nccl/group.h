@@ -71,7 +71,8 @@ struct Handle {
 ///
 /// A thread watches the operations in flight. If one takes longer than the timeout, or NCCL reports an error later, it
 /// aborts the communicator (ncclCommAbort). Work that waits on the device then goes on, and every operation that is in
-/// flight or is launched later throws the CommError. CUDA errors, such as a failed kernel, have the same effect.
+/// flight or is launched later throws the CommError. Until the abort has ended, kernels may still write to the tensors
+/// of operations in flight, which are kept until then. CUDA errors, such as a failed kernel, have the same effect.
 /// Thread-safe.
 ///
 /// An operation that is launched while the current stream is captured becomes part of that graph; its Work must be
@@ -134,12 +135,15 @@ class Group : public std::enable_shared_from_this<Group> {
   class InFlight;
 
   Work launch(const Call& call, std::vector<at::Tensor> tensors, const Body& body, const Origin* origin);
-  void launch_now(InFlight& operation, const Body& body, const Origin* origin);
+  using Operations = std::deque<std::shared_ptr<InFlight>>;
+
+  void launch_now(const std::shared_ptr<InFlight>& operation, const Body& body, const Origin* origin);
   void add_in_flight(std::shared_ptr<InFlight> operation);
+  Operations in_flight();
   void watch();
   bool look();
   void end_late(const InFlight& first);
-  void abort(std::exception_ptr error);
+  void abort(std::exception_ptr error, Operations running);
   void leave() noexcept;
 
   Member member_;
@@ -151,7 +155,7 @@ class Group : public std::enable_shared_from_this<Group> {
 
   std::mutex mutex_;  // acquired after the handle's mutex
   std::condition_variable changed_;
-  std::deque<std::shared_ptr<InFlight>> in_flight_;
+  Operations in_flight_;
   bool stopped_ = false;
   std::thread watcher_;
   std::thread aborting_;  // assigned once, by abort()

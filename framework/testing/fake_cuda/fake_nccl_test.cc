@@ -170,6 +170,20 @@ TEST(FakeNccl, AnAbortEndsWhatWaitsOnTheDevice) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, kDeadline);
 }
 
+TEST(FakeNccl, CountsOperationsWhoseMemoryWasFreedBeforeAnAbortEndedThem) {
+  for (const bool frees : {false, true}) {
+    const long before = nccl_freed_early();
+    at::Tensor tensor;
+    on_ranks(2, true, [&](ncclComm_t comm, int rank) {
+      if (rank == 1) return;  // never comes
+      tensor = on(rank, at::full({1}, 1.0));
+      EXPECT_EQ(all_reduce(comm, tensor), ncclSuccess);
+      if (frees) tensor.reset();
+    });
+    EXPECT_EQ(nccl_freed_early() - before, frees ? 1 : 0);
+  }
+}
+
 TEST(FakeNccl, AnAbortWaitsUntilTheGraphsOfTheCommunicatorAreDestroyed) {
   ncclUniqueId id;
   ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);

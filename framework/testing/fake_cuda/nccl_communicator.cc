@@ -25,6 +25,8 @@ using std::chrono::microseconds;
 std::array<std::atomic<ncclResult_t>, NcclSegment::kMostRanks> broken{};
 std::atomic<microseconds> longest_delay{microseconds(2000)};
 std::atomic<long> threads{0};
+std::atomic<bool> aborts_are_held{false};
+std::atomic<long> freed_early{0};
 
 std::mutex text_mutex;
 std::string last_error;
@@ -57,6 +59,8 @@ T value_of(const NcclSegment::Blob& blob) {
 void break_nccl(int rank, ncclResult_t result) { broken.at(static_cast<std::size_t>(rank)) = result; }
 void delay_nccl(microseconds longest) { longest_delay = longest; }
 long nccl_threads() { return threads; }
+void hold_nccl_aborts(bool hold) { aborts_are_held = hold; }
+long nccl_freed_early() { return freed_early; }
 
 void set_last_nccl_error(const std::string& text) {
   const std::lock_guard lock(text_mutex);
@@ -179,10 +183,18 @@ ncclResult_t FakeNcclCommunicator::enqueue(const std::vector<NcclCall>& calls, b
     ++in_graphs_;
     in_graph = std::shared_ptr<void>(nullptr, [self = shared_from_this()](void*) { --self->in_graphs_; });
   }
-  const auto make = [self = shared_from_this(), calls, captured, in_graph]() -> Streams::Poll {
+  auto buffers = std::make_shared<Buffers>();
+  if (!captured) {  // a graph owns the memory of its operations
+    for (const auto& access : accesses) buffers->emplace_back(access.begin, allocation_at(access.begin));
+    const std::lock_guard lock(buffers_mutex_);
+    std::erase_if(buffers_, [](const auto& one) { return one.expired(); });
+    buffers_.emplace_back(buffers);
+  }
+  const auto make = [self = shared_from_this(), calls, captured, in_graph,
+                     buffers = std::move(buffers)]() -> Streams::Poll {
     ++self->outstanding_;
     auto operation = std::make_shared<NcclOperation>(self->segment_, self->rank_, self->ranks_, calls, captured);
-    return [self, operation] {
+    return [self, operation, buffers] {
       const bool stuck = broken[static_cast<std::size_t>(self->rank_)] != ncclSuccess;
       if (!self->aborted_ && (stuck || !operation->progress())) return false;
       --self->outstanding_;
@@ -206,10 +218,22 @@ ncclResult_t FakeNcclCommunicator::finish_operations() {
   return ncclSuccess;
 }
 
+void FakeNcclCommunicator::count_freed_early() {
+  const std::lock_guard streams(Streams::global().mutex());  // no operation ends meanwhile
+  const std::lock_guard lock(buffers_mutex_);
+  for (const auto& one : buffers_) {
+    const auto buffers = one.lock();
+    const auto is_free = [](const auto& buffer) { return allocation_at(buffer.first) != buffer.second; };
+    if (buffers && std::ranges::any_of(*buffers, is_free)) ++freed_early;
+  }
+}
+
 ncclResult_t FakeNcclCommunicator::abort() {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (aborts_are_held && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(microseconds(50));
+  count_freed_early();
   aborted_ = true;
   join();
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   while (in_graphs_ > 0) {
     if (std::chrono::steady_clock::now() > end) return ncclInternalError;
     std::this_thread::sleep_for(microseconds(50));

@@ -4,11 +4,14 @@
 #include <nccl.h>
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "framework/testing/fake_cuda/nccl_operation.h"
@@ -48,15 +51,20 @@ class FakeNcclCommunicator : public std::enable_shared_from_this<FakeNcclCommuni
   ncclResult_t launch(const std::vector<NcclCall>& calls, bool captured);
   ncclResult_t finish_operations();
 
-  /// Ends the job and the operations in progress, and then waits until all graphs that have operations of the
-  /// communicator are destroyed. Returns ncclInternalError if one still exists after 10 seconds, so that tests end.
+  /// Ends the job and the operations in progress, once hold_nccl_aborts() lets it, and then waits until all graphs that
+  /// have operations of the communicator are destroyed. Returns ncclInternalError if one still exists after 10 seconds,
+  /// so that tests end.
   ncclResult_t abort();
 
   /// Waits for the job.
   void join();
 
  private:
+  // The memory of an operation on a stream: addresses and numbers of allocations. It exists as long as the operation.
+  using Buffers = std::vector<std::pair<const void*, std::uint64_t>>;
+
   ncclResult_t enqueue(const std::vector<NcclCall>& calls, bool captured);
+  void count_freed_early();
 
   const int rank_, ranks_, device_;
   const bool blocking_;
@@ -65,6 +73,8 @@ class FakeNcclCommunicator : public std::enable_shared_from_this<FakeNcclCommuni
   std::atomic<bool> aborted_{false};
   std::atomic<int> outstanding_{0};  // operations on streams
   std::atomic<int> in_graphs_{0};    // operations that graphs have
+  std::mutex buffers_mutex_;         // acquired after that of the streams
+  std::vector<std::weak_ptr<const Buffers>> buffers_;
   std::mt19937_64 dice_;
   std::thread thread_;
 };

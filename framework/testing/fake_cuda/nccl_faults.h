@@ -14,6 +14,13 @@ void break_nccl(int rank, ncclResult_t result);
 /// The longest time after which a thread of a non-blocking communicator enqueues a call. Most calls take much less.
 void delay_nccl(std::chrono::microseconds longest);
 
+/// While `hold` is true, ncclCommAbort() does not return, and operations go on. It ends after 10 seconds all the same.
+void hold_nccl_aborts(bool hold);
+
+/// Returns the number of operations of which some memory was free when an abort ended them. They could still write
+/// there, unless the stream to which the memory belongs waits for them.
+long nccl_freed_early();
+
 /// Returns the number of calls that created a thread, by non-blocking communicators of this process.
 long nccl_threads();
 

@@ -35,6 +35,7 @@ class Plugin : public ::testing::Test {
   ~Plugin() override {
     for (int rank = 0; rank < 4; ++rank) break_nccl(rank, ncclSuccess);
     break_cuda(cudaSuccess);
+    hold_nccl_aborts(false);
     share_devices(0);
     refuse_ipc(false);
     limit_fake_memory(0);

@@ -5,6 +5,7 @@
 #include <ATen/ops/full.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
+#include <c10/util/intrusive_ptr.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -153,6 +154,32 @@ TEST_F(Plugin, AnAsynchronousErrorOfNcclEndsWhatIsInFlight) {
     }
     rank.host->barrier().wait();
   });
+}
+
+// Kernels may write to the tensors until then. The test itself has none of them any more.
+TEST_F(Plugin, TensorsOfOperationsInFlightLiveUntilTheAbortHasEnded) {
+  const long before = nccl_freed_early();
+  run(2, Seconds(30), [](const Rank& rank) {
+    if (rank.host->rank() == 0) {
+      at::Tensor tensor = rank.full(10, 1);
+      const c10::weak_intrusive_ptr<c10::TensorImpl> kept(tensor.getIntrusivePtr());
+      const auto is_freed_within = [&](milliseconds time) {
+        const auto end = Clock::now() + time;
+        while (!kept.expired() && Clock::now() < end) std::this_thread::yield();
+        return kept.expired();
+      };
+      Work work = rank.group->all_reduce(tensor, Reduction::kSum);
+      tensor.reset();
+      hold_nccl_aborts(true);
+      break_nccl(0, ncclRemoteError);
+      EXPECT_TRUE(error_of([&] { work.synchronize(); }));
+      EXPECT_FALSE(is_freed_within(milliseconds(200))) << "the thread that watches the operations has freed it";
+      hold_nccl_aborts(false);
+      EXPECT_TRUE(is_freed_within(std::chrono::seconds(20)));
+    }
+    rank.host->barrier().wait();
+  });
+  EXPECT_EQ(nccl_freed_early(), before);
 }
 
 TEST_F(Plugin, AnErrorOfCudaBecomesTheErrorOfTheGroup) {

@@ -10,6 +10,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <set>
@@ -151,6 +152,14 @@ class Memory final : public c10::DeviceAllocator {
   }
   bool is_mirror(const void* address) const { return address >= mirror_begin_ && address < mirror_begin_ + kBytes; }
 
+  std::uint64_t allocation_at(const void* address) const {
+    const std::lock_guard lock(Streams::global().mutex());
+    const auto after = blocks_.upper_bound(address);
+    if (after == blocks_.begin()) return 0;
+    const auto& [begin, block] = *std::prev(after);
+    return address < static_cast<const std::byte*>(begin) + block.size ? block.number : 0;
+  }
+
   bool is_device(const void* address) const { return address >= device_begin_ && address < device_begin_ + kBytes; }
 
  private:
@@ -159,7 +168,8 @@ class Memory final : public c10::DeviceAllocator {
     c10::DeviceIndex device = 0;
     int stream = kNoStream;
     std::int64_t pool = 0;
-    std::set<int> others;  // from recordStream()
+    std::uint64_t number = 0;  // of the allocation
+    std::set<int> others;      // from recordStream()
   };
   // A freed block that other streams may still use: until they have passed the points.
   struct InUse {
@@ -178,7 +188,8 @@ class Memory final : public c10::DeviceAllocator {
     const std::size_t size = rounded(bytes);
     std::byte* address = stream == kNoStream ? nullptr : cached({pool_, stream, size});
     if (address == nullptr) address = fresh(size, device);
-    blocks_[address] = {.size = size, .device = device, .stream = stream, .pool = pool_, .others = {}};
+    blocks_[address] = {
+        .size = size, .device = device, .stream = stream, .pool = pool_, .number = ++last_number_, .others = {}};
     count(sum(stats_.at(static_cast<std::size_t>(device)).allocated_bytes), static_cast<std::int64_t>(size));
     return address;
   }
@@ -299,6 +310,7 @@ class Memory final : public c10::DeviceAllocator {
   std::size_t reserved_ = 0;  // memory in use or cached
   std::size_t limit_ = kBytes;
   std::int64_t pool_ = 0, last_pool_ = 0;  // 0: no pool of a graph
+  std::uint64_t last_number_ = 0;
   std::set<std::int64_t> freed_pools_;
   std::map<std::size_t, std::vector<std::byte*>> unused_;  // by size
   std::map<Key, std::vector<std::byte*>> free_;
@@ -326,6 +338,7 @@ void* mirror_of(const void* device_address) {
 
 bool is_in_mirror(const void* address) { return memory().is_mirror(address); }
 bool is_device_address(const void* address) { return memory().is_device(address); }
+std::uint64_t allocation_at(const void* address) { return memory().allocation_at(address); }
 
 void* allocate_plain(std::size_t bytes, c10::DeviceIndex device) { return memory().allocate_plain(bytes, device); }
 bool free_plain(void* address) { return memory().free_plain(address); }

@@ -29,6 +29,9 @@ bool is_in_mirror(const void* address);
 /// Returns true for an address in the memory of a fake device.
 bool is_device_address(const void* address);
 
+/// Returns a number that no other allocation has, for an address in memory that is in use; 0 for one in free memory.
+std::uint64_t allocation_at(const void* address);
+
 /// Memory that belongs to no stream, as from cudaMalloc. Throws c10::OutOfMemoryError. free_plain() waits for the
 /// device and returns false if the address is not such memory.
 void* allocate_plain(std::size_t bytes, c10::DeviceIndex device);
