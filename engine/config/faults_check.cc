@@ -78,12 +78,6 @@ bool check_number_of_replicas(std::vector<ConfigProblem>& problems, const Experi
             config.faults.on_lost_rank + " goes on with the other replicas, but with " + axes +
                 " all ranks are one replica; set launch.ranks: " + std::to_string(2 * ranks) +
                 " or a higher multiple of " + std::to_string(ranks) + kOrStop);
-  for (const auto& [axis, size] : model_parallel_axes(config.mesh)) {
-    refuse_if(problems, size > 1 && (axis == "pipe" || axis == "context"), kKey,
-              config.faults.on_lost_rank +
-                  " cannot wake a rank that waits for a message of a rank which has noticed a loss, and mesh." + axis +
-                  " exchanges messages; remove it" + kOrStop);
-  }
   return ranks > 1;
 }
 

@@ -512,26 +512,34 @@ TEST(Recovery, ATraceOfARunThatResumesAfterSmallerBatchesCountsAllSteps) {
 }
 
 // Replicas of two ranks each, of which one is lost.
-const Changes kTensor{"mesh.tensor=2"};
+const Changes kTensor{"mesh.tensor=2"}, kPipe{"mesh.pipe=2", "pipeline.micro_batches=2"},
+    kContext{"mesh.context=2", "dataset=padded_tokens_under_test",
+             "model={name: char_lm, layers: 1, heads: 2, width: 16}"};
 const Changes kMesh = plus(kSharded, {"strategy=all_reduce"});
 
-TEST(Recovery, AMeshGoesOnWithoutTheReplicaThatHasLostARank) {
-  for (const auto& mesh : {kTensor, plus(kTensor, {"strategy=sharded"})}) {
-    const auto changes = plus(kMesh, mesh);
-    const auto undisturbed = run(4, {}, changes);
-    const auto expected = resumed_weights(undisturbed, 3, 2, changes);
-    for (const auto& [rank, event] : {std::pair(1, Event::kSample), std::pair(2, Event::kBackward),
-                                      std::pair(1, Event::kBackward), std::pair(3, Event::kUpdate)}) {
-      const auto lost = run(4, {{.rank = rank, .step = 5, .event = event}}, changes);
-      const auto where =
-          mesh.front() + ", " + mesh.back() + ", " + std::string(to_string(event)) + " of rank " + std::to_string(rank);
-      EXPECT_TRUE(at::equal(final_weights(lost), expected)) << where;
-      EXPECT_EQ(steps_of(lost, "test"), steps_of(undisturbed, "test")) << where;
-      EXPECT_EQ(steps_of(lost, "train"), steps_of(undisturbed, "train")) << where;
-      EXPECT_EQ(summary(lost).at("ranks"), 2) << where;
-    }
+// Loses a rank at several points of step 6 on such a mesh, which goes back to the copy of step 3.
+void expect_without_replica(const Changes& mesh) {
+  const auto changes = plus(kMesh, mesh);
+  const auto undisturbed = run(4, {}, changes);
+  const auto expected = resumed_weights(undisturbed, 3, 2, changes);
+  for (const auto& [rank, event] : {std::pair(1, Event::kSample), std::pair(2, Event::kBackward),
+                                    std::pair(1, Event::kBackward), std::pair(3, Event::kUpdate)}) {
+    const auto lost = run(4, {{.rank = rank, .step = 5, .event = event}}, changes);
+    const auto where = std::string(to_string(event)) + " of rank " + std::to_string(rank);
+    EXPECT_TRUE(at::equal(final_weights(lost), expected)) << where;
+    EXPECT_EQ(steps_of(lost, "test"), steps_of(undisturbed, "test")) << where;
+    EXPECT_EQ(steps_of(lost, "train"), steps_of(undisturbed, "train")) << where;
+    EXPECT_EQ(summary(lost).at("ranks"), 2) << where;
   }
 }
+
+TEST(Recovery, AMeshGoesOnWithoutTheReplicaThatHasLostARank) { expect_without_replica(kTensor); }
+
+TEST(Recovery, AMeshOfASharingStrategyDoesToo) { expect_without_replica(plus(kTensor, {"strategy=sharded"})); }
+
+TEST(Recovery, APipelineGoesOnWithoutTheReplicaThatHasLostARank) { expect_without_replica(kPipe); }
+
+TEST(Recovery, SequencesThatRanksShareGoOnWithoutTheReplicaThatHasLostARank) { expect_without_replica(kContext); }
 
 TEST(Recovery, AMeshMayLoseReplicasOneAfterTheOther) {
   const auto changes = plus(kMesh, kTensor);

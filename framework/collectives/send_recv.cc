@@ -6,12 +6,14 @@
 #include <stdexcept>
 
 #include "framework/collectives/steps.h"
+#include "framework/comm/operations/abandonable.h"
 #include "framework/comm/operations/arguments.h"
 
 namespace phalanx {
 namespace {
 
-class Exchange final : public Work::State {
+// Both halves are messages, so destroying them abandons them.
+class Exchange final : public Work::State, public Abandonable {
  public:
   Exchange(Work received, Work sent) : received_(std::move(received)), sent_(std::move(sent)) {}
 
@@ -24,6 +26,7 @@ class Exchange final : public Work::State {
     sent_.synchronize();
   }
   bool done() const override { return received_.done() && sent_.done(); }
+  void abandon() override {}
 
  private:
   Work received_;

@@ -5,6 +5,8 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
+#include <stdexcept>
+
 #include "framework/testing/backend_under_test.h"
 #include "framework/testing/fault.h"
 #include "framework/testing/worlds.h"
@@ -56,6 +58,53 @@ TEST(Survivors, InterruptOperationsThatWouldHaveWaited) {
       EXPECT_EQ(error_of([&] { world->barrier().wait(); }).kind(), Kind::kPeerLost);
     }
     EXPECT_EQ(sum_of_ranks(*world->shrink(), world->rank()), 0 + 1 + 2);
+  });
+}
+
+// Rank 0 waits for a message of rank 1, which waits for one of rank 0 that is never sent.
+TEST(Survivors, AreNotKeptWaitingByARankThatAnExceptionInterrupts) {
+  run_ranks(kBackend, 3, [](const CommunicatorPtr& world) {
+    auto group = world->split(0, 0);
+    if (world->rank() == 0) {
+      try {
+        const Work coming = group->recv(at::zeros({5}), 1);
+        throw std::runtime_error("interrupted");
+      } catch (const std::runtime_error&) {
+        const auto later = error_of([&] { group->send(at::zeros({5}), 1).wait(); });
+        EXPECT_EQ(later.kind(), Kind::kPeerLost);
+        EXPECT_TRUE(contains(later, "this rank has left the group because of another exception")) << later.what();
+      }
+    } else if (world->rank() == 1) {
+      EXPECT_EQ(error_of([&] { group->recv(at::zeros({5}), 0).wait(); }).kind(), Kind::kPeerLost);
+    }
+    group.reset();
+    EXPECT_EQ(sum_of_ranks(*world->shrink(), world->rank()), 0 + 1 + 2);
+  });
+}
+
+// Rank 0 has launched an all-reduce that it would run only when it waits for it. It waits for a message of rank 1.
+TEST(Survivors, AreNotKeptWaitingByAnOperationThatIsNotRunAnyMore) {
+  run_ranks(kBackend, 2, [](const CommunicatorPtr& world) {
+    auto all = world->split(0, 0), pair = world->split(0, 0);
+    const at::Tensor tensor = at::zeros({5});
+    if (world->rank() == 0) {
+      EXPECT_EQ(error_of([&] {
+                  const Work later = all->all_reduce(tensor, Reduction::kSum);
+                  pair->recv(at::zeros({5}), 1).wait();
+                }).kind(),
+                Kind::kPeerLost);
+    } else {
+      try {
+        const Work later = all->all_reduce(tensor, Reduction::kSum);
+        throw std::runtime_error("interrupted");
+      } catch (const std::runtime_error&) {
+        const auto error = error_of([&] { all->barrier().wait(); });
+        EXPECT_TRUE(contains(error, "this rank has left the group because of another exception")) << error.what();
+      }
+    }
+    all.reset();
+    pair.reset();
+    EXPECT_EQ(sum_of_ranks(*world->shrink(), world->rank()), 0 + 1);
   });
 }
 

@@ -306,13 +306,19 @@ class Copies(Shrink):
         self.assert_nothing_left()
 
 
+# Replicas of two ranks that exchange messages.
+PIPE = {"mesh.tensor": 1, "mesh.pipe": 2, "pipeline": "{schedule: 1f1b, micro_batches: 4}"}
+CONTEXT = {"mesh.tensor": 1, "mesh.context": 2, "model": "{name: char_lm, layers: 1, heads: 2, width: 16}",
+           "dataset": "{name: copy_task, train_samples: 512, test_samples: 128}"}
+
+
 class Replicas(Shrink):
     """A replica of two ranks loses one. The other one leaves, and the replica that is left goes back to a copy."""
     SETTINGS = {**SHRINK, "determinism": "run", "strategy": "all_reduce", "launch.ranks": 4, "mesh.tensor": 2,
                 "faults.copies_every": 5, "checkpoint.every_steps": 5, "checkpoint.keep_last": STEPS}
 
-    def lose_replica(self, rank, other):
-        process = self.train(*sets(self.SETTINGS, self.way), environment=self.fault("kill", rank=rank))
+    def lose_replica(self, rank, other, event="on_backward"):
+        process = self.train(*sets(self.SETTINGS, self.way), environment=self.fault("kill", rank=rank, event=event))
         run = self.run_folder()
         self.assert_status(0, process)
         self.assertIn(f"Rank {rank} of 4 is lost, 2 are left: it was killed by signal 9 (SIGKILL)", process.err)
@@ -338,6 +344,23 @@ class Meshes(Replicas):
     def test_gloo(self):
         self.way = {"backend": "gloo"}
         self.lose_replica(rank=2, other=3)
+
+    def test_pipe_on_shm(self):
+        """The ranks of a pipeline wait for messages of each other, and have operations in flight meanwhile."""
+        self.way = PIPE
+        self.lose_replica(rank=0, other=1)
+
+    def test_pipe_on_gloo(self):
+        self.way = {**PIPE, "backend": "gloo"}
+        self.lose_replica(rank=3, other=2, event="on_sample")
+
+    def test_context_on_shm(self):
+        self.way = CONTEXT
+        self.lose_replica(rank=2, other=3, event="on_sample")
+
+    def test_context_on_gloo(self):
+        self.way = {**CONTEXT, "backend": "gloo"}
+        self.lose_replica(rank=1, other=0)
 
     def test_last_replica(self):
         """When the only replica that is left loses a rank, the job ends as one that does not go on."""

@@ -52,12 +52,19 @@ GlooCommunicator::GlooCommunicator(std::shared_ptr<Group> group, std::shared_ptr
       record_(queue_->recorder().add_group(group_->name())),
       messages_(std::make_shared<Messages>(group_, queue_, record_)) {}
 
+// Launches an operation that holds this object.
+template <class Run>
+Work GlooCommunicator::enqueue(const Call& call, Run run) {
+  return queue_->launch(*record_, call, std::move(run), [this, op = call.op] {
+    group_->abandon(abandoned(std::string(to_string(op)) + " of " + group_->describe()).what());
+  });
+}
+
 Work GlooCommunicator::launch(Operation operation) {
   const Call call = operation.call;
   if (call.op == Op::kSend) return messages_->send(std::move(operation.output), call);
   if (call.op == Op::kRecv) return messages_->recv(std::move(operation.output), call);
-  return queue_->launch(*record_, call,
-                        [self = shared_from_this(), operation = std::move(operation)] { self->execute(operation); });
+  return enqueue(call, [self = shared_from_this(), operation = std::move(operation)] { self->execute(operation); });
 }
 
 void GlooCommunicator::execute(const Operation& operation) {
@@ -68,7 +75,7 @@ void GlooCommunicator::execute(const Operation& operation) {
 
 // Exceptions of the body other than CommError are passed on to the caller and do not break the group.
 Work GlooCommunicator::run(const Call& call, std::function<void()> body) {
-  return queue_->launch(*record_, call, [self = shared_from_this(), call, body = std::move(body)] {
+  return enqueue(call, [self = shared_from_this(), call, body = std::move(body)] {
     std::exception_ptr error;
     const auto guarded = [&] {
       try {

@@ -44,6 +44,8 @@ class GlooCommunicator final : public Communicator, public std::enable_shared_fr
 
  private:
   void execute(const Operation& operation);
+  template <class Run>
+  Work enqueue(const Call& call, Run run);
   CommunicatorPtr split_now(int color, int key);
 
   std::shared_ptr<Group> group_;

@@ -10,6 +10,7 @@
 
 #include "framework/base/error.h"
 #include "framework/base/random.h"
+#include "framework/comm/operations/abandonable.h"
 
 namespace phalanx::gloo {
 namespace {
@@ -51,6 +52,14 @@ class Messages::Message {
     if (!complete_) owner_->queue_->recorder().started(ticket_);
     complete();
     if (auto error = std::exchange(error_, nullptr)) std::rethrow_exception(error);
+  }
+
+  // Breaks the group, unless the message is complete. Then it fails without waiting.
+  void abandon() {
+    if (poll()) return;
+    group().abandon(abandoned(name() + " of " + group().describe()).what());
+    const std::lock_guard lock(mutex_);
+    complete();
   }
 
   bool poll() {
@@ -213,11 +222,12 @@ class Messages::SelfReceiving final : public Message {
 };
 
 // The Work of a message. done() is const, but it can make progress.
-class Messages::State final : public Work::State {
+class Messages::State final : public Work::State, public Abandonable {
  public:
   explicit State(std::unique_ptr<Message> message) : message_(std::move(message)) {}
   void wait() override { message_->wait(); }
   bool done() const override { return message_->poll(); }
+  void abandon() override { message_->abandon(); }
 
  private:
   std::unique_ptr<Message> message_;

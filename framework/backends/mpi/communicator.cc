@@ -74,22 +74,30 @@ bool MpiCommunicator::is_supported_by_mpi(const Call& call) const {
   return !is_counted_by_ints(call.op) || call.elements <= group().options().max_elements;
 }
 
+// Launches an operation that holds the group. Without ULFM, the other ranks would not learn that this one has left.
+template <class Run>
+Work MpiCommunicator::enqueue(const Call& call, Run run) {
+  if (ulfm() == nullptr) return context_.queue->launch(*context_.record, call, std::move(run));
+  const auto leave = [group = context_.group.get(), op = call.op] {
+    group->fail(abandoned(std::string(to_string(op)) + " of " + group->options().name));
+  };
+  return context_.queue->launch(*context_.record, call, std::move(run), leave);
+}
+
 Work MpiCommunicator::launch(Operation operation) {
   const Call call = operation.call;
   if (call.op == Op::kSend || call.op == Op::kRecv) return launch_message(std::move(operation.output), call);
   const auto sequence = group().next_sequence();
   if (!is_supported_by_mpi(call)) {
-    return context_.queue->launch(
-        *context_.record, call, [self = shared_from_this(), sequence, operation = std::move(operation)] {
-          perform_over_messages(*self, self->group().where(operation.call.op, sequence), operation);
-        });
+    return enqueue(call, [self = shared_from_this(), sequence, operation = std::move(operation)] {
+      perform_over_messages(*self, self->group().where(operation.call.op, sequence), operation);
+    });
   }
-  return context_.queue->launch(
-      *context_.record, call, [group = context_.group, sequence, operation = std::move(operation)]() mutable {
-        const auto timeout = operation.timeout.value_or(group->options().timeout);
-        perform({std::move(group), std::move(operation), sequence, timeout},
-                [](Execution& execution) { dispatch_collective(execution.operation.call.op, Collectives{execution}); });
-      });
+  return enqueue(call, [group = context_.group, sequence, operation = std::move(operation)]() mutable {
+    const auto timeout = operation.timeout.value_or(group->options().timeout);
+    perform({std::move(group), std::move(operation), sequence, timeout},
+            [](Execution& execution) { dispatch_collective(execution.operation.call.op, Collectives{execution}); });
+  });
 }
 
 Work MpiCommunicator::launch_message(at::Tensor tensor, const Call& call) {
@@ -104,8 +112,7 @@ Work MpiCommunicator::launch_message(at::Tensor tensor, const Call& call) {
 
 Work MpiCommunicator::run(const Call& call, std::function<void()> body) {
   group().next_sequence();
-  return context_.queue->launch(*context_.record, call,
-                                [self = shared_from_this(), body = std::move(body)] { body(); });
+  return enqueue(call, [self = shared_from_this(), body = std::move(body)] { body(); });
 }
 
 // MPI_Comm_split has no timeout. After a barrier it needs none, since all ranks are about to call it.

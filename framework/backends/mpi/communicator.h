@@ -50,6 +50,8 @@ class MpiCommunicator final : public Communicator, public std::enable_shared_fro
  private:
   Group& group() const { return *context_.group; }
   Work launch_message(at::Tensor tensor, const Call& call);
+  template <class Run>
+  Work enqueue(const Call& call, Run run);
   bool is_supported_by_mpi(const Call& call) const;
 
   MessageContext context_;

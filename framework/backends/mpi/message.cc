@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "framework/backends/mpi/types.h"
+#include "framework/backends/mpi/ulfm.h"
 
 namespace phalanx::mpi::inline PHALANX_MPI_BUILD {
 namespace {
@@ -73,7 +74,7 @@ void Message::wait() {
   try {
     group().wait(ready, group().options().timeout, [this] { return where(); }, [this] { return awaited(); });
   } catch (const CommError& error) {
-    abandon(error);
+    give_up(error);
   }
   const std::lock_guard lock(mutex_);
   if (auto error = std::exchange(error_, std::nullopt)) throw CommError(*error);
@@ -157,7 +158,13 @@ void Message::finish(std::optional<CommError> error) {
   done_.store(true, std::memory_order_release);
 }
 
-void Message::abandon(const CommError& error) {
+// Without ULFM, the other ranks would not learn that this one has left.
+void Message::abandon() {
+  if (ulfm() == nullptr) return wait();
+  if (!done()) give_up(abandoned(where()));
+}
+
+void Message::give_up(const CommError& error) {
   group().inbox()->remove({group().comm(), call_.peer, call_.tag}, *this);
   const std::lock_guard lock(mutex_);
   if (done_) return;

@@ -16,6 +16,7 @@
 #include "framework/backends/mpi/group.h"
 #include "framework/backends/mpi/inbox.h"
 #include "framework/base/error.h"
+#include "framework/comm/operations/abandonable.h"
 #include "framework/comm/operations/call.h"
 #include "framework/comm/operations/flight_recorder.h"
 #include "framework/comm/operations/operation_queue.h"
@@ -33,7 +34,7 @@ struct MessageContext {
 /// One message that is sent or received, as raw bytes. It is on its way when send() or receive() returns; exactly one
 /// of them is called, once. If its length differs from the receiver's tensor, the receiver gets kMismatch and the
 /// message is lost, but the group goes on. Any other error breaks the group. Thread-safe.
-class Message final : public Work::State, private Inbox::Receiver {
+class Message final : public Work::State, public Abandonable, private Inbox::Receiver {
  public:
   /// `call` has been checked; it gives the peer and the tag.
   Message(const MessageContext& context, at::Tensor tensor, const Call& call);
@@ -43,6 +44,7 @@ class Message final : public Work::State, private Inbox::Receiver {
 
   void wait() override;
   bool done() const override;  // makes progress, too
+  void abandon() override;
 
  private:
   bool take() noexcept override;
@@ -58,7 +60,7 @@ class Message final : public Work::State, private Inbox::Receiver {
   bool test();
   void finish(std::optional<CommError> error = std::nullopt);
   std::optional<CommError> mismatch() const;
-  void abandon(const CommError& error);
+  void give_up(const CommError& error);
 
   const MessageContext context_;
   const Call call_;

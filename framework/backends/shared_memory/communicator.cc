@@ -88,11 +88,18 @@ bool SharedMemoryCommunicator::offers(NativeWay way) const {
   return false;
 }
 
+// Launches an operation that holds this object.
+template <class Run>
+Work SharedMemoryCommunicator::enqueue(const Call& call, Run run) {
+  return rank_->queue.launch(*records_, call, std::move(run), [this, op = call.op] {
+    group_->fail_between_calls(abandoned(std::string(to_string(op)) + " of " + name()));
+  });
+}
+
 Work SharedMemoryCommunicator::launch(Operation operation) {
   const Call call = operation.call;
   if (call.op == Op::kSend || call.op == Op::kRecv) return launch_message(std::move(operation.output), call);
-  return rank_->queue.launch(
-      *records_, call, [self = shared_from_this(), operation = std::move(operation)] { self->execute(operation); });
+  return enqueue(call, [self = shared_from_this(), operation = std::move(operation)] { self->execute(operation); });
 }
 
 void SharedMemoryCommunicator::execute(const Operation& operation) {
@@ -128,7 +135,7 @@ void SharedMemoryCommunicator::await(Transfer& transfer) {
 }
 
 Work SharedMemoryCommunicator::run(const Call& call, std::function<void()> body) {
-  return rank_->queue.launch(*records_, call, [self = shared_from_this(), body = std::move(body)] { body(); });
+  return enqueue(call, [self = shared_from_this(), body = std::move(body)] { body(); });
 }
 
 template <class Run>

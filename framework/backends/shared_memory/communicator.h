@@ -55,6 +55,7 @@ class SharedMemoryCommunicator final : public Communicator,
 
   // TransferOwner:
   void await(Transfer& transfer) override;
+  void abandon(Transfer& transfer) override { messages_->abandon(transfer); }
 
   // AddressBook:
   Location locate(const void* begin, std::size_t bytes) const override;
@@ -62,6 +63,8 @@ class SharedMemoryCommunicator final : public Communicator,
 
  private:
   Work launch_message(at::Tensor tensor, const Call& call);
+  template <class Run>
+  Work enqueue(const Call& call, Run run);
   void execute(const Operation& operation);
   template <class Run>
   void run_guarded(const Run& run);

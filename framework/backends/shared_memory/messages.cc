@@ -109,6 +109,14 @@ void Messages::await(Transfer& transfer, const std::function<void()>& poll_all) 
   abandon_all();
 }
 
+void Messages::abandon(Transfer& transfer) {
+  const std::lock_guard lock(mutex_);
+  move_or_abandon([this] { poll_locked(); });  // it may be there already
+  if (transfer.done()) return;
+  group_.fail_between_calls(abandoned(describe(transfer)));
+  abandon_all();
+}
+
 void Messages::record_wait(Transfer& transfer) {
   const std::lock_guard lock(mutex_);
   if (!transfer.done()) transfer.recorder->started(transfer.ticket);

@@ -38,6 +38,9 @@ class Messages {
   /// Blocks until the transfer is complete or has failed. `poll_all` moves the messages of all groups of this rank.
   void await(Transfer& transfer, const std::function<void()>& poll_all);
 
+  /// Breaks the group unless the transfer is complete. Then all transfers are complete.
+  void abandon(Transfer& transfer);
+
  private:
   struct Incoming;
   struct ToPeer;

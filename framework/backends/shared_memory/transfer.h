@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "framework/comm/operations/abandonable.h"
 #include "framework/comm/operations/call.h"
 #include "framework/comm/operations/flight_recorder.h"
 #include "framework/comm/operations/work.h"
@@ -20,11 +21,12 @@ class Transfer;
 class TransferOwner {
  public:
   virtual ~TransferOwner() = default;
-  virtual void await(Transfer& transfer) = 0;  // blocks until `transfer` is complete
+  virtual void await(Transfer& transfer) = 0;    // blocks until `transfer` is complete
+  virtual void abandon(Transfer& transfer) = 0;  // breaks the group unless `transfer` is complete
 };
 
 /// One message that is sent or received. Its Messages object moves it under a lock; any thread may test it and wait.
-class Transfer final : public Work::State {
+class Transfer final : public Work::State, public Abandonable {
  public:
   /// Keeps the owner alive.
   Transfer(at::Tensor tensor, const Call& call, std::shared_ptr<TransferOwner> owner)
@@ -45,6 +47,10 @@ class Transfer final : public Work::State {
     if (auto error = std::exchange(error_, nullptr)) std::rethrow_exception(error);
   }
   bool done() const override { return done_.load(std::memory_order_acquire); }
+  void abandon() override {
+    if (call_.op == Op::kSend) return wait();  // a peer takes each message in its next wait for anything
+    if (!done()) owner_->abandon(*this);
+  }
 
   /// Completes the transfer and releases the tensor. Must be called once. `error` is the reason if it failed.
   void complete(std::exception_ptr error = nullptr) {

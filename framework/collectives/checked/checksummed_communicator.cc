@@ -11,6 +11,7 @@
 #include "framework/base/error.h"
 #include "framework/base/storage/crc32c.h"
 #include "framework/collectives/direct.h"
+#include "framework/comm/operations/abandonable.h"
 
 namespace phalanx {
 namespace {
@@ -37,8 +38,8 @@ Operation checksum_operation(const Operation& message, const at::Tensor& checksu
   return operation;
 }
 
-/// A message with its checksum, in flight.
-class CheckedMessage : public Work::State {
+/// A message with its checksum, in flight. Both are messages, so destroying them abandons them.
+class CheckedMessage : public Work::State, public Abandonable {
  public:
   CheckedMessage(Work message, Work checksum, at::Tensor value)
       : message_(std::move(message)), checksum_(std::move(checksum)), value_(std::move(value)) {}
@@ -48,6 +49,7 @@ class CheckedMessage : public Work::State {
     checksum_.wait();
   }
   bool done() const override { return message_.done() && checksum_.done(); }
+  void abandon() override {}
 
  protected:
   std::int64_t value() const { return *value_.const_data_ptr<std::int64_t>(); }

@@ -6,10 +6,13 @@
 #include <memory>
 #include <utility>
 
+#include "framework/comm/operations/abandonable.h"
+
 namespace phalanx {
 namespace {
 
-class CopiedResult final : public Work::State {
+// Destroying the Work before the copy waits for it, or abandons it.
+class CopiedResult final : public Work::State, public Abandonable {
  public:
   CopiedResult(Work work, at::Tensor from, at::Tensor to)
       : work_(std::move(work)), from_(std::move(from)), to_(std::move(to)) {}
@@ -22,6 +25,7 @@ class CopiedResult final : public Work::State {
     done_ = true;
   }
   bool done() const override { return done_; }
+  void abandon() override {}
 
  private:
   Work work_;

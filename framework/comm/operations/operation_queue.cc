@@ -10,6 +10,8 @@ namespace {
 
 constexpr auto kSpin = std::chrono::microseconds(50);
 
+thread_local int running_operations = 0;  // one within the other
+
 }  // namespace
 
 void OperationQueue::Fifo::push(EntryPtr entry) {
@@ -23,6 +25,8 @@ OperationQueue::EntryPtr OperationQueue::Fifo::pop() {
   first_ = std::move(entry->next_);
   return entry;
 }
+
+bool OperationQueue::runs_operation() { return running_operations > 0; }
 
 OperationQueue::~OperationQueue() {
   line_->stop();
@@ -44,13 +48,25 @@ void OperationQueue::Entry::wait() {
   if (auto error = std::exchange(error_, nullptr)) std::rethrow_exception(error);
 }
 
+// An operation that another thread runs has begun on this rank before the exception, so its peers get there as well.
+void OperationQueue::Entry::abandon() {
+  if (!can_leave() || taken_.exchange(true, std::memory_order_acq_rel)) return wait();
+  leave();
+  line_->recorder.finished(ticket_, false);
+  done_.store(true, std::memory_order_release);
+}
+
+// Does nothing if the operation was abandoned.
 void OperationQueue::Entry::execute() noexcept {
+  if (taken_.exchange(true, std::memory_order_acq_rel)) return;
   line_->recorder.started(ticket_);
+  ++running_operations;
   try {
     run();
   } catch (...) {
     error_ = std::current_exception();
   }
+  --running_operations;
   line_->recorder.finished(ticket_, error_ == nullptr);
   done_.store(true, std::memory_order_release);
 }

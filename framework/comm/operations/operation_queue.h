@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "framework/comm/operations/abandonable.h"
 #include "framework/comm/operations/flight_recorder.h"
 #include "framework/comm/operations/work.h"
 
@@ -53,7 +54,15 @@ class OperationQueue {
   /// Launches an operation. `run` performs it and blocks until it is done or throws; it owns the tensors it works on.
   template <class Run>
   Work launch(FlightRecorder::Group& group, const Call& call, Run&& run) {
-    auto operation = std::make_shared<EntryOf<std::decay_t<Run>>>(line_, std::forward<Run>(run));
+    return launch(group, call, std::forward<Run>(run), nullptr);
+  }
+
+  /// Does the same for an operation that is not run if an exception destroys its Work before that. Then `leave` breaks
+  /// the group on this rank, so that its peers do not wait for the operation, and so that later operations cannot take
+  /// its place. It is called once at most, while `run` still exists, and must neither block nor throw.
+  template <class Run, class Leave>
+  Work launch(FlightRecorder::Group& group, const Call& call, Run&& run, Leave leave) {
+    auto operation = std::make_shared<EntryOf<std::decay_t<Run>, Leave>>(line_, std::forward<Run>(run), leave);
     operation->ticket_ = line_->recorder.launched(group, call);
     line_->append(operation);
     return Work(std::move(operation));
@@ -63,6 +72,9 @@ class OperationQueue {
   void drain() { line_->run_through(nullptr); }
 
   FlightRecorder& recorder() { return line_->recorder; }
+
+  /// Returns true if this thread runs an operation of any queue now.
+  static bool runs_operation();
 
  private:
   class Entry;
@@ -111,40 +123,54 @@ class OperationQueue {
     std::atomic<bool> stopped_{false};
   };
 
-  class Entry : public Work::State {
+  class Entry : public Work::State, public Abandonable {
    public:
     explicit Entry(const std::shared_ptr<Line>& line) : line_(line) {}
     void wait() final;
+    void abandon() final;
     bool done() const final { return done_.load(std::memory_order_acquire); }
     void execute() noexcept;
 
    private:
     friend class OperationQueue;
-    virtual void run() = 0;  // called once; the tensors are released afterwards
+    // One of the two is called once; the tensors are released afterwards.
+    virtual void run() = 0;
+    virtual void leave() = 0;
+    virtual bool can_leave() const = 0;
 
     std::shared_ptr<Line> line_;
     EntryPtr next_;  // in a Fifo
     FlightRecorder::Ticket ticket_;
     std::exception_ptr error_;
+    std::atomic<bool> taken_{false};  // by the thread that runs it, or leaves it
     std::atomic<bool> done_{false};
   };
 
-  template <class Run>
+  template <class Run, class Leave>
   class EntryOf final : public Entry {
    public:
     template <class From>
-    EntryOf(const std::shared_ptr<Line>& line, From&& run)
-        : Entry(line), run_(std::in_place, std::forward<From>(run)) {}
+    EntryOf(const std::shared_ptr<Line>& line, From&& run, Leave leave)
+        : Entry(line), run_(std::in_place, std::forward<From>(run)), leave_(std::move(leave)) {}
 
    private:
+    struct Release {
+      ~Release() { run.reset(); }
+      std::optional<Run>& run;
+    };
+
     void run() override {
-      const struct Release {
-        ~Release() { run.reset(); }
-        std::optional<Run>& run;
-      } release{run_};
+      const Release release{run_};
       (*run_)();
     }
+    void leave() override {
+      const Release release{run_};
+      if constexpr (!std::is_null_pointer_v<Leave>) leave_();
+    }
+    bool can_leave() const override { return !std::is_null_pointer_v<Leave>; }
+
     std::optional<Run> run_;
+    [[no_unique_address]] Leave leave_;
   };
 
   std::shared_ptr<Line> line_;

@@ -71,6 +71,50 @@ TEST_F(Operations, RunAtTheLatestWhenTheirWorkIsDestroyed) {
   EXPECT_NO_THROW({ Work failing = launch([] { throw std::runtime_error("logged, not thrown"); }); });
 }
 
+// Launches an operation that can leave its group, and throws an exception while its Work is there.
+template <class Launch>
+void interrupt(const Launch& launch) {
+  try {
+    const Work work = launch();
+    throw std::runtime_error("interrupted");
+  } catch (const std::runtime_error&) {
+  }
+}
+
+TEST_F(Operations, LeaveTheirGroupInsteadIfAnExceptionDestroysTheirWork) {
+  int left = 0;
+  auto tensor = std::make_shared<int>(1);
+  interrupt([&] {
+    return queue_.launch(
+        *group_, kCall, [this, tensor] { order_.push_back(1); },
+        [&] {
+          EXPECT_EQ(tensor.use_count(), 2) << "what the operation owns is still there";
+          ++left;
+        });
+  });
+  EXPECT_EQ(left, 1);
+  EXPECT_EQ(tensor.use_count(), 1);
+  EXPECT_EQ(queue_.recorder().records().at(0).state, State::kFailed);
+  note(2).wait();
+  queue_.drain();
+  EXPECT_EQ(order_, std::vector{2});
+  EXPECT_EQ(left, 1);
+}
+
+TEST_F(Operations, RunIfAnExceptionDestroysTheirWorkAndTheyCannotLeave) {
+  interrupt([&] { return note(1); });
+  EXPECT_EQ(order_, std::vector{1});
+}
+
+TEST_F(Operations, LeaveNothingIfTheyHaveRunWhenAnExceptionDestroysTheirWork) {
+  interrupt([&] {
+    Work work = queue_.launch(*group_, kCall, [this] { order_.push_back(1); }, [] { ADD_FAILURE(); });
+    queue_.drain();
+    return work;
+  });
+  EXPECT_EQ(order_, std::vector{1});
+}
+
 // An operation owns the objects it works on until it is complete, and no longer.
 TEST_F(Operations, ReleaseWhatTheyOwnWhenTheyAreDone) {
   auto tensor = std::make_shared<int>(1);

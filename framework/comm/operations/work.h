@@ -21,6 +21,11 @@ namespace phalanx {
 /// Work that was not waited for waits for it and logs its error: an operation is never silently abandoned, because its
 /// peers rely on it.
 ///
+/// If an exception destroys the Work of a message, or of an operation that has not begun on this rank, it is not waited
+/// for: its peers may wait for this rank elsewhere, for something that it does not do any more. This rank leaves the
+/// group instead, so that its peers, and later calls of its own, get CommError::kPeerLost (abandonable.h). This does
+/// not hold within an operation (Communicator::run), nor for tensors of devices.
+///
 /// Threads: a Work may be passed to any thread, also to one other than the launching thread, but it is not thread-safe:
 /// calls for one Work must not overlap. Different Works may be waited for in different threads at the same time.
 class [[nodiscard]] Work {
