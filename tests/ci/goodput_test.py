@@ -97,6 +97,7 @@ class Goodput(unittest.TestCase):
         self.assertEqual(1, done.returncode)
         self.assertIn("hung for 0.2 s", done.stderr)
         self.assertIn("two ranks or more", self.measure("--ranks=1")[0].stderr)
+        self.assertIn("run ./bazelw build //tools:train", self.measure("--train=/no/such/program")[0].stderr)
 
 
 if __name__ == "__main__":
