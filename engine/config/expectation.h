@@ -129,7 +129,10 @@ struct ExpectedScalingConfig {
 
 struct ExpectedFaultsConfig {
   std::int64_t injected = 0;
-  std::optional<std::int64_t> survived;
+  std::int64_t survived = -1;
+
+  /// Returns the least number of runs that must survive.
+  std::int64_t least() const { return survived < 0 ? injected : survived; }
 
   template <class V>
   void visit(V& v) {
@@ -137,7 +140,7 @@ struct ExpectedFaultsConfig {
       "runs that tools:chaos disturbs with a fault each, which follows from the seed of the config; 0: none; "
       "tools:regress checks it",
       config::at_least(0));
-    v("survived", survived, "least number of these runs that survive; absent: all of them");
+    v("survived", survived, "least number of these runs that survive; -1: all of them", config::at_least(-1));
   }
 };
 

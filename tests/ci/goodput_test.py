@@ -56,6 +56,19 @@ for rank in [*ranks, other_child]:
 """
 
 
+# A Python with a torchrun that ends with its only rank, which ends by itself after a while.
+TORCHRUN = """#!/usr/bin/env python3
+import os, pathlib, subprocess, sys
+if sys.argv[1] == "-c":
+    sys.exit(0)
+folder = pathlib.Path(sys.argv[-3])
+rank = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(2)", "elastic_peer.py"])
+(folder / "training").write_text("it trains")
+if rank.wait() != 0:
+    sys.exit("no restarts are left")
+"""
+
+
 class Goodput(unittest.TestCase):
     def measure(self, *words, python="/bin/false"):
         """Returns the ended script, the settings of the jobs that it has started, and their figures."""
@@ -88,6 +101,19 @@ class Goodput(unittest.TestCase):
                           ["restart", "2", "60.0 %"]], [[row[0], row[2], row[3]] for row in rows[2:]])
         self.assertRegex(rows[3][4], r"^\d+\.\d %$")
         self.assertIn("torchrun is not measured: /bin/false has no PyTorch", done.stdout)
+
+    def test_torchrun_that_does_not_survive_is_told(self):
+        with tempfile.TemporaryDirectory() as folder:
+            python = pathlib.Path(folder) / "python"
+            python.write_text(TORCHRUN)
+            python.chmod(0o755)
+            done, _, figures = self.measure("--every=0.6", "--rounds=1", "--steps=7", python=python)
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertIsNone(figures["torchrun"][0]["seconds"])
+        self.assertEqual(1, figures["torchrun"][0]["failures"])
+        self.assertRegex(done.stdout, r"\| torchrun, undisturbed \| \d+\.\d \| 0 \|  \|  \|\n\| torchrun \|  \| 1 \|  \|  \|\n")
+        self.assertIn("torchrun: 1 of 1 jobs did not complete. ", done.stdout)
+        self.assertIn("failed with status 1, after 1 failures: no restarts are left", done.stdout)
 
     def test_a_job_that_fails_or_hangs_ends_the_measurement(self):
         done, _, _ = self.measure("--set=model=none")
