@@ -85,10 +85,9 @@ void check_memory(std::vector<ConfigProblem>& problems, const std::string& max) 
 // Checks what tools:chaos needs of a run.
 void check_faults_of(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto& faults = config.expect.faults;
-  const std::int64_t survived = faults.survived.value_or(faults.injected);
   refuse_if(
-      problems, survived < 0 || survived > faults.injected, "expect.faults.survived",
-      std::to_string(survived) + " is not between 0 and expect.faults.injected: " + std::to_string(faults.injected));
+      problems, faults.survived > faults.injected, "expect.faults.survived",
+      std::to_string(faults.survived) + " is more than expect.faults.injected: " + std::to_string(faults.injected));
   if (faults.injected == 0) return;
   refuse_if(problems, config.checkpoint.every_steps == 0, "expect.faults.injected",
             "needs a run that saves checkpoints, from which it goes on after a fault; set checkpoint.every_steps");

@@ -110,7 +110,7 @@ TEST(Expectation, OfOtherRunsIsChecked) {
   const std::string saved = ", checkpoint: {every_steps: 5}";
   EXPECT_EQ(complaint_about("{faults: {injected: 10, survived: 9}}", saved), "");
   EXPECT_EQ(complaint_about("{faults: {injected: 10, survived: 11}}", saved),
-            "config: expect.faults.survived: 11 is not between 0 and expect.faults.injected: 10");
+            "config: expect.faults.survived: 11 is more than expect.faults.injected: 10");
   EXPECT_EQ(complaint_about("{faults: {injected: 10}}"),
             "config: expect.faults.injected: needs a run that saves checkpoints, from which it goes on after a fault; "
             "set checkpoint.every_steps");

@@ -49,8 +49,7 @@ Relations relations_of(const ExperimentConfig& config, const PlannedCase& planne
   if (!expect.same_as.config.empty()) relations.same_as = same_as_of(expect.same_as, planned);
   const auto& faults = expect.faults;
   if (faults.injected > 0) {
-    relations.faults = {
-        .injected = faults.injected, .survived = faults.survived.value_or(faults.injected), .seed = config.seed};
+    relations.faults = {.injected = faults.injected, .survived = faults.least(), .seed = config.seed};
   }
   return relations;
 }
