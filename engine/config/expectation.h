@@ -127,6 +127,23 @@ struct ExpectedScalingConfig {
   }
 };
 
+struct ExpectedFaultsConfig {
+  std::int64_t injected = 0;
+  std::int64_t survived = -1;
+
+  /// Returns the least number of runs that must survive.
+  std::int64_t least() const { return survived < 0 ? injected : survived; }
+
+  template <class V>
+  void visit(V& v) {
+    v("injected", injected,
+      "runs that tools:chaos disturbs with a fault each, which follows from the seed of the config; 0: none; "
+      "tools:regress checks it",
+      config::at_least(0));
+    v("survived", survived, "least number of these runs that survive; -1: all of them", config::at_least(-1));
+  }
+};
+
 /// Section `expect` of a config: {test: {accuracy: {min: 0.97}}}. A run checks everything that it can know by itself,
 /// and fails if its results are not as expected. tools:regress checks what takes other runs.
 struct ExpectConfig : SplitBounds {
@@ -138,6 +155,7 @@ struct ExpectConfig : SplitBounds {
   SameAsConfig same_as;
   std::optional<double> resume_at;
   ExpectedScalingConfig scaling;
+  ExpectedFaultsConfig faults;
 
   template <class V>
   void visit(V& v) {
@@ -154,6 +172,7 @@ struct ExpectConfig : SplitBounds {
       "tools:regress checks it",
       config::between(0, 1));
     v("scaling", scaling, "scaling efficiency");
+    v("faults", faults, "faults that the run survives");
   }
 };
 

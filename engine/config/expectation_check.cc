@@ -82,6 +82,19 @@ void check_memory(std::vector<ConfigProblem>& problems, const std::string& max) 
   }
 }
 
+// Checks what tools:chaos needs of a run.
+void check_faults_of(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
+  const auto& faults = config.expect.faults;
+  refuse_if(
+      problems, faults.survived > faults.injected, "expect.faults.survived",
+      std::to_string(faults.survived) + " is more than expect.faults.injected: " + std::to_string(faults.injected));
+  if (faults.injected == 0) return;
+  refuse_if(problems, config.checkpoint.every_steps == 0, "expect.faults.injected",
+            "needs a run that saves checkpoints, from which it goes on after a fault; set checkpoint.every_steps");
+  refuse_if(problems, !config.launch.hosts.empty(), "expect.faults.injected",
+            "disturbs runs on one machine, but launch.hosts is set");
+}
+
 // Checks the expectations that tools:regress checks.
 void check_other_runs(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto& expect = config.expect;
@@ -94,6 +107,7 @@ void check_other_runs(std::vector<ConfigProblem>& problems, const ExperimentConf
             "must be above 0 and below 1, so that there are steps before and after");
   refuse_if(problems, expect.scaling.min && training_ranks(config) == 1, "expect.scaling.min",
             "compares with one rank, but this run trains on one rank itself");
+  check_faults_of(problems, config);
 }
 
 }  // namespace

@@ -55,8 +55,9 @@ TEST(Expectation, WhatTakesOtherRunsIsLeftToRegress) {
   EXPECT_THAT(left_to_regress(expecting("{test: {loss: {max: 1}}, throughput: {min: 1}, traffic: {tolerance: 0}}")),
               IsEmpty());
   EXPECT_THAT(left_to_regress(expecting("{throughput: {of_median: 0.95}, same_as: {config: a.yaml}, resume_at: 0.5, "
-                                        "scaling: {min: 0.7}}")),
-              ElementsAre("expect.throughput.of_median", "expect.same_as", "expect.resume_at", "expect.scaling"));
+                                        "scaling: {min: 0.7}, faults: {injected: 3}}")),
+              ElementsAre("expect.throughput.of_median", "expect.same_as", "expect.resume_at", "expect.scaling",
+                          "expect.faults"));
 }
 
 TEST(Expectation, OfAnEpochMustBeMeasuredAfterIt) {
@@ -106,6 +107,13 @@ TEST(Expectation, OfOtherRunsIsChecked) {
   EXPECT_EQ(complaint_about("{scaling: {min: 0.7}}", ", launch: {ranks: 2}"), "");
   EXPECT_EQ(complaint_about("{scaling: {min: 0.7}}"),
             "config: expect.scaling.min: compares with one rank, but this run trains on one rank itself");
+  const std::string saved = ", checkpoint: {every_steps: 5}";
+  EXPECT_EQ(complaint_about("{faults: {injected: 10, survived: 9}}", saved), "");
+  EXPECT_EQ(complaint_about("{faults: {injected: 10, survived: 11}}", saved),
+            "config: expect.faults.survived: 11 is more than expect.faults.injected: 10");
+  EXPECT_EQ(complaint_about("{faults: {injected: 10}}"),
+            "config: expect.faults.injected: needs a run that saves checkpoints, from which it goes on after a fault; "
+            "set checkpoint.every_steps");
   EXPECT_THAT([] { expecting("{throughput: {nights: 0}}"); },
               ThrowsMessage<ConfigError>(HasSubstr("must be between 1 and 1000, got 0")));
 }

@@ -146,7 +146,8 @@ TEST(ExpectedRun, ComparesTrafficWithItsPlan) {
 
 TEST(ExpectedRun, LeavesWhatTakesOtherRuns) {
   EXPECT_THAT(
-      Ended{}.lines("{throughput: {of_median: 0.9}, same_as: {config: a.yaml}, resume_at: 0.5, scaling: {min: 1}}"),
+      Ended{}.lines("{throughput: {of_median: 0.9}, same_as: {config: a.yaml}, resume_at: 0.5, scaling: {min: 1}, "
+                    "faults: {injected: 1}}"),
       IsEmpty());
 }
 

@@ -46,6 +46,7 @@ const std::set<std::string> kKindsOfAllRanks{"skip_collective", "other_order"};
 constexpr std::array<std::string_view, 6> kFlips{"flip_parameter", "flip_optimizer", "flip_buffer",
                                                  "flip_gradient",  "flip_message",   "flip_checkpoint"};
 constexpr std::int64_t kSlowSteps = 10;
+constexpr double kNewcomerPatience = 20;  // seconds for which ranks wait for newcomers
 
 // The point of a run at which a fault happens.
 struct FaultPoint {
@@ -202,6 +203,11 @@ class FailingDataset final : public Dataset {
   mutable std::atomic<std::int64_t> gathered_{0};
 };
 
+void require_one_of(const std::vector<std::string>& names, const std::string& name, const JsonValue& place) {
+  if (std::ranges::find(names, name) != names.end()) return;
+  place.refuse("\"" + name + "\" is not one of " + join(names, ", "));
+}
+
 PlannedFault parse_planned_fault(const std::string& text) {
   const JsonValue json = parse_json(text, kPlannedFault);
   PlannedFault fault{.kind = json.get<std::string>("kind"),
@@ -210,11 +216,11 @@ PlannedFault parse_planned_fault(const std::string& text) {
                      .event = event_from_name(json.get_or<std::string>("event", "on_update")),
                      .seconds = json.get_or<double>("seconds", 0),
                      .times = json.get_or<std::int64_t>("times", 1),
-                     .note = json.get<std::string>("note")};
-  const auto kinds = planned_fault_kinds();
-  if (std::ranges::find(kinds, fault.kind) == kinds.end()) {
-    json.at("kind").refuse("\"" + fault.kind + "\" is not one of " + join(kinds, ", "));
-  }
+                     .note = json.get<std::string>("note"),
+                     .newcomer = json.get_or<std::string>("newcomer", ""),
+                     .awaits_newcomers = json.get_or<std::int64_t>("awaits_newcomers", 0)};
+  require_one_of(planned_fault_kinds(), fault.kind, json.at("kind"));
+  if (!fault.newcomer.empty()) require_one_of(newcomer_points(), fault.newcomer, json.at("newcomer"));
   return fault;
 }
 
@@ -229,10 +235,15 @@ std::vector<std::string> planned_fault_kinds() {
 }
 
 std::string to_text(const PlannedFault& fault) {
-  return nlohmann::ordered_json{{"kind", fault.kind},       {"rank", fault.rank},
-                                {"step", fault.step},       {"event", std::string(to_string(fault.event))},
-                                {"seconds", fault.seconds}, {"times", fault.times},
-                                {"note", fault.note}}
+  return nlohmann::ordered_json{{"kind", fault.kind},
+                                {"rank", fault.rank},
+                                {"step", fault.step},
+                                {"event", std::string(to_string(fault.event))},
+                                {"seconds", fault.seconds},
+                                {"times", fault.times},
+                                {"note", fault.note},
+                                {"newcomer", fault.newcomer},
+                                {"awaits_newcomers", fault.awaits_newcomers}}
       .dump();
 }
 
@@ -254,6 +265,21 @@ bool note_planned_fault(const PlannedFault& fault, std::int64_t repetition) {
 
 // A hook counts the steps that are complete; until kUpdate, the current one is not.
 std::int64_t number_of_step(const State& state, Event event) { return state.step + (event == Event::kUpdate ? 0 : 1); }
+
+const std::vector<std::string>& newcomer_points() {
+  static const std::vector<std::string> points{"loads", "waits", "trains"};
+  return points;
+}
+
+void end_newcomer(const PlannedFault& fault, const std::string& point) {
+  if (fault.newcomer == point && note_planned_fault(fault, 1)) send_to_itself(SIGKILL);
+}
+
+void await_newcomers(const PlannedFault& fault, const State& state, const std::function<bool()>& present) {
+  if (fault.awaits_newcomers == 0 || number_of_step(state, Event::kUpdate) < fault.awaits_newcomers) return;
+  const auto deadline = Clock::now() + std::chrono::duration<double>(kNewcomerPatience);
+  while (!present() && Clock::now() < deadline) sleep_for(0.002);
+}
 
 std::optional<PlannedHook> planned_hook(const PlannedFault& fault, const CommunicatorPtr& world) {
   const bool takes_part = fault.rank == world->rank() || kKindsOfAllRanks.contains(fault.kind);

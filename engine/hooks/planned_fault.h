@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,6 +24,11 @@ struct PlannedFault {
   std::int64_t times = 1;        // for kinds that flip a bit: in how many consecutive steps
   std::string note{};            // the path of a file that the rank creates just before. If it exists, the fault has
                                  // happened, and does not happen again in a job that was started again
+
+  // The rest is for jobs that replace lost ranks (faults.on_lost_rank: replace).
+  std::string newcomer{};             // one of newcomer_points(), where the first newcomer is killed; empty: it is not
+  std::int64_t awaits_newcomers = 0;  // the first step at whose end ranks wait for newcomers in place of lost ranks, so
+                                      // that a short run has them, too; 0: there is no such step
 };
 
 /// The variable with a fault as JSON: to_text().
@@ -70,6 +76,18 @@ bool note_planned_fault(const PlannedFault& fault, std::int64_t repetition = 0);
 
 /// Returns the number of the step, from 1, during which a hook of this event is called.
 std::int64_t number_of_step(const State& state, Event event);
+
+/// Returns the points at which a newcomer can be killed: "loads" (before it loads its data), "waits" (before it waits
+/// to take part), "trains" (at the end of its first step).
+const std::vector<std::string>& newcomer_points();
+
+/// Ends this process, a newcomer, by SIGKILL if the fault plans that for this point and no other newcomer has ended so.
+/// Leaves the note NOTE.1.
+void end_newcomer(const PlannedFault& fault, const std::string& point);
+
+/// Waits at the end of a step, if the fault plans that, until `present` returns true, at most for 20 s. `present`
+/// returns true if no rank is missing or somebody waits to take part. All ranks call this.
+void await_newcomers(const PlannedFault& fault, const State& state, const std::function<bool()>& present);
 
 /// A hook with its event.
 struct PlannedHook {

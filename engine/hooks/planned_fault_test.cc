@@ -3,6 +3,7 @@
 
 #include <ATen/ops/ones.h>
 #include <gmock/gmock.h>
+#include <signal.h>
 #include <stdlib.h>
 
 #include <chrono>
@@ -54,8 +55,15 @@ double seconds_of(const std::function<void()>& task) {
 }
 
 TEST(PlannedFault, IsReadFromTheEnvironmentAsItWasWritten) {
-  const PlannedFault fault{
-      .kind = "slow", .rank = 1, .step = 7, .event = Event::kBackward, .seconds = 0.5, .times = 2, .note = "/tmp/note"};
+  const PlannedFault fault{.kind = "slow",
+                           .rank = 1,
+                           .step = 7,
+                           .event = Event::kBackward,
+                           .seconds = 0.5,
+                           .times = 2,
+                           .note = "/tmp/note",
+                           .newcomer = "waits",
+                           .awaits_newcomers = 40};
   ::setenv(kPlannedFault, to_text(fault).c_str(), 1);
   const auto read = planned_fault();
   ::unsetenv(kPlannedFault);
@@ -73,6 +81,37 @@ TEST(PlannedFault, RefusesAnUnknownKind) {
     EXPECT_THAT(error.what(), HasSubstr("\"flood\" is not one of bad_alloc"));
   }
   ::unsetenv(kPlannedFault);
+}
+
+TEST(PlannedFault, RefusesAnUnknownPointOfANewcomer) {
+  ::setenv(kPlannedFault, R"({"kind": "kill", "rank": 0, "step": 1, "note": "x", "newcomer": "leaves"})", 1);
+  try {
+    (void)planned_fault();
+    ADD_FAILURE() << "accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("\"leaves\" is not one of loads, waits, trains"));
+  }
+  ::unsetenv(kPlannedFault);
+}
+
+TEST(PlannedFault, KillsOneNewcomerAtItsPoint) {
+  auto fault = fault_of("kill");
+  fault.newcomer = "waits";
+  end_newcomer(fault, "loads");
+  EXPECT_EXIT(end_newcomer(fault, "waits"), ::testing::KilledBySignal(SIGKILL), "");
+  end_newcomer(fault, "waits");  // returns, as the note exists
+}
+
+TEST(PlannedFault, WaitsForNewcomersFromItsStepOn) {
+  auto fault = fault_of("kill");
+  int asked = 0;
+  const auto present = [&] { return ++asked == 3; };
+  await_newcomers(fault, {.step = 9}, present);
+  fault.awaits_newcomers = 9;
+  await_newcomers(fault, {.step = 8}, present);
+  EXPECT_EQ(asked, 0);
+  await_newcomers(fault, {.step = 9}, present);
+  EXPECT_EQ(asked, 3);
 }
 
 TEST(PlannedFault, HappensAtItsStepAndLeavesANote) {

@@ -192,12 +192,6 @@ std::exception_ptr explained(const std::exception_ptr& error, const std::string&
   }
 }
 
-// Adds the hook of a fault that this rank has to cause, if there is one.
-void add_fault(const std::optional<PlannedFault>& fault, const CommunicatorPtr& world, Engine& engine) {
-  const auto planned = fault ? planned_hook(*fault, world) : std::nullopt;
-  if (planned) engine.on(planned->event, planned->hook);
-}
-
 // Lets the launcher know of wrong results of this rank, and the rank of earlier ones: before a restart, and before
 // other ranks were lost (`wrong_before`, which must outlive the run).
 void count_wrong_results(const StartedRank& rank, bool& wrong_before, ExperimentContext& context) {
@@ -273,6 +267,17 @@ struct RankRun {
   std::function<bool()> newcomers_wait = [] { return false; };
 };
 
+// Adds the hooks of a planned fault: the one of this rank, if it has a part in it, and those that concern newcomers.
+void add_fault(const PlannedFault& fault, const RankRun& run, const CommunicatorPtr& world, Engine& engine) {
+  if (const auto planned = planned_hook(fault, world)) engine.on(planned->event, planned->hook);
+  if (run.rank.newcomer) engine.on(Event::kUpdate, [fault](State&) { end_newcomer(fault, "trains"); });
+  if (!run.recovery) return;
+  const bool complete = world->size() == run.job.config.launch.ranks;
+  engine.on(Event::kUpdate, HookPhase::kSynchronize, [fault, &run, complete](State& state) {
+    await_newcomers(fault, state, [&] { return complete || run.newcomers_wait(); });
+  });
+}
+
 // Notes for the launcher that there is something to go on with from now on.
 void note_when_training_begins(Engine& engine, const RunFolder& folder) {
   engine.on(Event::kStart, HookPhase::kLast, [logs = folder.logs()](State&) { note_training(logs); });
@@ -313,7 +318,7 @@ int run_in_world(RankRun& run, Connections connections, const ExperimentConfig& 
                             .stop_asked = too_few ? std::function<bool()>([] { return true; }) : stop_requested,
                             .same_processors = run.same_processors,
                             .recovery = recovery,
-                            .newcomers_wait = run.newcomers_wait};
+                            .newcomers_wait = [&run, world] { return world->rank() == 0 && run.newcomers_wait(); }};
   if (run.supervised) count_wrong_results(rank, run.wrong_before, context);
   if (job.body) return job.body(config, context);
   std::shared_ptr<const EndOfTraining> end;
@@ -322,7 +327,7 @@ int run_in_world(RankRun& run, Connections connections, const ExperimentConfig& 
     if (recorder) end = attach(recorder, engine);
     write_inputs_at_start(config, context)(engine);
     if (decorated.tuner != nullptr) tune_in_first_steps(decorated.tuner, role.world)(engine);
-    add_fault(fault, context.world, engine);
+    if (fault) add_fault(*fault, run, context.world, engine);
     if (recovery && context.world->rank() == 0) note_when_training_begins(engine, *rank.folder);
     if (recovery && recovery->rebuilt) tell_when_it_goes_on(*recovery, *context.world, engine);
     presence.hooks()(engine);
@@ -350,7 +355,7 @@ std::exception_ptr grow(ShrinkingWorld& ranks, RankRun& run) {
 // Runs the rank while ranks are lost and newcomers take their places.
 int run_while_ranks_change(RankRun& run, ShrinkingWorld& ranks) {
   const std::string logs = run.rank.folder->logs();
-  run.newcomers_wait = [&ranks] { return ranks.world().rank() == 0 && ranks.newcomers_wait(); };
+  run.newcomers_wait = [&ranks] { return ranks.newcomers_wait(); };
   while (true) {
     run.hang.clear();
     run.presence = std::make_unique<RankPresence>(ranks.world().rank(), ranks.world().size(), logs);
@@ -394,7 +399,10 @@ int run_newcomer(RankRun& run) {
   const int ranks = static_cast<int>(config.launch.ranks), place = rank.newcomer->place;
   log_info() << bind_cores(config.launch, {.rank = place, .size = ranks, .local_rank = place, .local_size = ranks},
                            CoresFrom::kPhalanx);
+  const auto fault = planned_fault();
+  if (fault) end_newcomer(*fault, "loads");
   run.splits = make_data(run.job, /*prints=*/false);
+  if (fault) end_newcomer(*fault, "waits");
   run.recovery = std::make_shared<Recovery>();
   auto joined = ShrinkingWorld::join(*rank.newcomer, {.number_in_job = rank.rank(), .log_folder = rank.folder->logs()},
                                      config, rank.launched, *run.recovery, stop_requested);

@@ -11,8 +11,9 @@ import unittest
 
 ROOT = pathlib.Path("WORKSPACE").resolve().parent
 
-# A launcher whose two ranks sleep, and which has another child, which must not be killed. It goes on without a rank that is killed, or starts all of them again, as it is told, and
-# counts what it has lost. It ends after two losses, or, if it is told neither, after some time.
+# A launcher whose two ranks sleep, and which has another child, which must not be killed. It goes on without a rank that is
+# killed, replaces it, or starts all of them again, as it is told, and counts what it has lost. It ends after two losses, or, if
+# it is told nothing of the kind, after some time.
 TRAIN = """#!/usr/bin/env python3
 import json, os, pathlib, subprocess, sys, time
 words = sys.argv[1:]
@@ -25,7 +26,7 @@ with open("CALLS", "a") as calls:
     calls.write(json.dumps(settings) + "\\n")
 (run / "logs").mkdir()
 start = lambda: subprocess.Popen(["sleep", "20"], stdout=open(run / "logs/rank0.log", "a"))
-ranks, lost, restarts, other_child = [start(), start()], 0, 0, subprocess.Popen(['sleep', '20'])
+ranks, lost, returned, restarts, other_child = [start(), start()], 0, 0, 0, subprocess.Popen(['sleep', '20'])
 end = time.monotonic() + (20 if "launch.restarts" in settings else 0.5)
 (run / "metrics.jsonl").write_text("{}\\n")
 while time.monotonic() < end and lost + restarts < 2:
@@ -33,8 +34,11 @@ while time.monotonic() < end and lost + restarts < 2:
     for rank in [rank for rank in ranks if rank.poll() is not None]:
         assert rank.returncode == -9, rank.returncode
         ranks.remove(rank)
-        if settings.get("faults.on_lost_rank") == "shrink" and ranks:
+        if "faults.on_lost_rank" in settings and ranks:
             lost += 1
+            if settings["faults.on_lost_rank"] == "replace":
+                returned += 1
+                ranks.append(start())
         elif "launch.restarts" in settings:
             restarts += 1
             for other in ranks:
@@ -48,7 +52,20 @@ for rank in [*ranks, other_child]:
     rank.kill()
     rank.wait()
 (run / "summary.json").write_text(json.dumps({"goodput": 1 - 0.1 * lost - 0.2 * restarts, "restarts": restarts, "steps": 7,
-                                              "lost_ranks": [{}] * lost}))
+                                              "lost_ranks": [{}] * lost, "returned_ranks": [{}] * returned}))
+"""
+
+
+# A Python with a torchrun that ends with its only rank, which ends by itself after a while.
+TORCHRUN = """#!/usr/bin/env python3
+import os, pathlib, subprocess, sys
+if sys.argv[1] == "-c":
+    sys.exit(0)
+folder = pathlib.Path(sys.argv[-3])
+rank = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(2)", "elastic_peer.py"])
+(folder / "training").write_text("it trains")
+if rank.wait() != 0:
+    sys.exit("no restarts are left")
 """
 
 
@@ -67,21 +84,36 @@ class Goodput(unittest.TestCase):
     def test_ranks_are_killed_and_jobs_take_turns(self):
         done, calls, figures = self.measure("--every=0.6", "--rounds=2", "--steps=7", "--set=model=mlp")
         self.assertEqual(0, done.returncode, done.stderr)
-        self.assertEqual({"undisturbed": [0, 0], "shrink": [2, 2], "restart": [2, 2]},
+        self.assertEqual({"undisturbed": [0, 0], "replace": [2, 2], "shrink": [2, 2], "restart": [2, 2]},
                          {name: [job["failures"] for job in jobs] for name, jobs in figures.items()})
+        self.assertEqual([(2, 2, 0)] * 2,
+                         [(job["lost_ranks"], job["returned_ranks"], job["restarts"]) for job in figures["replace"]])
         # One of the two ranks may be lost. When the other one is lost as well, the job is started again.
         self.assertEqual([(1, 1)] * 2, [(job["lost_ranks"], job["restarts"]) for job in figures["shrink"]])
         self.assertEqual([(0, 2)] * 2, [(job["lost_ranks"], job["restarts"]) for job in figures["restart"]])
         order = [call.get("faults.on_lost_rank", "restart" if "launch.restarts" in call else "none") for call in calls]
-        self.assertEqual(["none", "shrink", "restart", "shrink", "restart", "none"], order)
+        self.assertEqual(["none", "replace", "shrink", "restart", "replace", "shrink", "restart", "none"], order)
         self.assertEqual({("mlp", "7", "500")},
                          {(call["model"], call["train.max_steps"], call["checkpoint.every_steps"]) for call in calls})
         rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines() if "|" in line]
         self.assertIn("a failure every 0.6 s", rows[0][0])
-        self.assertEqual([["undisturbed", "0", "100.0 %"], ["shrink", "2", "70.0 %"], ["restart", "2", "60.0 %"]],
-                         [[row[0], row[2], row[3]] for row in rows[2:]])
+        self.assertEqual([["undisturbed", "0", "100.0 %"], ["replace", "2", "80.0 %"], ["shrink", "2", "70.0 %"],
+                          ["restart", "2", "60.0 %"]], [[row[0], row[2], row[3]] for row in rows[2:]])
         self.assertRegex(rows[3][4], r"^\d+\.\d %$")
         self.assertIn("torchrun is not measured: /bin/false has no PyTorch", done.stdout)
+
+    def test_torchrun_that_does_not_survive_is_told(self):
+        with tempfile.TemporaryDirectory() as folder:
+            python = pathlib.Path(folder) / "python"
+            python.write_text(TORCHRUN)
+            python.chmod(0o755)
+            done, _, figures = self.measure("--every=0.6", "--rounds=1", "--steps=7", python=python)
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertIsNone(figures["torchrun"][0]["seconds"])
+        self.assertEqual(1, figures["torchrun"][0]["failures"])
+        self.assertRegex(done.stdout, r"\| torchrun, undisturbed \| \d+\.\d \| 0 \|  \|  \|\n\| torchrun \|  \| 1 \|  \|  \|\n")
+        self.assertIn("torchrun: 1 of 1 jobs did not complete. ", done.stdout)
+        self.assertIn("failed with status 1, after 1 failures: no restarts are left", done.stdout)
 
     def test_a_job_that_fails_or_hangs_ends_the_measurement(self):
         done, _, _ = self.measure("--set=model=none")
@@ -91,6 +123,7 @@ class Goodput(unittest.TestCase):
         self.assertEqual(1, done.returncode)
         self.assertIn("hung for 0.2 s", done.stderr)
         self.assertIn("two ranks or more", self.measure("--ranks=1")[0].stderr)
+        self.assertIn("run ./bazelw build //tools:train", self.measure("--train=/no/such/program")[0].stderr)
 
 
 if __name__ == "__main__":

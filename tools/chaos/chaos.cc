@@ -34,8 +34,10 @@ constexpr const char* kRate = "1gbit";  // of the virtual hosts
 
 constexpr const char* kNotes =
     "First runs the config twice without a fault. Then each run gets one fault, at a step, in a rank and at a\n"
-    "point of the step that follow from the seed. A run that ends because of it is resumed; with\n"
-    "faults.on_lost_rank=shrink, it has to go on without a rank that is lost. It passes if it does not hang, its exit\n"
+    "point of the step that follow from the seed. A run that ends because of it is resumed. With\n"
+    "faults.on_lost_rank=shrink, it has to go on without a rank that is lost; with replace, a newcomer has to take "
+    "its\n"
+    "place before the run ends, so ranks wait for it near the end. It passes if it does not hang, its exit\n"
     "status and its messages are right, no process and no file is left, and its final weights are those of the\n"
     "undisturbed runs: bit for bit, or, if these differ from each other or from those of fewer ranks, with a loss in\n"
     "their band.\n"
@@ -184,6 +186,7 @@ int run_trials(const Options& options, const ExperimentConfig& config, Setting& 
                const std::string& no_hosts) {
   const Subject subject{.ranks = static_cast<int>(config.launch.ranks),
                         .threads = setting.local.threads,
+                        .replaces = setting.local.replaces,
                         .steps = setting.reference->steps,
                         .checkpoint_every = config.checkpoint.every_steps,
                         .keep_last = config.checkpoint.keep_last,
@@ -228,6 +231,7 @@ int run(const Arguments& arguments) {
                             .timeout = options.timeout,
                             .threads = choose_launch_method(config) == LaunchMethod::kThreads,
                             .shrinks = config.faults.shrinks(),
+                            .replaces = config.faults.replaces(),
                             .same_on_fewer_ranks = config.determinism == "world_size_invariant"},
                   .on_hosts = {},
                   .folder = folder};

@@ -14,6 +14,7 @@ namespace phalanx::chaos {
 struct Subject {
   int ranks = 1;
   bool threads = false;               // ranks are threads of one process
+  bool replaces = false;              // processes take the places of lost ranks (faults.on_lost_rank: replace)
   std::int64_t steps = 0;             // of the whole run
   std::int64_t checkpoint_every = 0;  // steps between checkpoints, above 0
   std::int64_t keep_last = 3;         // checkpoints that are kept
@@ -32,7 +33,15 @@ struct Trial {
   int rank = 0;
   std::int64_t step = 0;         // from 1
   Event event = Event::kUpdate;  // of the step
+  std::string newcomer{};        // where the first newcomer is killed (newcomer_points()); empty: it is not
+
+  /// Returns the number of steps that are complete when the fault happens, or is found if a check has to find it.
+  std::int64_t complete_steps() const;
 };
+
+/// Returns the first step at whose end the ranks of a run of so many steps wait for newcomers, so that these take part
+/// in the steps that are left.
+std::int64_t step_of_return(std::int64_t steps);
 
 /// Draws runs from a seed. The same seed and subject give the same runs. Each of `all` occurs once before any occurs
 /// again, so that few runs have many faults. `all` must not be empty.

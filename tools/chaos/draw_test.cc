@@ -74,6 +74,29 @@ TEST(Draw, TerminatesWhileACheckpointIsWritten) {
   }
 }
 
+TEST(Draw, LeavesStepsForNewcomers) {
+  Subject subject = kSubject;
+  subject.replaces = true;
+  for (const auto& trial : draw(all_faults(), 200, 3, subject)) EXPECT_LT(trial.step, step_of_return(40));
+}
+
+TEST(Draw, KillsNewcomersAtAllPoints) {
+  Subject subject = kSubject;
+  subject.replaces = true;
+  std::set<std::string> points;
+  for (const auto& trial : draw({&fault_named("kill_newcomer")}, 50, 3, subject)) points.insert(trial.newcomer);
+  EXPECT_THAT(points, ::testing::UnorderedElementsAreArray(newcomer_points()));
+  for (const auto& trial : draw({&fault_named("kill")}, 50, 3, subject)) EXPECT_THAT(trial.newcomer, IsEmpty());
+}
+
+TEST(Draw, KnowsWhatHappensBeforeAStep) {
+  for (const char* name : {"exception_in_loader", "exception_in_model"}) {
+    for (const auto& trial : draw({&fault_named(name)}, 20, 1, kSubject)) {
+      EXPECT_EQ(trial.complete_steps(), trial.step - 1) << name;
+    }
+  }
+}
+
 TEST(WhySkipped, NamesWhatIsMissing) {
   const auto why = [](const char* fault, auto change) {
     Subject subject = kSubject;
@@ -81,6 +104,8 @@ TEST(WhySkipped, NamesWhatIsMissing) {
     return why_skipped(fault_named(fault), subject);
   };
   EXPECT_THAT(why("kill", [](Subject&) {}), IsEmpty());
+  EXPECT_THAT(why("kill_newcomer", [](Subject&) {}), HasSubstr("set faults.on_lost_rank=replace"));
+  EXPECT_THAT(why("kill_newcomer", [](Subject& subject) { subject.replaces = true; }), IsEmpty());
   EXPECT_THAT(why("mismatch", [](Subject& subject) { subject.ranks = 1; }), HasSubstr("one rank"));
   EXPECT_THAT(why("stop", [](Subject& subject) { subject.threads = true; }), HasSubstr("threads"));
   EXPECT_EQ(why("disk_full", [](Subject& subject) { subject.no_mounts = "not root"; }), "not root");

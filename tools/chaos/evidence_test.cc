@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -107,6 +108,26 @@ TEST_F(Leftovers, AreUnfinishedFiles) {
   write(path("run/logs/rank0.log"), "");
   EXPECT_THAT(leaks(path("tmp"), path("run")),
               ElementsAre(path("run/logs/rank0.failure"), path("run/checkpoints/step-1.tmp")));
+  write(path("run/logs/rank1.lost"), "");
+  fs::create_directories(path("tmp/meeting"));
+  EXPECT_THAT(leaks(path("tmp"), path("run")),
+              ::testing::UnorderedElementsAre(path("tmp/meeting"), path("run/logs/rank0.failure"),
+                                              path("run/logs/rank1.lost"), path("run/checkpoints/step-1.tmp")));
+}
+
+TEST_F(Leftovers, AreFilesThatNobodyUses) {
+  const std::string shared = path("shared");
+  fs::create_directories(shared);
+  write(shared + "/before", "");
+  const auto before = files_of_all(shared);
+  write(shared + "/used", "");
+  write(shared + "/unused", "");
+  Attempt user({{.command = {"tail", "-f", shared + "/used"}}}, folder_.path(), "");
+  for (int i = 0; i < 2000 && unused_files(shared, before, 0).size() > 1; ++i) user.wait(0.01);
+  EXPECT_THAT(unused_files(shared, before, 0), ElementsAre(shared + "/unused"));
+  user.signal(SIGKILL);
+  user.wait(20);
+  EXPECT_THAT(unused_files(shared, before, 0.1), ElementsAre(shared + "/unused", shared + "/used"));
 }
 
 using AttemptTest = Evidence;
@@ -166,12 +187,32 @@ TEST(Rows, AreObjectsWithAVerdict) {
   EXPECT_EQ(json["rows"][0]["detected_seconds"], 0.25);
   EXPECT_EQ(json["rows"][0]["recovered"], true);
   EXPECT_EQ(json["rows"][0]["verdict"], "ok");
+  EXPECT_TRUE(json["rows"][0]["returned_seconds"].is_null());
+  for (const auto& [field, value] : std::map<std::string, nlohmann::json>{{"rank", 1},
+                                                                          {"step", 17},
+                                                                          {"how", "resumed"},
+                                                                          {"lost_steps", 2},
+                                                                          {"lost_samples", 0},
+                                                                          {"orphans", 0},
+                                                                          {"leaked", nlohmann::json::array()}}) {
+    EXPECT_EQ(json["rows"][0][field], value) << field;
+  }
   EXPECT_EQ(to_line(row, 50), "3/50  kill  rank 1, step 17, detected after 0.25 s, resumed, steps repeated: 2: ok");
 
+  findings.rows[0].recovered = "replaced";
+  findings.rows[0].returned_seconds = 0.14;
+  EXPECT_EQ(nlohmann::json::parse(to_json(findings))["rows"][0]["returned_seconds"], 0.14);
+  EXPECT_THAT(to_line(findings.rows[0], 50), HasSubstr("replaced after 0.14 s, steps repeated: 2: ok"));
+  EXPECT_THAT(to_table(findings), HasSubstr("<= 0.25 s        <= 0.14 s                2\n"));
+
+  findings.rows[0].recovered.clear();
+  findings.rows[0].lost_samples.reset();
   findings.rows[0].detected_seconds.reset();
   findings.rows[0].problems = {"nothing was shown", "files were left"};
   json = nlohmann::json::parse(to_json(findings));
   EXPECT_TRUE(json["rows"][0]["detected_seconds"].is_null());
+  EXPECT_TRUE(json["rows"][0]["lost_samples"].is_null());
+  EXPECT_EQ(json["rows"][0]["recovered"], false);
   EXPECT_EQ(json["rows"][0]["verdict"], "nothing was shown; files were left");
   EXPECT_THAT(to_table(findings), HasSubstr("skipped stop: one rank"));
 }

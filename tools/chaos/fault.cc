@@ -24,12 +24,18 @@ std::vector<Fault> by_ranks() {
   stop.needs_processes = stop.needs_peer = true;
   Fault leave = ends("leave_early", "leave", {kFailed, kRankDied});
   leave.needs_processes = leave.needs_peer = true;
+  leave.is_replaced = false;
   Fault kill = ends("kill", "kill", {kRankDied}), crash = ends("crash", "crash", {kRankDied});
   kill.ends_process = crash.ends_process = true;
   std::vector<Fault> all{std::move(kill), std::move(crash), std::move(stop), std::move(leave)};
   for (const char* name : {"bad_alloc", "exception_in_hook", "exception_in_loader", "exception_in_model"}) {
     all.push_back(ends(name, name, {kFailed}));
+    all.back().before_step = std::string(name) == "exception_in_loader" || std::string(name) == "exception_in_model";
   }
+  Fault newcomer = ends("kill_newcomer", "kill", {kRankDied});
+  newcomer.expected = Expected::kGoesOn;
+  newcomer.hits_newcomer = newcomer.needs_processes = newcomer.needs_peer = true;
+  all.push_back(std::move(newcomer));
   for (auto& fault : all) fault.loses_rank = true;
   all.push_back(ends("mismatch", "mismatch", {kFailed}));
   all.back().needs_peer = true;

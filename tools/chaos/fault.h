@@ -32,7 +32,10 @@ struct Fault {
 
   std::vector<std::string> settings{};  // of the run, by which it notices the fault
 
-  bool loses_rank = false;       // with faults.on_lost_rank: shrink, the others go on without the rank
+  bool loses_rank = false;       // with faults.on_lost_rank: shrink or replace, the others go on without the rank
+  bool is_replaced = true;       // with replace, a process takes its place
+  bool hits_newcomer = false;    // and is killed as well, before another one does; makes no sense otherwise
+  bool before_step = false;      // happens before the step has computed anything, whatever event it is planned for
   bool ends_process = false;     // ranks that are threads of one process end together
   bool needs_processes = false;  // makes no sense for ranks that are threads of one process
   bool needs_peer = false;       // makes no sense for a single rank

@@ -29,6 +29,7 @@ Json to_object(const Row& row) {
           {"event", std::string(to_string(row.trial.event))},
           {"status", row.status},
           {"detected_seconds", or_null(row.detected_seconds)},
+          {"returned_seconds", or_null(row.returned_seconds)},
           {"recovered", !row.recovered.empty()},
           {"how", row.recovered},
           {"lost_steps", row.lost_steps},
@@ -42,13 +43,15 @@ Json to_object(const Row& row) {
 // The runs with one fault.
 struct Group {
   int runs = 0, bad = 0;
-  std::optional<double> slowest{};  // detected_seconds
-  std::int64_t most_lost = 0;       // steps
+  std::optional<double> slowest{};         // detected_seconds
+  std::optional<double> slowest_return{};  // returned_seconds
+  std::int64_t most_lost = 0;              // steps
 
   void add(const Row& row) {
     ++runs;
     bad += row.good() ? 0 : 1;
     if (row.detected_seconds) slowest = std::max(slowest.value_or(0), *row.detected_seconds);
+    if (row.returned_seconds) slowest_return = std::max(slowest_return.value_or(0), *row.returned_seconds);
     most_lost = std::max(most_lost, row.lost_steps);
   }
 };
@@ -71,6 +74,7 @@ std::string to_line(const Row& row, int runs) {
   }
   if (row.detected_seconds) line += format_text(", detected after %.2f s", *row.detected_seconds);
   if (!row.recovered.empty()) line += ", " + row.recovered;
+  if (row.returned_seconds) line += format_text(" after %.2f s", *row.returned_seconds);
   if (row.lost_steps > 0) line += ", steps repeated: " + std::to_string(row.lost_steps);
   return line + ": " + verdict(row);
 }
@@ -78,10 +82,11 @@ std::string to_line(const Row& row, int runs) {
 std::string to_table(const Findings& findings) {
   std::map<std::string, Group> groups;
   for (const auto& row : findings.rows) groups[row.trial.fault->name].add(row);
-  std::string text = "fault                   runs   bad   detected after   steps repeated\n";
+  const auto seconds = [](const std::optional<double>& most) { return most ? format_text("<= %.2f s", *most) : "-"; };
+  std::string text = "fault                   runs   bad   detected after   replaced after   steps repeated\n";
   for (const auto& [name, group] : groups) {
-    const std::string detected = group.slowest ? format_text("<= %.2f s", *group.slowest) : "-";
-    text += format_text("%-22s %5d %5d %16s %16lld\n", name.c_str(), group.runs, group.bad, detected.c_str(),
+    text += format_text("%-22s %5d %5d %16s %16s %16lld\n", name.c_str(), group.runs, group.bad,
+                        seconds(group.slowest).c_str(), seconds(group.slowest_return).c_str(),
                         static_cast<long long>(group.most_lost));
   }
   for (const auto& [fault, why] : findings.skipped) text += "skipped " + fault + ": " + why + "\n";

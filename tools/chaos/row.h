@@ -14,10 +14,13 @@ namespace phalanx::chaos {
 struct Row {
   Trial trial;
   std::optional<double> detected_seconds{};  // from the fault until the run said something; empty: it said nothing
-  std::string recovered{};                   // "went on", "shrunk" (went on without a rank), "relaunched", "resumed" or
-                                             // "started again"; empty: it did not
-  std::int64_t lost_steps = 0;               // steps that were computed twice
-  std::optional<std::int64_t> lost_samples{};  // that no update has seen; empty: unknown, as the weights differ
+  std::optional<double> returned_seconds{};  // from the loss until a newcomer took part; empty: none has
+  std::string recovered{};                   // "went on", "shrunk" (went on without a rank), "replaced" (and then with
+                                             // a newcomer), "relaunched", "resumed" or "started again"; empty: it did
+                                             // not, or was not meant to
+  std::int64_t lost_steps = 0;               // complete steps that were computed again
+  std::optional<std::int64_t> lost_samples{};  // that no update has seen; empty: unknown, as the weights differ, or
+                                               // were not compared bit for bit
   int orphans = 0;                             // processes that were left
   std::vector<std::string> leaked{};           // files that were left
   int status = 0;                              // exit status of the attempt with the fault

@@ -11,7 +11,6 @@
 #include "engine/run_folder.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
-#include "framework/base/json.h"
 #include "framework/base/text.h"
 
 namespace phalanx::chaos {
@@ -52,11 +51,6 @@ double loss_of(const JsonValue& summary) {
     if (summary.has(split) && summary.at(split).has("loss")) return summary.at(split).get<double>("loss");
   }
   return 0;
-}
-
-JsonValue summary_of(const std::string& run_folder) {
-  const std::string path = RunFolder(run_folder).summary();
-  return parse_json(read_file(path), path);
 }
 
 double run_undisturbed(const Launching& launching, const Folders& folders) {
@@ -116,6 +110,11 @@ Reference measure_reference(const Launching& launching, const std::string& folde
   reference.spread = std::abs(reference.loss - loss_of(summary_of(second.run())));
   reference.bytes = bytes_in(first.run());
   return reference;
+}
+
+JsonValue summary_of(const std::string& run_folder) {
+  const std::string path = RunFolder(run_folder).summary();
+  return parse_json(read_file(path), path);
 }
 
 std::string difference(const std::string& run_folder, const Reference& reference, bool bitwise) {

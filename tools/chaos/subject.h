@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/base/json.h"
 #include "tools/bench_train/hosts.h"
 #include "tools/chaos/attempt.h"
 #include "tools/chaos/draw.h"
@@ -20,6 +21,7 @@ struct Launching {
   const bench_train::Hosts* hosts = nullptr;  // the two hosts on which ranks run; null: train starts them here
   bool threads = false;                       // ranks are threads of one process
   bool shrinks = false;                       // ranks that are left go on without lost ones
+  bool replaces = false;                      // and processes take the places of these
   bool same_on_fewer_ranks = false;           // and give the same bits (determinism: world_size_invariant)
 };
 
@@ -55,6 +57,9 @@ std::vector<Start> starts_of(const Launching& launching, const Folders& folders,
 /// Runs the subject twice without a fault, below `folder`, and compares the two. Throws Error with what the run printed
 /// if it fails.
 Reference measure_reference(const Launching& launching, const std::string& folder);
+
+/// Returns the summary.json of a run. Throws DataError if it is missing.
+JsonValue summary_of(const std::string& run_folder);
 
 /// Returns what distinguishes the result of a run from the reference; empty: nothing. Weights are compared bit for bit
 /// if `bitwise`, otherwise losses. Throws DataError if a file is missing.

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "engine/checkpoint/folder.h"
@@ -19,6 +20,7 @@
 #include "framework/base/sockets.h"
 #include "tools/chaos/act.h"
 #include "tools/chaos/damage.h"
+#include "tools/chaos/judge.h"
 #include "tools/chaos/leftovers.h"
 #include "tools/chaos/mounts.h"
 
@@ -32,12 +34,7 @@ constexpr int kMostResumes = 3;
 constexpr double kOrphanSeconds = 5;
 const std::string kNoRestarts = "--set=launch.restarts=0", kNoShrinking = "--set=faults.on_lost_rank=stop";
 constexpr std::int64_t kSmallSharedMemory = 64 << 10;
-
-// Returns the number that follows the last occurrence of these words; 0: there is none.
-std::int64_t number_after(const std::string& text, const std::string& words) {
-  const auto found = text.rfind(words);
-  return found == std::string::npos ? 0 : std::stoll(text.substr(found + words.size()));
-}
+const std::string kSharedMemory = "/dev/shm";
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -57,7 +54,6 @@ class TrialRun {
     if (fault_.caused_by == CausedBy::kBetween && ended) damage_newest();
     clean_up();
     if (ended && fault_.keeps_results) complete();
-    if (ended && !fault_.keeps_results) accept_any_result();
     check_leftovers();
     row_.seconds = seconds_since(start);
     return std::move(row_);
@@ -67,16 +63,6 @@ class TrialRun {
   bool is(const char* name) const { return fault_.name == name; }
   void complain(const std::string& problem) { row_.problems.push_back(problem); }
 
-  // Returns true if the ranks can be started again, or go on without a lost one.
-  bool may_recover() const {
-    return (fault_.caused_by == CausedBy::kRank || fault_.caused_by == CausedBy::kDriver) && !fault_.needs_hosts;
-  }
-
-  bool shrinks() const { return launching_.shrinks && launching_.ranks > 1 && may_recover(); }
-
-  // Returns true if the others have to go on without the rank.
-  bool must_shrink() const { return shrinks() && fault_.loses_rank && !(launching_.threads && fault_.ends_process); }
-
   // Much longer than a run takes: a run that goes on for longer hangs.
   double deadline() const { return 30 + 5 * reference_.seconds + 3 * launching_.timeout; }
 
@@ -85,7 +71,7 @@ class TrialRun {
       fs::create_directories(folders_.run());
       disk_.emplace(folders_.run(), static_cast<std::int64_t>(4 * reference_.bytes) + (16 << 20));
     }
-    if (is("shm_full")) shared_memory_.emplace("/dev/shm", kSmallSharedMemory);
+    if (is("shm_full")) shared_memory_.emplace(kSharedMemory, kSmallSharedMemory);
     if (shared_memory_) shared_memory_->fill();
     if (is("port_in_use")) listener_ = listen_at("127.0.0.1:0");
   }
@@ -111,8 +97,8 @@ class TrialRun {
     row_.status = attempt.status();
     row_.detected_seconds = attempt.detected_seconds();
     if (!row_.detected_seconds && fault_.is_shown) complain("nothing was shown");
-    if (ended) check_status(attempt);
-    check_names(attempt.errors());
+    errors_ = attempt.errors();
+    if (ended) judge_end(launching_, errors_, row_);
     restore_network();
     return ended;
   }
@@ -125,45 +111,17 @@ class TrialRun {
     return false;
   }
 
-  void check_status(const Attempt& attempt) {
-    const std::string errors = attempt.errors();
-    const auto says = [&](const char* words) { return errors.find(words) != std::string::npos; };
-    const bool again = says("Starts again"), shrunk = shrinks() && says(" is lost, ");
-    if (row_.status == 0) row_.recovered = again ? "relaunched" : shrunk ? "shrunk" : "went on";
-    if (shrunk) last_step_before_ = number_after(errors, " s, after step ");
-    if (must_shrink() && row_.recovered != "shrunk") {
-      complain("it did not go on without the rank, but ended with status " + std::to_string(row_.status));
-    } else if (row_.status == 0 && !again && !shrunk && fault_.expected != Expected::kGoesOn) {
-      complain("it ended with status 0");
-    } else if (row_.status != 0 && std::ranges::find(fault_.statuses, row_.status) == fault_.statuses.end()) {
-      complain("it ended with status " + std::to_string(row_.status));
-    }
-  }
-
-  void check_names(const std::string& errors) {
-    const std::string rank = "rank " + std::to_string(trial_.rank);
-    if (fault_.names_rank && errors.find(rank) == std::string::npos) complain(rank + " was not named");
-    // The check finds a change that is made at the end of a step after the next step.
-    const std::int64_t step = trial_.step + (trial_.event == Event::kUpdate ? 1 : 0);
-    const std::string found = "after step " + std::to_string(step) + " ";
-    if (fault_.names_next_step && errors.find(found) == std::string::npos) complain("it was not found " + found);
-  }
-
-  void accept_any_result() {
-    if (row_.recovered.empty()) row_.recovered = "ended";
-    row_.lost_samples = 0;
-  }
-
   // Resumes the run until it is complete.
   void complete() {
     int status = row_.status;
     for (int resume = 1; status != 0 && resume <= kMostResumes; ++resume) {
       Start more{.command = own_settings(), .variables = variables()};
       more.command.push_back("--resume=auto");
-      Attempt attempt(starts_of(launching_, folders_, more), folders_.attempt(resume), folders_.note());
+      const bool damaged = fault_.caused_by == CausedBy::kBetween && resume == 1;
+      Attempt attempt(starts_of(launching_, folders_, more), folders_.attempt(resume), damaged ? "" : folders_.note());
       if (!wait_for_end(attempt)) return;
       status = attempt.status();
-      check_refusal(attempt, resume);
+      if (damaged) check_refusal(attempt);
       if (status == 0) row_.recovered = fault_.expected == Expected::kRefused ? "started again" : "resumed";
       if (status != 0 && resume == kMostResumes) {
         complain("it does not resume: status " + std::to_string(status) + "\n" + attempt.errors());
@@ -172,28 +130,25 @@ class TrialRun {
     if (status == 0) compare_results();
   }
 
-  void check_refusal(const Attempt& attempt, int resume) {
-    if (fault_.caused_by != CausedBy::kBetween || resume > 1) return;
+  // The fault is the damage, not the kill before it.
+  void check_refusal(const Attempt& attempt) {
+    row_.detected_seconds = attempt.detected_seconds();
     if (attempt.errors().find("A checkpoint is skipped") == std::string::npos) {
       complain("the damage of " + damaged_ + " was not noticed");
     }
   }
 
   void compare_results() {
-    const bool shrunk = last_step_before_.has_value();
+    const bool shrunk = goes_on_without_lost(fault_, launching_) && says_rank_is_lost(errors_);
     const bool bitwise = reference_.bitwise && (!shrunk || launching_.same_on_fewer_ranks);
     const std::string found = difference(folders_.run(), reference_, bitwise);
-    if (!found.empty()) return complain(found);
-    row_.lost_samples = 0;
-    if (row_.recovered == "went on" || fault_.expected == Expected::kRefused) return;
-    const std::int64_t complete = trial_.step - (trial_.event == Event::kUpdate ? 0 : 1);
-    const std::int64_t kept = row_.recovered == "shrunk" ? *last_step_before_ : last_resumed_step();
-    row_.lost_steps = std::max<std::int64_t>(0, complete - kept);
-  }
-
-  // Returns the step after which the run resumed last; 0: it began from scratch.
-  std::int64_t last_resumed_step() const {
-    return number_after(read_file(RunFolder(folders_.run()).log(0)), "resumes after step ");
+    if (!found.empty()) complain(found);
+    if (found.empty() && bitwise) row_.lost_samples = 0;
+    if (row_.recovered == "shrunk") {
+      judge_members(launching_, summary_of(folders_.run()), errors_, row_);
+    } else if (row_.recovered == "relaunched" || row_.recovered == "resumed") {
+      row_.lost_steps = steps_repeated(trial_, last_resumed_step(read_file(RunFolder(folders_.run()).log(0))));
+    }
   }
 
   void damage_newest() {
@@ -206,6 +161,7 @@ class TrialRun {
     row_.orphans = end_orphans(folders_.base, kOrphanSeconds);
     if (row_.orphans > 0) complain("processes were left");
     row_.leaked = leaks(folders_.temporary(), folders_.run());
+    for (const auto& path : unused_files(kSharedMemory, shared_before_, kOrphanSeconds)) row_.leaked.push_back(path);
     if (!row_.leaked.empty()) complain("files were left");
   }
 
@@ -225,7 +181,13 @@ class TrialRun {
                                                  .step = trial_.step,
                                                  .event = trial_.event,
                                                  .seconds = fault_.seconds,
-                                                 .note = folders_.note()})}};
+                                                 .note = folders_.note(),
+                                                 .newcomer = trial_.newcomer,
+                                                 .awaits_newcomers = awaits_newcomers()})}};
+  }
+
+  std::int64_t awaits_newcomers() const {
+    return replaces_lost(fault_, launching_) ? step_of_return(reference_.steps) : 0;
   }
 
   // Returns the settings of the fault. Ranks that no launcher of ours starts cannot be started again by it, and do not
@@ -233,7 +195,7 @@ class TrialRun {
   std::vector<std::string> own_settings() const {
     std::vector<std::string> words;
     for (const auto& setting : fault_.settings) words.push_back("--set=" + setting);
-    if (!may_recover()) words.insert(words.end(), {kNoRestarts, kNoShrinking});
+    if (!may_recover(fault_)) words.insert(words.end(), {kNoRestarts, kNoShrinking});
     return words;
   }
 
@@ -260,8 +222,9 @@ class TrialRun {
   Row row_;
   std::optional<SmallDisk> disk_{}, shared_memory_{};
   Descriptor listener_{};
-  std::string damaged_{};                           // path of the file
-  std::optional<std::int64_t> last_step_before_{};  // the step after which the run has gone on without a rank
+  const std::set<std::string> shared_before_ = files_of_all(kSharedMemory);
+  std::string damaged_{};  // path of the file
+  std::string errors_{};   // of the attempt with the fault
 };
 
 }  // namespace

@@ -170,7 +170,7 @@ int run_cases(const Arguments& arguments, const Options& options, const std::str
                       .environment = read_environment(place->description()),
                       .session = stored.id,
                       .out = out,
-                      .train = {arguments.program.front(), "train"},
+                      .program = arguments.program.front(),
                       .keep = options.keep};
   SessionProgress progress(standard_output(), cases.size(), ended);
   if (run_session(cases, stored, quarantine, context, progress)) return conclude(database, stored.id, out, options);

@@ -45,6 +45,14 @@ class Suites(ProgramTest):
                      "-killed-", "-speed", "-scaling"):
             self.assertTrue(any(part in case for case in cases), part)
 
+    def test_nightly_has_five_hundred_faults_over_the_ways_to_recover(self):
+        text = (ROOT / "configs/suites/nightly.yaml").read_text()
+        injected, = re.findall(r"expect: {faults: {injected: (\d+), survived: \1}}", text)
+        cases = [case for case in self.cases("nightly") if "-faults" in case]
+        self.assertGreaterEqual(int(injected) * len(cases), 500)
+        for way in ("stop", "shrink", "replace"):
+            self.assertEqual(len(cases) // 3, sum(f"on_lost_rank={way}" in case for case in cases), cases)
+
     def test_sanitizers_have_every_folder_with_tests(self):
         text = (ROOT / "configs/suites/sanitizers.yaml").read_text()
         names = self.cases("sanitizers")

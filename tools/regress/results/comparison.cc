@@ -141,4 +141,26 @@ history::ExpectationResult check_median(double throughput, const std::vector<dou
   return result;
 }
 
+history::ExpectationResult check_faults(const JsonValue& findings, const SurvivedFaults& wanted) {
+  std::int64_t injected = 0, survived = 0;
+  std::string first;
+  for (const auto& row : findings.at("rows").elements()) {
+    ++injected;
+    const auto verdict = row.get<std::string>("verdict");
+    if (verdict == "ok") {
+      ++survived;
+    } else if (first.empty()) {
+      first = format_text("; run %d, %s: ", row.get<int>("run"), row.get<std::string>("fault").c_str()) + verdict;
+    }
+  }
+  const auto count = [](std::int64_t some, std::int64_t all) {
+    return std::to_string(some) + " of " + std::to_string(all) + " runs with a fault";
+  };
+  return {.key = "faults.survived",
+          .wanted = ">= " + count(wanted.survived, wanted.injected),
+          .got = count(survived, injected) + first,
+          .value = static_cast<double>(survived),
+          .met = injected == wanted.injected && survived >= wanted.survived};
+}
+
 }  // namespace phalanx::regress

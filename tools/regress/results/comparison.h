@@ -5,8 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "framework/base/json.h"
 #include "tools/history/records.h"
 #include "tools/regress/results/run_metrics.h"
+#include "tools/regress/suite/planned_case.h"
 
 // Expectations that compare a run with others. Each function returns the result of one, with the wanted and the actual
 // value.
@@ -31,5 +33,9 @@ history::ExpectationResult check_median(double throughput, const std::vector<dou
                                         std::int64_t wanted_nights);
 
 inline constexpr std::int64_t kFewestNights = 3;
+
+/// Checks how many of the runs that chaos has disturbed have survived, by what it has written (its --json). Throws
+/// DataError if that cannot be read.
+history::ExpectationResult check_faults(const JsonValue& findings, const SurvivedFaults& wanted);
 
 }  // namespace phalanx::regress

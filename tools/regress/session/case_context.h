@@ -16,9 +16,9 @@ struct CaseContext {
   Place& place;
   history::Environment environment;  // of the runs
   std::int64_t session = 0;
-  std::string out{};                 // absolute path of the output folder
-  std::vector<std::string> train{};  // starts train
-  bool keep = false;                 // keep weights and checkpoints of cases that have passed
+  std::string out{};      // absolute path of the output folder
+  std::string program{};  // phalanx, whose commands are train and chaos
+  bool keep = false;      // keep weights and checkpoints of cases that have passed
 };
 
 }  // namespace phalanx::regress

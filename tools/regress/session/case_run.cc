@@ -9,6 +9,7 @@
 #include "engine/run_folder.h"
 #include "framework/base/error.h"
 #include "framework/base/files.h"
+#include "framework/base/json.h"
 #include "framework/base/text.h"
 #include "launch/exit_status.h"
 #include "tools/regress/results/comparison.h"
@@ -23,10 +24,17 @@ using history::CaseState;
 
 const history::MetricName kThroughput{"run", "throughput"}, kSteps{"run", "steps"};
 
+// Returns the path of the file in which chaos lists its runs.
+std::string rows_in(const std::string& folder) { return folder + "/rows.json"; }
+
+bool exists(const std::string& path) {
+  std::error_code none;
+  return fs::exists(path, none);
+}
+
 std::string errors_of(const std::string& folder) {
   const std::string path = folder + "/stderr.log";
-  std::error_code none;
-  return fs::exists(path, none) ? read_file(path) : "";
+  return exists(path) ? read_file(path) : "";
 }
 
 std::int64_t step_of(const fs::path& checkpoint) {
@@ -122,9 +130,9 @@ std::vector<std::string> CaseRun::words_of(const RoleCommand& command, const std
   if (planned_.config.empty()) {
     return {"/bin/sh", "-c", "cd -- \"$1\" && exec /bin/sh -c \"$2\"", "sh", planned_.folder, planned_.command};
   }
-  auto words = context_.train;
+  std::vector<std::string> words{context_.program, command.program};
   words.insert(words.end(), command.words.begin(), command.words.end());
-  words.push_back("--run_dir=" + folder);
+  words.push_back(role() == Role::kFaults ? "--json=" + rows_in(folder) : "--run_dir=" + folder);
   return words;
 }
 
@@ -152,7 +160,7 @@ void CaseRun::start() {
 history::RunResult CaseRun::read(const JobEnd& end) const {
   history::RunResult result;
   try {
-    if (!planned_.config.empty()) result = read_result(folders_.back());
+    if (!planned_.config.empty() && role() != Role::kFaults) result = read_result(folders_.back());
   } catch (const DataError& error) {
     result.error = error.what();
   }
@@ -190,11 +198,25 @@ void CaseRun::compare(history::RunResult& result) {
     case Role::kResumed:
       result.expectations.push_back(compare_resumed(main_.folder, folder, half_.step));
       return;
+    case Role::kFaults:
+      result.expectations.push_back(
+          check_faults(parse_json(read_file(rows_in(folder)), rows_in(folder)), *relations.faults));
+      result.metrics.push_back(
+          {.split = "case", .name = "survived_faults", .value = *result.expectations.back().value});
+      return;
   }
 }
 
-void CaseRun::finish(const JobEnd& end) {
+// Returns the end of the current run. That some runs of chaos have not survived is its result, which is compared with
+// the expectation.
+JobEnd CaseRun::as_result(JobEnd end) const {
+  if (role() != Role::kFaults || end.exit_status != kFailed || !exists(rows_in(folders_.back()))) return end;
+  return {.exit_status = kDone};
+}
+
+void CaseRun::finish(const JobEnd& job_end) {
   current_.job.reset();
+  const JobEnd end = as_result(job_end);
   history::RunResult result = read(end);
   const bool completed = end.exit_status == kDone || end.exit_status == kExpectationFailed;
   if (completed && !interrupted_ && result.error.empty()) {

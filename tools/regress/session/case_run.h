@@ -49,7 +49,8 @@ class CaseRun {
   void start();
   std::vector<std::string> words_of(const RoleCommand& command, const std::string& folder) const;
   void make_folder();
-  void finish(const JobEnd& end);
+  JobEnd as_result(JobEnd end) const;
+  void finish(const JobEnd& job_end);
   history::RunResult read(const JobEnd& end) const;
   void compare(history::RunResult& result);
   void end_case(Verdict verdict);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace phalanx::regress {
 namespace {
@@ -27,6 +28,8 @@ std::string to_text(Role role) {
       return "first_half";
     case Role::kResumed:
       return "resumed";
+    case Role::kFaults:
+      return "faults";
   }
   return {};
 }
@@ -36,6 +39,7 @@ std::vector<Role> roles_of(const Relations& relations) {
   if (relations.same_as) roles.push_back(Role::kReference);
   if (relations.scaling) roles.push_back(Role::kOneRank);
   if (relations.resume_at) roles.insert(roles.end(), {Role::kFirstHalf, Role::kResumed});
+  if (relations.faults) roles.push_back(Role::kFaults);
   return roles;
 }
 
@@ -59,6 +63,13 @@ RoleCommand command_of(const PlannedCase& planned, Role role, std::int64_t check
     set(command, "checkpoint.every_steps=" + std::to_string(checkpoint_at));
     // A run with expect.same_as has written a line for each step, with which this one is compared.
     if (same_as) set(command, "watch.every_steps=1");
+  }
+  if (role == Role::kFaults) {
+    const auto& faults = *planned.relations.faults;
+    command.program = "chaos";
+    for (const auto& [flag, value] : {std::pair("--runs=", faults.injected), std::pair("--seed=", faults.seed)}) {
+      command.words.push_back(flag + std::to_string(value));
+    }
   }
   if (role == Role::kResumed) command.words.emplace_back("--resume=auto");
   return command;

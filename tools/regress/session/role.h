@@ -16,6 +16,7 @@ enum class Role {
   kOneRank,    // the case on one rank, for expect.scaling
   kFirstHalf,  // the case until it is killed, for expect.resume_at
   kResumed,    // its continuation, in a copy of its folder
+  kFaults,     // runs with a fault each, by chaos, for expect.faults
 };
 
 /// Returns the name that the database has for a role: "main", "first_half".
@@ -24,8 +25,9 @@ std::string to_text(Role role);
 /// Returns the runs that a case needs.
 std::vector<Role> roles_of(const Relations& relations);
 
-/// The command line of a run of a case, without the program and the run folder.
+/// The command line of a run of a case, without the program and the paths of what it writes.
 struct RoleCommand {
+  std::string program = "train";     // the command of phalanx
   std::vector<std::string> words{};  // config and flags
   int ranks = 1;
   int hosts = 1;

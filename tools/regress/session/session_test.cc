@@ -36,6 +36,7 @@ struct Script {
   std::string summary = R"({"throughput": 100, "steps": 4, "expectations": []})";
   std::string metrics = R"({"step":1,"epoch":0,"split":"train","loss":2.0})"
                         "\n";
+  std::string rows{};  // of chaos
 };
 
 class FakeJob final : public RunningJob {
@@ -45,6 +46,7 @@ class FakeJob final : public RunningJob {
     write_atomically(job.folder + "/stderr.log", "the end\n");
     write_atomically(job.folder + "/metrics.jsonl", script.metrics);
     if (!script.summary.empty()) write_atomically(job.folder + "/summary.json", script.summary);
+    if (!script.rows.empty()) write_atomically(job.folder + "/rows.json", script.rows);
     const bool is_half = job.folder.ends_with("-first_half");
     if (is_half) std::filesystem::create_directories(job.folder + "/checkpoints/step-00000002");
   }
@@ -97,7 +99,7 @@ class SessionTest : public ::testing::Test {
                         .environment = {.hardware = "cpu", .cores = 2, .hosts = {"h"}},
                         .session = stored.id,
                         .out = folder_.path(),
-                        .train = {"train"}};
+                        .program = "phalanx"};
     Console console(null_.get());
     SessionProgress progress(console, cases.size(), 0);
     EXPECT_TRUE(run_session(cases, stored, quarantine, context, progress));
@@ -122,8 +124,8 @@ TEST_F(SessionTest, RunsCasesAsManyAsFitAndRecordsThem) {
   EXPECT_TRUE(report.passed());
   EXPECT_EQ(place_.most_running, 2);
   EXPECT_EQ(place_.orphans_ended, 1);
-  EXPECT_THAT(place_.started[0].command,
-              ElementsAre("train", "configs/a.yaml", "--set=seed=1", "--run_dir=" + folder_.path() + "/runs/1/a/1"));
+  EXPECT_THAT(place_.started[0].command, ElementsAre("phalanx", "train", "configs/a.yaml", "--set=seed=1",
+                                                     "--run_dir=" + folder_.path() + "/runs/1/a/1"));
   EXPECT_EQ(report.cases[0].folder, "runs/1/a/1");
   EXPECT_EQ(rows("runs"), 4);
   EXPECT_EQ(rows("metrics WHERE split = 'run' AND name = 'throughput' AND value = 100"), 4);
@@ -228,6 +230,34 @@ TEST_F(SessionTest, KillsAndResumesARunAndComparesItWithTheWholeOne) {
   EXPECT_THAT(place_.started[2].command, Contains("--resume=auto"));
   EXPECT_EQ(rows("runs WHERE role = 'first_half' AND exit_status = 137"), 1);
   EXPECT_EQ(rows("expectations WHERE key = 'resume_at' AND met = 1"), 1);
+}
+
+TEST_F(SessionTest, CountsTheFaultsThatARunSurvives) {
+  auto one = planned("a");
+  one.relations.faults = {.injected = 2, .survived = 2, .seed = 7};
+  const std::string survives = R"({"run": 1, "fault": "stop", "verdict": "ok"})";
+  const std::string fails = R"({"run": 2, "fault": "kill", "verdict": "it hangs"})";
+  place_.scripts = {{}, {.end = {.exit_status = kFailed}, .rows = R"({"rows": [)" + survives + "," + fails + "]}"}};
+  auto report = run({one});
+  EXPECT_EQ(report.cases[0].state, CaseState::kFailed);
+  EXPECT_THAT(report.cases[0].reason, HasSubstr("faults.survived: wanted >= 2 of 2 runs with a fault, got 1 of 2 runs "
+                                                "with a fault; run 2, kill: it hangs"));
+  EXPECT_EQ(
+      place_.started[1].command,
+      (std::vector<std::string>{"phalanx", "chaos", "configs/a.yaml", "--set=seed=1", "--set=expect={}", "--runs=2",
+                                "--seed=7", "--json=" + folder_.path() + "/runs/1/a/1-faults/rows.json"}));
+  one.relations.faults->survived = 1;
+  place_.scripts = {{}, {.end = {.exit_status = kFailed}, .rows = R"({"rows": [)" + survives + "," + fails + "]}"}};
+  EXPECT_TRUE(run({one}).passed());
+}
+
+TEST_F(SessionTest, AChaosThatCannotRunFailsItsCase) {
+  auto one = planned("a");
+  one.relations.faults = {.injected = 2, .survived = 2};
+  place_.scripts = {{}, {.end = {.exit_status = kFailed}}};
+  const auto report = run({one});
+  EXPECT_EQ(report.cases[0].state, CaseState::kFailed);
+  EXPECT_THAT(report.cases[0].reason, StartsWith("faults run: status 1"));
 }
 
 TEST_F(SessionTest, ComparesThroughputWithEarlierNights) {

@@ -40,12 +40,17 @@ SameAs same_as_of(const SameAsConfig& wanted, const PlannedCase& planned) {
   return same_as;
 }
 
-Relations relations_of(const ExpectConfig& expect, const PlannedCase& planned) {
+Relations relations_of(const ExperimentConfig& config, const PlannedCase& planned) {
+  const ExpectConfig& expect = config.expect;
   Relations relations{.resume_at = expect.resume_at,
                       .scaling = expect.scaling.min,
                       .of_median = expect.throughput.of_median,
                       .nights = expect.throughput.nights};
   if (!expect.same_as.config.empty()) relations.same_as = same_as_of(expect.same_as, planned);
+  const auto& faults = expect.faults;
+  if (faults.injected > 0) {
+    relations.faults = {.injected = faults.injected, .survived = faults.least(), .seed = config.seed};
+  }
   return relations;
 }
 
@@ -56,7 +61,10 @@ void load(Candidate& candidate) {
     ExperimentConfig config;
     load_checked(config, {planned.config, planned.overrides});
     planned.ranks = static_cast<int>(config.launch.ranks);
-    planned.relations = relations_of(config.expect, planned);
+    planned.relations = relations_of(config, planned);
+    if (planned.relations.faults && planned.hosts > 1) {
+      candidate.problems.push_back({.key = "hosts", .message = "expect.faults disturbs runs on one host"});
+    }
     if (planned.hosts < 1 || planned.ranks % planned.hosts != 0) {
       candidate.problems.push_back({.key = "hosts",
                                     .message = std::to_string(planned.ranks) + " ranks cannot be spread evenly over " +

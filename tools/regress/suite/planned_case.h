@@ -19,6 +19,13 @@ struct SameAs {
   int ranks = 1;                         // of that config
 };
 
+/// Expects that a run survives faults (expect.faults).
+struct SurvivedFaults {
+  std::int64_t injected = 0;  // runs with a fault each
+  std::int64_t survived = 0;  // least number of these that survive
+  std::int64_t seed = 1;      // from which the faults follow
+};
+
 /// The expectations of a config that take other runs than the one that they are about.
 struct Relations {
   std::optional<SameAs> same_as{};
@@ -26,6 +33,7 @@ struct Relations {
   std::optional<double> scaling{};    // least efficiency relative to one rank
   std::optional<double> of_median{};  // least share of the median throughput of earlier nights
   std::int64_t nights = 7;            // nights of this median
+  std::optional<SurvivedFaults> faults{};
 };
 
 /// A case of a suite: a config with overrides, and how it is run, or a command.

@@ -153,6 +153,13 @@ TEST_F(SuiteTest, ExpectationsThatTakeOtherRunsAreRead) {
   EXPECT_EQ(relations.same_as->config, folder_.path() + "/plain.yaml");
   EXPECT_THAT(relations.same_as->overrides, ElementsAre("seed=5"));
   EXPECT_EQ(relations.same_as->ranks, 2);
+  config("disturbed", "checkpoint: {every_steps: 2}\nseed: 7\nexpect: {faults: {injected: 20, survived: 19}}\n");
+  const auto faults = plan("cases: [{configs: [disturbed.yaml]}]")[0].relations.faults;
+  ASSERT_TRUE(faults);
+  EXPECT_EQ(faults->injected, 20);
+  EXPECT_EQ(faults->survived, 19);
+  EXPECT_EQ(faults->seed, 7);
+  EXPECT_FALSE(relations.faults);
   config("alone", "expect: {same_as: {config: plain.yaml, ranks: 1}}\n");
   const auto alone = plan("cases: [{configs: [alone.yaml]}]")[0].relations.same_as;
   EXPECT_EQ(alone->ranks, 1);
