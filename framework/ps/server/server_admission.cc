@@ -83,7 +83,8 @@ void Server::Loop::accept_greeting(const SessionPtr& session, const Greeting& gr
                                .incarnation = leading_number(greeting.incarnation)};
     session->memory = PeerMemory::behind(session->channel.socket(), static_cast<std::uint64_t>(greeting.memory),
                                          greeting.memory_check);
-    presence_.add(greeting.job, 1);
+    presence_.arrive(greeting.job);
+    if (is_presence(greeting.job)) lost_numbers_.erase(session->client->number);
   }
   end_former_connections(*session);
 }
