@@ -268,6 +268,7 @@ struct RankRun {
   std::string& hang;  // the explanation of the wait that ends the run
   std::unique_ptr<RankPresence> presence{};
   std::optional<Splits> splits{};
+  KeptRole role{};                       // if the job goes on without lost ranks
   bool wrong_before = false;             // this rank has computed wrongly
   std::shared_ptr<Recovery> recovery{};  // null: a lost rank ends the job
   std::function<bool()> newcomers_wait = [] { return false; };
@@ -276,6 +277,11 @@ struct RankRun {
 // Notes for the launcher that there is something to go on with from now on.
 void note_when_training_begins(Engine& engine, const RunFolder& folder) {
   engine.on(Event::kStart, HookPhase::kLast, [logs = folder.logs()](State&) { note_training(logs); });
+}
+
+// Makes a rank that trains look for lost servers and ranks in each step, since it may wait for none of them for long.
+void attach(const ServerPresence& presence, Engine& engine) {
+  engine.on(Event::kUpdate, HookPhase::kLast, [&presence](State&) { presence.check(); });
 }
 
 // Runs the rank from its connections to the end, in a world of the ranks that there are. `config` is that of the job,
@@ -294,8 +300,10 @@ int run_in_world(RankRun& run, Connections connections, const ExperimentConfig& 
   if (!run.splits) run.splits = thread ? rank.shared->splits : make_data(job, rank.rank() == 0);
   const Splits& splits = *run.splits;
   const auto stall_watch = watch_for_stalls(config, *world, *rank.folder, presence, run.hang);
-  const Role role = assign_role(config, world, recorder ? ps::record_links(recorder) : nullptr);
+  Role role =
+      assign_role(config, world, recorder ? ps::record_links(recorder) : nullptr, recovery ? &run.role : nullptr);
   if (role.server != nullptr) {
+    if (recovery) recovery->serves = true;
     presence.enter(Activity::kServing);
     return serve(role, Seconds(config.framework.timeout));
   }
@@ -324,10 +332,12 @@ int run_in_world(RankRun& run, Connections connections, const ExperimentConfig& 
     if (decorated.tuner != nullptr) tune_in_first_steps(decorated.tuner, role.world)(engine);
     add_fault(fault, context.world, engine);
     if (recovery && context.world->rank() == 0) note_when_training_begins(engine, *rank.folder);
+    if (recovery && role.presence) attach(*role.presence, engine);
     if (recovery && recovery->rebuilt) tell_when_it_goes_on(*recovery, *context.world, engine);
     presence.hooks()(engine);
   };
   const ExperimentResult result = run_experiment(config, context);
+  role.presence.reset();
   if (recorder) recorder->end_run(end->step, end->parameters);
   const int status = report_end(config, result, context);
   if (too_few && result.stopped) throw too_few_ranks(*recovery, world->size(), config, result.steps);

@@ -14,6 +14,7 @@
 #include "framework/comm/launch/launch_environment.h"
 #include "framework/comm/mesh/broken_replicas.h"
 #include "launch/failure/record_exception.h"
+#include "launch/job/lost_servers.h"
 #include "launch/job/world.h"
 #include "launch/local/meeting_folder.h"
 
@@ -56,6 +57,9 @@ class ShrinkingWorld {
   /// If replicas consist of several ranks (section mesh of the config), a replica that has lost one is lost as a whole:
   /// its other ranks count as lost, too, and leave the world. For them, leaves() is true after that, and they have to
   /// end without an error. Throws Error if no replica is whole.
+  ///
+  /// If some ranks are parameter servers (roles.server), they are part of the world like the others. If only such ranks
+  /// are left, they leave. Throws Error if a part of the parameters is lost with all servers that had it.
   [[nodiscard]] bool shrink(Recovery& recovery);
 
   /// Returns true if this rank has left the world in shrink(). There are no connections any more.
@@ -89,6 +93,7 @@ class ShrinkingWorld {
   std::vector<int> members_;   // the numbers in the job of the ranks of the last world in which all replicas were whole
   std::optional<MeetingFolder> meeting_;
   bool leaves_ = false;
+  ServingRanks serving_;
 };
 
 /// Adds the hook that tells the person on rank 0, once training goes on, how long this has taken, and completes the
