@@ -280,8 +280,14 @@ void note_when_training_begins(Engine& engine, const RunFolder& folder) {
 }
 
 // Makes a rank that trains look for lost servers and ranks in each step, since it may wait for none of them for long.
-void attach(const ServerPresence& presence, Engine& engine) {
-  engine.on(Event::kUpdate, HookPhase::kLast, [&presence](State&) { presence.check(); });
+void watch_servers(const ServerPresence& presence, ExperimentContext& context) {
+  context.add_evaluation_hooks = [&presence](Evaluator& evaluator) {
+    evaluator.on(Event::kForward, [&presence](State&) { presence.check(); });
+  };
+  context.add_hooks = [&presence, others = std::move(context.add_hooks)](Engine& engine) {
+    others(engine);
+    engine.on(Event::kUpdate, HookPhase::kLast, [&presence](State&) { presence.check(); });
+  };
 }
 
 // Runs the rank from its connections to the end, in a world of the ranks that there are. `config` is that of the job,
@@ -332,10 +338,10 @@ int run_in_world(RankRun& run, Connections connections, const ExperimentConfig& 
     if (decorated.tuner != nullptr) tune_in_first_steps(decorated.tuner, role.world)(engine);
     add_fault(fault, context.world, engine);
     if (recovery && context.world->rank() == 0) note_when_training_begins(engine, *rank.folder);
-    if (recovery && role.presence) attach(*role.presence, engine);
     if (recovery && recovery->rebuilt) tell_when_it_goes_on(*recovery, *context.world, engine);
     presence.hooks()(engine);
   };
+  if (recovery && role.presence) watch_servers(*role.presence, context);
   const ExperimentResult result = run_experiment(config, context);
   role.presence.reset();
   if (recorder) recorder->end_run(end->step, end->parameters);
