@@ -76,7 +76,7 @@ struct LeavingRank {
   std::unique_ptr<Optimizer> optimizer;
 };
 
-std::size_t tables_on(const Service& service) {
+std::size_t tables_there(const Service& service) {
   return nlohmann::json::parse(service.client()->status()[0]).at("tables").size();
 }
 
@@ -93,7 +93,7 @@ at::Tensor train_and_leave(const LeavingCase& of, const std::vector<int>& leave_
     const at::NoGradGuard no_grad;
     std::int64_t generation = 1;
     auto rank = std::make_unique<LeavingRank>(of.strategy, group, service, generation);
-    const std::size_t tables = tables_on(service);
+    const std::size_t tables = tables_there(service);
     for (int step = 0; step < 8; ++step) {
       rank->step(step);
       for (const int one : leave_after) {
@@ -110,7 +110,7 @@ at::Tensor train_and_leave(const LeavingCase& of, const std::vector<int>& leave_
     const at::Tensor all = testing::gather(rank->values(), *group);
     if (group->rank() == 0) {
       seen = all;
-      EXPECT_EQ(tables_on(service), tables) << "those of earlier generations are removed";
+      EXPECT_EQ(tables_there(service), tables) << "those of earlier generations are removed";
     }
     rank->strategy->finish();
   });
