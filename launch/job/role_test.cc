@@ -123,6 +123,7 @@ TEST(AssignRole, AServerGoesOnInAWorldWithoutALostRank) {
     KeptRole kept;
     Role role = assign_role(config, world, nullptr, &kept);
     EXPECT_EQ(kept.generation, 1);
+    world->barrier().wait();
     if (world->rank() == 1) return abandon(std::move(role));
     const auto* const server = role.server.get();
     if (server != nullptr) {

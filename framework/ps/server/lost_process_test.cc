@@ -10,6 +10,7 @@
 #include <string>
 #include <thread>
 
+#include "framework/base/error.h"
 #include "framework/ps/client/client.h"
 #include "framework/ps/protocol/deadline.h"
 #include "framework/ps/server/server.h"
@@ -111,6 +112,7 @@ TEST_F(LostProcess, OtherProcessesLearnOfIt) {
   server_.wait_until_left_or_lost("ranks 1");
   EXPECT_TRUE(server_.has_lost("ranks 1"));
   EXPECT_TRUE(becomes_lost(*other));
+  EXPECT_THROW(client("ranks 1", 2), CommError);
   EXPECT_FALSE(of_another_job->has_lost_server());
   EXPECT_FALSE(server_.has_lost("ranks 2"));
 }

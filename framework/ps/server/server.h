@@ -52,7 +52,8 @@ struct ServerOptions {
 /// the same number. If the connection ends and the client has not left, the process is lost. The server then forgets
 /// all clients with its number as soon as their connections have ended: it carries out the requests that have arrived
 /// whole, and drops their waiting reads, their clocks, and the numbers of their last requests. It also ends the other
-/// connections of clients of that job, so that their processes learn of the loss (Client::has_lost_server()).
+/// connections of clients of that job, and refuses new ones, so that their processes learn of the loss
+/// (Client::has_lost_server()).
 ///
 /// With a folder for checkpoints, a server starts from the newest intact one. It writes a new one in every interval in
 /// which anything has changed. Requests wait while the shards are copied, but not while the copy is written. If the

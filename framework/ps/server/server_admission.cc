@@ -76,6 +76,9 @@ void Server::Loop::admit(const SessionPtr& session, const Message& message, Mess
 
 // Throws Error if this server does not do what the greeting asks for.
 void Server::Loop::accept_greeting(const SessionPtr& session, const Greeting& greeting) {
+  if (is_presence(greeting.job) && presence_.of(greeting.job).lost > 0) {
+    throw Error("another process of its job is lost");
+  }
   if (!greeting.chain.empty()) join_chain(*session, greeting);
   if (!session->leader) {
     session->client = ClientId{.job = greeting.job,
