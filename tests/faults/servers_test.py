@@ -7,7 +7,7 @@ import re
 import signal
 
 import program
-from program import ENDLESS, ProgramTest, SHORT, becomes_true, sets
+from program import ENDLESS, ProgramTest, QUICKSTART, SHORT, becomes_true, sets
 
 STEPS = 1500
 KILLED = "it was killed by signal 9 (SIGKILL)"
@@ -19,12 +19,18 @@ class Servers(ProgramTest):
             "evaluate.every_steps": 100, "checkpoint.every_steps": 150, "watch.every_steps": 10,
             "model": "{name: mlp, hidden: [16]}"}
 
-    def start(self, settings, run="run"):
+    def begin(self, settings, config=QUICKSTART):
         """Starts a job that trains until it is ended, and waits until it trains."""
         process = self.train(*sets({**ENDLESS, "faults.on_lost_rank": "shrink", "launch.threads": 1}, self.way, settings),
-                             run=run)
-        self.wait_for_training(self.run_folder(run), process)
+                             config=config)
+        self.wait_for_training(self.run_folder(), process)
         return process
+
+    def without_optimizer(self):
+        """Returns a config for strategies whose servers have the optimizer."""
+        config = self.folder / "served.yaml"
+        config.write_text("name: served\nmodel: lenet\ndataset: digits\ntrain: {global_batch_size: 64}\n")
+        return config
 
     def kill(self, process, rank, train, left):
         """Kills a rank of a job. Returns the step after which `train` ranks go on training, of `left` in all."""
@@ -60,27 +66,28 @@ class Servers(ProgramTest):
 
 class Shm(Servers):
     def test_lost_worker(self):
-        process = self.start({"launch.ranks": 3, "roles.server": 1, "strategy": "{downpour: {every: 2}}"})
+        process = self.begin({"launch.ranks": 3, "roles.server": 1, "strategy": "{downpour: {every: 2}}"})
         self.assert_trains(process, self.kill(process, 1, train=1, left=2))
         self.finish(process, [1], 1, servers=1)
 
     def test_workers_that_others_wait_for(self):
         """Rank 0 is lost first, so the next one takes over the metrics and the console."""
-        process = self.start({"launch.ranks": 4, "roles.server": 1, "strategy": "{ssp: {staleness: 1}}"})
+        process = self.begin({"launch.ranks": 4, "roles.server": 1, "strategy": "{ssp: {staleness: 1}}"})
         self.assert_trains(process, self.kill(process, 0, train=2, left=3))
         self.assert_trains(process, self.kill(process, 2, train=1, left=2))
         self.finish(process, [0, 2], 1, servers=1)
 
     def test_server_and_worker(self):
         """A server has copies of all parts of the one that is lost."""
-        process = self.start({"launch.ranks": 4, "roles.server": 2, "roles.replicas": 2,
-                              "strategy": "{downpour: {every: 1, server_optimizer: {name: adam, lr: 0.001}}}"})
+        process = self.begin({"launch.ranks": 4, "roles.server": 2, "roles.replicas": 2,
+                              "strategy": "{downpour: {every: 1, server_optimizer: {name: adam, lr: 0.001}}}"},
+                             self.without_optimizer())
         self.assert_trains(process, self.kill(process, 2, train=2, left=3))
         self.assert_trains(process, self.kill(process, 0, train=1, left=2))
         self.finish(process, [2, 0], 1, servers=1)
 
     def test_server_without_replicas(self):
-        process = self.start({"launch.ranks": 3, "roles.server": 1, "strategy": "dc_asgd"})
+        process = self.begin({"launch.ranks": 3, "roles.server": 1, "strategy": "dc_asgd"}, self.without_optimizer())
         os.kill(self.rank_process(self.run_folder(), 2), signal.SIGKILL)
         self.assert_status(3, process)
         self.assert_framed_once(process, 2, 3, self.run_folder().log(2))
@@ -90,7 +97,7 @@ class Shm(Servers):
 
     def test_all_workers(self):
         """The servers that are left have nothing to do."""
-        process = self.start({"launch.ranks": 2, "roles.server": 1, "strategy": "{easgd: {every: 2}}"})
+        process = self.begin({"launch.ranks": 2, "roles.server": 1, "strategy": "{easgd: {every: 2}}"})
         os.kill(self.rank_process(self.run_folder(), 0), signal.SIGKILL)
         self.assert_status(3, process)
         self.assert_framed_once(process, 0, 2, self.run_folder().log(0))
@@ -99,7 +106,7 @@ class Shm(Servers):
     def test_below_min_ranks(self):
         """Ranks that serve count, too."""
         settings = {"launch.ranks": 3, "roles.server": 1, "strategy": "{easgd: {every: 2}}", "faults.min_ranks": 3}
-        process = self.start(settings)
+        process = self.begin(settings)
         os.kill(self.rank_process(self.run_folder(), 1), signal.SIGKILL)
         self.assert_status(5, process)
         saved = re.search(r"2 ranks are left, fewer than faults.min_ranks: 3. The run is saved after step (\d+);", process.words)
@@ -125,7 +132,7 @@ class Gloo(Servers):
         self.assertAlmostEqual(self.run_folder("undisturbed").summary["test"]["loss"], run.summary["test"]["loss"], delta=0.1)
 
     def test_server_and_rank_0(self):
-        process = self.start({"launch.ranks": 4, "roles.server": 2, "roles.replicas": 2, "strategy": "{ssp: {staleness: 2}}"})
+        process = self.begin({"launch.ranks": 4, "roles.server": 2, "roles.replicas": 2, "strategy": "{ssp: {staleness: 2}}"})
         self.assert_trains(process, self.kill(process, 3, train=2, left=3))
         self.assert_trains(process, self.kill(process, 0, train=1, left=2))
         self.finish(process, [3, 0], 1, servers=1)
