@@ -130,8 +130,13 @@ Replica build_replica(const ExperimentConfig& config, Task& task, const Mesh& me
 }
 
 bool Replica::ranks_are_equal() const {
+  return settings.strategy.traits().ranks_are_equal() && goes_on_from_own_state();
+}
+
+bool Replica::goes_on_from_own_state() const {
   const MeshShape& shape = mesh().shape();
-  return settings.strategy.traits().ranks_are_equal() && shape[Axis::kData] == shape.product();
+  const auto traits = settings.strategy.traits();
+  return (traits.ranks_are_equal() || traits.keeps_centre) && shape[Axis::kData] == shape.product();
 }
 
 std::vector<DataParallelGroup> Replica::copied_groups() const {

@@ -49,6 +49,10 @@ struct Replica {
   /// that any rank can be lost without a copy.
   bool ranks_are_equal() const;
 
+  /// Returns true if a rank goes on from its own state when others are lost: since ranks_are_equal(), or since each of
+  /// them has its own replica, and what they share is on parameter servers (StrategyTraits::keeps_centre).
+  bool goes_on_from_own_state() const;
+
   /// Returns the parameters, grouped by the ranks that have copies of them. Empty if each value is on one rank only.
   std::vector<DataParallelGroup> copied_groups() const;
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/checkpoint/carried_state.h"
 
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -54,6 +57,33 @@ int furthest(const std::vector<CarriedPosition>& positions) {
   return static_cast<int>(std::ranges::max_element(positions, {}, progress) - positions.begin());
 }
 
+// Returns the rank that has left the newest centre.
+int newest_centre(const CarriedState& own, Communicator& world) {
+  std::vector<std::int64_t> orders(static_cast<std::size_t>(world.size()));
+  const at::Tensor all = at::empty({world.size()}, at::kLong);
+  world.all_gather(all, at::full({1}, own.centre.order, at::kLong)).wait();
+  std::copy_n(all.data_ptr<std::int64_t>(), orders.size(), orders.begin());
+  const auto newest = std::ranges::max_element(orders);
+  if (*newest < 0) throw Error("no rank has what the parameter servers had for the run");
+  return static_cast<int>(newest - orders.begin());
+}
+
+// Returns a file with the tensors of another one and further ones.
+std::string with_tensors(const std::string& file, NamedTensors more) {
+  const MemoryFile there(file);
+  NamedTensors all = load_safetensors(there.path());
+  for (auto& one : more) all.push_back(std::move(one));
+  std::string text;
+  lay_out_safetensors("carried parts", all, text);
+  return text;
+}
+
+NamedTensors read_centre(const LeftCentre& centre) {
+  NamedTensors all;
+  for (const auto& entry : centre.read()) all.emplace_back("part/strategy/" + entry.name, entry.values.contiguous());
+  return all;
+}
+
 }  // namespace
 
 CarriedState carry(const RunState& state, Manifest manifest, StepStage stage) {
@@ -67,6 +97,25 @@ CarriedState carry(const RunState& state, Manifest manifest, StepStage stage) {
   }
   lay_out_safetensors("carried parts", parts, carried.parts);
   return carried;
+}
+
+CarriedPosition restore_replicas(const CarriedState& own, RunState& state, Communicator& world) {
+  const auto positions = gather_positions(own, world);
+  const int source = furthest(positions), rank = world.rank();
+  const NamedTensors centre = newest_centre(own, world) == rank ? read_centre(own.centre) : NamedTensors{};
+  const auto parts = all_gather_text(centre.empty() ? own.parts : with_tensors(own.parts, centre), world);
+  const MemoryFile weights(own.snapshot.weights);
+  SavedFiles files;
+  files.weights.emplace_back(weights.path());
+  std::vector<MemoryFile> memory;
+  const std::string own_state = centre.empty() ? own.snapshot.state : with_tensors(own.snapshot.state, centre);
+  for (int i = 0; i < world.size(); ++i) {
+    memory.emplace_back(i == rank ? own_state : parts.at(static_cast<std::size_t>(i)));
+    files.state.emplace_back(memory.back().path());
+  }
+  files.common = source;
+  restore(files, own.manifest.updates, state);
+  return positions.at(static_cast<std::size_t>(source));
 }
 
 CarriedState nothing_carried() {

@@ -12,6 +12,7 @@
 #include "engine/checkpoint/copies.h"
 #include "engine/checkpoint/manifest.h"
 #include "engine/checkpoint/run_state.h"
+#include "engine/strategies/strategy_extensions.h"
 #include "framework/base/error.h"
 #include "framework/comm/communicator.h"
 
@@ -31,6 +32,7 @@ struct CarriedState {
   StepStage stage = StepStage::kDone;
   Snapshot snapshot{};
   std::string parts{};  // the file of state without the optimizer's, for ranks that have the optimizer's already
+  LeftCentre centre{};  // of a strategy that keeps_centre
 };
 
 /// Copies the state of this rank. Every parameter, and all state of the optimizer, must be whole on it. `manifest` has
@@ -57,6 +59,11 @@ struct CarriedPosition {
   StepStage stage;
 };
 CarriedPosition restore_carried(const CarriedState& own, RunState& state, Communicator& world);
+
+/// Does the same for a strategy that keeps_centre: each rank goes on with its own replica, and all of them with the
+/// newest centre that a rank has left on parameter servers, and with the position of the first rank that has come
+/// furthest. Throws CommError of kind kPeerLost also if the servers that had the centre are lost.
+CarriedPosition restore_replicas(const CarriedState& own, RunState& state, Communicator& world);
 
 /// A rank that the run has lost.
 struct LostRank {
@@ -86,11 +93,12 @@ class NewcomersWait : public Error {
 /// The memory of a rank that goes on without lost ranks (faults.on_lost_rank: shrink or replace). It lives as long as
 /// the rank; the parts of a run read and fill it. Belongs to the rank's thread.
 struct Recovery {
-  std::optional<CarriedState> carried{};  // if Replica::ranks_are_equal()
+  std::optional<CarriedState> carried{};  // if Replica::goes_on_from_own_state()
   KeptCopies copies{};                    // otherwise
+  bool serves = false;                    // this rank is a parameter server, which goes on if the others do
 
   /// Returns false if training has not begun, so that there is nothing to go on with.
-  bool can_go_on() const { return carried || !copies.empty(); }
+  bool can_go_on() const { return serves || carried || !copies.empty(); }
 
   /// The time at which the loss was noticed for which the run is interrupted now.
   std::optional<std::chrono::steady_clock::time_point> noticed{};

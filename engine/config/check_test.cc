@@ -53,7 +53,8 @@ TEST(Check, GoesOnOnlyIfNoRankHasWhatTheOthersLack) {
   const std::string shrink = "launch: {ranks: 4}, faults: {on_lost_rank: shrink}";
   for (const auto* const more :
        {"", ", strategy: all_reduce", ", strategy: overlapped", ", backend: in_memory", ", strategy: sharded",
-        ", strategy: {sharded: {stage: 3}}", ", strategy: {all_reduce: {compression: fp16}}"}) {
+        ", strategy: {sharded: {stage: 3}}", ", strategy: {all_reduce: {compression: fp16}}",
+        ", strategy: ssp, roles: {server: 1}", ", strategy: easgd, roles: {server: 2, replicas: 2}"}) {
     EXPECT_EQ(complaint(shrink + more), "") << more;
   }
   EXPECT_EQ(complaint("launch: {ranks: 2}, faults: {min_ranks: 3}"),
@@ -67,7 +68,11 @@ TEST(Check, GoesOnOnlyIfNoRankHasWhatTheOthersLack) {
   refused("mesh: {context: 4}", "with mesh.context: 4 all ranks are one replica; set launch.ranks: 8");
   refused("strategy: hogwild", "set strategy: all_reduce, overlapped or sharded");
   refused("strategy: local_sgd", "set strategy: all_reduce, overlapped or sharded");
-  refused("roles: {server: 1}, strategy: ssp", "cannot replace parameter servers");
+  refused("strategy: ssp", "set roles.server, or set faults.on_lost_rank: stop");
+  refused("roles: {server: 1}, strategy: sync_ps", "set strategy: downpour, ssp, dc_asgd or easgd, or all_reduce");
+  refused("roles: {server: 1}, strategy: {easgd: {synchronous: true}}", "whose ranks do not wait for all others");
+  refused("roles: {servers_at: ['a:1'], secret_file: s}, strategy: ssp",
+          "set roles.server instead of roles.servers_at");
   refused("framework: {record: r}", "remove framework.record");
   refused("framework: {tune: auto}", "set framework.tune: \"off\"");
   refused("framework: {topology: {levels: [host]}}", "remove framework.topology.levels");
@@ -78,6 +83,12 @@ TEST(Check, GoesOnOnlyIfNoRankHasWhatTheOthersLack) {
             "config: faults.copies_every: 0, but with these settings of strategy sharded each rank has state that no"
             " other rank has, and that is lost with it; set 10, or set faults.on_lost_rank: stop");
   const std::string per_rank = "launch: {ranks: 4}, faults: {on_lost_rank: shrink, batch: per_rank}, ";
+  EXPECT_THAT(complaint(per_rank + "strategy: ssp, roles: {server: 1}"),
+              ::testing::HasSubstr("set faults.batch: global"));
+  EXPECT_THAT(complaint(shrink + ", strategy: ssp, roles: {server: 1, replicas: 2}"),
+              ::testing::HasSubstr("the number in roles.server is 1"));
+  EXPECT_THAT(complaint("launch: {ranks: 4}, strategy: ssp, roles: {server: 2, replicas: 2}"),
+              ::testing::HasSubstr("or set faults.on_lost_rank: shrink and roles.server"));
   EXPECT_EQ(complaint(per_rank + "train: {global_batch_size: 32}"), "");
   EXPECT_EQ(complaint(per_rank + "train: {global_batch_size: 30}"),
             "config: faults.batch: per_rank needs the same batch on each rank, but 4 ranks cannot divide"

@@ -81,6 +81,40 @@ bool check_number_of_replicas(std::vector<ConfigProblem>& problems, const Experi
   return ranks > 1;
 }
 
+// Refuses jobs with parameter servers that could not go on without a rank of either kind.
+void check_lost_servers(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
+  const auto refuse = [&](bool wrong, const std::string& message) {
+    refuse_if(problems, wrong, kKey, config.faults.on_lost_rank + " " + message + kOrStop);
+  };
+  const auto& roles = config.roles;
+  refuse(wants_servers(config.model),
+         "cannot keep rows of embeddings that are on parameter servers; set the model's embeddings: local");
+  refuse(roles.elsewhere(),
+         "needs parameter servers that are ranks of the job, so that they notice a loss; set roles.server instead of " +
+             std::string(roles.servers_file.empty() ? "roles.servers_at" : "roles.servers_file"));
+  const auto traits = config.strategy.traits();
+  if (!traits.parameter_servers) return;
+  const std::string strategy = config.strategy.selected();
+  refuse(!traits.keeps_centre, "needs a strategy whose ranks do not wait for all others, which those of " + strategy +
+                                   " with these settings do; set strategy: downpour, ssp, dc_asgd or easgd, or "
+                                   "all_reduce without roles.server");
+  refuse(traits.keeps_centre && roles.server == 0 && !roles.elsewhere(),
+         "loses a part of the parameters with each rank if all ranks serve, as with strategy " + strategy +
+             " and without roles.server; set roles.server");
+  if (roles.server == 0) return;
+  const auto backend = backend_traits(config.backend);
+  const bool local = config.backend == "auto" ||
+                     (!backend.threads && !backend.mpi && backend.shared != BackendTraits::Memory::kWithinHosts);
+  refuse(!local, "with parameter servers needs ranks that are processes of one host; set backend: shm or gloo");
+  refuse(on_several_hosts(config.launch) || config.launch.with == "ssh",
+         "with parameter servers works on one host only; remove launch.hosts and set launch.with: local");
+  refuse(!model_parallel_axes(config.mesh).empty(),
+         "with parameter servers needs a whole replica on each rank; remove section mesh");
+  refuse(config.faults.replaces(), "cannot replace ranks of a job with parameter servers; set shrink");
+  refuse(config.faults.keeps_batch_per_rank(),
+         "with parameter servers keeps the global batch; set faults.batch: global");
+}
+
 // Refuses ranks that have something that no other rank has, and that cannot be copied.
 void check_replicas(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   const auto refuse = [&](bool wrong, const std::string& message) {
@@ -89,9 +123,9 @@ void check_replicas(std::vector<ConfigProblem>& problems, const ExperimentConfig
   const bool divided = check_number_of_replicas(problems, config);
   const auto traits = config.strategy.traits();
   const bool chosen = config.strategy.selected() != "auto", copied = can_be_copied(traits);
-  refuse(chosen && !copied, "needs a strategy by which all ranks have the same values after each step, which " +
-                                config.strategy.selected() +
-                                " does not give; set strategy: all_reduce, overlapped or sharded");
+  refuse(chosen && !copied && !traits.parameter_servers,
+         "needs a strategy by which all ranks have the same values after each step, which " +
+             config.strategy.selected() + " does not give; set strategy: all_reduce, overlapped or sharded");
   const bool copies = config.faults.copies_every > 0;
   refuse_if(problems, divided && !copies, "faults.copies_every",
             "0, but with this mesh each rank has a part of a replica, and all replicas go back to a copy when one is "
@@ -101,8 +135,6 @@ void check_replicas(std::vector<ConfigProblem>& problems, const ExperimentConfig
             "0, but with these settings of strategy " + config.strategy.selected() +
                 " each rank has state that no other rank has, and that is lost with it; set 10, or set "
                 "faults.on_lost_rank: stop");
-  refuse(config.roles.server > 0 || config.roles.elsewhere() || wants_servers(config.model),
-         "cannot replace parameter servers; remove them from roles and the model");
 }
 
 // Refuses what depends on the number of ranks with which the run began.
@@ -190,6 +222,7 @@ void check_faults(std::vector<ConfigProblem>& problems, const ExperimentConfig& 
                 " of launch.ranks; set it to " + std::to_string(config.launch.ranks) + " at most");
   if (!faults.shrinks()) return;
   check_places(problems, config);
+  check_lost_servers(problems, config);
   check_replicas(problems, config);
   check_fixed_numbers(problems, config);
   if (faults.keeps_batch_per_rank()) check_batch_per_rank(problems, config);

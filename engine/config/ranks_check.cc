@@ -53,19 +53,21 @@ void check_servers(std::vector<ConfigProblem>& problems, const ExperimentConfig&
 }
 
 // Checks section roles: how many servers keep a copy of each shard.
-void check_server_replicas(std::vector<ConfigProblem>& problems, const RolesConfig& roles) {
+void check_server_replicas(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
+  const auto& roles = config.roles;
   const auto replicas = roles.replicas;
-  const auto there = static_cast<std::int64_t>(roles.servers_at.size());
-  refuse_if(problems, replicas > 1 && !roles.servers_file.empty(), "roles.replicas",
+  if (replicas == 1) return;
+  const bool own = !roles.elsewhere();
+  const auto there = own ? roles.server : static_cast<std::int64_t>(roles.servers_at.size());
+  refuse_if(problems, !roles.servers_file.empty(), "roles.replicas",
             "parts that have replicas cannot move to other servers; list the servers in roles.servers_at instead");
   refuse_if(
-      problems, replicas > 1 && !roles.elsewhere(), "roles.replicas",
-      "replicas need servers that belong to no job, since a job ends when one of its own servers dies; start them with "
-      "tools:ps and list them in roles.servers_at");
-  refuse_if(problems, replicas > 1 && !roles.servers_at.empty() && replicas > there, "roles.replicas",
-            std::to_string(replicas) +
-                " replicas of each part need at least as many servers, but the number in roles.servers_at is " +
-                std::to_string(there));
+      problems, own && !config.faults.shrinks(), "roles.replicas",
+      "replicas need servers that belong to no job, since a job ends when one of its own servers dies; start "
+      "them with tools:ps and list them in roles.servers_at, or set faults.on_lost_rank: shrink and roles.server");
+  refuse_if(problems, (own ? config.faults.shrinks() : !roles.servers_at.empty()) && replicas > there, "roles.replicas",
+            std::to_string(replicas) + " replicas of each part need at least as many servers, but the number in " +
+                (own ? "roles.server" : "roles.servers_at") + " is " + std::to_string(there));
 }
 
 // Checks that the ranks that train can divide a batch. Ranks with the same samples count as one.
@@ -166,7 +168,7 @@ void check_restarts(std::vector<ConfigProblem>& problems, const ExperimentConfig
 void check_ranks(std::vector<ConfigProblem>& problems, const ExperimentConfig& config) {
   check_hosts(problems, config.launch.hosts);
   check_servers(problems, config);
-  check_server_replicas(problems, config.roles);
+  check_server_replicas(problems, config);
   check_division(problems, config);
   check_start(problems, config);
   check_restarts(problems, config);

@@ -27,7 +27,7 @@ struct RolesConfig {
       "file with these addresses, one per line, in place of servers_at; when it changes, the run moves to the new "
       "servers");
     v("secret_file", secret_file, "file with the secret of these servers, which only its owner may read");
-    v("replicas", replicas, "servers of roles.servers_at that hold each part; above 1, all but one of them may be lost",
+    v("replicas", replicas, "servers that hold each part; above 1, all but one of them may be lost",
       config::between(1, 2));
     v("failover", failover, "seconds after which another replica leads in place of a server that cannot be reached",
       config::above(0));

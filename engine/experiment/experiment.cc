@@ -339,7 +339,7 @@ ExperimentResult run_complete(const ExperimentConfig& config, const ExperimentCo
                  .started = context.started,
                  .length = length,
                  .recovery = context.recovery.get(),
-                 .goes_on = goes_on && replica.ranks_are_equal()});
+                 .goes_on = goes_on && replica.goes_on_from_own_state()});
   EvaluationLoop evaluations(config, data.splits(), trainer, report);
   const auto compared = replicated_tensors(replica, trainer.engine->slices(), config.train.sync_batch_norm);
   const bool comparable = context.same_processors || config.replica_check.repair;

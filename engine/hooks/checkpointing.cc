@@ -168,7 +168,10 @@ void Checkpointing::carry_state() {
     set_random_state(random_before_step_, run_.replica.part->device);
   }
   state_.buffers = run_.replica.model().named_buffers();
+  LeftCentre centre;
+  if (auto* const keeps = run_.replica.strategy().extensions().keeps_centre) centre = keeps->leave();
   run_.recovery->carried = carry(state_, manifest_at(position_), stage_);
+  run_.recovery->carried->centre = std::move(centre);
 }
 
 RunState Checkpointing::run_state(const std::vector<Slice>& slices) {
@@ -249,7 +252,11 @@ void Checkpointing::start(const std::vector<Slice>& slices, State& state) {
 
 // Restores what the ranks that are left have carried.
 void Checkpointing::go_on(State& state) {
-  const CarriedPosition carried = restore_carried(run_.recovery->carried.value(), state_, world());
+  const CarriedState& own = run_.recovery->carried.value();
+  auto* const keeps = run_.replica.strategy().extensions().keeps_centre;
+  const CarriedPosition carried =
+      keeps != nullptr ? restore_replicas(own, state_, world()) : restore_carried(own, state_, world());
+  if (keeps != nullptr) keeps->succeed(own.centre.remove);
   stage_ = carried.stage;
   if (stage_ == StepStage::kUpdated) state.unfinished = HookPhase::kEvaluate;
   if (stage_ == StepStage::kEvaluated) state.unfinished = HookPhase::kAdapt;
@@ -384,7 +391,7 @@ bool Checkpointing::updates_with_own_gradients() const {
 }
 
 // Returns true if the run goes on without lost ranks, and has to go back to a copy for that.
-bool Checkpointing::goes_back() const { return run_.recovery != nullptr && !run_.replica.ranks_are_equal(); }
+bool Checkpointing::goes_back() const { return run_.recovery != nullptr && !run_.replica.goes_on_from_own_state(); }
 
 // A copy follows each checkpoint (`saved`), so that the run does not go back further once the copy has arrived.
 bool Checkpointing::copy_due(std::int64_t step, bool saved) const {

@@ -36,10 +36,10 @@ struct LastEvaluation {
 ///   at the end                if any of these is asked for; also after early stopping
 ///   when it is stopped        in any case, after the step at which all ranks stop
 ///
-/// Also decides what a run goes on with that has lost ranks (Run::recovery). If Replica::ranks_are_equal(), each rank
-/// carries its own state, and no step is repeated. Otherwise the run goes back to a copy, which is taken at the start
-/// and after every faults.copies_every steps and each checkpoint, or, if too many ranks were lost at once, to the
-/// newest checkpoint.
+/// Also decides what a run goes on with that has lost ranks (Run::recovery). If Replica::goes_on_from_own_state(), each
+/// rank carries that, and no step is repeated. Otherwise the run goes back to a copy, which is taken at the start and
+/// after every faults.copies_every steps and each checkpoint, or, if too many ranks were lost at once, to the newest
+/// checkpoint.
 ///
 /// Values that are not finite are never saved, so that they do not replace good ones. The guard ends the run instead.
 class Checkpointing {
@@ -135,7 +135,7 @@ class Checkpointing {
 
   bool started_ = false;  // the state is restored
 
-  // For a run that goes on without lost ranks, and whose ranks_are_equal().
+  // For a run that goes on without lost ranks, and from its own state.
   Position position_{};  // after the last complete step
   StepStage stage_ = StepStage::kDone;
   bool in_step_ = false;  // the next step has begun, and has not changed the parameters yet

@@ -13,7 +13,8 @@ namespace {
 bool implements_what_it_promises(const StrategyTraits& traits, const StrategyExtensions& extensions) {
   return traits.servers_update == (extensions.updates_on_servers != nullptr) &&
          traits.frees_gradients == (extensions.frees_gradients != nullptr) &&
-         traits.shards_values == (extensions.shards_parameters != nullptr);
+         traits.shards_values == (extensions.shards_parameters != nullptr) &&
+         traits.keeps_centre == (extensions.keeps_centre != nullptr);
 }
 
 }  // namespace

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
 
 #include "engine/optim/optimizer.h"
+#include "framework/base/state_dict.h"
 #include "models/block.h"
 
 namespace phalanx {
@@ -52,11 +54,39 @@ class ShardsParameters {
   virtual void unshard() = 0;
 };
 
+/// What parameter servers have for a run, as a rank leaves it because another rank was lost.
+struct LeftCentre {
+  /// Ranks may be interrupted at different points. What a rank with a higher number has left is newer, or the same.
+  std::int64_t order = -1;
+
+  /// Returns it, under the names that Strategy::state() has for it. Must not be called before all ranks that are left
+  /// have left the servers. Throws CommError.
+  std::function<StateDict()> read{};
+
+  /// Removes it from the servers, where no rank needs it any more. Throws Error.
+  std::function<void()> remove{};
+};
+
+/// Implemented by strategies whose ranks share values only through parameter servers (StrategyTraits::keeps_centre).
+class KeepsCentre {
+ public:
+  virtual ~KeepsCentre() = default;
+
+  /// Sends everything that this rank has not sent yet, and waits until it is applied. After that the strategy can only
+  /// be destroyed, and its state() is empty. Not collective. A request that a server does not answer any more is
+  /// logged, and counts as sent.
+  virtual LeftCentre leave() = 0;
+
+  /// Makes the strategy call `remove` on the first rank, once the servers have the values from which all ranks go on.
+  virtual void succeed(std::function<void()> remove) = 0;
+};
+
 /// The optional interfaces that a strategy implements; null: it does not implement this one.
 struct StrategyExtensions {
   UpdatesOnServers* updates_on_servers = nullptr;
   FreesGradients* frees_gradients = nullptr;
   ShardsParameters* shards_parameters = nullptr;
+  KeepsCentre* keeps_centre = nullptr;
 };
 
 }  // namespace phalanx

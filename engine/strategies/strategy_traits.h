@@ -51,6 +51,10 @@ struct StrategyTraits {
   /// Servers update the parameters, so the config's `optimizer` is not used (UpdatesOnServers).
   bool servers_update = false;
 
+  /// Each rank trains its own replica, waits for no other rank in a step, and shares values only through parameter
+  /// servers (KeepsCentre). So a rank can go on without others from its replica and from what the servers have.
+  bool keeps_centre = false;
+
   /// It sends each bucket during backward as soon as it is complete. Small buckets leave less to send afterwards.
   bool overlaps_backward = false;
 

@@ -127,20 +127,20 @@ std::vector<std::vector<std::string>> ServerList::addresses_for(const std::strin
   return all;
 }
 
-StartedServers start_servers(bool serves, Communicator& group, std::shared_ptr<Links> links) {
+StartedServers start_servers(bool serves, Communicator& group, std::shared_ptr<Links> links, const KeptServers& kept) {
   const MeasuredInputs measured;  // random numbers, and addresses of this start
   StartedServers started;
   if (links && !links->need_servers()) serves = false;
   started.all.links = std::move(links);
-  started.all.secret = broadcast_text(group.rank() == 0 ? random_text() : "", group);
+  started.all.secret = broadcast_text(group.rank() > 0 ? "" : kept.secret.empty() ? random_text() : kept.secret, group);
   const auto hosts = all_gather_text(host_key(), group);
   const bool one_host = std::ranges::all_of(hosts, [&](const auto& host) { return host == hosts.front(); });
   const std::string host = one_host ? "" : own_address(group).text;
-  if (serves) {
-    started.own =
-        std::make_unique<Server>(ServerOptions{.listen = listen_addresses(host), .secret = started.all.secret});
+  if (serves && kept.own == nullptr) {
+    started.own = std::make_unique<Server>(
+        ServerOptions{.listen = listen_addresses(host), .secret = started.all.secret, .presences = kept.presences});
   }
-  started.all.servers = gather(started.own.get(), group);
+  started.all.servers = gather(kept.own ? kept.own.get() : started.own.get(), group);
   return started;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,6 +28,10 @@ struct ServerList {
   std::shared_ptr<Links> links{};  // ClientOptions::links
   bool checksums = false;          // ClientOptions::checksums
 
+  /// Of the job's world, for servers that outlive a world whose ranks were lost: each has tables of its own. 0: the
+  /// world does not change.
+  std::int64_t generation = 0;
+
   /// Returns the same list with external servers, one at each address.
   ServerList at(const std::vector<std::string>& addresses) const;
 
@@ -42,16 +47,25 @@ std::vector<std::string> read_addresses(const std::string& path);
 /// Returns the addresses as read by rank 0. Collective; throws the same error on all ranks.
 std::vector<std::string> read_addresses(const std::string& path, Communicator& group);
 
+/// What a job keeps of its servers when their ranks form a new group.
+struct KeptServers {
+  std::shared_ptr<Server> own{};  // of this rank; null: it has none yet, or serves nothing
+  std::string secret{};           // empty: servers have not been started yet
+  std::string presences{};        // ServerOptions::presences of servers that are started
+};
+
 /// The result of start_servers() on one rank.
 struct StartedServers {
-  std::unique_ptr<Server> own;  // null: this rank is not a server
+  std::unique_ptr<Server> own;  // null: this rank is not a server, or has kept one
   ServerList all;
 };
 
 /// Starts a server on each rank of a group for which `serves` is true, with a new secret. With links that do not need
 /// servers, none is started on this rank; the list still names the servers of the ranks. Each server listens at its own
 /// Unix socket, and also on the network unless all ranks are on one host: at the address of the route to rank 0's host,
-/// or of the interface that the user has set (wanted_interface()). Collective. Throws Error if a server cannot listen.
-StartedServers start_servers(bool serves, Communicator& group, std::shared_ptr<Links> links = nullptr);
+/// or of the interface that the user has set (wanted_interface()). A server that is `kept` goes on, with its secret,
+/// which all ranks have kept. Collective. Throws Error if a server cannot listen.
+StartedServers start_servers(bool serves, Communicator& group, std::shared_ptr<Links> links = nullptr,
+                             const KeptServers& kept = {});
 
 }  // namespace phalanx::ps

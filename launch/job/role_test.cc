@@ -4,9 +4,13 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include "framework/base/error.h"
 #include "framework/testing/worlds.h"
@@ -86,6 +90,59 @@ TEST(AssignRole, AServerDoesNotWaitForeverForRanks) {
     EXPECT_THAT([&] { (void)serve(role, Seconds(0.2)); },
                 ThrowsMessage<CommError>(HasSubstr("not all of the 2 ranks that train have connected")));
     world->barrier().wait();
+  });
+}
+
+// Ends the role of a rank as an exception does that ends its training.
+void abandon(Role role) {
+  try {
+    const Role own = std::move(role);
+    throw std::runtime_error("the end of training");
+  } catch (const std::runtime_error&) {
+  }
+}
+
+// Blocks until the rank notices that another one is lost. Returns false if that takes more than 30 s.
+bool notices_a_loss(const Role& role) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (std::chrono::steady_clock::now() < deadline) {
+    try {
+      role.presence->check();
+    } catch (const CommError& error) {
+      return error.kind() == CommError::Kind::kPeerLost;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return false;
+}
+
+TEST(AssignRole, AServerGoesOnInAWorldWithoutALostRank) {
+  ExperimentConfig config;
+  config.roles.server = 1;
+  run_ranks("inproc", 3, [&](CommunicatorPtr world) {
+    KeptRole kept;
+    Role role = assign_role(config, world, nullptr, &kept);
+    EXPECT_EQ(kept.generation, 1);
+    world->barrier().wait();
+    if (world->rank() == 1) return abandon(std::move(role));
+    const auto* const server = role.server.get();
+    if (server != nullptr) {
+      EXPECT_THAT([&] { (void)serve(role, Seconds(60)); }, ThrowsMessage<CommError>(HasSubstr("has ended without")));
+      role = {};
+    } else {
+      EXPECT_TRUE(notices_a_loss(role));
+      abandon(std::move(role));
+    }
+    world = world->shrink();
+    Role next = assign_role(config, world, nullptr, &kept);
+    EXPECT_EQ(next.training, 1);
+    EXPECT_EQ(kept.generation, 2);
+    EXPECT_EQ(next.server.get(), server) << "with its tables";
+    if (next.server != nullptr) {
+      EXPECT_EQ(serve(next, Seconds(60)), kDone);
+    } else {
+      EXPECT_EQ(next.servers->list().generation, 2);
+    }
   });
 }
 

@@ -262,6 +262,7 @@ struct RankRun {
   std::string& hang;  // the explanation of the wait that ends the run
   std::unique_ptr<RankPresence> presence{};
   std::optional<Splits> splits{};
+  KeptRole role{};                       // if the job goes on without lost ranks
   bool wrong_before = false;             // this rank has computed wrongly
   std::shared_ptr<Recovery> recovery{};  // null: a lost rank ends the job
   std::function<bool()> newcomers_wait = [] { return false; };
@@ -283,6 +284,17 @@ void note_when_training_begins(Engine& engine, const RunFolder& folder) {
   engine.on(Event::kStart, HookPhase::kLast, [logs = folder.logs()](State&) { note_training(logs); });
 }
 
+// Makes a rank that trains look for lost servers and ranks in each step, since it may wait for none of them for long.
+void watch_servers(const ServerPresence& presence, ExperimentContext& context) {
+  context.add_evaluation_hooks = [&presence](Evaluator& evaluator) {
+    evaluator.on(Event::kForward, [&presence](State&) { presence.check(); });
+  };
+  context.add_hooks = [&presence, others = std::move(context.add_hooks)](Engine& engine) {
+    others(engine);
+    engine.on(Event::kUpdate, HookPhase::kLast, [&presence](State&) { presence.check(); });
+  };
+}
+
 // Runs the rank from its connections to the end, in a world of the ranks that there are. `config` is that of the job,
 // for these ranks.
 int run_in_world(RankRun& run, Connections connections, const ExperimentConfig& config) {
@@ -299,8 +311,10 @@ int run_in_world(RankRun& run, Connections connections, const ExperimentConfig& 
   if (!run.splits) run.splits = thread ? rank.shared->splits : make_data(job, rank.rank() == 0);
   const Splits& splits = *run.splits;
   const auto stall_watch = watch_for_stalls(config, *world, *rank.folder, presence, run.hang);
-  const Role role = assign_role(config, world, recorder ? ps::record_links(recorder) : nullptr);
+  Role role =
+      assign_role(config, world, recorder ? ps::record_links(recorder) : nullptr, recovery ? &run.role : nullptr);
   if (role.server != nullptr) {
+    if (recovery) recovery->serves = true;
     presence.enter(Activity::kServing);
     return serve(role, Seconds(config.framework.timeout));
   }
@@ -332,7 +346,9 @@ int run_in_world(RankRun& run, Connections connections, const ExperimentConfig& 
     if (recovery && recovery->rebuilt) tell_when_it_goes_on(*recovery, *context.world, engine);
     presence.hooks()(engine);
   };
+  if (recovery && role.presence) watch_servers(*role.presence, context);
   const ExperimentResult result = run_experiment(config, context);
+  role.presence.reset();
   if (recorder) recorder->end_run(end->step, end->parameters);
   const int status = report_end(config, result, context);
   if (too_few && result.stopped) throw too_few_ranks(*recovery, world->size(), config, result.steps);

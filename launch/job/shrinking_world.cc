@@ -53,6 +53,11 @@ std::vector<int> gather_numbers(int own, Communicator& world) {
   return {all.data_ptr<int>(), all.data_ptr<int>() + all.numel()};
 }
 
+ServingRanks serving_ranks(int ranks, const RolesConfig& roles) {
+  if (roles.server == 0) return {};
+  return {.first = ranks - static_cast<int>(roles.server), .replicas = static_cast<int>(roles.replicas)};
+}
+
 std::string reason_to_leave(const Stranded& rank) { return "its replica has lost rank " + std::to_string(rank.lost); }
 
 // Returns the error of ranks that are left without a whole replica.
@@ -96,7 +101,8 @@ ShrinkingWorld::ShrinkingWorld(Connections connections, Rank rank, const Experim
       rank_(std::move(rank)),
       config_(config),
       started_(world().size()),
-      everyone_(static_cast<std::size_t>(world().size())) {
+      everyone_(static_cast<std::size_t>(world().size())),
+      serving_(serving_ranks(started_, config.roles)) {
   std::iota(everyone_.begin(), everyone_.end(), 0);
   members_ = everyone_;
   const auto folder = environment(kMeetingFolder);
@@ -121,6 +127,7 @@ bool ShrinkingWorld::shrink(Recovery& recovery) {
     if (world().size() == before) return false;
     try {
       const auto stranded = take_over(recovery);
+      if (leaves_) return true;
       const auto own = std::ranges::find(stranded, rank_.number_in_job, &Stranded::rank);
       if (own != stranded.end()) {
         leave(*own);
@@ -164,6 +171,16 @@ void ShrinkingWorld::leave(const Stranded& own) {
 // have done so already, so it tells all of them of all losses. Returns the ranks that have to leave.
 std::vector<Stranded> ShrinkingWorld::take_over(Recovery& recovery) {
   const auto left = gather_numbers(rank_.number_in_job, world());
+  if (serving_.serves(left.front())) {
+    log_info() << "this rank leaves: no rank that trains is left";
+    connections_.front().group.reset();
+    leaves_ = true;
+    return {};
+  }
+  if (const auto problem = lost_parts(members_, left, serving_); !problem.empty()) {
+    if (world().rank() == 0) print_to_console(problem);
+    throw Error(problem);
+  }
   const auto stranded = stranded_ranks(members_, left, ranks_per_replica());
   if (stranded.size() == left.size()) throw Error(nobody_is_whole(stranded));
   std::vector<int> lost;
@@ -225,6 +242,7 @@ std::string ShrinkingWorld::reason_of(int lost) const {
 
 void ShrinkingWorld::fit_config() {
   config_.launch.ranks = world().size();
+  config_.roles.server = serving_.count(members_);
   config_.mesh.data = 0;
 }
 

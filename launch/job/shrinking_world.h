@@ -16,6 +16,7 @@
 #include "framework/comm/launch/launch_environment.h"
 #include "framework/comm/mesh/broken_replicas.h"
 #include "launch/failure/record_exception.h"
+#include "launch/job/lost_servers.h"
 #include "launch/job/world.h"
 #include "launch/local/meeting_folder.h"
 
@@ -58,6 +59,9 @@ class ShrinkingWorld {
   /// If replicas consist of several ranks (section mesh of the config), a replica that has lost one is lost as a whole:
   /// its other ranks count as lost, too, and leave the world. For them, leaves() is true after that, and they have to
   /// end without an error. Throws Error if no replica is whole.
+  ///
+  /// If some ranks are parameter servers (roles.server), they are part of the world like the others. If only such ranks
+  /// are left, they leave. Throws Error if a part of the parameters is lost with all servers that had it.
   [[nodiscard]] bool shrink(Recovery& recovery);
 
   /// Returns true if this rank has left the world in shrink(). There are no connections any more.
@@ -97,6 +101,7 @@ class ShrinkingWorld {
   std::chrono::steady_clock::time_point next_invitation_{};
   bool told_of_invitations_ = false;
   bool leaves_ = false;
+  ServingRanks serving_;
 };
 
 /// Adds the hook that tells the person on rank 0, once training goes on, how long this has taken, and completes the

@@ -26,6 +26,41 @@ StateDict remembered_by(const std::vector<std::string>& rules, at::ScalarType dt
   return all;
 }
 
+StateDict zeros_for_rules(const std::vector<ps::Table>& tables, const StateDict& remembered) {
+  StateDict all;
+  for (const auto& table : tables) {
+    for (const auto& one : remembered) {
+      const std::int64_t elements = one.values.numel() == 1 ? 1 : table.spec().elements;
+      all.push_back({one.name, at::zeros({elements}, one.values.options()), true});
+    }
+  }
+  return all;
+}
+
+// Calls `launch` for each entry of `state`, with a tensor that has the layout of the servers' state and with the entry.
+template <class Launch>
+void for_each_state(const ps::Client& client, std::vector<ps::Table>& tables, const StateDict& remembered,
+                    const StateDict& state, const Launch& launch) {
+  const auto servers = static_cast<std::int64_t>(client.servers());
+  for (std::size_t i = 0; i < state.size(); ++i) {
+    const std::size_t number = i % remembered.size();
+    const at::Tensor& one = state[i].values;
+    const bool of_shards = remembered[number].values.numel() == 1;
+    const at::Tensor own = of_shards ? at::zeros({servers}, one.options()) : at::empty_like(one);
+    launch(tables[i / remembered.size()], number + 1, own, one);
+  }
+}
+
+// A number of a shard is the same on all servers once every rank's updates have been applied.
+void read_rules(ps::Client& client, std::vector<ps::Table>& tables, const StateDict& remembered,
+                const StateDict& state) {
+  for_each_state(client, tables, remembered, state,
+                 [&client](ps::Table& table, std::size_t number, const at::Tensor& own, const at::Tensor& one) {
+                   client.read_state(table, number, own).wait();
+                   one.copy_(one.numel() == own.numel() ? own : own.narrow(0, 0, 1));
+                 });
+}
+
 }  // namespace
 
 void BucketTables::attach(const FlatParameters& parameters) {
@@ -65,10 +100,11 @@ void BucketTables::set(const std::vector<at::Tensor>& values, const StateDict& s
       works.push_back(service_.client().push(tables_[i], values[i], {.rule = contract_.rules.size()}));
     }
     wait_all(works);
-    for_each_state(state, [this](ps::Table& table, std::size_t number, const at::Tensor& own, const at::Tensor& one) {
-      own.copy_(one.numel() == own.numel() ? one : one.expand_as(own));
-      service_.client().write_state(table, number, own).wait();
-    });
+    for_each_state(service_.client(), tables_, remembered_, state,
+                   [this](ps::Table& table, std::size_t number, const at::Tensor& own, const at::Tensor& one) {
+                     own.copy_(one.numel() == own.numel() ? one : one.expand_as(own));
+                     service_.client().write_state(table, number, own).wait();
+                   });
   }
   service_.group().barrier().wait();
 }
@@ -108,37 +144,26 @@ void BucketTables::exchange(const std::vector<at::Tensor>& tensors, const ps::Cl
   }
 }
 
-// A number of a shard is the same on all servers once every rank's updates have been applied.
-void BucketTables::read_state(const StateDict& state) {
-  for_each_state(state, [this](ps::Table& table, std::size_t number, const at::Tensor& own, const at::Tensor& one) {
-    service_.client().read_state(table, number, own).wait();
-    one.copy_(one.numel() == own.numel() ? own : own.narrow(0, 0, 1));
-  });
-}
+void BucketTables::read_state(const StateDict& state) { read_rules(service_.client(), tables_, remembered_, state); }
 
-StateDict BucketTables::state_of_rules() const {
-  StateDict all;
-  for (std::size_t i = 0; i < tables_.size(); ++i) {
-    for (const auto& one : remembered_) {
-      const std::int64_t elements = one.values.numel() == 1 ? 1 : tables_[i].spec().elements;
-      all.push_back({one.name, at::zeros({elements}, one.values.options()), true});
+std::function<BucketTables::Contents()> BucketTables::reader(ps::ClientOptions options) const {
+  std::vector<ps::TableSpec> specs;
+  for (const auto& table : tables_) specs.push_back(table.spec());
+  return [options = std::move(options), specs = std::move(specs), remembered = remembered_] {
+    ps::Client client(options);
+    std::vector<ps::Table> tables;
+    for (const auto& spec : specs) tables.push_back(client.create(spec));
+    Contents contents{.values = {}, .state = zeros_for_rules(tables, remembered)};
+    for (auto& table : tables) {
+      contents.values.push_back(at::zeros({table.spec().elements}, ps::dtype_of(table.spec().dtype)));
+      client.pull(table, contents.values.back()).wait();
     }
-  }
-  return all;
+    read_rules(client, tables, remembered, contents.state);
+    return contents;
+  };
 }
 
-// Calls `launch` for each entry of `state`, with a tensor that has the layout of the servers' state and with the entry.
-template <class Launch>
-void BucketTables::for_each_state(const StateDict& state, const Launch& launch) {
-  const auto servers = static_cast<std::int64_t>(service_.client().servers());
-  for (std::size_t i = 0; i < state.size(); ++i) {
-    const std::size_t number = i % remembered_.size();
-    const at::Tensor& one = state[i].values;
-    const bool of_shards = remembered_[number].values.numel() == 1;
-    const at::Tensor own = of_shards ? at::zeros({servers}, one.options()) : at::empty_like(one);
-    launch(tables_[i / remembered_.size()], number + 1, own, one);
-  }
-}
+StateDict BucketTables::state_of_rules() const { return zeros_for_rules(tables_, remembered_); }
 
 void BucketTables::pull_last(const std::vector<at::Tensor>& tensors, const StateDict& state) {
   service_.group().barrier().wait();

@@ -64,6 +64,16 @@ class BucketTables {
   StateDict state_of_rules() const;
   void read_state(const StateDict& state);
 
+  /// The values of all tables and the state of their rules, as in set().
+  struct Contents {
+    std::vector<at::Tensor> values;
+    StateDict state;
+  };
+
+  /// Returns a function that reads the contents with a client of its own, which it makes with `options`. It may be
+  /// called after this object is gone, when no rank uses the tables any more, and throws CommError.
+  std::function<Contents()> reader(ps::ClientOptions options) const;
+
   /// Returns "pulls", "staleness_mean" and "staleness_max", where staleness is the number of clocks by which the
   /// slowest rank was behind when this rank read, and the nonzero entries of its histogram,
   /// "pulls_at_staleness_<clocks>", whose last entry, 63, counts all larger values. Appends the metrics of the servers.
@@ -73,9 +83,6 @@ class BucketTables {
  private:
   static ps::Client::PushOptions of_bucket(ps::Client::PushOptions options,
                                            const std::vector<ps::ElementRanges>& unused, std::size_t bucket);
-
-  template <class Launch>
-  void for_each_state(const StateDict& state, const Launch& launch);
 
   ParameterService& service_;
   Contract contract_;

@@ -40,7 +40,11 @@ struct DcAsgdConfig {
 
 const bool dc_asgd_registered = Strategies::global().add<DcAsgdConfig>(
     "dc_asgd", "asynchronous: servers apply the ranks' gradients, and compensate for their delay",
-    StrategyTraits{.parameter_servers = true, .servers_update = true, .inter_level = true, .steps_ahead = kStepsAhead},
+    StrategyTraits{.parameter_servers = true,
+                   .servers_update = true,
+                   .keeps_centre = true,
+                   .inter_level = true,
+                   .steps_ahead = kStepsAhead},
     [](const DcAsgdConfig& config, const StrategyContext& context) {
       return std::make_unique<PushedGradients>(
           PushedGradients::Options{.rule = config.rule(), .learning_rate = config.lr}, context);

@@ -46,6 +46,8 @@ class Downpour final : public ServerStrategy {
         schedule_(schedule),
         counts_staleness_(staleness_power > 0) {}
 
+  StrategyExtensions extensions() override { return {.keeps_centre = this}; }
+
   void after_update(std::int64_t step) override {
     const at::NoGradGuard no_grad;
     if (schedule_.prefetches(step)) prefetch_values();
@@ -182,6 +184,7 @@ const bool downpour = Strategies::global().add<DownpourConfig>(
     [](const DownpourConfig& config) {
       return StrategyTraits{.parameter_servers = true,
                             .servers_update = config.server_optimizer.any(),
+                            .keeps_centre = true,
                             .inter_level = true,
                             .steps_ahead = kStepsAhead};
     },
@@ -196,6 +199,7 @@ const bool ssp = Strategies::global().add<SspConfig>(
     [](const SspConfig& config) {
       return StrategyTraits{.parameter_servers = true,
                             .servers_update = config.server_optimizer.any(),
+                            .keeps_centre = true,
                             .inter_level = true,
                             .steps_ahead = config.every * (config.staleness + 1)};
     },

@@ -56,6 +56,8 @@ class Easgd final : public ServerStrategy {
         config_(config),
         alpha_(config.beta / context.group->size()) {}
 
+  StrategyExtensions extensions() override { return {.keeps_centre = config_.synchronous ? nullptr : this}; }
+
   void after_update(std::int64_t step) override {
     const at::NoGradGuard no_grad;
     if (config_.prefetches(step)) read();
@@ -117,8 +119,10 @@ class Easgd final : public ServerStrategy {
 const bool easgd_registered = Strategies::global().add<EasgdConfig>(
     "easgd", "ranks train independently, and each of them and a centre on servers move towards each other",
     [](const EasgdConfig& config) {
-      return StrategyTraits{
-          .parameter_servers = true, .inter_level = true, .steps_ahead = config.synchronous ? 1 : kStepsAhead};
+      return StrategyTraits{.parameter_servers = true,
+                            .keeps_centre = !config.synchronous,
+                            .inter_level = true,
+                            .steps_ahead = config.synchronous ? 1 : kStepsAhead};
     },
     [](const EasgdConfig& config, const StrategyContext& context) {
       check(config);

@@ -15,6 +15,8 @@
 namespace phalanx {
 namespace {
 
+constexpr int kNoMember = 1 << 20;  // the number of a client that is not a rank of the group
+
 bool has_servers(const StrategyContext& context) {
   return context.servers != nullptr && !context.servers->list().servers.empty();
 }
@@ -42,20 +44,31 @@ ParameterService::ParameterService(const StrategyContext& context)
 }
 
 std::unique_ptr<ps::Client> ParameterService::connect(const ps::ServerList& list, std::int64_t moves) const {
+  return std::make_unique<ps::Client>(options_for(list, moves));
+}
+
+ps::ClientOptions ParameterService::options_for_later() const {
+  ps::ClientOptions options = options_for(servers_->list(), moves_);
+  options.number = kNoMember;
+  return options;
+}
+
+ps::ClientOptions ParameterService::options_for(const ps::ServerList& list, std::int64_t moves) const {
   ps::ClientOptions options{.servers = list.addresses_for(host_key()),
                             .job = owner_,
                             .number = group_->rank(),
                             .secret = list.secret,
                             .timeout = timeout_,
+                            .replicas = list.replicas,
+                            .failover = list.failover,
                             .links = list.links,
                             .checksums = list.checksums};
   if (!list.run.empty()) {
     options.job = list.run + ": " + options.job + (moves % 2 == 1 ? ", moved" : "");
     options.retry = list.retry;
-    options.replicas = list.replicas;
-    options.failover = list.failover;
   }
-  return std::make_unique<ps::Client>(std::move(options));
+  if (list.generation > 0) options.job = std::to_string(list.generation) + ": " + options.job;
+  return options;
 }
 
 std::unique_ptr<ps::Client> ParameterService::connect_without_old_tables(const ps::ServerList& list,

@@ -45,6 +45,13 @@ class ParameterService {
   Metrics metrics_of_servers(const std::string& prefix) const;
   Communicator& group() { return *group_; }
 
+  /// Returns ps::ServerList::generation of the servers.
+  std::int64_t generation() const { return servers_ ? servers_->list().generation : 0; }
+
+  /// Returns the options of a client that reads or removes the tables when no rank uses them any more. No table counts
+  /// its clock.
+  ps::ClientOptions options_for_later() const;
+
   /// Returns ps::Links::tables_are_there().
   bool tables_are_there() const;
 
@@ -52,6 +59,7 @@ class ParameterService {
   // Returns a client of `list` after this number of moves. The namespace of the tables differs between two consecutive
   // moves, since a server may be both in the former list and in the new one.
   std::unique_ptr<ps::Client> connect(const ps::ServerList& list, std::int64_t moves) const;
+  ps::ClientOptions options_for(const ps::ServerList& list, std::int64_t moves) const;
 
   // Does the same, and deletes the tables that an earlier start of the run may have left. Collective.
   std::unique_ptr<ps::Client> connect_without_old_tables(const ps::ServerList& list, std::int64_t moves) const;

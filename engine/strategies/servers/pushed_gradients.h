@@ -31,7 +31,9 @@ class PushedGradients final : public ServerStrategy, private UpdatesOnServers {
 
   void after_update(std::int64_t step) override;
   bool replicas_equal() const override { return options_.synchronous || ServerStrategy::replicas_equal(); }
-  StrategyExtensions extensions() override { return {.updates_on_servers = this}; }
+  StrategyExtensions extensions() override {
+    return {.updates_on_servers = this, .keeps_centre = options_.synchronous ? nullptr : this};
+  }
 
  private:
   class PushOptimizer;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -13,8 +14,8 @@ namespace phalanx {
 /// centre. After the last step all replicas are equal to the centre.
 ///
 /// A checkpoint contains the centre after all updates of all ranks, by parameter. When the run resumes, the servers get
-/// it back before any rank reads. The same happens when the run moves to other servers.
-class ServerStrategy : public ReplicatedStrategy {
+/// it back before any rank reads. The same happens when the run moves to other servers, or goes on without lost ranks.
+class ServerStrategy : public ReplicatedStrategy, protected KeepsCentre {
  public:
   std::vector<Slice> attach(const FlatParameters& parameters, Cut cut) final;
   void attach_state(const std::vector<StateTensor>& state) final { state_ = state; }
@@ -52,6 +53,9 @@ class ServerStrategy : public ReplicatedStrategy {
   /// point, not from the write that set the initial values.
   void read_what_was_set();
 
+  LeftCentre leave() final;
+  void succeed(std::function<void()> remove) final { remove_former_ = std::move(remove); }
+
   CommunicatorPtr group_;
   ParameterService service_;
   BucketTables tables_;
@@ -59,6 +63,7 @@ class ServerStrategy : public ReplicatedStrategy {
   std::vector<std::vector<Segment>> segments_;  // of these buckets
 
  private:
+  void fill_servers();
   void follow_servers();
   void read_centre();  // for a checkpoint; collective
   void make_room_for_rules();
@@ -67,6 +72,9 @@ class ServerStrategy : public ReplicatedStrategy {
   StateDict rules_;                 // state of the servers' rules, for the same purpose; empty until it is needed
   std::vector<StateTensor> state_;  // of the optimizer
   bool servers_outdated_ = false;   // the servers must get the centre before any rank reads
+  bool finished_ = false;           // all updates of this rank have been sent
+  bool left_ = false;
+  std::function<void()> remove_former_{};  // KeepsCentre::succeed()
 };
 
 }  // namespace phalanx

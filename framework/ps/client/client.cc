@@ -128,12 +128,21 @@ Client::Client(ClientOptions options) : options_(std::move(options)) {
                            .retry = options_.retry,
                            .failover = options_.failover,
                            .part = i,
-                           .checksums = options_.checksums};
+                           .checksums = options_.checksums,
+                           .leaves = options_.leaves};
     links_.push_back(options_.links ? options_.links->connect(link) : std::make_shared<SocketLink>(link));
   }
 }
 
 Client::~Client() = default;
+
+bool Client::has_lost_server() const {
+  return std::ranges::any_of(links_, [](const auto& link) { return link->is_lost(); });
+}
+
+void Client::leave() {
+  for (const auto& link : links_) link->leave();
+}
 
 Table Client::create(const TableSpec& spec) {
   const auto replies = ask_all(links_, "creation of table \"" + spec.name + "\"", [&](std::size_t i) {

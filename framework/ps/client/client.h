@@ -32,6 +32,7 @@ struct ClientOptions {
   Seconds failover{5};  // with replicas: time until another server takes the place of one that cannot be reached
   std::shared_ptr<Links> links{};  // makes the connections; null: over sockets
   bool checksums = false;          // check that values arrive as they were sent, with CRC-32C
+  bool leaves = true;              // call leave() in the destructor; false: its end counts as lost without that call
 };
 
 /// A table from the point of view of one client, as returned by Client::create(). Not thread-safe.
@@ -131,6 +132,13 @@ class Client {
   /// Returns how many acknowledged updates that this client knows of were lost because a server resumed from an older
   /// checkpoint.
   std::int64_t lost_updates() const;
+
+  /// Returns true if the connection to a server has ended and is not made again (ClientOptions::retry). Never blocks.
+  bool has_lost_server() const;
+
+  /// Tells all servers that the client leaves, and waits for their answers for up to a second each. No other function
+  /// may be called afterwards.
+  void leave();
 
   /// Returns the namespace of the client's tables.
   const std::string& job() const { return options_.job; }

@@ -32,6 +32,12 @@ class Link {
   /// Returns how many acknowledged updates of registered tables were lost because the server resumed from an older
   /// checkpoint. Only updates that this client knows of are counted.
   virtual std::int64_t lost_updates() = 0;
+
+  /// Returns true if the connection has ended and is not made again. Never blocks.
+  virtual bool is_lost() = 0;
+
+  /// Tells the server that the client leaves, and waits for its answer for up to a second.
+  virtual void leave() = 0;
 };
 
 }  // namespace phalanx::ps

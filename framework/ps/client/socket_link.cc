@@ -59,7 +59,7 @@ SocketLink::SocketLink(const LinkOptions& options)
 }
 
 SocketLink::~SocketLink() {
-  leave();
+  if (options_.leaves) leave();
   {
     const std::lock_guard lock(mutex_);
     connector_.stop();
@@ -103,6 +103,12 @@ void SocketLink::unregister_tables() {
 std::int64_t SocketLink::lost_updates() {
   const std::lock_guard lock(mutex_);
   return versions_.lost_updates();
+}
+
+bool SocketLink::is_lost() {
+  const std::lock_guard lock(mutex_);
+  if (!poller_.is_polling()) receive_replies();
+  return requests_.failed();
 }
 
 void SocketLink::send(const RequestPtr& request) {

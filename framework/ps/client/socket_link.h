@@ -30,7 +30,7 @@ class SocketLink final : public Link {
   /// Connects to the server. Throws LinkOptions::lost() if it cannot be reached or refuses this client.
   explicit SocketLink(const LinkOptions& options);
 
-  /// Tells the server that the client leaves.
+  /// Tells the server that the client leaves (LinkOptions::leaves).
   ~SocketLink() override;
 
   void send(const RequestPtr& request) override;
@@ -40,6 +40,8 @@ class SocketLink final : public Link {
   void unregister_table(std::uint32_t number) override;
   void unregister_tables() override;
   std::int64_t lost_updates() override;
+  bool is_lost() override;
+  void leave() override;
 
  private:
   using TimePoint = Clock::time_point;
@@ -51,7 +53,6 @@ class SocketLink final : public Link {
     TimePoint ended_at{};
   };
 
-  void leave();
   TimePoint deadline_of_wait(TimePoint end) const;
   void give_up_on(Request& request);
 

@@ -105,6 +105,9 @@ class RecordedLink final : public Link {
     return reply.header.version;
   }
 
+  bool is_lost() override { return inner_->is_lost(); }
+  void leave() override { inner_->leave(); }
+
  private:
   UnansweredRequest unanswered(const Request& request, std::uint64_t sequence) const {
     return {recorder_, recorded_request(request, number_, sequence, recorder_->memory())};

@@ -72,6 +72,9 @@ class ReplayedLink final : public Link {
     return question.reply.header.version;
   }
 
+  bool is_lost() override { return false; }
+  void leave() override {}
+
  private:
   void ask(Request& request, bool connects = false) {
     if (replay_->detached()) return answer_nothing(request);

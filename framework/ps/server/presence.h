@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <condition_variable>
 #include <map>
 #include <mutex>
@@ -11,19 +10,34 @@
 
 namespace phalanx::ps {
 
-/// Counts the clients of each job that are connected now and that have ever connected. Thread-safe.
+/// Counts the clients of each job that are connected now, that have ever connected, and that were lost. Thread-safe.
 class Presence {
  public:
   struct Count {
     int ever = 0, now = 0;
+    int lost = 0;  // clients whose connection has ended although they had not left
   };
 
-  void add(const std::string& job, int change) {
+  void arrive(const std::string& job) {
     const std::lock_guard lock(mutex_);
     auto& count = counts_[job];
-    count.now += change;
-    count.ever += std::max(change, 0);
+    ++count.now;
+    ++count.ever;
     changed_.notify_all();
+  }
+
+  /// `left`: the client had announced that it leaves.
+  void depart(const std::string& job, bool left) {
+    const std::lock_guard lock(mutex_);
+    auto& count = counts_[job];
+    --count.now;
+    count.lost += left ? 0 : 1;
+    changed_.notify_all();
+  }
+
+  Count of(const std::string& job) {
+    const std::lock_guard lock(mutex_);
+    return counts_[job];
   }
 
   /// Blocks until `holds` is true for the clients of a job, or until the deadline. Returns true if it holds.

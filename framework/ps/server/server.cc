@@ -51,12 +51,21 @@ const std::vector<std::string>& Server::addresses() const { return loop_->addres
 
 bool Server::wait_for_clients(const std::string& job, int clients, Seconds timeout) const {
   return loop_->presence().wait_until(
-      job, [clients](const Presence::Count& count) { return count.ever >= clients; }, after(timeout));
+             job, [clients](const Presence::Count& count) { return count.ever >= clients || count.lost > 0; },
+             after(timeout)) &&
+         loop_->presence().of(job).ever >= clients;
 }
 
 void Server::wait_until_left(const std::string& job) const {
   const auto never = Clock::time_point::max();
   loop_->presence().wait_until(job, [](const Presence::Count& count) { return count.now == 0; }, never);
 }
+
+void Server::wait_until_left_or_lost(const std::string& job) const {
+  const auto over = [](const Presence::Count& count) { return count.now == 0 || count.lost > 0; };
+  loop_->presence().wait_until(job, over, Clock::time_point::max());
+}
+
+bool Server::has_lost(const std::string& job) const { return loop_->presence().of(job).lost > 0; }
 
 }  // namespace phalanx::ps

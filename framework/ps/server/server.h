@@ -32,6 +32,10 @@ struct ServerOptions {
   Seconds grace{0};  // time that other clients wait for a client whose connection has broken
   CheckpointOptions checkpoint{};
   AdmissionLimits admission{};
+
+  /// Clients of jobs whose name begins with this only show that their processes are there (Server). Empty: there are
+  /// none.
+  std::string presences{};
 };
 
 /// A parameter server: one thread that holds shards and serves all clients, in the order in which their requests
@@ -43,6 +47,13 @@ struct ServerOptions {
 /// second. If its thread fails for any other reason, it logs why and ends the process with status 1, since clients
 /// would otherwise wait for it in vain. Other clients do not wait for a client that has left, or whose connection has
 /// ended and has not been re-established within `grace`.
+///
+/// With ServerOptions::presences, each process of a job keeps one connection of such a client, and all its clients have
+/// the same number. If the connection ends and the client has not left, the process is lost. The server then forgets
+/// all clients with its number as soon as their connections have ended: it carries out the requests that have arrived
+/// whole, and drops their waiting reads, their clocks, and the numbers of their last requests. It also ends the other
+/// connections of clients of that job, and refuses new ones, so that their processes learn of the loss
+/// (Client::has_lost_server()).
 ///
 /// With a folder for checkpoints, a server starts from the newest intact one. It writes a new one in every interval in
 /// which anything has changed. Requests wait while the shards are copied, but not while the copy is written. If the
@@ -64,11 +75,17 @@ class Server {
   const std::vector<std::string>& addresses() const;
 
   /// Blocks until `clients` clients of a job have connected since the server was created. Returns false if `timeout`
-  /// elapses first.
+  /// elapses first, or if one is lost.
   bool wait_for_clients(const std::string& job, int clients, Seconds timeout) const;
 
   /// Blocks while clients of a job are connected.
   void wait_until_left(const std::string& job) const;
+
+  /// Blocks while clients of a job are connected, unless one is lost.
+  void wait_until_left_or_lost(const std::string& job) const;
+
+  /// Returns true if the connection of a client of the job has ended although the client had not left.
+  bool has_lost(const std::string& job) const;
 
  private:
   class Loop;

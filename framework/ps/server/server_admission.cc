@@ -76,6 +76,9 @@ void Server::Loop::admit(const SessionPtr& session, const Message& message, Mess
 
 // Throws Error if this server does not do what the greeting asks for.
 void Server::Loop::accept_greeting(const SessionPtr& session, const Greeting& greeting) {
+  if (is_presence(greeting.job) && presence_.of(greeting.job).lost > 0) {
+    throw Error("another process of its job is lost");
+  }
   if (!greeting.chain.empty()) join_chain(*session, greeting);
   if (!session->leader) {
     session->client = ClientId{.job = greeting.job,
@@ -83,7 +86,8 @@ void Server::Loop::accept_greeting(const SessionPtr& session, const Greeting& gr
                                .incarnation = leading_number(greeting.incarnation)};
     session->memory = PeerMemory::behind(session->channel.socket(), static_cast<std::uint64_t>(greeting.memory),
                                          greeting.memory_check);
-    presence_.add(greeting.job, 1);
+    presence_.arrive(greeting.job);
+    if (is_presence(greeting.job)) lost_numbers_.erase(session->client->number);
   }
   end_former_connections(*session);
 }

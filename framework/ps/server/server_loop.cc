@@ -91,11 +91,12 @@ void Server::Loop::expire_lost_clients() {
   const auto now = Clock::now();
   for (auto next = lost_clients_.begin(); next != lost_clients_.end();) {
     const auto one = next++;
-    if (one->second > now) continue;
     const auto [chain, client] = one->first;
+    const bool lost = lost_numbers_.contains(client.number);
+    if (one->second > now && !lost) continue;
     log_info() << "parameter server: client " << client.number << " of job \"" << client.job
                << "\" has not come back: other clients no longer wait for it";
-    apply_event(Verb::kStopWaiting, chain, client);
+    apply_event(lost ? Verb::kLeave : Verb::kStopWaiting, chain, client);
     lost_clients_.erase(one);
   }
 }
@@ -107,6 +108,8 @@ void Server::Loop::apply_event(Verb event, const std::shared_ptr<Chain>& chain, 
       chain->replica().submit(client, {.header = {.verb = event}}, [](const Message&, const auto&) {});
   } else if (event == Verb::kForgetReads) {
     host_.forget_reads(client);
+  } else if (event == Verb::kLeave) {
+    host_.leave(client);
   } else {
     host_.stop_waiting_for(client);
   }
@@ -129,7 +132,9 @@ void Server::Loop::update_chains() {
     if (was_leader) {
       for (const auto& client : chain->replica().host().known_clients()) {
         const auto is_here = [&](const SessionPtr& session) { return session->client == client; };
-        if (std::ranges::none_of(clients, is_here)) lost_clients_[{chain, client}] = after(grace_of(chain.get()));
+        if (std::ranges::any_of(clients, is_here)) continue;
+        const bool lost = lost_numbers_.contains(client.number);
+        lost_clients_[{chain, client}] = lost ? Clock::now() : after(grace_of(chain.get()));
       }
     } else {
       for (const auto& session : clients) end(session, "this server does not lead the chain any more");
@@ -179,14 +184,52 @@ void Server::Loop::end(const SessionPtr& session, const std::string& why) {
     return client && one.second->chain == session->chain && client->job == session->client->job &&
            client->number == session->client->number;
   });
-  presence_.add(session->client->job, -1);
+  presence_.depart(session->client->job, session->left);
   if (another) return;  // a newer incarnation is connected
+  if (is_presence(session->client->job)) {
+    if (!session->left) lose_process(session->client->job, session->client->number);
+    return;
+  }
   apply_event(Verb::kForgetReads, session->chain, *session->client);
   const Seconds grace = grace_of(session->chain.get());
-  if (!session->left && grace > Seconds(0)) {
+  if (!session->left && lost_numbers_.contains(session->client->number)) {
+    apply_event(Verb::kLeave, session->chain, *session->client);
+  } else if (!session->left && grace > Seconds(0)) {
     lost_clients_[{session->chain, *session->client}] = after(grace);
   } else if (!session->left) {
     apply_event(Verb::kStopWaiting, session->chain, *session->client);
+  }
+}
+
+bool Server::Loop::is_presence(const std::string& job) const {
+  return !options_.presences.empty() && job.starts_with(options_.presences);
+}
+
+// A client of the process that is still connected has sent requests that are not carried out yet. It is forgotten when
+// its connection ends.
+void Server::Loop::lose_process(const std::string& job, int number) {
+  log_warning() << "parameter server: the process of the clients with number " << number << " is lost";
+  lost_numbers_.insert(number);
+  forget_clients(host_, nullptr, number);
+  for (auto& [key, membership] : chains_) {
+    if (membership.chain->leads()) forget_clients(membership.chain->replica().host(), membership.chain, number);
+  }
+  std::vector<SessionPtr> others;
+  for (const auto& [socket, session] : sessions_) {
+    if (session->client && session->client->job == job) others.push_back(session);
+  }
+  for (const auto& session : others) {
+    session->left = true;  // this process is not lost
+    end(session, "another process of its job is lost");
+  }
+}
+
+void Server::Loop::forget_clients(ShardHost& host, const std::shared_ptr<Chain>& chain, int number) {
+  for (const auto& client : host.known_clients()) {
+    const auto is_here = [&](const auto& one) { return one.second->chain == chain && one.second->client == client; };
+    if (client.number != number || std::ranges::any_of(sessions_, is_here)) continue;
+    apply_event(Verb::kLeave, chain, client);
+    lost_clients_.erase({chain, client});
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -59,6 +60,9 @@ class Server::Loop {
   void expire_lost_clients();
   void serve(const SessionPtr& session, std::uint32_t events);
   void end(const SessionPtr& session, const std::string& why);
+  bool is_presence(const std::string& job) const;
+  void lose_process(const std::string& job, int number);
+  void forget_clients(ShardHost& host, const std::shared_ptr<Chain>& chain, int number);
   Seconds grace_of(const Chain* chain) const;
   void answer(const SessionPtr& session, Message reply);
 
@@ -88,6 +92,7 @@ class Server::Loop {
   std::map<int, SessionPtr> sessions_;                    // keyed by socket
   std::map<std::string, Membership> chains_;              // keyed by their members
   std::map<LostClient, Clock::time_point> lost_clients_;  // lost clients, and how long others wait for them
+  std::set<int> lost_numbers_;                            // of clients whose processes are lost (presences)
   std::uint64_t start_ = leading_number(random_text());   // random number of this start of the server
   Presence presence_;
 };
