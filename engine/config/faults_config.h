@@ -29,7 +29,8 @@ struct FaultsConfig {
     v("min_ranks", min_ranks, "with shrink and replace: with fewer ranks, the run is saved and ends with status 5",
       config::at_least(1));
     v("copies_every", copies_every,
-      "with shrink: steps between copies, in the memory of another rank, of what only one rank has; 0: none",
+      "with shrink and replace: steps between copies, in the memory of another rank, of what only one rank has; 0: "
+      "none",
       config::at_least(0));
     v("batch", batch,
       "with shrink: what stays the same when ranks are lost; global: the samples of a step over all ranks, per_rank: "

@@ -291,15 +291,22 @@ at::Tensor weights_and_statistics(const Finished& run) {
   return flat(all);
 }
 
-// Trains on two threads until step `joins_at`, when a third one takes part. With `ends_at`, the first of the two ends
-// in that step, so the others have only what they have got from it.
-Finished run_with_newcomer(std::int64_t joins_at, std::optional<std::int64_t> ends_at = {}, const Changes& more = {}) {
+// Ranks that take part after a step of a run.
+struct Growth {
+  std::int64_t step = 0;
+  int ranks = 2;  // before
+  int newcomers = 1;
+  std::optional<std::int64_t> ends_at{};  // the first rank ends in this step, so the others have only what it gave them
+};
+
+// Trains on threads, whose number grows.
+Finished run_with_newcomers(const Growth& growth, const Changes& more = {}, Taken* taken = nullptr) {
   const auto config = tiny_config(plus(kChanges, more));
   const auto splits = config.dataset.make();
   const RunFolder folder = new_folder();
-  run_ranks("inproc", 3, [&](const CommunicatorPtr& world) {
+  run_ranks("inproc", growth.ranks + growth.newcomers, [&](const CommunicatorPtr& world) {
     at::set_num_threads(1);
-    const bool joins = world->rank() == 2;
+    const bool joins = world->rank() >= growth.ranks;
     const auto old = world->split(joins ? 1 : 0, world->rank());
     const auto recovery = std::make_shared<Recovery>();
     std::int64_t step = 0;
@@ -310,12 +317,16 @@ Finished run_with_newcomer(std::int64_t joins_at, std::optional<std::int64_t> en
           .splits = splits,
           .folder = folder,
           .recovery = recovery,
-          .newcomers_wait = [&] { return !together && world->rank() == 0 && step + 1 >= joins_at; },
+          .newcomers_wait = [&] { return !together && world->rank() == 0 && step + 1 >= growth.step; },
           .add_hooks =
               [&](Engine& engine) {
+                if (taken != nullptr) {
+                  engine.on(Event::kSample, HookPhase::kFirst,
+                            [taken, size = ranks->size()](State& state) { taken->add(state, size); });
+                }
                 engine.on(Event::kUpdate, HookPhase::kFirst, [&](State& state) { step = state.step; });
                 engine.on(Event::kBackward, HookPhase::kUser, [&](State& state) {
-                  if (world->rank() == 0 && ends_at && state.step == *ends_at) throw PlannedEnd();
+                  if (world->rank() == 0 && state.step == growth.ends_at) throw PlannedEnd();
                 });
               }};
       (void)run_experiment(config, context);
@@ -325,14 +336,14 @@ Finished run_with_newcomer(std::int64_t joins_at, std::optional<std::int64_t> en
       recovery->rebuilt = true;
     } else {
       EXPECT_THROW(train(old), NewcomersWait);
-      EXPECT_EQ(step, joins_at);
+      EXPECT_EQ(step, growth.step);
       recovery->rebuilt = together = true;
     }
     try {
       train(world);
     } catch (const PlannedEnd&) {
     } catch (const CommError& error) {
-      if (!ends_at || error.kind() != CommError::Kind::kPeerLost) throw;
+      if (!growth.ends_at || error.kind() != CommError::Kind::kPeerLost) throw;
       train(world->shrink());
     }
   });
@@ -342,7 +353,7 @@ Finished run_with_newcomer(std::int64_t joins_at, std::optional<std::int64_t> en
 TEST(Recovery, ANewcomerLeavesTheResultAsItIs) {
   const auto undisturbed = run(2, {});
   for (const std::int64_t step : {2, 3, 4, 6, 11}) {
-    const auto grown = run_with_newcomer(step);
+    const auto grown = run_with_newcomers({.step = step});
     EXPECT_TRUE(at::equal(final_weights(grown), final_weights(undisturbed))) << step;
     EXPECT_EQ(steps_of(grown, "test"), steps_of(undisturbed, "test")) << step;
     EXPECT_EQ(steps_of(grown, "train"), steps_of(undisturbed, "train")) << step;
@@ -353,7 +364,8 @@ TEST(Recovery, ANewcomerLeavesTheResultAsItIs) {
 TEST(Recovery, ANewcomerHasAllStateOfTheRun) {
   const auto undisturbed = run(2, {});
   for (const std::int64_t step : {3, 4}) {
-    EXPECT_TRUE(at::equal(final_weights(run_with_newcomer(3, step)), final_weights(undisturbed))) << step;
+    const auto grown = run_with_newcomers({.step = 3, .ends_at = step});
+    EXPECT_TRUE(at::equal(final_weights(grown), final_weights(undisturbed))) << step;
   }
 }
 
@@ -389,6 +401,43 @@ TEST(Recovery, GoesBackToACopyOfWhatOnlyOneRankHas) {
       EXPECT_EQ(summary(lost).at("ranks"), 2);
     }
   }
+}
+
+TEST(Recovery, ANewcomerGetsWhatOnlyOneRankHas) {
+  for (const auto* const strategy : {"strategy=sharded", "strategy={sharded: {stage: 2}}",
+                                     "strategy={sharded: {stage: 3}}", "strategy={sharded: {one_copy: true}}",
+                                     "strategy={name: all_reduce, compression: {name: topk, fraction: 0.3}}"}) {
+    const auto changes = plus(kSharded, {strategy});
+    const auto undisturbed = run(2, {}, changes);
+    const auto grown = run_with_newcomers({.step = 6}, changes);
+    EXPECT_TRUE(at::equal(final_weights(grown), resumed_weights(undisturbed, 6, 3, changes))) << strategy;
+    EXPECT_EQ(steps_of(grown, "test"), steps_of(undisturbed, "test")) << strategy;
+    EXPECT_EQ(steps_of(grown, "train"), steps_of(undisturbed, "train")) << strategy;
+    EXPECT_EQ(summary(grown).at("ranks"), 3) << strategy;
+  }
+}
+
+// The last copy before that may be older, and the step may be the last one of an epoch.
+TEST(Recovery, ANewcomerGetsItAfterAnyStep) {
+  const auto changes = plus(kSharded, {"faults.copies_every=1000", "checkpoint.keep_last=20"});
+  const auto undisturbed = run(2, {}, plus(changes, {"checkpoint.every_steps=1"}));
+  for (const std::int64_t step : {2, 4, 5, 8, 11}) {
+    const auto grown = run_with_newcomers({.step = step}, changes);
+    EXPECT_TRUE(at::equal(final_weights(grown), resumed_weights(undisturbed, step, 3, changes))) << step;
+  }
+}
+
+TEST(Recovery, ASingleRankGivesNewcomersAllItHas) {
+  const auto undisturbed = run(1, {}, kSharded);
+  const auto grown = run_with_newcomers({.step = 6, .ranks = 1, .newcomers = 2}, kSharded);
+  EXPECT_TRUE(at::equal(final_weights(grown), resumed_weights(undisturbed, 6, 3, kSharded)));
+}
+
+TEST(Recovery, NewcomersHaveACopyOfWhatTheyGot) {
+  const auto undisturbed = run(2, {}, kSharded);
+  const auto grown = run_with_newcomers({.step = 6, .ends_at = 7}, kSharded);
+  EXPECT_TRUE(at::equal(final_weights(grown), resumed_weights(undisturbed, 6, 2, kSharded)));
+  EXPECT_EQ(summary(grown).at("ranks"), 2);
 }
 
 TEST(Recovery, GoesBackToTheCopyOfTheStartOrOfTheEndOfAnEpoch) {

@@ -79,9 +79,10 @@ bool complete_returned(Recovery& recovery, std::int64_t step, const Communicator
     one.step = step;
     one.seconds = std::chrono::duration<double>(Clock::now() - one.lost_at).count();
     if (world.rank() != 0) continue;
+    const std::string source = one.source < 0 ? "all others" : "rank " + std::to_string(one.source);
     print_to_console(format_text("Rank %d takes part in place of rank %d after %.2f s, after step %" PRId64
-                                 ", with the state of rank %d, on ranks: %d",
-                                 one.rank, one.in_place_of, one.seconds, step, one.source, world.size()));
+                                 ", with the state of %s, on ranks: %d",
+                                 one.rank, one.in_place_of, one.seconds, step, source.c_str(), world.size()));
   }
   return any;
 }
@@ -246,10 +247,11 @@ void ShrinkingWorld::grow(const LaunchEnvironment& launched, Recovery& recovery)
   }
   if (first) meeting_->note_part(attempt);
   connections_ = *std::move(connections);
+  const int source = recovery.copies.empty() ? present.front() : -1;
   for (const auto& one : attempt.newcomers) {
     everyone_.push_back(one.number);
     recovery.returned.push_back(
-        {.rank = one.number, .in_place_of = one.in_place_of, .source = present.front(), .lost_at = one.lost_at});
+        {.rank = one.number, .in_place_of = one.in_place_of, .source = source, .lost_at = one.lost_at});
     log_info() << "rank " << one.number << " takes the place of rank " << one.in_place_of;
   }
   fit_config();
